@@ -1,0 +1,119 @@
+/**
+ * The Kubernetes objects Fairlead reads, as its own records: parsed once at the border (see parse.ts), canonical,
+ * defaulted, plain data. They hold only what a decision needs, so 10,000 Services stay small in memory, and they
+ * survive `JSON.stringify`, so the offline state is simply a list of them.
+ */
+import type { Cidr, Family } from '../net/ip.ts'
+
+export type Protocol = 'TCP' | 'UDP' | 'SCTP'
+
+export type TrafficPolicy = 'Cluster' | 'Local'
+
+export interface ServicePort {
+  readonly name: string
+  readonly protocol: Protocol
+  readonly port: number
+  /** 0 when the Service has none. */
+  readonly nodePort: number
+}
+
+export interface ServiceRecord {
+  readonly kind: 'Service'
+  readonly namespace: string
+  readonly name: string
+  readonly resourceVersion: string
+  readonly type: 'ClusterIP' | 'NodePort' | 'LoadBalancer' | 'ExternalName'
+  /** The cluster IP of each family; empty for headless, ExternalName and unallocated Services. */
+  readonly clusterIPs: Readonly<Partial<Record<Family, string>>>
+  readonly ports: readonly ServicePort[]
+  /** Canonical addresses of both families, in the order of the object. */
+  readonly externalIPs: readonly string[]
+  /** Ingress addresses of the status whose ipMode is VIP. */
+  readonly loadBalancerIPs: readonly string[]
+  readonly sourceRanges: readonly Cidr[]
+  /** Seconds of client-IP affinity; 0 when there is none. */
+  readonly affinitySeconds: number
+  readonly externalTrafficPolicy: TrafficPolicy
+  readonly internalTrafficPolicy: TrafficPolicy
+  readonly healthCheckNodePort: number
+}
+
+export interface SlicePort {
+  readonly name: string
+  readonly protocol: Protocol
+  readonly port: number
+}
+
+export interface SliceEndpoint {
+  readonly ip: string
+  readonly nodeName: string
+  readonly ready: boolean
+  readonly serving: boolean
+  readonly terminating: boolean
+  /** Zones and nodes this endpoint is hinted for; empty when the slice gives no hint. */
+  readonly zoneHints: readonly string[]
+  readonly nodeHints: readonly string[]
+}
+
+export interface SliceRecord {
+  readonly kind: 'EndpointSlice'
+  readonly namespace: string
+  readonly name: string
+  readonly resourceVersion: string
+  /** The Service it belongs to, in the same namespace. */
+  readonly serviceName: string
+  readonly family: Family
+  readonly ports: readonly SlicePort[]
+  readonly endpoints: readonly SliceEndpoint[]
+  /** When the change that caused this version happened (Unix milliseconds), if the controller said so. */
+  readonly triggerTimeMs: number | undefined
+}
+
+export interface NodeRecord {
+  readonly kind: 'Node'
+  readonly name: string
+  readonly resourceVersion: string
+  /** Usable addresses: the primary, then the first of the other family. */
+  readonly ips: readonly string[]
+  readonly podCIDRs: readonly string[]
+  /** Label topology.kubernetes.io/zone; empty when absent. */
+  readonly zone: string
+  readonly isBeingDeleted: boolean
+  readonly taintKeys: readonly string[]
+}
+
+export interface ServiceCidrRecord {
+  readonly kind: 'ServiceCIDR'
+  readonly name: string
+  readonly resourceVersion: string
+  readonly cidrs: readonly Cidr[]
+}
+
+export type ObjectRecord = ServiceRecord | SliceRecord | NodeRecord | ServiceCidrRecord
+
+export type ObjectKind = ObjectRecord['kind']
+
+export const objectKinds = ['Service', 'EndpointSlice', 'Node', 'ServiceCIDR'] as const satisfies readonly ObjectKind[]
+
+export type RecordOf<K extends ObjectKind> = Extract<ObjectRecord, { kind: K }>
+
+/** `namespace/name`, or `name` for cluster-scoped kinds: unique within its kind. */
+export type ObjectKey = string & { readonly brand: 'ObjectKey' }
+
+export function objectKey(name: { readonly namespace?: string; readonly name: string }): ObjectKey {
+  return (name.namespace === undefined ? name.name : `${name.namespace}/${name.name}`) as ObjectKey
+}
+
+/** One thing that is wrong with an object: which field, and why, in words for its author. */
+export interface Problem {
+  readonly kind: ObjectKind
+  readonly key: ObjectKey
+  /** JSON path of the field, e.g. `spec.externalIPs[1]`. */
+  readonly field: string
+  readonly reason: string
+}
+
+/** A record (with the parts that had to be dropped), or nothing but problems. */
+export type Parsed<R extends ObjectRecord> =
+  | { readonly ok: true; readonly record: R; readonly problems: readonly Problem[] }
+  | { readonly ok: false; readonly key: ObjectKey | undefined; readonly problems: readonly Problem[] }

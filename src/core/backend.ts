@@ -1,0 +1,59 @@
+/** The whole contract between the brain and a data plane. */
+import type { Family } from '../net/ip.ts'
+import type { Route, RouteKey } from './route.ts'
+
+/** What this node knows about itself. */
+export interface NodeFacts {
+  readonly name: string
+  readonly zone: string
+  /** The node's address of the view's family (a loopback address when it has none). */
+  readonly ip: string
+}
+
+/**
+ * Everything a backend needs to know about one IP family on this node. The maps stay as they are for the length of
+ * one sync; keep nothing of a view but the Routes, which never change.
+ */
+export interface NodeView {
+  readonly family: Family
+  readonly node: NodeFacts
+  readonly routesByKey: ReadonlyMap<RouteKey, Route>
+  /** Canonical CIDRs that cluster IPs are allocated from; empty when unknown. */
+  readonly serviceCidrs: readonly string[]
+}
+
+/** What happened since the last successful sync. */
+export interface Change {
+  /** Program everything: the first run, after a failure, after the node itself changed, and now and then to repair. */
+  readonly full: boolean
+  /**
+   * The routes to look at, in the order to program them: removals first, then the API server and cluster DNS, then
+   * the rest. A key without a route in the view was removed. With `full` it lists every route of the view too.
+   */
+  readonly keys: readonly RouteKey[]
+  /** Why this sync runs, for people: the first few objects that changed, and how many more. */
+  readonly causes: readonly string[]
+}
+
+export interface SyncReport {
+  /** Facts for the log line and the trace of this sync, e.g. `{ commands: 12 }`. */
+  readonly facts: Readonly<Record<string, number | string>>
+  /** Routes that could not be programmed although the sync as a whole succeeded. */
+  readonly failed: readonly { readonly key: RouteKey; readonly reason: string }[]
+}
+
+/** One text that a plan renders to, e.g. the input of `iptables-restore`; modes with several name them as parts. */
+export interface RenderedPart {
+  readonly part: string
+  readonly text: string
+}
+
+/** Programs one IP family. It holds no Kubernetes rule, no timer and no retry. */
+export interface Backend {
+  readonly name: string
+  /** Pure: what the data plane would hold for this view. */
+  render(view: NodeView): readonly RenderedPart[]
+  sync(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport>
+  /** Ends what the backend itself runs (listeners, workers). Kernel state stays: restarting must not disturb traffic. */
+  [Symbol.asyncDispose](): Promise<void>
+}

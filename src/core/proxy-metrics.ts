@@ -1,0 +1,20 @@
+/** What the brain reports about itself, in its own words; `observe/` turns it into Prometheus series. */
+import type { ObjectKind } from '../api/records.ts'
+import type { Family } from '../net/ip.ts'
+
+export interface ProxyMetrics {
+  /** A Service, or an EndpointSlice, event arrived for a family (dual stack counts each family). */
+  serviceChange(): void
+  endpointChange(): void
+  /** How many changes wait for the next sync. */
+  pendingChanges(pending: { readonly services: number; readonly slices: number }): void
+  syncRequested(family: Family, atMs: number): void
+  /** A sync ran, successfully or not. */
+  syncRan(family: Family, sync: { readonly seconds: number; readonly full: boolean }): void
+  syncSucceeded(family: Family, atMs: number): void
+  /** Seconds from the change in the cluster to the moment it was programmed here. */
+  programmed(family: Family, latencySeconds: number): void
+  noLocalEndpoints(family: Family, policy: 'internal' | 'external', routes: number): void
+  /** An object, or a part of it, was skipped because it is invalid. */
+  objectProblem(kind: ObjectKind): void
+}

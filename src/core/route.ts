@@ -1,0 +1,77 @@
+/**
+ * A Route is the brain's answer for one Service port, one IP family and this node. Backends see Routes and nothing
+ * else: no Service object, no policy left to decide.
+ */
+import type { Protocol, TrafficPolicy } from '../api/records.ts'
+import type { Family } from '../net/ip.ts'
+
+/** Identifies a Service port within a family: namespace, name, port name and protocol. */
+export type RouteKey = string & { readonly brand: 'RouteKey' }
+
+export function routeKey(namespace: string, name: string, portName: string, protocol: Protocol): RouteKey {
+  return `${routeName({ namespace, name, portName })}/${protocol}` as RouteKey
+}
+
+/** `ns/name:port`, or `ns/name` for an unnamed port: how Kubernetes prints a Service port, and what kube-proxy hashes. */
+export function routeName(route: Pick<Route, 'namespace' | 'name' | 'portName'>): string {
+  const service = `${route.namespace}/${route.name}`
+  return route.portName === '' ? service : `${service}:${route.portName}`
+}
+
+export interface Endpoint {
+  readonly ip: string
+  readonly port: number
+  /** `ip:port`, brackets around IPv6: unique within a Route. */
+  readonly address: string
+  readonly nodeName: string
+  /** On this node. */
+  readonly isLocal: boolean
+  readonly ready: boolean
+  readonly serving: boolean
+  readonly terminating: boolean
+  readonly zoneHints: readonly string[]
+  readonly nodeHints: readonly string[]
+}
+
+/** Which hints narrowed the cluster endpoints, if any. */
+export type TopologyMode = 'none' | 'PreferSameNode' | 'PreferSameZone'
+
+export interface Route {
+  readonly key: RouteKey
+  readonly namespace: string
+  readonly name: string
+  readonly portName: string
+  readonly protocol: Protocol
+  readonly family: Family
+
+  readonly clusterIP: string
+  readonly port: number
+  /** 0 when there is none. */
+  readonly nodePort: number
+  readonly externalIPs: readonly string[]
+  readonly loadBalancerIPs: readonly string[]
+  /** Canonical CIDRs that may use the load-balancer IPs; empty means everybody. */
+  readonly sourceRanges: readonly string[]
+  /** The ranges contain this node, so the load-balancer IPs themselves are allowed sources too. */
+  readonly sourceRangesCoverNode: boolean
+  /** Seconds of client-IP affinity; 0 when there is none. */
+  readonly affinitySeconds: number
+  readonly internalPolicy: TrafficPolicy
+  readonly externalPolicy: TrafficPolicy
+  /** Has a node port, load-balancer IP or external IP (also one that a feature gate hides). */
+  readonly isExternallyAccessible: boolean
+  /** 0 when there is none. */
+  readonly healthCheckNodePort: number
+
+  /** Everything the slices list, not ready ones included; sorted by address. */
+  readonly endpoints: readonly Endpoint[]
+  /** What traffic with policy Cluster may use. */
+  readonly clusterEndpoints: readonly Endpoint[]
+  /** What traffic with policy Local may use. */
+  readonly localEndpoints: readonly Endpoint[]
+  /** Union of both: the endpoints that need state in a data plane. */
+  readonly reachableEndpoints: readonly Endpoint[]
+  /** Some endpoint somewhere could serve, even if this node may not use it: the difference between drop and reject. */
+  readonly hasUsableEndpoint: boolean
+  readonly topology: TopologyMode
+}

@@ -1,0 +1,50 @@
+/** Keeps imports pointing one way: a folder may import only the folders listed for it (and itself). */
+import { readFileSync, readdirSync } from 'node:fs'
+import { dirname, join, relative, resolve, sep } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const source = resolve(dirname(fileURLToPath(import.meta.url)), '../src')
+
+const mayImport: Readonly<Record<string, readonly string[]>> = {
+  net: [],
+  api: ['net'],
+  core: ['api', 'net'],
+  config: ['net'],
+  dataplane: ['core', 'net'],
+  observe: ['core', 'api', 'net'],
+  sources: ['core', 'api', 'net'],
+  backends: ['core', 'api', 'net', 'dataplane'],
+  embedded: ['core', 'api', 'net'],
+  cli: ['net', 'api', 'core', 'config', 'dataplane', 'observe', 'sources', 'backends', 'embedded'],
+}
+/** The pure folders: no Node API, so they run anywhere and cannot reach out. */
+const pure = new Set(['net', 'api', 'core'])
+
+const problems: string[] = []
+let checked = 0
+for (const entry of readdirSync(source, { recursive: true, withFileTypes: true })) {
+  if (!entry.isFile() || !entry.name.endsWith('.ts')) continue
+  const file = join(entry.parentPath, entry.name)
+  const folder = relative(source, file).split(sep)[0] ?? ''
+  const isTest = /\.(test|contract)\.ts$/.test(file) || file.includes(`${sep}testing${sep}`)
+  const allowed = mayImport[folder]
+  if (allowed === undefined && folder !== 'index.ts')
+    problems.push(`${file}: folder "${folder}" has no rule in mayImport`)
+  checked++
+  for (const [, specifier = ''] of readFileSync(file, 'utf8').matchAll(/(?:from|import\()\s*'([^']+)'/g)) {
+    if (isTest || folder === 'index.ts') continue
+    if (pure.has(folder) && !specifier.startsWith('.'))
+      problems.push(`${relative(source, file)} imports "${specifier}", but ${folder}/ is pure`)
+    if (!specifier.startsWith('.')) continue
+    const target = relative(source, resolve(dirname(file), specifier)).split(sep)[0] ?? ''
+    if (target !== folder && !(allowed ?? []).includes(target))
+      problems.push(
+        `${relative(source, file)} imports ${specifier}: ${folder}/ may import only ${(allowed ?? []).join(', ') || 'itself'}`,
+      )
+  }
+}
+if (checked === 0) problems.push('no source file found: the check looked in the wrong place')
+if (problems.length > 0) {
+  process.stderr.write(problems.join('\n') + '\n')
+  process.exitCode = 1
+} else process.stdout.write(`${checked} files import in the right direction\n`)

@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config'
+
+export default defineConfig({
+  // Node 20 has no `await using`; lower it the way the build does.
+  oxc: { target: 'es2022' },
+  test: {
+    include: ['src/**/*.test.ts', 'tests/**/*.test.ts', 'tools/**/*.test.ts'],
+    exclude: ['**/node_modules/**', 'tests/cluster/**'],
+    pool: 'forks',
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
+  },
+})
