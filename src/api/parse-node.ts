@@ -1,0 +1,56 @@
+import { familyOf, parseCidr, parseIp, renderCidr } from '../net/ip.ts'
+import type { JsonObject, JsonReader } from './json-reader.ts'
+import type { Identified } from './identified.ts'
+import type { NodeRecord } from './records.ts'
+
+const zoneLabel = 'topology.kubernetes.io/zone'
+
+export function parseNode({ raw, metadata, name, resourceVersion, read }: Identified): NodeRecord {
+  const spec = read.object(raw, 'spec', 'spec')
+  const labels = read.object(metadata, 'labels', 'metadata.labels')
+  const taintKeys: string[] = []
+  for (const [taint, index] of read.objects(spec, 'taints', 'spec.taints'))
+    taintKeys.push(read.string(taint, 'key', `spec.taints[${index}].key`))
+  return {
+    kind: 'Node',
+    name,
+    resourceVersion,
+    ips: parseNodeIps(raw, read),
+    podCIDRs: parsePodCidrs(spec, read),
+    zone: read.string(labels, zoneLabel, `metadata.labels["${zoneLabel}"]`),
+    isBeingDeleted: metadata['deletionTimestamp'] !== undefined && metadata['deletionTimestamp'] !== null,
+    taintKeys,
+  }
+}
+
+/** Internal addresses before external ones; the first is the primary, the first of the other family the second. */
+function parseNodeIps(raw: JsonObject, read: JsonReader): string[] {
+  const status = read.object(raw, 'status', 'status')
+  const ips: { readonly type: unknown; readonly ip: string }[] = []
+  for (const [address, index] of read.objects(status, 'addresses', 'status.addresses')) {
+    const type = address['type']
+    if (type !== 'InternalIP' && type !== 'ExternalIP') continue
+    const text = read.string(address, 'address', `status.addresses[${index}].address`)
+    const ip = parseIp(text)
+    if (ip === undefined) read.problem(`status.addresses[${index}].address`, `"${text}" is not an IP address`)
+    else ips.push({ type, ip })
+  }
+  const ordered = [
+    ...ips.filter(({ type }) => type === 'InternalIP'),
+    ...ips.filter(({ type }) => type === 'ExternalIP'),
+  ]
+  const primary = ordered[0]?.ip
+  if (primary === undefined) return []
+  const secondary = ordered.find(({ ip }) => familyOf(ip) !== familyOf(primary))?.ip
+  return secondary === undefined ? [primary] : [primary, secondary]
+}
+
+function parsePodCidrs(spec: JsonObject, read: JsonReader): string[] {
+  const cidrs: string[] = []
+  for (const [text, index] of read.strings(spec, 'podCIDRs', 'spec.podCIDRs')) {
+    const cidr = parseCidr(text)
+    if (cidr === undefined) read.problem(`spec.podCIDRs[${index}]`, `"${text}" is not a CIDR`)
+    else cidrs.push(renderCidr(cidr))
+  }
+  return cidrs
+}

@@ -1,0 +1,102 @@
+import { familyOf, parseIp } from '../net/ip.ts'
+import type { Family } from '../net/ip.ts'
+import type { JsonObject, JsonReader } from './json-reader.ts'
+import type { Identified } from './identified.ts'
+import { protocols, validPort } from './port-range.ts'
+import type { SliceEndpoint, SlicePort, SliceRecord } from './records.ts'
+
+const serviceNameLabel = 'kubernetes.io/service-name'
+const triggerTimeAnnotation = 'endpoints.kubernetes.io/last-change-trigger-time'
+const noHints: readonly string[] = []
+
+export function parseSlice(object: Identified): SliceRecord | undefined {
+  const { raw, metadata, namespace, name, resourceVersion, read } = object
+  const labels = read.object(metadata, 'labels', 'metadata.labels')
+  const serviceName = read.string(labels, serviceNameLabel, `metadata.labels["${serviceNameLabel}"]`)
+  if (serviceName === '') {
+    read.problem(`metadata.labels["${serviceNameLabel}"]`, 'must name the Service this slice belongs to')
+    return undefined
+  }
+  const addressType = read.choice(raw, 'addressType', 'addressType', ['IPv4', 'IPv6', 'FQDN'], 'FQDN')
+  if (addressType === 'FQDN') {
+    read.problem('addressType', 'only IPv4 and IPv6 can be proxied')
+    return undefined
+  }
+  const family = addressType === 'IPv4' ? 'ipv4' : 'ipv6'
+  return {
+    kind: 'EndpointSlice',
+    namespace,
+    name,
+    resourceVersion,
+    serviceName,
+    family,
+    ports: parsePorts(raw, read),
+    endpoints: parseEndpoints(raw, family, read),
+    triggerTimeMs: parseTriggerTime(metadata, read),
+  }
+}
+
+function parsePorts(raw: JsonObject, read: JsonReader): SlicePort[] {
+  const ports: SlicePort[] = []
+  for (const [port, index] of read.objects(raw, 'ports', 'ports')) {
+    const path = `ports[${index}]`
+    if (typeof port['name'] !== 'string') {
+      read.problem(`${path}.name`, 'must be a string; "" for the unnamed port')
+      continue
+    }
+    if (port['port'] === undefined || port['port'] === null || port['port'] === 0) {
+      read.problem(`${path}.port`, 'must be a number: a port that means "all ports" cannot be proxied')
+      continue
+    }
+    const number = read.integer(port, 'port', `${path}.port`, validPort)
+    const protocol = read.choice(port, 'protocol', `${path}.protocol`, protocols, 'TCP')
+    if (number === undefined || (port['protocol'] ?? protocol) !== protocol) continue
+    ports.push({ name: port['name'], protocol, port: number })
+  }
+  return ports
+}
+
+function parseEndpoints(raw: JsonObject, family: Family, read: JsonReader): SliceEndpoint[] {
+  const endpoints: SliceEndpoint[] = []
+  for (const [endpoint, index] of read.objects(raw, 'endpoints', 'endpoints')) {
+    const path = `endpoints[${index}]`
+    // Kubernetes promises nothing for the second address and later ones: consumers use the first.
+    const address = read.list(endpoint, 'addresses', `${path}.addresses`)[0]
+    const ip = typeof address === 'string' ? parseIp(address) : undefined
+    if (ip === undefined || familyOf(ip) !== family) {
+      const wanted = family === 'ipv4' ? 'an IPv4' : 'an IPv6'
+      read.problem(`${path}.addresses[0]`, `must be ${wanted} address, not ${JSON.stringify(address)}`)
+      continue
+    }
+    const conditions = read.object(endpoint, 'conditions', `${path}.conditions`)
+    const hints = read.object(endpoint, 'hints', `${path}.hints`)
+    endpoints.push({
+      ip,
+      nodeName: read.string(endpoint, 'nodeName', `${path}.nodeName`),
+      ready: read.boolean(conditions, 'ready', `${path}.conditions.ready`, true),
+      serving: read.boolean(conditions, 'serving', `${path}.conditions.serving`, true),
+      terminating: read.boolean(conditions, 'terminating', `${path}.conditions.terminating`, false),
+      zoneHints: parseHints(hints, 'forZones', `${path}.hints.forZones`, read),
+      nodeHints: parseHints(hints, 'forNodes', `${path}.hints.forNodes`, read),
+    })
+  }
+  return endpoints
+}
+
+function parseHints(hints: JsonObject, field: string, path: string, read: JsonReader): readonly string[] {
+  if (hints[field] === undefined || hints[field] === null) return noHints
+  const names: string[] = []
+  for (const [hint, index] of read.objects(hints, field, path)) {
+    const name = read.string(hint, 'name', `${path}[${index}].name`)
+    if (!names.includes(name)) names.push(name)
+  }
+  return names.length === 0 ? noHints : names
+}
+
+function parseTriggerTime(metadata: JsonObject, read: JsonReader): number | undefined {
+  const annotations = read.object(metadata, 'annotations', 'metadata.annotations')
+  const text = annotations[triggerTimeAnnotation]
+  if (typeof text !== 'string' || !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d/.test(text)) return undefined
+  const time = Date.parse(text)
+  return Number.isNaN(time) ? undefined : time
+}

@@ -1,0 +1,139 @@
+/**
+ * The current objects, and a word to whoever listens about what changed. Every source speaks to the Catalog; nothing
+ * in it knows where an object came from.
+ */
+import { objectKey } from '../api/records.ts'
+import type {
+  NodeRecord,
+  ObjectKey,
+  ObjectKind,
+  ObjectRecord,
+  RecordOf,
+  ServiceCidrRecord,
+  ServiceRecord,
+  SliceRecord,
+} from '../api/records.ts'
+import { isSameData } from './same-data.ts'
+
+/** One object changed: `previous` is absent when it is new, `current` when it is gone. */
+export type CatalogEvent = {
+  [K in ObjectKind]: {
+    readonly kind: K
+    readonly key: ObjectKey
+    readonly previous: RecordOf<K> | undefined
+    readonly current: RecordOf<K> | undefined
+  }
+}[ObjectKind]
+
+export interface CatalogListener {
+  changed(event: CatalogEvent): void
+  /** The complete list of a kind has arrived for the first time. */
+  listed?(kind: ObjectKind): void
+}
+
+export class Catalog {
+  readonly #records: { readonly [K in ObjectKind]: Map<ObjectKey, RecordOf<K>> } = {
+    Service: new Map(),
+    EndpointSlice: new Map(),
+    Node: new Map(),
+    ServiceCIDR: new Map(),
+  }
+  readonly #slicesByService = new Map<ObjectKey, Map<ObjectKey, SliceRecord>>()
+  readonly #listedKinds = new Set<ObjectKind>()
+  readonly #listeners = new Set<CatalogListener>()
+
+  get services(): ReadonlyMap<ObjectKey, ServiceRecord> {
+    return this.#records.Service
+  }
+
+  get slices(): ReadonlyMap<ObjectKey, SliceRecord> {
+    return this.#records.EndpointSlice
+  }
+
+  get nodes(): ReadonlyMap<ObjectKey, NodeRecord> {
+    return this.#records.Node
+  }
+
+  get serviceCidrs(): ReadonlyMap<ObjectKey, ServiceCidrRecord> {
+    return this.#records.ServiceCIDR
+  }
+
+  /** The slices of one Service, by slice key; empty when there are none. */
+  slicesOf(service: ObjectKey): ReadonlyMap<ObjectKey, SliceRecord> {
+    return this.#slicesByService.get(service) ?? noSlices
+  }
+
+  get<K extends ObjectKind>(kind: K, key: ObjectKey): RecordOf<K> | undefined {
+    return this.#records[kind].get(key)
+  }
+
+  /** Services and EndpointSlices are complete: only now may anything be programmed, or removed. */
+  get isInitialised(): boolean {
+    return this.hasListed('Service') && this.hasListed('EndpointSlice')
+  }
+
+  hasListed(kind: ObjectKind): boolean {
+    return this.#listedKinds.has(kind)
+  }
+
+  /** Returns the function that ends the subscription. */
+  subscribe(listener: CatalogListener): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** The complete list of a kind: what it lacks is gone, what it repeats unchanged is no news. */
+  replace<K extends ObjectKind>(kind: K, records: readonly RecordOf<K>[]): void {
+    const keys = new Set(records.map(objectKey))
+    for (const key of this.#records[kind].keys()) if (!keys.has(key)) this.remove(kind, key)
+    for (const record of records) this.upsert(record)
+    if (this.#listedKinds.has(kind)) return
+    this.#listedKinds.add(kind)
+    for (const listener of this.#listeners) listener.listed?.(kind)
+  }
+
+  upsert(current: ObjectRecord): void {
+    const key = objectKey(current)
+    const previous = this.get(current.kind, key)
+    if (previous !== undefined && isSameData(previous, current)) return
+    if (previous?.kind === 'EndpointSlice') this.#unlinkSlice(previous, key)
+    if (current.kind === 'EndpointSlice') this.#linkSlice(current, key)
+    // The union of maps cannot be narrowed together with the union of records; the kinds agree by construction.
+    const records = this.#records[current.kind] as Map<ObjectKey, ObjectRecord>
+    records.set(key, current)
+    this.#announce({ kind: current.kind, key, previous, current } as CatalogEvent)
+  }
+
+  remove(kind: ObjectKind, key: ObjectKey): void {
+    const previous = this.get(kind, key)
+    if (previous === undefined) return
+    if (previous.kind === 'EndpointSlice') this.#unlinkSlice(previous, key)
+    this.#records[kind].delete(key)
+    this.#announce({ kind, key, previous, current: undefined } as CatalogEvent)
+  }
+
+  #announce(event: CatalogEvent): void {
+    for (const listener of this.#listeners) listener.changed(event)
+  }
+
+  #linkSlice(slice: SliceRecord, key: ObjectKey): void {
+    const service = serviceKeyOf(slice)
+    const siblings = this.#slicesByService.get(service)
+    if (siblings === undefined) this.#slicesByService.set(service, new Map([[key, slice]]))
+    else siblings.set(key, slice)
+  }
+
+  #unlinkSlice(slice: SliceRecord, key: ObjectKey): void {
+    const service = serviceKeyOf(slice)
+    const siblings = this.#slicesByService.get(service)
+    siblings?.delete(key)
+    if (siblings?.size === 0) this.#slicesByService.delete(service)
+  }
+}
+
+const noSlices: ReadonlyMap<ObjectKey, SliceRecord> = new Map()
+
+/** The key of the Service a slice belongs to. */
+export function serviceKeyOf(slice: SliceRecord): ObjectKey {
+  return objectKey({ namespace: slice.namespace, name: slice.serviceName })
+}

@@ -1,0 +1,267 @@
+/**
+ * The Routes of one IP family, kept up to date one Service at a time. Events mark a Service as dirty; dirty Services
+ * are routed again once the current batch of events is in; what differs from the programmed Route waits as pending.
+ * Only `take` moves pending Routes into the view, so the view a backend works on does not change under its hands.
+ */
+import type { ObjectKey, ServiceRecord, SliceRecord } from '../api/records.ts'
+import { renderCidr } from '../net/ip.ts'
+import type { Family } from '../net/ip.ts'
+import type { NodeView } from './backend.ts'
+import { serviceKeyOf } from './catalog.ts'
+import type { Catalog, CatalogEvent } from './catalog.ts'
+import { losesEndpoint, programmingOrder } from './programming-order.ts'
+import type { PendingRoute } from './programming-order.ts'
+import type { ProxyMetrics } from './proxy-metrics.ts'
+import type { PendingSync, SyncRequest, RouteSource } from './route-source.ts'
+import type { Route, RouteKey } from './route.ts'
+import { routesOf } from './router.ts'
+import { isSameData } from './same-data.ts'
+import { SyncReasons } from './sync-reasons.ts'
+
+export interface RouteTableOptions {
+  readonly catalog: Catalog
+  readonly family: Family
+  readonly nodeName: string
+  /** This node's address of the family, as found at start. */
+  readonly nodeIP: string
+  readonly allowExternalIPs: boolean
+  readonly metrics: ProxyMetrics
+  /** Changes that happened in the cluster before this moment say nothing about our latency. */
+  readonly startedAtMs: number
+}
+
+const noRoutes: readonly Route[] = []
+
+export class RouteTable implements RouteSource {
+  readonly #options: RouteTableOptions
+  readonly #routesByKey = new Map<RouteKey, Route>()
+  /** The newest routes of each Service, programmed or pending. */
+  readonly #latestByService = new Map<ObjectKey, readonly Route[]>()
+  readonly #pendingByKey = new Map<RouteKey, PendingRoute>()
+  readonly #dirtyServices = new Set<ObjectKey>()
+  readonly #listeners = new Set<(request: SyncRequest) => void>()
+  readonly #noLocalEndpoints = { internal: 0, external: 0 }
+  #reasons: SyncReasons
+  #zone = ''
+  #serviceCidrs: readonly string[] = []
+  #isInitialised = false
+  #isFlushScheduled = false
+  /** Something other than a route changed, so the next sync is due even without one. */
+  #isSyncDue = false
+  #isFullDue = false
+
+  constructor(options: RouteTableOptions) {
+    this.#options = options
+    this.#reasons = new SyncReasons(options.startedAtMs)
+    const { catalog } = options
+    catalog.subscribe({ changed: (event) => this.#onChange(event), listed: () => this.#initialise() })
+    this.#readNode()
+    this.#readServiceCidrs()
+    this.#initialise()
+  }
+
+  get isInitialised(): boolean {
+    return this.#isInitialised
+  }
+
+  get noLocalEndpoints(): { readonly internal: number; readonly external: number } {
+    return this.#noLocalEndpoints
+  }
+
+  subscribe(listener: (request: SyncRequest) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  take({ full }: { readonly full: boolean }): PendingSync {
+    this.flush()
+    const pending = [...this.#pendingByKey.values()]
+    for (const { key, route } of pending) this.#commit(key, route)
+    const isFull = full || this.#isFullDue
+    const { causes, triggerTimesMs, needsConntrackCleanup } = this.#reasons
+    this.#pendingByKey.clear()
+    this.#reasons = new SyncReasons(this.#options.startedAtMs)
+    this.#isSyncDue = false
+    this.#isFullDue = false
+    this.#reportPending()
+    return {
+      view: this.#view(),
+      change: { full: isFull, keys: programmingOrder(pending, isFull ? this.#routesByKey : undefined), causes },
+      triggerTimesMs,
+      needsConntrackCleanup,
+    }
+  }
+
+  /** Routes the dirty Services now instead of at the end of the current batch. */
+  flush(): void {
+    if (!this.#isInitialised) return
+    let isNews = this.#isSyncDue
+    let urgent = false
+    for (const service of this.#dirtyServices) {
+      const news = this.#reroute(service)
+      if (news.length === 0) this.#reasons.forget(service)
+      isNews ||= news.length > 0
+      urgent ||= news.some(({ isRemoval }) => isRemoval)
+    }
+    this.#dirtyServices.clear()
+    this.#reportPending()
+    if (isNews) this.#notify({ urgent, initialised: false })
+  }
+
+  #onChange(event: CatalogEvent): void {
+    switch (event.kind) {
+      case 'Service':
+        this.#onService(event.key, event.previous, event.current)
+        break
+      case 'EndpointSlice':
+        this.#onSlice(event.key, event.previous, event.current)
+        break
+      case 'Node':
+        if (event.key === this.#options.nodeName && event.current !== undefined) this.#readNode()
+        break
+      case 'ServiceCIDR':
+        this.#readServiceCidrs()
+        break
+      default:
+        event satisfies never
+    }
+  }
+
+  #onService(key: ObjectKey, previous: ServiceRecord | undefined, current: ServiceRecord | undefined): void {
+    const { family, metrics } = this.#options
+    const isOurs = previous?.clusterIPs[family] !== undefined || current?.clusterIPs[family] !== undefined
+    if (!isOurs) return
+    metrics.serviceChange()
+    this.#reasons.serviceChanged(key, previous, current)
+    this.#markDirty(key)
+  }
+
+  #onSlice(key: ObjectKey, previous: SliceRecord | undefined, current: SliceRecord | undefined): void {
+    const { family, metrics } = this.#options
+    for (const slice of new Set([previous, current])) {
+      if (slice === undefined || slice.family !== family) continue
+      const service = serviceKeyOf(slice)
+      // A slice that moved to another Service is a removal for the old one.
+      const stays = current !== undefined && current.family === family && serviceKeyOf(current) === service
+      if (slice === previous && stays) continue
+      metrics.endpointChange()
+      this.#reasons.sliceChanged(key, service, previous, stays ? current : undefined)
+      this.#markDirty(service)
+    }
+  }
+
+  #markDirty(service: ObjectKey): void {
+    this.#dirtyServices.add(service)
+    this.#scheduleFlush()
+  }
+
+  #scheduleFlush(): void {
+    if (this.#isFlushScheduled || !this.#isInitialised) return
+    this.#isFlushScheduled = true
+    // A microtask runs after the source has handed over everything it read in one go.
+    queueMicrotask(() => {
+      this.#isFlushScheduled = false
+      this.flush()
+    })
+  }
+
+  #initialise(): void {
+    if (this.#isInitialised || !this.#options.catalog.isInitialised) return
+    this.#isInitialised = true
+    this.#reasons.note('the first complete list')
+    this.#markAllDirty()
+    this.flush()
+    this.#notify({ urgent: false, initialised: true })
+  }
+
+  #markAllDirty(): void {
+    for (const service of this.#options.catalog.services.keys()) this.#dirtyServices.add(service)
+    this.#isFullDue = true
+    this.#isSyncDue = true
+  }
+
+  /** A deleted Node leaves its zone in place: the node is still where it is. */
+  #readNode(): void {
+    const { catalog, nodeName } = this.#options
+    const zone = catalog.nodes.get(nodeName as ObjectKey)?.zone ?? this.#zone
+    if (zone === this.#zone) return
+    this.#zone = zone
+    this.#reasons.note(`the node is in zone "${zone}" now`)
+    this.#markAllDirty()
+    this.#scheduleFlush()
+  }
+
+  #readServiceCidrs(): void {
+    const { catalog, family } = this.#options
+    const cidrs = new Set<string>()
+    for (const record of catalog.serviceCidrs.values())
+      for (const cidr of record.cidrs) if (cidr.family === family) cidrs.add(renderCidr(cidr))
+    const sorted = [...cidrs].sort()
+    if (isSameData(sorted, this.#serviceCidrs)) return
+    this.#serviceCidrs = sorted
+    this.#reasons.note('the ServiceCIDRs changed')
+    this.#isSyncDue = true
+    this.#scheduleFlush()
+  }
+
+  /** Returns what is pending for the Service now. */
+  #reroute(service: ObjectKey): readonly PendingRoute[] {
+    const before = this.#latestByService.get(service) ?? noRoutes
+    const after = this.#route(service)
+    if (after.length === 0) this.#latestByService.delete(service)
+    else this.#latestByService.set(service, after)
+
+    const news: PendingRoute[] = []
+    const latestByKey = new Map<RouteKey, Route | undefined>(before.map(({ key }) => [key, undefined]))
+    for (const route of after) latestByKey.set(route.key, route)
+    for (const [key, route] of latestByKey) {
+      const programmed = this.#routesByKey.get(key)
+      if (isSameData(programmed, route)) this.#pendingByKey.delete(key)
+      else {
+        const pending = { key, route, isRemoval: programmed !== undefined && losesEndpoint(programmed, route) }
+        this.#pendingByKey.set(key, pending)
+        news.push(pending)
+      }
+    }
+    return news
+  }
+
+  #route(service: ObjectKey): readonly Route[] {
+    const { catalog, family, nodeName, nodeIP, allowExternalIPs } = this.#options
+    const record = catalog.services.get(service)
+    if (record === undefined) return noRoutes
+    const context = { family, nodeName, nodeIP, allowExternalIPs, zone: this.#zone }
+    return routesOf(record, catalog.slicesOf(service).values(), context)
+  }
+
+  #commit(key: RouteKey, route: Route | undefined): void {
+    this.#countNoLocalEndpoints(this.#routesByKey.get(key), -1)
+    this.#countNoLocalEndpoints(route, 1)
+    if (route === undefined) this.#routesByKey.delete(key)
+    else this.#routesByKey.set(key, route)
+  }
+
+  #countNoLocalEndpoints(route: Route | undefined, step: 1 | -1): void {
+    if (route === undefined || !route.hasUsableEndpoint || route.localEndpoints.length > 0) return
+    if (route.internalPolicy === 'Local') this.#noLocalEndpoints.internal += step
+    if (route.externalPolicy === 'Local' && route.isExternallyAccessible) this.#noLocalEndpoints.external += step
+  }
+
+  #view(): NodeView {
+    const { family, nodeName, nodeIP } = this.#options
+    return {
+      family,
+      node: { name: nodeName, zone: this.#zone, ip: nodeIP },
+      routesByKey: this.#routesByKey,
+      serviceCidrs: this.#serviceCidrs,
+    }
+  }
+
+  #reportPending(): void {
+    this.#options.metrics.pendingChanges(this.#reasons.pending)
+  }
+
+  #notify(request: SyncRequest): void {
+    for (const listener of this.#listeners) listener(request)
+  }
+}
