@@ -1,0 +1,83 @@
+import type { Clock } from '../../core/clock.ts'
+import type { LogFields, Logger } from '../../core/logger.ts'
+import { callSite } from './call-site.ts'
+import type { CallSite } from './call-site.ts'
+import { renderJsonLine } from './json-line.ts'
+import { renderKlogLine } from './klog-line.ts'
+import type { LogRecord } from './log-record.ts'
+import { LogSink } from './log-sink.ts'
+import type { LogSinkOptions, LogStreams } from './log-sink.ts'
+import { microsecondClock } from './microsecond-clock.ts'
+import { verbosityByFile } from './vmodule.ts'
+import type { VmoduleRule } from './vmodule.ts'
+
+export interface LogOptions extends LogSinkOptions {
+  readonly format: 'text' | 'json'
+  /** -v */
+  readonly verbosity: number
+  readonly vmodule: readonly VmoduleRule[]
+}
+
+/** The logger of the process: what the command line and /debug/flags/v change. */
+export interface RootLogger extends Logger {
+  readonly verbosity: number
+  setVerbosity(verbosity: number): void
+  /** Writes out what is buffered; the last thing before the process ends. */
+  flush(): void
+}
+
+export function createLogger(
+  options: LogOptions,
+  streams: LogStreams,
+  { clock, pid }: { readonly clock: Clock; readonly pid: number },
+): RootLogger {
+  const sink = new LogSink(options, streams, clock)
+  const now = microsecondClock(clock)
+  let verbosity = options.verbosity
+  const verbosityOfFile = options.vmodule.length === 0 ? undefined : verbosityByFile(options.vmodule)
+
+  function write(record: Omit<LogRecord, 'atMs'>): void {
+    const stamped = { ...record, bound: withErr(record.bound), fields: withErr(record.fields), atMs: now() }
+    sink.write(record.severity, options.format === 'json' ? renderJsonLine(stamped) : renderKlogLine(stamped, pid))
+  }
+
+  function loggerWith(bound: LogFields): Logger {
+    const logger: Logger = {
+      error: (message, fields = {}) =>
+        write({ severity: 'error', level: 0, message, bound, fields, caller: callSite(logger.error) }),
+      warn: (message, fields = {}) =>
+        write({ severity: 'warn', level: 0, message, bound, fields, caller: callSite(logger.warn) }),
+      info: (message, fields = {}) =>
+        write({ severity: 'info', level: 0, message, bound, fields, caller: callSite(logger.info) }),
+      debug: (level, message, fields = {}) => {
+        let caller: CallSite | undefined
+        if (level > verbosity) {
+          if (verbosityOfFile === undefined) return
+          caller = callSite(logger.debug)
+          if (level > (verbosityOfFile(caller.file) ?? -1)) return
+        }
+        write({ severity: 'info', level, message, bound, fields, caller: caller ?? callSite(logger.debug) })
+      },
+      child: (fields) => loggerWith({ ...bound, ...fields }),
+    }
+    return logger
+  }
+
+  return {
+    ...loggerWith({}),
+    get verbosity() {
+      return verbosity
+    },
+    setVerbosity: (next) => {
+      verbosity = next
+    },
+    flush: () => sink.flush(),
+  }
+}
+
+/** The code says `error`; Kubernetes' logs, and everything that reads them, say `err`. */
+function withErr(fields: LogFields): LogFields {
+  if (!('error' in fields)) return fields
+  const { error, ...others } = fields
+  return { err: error, ...others }
+}
