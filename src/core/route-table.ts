@@ -74,7 +74,7 @@ export class RouteTable implements RouteSource {
   }
 
   take({ full }: { readonly full: boolean }): PendingSync {
-    this.flush()
+    this.#routeDirtyServices()
     const pending = [...this.#pendingByKey.values()]
     for (const { key, route } of pending) this.#commit(key, route)
     const isFull = full || this.#isFullDue
@@ -92,9 +92,14 @@ export class RouteTable implements RouteSource {
     }
   }
 
-  /** Routes the dirty Services now instead of at the end of the current batch. */
+  /** Routes the dirty Services now instead of at the end of the current batch, and asks for a sync if that is news. */
   flush(): void {
-    if (!this.#isInitialised) return
+    const { isNews, urgent } = this.#routeDirtyServices()
+    if (isNews) this.#notify({ urgent, initialised: false })
+  }
+
+  #routeDirtyServices(): { readonly isNews: boolean; readonly urgent: boolean } {
+    if (!this.#isInitialised) return { isNews: false, urgent: false }
     let isNews = this.#isSyncDue
     let urgent = false
     for (const service of this.#dirtyServices) {
@@ -105,7 +110,7 @@ export class RouteTable implements RouteSource {
     }
     this.#dirtyServices.clear()
     this.#reportPending()
-    if (isNews) this.#notify({ urgent, initialised: false })
+    return { isNews, urgent }
   }
 
   #onChange(event: CatalogEvent): void {
@@ -170,7 +175,7 @@ export class RouteTable implements RouteSource {
     this.#isInitialised = true
     this.#reasons.note('the first complete list')
     this.#markAllDirty()
-    this.flush()
+    this.#routeDirtyServices()
     this.#notify({ urgent: false, initialised: true })
   }
 

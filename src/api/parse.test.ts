@@ -1,0 +1,177 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { rawNode, rawService, rawSlice, record } from '../core/testing/objects.ts'
+import { parseObject } from './parse.ts'
+import { objectKinds } from './records.ts'
+import type { ObjectKind } from './records.ts'
+
+const port80 = { port: 80, protocol: 'TCP' }
+
+function problemsOf(kind: ObjectKind, raw: unknown): string[] {
+  return parseObject(kind, raw).problems.map(({ field, reason }) => `${field}: ${reason}`)
+}
+
+describe('a Service', () => {
+  const parse = (spec: object, status = {}) =>
+    record('Service', rawService('demo/web', { ports: [port80], ...spec }, status))
+
+  test.each([
+    ['headless', { clusterIP: 'None' }],
+    ['without an address', { clusterIP: '' }],
+    ['ExternalName, even with an address', { type: 'ExternalName', clusterIP: '10.0.0.1', externalName: 'a.example' }],
+  ])('that is %s has no cluster IP to proxy', (_, spec) => {
+    expect(parse(spec).clusterIPs).toEqual({})
+  })
+
+  test('from before dual stack belongs to the family of its address', () => {
+    expect(parse({ clusterIP: 'fd00::0:1' }).clusterIPs).toEqual({ ipv6: 'fd00::1' })
+    expect(parse({ clusterIP: '10.0.0.1' }).clusterIPs).toEqual({ ipv4: '10.0.0.1' })
+  })
+
+  test('with two families gives each the address at its index', () => {
+    const spec = { clusterIP: 'fd00::1', clusterIPs: ['fd00::1', '10.0.0.1'], ipFamilies: ['IPv6', 'IPv4'] }
+    expect(parse(spec).clusterIPs).toEqual({ ipv6: 'fd00::1', ipv4: '10.0.0.1' })
+    expect(parse({ ...spec, clusterIPs: ['fd00::1'] }).clusterIPs).toEqual({ ipv6: 'fd00::1' })
+  })
+
+  test('keeps good external IPs, skips blank ones in silence and reports bad ones', () => {
+    const raw = rawService('demo/web', {
+      clusterIP: '10.0.0.1',
+      ports: [port80],
+      externalIPs: ['192.0.2.1', '', '  ', 'nonsense', 'fd00::0:9'],
+    })
+    expect(record('Service', raw).externalIPs).toEqual(['192.0.2.1', 'fd00::9'])
+    expect(problemsOf('Service', raw)).toEqual(['spec.externalIPs[3]: "nonsense" is not an IP address'])
+  })
+
+  test('uses load-balancer addresses of mode VIP or none, never hostnames or spec.loadBalancerIP', () => {
+    const ingress = [
+      { ip: '192.0.2.1' },
+      { ip: '192.0.2.2', ipMode: 'VIP' },
+      { ip: '192.0.2.3', ipMode: 'Proxy' },
+      { hostname: 'lb.example' },
+    ]
+    const parsed = parse({ clusterIP: '10.0.0.1', loadBalancerIP: '192.0.2.9' }, { loadBalancer: { ingress } })
+    expect(parsed.loadBalancerIPs).toEqual(['192.0.2.1', '192.0.2.2'])
+  })
+
+  test('trims source ranges and drops unreadable ones', () => {
+    const raw = rawService('demo/web', { loadBalancerSourceRanges: [' 10.1.2.0/28', 'x', '10.9.9.9/8'] })
+    expect(record('Service', raw).sourceRanges.map(({ network }) => network)).toEqual(['10.1.2.0', '10.0.0.0'])
+    expect(problemsOf('Service', raw)).toEqual([
+      'spec.loadBalancerSourceRanges[1]: "x" is not a CIDR such as 10.0.0.0/8',
+    ])
+  })
+
+  test('has an external policy Local only when its type can be reached from outside', () => {
+    const local = { clusterIP: '10.0.0.1', externalTrafficPolicy: 'Local' }
+    expect(parse(local).externalTrafficPolicy).toBe('Cluster')
+    expect(parse({ ...local, externalIPs: ['fd00::9'] }).externalTrafficPolicy).toBe('Local')
+    expect(parse({ ...local, type: 'NodePort' }).externalTrafficPolicy).toBe('Local')
+  })
+
+  test('has a health-check port only as a load balancer with policy Local', () => {
+    const spec = { clusterIP: '10.0.0.1', externalTrafficPolicy: 'Local', healthCheckNodePort: 345 }
+    expect(parse({ ...spec, type: 'LoadBalancer' }).healthCheckNodePort).toBe(345)
+    expect(parse({ ...spec, type: 'NodePort' }).healthCheckNodePort).toBe(0)
+    expect(problemsOf('Service', rawService('a/b', { ...spec, type: 'LoadBalancer', healthCheckNodePort: 0 }))).toEqual(
+      ['spec.healthCheckNodePort: is needed by a load balancer with externalTrafficPolicy Local'],
+    )
+  })
+
+  test('keeps clients for the seconds it says, or for three hours', () => {
+    const sticky = { sessionAffinity: 'ClientIP' }
+    expect(parse(sticky).affinitySeconds).toBe(10_800)
+    expect(parse({ ...sticky, sessionAffinityConfig: { clientIP: { timeoutSeconds: 5 } } }).affinitySeconds).toBe(5)
+    expect(parse({ sessionAffinity: 'None' }).affinitySeconds).toBe(0)
+  })
+
+  test('loses only the port that is wrong', () => {
+    const raw = rawService('demo/web', { ports: [{ port: 0 }, { port: 53, protocol: 'QUIC' }, { port: 80 }, 7] })
+    expect(record('Service', raw).ports).toEqual([{ name: '', protocol: 'TCP', port: 80, nodePort: 0 }])
+    expect(problemsOf('Service', raw)).toEqual([
+      'spec.ports[0].port: must be a whole number from 1 to 65535, not 0',
+      'spec.ports[1].protocol: must be one of TCP, UDP, SCTP, not "QUIC"',
+      'spec.ports[3]: must be an object, not 7',
+    ])
+  })
+})
+
+describe('an EndpointSlice', () => {
+  test('is serving and ready where the controller says nothing', () => {
+    const [endpoint] = record('EndpointSlice', rawSlice('demo/web-1', 'web', ['10.0.0.1'])).endpoints
+    expect(endpoint).toMatchObject({ ready: true, serving: true, terminating: false, zoneHints: [], nodeHints: [] })
+  })
+
+  test('uses the first address only, in canonical form', () => {
+    const endpoints = [{ addresses: ['010.000.000.001', '10.0.0.2'] }]
+    expect(record('EndpointSlice', rawSlice('demo/web-1', 'web', endpoints)).endpoints[0]?.ip).toBe('10.0.0.1')
+  })
+
+  test('loses only what is wrong in it', () => {
+    const raw = rawSlice(
+      'demo/web-1',
+      'web',
+      [{ addresses: [] }, '10.0.0.1', { addresses: ['10.0.0.400'] }],
+      [{ port: 1 }, { name: 'a' }, { name: 'b', port: 0 }, { name: '', port: 8080 }],
+    )
+    const parsed = record('EndpointSlice', raw)
+    expect(parsed.ports).toEqual([{ name: '', protocol: 'TCP', port: 8080 }])
+    expect(parsed.endpoints.map(({ ip }) => ip)).toEqual(['10.0.0.1'])
+    expect(problemsOf('EndpointSlice', raw)).toHaveLength(5)
+  })
+
+  test('without the name of its Service, or with host names for addresses, is skipped with the reason', () => {
+    const orphan = rawSlice('demo/web-1', '', ['10.0.0.1'])
+    expect(parseObject('EndpointSlice', orphan).ok).toBe(false)
+    expect(problemsOf('EndpointSlice', orphan)).toEqual([
+      'metadata.labels["kubernetes.io/service-name"]: must name the Service this slice belongs to',
+    ])
+    const names = rawSlice('demo/web-1', 'web', ['a.example'], [80], { addressType: 'FQDN' })
+    expect(problemsOf('EndpointSlice', names)).toEqual(['addressType: only IPv4 and IPv6 can be proxied'])
+  })
+
+  test('remembers when the change happened, if it is told in a form it can read', () => {
+    const at = (time: string) =>
+      record(
+        'EndpointSlice',
+        rawSlice('demo/web-1', 'web', ['10.0.0.1'], [80], {
+          metadata: { annotations: { 'endpoints.kubernetes.io/last-change-trigger-time': time } },
+        }),
+      ).triggerTimeMs
+    expect(at('2026-01-02T03:04:05.5Z')).toBe(Date.UTC(2026, 0, 2, 3, 4, 5, 500))
+    expect(at('2026-01-02T03:04:05+01:00')).toBe(Date.UTC(2026, 0, 2, 2, 4, 5))
+    expect(at('yesterday')).toBeUndefined()
+  })
+})
+
+describe('a Node', () => {
+  const ips = (addresses: object[]) => record('Node', rawNode('n', { status: { addresses } })).ips
+
+  test('is known by its first internal address and the first of the other family', () => {
+    const internal = (address: string) => ({ type: 'InternalIP', address })
+    const external = (address: string) => ({ type: 'ExternalIP', address })
+    expect(ips([external('192.0.2.1'), internal('10.0.0.1'), internal('10.0.0.2')])).toEqual(['10.0.0.1'])
+    expect(ips([internal('fd00::1'), internal('10.0.0.1')])).toEqual(['fd00::1', '10.0.0.1'])
+    expect(ips([internal('10.0.0.1'), external('2001:db8::1')])).toEqual(['10.0.0.1', '2001:db8::1'])
+    expect(ips([{ type: 'Hostname', address: 'n' }])).toEqual([])
+  })
+})
+
+test('no object, however broken, makes the parser throw', () => {
+  fc.assert(
+    fc.property(fc.constantFrom(...objectKinds), fc.jsonValue(), fc.jsonValue(), fc.jsonValue(), (kind, a, b, c) => {
+      parseObject(kind, a)
+      parseObject(kind, { metadata: a, spec: b, status: c })
+      const metadata = { name: 'x', namespace: 'y', labels: { 'kubernetes.io/service-name': 'z' } }
+      parseObject(kind, {
+        metadata,
+        spec: { ports: b, clusterIPs: c, ipFamilies: b, clusterIP: '10.0.0.1' },
+        status: a,
+      })
+      parseObject(kind, { metadata, addressType: 'IPv4', ports: a, endpoints: b })
+      parseObject(kind, { metadata, addressType: 'IPv4', ports: [a], endpoints: [b, { addresses: c, hints: a }] })
+    }),
+    { numRuns: 500 },
+  )
+})

@@ -1,0 +1,284 @@
+import { describe, expect, test } from 'vitest'
+import type { ObjectKey } from '../api/records.ts'
+import { Catalog } from './catalog.ts'
+import { RouteTable } from './route-table.ts'
+import type { SyncRequest } from './route-source.ts'
+import { noMetrics } from './testing/no-metrics.ts'
+import { node, rawSlice, record, service, slice } from './testing/objects.ts'
+
+const web = service('demo/web', { clusterIP: '10.96.0.1', ports: [{ port: 80 }] })
+const db = service('demo/db', { clusterIP: '10.96.0.2', ports: [{ port: 5432 }] })
+
+function setUp(options: { initialised?: boolean } = {}) {
+  const catalog = new Catalog()
+  const counts = { services: 0, slices: 0, pending: { services: 0, slices: 0 } }
+  const metrics = noMetrics({
+    serviceChange: () => counts.services++,
+    endpointChange: () => counts.slices++,
+    pendingChanges: (pending) => (counts.pending = { ...pending }),
+  })
+  const table = new RouteTable({
+    catalog,
+    family: 'ipv4',
+    nodeName: 'here',
+    nodeIP: '10.200.0.2',
+    allowExternalIPs: true,
+    metrics,
+    startedAtMs: 1_000,
+  })
+  const requests: SyncRequest[] = []
+  table.subscribe((request) => requests.push(request))
+  if (options.initialised !== false) {
+    catalog.replace('Service', [])
+    catalog.replace('EndpointSlice', [])
+    table.take({ full: true })
+    requests.length = 0
+  }
+  /** What a sync would get now. */
+  const take = (full = false) => {
+    table.flush()
+    requests.length = 0
+    return table.take({ full })
+  }
+  return { catalog, table, requests, take, counts }
+}
+
+describe('a sync is asked for', () => {
+  test('only once Services and EndpointSlices are both complete', () => {
+    const { catalog, table, requests } = setUp({ initialised: false })
+    catalog.upsert(web)
+    catalog.replace('Service', [web])
+    table.flush()
+    expect([table.isInitialised, requests]).toEqual([false, []])
+    catalog.replace('EndpointSlice', [])
+    expect(table.isInitialised).toBe(true)
+    expect(requests.at(-1)).toEqual({ urgent: false, initialised: true })
+    expect(table.take({ full: false }).change).toMatchObject({ full: true, keys: ['demo/web/TCP'] })
+  })
+
+  test('when a Service or its endpoints change, naming the object', async () => {
+    const { catalog, requests, take } = setUp()
+    catalog.upsert(web)
+    await Promise.resolve()
+    expect(requests).toEqual([{ urgent: false, initialised: false }])
+    catalog.upsert(slice('demo/web-1', 'web', ['10.0.0.1']))
+    expect(take().change).toEqual({ full: false, keys: ['demo/web/TCP'], causes: ['Service demo/web added'] })
+    catalog.upsert(slice('demo/web-1', 'web', ['10.0.0.2']))
+    expect(take().change.causes).toEqual(['EndpointSlice demo/web-1 updated'])
+  })
+
+  test('once for a whole batch of events', async () => {
+    const { catalog, requests } = setUp()
+    catalog.upsert(web)
+    catalog.upsert(db)
+    catalog.upsert(slice('demo/web-1', 'web', ['10.0.0.1']))
+    await Promise.resolve()
+    expect(requests).toHaveLength(1)
+  })
+
+  test('with urgency when an endpoint is gone, and without when one is added', () => {
+    const { catalog, table, requests, take } = setUp()
+    catalog.upsert(web)
+    catalog.upsert(slice('demo/web-1', 'web', ['10.0.0.1']))
+    take()
+    catalog.upsert(slice('demo/web-1', 'web', ['10.0.0.1', '10.0.0.2']))
+    table.flush()
+    expect(requests).toEqual([{ urgent: false, initialised: false }])
+    take()
+    catalog.upsert(slice('demo/web-1', 'web', ['10.0.0.2']))
+    table.flush()
+    expect(requests).toEqual([{ urgent: true, initialised: false }])
+  })
+
+  test.each([
+    ['the same Service arrives again', (catalog: Catalog) => catalog.upsert(web)],
+    ['only metadata changes', (catalog: Catalog) => catalog.upsert({ ...web, resourceVersion: '9' })],
+    [
+      'a change is taken back before the sync',
+      (catalog: Catalog) => {
+        catalog.upsert({ ...web, affinitySeconds: 5 })
+        catalog.upsert(web)
+      },
+    ],
+    [
+      'a Service comes and goes before the sync',
+      (catalog: Catalog) => {
+        catalog.upsert(db)
+        catalog.remove('Service', 'demo/db' as ObjectKey)
+      },
+    ],
+    ['a slice has no Service', (catalog: Catalog) => catalog.upsert(slice('demo/x-1', 'x', ['10.0.0.1']))],
+    [
+      'a slice of the other family changes',
+      (catalog: Catalog) => catalog.upsert(slice('demo/web-6', 'web', ['fd00::1'])),
+    ],
+    ['the node gets a label that is not its zone', (catalog: Catalog) => catalog.upsert(node('here'))],
+    ['another node moves', (catalog: Catalog) => catalog.upsert(node('there', 'zone-b'))],
+  ])('not when %s', (_, change) => {
+    const { catalog, table, requests, take, counts } = setUp()
+    catalog.upsert(web)
+    take()
+    change(catalog)
+    table.flush()
+    expect(requests).toEqual([])
+    expect(counts.pending).toEqual({ services: 0, slices: 0 })
+  })
+
+  test('for everything when the node moves to another zone, and never because it was deleted', () => {
+    const { catalog, table, requests, take } = setUp()
+    catalog.upsert(web)
+    take()
+    catalog.upsert(node('here', 'zone-a'))
+    expect(take()).toMatchObject({ change: { full: true, keys: ['demo/web/TCP'] }, view: { node: { zone: 'zone-a' } } })
+    catalog.remove('Node', 'here' as ObjectKey)
+    table.flush()
+    expect(requests).toEqual([])
+    expect(take().view.node.zone).toBe('zone-a')
+  })
+
+  test('when the service CIDRs change, which hold each range once whoever lists it', () => {
+    const { catalog, table, requests, take } = setUp()
+    const cidrs = (name: string, ...list: string[]) =>
+      record('ServiceCIDR', { metadata: { name }, spec: { cidrs: list } })
+    catalog.upsert(cidrs('foo', '10.1.0.0/16', 'fd00::/64'))
+    catalog.upsert(cidrs('bar', '10.2.0.0/16', '10.1.0.0/16'))
+    table.flush()
+    expect(requests).toHaveLength(1)
+    expect(take().view.serviceCidrs).toEqual(['10.1.0.0/16', '10.2.0.0/16'])
+    catalog.remove('ServiceCIDR', 'foo' as ObjectKey)
+    expect(take().view.serviceCidrs).toEqual(['10.1.0.0/16', '10.2.0.0/16'])
+    catalog.remove('ServiceCIDR', 'bar' as ObjectKey)
+    expect(take().view.serviceCidrs).toEqual([])
+  })
+})
+
+describe('the view', () => {
+  test('does not change while a sync works on it', () => {
+    const { catalog, table, take } = setUp()
+    catalog.upsert(web)
+    const { view } = take()
+    catalog.remove('Service', 'demo/web' as ObjectKey)
+    table.flush()
+    expect([...view.routesByKey.keys()]).toEqual(['demo/web/TCP'])
+    expect([...take().view.routesByKey.keys()]).toEqual([])
+  })
+
+  test('keeps the very same Route where nothing changed', () => {
+    const { catalog, take } = setUp()
+    catalog.upsert(web)
+    catalog.upsert(db)
+    const before = take().view.routesByKey.get('demo/web/TCP' as never)
+    catalog.upsert({ ...db, affinitySeconds: 5 })
+    expect(take().view.routesByKey.get('demo/web/TCP' as never)).toBe(before)
+  })
+
+  test('follows a renamed port', () => {
+    const { catalog, take } = setUp()
+    catalog.upsert(web)
+    take()
+    catalog.upsert(service('demo/web', { clusterIP: '10.96.0.1', ports: [{ name: 'http', port: 80 }] }))
+    const { change, view } = take()
+    expect(change.keys).toEqual(['demo/web/TCP', 'demo/web:http/TCP'])
+    expect([...view.routesByKey.keys()]).toEqual(['demo/web:http/TCP'])
+  })
+
+  test('follows a slice that moves to another Service', () => {
+    const { catalog, take } = setUp()
+    catalog.upsert(web)
+    catalog.upsert(db)
+    catalog.upsert(slice('demo/s', 'web', ['10.0.0.1']))
+    take()
+    catalog.upsert(slice('demo/s', 'db', ['10.0.0.1']))
+    const { view } = take()
+    const counts = [...view.routesByKey.values()].map((route) => `${route.name} ${route.endpoints.length}`)
+    expect(counts.sort()).toEqual(['db 1', 'web 0'])
+  })
+})
+
+test('a sync programs removals first, then the API server and DNS, then the rest by name', () => {
+  const { catalog, take } = setUp()
+  const at = (id: string, clusterIP: string) => service(id, { clusterIP, ports: [{ port: 80 }] })
+  catalog.upsert(at('zoo/last', '10.96.0.3'))
+  catalog.upsert(slice('zoo/last-1', 'last', ['10.0.0.1']))
+  take()
+  catalog.upsert(at('aaa/first', '10.96.0.4'))
+  catalog.upsert(at('default/kubernetes-dashboard', '10.96.0.6'))
+  catalog.upsert(at('kube-system/kube-dns', '10.96.0.10'))
+  catalog.upsert(at('default/kubernetes', '10.96.0.5'))
+  catalog.remove('EndpointSlice', 'zoo/last-1' as ObjectKey)
+  expect(take().change.keys).toEqual([
+    'zoo/last/TCP',
+    'default/kubernetes/TCP',
+    'kube-system/kube-dns/TCP',
+    'aaa/first/TCP',
+    'default/kubernetes-dashboard/TCP',
+  ])
+})
+
+describe('what a sync is told about its changes', () => {
+  const timed = (ips: string[], time: number, port: object = { name: '', port: 80 }) =>
+    record(
+      'EndpointSlice',
+      rawSlice('demo/web-1', 'web', ips, [port as never], {
+        metadata: {
+          annotations: { 'endpoints.kubernetes.io/last-change-trigger-time': new Date(time).toISOString() },
+        },
+      }),
+    )
+
+  test('includes when they happened, unless that was before our start or the slice is gone', () => {
+    const { catalog, take } = setUp()
+    catalog.upsert(web)
+    catalog.upsert(timed(['10.0.0.1'], 2_000))
+    catalog.upsert(timed(['10.0.0.2'], 3_000))
+    expect(take().triggerTimesMs).toEqual([2_000, 3_000])
+    catalog.upsert(timed(['10.0.0.3'], 500))
+    expect(take().triggerTimesMs).toEqual([])
+    catalog.upsert(timed(['10.0.0.4'], 4_000))
+    catalog.remove('EndpointSlice', 'demo/web-1' as ObjectKey)
+    catalog.upsert(timed(['10.0.0.5'], 5_000))
+    expect(take().triggerTimesMs).toEqual([5_000])
+  })
+
+  test('includes whether UDP flows may have gone stale', () => {
+    const { catalog, take } = setUp()
+    catalog.upsert(web)
+    catalog.upsert(timed(['10.0.0.1'], 2_000))
+    expect(take().needsConntrackCleanup).toBe(false)
+    catalog.upsert(timed(['10.0.0.1'], 2_000, { name: 'dns', port: 53, protocol: 'UDP' }))
+    expect(take().needsConntrackCleanup).toBe(true)
+    catalog.upsert(timed(['10.0.0.1'], 2_000))
+    expect(take().needsConntrackCleanup).toBe(true)
+  })
+
+  test('names at most five causes and counts the rest', () => {
+    const { catalog, take } = setUp()
+    for (let i = 1; i <= 8; i++)
+      catalog.upsert(service(`demo/s${i}`, { clusterIP: `10.96.1.${i}`, ports: [{ port: 80 }] }))
+    const { causes } = take().change
+    expect([causes.length, causes[0], causes[5]]).toEqual([6, 'Service demo/s1 added', 'and 3 more'])
+  })
+})
+
+test('Services without a local endpoint are counted by policy, only while others could serve', () => {
+  const { catalog, table, take } = setUp()
+  const spec = { clusterIP: '10.96.0.1', ports: [{ port: 80, nodePort: 30_080 }], type: 'NodePort' }
+  catalog.upsert(service('demo/web', { ...spec, externalTrafficPolicy: 'Local', internalTrafficPolicy: 'Local' }))
+  take()
+  expect(table.noLocalEndpoints).toEqual({ internal: 0, external: 0 })
+  catalog.upsert(slice('demo/web-1', 'web', ['10.0.0.1']))
+  take()
+  expect(table.noLocalEndpoints).toEqual({ internal: 1, external: 1 })
+  catalog.upsert(slice('demo/web-1', 'web', [{ addresses: ['10.0.0.1'], nodeName: 'here' }]))
+  take()
+  expect(table.noLocalEndpoints).toEqual({ internal: 0, external: 0 })
+})
+
+test('every object counts as a change in its family', () => {
+  const { catalog, counts } = setUp()
+  catalog.upsert(web)
+  catalog.upsert(service('demo/six', { clusterIP: 'fd00::1', ports: [{ port: 80 }] }))
+  catalog.upsert(slice('demo/web-1', 'web', ['10.0.0.1']))
+  catalog.upsert(slice('demo/web-6', 'web', ['fd00::1']))
+  expect(counts).toMatchObject({ services: 1, slices: 1 })
+})
