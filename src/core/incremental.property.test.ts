@@ -85,6 +85,8 @@ type Step =
   | { readonly do: 'upsert'; readonly record: ObjectRecord }
   | { readonly do: 'remove'; readonly kind: ObjectKind; readonly key: ObjectKey }
   | { readonly do: 'relist' }
+  /** A batch of events ends: its Services are routed, but not yet programmed. */
+  | { readonly do: 'flush' }
   | { readonly do: 'sync' }
 
 const anyStep: fc.Arbitrary<Step> = fc.oneof(
@@ -102,6 +104,7 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
       })),
   },
   { weight: 1, arbitrary: fc.constant<Step>({ do: 'relist' }) },
+  { weight: 4, arbitrary: fc.constant<Step>({ do: 'flush' }) },
   { weight: 2, arbitrary: fc.constant<Step>({ do: 'sync' }) },
 )
 
@@ -152,6 +155,7 @@ function apply(catalog: Catalog, step: Step): void {
     case 'relist':
       catalog.replace('EndpointSlice', [...catalog.slices.values()].reverse())
       return catalog.replace('Service', [...catalog.services.values()])
+    case 'flush':
     case 'sync':
       return
     default:
@@ -168,6 +172,7 @@ test('programming only what changed gives what programming everything would give
       const both = tables(catalog)
       for (const step of history) {
         apply(catalog, step)
+        if (step.do === 'flush') for (const { table } of both) table.flush()
         if (step.do === 'sync') both.forEach(sync)
       }
       both.forEach(sync)

@@ -1,0 +1,75 @@
+/**
+ * The door between every source and the Catalog: objects are parsed as they arrive, and what is wrong with one is said
+ * once, with its name, the field and the reason. A bad object never stops the others; a bad version of an object that
+ * was good leaves the good one in place.
+ */
+import { parseObject } from '../api/parse.ts'
+import type { ObjectKind, Parsed, Problem, RecordOf } from '../api/records.ts'
+import { objectKey } from '../api/records.ts'
+import type { Catalog } from '../core/catalog.ts'
+import type { Logger } from '../core/logger.ts'
+import type { ProxyMetrics } from '../core/proxy-metrics.ts'
+import type { KindSink } from './kind-sink.ts'
+
+export interface IntakeOptions {
+  readonly catalog: Catalog
+  readonly log: Logger
+  readonly metrics: Pick<ProxyMetrics, 'objectProblem'>
+}
+
+export class Intake {
+  readonly #options: IntakeOptions
+  /** What was said last about each object, so that a relist does not repeat it. */
+  readonly #reportedByObject = new Map<string, string>()
+
+  constructor(options: IntakeOptions) {
+    this.#options = options
+  }
+
+  sink<K extends ObjectKind>(kind: K): KindSink<Parsed<RecordOf<K>>> {
+    const { catalog } = this.#options
+    return {
+      read: (object) => {
+        const parsed = parseObject(kind, object)
+        this.#report(kind, parsed)
+        return parsed
+      },
+      replace: (items) => {
+        const records: RecordOf<K>[] = []
+        for (const item of items) {
+          const record = item.ok ? item.record : item.key && catalog.get(kind, item.key)
+          if (record !== undefined) records.push(record)
+        }
+        catalog.replace(kind, records)
+      },
+      upsert: (item) => {
+        if (item.ok) catalog.upsert(item.record)
+      },
+      remove: (item) => {
+        const key = item.ok ? objectKey(item.record) : item.key
+        if (key === undefined) return
+        catalog.remove(kind, key)
+        this.#reportedByObject.delete(`${kind} ${key}`)
+      },
+    }
+  }
+
+  #report<K extends ObjectKind>(kind: K, parsed: Parsed<RecordOf<K>>): void {
+    const [first] = parsed.problems
+    const object = `${kind} ${(parsed.ok ? objectKey(parsed.record) : parsed.key) ?? first?.key}`
+    if (first === undefined) {
+      this.#reportedByObject.delete(object)
+      return
+    }
+    const said = parsed.problems.map(({ field, reason }) => `${field} ${reason}`).join('; ')
+    if (this.#reportedByObject.get(object) === said) return
+    this.#reportedByObject.set(object, said)
+    this.#options.metrics.objectProblem(kind)
+    const message = parsed.ok ? 'Part of an object is ignored' : 'Object is ignored'
+    this.#options.log.warn(message, { object, ...problemFields(first, parsed.problems.length - 1) })
+  }
+}
+
+function problemFields({ field, reason }: Problem, more: number): Record<string, unknown> {
+  return more === 0 ? { field, reason } : { field, reason, moreProblems: more }
+}
