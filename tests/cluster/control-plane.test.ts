@@ -1,0 +1,73 @@
+import { get as httpsGet } from 'node:https'
+import { readFile } from 'node:fs/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startControlPlane } from './testing/control-plane.ts'
+import type { ControlPlane } from './testing/control-plane.ts'
+
+describe('the control plane of the cluster tests', () => {
+  let cluster: ControlPlane
+  beforeAll(async () => {
+    cluster = await startControlPlane()
+  })
+  afterAll(() => cluster[Symbol.asyncDispose]())
+
+  test('is a real Kubernetes with both IP families', async () => {
+    const version = await cluster.request({ method: 'GET', path: '/version' })
+    expect(version.body['gitVersion']).toMatch(/^v1\.36\./)
+    const cidr = await cluster.request({ method: 'GET', path: '/apis/networking.k8s.io/v1/servicecidrs/kubernetes' })
+    expect(cidr.body['spec']).toEqual({ cidrs: ['10.96.0.0/16', 'fd00:10:96::/112'] })
+  })
+
+  test('keeps its objects and its address when the API server restarts', async () => {
+    await createNamespace(cluster, 'kept')
+    await cluster.stopApiServer()
+    await expect(cluster.request({ method: 'GET', path: '/readyz' })).rejects.toThrow('ECONNREFUSED')
+    await cluster.startApiServer()
+    const kept = await cluster.request({ method: 'GET', path: '/api/v1/namespaces/kept' })
+    expect(kept.status).toBe(200)
+  })
+
+  test('knows other tokens after a restart, and gives them no rights', async () => {
+    const ask = { method: 'GET', path: '/api/v1/services' } as const
+    expect((await cluster.requestAs('alice-token')(ask)).status).toBe(401)
+    await cluster.setTokens({ 'alice-token': { user: 'alice', groups: ['people'] } })
+    await cluster.stopApiServer('SIGTERM')
+    await cluster.startApiServer()
+    const answer = await cluster.requestAs('alice-token')(ask)
+    expect([answer.status, answer.body.message]).toEqual([403, expect.stringContaining('User "alice" cannot list')])
+  })
+
+  test('accepts certificates of its authority', async () => {
+    const client = await cluster.authority.client('carol', 'system:masters')
+    const status = await new Promise<number | undefined>((resolve, reject) => {
+      Promise.all([cluster.authority.certFile, client.certFile, client.keyFile].map((file) => readFile(file)))
+        .then(([ca, cert, key]) =>
+          httpsGet(new URL('/api/v1/nodes', cluster.url), { ca, cert, key }, (response) => {
+            response.resume()
+            resolve(response.statusCode)
+          }).once('error', reject),
+        )
+        .catch(reject)
+    })
+    expect(status).toBe(200)
+  })
+
+  test('has forgotten old versions when etcd was compacted and the API server restarted', async () => {
+    const before = await cluster.request({ method: 'GET', path: '/api/v1/namespaces' })
+    const version = String(before.body.metadata?.resourceVersion)
+    await createNamespace(cluster, 'newer')
+    await cluster.etcd.compact()
+    // The watch cache of a running server still remembers.
+    await cluster.stopApiServer()
+    await cluster.startApiServer()
+    const path = `/api/v1/namespaces?resourceVersion=${version}&resourceVersionMatch=Exact`
+    const answer = await cluster.request({ method: 'GET', path })
+    expect([answer.status, answer.body.reason]).toEqual([410, 'Expired'])
+  })
+})
+
+async function createNamespace(cluster: ControlPlane, name: string): Promise<void> {
+  const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } }
+  const created = await cluster.request({ method: 'POST', path: '/api/v1/namespaces', body })
+  expect(created.status).toBe(201)
+}

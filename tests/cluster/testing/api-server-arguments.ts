@@ -1,0 +1,39 @@
+import { join } from 'node:path'
+import { createKey } from './certificates.ts'
+import type { CertificateAuthority } from './certificates.ts'
+
+export interface ApiServerOptions {
+  readonly folder: string
+  readonly authority: CertificateAuthority
+  readonly etcdUrl: string
+  readonly port: number
+  readonly tokenFile: string
+}
+
+/** The command line of a real API server for tests; makes the keys and certificates that it names. */
+export async function apiServerArguments(options: ApiServerOptions): Promise<readonly string[]> {
+  const server = await options.authority.server('apiserver')
+  const serviceAccountKey = join(options.folder, 'service-account.key')
+  await createKey(serviceAccountKey)
+  return Object.entries({
+    'etcd-servers': options.etcdUrl,
+    'bind-address': '127.0.0.1',
+    'secure-port': options.port,
+    'tls-cert-file': server.certFile,
+    'tls-private-key-file': server.keyFile,
+    'client-ca-file': options.authority.certFile,
+    'token-auth-file': options.tokenFile,
+    'authorization-mode': 'RBAC',
+    'service-account-issuer': 'https://fairlead.test',
+    'service-account-key-file': serviceAccountKey,
+    'service-account-signing-key-file': serviceAccountKey,
+    'service-cluster-ip-range': '10.96.0.0/16,fd00:10:96::/112',
+    // There is no controller that makes service accounts, so nothing may wait for them.
+    'disable-admission-plugins': 'ServiceAccount',
+    // Endpoints of the API server itself may not be loopback addresses, and the tests need none.
+    'endpoint-reconciler-type': 'none',
+    'advertise-address': '192.0.2.1',
+    // A watch that is told goodbye ends at once instead of keeping the server alive.
+    'shutdown-delay-duration': '0s',
+  }).map(([flag, value]) => `--${flag}=${value}`)
+}

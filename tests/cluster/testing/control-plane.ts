@@ -1,0 +1,126 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { apiClient } from './api-client.ts'
+import type { SendRequest } from './api-client.ts'
+import { apiServerArguments } from './api-server-arguments.ts'
+import { CertificateAuthority } from './certificates.ts'
+import { Etcd } from './etcd.ts'
+import { freePorts } from './free-ports.ts'
+import { renderKubeconfig } from './kubeconfig.ts'
+import type { KubeconfigUser } from './kubeconfig.ts'
+import { buildProgram } from './programs.ts'
+import { ServerProcess } from './server-process.ts'
+
+/** The owner of a static token. */
+export interface TokenUser {
+  readonly user: string
+  readonly groups: readonly string[]
+}
+
+export const adminToken = 'admin-token'
+
+/** A real API server over a real etcd, on 127.0.0.1, with RBAC on; gone without a trace when it is disposed of. */
+export async function startControlPlane(): Promise<ControlPlane> {
+  const folder = await mkdtemp(join(tmpdir(), 'fairlead-cluster-'))
+  let etcd: Etcd | undefined
+  try {
+    const authority = await CertificateAuthority.create(folder)
+    etcd = await Etcd.start(folder)
+    const { apiServer } = await freePorts('apiServer')
+    const ca = await readFile(authority.certFile, 'utf8')
+    const args = await apiServerArguments({
+      folder,
+      authority,
+      etcdUrl: etcd.url,
+      port: apiServer,
+      tokenFile: tokenFileIn(folder),
+    })
+    const controlPlane = new ControlPlane({ folder, authority, etcd, ca, url: `https://127.0.0.1:${apiServer}`, args })
+    await controlPlane.setTokens({})
+    await controlPlane.startApiServer()
+    return controlPlane
+  } catch (error) {
+    await etcd?.[Symbol.asyncDispose]()
+    await rm(folder, { recursive: true, force: true })
+    throw error
+  }
+}
+
+export class ControlPlane implements AsyncDisposable {
+  readonly url: string
+  /** For files of the test; removed at the end. */
+  readonly folder: string
+  readonly authority: CertificateAuthority
+  readonly etcd: Etcd
+  /** Sends a request as a cluster administrator. */
+  readonly request: SendRequest
+  readonly #ca: string
+  readonly #args: readonly string[]
+  #apiServer: ServerProcess | undefined
+  #kubeconfigCount = 0
+
+  constructor(
+    parts: Pick<ControlPlane, 'url' | 'folder' | 'authority' | 'etcd'> & { ca: string; args: readonly string[] },
+  ) {
+    this.url = parts.url
+    this.folder = parts.folder
+    this.authority = parts.authority
+    this.etcd = parts.etcd
+    this.#ca = parts.ca
+    this.#args = parts.args
+    this.request = this.requestAs(adminToken)
+  }
+
+  requestAs(token: string): SendRequest {
+    return apiClient(this.url, { ca: this.#ca, token })
+  }
+
+  /** The path of a kubeconfig for this cluster. */
+  async writeKubeconfig(user: KubeconfigUser): Promise<string> {
+    this.#kubeconfigCount += 1
+    const file = join(this.folder, `kubeconfig-${this.#kubeconfigCount}.yaml`)
+    await writeFile(file, renderKubeconfig(this.url, this.authority.certFile, user))
+    return file
+  }
+
+  /** From the next start of the API server on, exactly these tokens (and the administrator's) are known. */
+  async setTokens(usersByToken: Readonly<Record<string, TokenUser>>): Promise<void> {
+    const all = { ...usersByToken, [adminToken]: { user: 'admin', groups: ['system:masters'] } }
+    const lines = Object.entries(all).map(
+      ([token, { user, groups }]) => `${token},${user},${user},"${groups.join(',')}"\n`,
+    )
+    await writeFile(tokenFileIn(this.folder), lines.join(''))
+  }
+
+  /** Takes the API server away; etcd stays. */
+  async stopApiServer(signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL'): Promise<void> {
+    await this.#apiServer?.stop(signal)
+  }
+
+  /** Brings the API server (back) up, always at the same address and with the same objects. */
+  async startApiServer(): Promise<void> {
+    const executable = await buildProgram('kube-apiserver')
+    const apiServer = new ServerProcess('kube-apiserver', executable, this.#args, join(this.folder, 'apiserver.log'))
+    this.#apiServer = apiServer
+    try {
+      await apiServer.waitUntil('ready', async () => {
+        const { status } = await this.request({ method: 'GET', path: '/readyz' })
+        return status === 200
+      })
+    } catch (error) {
+      await this.stopApiServer()
+      throw error
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stopApiServer()
+    await this.etcd[Symbol.asyncDispose]()
+    await rm(this.folder, { recursive: true, force: true })
+  }
+}
+
+function tokenFileIn(folder: string): string {
+  return join(folder, 'tokens.csv')
+}

@@ -1,0 +1,79 @@
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, readdir, rename, rm } from 'node:fs/promises'
+import { arch, platform } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** The programs of tests/cluster/programs: the real ones, each behind a main of a few lines. */
+export const programs = ['etcd', 'kube-apiserver', 'kube-proxy'] as const
+
+export type Program = (typeof programs)[number]
+
+export function isProgram(name: string): name is Program {
+  return programs.some((program) => program === name)
+}
+
+const sources = fileURLToPath(new URL('../programs/', import.meta.url))
+const cache = fileURLToPath(new URL('../../../.cache/cluster/', import.meta.url))
+
+/** The path of the executable, built first unless the same sources have been built before. */
+export async function buildProgram(name: Program): Promise<string> {
+  const flags = ['-ldflags', await linkerFlags()]
+  const folder = join(cache, `${name}-${await sourcesHash(name, flags)}`)
+  // The file has the program's own name: the real programs sign what they write with it.
+  const executable = join(folder, name)
+  if (existsSync(executable)) return executable
+
+  process.stderr.write(`cluster: building ${name}; the first time takes minutes, later runs use .cache/cluster\n`)
+  const started = Date.now()
+  await mkdir(folder, { recursive: true })
+  // Built beside and renamed: a build that is interrupted, or runs twice at once, leaves no half-written executable.
+  const unfinished = `${executable}.${process.pid}`
+  try {
+    await go(['build', ...flags, '-o', unfinished, `./${name}`])
+    await rename(unfinished, executable)
+  } finally {
+    await rm(unfinished, { force: true })
+  }
+  process.stderr.write(`cluster: built ${name} in ${Math.round((Date.now() - started) / 1000)} s\n`)
+  await removeOlder(name, folder)
+  return executable
+}
+
+/** Without a version stamped in, the programs call themselves v0.0.0-master. */
+async function linkerFlags(): Promise<string> {
+  const version = /^\s*k8s\.io\/kubernetes (v(\d+)\.(\d+)\.\d+)$/m.exec(await readFile(join(sources, 'go.mod'), 'utf8'))
+  if (version === null) throw new Error('tests/cluster/programs/go.mod does not name a release of k8s.io/kubernetes')
+  const stamp = { gitVersion: version[1], gitMajor: version[2], gitMinor: version[3] }
+  const stamps = Object.entries(stamp).map(([name, value]) => `-X k8s.io/component-base/version.${name}=${value}`)
+  return ['-s', '-w', ...stamps].join(' ')
+}
+
+async function sourcesHash(name: Program, flags: readonly string[]): Promise<string> {
+  const hash = createHash('sha256').update(JSON.stringify([platform(), arch(), flags]))
+  for (const file of ['go.mod', 'go.sum', `${name}/main.go`]) hash.update(await readFile(join(sources, file)))
+  return hash.digest('hex').slice(0, 12)
+}
+
+async function go(args: readonly string[]): Promise<void> {
+  // Debian and the official archive put Go where a login shell finds it, but not every test runner's PATH does.
+  const path = `${process.env['PATH'] ?? ''}:/usr/local/go/bin:/usr/lib/go/bin`
+  const child = spawn('go', args, { cwd: sources, env: { ...process.env, PATH: path }, stdio: ['ignore', 2, 2] })
+  const exitCode = await new Promise<number | null>((resolve, reject) => {
+    child.once('error', (cause) =>
+      reject(new Error('Go is needed to build a real API server, and "go" was not found: install Go 1.26', { cause })),
+    )
+    child.once('close', resolve)
+  })
+  if (exitCode !== 0) throw new Error(`"go ${args.join(' ')}" failed in ${sources}: its output is above`)
+}
+
+/** An API server has more than 100 MB, so only the newest build of a program is kept. */
+async function removeOlder(name: Program, newest: string): Promise<void> {
+  const builds = (await readdir(cache)).filter((entry) => /^(.+)-[0-9a-f]{12}$/.exec(entry)?.[1] === name)
+  for (const build of builds.map((entry) => join(cache, entry))) {
+    if (build !== newest) await rm(build, { recursive: true, force: true })
+  }
+}
