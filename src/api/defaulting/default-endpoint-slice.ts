@@ -1,0 +1,14 @@
+/** Fills in what an API server would for an EndpointSlice; a wrong shape stays as it is. */
+import type { JsonObject } from '../json-reader.ts'
+import { isJsonObject } from '../json-reader.ts'
+import { isAbsent } from './absent.ts'
+
+export function defaultEndpointSlice(slice: JsonObject): JsonObject {
+  if (!Array.isArray(slice['ports'])) return slice
+  return { ...slice, ports: slice['ports'].map(defaultPort) }
+}
+
+function defaultPort(port: unknown): unknown {
+  if (!isJsonObject(port)) return port
+  return { ...port, name: port['name'] ?? '', protocol: isAbsent(port['protocol']) ? 'TCP' : port['protocol'] }
+}

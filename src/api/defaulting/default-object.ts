@@ -1,0 +1,18 @@
+import type { JsonObject } from '../json-reader.ts'
+import { defaultEndpointSlice } from './default-endpoint-slice.ts'
+import { defaultEndpoints } from './default-endpoints.ts'
+import { defaultService } from './default-service.ts'
+
+/** An object of any kind with what an API server would fill in; kinds without defaults come back as they are. */
+export function defaultObject(object: JsonObject): JsonObject {
+  switch (object['kind']) {
+    case 'Service':
+      return defaultService(object)
+    case 'EndpointSlice':
+      return defaultEndpointSlice(object)
+    case 'Endpoints':
+      return defaultEndpoints(object)
+    default:
+      return object
+  }
+}
