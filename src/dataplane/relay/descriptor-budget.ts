@@ -1,0 +1,81 @@
+/**
+ * Keeps the relay below the limit of open files. libuv answers a full descriptor table by accepting and closing
+ * connections without a word, so the relay counts its sockets and turns clients away itself, while there is still room
+ * for everything else the process has to open.
+ */
+import { readFileSync } from 'node:fs'
+import type { Clock } from '../../core/clock.ts'
+import type { Logger } from '../../core/logger.ts'
+import { Throttle } from './throttle.ts'
+
+/** For the API server's watch, log files, metrics: what the rest of the process keeps open. */
+const reserved = 64
+/** The rest is headroom for what is opened and closed in between. */
+const usableShare = 0.9
+
+/** TCP connections hold two descriptors, UDP flows and listeners one. */
+export class DescriptorBudget {
+  readonly budget: number
+  readonly #limit: number
+  readonly #log: Logger
+  readonly #throttle: Throttle
+  #used = 0
+
+  constructor({ limit, log, clock }: { readonly limit: number; readonly log: Logger; readonly clock: Clock }) {
+    this.#limit = limit
+    this.budget = Math.max(2, Math.floor((limit - reserved) * usableShare))
+    this.#log = log
+    this.#throttle = new Throttle(clock)
+  }
+
+  get used(): number {
+    return this.#used
+  }
+
+  /** False when there is no room: the caller turns its client away. */
+  tryTake(count: number, service: string): boolean {
+    if (this.#used + count > this.budget) {
+      this.reportShortage(service)
+      return false
+    }
+    this.#used += count
+    return true
+  }
+
+  giveBack(count: number): void {
+    this.#used -= count
+  }
+
+  /** The kernel itself said there is no descriptor left: others in the process use more than the reserve. */
+  reportShortage(service: string): void {
+    this.#throttle.run((silenced) =>
+      this.#log.warn('clients are turned away: too many open connections', {
+        service,
+        used: this.#used,
+        budget: this.budget,
+        openFilesLimit: this.#limit,
+        alsoTurnedAway: silenced,
+        fix: 'raise the limit of open files (ulimit -n, LimitNOFILE= in systemd) or find the client that opens so many',
+      }),
+    )
+  }
+}
+
+/** What a system without /proc gets: little enough for the usual defaults of macOS. */
+const assumedLimit = 10_000
+
+/** How many files this process may open. Node has raised the soft limit to the hard one at its start. */
+export function openFilesLimit(): number {
+  try {
+    const soft = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1]
+    return soft === undefined ? assumedLimit : Number(soft)
+  } catch {
+    return assumedLimit
+  }
+}
+
+/** EMFILE: this process has no descriptor left; ENFILE: the machine has none. */
+export function isOutOfDescriptors(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  return code === 'EMFILE' || code === 'ENFILE'
+}

@@ -1,0 +1,146 @@
+/** The relay on Node's own sockets, in this thread. */
+import type { Clock } from '../../core/clock.ts'
+import type { Logger } from '../../core/logger.ts'
+import { DescriptorBudget, openFilesLimit } from './descriptor-budget.ts'
+import { listenFailure } from './listen-problem.ts'
+import type { OpenListener } from './open-listener.ts'
+import type { Pool } from './pool.ts'
+import { Pools } from './pools.ts'
+import type { RelayParts } from './relay-parts.ts'
+import type { ListenerSpec, ListenResult, Relay, RelaySettings, RelayStats } from './relay.ts'
+import { openTcpListener } from './tcp-listener.ts'
+import { openUdpListener } from './udp-listener.ts'
+
+export interface NodeRelayOptions {
+  readonly log: Logger
+  readonly clock: Clock
+  /** Shuffles the turn order of endpoints. */
+  readonly random?: () => number
+  readonly settings?: Partial<RelaySettings>
+}
+
+interface Held {
+  readonly spec: ListenerSpec
+  readonly listener: OpenListener
+  readonly pool: Pool
+}
+
+export class NodeRelay implements Relay {
+  readonly #parts: RelayParts
+  readonly #ending = new AbortController()
+  readonly #heldById = new Map<string, Held>()
+  readonly #pools: Pools
+  /** Removed, but with connections that go on. */
+  readonly #draining = new Set<OpenListener>()
+
+  constructor({ log, clock, random = Math.random, settings = {} }: NodeRelayOptions) {
+    const all = { ...defaultSettings(), ...settings }
+    const descriptors = new DescriptorBudget({ limit: all.maxDescriptors, log, clock })
+    this.#parts = { settings: all, log, clock, random, descriptors, ending: this.#ending.signal }
+    this.#pools = new Pools(this.#parts)
+  }
+
+  async set(spec: ListenerSpec): Promise<ListenResult> {
+    const held = this.#heldById.get(spec.id)
+    if (held !== undefined && isSameAddress(held, spec)) return this.#change(held, spec)
+    if (held !== undefined) await this.remove(spec.id)
+    return this.#open(spec)
+  }
+
+  async remove(id: string): Promise<void> {
+    const held = this.#heldById.get(id)
+    if (held === undefined) return
+    this.#heldById.delete(id)
+    await this.#stop(held)
+  }
+
+  stats(): RelayStats {
+    const { descriptors } = this.#parts
+    const open = [...this.#heldById.values()].map((held) => held.listener)
+    const draining = [...this.#draining]
+    return {
+      listeners: [...this.#heldById.values()].map(({ spec, listener, pool }) => ({
+        id: spec.id,
+        service: pool.service,
+        protocol: spec.protocol,
+        address: listener.address,
+        ...listener.counts(),
+      })),
+      bufferedBytes: sum([...open, ...draining].map((listener) => listener.bufferedBytes())),
+      draining: sum(draining.map((listener) => listener.counts().active)),
+      descriptors: { used: descriptors.used, budget: descriptors.budget },
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const { clock, settings } = this.#parts
+    this.#ending.abort()
+    const held = [...this.#heldById.values()]
+    this.#heldById.clear()
+    await Promise.all(held.map((one) => this.#stop(one)))
+    const finished = Promise.all([...this.#draining].map((listener) => listener.finished))
+    const patience = new AbortController()
+    await Promise.race([
+      finished.then(() => patience.abort()),
+      clock.sleep(settings.shutdownGraceMs, patience.signal).catch(() => {}),
+    ])
+    for (const listener of this.#draining) listener.cut()
+    await finished
+  }
+
+  /** The listener stays; who serves behind it, and who may come, changes. */
+  #change({ listener, pool: old }: Held, spec: ListenerSpec): ListenResult {
+    const pool = this.#pools.acquire(spec.pool)
+    listener.assign({ pool, allowedSources: spec.allowedSources })
+    this.#pools.release(old)
+    this.#heldById.set(spec.id, { spec, listener, pool })
+    return { ok: true, address: listener.address }
+  }
+
+  async #open(spec: ListenerSpec): Promise<ListenResult> {
+    const pool = this.#pools.acquire(spec.pool)
+    try {
+      const open = spec.protocol === 'TCP' ? openTcpListener : openUdpListener
+      const listener = await open(spec.address, { pool, allowedSources: spec.allowedSources }, this.#parts)
+      if (this.#ending.signal.aborted) {
+        await listener.stop()
+        throw new Error('the relay has ended')
+      }
+      this.#heldById.set(spec.id, { spec, listener, pool })
+      return { ok: true, address: listener.address }
+    } catch (error) {
+      this.#pools.release(pool)
+      return listenFailure(spec, error)
+    }
+  }
+
+  async #stop({ listener, pool }: Held): Promise<void> {
+    this.#pools.release(pool)
+    this.#draining.add(listener)
+    void listener.finished.then(() => this.#draining.delete(listener))
+    await listener.stop()
+  }
+}
+
+function defaultSettings(): RelaySettings {
+  return {
+    dialTimeoutsMs: [250, 500, 1000, 2000],
+    // What Linux gives a half-closed connection in its own tables.
+    halfCloseTimeoutMs: 60 * 60 * 1000,
+    udpIdleMs: 250,
+    maxUdpFlowsPerListener: 4096,
+    drainTimeoutMs: undefined,
+    shutdownGraceMs: 0,
+    maxDescriptors: openFilesLimit(),
+  }
+}
+
+/** A listener that took any free port is where a later call for that very port wants it. */
+function isSameAddress({ spec, listener: { address } }: Held, wanted: ListenerSpec): boolean {
+  const isSamePort = wanted.address.port === 0 || wanted.address.port === address.port
+  return spec.protocol === wanted.protocol && address.ip === wanted.address.ip && isSamePort
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0)
+}

@@ -1,0 +1,57 @@
+/** The endpoints of one pool as the listeners that share it see them. */
+import { Balancer, type Choice } from './balancer.ts'
+import type { RelayParts } from './relay-parts.ts'
+import type { PoolSpec } from './relay.ts'
+
+/** A listener that has to know when endpoints have left. */
+export interface PoolUser {
+  endpointsLeft(): void
+}
+
+export class Pool {
+  readonly id: string
+  readonly users = new Set<PoolUser>()
+  readonly #balancer: Balancer
+  #spec: PoolSpec
+
+  constructor(spec: PoolSpec, parts: RelayParts) {
+    this.id = spec.id
+    this.#spec = spec
+    this.#balancer = new Balancer(parts)
+    this.#balancer.update(spec.endpoints, spec.affinitySeconds)
+  }
+
+  get service(): string {
+    return this.#spec.service
+  }
+
+  get whenEmpty(): PoolSpec['whenEmpty'] {
+    return this.#spec.whenEmpty
+  }
+
+  get names(): readonly string[] {
+    return this.#balancer.names
+  }
+
+  update(spec: PoolSpec): void {
+    this.#spec = spec
+    const gone = this.#balancer.update(spec.endpoints, spec.affinitySeconds)
+    if (gone.size > 0) for (const user of this.users) user.endpointsLeft()
+  }
+
+  has(name: string): boolean {
+    return this.#balancer.has(name)
+  }
+
+  next(client: string): Choice | undefined {
+    return this.#balancer.next(client)
+  }
+
+  failed(name: string, client: string): void {
+    this.#balancer.failed(name, client)
+  }
+
+  succeeded(name: string): void {
+    this.#balancer.succeeded(name)
+  }
+}

@@ -1,0 +1,18 @@
+/** What every relay engine must do, with real sockets on loopback. */
+import { describe } from 'vitest'
+import { listenerContract } from './listener.contract.ts'
+import { tcpContract } from './tcp.contract.ts'
+import type { MakeRelay } from './testing/relay-under-test.ts'
+import { udpContract } from './udp.contract.ts'
+
+export function relayContract(name: string, make: MakeRelay): void {
+  describe(`${name}: listeners`, () => {
+    listenerContract(make)
+  })
+  describe(`${name}: TCP`, () => {
+    tcpContract(make)
+  })
+  describe(`${name}: UDP`, () => {
+    udpContract(make)
+  })
+}

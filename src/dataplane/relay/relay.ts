@@ -1,0 +1,105 @@
+/**
+ * Accepts connections and datagrams at given addresses and carries them to endpoints. Backends say where to listen and
+ * who may serve; the engine balances, dials and copies. The Node engine is `node-relay.ts`; a worker-thread or native
+ * engine implements the same interface and passes the same `relay.contract.ts`.
+ */
+import type { Cidr } from '../../net/ip.ts'
+
+export interface Relay extends AsyncDisposable {
+  /**
+   * Opens the listener, or changes it. While the address stays the same, nothing is closed: other endpoints, ranges or
+   * affinity apply to the next connection. Calls for one id must not overlap.
+   */
+  set(listener: ListenerSpec): Promise<ListenResult>
+  /** Stops listening; the address is free when this resolves. TCP connections go on until they end or are drained. */
+  remove(id: string): Promise<void>
+  stats(): RelayStats
+}
+
+export interface SocketAddress {
+  readonly ip: string
+  readonly port: number
+}
+
+export interface ListenerSpec {
+  readonly id: string
+  readonly protocol: 'TCP' | 'UDP'
+  /** Port 0 takes any free one. */
+  readonly address: SocketAddress
+  /** Clients outside these ranges are turned away; empty means everybody may come. */
+  readonly allowedSources: readonly Cidr[]
+  readonly pool: PoolSpec
+}
+
+/**
+ * The endpoints behind one or more listeners. Listeners that name the same pool share its turn order and its affinity,
+ * so a client stays with one endpoint whichever address of the Service it uses. The last `set` decides what is in it.
+ */
+export interface PoolSpec {
+  readonly id: string
+  /** `namespace/name:port`, for the logs. */
+  readonly service: string
+  readonly endpoints: readonly SocketAddress[]
+  /** Seconds of client-IP affinity; 0 when there is none. */
+  readonly affinitySeconds: number
+  /**
+   * What a TCP client meets while there are no endpoints: a reset (nobody can serve), or a plain close (others can,
+   * this node may not). A datagram is dropped either way.
+   */
+  readonly whenEmpty: 'refuse' | 'close'
+}
+
+export type ListenResult =
+  | { readonly ok: true; readonly address: SocketAddress }
+  | { readonly ok: false; readonly problem: ListenProblem; readonly message: string }
+
+/** Why an address cannot be listened on. */
+export type ListenProblem = 'in-use' | 'not-local' | 'not-permitted' | 'out-of-descriptors' | 'failed'
+
+/** How the engine treats connections; the defaults suit a node. */
+export interface RelaySettings {
+  /** One dial attempt per entry, each with its own timeout, each to the next endpoint. */
+  readonly dialTimeoutsMs: readonly number[]
+  /** A connection that one side has ended and that carries no byte for this long is closed. */
+  readonly halfCloseTimeoutMs: number
+  /** A UDP client that neither sends nor receives for this long is forgotten. */
+  readonly udpIdleMs: number
+  readonly maxUdpFlowsPerListener: number
+  /** How long connections may outlive their endpoint or listener; undefined: until they end, as with kernel modes. */
+  readonly drainTimeoutMs: number | undefined
+  /** How long disposing waits for connections to end before it cuts them. */
+  readonly shutdownGraceMs: number
+  /** Sockets the process may have open; the relay stays well below. */
+  readonly maxDescriptors: number
+}
+
+export interface RelayStats {
+  readonly listeners: readonly ListenerStats[]
+  /** Bytes read from one side of a TCP connection that the other side has not taken yet. */
+  readonly bufferedBytes: number
+  /** TCP connections whose listener is gone. */
+  readonly draining: number
+  readonly descriptors: { readonly used: number; readonly budget: number }
+}
+
+export interface ListenerStats extends TrafficCounts {
+  readonly id: string
+  readonly service: string
+  readonly protocol: 'TCP' | 'UDP'
+  readonly address: SocketAddress
+}
+
+/** Since the listener was opened. For UDP a connection is a client address and port, until it goes idle. */
+export interface TrafficCounts {
+  readonly connections: number
+  readonly active: number
+  /** From clients. */
+  readonly bytesIn: number
+  /** To clients. */
+  readonly bytesOut: number
+  readonly dialFailures: number
+  readonly turnedAway: Readonly<Record<TurnedAway, number>>
+}
+
+/** Why a connection or a datagram was not carried to an endpoint. */
+export type TurnedAway = 'no-endpoint' | 'unreachable' | 'source-not-allowed' | 'overload'

@@ -1,0 +1,69 @@
+/**
+ * One client joined to one endpoint. Node's pipe does the copying: it stops reading from a side as long as the other is
+ * full, so at most two chunks per direction wait in memory, and it passes on the end of each direction by itself.
+ */
+import type { Socket } from 'node:net'
+import { resetSocket } from './reset-socket.ts'
+
+export interface TcpConnectionOptions {
+  readonly client: Socket
+  readonly backend: Socket
+  /** The endpoint's name in the balancer. */
+  readonly endpoint: string
+  readonly halfCloseTimeoutMs: number
+  onClose(this: void, connection: TcpConnection): void
+}
+
+export class TcpConnection {
+  readonly endpoint: string
+  readonly #client: Socket
+  readonly #backend: Socket
+  #openSockets = 2
+
+  constructor({ client, backend, endpoint, halfCloseTimeoutMs, onClose }: TcpConnectionOptions) {
+    this.endpoint = endpoint
+    this.#client = client
+    this.#backend = backend
+    for (const [side, other] of [
+      [client, backend],
+      [backend, client],
+    ] as const) {
+      side.on('error', () => resetSocket(other))
+      side.on('end', () => this.#expireWhenSilentFor(halfCloseTimeoutMs))
+      side.on('timeout', () => this.cut())
+      side.on('close', () => {
+        this.#openSockets--
+        if (this.#openSockets === 0) onClose(this)
+      })
+      side.pipe(other)
+    }
+  }
+
+  get bytesIn(): number {
+    return this.#client.bytesRead
+  }
+
+  get bytesOut(): number {
+    return this.#backend.bytesRead
+  }
+
+  get bufferedBytes(): number {
+    return buffered(this.#client) + buffered(this.#backend)
+  }
+
+  /** Ends both sides at once, with a reset: nobody takes a cut for a complete answer. */
+  cut(): void {
+    resetSocket(this.#client)
+    resetSocket(this.#backend)
+  }
+
+  /** Bytes in either direction touch both sockets, so each socket's own timer sees them. */
+  #expireWhenSilentFor(timeoutMs: number): void {
+    this.#client.setTimeout(timeoutMs)
+    this.#backend.setTimeout(timeoutMs)
+  }
+}
+
+function buffered(socket: Socket): number {
+  return socket.readableLength + socket.writableLength
+}

@@ -1,0 +1,221 @@
+/** Accepts TCP connections at one address and joins each to an endpoint of its pool. */
+import { createServer, type Server, type Socket } from 'node:net'
+import { familyOf, hostPort } from '../../net/ip.ts'
+import type { Choice } from './balancer.ts'
+import { clientIp } from './client-ip.ts'
+import { logAccepted, logChoice, logCopies, logJoined } from './connection-log.ts'
+import { dialSomewhere, socketOptions, type DialOutcome } from './dial.ts'
+import { ListenerCounters } from './listener-counters.ts'
+import { mayUse, type Assignment, type OpenListener } from './open-listener.ts'
+import type { RelayParts } from './relay-parts.ts'
+import type { SocketAddress, TrafficCounts, TurnedAway } from './relay.ts'
+import { resetSocket } from './reset-socket.ts'
+import { TcpConnection } from './tcp-connection.ts'
+import { Throttle } from './throttle.ts'
+
+/** The kernel caps it at net.core.somaxconn; Node's own 511 would drop connections in a burst. */
+const backlog = 4096
+/** The client's socket and the endpoint's. */
+const descriptorsPerConnection = 2
+
+export async function openTcpListener(
+  address: SocketAddress,
+  assignment: Assignment,
+  parts: RelayParts,
+): Promise<OpenListener> {
+  // Paused until an endpoint is there: what the client sends meanwhile waits in the kernel, not in memory.
+  const server = createServer({ pauseOnConnect: true, ...socketOptions })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    const ipv6Only = familyOf(address.ip) === 'ipv6'
+    server.listen({ host: address.ip, port: address.port, backlog, ipv6Only }, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+  return new TcpListener(server, { ip: address.ip, port: boundPort(server) }, assignment, parts)
+}
+
+class TcpListener implements OpenListener {
+  readonly address: SocketAddress
+  readonly #server: Server
+  readonly #parts: RelayParts
+  readonly #counters = new ListenerCounters()
+  readonly #unreachableLog: Throttle
+  /** Accepted, and not joined to an endpoint yet. */
+  readonly #waiting = new Set<Socket>()
+  readonly #connections = new Set<TcpConnection>()
+  readonly finished: Promise<void>
+  #finish!: () => void
+  #isStopped = false
+  #assignment: Assignment
+
+  constructor(server: Server, address: SocketAddress, assignment: Assignment, parts: RelayParts) {
+    this.address = address
+    this.#server = server
+    this.#parts = parts
+    this.#assignment = assignment
+    this.#unreachableLog = new Throttle(parts.clock)
+    this.finished = new Promise((resolve) => (this.#finish = resolve))
+    assignment.pool.users.add(this)
+    server.on('connection', (client) => this.#accept(client))
+    server.on('error', (error) =>
+      parts.log.warn('accepting a connection failed', { address: hostPort(address.ip, address.port), error }),
+    )
+  }
+
+  assign(assignment: Assignment): void {
+    this.#assignment.pool.users.delete(this)
+    assignment.pool.users.add(this)
+    this.#assignment = assignment
+    this.endpointsLeft()
+  }
+
+  endpointsLeft(): void {
+    this.#drainOrphans()
+  }
+
+  counts(): TrafficCounts {
+    return this.#counters.snapshot(this.#connections)
+  }
+
+  bufferedBytes(): number {
+    let sum = 0
+    for (const connection of this.#connections) sum += connection.bufferedBytes
+    return sum
+  }
+
+  async stop(): Promise<void> {
+    this.#assignment.pool.users.delete(this)
+    this.#isStopped = true
+    this.#server.close()
+    this.#finishWhenEmpty()
+    this.#drainOrphans()
+  }
+
+  cut(): void {
+    for (const client of this.#waiting) resetSocket(client)
+    for (const connection of this.#connections) connection.cut()
+  }
+
+  #accept(client: Socket): void {
+    // A socket without this listener ends the process when its peer resets the connection.
+    client.on('error', () => client.destroy())
+    logAccepted(this.#parts.log, client)
+    this.#counters.connections++
+    const { pool } = this.#assignment
+    const { remoteAddress } = client
+    if (remoteAddress === undefined) return void client.destroy() // It left before we looked.
+    const ip = clientIp(remoteAddress)
+    if (!mayUse(this.#assignment, ip)) return this.#turnAway(client, 'source-not-allowed')
+    if (!this.#parts.descriptors.tryTake(descriptorsPerConnection, pool.service))
+      return this.#turnAway(client, 'overload')
+    void this.#serve(client, ip)
+  }
+
+  /** Each connection dials on its own, so an endpoint that does not answer keeps nobody else waiting. */
+  async #serve(client: Socket, ip: string): Promise<void> {
+    this.#waiting.add(client)
+    const address = hostPort(ip, client.remotePort ?? 0)
+    const outcome = await dialSomewhere({
+      timeoutsMs: this.#parts.settings.dialTimeoutsMs,
+      choose: () => this.#choose(ip, address),
+      failed: (choice, error) => this.#dialFailed(choice, ip, error),
+      isPointless: () => client.destroyed,
+    })
+    this.#waiting.delete(client)
+    const isJoined = outcome.ok ? this.#join(client, outcome.socket, outcome.choice) : this.#giveUp(client, outcome.why)
+    if (!isJoined) this.#parts.descriptors.giveBack(descriptorsPerConnection)
+    this.#finishWhenEmpty()
+  }
+
+  #join(client: Socket, backend: Socket, choice: Choice): boolean {
+    const { log, settings, descriptors } = this.#parts
+    this.#assignment.pool.succeeded(choice.name)
+    if (client.destroyed) {
+      resetSocket(backend)
+      return false
+    }
+    logJoined(log, client, backend)
+    const logCopied = logCopies(log, client, backend)
+    const connection = new TcpConnection({
+      client,
+      backend,
+      endpoint: choice.name,
+      halfCloseTimeoutMs: settings.halfCloseTimeoutMs,
+      onClose: (closed) => {
+        this.#connections.delete(closed)
+        this.#counters.add(closed)
+        descriptors.giveBack(descriptorsPerConnection)
+        logCopied(closed)
+        this.#finishWhenEmpty()
+      },
+    })
+    this.#connections.add(connection)
+    return true
+  }
+
+  #giveUp(client: Socket, why: Exclude<DialOutcome, { ok: true }>['why']): false {
+    const { pool } = this.#assignment
+    if (why === 'client-left') return false
+    if (why === 'overload') this.#parts.descriptors.reportShortage(pool.service)
+    if (why === 'unreachable')
+      this.#unreachableLog.run((silenced) =>
+        this.#parts.log.warn('no endpoint answered', {
+          service: pool.service,
+          endpoints: pool.names,
+          alsoTurnedAway: silenced,
+        }),
+      )
+    this.#turnAway(client, why)
+    return false
+  }
+
+  #turnAway(client: Socket, why: TurnedAway): void {
+    this.#counters.turnedAway(why)
+    // A clean end would look like an empty answer; only the gap of a traffic policy is no failure of the Service.
+    if (why === 'no-endpoint' && this.#assignment.pool.whenEmpty === 'close') client.destroy()
+    else resetSocket(client)
+  }
+
+  #choose(ip: string, address: string): Choice | undefined {
+    const { pool } = this.#assignment
+    const choice = pool.next(ip)
+    if (choice !== undefined) logChoice(this.#parts.log, pool, choice, address, ip)
+    return choice
+  }
+
+  #dialFailed(choice: Choice, ip: string, error: unknown): void {
+    const { pool } = this.#assignment
+    this.#counters.dialFailures++
+    pool.failed(choice.name, ip)
+    this.#parts.log.debug(3, 'Dial failed', { service: pool.service, endpoint: choice.name, error })
+  }
+
+  /** Cuts the connections whose endpoint or listener is gone, if they still are after the grace. */
+  #drainOrphans(): void {
+    const { settings, clock, ending } = this.#parts
+    if (settings.drainTimeoutMs === undefined) return
+    const orphans = [...this.#connections].filter((connection) => this.#isOrphan(connection))
+    if (orphans.length === 0) return
+    clock.sleep(settings.drainTimeoutMs, ending).then(
+      () => orphans.filter((connection) => this.#isOrphan(connection)).forEach((connection) => connection.cut()),
+      () => {}, // The engine ends and cuts them itself.
+    )
+  }
+
+  #isOrphan(connection: TcpConnection): boolean {
+    return this.#isStopped || !this.#assignment.pool.has(connection.endpoint)
+  }
+
+  #finishWhenEmpty(): void {
+    if (this.#isStopped && this.#connections.size === 0 && this.#waiting.size === 0) this.#finish()
+  }
+}
+
+function boundPort(server: Server): number {
+  const address = server.address()
+  if (address === null || typeof address === 'string')
+    throw new TypeError('a TCP server has an address once it listens')
+  return address.port
+}
