@@ -1,0 +1,41 @@
+/** Tells when something happened in or around the given paths, so that nobody has to look all the time. */
+import { statSync, watch } from 'node:fs'
+import type { FSWatcher } from 'node:fs'
+import { dirname } from 'node:path'
+
+export class FolderWatch {
+  readonly #watchers: FSWatcher[] = []
+  #notify: () => void = () => {}
+
+  constructor(paths: readonly string[]) {
+    for (const folder of new Set(paths.map(folderOf))) {
+      try {
+        const watcher = watch(folder, () => this.#notify())
+        watcher.on('error', () => watcher.close()) // the folder is gone; whoever reads it reports that
+        this.#watchers.push(watcher)
+      } catch {
+        // No watch to be had (a folder that does not exist, no inotify left): the reader looks now and then anyway.
+      }
+    }
+  }
+
+  /** Resolves at the first change after this call. */
+  nextChange(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#notify = resolve
+    })
+  }
+
+  [Symbol.dispose](): void {
+    for (const watcher of this.#watchers) watcher.close()
+  }
+}
+
+/** A file is watched through its folder: editors replace files, and a watch on the old one would see nothing. */
+function folderOf(path: string): string {
+  try {
+    return statSync(path).isDirectory() ? path : dirname(path)
+  } catch {
+    return dirname(path)
+  }
+}
