@@ -10,7 +10,8 @@ export interface CallSite {
  * when a line is written (or when --vmodule needs the file to decide).
  */
 export function callSite(above: (...args: never[]) => unknown): CallSite {
-  const { prepareStackTrace, stackTraceLimit } = Error
+  const { stackTraceLimit } = Error
+  const prepareBefore = Object.getOwnPropertyDescriptor(Error, 'prepareStackTrace')
   Error.stackTraceLimit = 1
   Error.prepareStackTrace = (_error, frames) => frames[0]
   try {
@@ -20,9 +21,8 @@ export function callSite(above: (...args: never[]) => unknown): CallSite {
     return { file: frame?.getFileName() ?? '???', line: frame?.getLineNumber() ?? 1 }
   } finally {
     Error.stackTraceLimit = stackTraceLimit
-    // Node tells "unset" from "undefined" here.
-    if (prepareStackTrace === undefined) Reflect.deleteProperty(Error, 'prepareStackTrace')
-    else Error.prepareStackTrace = prepareStackTrace
+    if (prepareBefore === undefined) Reflect.deleteProperty(Error, 'prepareStackTrace')
+    else Object.defineProperty(Error, 'prepareStackTrace', prepareBefore)
   }
 }
 

@@ -42,25 +42,25 @@ export function createLogger(
   }
 
   function loggerWith(bound: LogFields): Logger {
-    const logger: Logger = {
-      error: (message, fields = {}) =>
-        write({ severity: 'error', level: 0, message, bound, fields, caller: callSite(logger.error) }),
-      warn: (message, fields = {}) =>
-        write({ severity: 'warn', level: 0, message, bound, fields, caller: callSite(logger.warn) }),
-      info: (message, fields = {}) =>
-        write({ severity: 'info', level: 0, message, bound, fields, caller: callSite(logger.info) }),
-      debug: (level, message, fields = {}) => {
-        let caller: CallSite | undefined
-        if (level > verbosity) {
-          if (verbosityOfFile === undefined) return
-          caller = callSite(logger.debug)
-          if (level > (verbosityOfFile(caller.file) ?? -1)) return
-        }
-        write({ severity: 'info', level, message, bound, fields, caller: caller ?? callSite(logger.debug) })
-      },
-      child: (fields) => loggerWith({ ...bound, ...fields }),
+    function error(message: string, fields: LogFields = {}): void {
+      write({ severity: 'error', level: 0, message, bound, fields, caller: callSite(error) })
     }
-    return logger
+    function warn(message: string, fields: LogFields = {}): void {
+      write({ severity: 'warn', level: 0, message, bound, fields, caller: callSite(warn) })
+    }
+    function info(message: string, fields: LogFields = {}): void {
+      write({ severity: 'info', level: 0, message, bound, fields, caller: callSite(info) })
+    }
+    function debug(level: number, message: string, fields: LogFields = {}): void {
+      let caller: CallSite | undefined
+      if (level > verbosity) {
+        if (verbosityOfFile === undefined) return
+        caller = callSite(debug)
+        if (level > (verbosityOfFile(caller.file) ?? -1)) return
+      }
+      write({ severity: 'info', level, message, bound, fields, caller: caller ?? callSite(debug) })
+    }
+    return { error, warn, info, debug, child: (fields) => loggerWith({ ...bound, ...fields }) }
   }
 
   return {

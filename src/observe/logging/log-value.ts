@@ -28,6 +28,7 @@ export function logValue(value: unknown): LogValue | undefined {
       return value === null ? { kind: 'bare', text: 'null' } : objectValue(value)
     case 'symbol':
     case 'function':
+    default:
       return { kind: 'text', text: String(value) }
   }
 }

@@ -1,0 +1,82 @@
+/**
+ * The only file that knows the Prometheus library. What is declared here is what Fairlead needs of it, so that another
+ * library (the one in use is no longer developed) is a change of this file alone.
+ */
+import { Counter as LibraryCounter, Gauge as LibraryGauge, Histogram as LibraryHistogram } from 'prom-client'
+import { Registry, collectDefaultMetrics } from 'prom-client'
+
+export type Labels<Name extends string> = Readonly<Record<Name, string>>
+
+export interface FamilySpec<Label extends string = string> {
+  readonly name: string
+  readonly help: string
+  readonly labels: readonly Label[]
+}
+
+export interface Counter<Label extends string = never> {
+  increment(labels: Labels<Label>, by?: number): void
+}
+
+export interface Gauge<Label extends string = never> {
+  set(labels: Labels<Label>, value: number): void
+}
+
+export interface Histogram<Label extends string = never> {
+  observe(labels: Labels<Label>, value: number): void
+}
+
+export class MetricRegistry {
+  readonly contentType = Registry.PROMETHEUS_CONTENT_TYPE
+  readonly #registry = new Registry()
+
+  counter<Label extends string>(spec: FamilySpec<Label>): Counter<Label> {
+    const counter = new LibraryCounter<Label>(this.#configuration(spec))
+    return { increment: (labels, by = 1) => counter.inc(labels, by) }
+  }
+
+  /** `collect` runs before each scrape, for values that are cheaper to ask for than to keep up to date. */
+  gauge<Label extends string>(spec: FamilySpec<Label>, collect?: (gauge: Gauge<Label>) => void): Gauge<Label> {
+    const gauge: Gauge<Label> = { set: (labels, value) => library.set(labels, value) }
+    const library = new LibraryGauge<Label>({
+      ...this.#configuration(spec),
+      ...(collect !== undefined && { collect: () => collect(gauge) }),
+    })
+    return gauge
+  }
+
+  histogram<Label extends string>(spec: FamilySpec<Label>, buckets: readonly number[]): Histogram<Label> {
+    const histogram = new LibraryHistogram<Label>({ ...this.#configuration(spec), buckets: [...buckets] })
+    return { observe: (labels, value) => histogram.observe(labels, value) }
+  }
+
+  /** `process_*` as every Prometheus client has them, and `nodejs_*`. */
+  addProcessMetrics(): void {
+    collectDefaultMetrics({ register: this.#registry })
+  }
+
+  /** Forgets every value; the families stay. */
+  reset(): void {
+    this.#registry.resetMetrics()
+  }
+
+  get familyNames(): readonly string[] {
+    return this.#registry
+      .getMetricsAsArray()
+      .map(({ name }) => name)
+      .sort()
+  }
+
+  /** The text of a scrape: sorted by name, and without families that have no series yet, as Go's client does. */
+  async render(): Promise<string> {
+    const texts = await Promise.all(this.familyNames.map((name) => this.#registry.getSingleMetricAsString(name)))
+    return texts.flatMap((text) => (hasSeries(text) ? [`${text}\n`] : [])).join('')
+  }
+
+  #configuration<Label extends string>({ name, help, labels }: FamilySpec<Label>) {
+    return { name, help, labelNames: labels, registers: [this.#registry] }
+  }
+}
+
+function hasSeries(family: string): boolean {
+  return family.split('\n', 3).length > 2 // a HELP line, a TYPE line, series
+}

@@ -1,0 +1,30 @@
+import type { NodeView } from '../../core/backend.ts'
+import type { MetricRegistry } from './prometheus.ts'
+
+/** How much this node proxies. Counted when somebody scrapes, so that a sync never walks all routes for it. */
+export function addViewMetrics(registry: MetricRegistry, views: () => readonly NodeView[]): void {
+  registry.gauge(
+    { name: 'fairlead_routes', labels: ['ip_family'], help: 'Service ports that this node proxies.' },
+    (gauge) => {
+      for (const view of views()) gauge.set(labelsOf(view), view.routesByKey.size)
+    },
+  )
+  registry.gauge(
+    {
+      name: 'fairlead_endpoints',
+      labels: ['ip_family'],
+      help: 'Endpoints of the Service ports that this node proxies, not ready ones included.',
+    },
+    (gauge) => {
+      for (const view of views()) {
+        let endpoints = 0
+        for (const route of view.routesByKey.values()) endpoints += route.endpoints.length
+        gauge.set(labelsOf(view), endpoints)
+      }
+    },
+  )
+}
+
+function labelsOf({ family }: NodeView): { readonly ip_family: string } {
+  return { ip_family: family === 'ipv4' ? 'IPv4' : 'IPv6' }
+}
