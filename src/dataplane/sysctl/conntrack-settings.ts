@@ -1,0 +1,109 @@
+/** Sizes and times the kernel's connection table at start-up, as the configuration asks. */
+import type { Logger } from '../../core/logger.ts'
+import { SysctlError, ensureSysctl } from './sysctl.ts'
+import type { Sysctl } from './sysctl.ts'
+
+/** `conntrack` of the configuration. Zero, or false, leaves the kernel's value alone. */
+export interface ConntrackSettings {
+  readonly maxPerCore: number
+  readonly min: number
+  readonly tcpEstablishedTimeoutMs: number
+  readonly tcpCloseWaitTimeoutMs: number
+  readonly tcpBeLiberal: boolean
+  readonly udpTimeoutMs: number
+  readonly udpStreamTimeoutMs: number
+}
+
+export interface ConntrackHost {
+  /** /proc/sys */
+  readonly sysctl: Sysctl
+  /** /sys/module */
+  readonly moduleParameters: Sysctl
+  /** Logical CPUs of the machine, not those this process may use. */
+  readonly cpus: number
+  readonly log: Logger
+}
+
+interface Setting {
+  /** As the configuration file spells it, for the way out in an error. */
+  readonly option: keyof typeof flagByOption
+  readonly file: string
+  readonly value: number
+}
+
+const flagByOption = {
+  maxPerCore: '--conntrack-max-per-core=0',
+  tcpEstablishedTimeout: '--conntrack-tcp-timeout-established=0s',
+  tcpCloseWaitTimeout: '--conntrack-tcp-timeout-close-wait=0s',
+  tcpBeLiberal: '--conntrack-tcp-be-liberal=false',
+  udpTimeout: '--conntrack-udp-timeout=0s',
+  udpStreamTimeout: '--conntrack-udp-timeout-stream=0s',
+} as const
+
+const hashSizeFile = 'nf_conntrack/parameters/hashsize'
+const largestScaledMax = 1024 * 1024
+
+/** Stops at the first setting that cannot be made so. */
+export async function applyConntrackSettings(settings: ConntrackSettings, host: ConntrackHost): Promise<void> {
+  const max = conntrackMax(settings, host.cpus)
+  if (max > 0) {
+    await apply({ option: 'maxPerCore', file: 'nf_conntrack_max', value: max }, host)
+    await growHashTable(max, host)
+  }
+  for (const setting of timeoutsAndFlags(settings)) await apply(setting, host)
+}
+
+/** 0 means: leave it. The cap holds for what is scaled by CPUs, not for the minimum: kube-proxy does the same. */
+function conntrackMax({ maxPerCore, min }: ConntrackSettings, cpus: number): number {
+  const scaled = maxPerCore * cpus
+  if (scaled === 0) return 0
+  return scaled > largestScaledMax ? largestScaledMax : Math.max(scaled, min)
+}
+
+/** The kernel does not grow the hash table with the maximum; more than 4 entries per bucket would be slow. */
+async function growHashTable(max: number, { moduleParameters, log }: ConntrackHost): Promise<void> {
+  const text = await moduleParameters.read(hashSizeFile)
+  if (text === undefined || !/^\d+$/.test(text))
+    throw new SysctlError(
+      'not-found',
+      `cannot read /sys/module/${hashSizeFile}, the size of the connection hash table: load nf_conntrack, or ${wayOut('maxPerCore')}`,
+    )
+  const wanted = Math.trunc(max / 4)
+  if (Number(text) >= wanted) return
+  await explained('maxPerCore', () => moduleParameters.write(hashSizeFile, String(wanted)))
+  log.info('connection hash table grown', { was: Number(text), is: wanted })
+}
+
+function timeoutsAndFlags(settings: ConntrackSettings): readonly Setting[] {
+  const seconds = (option: Setting['option'], file: string, ms: number): Setting[] =>
+    ms === 0 ? [] : [{ option, file, value: Math.trunc(ms / 1000) }]
+  return [
+    ...seconds('tcpEstablishedTimeout', 'nf_conntrack_tcp_timeout_established', settings.tcpEstablishedTimeoutMs),
+    ...seconds('tcpCloseWaitTimeout', 'nf_conntrack_tcp_timeout_close_wait', settings.tcpCloseWaitTimeoutMs),
+    ...(settings.tcpBeLiberal
+      ? [{ option: 'tcpBeLiberal', file: 'nf_conntrack_tcp_be_liberal', value: 1 } as const]
+      : []),
+    ...seconds('udpTimeout', 'nf_conntrack_udp_timeout', settings.udpTimeoutMs),
+    ...seconds('udpStreamTimeout', 'nf_conntrack_udp_timeout_stream', settings.udpStreamTimeoutMs),
+  ]
+}
+
+async function apply({ option, file, value }: Setting, { sysctl, log }: ConntrackHost): Promise<void> {
+  const path = `net/netfilter/${file}`
+  const wrote = await explained(option, () => ensureSysctl(sysctl, path, String(value)))
+  if (wrote) log.info('conntrack setting written', { file: path, value })
+}
+
+/** Adds the way out to an error: most people who meet it run in a container that may not change the host. */
+async function explained<T>(option: Setting['option'], change: () => Promise<T>): Promise<T> {
+  try {
+    return await change()
+  } catch (error) {
+    if (!(error instanceof SysctlError)) throw error
+    throw new SysctlError(error.reason, `${error.message}; or ${wayOut(option)}`, { cause: error })
+  }
+}
+
+function wayOut(option: Setting['option']): string {
+  return `leave the kernel's value alone with ${flagByOption[option]} (conntrack.${option} in the configuration file)`
+}

@@ -1,0 +1,46 @@
+/** The real settings of this machine, or of any folder that looks like them. */
+import { constants } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { SysctlError } from './sysctl.ts'
+import type { Sysctl } from './sysctl.ts'
+
+export function fileSysctl({ root }: { readonly root: string }): Sysctl {
+  return {
+    async read(path) {
+      try {
+        return (await readFile(join(root, path), 'utf8')).trim()
+      } catch {
+        return undefined
+      }
+    },
+    async write(path, value) {
+      const file = join(root, path)
+      try {
+        // Never creates: a setting that is not there is one the kernel does not have.
+        await writeFile(file, value, { flag: constants.O_WRONLY | constants.O_TRUNC })
+      } catch (cause) {
+        throw sysctlError(file, value, cause)
+      }
+    },
+  }
+}
+
+function sysctlError(file: string, value: string, cause: unknown): SysctlError {
+  const code = (cause as NodeJS.ErrnoException).code ?? String(cause)
+  const tried = `cannot set ${file} to ${value}`
+  switch (code) {
+    case 'ENOENT':
+    case 'ENOTDIR':
+      return new SysctlError('not-found', `${tried}: the kernel has no such setting; load the module that brings it`, {
+        cause,
+      })
+    case 'EACCES':
+    case 'EPERM':
+      return new SysctlError('not-permitted', `${tried}: run as root, in the host's network namespace`, { cause })
+    case 'EROFS':
+      return new SysctlError('read-only', `${tried}: it is mounted read-only; run the container privileged`, { cause })
+    default:
+      return new SysctlError('refused', `${tried}: the kernel refused the value (${code})`, { cause })
+  }
+}

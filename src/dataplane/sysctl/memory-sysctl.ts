@@ -1,0 +1,28 @@
+/** Settings that exist only in memory; it refuses what a real tree refuses. */
+import { SysctlError } from './sysctl.ts'
+import type { Sysctl } from './sysctl.ts'
+
+export class MemorySysctl implements Sysctl {
+  readonly #valueByPath: Map<string, string>
+  /** Each write, as `path=value`, in order. */
+  readonly writes: string[] = []
+  /** What every write is refused with, as on a read-only mount. */
+  refuseWith: SysctlError['reason'] | undefined
+
+  constructor(values: Readonly<Record<string, string>>) {
+    this.#valueByPath = new Map(Object.entries(values))
+  }
+
+  read(path: string): Promise<string | undefined> {
+    return Promise.resolve(this.#valueByPath.get(path))
+  }
+
+  async write(path: string, value: string): Promise<void> {
+    if (this.refuseWith !== undefined)
+      throw new SysctlError(this.refuseWith, `cannot set ${path} to ${value}: writes are refused (${this.refuseWith})`)
+    if (!this.#valueByPath.has(path))
+      throw new SysctlError('not-found', `cannot set ${path} to ${value}: there is no such setting`)
+    this.#valueByPath.set(path, value)
+    this.writes.push(`${path}=${value}`)
+  }
+}

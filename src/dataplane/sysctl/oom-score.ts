@@ -1,0 +1,28 @@
+/** Tells the kernel how willingly it may kill this process when memory runs out. */
+import type { Clock } from '../../core/clock.ts'
+import type { Logger } from '../../core/logger.ts'
+import type { Sysctl } from './sysctl.ts'
+
+export interface OomScore {
+  /** From -1000 (never) to 1000 (first). */
+  readonly score: number
+  /** /proc/self */
+  readonly self: Sysctl
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+const attempts = 2
+const pauseMs = 100
+
+/** A proxy that may be killed is better than none, so a failure is only logged. */
+export async function setOomScore({ score, self, clock, log }: OomScore, signal: AbortSignal): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await self.write('oom_score_adj', String(score))
+    } catch (error) {
+      if (attempt === attempts) return log.error('OOM score not set', { score, error })
+    }
+    await clock.sleep(pauseMs, signal)
+  }
+}
