@@ -14,13 +14,14 @@ afterEach(async () => {
   for (const stop of stops.splice(0)) await stop()
 })
 
-test('nothing is programmed before the first complete lists', async () => {
-  const { clock, table, syncs, metricCalls } = given({ initialised: false })
+test('nothing is programmed before the first complete lists, and nothing counts as late', async () => {
+  const { clock, table, syncs, health, metricCalls } = given({ initialised: false })
   table.change({ keys: ['early/TCP'] })
   table.change({ keys: ['early/TCP'], urgent: true })
   await clock.advance(2 * hour)
   expect(syncs).toEqual([])
   expect(metricCalls('syncRan')).toEqual([])
+  expect(health.isHealthy).toBe(true)
 })
 
 test('the first complete lists are programmed at once, as a full sync', async () => {

@@ -9,16 +9,16 @@ export function withUnprogrammed(failed: PendingSync | undefined, next: PendingS
   if (failed === undefined) return next
   return {
     view: next.view,
-    change: withUnprogrammedKeys(failed.change, next),
+    change: withUnprogrammedKeys(failed.change, next.change),
     triggerTimesMs: [...failed.triggerTimesMs, ...next.triggerTimesMs],
     needsConntrackCleanup: failed.needsConntrackCleanup || next.needsConntrackCleanup,
   }
 }
 
 /** The next change is full, so it lists every route there is; only removals would be lost. */
-function withUnprogrammedKeys(failed: Change, { change, view }: PendingSync): Change {
-  const listed = new Set(change.keys)
-  const removed = failed.keys.filter((key) => !listed.has(key) && !view.routesByKey.has(key))
-  const causes = [...new Set([...failed.causes, ...change.causes])].slice(0, maxCauses)
-  return { ...change, keys: [...removed, ...change.keys], causes }
+function withUnprogrammedKeys(failed: Change, next: Change): Change {
+  const listed = new Set(next.keys)
+  const removed = failed.keys.filter((key) => !listed.has(key))
+  const causes = [...new Set([...failed.causes, ...next.causes])].slice(0, maxCauses)
+  return { ...next, keys: [...removed, ...next.keys], causes }
 }
