@@ -34,7 +34,7 @@ export function defineResource<T extends ApiObject>(definition: ResourceDefiniti
     const decoded = decodeObject(given, type)
     // The server has decoded the body before; this is for callers that made the object themselves.
     if (!decoded.ok) return { ok: false, errors: [invalid('', given.kind, decoded.message)] }
-    const defaulted = defaultObject(decoded.object) as unknown as T
+    const defaulted = defaultObject(withIdentityOf(decoded.object, old)) as unknown as T
     const completed = complete?.(defaulted, old, allocator) ?? { object: defaulted, errors: [] }
     if (completed.errors.length > 0) return { ok: false, errors: completed.errors }
     const { object } = completed
@@ -55,8 +55,19 @@ export function defineResource<T extends ApiObject>(definition: ResourceDefiniti
   }
 }
 
+const identity = ['name', 'namespace', 'uid', 'creationTimestamp'] as const
+
+/** A client may leave out what the server set. */
+function withIdentityOf(object: ApiObject, old: ApiObject | undefined): ApiObject {
+  if (old === undefined) return object
+  const inherited = identity.filter((field) => object.metadata[field] === undefined && old.metadata[field] !== undefined)
+  if (inherited.length === 0) return object
+  const values = Object.fromEntries(inherited.map((field) => [field, old.metadata[field]]))
+  return { ...object, metadata: { ...object.metadata, ...values } }
+}
+
 function identityErrors(object: ApiObject, old: ApiObject): FieldError[] {
-  return (['name', 'namespace', 'uid', 'creationTimestamp'] as const)
+  return identity
     .filter((field) => !isDeepStrictEqual(object.metadata[field], old.metadata[field]))
     .map((field) => invalid(`metadata.${field}`, object.metadata[field], 'field is immutable'))
 }

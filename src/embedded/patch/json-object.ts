@@ -1,0 +1,15 @@
+/** Keys of objects that came from JSON are data: `__proto__` is one like any other. */
+import type { JsonObject } from '../../api/json-reader.ts'
+
+/** The value of an own key; what every object inherits does not count. */
+export function ownValue(object: JsonObject, key: string): unknown {
+  return Object.hasOwn(object, key) ? object[key] : undefined
+}
+
+export function withKey(object: JsonObject, key: string, value: unknown): JsonObject {
+  return Object.fromEntries([...Object.entries(object).filter(([other]) => other !== key), [key, value]])
+}
+
+export function withoutKey(object: JsonObject, key: string): JsonObject {
+  return Object.fromEntries(Object.entries(object).filter(([other]) => other !== key))
+}

@@ -1,0 +1,65 @@
+/** Which fields a configuration sets, and which fields differ between two versions of an object. */
+import { isDeepStrictEqual } from 'node:util'
+import type { Schema } from '../resources/schema.ts'
+import type { FieldSet } from './field-set.ts'
+import { emptySet, isEmpty, leaf } from './field-set.ts'
+import { childrenOf, isListItem } from './typed-children.ts'
+
+/** The fields that an applied configuration sets. */
+export function fieldsSetBy(value: unknown, schema: Schema | undefined): FieldSet {
+  const children = childrenOf(value, schema)
+  if (children === undefined || children.size === 0) return leaf
+  const owned = new Map<string, FieldSet>()
+  for (const [element, child] of children) {
+    const set = fieldsSetBy(child.value, child.schema)
+    owned.set(element, isListItem(element) ? { ...set, isMember: true } : set)
+  }
+  return { isMember: false, children: owned }
+}
+
+export interface Comparison {
+  readonly added: FieldSet
+  readonly modified: FieldSet
+  readonly removed: FieldSet
+}
+
+export function compare(before: unknown, after: unknown, schema: Schema | undefined): Comparison {
+  if (before === undefined && after === undefined) return nothing
+  if (before === undefined) return { ...nothing, added: everythingIn(after, schema) }
+  if (after === undefined) return { ...nothing, removed: everythingIn(before, schema) }
+  const childrenBefore = childrenOf(before, schema)
+  const childrenAfter = childrenOf(after, schema)
+  if (childrenBefore === undefined || childrenAfter === undefined)
+    return isDeepStrictEqual(before, after) ? nothing : { ...nothing, modified: leaf }
+  const added = new Map<string, FieldSet>()
+  const modified = new Map<string, FieldSet>()
+  const removed = new Map<string, FieldSet>()
+  for (const element of new Set([...childrenBefore.keys(), ...childrenAfter.keys()])) {
+    const was = childrenBefore.get(element)
+    const is = childrenAfter.get(element)
+    const inner = compare(was?.value, is?.value, (was ?? is)?.schema)
+    if (!isEmpty(inner.added)) added.set(element, inner.added)
+    if (!isEmpty(inner.modified)) modified.set(element, inner.modified)
+    if (!isEmpty(inner.removed)) removed.set(element, inner.removed)
+  }
+  return { added: inside(added), modified: inside(modified), removed: inside(removed) }
+}
+
+/** A whole new (or lost) value: its leaves, and the maps, lists and list items that came to be. */
+function everythingIn(value: unknown, schema: Schema | undefined): FieldSet {
+  const children = childrenOf(value, schema)
+  if (children === undefined || children.size === 0) return leaf
+  const owned = new Map<string, FieldSet>()
+  for (const [element, child] of children) {
+    const set = everythingIn(child.value, child.schema)
+    owned.set(element, isListItem(element) ? { ...set, isMember: true } : set)
+  }
+  // A declared object is part of its parent's shape; a map or list exists because someone made it.
+  return { isMember: schema?.type !== 'object', children: owned }
+}
+
+const nothing: Comparison = { added: emptySet, modified: emptySet, removed: emptySet }
+
+function inside(children: ReadonlyMap<string, FieldSet>): FieldSet {
+  return { isMember: false, children }
+}
