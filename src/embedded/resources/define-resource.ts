@@ -60,7 +60,9 @@ const identity = ['name', 'namespace', 'uid', 'creationTimestamp'] as const
 /** A client may leave out what the server set. */
 function withIdentityOf(object: ApiObject, old: ApiObject | undefined): ApiObject {
   if (old === undefined) return object
-  const inherited = identity.filter((field) => object.metadata[field] === undefined && old.metadata[field] !== undefined)
+  const inherited = identity.filter(
+    (field) => object.metadata[field] === undefined && old.metadata[field] !== undefined,
+  )
   if (inherited.length === 0) return object
   const values = Object.fromEntries(inherited.map((field) => [field, old.metadata[field]]))
   return { ...object, metadata: { ...object.metadata, ...values } }

@@ -33,8 +33,13 @@ export const endpointSlices: ResourceType = defineResource<EndpointSlice>({
     renderAddresses(endpoints.flatMap(({ addresses }) => addresses)),
     renderAge(metadata.creationTimestamp, nowMs),
   ],
+  complete: (slice, old) => ({ object: old === undefined ? firstGeneration(slice) : slice, errors: [] }),
   validate: validateEndpointSlice,
 })
+
+function firstGeneration(slice: EndpointSlice): EndpointSlice {
+  return { ...slice, metadata: { ...slice.metadata, generation: 1 } }
+}
 
 function renderPorts(ports: readonly SlicePort[]): string {
   if (ports.length === 0) return '<unset>'

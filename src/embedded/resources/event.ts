@@ -3,6 +3,7 @@ import type { ApiObject, FieldError, ResourceType, TableColumn } from '../resour
 import { renderAge, renderDuration } from './age.ts'
 import { column, nameColumn } from './columns.ts'
 import { defineResource } from './define-resource.ts'
+import { storedAsCoreEvent } from './event-conversion.ts'
 import { invalid, required } from './field-errors.ts'
 import { wrongDns1123Subdomain } from './names.ts'
 import { coreEventSchema, eventSchema } from './schemas/event.ts'
@@ -95,16 +96,8 @@ export const events: ResourceType = defineResource<Event>({
     type: (event) => event.type ?? '',
     reportingController: (event) => event.reportingController ?? '',
   },
-  cells: ({ regarding, note, reportingController, ...event }, nowMs) =>
-    coreEventCells(
-      {
-        ...event,
-        ...(regarding === undefined ? {} : { involvedObject: regarding }),
-        ...(note === undefined ? {} : { message: note }),
-        ...(reportingController === undefined ? {} : { reportingComponent: reportingController }),
-      } as CoreEvent,
-      nowMs,
-    ),
+  cells: (event, nowMs) => coreEventCells(storedAsCoreEvent.toStored(event) as CoreEvent, nowMs),
+  storedAs: storedAsCoreEvent,
   validate: (event, old) => [
     ...namespaceErrors(event.metadata.namespace, event.regarding, 'regarding'),
     ...(old === undefined ? newEventErrors(event) : []),
