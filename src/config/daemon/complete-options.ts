@@ -1,0 +1,71 @@
+import { readFile } from 'node:fs/promises'
+import { aggregate } from '../aggregate.ts'
+import { featureGateProblems } from '../feature-gates.ts'
+import type { LoadedFile } from '../file/config-file-watch.ts'
+import { configFromV1alpha1 } from '../file/config-from-v1alpha1.ts'
+import { decodeConfigFile } from '../file/decode-config-file.ts'
+import { withPlatformDefaults } from '../platform.ts'
+import type { UncheckedConfig } from '../proxy-config.ts'
+import { configFromFlags, withLoggingFlags } from './config-from-flags.ts'
+import type { DaemonOptions } from './parse-daemon-command-line.ts'
+
+export type Completion =
+  | {
+      readonly ok: true
+      readonly config: UncheckedConfig
+      /** The file it came from, to be watched; undefined when the flags were the configuration. */
+      readonly file: LoadedFile | undefined
+      readonly warnings: readonly string[]
+    }
+  | { readonly ok: false; readonly message: string }
+
+export interface Host {
+  readonly platform: NodeJS.Platform
+  readTextFile(path: string): Promise<string>
+}
+
+export function thisHost(): Host {
+  return { platform: process.platform, readTextFile: (path) => readFile(path, 'utf8') }
+}
+
+/** Makes the whole configuration from the flags or the file; `validateConfig` judges it afterwards. */
+export async function completeOptions(options: DaemonOptions, host: Host): Promise<Completion> {
+  const loaded = await loadConfig(options, host)
+  if (!loaded.ok) return { ok: false, message: `failed complete: ${loaded.message}` }
+  const hostname = hostnameOverride(options, loaded.config)
+  if (hostname === undefined)
+    return {
+      ok: false,
+      message: 'failed complete: empty hostname-override is invalid: give --hostname-override the name of the Node',
+    }
+  const config = { ...withPlatformDefaults(loaded.config, host.platform), hostnameOverride: hostname }
+  const problems = featureGateProblems(config.featureGates)
+  if (problems.length > 0) return { ok: false, message: `failed complete: ${aggregate(problems)}` }
+  return { ...loaded, config }
+}
+
+async function loadConfig({ configFile, flags, given }: DaemonOptions, host: Host): Promise<Completion> {
+  if (configFile === '') return { ok: true, config: configFromFlags(flags, given), file: undefined, warnings: [] }
+  let content: string
+  try {
+    content = await host.readTextFile(configFile)
+  } catch (error) {
+    return { ok: false, message: `cannot read the configuration file ${configFile}: ${(error as Error).message}` }
+  }
+  const decoded = decodeConfigFile(content)
+  if (!decoded.ok) return { ok: false, message: `failed to decode ${configFile}: ${aggregate(decoded.problems)}` }
+  const config = configFromV1alpha1(decoded.fields)
+  return {
+    ok: true,
+    config: { ...config, logging: withLoggingFlags(config.logging, flags, given) },
+    file: { path: configFile, content },
+    warnings: decoded.warnings.map((warning) => `${configFile}: ${warning}`),
+  }
+}
+
+/** The flag wins over the file; undefined when it is blank. */
+function hostnameOverride({ flags }: DaemonOptions, config: UncheckedConfig): string | undefined {
+  const flag = flags['hostname-override']
+  if (flag === '') return config.hostnameOverride
+  return flag.trim() === '' ? undefined : flag.trim().toLowerCase()
+}

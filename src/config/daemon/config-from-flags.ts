@@ -1,0 +1,112 @@
+import { defaultConfig } from '../file/config-from-v1alpha1.ts'
+import { withPort } from '../host-port.ts'
+import type { LoggingConfig, UncheckedConfig } from '../proxy-config.ts'
+import type { DaemonFlagName, DaemonFlagValues } from './daemon-flags.ts'
+
+type Given = ReadonlySet<DaemonFlagName>
+
+/** The configuration of a command line without `--config`. */
+export function configFromFlags(flags: DaemonFlagValues, given: Given): UncheckedConfig {
+  // Starts from a complete default, so `--bind-address=::` does not move the other addresses to IPv6: a file does.
+  const start = defaultConfig()
+  return {
+    ...start,
+    featureGates: flags['feature-gates'],
+    clientConnection: {
+      ...start.clientConnection,
+      kubeconfig: flags.kubeconfig,
+      contentType: flags['kube-api-content-type'],
+      qps: flags['kube-api-qps'],
+      burst: flags['kube-api-burst'],
+    },
+    logging: withLoggingFlags(start.logging, flags, given),
+    bindAddress: flags['bind-address'],
+    ...serverAddresses(flags),
+    bindAddressHardFail: flags['bind-address-hard-fail'],
+    enableProfiling: flags.profiling,
+    showHiddenMetricsForVersion: flags['show-hidden-metrics-for-version'],
+    mode: flags['proxy-mode'],
+    ...syncPeriods(flags),
+    masqueradeAll: flags['masquerade-all'],
+    iptables: {
+      masqueradeBit: flags['iptables-masquerade-bit'],
+      localhostNodePorts: flags['iptables-localhost-nodeports'],
+    },
+    ipvs: {
+      scheduler: flags['ipvs-scheduler'],
+      excludeCidrs: flags['ipvs-exclude-cidrs'],
+      strictArp: flags['ipvs-strict-arp'],
+      tcpTimeoutMs: flags['ipvs-tcp-timeout'],
+      tcpFinTimeoutMs: flags['ipvs-tcpfin-timeout'],
+      udpTimeoutMs: flags['ipvs-udp-timeout'],
+    },
+    winkernel: {
+      networkName: flags['network-name'],
+      sourceVip: flags['source-vip'],
+      enableDsr: flags['enable-dsr'],
+      // The default `cbr0` is applied with those of the platform: on Linux the field stays empty.
+      rootHnsEndpointName: given.has('root-hnsendpoint-name') ? flags['root-hnsendpoint-name'] : '',
+      forwardHealthCheckVip: flags['forward-healthcheck-vip'],
+    },
+    detectLocalMode: flags['detect-local-mode'],
+    detectLocal: {
+      bridgeInterface: flags['pod-bridge-interface'],
+      interfaceNamePrefix: flags['pod-interface-name-prefix'],
+      clusterCidrs: given.has('cluster-cidr') ? flags['cluster-cidr'].split(',') : [],
+    },
+    nodePortAddresses: flags['nodeport-addresses'],
+    oomScoreAdj: flags['oom-score-adj'],
+    conntrack: {
+      maxPerCore: flags['conntrack-max-per-core'],
+      min: flags['conntrack-min'],
+      tcpEstablishedTimeoutMs: flags['conntrack-tcp-timeout-established'],
+      tcpCloseWaitTimeoutMs: flags['conntrack-tcp-timeout-close-wait'],
+      tcpBeLiberal: flags['conntrack-tcp-be-liberal'],
+      udpTimeoutMs: flags['conntrack-udp-timeout'],
+      udpStreamTimeoutMs: flags['conntrack-udp-timeout-stream'],
+    },
+    configSyncPeriodMs: flags['config-sync-period'],
+    windowsRunAsService: flags['windows-service'],
+  }
+}
+
+/** Logging flags that were given win over the file, so that `--config … -v=5` works; the vmodule lists are joined. */
+export function withLoggingFlags(logging: LoggingConfig, flags: DaemonFlagValues, given: Given): LoggingConfig {
+  const pick = <Value>(name: DaemonFlagName, flag: Value, current: Value) => (given.has(name) ? flag : current)
+  const streams = (format: 'text' | 'json') => ({
+    splitStream: pick(`log-${format}-split-stream`, flags[`log-${format}-split-stream`], logging[format].splitStream),
+    infoBufferSize: pick(
+      `log-${format}-info-buffer-size`,
+      flags[`log-${format}-info-buffer-size`],
+      logging[format].infoBufferSize,
+    ),
+  })
+  return {
+    format: pick('logging-format', flags['logging-format'], logging.format),
+    flushFrequencyMs: pick('log-flush-frequency', flags['log-flush-frequency'], logging.flushFrequencyMs),
+    isFlushFrequencyNumeric: logging.isFlushFrequencyNumeric,
+    verbosity: pick('v', flags.v, logging.verbosity),
+    vmodule: [...flags.vmodule, ...logging.vmodule],
+    text: streams('text'),
+    json: streams('json'),
+  }
+}
+
+/** The iptables flags serve every mode but ipvs. */
+function syncPeriods(flags: DaemonFlagValues): Pick<UncheckedConfig, 'syncPeriodMs' | 'minSyncPeriodMs'> {
+  const family = flags['proxy-mode'] === 'ipvs' ? 'ipvs' : 'iptables'
+  return { syncPeriodMs: flags[`${family}-sync-period`], minSyncPeriodMs: flags[`${family}-min-sync-period`] }
+}
+
+/** The deprecated port flags complete an address that has no port, or switch its server off with 0. */
+function serverAddresses(flags: DaemonFlagValues): Pick<UncheckedConfig, 'healthzBindAddress' | 'metricsBindAddress'> {
+  const healthzBindAddress = flags['healthz-bind-address']
+  const metricsBindAddress = flags['metrics-bind-address']
+  // What is written must be what was said, so kube-proxy does not complete it for --write-config-to.
+  if (flags['write-config-to'] !== '') return { healthzBindAddress, metricsBindAddress }
+  const complete = (address: string, port: number) => (port === 0 ? '' : withPort(address, port))
+  return {
+    healthzBindAddress: complete(healthzBindAddress, flags['healthz-port']),
+    metricsBindAddress: complete(metricsBindAddress, flags['metrics-port']),
+  }
+}

@@ -1,0 +1,28 @@
+import { inGroup } from '../flags/flag.ts'
+import * as type from '../flags/flag-types.ts'
+
+/** What kube-proxy does not have. Options of the process, not part of its configuration file. */
+export const fairleadFlags = {
+  ...inGroup('Fairlead', {
+    objects: {
+      type: type.strings,
+      default: [],
+      help: 'Read Kubernetes objects from these files or directories instead of a cluster. Repeatable.',
+    },
+    'state-dir': {
+      type: type.text,
+      default: '',
+      help: 'Keep the last complete state here, so that a restart without API server programs from it.',
+    },
+    'node-address': {
+      type: type.ips,
+      default: [],
+      help: "The node's IP addresses, instead of those of its Node object. Repeatable.",
+    },
+    'dry-run': {
+      type: type.bool,
+      default: false,
+      help: 'With --cleanup: print what would be removed, and remove nothing.',
+    },
+  }),
+} as const

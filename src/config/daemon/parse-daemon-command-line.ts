@@ -1,0 +1,120 @@
+import { flagsOn } from '../flags/flag.ts'
+import { renderFlagHelp } from '../flags/flag-help.ts'
+import { type FlagsRead, parseFlags } from '../flags/flag-set.ts'
+import { type DaemonFlagName, daemonFlags, type DaemonFlagValues } from './daemon-flags.ts'
+
+export type DaemonCommandLine =
+  | { readonly kind: 'help'; readonly text: string }
+  | { readonly kind: 'version'; readonly format: 'plain' | 'raw' }
+  /** For stderr, usage first; exit 1. */
+  | { readonly kind: 'refused'; readonly message: string; readonly usage: string }
+  | {
+      readonly kind: 'run'
+      readonly options: DaemonOptions
+      /** Every flag with its value as text, for `/flagz` and the log. */
+      readonly flagValues: ReadonlyMap<string, string>
+      readonly warnings: readonly string[]
+    }
+
+/** What the command line asks for, before the configuration file is read. */
+export interface DaemonOptions {
+  /** Empty: no file, the flags are the configuration. */
+  readonly configFile: string
+  readonly writeConfigTo: string
+  readonly cleanup: boolean
+  readonly dryRun: boolean
+  readonly initOnly: boolean
+  readonly master: string
+  readonly windowsService: boolean
+  /** Files and directories to read objects from; empty: a cluster. */
+  readonly objects: readonly string[]
+  readonly stateDir: string
+  /** Canonical IP addresses; empty: those of the Node object. */
+  readonly nodeAddresses: readonly string[]
+  /** Another build of the same release, to be reported as our version. */
+  readonly reportedVersion: string | undefined
+  /** The flags as they were read; `completeOptions` makes the configuration of them. */
+  readonly flags: DaemonFlagValues
+  readonly given: ReadonlySet<DaemonFlagName>
+}
+
+export function parseDaemonCommandLine(argv: readonly string[], platform: NodeJS.Platform): DaemonCommandLine {
+  const read = parseFlags(daemonFlags, argv, platform)
+  if (!read.ok) return refused(read.problem)
+  if (read.wantsHelp) return { kind: 'help', text: renderHelp(platform) }
+  const { values, given, warnings } = read
+  // Kubernetes lets an empty argument pass: templates leave one behind when a variable is empty.
+  const extra = read.positionals.filter((argument) => argument !== '')
+  if (extra.length > 0) return refused(`fairlead does not take any arguments, got ${JSON.stringify(extra)}`)
+  if (values.version.kind === 'plain' || values.version.kind === 'raw')
+    return { kind: 'version', format: values.version.kind }
+  const contradiction = findContradiction(read, platform)
+  if (contradiction !== undefined) return refused(contradiction)
+  return {
+    kind: 'run',
+    options: {
+      configFile: values.config,
+      writeConfigTo: values['write-config-to'],
+      cleanup: values.cleanup,
+      dryRun: values['dry-run'],
+      initOnly: values['init-only'],
+      master: values.master,
+      windowsService: values['windows-service'],
+      objects: values.objects,
+      stateDir: values['state-dir'],
+      nodeAddresses: values['node-address'],
+      reportedVersion: values.version.kind === 'report-as' ? values.version.version : undefined,
+      flags: values,
+      given,
+    },
+    flagValues: new Map(
+      flagsOn(daemonFlags, platform).map(([name, flag]) => [name, flag.type.render(values[name as DaemonFlagName])]),
+    ),
+    warnings: [...warnings, ...ignoredFlags(read)],
+  }
+}
+
+/** Options that cannot both be meant. Each answer names them and the way out. */
+function findContradiction(
+  { values, given }: FlagsRead<typeof daemonFlags>,
+  platform: NodeJS.Platform,
+): string | undefined {
+  for (const cluster of ['kubeconfig', 'master'] as const) {
+    if (values.objects.length > 0 && values[cluster] !== '')
+      return `--objects and --${cluster} contradict each other: objects come from files or from a cluster, remove one of the two`
+  }
+  if (given.has('objects') && values.objects.includes(''))
+    return '--objects has an empty path: name a file or a directory'
+  if (values['dry-run'] && !values.cleanup)
+    return '--dry-run works only with --cleanup: add --cleanup, or use "fairlead render" to see what a mode would program'
+  if (platform === 'win32' && values['write-config-to'] === '') {
+    if (values.cleanup) return '--cleanup is not supported on Windows: remove it'
+    if (values['init-only']) return '--init-only is not supported on Windows: remove it'
+  }
+  return undefined
+}
+
+/** kube-proxy ignores these without a word; a person who sets one deserves to hear it. */
+function ignoredFlags({ values, given }: FlagsRead<typeof daemonFlags>): string[] {
+  if (values.config === '') return []
+  return [...given].flatMap((name) => {
+    const { configField, withConfigFile } = daemonFlags[name]
+    if (configField === undefined || withConfigFile !== undefined) return []
+    return [`Flag --${name} is ignored because --config is given: set ${configField} in ${values.config} instead`]
+  })
+}
+
+function refused(message: string): DaemonCommandLine {
+  return { kind: 'refused', message, usage: `${usageLine}\n\nRun "fairlead --help" to see every flag.\n` }
+}
+
+const usageLine = 'Usage:\n  fairlead [flags]'
+
+function renderHelp(platform: NodeJS.Platform): string {
+  return [
+    'Fairlead makes the Services of a Kubernetes cluster reachable on this node, in place of kube-proxy.',
+    usageLine,
+    'With --config, the file decides: flags for what a file can say are ignored, but for --hostname-override and logging.',
+    renderFlagHelp(daemonFlags, platform),
+  ].join('\n\n')
+}

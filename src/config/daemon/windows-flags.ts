@@ -1,0 +1,51 @@
+import { inGroup } from '../flags/flag.ts'
+import * as type from '../flags/flag-types.ts'
+
+/** Flags that exist on Windows only. */
+export const windowsFlags = {
+  ...inGroup('Windows', {
+    'windows-service': {
+      platform: 'win32',
+      type: type.bool,
+      default: false,
+      configField: 'windowsRunAsService',
+      withConfigFile: 'kept',
+      help: 'Run as a Windows service. Only the flag does this, the field of the file is too late.',
+    },
+    'source-vip': {
+      platform: 'win32',
+      type: type.text,
+      default: '',
+      configField: 'winkernel.sourceVip',
+      help: 'The source address for traffic without direct server return.',
+    },
+    'network-name': {
+      platform: 'win32',
+      type: type.text,
+      default: '',
+      configField: 'winkernel.networkName',
+      help: 'The name of the HNS network of the cluster.',
+    },
+    'enable-dsr': {
+      platform: 'win32',
+      type: type.bool,
+      default: false,
+      configField: 'winkernel.enableDSR',
+      help: 'Let answers take the direct way back (direct server return).',
+    },
+    'root-hnsendpoint-name': {
+      platform: 'win32',
+      type: type.text,
+      default: 'cbr0',
+      configField: 'winkernel.rootHnsEndpointName',
+      help: 'The HNS endpoint of the host in an l2bridge network.',
+    },
+    'forward-healthcheck-vip': {
+      platform: 'win32',
+      type: type.bool,
+      default: false,
+      configField: 'winkernel.forwardHealthCheckVip',
+      help: 'Forward health checks that are sent to the service address.',
+    },
+  }),
+} as const

@@ -1,0 +1,102 @@
+import { nsFromMs, renderGoDuration } from '../go-duration.ts'
+import type { LogStreams, UncheckedConfig } from '../proxy-config.ts'
+import { apiVersion, kind } from './v1alpha1.ts'
+
+/** The configuration as the fields of a v1alpha1 file, for `--write-config-to` and `/configz`. */
+export function configToV1alpha1(config: UncheckedConfig): Readonly<Record<string, unknown>> {
+  const { clientConnection, conntrack, detectLocal, ipvs, iptables, nftables, winkernel } = config
+  return {
+    kind,
+    apiVersion,
+    ...(Object.keys(config.featureGates).length > 0 && { featureGates: config.featureGates }),
+    clientConnection: { ...clientConnection },
+    logging: loggingFields(config),
+    hostnameOverride: config.hostnameOverride,
+    bindAddress: config.bindAddress,
+    healthzBindAddress: config.healthzBindAddress,
+    metricsBindAddress: config.metricsBindAddress,
+    bindAddressHardFail: config.bindAddressHardFail,
+    enableProfiling: config.enableProfiling,
+    showHiddenMetricsForVersion: config.showHiddenMetricsForVersion,
+    mode: config.mode,
+    iptables: {
+      masqueradeBit: iptables.masqueradeBit,
+      masqueradeAll: config.mode !== 'nftables' && config.masqueradeAll,
+      localhostNodePorts: iptables.localhostNodePorts,
+      ...periodsOf(config, 'iptables'),
+    },
+    ipvs: {
+      ...periodsOf(config, 'ipvs'),
+      scheduler: ipvs.scheduler,
+      excludeCIDRs: orNull(ipvs.excludeCidrs),
+      strictARP: ipvs.strictArp,
+      tcpTimeout: renderGoDuration(ipvs.tcpTimeoutMs),
+      tcpFinTimeout: renderGoDuration(ipvs.tcpFinTimeoutMs),
+      udpTimeout: renderGoDuration(ipvs.udpTimeoutMs),
+    },
+    nftables: {
+      masqueradeBit: nftables.masqueradeBit,
+      masqueradeAll: config.mode === 'nftables' && config.masqueradeAll,
+      ...periodsOf(config, 'nftables'),
+    },
+    winkernel: {
+      networkName: winkernel.networkName,
+      sourceVip: winkernel.sourceVip,
+      enableDSR: winkernel.enableDsr,
+      rootHnsEndpointName: winkernel.rootHnsEndpointName,
+      forwardHealthCheckVip: winkernel.forwardHealthCheckVip,
+    },
+    detectLocalMode: config.detectLocalMode,
+    detectLocal: {
+      bridgeInterface: detectLocal.bridgeInterface,
+      interfaceNamePrefix: detectLocal.interfaceNamePrefix,
+    },
+    clusterCIDR: detectLocal.clusterCidrs.join(','),
+    nodePortAddresses: orNull(config.nodePortAddresses),
+    oomScoreAdj: config.oomScoreAdj,
+    conntrack: {
+      maxPerCore: conntrack.maxPerCore,
+      min: conntrack.min,
+      tcpEstablishedTimeout: renderGoDuration(conntrack.tcpEstablishedTimeoutMs),
+      tcpCloseWaitTimeout: renderGoDuration(conntrack.tcpCloseWaitTimeoutMs),
+      tcpBeLiberal: conntrack.tcpBeLiberal,
+      udpTimeout: renderGoDuration(conntrack.udpTimeoutMs),
+      udpStreamTimeout: renderGoDuration(conntrack.udpStreamTimeoutMs),
+    },
+    configSyncPeriod: renderGoDuration(config.configSyncPeriodMs),
+    portRange: '',
+    ...(config.windowsRunAsService && { windowsRunAsService: true }),
+  }
+}
+
+type Section = 'iptables' | 'ipvs' | 'nftables'
+
+/** There is one pair of periods inside; it belongs to the section that the mode reads, the others show zero. */
+function periodsOf(config: UncheckedConfig, section: Section) {
+  const owner: Section = config.mode === 'ipvs' || config.mode === 'nftables' ? config.mode : 'iptables'
+  return {
+    syncPeriod: renderGoDuration(section === owner ? config.syncPeriodMs : 0),
+    minSyncPeriod: renderGoDuration(section === owner ? config.minSyncPeriodMs : 0),
+  }
+}
+
+function loggingFields({ logging }: UncheckedConfig) {
+  const streams = ({ splitStream, infoBufferSize }: LogStreams) => ({
+    ...(splitStream && { splitStream }),
+    infoBufferSize: infoBufferSize.text,
+  })
+  return {
+    format: logging.format,
+    flushFrequency: logging.isFlushFrequencyNumeric
+      ? Number(nsFromMs(logging.flushFrequencyMs))
+      : renderGoDuration(logging.flushFrequencyMs),
+    verbosity: logging.verbosity,
+    ...(logging.vmodule.length > 0 && { vmodule: logging.vmodule }),
+    options: { text: streams(logging.text), json: streams(logging.json) },
+  }
+}
+
+/** Kubernetes writes an empty list as null. */
+function orNull(list: readonly string[]): readonly string[] | null {
+  return list.length === 0 ? null : list
+}

@@ -1,0 +1,173 @@
+import { isMap, isScalar, isSeq, type Node } from 'yaml'
+import { parseGoDuration } from '../go-duration.ts'
+import { nearestName } from '../nearest-name.ts'
+import { parseQuantity, type Quantity } from '../quantity.ts'
+
+/**
+ * What a field of a configuration file may hold. Decoding works on the YAML nodes, not on plain values, because only
+ * the nodes know the line that a problem is on and still hold duplicate keys.
+ */
+export interface Schema<Value> {
+  /** The value of a field that is not there, or null. */
+  readonly absent: Value
+  decode(node: Node, place: Place): Value
+}
+
+export interface ObjectSchema<Value> extends Schema<Value> {
+  readonly fields: Fields
+}
+
+export type Fields = Readonly<Record<string, Schema<unknown>>>
+
+/** Where in the file the decoder is, and where it reports what it finds there. */
+export interface Place {
+  readonly path: string
+  inside(name: string): Place
+  report(node: Node, problem: string): void
+  lineOf(node: Node): number
+  /** What a node stands for: itself, or what a YAML alias (`*name`) points to. */
+  resolve(node: Node): Node
+}
+
+type Decoded<Of extends Fields> = {
+  readonly [Name in keyof Of]: Of[Name] extends Schema<infer Value> ? Value : never
+}
+
+export const text: Schema<string | undefined> = scalar('a string', (value) =>
+  typeof value === 'string' ? value : undefined,
+)
+
+export const bool: Schema<boolean | undefined> = scalar('true or false', (value) =>
+  typeof value === 'boolean' ? value : undefined,
+)
+
+export const int32: Schema<number | undefined> = wholeNumber(-(2 ** 31), 2 ** 31 - 1)
+
+export const uint32: Schema<number | undefined> = wholeNumber(0, 2 ** 32 - 1)
+
+export const float: Schema<number | undefined> = scalar('a number', (value) =>
+  typeof value === 'number' && Number.isFinite(value) ? value : undefined,
+)
+
+/** Milliseconds. The file must have a string: a bare 5 could mean anything. */
+export const duration: Schema<number | undefined> = scalar('a duration in quotes, such as "30s" or "1h30m"', (value) =>
+  typeof value === 'string' ? parseGoDuration(value) : undefined,
+)
+
+export const quantity: Schema<Quantity | undefined> = scalar('a size, such as 512 or 2Ki', (value) =>
+  typeof value === 'string' || typeof value === 'number' ? parseQuantity(String(value)) : undefined,
+)
+
+export function listOf<Item>(item: Schema<Item>): Schema<readonly NonNullable<Item>[]> {
+  return {
+    absent: [],
+    decode(node, place) {
+      if (!isSeq<Node>(node)) {
+        place.report(node, `${place.path}: expected a list`)
+        return []
+      }
+      return node.items
+        .map((entry, index) => item.decode(place.resolve(entry), place.inside(`[${index}]`)))
+        .filter((value) => value !== undefined && value !== null)
+    },
+  }
+}
+
+export const boolByName: Schema<Readonly<Record<string, boolean>>> = {
+  absent: {},
+  decode(node, place) {
+    const entries = entriesOf(node, place).map(([name, value]) => [
+      name,
+      bool.decode(value, place.inside(name)) ?? false,
+    ])
+    return Object.fromEntries(entries) as Record<string, boolean>
+  },
+}
+
+export function object<Of extends Fields>(fields: Of): ObjectSchema<Decoded<Of>> {
+  const absent = Object.fromEntries(Object.entries(fields).map(([name, schema]) => [name, schema.absent]))
+  return {
+    fields,
+    absent: absent as Decoded<Of>,
+    decode(node, place) {
+      const values = { ...absent }
+      for (const [name, value, key] of entriesOf(node, place)) {
+        const schema = Object.hasOwn(fields, name) ? fields[name] : undefined
+        if (schema === undefined) place.report(key, unknownField(name, place, fields))
+        else if (!isNull(value)) values[name] = schema.decode(value, place.inside(name))
+      }
+      return values as Decoded<Of>
+    },
+  }
+}
+
+/** Decodes by the form of the value: a number one way, everything else the other. */
+export function numberOr<Numeric, Other>(numeric: Schema<Numeric>, other: Schema<Other>): Schema<Numeric | Other> {
+  return {
+    absent: other.absent,
+    decode: (node, place) =>
+      isScalar(node) && typeof node.value === 'number' ? numeric.decode(node, place) : other.decode(node, place),
+  }
+}
+
+export function scalar<Value>(
+  expected: string,
+  read: (value: unknown) => Value | undefined,
+): Schema<Value | undefined> {
+  return {
+    absent: undefined,
+    decode(node, place) {
+      const value = isScalar(node) ? read(node.value) : undefined
+      if (value === undefined) place.report(node, `${place.path}: expected ${expected}, got ${renderFound(node)}`)
+      return value
+    },
+  }
+}
+
+function wholeNumber(smallest: number, largest: number): Schema<number | undefined> {
+  return scalar(`a whole number between ${smallest} and ${largest}`, (value) =>
+    Number.isInteger(value) && Number(value) >= smallest && Number(value) <= largest ? Number(value) : undefined,
+  )
+}
+
+type Entry = [name: string, value: Node, key: Node]
+
+/** The pairs of a map; each duplicate name is reported. */
+function entriesOf(node: Node, place: Place): Entry[] {
+  if (!isMap<Node, Node>(node)) {
+    place.report(
+      node,
+      `${place.path === '' ? 'the document' : place.path}: expected an object, got ${renderFound(node)}`,
+    )
+    return []
+  }
+  const keysByName = new Map<string, Node>()
+  const entries: Entry[] = []
+  for (const { key, value } of node.items) {
+    const name = isScalar(key) ? String(key.value) : ''
+    const first = keysByName.get(name)
+    if (first !== undefined)
+      place.report(
+        key,
+        `duplicate field "${place.inside(name).path}", first set on line ${place.lineOf(first)}: remove one`,
+      )
+    else keysByName.set(name, key)
+    if (value !== null) entries.push([name, place.resolve(value), key])
+  }
+  return entries
+}
+
+function unknownField(name: string, place: Place, fields: Fields): string {
+  const nearest = nearestName(name, Object.keys(fields))
+  const hint = nearest === undefined ? '' : `, did you mean "${place.inside(nearest).path}"?`
+  return `unknown field "${place.inside(name).path}"${hint}`
+}
+
+function isNull(node: Node): boolean {
+  return isScalar(node) && node.value === null
+}
+
+function renderFound(node: Node): string {
+  if (isScalar(node)) return JSON.stringify(node.value) ?? 'nothing'
+  return isSeq(node) ? 'a list' : 'an object'
+}

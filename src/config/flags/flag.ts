@@ -1,0 +1,66 @@
+/** A command line flag is data: parsing, help and docs all read the same table. */
+
+/** How the text of a flag becomes a value. The types are those of the flag library that Kubernetes uses (pflag). */
+export interface FlagType<Value> {
+  /** The word that stands for the value in the help text. */
+  readonly label: string
+  /** What the flag alone means, without `=value`. Without it, the flag needs a value. */
+  readonly alone?: string
+  parse(text: string, earlier: Earlier<Value>): Parsed<Value>
+  render(value: Value): string
+}
+
+/** What the flag holds so far: its default at first use, the result of the previous use after that. */
+export interface Earlier<Value> {
+  readonly value: Value
+  readonly isDefault: boolean
+}
+
+export type Parsed<Value> =
+  { readonly ok: true; readonly value: Value } | { readonly ok: false; readonly problem: string }
+
+export interface FlagDeclaration<Value> {
+  readonly type: FlagType<Value>
+  readonly default: Value
+  readonly help: string
+  /** The one-letter form: `v` for `-v`. */
+  readonly short?: string
+  /** What to use instead; printed when the flag is used, and the flag is left out of the help. */
+  readonly deprecated?: string
+  /** The only platform that has this flag. */
+  readonly platform?: NodeJS.Platform
+  /** The same setting in the configuration file. */
+  readonly configField?: string
+  /** A flag with a `configField` has no effect when a configuration file is given, unless it says otherwise here. */
+  readonly withConfigFile?: 'kept' | 'merged'
+}
+
+export interface Flag<Value> extends FlagDeclaration<Value> {
+  readonly group: string
+}
+
+export type FlagTable = Readonly<Record<string, Flag<unknown>>>
+
+export type FlagValues<Table extends FlagTable> = {
+  readonly [Name in keyof Table]: Table[Name] extends Flag<infer Value> ? Value : never
+}
+
+type Grouped<Declarations> = {
+  readonly [Name in keyof Declarations]: Declarations[Name] extends { readonly type: FlagType<infer Value> }
+    ? Flag<Value>
+    : never
+}
+
+/** Puts flags under one heading of the help text. */
+export function inGroup<Declarations extends Readonly<Record<string, FlagDeclaration<unknown>>>>(
+  group: string,
+  declarations: Declarations,
+): Grouped<Declarations> {
+  const flags = Object.entries(declarations).map(([name, declaration]) => [name, { ...declaration, group }] as const)
+  return Object.fromEntries(flags) as Grouped<Declarations>
+}
+
+/** The flags that exist on a platform. */
+export function flagsOn(table: FlagTable, platform: NodeJS.Platform): [name: string, Flag<unknown>][] {
+  return Object.entries(table).filter(([, flag]) => flag.platform === undefined || flag.platform === platform)
+}

@@ -1,0 +1,15 @@
+import { hostPort, parseIp } from '../net/ip.ts'
+
+/** Splits `host:port` and `[host]:port` like Go's net.SplitHostPort; undefined when there is no port. */
+export function splitHostPort(text: string): { readonly host: string; readonly port: string } | undefined {
+  const { bracketed, plain, port } =
+    /^(?:\[(?<bracketed>[^[\]]*)\]|(?<plain>[^:[\]]*)):(?<port>[^:[\]]*)$/.exec(text)?.groups ?? {}
+  const host = bracketed ?? plain
+  return host === undefined || port === undefined ? undefined : { host, port }
+}
+
+/** Adds the port to a bare IP address; leaves everything else for validation to judge. */
+export function withPort(address: string, port: number): string {
+  // The text stays as it was written: only the brackets of IPv6 are added.
+  return parseIp(address) === undefined ? address : hostPort(address, port)
+}

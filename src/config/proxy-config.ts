@@ -1,0 +1,112 @@
+import type { FeatureGates } from './feature-gates.ts'
+import type { VmoduleItem } from './flags/flag-types.ts'
+import type { Quantity } from './quantity.ts'
+
+export type ProxyMode = 'iptables' | 'ipvs' | 'nftables' | 'userspace' | 'kernelspace'
+
+/** How traffic of local pods is told apart. Empty on Windows, where nothing needs to know. */
+export type DetectLocalMode = 'ClusterCIDR' | 'NodeCIDR' | 'BridgeInterface' | 'InterfaceNamePrefix' | ''
+
+/**
+ * KubeProxyConfiguration as Fairlead uses it: every default is filled in, durations are milliseconds, and what the
+ * file has once per mode (sync periods, masqueradeAll) is here once, for the mode that runs.
+ */
+export interface ProxyConfig extends UncheckedConfig {
+  readonly mode: ProxyMode
+  readonly detectLocalMode: DetectLocalMode
+}
+
+/** A complete configuration that validation has not yet seen: the values have the right types, no more. */
+export interface UncheckedConfig {
+  readonly featureGates: FeatureGates
+  readonly clientConnection: ClientConnection
+  readonly logging: LoggingConfig
+  /** Empty: the host name. */
+  readonly hostnameOverride: string
+  /** Overrides the node's primary IP unless it is 0.0.0.0 or ::. No socket is bound to it. */
+  readonly bindAddress: string
+  /** `IP:port`; empty: no server. */
+  readonly healthzBindAddress: string
+  readonly metricsBindAddress: string
+  readonly bindAddressHardFail: boolean
+  readonly enableProfiling: boolean
+  readonly showHiddenMetricsForVersion: string
+  readonly mode: string
+  readonly syncPeriodMs: number
+  readonly minSyncPeriodMs: number
+  readonly masqueradeAll: boolean
+  readonly iptables: { readonly masqueradeBit: number; readonly localhostNodePorts: boolean }
+  readonly ipvs: IpvsConfig
+  readonly nftables: { readonly masqueradeBit: number }
+  readonly winkernel: WinkernelConfig
+  readonly detectLocalMode: string
+  readonly detectLocal: {
+    readonly bridgeInterface: string
+    readonly interfaceNamePrefix: string
+    readonly clusterCidrs: readonly string[]
+  }
+  /** CIDRs, or the one word `primary`. */
+  readonly nodePortAddresses: readonly string[]
+  readonly oomScoreAdj: number
+  readonly conntrack: ConntrackConfig
+  readonly configSyncPeriodMs: number
+  readonly windowsRunAsService: boolean
+}
+
+export interface ClientConnection {
+  readonly kubeconfig: string
+  readonly acceptContentTypes: string
+  readonly contentType: string
+  readonly qps: number
+  readonly burst: number
+}
+
+export interface LoggingConfig {
+  readonly format: string
+  readonly flushFrequencyMs: number
+  /** The file gave nanoseconds as a number, so it is written back like that. */
+  readonly isFlushFrequencyNumeric: boolean
+  readonly verbosity: number
+  readonly vmodule: readonly VmoduleItem[]
+  readonly text: LogStreams
+  readonly json: LogStreams
+}
+
+export interface LogStreams {
+  readonly splitStream: boolean
+  readonly infoBufferSize: Quantity
+}
+
+export interface IpvsConfig {
+  /** Empty: rr. */
+  readonly scheduler: string
+  readonly excludeCidrs: readonly string[]
+  readonly strictArp: boolean
+  readonly tcpTimeoutMs: number
+  readonly tcpFinTimeoutMs: number
+  readonly udpTimeoutMs: number
+}
+
+export interface WinkernelConfig {
+  readonly networkName: string
+  readonly sourceVip: string
+  readonly enableDsr: boolean
+  readonly rootHnsEndpointName: string
+  readonly forwardHealthCheckVip: boolean
+}
+
+/** A timeout of 0 leaves the kernel setting alone. */
+export interface ConntrackConfig {
+  readonly maxPerCore: number
+  readonly min: number
+  readonly tcpEstablishedTimeoutMs: number
+  readonly tcpCloseWaitTimeoutMs: number
+  readonly tcpBeLiberal: boolean
+  readonly udpTimeoutMs: number
+  readonly udpStreamTimeoutMs: number
+}
+
+/** The bit of the packet mark that asks for masquerading, in the mode that runs. */
+export function masqueradeBit(config: UncheckedConfig): number {
+  return config.mode === 'nftables' ? config.nftables.masqueradeBit : config.iptables.masqueradeBit
+}
