@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createKey } from './certificates.ts'
 import type { CertificateAuthority } from './certificates.ts'
@@ -8,6 +9,14 @@ export interface ApiServerOptions {
   readonly etcdUrl: string
   readonly port: number
   readonly tokenFile: string
+  readonly auditLog: string
+}
+
+const recordEveryRequest = {
+  apiVersion: 'audit.k8s.io/v1',
+  kind: 'Policy',
+  omitStages: ['RequestReceived'],
+  rules: [{ level: 'Metadata' }],
 }
 
 /** The command line of a real API server for tests; makes the keys and certificates that it names. */
@@ -15,6 +24,8 @@ export async function apiServerArguments(options: ApiServerOptions): Promise<rea
   const server = await options.authority.server('apiserver')
   const serviceAccountKey = join(options.folder, 'service-account.key')
   await createKey(serviceAccountKey)
+  const auditPolicy = join(options.folder, 'audit-policy.json')
+  await writeFile(auditPolicy, JSON.stringify(recordEveryRequest))
   return Object.entries({
     'etcd-servers': options.etcdUrl,
     'bind-address': '127.0.0.1',
@@ -33,7 +44,9 @@ export async function apiServerArguments(options: ApiServerOptions): Promise<rea
     // Endpoints of the API server itself may not be loopback addresses, and the tests need none.
     'endpoint-reconciler-type': 'none',
     'advertise-address': '192.0.2.1',
-    // A watch that is told goodbye ends at once instead of keeping the server alive.
-    'shutdown-delay-duration': '0s',
+    'audit-policy-file': auditPolicy,
+    'audit-log-path': options.auditLog,
+    // Without it, a server that is told to end waits a minute for the watches of its clients.
+    'shutdown-watch-termination-grace-period': '1s',
   }).map(([flag, value]) => `--${flag}=${value}`)
 }

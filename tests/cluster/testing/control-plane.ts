@@ -18,6 +18,20 @@ export interface TokenUser {
   readonly groups: readonly string[]
 }
 
+export interface SeenRequest {
+  readonly user: string
+  readonly userAgent: string
+  /** With the query. */
+  readonly path: string
+}
+
+/** What we read of a line of the audit log. */
+interface AuditEvent {
+  readonly requestURI: string
+  readonly userAgent?: string
+  readonly user: { readonly username: string }
+}
+
 export const adminToken = 'admin-token'
 
 /** A real API server over a real etcd, on 127.0.0.1, with RBAC on; gone without a trace when it is disposed of. */
@@ -35,6 +49,7 @@ export async function startControlPlane(): Promise<ControlPlane> {
       etcdUrl: etcd.url,
       port: apiServer,
       tokenFile: tokenFileIn(folder),
+      auditLog: auditLogIn(folder),
     })
     const controlPlane = new ControlPlane({ folder, authority, etcd, ca, url: `https://127.0.0.1:${apiServer}`, args })
     await controlPlane.setTokens({})
@@ -76,11 +91,11 @@ export class ControlPlane implements AsyncDisposable {
     return apiClient(this.url, { ca: this.#ca, token })
   }
 
-  /** The path of a kubeconfig for this cluster. */
-  async writeKubeconfig(user: KubeconfigUser): Promise<string> {
+  /** The path of a kubeconfig for this cluster, which may be reached through a relay. */
+  async writeKubeconfig(user: KubeconfigUser, url = this.url): Promise<string> {
     this.#kubeconfigCount += 1
     const file = join(this.folder, `kubeconfig-${this.#kubeconfigCount}.yaml`)
-    await writeFile(file, renderKubeconfig(this.url, this.authority.certFile, user))
+    await writeFile(file, renderKubeconfig(url, this.authority.certFile, user))
     return file
   }
 
@@ -91,6 +106,15 @@ export class ControlPlane implements AsyncDisposable {
       ([token, { user, groups }]) => `${token},${user},${user},"${groups.join(',')}"\n`,
     )
     await writeFile(tokenFileIn(this.folder), lines.join(''))
+  }
+
+  /** The requests that the server has begun to answer, oldest first. */
+  async seenRequests(): Promise<readonly SeenRequest[]> {
+    const lines = (await readFile(auditLogIn(this.folder), 'utf8')).split('\n').filter((line) => line !== '')
+    return lines.map((line) => {
+      const event = JSON.parse(line) as AuditEvent
+      return { user: event.user.username, userAgent: event.userAgent ?? '', path: event.requestURI }
+    })
   }
 
   /** Takes the API server away; etcd stays. */
@@ -123,4 +147,8 @@ export class ControlPlane implements AsyncDisposable {
 
 function tokenFileIn(folder: string): string {
   return join(folder, 'tokens.csv')
+}
+
+function auditLogIn(folder: string): string {
+  return join(folder, 'audit.log')
 }
