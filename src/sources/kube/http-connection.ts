@@ -1,0 +1,28 @@
+/** What the client needs from HTTP, whichever version the server speaks. */
+import type { Readable } from 'node:stream'
+
+export interface HttpRequest {
+  readonly method: string
+  /** Path and query. */
+  readonly path: string
+  readonly headers: Readonly<Record<string, string | string[]>>
+  readonly body: string | undefined
+}
+
+export interface HttpResponse {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  /** Bytes. Ends when the server ends it well; fails when it breaks off or the request is aborted. */
+  readonly body: Readable
+}
+
+/** One way to the server, shared by requests. */
+export interface HttpConnection {
+  /** False once it is known to be dead: the next request needs a new one. */
+  readonly isUsable: boolean
+  /** Rejects with the signal's reason when aborted, else with what went wrong. */
+  send(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse>
+  /** Takes no new requests; those under way may finish. */
+  retire(): void
+  destroy(): void
+}

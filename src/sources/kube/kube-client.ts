@@ -1,0 +1,265 @@
+import type { Readable } from 'node:stream'
+import { systemClock } from '../../core/clock.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { HttpConnection, HttpResponse } from './http-connection.ts'
+import type { KubeAccess, KubeEndpoint } from './kube-access.ts'
+import { KubeError } from './kube-error.ts'
+import { networkError } from './network-error.ts'
+import { openConnection } from './open-connection.ts'
+import { errorFromResponse } from './status-error.ts'
+import { TokenBucket } from './token-bucket.ts'
+import { userAgent } from './user-agent.ts'
+import { Watchdog } from './watchdog.ts'
+
+export interface KubeRequest {
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  readonly path: string
+  /** Undefined values are left out. */
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>
+  /** Sent as JSON. */
+  readonly body?: unknown
+  readonly contentType?: string
+}
+
+export interface KubeClientOptions {
+  readonly access: Pick<KubeAccess, 'resolve' | 'reject'>
+  /** Of Fairlead, for the User-Agent. */
+  readonly version: string
+  /** Requests per second of this client in the long run; negative for no limit, 0 for the default. */
+  readonly qps?: number
+  readonly burst?: number
+  readonly clock?: Clock
+}
+
+const defaultQps = 5
+const defaultBurst = 10
+const connectTimeoutMs = 15_000
+/** The longest silence in a request that is not a watch. */
+const silenceLimitMs = 30_000
+/** The longest a request may take that is not a watch, however steadily its bytes drip. */
+const requestLimitMs = 5 * 60_000
+
+/** Talks JSON to one API server. Every failure but an abort is a KubeError. */
+export class KubeClient implements AsyncDisposable {
+  readonly clock: Clock
+  readonly #access: KubeClientOptions['access']
+  readonly #bucket: TokenBucket
+  readonly #userAgent: string
+  readonly #closed = new AbortController()
+  #open: { readonly key: string; readonly connection: Promise<HttpConnection> } | undefined
+
+  constructor({ access, version, qps = defaultQps, burst = defaultBurst, clock = systemClock }: KubeClientOptions) {
+    this.#access = access
+    this.clock = clock
+    this.#bucket = new TokenBucket({
+      clock,
+      qps: qps === 0 ? defaultQps : qps,
+      burst: burst === 0 ? defaultBurst : burst,
+    })
+    this.#userAgent = userAgent(version)
+  }
+
+  /** Sends a request and reads its JSON answer whole. */
+  async request(request: KubeRequest, signal: AbortSignal): Promise<unknown> {
+    const doing = describe(request)
+    using total = new Watchdog({
+      clock: this.clock,
+      limitMs: requestLimitMs,
+      message: `${doing}: still no complete answer`,
+      parent: signal,
+    })
+    using silence = new Watchdog({
+      clock: this.clock,
+      limitMs: silenceLimitMs,
+      message: `${doing}: the API server was silent`,
+      parent: total.signal,
+    })
+    const chunks: Buffer[] = []
+    for await (const chunk of await this.stream(request, silence.signal)) {
+      silence.feed()
+      chunks.push(chunk)
+    }
+    return parseJson(Buffer.concat(chunks), doing)
+  }
+
+  /**
+   * Sends a request and returns the body of its answer as it arrives. The caller bounds the time: there is no limit
+   * here but for connecting.
+   */
+  async stream(request: KubeRequest, signal: AbortSignal): Promise<AsyncIterable<Buffer>> {
+    const doing = describe(request)
+    await this.#bucket.take(signal)
+    try {
+      const endpoint = await this.#access.resolve()
+      let response = await this.#send(request, endpoint, signal)
+      if (response.status === 401) {
+        this.#access.reject(endpoint)
+        const fresh = await this.#access.resolve()
+        if (isSameIdentity(endpoint, fresh)) throw await this.#refusal(doing, response, signal)
+        response.body.destroy()
+        response = await this.#send(request, fresh, signal)
+      }
+      if (response.status < 200 || response.status > 299) throw await this.#refusal(doing, response, signal)
+      return guardBody(response.body, doing, signal)
+    } catch (error) {
+      throw toKubeError(error, doing, signal)
+    }
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    this.#closed.abort(new KubeError('unreachable', 'the client of the API server has been closed'))
+    const open = this.#open
+    this.#open = undefined
+    return Promise.resolve(
+      open?.connection.then(
+        (connection) => connection.destroy(),
+        () => {},
+      ),
+    )
+  }
+
+  async #send(request: KubeRequest, endpoint: KubeEndpoint, signal: AbortSignal): Promise<HttpResponse> {
+    signal.throwIfAborted()
+    const connection = await abortable(this.#connectionTo(endpoint), signal)
+    const { method = 'GET', path, query = {}, body, contentType = 'application/json' } = request
+    return connection.send(
+      {
+        method,
+        path: endpoint.server.pathname.replace(/\/$/, '') + path + renderQuery(query),
+        headers: {
+          accept: 'application/json',
+          'user-agent': this.#userAgent,
+          ...(body === undefined ? {} : { 'content-type': contentType }),
+          ...endpoint.headers,
+        },
+        body: body === undefined ? undefined : JSON.stringify(body),
+      },
+      signal,
+    )
+  }
+
+  /** The open connection, unless it died or the server's address, our certificate or the CA changed since. */
+  async #connectionTo(endpoint: KubeEndpoint): Promise<HttpConnection> {
+    this.#closed.signal.throwIfAborted()
+    const key = JSON.stringify([endpoint.server.origin, endpoint.tls])
+    const open = this.#open
+    if (open?.key === key) {
+      const connection = await open.connection
+      if (connection.isUsable) return connection
+    }
+    if (this.#open !== undefined && this.#open !== open) return this.#connectionTo(endpoint) // someone else was faster
+    void open?.connection.then(
+      (old) => old.retire(),
+      () => {},
+    )
+    const connection = this.#openConnection(endpoint)
+    const opened = { key, connection }
+    this.#open = opened
+    connection.catch(() => {
+      if (this.#open === opened) this.#open = undefined
+    })
+    return connection
+  }
+
+  /** Not bound to the request that happens to come first: others wait for the same connection. */
+  async #openConnection(endpoint: KubeEndpoint): Promise<HttpConnection> {
+    using patience = new Watchdog({
+      clock: this.clock,
+      limitMs: connectTimeoutMs,
+      message: `no connection to ${endpoint.server.host}`,
+      parent: this.#closed.signal,
+    })
+    try {
+      return await openConnection(endpoint, this.clock, patience.signal)
+    } catch (error) {
+      throw patience.signal.aborted ? patience.signal.reason : error
+    }
+  }
+
+  async #refusal(doing: string, response: HttpResponse, signal: AbortSignal): Promise<KubeError> {
+    using patience = new Watchdog({
+      clock: this.clock,
+      limitMs: silenceLimitMs,
+      message: `${doing}: the API server refused and did not say why`,
+      parent: signal,
+    })
+    patience.signal.addEventListener('abort', () => response.body.destroy(), { once: true })
+    const body = await readText(response)
+    patience.signal.throwIfAborted()
+    const retryAfter = response.headers['retry-after']
+    return errorFromResponse({
+      doing,
+      httpStatus: response.status,
+      retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined,
+      body,
+      nowMs: this.clock.now(),
+    })
+  }
+}
+
+function describe({ method = 'GET', path, query }: KubeRequest): string {
+  return query?.['watch'] === true ? `watch ${path}` : `${method} ${path}`
+}
+
+function renderQuery(query: NonNullable<KubeRequest['query']>): string {
+  const parameters = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.set(name, String(value))
+  const text = parameters.toString()
+  return text === '' ? '' : `?${text}`
+}
+
+function isSameIdentity(a: KubeEndpoint, b: KubeEndpoint): boolean {
+  return JSON.stringify([a.headers, a.tls]) === JSON.stringify([b.headers, b.tls])
+}
+
+/** An explanation is short; whoever sends more than this is no API server. */
+const longestRefusalBytes = 1024 * 1024
+
+/** What the server said, as far as it got. */
+async function readText({ body }: HttpResponse): Promise<string> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      chunks.push(chunk)
+      bytes += chunk.length
+      if (bytes > longestRefusalBytes) break
+    }
+  } catch {
+    // Half an explanation is enough: the status says the rest.
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+async function* guardBody(body: Readable, doing: string, signal: AbortSignal): AsyncGenerator<Buffer> {
+  try {
+    yield* body as AsyncIterable<Buffer>
+  } catch (error) {
+    throw toKubeError(error, doing, signal)
+  }
+}
+
+function parseJson(bytes: Buffer, doing: string): unknown {
+  try {
+    return JSON.parse(bytes.toString('utf8'))
+  } catch (error) {
+    throw new KubeError('protocol', `${doing}: the answer is not complete JSON (${bytes.length} bytes)`, {
+      cause: error,
+    })
+  }
+}
+
+/** Stops waiting when aborted; the promise itself goes on for others who wait for it. */
+function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason as Error)
+    if (signal.aborted) onAbort()
+    else signal.addEventListener('abort', onAbort, { once: true })
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
+  })
+}
+
+function toKubeError(error: unknown, doing: string, signal: AbortSignal): unknown {
+  if (signal.aborted) return signal.reason
+  return error instanceof KubeError ? error : networkError(error, doing)
+}

@@ -1,0 +1,54 @@
+import type { ObjectKind } from '../../api/records.ts'
+import { objectKinds } from '../../api/records.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Logger } from '../../core/logger.ts'
+import type { KindSink } from '../kind-sink.ts'
+import type { KubeClient } from './kube-client.ts'
+import { Reflector } from './reflector.ts'
+import type { ReflectorMetrics, ReflectorStatus } from './reflector-status.ts'
+import { resourceQueries } from './resource-query.ts'
+
+export interface KubeSourceOptions {
+  readonly client: KubeClient
+  /** Of this node: only its Node object is watched. */
+  readonly nodeName: string
+  readonly sinks: Readonly<Record<ObjectKind, KindSink>>
+  readonly clock?: Clock
+  readonly random?: () => number
+  readonly log?: Logger
+  readonly metrics?: ReflectorMetrics
+}
+
+/** Feeds the four kinds of objects of a cluster into their sinks. */
+export class KubeSource {
+  readonly #reflectorsByKind: ReadonlyMap<ObjectKind, Reflector<unknown>>
+
+  constructor({ nodeName, sinks, ...shared }: KubeSourceOptions) {
+    const queries = resourceQueries(nodeName)
+    this.#reflectorsByKind = new Map(
+      objectKinds.map((kind) => [kind, new Reflector({ ...shared, query: queries[kind], sink: sinks[kind] })]),
+    )
+  }
+
+  status(): ReadonlyMap<ObjectKind, ReflectorStatus> {
+    return new Map([...this.#reflectorsByKind].map(([kind, reflector]) => [kind, reflector.status()]))
+  }
+
+  /** Resolves when aborted. When one kind fails for good (a bug), the others are stopped and it rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const stop = new AbortController()
+    const onAbort = () => stop.abort(signal.reason)
+    if (signal.aborted) onAbort()
+    signal.addEventListener('abort', onAbort, { once: true })
+    try {
+      const runs = [...this.#reflectorsByKind.values()].map((reflector) => reflector.run(stop.signal))
+      await Promise.all(runs).catch(async (error: unknown) => {
+        stop.abort(error)
+        await Promise.allSettled(runs)
+        throw error
+      })
+    } finally {
+      signal.removeEventListener('abort', onAbort)
+    }
+  }
+}
