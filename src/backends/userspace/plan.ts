@@ -1,0 +1,128 @@
+/** Where to listen for a route, and who serves behind each address. Pure: what the machine allows shows when listening. */
+import type { NodeFacts, NodeView } from '../../core/backend.ts'
+import { externalOutcome, internalOutcome, type NonEmpty, type Outcome } from '../../core/outcome.ts'
+import { routeName, type Route, type RouteKey } from '../../core/route.ts'
+import type { ListenerSpec, PoolSpec } from '../../dataplane/relay/relay.ts'
+import { parseCidr, type Cidr } from '../../net/ip.ts'
+
+/** Which addresses the routes are served at. */
+export type ListenPolicy =
+  /** The Service's own: they must be addresses of this machine (in 127.0.0.0/8 all are, on Linux). */
+  | { readonly kind: 'service-addresses' }
+  /** One loopback address for everything, each route at a port of its own: laptops and the demo. */
+  | { readonly kind: 'loopback'; readonly host?: string }
+
+export type Purpose = 'cluster-ip' | 'external-ip' | 'load-balancer-ip' | 'node-port'
+
+export interface PlannedListener {
+  /** Names the listener in the relay; the same id is the same listener. */
+  readonly id: string
+  readonly purpose: Purpose
+  readonly protocol: ListenerSpec['protocol']
+  readonly ip: string
+  /** Best first; 0 takes any free one. */
+  readonly ports: NonEmpty<number>
+  readonly allowedSources: readonly Cidr[]
+  readonly pool: PoolSpec
+}
+
+export interface RoutePlan {
+  readonly key: RouteKey
+  readonly listeners: readonly PlannedListener[]
+  /** Why this mode cannot serve the route at all. */
+  readonly problem: string | undefined
+}
+
+export function planUserspace(view: NodeView, policy: ListenPolicy): readonly RoutePlan[] {
+  const keys = [...view.routesByKey.keys()].sort()
+  return keys.flatMap((key) => {
+    const route = view.routesByKey.get(key)
+    return route === undefined ? [] : [planRoute(route, view.node, policy)]
+  })
+}
+
+export function planRoute(route: Route, node: NodeFacts, policy: ListenPolicy): RoutePlan {
+  const { key, protocol } = route
+  if (protocol === 'SCTP') {
+    const problem = 'the userspace mode does not support SCTP; use nftables, iptables or ipvs for this Service'
+    return { key, listeners: [], problem }
+  }
+  const wanted = policy.kind === 'loopback' ? [loopbackPlace(route, policy.host)] : ownPlaces(route, node)
+  const listeners = wanted.map((place) => ({
+    id: `${route.family} ${key} ${place.name}`,
+    purpose: place.purpose,
+    protocol,
+    ip: place.ip,
+    ports: place.ports,
+    allowedSources: place.purpose === 'load-balancer-ip' ? allowedSources(route) : [],
+    pool: poolOf(route, place.purpose === 'cluster-ip' ? 'internal' : 'external'),
+  }))
+  return { key, listeners, problem: undefined }
+}
+
+interface Place {
+  /** Unique within the route. */
+  readonly name: string
+  readonly purpose: Purpose
+  readonly ip: string
+  readonly ports: NonEmpty<number>
+}
+
+const lowestUnprivilegedPort = 1024
+
+function loopbackPlace(route: Route, host = route.family === 'ipv6' ? '::1' : '127.0.0.1'): Place {
+  const ports: number[] = []
+  if (route.port >= lowestUnprivilegedPort) ports.push(route.port)
+  if (route.nodePort !== 0) ports.push(route.nodePort)
+  const [best, ...others] = [...ports, 0] as const
+  return { name: `loopback ${host}`, purpose: 'cluster-ip', ip: host, ports: [best, ...others] }
+}
+
+function ownPlaces(route: Route, node: NodeFacts): readonly Place[] {
+  const places = [
+    place('cluster-ip', route.clusterIP, route.port),
+    ...route.externalIPs.map((ip) => place('external-ip', ip, route.port)),
+    ...route.loadBalancerIPs.map((ip) => place('load-balancer-ip', ip, route.port)),
+    ...(route.nodePort === 0 ? [] : [place('node-port', node.ip, route.nodePort)]),
+  ]
+  // One Service may list an address twice; the first purpose has it.
+  const seen = new Set<string>()
+  return places.filter(({ ip, ports }) => {
+    const address = `${ip} ${ports[0]}`
+    if (seen.has(address)) return false
+    seen.add(address)
+    return true
+  })
+}
+
+function place(purpose: Purpose, ip: string, port: number): Place {
+  return { name: `${purpose} ${ip} ${port}`, purpose, ip, ports: [port] }
+}
+
+/** When the ranges contain this node, it may also come from the load-balancer addresses it holds itself. */
+function allowedSources(route: Route): readonly Cidr[] {
+  const texts = [...route.sourceRanges]
+  if (texts.length > 0 && route.sourceRangesCoverNode)
+    for (const ip of route.loadBalancerIPs) texts.push(`${ip}/${route.family === 'ipv6' ? 128 : 32}`)
+  return texts.map(parseCidr).filter((range) => range !== undefined)
+}
+
+/** Addresses under the same policy share a pool, and so a client's affinity. */
+function poolOf(route: Route, traffic: 'internal' | 'external'): PoolSpec {
+  const policy = traffic === 'internal' ? route.internalPolicy : route.externalPolicy
+  const outcome = traffic === 'internal' ? internalOutcome(route) : externalOutcome(route)
+  return {
+    id: `${route.family} ${route.key} ${policy}`,
+    service: routeName(route),
+    endpoints: outcome.kind === 'forward' ? outcome.to.map(({ ip, port }) => ({ ip, port })) : [],
+    affinitySeconds: route.affinitySeconds,
+    whenEmpty: whenEmpty[outcome.kind],
+  }
+}
+
+/** A socket cannot leave a connection request unanswered as the kernel modes do; closing at once comes nearest. */
+const whenEmpty: Readonly<Record<Outcome['kind'], PoolSpec['whenEmpty']>> = {
+  forward: 'refuse',
+  reject: 'refuse',
+  drop: 'close',
+}
