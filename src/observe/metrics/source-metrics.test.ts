@@ -2,23 +2,33 @@ import { expect, test } from 'vitest'
 import type { NodeView } from '../../core/backend.ts'
 import { FakeClock } from '../../core/testing/fake-clock.ts'
 import { MetricRegistry } from './prometheus.ts'
-import { SourceMetrics } from './source-metrics.ts'
+import { SourceMetrics, addSourceContact } from './source-metrics.ts'
 import { addViewMetrics } from './view-metrics.ts'
 
-test('the age of the last contact grows until something is heard again, and failures do not count as contact', async () => {
+test('lists, watches and failures are counted by kind', async () => {
+  const registry = new MetricRegistry()
+  const source = new SourceMetrics(registry)
+  source.listed('Service')
+  source.watchStarted('Service')
+  source.failed('Service', 'gone')
+  const text = await registry.render()
+  expect(text).toContain('fairlead_reflector_lists_total{kind="Service"} 1\n')
+  expect(text).toContain('fairlead_reflector_watches_total{kind="Service"} 1\n')
+  expect(text).toContain('fairlead_reflector_errors_total{kind="Service",reason="gone"} 1\n')
+})
+
+test('the age of the last contact grows until something is heard again', async () => {
   const clock = new FakeClock()
   const registry = new MetricRegistry()
-  const source = new SourceMetrics(registry, clock)
-  source.listed('services')
-  source.watching('services')
+  const status = new Map([
+    ['Service', { lastContactMs: clock.now() }],
+    ['Node', { lastContactMs: undefined }],
+  ])
+  addSourceContact(registry, clock, () => status)
   await clock.advance(2500)
-  source.failed('services')
-  expect(await registry.render()).toContain('fairlead_source_last_contact_seconds{resource="services"} 2.5\n')
-  source.contact('services')
-  expect(source.secondsSinceContact()).toEqual(new Map([['services', 0]]))
   const text = await registry.render()
-  for (const what of ['lists', 'watches', 'errors'])
-    expect(text).toContain(`fairlead_reflector_${what}_total{resource="services"} 1\n`)
+  expect(text).toContain('fairlead_source_last_contact_seconds{kind="Service"} 2.5\n')
+  expect(text).not.toContain('Node')
 })
 
 test('routes and endpoints are counted when somebody looks', async () => {

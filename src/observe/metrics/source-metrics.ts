@@ -1,67 +1,58 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Counter, MetricRegistry } from './prometheus.ts'
 
-/** How the watches on the API server are doing. `resource` is the plural name: services, endpointslices, … */
+/** How listing and watching the objects goes, by kind: Service, EndpointSlice, … */
 export class SourceMetrics {
-  readonly #clock: Clock
-  readonly #lists: Counter<'resource'>
-  readonly #watches: Counter<'resource'>
-  readonly #errors: Counter<'resource'>
-  /** Monotonic time of the last word from the server, by resource. */
-  readonly #contactByResource = new Map<string, number>()
+  readonly #lists: Counter<'kind'>
+  readonly #watches: Counter<'kind'>
+  readonly #errors: Counter<'kind' | 'reason'>
 
-  constructor(registry: MetricRegistry, clock: Clock) {
-    this.#clock = clock
-    const labels = ['resource'] as const
+  constructor(registry: MetricRegistry) {
     this.#lists = registry.counter({
       name: 'fairlead_reflector_lists_total',
-      labels,
-      help: 'Complete lists fetched from the API server.',
+      labels: ['kind'],
+      help: 'Complete lists received from the API server.',
     })
     this.#watches = registry.counter({
       name: 'fairlead_reflector_watches_total',
-      labels,
+      labels: ['kind'],
       help: 'Watches opened on the API server.',
     })
     this.#errors = registry.counter({
       name: 'fairlead_reflector_errors_total',
-      labels,
+      labels: ['kind', 'reason'],
       help: 'Lists and watches that failed and are tried again.',
     })
-    registry.gauge(
-      {
-        name: 'fairlead_source_last_contact_seconds',
-        labels,
-        help: 'Seconds since the source of the objects was last heard of.',
-      },
-      (gauge) => {
-        for (const [resource, seconds] of this.secondsSinceContact()) gauge.set({ resource }, seconds)
-      },
-    )
   }
 
-  listed(resource: string): void {
-    this.#lists.increment({ resource })
-    this.contact(resource)
+  listed(kind: string): void {
+    this.#lists.increment({ kind })
   }
 
-  watching(resource: string): void {
-    this.#watches.increment({ resource })
-    this.contact(resource)
+  watchStarted(kind: string): void {
+    this.#watches.increment({ kind })
   }
 
-  failed(resource: string): void {
-    this.#errors.increment({ resource })
+  failed(kind: string, reason: string): void {
+    this.#errors.increment({ kind, reason })
   }
+}
 
-  /** An event or a bookmark arrived: the stream is alive. */
-  contact(resource: string): void {
-    this.#contactByResource.set(resource, this.#clock.monotonic())
-  }
-
-  /** For the detail of /healthz?verbose. */
-  secondsSinceContact(): ReadonlyMap<string, number> {
-    const now = this.#clock.monotonic()
-    return new Map([...this.#contactByResource].map(([resource, at]) => [resource, (now - at) / 1000]))
-  }
+/** A source that has not been heard of yet has no series. */
+export function addSourceContact(
+  registry: MetricRegistry,
+  clock: Clock,
+  status: () => ReadonlyMap<string, { readonly lastContactMs: number | undefined }>,
+): void {
+  registry.gauge(
+    {
+      name: 'fairlead_source_last_contact_seconds',
+      labels: ['kind'],
+      help: 'Seconds since the source of the objects was last heard of.',
+    },
+    (gauge) => {
+      for (const [kind, { lastContactMs }] of status())
+        if (lastContactMs !== undefined) gauge.set({ kind }, (clock.now() - lastContactMs) / 1000)
+    },
+  )
 }

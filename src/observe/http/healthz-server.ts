@@ -1,0 +1,27 @@
+/**
+ * `/healthz` and `/livez`, byte for byte as kube-proxy answers them: cloud load balancers and kubelets depend on it.
+ * Only `/healthz?verbose` says more, under one additional key.
+ */
+import type { HealthAnswer } from '../../core/proxy-health.ts'
+import { noSniff, reply, replyNotFound, requestTarget } from './reply.ts'
+import type { HttpHandler } from './reply.ts'
+
+export interface HealthzOptions {
+  readonly health: { healthz(): HealthAnswer; livez(): HealthAnswer }
+  /** For `?verbose`: sources' last contact, last sync, failed routes, and whatever else explains the state. */
+  readonly detail: () => Readonly<Record<string, unknown>>
+  readonly metrics: { healthAnswered(endpoint: 'healthz' | 'livez', status: 200 | 503): void }
+}
+
+export function healthzHandler({ health, detail, metrics }: HealthzOptions): HttpHandler {
+  return (request, response) => {
+    const { path, query } = requestTarget(request)
+    if (path !== '/healthz' && path !== '/livez') return replyNotFound(response)
+    const endpoint = path === '/healthz' ? 'healthz' : 'livez'
+    const { status, body } = health[endpoint]()
+    metrics.healthAnswered(endpoint, status)
+    const isVerbose = endpoint === 'healthz' && query.has('verbose')
+    const headers = { 'Content-Type': 'application/json', ...noSniff }
+    reply(response, status, headers, JSON.stringify(isVerbose ? { ...body, detail: detail() } : body))
+  }
+}

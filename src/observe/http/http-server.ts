@@ -1,0 +1,131 @@
+import { createServer } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Clock } from '../../core/clock.ts'
+import type { Logger } from '../../core/logger.ts'
+import { hostPort } from '../../net/ip.ts'
+import { ListenError } from './listen-error.ts'
+import { noSniff, plainText, reply } from './reply.ts'
+import type { HttpHandler } from './reply.ts'
+
+export interface BindAddress {
+  readonly ip: string
+  readonly port: number
+}
+
+export interface HttpServerOptions {
+  /** For people: `the health server`. */
+  readonly what: string
+  readonly bind: BindAddress
+  /** Only the family of the address, even if it is the wildcard. */
+  readonly isSingleFamily?: boolean
+  readonly handler: HttpHandler
+  readonly log: Logger
+}
+
+export interface HttpListener extends AsyncDisposable {
+  readonly address: BindAddress
+}
+
+/** Listens once, or throws a ListenError. Disposing closes every connection, idle ones first of all, and waits. */
+export async function listenHttp(options: HttpServerOptions): Promise<HttpListener> {
+  const { what, bind } = options
+  const server = createServer((request, response) => void answer(request, response, options))
+  // A load balancer keeps its connection between two checks, which can be minutes apart; Node's five seconds would
+  // close it just as the next check is sent, and that counts as a failed one.
+  server.keepAliveTimeout = 180_000
+  try {
+    await listenOn(server, bind, options.isSingleFamily ?? false)
+  } catch (error) {
+    throw new ListenError(what, hostPort(bind.ip, bind.port), error as NodeJS.ErrnoException)
+  }
+  const { address: ip, port } = server.address() as AddressInfo
+  return { address: { ip, port }, [Symbol.asyncDispose]: () => close(server) }
+}
+
+export interface RetryOptions extends HttpServerOptions {
+  /** Give up at the first failure: --bind-address-hard-fail. */
+  readonly isHardFail: boolean
+  readonly clock: Clock
+}
+
+const retryAfterMs = 5000
+
+/** Listens as soon as the address is free, trying every five seconds; rejects when the signal aborts first. */
+export async function listenWithRetry(options: RetryOptions, signal: AbortSignal): Promise<HttpListener> {
+  for (;;) {
+    try {
+      return await listenHttp(options)
+    } catch (error) {
+      if (options.isHardFail || !(error instanceof ListenError)) throw error
+      options.log.error('cannot listen, will be retried', { error, retryMs: retryAfterMs })
+      await options.clock.sleep(retryAfterMs, signal)
+    }
+  }
+}
+
+/** Serves until the signal aborts; rejects only with `isHardFail`. `onListening` tells which port 0 became. */
+export async function serveHttp(
+  options: RetryOptions & { readonly onListening?: (address: BindAddress) => void },
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await using listener = await listenWithRetry(options, signal)
+    options.onListening?.(listener.address)
+    options.log.debug(1, 'listening', { server: options.what, ...listener.address })
+    await aborted(signal)
+  } catch (error) {
+    if (!signal.aborted) throw error
+  }
+}
+
+async function listenOn(server: Server, { ip, port }: BindAddress, isSingleFamily: boolean): Promise<void> {
+  if (ip !== '0.0.0.0' || isSingleFamily) return tryToListen(server, { host: ip, port, ipv6Only: isSingleFamily })
+  // As in Go, the wildcard means both families where the host has them.
+  try {
+    await tryToListen(server, { host: '::', port, ipv6Only: false })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EADDRINUSE' || code === 'EACCES') throw error
+    await tryToListen(server, { host: ip, port, ipv6Only: false })
+  }
+}
+
+function tryToListen(
+  server: Server,
+  options: { readonly host: string; readonly port: number; readonly ipv6Only: boolean },
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(options, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve())
+    server.closeAllConnections()
+  })
+}
+
+async function answer(request: IncomingMessage, response: ServerResponse, options: HttpServerOptions): Promise<void> {
+  try {
+    await options.handler(request, response)
+  } catch (error) {
+    const fields = { server: options.what, url: request.url, error }
+    if (response.destroyed) return options.log.debug(2, 'a client went away before its answer was complete', fields)
+    options.log.error('cannot answer a request', fields)
+    if (response.headersSent) response.destroy()
+    else reply(response, 500, { 'Content-Type': plainText, ...noSniff }, 'internal error, see the log\n')
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+}

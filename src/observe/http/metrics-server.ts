@@ -1,0 +1,106 @@
+/** Everything on the metrics port. Paths match exactly: `/metrics/` is not `/metrics`. */
+import type { Clock } from '../../core/clock.ts'
+import type { MetricRegistry } from '../metrics/prometheus.ts'
+import { debugFlagsIndexHandler, verbosityHandler } from './debug-flags.ts'
+import { PingHealthz } from './ping-healthz.ts'
+import { pprofPrefix, profilingHandler, profilingRedirect } from './profiling.ts'
+import { noSniff, plainText, reply, replyNotFound, requestTarget } from './reply.ts'
+import type { HttpHandler } from './reply.ts'
+import { statuszHandler } from './statusz.ts'
+import { zPageHandler } from './z-pages.ts'
+
+export interface MetricsServerOptions {
+  /** Named in /flagz and /statusz. */
+  readonly component: string
+  readonly registry: MetricRegistry
+  /** The effective proxy mode. */
+  readonly mode: string
+  /** The KubeProxyConfiguration with kind and apiVersion, as it was before anything was expanded in it. */
+  readonly config: object
+  /** All flags with their values; undefined while the gate ComponentFlagz is off. */
+  readonly flags: Readonly<Record<string, string>> | undefined
+  /** Undefined while the gate ComponentStatusz is off. */
+  readonly statusz: { readonly binaryVersion: string; readonly runtimeVersion: string } | undefined
+  /** Undefined unless enableProfiling is set. */
+  readonly profiling: { setVerbosity(verbosity: number): void } | undefined
+  readonly processStartMs: number
+  readonly clock: Clock
+}
+
+export function metricsHandler(options: MetricsServerOptions): HttpHandler {
+  const handlerByPath = handlers(options)
+  const profiling = options.profiling === undefined ? undefined : profilingHandler(options.clock)
+  return (request, response) => {
+    const { path } = requestTarget(request)
+    const handler = handlerByPath.get(path) ?? (path.startsWith(pprofPrefix) ? profiling : undefined)
+    return handler === undefined ? replyNotFound(response) : handler(request, response)
+  }
+}
+
+function handlers(options: MetricsServerOptions): ReadonlyMap<string, HttpHandler> {
+  const { clock, component, config, flags, mode, processStartMs, profiling, registry, statusz } = options
+  const ping = new PingHealthz({ processStartMs })
+  const handlerByPath = new Map<string, HttpHandler>([
+    ['/metrics', exposition(registry, processStartMs)],
+    ['/metrics/slis', resettable(ping.slis, exposition(ping.slis, processStartMs))],
+    ['/healthz', ping.handler],
+    ['/healthz/ping', ping.pingHandler],
+    ['/proxyMode', fixed({ 'Content-Type': plainText, ...noSniff }, mode)],
+    [
+      '/configz',
+      fixed({ 'Content-Type': 'application/json', ...noSniff }, JSON.stringify({ 'kubeproxy.config.k8s.io': config })),
+    ],
+  ])
+  if (profiling !== undefined) {
+    handlerByPath.set('/debug/pprof', profilingRedirect)
+    handlerByPath.set('/debug/flags', debugFlagsIndexHandler)
+    handlerByPath.set('/debug/flags/', debugFlagsIndexHandler)
+    handlerByPath.set(
+      '/debug/flags/v',
+      verbosityHandler((verbosity) => profiling.setVerbosity(verbosity)),
+    )
+  }
+  if (flags !== undefined) handlerByPath.set('/flagz', flagzHandler(component, flags))
+  if (statusz !== undefined) {
+    const paths = [...handlerByPath.keys()].filter((path) => listedPaths.has(path)).sort()
+    handlerByPath.set('/statusz', statuszHandler({ component, processStartMs, paths, clock, ...statusz }))
+  }
+  return handlerByPath
+}
+
+/** The ones that /statusz tells people about. */
+const listedPaths: ReadonlySet<string> = new Set(['/configz', '/flagz', '/healthz', '/metrics', '/proxyMode'])
+
+function exposition(registry: MetricRegistry, processStartMs: number): HttpHandler {
+  // A scraper that sees another start time knows that counters began anew.
+  const headers = {
+    'Content-Type': registry.contentType,
+    'Process-Start-Time-Unix': String(Math.floor(processStartMs / 1000)),
+  }
+  return async (_request, response) => reply(response, 200, headers, await registry.render())
+}
+
+function resettable(registry: MetricRegistry, show: HttpHandler): HttpHandler {
+  return (request, response) => {
+    if (request.method !== 'DELETE') return show(request, response)
+    registry.reset()
+    return reply(response, 200, { 'Content-Type': plainText }, 'metrics reset\n')
+  }
+}
+
+function fixed(headers: Readonly<Record<string, string>>, body: string): HttpHandler {
+  return (_request, response) => reply(response, 200, headers, body)
+}
+
+function flagzHandler(component: string, flags: Readonly<Record<string, string>>): HttpHandler {
+  const sorted = Object.fromEntries(Object.entries(flags).sort(([a], [b]) => (a < b ? -1 : 1)))
+  return zPageHandler({
+    component,
+    kind: 'Flagz',
+    text: () =>
+      Object.entries(sorted)
+        .map(([flag, value]) => `${flag}=${value}\n`)
+        .join(''),
+    fields: () => ({ flags: sorted }),
+  })
+}

@@ -1,0 +1,93 @@
+import type { ObjectKey } from '../../api/records.ts'
+import type { Logger } from '../../core/logger.ts'
+import type { HealthCheckPort, ServiceHealthAnswer } from '../../core/service-health.ts'
+import { listenHttp } from './http-server.ts'
+import type { HttpListener } from './http-server.ts'
+import { reply } from './reply.ts'
+import type { HttpHandler } from './reply.ts'
+
+export interface ServiceHealthServerOptions {
+  readonly nodeName: string
+  readonly health: { answer(service: ObjectKey): ServiceHealthAnswer | undefined }
+  /** Addresses of one family: its wildcard, or the node's own that nodePortAddresses name. None is no listener. */
+  readonly listenIps: readonly string[]
+  /** Becomes a Warning event `FailedToStartServiceHealthcheck` on the Service. */
+  readonly onListenFailure: (port: HealthCheckPort, note: string) => void
+  readonly log: Logger
+}
+
+interface Open {
+  readonly port: number
+  readonly listeners: readonly HttpListener[]
+}
+
+/** Listens on the health-check node ports of one family, one server per Service and address. */
+export class ServiceHealthServer implements AsyncDisposable {
+  readonly #options: ServiceHealthServerOptions
+  readonly #openByService = new Map<ObjectKey, Open>()
+  /** Changes run one after the other, whoever asks for them. */
+  #last: Promise<void> = Promise.resolve()
+
+  constructor(options: ServiceHealthServerOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Makes exactly these ports open. What is open and unchanged stays untouched. A port that cannot be opened is
+   * reported, and tried again by the next call.
+   */
+  sync(ports: readonly HealthCheckPort[]): Promise<void> {
+    this.#last = this.#last.catch(() => {}).then(() => this.#apply(ports))
+    return this.#last
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.sync([])
+  }
+
+  async #apply(ports: readonly HealthCheckPort[]): Promise<void> {
+    const wantedByService = new Map(ports.map((wanted) => [wanted.service, wanted]))
+    // Close before opening: a port may move from one Service to another.
+    for (const [service, open] of this.#openByService) {
+      if (wantedByService.get(service)?.port === open.port) continue
+      this.#openByService.delete(service)
+      await closeAll(open.listeners)
+    }
+    for (const wanted of ports) if (!this.#openByService.has(wanted.service)) await this.#open(wanted)
+  }
+
+  async #open(wanted: HealthCheckPort): Promise<void> {
+    const { health, listenIps, log, nodeName, onListenFailure } = this.#options
+    const what = `the health checks of Service ${wanted.service}`
+    const listeners: HttpListener[] = []
+    try {
+      for (const ip of listenIps) {
+        const bind = { ip, port: wanted.port }
+        const handler = serviceHealthHandler(() => health.answer(wanted.service))
+        listeners.push(await listenHttp({ what, bind, isSingleFamily: true, handler, log }))
+      }
+      this.#openByService.set(wanted.service, { port: wanted.port, listeners })
+    } catch (error) {
+      // All addresses or none: half of them would make the node look healthy to some load balancers only.
+      await closeAll(listeners)
+      const reason = error instanceof Error ? error.message : String(error)
+      log.error('health-check port not opened, will be retried', { service: wanted.service, port: wanted.port, error })
+      onListenFailure(wanted, `node ${nodeName} does not serve port ${wanted.port} of ${wanted.service}: ${reason}`)
+    }
+  }
+}
+
+/** Any path, any method. */
+function serviceHealthHandler(answer: () => ServiceHealthAnswer | undefined): HttpHandler {
+  return (_request, response) => {
+    const { status, headers, body } = answer() ?? gone
+    reply(response, status, headers, body)
+  }
+}
+
+/** The Service went away and its port is about to close: no load balancer should count on it any more. */
+const gone: ServiceHealthAnswer = { status: 503, headers: {}, body: '' }
+
+async function closeAll(listeners: readonly HttpListener[]): Promise<void> {
+  for (const listener of listeners) await listener[Symbol.asyncDispose]()
+}

@@ -1,0 +1,41 @@
+/** A request with nothing hidden: headers as they were sent, redirects not followed, and a connection of its own. */
+import { request } from 'node:http'
+import type { IncomingHttpHeaders, RequestOptions } from 'node:http'
+import { text } from 'node:stream/consumers'
+import type { BindAddress } from '../http-server.ts'
+
+export interface RawAnswer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+}
+
+export interface RawRequest {
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+  /** Where to connect, when it is not the listener's own address. */
+  readonly host?: string
+}
+
+export function rawRequest(to: BindAddress, path: string, options: RawRequest = {}): Promise<RawAnswer> {
+  const { method = 'GET', headers = {}, body = '', host = to.ip } = options
+  return new Promise((resolve, reject) => {
+    const target: RequestOptions = { host, port: to.port, path, method, headers, agent: false }
+    const sent = request(target, (answer) => {
+      text(answer).then(
+        (received) =>
+          resolve({ status: answer.statusCode ?? 0, headers: withoutTransport(answer.headers), body: received }),
+        reject,
+      )
+    })
+    sent.on('error', reject)
+    sent.end(body)
+  })
+}
+
+/** Without what every answer of every server has. */
+function withoutTransport(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  const transport = new Set(['date', 'connection', 'content-length', 'keep-alive', 'transfer-encoding'])
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !transport.has(name)))
+}
