@@ -1,0 +1,167 @@
+/**
+ * A small Kubernetes API server in this process: the objects a service proxy needs, for the demo and the tests. Real
+ * kubectl and our own reflector talk to it. It has no users and no TLS, so it stays on loopback unless told otherwise.
+ */
+import { randomInt, randomUUID } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Clock } from '../core/clock.ts'
+import type { Logger } from '../core/logger.ts'
+import { hostPort, isLoopback, isUnspecified, parseIp } from '../net/ip.ts'
+import { defaultServiceCidrs, ServiceAllocator } from './allocator.ts'
+import type { PortRange } from './allocator.ts'
+import { bootstrap } from './api-server-bootstrap.ts'
+import { ApiServerError } from './api-server-error.ts'
+import { requestHandler } from './api-server-handler.ts'
+import { Kinds } from './api-server-kinds.ts'
+import type { WriteContext } from './api-server-write.ts'
+import { openJournal } from './journal.ts'
+import type { ResourceType } from './resource.ts'
+import { Store } from './store.ts'
+
+export interface ApiServerOptions {
+  readonly resources: readonly ResourceType[]
+  readonly clock: Clock
+  readonly log: Logger
+  /** An IP address; 127.0.0.1 unless given. */
+  readonly host?: string
+  /** A free one unless given. */
+  readonly port?: number
+  /** Whoever reaches the address can read and write everything. */
+  readonly allowNonLoopback?: boolean
+  /** Keeps the objects over restarts. */
+  readonly dataDir?: string
+  /** How many changes per kind a watch may lag behind before it gets 410; 10,000 unless given. */
+  readonly historySize?: number
+  readonly bookmarkIntervalMs?: number
+  /** False: refuse sendInitialEvents, as old servers do. */
+  readonly hasStreamingLists?: boolean
+  readonly serviceCidrs?: readonly string[]
+  readonly nodePorts?: PortRange
+  /** What /version says, e.g. `v1.36.0`. */
+  readonly version?: string
+  /** The journal is folded into a snapshot when it is larger than this. */
+  readonly compactAboveBytes?: number
+}
+
+export interface ApiServer extends AsyncDisposable {
+  readonly url: string
+  /** The revision that the next list will carry. */
+  readonly revision: number
+  /** Forgets all history, as a compaction of etcd does: what asks for an older revision gets 410. */
+  compact(): void
+}
+
+export async function startApiServer(options: ApiServerOptions): Promise<ApiServer> {
+  const host = checkedHost(options)
+  const { dataDir, log, compactAboveBytes = 4 * 1024 * 1024 } = options
+  if (dataDir === undefined) return serve(options, host, undefined)
+  const disk = await openJournal({ directory: dataDir, log, compactAboveBytes })
+  try {
+    return await serve(options, host, disk)
+  } catch (error) {
+    await disk.journal[Symbol.asyncDispose]()
+    throw error
+  }
+}
+
+async function serve(options: ApiServerOptions, host: string, disk: Disk | undefined): Promise<ApiServer> {
+  const { clock, log, historySize = 10_000, serviceCidrs = defaultServiceCidrs } = options
+  const kinds = new Kinds(options.resources)
+  const allocator = new ServiceAllocator(options.nodePorts)
+  const collections = kinds.all.map((kind) => kind.collection)
+  const store = new Store({ historySize, observer: allocator.observe, kinds: collections, log, ...disk })
+  const context: WriteContext = { allocator, now: () => clock.now(), newUid: randomUUID, nameSuffix }
+  const closing = new AbortController()
+  const handler = requestHandler({
+    store,
+    kinds,
+    context,
+    clock,
+    log,
+    bookmarkIntervalMs: options.bookmarkIntervalMs ?? 60_000,
+    hasStreamingLists: options.hasStreamingLists ?? true,
+    version: options.version ?? 'v1.36.0',
+    refusesForeignPages: isLoopback(host),
+    signal: closing.signal,
+    random: Math.random,
+  })
+  const server = createServer(handler)
+  const port = await listen(server, host, options.port ?? 0)
+  const stop = async () => {
+    closing.abort()
+    await close(server)
+    await store.settled()
+  }
+  const url = `http://${hostPort(isUnspecified(host) ? loopbackLike(host) : host, port)}`
+  try {
+    await bootstrap({ store, kinds, context, log, serviceCidrs, host, port })
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  log.info('embedded API server listens', { url })
+  return {
+    url,
+    get revision() {
+      return store.revision
+    },
+    compact: () => store.forgetHistory(),
+    async [Symbol.asyncDispose]() {
+      await stop()
+      await disk?.journal[Symbol.asyncDispose]()
+    },
+  }
+}
+
+type Disk = Awaited<ReturnType<typeof openJournal>>
+
+function checkedHost({ host = '127.0.0.1', allowNonLoopback = false }: ApiServerOptions): string {
+  const ip = parseIp(host === 'localhost' ? '127.0.0.1' : host)
+  if (ip === undefined)
+    throw new ApiServerError('address-not-allowed', `cannot listen on "${host}": give an IP address, such as 127.0.0.1`)
+  if (!isLoopback(ip) && !allowNonLoopback)
+    throw new ApiServerError(
+      'address-not-allowed',
+      `refusing to listen on ${ip}: the embedded API server has no authentication, so anyone who reaches it can ` +
+        `change everything; use 127.0.0.1, or allow other addresses explicitly`,
+    )
+  return ip
+}
+
+async function listen(server: Server, host: string, port: number): Promise<number> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (cause: NodeJS.ErrnoException) => reject(listenError(host, port, cause)))
+    server.listen(port, host, resolve)
+  })
+  return (server.address() as AddressInfo).port
+}
+
+function listenError(host: string, port: number, cause: NodeJS.ErrnoException): ApiServerError {
+  const where = hostPort(host, port)
+  if (cause.code === 'EADDRINUSE')
+    return new ApiServerError('port-in-use', `cannot listen on ${where}: the port is in use; choose another`, { cause })
+  return new ApiServerError('listen-failed', `cannot listen on ${where}: ${cause.message}`, { cause })
+}
+
+async function close(server: Server): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  server.closeIdleConnections()
+  // Answers under way may finish; a client that does not take its answer is not waited for.
+  const timer = setTimeout(() => server.closeAllConnections(), 1000)
+  await closed
+  clearTimeout(timer)
+}
+
+/** A server on all addresses is reached on loopback too. */
+function loopbackLike(host: string): string {
+  return host === '::' ? '::1' : '127.0.0.1'
+}
+
+/** No vowels, so that no word comes out. */
+const suffixLetters = 'bcdfghjklmnpqrstvwxz2456789'
+
+function nameSuffix(): string {
+  return Array.from({ length: 5 }, () => suffixLetters[randomInt(suffixLetters.length)]).join('')
+}
