@@ -1,5 +1,5 @@
 /** OpenAPI definitions from our schemas. Versions 2 and 3 differ in how they point at a definition, and in little else. */
-import type { ListSchema, ObjectSchema, Schema } from '../resources/schema.ts'
+import type { ListSchema, ObjectSchema, ScalarSchema, Schema } from '../resources/schema.ts'
 
 export type OpenApi = Readonly<Record<string, unknown>>
 
@@ -73,15 +73,27 @@ function property(schema: Schema, dialect: Dialect): OpenApi {
         items: property(schema.items, dialect),
         ...listExtensions(schema),
       }
-    default: {
-      const scalar = scalars[schema.type]
-      if ('$name' in scalar) return pointer(scalar.$name, schema.description, dialect)
-      return {
-        ...(schema.description === '' ? {} : { description: schema.description }),
-        ...scalar,
-        ...(schema.format === undefined ? {} : { format: schema.format }),
-      }
-    }
+    case 'string':
+    case 'integer':
+    case 'boolean':
+    case 'int-or-string':
+    case 'time':
+    case 'micro-time':
+    case 'quantity':
+    case 'any':
+      return scalarProperty(schema, dialect)
+    default:
+      return schema satisfies never
+  }
+}
+
+function scalarProperty(schema: ScalarSchema, dialect: Dialect): OpenApi {
+  const scalar = scalars[schema.type]
+  if ('$name' in scalar) return pointer(scalar.$name, schema.description, dialect)
+  return {
+    ...(schema.description === '' ? {} : { description: schema.description }),
+    ...scalar,
+    ...(schema.format === undefined ? {} : { format: schema.format }),
   }
 }
 

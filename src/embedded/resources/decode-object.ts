@@ -28,7 +28,7 @@ export function decodeObject(
     if (body[field] !== undefined && body[field] !== '' && body[field] !== expected)
       return {
         ok: false,
-        message: `the ${field} in the data (${String(body[field])}) does not match the expected ${field} (${expected})`,
+        message: `the ${field} in the data (${JSON.stringify(body[field])}) does not match the expected ${field} (${JSON.stringify(expected)})`,
       }
   }
   const unknownFields: string[] = []

@@ -14,10 +14,10 @@ export interface ResourceDefinition<T extends ApiObject> extends Omit<
 > {
   readonly wrongName: NameRule
   readonly selectableFields?: Readonly<Record<string, (object: T) => string>>
-  cells(object: T, nowMs: number): readonly (string | number | boolean)[]
+  readonly cells: (object: T, nowMs: number) => readonly (string | number | boolean)[]
   /** Fills in what defaults alone cannot: allocated values, and what an update inherits from the old object. */
-  complete?(object: T, old: T | undefined, allocator: Allocator): Completed<T>
-  validate(object: T, old: T | undefined): readonly FieldError[]
+  readonly complete?: (object: T, old: T | undefined, allocator: Allocator) => Completed<T>
+  readonly validate: (object: T, old: T | undefined) => readonly FieldError[]
 }
 
 export interface Completed<T> {

@@ -1,19 +1,19 @@
 /** Which EndpointSlices are refused, and with which words. */
 import { familyOf, parseIp } from '../../net/ip.ts'
 import type { ApiObject, FieldError } from '../resource.ts'
-import { ordinaryIpErrors } from './address-errors.ts'
+import { endpointIpErrors } from './address-errors.ts'
 import { duplicate, invalid, notSupported, required, tooMany } from './field-errors.ts'
 import { wrongDns1123Label, wrongDns1123Subdomain, wrongLabelValue, wrongQualifiedName } from './names.ts'
 import { portNumberErrors, protocolErrors } from './port-errors.ts'
 
 export interface EndpointSlice extends ApiObject {
-  readonly addressType: string
+  readonly addressType?: string
   readonly endpoints?: readonly SliceEndpoint[]
   readonly ports?: readonly SlicePort[]
 }
 
 export interface SliceEndpoint {
-  readonly addresses: readonly string[]
+  readonly addresses?: readonly string[]
   readonly hostname?: string
   readonly nodeName?: string
   readonly zone?: string
@@ -76,7 +76,7 @@ function addressErrors(address: string, addressType: string, field: string): Fie
   const family = addressType === 'IPv4' ? 'ipv4' : 'ipv6'
   if (ip === undefined || familyOf(ip) !== family)
     return [invalid(field, address, `must be a valid ${addressType} address`)]
-  return ordinaryIpErrors(field, address)
+  return endpointIpErrors(field, address)
 }
 
 function wrongFqdn(name: string): string | undefined {

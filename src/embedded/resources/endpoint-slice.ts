@@ -28,9 +28,9 @@ export const endpointSlices: ResourceType = defineResource<EndpointSlice>({
   ],
   cells: ({ metadata, addressType, ports = [], endpoints = [] }, nowMs) => [
     metadata.name,
-    addressType,
+    addressType ?? '',
     renderPorts(ports),
-    renderAddresses(endpoints.flatMap(({ addresses }) => addresses)),
+    renderAddresses(endpoints.flatMap(({ addresses = [] }) => addresses)),
     renderAge(metadata.creationTimestamp, nowMs),
   ],
   complete: (slice, old) => ({ object: old === undefined ? firstGeneration(slice) : slice, errors: [] }),

@@ -1,6 +1,6 @@
 import { hostPort } from '../../net/ip.ts'
 import type { ApiObject, FieldError, ResourceType } from '../resource.ts'
-import { ordinaryIpErrors } from './address-errors.ts'
+import { endpointIpErrors } from './address-errors.ts'
 import { renderAge } from './age.ts'
 import { ageColumn, column, nameColumn } from './columns.ts'
 import { defineResource } from './define-resource.ts'
@@ -75,7 +75,7 @@ function subsetErrors({ addresses = [], notReadyAddresses = [], ports = [] }: Su
 function addressErrors({ ip = '', hostname }: Address, path: string): FieldError[] {
   const wrong = hostname === undefined ? undefined : wrongDns1123Label(hostname)
   return [
-    ...ordinaryIpErrors(`${path}.ip`, ip),
+    ...endpointIpErrors(`${path}.ip`, ip),
     ...(wrong === undefined ? [] : [invalid(`${path}.hostname`, hostname, wrong)]),
   ]
 }

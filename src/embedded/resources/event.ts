@@ -96,7 +96,7 @@ export const events: ResourceType = defineResource<Event>({
     type: (event) => event.type ?? '',
     reportingController: (event) => event.reportingController ?? '',
   },
-  cells: (event, nowMs) => coreEventCells(storedAsCoreEvent.toStored(event) as CoreEvent, nowMs),
+  cells: (event, nowMs) => coreEventCells(storedAsCoreEvent.toStored(event), nowMs),
   storedAs: storedAsCoreEvent,
   validate: (event, old) => [
     ...namespaceErrors(event.metadata.namespace, event.regarding, 'regarding'),

@@ -63,7 +63,7 @@ function dropFieldsOfOldType(spec: Draft, old: ServiceSpec): void {
     if (spec.internalTrafficPolicy === old.internalTrafficPolicy) delete spec.internalTrafficPolicy
   }
   if (needsNodePorts(old) && !mayHaveNodePorts(spec) && isDeepStrictEqual(nodePorts(spec), nodePorts(old)))
-    spec.ports = (spec.ports ?? []).map(({ nodePort: _, ...port }) => port)
+    spec.ports = (spec.ports ?? []).map(withoutNodePort)
   if (needsHealthCheckNodePort(old) && !needsHealthCheckNodePort(spec)) dropIfSame(spec, old, 'healthCheckNodePort')
   if (old.type === 'LoadBalancer' && spec.type !== 'LoadBalancer') {
     dropIfSame(spec, old, 'allocateLoadBalancerNodePorts')
@@ -91,6 +91,10 @@ function mayHaveNodePorts(spec: ServiceSpec): boolean {
 
 function nodePorts(spec: ServiceSpec): number[] {
   return (spec.ports ?? []).map((port) => port.nodePort ?? 0).sort((a, b) => a - b)
+}
+
+function withoutNodePort({ nodePort: _nodePort, ...port }: ServicePort): ServicePort {
+  return port
 }
 
 function dropIfSame(spec: Draft, old: ServiceSpec, field: keyof ServiceSpec): void {
