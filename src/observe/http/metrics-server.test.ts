@@ -1,23 +1,15 @@
 /** Statuses, headers and bodies were recorded from the handlers of Kubernetes 1.36 for the same requests. */
-import { parse } from 'yaml'
-import { expect, onTestFinished, test, vi } from 'vitest'
-import { silentLogger } from '../../core/logger.ts'
-import { FakeClock } from '../../core/testing/fake-clock.ts'
+import { expect, test, vi } from 'vitest'
 import { MetricRegistry } from '../metrics/prometheus.ts'
-import { listenHttp } from './http-server.ts'
-import { metricsHandler } from './metrics-server.ts'
-import type { MetricsServerOptions } from './metrics-server.ts'
-import { rawRequest } from './testing/raw-request.ts'
-import type { RawRequest } from './testing/raw-request.ts'
+import { serveMetrics } from './testing/serve-metrics.ts'
 
 const plain = { 'content-type': 'text/plain; charset=utf-8' }
 const plainNoSniff = { ...plain, 'x-content-type-options': 'nosniff' }
-const startMs = Date.UTC(2026, 10, 15, 14, 19, 55, 400)
 
 test('/metrics shows the registry and when the process started', async () => {
   const registry = new MetricRegistry()
   registry.counter({ name: 'x_total', labels: [], help: 'X.' }).increment({}, 3)
-  const { get } = await given({ registry })
+  const { get } = await serveMetrics({ registry })
   expect(await get('/metrics')).toEqual({
     status: 200,
     headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8', 'process-start-time-unix': '1794752395' },
@@ -26,7 +18,7 @@ test('/metrics shows the registry and when the process started', async () => {
 })
 
 test('/healthz says ok, verbosely if asked, and whatever is excluded', async () => {
-  const { get } = await given({})
+  const { get } = await serveMetrics({})
   expect(await get('/healthz')).toEqual({ status: 200, headers: plainNoSniff, body: 'ok' })
   expect(await get('/healthz', { method: 'POST' })).toMatchObject({ status: 200, body: 'ok' })
   expect((await get('/healthz?exclude=ping')).body).toBe('ok')
@@ -39,7 +31,7 @@ test('/healthz says ok, verbosely if asked, and whatever is excluded', async () 
 })
 
 test('/metrics/slis counts those checks until it is reset', async () => {
-  const { get } = await given({})
+  const { get } = await serveMetrics({})
   for (const path of ['/healthz', '/healthz?verbose', '/healthz?exclude=ping', '/healthz/ping']) await get(path)
   const started = `# HELP process_start_time_seconds [ALPHA] When the process started, in Unix seconds.
 # TYPE process_start_time_seconds gauge
@@ -64,13 +56,13 @@ ${started}`,
 })
 
 test('/proxyMode is the mode and nothing else', async () => {
-  const { get } = await given({ mode: 'nftables' })
+  const { get } = await serveMetrics({ mode: 'nftables' })
   expect(await get('/proxyMode')).toEqual({ status: 200, headers: plainNoSniff, body: 'nftables' })
 })
 
 test('/configz is the configuration under its group', async () => {
   const config = { kind: 'KubeProxyConfiguration', apiVersion: 'kubeproxy.config.k8s.io/v1alpha1', mode: '' }
-  const { get } = await given({ config })
+  const { get } = await serveMetrics({ config })
   expect(await get('/configz')).toEqual({
     status: 200,
     headers: { 'content-type': 'application/json', 'x-content-type-options': 'nosniff' },
@@ -78,164 +70,22 @@ test('/configz is the configuration under its group', async () => {
   })
 })
 
-const flags = { profiling: 'true', config: '', 'nodeport-addresses': '[10.0.0.0/8,b]' }
-const flagzText = `
-kube-proxy flagz
-Warning: this text is for people and may change; programs ask for application/json;v=v1beta1;g=config.k8s.io;as=Flagz
-config=
-nodeport-addresses=[10.0.0.0/8,b]
-profiling=true
-`
-for (const accept of [
-  undefined,
-  '',
-  'text/plain',
-  'text/plain;charset=utf-8',
-  'text/*',
-  '*/*',
-  'application/json, text/plain',
-  'application/json;q=0.1,text/plain;q=0.9',
-]) {
-  test(`/flagz is sorted text for Accept: ${accept}`, async () => {
-    const { get } = await given({ flags })
-    const headers = accept === undefined ? {} : { accept }
-    expect(await get('/flagz', { headers })).toEqual({ status: 200, headers: plain, body: flagzText })
-  })
-}
-
-for (const accept of [
-  'application/json',
-  'text/html',
-  'application/*',
-  'application/json;v=v1;g=config.k8s.io;as=Flagz',
-  'application/json;as=Flagz',
-  'application/json;v=v1beta1;g=config.k8s.io;as=Statusz',
-  'application/cbor;v=v1beta1;g=config.k8s.io;as=Flagz',
-]) {
-  test(`/flagz refuses Accept: ${accept}`, async () => {
-    const { get } = await given({ flags })
-    expect(await get('/flagz', { headers: { accept } })).toEqual({
-      status: 406,
-      headers: { 'content-type': 'application/json' },
-      body: `{
-  "kind": "Status",
-  "apiVersion": "v1",
-  "metadata": {},
-  "status": "Failure",
-  "message": "only the following media types are accepted: application/json, application/yaml, text/plain",
-  "reason": "NotAcceptable",
-  "code": 406
-}`,
-    })
-  })
-}
-
-test('/flagz refuses plain yaml in yaml', async () => {
-  const { get } = await given({ flags })
-  const answer = await get('/flagz', { headers: { accept: 'application/yaml' } })
-  expect(answer).toMatchObject({ status: 406, headers: { 'content-type': 'application/yaml' } })
-  expect(parse(answer.body)).toMatchObject({ kind: 'Status', reason: 'NotAcceptable', code: 406 })
-})
-
-for (const version of ['v1beta1', 'v1alpha1']) {
-  test(`/flagz is an object for a program that asks for ${version}`, async () => {
-    const { get } = await given({ flags })
-    const accept = `application/json;v=${version};g=config.k8s.io;as=Flagz, application/yaml`
-    expect(await get('/flagz', { headers: { accept } })).toEqual({
-      status: 200,
-      headers: {
-        'content-type': `application/json;g=config.k8s.io;v=${version};as=Flagz`,
-        ...(version === 'v1alpha1' && { warning: '299 - "v1alpha1 of flagz is deprecated: use v1beta1"' }),
-      },
-      body: `{
-  "kind": "Flagz",
-  "apiVersion": "config.k8s.io/${version}",
-  "metadata": {
-    "name": "kube-proxy"
-  },
-  "flags": {
-    "config": "",
-    "nodeport-addresses": "[10.0.0.0/8,b]",
-    "profiling": "true"
-  }
-}`,
-    })
-  })
-}
-
-test('/flagz goes by what the client wants most, not by what it names first', async () => {
-  const { get } = await given({ flags })
-  const accept = 'text/plain;q=0.1,application/json;v=v1beta1;g=config.k8s.io;as=Flagz'
-  expect((await get('/flagz', { headers: { accept } })).headers['content-type']).toContain('application/json')
-})
-
-const statusz = { binaryVersion: '1.36', runtimeVersion: 'v20.20.2' }
-
-test('/statusz tells people what runs and for how long', async () => {
-  const { get, clock } = await given({ statusz, flags })
-  await clock.advance(3_725_000)
-  expect(await get('/statusz')).toEqual({
-    status: 200,
-    headers: plain,
-    body: `
-kube-proxy statusz
-Warning: this text is for people and may change; programs ask for application/json;v=v1beta1;g=config.k8s.io;as=Statusz
-
-Started: Sun, 15 Nov 2026 14:19:55 GMT
-Up: 1 hr 02 min 05 sec
-Node.js version: v20.20.2
-Binary version: 1.36
-Emulation version: 1.36
-Paths: /configz /flagz /healthz /metrics /proxyMode
-`,
-  })
-})
-
-test('/statusz is yaml or json for programs', async () => {
-  const { get, clock } = await given({ statusz, flags })
-  await clock.advance(1999)
-  const ask = (format: string) =>
-    get('/statusz', { headers: { accept: `application/${format};v=v1beta1;g=config.k8s.io;as=Statusz` } })
-  const yaml = await ask('yaml')
-  expect(yaml).toEqual({
-    status: 200,
-    headers: { 'content-type': 'application/yaml;g=config.k8s.io;v=v1beta1;as=Statusz' },
-    body: `apiVersion: config.k8s.io/v1beta1
-binaryVersion: "1.36"
-emulationVersion: "1.36"
-goVersion: v20.20.2
-kind: Statusz
-metadata:
-  name: kube-proxy
-paths:
-- /configz
-- /flagz
-- /healthz
-- /metrics
-- /proxyMode
-startTime: "2026-11-15T14:19:55Z"
-uptimeSeconds: 1
-`,
-  })
-  expect(JSON.parse((await ask('json')).body)).toEqual(parse(yaml.body))
-})
-
 test('without their gates and without profiling, /flagz, /statusz and /debug are not found', async () => {
-  const { get } = await given({})
+  const { get } = await serveMetrics({})
   for (const path of ['/flagz', '/statusz', '/debug/pprof', '/debug/pprof/', '/debug/pprof/heap', '/debug/flags/v'])
     expect(await get(path)).toMatchObject({ status: 404 })
 })
 
 for (const path of ['/', '/livez', '/healthz/', '/metrics/', '//metrics', '/proxymode', '/debug/flags/x']) {
   test(`${path} is not found`, async () => {
-    const { get } = await given({ profiling: { setVerbosity: () => {} } })
+    const { get } = await serveMetrics({ profiling: { setVerbosity: () => {} } })
     expect(await get(path)).toEqual({ status: 404, headers: plainNoSniff, body: '404 page not found\n' })
   })
 }
 
 test('PUT /debug/flags/v changes the verbosity, and only a number does', async () => {
   const setVerbosity = vi.fn<(verbosity: number) => void>()
-  const { get } = await given({ profiling: { setVerbosity } })
+  const { get } = await serveMetrics({ profiling: { setVerbosity } })
   const headers = { 'content-type': 'text/plain', 'x-content-type-options': 'nosniff' }
   expect(await get('/debug/flags/v', { method: 'PUT', body: '4' })).toEqual({
     status: 200,
@@ -250,13 +100,13 @@ test('PUT /debug/flags/v changes the verbosity, and only a number does', async (
 })
 
 test('/debug/flags lists what can be changed', async () => {
-  const { get } = await given({ profiling: { setVerbosity: () => {} } })
+  const { get } = await serveMetrics({ profiling: { setVerbosity: () => {} } })
   for (const path of ['/debug/flags', '/debug/flags/'])
     expect(await get(path)).toMatchObject({ status: 200, headers: { 'content-type': 'text/html; charset=utf-8' } })
 })
 
 test('/debug/pprof leads to the index of profiles', async () => {
-  const { get } = await given({ profiling: { setVerbosity: () => {} } })
+  const { get } = await serveMetrics({ profiling: { setVerbosity: () => {} } })
   expect(await get('/debug/pprof')).toEqual({
     status: 302,
     headers: { 'content-type': 'text/html; charset=utf-8', location: '/debug/pprof/' },
@@ -269,7 +119,7 @@ test('/debug/pprof leads to the index of profiles', async () => {
 })
 
 test('/debug/pprof/profile is a CPU profile that lasts as long as asked', async () => {
-  const { get, clock } = await given({ profiling: { setVerbosity: () => {} } })
+  const { get, clock } = await serveMetrics({ profiling: { setVerbosity: () => {} } })
   const answer = get('/debug/pprof/profile?seconds=2')
   await vi.waitUntil(() => clock.sleeping === 1)
   await clock.advance(1999)
@@ -285,7 +135,7 @@ test('/debug/pprof/profile is a CPU profile that lasts as long as asked', async 
 })
 
 test('a CPU profile ends when its client goes away', async () => {
-  const { address, clock } = await given({ profiling: { setVerbosity: () => {} } })
+  const { address, clock } = await serveMetrics({ profiling: { setVerbosity: () => {} } })
   const stop = new AbortController()
   const url = `http://${address.ip}:${address.port}/debug/pprof/profile`
   const answer = fetch(url, { signal: stop.signal })
@@ -296,30 +146,9 @@ test('a CPU profile ends when its client goes away', async () => {
 })
 
 test('/debug/pprof/heap is a heap snapshot', async () => {
-  const { get } = await given({ profiling: { setVerbosity: () => {} } })
+  const { get } = await serveMetrics({ profiling: { setVerbosity: () => {} } })
   const { status, headers, body } = await get('/debug/pprof/heap')
   expect(status).toBe(200)
   expect(headers['content-disposition']).toBe('attachment; filename="heap.heapsnapshot"')
   expect(body.slice(0, 30)).toContain('{"snapshot":{')
 })
-
-async function given(options: Partial<MetricsServerOptions>) {
-  const clock = new FakeClock(startMs)
-  const handler = metricsHandler({
-    component: 'kube-proxy',
-    registry: new MetricRegistry(),
-    mode: 'userspace',
-    config: {},
-    flags: undefined,
-    statusz: undefined,
-    profiling: undefined,
-    processStartMs: startMs,
-    clock,
-    ...options,
-  })
-  const bind = { ip: '127.0.0.1', port: 0 }
-  const listener = await listenHttp({ what: 'test', bind, handler, log: silentLogger })
-  onTestFinished(() => listener[Symbol.asyncDispose]())
-  const { address } = listener
-  return { address, clock, get: (path: string, request?: RawRequest) => rawRequest(address, path, request) }
-}

@@ -179,9 +179,10 @@ test('two registries know nothing of each other', async () => {
   expect(await other.registry.render()).toContain('kubeproxy_sync_proxy_rules_service_changes_total 0')
 })
 
-const promtool = spawnSync('promtool', ['--version']).status === 0 ? 'promtool' : undefined
+const promtool = 'promtool'
+const hasPromtool = spawnSync(promtool, ['--version']).status === 0
 
-test.skipIf(promtool === undefined)(
+test.skipIf(!hasPromtool)(
   'promtool (skipped when it is not installed) finds nothing to criticise but the names that kube-proxy chose',
   async () => {
     const { registry, metrics } = given('iptables', { hasNfacct: true })
@@ -191,7 +192,7 @@ test.skipIf(promtool === undefined)(
     metrics.syncRan('ipv4', { seconds: 1, full: true })
     metrics.programmed('ipv4', 1)
     metrics.noLocalEndpoints('ipv4', 'internal', 1)
-    const checked = spawnSync('promtool', ['check', 'metrics'], { input: await registry.render(), encoding: 'utf8' })
+    const checked = spawnSync(promtool, ['check', 'metrics'], { input: await registry.render(), encoding: 'utf8' })
     expect((checked.stdout + checked.stderr).trim().split('\n')).toEqual([
       'kubeproxy_sync_proxy_rules_no_local_endpoints_total non-counter metrics should not have "_total" suffix',
     ])

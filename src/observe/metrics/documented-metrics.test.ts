@@ -1,0 +1,29 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { systemClock } from '../../core/clock.ts'
+import { addBuildInfo, addFeatureStates } from './kubernetes-metrics.ts'
+import { MetricRegistry } from './prometheus.ts'
+import { ProxyMetricFamilies } from './proxy-metric-families.ts'
+import { proxyMetricTable } from './proxy-metric-table.ts'
+import { PrometheusProxyMetrics } from './proxy-metrics.ts'
+import { RestClientMetrics } from './rest-client-metrics.ts'
+import { SourceMetrics, addSourceContact } from './source-metrics.ts'
+import { addViewMetrics } from './view-metrics.ts'
+
+test('docs/observability.md lists every metric that there is, and no other', () => {
+  const registry = new MetricRegistry()
+  const families = new ProxyMetricFamilies(registry, 'userspace', { hasNfacct: false })
+  void new PrometheusProxyMetrics(registry, families)
+  void new RestClientMetrics(registry)
+  void new SourceMetrics(registry)
+  addSourceContact(registry, systemClock, () => new Map())
+  addViewMetrics(registry, () => [])
+  addFeatureStates(registry, [])
+  const build = { major: '', minor: '', gitVersion: '', gitCommit: '', gitTreeState: '', buildDate: '', platform: '' }
+  addBuildInfo(registry, build, '')
+
+  const page = readFileSync(new URL('../../../docs/observability.md', import.meta.url), 'utf8')
+  const documented = page.match(/`(?:kubeproxy|fairlead|kubernetes|rest_client)_\w+`/g) ?? []
+  const existing = [...registry.familyNames, ...Object.keys(proxyMetricTable)]
+  expect(new Set(documented)).toEqual(new Set(existing.map((name) => `\`${name}\``)))
+})
