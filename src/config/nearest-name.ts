@@ -1,16 +1,19 @@
 /** The known name that a mistyped one most likely meant, or undefined when none is close. */
 export function nearestName(mistyped: string, known: Iterable<string>): string | undefined {
-  let nearest: string | undefined
-  // A third of the letters may differ: more is another word.
-  let smallest = Math.max(2, Math.floor(mistyped.length / 3)) + 1
+  const wanted = mistyped.toLowerCase()
+  let nearest: { readonly name: string; readonly distance: number } | undefined
   for (const name of known) {
-    const distance = editDistance(mistyped.toLowerCase(), name.toLowerCase())
-    if (distance < smallest) {
-      smallest = distance
-      nearest = name
-    }
+    const distance = editDistance(wanted, name.toLowerCase())
+    if (isClose(wanted, name.toLowerCase(), distance) && distance < (nearest?.distance ?? Number.POSITIVE_INFINITY))
+      nearest = { name, distance }
   }
-  return nearest
+  return nearest?.name
+}
+
+/** A third of the letters may differ, or one is part of the other (`pattern` for `filePattern`): more is another word. */
+function isClose(wanted: string, name: string, distance: number): boolean {
+  if (distance <= Math.max(2, Math.floor(wanted.length / 3))) return true
+  return Math.min(wanted.length, name.length) > 3 && (name.includes(wanted) || wanted.includes(name))
 }
 
 /** How many letters have to be added, removed or replaced (Levenshtein). */

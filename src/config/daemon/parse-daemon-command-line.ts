@@ -16,14 +16,18 @@ export type DaemonCommandLine =
       readonly warnings: readonly string[]
     }
 
+/** What to do once the configuration is valid. When several are asked for, the first of this list is done. */
+export type Action =
+  | { readonly kind: 'write-config'; readonly path: string }
+  | { readonly kind: 'cleanup'; readonly isDryRun: boolean }
+  | { readonly kind: 'init-only' }
+  | { readonly kind: 'serve' }
+
 /** What the command line asks for, before the configuration file is read. */
 export interface DaemonOptions {
   /** Empty: no file, the flags are the configuration. */
   readonly configFile: string
-  readonly writeConfigTo: string
-  readonly cleanup: boolean
-  readonly dryRun: boolean
-  readonly initOnly: boolean
+  readonly action: Action
   readonly master: string
   readonly windowsService: boolean
   /** Files and directories to read objects from; empty: a cluster. */
@@ -54,10 +58,7 @@ export function parseDaemonCommandLine(argv: readonly string[], platform: NodeJS
     kind: 'run',
     options: {
       configFile: values.config,
-      writeConfigTo: values['write-config-to'],
-      cleanup: values.cleanup,
-      dryRun: values['dry-run'],
-      initOnly: values['init-only'],
+      action: actionOf(values),
       master: values.master,
       windowsService: values['windows-service'],
       objects: values.objects,
@@ -74,6 +75,12 @@ export function parseDaemonCommandLine(argv: readonly string[], platform: NodeJS
   }
 }
 
+function actionOf(values: DaemonFlagValues): Action {
+  if (values['write-config-to'] !== '') return { kind: 'write-config', path: values['write-config-to'] }
+  if (values.cleanup) return { kind: 'cleanup', isDryRun: values['dry-run'] }
+  return { kind: values['init-only'] ? 'init-only' : 'serve' }
+}
+
 /** Options that cannot both be meant. Each answer names them and the way out. */
 function findContradiction(
   { values, given }: FlagsRead<typeof daemonFlags>,
@@ -87,10 +94,9 @@ function findContradiction(
     return '--objects has an empty path: name a file or a directory'
   if (values['dry-run'] && !values.cleanup)
     return '--dry-run works only with --cleanup: add --cleanup, or use "fairlead render" to see what a mode would program'
-  if (platform === 'win32' && values['write-config-to'] === '') {
-    if (values.cleanup) return '--cleanup is not supported on Windows: remove it'
-    if (values['init-only']) return '--init-only is not supported on Windows: remove it'
-  }
+  const action = actionOf(values).kind
+  if (platform === 'win32' && (action === 'cleanup' || action === 'init-only'))
+    return `--${action} is not supported on Windows: remove it`
   return undefined
 }
 
