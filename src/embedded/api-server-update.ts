@@ -88,7 +88,7 @@ function keptMetadata(wanted: ObjectMeta, current: ObjectMeta): ObjectMeta {
   return metadata as unknown as ObjectMeta
 }
 
-/** Kinds that count generations do so for all but metadata and status. */
+/** Kinds that count generations (EndpointSlices) do so for their labels and all but metadata and status. */
 function withGeneration(object: ApiObject, current: ApiObject): ApiObject {
   const { generation } = current.metadata
   if (generation === undefined || isDeepStrictEqual(contentOf(object), contentOf(current))) return object
@@ -96,8 +96,8 @@ function withGeneration(object: ApiObject, current: ApiObject): ApiObject {
 }
 
 function contentOf(object: ApiObject): object {
-  const { metadata: _metadata, status: _status, ...content } = object
-  return content
+  const { metadata, status: _status, ...content } = object
+  return { ...content, labels: metadata.labels ?? {} }
 }
 
 /** Who wrote a field last and when is no change by itself. */

@@ -10,7 +10,10 @@ export interface ContractServer extends AsyncDisposable {
   readonly request: SendRequest
   /** Makes a resourceVersion too old for a watch and returns it; without it, those tests are skipped. */
   readonly expireRevision?: () => Promise<string>
-  /** Makes the server forget list snapshots up to now (for etcd: a compaction); without it, those tests are skipped. */
+  /**
+   * Makes the server forget list snapshots up to now; without it, those tests are skipped. For a real server: a
+   * compaction of etcd and a restart, because its cache remembers too.
+   */
   readonly compact?: () => Promise<void>
 }
 
@@ -387,11 +390,13 @@ export function apiServerContract(name: string, start: () => Promise<ContractSer
       test('counts generations of what a controller looks at', async () => {
         const path = `/apis/discovery.k8s.io/v1/namespaces/${await freshNamespace()}/endpointslices`
         const created = await client.expect(201, 'POST', path, slice('web', '10.1.0.1'))
-        const labelled = await client.patch(`${path}/web`, merge, { metadata: { labels: { a: '1' } } })
+        const noted = await client.patch(`${path}/web`, merge, { metadata: { annotations: { a: '1' } } })
         const moved = await client.patch(`${path}/web`, merge, { endpoints: [{ addresses: ['10.1.0.2'] }] })
         assert.equal(created.metadata.generation, 1)
-        assert.equal(labelled.json.metadata.generation, 1)
+        assert.equal(noted.json.metadata.generation, 1)
         assert.equal(moved.json.metadata.generation, 2)
+        const labelled = await client.patch(`${path}/web`, merge, { metadata: { labels: { a: '1' } } })
+        assert.equal(labelled.json.metadata.generation, 3)
       })
 
       test('keeps status and spec apart', async () => {

@@ -11,7 +11,8 @@
  *    done that already. It must come before step 4, so that nobody owns what the server allocates.
  * 4. `prepareCreate` or `prepareUpdate`: defaults, allocation, validation (422). The server has set name (also from
  *    generateName), namespace, uid and creationTimestamp by then. A kind that counts generations sets
- *    `metadata.generation` to 1 in prepareCreate; the server adds one whenever more than metadata and status changes.
+ *    `metadata.generation` to 1 in prepareCreate; the server adds one whenever labels, or more than metadata
+ *    and status, change.
  * One difference from a real server, on purpose: endpoint addresses on loopback are accepted (Endpoints and
  * EndpointSlices), because the demo's backends and this server itself live there.
  * Nothing changed between old and prepared object but the times in managedFields: do not write it.
