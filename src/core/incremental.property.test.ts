@@ -9,7 +9,7 @@ import { Catalog } from './catalog.ts'
 import { RouteTable } from './route-table.ts'
 import type { Route, RouteKey } from './route.ts'
 import { routesOf } from './router.ts'
-import { noMetrics } from './testing/no-metrics.ts'
+import { silentMetrics } from './proxy-metrics.ts'
 import { record } from './testing/objects.ts'
 
 /** Few names, so that histories meet the same objects again and again. */
@@ -130,7 +130,7 @@ function fromScratch(catalog: Catalog, family: Family): Record<string, Route> {
 function tables(catalog: Catalog) {
   return families.map((family) => {
     const { nodeName, nodeIP, allowExternalIPs } = context(family, '')
-    const options = { catalog, family, nodeName, nodeIP, allowExternalIPs, metrics: noMetrics(), startedAtMs: 0 }
+    const options = { catalog, family, nodeName, nodeIP, allowExternalIPs, metrics: silentMetrics, startedAtMs: 0 }
     return { family, table: new RouteTable(options), programmed: new Map<RouteKey, Route>() }
   })
 }

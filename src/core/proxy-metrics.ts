@@ -18,3 +18,16 @@ export interface ProxyMetrics {
   /** An object, or a part of it, was skipped because it is invalid. */
   objectProblem(kind: ObjectKind): void
 }
+
+/** Nobody counts: for commands that run once, and for tests. */
+export const silentMetrics: ProxyMetrics = {
+  serviceChange() {},
+  endpointChange() {},
+  pendingChanges() {},
+  syncRequested() {},
+  syncRan() {},
+  syncSucceeded() {},
+  programmed() {},
+  noLocalEndpoints() {},
+  objectProblem() {},
+}

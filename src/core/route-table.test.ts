@@ -3,7 +3,8 @@ import type { ObjectKey } from '../api/records.ts'
 import { Catalog } from './catalog.ts'
 import { RouteTable } from './route-table.ts'
 import type { SyncRequest } from './route-source.ts'
-import { noMetrics } from './testing/no-metrics.ts'
+import { silentMetrics } from './proxy-metrics.ts'
+import type { ProxyMetrics } from './proxy-metrics.ts'
 import { node, rawSlice, record, service, slice } from './testing/objects.ts'
 
 const web = service('demo/web', { clusterIP: '10.96.0.1', ports: [{ port: 80 }] })
@@ -12,11 +13,12 @@ const db = service('demo/db', { clusterIP: '10.96.0.2', ports: [{ port: 5432 }] 
 function setUp(options: { initialised?: boolean } = {}) {
   const catalog = new Catalog()
   const counts = { services: 0, slices: 0, pending: { services: 0, slices: 0 } }
-  const metrics = noMetrics({
+  const metrics: ProxyMetrics = {
+    ...silentMetrics,
     serviceChange: () => counts.services++,
     endpointChange: () => counts.slices++,
     pendingChanges: (pending) => (counts.pending = { ...pending }),
-  })
+  }
   const table = new RouteTable({
     catalog,
     family: 'ipv4',

@@ -1,0 +1,78 @@
+/** Where the objects come from, seen from the daemon: a cluster or files, with what differs between the two. */
+import type { Catalog } from '../../core/catalog.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Logger } from '../../core/logger.ts'
+import type { ProxyConfig } from '../../config/proxy-config.ts'
+import type { SourceMetrics } from '../../observe/metrics/source-metrics.ts'
+import { FileSource } from '../../sources/file/file-source.ts'
+import type { Intake } from '../../sources/intake.ts'
+import { KubeClient } from '../../sources/kube/kube-client.ts'
+import { loadKubeAccess } from '../../sources/kube/kube-access.ts'
+import { KubeSource } from '../../sources/kube/kube-source.ts'
+import type { Runnable } from '../run-all.ts'
+
+export interface ObjectSource extends Runnable, AsyncDisposable {
+  /** Complete lists of Services and EndpointSlices have come from it (not from saved state). */
+  isLive(): boolean
+  /** For `/healthz?verbose`. */
+  detail(): Readonly<Record<string, unknown>>
+  /** The API server to write Events to; undefined for files. */
+  readonly client: KubeClient | undefined
+}
+
+export interface SourceContext {
+  readonly config: ProxyConfig
+  readonly objects: readonly string[]
+  readonly master: string
+  readonly nodeName: string
+  readonly version: string
+  readonly intake: Intake
+  readonly catalog: Catalog
+  readonly metrics: SourceMetrics
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+export async function openSource(context: SourceContext): Promise<ObjectSource> {
+  return context.objects.length > 0 ? fileSource(context) : kubeSource(context)
+}
+
+function fileSource({ objects, intake, catalog, clock, log }: SourceContext): ObjectSource {
+  const source = new FileSource({ paths: objects, intake, clock, log: log.child({ source: 'files' }) })
+  return {
+    client: undefined,
+    run: (signal) => source.run(signal),
+    isLive: () => catalog.isInitialised,
+    detail: () => ({ files: objects }),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  }
+}
+
+async function kubeSource(context: SourceContext): Promise<ObjectSource> {
+  const { config, master, nodeName, version, intake, metrics, clock } = context
+  const log = context.log.child({ source: 'kubernetes' })
+  const { kubeconfig, qps, burst } = config.clientConnection
+  const access = await loadKubeAccess({ kubeconfig, master, clock, log })
+  const client = new KubeClient({ access, version, qps, burst, clock })
+  const source = new KubeSource({
+    client,
+    nodeName,
+    clock,
+    log,
+    metrics,
+    sinks: {
+      Service: intake.sink('Service'),
+      EndpointSlice: intake.sink('EndpointSlice'),
+      Node: intake.sink('Node'),
+      ServiceCIDR: intake.sink('ServiceCIDR'),
+    },
+  })
+  const hasSynced = (kind: 'Service' | 'EndpointSlice') => source.status().get(kind)?.hasSynced ?? false
+  return {
+    client,
+    run: (signal) => source.run(signal),
+    isLive: () => hasSynced('Service') && hasSynced('EndpointSlice'),
+    detail: () => ({ watches: Object.fromEntries(source.status()) }),
+    [Symbol.asyncDispose]: () => client[Symbol.asyncDispose](),
+  }
+}

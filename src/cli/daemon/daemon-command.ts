@@ -1,0 +1,89 @@
+/** `fairlead [flags]`: what kube-proxy's command line does. */
+import { writeFile } from 'node:fs/promises'
+import { parseDaemonCommandLine } from '../../config/daemon/parse-daemon-command-line.ts'
+import type { DaemonOptions } from '../../config/daemon/parse-daemon-command-line.ts'
+import { renderConfigYaml } from '../../config/file/render-config.ts'
+import type { ProxyConfig } from '../../config/proxy-config.ts'
+import { systemClock } from '../../core/clock.ts'
+import { findMode } from '../modes.ts'
+import { fairleadVersion } from '../program.ts'
+import type { Program } from '../program.ts'
+import { loadConfig } from './load-config.ts'
+import { loggerFor } from './logger-for.ts'
+import { runDaemon } from './run-daemon.ts'
+import { renderVersion } from '../version.ts'
+
+export async function daemonCommand(argv: readonly string[], program: Program, signal: AbortSignal): Promise<number> {
+  const parsed = parseDaemonCommandLine(argv, program.platform)
+  switch (parsed.kind) {
+    case 'help':
+      program.out(parsed.text)
+      return 0
+    case 'version':
+      program.out(renderVersion(parsed.format))
+      return 0
+    case 'refused':
+      program.err(`${parsed.usage}\nError: ${parsed.message}\n`)
+      return 1
+    case 'run':
+      for (const warning of parsed.warnings) program.err(`${warning}\n`)
+      return runWith(parsed.options, Object.fromEntries(parsed.flagValues), program, signal)
+    default:
+      return parsed satisfies never
+  }
+}
+
+async function runWith(
+  options: DaemonOptions,
+  flags: Readonly<Record<string, string>>,
+  program: Program,
+  signal: AbortSignal,
+): Promise<number> {
+  const { config, warnings } = await loadConfig(options, program.platform)
+  const { action } = options
+  switch (action.kind) {
+    case 'write-config':
+      await writeFile(action.path, renderConfigYaml(config))
+      return 0
+    case 'cleanup':
+      program.out('Nothing to remove: the modes of this version leave nothing behind in the kernel.\n')
+      return 0
+    case 'init-only':
+    case 'serve':
+      return serve({ options, config, warnings, flags, program, isInitOnly: action.kind === 'init-only' }, signal)
+    default:
+      return action satisfies never
+  }
+}
+
+interface Serving {
+  readonly options: DaemonOptions
+  readonly config: ProxyConfig
+  readonly warnings: readonly string[]
+  readonly flags: Readonly<Record<string, string>>
+  readonly program: Program
+  readonly isInitOnly: boolean
+}
+
+async function serve(serving: Serving, signal: AbortSignal): Promise<number> {
+  const { options, config, warnings, flags, program, isInitOnly } = serving
+  const log = loggerFor(config.logging)
+  for (const warning of warnings) log.warn('Configuration', { warning })
+  try {
+    const mode = findMode(config.mode)
+    const version = fairleadVersion()
+    log.info('Starting Fairlead', { version, mode: mode.name, pid: process.pid })
+    log.debug(1, 'Flags', flags)
+    const listen = { kind: 'loopback' } as const
+    const createBackend = (family: 'ipv4' | 'ipv6') => mode.createBackend(family, { log, clock: systemClock, listen })
+    const { platform } = program
+    await runDaemon({ ...options, config, mode, createBackend, flags, isInitOnly, version, platform, log }, signal)
+    log.info('Stopped')
+    return 0
+  } catch (error) {
+    log.error('Command failed', { err: error })
+    return 1
+  } finally {
+    log.flush()
+  }
+}

@@ -1,0 +1,51 @@
+/** Everything the daemon counts, in one registry. */
+import { type FeatureGates, isGateOn } from '../../config/feature-gates.ts'
+import { knownGates } from '../../config/known-feature-gates.ts'
+import { kubernetesVersion } from '../../config/kubernetes-version.ts'
+import { addBuildInfo, addFeatureStates } from '../../observe/metrics/kubernetes-metrics.ts'
+import { MetricRegistry } from '../../observe/metrics/prometheus.ts'
+import { ProxyMetricFamilies } from '../../observe/metrics/proxy-metric-families.ts'
+import { PrometheusProxyMetrics } from '../../observe/metrics/proxy-metrics.ts'
+import { SourceMetrics } from '../../observe/metrics/source-metrics.ts'
+
+export interface DaemonMetrics {
+  readonly registry: MetricRegistry
+  readonly proxy: PrometheusProxyMetrics
+  readonly source: SourceMetrics
+}
+
+export interface DaemonMetricsOptions {
+  readonly mode: string
+  readonly featureGates: FeatureGates
+  readonly platform: NodeJS.Platform
+}
+
+export function daemonMetrics({ mode, featureGates, platform }: DaemonMetricsOptions): DaemonMetrics {
+  const registry = new MetricRegistry()
+  registry.addProcessMetrics()
+  const { major, minor, patch } = kubernetesVersion
+  const build = {
+    major: String(major),
+    minor: String(minor),
+    gitVersion: `v${major}.${minor}.${patch}`,
+    gitCommit: '',
+    gitTreeState: '',
+    buildDate: '',
+    platform: `${platform}/${process.arch}`,
+  }
+  addBuildInfo(registry, build, process.version)
+  addFeatureStates(
+    registry,
+    [...knownGates].map(([name, { stage }]) => ({
+      name,
+      stage: stage === 'stable' ? '' : stage.toUpperCase(),
+      isEnabled: isGateOn(featureGates, name as Parameters<typeof isGateOn>[1]),
+    })),
+  )
+  const families = new ProxyMetricFamilies(registry, mode, { hasNfacct: false })
+  return {
+    registry,
+    proxy: new PrometheusProxyMetrics(registry, families),
+    source: new SourceMetrics(registry),
+  }
+}

@@ -1,0 +1,93 @@
+/** The health server and the metrics server, as the configuration wants them. */
+import { isGateOn } from '../../config/feature-gates.ts'
+import { configToV1alpha1 } from '../../config/file/config-to-v1alpha1.ts'
+import { splitHostPort } from '../../config/host-port.ts'
+import type { ProxyConfig } from '../../config/proxy-config.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { ProxyHealth } from '../../core/proxy-health.ts'
+import { healthzHandler } from '../../observe/http/healthz-server.ts'
+import { serveHttp } from '../../observe/http/http-server.ts'
+import type { BindAddress } from '../../observe/http/http-server.ts'
+import { metricsHandler } from '../../observe/http/metrics-server.ts'
+import type { HttpHandler } from '../../observe/http/reply.ts'
+import type { RootLogger } from '../../observe/logging/create-logger.ts'
+import type { Runnable } from '../run-all.ts'
+import type { DaemonMetrics } from './daemon-metrics.ts'
+
+export interface DaemonServersOptions {
+  readonly config: ProxyConfig
+  readonly version: string
+  readonly flags: Readonly<Record<string, string>>
+  readonly health: ProxyHealth
+  readonly detail: () => Readonly<Record<string, unknown>>
+  readonly metrics: DaemonMetrics
+  readonly clock: Clock
+  readonly log: RootLogger
+  /** Reported as an event before the error ends the process. */
+  readonly onBindFailure: (reason: string, error: Error) => Promise<void>
+}
+
+export function daemonServers(options: DaemonServersOptions): readonly Runnable[] {
+  const { config } = options
+  const servers = [
+    server(
+      options,
+      'the metrics server',
+      config.metricsBindAddress,
+      metricsPages(options),
+      'FailedToStartMetricServer',
+    ),
+  ]
+  if (config.healthzBindAddress !== '')
+    servers.unshift(
+      server(
+        options,
+        'the health server',
+        config.healthzBindAddress,
+        healthzHandler({ health: options.health, detail: options.detail, metrics: options.metrics.proxy }),
+        'FailedToStartProxierHealthcheck',
+      ),
+    )
+  return servers
+}
+
+function server(
+  { config, clock, log, onBindFailure }: DaemonServersOptions,
+  what: string,
+  address: string,
+  handler: HttpHandler,
+  failure: string,
+): Runnable {
+  const isHardFail = config.bindAddressHardFail
+  return {
+    async run(signal) {
+      try {
+        await serveHttp({ what, bind: parseBind(address), handler, log, clock, isHardFail }, signal)
+      } catch (error) {
+        if (error instanceof Error) await onBindFailure(failure, error)
+        throw error
+      }
+    },
+  }
+}
+
+function metricsPages({ config, version, flags, metrics, clock, log }: DaemonServersOptions): HttpHandler {
+  const isOn = (gate: Parameters<typeof isGateOn>[1]) => isGateOn(config.featureGates, gate)
+  return metricsHandler({
+    component: 'kube-proxy',
+    registry: metrics.registry,
+    mode: config.mode,
+    config: configToV1alpha1(config),
+    flags: isOn('ComponentFlagz') ? flags : undefined,
+    statusz: isOn('ComponentStatusz') ? { binaryVersion: version, runtimeVersion: process.version } : undefined,
+    profiling: config.enableProfiling ? log : undefined,
+    processStartMs: clock.now() - process.uptime() * 1000,
+    clock,
+  })
+}
+
+/** Validation has seen the address. */
+function parseBind(address: string): BindAddress {
+  const { host = '', port = '' } = splitHostPort(address) ?? {}
+  return { ip: host, port: Number(port) }
+}

@@ -1,0 +1,81 @@
+/** One IP family, from the Catalog to the data plane: routes, backend, health-check ports and the loop that syncs them. */
+import type { Backend } from '../../core/backend.ts'
+import type { Catalog } from '../../core/catalog.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Logger } from '../../core/logger.ts'
+import { matchingAddresses, nodePortAddresses } from '../../core/node-port-addresses.ts'
+import type { ProxyHealth } from '../../core/proxy-health.ts'
+import type { ProxyMetrics } from '../../core/proxy-metrics.ts'
+import type { PendingSync } from '../../core/route-source.ts'
+import { RouteTable } from '../../core/route-table.ts'
+import type { HealthCheckPort } from '../../core/service-health.ts'
+import { ServiceHealth } from '../../core/service-health.ts'
+import { SyncRunner } from '../../core/sync-runner.ts'
+import type { SyncPeriods } from '../../core/sync-runner.ts'
+import type { Family } from '../../net/ip.ts'
+import { ServiceHealthServer } from '../../observe/http/service-health-server.ts'
+import type { Runnable } from '../run-all.ts'
+
+export interface FamilyProxyOptions {
+  readonly family: Family
+  readonly backend: Backend
+  readonly catalog: Catalog
+  readonly nodeName: string
+  readonly nodeIP: string
+  readonly allowExternalIPs: boolean
+  /** With `primary` already replaced by CIDRs. */
+  readonly nodePortAddresses: readonly string[]
+  readonly localIps: () => readonly string[]
+  readonly periods: SyncPeriods
+  readonly health: ProxyHealth
+  /** Whether the proxy may be judged unhealthy: without a health server nobody can tell. */
+  readonly hasHealthServer: boolean
+  readonly metrics: ProxyMetrics
+  readonly onHealthPortFailure: (port: HealthCheckPort, note: string) => void
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+export function familyProxy(options: FamilyProxyOptions): Runnable {
+  const { family, backend, nodeName, clock, log, metrics, health } = options
+  const table = new RouteTable({ ...options, startedAtMs: clock.now() })
+  const serviceHealth = new ServiceHealth({ isProxyHealthy: () => !options.hasHealthServer || health.isHealthy })
+  return {
+    async run(signal) {
+      await using owned = backend
+      await using server = new ServiceHealthServer({
+        nodeName,
+        health: serviceHealth,
+        listenIps: healthCheckIps(options),
+        onListenFailure: options.onHealthPortFailure,
+        log,
+      })
+      const healthChecks = {
+        name: 'service health checks',
+        run: ({ view, change }: PendingSync) => {
+          serviceHealth.update(view, change)
+          return server.sync(serviceHealth.desiredHealthPorts())
+        },
+      }
+      const runner = new SyncRunner({
+        family,
+        backend: owned,
+        table,
+        health,
+        metrics,
+        clock,
+        log,
+        periods: options.periods,
+        afterSync: [healthChecks],
+      })
+      await runner.run(signal)
+    },
+  }
+}
+
+/** Where load balancers ask: everywhere, unless node ports are open on some addresses only. */
+function healthCheckIps({ family, nodePortAddresses: texts, localIps }: FamilyProxyOptions): readonly string[] {
+  const addresses = nodePortAddresses(texts, family)
+  if (addresses.matchesAll) return [family === 'ipv4' ? '0.0.0.0' : '::']
+  return matchingAddresses(addresses, localIps())
+}

@@ -1,0 +1,53 @@
+/** Follows this node's Node object while the proxy runs: health depends on it, and some changes end the process. */
+import type { NodeRecord } from '../../api/records.ts'
+import type { Catalog } from '../../core/catalog.ts'
+import type { Logger } from '../../core/logger.ts'
+import { nodeReactions } from '../../core/node-watch.ts'
+import type { ProxyHealth } from '../../core/proxy-health.ts'
+import { CommandError } from '../program.ts'
+import type { Runnable } from '../run-all.ts'
+
+export interface NodeGuardOptions {
+  readonly catalog: Catalog
+  readonly nodeName: string
+  /** The Node as it was when the proxy was set up. */
+  readonly node: NodeRecord | undefined
+  readonly isNodeCidrMode: boolean
+  readonly health: Pick<ProxyHealth, 'setNode'>
+  readonly log: Logger
+}
+
+export function nodeGuard(options: NodeGuardOptions): Runnable {
+  return {
+    run: (signal) =>
+      new Promise((resolve, reject) => {
+        let last = options.node
+        if (last !== undefined) options.health.setNode(last)
+        const unsubscribe = options.catalog.subscribe({
+          changed(event) {
+            if (event.kind !== 'Node' || event.key !== options.nodeName) return
+            const problem = react(last, event.current, options)
+            last = event.current ?? last
+            if (problem !== undefined) reject(problem)
+          },
+        })
+        signal.addEventListener('abort', () => resolve(unsubscribe()), { once: true })
+      }),
+  }
+}
+
+function react(
+  last: NodeRecord | undefined,
+  current: NodeRecord | undefined,
+  { isNodeCidrMode, health, log, nodeName }: NodeGuardOptions,
+): CommandError | undefined {
+  if (current !== undefined) health.setNode(current)
+  for (const reaction of nodeReactions(last, current, { isNodeCidrMode })) {
+    if (reaction.kind === 'topology') continue // the route table follows the zone itself
+    const { message, was, is } = reaction
+    if (reaction.kind === 'exit')
+      return new CommandError(`${message} from ${was.join()} to ${is.join()}: ending, so that a restart uses them`)
+    log.warn(message, { node: nodeName, was, is })
+  }
+  return undefined
+}

@@ -1,0 +1,201 @@
+/** The one place where the parts of the daemon are put together; everything else is handed what it needs. */
+import { cpus, networkInterfaces } from 'node:os'
+import type { NodeRecord } from '../../api/records.ts'
+import { isGateOn } from '../../config/feature-gates.ts'
+import type { ProxyConfig } from '../../config/proxy-config.ts'
+import { checkFamilies, nodePortWarnings } from '../../config/validation/family-checks.ts'
+import type { Backend } from '../../core/backend.ts'
+import { Catalog } from '../../core/catalog.ts'
+import { systemClock } from '../../core/clock.ts'
+import { nodeIps } from '../../core/node-ips.ts'
+import type { NodeIps } from '../../core/node-ips.ts'
+import { expandPrimary } from '../../core/node-port-addresses.ts'
+import { ProxyHealth } from '../../core/proxy-health.ts'
+import { applyConntrackSettings } from '../../dataplane/sysctl/conntrack-settings.ts'
+import { fileSysctl } from '../../dataplane/sysctl/file-sysctl.ts'
+import { setOomScore } from '../../dataplane/sysctl/oom-score.ts'
+import type { Family } from '../../net/ip.ts'
+import { isLoopback } from '../../net/ip.ts'
+import type { RootLogger } from '../../observe/logging/create-logger.ts'
+import { Intake } from '../../sources/intake.ts'
+import { StateKeeper } from '../../sources/saved/state-keeper.ts'
+import type { Mode } from '../modes.ts'
+import { CommandError } from '../program.ts'
+import { runAll } from '../run-all.ts'
+import type { Runnable } from '../run-all.ts'
+import { openSource } from './cluster-source.ts'
+import type { ObjectSource } from './cluster-source.ts'
+import { daemonMetrics } from './daemon-metrics.ts'
+import type { DaemonMetrics } from './daemon-metrics.ts'
+import { daemonServers } from './daemon-servers.ts'
+import { familyProxy } from './family-proxy.ts'
+import { supportedFamilies } from './ip-families.ts'
+import { findNode, nodeNameOf } from './node-at-start.ts'
+import { nodeGuard } from './node-guard.ts'
+import { startFromSavedState } from './saved-start.ts'
+import type { SavedStart } from './saved-start.ts'
+
+export interface Daemon {
+  readonly config: ProxyConfig
+  readonly mode: Pick<Mode, 'name' | 'usesKernel'>
+  readonly createBackend: (family: Family) => Backend
+  /** Files and directories to read objects from; empty: a cluster. */
+  readonly objects: readonly string[]
+  readonly master: string
+  readonly stateDir: string
+  readonly nodeAddresses: readonly string[]
+  /** Only prepare the machine, then end. */
+  readonly isInitOnly: boolean
+  /** Every flag with its value, for `/flagz`. */
+  readonly flags: Readonly<Record<string, string>>
+  readonly version: string
+  readonly platform: NodeJS.Platform
+  readonly log: RootLogger
+}
+
+interface Parts {
+  readonly nodeName: string
+  readonly catalog: Catalog
+  readonly metrics: DaemonMetrics
+  readonly source: ObjectSource
+  readonly saved: SavedStart
+}
+
+/** Resolves when the signal has aborted and everything has ended (or, with `isInitOnly`, when the set-up is done). */
+export async function runDaemon(daemon: Daemon, signal: AbortSignal): Promise<void> {
+  const { config, log, platform } = daemon
+  const clock = systemClock
+  const nodeName = nodeNameOf(config.hostnameOverride)
+  const metrics = daemonMetrics({ mode: config.mode, featureGates: config.featureGates, platform })
+  const catalog = new Catalog()
+  const intake = new Intake({ catalog, log, metrics: metrics.proxy })
+  await using source = await openSource({ ...daemon, nodeName, intake, catalog, metrics: metrics.source, clock })
+  const saved = await startFromSavedState(daemon.stateDir, { catalog, clock, log })
+
+  const done = new AbortController()
+  const proxy: Runnable = {
+    async run(running) {
+      await runProxy(daemon, { nodeName, catalog, metrics, source, saved }, running)
+      done.abort()
+    },
+  }
+  await runAll([source, proxy], AbortSignal.any([signal, done.signal]))
+}
+
+async function runProxy(daemon: Daemon, parts: Parts, signal: AbortSignal): Promise<void> {
+  const { config, log } = daemon
+  const { nodeName, catalog, metrics, source } = parts
+  const isNodeCidrMode = config.detectLocalMode === 'NodeCIDR'
+  const node = await findNode(
+    {
+      catalog,
+      nodeName,
+      nodeAddresses: daemon.nodeAddresses,
+      isFromFiles: daemon.objects.length > 0,
+      isNodeCidrMode,
+      clock: systemClock,
+      log,
+    },
+    signal,
+  )
+  const addresses = nodeIps({ ips: node?.ips ?? [], bindAddress: config.bindAddress })
+  if (isLoopback(addresses.ips[addresses.primaryFamily]))
+    log.info('The node has no address of its own; a loopback address stands in', { node: nodeName })
+  const families = familiesToProxy(daemon, addresses, node)
+  await applySystemSettings(daemon)
+  if (daemon.isInitOnly) return
+  await setOomScore(
+    { score: config.oomScoreAdj, self: fileSysctl({ root: '/proc/self' }), clock: systemClock, log },
+    signal,
+  )
+
+  const health = new ProxyHealth({ clock: systemClock, timeoutMs: 2 * config.syncPeriodMs })
+  const proxies = families.map((family) =>
+    familyProxy({
+      family,
+      backend: daemon.createBackend(family),
+      catalog,
+      nodeName,
+      nodeIP: addresses.ips[family],
+      allowExternalIPs: isGateOn(config.featureGates, 'AllowServiceExternalIPs'),
+      nodePortAddresses: expandPrimary(config.nodePortAddresses, addresses.ips),
+      localIps: localAddresses,
+      periods: { minMs: config.minSyncPeriodMs, retryMs: config.syncPeriodMs, maxMs: hourMs },
+      health,
+      hasHealthServer: config.healthzBindAddress !== '',
+      metrics: metrics.proxy,
+      onHealthPortFailure: () => {},
+      clock: systemClock,
+      log,
+    }),
+  )
+  const servers = daemonServers({
+    config,
+    version: daemon.version,
+    flags: daemon.flags,
+    health,
+    detail: () => ({ ...startDetail(parts), ...source.detail() }),
+    metrics,
+    clock: systemClock,
+    log,
+    onBindFailure: () => Promise.resolve(),
+  })
+  const guard = nodeGuard({ catalog, nodeName, node, isNodeCidrMode, health, log })
+  await runAll([guard, ...servers, ...proxies, ...stateKeeper(daemon, parts)], signal)
+}
+
+const hourMs = 60 * 60 * 1000
+
+/** Says what does not fit together, and refuses to start where it cannot work. */
+function familiesToProxy(
+  { config, platform, log }: Daemon,
+  { primaryFamily, ips }: NodeIps,
+  node: NodeRecord | undefined,
+): readonly Family[] {
+  const families = supportedFamilies(platform)
+  if (!families.includes(primaryFamily))
+    throw new CommandError(`no support for primary IP family "${primaryFamily}": this machine has no IPv6`)
+  const isDualStack = families.length === 2
+  log.info(isDualStack ? 'Proxying both IP families' : 'Proxying one IP family', { primaryFamily })
+  const facts = { podCidrs: node?.podCIDRs ?? [], primaryFamily }
+  const expanded = { ...config, nodePortAddresses: expandPrimary(config.nodePortAddresses, ips) }
+  const { warnings, fatal } = checkFamilies(config, { ...facts, isDualStack })
+  for (const warning of [...nodePortWarnings(expanded, facts), ...warnings]) log.warn('Configuration', { warning })
+  if (fatal !== undefined) throw new CommandError(fatal)
+  return families
+}
+
+/** The kernel modes cannot work well without these; plain sockets can. */
+async function applySystemSettings({ config, mode, platform, log }: Daemon): Promise<void> {
+  if (platform !== 'linux') return
+  try {
+    await applyConntrackSettings(config.conntrack, {
+      sysctl: fileSysctl({ root: '/proc/sys' }),
+      moduleParameters: fileSysctl({ root: '/sys/module' }),
+      cpus: cpus().length,
+      log,
+    })
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    if (mode.usesKernel)
+      throw new CommandError(`could not set conntrack parameters from kube-proxy configuration: ${reason}`, {
+        cause: error,
+      })
+    log.info('Connection tracking is left as it is; this mode does without', { reason })
+  }
+}
+
+function localAddresses(): readonly string[] {
+  return Object.values(networkInterfaces()).flatMap((addresses) => addresses?.map(({ address }) => address) ?? [])
+}
+
+function startDetail({ saved, source }: Parts): Readonly<Record<string, unknown>> {
+  if (saved.savedAtMs === undefined || source.isLive())
+    return { state: source.isLive() ? 'live' : 'waiting for the first list' }
+  return { state: 'saved', savedAt: new Date(saved.savedAtMs).toISOString() }
+}
+
+function stateKeeper({ stateDir, log }: Daemon, { catalog, source }: Parts): readonly Runnable[] {
+  if (stateDir === '') return []
+  return [new StateKeeper({ folder: stateDir, catalog, isLive: () => source.isLive(), clock: systemClock, log })]
+}

@@ -1,0 +1,40 @@
+/** `fairlead demo`: a cluster in one process. The real daemon proxies it, and real kubectl changes it. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { inGroup } from '../../config/flags/flag.ts'
+import { renderFlagHelp } from '../../config/flags/flag-help.ts'
+import { parseFlags } from '../../config/flags/flag-set.ts'
+import * as type from '../../config/flags/flag-types.ts'
+import { CommandError } from '../program.ts'
+import type { Program } from '../program.ts'
+import { runDemo } from './run-demo.ts'
+
+const demoFlags = inGroup('Demo', {
+  'api-port': { type: type.int32, default: 18_001, help: 'Port of the API server on 127.0.0.1.' },
+  'data-dir': { type: type.text, default: '', help: 'Keep the objects here over restarts; in memory when empty.' },
+  v: { type: type.int32, default: 0, short: 'v', help: 'Verbosity of the log: 2 shows each sync, 4 each connection.' },
+})
+
+const about = 'Runs a sample application behind Fairlead on this machine: no root, no cluster.'
+
+export async function demoCommand(argv: readonly string[], program: Program, signal: AbortSignal): Promise<number> {
+  const read = parseFlags(demoFlags, argv, program.platform)
+  if (!read.ok) throw new CommandError(`${read.problem} (see fairlead demo --help)`)
+  if (read.wantsHelp) {
+    program.out(`${about}\n\nUsage:\n  fairlead demo [flags]\n\n${renderFlagHelp(demoFlags, program.platform)}`)
+    return 0
+  }
+  if (read.positionals.length > 0) throw new CommandError(`demo takes no argument "${read.positionals[0]}"`)
+  const { values } = read
+  const folder = await mkdtemp(join(tmpdir(), 'fairlead-demo-'))
+  try {
+    const kubeconfig = join(folder, 'kubeconfig')
+    const demo = { apiPort: values['api-port'], dataDir: values['data-dir'], verbosity: values.v, kubeconfig, program }
+    await runDemo(demo, signal)
+    program.out('Stopped.\n')
+    return 0
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,134 @@
+/** Puts the demo together: sample backends, an API server with their Services, and the daemon in userspace mode. */
+import { UserspaceBackend } from '../../backends/userspace/userspace-backend.ts'
+import { parseDaemonCommandLine } from '../../config/daemon/parse-daemon-command-line.ts'
+import type { DaemonOptions } from '../../config/daemon/parse-daemon-command-line.ts'
+import { systemClock } from '../../core/clock.ts'
+import { silentLogger } from '../../core/logger.ts'
+import { NodeRelay } from '../../dataplane/relay/node-relay.ts'
+import { ApiServerError } from '../../embedded/api-server-error.ts'
+import { startApiServer } from '../../embedded/api-server.ts'
+import type { ApiServer } from '../../embedded/api-server.ts'
+import { writeKubeconfig } from '../../embedded/kubeconfig-file.ts'
+import { allResources } from '../../embedded/resources/all-resources.ts'
+import type { RootLogger } from '../../observe/logging/create-logger.ts'
+import { loadConfig } from '../daemon/load-config.ts'
+import { loggerFor } from '../daemon/logger-for.ts'
+import { runDaemon } from '../daemon/run-daemon.ts'
+import { findMode } from '../modes.ts'
+import { plainLogger } from '../plain-logger.ts'
+import { CommandError, fairleadVersion } from '../program.ts'
+import type { Program } from '../program.ts'
+import { announcingBackend } from './announcing-backend.ts'
+import type { Announce } from './announcing-backend.ts'
+import { renderChange, renderHints, renderMovedPorts, renderServices } from './demo-screen.ts'
+import { freePort } from './free-port.ts'
+import { loadObjects } from './load-objects.ts'
+import { demoNode, startSampleApplication } from './sample-application.ts'
+
+export interface Demo {
+  readonly apiPort: number
+  /** Empty: in memory. */
+  readonly dataDir: string
+  readonly verbosity: number
+  /** Where to write it. */
+  readonly kubeconfig: string
+  readonly program: Program
+}
+
+const host = '127.0.0.1'
+
+export async function runDemo(demo: Demo, signal: AbortSignal): Promise<void> {
+  const { program, kubeconfig } = demo
+  const metricsAddress = `${host}:${await freePort(host, 10_249)}`
+  const options = daemonOptions(demo, metricsAddress)
+  const { config } = await loadConfig(options, program.platform)
+  await using application = await startSampleApplication()
+  await using server = await startServer(demo)
+  await loadObjects(server.url, [demoNode, ...application.objects])
+  await writeKubeconfig(kubeconfig, server.url)
+
+  // The sample Services are IPv4; the first word about them is the table, the rest are changes to it.
+  const announce: Announce = (served, isFirst, family) => {
+    const texts =
+      isFirst && family === 'ipv4'
+        ? [renderMovedPorts(served), renderServices(served), renderHints({ kubeconfig, metricsAddress })]
+        : served.map(renderChange)
+    program.out(texts.join(''))
+  }
+  const log = demo.verbosity > 0 ? loggerFor(config.logging) : onlyTrouble(program)
+  await using relay = new NodeRelay({ log, clock: systemClock, settings: { shutdownGraceMs: 0 } })
+  await runDaemon(
+    {
+      ...options,
+      config,
+      mode: findMode('userspace'),
+      createBackend: () => announcingBackend(new UserspaceBackend({ relay, listen: { kind: 'loopback' } }), announce),
+      flags: {},
+      isInitOnly: false,
+      version: fairleadVersion(),
+      platform: program.platform,
+      log,
+    },
+    signal,
+  )
+}
+
+/** The daemon's own command line, so that the demo runs what a node runs. */
+function daemonOptions({ kubeconfig, verbosity, program }: Demo, metricsAddress: string): DaemonOptions {
+  const parsed = parseDaemonCommandLine(
+    [
+      '--proxy-mode=userspace',
+      `--kubeconfig=${kubeconfig}`,
+      `--hostname-override=${demoNode.object.metadata.name}`,
+      `--node-address=${host}`,
+      `--metrics-bind-address=${metricsAddress}`,
+      '--healthz-port=0',
+      '--nodeport-addresses=127.0.0.0/8',
+      // A change shows at once; on a node a second in between saves work.
+      '--iptables-min-sync-period=0s',
+      '--kube-api-qps=-1',
+      '--oom-score-adj=0',
+      '--conntrack-max-per-core=0',
+      '--conntrack-tcp-timeout-established=0s',
+      '--conntrack-tcp-timeout-close-wait=0s',
+      `--v=${verbosity}`,
+    ],
+    program.platform,
+  )
+  if (parsed.kind !== 'run') throw new Error(`the demo's own flags are refused: ${JSON.stringify(parsed)}`)
+  return parsed.options
+}
+
+/** A newcomer reads the table; what is only interesting to operators comes with -v. */
+function onlyTrouble(program: Program): RootLogger {
+  const { error, warn } = plainLogger((text) => program.err(text))
+  const logger: RootLogger = {
+    ...silentLogger,
+    error,
+    warn,
+    child: () => logger,
+    verbosity: 0,
+    setVerbosity() {},
+    flush() {},
+  }
+  return logger
+}
+
+async function startServer({ apiPort, dataDir, program }: Demo): Promise<ApiServer> {
+  const options = {
+    resources: allResources,
+    clock: systemClock,
+    log: silentLogger,
+    host,
+    ...(dataDir !== '' && { dataDir }),
+  }
+  try {
+    return await startApiServer({ ...options, port: apiPort })
+  } catch (error) {
+    if (!(error instanceof ApiServerError)) throw error
+    if (error.reason !== 'port-in-use') throw new CommandError(error.message, { cause: error })
+    const server = await startApiServer({ ...options, port: 0 })
+    program.out(`Port ${apiPort} is in use; the API server listens at ${server.url} instead.\n`)
+    return server
+  }
+}

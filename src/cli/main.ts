@@ -1,0 +1,43 @@
+/** The command line: one daemon with kube-proxy's flags, and commands of Fairlead's own. */
+import { daemonCommand } from './daemon/daemon-command.ts'
+import { demoCommand } from './demo/demo-command.ts'
+import { CommandError, thisProgram } from './program.ts'
+import type { Program } from './program.ts'
+import { renderCommand } from './render-command.ts'
+
+type Command = (argv: readonly string[], program: Program, signal: AbortSignal) => Promise<number>
+
+const commands: ReadonlyMap<string, Command> = new Map([
+  ['demo', demoCommand],
+  ['render', renderCommand],
+])
+
+/** Returns the exit code. */
+export async function main(argv: readonly string[]): Promise<number> {
+  const program = thisProgram()
+  const [name = '', ...rest] = argv
+  const command = commands.get(name)
+  try {
+    const signal = untilInterrupted()
+    return await (command === undefined ? daemonCommand(argv, program, signal) : command(rest, program, signal))
+  } catch (error) {
+    // A sentence for the user; anything else is a bug, and its stack helps to find it.
+    if (!(error instanceof CommandError)) throw error
+    program.err(`Error: ${error.message}\n`)
+    return 1
+  }
+}
+
+/** The first signal asks for an orderly end, the second one ends at once. */
+function untilInterrupted(): AbortSignal {
+  const stop = new AbortController()
+  for (const [signal, code] of [
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)
+    process.on(signal, () => {
+      if (stop.signal.aborted) process.exit(code)
+      stop.abort(new CommandError(`stopped by ${signal}`))
+    })
+  return stop.signal
+}

@@ -1,0 +1,24 @@
+import type { LogFields, Logger } from '../core/logger.ts'
+
+/** For commands a person runs by hand: one readable line each, nothing that is only detail. */
+export function plainLogger(err: (text: string) => void): Logger {
+  const line =
+    (level: string) =>
+    (message: string, fields: LogFields = {}) => {
+      const facts = Object.entries(fields).map(([name, value]) => `${name}=${textOf(value)}`)
+      err(`${[`${level}: ${message}`, ...facts].join(' ')}\n`)
+    }
+  const logger: Logger = {
+    error: line('error'),
+    warn: line('warning'),
+    info: line('note'),
+    debug() {},
+    child: () => logger,
+  }
+  return logger
+}
+
+function textOf(value: unknown): string {
+  if (value instanceof Error) return JSON.stringify(value.message)
+  return JSON.stringify(value) ?? String(value)
+}

@@ -1,0 +1,111 @@
+/** `fairlead render`: prints what a mode would program for the objects in files, without root and without a cluster. */
+import { hostname } from 'node:os'
+import { inGroup } from '../config/flags/flag.ts'
+import { renderFlagHelp } from '../config/flags/flag-help.ts'
+import { parseFlags } from '../config/flags/flag-set.ts'
+import * as type from '../config/flags/flag-types.ts'
+import { Catalog } from '../core/catalog.ts'
+import { systemClock } from '../core/clock.ts'
+import { nodeIps } from '../core/node-ips.ts'
+import { silentMetrics } from '../core/proxy-metrics.ts'
+import { RouteTable } from '../core/route-table.ts'
+import { families } from '../net/ip.ts'
+import type { Family } from '../net/ip.ts'
+import { objectKey } from '../api/records.ts'
+import { FileSource } from '../sources/file/file-source.ts'
+import { Intake } from '../sources/intake.ts'
+import { parseDaemonCommandLine } from '../config/daemon/parse-daemon-command-line.ts'
+import type { ProxyConfig } from '../config/proxy-config.ts'
+import { loadConfig } from './daemon/load-config.ts'
+import { findMode } from './modes.ts'
+import { CommandError } from './program.ts'
+import type { Program } from './program.ts'
+import { plainLogger } from './plain-logger.ts'
+
+const renderFlags = inGroup('Render', {
+  'proxy-mode': { type: type.text, default: '', help: 'The mode whose rules to print.' },
+  objects: {
+    type: type.strings,
+    default: [] as readonly string[],
+    help: 'Files or directories of Kubernetes objects. Repeatable.',
+  },
+  config: { type: type.text, default: '', help: 'A KubeProxyConfiguration file.' },
+  'node-name': { type: type.text, default: '', help: 'The node to render for; the host name when empty.' },
+  'node-address': {
+    type: type.ips,
+    default: [] as readonly string[],
+    help: "The node's IP addresses, instead of those of its Node object. Repeatable.",
+  },
+  family: { type: type.text, default: '', help: 'Only ipv4 or only ipv6; both when empty.' },
+  part: { type: type.text, default: '', help: 'Only this part, for modes that program several tools.' },
+})
+
+const usage = 'Usage:\n  fairlead render --proxy-mode=MODE --objects=PATH [flags]\n'
+
+export async function renderCommand(argv: readonly string[], program: Program): Promise<number> {
+  const read = parseFlags(renderFlags, argv, program.platform)
+  if (!read.ok) throw new CommandError(read.problem)
+  if (read.wantsHelp) {
+    const about = 'Prints what a proxy mode would program, without root and without a cluster.'
+    program.out(`${about}\n\n${usage}\n${renderFlagHelp(renderFlags, program.platform)}`)
+    return 0
+  }
+  const { values } = read
+  if (read.positionals.length > 0)
+    throw new CommandError(`render takes no argument "${read.positionals[0]}": give files with --objects=PATH`)
+  if (values.objects.length === 0) throw new CommandError('render needs objects: give --objects=FILE_OR_DIRECTORY')
+  const config = await configOf(values, program.platform)
+  const mode = findMode(config.mode)
+  const wantedFamilies = familiesNamed(values.family)
+
+  const log = plainLogger(program.err)
+  const catalog = new Catalog()
+  const intake = new Intake({ catalog, log, metrics: silentMetrics })
+  const source = new FileSource({ paths: values.objects, intake, log, clock: systemClock })
+  const [problem] = await source.load()
+  if (problem !== undefined) throw new CommandError(problem)
+
+  const nodeName = values['node-name'] || config.hostnameOverride || hostname().toLowerCase()
+  const node = catalog.nodes.get(objectKey({ name: nodeName }))
+  const given = values['node-address']
+  const { ips } = nodeIps({ ips: given.length > 0 ? given : (node?.ips ?? []), bindAddress: config.bindAddress })
+  for (const family of wantedFamilies) {
+    const table = new RouteTable({
+      catalog,
+      family,
+      nodeName,
+      nodeIP: ips[family],
+      allowExternalIPs: config.featureGates['AllowServiceExternalIPs'] ?? true,
+      metrics: silentMetrics,
+      startedAtMs: 0,
+    })
+    await using backend = mode.createBackend(family, { log, clock: systemClock, listen: { kind: 'service-addresses' } })
+    const parts = backend.render(table.take({ full: true }).view)
+    const chosen = values.part === '' ? parts : parts.filter(({ part }) => part === values.part)
+    if (chosen.length === 0) {
+      const known = parts.map(({ part }) => part).join(', ')
+      throw new CommandError(`mode ${mode.name} has no part "${values.part}": choose --part from ${known}`)
+    }
+    for (const { text } of chosen) program.out(text)
+  }
+  return 0
+}
+
+/** The file's settings, but the mode of the command line: one file can be rendered for every mode. */
+async function configOf(
+  values: { readonly config: string; readonly 'proxy-mode': string },
+  platform: NodeJS.Platform,
+): Promise<ProxyConfig> {
+  const mode = values['proxy-mode']
+  const parsed = parseDaemonCommandLine([`--config=${values.config}`, `--proxy-mode=${mode}`], platform)
+  if (parsed.kind !== 'run') throw new CommandError(`--config=${values.config} cannot be used`)
+  const { config } = await loadConfig(parsed.options, platform)
+  return config
+}
+
+function familiesNamed(name: string): readonly Family[] {
+  if (name === '') return families
+  const family = families.find((known) => known === name)
+  if (family === undefined) throw new CommandError(`--family="${name}" is unknown: use ipv4 or ipv6, or leave it out`)
+  return [family]
+}

@@ -1,0 +1,23 @@
+/** Something that lives until the signal aborts, and has finished its last work when `run` resolves. */
+export interface Runnable {
+  run(signal: AbortSignal): Promise<void>
+}
+
+/** Runs all of them. When one fails, the others are aborted and awaited, and then its error is thrown. */
+export async function runAll(parts: readonly Runnable[], signal: AbortSignal): Promise<void> {
+  const stop = new AbortController()
+  const both = AbortSignal.any([signal, stop.signal])
+  const failures: unknown[] = []
+  await Promise.all(
+    parts.map(async (part) => {
+      try {
+        await part.run(both)
+      } catch (error) {
+        // What fails because we stop is the stop showing, not a failure.
+        if (!both.aborted) failures.push(error)
+        stop.abort()
+      }
+    }),
+  )
+  if (failures.length > 0) throw failures[0]
+}
