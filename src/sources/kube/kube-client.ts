@@ -234,6 +234,8 @@ async function readText({ body }: HttpResponse): Promise<string> {
 async function* guardBody(body: Readable, doing: string, signal: AbortSignal): AsyncGenerator<Buffer> {
   try {
     yield* body as AsyncIterable<Buffer>
+    // Node.js ends an HTTP/2 body without an error when its connection breaks (seen in 20.20).
+    if (!body.readableEnded) throw new Error('the connection broke off in the middle of the answer')
   } catch (error) {
     throw toKubeError(error, doing, signal)
   }

@@ -53,8 +53,8 @@ export class Exchange {
   }
 
   /** Begins a streamed answer. */
-  open(): this {
-    this.#response.writeHead(200, { 'content-type': 'application/json' })
+  open(status = 200): this {
+    this.#response.writeHead(status, { 'content-type': 'application/json' })
     ;(this.#response as http.ServerResponse).flushHeaders() // the HTTP/2 response has it too, its type does not say so
     return this
   }
@@ -89,6 +89,8 @@ export class Exchange {
 export class FaultServer implements AsyncDisposable {
   readonly received: ReceivedRequest[] = []
   readonly exchanges: Exchange[] = []
+  /** HTTP/2 PINGs received. */
+  pings = 0
   readonly #server: http.Server | https.Server | http2.Http2SecureServer
   readonly #scheme: string
   readonly #sockets = new Set<Socket>()
@@ -108,6 +110,7 @@ export class FaultServer implements AsyncDisposable {
         socket.on('error', () => {})
         socket.on('close', () => this.#sockets.delete(socket))
       })
+    this.#server.on('session', (session: http2.ServerHttp2Session) => session.on('ping', () => this.pings++))
     this.#server.on('tlsClientError', () => {})
     this.#server.on('sessionError', () => {})
   }
@@ -141,11 +144,6 @@ export class FaultServer implements AsyncDisposable {
   otherwise(answer: Answer): this {
     this.#otherwise = answer
     return this
-  }
-
-  /** Goes on without a word: sockets stay open, nothing is read or sent any more. */
-  freeze(): void {
-    for (const socket of this.#sockets) socket.pause()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
