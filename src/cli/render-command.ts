@@ -58,7 +58,7 @@ export async function renderCommand(argv: readonly string[], program: Program): 
   const mode = findMode(config.mode)
   const wantedFamilies = familiesNamed(values.family)
 
-  const log = plainLogger(program.err)
+  const log = plainLogger((text) => program.err(text))
   const catalog = new Catalog()
   const intake = new Intake({ catalog, log, metrics: silentMetrics })
   const source = new FileSource({ paths: values.objects, intake, log, clock: systemClock })

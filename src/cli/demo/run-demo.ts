@@ -101,11 +101,9 @@ function daemonOptions({ kubeconfig, verbosity, program }: Demo, metricsAddress:
 
 /** A newcomer reads the table; what is only interesting to operators comes with -v. */
 function onlyTrouble(program: Program): RootLogger {
-  const { error, warn } = plainLogger((text) => program.err(text))
   const logger: RootLogger = {
-    ...silentLogger,
-    error,
-    warn,
+    ...plainLogger((text) => program.err(text)),
+    info() {},
     child: () => logger,
     verbosity: 0,
     setVerbosity() {},
