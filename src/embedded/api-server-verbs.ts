@@ -69,7 +69,7 @@ function getOne(request: ResourceRequest, name: string): Reply {
 
 async function create(request: ResourceRequest): Promise<Reply> {
   const { kind, route, query, store, context } = request
-  const { object, warnings } = decodeBody(request, parseObject(await readBody(request.request)))
+  const { object, warnings } = decodeBody(request, parseObject(await readBody(request.request), kind.type.schema))
   const track = tracker(request)
   const entry = await store.write((transaction) =>
     createObject(
@@ -81,27 +81,32 @@ async function create(request: ResourceRequest): Promise<Reply> {
   return { ...renderOne(request, entry, 201), warnings }
 }
 
+/** Kinds that a PUT creates when they are not there yet. */
+const createdByUpdate = new Set(['services', 'endpoints', 'events'])
+
 async function update(request: ResourceRequest, name: string): Promise<Reply> {
   const { kind, route, query, store, context } = request
-  const { object, warnings } = decodeBody(request, parseObject(await readBody(request.request)))
+  const { object, warnings } = decodeBody(request, parseObject(await readBody(request.request), kind.type.schema))
   const subresource = route.subresource === 'status' ? 'status' : undefined
-  const entry = await store.write((transaction) =>
-    updateObject(
-      transaction,
-      {
-        kind,
-        namespace: route.namespace,
-        name,
-        subresource,
-        isDryRun: isDryRun(query.getAll('dryRun')),
-        change: () => object,
-        track: tracker(request),
-      },
-      context,
-    ),
-  )
-  return { ...renderOne(request, entry, 200), warnings }
+  const options = {
+    kind,
+    namespace: route.namespace,
+    isDryRun: isDryRun(query.getAll('dryRun')),
+    track: tracker(request),
+  }
+  const mayCreate = subresource === undefined && createdByUpdate.has(kind.collection) && object.metadata.name === name
+  const { entry, isNew } = await store.write((transaction) => {
+    const isThere = transaction.get(kind.collection, route.namespace, name) !== undefined
+    if (!isThere && mayCreate)
+      return { entry: createObject(transaction, { ...options, object }, context), isNew: true }
+    const change = () => object
+    return { entry: updateObject(transaction, { ...options, name, subresource, change }, context), isNew: false }
+  })
+  return { ...renderOne(request, entry, isNew ? 201 : 200), warnings }
 }
+
+/** A deletion of these answers with what was deleted, of others with a Status. */
+const returnsDeleted = new Set(['services', 'namespaces'])
 
 async function deleteOne(request: ResourceRequest, name: string): Promise<Reply> {
   const { kind, route, store, context } = request
@@ -109,7 +114,7 @@ async function deleteOne(request: ResourceRequest, name: string): Promise<Reply>
   const deleted = await store.write((transaction) =>
     deleteObject(transaction, { kind, namespace: route.namespace, name, ...options }, context),
   )
-  if (!deleted.isGone) return renderOne(request, deleted.entry, 200)
+  if (!deleted.isGone || returnsDeleted.has(kind.collection)) return renderOne(request, deleted.entry, 200)
   return { status: 200, body: successStatus(kind.type, name, deleted.entry.object.metadata.uid) }
 }
 

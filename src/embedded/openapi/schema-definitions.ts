@@ -63,14 +63,14 @@ function property(schema: Schema, dialect: Dialect): OpenApi {
       return {
         description: schema.description,
         type: 'object',
-        additionalProperties: property(schema.values, dialect),
+        additionalProperties: element(schema.values, dialect),
         ...(schema.isAtomic ? { 'x-kubernetes-map-type': 'atomic' } : {}),
       }
     case 'list':
       return {
         description: schema.description,
         type: 'array',
-        items: property(schema.items, dialect),
+        items: element(schema.items, dialect),
         ...listExtensions(schema),
       }
     case 'string':
@@ -85,6 +85,12 @@ function property(schema: Schema, dialect: Dialect): OpenApi {
     default:
       return schema satisfies never
   }
+}
+
+/** What a list or map holds needs no description besides the one its type has. */
+function element(schema: Schema, dialect: Dialect): OpenApi {
+  const { description: _description, ...rest } = property(schema, dialect)
+  return rest
 }
 
 function scalarProperty(schema: ScalarSchema, dialect: Dialect): OpenApi {

@@ -50,6 +50,7 @@ class ShapeError extends Error {
 function shape(value: unknown, schema: Schema, path: string, unknownFields: string[]): unknown {
   // Go leaves a field at its zero value on null, so null means absent everywhere.
   if (value === null) return undefined
+  if ('isZeroAbsent' in schema && (value === 0 || value === false)) return undefined
   switch (schema.type) {
     case 'object': {
       if (!isObject(value)) throw mismatch(value, 'an object', path)

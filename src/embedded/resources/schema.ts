@@ -9,6 +9,8 @@ export interface ScalarSchema {
   readonly type: 'string' | 'integer' | 'boolean' | 'int-or-string' | 'time' | 'micro-time' | 'quantity' | 'any'
   readonly format?: 'int32' | 'int64'
   readonly description: string
+  /** In Go the field has no "unset": false and 0 mean the same as absent, and are not stored. */
+  readonly isZeroAbsent?: true
 }
 
 export interface ObjectSchema {
@@ -71,6 +73,10 @@ export function int64(description: string): ScalarSchema {
 
 export function boolean(description: string): ScalarSchema {
   return { type: 'boolean', description }
+}
+
+export function zeroIsAbsent(schema: ScalarSchema): ScalarSchema {
+  return { ...schema, isZeroAbsent: true }
 }
 
 export function time(description: string): ScalarSchema {

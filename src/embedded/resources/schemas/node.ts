@@ -1,4 +1,17 @@
-import { atomicList, boolean, field, int32, int64, keyedList, map, object, setList, string, time } from '../schema.ts'
+import {
+  atomicList,
+  boolean,
+  field,
+  int32,
+  int64,
+  keyedList,
+  map,
+  object,
+  setList,
+  string,
+  time,
+  zeroIsAbsent,
+} from '../schema.ts'
 import { kindSchema } from './metadata.ts'
 
 const quantity = { type: 'quantity', description: 'An amount, such as 2, 100m or 4Gi.' } as const
@@ -19,7 +32,7 @@ const nodeSpec = object('io.k8s.api.core.v1.NodeSpec', 'What is wanted of a node
   podCIDR: string('The range of the pods of this node.'),
   podCIDRs: setList('The ranges of the pods, at most one per family. The first equals podCIDR.', string('')),
   providerID: string('The name of the node at its cloud provider.'),
-  unschedulable: boolean('True: no new pods.'),
+  unschedulable: zeroIsAbsent(boolean('True: no new pods.')),
   taints: atomicList('Taints of the node.', taint),
   externalID: string('Deprecated.'),
 })

@@ -1,4 +1,4 @@
-import { atomicList, boolean, field, int32, keyedList, atomicMap, object, string } from '../schema.ts'
+import { atomicList, boolean, field, int32, keyedList, atomicMap, object, string, zeroIsAbsent } from '../schema.ts'
 import { condition, kindSchema } from './metadata.ts'
 
 const servicePort = object(
@@ -13,7 +13,9 @@ const servicePort = object(
       type: 'int-or-string',
       description: 'Number or name of the port on the pods. Default: the value of port.',
     },
-    nodePort: int32('The port on every node, for type NodePort and LoadBalancer. Usually the server picks it.'),
+    nodePort: zeroIsAbsent(
+      int32('The port on every node, for type NodePort and LoadBalancer. Usually the server picks it.'),
+    ),
   },
   ['port'],
 )
@@ -41,8 +43,8 @@ const serviceSpec = object('io.k8s.api.core.v1.ServiceSpec', 'What a user wants 
   loadBalancerSourceRanges: atomicList('Client ranges that the load balancer may let in.', string('')),
   externalName: string('The DNS name that an ExternalName Service stands for.'),
   externalTrafficPolicy: string('Cluster or Local: which endpoints serve traffic from outside.'),
-  healthCheckNodePort: int32('The health check port of a LoadBalancer with externalTrafficPolicy Local.'),
-  publishNotReadyAddresses: boolean('True: endpoints count as ready whatever their pods say.'),
+  healthCheckNodePort: zeroIsAbsent(int32('The health check port of a LoadBalancer with externalTrafficPolicy Local.')),
+  publishNotReadyAddresses: zeroIsAbsent(boolean('True: endpoints count as ready whatever their pods say.')),
   sessionAffinityConfig: field(sessionAffinityConfig, 'Settings of the session affinity.'),
   ipFamilies: atomicList('IPv4 and IPv6, in the order of clusterIPs.', string('')),
   ipFamilyPolicy: string('SingleStack, PreferDualStack or RequireDualStack.'),
