@@ -12,29 +12,28 @@ describe('the control plane of the cluster tests', () => {
   afterAll(() => cluster[Symbol.asyncDispose]())
 
   test('is a real Kubernetes with both IP families', async () => {
-    const version = await cluster.request({ method: 'GET', path: '/version' })
-    expect(version.body['gitVersion']).toMatch(/^v1\.36\./)
-    const cidr = await cluster.request({ method: 'GET', path: '/apis/networking.k8s.io/v1/servicecidrs/kubernetes' })
-    expect(cidr.body['spec']).toEqual({ cidrs: ['10.96.0.0/16', 'fd00:10:96::/112'] })
+    const version = await cluster.client.expect(200, 'GET', '/version')
+    expect(version['gitVersion']).toMatch(/^v1\.36\./)
+    const cidr = await cluster.client.expect(200, 'GET', '/apis/networking.k8s.io/v1/servicecidrs/kubernetes')
+    expect(cidr['spec']).toEqual({ cidrs: ['10.96.0.0/16', 'fd00:10:96::/112'] })
   })
 
   test('keeps its objects and its address when the API server restarts', async () => {
     await createNamespace(cluster, 'kept')
     await cluster.stopApiServer()
-    await expect(cluster.request({ method: 'GET', path: '/readyz' })).rejects.toThrow('ECONNREFUSED')
+    await expect(cluster.client.request('GET', '/readyz')).rejects.toThrow('ECONNREFUSED')
     await cluster.startApiServer()
-    const kept = await cluster.request({ method: 'GET', path: '/api/v1/namespaces/kept' })
-    expect(kept.status).toBe(200)
+    await cluster.client.expect(200, 'GET', '/api/v1/namespaces/kept')
   })
 
   test('knows other tokens after a restart, and gives them no rights', async () => {
-    const ask = { method: 'GET', path: '/api/v1/services' } as const
-    expect((await cluster.requestAs('alice-token')(ask)).status).toBe(401)
+    const alice = cluster.clientAs('alice-token')
+    await alice.expect(401, 'GET', '/api/v1/services')
     await cluster.setTokens({ 'alice-token': { user: 'alice', groups: ['people'] } })
     await cluster.stopApiServer('SIGTERM')
     await cluster.startApiServer()
-    const answer = await cluster.requestAs('alice-token')(ask)
-    expect([answer.status, answer.body.message]).toEqual([403, expect.stringContaining('User "alice" cannot list')])
+    const refused = await alice.expect(403, 'GET', '/api/v1/services')
+    expect(refused['message']).toContain('User "alice" cannot list')
   })
 
   test('accepts certificates of its authority', async () => {
@@ -53,21 +52,19 @@ describe('the control plane of the cluster tests', () => {
   })
 
   test('has forgotten old versions when etcd was compacted and the API server restarted', async () => {
-    const before = await cluster.request({ method: 'GET', path: '/api/v1/namespaces' })
-    const version = String(before.body.metadata?.resourceVersion)
+    const before = await cluster.client.expect(200, 'GET', '/api/v1/namespaces')
+    const version = String(before['metadata'].resourceVersion)
     await createNamespace(cluster, 'newer')
     await cluster.etcd.compact()
     // The watch cache of a running server still remembers.
     await cluster.stopApiServer()
     await cluster.startApiServer()
     const path = `/api/v1/namespaces?resourceVersion=${version}&resourceVersionMatch=Exact`
-    const answer = await cluster.request({ method: 'GET', path })
-    expect([answer.status, answer.body.reason]).toEqual([410, 'Expired'])
+    const refused = await cluster.client.expect(410, 'GET', path)
+    expect(refused['reason']).toBe('Expired')
   })
 })
 
 async function createNamespace(cluster: ControlPlane, name: string): Promise<void> {
-  const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } }
-  const created = await cluster.request({ method: 'POST', path: '/api/v1/namespaces', body })
-  expect(created.status).toBe(201)
+  await cluster.client.expect(201, 'POST', '/api/v1/namespaces', { metadata: { name } })
 }

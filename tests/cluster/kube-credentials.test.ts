@@ -1,7 +1,7 @@
 import { copyFile, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Json } from '../../src/embedded/resource.ts'
+import type { JsonObject } from '../../src/embedded/testing/api-client.ts'
 import type { KubeAccessOptions } from '../../src/sources/kube/kube-access.ts'
 import { resourceQueries } from '../../src/sources/kube/resource-query.ts'
 import { adminToken, startControlPlane } from './testing/control-plane.ts'
@@ -122,8 +122,6 @@ async function grant(serviceAccount: string): Promise<void> {
   })
 }
 
-async function create(path: string, body: Json): Promise<Readonly<Record<string, unknown>>> {
-  const response = await cluster.request({ method: 'POST', path, body })
-  expect(response.status, response.body.message).toBe(201)
-  return response.body
+async function create(path: string, body: object): Promise<JsonObject> {
+  return cluster.client.expect(201, 'POST', path, body)
 }

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { resourceQueries } from '../../src/sources/kube/resource-query.ts'
-import type { Json } from '../../src/embedded/resource.ts'
 import { adminToken, startControlPlane } from './testing/control-plane.ts'
 import type { ControlPlane } from './testing/control-plane.ts'
 import { CuttableLink } from './testing/cuttable-link.ts'
@@ -13,11 +12,11 @@ const queries = resourceQueries('node-a')
 let cluster: ControlPlane
 beforeAll(async () => {
   cluster = await startControlPlane()
-  await send('POST', '/api/v1/namespaces', { metadata: { name: 'demo' } })
+  await cluster.client.expect(201, 'POST', '/api/v1/namespaces', { metadata: { name: 'demo' } })
 })
 afterAll(() => cluster[Symbol.asyncDispose]())
 beforeEach(async () => {
-  for (const name of await namesOf(services)) await send('DELETE', `${services}/${name}`)
+  for (const name of await serviceNames()) await deleteService(name)
 })
 
 test('the objects arrive in one streaming list each, with the selectors of kube-proxy, over one connection', async () => {
@@ -73,7 +72,7 @@ test('creations, changes and deletions arrive in order', async () => {
   await createService('web')
   await patchService('web', { spec: { internalTrafficPolicy: 'Local' } })
   await createService('api')
-  await send('DELETE', `${services}/web`)
+  await deleteService('web')
   await expect
     .poll(() => mirrors.of('Service').deliveries, soon)
     .toEqual(['replace', 'upsert web', 'upsert web', 'upsert api', 'remove web'])
@@ -96,7 +95,7 @@ test('what happened while the connection was cut is caught up on, without a seco
   await using mirrors = await follow(link, { Service: queries.Service })
   await synced(mirrors)
   link.cut()
-  await send('DELETE', `${services}/gone`)
+  await deleteService('gone')
   await createService('new')
   await expect.poll(() => mirrors.of('Service').status.errors, soon).toBeGreaterThan(0)
   link.mend()
@@ -129,7 +128,7 @@ test('history that is gone from etcd means a new list, and nothing is missed', a
   await using mirrors = await follow(link, { Service: queries.Service })
   await synced(mirrors)
   link.cut()
-  await send('DELETE', `${services}/gone`)
+  await deleteService('gone')
   await createService('new')
   await cluster.etcd.compact()
   // A running server could still answer from its watch cache.
@@ -147,12 +146,12 @@ test('the copy equals the server after a storm of changes with cuts in between',
   await synced(mirrors)
   for (let round = 0; round < 60; round += 1) {
     const name = `storm-${round % 7}`
-    const created = await cluster.request({ method: 'POST', path: services, body: service(name, {}) })
-    if (created.status === 409) await send('DELETE', `${services}/${name}`)
+    const created = await cluster.client.request('POST', services, { body: service(name, {}) })
+    if (created.status === 409) await deleteService(name)
     if (round % 20 === 10) link.cut()
     if (round % 20 === 15) link.mend()
   }
-  const expected = [...(await namesOf(services)), 'kubernetes'].sort()
+  const expected = [...(await serviceNames()), 'kubernetes'].sort()
   await expect.poll(() => mirrors.of('Service').names, soon).toEqual(expected)
   expect(mirrors.of('Service').status.lists).toBe(1)
 })
@@ -173,31 +172,24 @@ async function synced(mirrors: Mirrors<'Service'>): Promise<void> {
     .toBe(true)
 }
 
-function service(name: string, spec: Readonly<Record<string, Json>>): Json {
+function service(name: string, spec: object): object {
   return { apiVersion: 'v1', kind: 'Service', metadata: { name }, spec: { ports: [{ port: 80 }], ...spec } }
 }
 
-async function createService(name: string, spec: Readonly<Record<string, Json>> = {}): Promise<void> {
-  await send('POST', services, service(name, spec))
+async function createService(name: string, spec: object = {}): Promise<void> {
+  await cluster.client.expect(201, 'POST', services, service(name, spec))
 }
 
-async function patchService(name: string, patch: Json): Promise<void> {
-  const path = `${services}/${name}`
-  const { status, body } = await cluster.request({
-    method: 'PATCH',
-    path,
-    body: patch,
-    contentType: 'application/merge-patch+json',
-  })
-  expect(status, body.message).toBe(200)
+async function patchService(name: string, patch: object): Promise<void> {
+  const { status } = await cluster.client.patch(`${services}/${name}`, 'application/merge-patch+json', patch)
+  expect(status).toBe(200)
 }
 
-async function send(method: 'POST' | 'DELETE', path: string, body?: Json): Promise<void> {
-  const response = await cluster.request({ method, path, ...(body === undefined ? {} : { body }) })
-  expect(response.status, response.body.message).toBeLessThan(300)
+async function deleteService(name: string): Promise<void> {
+  await cluster.client.expect(200, 'DELETE', `${services}/${name}`)
 }
 
-async function namesOf(path: string): Promise<readonly string[]> {
-  const { body } = await cluster.request({ method: 'GET', path })
-  return (body['items'] as readonly { metadata: { name: string } }[]).map((item) => item.metadata.name)
+async function serviceNames(): Promise<readonly string[]> {
+  const { items } = await cluster.client.expect(200, 'GET', services)
+  return (items as readonly { metadata: { name: string } }[]).map((item) => item.metadata.name)
 }

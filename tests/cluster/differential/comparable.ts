@@ -1,13 +1,18 @@
-import type { ApiDocument, ApiResponse } from '../testing/api-client.ts'
+import type { Answer, JsonObject } from '../../../src/embedded/testing/api-client.ts'
 import type { Scenario } from './scenario.ts'
 
 /**
  * An answer without what two servers cannot agree on: versions, times, and the addresses and ports that a server
  * chose itself. Of an error the substance stays (code, reason, fields), not the wording.
  */
-export function comparable(response: ApiResponse, scenario: Scenario): unknown {
-  if (response.body.kind === 'Status') return { code: response.status, ...comparableStatus(response.body) }
-  return { code: response.status, body: withoutChosenValues(response.body, valuesIn(scenario.steps)) }
+export function comparable(
+  { status, json, text }: Pick<Answer, 'status' | 'json' | 'text'>,
+  scenario: Scenario,
+): object {
+  if (json['kind'] === 'Status') return { code: status, ...comparableStatus(json) }
+  // Not every answer is JSON.
+  if (json['kind'] === undefined) return { code: status, text }
+  return { code: status, object: withoutChosenValues(json, valuesIn(scenario.steps)) }
 }
 
 interface StatusDetails {
@@ -15,10 +20,15 @@ interface StatusDetails {
   readonly causes?: readonly { readonly field?: string; readonly reason?: string }[]
 }
 
-function comparableStatus(status: ApiDocument): object {
+function comparableStatus(status: JsonObject): object {
   const details = status['details'] as StatusDetails | undefined
   const causes = details?.causes?.map((cause) => `${cause.field}: ${cause.reason}`)
-  return { status: status['status'], reason: status.reason, name: details?.name, causes: causes?.sort() }
+  return {
+    status: status['status'] as unknown,
+    reason: status['reason'] as unknown,
+    name: details?.name,
+    causes: causes?.sort(),
+  }
 }
 
 type Values = ReadonlySet<unknown>
@@ -30,13 +40,25 @@ function valuesIn(value: unknown, found = new Set<unknown>()): Values {
   return found
 }
 
+interface ManagedFields {
+  readonly manager?: string
+  readonly operation?: string
+  readonly subresource?: string
+}
+
+function signer({ manager, operation, subresource }: ManagedFields): string {
+  return `${manager} ${operation} ${subresource}`
+}
+
 const forgotten: ReadonlySet<string> = new Set(['uid', 'resourceVersion', 'selfLink', 'continue', 'time'])
 
 function withoutChosenValues(value: unknown, asked: Values, field = ''): unknown {
   if (Array.isArray(value)) {
     const items = value.map((item: unknown) => withoutChosenValues(item, asked, field))
     // They are in the order of their times, which have whole seconds: two runs need not agree.
-    return field === 'managedFields' ? items.map((item) => JSON.stringify(item)).sort() : items
+    return field === 'managedFields'
+      ? (items as ManagedFields[]).sort((a, b) => (signer(a) < signer(b) ? -1 : 1))
+      : items
   }
   if (typeof value === 'object' && value !== null) {
     const isGenerated = 'generateName' in value

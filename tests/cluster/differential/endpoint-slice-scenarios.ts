@@ -1,4 +1,4 @@
-import { create, endpointSlice, get, patch, replace } from './scenario.ts'
+import { create, endpointSlice, get, patch, remove, replace } from './scenario.ts'
 import type { JsonObject, Scenario } from './scenario.ts'
 
 const endpoint = { addresses: ['10.64.0.1'] }
@@ -155,6 +155,14 @@ export const endpointSliceScenarios: readonly Scenario[] = [
         endpointSlice({ addressType: 'IPv4', endpoints: [{ addresses: ['10.64.0.9'] }] }),
       ),
     ],
+  },
+  {
+    name: 'a deletion of a slice',
+    steps: [created, remove('endpointslices', 'web-1'), get('endpointslices', 'web-1')],
+  },
+  {
+    name: 'an update of a slice that does not exist',
+    steps: [replace('endpointslices', 'web-1', endpointSlice({ addressType: 'IPv4', endpoints: [endpoint], ports }))],
   },
   {
     name: 'a slice with a generated name',

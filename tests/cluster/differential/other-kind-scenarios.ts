@@ -91,9 +91,21 @@ export const otherKindScenarios: readonly Scenario[] = [
   },
   {
     name: 'Endpoints with a bad address',
+    differs: 'the real server reports it twice',
     steps: [create('endpoints', endpoints([{ addresses: [{ ip: 'nonsense' }], ports: [{ port: 8080 }] }]))],
   },
   { name: 'Endpoints without addresses', steps: [create('endpoints', endpoints([{ ports: [{ port: 8080 }] }]))] },
+
+  {
+    name: 'an update of Endpoints that do not exist',
+    steps: [replace('endpoints', 'web', endpoints([]))],
+  },
+  {
+    name: 'a deletion of Endpoints',
+    steps: [create('endpoints', endpoints([])), remove('endpoints', 'web')],
+  },
+  { name: 'an update of a Node that does not exist', steps: [replace('nodes', 'node-a', node())] },
+  { name: 'a deletion of a Node', steps: [create('nodes', node()), remove('nodes', 'node-a')] },
 
   { name: 'an Event', steps: [create('events', event), get('events', 'node-a.1')] },
   {
@@ -113,6 +125,8 @@ export const otherKindScenarios: readonly Scenario[] = [
     name: 'an Event without a time',
     steps: [create('events', Object.fromEntries(Object.entries(event).filter(([field]) => field !== 'eventTime')))],
   },
+
+  { name: 'a deletion of an Event', steps: [create('events', event), remove('events', 'node-a.1')] },
 
   { name: 'a ServiceCIDR', steps: [create('servicecidrs', serviceCidr(['10.97.0.0/24']))] },
   {
@@ -136,6 +150,7 @@ export const otherKindScenarios: readonly Scenario[] = [
 
   {
     name: 'a Namespace',
+    differs: 'nobody is there to remove the finalizer',
     steps: [create('namespaces', namespaceNamed('fresh')), get('namespaces', 'fresh')],
   },
   { name: 'a Namespace with a bad name', steps: [create('namespaces', namespaceNamed('a.b'))] },

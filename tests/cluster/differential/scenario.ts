@@ -1,10 +1,20 @@
 import type { Json } from '../../../src/embedded/resource.ts'
-import type { ApiRequest } from '../testing/api-client.ts'
+
+export interface ScenarioRequest {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** With the query. */
+  readonly path: string
+  readonly body?: Json
+  /** JSON unless told otherwise. */
+  readonly contentType?: string
+}
 
 /** Requests that are sent one after the other to a server without other objects; every answer is compared. */
 export interface Scenario {
   readonly name: string
-  readonly steps: readonly ApiRequest[]
+  /** Why the embedded server answers otherwise, and may. */
+  readonly differs?: string
+  readonly steps: readonly ScenarioRequest[]
 }
 
 export type JsonObject = { readonly [key: string]: Json }
@@ -27,24 +37,24 @@ export function path(plural: Plural, rest = ''): string {
   return `${prefixes[plural]}${rest}`
 }
 
-export function create(plural: Plural, body: JsonObject, query = ''): ApiRequest {
+export function create(plural: Plural, body: JsonObject, query = ''): ScenarioRequest {
   return { method: 'POST', path: path(plural, query), body }
 }
 
 /** `name` may go on with a subresource or a query: `web/status`, `web?dryRun=All`. */
-export function get(plural: Plural, name: string): ApiRequest {
+export function get(plural: Plural, name: string): ScenarioRequest {
   return { method: 'GET', path: path(plural, `/${name}`) }
 }
 
-export function list(plural: Plural, query: string): ApiRequest {
+export function list(plural: Plural, query: string): ScenarioRequest {
   return { method: 'GET', path: path(plural, `?${query}`) }
 }
 
-export function replace(plural: Plural, name: string, body: JsonObject): ApiRequest {
+export function replace(plural: Plural, name: string, body: JsonObject): ScenarioRequest {
   return { method: 'PUT', path: path(plural, `/${name}`), body }
 }
 
-export function remove(plural: Plural, name: string, options?: JsonObject): ApiRequest {
+export function remove(plural: Plural, name: string, options?: JsonObject): ScenarioRequest {
   return { method: 'DELETE', path: path(plural, `/${name}`), ...(options === undefined ? {} : { body: options }) }
 }
 
@@ -55,7 +65,7 @@ const patchTypes = {
   apply: 'application/apply-patch+yaml',
 } as const
 
-export function patch(kind: keyof typeof patchTypes, plural: Plural, name: string, body: Json): ApiRequest {
+export function patch(kind: keyof typeof patchTypes, plural: Plural, name: string, body: Json): ScenarioRequest {
   return { method: 'PATCH', path: path(plural, `/${name}`), contentType: patchTypes[kind], body }
 }
 

@@ -1,4 +1,4 @@
-import { create, get, patch, remove, replace, service } from './scenario.ts'
+import { create, get, patch, path, remove, replace, service } from './scenario.ts'
 import type { JsonObject, Scenario } from './scenario.ts'
 
 const port80 = [{ port: 80 }]
@@ -176,6 +176,16 @@ export const serviceChangeScenarios: readonly Scenario[] = [
         kind: 'DeleteOptions',
         preconditions: { uid: '00000000-0000-0000-0000-000000000000' },
       }),
+    ],
+  },
+  {
+    name: 'a deletion of all that have a label',
+    steps: [
+      create('services', service(clusterIP, { labels: { app: 'web' } })),
+      create('services', service(clusterIP, { name: 'other' })),
+      { method: 'DELETE', path: path('services', '?labelSelector=app%3Dweb') },
+      get('services', 'web'),
+      get('services', 'other'),
     ],
   },
   {

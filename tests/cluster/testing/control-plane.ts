@@ -1,12 +1,13 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { apiClient } from './api-client.ts'
-import type { SendRequest } from './api-client.ts'
+import { ApiClient } from '../../../src/embedded/testing/api-client.ts'
+import type { SendRequest } from '../../../src/embedded/testing/api-client.ts'
 import { apiServerArguments } from './api-server-arguments.ts'
 import { CertificateAuthority } from './certificates.ts'
 import { Etcd } from './etcd.ts'
 import { freePorts } from './free-ports.ts'
+import { httpsRequests } from './https-requests.ts'
 import { renderKubeconfig } from './kubeconfig.ts'
 import type { KubeconfigUser } from './kubeconfig.ts'
 import { buildProgram } from './programs.ts'
@@ -68,8 +69,9 @@ export class ControlPlane implements AsyncDisposable {
   readonly folder: string
   readonly authority: CertificateAuthority
   readonly etcd: Etcd
-  /** Sends a request as a cluster administrator. */
-  readonly request: SendRequest
+  /** Sends requests as a cluster administrator. */
+  readonly requests: SendRequest
+  readonly client: ApiClient
   readonly #ca: string
   readonly #args: readonly string[]
   #apiServer: ServerProcess | undefined
@@ -84,11 +86,12 @@ export class ControlPlane implements AsyncDisposable {
     this.etcd = parts.etcd
     this.#ca = parts.ca
     this.#args = parts.args
-    this.request = this.requestAs(adminToken)
+    this.requests = httpsRequests(this.url, { ca: this.#ca, token: adminToken })
+    this.client = new ApiClient(this.requests)
   }
 
-  requestAs(token: string): SendRequest {
-    return apiClient(this.url, { ca: this.#ca, token })
+  clientAs(token: string): ApiClient {
+    return new ApiClient(httpsRequests(this.url, { ca: this.#ca, token }))
   }
 
   /** The path of a kubeconfig for this cluster, which may be reached through a relay. */
@@ -129,7 +132,7 @@ export class ControlPlane implements AsyncDisposable {
     this.#apiServer = apiServer
     try {
       await apiServer.waitUntil('ready', async () => {
-        const { status } = await this.request({ method: 'GET', path: '/readyz' })
+        const { status } = await this.client.request('GET', '/readyz')
         return status === 200
       })
     } catch (error) {
