@@ -99,7 +99,7 @@ async function configOf(
   const mode = values['proxy-mode']
   const parsed = parseDaemonCommandLine([`--config=${values.config}`, `--proxy-mode=${mode}`], platform)
   if (parsed.kind !== 'run') throw new CommandError(`--config=${values.config} cannot be used`)
-  const { config } = await loadConfig(parsed.options, platform)
+  const { config } = await loadConfig(parsed.options, platform, mode === '' ? undefined : mode)
   return config
 }
 

@@ -276,6 +276,26 @@ test('Services without a local endpoint are counted by policy, only while others
   expect(table.noLocalEndpoints).toEqual({ internal: 0, external: 0 })
 })
 
+test('a table that is made late takes what is there as changes too', () => {
+  const catalog = new Catalog()
+  catalog.replace('Service', [web])
+  catalog.replace('EndpointSlice', [
+    slice('demo/web-1', 'web', ['10.0.0.1'], [{ name: '', port: 53, protocol: 'UDP' }]),
+  ])
+  let changes = 0
+  const table = new RouteTable({
+    catalog,
+    family: 'ipv4',
+    nodeName: 'here',
+    nodeIP: '10.200.0.2',
+    allowExternalIPs: true,
+    metrics: { ...silentMetrics, serviceChange: () => changes++, endpointChange: () => changes++ },
+    startedAtMs: 0,
+  })
+  expect(changes).toBe(2)
+  expect(table.take({ full: false })).toMatchObject({ change: { full: true }, needsConntrackCleanup: true })
+})
+
 test('every object counts as a change in its family', () => {
   const { catalog, counts } = setUp()
   catalog.upsert(web)

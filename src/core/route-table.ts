@@ -57,6 +57,9 @@ export class RouteTable implements RouteSource {
     catalog.subscribe({ changed: (event) => this.#onChange(event), listed: () => this.#initialise() })
     this.#readNode()
     this.#readServiceCidrs()
+    // What is already there is as new to this table as what comes later.
+    for (const [key, service] of catalog.services) this.#onService(key, undefined, service)
+    for (const [key, slice] of catalog.slices) this.#onSlice(key, undefined, slice)
     this.#initialise()
   }
 

@@ -32,8 +32,8 @@ describe('a bad object', () => {
     replace(nameless, half, good)
     expect([...catalog.services.keys()]).toEqual(['demo/half', 'demo/web'])
     expect(warnings).toEqual([
-      'Object is ignored Service (unnamed) | metadata.name | must be a non-empty string',
-      'Part of an object is ignored Service demo/half | spec.ports[1].port | must be a whole number from 1 to 65535, not -1 | 1',
+      'object is ignored Service (unnamed) | metadata.name | must be a non-empty string',
+      'part of an object is ignored Service demo/half | spec.ports[1].port | must be a whole number from 1 to 65535, not -1 | 1',
     ])
     expect(counted).toEqual(['Service', 'Service'])
   })

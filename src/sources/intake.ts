@@ -65,7 +65,7 @@ export class Intake {
     if (this.#reportedByObject.get(object) === said) return
     this.#reportedByObject.set(object, said)
     this.#options.metrics.objectProblem(kind)
-    const message = parsed.ok ? 'Part of an object is ignored' : 'Object is ignored'
+    const message = parsed.ok ? 'part of an object is ignored' : 'object is ignored'
     this.#options.log.warn(message, { object, ...problemFields(first, parsed.problems.length - 1) })
   }
 }

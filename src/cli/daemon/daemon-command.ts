@@ -3,11 +3,11 @@ import { writeFile } from 'node:fs/promises'
 import { parseDaemonCommandLine } from '../../config/daemon/parse-daemon-command-line.ts'
 import type { DaemonOptions } from '../../config/daemon/parse-daemon-command-line.ts'
 import { renderConfigYaml } from '../../config/file/render-config.ts'
-import type { ProxyConfig } from '../../config/proxy-config.ts'
 import { systemClock } from '../../core/clock.ts'
 import { findMode } from '../modes.ts'
 import { fairleadVersion } from '../program.ts'
 import type { Program } from '../program.ts'
+import type { LoadedConfig } from './load-config.ts'
 import { loadConfig } from './load-config.ts'
 import { loggerFor } from './logger-for.ts'
 import { runDaemon } from './run-daemon.ts'
@@ -39,18 +39,18 @@ async function runWith(
   program: Program,
   signal: AbortSignal,
 ): Promise<number> {
-  const { config, warnings } = await loadConfig(options, program.platform)
+  const loaded = await loadConfig(options, program.platform)
   const { action } = options
   switch (action.kind) {
     case 'write-config':
-      await writeFile(action.path, renderConfigYaml(config))
+      await writeFile(action.path, renderConfigYaml(loaded.config))
       return 0
     case 'cleanup':
       program.out('Nothing to remove: the modes of this version leave nothing behind in the kernel.\n')
       return 0
     case 'init-only':
     case 'serve':
-      return serve({ options, config, warnings, flags, program, isInitOnly: action.kind === 'init-only' }, signal)
+      return serve({ options, loaded, flags, program, isInitOnly: action.kind === 'init-only' }, signal)
     default:
       return action satisfies never
   }
@@ -58,30 +58,33 @@ async function runWith(
 
 interface Serving {
   readonly options: DaemonOptions
-  readonly config: ProxyConfig
-  readonly warnings: readonly string[]
+  readonly loaded: LoadedConfig
   readonly flags: Readonly<Record<string, string>>
   readonly program: Program
   readonly isInitOnly: boolean
 }
 
 async function serve(serving: Serving, signal: AbortSignal): Promise<number> {
-  const { options, config, warnings, flags, program, isInitOnly } = serving
+  const { options, loaded, flags, program, isInitOnly } = serving
+  const { config, file, warnings } = loaded
   const log = loggerFor(config.logging)
-  for (const warning of warnings) log.warn('Configuration', { warning })
+  for (const warning of warnings) log.warn('configuration', { warning })
   try {
     const mode = findMode(config.mode)
     const version = fairleadVersion()
-    log.info('Starting Fairlead', { version, mode: mode.name, pid: process.pid })
-    log.debug(1, 'Flags', flags)
+    log.info('starting Fairlead', { version, mode: mode.name, pid: process.pid })
+    log.debug(1, 'flags', flags)
     const listen = { kind: 'loopback' } as const
     const createBackend = (family: 'ipv4' | 'ipv6') => mode.createBackend(family, { log, clock: systemClock, listen })
     const { platform } = program
-    await runDaemon({ ...options, config, mode, createBackend, flags, isInitOnly, version, platform, log }, signal)
-    log.info('Stopped')
+    await runDaemon(
+      { ...options, config, file, mode, createBackend, flags, isInitOnly, version, platform, log },
+      signal,
+    )
+    log.info('stopped')
     return 0
   } catch (error) {
-    log.error('Command failed', { err: error })
+    log.error('command failed', { err: error })
     return 1
   } finally {
     log.flush()

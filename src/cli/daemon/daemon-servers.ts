@@ -12,6 +12,7 @@ import { metricsHandler } from '../../observe/http/metrics-server.ts'
 import type { HttpHandler } from '../../observe/http/reply.ts'
 import type { RootLogger } from '../../observe/logging/create-logger.ts'
 import type { Runnable } from '../run-all.ts'
+import type { BindFailure } from './daemon-events.ts'
 import type { DaemonMetrics } from './daemon-metrics.ts'
 
 export interface DaemonServersOptions {
@@ -23,8 +24,8 @@ export interface DaemonServersOptions {
   readonly metrics: DaemonMetrics
   readonly clock: Clock
   readonly log: RootLogger
-  /** Reported as an event before the error ends the process. */
-  readonly onBindFailure: (reason: string, error: Error) => Promise<void>
+  /** Told before the error ends the process, which it does only with bindAddressHardFail. */
+  readonly onBindFailure: (reason: BindFailure, error: Error) => void
 }
 
 export function daemonServers(options: DaemonServersOptions): readonly Runnable[] {
@@ -56,7 +57,7 @@ function server(
   what: string,
   address: string,
   handler: HttpHandler,
-  failure: string,
+  failure: BindFailure,
 ): Runnable {
   const isHardFail = config.bindAddressHardFail
   return {
@@ -64,7 +65,7 @@ function server(
       try {
         await serveHttp({ what, bind: parseBind(address), handler, log, clock, isHardFail }, signal)
       } catch (error) {
-        if (error instanceof Error) await onBindFailure(failure, error)
+        if (error instanceof Error) onBindFailure(failure, error)
         throw error
       }
     },

@@ -1,19 +1,26 @@
 import { completeOptions, thisHost } from '../../config/daemon/complete-options.ts'
 import type { DaemonOptions } from '../../config/daemon/parse-daemon-command-line.ts'
+import type { LoadedFile } from '../../config/file/config-file-watch.ts'
 import type { ProxyConfig } from '../../config/proxy-config.ts'
 import { validateConfig } from '../../config/validation/validate-config.ts'
 import { CommandError } from '../program.ts'
 
 export interface LoadedConfig {
   readonly config: ProxyConfig
+  /** The file it came from; undefined when the flags were the configuration. */
+  readonly file: LoadedFile | undefined
   readonly warnings: readonly string[]
 }
 
 /** The whole configuration, complete and valid, or a CommandError that says what to mend. */
-export async function loadConfig(options: DaemonOptions, platform: NodeJS.Platform): Promise<LoadedConfig> {
-  const completed = await completeOptions(options, thisHost())
+export async function loadConfig(
+  options: DaemonOptions,
+  platform: NodeJS.Platform,
+  mode?: string,
+): Promise<LoadedConfig> {
+  const completed = await completeOptions(options, thisHost(), mode)
   if (!completed.ok) throw new CommandError(completed.message)
   const validated = validateConfig(completed.config, platform)
   if (!validated.ok) throw new CommandError(validated.message)
-  return { config: validated.config, warnings: completed.warnings }
+  return { config: validated.config, file: completed.file, warnings: completed.warnings }
 }

@@ -2,6 +2,8 @@
 import { cpus, networkInterfaces } from 'node:os'
 import type { NodeRecord } from '../../api/records.ts'
 import { isGateOn } from '../../config/feature-gates.ts'
+import type { LoadedFile } from '../../config/file/config-file-watch.ts'
+import { watchConfigFile } from '../../config/file/config-file-watch.ts'
 import type { ProxyConfig } from '../../config/proxy-config.ts'
 import { checkFamilies, nodePortWarnings } from '../../config/validation/family-checks.ts'
 import type { Backend } from '../../core/backend.ts'
@@ -25,6 +27,7 @@ import { runAll } from '../run-all.ts'
 import type { Runnable } from '../run-all.ts'
 import { openSource } from './cluster-source.ts'
 import type { ObjectSource } from './cluster-source.ts'
+import { daemonEvents } from './daemon-events.ts'
 import { daemonMetrics } from './daemon-metrics.ts'
 import type { DaemonMetrics } from './daemon-metrics.ts'
 import { daemonServers } from './daemon-servers.ts'
@@ -42,6 +45,8 @@ export interface Daemon {
   /** Files and directories to read objects from; empty: a cluster. */
   readonly objects: readonly string[]
   readonly master: string
+  /** The configuration file that was loaded, to be watched. */
+  readonly file: LoadedFile | undefined
   readonly stateDir: string
   readonly nodeAddresses: readonly string[]
   /** Only prepare the machine, then end. */
@@ -100,7 +105,7 @@ async function runProxy(daemon: Daemon, parts: Parts, signal: AbortSignal): Prom
   )
   const addresses = nodeIps({ ips: node?.ips ?? [], bindAddress: config.bindAddress })
   if (isLoopback(addresses.ips[addresses.primaryFamily]))
-    log.info('The node has no address of its own; a loopback address stands in', { node: nodeName })
+    log.info('the node has no address of its own; a loopback address stands in', { node: nodeName })
   const families = familiesToProxy(daemon, addresses, node)
   await applySystemSettings(daemon)
   if (daemon.isInitOnly) return
@@ -109,6 +114,8 @@ async function runProxy(daemon: Daemon, parts: Parts, signal: AbortSignal): Prom
     signal,
   )
 
+  const events = daemonEvents(source.client, { nodeName, log })
+  events.started()
   const health = new ProxyHealth({ clock: systemClock, timeoutMs: 2 * config.syncPeriodMs })
   const proxies = families.map((family) =>
     familyProxy({
@@ -124,7 +131,7 @@ async function runProxy(daemon: Daemon, parts: Parts, signal: AbortSignal): Prom
       health,
       hasHealthServer: config.healthzBindAddress !== '',
       metrics: metrics.proxy,
-      onHealthPortFailure: () => {},
+      onHealthPortFailure: (port, note) => events.healthPortFailed(port, note),
       clock: systemClock,
       log,
     }),
@@ -138,10 +145,11 @@ async function runProxy(daemon: Daemon, parts: Parts, signal: AbortSignal): Prom
     metrics,
     clock: systemClock,
     log,
-    onBindFailure: () => Promise.resolve(),
+    onBindFailure: (reason, error) => events.bindFailed(reason, error.message),
   })
   const guard = nodeGuard({ catalog, nodeName, node, isNodeCidrMode, health, log })
-  await runAll([guard, ...servers, ...proxies, ...stateKeeper(daemon, parts)], signal)
+  const others = [...configWatch(daemon), ...stateKeeper(daemon, parts)]
+  await runAll([events, guard, ...servers, ...proxies, ...others], signal)
 }
 
 const hourMs = 60 * 60 * 1000
@@ -156,11 +164,11 @@ function familiesToProxy(
   if (!families.includes(primaryFamily))
     throw new CommandError(`no support for primary IP family "${primaryFamily}": this machine has no IPv6`)
   const isDualStack = families.length === 2
-  log.info(isDualStack ? 'Proxying both IP families' : 'Proxying one IP family', { primaryFamily })
+  log.info(isDualStack ? 'proxying both IP families' : 'proxying one IP family', { primaryFamily })
   const facts = { podCidrs: node?.podCIDRs ?? [], primaryFamily }
   const expanded = { ...config, nodePortAddresses: expandPrimary(config.nodePortAddresses, ips) }
   const { warnings, fatal } = checkFamilies(config, { ...facts, isDualStack })
-  for (const warning of [...nodePortWarnings(expanded, facts), ...warnings]) log.warn('Configuration', { warning })
+  for (const warning of [...nodePortWarnings(expanded, facts), ...warnings]) log.warn('configuration', { warning })
   if (fatal !== undefined) throw new CommandError(fatal)
   return families
 }
@@ -181,7 +189,7 @@ async function applySystemSettings({ config, mode, platform, log }: Daemon): Pro
       throw new CommandError(`could not set conntrack parameters from kube-proxy configuration: ${reason}`, {
         cause: error,
       })
-    log.info('Connection tracking is left as it is; this mode does without', { reason })
+    log.info('connection tracking is left as it is; this mode does without', { reason })
   }
 }
 
@@ -193,6 +201,19 @@ function startDetail({ saved, source }: Parts): Readonly<Record<string, unknown>
   if (saved.savedAtMs === undefined || source.isLive())
     return { state: source.isLive() ? 'live' : 'waiting for the first list' }
   return { state: 'saved', savedAt: new Date(saved.savedAtMs).toISOString() }
+}
+
+/** There is no live reload: whoever supervises the process starts it again with the new content. */
+function configWatch({ file }: Daemon): readonly Runnable[] {
+  if (file === undefined) return []
+  return [
+    {
+      async run(signal) {
+        const change = await watchConfigFile({ file }, signal)
+        if (change !== undefined) throw new CommandError(change.message, { cause: change })
+      },
+    },
+  ]
 }
 
 function stateKeeper({ stateDir, log }: Daemon, { catalog, source }: Parts): readonly Runnable[] {

@@ -19,12 +19,12 @@ export async function startFromSavedState(
     case 'none':
       return { savedAtMs: undefined }
     case 'unusable':
-      log.warn('Saved state is not used', { reason: state.reason })
+      log.warn('saved state is not used', { reason: state.reason })
       return { savedAtMs: undefined }
     case 'loaded': {
       restoreState(catalog, state.records)
       const ageSeconds = Math.round((clock.now() - state.savedAtMs) / 1000)
-      log.info('Starting from the saved state until the API server answers', {
+      log.info('starting from the saved state until the API server answers', {
         folder,
         ageSeconds,
         services: catalog.services.size,

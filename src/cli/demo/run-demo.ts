@@ -61,6 +61,7 @@ export async function runDemo(demo: Demo, signal: AbortSignal): Promise<void> {
     {
       ...options,
       config,
+      file: undefined,
       mode: findMode('userspace'),
       createBackend: () => announcingBackend(new UserspaceBackend({ relay, listen: { kind: 'loopback' } }), announce),
       flags: {},

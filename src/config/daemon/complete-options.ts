@@ -28,9 +28,12 @@ export function thisHost(): Host {
   return { platform: process.platform, readTextFile: (path) => readFile(path, 'utf8') }
 }
 
-/** Makes the whole configuration from the flags or the file; `validateConfig` judges it afterwards. */
-export async function completeOptions(options: DaemonOptions, host: Host): Promise<Completion> {
-  const loaded = await loadConfig(options, host)
+/**
+ * Makes the whole configuration from the flags or the file; `validateConfig` judges it afterwards. With `mode`, the
+ * file is read as if it named that mode.
+ */
+export async function completeOptions(options: DaemonOptions, host: Host, mode?: string): Promise<Completion> {
+  const loaded = await loadConfig(options, host, mode)
   if (!loaded.ok) return { ok: false, message: `failed complete: ${loaded.message}` }
   const hostname = hostnameOverride(options, loaded.config)
   if (hostname === undefined)
@@ -44,7 +47,11 @@ export async function completeOptions(options: DaemonOptions, host: Host): Promi
   return { ...loaded, config }
 }
 
-async function loadConfig({ configFile, flags, given }: DaemonOptions, host: Host): Promise<Completion> {
+async function loadConfig(
+  { configFile, flags, given }: DaemonOptions,
+  host: Host,
+  mode: string | undefined,
+): Promise<Completion> {
   if (configFile === '') return { ok: true, config: configFromFlags(flags, given), file: undefined, warnings: [] }
   let content: string
   try {
@@ -54,7 +61,7 @@ async function loadConfig({ configFile, flags, given }: DaemonOptions, host: Hos
   }
   const decoded = decodeConfigFile(content)
   if (!decoded.ok) return { ok: false, message: `failed to decode ${configFile}: ${aggregate(decoded.problems)}` }
-  const config = configFromV1alpha1(decoded.fields)
+  const config = configFromV1alpha1(mode === undefined ? decoded.fields : { ...decoded.fields, mode })
   return {
     ok: true,
     config: { ...config, logging: withLoggingFlags(config.logging, flags, given) },

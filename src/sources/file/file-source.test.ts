@@ -64,7 +64,7 @@ describe('manifests on disk', () => {
     const { source, services, lines } = setUp()
     await source.load()
     expect(services()).toEqual([])
-    expect(lines).toEqual(['Objects of this kind do not concern a service proxy and are ignored: Deployment'])
+    expect(lines).toEqual(['objects of this kind do not concern a service proxy and are ignored: Deployment'])
   })
 
   test('that are broken at the start hold everything back, so that nothing is removed for lack of them', async () => {

@@ -64,8 +64,8 @@ export class FileSource {
     const { log } = this.#options
     for (const problem of problems)
       if (!this.#lastProblems.includes(problem))
-        log.error('Manifest is ignored; its last good content stays', { problem })
-    if (problems.length === 0 && this.#lastProblems.length > 0) log.info('Every manifest is readable again')
+        log.error('manifest is ignored; its last good content stays', { problem })
+    if (problems.length === 0 && this.#lastProblems.length > 0) log.info('every manifest is readable again')
     this.#lastProblems = problems
   }
 
@@ -86,6 +86,6 @@ export class FileSource {
   #ignoreKind(kind: string): void {
     if (this.#ignoredKinds.has(kind)) return
     this.#ignoredKinds.add(kind)
-    this.#options.log.info('Objects of this kind do not concern a service proxy and are ignored', { kind })
+    this.#options.log.info('objects of this kind do not concern a service proxy and are ignored', { kind })
   }
 }

@@ -100,7 +100,7 @@ describe('the keeper of the state', () => {
     const blocked = join(folder, 'blocked', 'state')
     const keeper = new StateKeeper({ folder: blocked, catalog, isLive: () => true, clock: systemClock, log })
     await keeper.saveIfChanged()
-    expect(warnings).toEqual(['The state for an offline start could not be saved'])
+    expect(warnings).toEqual(['the state for an offline start could not be saved'])
     await rm(join(folder, 'blocked'))
     const stopped = AbortSignal.abort()
     await keeper.run(stopped)

@@ -42,7 +42,7 @@ export class StateKeeper {
       await saveState(folder, catalog, clock.now())
     } catch (error) {
       this.#hasChanged = true
-      log.warn('The state for an offline start could not be saved', { folder, err: error })
+      log.warn('the state for an offline start could not be saved', { folder, err: error })
     }
   }
 }

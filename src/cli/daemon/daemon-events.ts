@@ -1,0 +1,39 @@
+/** What the daemon tells the cluster about itself; without a cluster there is nobody to tell. */
+import { hostname } from 'node:os'
+import type { Logger } from '../../core/logger.ts'
+import type { HealthCheckPort } from '../../core/service-health.ts'
+import { EventRecorder } from '../../sources/kube/event-recorder.ts'
+import type { KubeClient } from '../../sources/kube/kube-client.ts'
+import type { Runnable } from '../run-all.ts'
+
+export interface DaemonEvents extends Runnable {
+  started(): void
+  bindFailed(reason: BindFailure, note: string): void
+  healthPortFailed(port: HealthCheckPort, note: string): void
+}
+
+export type BindFailure = 'FailedToStartProxierHealthcheck' | 'FailedToStartMetricServer'
+
+export function daemonEvents(
+  client: KubeClient | undefined,
+  { nodeName, log }: { readonly nodeName: string; readonly log: Logger },
+): DaemonEvents {
+  if (client === undefined)
+    return { started() {}, bindFailed() {}, healthPortFailed() {}, run: () => Promise.resolve() }
+  const recorder = new EventRecorder({ client, hostname: hostname(), log })
+  const regarding = { apiVersion: 'v1', kind: 'Node', name: nodeName }
+  const action = 'StartKubeProxy'
+  return {
+    run: (signal) => recorder.run(signal),
+    started: () => recorder.record({ regarding, type: 'Normal', reason: 'Starting', action, note: '' }),
+    bindFailed: (reason, note) => recorder.record({ regarding, type: 'Warning', reason, action, note }),
+    healthPortFailed: ({ namespace, name }, note) =>
+      recorder.record({
+        regarding: { apiVersion: 'v1', kind: 'Service', namespace, name },
+        type: 'Warning',
+        reason: 'FailedToStartServiceHealthcheck',
+        action: 'Listen',
+        note,
+      }),
+  }
+}
