@@ -1,0 +1,126 @@
+/**
+ * The brain against kube-proxy 1.36: for each recorded scenario, the routes must name the same addresses, endpoints and
+ * affinity as the virtual servers that kube-proxy's ipvs mode programmed, and drop or reject where its nftables mode did.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { Catalog } from '../src/core/catalog.ts'
+import { systemClock } from '../src/core/clock.ts'
+import { silentLogger } from '../src/core/logger.ts'
+import { externalOutcome, internalOutcome } from '../src/core/outcome.ts'
+import type { Outcome } from '../src/core/outcome.ts'
+import { silentMetrics } from '../src/core/proxy-metrics.ts'
+import { RouteTable } from '../src/core/route-table.ts'
+import type { Endpoint, Route } from '../src/core/route.ts'
+import { families, hostPort, isLoopback } from '../src/net/ip.ts'
+import { FileSource } from '../src/sources/file/file-source.ts'
+import { Intake } from '../src/sources/intake.ts'
+
+const goldens = fileURLToPath(new URL('goldens', import.meta.url))
+const scenarios = readdirSync(goldens, { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map(({ name }) => name)
+
+const nodeIps = { ipv4: '10.200.0.2', ipv6: '::1' }
+
+async function routesOf(scenario: string): Promise<readonly Route[]> {
+  const catalog = new Catalog()
+  const intake = new Intake({ catalog, log: silentLogger, metrics: silentMetrics })
+  const paths = [join(goldens, 'common.json'), join(goldens, scenario, 'objects.json')]
+  const source = new FileSource({ paths, intake, log: silentLogger, clock: systemClock })
+  expect(await source.load()).toEqual([])
+  return families.flatMap((family) => {
+    const table = new RouteTable({
+      catalog,
+      family,
+      nodeName: 'node1',
+      nodeIP: nodeIps[family],
+      allowExternalIPs: true,
+      metrics: silentMetrics,
+      startedAtMs: 0,
+    })
+    return [...table.take({ full: true }).view.routesByKey.values()]
+  })
+}
+
+interface Destination {
+  readonly protocol: string
+  readonly ip: string
+  readonly port: number
+  readonly outcome: Outcome
+  readonly affinitySeconds: number
+  /** What kube-proxy's ipvs mode keeps here for traffic of the node itself when the policy leaves nothing. */
+  readonly spare: readonly Endpoint[]
+}
+
+/** Every address that traffic for the route can have. */
+function destinationsOf(route: Route, localIps: readonly string[]): Destination[] {
+  const { port, nodePort, affinitySeconds } = route
+  const protocol = route.protocol.toLowerCase()
+  const common = { protocol, affinitySeconds }
+  const external = { ...common, outcome: externalOutcome(route), spare: route.clusterEndpoints }
+  return [
+    { ...common, ip: route.clusterIP, port, outcome: internalOutcome(route), spare: [] },
+    ...[...route.externalIPs, ...route.loadBalancerIPs].map((ip) => ({ ...external, ip, port })),
+    ...(nodePort === 0 ? [] : localIps.map((ip) => ({ ...external, ip, port: nodePort }))),
+  ]
+}
+
+function renderVirtualServer({ protocol, ip, port, outcome, affinitySeconds, spare }: Destination): string {
+  const endpoints = (outcome.kind === 'forward' ? outcome.to : spare).map(({ address }) => address).sort()
+  const affinity = affinitySeconds === 0 ? '' : ` for ${affinitySeconds} s`
+  return `${protocol} ${hostPort(ip, port)} -> ${endpoints.join(' ')}${affinity}`
+}
+
+const protocolByFlag: Readonly<Record<string, string>> = { t: 'tcp', u: 'udp', '-sctp-service': 'sctp' }
+
+/** Reads `ipvsadm -Sn`. */
+function virtualServers(text: string): string[] {
+  const servers = new Map<string, { endpoints: string[]; affinity: string }>()
+  for (const line of text.trim().split('\n')) {
+    const [, verb, flag = '', address = ''] = /^-(A|a) -(t|u|-sctp-service) (\S+)/.exec(line) ?? []
+    const id = `${protocolByFlag[flag]} ${address}`
+    const persistence = / -p (\d+)/.exec(line)?.[1]
+    if (verb === 'A')
+      servers.set(id, { endpoints: [], affinity: persistence === undefined ? '' : ` for ${persistence} s` })
+    const real = / -r (\S+)/.exec(line)?.[1]
+    if (verb === 'a' && real !== undefined) servers.get(id)?.endpoints.push(real)
+  }
+  return [...servers].map(([id, { endpoints, affinity }]) => `${id} -> ${endpoints.sort().join(' ')}${affinity}`).sort()
+}
+
+/** Reads the verdict map that holds the destinations without endpoints. */
+function withoutEndpoints(ruleset: string): string[] {
+  const body = /map no-endpoint-services \{[^}]*?elements = \{([^}]*)\}/.exec(ruleset)?.[1] ?? ''
+  const element = /(\S+) \. (\w+) \. (\d+)\s*(?:comment "[^"]*" )?: (?:goto|jump)?\s*(\w+)/g
+  return [...body.matchAll(element)]
+    .map(([, ip = '', protocol = '', port = '', verdict]) => `${protocol} ${hostPort(ip, Number(port))} ${verdict}`)
+    .sort()
+}
+
+test.each(scenarios)('"%s" is routed as kube-proxy routes it', async (scenario) => {
+  const golden = readFileSync(join(goldens, scenario, 'ipvsadm.txt'), 'utf8')
+  const routes = await routesOf(scenario)
+  const local = Object.values(nodeIps).filter((ip) => !isLoopback(ip))
+  const ours = routes.flatMap((route) =>
+    destinationsOf(
+      route,
+      local.filter((ip) => ip.includes(':') === (route.family === 'ipv6')),
+    ).map(renderVirtualServer),
+  )
+  expect(ours.sort()).toEqual(virtualServers(golden))
+})
+
+test.each(scenarios)('"%s" drops and rejects what kube-proxy does', async (scenario) => {
+  const golden = readFileSync(join(goldens, scenario, 'nft-ruleset.txt'), 'utf8')
+  const ours = (await routesOf(scenario))
+    .flatMap((route) => destinationsOf(route, []))
+    .filter(({ outcome }) => outcome.kind !== 'forward')
+    .map(({ protocol, ip, port, outcome }) => `${protocol} ${hostPort(ip, port)} ${outcome.kind}`)
+  const theirs = [...golden.matchAll(/table ip6? kube-proxy \{[\s\S]*?\n\}/g)].flatMap(([table]) =>
+    withoutEndpoints(table),
+  )
+  expect(ours.sort()).toEqual(theirs.sort())
+})
