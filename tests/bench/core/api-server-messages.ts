@@ -1,0 +1,12 @@
+/** What the benchmark and its API server tell each other. */
+export type FromApiServer =
+  | { readonly kind: 'ready'; readonly port: number; readonly bytes: number }
+  /** The last byte of an answer has left for the client. */
+  | { readonly kind: 'sent'; readonly path: string; readonly atMs: number }
+  /** For each Service whose endpoints changed, when its event was written. */
+  | { readonly kind: 'changed'; readonly changes: readonly (readonly [service: string, atMs: number])[] }
+
+export interface ToApiServer {
+  readonly changes: number
+  readonly pauseMs: number
+}

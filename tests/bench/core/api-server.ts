@@ -1,0 +1,64 @@
+import { fork } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import type { FromApiServer, ToApiServer } from './api-server-messages.ts'
+
+/** The side of the benchmark: starts the API server's process and talks to it. */
+export class ApiServer implements AsyncDisposable {
+  readonly #child: ChildProcess
+  readonly #ready: Extract<FromApiServer, { kind: 'ready' }>
+  readonly #lastByteMsByPath = new Map<string, number>()
+
+  static async start(script: string, services: number): Promise<ApiServer> {
+    const child = fork(script, [String(services)])
+    const [message] = (await once(child, 'message')) as [FromApiServer]
+    if (message.kind !== 'ready') throw new Error(`the benchmark's API server began with "${message.kind}"`)
+    return new ApiServer(child, message)
+  }
+
+  private constructor(child: ChildProcess, ready: Extract<FromApiServer, { kind: 'ready' }>) {
+    this.#child = child
+    this.#ready = ready
+    child.on('message', (message: FromApiServer) => {
+      if (message.kind === 'sent') this.#lastByteMsByPath.set(message.path, message.atMs)
+    })
+  }
+
+  url(mode: 'stream' | 'whole' | 'pages'): string {
+    return `http://127.0.0.1:${this.#ready.port}/${mode}`
+  }
+
+  /** Of all initial events. */
+  get megabytes(): number {
+    return this.#ready.bytes / 1e6
+  }
+
+  forgetLastByte(): void {
+    this.#lastByteMsByPath.clear()
+  }
+
+  /** When the last byte of the last Service or EndpointSlice left. Call it once the client has all of them. */
+  lastByteMs(): number {
+    return Math.max(
+      ...['/api/v1/services', '/apis/discovery.k8s.io/v1/endpointslices'].map((path) => {
+        const atMs = this.#lastByteMsByPath.get(path)
+        if (atMs === undefined) throw new Error(`the client has a complete view, but nobody asked for ${path}`)
+        return atMs
+      }),
+    )
+  }
+
+  /** Replaces one endpoint of as many Services. Tells when the event of each was written. */
+  async change(request: ToApiServer): Promise<ReadonlyMap<string, number>> {
+    this.#child.send(request)
+    for (;;) {
+      const [message] = (await once(this.#child, 'message')) as [FromApiServer]
+      if (message.kind === 'changed') return new Map(message.changes)
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#child.disconnect()
+    await once(this.#child, 'exit')
+  }
+}
