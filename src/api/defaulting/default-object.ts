@@ -1,6 +1,7 @@
 import type { JsonObject } from '../json-reader.ts'
 import { defaultEndpointSlice } from './default-endpoint-slice.ts'
 import { defaultEndpoints } from './default-endpoints.ts'
+import { defaultNode } from './default-node.ts'
 import { defaultService } from './default-service.ts'
 
 /** An object of any kind with what an API server would fill in; kinds without defaults come back as they are. */
@@ -12,6 +13,8 @@ export function defaultObject(object: JsonObject): JsonObject {
       return defaultEndpointSlice(object)
     case 'Endpoints':
       return defaultEndpoints(object)
+    case 'Node':
+      return defaultNode(object)
     default:
       return object
   }

@@ -9,7 +9,6 @@ describe('defaulting a Service', () => {
       kind: 'Service',
       spec: {
         clusterIP: '10.96.0.1',
-        clusterIPs: ['10.96.0.1'],
         internalTrafficPolicy: 'Cluster',
         ports: [{ port: 80, protocol: 'TCP', targetPort: 80 }],
         sessionAffinity: 'None',
@@ -56,9 +55,19 @@ describe('defaulting other kinds', () => {
     })
   })
 
+  test('gives a Node the plural of its pod range, and what pods may use of it', () => {
+    expect(
+      defaultObject({ kind: 'Node', spec: { podCIDR: '10.64.0.0/24' }, status: { capacity: { cpu: '2' } } }),
+    ).toEqual({
+      kind: 'Node',
+      spec: { podCIDR: '10.64.0.0/24', podCIDRs: ['10.64.0.0/24'] },
+      status: { capacity: { cpu: '2' }, allocatable: { cpu: '2' } },
+    })
+  })
+
   test('leaves kinds without defaults alone', () => {
-    const node = { kind: 'Node' }
-    expect(defaultObject(node)).toBe(node)
+    const namespace = { kind: 'Namespace' }
+    expect(defaultObject(namespace)).toBe(namespace)
   })
 })
 
@@ -67,7 +76,7 @@ const garbage = fc.anything({ maxDepth: 3 })
 test('defaulting never throws, changes no input, and a second time changes nothing', () => {
   const object = fc.record(
     {
-      kind: fc.constantFrom('Service', 'EndpointSlice', 'Endpoints'),
+      kind: fc.constantFrom('Service', 'EndpointSlice', 'Endpoints', 'Node'),
       spec: fc.oneof(
         garbage,
         fc.record(

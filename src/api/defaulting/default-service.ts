@@ -27,12 +27,8 @@ function defaultSpec(given: JsonObject): JsonObject {
     spec['sessionAffinityConfig'] = defaultAffinity(spec['sessionAffinityConfig'])
   if (Array.isArray(spec['ports'])) spec['ports'] = spec['ports'].map(defaultPort)
   if (isExternallyReachable(spec) && isAbsent(spec['externalTrafficPolicy'])) spec['externalTrafficPolicy'] = 'Cluster'
-  if (spec['type'] !== 'ExternalName') {
-    const { clusterIPs } = spec
-    if (isAbsent(spec['internalTrafficPolicy'])) spec['internalTrafficPolicy'] = 'Cluster'
-    const isPluralEmpty = isAbsent(clusterIPs) || (Array.isArray(clusterIPs) && clusterIPs.length === 0)
-    if (isPluralEmpty && !isAbsent(spec['clusterIP'])) spec['clusterIPs'] = [spec['clusterIP']]
-  }
+  if (spec['type'] !== 'ExternalName' && isAbsent(spec['internalTrafficPolicy']))
+    spec['internalTrafficPolicy'] = 'Cluster'
   if (spec['type'] === 'LoadBalancer') spec['allocateLoadBalancerNodePorts'] ??= true
   return spec
 }

@@ -51,6 +51,7 @@ function definitionOf(schema: ObjectSchema, dialect: Dialect): OpenApi {
     type: 'object',
     ...(schema.required.length === 0 ? {} : { required: schema.required }),
     properties: Object.fromEntries(properties),
+    ...(schema.isAtomic === undefined ? {} : { 'x-kubernetes-map-type': 'atomic' }),
     ...(schema.kind === undefined ? {} : { 'x-kubernetes-group-version-kind': [schema.kind] }),
   }
 }

@@ -22,7 +22,7 @@ test('each format reads the same list in its own way', () => {
     return result.ok && (result.object['spec'] as { ports: unknown }).ports
   }
   expect(ports('merge-patch+json', body)).toEqual([{ port: 443 }])
-  expect(ports('strategic-merge-patch+json', body)).toEqual([{ port: 80 }, { port: 443 }])
+  expect(ports('strategic-merge-patch+json', body)).toEqual([{ port: 443 }, { port: 80 }])
   expect(ports('json-patch+json', [{ op: 'replace', path: '/spec/ports/0/port', value: 443 }])).toEqual([{ port: 443 }])
 })
 

@@ -40,7 +40,7 @@ function applyOperation(document: unknown, operation: unknown): unknown {
       if (isDeepStrictEqual(get(document, path), valueOf(operation))) return document
       throw new PatchError(422, `testing value ${renderPointer(path)} failed: the value is another one`)
     default:
-      throw new PatchError(400, `unknown operation ${JSON.stringify(op)} in a JSON patch`)
+      throw new PatchError(422, `unknown operation ${JSON.stringify(op)} in a JSON patch`)
   }
 }
 

@@ -23,7 +23,6 @@ export const unownedFields: FieldSet = [
   ['apiVersion'],
   ['kind'],
   ['metadata', 'name'],
-  ['metadata', 'generateName'],
   ['metadata', 'namespace'],
   ['metadata', 'uid'],
   ['metadata', 'selfLink'],

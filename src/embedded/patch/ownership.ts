@@ -11,8 +11,7 @@ export function fieldsSetBy(value: unknown, schema: Schema | undefined): FieldSe
   if (children === undefined || children.size === 0) return leaf
   const owned = new Map<string, FieldSet>()
   for (const [element, child] of children) {
-    const set = fieldsSetBy(child.value, child.schema)
-    owned.set(element, isListItem(element) ? { ...set, isMember: true } : set)
+    owned.set(element, withMember(fieldsSetBy(child.value, child.schema), isListItem(element)))
   }
   return { isMember: false, children: owned }
 }
@@ -38,9 +37,10 @@ export function compare(before: unknown, after: unknown, schema: Schema | undefi
     const was = childrenBefore.get(element)
     const is = childrenAfter.get(element)
     const inner = compare(was?.value, is?.value, (was ?? is)?.schema)
-    if (!isEmpty(inner.added)) added.set(element, inner.added)
+    const isItem = isListItem(element)
+    if (!isEmpty(inner.added)) added.set(element, withMember(inner.added, isItem && was === undefined))
     if (!isEmpty(inner.modified)) modified.set(element, inner.modified)
-    if (!isEmpty(inner.removed)) removed.set(element, inner.removed)
+    if (!isEmpty(inner.removed)) removed.set(element, withMember(inner.removed, isItem && is === undefined))
   }
   return { added: inside(added), modified: inside(modified), removed: inside(removed) }
 }
@@ -51,14 +51,18 @@ function everythingIn(value: unknown, schema: Schema | undefined): FieldSet {
   if (children === undefined || children.size === 0) return leaf
   const owned = new Map<string, FieldSet>()
   for (const [element, child] of children) {
-    const set = everythingIn(child.value, child.schema)
-    owned.set(element, isListItem(element) ? { ...set, isMember: true } : set)
+    owned.set(element, withMember(everythingIn(child.value, child.schema), isListItem(element)))
   }
-  // A declared object is part of its parent's shape; a map or list exists because someone made it.
-  return { isMember: schema?.type !== 'object', children: owned }
+  const isPartOfParent = schema?.type === 'object' && schema.isPointer === undefined
+  return { isMember: !isPartOfParent, children: owned }
 }
 
 const nothing: Comparison = { added: emptySet, modified: emptySet, removed: emptySet }
+
+/** A list item is owned as such, besides its fields: who made it may take it away. */
+function withMember(set: FieldSet, isMember: boolean): FieldSet {
+  return isMember ? { ...set, isMember } : set
+}
 
 function inside(children: ReadonlyMap<string, FieldSet>): FieldSet {
   return { isMember: false, children }

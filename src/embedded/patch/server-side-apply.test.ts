@@ -199,7 +199,13 @@ describe('server-side apply', () => {
     ['no manager', {}, {}, 422, 'fieldManager: Required value: is required for apply patch'],
     ['an unknown field', { spec: { foo: 1 } }, { fieldManager: 'a' }, 400, 'unknown field "spec.foo"'],
     ['a wrong type', { spec: { type: 1 } }, { fieldManager: 'a' }, 400, 'cannot unmarshal'],
-    ['managed fields of its own', { metadata: { managedFields: [] } }, { fieldManager: 'a' }, 400, 'must be nil'],
+    [
+      'managed fields of its own',
+      { metadata: { managedFields: [{ manager: 'x' }] } },
+      { fieldManager: 'a' },
+      400,
+      'must be nil',
+    ],
     ['another kind', { kind: 'Node' }, { fieldManager: 'a' }, 400, 'does not match the expected kind'],
   ])('with %s is refused', (_, fields, query, code, message) => {
     const body = { apiVersion: 'v1', kind: 'Service', ...fields }

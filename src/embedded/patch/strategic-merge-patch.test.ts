@@ -57,7 +57,7 @@ describe('a strategic merge patch', () => {
 
   test('adds to a set and removes from it', () => {
     const patch = { metadata: { finalizers: ['c', 'b'], '$deleteFromPrimitiveList/finalizers': ['a'] } }
-    expect(patched(patch).metadata.finalizers).toEqual(['b', 'c'])
+    expect(patched(patch).metadata.finalizers).toEqual(['c', 'b'])
   })
 
   test('removes fields by null, and whole objects by directive', () => {

@@ -29,12 +29,13 @@ function mergeObject(current: JsonObject, patch: JsonObject, schema: Schema | un
       merged.set(field, withoutValues(merged.get(field), value, key))
     } else if (!key.startsWith('$')) mergeField(merged, key, value, schemaOf(schema, key))
   }
-  for (const [key, order] of Object.entries(patch)) {
-    if (!key.startsWith(orderPrefix)) continue
-    const field = key.slice(orderPrefix.length)
-    const list = merged.get(field)
-    if (Array.isArray(list)) merged.set(field, ordered(list, order, schemaOf(schema, field), ownValue(patch, field)))
+  for (const [field, list] of merged) {
+    const order = ownValue(patch, orderPrefix + field) ?? ownValue(patch, field)
+    const before = ownValue(current, field)
+    if (Array.isArray(list) && order !== undefined && order !== null)
+      merged.set(field, ordered(list, order, Array.isArray(before) ? before : [], schemaOf(schema, field)))
   }
+  checkOrders(patch, schema)
   return Object.fromEntries(merged)
 }
 
@@ -76,17 +77,49 @@ function mergeByKey(
   return merged
 }
 
-/** Items named by the order come in that order; those it does not name keep their place among them. */
-function ordered(list: readonly unknown[], order: unknown, schema: Schema | undefined, patched: unknown): unknown[] {
+/**
+ * The items that the patch names come in its order, and before those of the server, unless the server had one of its
+ * own in front of them.
+ */
+function ordered(
+  list: readonly unknown[],
+  order: unknown,
+  before: readonly unknown[],
+  schema: Schema | undefined,
+): unknown[] {
   if (!Array.isArray(order)) throw new PatchError(400, '"$setElementOrder" must be a list')
-  const key = schema?.type === 'list' && typeof schema.merge === 'object' ? schema.merge.key : undefined
-  const identity = (item: unknown): unknown => (key !== undefined && isJsonObject(item) ? ownValue(item, key) : item)
+  if (schema?.type !== 'list' || schema.merge === 'replace') return [...list]
+  const identity = identityBy(schema)
   const wanted = order.map(identity)
-  if (Array.isArray(patched) && patched.some((item) => !isRemoval(item) && !wanted.includes(identity(item))))
-    throw new PatchError(400, 'the "$setElementOrder" list must name every item of the patched list')
-  const named = list.filter((item) => wanted.includes(identity(item)))
-  const inOrder = named.toSorted((a, b) => wanted.indexOf(identity(a)) - wanted.indexOf(identity(b)))
-  return list.map((item) => (wanted.includes(identity(item)) ? inOrder.shift() : item))
+  const known = before.map(identity)
+  const place = (item: unknown): number => wanted.indexOf(identity(item))
+  const named = list.filter((item) => place(item) >= 0).toSorted((a, b) => place(a) - place(b))
+  const others = list.filter((item) => place(item) < 0)
+  const result: unknown[] = []
+  while (named.length > 0 && others.length > 0) {
+    const other = known.indexOf(identity(others[0]))
+    const next = known.indexOf(identity(named[0]))
+    result.push(other >= 0 && next >= 0 && other < next ? others.shift() : named.shift())
+  }
+  return [...result, ...others, ...named]
+}
+
+function checkOrders(patch: JsonObject, schema: Schema | undefined): void {
+  for (const [key, order] of Object.entries(patch)) {
+    if (!key.startsWith(orderPrefix)) continue
+    if (!Array.isArray(order)) throw new PatchError(400, `"${key}" must be a list`)
+    const field = key.slice(orderPrefix.length)
+    const identity = identityBy(schemaOf(schema, field))
+    const wanted = order.map(identity)
+    const patched = ownValue(patch, field)
+    if (Array.isArray(patched) && patched.some((item) => !isRemoval(item) && !wanted.includes(identity(item))))
+      throw new PatchError(400, `"${key}" must name every item of the patched list`)
+  }
+}
+
+function identityBy(schema: Schema | undefined): (item: unknown) => unknown {
+  const key = schema?.type === 'list' && typeof schema.merge === 'object' ? schema.merge.key : undefined
+  return (item) => (key !== undefined && isJsonObject(item) ? ownValue(item, key) : item)
 }
 
 function isRemoval(item: unknown): boolean {

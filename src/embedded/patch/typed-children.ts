@@ -16,7 +16,7 @@ export interface Child {
  * with the same key the last one counts, so ask `hasDuplicates` where that matters.
  */
 export function childrenOf(value: unknown, schema: Schema | undefined): ReadonlyMap<string, Child> | undefined {
-  if (schema?.type === 'object' && isJsonObject(value)) {
+  if (schema?.type === 'object' && schema.isAtomic === undefined && isJsonObject(value)) {
     const { fields } = schema
     return byElement(
       Object.entries(value).map(([key, inner]) => ({

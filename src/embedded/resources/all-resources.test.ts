@@ -119,7 +119,7 @@ describe('a ServiceCIDR', () => {
     const created = create(cidrs, 'one', { spec: { cidrs: ['10.96.0.0/16', 'fd00:96::/112'] } })
     expect(cidrs.cells(created, now)).toEqual(['one', '10.96.0.0/16,fd00:96::/112', '10s'])
     expect(refusals(cidrs, { spec: { cidrs: ['10.97.0.0/16'] } }, created)).toEqual([
-      'spec.cidrs: Invalid value: ["10.97.0.0/16"]: field is immutable',
+      'spec.cidrs[0]: Invalid value: "10.97.0.0/16": field is immutable',
     ])
     expect(refusals(cidrs, { spec: { cidrs: ['10.1.0.0/16', '10.2.0.0/16'] } })[0]).toMatch(
       /no more than one IP for each/,

@@ -3,7 +3,7 @@
  * types are refused, as a typed server would; fields that the kind does not have are dropped and named.
  */
 import type { ApiObject, ResourceType } from '../resource.ts'
-import type { Schema } from './schema.ts'
+import type { ObjectSchema, Schema } from './schema.ts'
 
 export type Decoded =
   | {
@@ -48,7 +48,7 @@ class ShapeError extends Error {
 }
 
 function shape(value: unknown, schema: Schema, path: string, unknownFields: string[]): unknown {
-  // Go leaves a field at its zero value on null, so null means absent everywhere.
+  // Go leaves a field at its zero value on null and does not write empty lists and maps: all of them mean absent.
   if (value === null) return undefined
   if ('isZeroAbsent' in schema && (value === 0 || value === false)) return undefined
   switch (schema.type) {
@@ -59,7 +59,7 @@ function shape(value: unknown, schema: Schema, path: string, unknownFields: stri
         const at = path === '' ? key : `${path}.${key}`
         const fieldSchema = Object.hasOwn(schema.fields, key) ? schema.fields[key] : undefined
         if (fieldSchema === undefined) unknownFields.push(`unknown field ${JSON.stringify(at)}`)
-        else assign(result, key, shape(inner, fieldSchema, at, unknownFields))
+        else assign(result, key, shape(inner, fieldSchema, at, unknownFields) ?? emptyIfRequired(inner, key, schema))
       }
       return result
     }
@@ -68,10 +68,11 @@ function shape(value: unknown, schema: Schema, path: string, unknownFields: stri
       const result: Record<string, unknown> = {}
       for (const [key, inner] of Object.entries(value))
         assign(result, key, shape(inner, schema.values, `${path}.${key}`, unknownFields) ?? zeroOf(schema.values))
-      return result
+      return Object.keys(result).length === 0 ? undefined : result
     }
     case 'list':
       if (!Array.isArray(value)) throw mismatch(value, 'a list', path)
+      if (value.length === 0) return undefined
       return value.map(
         (item, index) => shape(item, schema.items, `${path}[${index}]`, unknownFields) ?? zeroOf(schema.items),
       )
@@ -101,6 +102,11 @@ function shape(value: unknown, schema: Schema, path: string, unknownFields: stri
     default:
       return schema satisfies never
   }
+}
+
+/** A list that must be there is there even when it is empty. */
+function emptyIfRequired(value: unknown, key: string, parent: ObjectSchema): unknown {
+  return Array.isArray(value) && parent.required.includes(key) ? [] : undefined
 }
 
 /** Plain assignment would give `__proto__` a meaning. */

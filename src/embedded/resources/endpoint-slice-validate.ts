@@ -4,16 +4,18 @@ import type { ApiObject, FieldError } from '../resource.ts'
 import { endpointIpErrors } from './address-errors.ts'
 import { duplicate, invalid, notSupported, required, tooMany } from './field-errors.ts'
 import { wrongDns1123Label, wrongDns1123Subdomain, wrongLabelValue, wrongQualifiedName } from './names.ts'
-import { portNumberErrors, protocolErrors } from './port-errors.ts'
+import { protocolErrors } from './port-errors.ts'
 
 export interface EndpointSlice extends ApiObject {
   readonly addressType?: string
-  readonly endpoints?: readonly SliceEndpoint[]
-  readonly ports?: readonly SlicePort[]
+  readonly endpoints?: readonly SliceEndpoint[] | null
+  readonly ports?: readonly SlicePort[] | null
 }
 
 export interface SliceEndpoint {
   readonly addresses?: readonly string[]
+  readonly conditions?: unknown
+  readonly deprecatedTopology?: unknown
   readonly hostname?: string
   readonly nodeName?: string
   readonly zone?: string
@@ -35,7 +37,9 @@ const addressTypes = ['FQDN', 'IPv4', 'IPv6']
 const limits = { endpoints: 1000, addresses: 100, ports: 20_000, hints: 8 } as const
 
 export function validateEndpointSlice(slice: EndpointSlice, old: EndpointSlice | undefined): FieldError[] {
-  const { addressType = '', endpoints = [], ports = [] } = slice
+  const { addressType = '' } = slice
+  const endpoints = slice.endpoints ?? []
+  const ports = slice.ports ?? []
   const errors: FieldError[] = []
   if (addressType === '') errors.push(required('addressType'))
   else if (!addressTypes.includes(addressType)) errors.push(notSupported('addressType', addressType, addressTypes))
@@ -58,7 +62,7 @@ function endpointErrors(endpoint: SliceEndpoint, addressType: string, path: stri
   for (const [index, address] of addresses.entries()) {
     const field = `${path}.addresses[${index}]`
     if (addresses.indexOf(address) < index) errors.push(duplicate(field, address))
-    errors.push(...addressErrors(address, addressType, field))
+    errors.push(...addressErrors(address, addressType, field, `${path}.addresses`))
   }
   if (hostname !== undefined) errors.push(...wrong(`${path}.hostname`, hostname, wrongDns1123Label))
   if (nodeName !== undefined) errors.push(...wrong(`${path}.nodeName`, nodeName, wrongDns1123Subdomain))
@@ -69,14 +73,13 @@ function endpointErrors(endpoint: SliceEndpoint, addressType: string, path: stri
   return errors
 }
 
-function addressErrors(address: string, addressType: string, field: string): FieldError[] {
+function addressErrors(address: string, addressType: string, field: string, listField: string): FieldError[] {
   if (addressType === 'FQDN') return wrong(field, address, wrongFqdn)
   if (addressType !== 'IPv4' && addressType !== 'IPv6') return []
-  const ip = parseIp(address)
-  const family = addressType === 'IPv4' ? 'ipv4' : 'ipv6'
-  if (ip === undefined || familyOf(ip) !== family)
-    return [invalid(field, address, `must be a valid ${addressType} address`)]
-  return endpointIpErrors(field, address)
+  const errors = endpointIpErrors(field, address)
+  if (errors.length > 0) return errors
+  const isIPv4 = familyOf(parseIp(address) ?? address) === 'ipv4'
+  return isIPv4 === (addressType === 'IPv4') ? [] : [invalid(listField, address, `must be an ${addressType} address`)]
 }
 
 function wrongFqdn(name: string): string | undefined {
@@ -92,22 +95,21 @@ function hintErrors(hints: readonly Named[], path: string, rule: (text: string) 
   const names = hints.map(({ name = '' }) => name)
   return names.flatMap((name, index) => {
     const field = `${path}[${index}].name`
-    if (name === '') return [required(field)]
     if (names.indexOf(name) < index) return [duplicate(field, name)]
     return wrong(field, name, rule)
   })
 }
 
+/** Any port number is accepted, as a real server does: whoever reads the slice must cope. */
 function portErrors(ports: readonly SlicePort[]): FieldError[] {
   const names = new Set<string>()
-  return ports.flatMap(({ name, protocol, port, appProtocol }, index) => {
+  return ports.flatMap(({ name, protocol, appProtocol }, index) => {
     const path = `ports[${index}]`
     const errors: FieldError[] = []
     if (name !== '') errors.push(...wrong(`${path}.name`, name, wrongDns1123Label))
     if (names.has(name)) errors.push(duplicate(`${path}.name`, name))
     names.add(name)
     errors.push(...protocolErrors(`${path}.protocol`, protocol))
-    if (port !== undefined) errors.push(...portNumberErrors(`${path}.port`, port))
     if (appProtocol !== undefined) errors.push(...wrong(`${path}.appProtocol`, appProtocol, wrongQualifiedName))
     return errors
   })

@@ -1,8 +1,9 @@
 import type { ResourceType } from '../resource.ts'
 import { renderAge } from './age.ts'
 import { ageColumn, column, nameColumn } from './columns.ts'
+import type { Completed } from './define-resource.ts'
 import { defineResource } from './define-resource.ts'
-import type { EndpointSlice, SlicePort } from './endpoint-slice-validate.ts'
+import type { EndpointSlice, SliceEndpoint, SlicePort } from './endpoint-slice-validate.ts'
 import { validateEndpointSlice } from './endpoint-slice-validate.ts'
 import { wrongDns1123Subdomain } from './names.ts'
 import { endpointSliceSchema } from './schemas/endpoint-slice.ts'
@@ -26,19 +27,31 @@ export const endpointSlices: ResourceType = defineResource<EndpointSlice>({
     column('Endpoints', 'First address of each endpoint.'),
     ageColumn,
   ],
-  cells: ({ metadata, addressType, ports = [], endpoints = [] }, nowMs) => [
+  cells: ({ metadata, addressType, ports, endpoints }, nowMs) => [
     metadata.name,
     addressType ?? '',
-    renderPorts(ports),
-    renderAddresses(endpoints.flatMap(({ addresses = [] }) => addresses)),
+    renderPorts(ports ?? []),
+    renderAddresses((endpoints ?? []).flatMap(({ addresses = [] }) => addresses)),
     renderAge(metadata.creationTimestamp, nowMs),
   ],
-  complete: (slice, old) => ({ object: old === undefined ? firstGeneration(slice) : slice, errors: [] }),
+  complete,
   validate: validateEndpointSlice,
 })
 
-function firstGeneration(slice: EndpointSlice): EndpointSlice {
-  return { ...slice, metadata: { ...slice.metadata, generation: 1 } }
+function complete(slice: EndpointSlice, old: EndpointSlice | undefined): Completed<EndpointSlice> {
+  const object = {
+    ...slice,
+    metadata: old === undefined ? { ...slice.metadata, generation: 1 } : slice.metadata,
+    // A real server writes these even when they are empty.
+    endpoints: slice.endpoints?.length ? slice.endpoints.map(withConditions) : null,
+    ports: slice.ports ?? null,
+  }
+  return { object, errors: [] }
+}
+
+/** The topology of the v1beta1 API can only be read. */
+function withConditions({ deprecatedTopology: _deprecatedTopology, ...endpoint }: SliceEndpoint): SliceEndpoint {
+  return { ...endpoint, conditions: endpoint.conditions ?? {} }
 }
 
 function renderPorts(ports: readonly SlicePort[]): string {

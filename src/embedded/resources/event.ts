@@ -29,9 +29,9 @@ interface CoreEvent extends ApiObject {
   readonly message?: string
   readonly type?: string
   readonly count?: number
-  readonly firstTimestamp?: string
-  readonly lastTimestamp?: string
-  readonly eventTime?: string
+  readonly firstTimestamp?: string | null
+  readonly lastTimestamp?: string | null
+  readonly eventTime?: string | null
   readonly series?: Series
   readonly source?: { readonly component?: string; readonly host?: string }
   readonly reportingComponent?: string
@@ -62,6 +62,18 @@ const columns: readonly TableColumn[] = [
   { ...nameColumn, priority: 1 },
 ]
 
+/** A real server writes these even when they are empty. */
+const emptyFields = {
+  source: {},
+  firstTimestamp: null,
+  lastTimestamp: null,
+  eventTime: null,
+  reportingComponent: '',
+  reportingInstance: '',
+}
+
+const emptyNewFields = { deprecatedSource: {}, deprecatedFirstTimestamp: null, deprecatedLastTimestamp: null }
+
 const shape = {
   plural: 'events',
   singular: 'event',
@@ -84,6 +96,7 @@ export const coreEvents: ResourceType = defineResource<CoreEvent>({
     reportingComponent: (event) => event.reportingComponent ?? '',
   },
   cells: coreEventCells,
+  complete: (event) => ({ object: { ...emptyFields, ...event }, errors: [] }),
   validate: ({ metadata, involvedObject }) => namespaceErrors(metadata.namespace, involvedObject, 'involvedObject'),
 })
 
@@ -98,6 +111,7 @@ export const events: ResourceType = defineResource<Event>({
   },
   cells: (event, nowMs) => coreEventCells(storedAsCoreEvent.toStored(event), nowMs),
   storedAs: storedAsCoreEvent,
+  complete: (event) => ({ object: { ...emptyNewFields, ...event }, errors: [] }),
   validate: (event, old) => [
     ...namespaceErrors(event.metadata.namespace, event.regarding, 'regarding'),
     ...(old === undefined ? newEventErrors(event) : []),

@@ -3,7 +3,6 @@
 const label = '[a-z0-9]([-a-z0-9]*[a-z0-9])?'
 const dns1123Label = new RegExp(`^${label}$`)
 const dns1123Subdomain = new RegExp(`^${label}(\\.${label})*$`)
-const dns1035Label = /^[a-z]([-a-z0-9]*[a-z0-9])?$/
 const qualifiedNamePart = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/
 const labelValue = /^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$/
 
@@ -23,16 +22,6 @@ export function wrongDns1123Subdomain(text: string): string | undefined {
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and " +
     "end with an alphanumeric character (e.g. 'example.com', regex used for validation is " +
     "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-  )
-}
-
-export function wrongDns1035Label(text: string): string | undefined {
-  if (text.length > 63) return tooLong(63)
-  if (dns1035Label.test(text)) return undefined
-  return (
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and " +
-    "end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is " +
-    "'[a-z]([-a-z0-9]*[a-z0-9])?')"
   )
 }
 

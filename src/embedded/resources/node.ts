@@ -5,7 +5,7 @@ import { ageColumn, column, nameColumn } from './columns.ts'
 import { defineResource } from './define-resource.ts'
 import { duplicate, forbidden, invalid, notSupported, required } from './field-errors.ts'
 import { wrongDns1123Subdomain, wrongLabelValue, wrongQualifiedName } from './names.ts'
-import { nodeSchema } from './schemas/node.ts'
+import { nodeSchema, systemInfoFields } from './schemas/node.ts'
 
 interface Node extends ApiObject {
   readonly spec?: NodeSpec
@@ -21,11 +21,10 @@ interface NodeSpec {
 }
 
 interface NodeStatus {
-  readonly capacity?: Readonly<Record<string, string>>
-  readonly allocatable?: Readonly<Record<string, string>>
   readonly conditions?: readonly { readonly type?: string; readonly status?: string }[]
   readonly addresses?: readonly { readonly type?: string; readonly address?: string }[]
   readonly nodeInfo?: Readonly<Record<string, string>>
+  readonly daemonEndpoints?: unknown
 }
 
 const rolePrefix = 'node-role.kubernetes.io/'
@@ -65,7 +64,7 @@ export const nodes: ResourceType = defineResource<Node>({
     node.status?.nodeInfo?.['kernelVersion'] || '<unknown>',
     node.status?.nodeInfo?.['containerRuntimeVersion'] || '<unknown>',
   ],
-  complete: (node, old) => ({ object: inheritPodCIDRs(withAllocatable(node), old), errors: [] }),
+  complete: (node, old) => ({ object: inheritPodCIDRs(withReportedFields(node), old), errors: [] }),
   validate: (node, old) => [...specErrors(node.spec ?? {}), ...changeErrors(node.spec ?? {}, old?.spec ?? {})],
 })
 
@@ -87,19 +86,24 @@ function address({ status }: Node, type: string): string {
   return status?.addresses?.find((one) => one.type === type)?.address ?? '<none>'
 }
 
-function withAllocatable(node: Node): Node {
-  const { capacity, allocatable } = node.status ?? {}
-  return capacity === undefined || allocatable !== undefined
-    ? node
-    : { ...node, status: { ...node.status, allocatable: capacity } }
+/** Once set, the ranges of the pods stay. */
+function inheritPodCIDRs(node: Node, old: Node | undefined): Node {
+  const { podCIDR, podCIDRs } = old?.spec ?? {}
+  const isGiven = node.spec?.podCIDRs !== undefined || podCIDR === undefined || podCIDRs === undefined
+  return isGiven ? { ...node, spec: node.spec ?? {} } : { ...node, spec: { ...node.spec, podCIDR, podCIDRs } }
 }
 
-/** The single and the plural form say the same, and once set they stay. */
-function inheritPodCIDRs(node: Node, old: Node | undefined): Node {
-  const spec = node.spec ?? {}
-  const plural = spec.podCIDRs ?? (spec.podCIDR ? [spec.podCIDR] : (old?.spec?.podCIDRs ?? []))
-  const [first] = plural
-  return { ...node, spec: first === undefined ? spec : { ...spec, podCIDR: spec.podCIDR || first, podCIDRs: plural } }
+/** A real server writes these fields even when nobody reported them. */
+function withReportedFields(node: Node): Node {
+  const nodeInfo = Object.fromEntries(systemInfoFields.map((field) => [field, '']))
+  return {
+    ...node,
+    status: {
+      daemonEndpoints: { kubeletEndpoint: { Port: 0 } },
+      ...node.status,
+      nodeInfo: { ...nodeInfo, ...node.status?.nodeInfo },
+    },
+  }
 }
 
 function specErrors({ podCIDR, podCIDRs = [], taints = [] }: NodeSpec): FieldError[] {

@@ -23,6 +23,10 @@ export interface ObjectSchema {
   readonly fields: Readonly<Record<string, Schema>>
   readonly required: readonly string[]
   readonly kind?: GroupVersionKind
+  /** It exists only when someone makes it, so it can be owned; other objects are always part of their parent. */
+  readonly isPointer?: true
+  /** Server-side apply treats it as one value. */
+  readonly isAtomic?: true
 }
 
 /** The schema of a whole object. */
@@ -95,6 +99,11 @@ export function object(
 /** A field that holds the object. */
 export function field(schema: ObjectSchema, fieldDescription: string): ObjectSchema {
   return { ...schema, fieldDescription }
+}
+
+/** A field that may hold the object or nothing. */
+export function pointer(schema: ObjectSchema, fieldDescription: string): ObjectSchema {
+  return { ...schema, fieldDescription, isPointer: true }
 }
 
 export function map(description: string, values: Schema = string('')): MapSchema {

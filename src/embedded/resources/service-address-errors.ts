@@ -8,25 +8,36 @@ import { needsClusterIP } from './service-type.ts'
 
 const policies = ['SingleStack', 'PreferDualStack', 'RequireDualStack']
 
-export function serviceAddressErrors(spec: ServiceSpec, old: ServiceSpec | undefined): FieldError[] {
-  if (!needsClusterIP(spec)) return externalNameErrors(spec)
-  return [
-    ...familyErrors(spec),
-    ...clusterIPErrors(spec),
-    ...(old !== undefined && needsClusterIP(old) ? changeErrors(spec, old) : []),
-  ]
+/** What is wrong with the addresses as they were asked for, before any is given. */
+export function addressRequestErrors(spec: ServiceSpec): FieldError[] {
+  return needsClusterIP(spec) ? [...familyErrors(spec), ...clusterIPErrors(spec)] : externalNameErrors(spec)
+}
+
+/** The first address is for life; a second one may come and go with the policy. */
+export function addressChangeErrors(spec: ServiceSpec, old: ServiceSpec): FieldError[] {
+  if (!needsClusterIP(spec) || !needsClusterIP(old)) return []
+  const errors: FieldError[] = []
+  if (old.clusterIPs?.[0] !== undefined && spec.clusterIPs?.[0] !== old.clusterIPs[0])
+    errors.push(invalid('spec.clusterIPs[0]', spec.clusterIPs, 'may not change once set'))
+  if (old.ipFamilies?.[0] !== undefined && spec.ipFamilies?.[0] !== old.ipFamilies[0])
+    errors.push(invalid('spec.ipFamilies[0]', spec.ipFamilies, 'may not change once set'))
+  const second = old.clusterIPs?.[1]
+  if (second !== undefined && spec.clusterIPs?.[1] !== undefined && spec.clusterIPs[1] !== second)
+    errors.push(invalid('spec.clusterIPs[1]', spec.clusterIPs, 'may not change once set'))
+  return errors
 }
 
 function externalNameErrors(spec: ServiceSpec): FieldError[] {
-  const fields = ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy'] as const
+  const fields = ['clusterIPs', 'ipFamilies', 'ipFamilyPolicy'] as const
   return fields
     .filter((field) => (spec[field]?.length ?? 0) > 0)
     .map((field) => forbidden(`spec.${field}`, 'may not be set for ExternalName services'))
 }
 
-function familyErrors({ ipFamilies = [], ipFamilyPolicy = '' }: ServiceSpec): FieldError[] {
+function familyErrors({ ipFamilies = [], ipFamilyPolicy }: ServiceSpec): FieldError[] {
   const errors: FieldError[] = []
-  if (!policies.includes(ipFamilyPolicy)) errors.push(notSupported('spec.ipFamilyPolicy', ipFamilyPolicy, policies))
+  if (ipFamilyPolicy !== undefined && !policies.includes(ipFamilyPolicy))
+    errors.push(notSupported('spec.ipFamilyPolicy', ipFamilyPolicy, policies))
   for (const [index, family] of ipFamilies.entries()) {
     if (family !== 'IPv4' && family !== 'IPv6')
       errors.push(notSupported(`spec.ipFamilies[${index}]`, family, ['IPv4', 'IPv6']))
@@ -37,41 +48,23 @@ function familyErrors({ ipFamilies = [], ipFamilyPolicy = '' }: ServiceSpec): Fi
 
 function clusterIPErrors({ clusterIP = '', clusterIPs = [], ipFamilies = [] }: ServiceSpec): FieldError[] {
   if (clusterIPs.length === 0) return clusterIP === '' ? [] : [required('spec.clusterIPs')]
-  if (clusterIP === '')
-    return [invalid('spec.clusterIPs', clusterIPs, 'must be empty when `clusterIP` is not specified')]
-  if (clusterIPs[0] !== clusterIP) return [invalid('spec.clusterIPs', clusterIPs, 'first value must match `clusterIP`')]
-  if (clusterIPs.length > 2) return [invalid('spec.clusterIPs', clusterIPs, 'may only hold up to 2 values')]
+  const errors: FieldError[] = []
+  const wrong = (detail: string): FieldError => invalid('spec.clusterIPs', clusterIPs, detail)
+  if (clusterIP === '') errors.push(wrong('must be empty when `clusterIP` is not specified'))
+  else if (clusterIPs[0] !== clusterIP) errors.push(wrong('first value must match `clusterIP`'))
+  if (clusterIPs.length > 2) errors.push(wrong('may only hold up to 2 values'))
   if (clusterIPs.includes('None'))
-    return clusterIPs.length === 1
-      ? []
-      : [invalid('spec.clusterIPs', clusterIPs, "'None' must be the first and only value")]
-  const errors = clusterIPs.flatMap((ip, index) => ipErrors(`spec.clusterIPs[${index}]`, ip))
-  if (errors.length > 0) return errors
+    return clusterIPs.length === 1 ? errors : [...errors, wrong("'None' must be the first and only value")]
+  const addressErrors = clusterIPs.flatMap((ip, index) => ipErrors(`spec.clusterIPs[${index}]`, ip))
+  if (addressErrors.length > 0) return [...errors, ...addressErrors]
   const families = clusterIPs.map((ip) => (familyOf(parseIp(ip) ?? ip) === 'ipv4' ? 'IPv4' : 'IPv6'))
   if (families.length === 2 && families[0] === families[1])
-    return [invalid('spec.clusterIPs', clusterIPs, 'may specify no more than one IP for each IP family')]
-  return families.flatMap((family, index) =>
-    ipFamilies[index] === undefined || ipFamilies[index] === family
-      ? []
-      : [
-          invalid(
-            `spec.clusterIPs[${index}]`,
-            clusterIPs[index],
-            `expected an ${ipFamilies[index]} value as indicated by \`ipFamilies[${index}]\``,
-          ),
-        ],
-  )
-}
-
-/** The first address is for life; a second one may come and go with the policy. */
-function changeErrors(spec: ServiceSpec, old: ServiceSpec): FieldError[] {
-  const errors: FieldError[] = []
-  if (old.clusterIPs?.[0] !== undefined && spec.clusterIPs?.[0] !== old.clusterIPs[0])
-    errors.push(invalid('spec.clusterIPs[0]', spec.clusterIPs, 'may not change once set'))
-  if (old.ipFamilies?.[0] !== undefined && spec.ipFamilies?.[0] !== old.ipFamilies[0])
-    errors.push(invalid('spec.ipFamilies[0]', spec.ipFamilies, 'may not change once set'))
-  const second = old.clusterIPs?.[1]
-  if (second !== undefined && spec.clusterIPs?.[1] !== undefined && spec.clusterIPs[1] !== second)
-    errors.push(invalid('spec.clusterIPs[1]', spec.clusterIPs, 'may not change once set'))
+    errors.push(wrong('may specify no more than one IP for each IP family'))
+  for (const [index, family] of families.entries()) {
+    const wanted = ipFamilies[index]
+    if (wanted === undefined || wanted === family) continue
+    const detail = `expected an ${wanted} value as indicated by \`ipFamilies[${index}]\``
+    errors.push(invalid(`spec.clusterIPs[${index}]`, clusterIPs[index], detail))
+  }
   return errors
 }

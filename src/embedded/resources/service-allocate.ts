@@ -25,10 +25,7 @@ function chooseFamilies(spec: ServiceSpec, allocator: Allocator, errors: FieldEr
   const addresses = isHeadless(spec) ? [] : (spec.clusterIPs ?? [])
   const families = [...(spec.ipFamilies ?? [])]
   for (const [index, address] of addresses.entries()) {
-    const ip = parseIp(address)
-    // Validation reports an address that is none.
-    if (ip === undefined) return spec
-    families[index] ??= familyName(familyOf(ip))
+    families[index] ??= familyName(familyOf(parseIp(address) ?? address))
   }
   const isSelectorless = isHeadless(spec) && Object.keys(spec.selector ?? {}).length === 0
   const policy = spec.ipFamilyPolicy ?? (isSelectorless && families.length === 0 ? 'RequireDualStack' : 'SingleStack')
@@ -80,8 +77,9 @@ function allocateNodePorts(spec: ServiceSpec, owner: string, allocator: Allocato
   const ports = spec.ports ?? []
   for (const [index, { nodePort, protocol }] of ports.entries()) {
     if (!nodePort || !hasNodePorts(spec)) continue
+    const isTwice = ports.findIndex((one) => one.nodePort === nodePort && one.protocol === protocol) < index
+    const refusal = isTwice ? 'provided port is already allocated' : allocator.refuseNodePort(nodePort, protocol, owner)
     taken.add(nodePort)
-    const refusal = allocator.refuseNodePort(nodePort, protocol, owner)
     if (refusal !== undefined) errors.push(invalid(`spec.ports[${index}].nodePort`, nodePort, refusal))
   }
   let healthCheckNodePort = spec.healthCheckNodePort

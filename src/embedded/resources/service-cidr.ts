@@ -33,8 +33,10 @@ export const serviceCidrs: ResourceType = defineResource<ServiceCidr>({
 
 function validate({ spec }: ServiceCidr, old: ServiceCidr | undefined): FieldError[] {
   const cidrs = spec?.cidrs ?? []
-  if (old !== undefined && cidrs.join() !== (old.spec?.cidrs ?? []).join())
-    return [invalid('spec.cidrs', cidrs, 'field is immutable')]
+  const before = old?.spec?.cidrs ?? cidrs
+  const changed = cidrs.findIndex((cidr, index) => cidr !== before[index])
+  if (changed >= 0) return [invalid(`spec.cidrs[${changed}]`, cidrs[changed], 'field is immutable')]
+  if (cidrs.length !== before.length) return [invalid('spec.cidrs', cidrs, 'field is immutable')]
   if (cidrs.length === 0) return [required('spec.cidrs', 'at least one CIDR required')]
   if (cidrs.length > 2) return [invalid('spec.cidrs', cidrs, 'may only hold up to 2 values')]
   const errors = cidrs.flatMap((cidr, index) => cidrErrors(`spec.cidrs[${index}]`, cidr))

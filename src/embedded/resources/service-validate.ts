@@ -1,12 +1,11 @@
 /** Which Services are refused, and with which words. */
-import { isDeepStrictEqual } from 'node:util'
 import { isExternallyReachable } from '../../api/defaulting/default-service.ts'
 import type { FieldError } from '../resource.ts'
 import { cidrErrors, ipErrors, ordinaryIpErrors } from './address-errors.ts'
 import { forbidden, invalid, notSupported, required } from './field-errors.ts'
 import { wrongDns1123Subdomain, wrongQualifiedName } from './names.ts'
 import { labelErrors } from './object-meta.ts'
-import { serviceAddressErrors } from './service-address-errors.ts'
+import { addressChangeErrors } from './service-address-errors.ts'
 import { servicePortErrors } from './service-port-errors.ts'
 import type { Service, ServiceSpec } from './service-type.ts'
 import { isHeadless, needsHealthCheckNodePort } from './service-type.ts'
@@ -28,8 +27,7 @@ export function validateService(service: Service, old: Service | undefined): Fie
     ...(spec.externalIPs ?? []).flatMap((ip, index) => ordinaryIpErrors(`spec.externalIPs[${index}]`, ip)),
     ...policyErrors(spec),
     ...loadBalancerErrors(spec, old?.spec),
-    ...serviceAddressErrors(spec, old?.spec),
-    ...(old === undefined ? [] : healthCheckPortChangeErrors(spec, old.spec)),
+    ...(old === undefined ? [] : changeErrors(spec, old.spec)),
     ...statusErrors(service),
   ]
 }
@@ -94,7 +92,7 @@ function policyErrors(spec: ServiceSpec): FieldError[] {
 
 function loadBalancerErrors(spec: ServiceSpec, old: ServiceSpec | undefined): FieldError[] {
   const { loadBalancerClass, loadBalancerSourceRanges: ranges = [], allocateLoadBalancerNodePorts } = spec
-  const errors = ranges.flatMap((range, index) => cidrErrors(`spec.loadBalancerSourceRanges[${index}]`, range))
+  const errors = ranges.flatMap((range, index) => cidrErrors(`spec.loadBalancerSourceRanges[${index}]`, range.trim()))
   if (loadBalancerClass !== undefined) {
     const wrong = wrongQualifiedName(loadBalancerClass)
     if (wrong !== undefined) errors.push(invalid('spec.loadBalancerClass', loadBalancerClass, wrong))
@@ -111,10 +109,12 @@ function loadBalancerErrors(spec: ServiceSpec, old: ServiceSpec | undefined): Fi
   return errors
 }
 
-function healthCheckPortChangeErrors(spec: ServiceSpec, old: ServiceSpec): FieldError[] {
-  if (!needsHealthCheckNodePort(spec) || !needsHealthCheckNodePort(old)) return []
-  if (isDeepStrictEqual(spec.healthCheckNodePort, old.healthCheckNodePort)) return []
-  return [invalid('spec.healthCheckNodePort', spec.healthCheckNodePort, 'field is immutable')]
+function changeErrors(spec: ServiceSpec, old: ServiceSpec): FieldError[] {
+  const errors = addressChangeErrors(spec, old)
+  const isPortForLife = needsHealthCheckNodePort(spec) && needsHealthCheckNodePort(old)
+  if (isPortForLife && spec.healthCheckNodePort !== old.healthCheckNodePort)
+    errors.push(forbidden('spec.healthCheckNodePort', 'field is immutable'))
+  return errors
 }
 
 function statusErrors({ spec, status }: Service): FieldError[] {

@@ -171,7 +171,7 @@ describe('creating a Service', () => {
           { port: 2, name: 'b', nodePort: 30_001 },
         ],
       },
-      ['spec.ports[1].nodePort: Duplicate value: 30001'],
+      ['spec.ports[1].nodePort: Invalid value: 30001: provided port is already allocated'],
     ],
     [
       'a loopback external IP',
@@ -197,7 +197,7 @@ describe('creating a Service', () => {
     [
       'ExternalName with a cluster IP',
       { type: 'ExternalName', externalName: 'example.com', clusterIP: '10.96.0.1' },
-      ['spec.clusterIP: Forbidden: may not be set for ExternalName services'],
+      ['spec.clusterIPs: Forbidden: may not be set for ExternalName services'],
     ],
     [
       'a headless NodePort',
@@ -239,10 +239,18 @@ describe('creating a Service', () => {
     expect(refusals(service(spec))).toEqual(expect.arrayContaining(expected))
   })
 
-  test('refuses a name that is no DNS-1035 label', () => {
-    expect(refusals(service(onePort, '1web'))[0]).toMatch(
-      /^metadata\.name: Invalid value: "1web": a DNS-1035 label must/,
+  test('refuses a name that is no DNS label, and takes one that starts with a digit', () => {
+    expect(refusals(service(onePort, 'web.one'))[0]).toMatch(
+      /^metadata\.name: Invalid value: "web.one": a lowercase RFC/,
     )
+    expect(refusals(service(onePort, '1web'))).toEqual([])
+  })
+
+  test('refuses addresses that programs read differently', () => {
+    expect(refusals(service({ ...onePort, externalIPs: ['192.000.002.001', '::ffff:192.0.2.1'] }))).toEqual([
+      'spec.externalIPs[0]: Invalid value: "192.000.002.001": must not have leading 0s',
+      'spec.externalIPs[1]: Invalid value: "::ffff:192.0.2.1": must not be an IPv4-mapped IPv6 address',
+    ])
   })
 
   test('refuses an address or a node port that another Service has', () => {
@@ -308,7 +316,7 @@ describe('updating a Service', () => {
   test('refuses to change the health check port', () => {
     const old = create({ ...onePort, type: 'LoadBalancer', externalTrafficPolicy: 'Local' })
     const next = { ...old, spec: { ...(old['spec'] as Spec), healthCheckNodePort: 30_009 } }
-    expect(refusals(next, old)).toEqual(['spec.healthCheckNodePort: Invalid value: 30009: field is immutable'])
+    expect(refusals(next, old)).toEqual(['spec.healthCheckNodePort: Forbidden: field is immutable'])
   })
 
   test('accepts an ingress address only for a LoadBalancer', () => {

@@ -1,12 +1,13 @@
 import type { Allocator, ResourceType } from '../resource.ts'
 import type { Completed } from './define-resource.ts'
 import { defineResource } from './define-resource.ts'
-import { wrongDns1035Label } from './names.ts'
+import { wrongDns1123Label } from './names.ts'
 import { serviceSchema } from './schemas/service.ts'
+import { addressRequestErrors } from './service-address-errors.ts'
 import { allocateService } from './service-allocate.ts'
 import { serviceCells, serviceColumns } from './service-cells.ts'
 import { inheritFromOld } from './service-inherit.ts'
-import type { Service } from './service-type.ts'
+import type { Service, ServiceSpec } from './service-type.ts'
 import { validateService } from './service-validate.ts'
 
 export const services: ResourceType = defineResource<Service>({
@@ -17,7 +18,8 @@ export const services: ResourceType = defineResource<Service>({
   categories: ['all'],
   isNamespaced: true,
   hasStatus: true,
-  wrongName: wrongDns1035Label,
+  // Since 1.36 a Service may start with a digit, like other objects.
+  wrongName: wrongDns1123Label,
   selectableFields: {
     'spec.clusterIP': ({ spec }) => spec.clusterIP ?? '',
     'spec.type': ({ spec }) => spec.type,
@@ -29,12 +31,20 @@ export const services: ResourceType = defineResource<Service>({
 })
 
 function complete(service: Service, old: Service | undefined, allocator: Allocator): Completed<Service> {
-  const given = old === undefined ? service.spec : inheritFromOld(service.spec, old.spec)
+  const given = withClusterIPs(old === undefined ? service.spec : inheritFromOld(service.spec, old.spec))
+  const refused = addressRequestErrors(given)
+  if (refused.length > 0) return { object: service, errors: refused }
   const owner = `${service.metadata.namespace ?? ''}/${service.metadata.name}`
   const { spec, errors } = allocateService(given, owner, allocator)
   // A new Service has no load balancer yet, whatever the client says.
   const status = old === undefined ? { loadBalancer: {} } : statusAfter(service, old)
   return { object: { ...service, spec, status }, errors }
+}
+
+/** Older clients know only the singular form. */
+function withClusterIPs(spec: ServiceSpec): ServiceSpec {
+  const { clusterIP = '', clusterIPs = [] } = spec
+  return clusterIP !== '' && clusterIPs.length === 0 ? { ...spec, clusterIPs: [clusterIP] } : spec
 }
 
 /** A Service that stops being a load balancer loses its ingress addresses. */

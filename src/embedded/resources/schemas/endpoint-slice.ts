@@ -1,4 +1,4 @@
-import { atomicList, boolean, field, int32, atomicMap, object, setList, string } from '../schema.ts'
+import { atomicList, boolean, field, int32, atomicMap, object, pointer, setList, string } from '../schema.ts'
 import { kindSchema, objectReference } from './metadata.ts'
 
 const endpointConditions = object('io.k8s.api.discovery.v1.EndpointConditions', 'Condition of an endpoint.', {
@@ -37,11 +37,11 @@ const endpoint = object(
     ),
     conditions: field(endpointConditions, 'Condition of the endpoint.'),
     hostname: string('Host name of the endpoint, a DNS label.'),
-    targetRef: field(objectReference, 'The object behind the endpoint.'),
+    targetRef: pointer(objectReference, 'The object behind the endpoint.'),
     deprecatedTopology: atomicMap('Topology of the v1beta1 API; read-only.'),
     nodeName: string('The node that runs the endpoint.'),
     zone: string('The zone of the endpoint.'),
-    hints: field(endpointHints, 'Who should use the endpoint.'),
+    hints: pointer(endpointHints, 'Who should use the endpoint.'),
   },
   ['addresses'],
 )

@@ -1,4 +1,4 @@
-import { atomicList, field, int32, object, string } from '../schema.ts'
+import { atomicList, int32, object, pointer, string } from '../schema.ts'
 import { kindSchema, objectReference } from './metadata.ts'
 
 const endpointAddress = object(
@@ -8,7 +8,7 @@ const endpointAddress = object(
     ip: string('The address. Loopback, link-local and multicast are refused.'),
     hostname: string('Host name of the endpoint.'),
     nodeName: string('The node that runs the endpoint.'),
-    targetRef: field(objectReference, 'The object behind the endpoint.'),
+    targetRef: pointer(objectReference, 'The object behind the endpoint.'),
   },
   ['ip'],
 )

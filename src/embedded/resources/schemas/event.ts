@@ -1,5 +1,5 @@
 import type { ObjectSchema, Schema } from '../schema.ts'
-import { field, int32, object, string, time } from '../schema.ts'
+import { field, int32, object, pointer, string, time } from '../schema.ts'
 import { kindSchema, objectReference } from './metadata.ts'
 
 const microTime: Schema = { type: 'micro-time', description: 'When the event first happened.' }
@@ -25,9 +25,9 @@ export const coreEventSchema = kindSchema({
     count: int32('How often it was seen.'),
     type: string('Normal or Warning.'),
     eventTime: microTime,
-    series: series('io.k8s.api.core.v1.EventSeries'),
+    series: pointer(series('io.k8s.api.core.v1.EventSeries'), 'The run of events it belongs to.'),
     action: string('What was done or failed.'),
-    related: field(objectReference, 'A second object that it is about.'),
+    related: pointer(objectReference, 'A second object that it is about.'),
     reportingComponent: string('The controller that reported it, such as fairlead.'),
     reportingInstance: string('The instance of the controller.'),
   },
@@ -43,13 +43,13 @@ export const eventSchema = kindSchema({
   description: 'A report of something that happened in the cluster. It may be lost.',
   fields: {
     eventTime: microTime,
-    series: series('io.k8s.api.events.v1.EventSeries'),
+    series: pointer(series('io.k8s.api.events.v1.EventSeries'), 'The run of events it belongs to.'),
     reportingController: string('The controller that reported it, such as fairlead.'),
     reportingInstance: string('The instance of the controller.'),
     action: string('What was done or failed.'),
     reason: string('Why, in one CamelCase word.'),
     regarding: field(objectReference, 'What it is about.'),
-    related: field(objectReference, 'A second object that it is about.'),
+    related: pointer(objectReference, 'A second object that it is about.'),
     note: string('What happened, for a person.'),
     type: string('Normal or Warning.'),
     deprecatedSource: field(eventSource, 'Source of the core API.'),

@@ -1,5 +1,5 @@
 /** What every kind has: type, metadata, and the references that several kinds share. */
-import type { KindSchema, Schema } from '../schema.ts'
+import type { KindSchema, ObjectSchema, Schema } from '../schema.ts'
 import { atomicList, boolean, field, int64, keyedList, map, object, setList, string, time } from '../schema.ts'
 
 const ownerReference = object(
@@ -50,15 +50,18 @@ const objectMeta = object('io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta', 'Me
   managedFields: atomicList('Who manages which field.', managedFieldsEntry),
 })
 
-export const objectReference = object('io.k8s.api.core.v1.ObjectReference', 'Enough to find another object.', {
-  apiVersion: string('API version of the object.'),
-  kind: string('Kind of the object.'),
-  namespace: string('Namespace of the object.'),
-  name: string('Name of the object.'),
-  uid: string('UID of the object.'),
-  resourceVersion: string('The version that is meant, if any.'),
-  fieldPath: string('A part of the object, such as spec.containers{name}.'),
-})
+export const objectReference: ObjectSchema = {
+  ...object('io.k8s.api.core.v1.ObjectReference', 'Enough to find another object.', {
+    apiVersion: string('API version of the object.'),
+    kind: string('Kind of the object.'),
+    namespace: string('Namespace of the object.'),
+    name: string('Name of the object.'),
+    uid: string('UID of the object.'),
+    resourceVersion: string('The version that is meant, if any.'),
+    fieldPath: string('A part of the object, such as spec.containers{name}.'),
+  }),
+  isAtomic: true,
+}
 
 export const condition = object(
   'io.k8s.apimachinery.pkg.apis.meta.v1.Condition',

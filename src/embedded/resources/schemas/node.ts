@@ -72,7 +72,7 @@ const nodeDaemonEndpoints = object('io.k8s.api.core.v1.NodeDaemonEndpoints', 'Wh
   kubeletEndpoint: field(daemonEndpoint, 'Where the kubelet listens.'),
 })
 
-const systemInfoFields = [
+export const systemInfoFields = [
   'machineID',
   'systemUUID',
   'bootID',

@@ -1,4 +1,15 @@
-import { atomicList, boolean, field, int32, keyedList, atomicMap, object, string, zeroIsAbsent } from '../schema.ts'
+import {
+  atomicList,
+  boolean,
+  field,
+  int32,
+  keyedList,
+  atomicMap,
+  object,
+  pointer,
+  string,
+  zeroIsAbsent,
+} from '../schema.ts'
 import { condition, kindSchema } from './metadata.ts'
 
 const servicePort = object(
@@ -25,7 +36,7 @@ const clientIPConfig = object('io.k8s.api.core.v1.ClientIPConfig', 'How long a c
 })
 
 const sessionAffinityConfig = object('io.k8s.api.core.v1.SessionAffinityConfig', 'Settings of the session affinity.', {
-  clientIP: field(clientIPConfig, 'Settings of client-IP affinity.'),
+  clientIP: pointer(clientIPConfig, 'Settings of client-IP affinity.'),
 })
 
 const serviceSpec = object('io.k8s.api.core.v1.ServiceSpec', 'What a user wants of a Service.', {
@@ -45,7 +56,7 @@ const serviceSpec = object('io.k8s.api.core.v1.ServiceSpec', 'What a user wants 
   externalTrafficPolicy: string('Cluster or Local: which endpoints serve traffic from outside.'),
   healthCheckNodePort: zeroIsAbsent(int32('The health check port of a LoadBalancer with externalTrafficPolicy Local.')),
   publishNotReadyAddresses: zeroIsAbsent(boolean('True: endpoints count as ready whatever their pods say.')),
-  sessionAffinityConfig: field(sessionAffinityConfig, 'Settings of the session affinity.'),
+  sessionAffinityConfig: pointer(sessionAffinityConfig, 'Settings of the session affinity.'),
   ipFamilies: atomicList('IPv4 and IPv6, in the order of clusterIPs.', string('')),
   ipFamilyPolicy: string('SingleStack, PreferDualStack or RequireDualStack.'),
   allocateLoadBalancerNodePorts: boolean('False: a LoadBalancer gets no node ports. Default: true.'),
