@@ -84,6 +84,10 @@ for (const [text, nanoseconds, rendered] of recordedFromGo) {
   })
 }
 
+test('digits beyond what 64 bits hold are ignored, however many there are', () => {
+  expect(parseGoDurationNs(`0.${'3'.repeat(400)}s`)).toBe(333_333_333n)
+})
+
 test('every duration survives being written and read again', () => {
   fc.assert(
     fc.property(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), (nanoseconds) => {
