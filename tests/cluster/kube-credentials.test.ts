@@ -1,12 +1,12 @@
 import { copyFile, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { JsonObject } from '../../src/embedded/testing/api-client.ts'
 import type { KubeAccessOptions } from '../../src/sources/kube/kube-access.ts'
 import { resourceQueries } from '../../src/sources/kube/resource-query.ts'
 import { adminToken, startControlPlane } from './testing/control-plane.ts'
 import type { ControlPlane } from './testing/control-plane.ts'
 import { Mirrors } from './testing/mirrors.ts'
+import { grantProxyRights, powerlessToken, proxyToken } from './testing/service-account.ts'
 
 /** Longer than the pause after a refused credential, which is up to ten seconds. */
 const soon = { timeout: 40_000, interval: 50 }
@@ -59,9 +59,7 @@ test('a token that is replaced in its file is used when the old one ends', async
   await restart()
   await expect.poll(() => mirrors.of('Service').status.lastError, soon).toMatch(/Unauthorized|401/)
   await writeFile(tokenFile, 'new-token')
-  await create('/api/v1/namespaces/default/services', {
-    apiVersion: 'v1',
-    kind: 'Service',
+  await cluster.client.expect(201, 'POST', '/api/v1/namespaces/default/services', {
     metadata: { name: 'after' },
     spec: { ports: [{ port: 80 }] },
   })
@@ -70,21 +68,20 @@ test('a token that is replaced in its file is used when the old one ends', async
 })
 
 test('missing rights are named in the words that an RBAC rule needs, and granting them heals it', async () => {
-  const kubeconfig = await cluster.writeKubeconfig({ token: await serviceAccountToken('curious') })
+  const kubeconfig = await cluster.writeKubeconfig({ token: await powerlessToken(cluster, 'curious') })
   await using mirrors = await follow({ kubeconfig })
   await expect
     .poll(() => mirrors.of('Service').status.lastError, soon)
     .toMatch(/User "system:serviceaccount:default:curious" cannot (list|watch) resource "services"/)
-  await grant('curious')
+  await grantProxyRights(cluster, 'curious')
   await expect.poll(() => mirrors.of('Service').names, soon).toContain('kubernetes')
 })
 
 test('inside a pod, the service account with the rights of kube-proxy is enough', async () => {
-  await grant('fairlead')
   const serviceAccountDir = join(cluster.folder, 'serviceaccount')
   await mkdir(serviceAccountDir)
   await copyFile(cluster.authority.certFile, join(serviceAccountDir, 'ca.crt'))
-  await writeFile(join(serviceAccountDir, 'token'), await serviceAccountToken('fairlead'))
+  await writeFile(join(serviceAccountDir, 'token'), await proxyToken(cluster, 'fairlead'))
   const { hostname, port } = new URL(cluster.url)
   const env = { KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port }
   await using mirrors = await Mirrors.start({ env, serviceAccountDir }, resourceQueries('node-a'))
@@ -100,28 +97,4 @@ async function follow(access: KubeAccessOptions): Promise<Mirrors<'Service'>> {
 async function restart(): Promise<void> {
   await cluster.stopApiServer()
   await cluster.startApiServer()
-}
-
-/** A real token of a service account, as the kubelet gets it for a pod. */
-async function serviceAccountToken(name: string): Promise<string> {
-  const accounts = '/api/v1/namespaces/default/serviceaccounts'
-  await create(accounts, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name } })
-  const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds: 3600 } }
-  const answer = await create(`${accounts}/${name}/token`, request)
-  return (answer['status'] as { token: string }).token
-}
-
-/** The role that Kubernetes itself keeps for kube-proxy. */
-async function grant(serviceAccount: string): Promise<void> {
-  await create('/apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {
-    apiVersion: 'rbac.authorization.k8s.io/v1',
-    kind: 'ClusterRoleBinding',
-    metadata: { name: serviceAccount },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'system:node-proxier' },
-    subjects: [{ kind: 'ServiceAccount', namespace: 'default', name: serviceAccount }],
-  })
-}
-
-async function create(path: string, body: object): Promise<JsonObject> {
-  return cluster.client.expect(201, 'POST', path, body)
 }

@@ -16,11 +16,11 @@ beforeAll(async () => {
   cluster = await startControlPlane()
   await cluster.client.expect(201, 'POST', '/api/v1/namespaces', { metadata: { name: 'demo' } })
   accepted = await acceptedObjects([...serviceScenarios, ...endpointSliceScenarios])
-  expect(accepted.length).toBeGreaterThan(50)
 })
 afterAll(() => cluster[Symbol.asyncDispose]())
 
 test('a file with an object is read as the server would have stored it, but for what it allocates', () => {
+  expect(accepted.length).toBeGreaterThan(50)
   const fromFiles = accepted.map(({ name, asked }) => [
     name,
     withoutAllocations(read(defaultObject(inNamespace(asked)))),
@@ -55,8 +55,7 @@ async function acceptedObjects(scenarios: readonly Scenario[]): Promise<readonly
     const [first] = steps
     if (first?.method !== 'POST') continue
     const [answer] = await runScenario({ name, steps: [first] }, cluster.client)
-    if (answer?.status === 201)
-      accepted.push({ name, asked: first.body as JsonObject, stored: answer.json as JsonObject })
+    if (answer?.status === 201) accepted.push({ name, asked: first.body as JsonObject, stored: answer.json })
   }
   return accepted
 }

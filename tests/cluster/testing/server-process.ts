@@ -28,6 +28,11 @@ export class ServerProcess implements AsyncDisposable {
     return this.#child.exitCode === null && this.#child.signalCode === null
   }
 
+  /** Null while it runs, and when a signal ended it. */
+  get exitCode(): number | null {
+    return this.#child.exitCode
+  }
+
   /** Asks until the answer is yes; gives up when the process ends or the time is over, and then shows the log. */
   async waitUntil(what: string, isTrue: () => Promise<boolean>, timeoutMs = 90_000): Promise<void> {
     const deadline = Date.now() + timeoutMs
