@@ -1,7 +1,7 @@
 /** A size as Kubernetes writes it: 512, 1k, 2Ki, 3e6. */
 export interface Quantity {
   readonly bytes: number
-  /** The canonical text: the largest suffix that needs no fraction. */
+  /** The canonical text: the largest suffix that needs no fraction. Part of a byte keeps its thousandths, as `500m`. */
   readonly text: string
 }
 
@@ -12,17 +12,29 @@ const binarySuffixes = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei']
 
 export function parseQuantity(text: string): Quantity | undefined {
   const { number, suffix = '' } = /^(?<number>[-+]?(?:\d+\.?\d*|\.\d+))(?<suffix>.*)$/.exec(text)?.groups ?? {}
-  if (number === undefined) return undefined
-  const exponent = /^[eE]([-+]?\d+)$/.exec(suffix)
-  const isBinary = suffix.endsWith('i')
-  const power = (isBinary ? binarySuffixes : decimalSuffixes).indexOf(suffix)
-  if (exponent === null && power < 0) return undefined
-  const unit = exponent === null ? (isBinary ? 1024 : 1000) ** power : 10 ** Number(exponent[1])
-  // Part of a byte is rounded away from zero, as Kubernetes does when it is asked for whole units.
+  const unit = unitOf(suffix)
+  if (number === undefined || unit === undefined) return undefined
   const size = Number(number) * unit
+  // Part of a byte is rounded away from zero, as Kubernetes does when it is asked for whole units.
   const bytes = size < 0 ? Math.floor(size) : Math.ceil(size)
   if (!Number.isSafeInteger(bytes)) return undefined
-  return { bytes, text: exponent === null ? canonical(bytes, isBinary) : canonicalExponent(bytes) }
+  if (size !== bytes) {
+    const thousandths = Math.round(size * 1000)
+    return Math.abs(size * 1000 - thousandths) < 1e-6 ? { bytes, text: `${thousandths}m` } : undefined
+  }
+  return {
+    bytes,
+    text: /^[eE]/.test(suffix) && suffix !== 'E' ? canonicalExponent(bytes) : canonical(bytes, suffix.endsWith('i')),
+  }
+}
+
+function unitOf(suffix: string): number | undefined {
+  if (suffix === 'm') return 1 / 1000
+  const exponent = /^[eE]([-+]?\d+)$/.exec(suffix)
+  if (exponent !== null) return 10 ** Number(exponent[1])
+  const isBinary = suffix.endsWith('i')
+  const power = (isBinary ? binarySuffixes : decimalSuffixes).indexOf(suffix)
+  return power < 0 ? undefined : (isBinary ? 1024 : 1000) ** power
 }
 
 function canonical(bytes: number, isBinary: boolean): string {

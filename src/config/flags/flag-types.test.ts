@@ -4,7 +4,10 @@ import * as type from './flag-types.ts'
 
 const refused = 'refused'
 
-/** What each text means, or that it is refused; checked against kube-proxy 1.36.4. */
+/**
+ * What each text means, or that it is refused. kube-proxy 1.36.4 was run with each text (but for `ips`, which it does not
+ * have) and accepts and refuses the same, except 12E: beyond 2^53 bytes we refuse.
+ */
 const examples: readonly (readonly [label: string, FlagType<unknown>, Readonly<Record<string, unknown>>])[] = [
   ['bool', type.bool, { true: true, T: true, '1': true, False: false, '0': false, yes: refused, '': refused }],
   [
@@ -83,7 +86,11 @@ const examples: readonly (readonly [label: string, FlagType<unknown>, Readonly<R
       '1500': { bytes: 1500, text: '1500' },
       '2000k': { bytes: 2000000, text: '2M' },
       '3e3': { bytes: 3000, text: '3e3' },
-      '0.5': { bytes: 1, text: '1' },
+      '0.5': { bytes: 1, text: '500m' },
+      '100m': { bytes: 1, text: '100m' },
+      '1500m': { bytes: 2, text: '1500m' },
+      '2000m': { bytes: 2, text: '2' },
+      '12E': refused,
       '1K': refused,
       '': refused,
     },
