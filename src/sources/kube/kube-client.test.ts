@@ -275,6 +275,23 @@ users: [{name: u, user: ${user}}]`
     expect(server.pings).toBe(5)
   })
 
+  test('a server that says goodbye on HTTP/2 may finish its watches, and gets new requests on a new connection', async () => {
+    await using server = await FaultServer.start({ protocol: 'h2', tls: await ca.server() })
+    const file = await folder.write('goaway', kubeconfig(server.url, '{}'))
+    await using client = await clientOf({ kubeconfig: file })
+    server.script((exchange) => void exchange.open().write('before\n'))
+    server.otherwise((exchange) => exchange.json(200, {}))
+    const body = (await client.stream({ path: '/x' }, never))[Symbol.asyncIterator]()
+    await body.next()
+    server.sayGoodbye()
+    await eventually('a request on a new connection', () => {
+      void client.request({ path: '/y' }, never).catch(() => {})
+      return server.sessions === 2
+    })
+    server.exchanges[0]?.write('after\n')
+    expect((await body.next()).value?.toString()).toBe('after\n')
+  })
+
   test('a certificate authority that is replaced is read again', async () => {
     await using other = await CertificateAuthority.make('another CA')
     await using server = await FaultServer.start({ protocol: 'h2', tls: await other.server() })

@@ -400,6 +400,34 @@ describe('a server in trouble', () => {
     expect(parameter(rig, 1, 'sendInitialEvents')).toBe('true')
   })
 
+  test('that answers 429 to a watch is asked for the same watch again, not for a list', async () => {
+    await using rig = await ReflectorRig.make()
+    rig.server
+      .script((exchange) => openStreamingList(exchange, 7, thing('a', 3)).end())
+      .script((exchange) => exchange.status(429, 'TooManyRequests', 'wait', { 'retry-after': '20' }))
+      .script((exchange) => void exchange.open().event('ADDED', thing('b', 8)))
+    rig.run()
+    await rig.pauses.pass()
+    expect(await rig.pauses.pass()).toBe(20_000)
+    await rig.diary('replace a@3', 'upsert b@8')
+    expect(parameter(rig, 2, 'resourceVersion')).toBe('7')
+  })
+
+  test('that refuses our token is asked again every few seconds, however long it takes', async () => {
+    await using rig = await ReflectorRig.make()
+    rig.server.script((exchange) => openStreamingList(exchange, 7, thing('a', 3)).end())
+    rig.server.otherwise((exchange) => exchange.status(401, 'Unauthorized'))
+    rig.run()
+    const waits: number[] = []
+    for (let i = 0; i < 7; i++) waits.push(await rig.pauses.pass())
+    await eventually('the eighth pause', () => rig.pauses.isPaused)
+    expect(rig.sink.diary).toEqual(['replace a@3'])
+    rig.server.otherwise((exchange) => void exchange.open().event('ADDED', thing('b', 8)))
+    waits.push(await rig.pauses.pass())
+    expect(waits).toEqual([800, 1_600, 3_200, 5_000, 5_000, 5_000, 5_000, 5_000])
+    await rig.diary('replace a@3', 'upsert b@8')
+  })
+
   test('that storms 500s meets fewer and fewer requests, and one line in the log', async () => {
     await using rig = await ReflectorRig.make()
     rig.server.otherwise((exchange) => exchange.text(500, '<h1>oops</h1>'))

@@ -94,6 +94,7 @@ export class FaultServer implements AsyncDisposable {
   readonly #server: http.Server | https.Server | http2.Http2SecureServer
   readonly #scheme: string
   readonly #sockets = new Set<Socket>()
+  readonly #sessions: http2.ServerHttp2Session[] = []
   readonly #script: Answer[] = []
   #otherwise: Answer = (exchange) => exchange.status(500, 'InternalError', 'the script of the test is at its end')
 
@@ -110,7 +111,10 @@ export class FaultServer implements AsyncDisposable {
         socket.on('error', () => {})
         socket.on('close', () => this.#sockets.delete(socket))
       })
-    this.#server.on('session', (session: http2.ServerHttp2Session) => session.on('ping', () => this.pings++))
+    this.#server.on('session', (session: http2.ServerHttp2Session) => {
+      this.#sessions.push(session)
+      session.on('ping', () => this.pings++)
+    })
     this.#server.on('tlsClientError', () => {})
     this.#server.on('sessionError', () => {})
   }
@@ -132,6 +136,16 @@ export class FaultServer implements AsyncDisposable {
 
   get openSockets(): number {
     return this.#sockets.size
+  }
+
+  /** HTTP/2 connections so far. */
+  get sessions(): number {
+    return this.#sessions.length
+  }
+
+  /** HTTP/2: no new requests on the connections there are. */
+  sayGoodbye(): void {
+    for (const session of this.#sessions) session.goaway(0)
   }
 
   /** The answers to the next requests, in order. */
