@@ -67,6 +67,17 @@ export class RouteTable implements RouteSource {
     return this.#isInitialised
   }
 
+  /** What the last sync was given to program. */
+  get view(): NodeView {
+    const { family, nodeName, nodeIP } = this.#options
+    return {
+      family,
+      node: { name: nodeName, zone: this.#zone, ip: nodeIP },
+      routesByKey: this.#routesByKey,
+      serviceCidrs: this.#serviceCidrs,
+    }
+  }
+
   get noLocalEndpoints(): { readonly internal: number; readonly external: number } {
     return this.#noLocalEndpoints
   }
@@ -88,7 +99,7 @@ export class RouteTable implements RouteSource {
     this.#isFullDue = false
     this.#reportPending()
     return {
-      view: this.#view(),
+      view: this.view,
       change: { full: isFull, keys: programmingOrder(pending, isFull ? this.#routesByKey : undefined), causes },
       triggerTimesMs,
       needsConntrackCleanup,
@@ -253,16 +264,6 @@ export class RouteTable implements RouteSource {
     if (route === undefined || !route.hasUsableEndpoint || route.localEndpoints.length > 0) return
     if (route.internalPolicy === 'Local') this.#noLocalEndpoints.internal += step
     if (route.externalPolicy === 'Local' && route.isExternallyAccessible) this.#noLocalEndpoints.external += step
-  }
-
-  #view(): NodeView {
-    const { family, nodeName, nodeIP } = this.#options
-    return {
-      family,
-      node: { name: nodeName, zone: this.#zone, ip: nodeIP },
-      routesByKey: this.#routesByKey,
-      serviceCidrs: this.#serviceCidrs,
-    }
   }
 
   #reportPending(): void {

@@ -14,6 +14,8 @@ import type { Runnable } from '../run-all.ts'
 export interface ObjectSource extends Runnable, AsyncDisposable {
   /** Complete lists of Services and EndpointSlices have come from it (not from saved state). */
   isLive(): boolean
+  /** When each kind was last heard of; empty for files. */
+  status(): ReadonlyMap<string, { readonly lastContactMs: number | undefined }>
   /** For `/healthz?verbose`. */
   detail(): Readonly<Record<string, unknown>>
   /** The API server to write Events to; undefined for files. */
@@ -43,6 +45,7 @@ function fileSource({ objects, intake, catalog, clock, log }: SourceContext): Ob
     client: undefined,
     run: (signal) => source.run(signal),
     isLive: () => catalog.isInitialised,
+    status: () => new Map(),
     detail: () => ({ files: objects }),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   }
@@ -72,6 +75,7 @@ async function kubeSource(context: SourceContext): Promise<ObjectSource> {
     client,
     run: (signal) => source.run(signal),
     isLive: () => hasSynced('Service') && hasSynced('EndpointSlice'),
+    status: () => source.status(),
     detail: () => ({ watches: Object.fromEntries(source.status()) }),
     [Symbol.asyncDispose]: () => client[Symbol.asyncDispose](),
   }

@@ -1,5 +1,5 @@
 /** One IP family, from the Catalog to the data plane: routes, backend, health-check ports and the loop that syncs them. */
-import type { Backend } from '../../core/backend.ts'
+import type { Backend, NodeView } from '../../core/backend.ts'
 import type { Catalog } from '../../core/catalog.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
@@ -36,11 +36,17 @@ export interface FamilyProxyOptions {
   readonly log: Logger
 }
 
-export function familyProxy(options: FamilyProxyOptions): Runnable {
+export interface FamilyProxy extends Runnable {
+  /** What the last sync was given to program. */
+  view(): NodeView
+}
+
+export function familyProxy(options: FamilyProxyOptions): FamilyProxy {
   const { family, backend, nodeName, clock, log, metrics, health } = options
   const table = new RouteTable({ ...options, startedAtMs: clock.now() })
   const serviceHealth = new ServiceHealth({ isProxyHealthy: () => !options.hasHealthServer || health.isHealthy })
   return {
+    view: () => table.view,
     async run(signal) {
       await using owned = backend
       await using server = new ServiceHealthServer({

@@ -19,6 +19,8 @@ import { setOomScore } from '../../dataplane/sysctl/oom-score.ts'
 import type { Family } from '../../net/ip.ts'
 import { isLoopback } from '../../net/ip.ts'
 import type { RootLogger } from '../../observe/logging/create-logger.ts'
+import { addSourceContact } from '../../observe/metrics/source-metrics.ts'
+import { addViewMetrics } from '../../observe/metrics/view-metrics.ts'
 import { Intake } from '../../sources/intake.ts'
 import { StateKeeper } from '../../sources/saved/state-keeper.ts'
 import type { Mode } from '../modes.ts'
@@ -136,6 +138,8 @@ async function runProxy(daemon: Daemon, parts: Parts, signal: AbortSignal): Prom
       log,
     }),
   )
+  addViewMetrics(metrics.registry, () => proxies.map((proxy) => proxy.view()))
+  addSourceContact(metrics.registry, systemClock, () => source.status())
   const servers = daemonServers({
     config,
     version: daemon.version,
