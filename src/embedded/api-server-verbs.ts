@@ -97,8 +97,7 @@ async function update(request: ResourceRequest, name: string): Promise<Reply> {
   const mayCreate = subresource === undefined && createdByUpdate.has(kind.collection) && object.metadata.name === name
   const { entry, isNew } = await store.write((transaction) => {
     const isThere = transaction.get(kind.collection, route.namespace, name) !== undefined
-    if (!isThere && mayCreate)
-      return { entry: createObject(transaction, { ...options, object }, context), isNew: true }
+    if (!isThere && mayCreate) return { entry: createObject(transaction, { ...options, object }, context), isNew: true }
     const change = () => object
     return { entry: updateObject(transaction, { ...options, name, subresource, change }, context), isNew: false }
   })

@@ -372,6 +372,15 @@ export function apiServerContract(name: string, start: () => Promise<ContractSer
         assert.match(refused.message, /^Operation cannot be fulfilled on services "web": the object has been modified/)
       })
 
+      test('creates a Service that is not there', async () => {
+        const path = await servicesPath()
+        const created = await client.expect(201, 'PUT', `${path}/web`, service('web'))
+        assert.match(created.metadata.uid, /^[0-9a-f-]{36}$/)
+        const slices = path.replace('/api/v1', '/apis/discovery.k8s.io/v1').replace('services', 'endpointslices')
+        const refused = await client.expect(404, 'PUT', `${slices}/web`, slice('web', '10.1.0.1'))
+        assert.equal(refused.reason, 'NotFound')
+      })
+
       test('refuses a name that differs from the URL', async () => {
         const path = await servicesPath()
         const [created] = await createServices(path, 'web')
@@ -494,10 +503,20 @@ export function apiServerContract(name: string, start: () => Promise<ContractSer
       test('removes the object', async () => {
         const path = await servicesPath()
         await createServices(path, 'web')
-        await client.expect(200, 'DELETE', `${path}/web`)
+        const deleted = await client.expect(200, 'DELETE', `${path}/web`)
+        assert.equal(deleted.kind, 'Service')
         await client.expect(404, 'GET', `${path}/web`)
         const again = await client.expect(404, 'DELETE', `${path}/web`)
         assert.equal(again.reason, 'NotFound')
+      })
+
+      test('answers with a Status for kinds that do not return themselves', async () => {
+        const path = `/apis/discovery.k8s.io/v1/namespaces/${await freshNamespace()}/endpointslices`
+        const created = await client.expect(201, 'POST', path, slice('web', '10.1.0.1'))
+        const deleted = await client.expect(200, 'DELETE', `${path}/web`)
+        const { uid } = created.metadata
+        const details = { name: 'web', group: 'discovery.k8s.io', kind: 'endpointslices', uid }
+        assert.deepEqual([deleted.status, deleted.details], ['Success', details])
       })
 
       test('heeds preconditions', async () => {

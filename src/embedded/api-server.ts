@@ -16,7 +16,7 @@ import { ApiServerError } from './api-server-error.ts'
 import { requestHandler } from './api-server-handler.ts'
 import { Kinds } from './api-server-kinds.ts'
 import type { WriteContext } from './api-server-write.ts'
-import { openJournal } from './journal.ts'
+import { openJournal } from './journal-recovery.ts'
 import type { ResourceType } from './resource.ts'
 import { Store } from './store.ts'
 

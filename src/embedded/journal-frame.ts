@@ -52,10 +52,11 @@ function frameAt(bytes: Buffer, offset: number): { readonly json: string; readon
   return { json: payload.toString(), end: end + 1 }
 }
 
-/** JSON has no raw line feed, so every frame begins behind one. */
+/** Looks at every place that could begin a frame: the damage may have hit the line feed before it. */
 function hasFrameAfter(bytes: Buffer, offset: number): boolean {
-  for (let at = bytes.indexOf(newline, offset); at >= 0; at = bytes.indexOf(newline, at + 1)) {
-    if (typeof frameAt(bytes, at + 1) !== 'string') return true
+  const rest = bytes.toString('latin1', offset + 1)
+  for (const { index } of rest.matchAll(/[0-9a-f]{8} [0-9a-f]{8} /g)) {
+    if (typeof frameAt(bytes, offset + 1 + index) !== 'string') return true
   }
   return false
 }

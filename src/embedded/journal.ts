@@ -2,23 +2,11 @@
  * The embedded server's disk: a snapshot and an append-only journal of what came after it. A batch is acknowledged
  * when it is synced, so a crash loses nothing that a client was told of.
  */
-import { mkdir, open, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import type { Logger } from '../core/logger.ts'
 import { JournalError } from './journal-error.ts'
-import { encodeFrame, scanFrames } from './journal-frame.ts'
-import { lockDirectory } from './journal-lock.ts'
-import { parseRecords, renderRecords } from './journal-record.ts'
-import { readSnapshot, syncDirectory, writeSnapshot } from './journal-snapshot.ts'
-import type { ChangeLog, KindEntry, Recovered, RecoveredChange } from './store-change-log.ts'
+import { encodeFrame } from './journal-frame.ts'
+import { renderRecords } from './journal-record.ts'
+import type { ChangeLog, KindEntry } from './store-change-log.ts'
 import type { KindChange } from './store-transaction.ts'
-
-export interface JournalOptions {
-  readonly directory: string
-  readonly log: Logger
-  /** The journal is folded into a new snapshot when it is larger than this and than the last snapshot. */
-  readonly compactAboveBytes: number
-}
 
 /** The part of a file handle the journal needs; tests pass one that fails. */
 export interface JournalFile {
@@ -26,39 +14,6 @@ export interface JournalFile {
   datasync(): Promise<void>
   truncate(length: number): Promise<void>
   close(): Promise<void>
-}
-
-/** Locks the directory, reads what it holds, and makes it ready for more. */
-export async function openJournal(options: JournalOptions): Promise<{ journal: Journal; recovered: Recovered }> {
-  const { directory } = options
-  await mkdir(directory, { recursive: true })
-  const lock = await lockDirectory(directory)
-  try {
-    const snapshotPath = join(directory, 'snapshot.jsonl')
-    const journalPath = join(directory, 'journal.jsonl')
-    const snapshot = await readSnapshot(snapshotPath)
-    const file = await open(journalPath, 'a+').then(async (created) => {
-      await created.close()
-      return open(journalPath, 'r+')
-    })
-    await syncDirectory(directory)
-    const { changes, bytes } = await readChanges(journalPath, file, snapshot?.revision, options.log)
-    const journal = new Journal({
-      file,
-      bytes,
-      lock,
-      snapshotBytes: snapshot?.bytes ?? 0,
-      compactAboveBytes: options.compactAboveBytes,
-      writeSnapshot: (revision, entries) => writeSnapshot(snapshotPath, revision, entries),
-    })
-    return {
-      journal,
-      recovered: { snapshotRevision: snapshot?.revision ?? 1, entries: snapshot?.entries ?? [], changes },
-    }
-  } catch (error) {
-    await lock[Symbol.asyncDispose]()
-    throw error
-  }
 }
 
 export class Journal implements ChangeLog, AsyncDisposable {
@@ -127,40 +82,13 @@ export class Journal implements ChangeLog, AsyncDisposable {
   }
 }
 
-interface JournalParts {
+export interface JournalParts {
   readonly file: JournalFile
   readonly bytes: number
   readonly lock: AsyncDisposable
   readonly snapshotBytes: number
   readonly compactAboveBytes: number
   readonly writeSnapshot: (revision: number, entries: readonly KindEntry[]) => Promise<number>
-}
-
-async function readChanges(
-  path: string,
-  file: JournalFile,
-  snapshotRevision: number | undefined,
-  log: Logger,
-): Promise<{ changes: RecoveredChange[]; bytes: number }> {
-  const content = await readFile(path)
-  const { payloads, goodBytes, broken } = scanFrames(content)
-  if (broken !== undefined && !broken.isLast) throw corrupt(path, goodBytes, broken.why)
-  if (broken !== undefined) {
-    log.warn('last journal record was cut short by a crash and is dropped; it was never acknowledged', {
-      file: path,
-      offset: goodBytes,
-      bytes: content.length - goodBytes,
-    })
-    await file.truncate(goodBytes)
-    await file.datasync()
-  }
-  const changes = payloads.flatMap(parseRecords).filter((change) => change.revision > (snapshotRevision ?? 0))
-  let expected = (snapshotRevision ?? 1) + 1
-  for (const { revision } of changes) {
-    if (revision !== expected) throw corrupt(path, undefined, `revision ${expected} is missing before ${revision}`)
-    expected++
-  }
-  return { changes, bytes: goodBytes }
 }
 
 async function writeAll(file: JournalFile, bytes: Buffer, position: number): Promise<void> {
@@ -183,13 +111,5 @@ function unusable(what: string, cause: unknown): JournalError {
     'unusable',
     `the write was refused: ${what} (${message}); restart the server once the disk works`,
     { cause },
-  )
-}
-
-function corrupt(path: string, offset: number | undefined, why: string): JournalError {
-  const where = offset === undefined ? '' : ` at byte ${offset}`
-  return new JournalError(
-    'corrupt',
-    `journal ${path} is damaged${where}: ${why}; restore the directory from a copy, or move it away to start empty`,
   )
 }

@@ -85,7 +85,7 @@ export class Store implements CommittedState {
 
   /** Resolves when nothing is being written. */
   async settled(): Promise<void> {
-    await this.#committing
+    while (this.#committing !== undefined) await this.#committing
   }
 
   /** Forgets the history: watches and exact lists of older revisions get 410, as after a compaction of etcd. */

@@ -109,7 +109,9 @@ class WatchStream {
       signal.removeEventListener('abort', end)
       timers.abort()
       await Promise.all(waits)
-      this.#response.end()
+      const { socket } = this.#response
+      // A server that stops does not wait for the client to let go of the connection.
+      this.#response.end(() => void (signal.aborted && socket?.end()))
     }
   }
 

@@ -1,0 +1,125 @@
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+
+const program = fileURLToPath(new URL('testing/crash-server.ts', import.meta.url))
+const services = '/api/v1/namespaces/default/services'
+
+type State = { readonly state: 'there'; readonly label: string } | { readonly state: 'gone' }
+
+interface Step {
+  readonly method: string
+  readonly path: string
+  readonly type: string
+  readonly body: object
+  readonly after: State
+}
+
+/** What the server has acknowledged for each name; undefined while an answer is outstanding. */
+type Acknowledged = Map<string, State | undefined>
+
+test('nothing that was acknowledged is lost when the server is killed under load, again and again', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'fairlead-crash-'))
+  const acknowledged: Acknowledged = new Map()
+  let writes = 0
+  try {
+    for (let round = 0; round < 4; round++) {
+      await using server = await startServer(dataDir)
+      expect(await lostIn(server.url, acknowledged)).toEqual([])
+      const writers = Array.from({ length: 8 }, (_, writer) =>
+        writeUntilKilled(server.url, `r${round}-w${writer}`, acknowledged, () => {
+          // Killed by a count of answers, not by a clock: the server is always in the middle of something.
+          if (++writes % 150 === 0) server.process.kill('SIGKILL')
+        }),
+      )
+      await Promise.all(writers)
+      await server.exited
+    }
+    await using server = await startServer(dataDir)
+    expect(await lostIn(server.url, acknowledged)).toEqual([])
+  } finally {
+    await rm(dataDir, { recursive: true, force: true })
+  }
+})
+
+async function startServer(dataDir: string) {
+  const child: ChildProcess = spawn(process.execPath, ['--import', 'tsx', program, dataDir], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const exited = once(child, 'exit')
+  const [line] = (await Promise.race([
+    once(child.stdout ?? child, 'data'),
+    exited.then(() => Promise.reject(new Error('the server ended before it listened'))),
+  ])) as [Buffer]
+  return {
+    url: line.toString().trim(),
+    process: child,
+    exited,
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGKILL')
+      await exited
+    },
+  }
+}
+
+/** Creates, changes and deletes Services until the server is gone. */
+async function writeUntilKilled(url: string, prefix: string, acknowledged: Acknowledged, onAnswer: () => void) {
+  for (let index = 0; ; index++) {
+    const name = `${prefix}-${index}`
+    const body = { apiVersion: 'v1', kind: 'Service', metadata: { name }, spec: { ports: [{ port: 80 }] } }
+    const patch = { metadata: { labels: { round: prefix } } }
+    const steps: Step[] = [
+      { method: 'POST', path: services, type: 'application/json', body, after: { state: 'there', label: '' } },
+      {
+        method: 'PATCH',
+        path: `${services}/${name}`,
+        type: 'application/merge-patch+json',
+        body: patch,
+        after: { state: 'there', label: prefix },
+      },
+    ]
+    if (index % 2 === 0)
+      steps.push({
+        method: 'DELETE',
+        path: `${services}/${name}`,
+        type: 'application/json',
+        body: {},
+        after: { state: 'gone' },
+      })
+    for (const { method, path, type, body: json, after } of steps) {
+      acknowledged.set(name, undefined)
+      try {
+        const answer = await fetch(url + path, {
+          method,
+          headers: { 'content-type': type },
+          body: JSON.stringify(json),
+        })
+        // An answer counts once it has arrived as a whole.
+        await answer.text()
+        if (!answer.ok) throw new Error(`${method} ${path} got ${answer.status}`)
+      } catch (error) {
+        if (error instanceof TypeError) return
+        throw error
+      }
+      acknowledged.set(name, after)
+      onAnswer()
+    }
+  }
+}
+
+/** The names whose acknowledged state is not what the server has. */
+async function lostIn(url: string, acknowledged: Acknowledged): Promise<string[]> {
+  const answer = await fetch(url + services)
+  const list = (await answer.json()) as { items: { metadata: { name: string; labels?: { round?: string } } }[] }
+  const labelsByName = new Map(list.items.map(({ metadata }) => [metadata.name, metadata.labels?.round ?? '']))
+  const lost = [...acknowledged].filter(([name, expected]) => {
+    if (expected === undefined) return false
+    return expected.state === 'there' ? labelsByName.get(name) !== expected.label : labelsByName.has(name)
+  })
+  return lost.map(([name]) => name)
+}

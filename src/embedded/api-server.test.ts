@@ -1,0 +1,234 @@
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { get as httpGet } from 'node:http'
+import type { IncomingMessage } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { RecordingLogger } from '../core/testing/recording-logger.ts'
+import { writeKubeconfig } from './kubeconfig-file.ts'
+import { serverUnderTest, serviceNamed, servicesPath } from './testing/server-under-test.ts'
+
+let directory: string
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'fairlead-api-'))
+})
+afterEach(() => rm(directory, { recursive: true, force: true }))
+
+describe('where it listens', () => {
+  test('is loopback unless other addresses are allowed', async () => {
+    await expect(serverUnderTest({ host: '0.0.0.0' })).rejects.toMatchObject({ reason: 'address-not-allowed' })
+    await expect(serverUnderTest({ host: 'example.com' })).rejects.toMatchObject({ reason: 'address-not-allowed' })
+    await using open = await serverUnderTest({ host: '0.0.0.0', allowNonLoopback: true })
+    expect(open.server.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
+    expect((await open.client.request('GET', '/healthz')).text).toBe('ok')
+  })
+
+  test('may be IPv6', async () => {
+    await using api = await serverUnderTest({ host: '::1' })
+    expect(api.server.url).toMatch(/^http:\/\/\[::1\]:\d+$/)
+    const slice = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes'
+    expect((await api.client.expect(200, 'GET', slice)).addressType).toBe('IPv6')
+  })
+
+  test('is told when the port is taken, and the data directory is free again', async () => {
+    await using first = await serverUnderTest()
+    const port = Number(new URL(first.server.url).port)
+    const error = await serverUnderTest({ port, dataDir: directory }).catch((refusal: unknown) => refusal)
+    expect(error).toMatchObject({
+      reason: 'port-in-use',
+      message: `cannot listen on 127.0.0.1:${port}: the port is in use; choose another`,
+    })
+    await using _second = await serverUnderTest({ dataDir: directory })
+  })
+})
+
+describe('web pages', () => {
+  /** fetch does not let a test choose Host and Origin. */
+  const statusFor = async (url: string, headers: Record<string, string>) => {
+    const [response] = (await once(httpGet(url, { headers }), 'response')) as [IncomingMessage]
+    response.resume()
+    return response.statusCode
+  }
+
+  test('of other sites get no answer, nor do names that only resolve to this machine', async () => {
+    await using api = await serverUnderTest()
+    const url = `${api.server.url}/api/v1/services`
+    expect(await statusFor(url, { Host: 'localhost:1234' })).toBe(200)
+    expect(await statusFor(url, { Host: '[::1]:1234' })).toBe(200)
+    expect(await statusFor(url, { Origin: 'http://localhost:5173' })).toBe(200)
+    expect(await statusFor(url, { Host: 'evil.example' })).toBe(403)
+    expect(await statusFor(url, { Host: '127.0.0.1.evil.example' })).toBe(403)
+    expect(await statusFor(url, { Origin: 'https://evil.example' })).toBe(403)
+    expect(await statusFor(url, { Origin: 'null' })).toBe(403)
+  })
+})
+
+describe('a new server', () => {
+  test('has what every cluster has', async () => {
+    const log = new RecordingLogger()
+    await using api = await serverUnderTest({ log })
+    const names = async (path: string) =>
+      (await api.client.expect(200, 'GET', path)).items.map(
+        (item: { metadata: { name: string } }) => item.metadata.name,
+      )
+    expect(await names('/api/v1/namespaces')).toEqual(['default', 'kube-node-lease', 'kube-public', 'kube-system'])
+    expect(await names('/apis/networking.k8s.io/v1/servicecidrs')).toEqual(['kubernetes'])
+    const service = await api.client.expect(200, 'GET', `${servicesPath}/kubernetes`)
+    expect(service.spec).toMatchObject({ clusterIP: '10.96.0.1', ports: [{ name: 'https', port: 443 }] })
+    const port = Number(new URL(api.server.url).port)
+    const slices = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices'
+    expect(await api.client.expect(200, 'GET', `${slices}/kubernetes`)).toMatchObject({
+      endpoints: [{ addresses: ['127.0.0.1'] }],
+      ports: [{ name: 'https', port }],
+    })
+    expect(log.at('warn')).toEqual([])
+  })
+
+  test('takes its ranges from the options', async () => {
+    await using api = await serverUnderTest({ serviceCidrs: ['10.0.0.0/24'], nodePorts: { first: 40000, last: 40001 } })
+    const spec = { type: 'NodePort' }
+    const created = await api.client.expect(201, 'POST', servicesPath, serviceNamed('web', spec))
+    expect(created.spec).toMatchObject({ clusterIP: expect.stringMatching(/^10\.0\.0\./) as string })
+    expect(created.spec.ports[0].nodePort).toBeGreaterThanOrEqual(40000)
+  })
+})
+
+describe('with a data directory', () => {
+  test('objects, addresses and versions stay over a restart, and its own endpoint follows the port', async () => {
+    let before: object
+    let revision: number
+    {
+      await using api = await serverUnderTest({ dataDir: directory })
+      before = await api.client.expect(201, 'POST', servicesPath, serviceNamed('web', { clusterIP: '10.96.0.50' }))
+      revision = api.server.revision
+    }
+    await using api = await serverUnderTest({ dataDir: directory })
+    expect(await api.client.expect(200, 'GET', `${servicesPath}/web`)).toEqual(before)
+    const refused = await api.client.expect(422, 'POST', servicesPath, serviceNamed('b', { clusterIP: '10.96.0.50' }))
+    expect(refused.message).toContain('provided IP is already allocated')
+    const endpoints = await api.client.expect(200, 'GET', '/api/v1/namespaces/default/endpoints/kubernetes')
+    expect(endpoints.subsets[0].ports[0].port).toBe(Number(new URL(api.server.url).port))
+    await using watch = await api.client.watch(`${servicesPath}?watch=true&resourceVersion=${revision}`)
+    await api.client.expect(201, 'POST', servicesPath, serviceNamed('later'))
+    expect(await watch.next()).toMatchObject({ type: 'ADDED', object: { metadata: { name: 'later' } } })
+  })
+
+  test('concurrent writes all get an answer and revisions of their own', async () => {
+    await using api = await serverUnderTest({ dataDir: directory })
+    const names = Array.from({ length: 100 }, (_, index) => `s${index}`)
+    const created = await Promise.all(
+      names.map((name) => api.client.expect(201, 'POST', servicesPath, serviceNamed(name))),
+    )
+    expect(new Set(created.map(({ metadata }) => metadata.resourceVersion)).size).toBe(100)
+    expect(new Set(created.map(({ spec }) => spec.clusterIP)).size).toBe(100)
+  })
+})
+
+describe('namespaces', () => {
+  const namespace = (name: string) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
+
+  test('take their contents with them', async () => {
+    await using api = await serverUnderTest()
+    await api.client.expect(201, 'POST', '/api/v1/namespaces', namespace('shop'))
+    const shop = '/api/v1/namespaces/shop/services'
+    await api.client.expect(201, 'POST', shop, serviceNamed('web'))
+    await using watch = await api.client.watch('/api/v1/services?watch=true&fieldSelector=metadata.name%3Dweb')
+    await watch.next()
+    await api.client.expect(200, 'DELETE', '/api/v1/namespaces/shop')
+    expect(await watch.next()).toMatchObject({ type: 'DELETED', object: { metadata: { namespace: 'shop' } } })
+    await api.client.expect(404, 'GET', '/api/v1/namespaces/shop')
+    await api.client.expect(404, 'POST', shop, serviceNamed('web'))
+  })
+
+  test('wait, closed to new objects, for those that finalizers hold', async () => {
+    await using api = await serverUnderTest()
+    await api.client.expect(201, 'POST', '/api/v1/namespaces', namespace('shop'))
+    const shop = '/api/v1/namespaces/shop/services'
+    const held = serviceNamed('web')
+    await api.client.expect(201, 'POST', shop, {
+      ...held,
+      metadata: { ...held.metadata, finalizers: ['example.com/hold'] },
+    })
+    const marked = await api.client.expect(200, 'DELETE', '/api/v1/namespaces/shop')
+    expect(marked.status.phase).toBe('Terminating')
+    const refused = await api.client.expect(403, 'POST', shop, serviceNamed('other'))
+    expect(refused.details.causes[0].reason).toBe('NamespaceTerminating')
+    await api.client.patch(`${shop}/web`, 'application/merge-patch+json', { metadata: { finalizers: null } })
+    const gone = await api.client.request('GET', '/api/v1/namespaces/shop')
+    expect(gone.status).toBe(404)
+  })
+})
+
+test('a request body larger than a real server takes is refused', async () => {
+  await using api = await serverUnderTest()
+  const note = 'x'.repeat(4 * 1024 * 1024)
+  const big = { ...serviceNamed('web'), metadata: { name: 'web', annotations: { note } } }
+  const refused = await api.client.request('POST', servicesPath, { body: big })
+  expect([refused.status, refused.json['reason']]).toEqual([413, 'RequestEntityTooLarge'])
+})
+
+describe('the form of an answer', () => {
+  test('is YAML for those who prefer it', async () => {
+    await using api = await serverUnderTest()
+    const answer = await api.client.request('GET', `${servicesPath}/kubernetes`, {
+      headers: { accept: 'application/yaml' },
+    })
+    expect(answer.headers['content-type']).toBe('application/yaml')
+    expect(parse(answer.text)).toMatchObject({ kind: 'Service', metadata: { name: 'kubernetes' } })
+  })
+
+  test('is JSON for a client that likes protobuf better but takes anything', async () => {
+    await using api = await serverUnderTest()
+    const accept = 'application/vnd.kubernetes.protobuf, */*'
+    const answer = await api.client.request('GET', servicesPath, { headers: { accept } })
+    expect(answer.json['kind']).toBe('ServiceList')
+  })
+
+  test('is refused when it can only be protobuf', async () => {
+    await using api = await serverUnderTest()
+    const accept = 'application/vnd.kubernetes.protobuf'
+    const answer = await api.client.request('GET', servicesPath, { headers: { accept } })
+    expect([answer.status, answer.json['reason']]).toEqual([406, 'NotAcceptable'])
+  })
+
+  test('can be the metadata alone', async () => {
+    await using api = await serverUnderTest()
+    const accept = 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io'
+    const { json } = await api.client.request('GET', servicesPath, { headers: { accept } })
+    expect(json['kind']).toBe('PartialObjectMetadataList')
+    expect(Object.keys(json['items'][0]).toSorted()).toEqual(['apiVersion', 'kind', 'metadata'])
+  })
+})
+
+test('an event of one API is seen through the other', async () => {
+  await using api = await serverUnderTest()
+  await api.client.expect(201, 'POST', '/apis/events.k8s.io/v1/namespaces/default/events', {
+    apiVersion: 'events.k8s.io/v1',
+    kind: 'Event',
+    metadata: { generateName: 'started-' },
+    regarding: { kind: 'Node', name: 'here' },
+    reason: 'Starting',
+    type: 'Normal',
+    action: 'StartProxy',
+    note: 'it starts',
+    eventTime: '2026-01-01T00:00:00.000000Z',
+    reportingController: 'fairlead',
+    reportingInstance: 'here',
+  })
+  const selector = 'fieldSelector=involvedObject.name%3Dhere'
+  const { items } = await api.client.expect(200, 'GET', `/api/v1/namespaces/default/events?${selector}`)
+  expect(items).toMatchObject([{ apiVersion: 'v1', message: 'it starts', involvedObject: { kind: 'Node' } }])
+})
+
+test('a kubeconfig names the server and is for its owner only', async () => {
+  const path = join(directory, 'deep', 'kubeconfig')
+  await writeKubeconfig(path, 'http://127.0.0.1:1')
+  await writeKubeconfig(path, 'http://127.0.0.1:2')
+  expect((await stat(path)).mode & 0o777).toBe(0o600)
+  expect(parse(await readFile(path, 'utf8'))).toMatchObject({
+    clusters: [{ name: 'fairlead', cluster: { server: 'http://127.0.0.1:2' } }],
+    'current-context': 'fairlead',
+  })
+})
