@@ -1,6 +1,4 @@
 /** Where the API server is and how to prove who we are, as of now: everything is looked up again for each request. */
-import { isIPv6 } from 'node:net'
-import { join } from 'node:path'
 import { systemClock } from '../../core/clock.ts'
 import type { Clock } from '../../core/clock.ts'
 import { silentLogger } from '../../core/logger.ts'
@@ -9,9 +7,8 @@ import { ExecPlugin } from './exec-plugin.ts'
 import type { ExecCredential } from './exec-plugin.ts'
 import { FileText } from './file-text.ts'
 import { KubeError } from './kube-error.ts'
-import { anonymous } from './kube-target.ts'
 import type { ExecPluginSpec, KubeTarget, KubeUser, PemSource } from './kube-target.ts'
-import { onlyServer, parseKubeconfig } from './kubeconfig.ts'
+import { targetFinder } from './target-finder.ts'
 
 /** One answer of KubeAccess: enough to open a connection and send a request. */
 export interface KubeEndpoint {
@@ -42,18 +39,9 @@ export interface KubeAccessOptions {
   readonly log?: Logger
 }
 
-/** The kubeconfig when there is one, else `--master` alone, else the service account of the pod we run in. */
 export async function loadKubeAccess(options: KubeAccessOptions): Promise<KubeAccess> {
-  const { kubeconfig = '', master = '', env = process.env, clock = systemClock, log = silentLogger } = options
-  const findTarget =
-    kubeconfig !== ''
-      ? kubeconfigTarget(kubeconfig, master, log)
-      : constantTarget(
-          master !== ''
-            ? { cluster: onlyServer(master), user: anonymous }
-            : inClusterTarget(env, options.serviceAccountDir ?? '/var/run/secrets/kubernetes.io/serviceaccount'),
-        )
-  const access = new KubeAccess({ findTarget, env, clock, log })
+  const { env = process.env, clock = systemClock, log = silentLogger } = options
+  const access = new KubeAccess({ findTarget: targetFinder({ ...options, env, log }), env, clock, log })
   await access.check()
   return access
 }
@@ -150,48 +138,6 @@ export class KubeAccess {
     if (this.#plugin?.key !== key)
       this.#plugin = { key, plugin: new ExecPlugin(spec, this.#parts.clock, this.#parts.env) }
     return this.#plugin.plugin
-  }
-}
-
-function constantTarget(target: KubeTarget): () => Promise<KubeTarget> {
-  return () => Promise.resolve(target)
-}
-
-/** Follows edits of the kubeconfig (a new server, another user); a broken edit leaves the last good one in use. */
-function kubeconfigTarget(path: string, master: string, log: Logger): () => Promise<KubeTarget> {
-  const file = new FileText(path, 'kubeconfig', log)
-  let read: { readonly text: string; readonly target: KubeTarget } | undefined
-  return async () => {
-    const text = await file.read()
-    if (read?.text === text) return read.target
-    try {
-      read = { text, target: parseKubeconfig(text, { file: path, master }) }
-    } catch (error) {
-      if (read === undefined) throw error
-      log.warn('kubeconfig edit ignored, the last good one stays in use', { problem: (error as Error).message })
-      read = { text, target: read.target }
-    }
-    return read.target
-  }
-}
-
-function inClusterTarget(env: NodeJS.ProcessEnv, dir: string): KubeTarget {
-  const host = env['KUBERNETES_SERVICE_HOST'] ?? ''
-  const port = env['KUBERNETES_SERVICE_PORT'] ?? ''
-  if (host === '' || port === '')
-    throw new KubeError(
-      'bad-config',
-      'no API server is configured: give --kubeconfig or --master, or run as a pod' +
-        ' (KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set)',
-    )
-  return {
-    cluster: {
-      server: `https://${isIPv6(host) ? `[${host}]` : host}:${port}`,
-      ca: { file: join(dir, 'ca.crt') },
-      isInsecure: false,
-      tlsServerName: undefined,
-    },
-    user: { ...anonymous, auth: { kind: 'token-file', file: join(dir, 'token'), fallback: undefined } },
   }
 }
 

@@ -1,11 +1,11 @@
 import type { Readable } from 'node:stream'
 import { systemClock } from '../../core/clock.ts'
 import type { Clock } from '../../core/clock.ts'
-import type { HttpConnection, HttpResponse } from './http-connection.ts'
+import type { HttpResponse } from './http-connection.ts'
 import type { KubeAccess, KubeEndpoint } from './kube-access.ts'
 import { KubeError } from './kube-error.ts'
 import { networkError } from './network-error.ts'
-import { openConnection } from './open-connection.ts'
+import { SharedConnection } from './shared-connection.ts'
 import { errorFromResponse } from './status-error.ts'
 import { TokenBucket } from './token-bucket.ts'
 import { userAgent } from './user-agent.ts'
@@ -33,7 +33,6 @@ export interface KubeClientOptions {
 
 const defaultQps = 5
 const defaultBurst = 10
-const connectTimeoutMs = 15_000
 /** The longest silence in a request that is not a watch. */
 const silenceLimitMs = 30_000
 /** The longest a request may take that is not a watch, however steadily its bytes drip. */
@@ -45,8 +44,7 @@ export class KubeClient implements AsyncDisposable {
   readonly #access: KubeClientOptions['access']
   readonly #bucket: TokenBucket
   readonly #userAgent: string
-  readonly #closed = new AbortController()
-  #open: { readonly key: string; readonly connection: Promise<HttpConnection> } | undefined
+  readonly #connection: SharedConnection
 
   constructor({ access, version, qps = defaultQps, burst = defaultBurst, clock = systemClock }: KubeClientOptions) {
     this.#access = access
@@ -57,6 +55,7 @@ export class KubeClient implements AsyncDisposable {
       burst: burst === 0 ? defaultBurst : burst,
     })
     this.#userAgent = userAgent(version)
+    this.#connection = new SharedConnection(clock)
   }
 
   /** Sends a request and reads its JSON answer whole. */
@@ -107,20 +106,12 @@ export class KubeClient implements AsyncDisposable {
   }
 
   [Symbol.asyncDispose](): Promise<void> {
-    this.#closed.abort(new KubeError('unreachable', 'the client of the API server has been closed'))
-    const open = this.#open
-    this.#open = undefined
-    return Promise.resolve(
-      open?.connection.then(
-        (connection) => connection.destroy(),
-        () => {},
-      ),
-    )
+    return this.#connection[Symbol.asyncDispose]()
   }
 
   async #send(request: KubeRequest, endpoint: KubeEndpoint, signal: AbortSignal): Promise<HttpResponse> {
     signal.throwIfAborted()
-    const connection = await abortable(this.#connectionTo(endpoint), signal)
+    const connection = await abortable(this.#connection.to(endpoint), signal)
     const { method = 'GET', path, query = {}, body, contentType = 'application/json' } = request
     return connection.send(
       {
@@ -136,44 +127,6 @@ export class KubeClient implements AsyncDisposable {
       },
       signal,
     )
-  }
-
-  /** The open connection, unless it died or the server's address, our certificate or the CA changed since. */
-  async #connectionTo(endpoint: KubeEndpoint): Promise<HttpConnection> {
-    this.#closed.signal.throwIfAborted()
-    const key = JSON.stringify([endpoint.server.origin, endpoint.tls])
-    const open = this.#open
-    if (open?.key === key) {
-      const connection = await open.connection
-      if (connection.isUsable) return connection
-    }
-    if (this.#open !== undefined && this.#open !== open) return this.#connectionTo(endpoint) // someone else was faster
-    void open?.connection.then(
-      (old) => old.retire(),
-      () => {},
-    )
-    const connection = this.#openConnection(endpoint)
-    const opened = { key, connection }
-    this.#open = opened
-    connection.catch(() => {
-      if (this.#open === opened) this.#open = undefined
-    })
-    return connection
-  }
-
-  /** Not bound to the request that happens to come first: others wait for the same connection. */
-  async #openConnection(endpoint: KubeEndpoint): Promise<HttpConnection> {
-    using patience = new Watchdog({
-      clock: this.clock,
-      limitMs: connectTimeoutMs,
-      message: `no connection to ${endpoint.server.host}`,
-      parent: this.#closed.signal,
-    })
-    try {
-      return await openConnection(endpoint, this.clock, patience.signal)
-    } catch (error) {
-      throw patience.signal.aborted ? patience.signal.reason : error
-    }
   }
 
   async #refusal(doing: string, response: HttpResponse, signal: AbortSignal): Promise<KubeError> {

@@ -18,6 +18,7 @@ export class Watchdog implements Disposable {
   #limitMs: number
   #fedAtMs: number
   #nap = new AbortController()
+  #isHome = false
 
   constructor(options: WatchdogOptions) {
     this.#options = options
@@ -47,12 +48,9 @@ export class Watchdog implements Disposable {
 
   [Symbol.dispose](): void {
     this.#options.parent.removeEventListener('abort', this.#onParentAbort)
-    this.#limitMs = Infinity
     this.#isHome = true
     this.#nap.abort()
   }
-
-  #isHome = false
 
   async #guard(): Promise<void> {
     const { clock, message } = this.#options
