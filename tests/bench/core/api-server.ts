@@ -11,6 +11,10 @@ export class ApiServer implements AsyncDisposable {
 
   static async start(script: string, services: number): Promise<ApiServer> {
     const child = fork(script, [String(services)])
+    // Whoever waits for a message with `once` learns about this.
+    child.once('exit', (code) => {
+      if (code !== 0) child.emit('error', new Error(`the benchmark's API server ended with status ${code}`))
+    })
     const [message] = (await once(child, 'message')) as [FromApiServer]
     if (message.kind !== 'ready') throw new Error(`the benchmark's API server began with "${message.kind}"`)
     return new ApiServer(child, message)
@@ -50,11 +54,16 @@ export class ApiServer implements AsyncDisposable {
 
   /** Replaces one endpoint of as many Services. Tells when the event of each was written. */
   async change(request: ToApiServer): Promise<ReadonlyMap<string, number>> {
+    const answer = new Promise<Extract<FromApiServer, { kind: 'changed' }>>((resolve) => {
+      const listener = (message: FromApiServer) => {
+        if (message.kind !== 'changed') return
+        this.#child.off('message', listener)
+        resolve(message)
+      }
+      this.#child.on('message', listener)
+    })
     this.#child.send(request)
-    for (;;) {
-      const [message] = (await once(this.#child, 'message')) as [FromApiServer]
-      if (message.kind === 'changed') return new Map(message.changes)
-    }
+    return new Map((await answer).changes)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

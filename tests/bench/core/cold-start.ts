@@ -42,6 +42,7 @@ export async function coldStart(bench: CoreBench, { runs, progress }: BenchOptio
       `${bench.server.megabytes.toFixed(0)} MB of Services and EndpointSlices. Fairlead is its source, intake, catalog and the`,
       `route tables of both families, compiled; complete means that both views have been taken. The peer is client-go`,
       `0.36's shared informers for both kinds over JSON, which only store the objects; complete means that they say so.`,
+      `Lists in pages wait for the client's limit of 5 requests per second, which is kube-proxy's default.`,
       `The last byte is counted when it leaves the server's process. Median (min – max) of ${runs} runs each.`,
     ].join(' '),
     tables: [
@@ -85,7 +86,7 @@ async function startOnce(
   mode: 'stream' | 'whole' | 'pages',
 ): Promise<ColdStart> {
   server.forgetLastByte()
-  const measured = new MeasuredProcess(program, server.url(mode))
+  await using measured = new MeasuredProcess(program, server.url(mode))
   const complete = await measured.complete()
   if (complete.entries !== services)
     throw new Error(`${program.name} knows ${complete.entries} of ${services} Services`)

@@ -4,6 +4,7 @@
  * alone in its process, so that its memory is its own.
  */
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import type { ProcessCost } from './process-cost.ts'
 import { sharedClockMs } from './shared-clock.ts'
@@ -24,7 +25,7 @@ export interface MeasuredProgram {
   readonly command: readonly [program: string, ...args: readonly string[]]
 }
 
-export class MeasuredProcess {
+export class MeasuredProcess implements AsyncDisposable {
   readonly startedAtMs: number
   readonly #program: MeasuredProgram
   readonly #child
@@ -47,9 +48,22 @@ export class MeasuredProcess {
   async finish(): Promise<FinalReport> {
     this.#child.stdin.end()
     const report = (await this.#nextMessage()) as FinalReport
-    const exit = this.#child.exitCode ?? (await new Promise((resolve) => this.#child.once('exit', resolve)))
-    if (exit !== 0) throw new Error(`${this.#program.name} ended with status ${String(exit)}: its output is above`)
+    if (!this.#hasEnded) await once(this.#child, 'exit')
+    const { exitCode } = this.#child
+    if (exitCode !== 0) throw new Error(`${this.#program.name} ended with status ${exitCode}: its output is above`)
     return report
+  }
+
+  /** On the way out of a failure it may still be running. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#hasEnded) return
+    this.#child.kill()
+    await once(this.#child, 'exit')
+  }
+
+  get #hasEnded(): boolean {
+    const { exitCode, signalCode, pid } = this.#child
+    return exitCode !== null || signalCode !== null || pid === undefined
   }
 
   async #nextMessage(): Promise<unknown> {

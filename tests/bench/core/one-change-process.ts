@@ -11,7 +11,9 @@ import { routesOf } from '../../../src/core/router.ts'
 import { Intake } from '../../../src/sources/intake.ts'
 import { nodeName, serviceName, serviceObject, sliceObject } from './cluster-objects.ts'
 import type { OneChangeResult } from './one-change.ts'
+import { processCost } from './process-cost.ts'
 import { sharedClockMs } from './shared-clock.ts'
+import { watchEvent } from './watch-bytes.ts'
 
 const services = Number(process.argv[2])
 const changes = Number(process.argv[3])
@@ -20,6 +22,7 @@ const fromScratchRuns = 7
 
 const catalog = new Catalog()
 let routedServices = 0
+let version = 1
 countRoutedServices()
 const intake = new Intake({ catalog, log: silentLogger, metrics: silentMetrics })
 const serviceSink = intake.sink('Service')
@@ -34,20 +37,39 @@ const view: ReadonlyMap<string, Route> = table.take({ full: false }).view.routes
 otherTable.take({ full: false })
 
 // The first changes warm the machine up: a daemon has seen its start-up list before the first change comes.
-for (let moved = 1; moved <= 200; moved++) changeOne(moved)
-const results = Array.from({ length: changes }, (_, change) => changeOne(change + 201))
+for (const event of randomEvents(200)) changeOne(event)
+const events = randomEvents(changes)
+const before = processCost()
+const results = events.map(changeOne)
+const after = processCost()
 const result: OneChangeResult = {
   changesMs: results.map(({ ms }) => ms),
+  cpuMs: (after.cpuMs - before.cpuMs) / changes,
   mostRoutedServices: Math.max(...results.map(({ routed }) => routed)),
   mostChangedKeys: Math.max(...results.map(({ keys }) => keys)),
   fromScratchMs: Array.from({ length: fromScratchRuns }, routeAll),
 }
 process.stdout.write(`${JSON.stringify(result)}\n`)
 
-function changeOne(moved: number): { readonly ms: number; readonly routed: number; readonly keys: number } {
-  const index = Math.floor(Math.random() * services)
-  const bytes = Buffer.from(JSON.stringify({ type: 'MODIFIED', object: sliceObject(index, moved + 1, moved) }))
-  const before = routeOf(index)
+interface WireEvent {
+  readonly index: number
+  readonly bytes: Buffer
+}
+
+function randomEvents(count: number): readonly WireEvent[] {
+  return Array.from({ length: count }, () => {
+    const index = Math.floor(Math.random() * services)
+    version++
+    return { index, bytes: Buffer.from(watchEvent('MODIFIED', sliceObject(index, version, version))) }
+  })
+}
+
+function changeOne({ index, bytes }: WireEvent): {
+  readonly ms: number
+  readonly routed: number
+  readonly keys: number
+} {
+  const old = routeOf(index)
   routedServices = 0
   const startedMs = sharedClockMs()
   const { object } = JSON.parse(bytes.toString('utf8')) as { readonly object: unknown }
@@ -55,7 +77,7 @@ function changeOne(moved: number): { readonly ms: number; readonly routed: numbe
   const { change } = table.take({ full: false })
   otherTable.take({ full: false })
   const ms = sharedClockMs() - startedMs
-  if (routeOf(index) === before) throw new Error(`change ${moved} did not reach the view`)
+  if (routeOf(index) === old) throw new Error(`a change of Service ${index} did not reach the view`)
   return { ms, routed: routedServices, keys: change.keys.length }
 }
 

@@ -45,7 +45,7 @@ export async function watchToView(bench: CoreBench, { runs, progress }: BenchOpt
 }
 
 async function measure({ server }: CoreBench, program: MeasuredProgram): Promise<number[]> {
-  const measured = new MeasuredProcess(program, server.url('stream'))
+  await using measured = new MeasuredProcess(program, server.url('stream'))
   await measured.complete()
   await sleep(settleMs)
   const writtenMsByService = await server.change({ changes, pauseMs })
