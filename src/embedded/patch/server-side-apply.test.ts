@@ -150,6 +150,21 @@ describe('server-side apply', () => {
     )
   })
 
+  test('takes over from client-side apply what its annotation says, and no more', () => {
+    const manifest = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'web' }, spec: { type: 'NodePort' } }
+    const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': JSON.stringify(manifest) }
+    const metadata = { name: 'web', namespace: 'demo', annotations }
+    const created = update(undefined, { ...manifest, metadata, spec: { type: 'NodePort', externalName: 'x' } }, 'csa')
+    const changed = { spec: { type: 'ClusterIP' } }
+    const taken = apply(created, 'kubectl', changed)
+    expect(taken['spec']).toEqual({ type: 'ClusterIP', externalName: 'x' })
+    expect(taken.metadata.annotations).toEqual({
+      'kubectl.kubernetes.io/last-applied-configuration': `${JSON.stringify({ ...manifest, metadata: { name: 'web', namespace: 'demo' }, ...changed })}\n`,
+    })
+    expect(tryApply(created, 'other', changed).ok).toBe(false)
+    expect(tryApply(created, 'kubectl', { spec: { externalName: 'y' } }).ok).toBe(false)
+  })
+
   test('treats the selector as one value', () => {
     const object = apply(undefined, 'a', { spec: { selector: { app: 'web' } } })
     const after = apply(object, 'a', { spec: { selector: { tier: 'front' } } })

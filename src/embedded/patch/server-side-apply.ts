@@ -14,6 +14,7 @@ import {
   union,
   withoutSubtrees,
 } from './field-set.ts'
+import { fieldsLastApplied, rememberApplied } from './last-applied.ts'
 import type { Manager, Owned } from './managed-fields.ts'
 import { isSameManager, readManagers, unownedFields, writeManagers } from './managed-fields.ts'
 import { compare, fieldsSetBy } from './ownership.ts'
@@ -56,14 +57,16 @@ export function serverSideApply(apply: Apply): Applied {
 
   const comparison = compare(live, next, resource.schema)
   const changed = withoutSubtrees(union(comparison.added, comparison.modified), ignored)
-  const conflicts = findConflicts(others, changed)
+  const contested = difference(changed, fieldsLastApplied(live, resource, apply.fieldManager))
+  const conflicts = findConflicts(others, contested)
   if (conflicts.length > 0 && !apply.force) return refusal(conflicts)
   const managers = others.map((owned) => ({
     ...owned,
     fields: difference(owned.fields, union(intersection(owned.fields, changed), comparison.removed)),
   }))
   managers.push({ manager: me, time: mine?.time, fields: wanted })
-  return { ok: true, object: writeManagers(next, managers, before, nowMs) }
+  const remembered = rememberApplied(next, config, apply.fieldManager)
+  return { ok: true, object: writeManagers(remembered, managers, before, nowMs) }
 }
 
 interface Conflict {

@@ -4,6 +4,7 @@ import { endpoints } from './endpoints.ts'
 import { coreEvents, events } from './event.ts'
 import { namespaces } from './namespace.ts'
 import { nodes } from './node.ts'
+import { pods } from './pod.ts'
 import { serviceCidrs } from './service-cidr.ts'
 import { services } from './service.ts'
 
@@ -13,6 +14,7 @@ export const allResources: readonly ResourceType[] = [
   services,
   endpoints,
   nodes,
+  pods,
   coreEvents,
   endpointSlices,
   events,

@@ -51,7 +51,7 @@ function decodeField(wire: WireValue, schema: Schema, before: unknown): unknown 
   const entry = new Map(readFields(bytesOf(wire)))
   const value = entry.get(2)
   const decoded = value === undefined ? '' : decodeValue(value, schema.values)
-  return Object.fromEntries([...Object.entries((before ?? {}) as object), [textOf(entry.get(1)), decoded]])
+  return Object.fromEntries([...Object.entries(before ?? {}), [textOf(entry.get(1)), decoded]])
 }
 
 function decodeValue(wire: WireValue, schema: Schema): unknown {

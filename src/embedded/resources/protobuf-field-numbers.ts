@@ -130,6 +130,9 @@ export const fieldNumbersBySchema: Readonly<Record<string, FieldNumbers>> = {
     architecture: 10,
   },
   [`${core}.ContainerImage`]: { names: 1, sizeBytes: 2 },
+  [`${core}.Pod`]: specAndStatus,
+  [`${core}.PodSpec`]: { nodeName: 10 },
+  [`${core}.PodStatus`]: { phase: 1, podIP: 6 },
   [`${core}.Event`]: {
     metadata: 1,
     involvedObject: 2,
