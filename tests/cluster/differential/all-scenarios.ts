@@ -5,6 +5,7 @@ import { requestScenarios } from './request-scenarios.ts'
 import type { Scenario } from './scenario.ts'
 import { serviceChangeScenarios } from './service-change-scenarios.ts'
 import { serviceScenarios } from './service-scenarios.ts'
+import { tableScenarios } from './table-scenarios.ts'
 
 export const allScenarios: readonly Scenario[] = [
   ...serviceScenarios,
@@ -13,4 +14,5 @@ export const allScenarios: readonly Scenario[] = [
   ...requestScenarios,
   ...endpointSliceScenarios,
   ...otherKindScenarios,
+  ...tableScenarios,
 ]

@@ -50,7 +50,15 @@ function signer({ manager, operation, subresource }: ManagedFields): string {
   return `${manager} ${operation} ${subresource}`
 }
 
-const forgotten: ReadonlySet<string> = new Set(['uid', 'resourceVersion', 'selfLink', 'continue', 'time'])
+/** The description of a column of a table is prose. */
+const forgotten: ReadonlySet<string> = new Set([
+  'uid',
+  'resourceVersion',
+  'selfLink',
+  'continue',
+  'time',
+  'description',
+])
 
 function withoutChosenValues(value: unknown, asked: Values, field = ''): unknown {
   if (Array.isArray(value)) {
@@ -75,11 +83,19 @@ function withoutChosenValues(value: unknown, asked: Values, field = ''): unknown
 }
 
 function placeholder(value: unknown, field: string): string | undefined {
-  if (/(?:time|timestamp)$/i.test(field)) return '<time>'
+  if (/(?:time|timestamp)$/i.test(field) && typeof value === 'string') return '<time>'
+  if (field === 'cells' && typeof value === 'string') return placeholderOfCell(value)
   if (/^clusterIPs?$/.test(field) && typeof value === 'string') {
     if (value.startsWith('10.96.')) return '<IPv4 of the range>'
     if (value.startsWith('fd00:10:96::')) return '<IPv6 of the range>'
   }
   if (/nodePort$/i.test(field) && typeof value === 'number' && value >= 30000 && value <= 32767) return '<node port>'
   return undefined
+}
+
+/** A cell of a table is text: an age, an address, `80:30123/TCP`. */
+function placeholderOfCell(text: string): string {
+  if (/^(?:\d+[smh])+$/.test(text)) return '<age>'
+  if (text.startsWith('10.96.')) return '<IPv4 of the range>'
+  return text.replaceAll(/:3[0-2]\d{3}\//g, ':<node port>/')
 }

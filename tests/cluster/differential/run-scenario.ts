@@ -5,9 +5,9 @@ import type { Plural, Scenario } from './scenario.ts'
 /** Sends the requests of a scenario and takes away what they left behind. */
 export async function runScenario(scenario: Scenario, client: ApiClient): Promise<readonly Answer[]> {
   const answers: Answer[] = []
-  for (const { method, path, body, contentType = 'application/json' } of scenario.steps) {
+  for (const { method, path, body, contentType = 'application/json', accept = 'application/json' } of scenario.steps) {
     // The servers record who changed a field, which is what the client calls itself.
-    const headers = { 'user-agent': 'scenario', ...(body === undefined ? {} : { 'content-type': contentType }) }
+    const headers = { accept, 'user-agent': 'scenario', ...(body === undefined ? {} : { 'content-type': contentType }) }
     answers.push(
       await client.request(method, path, { headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }),
     )

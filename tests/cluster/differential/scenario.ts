@@ -7,6 +7,8 @@ export interface ScenarioRequest {
   readonly body?: Json
   /** JSON unless told otherwise. */
   readonly contentType?: string
+  /** JSON unless told otherwise. */
+  readonly accept?: string
 }
 
 /** Requests that are sent one after the other to a server without other objects; every answer is compared. */
@@ -48,6 +50,12 @@ export function get(plural: Plural, name: string): ScenarioRequest {
 
 export function list(plural: Plural, query: string): ScenarioRequest {
   return { method: 'GET', path: path(plural, `?${query}`) }
+}
+
+/** What `kubectl get` asks for. */
+export function table(plural: Plural, rest = ''): ScenarioRequest {
+  const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json'
+  return { method: 'GET', path: path(plural, rest), accept }
 }
 
 export function replace(plural: Plural, name: string, body: JsonObject): ScenarioRequest {
