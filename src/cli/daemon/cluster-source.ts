@@ -3,6 +3,7 @@ import type { Catalog } from '../../core/catalog.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { ProxyConfig } from '../../config/proxy-config.ts'
+import type { RestClientMetrics } from '../../observe/metrics/rest-client-metrics.ts'
 import type { SourceMetrics } from '../../observe/metrics/source-metrics.ts'
 import { FileSource } from '../../sources/file/file-source.ts'
 import type { Intake } from '../../sources/intake.ts'
@@ -31,6 +32,7 @@ export interface SourceContext {
   readonly intake: Intake
   readonly catalog: Catalog
   readonly metrics: SourceMetrics
+  readonly requestMetrics: RestClientMetrics
   readonly clock: Clock
   readonly log: Logger
 }
@@ -56,7 +58,7 @@ async function kubeSource(context: SourceContext): Promise<ObjectSource> {
   const log = context.log.child({ source: 'kubernetes' })
   const { kubeconfig, qps, burst } = config.clientConnection
   const access = await loadKubeAccess({ kubeconfig, master, clock, log })
-  const client = new KubeClient({ access, version, qps, burst, clock })
+  const client = new KubeClient({ access, version, qps, burst, clock, metrics: context.requestMetrics })
   const source = new KubeSource({
     client,
     nodeName,

@@ -6,12 +6,14 @@ import { addBuildInfo, addFeatureStates } from '../../observe/metrics/kubernetes
 import { MetricRegistry } from '../../observe/metrics/prometheus.ts'
 import { ProxyMetricFamilies } from '../../observe/metrics/proxy-metric-families.ts'
 import { PrometheusProxyMetrics } from '../../observe/metrics/proxy-metrics.ts'
+import { RestClientMetrics } from '../../observe/metrics/rest-client-metrics.ts'
 import { SourceMetrics } from '../../observe/metrics/source-metrics.ts'
 
 export interface DaemonMetrics {
   readonly registry: MetricRegistry
   readonly proxy: PrometheusProxyMetrics
   readonly source: SourceMetrics
+  readonly requests: RestClientMetrics
 }
 
 export interface DaemonMetricsOptions {
@@ -47,5 +49,6 @@ export function daemonMetrics({ mode, featureGates, platform }: DaemonMetricsOpt
     registry,
     proxy: new PrometheusProxyMetrics(registry, families),
     source: new SourceMetrics(registry),
+    requests: new RestClientMetrics(registry),
   }
 }

@@ -76,7 +76,15 @@ export async function runDaemon(daemon: Daemon, signal: AbortSignal): Promise<vo
   const metrics = daemonMetrics({ mode: config.mode, featureGates: config.featureGates, platform })
   const catalog = new Catalog()
   const intake = new Intake({ catalog, log, metrics: metrics.proxy })
-  await using source = await openSource({ ...daemon, nodeName, intake, catalog, metrics: metrics.source, clock })
+  await using source = await openSource({
+    ...daemon,
+    nodeName,
+    intake,
+    catalog,
+    metrics: metrics.source,
+    requestMetrics: metrics.requests,
+    clock,
+  })
   const saved = await startFromSavedState(daemon.stateDir, { catalog, clock, log })
 
   const done = new AbortController()

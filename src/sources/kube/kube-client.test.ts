@@ -45,6 +45,23 @@ describe('over plain HTTP', () => {
     })
   })
 
+  test('every request is counted with its status, or without one when no answer came', async () => {
+    const server = await FaultServer.start()
+    const host = new URL(server.url).host
+    const counted: unknown[] = []
+    const metrics = { requestFinished: ({ seconds: _, ...rest }: { seconds: number }) => counted.push(rest) }
+    const access = await loadKubeAccess({ master: server.url })
+    await using client = new KubeClient({ access, version: '1', qps: -1, metrics })
+    server.otherwise((exchange) => exchange.json(200, {}))
+    await client.request({ path: '/x' }, never)
+    await server[Symbol.asyncDispose]()
+    await client.request({ method: 'POST', path: '/x' }, never).catch(() => {})
+    expect(counted).toEqual([
+      { method: 'GET', host, status: 200 },
+      { method: 'POST', host, status: undefined },
+    ])
+  })
+
   test('requests one after another share a connection', async () => {
     await using server = await FaultServer.start()
     await using client = await clientOf({ master: server.url })

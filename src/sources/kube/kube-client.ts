@@ -29,6 +29,17 @@ export interface KubeClientOptions {
   readonly qps?: number
   readonly burst?: number
   readonly clock?: Clock
+  readonly metrics?: RequestMetrics
+}
+
+export interface RequestMetrics {
+  /** The headers of an answer arrived, or (without a status) none came. */
+  requestFinished(request: {
+    readonly method: string
+    readonly host: string
+    readonly status: number | undefined
+    readonly seconds: number
+  }): void
 }
 
 const defaultQps = 5
@@ -44,9 +55,18 @@ export class KubeClient implements AsyncDisposable {
   readonly #access: KubeClientOptions['access']
   readonly #bucket: TokenBucket
   readonly #userAgent: string
+  readonly #metrics: RequestMetrics | undefined
   readonly #connection: SharedConnection
 
-  constructor({ access, version, qps = defaultQps, burst = defaultBurst, clock = systemClock }: KubeClientOptions) {
+  constructor({
+    access,
+    version,
+    qps = defaultQps,
+    burst = defaultBurst,
+    clock = systemClock,
+    metrics,
+  }: KubeClientOptions) {
+    this.#metrics = metrics
     this.#access = access
     this.clock = clock
     this.#bucket = new TokenBucket({
@@ -110,6 +130,23 @@ export class KubeClient implements AsyncDisposable {
   }
 
   async #send(request: KubeRequest, endpoint: KubeEndpoint, signal: AbortSignal): Promise<HttpResponse> {
+    const { method = 'GET' } = request
+    const startedAt = this.clock.monotonic()
+    const finished = (status: number | undefined) => {
+      const seconds = (this.clock.monotonic() - startedAt) / 1000
+      this.#metrics?.requestFinished({ method, host: endpoint.server.host, status, seconds })
+    }
+    try {
+      const response = await this.#sendUncounted(request, endpoint, signal)
+      finished(response.status)
+      return response
+    } catch (error) {
+      if (!signal.aborted) finished(undefined)
+      throw error
+    }
+  }
+
+  async #sendUncounted(request: KubeRequest, endpoint: KubeEndpoint, signal: AbortSignal): Promise<HttpResponse> {
     signal.throwIfAborted()
     const connection = await abortable(this.#connection.to(endpoint), signal)
     const { method = 'GET', path, query = {}, body, contentType = 'application/json' } = request
