@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { FakeClock } from '../../core/testing/fake-clock.ts'
 import { KubeClient } from './kube-client.ts'
+import type { RequestMetrics } from './kube-client.ts'
 import { loadKubeAccess } from './kube-access.ts'
 import type { KubeAccessOptions } from './kube-access.ts'
 import { CertificateAuthority } from './testing/certificates.ts'
@@ -8,6 +9,8 @@ import { eventually } from './testing/eventually.ts'
 import { FaultServer } from './testing/fault-server.ts'
 import { TcpProxy } from './testing/tcp-proxy.ts'
 import { TemporaryFolder } from './testing/temporary-folder.ts'
+
+type Finished = Parameters<RequestMetrics['requestFinished']>[0]
 
 const never = new AbortController().signal
 
@@ -47,9 +50,9 @@ describe('over plain HTTP', () => {
 
   test('every request is counted with its status, or without one when no answer came', async () => {
     const server = await FaultServer.start()
-    const host = new URL(server.url).host
+    const { host: address } = new URL(server.url)
     const counted: unknown[] = []
-    const metrics = { requestFinished: ({ seconds: _, ...rest }: { seconds: number }) => counted.push(rest) }
+    const metrics = { requestFinished: ({ method, host, status }: Finished) => counted.push({ method, host, status }) }
     const access = await loadKubeAccess({ master: server.url })
     await using client = new KubeClient({ access, version: '1', qps: -1, metrics })
     server.otherwise((exchange) => exchange.json(200, {}))
@@ -57,8 +60,8 @@ describe('over plain HTTP', () => {
     await server[Symbol.asyncDispose]()
     await client.request({ method: 'POST', path: '/x' }, never).catch(() => {})
     expect(counted).toEqual([
-      { method: 'GET', host, status: 200 },
-      { method: 'POST', host, status: undefined },
+      { method: 'GET', host: address, status: 200 },
+      { method: 'POST', host: address, status: undefined },
     ])
   })
 
