@@ -2,24 +2,20 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../core/clock.ts'
 import type { Logger } from '../core/logger.ts'
+import { answerDocument } from './api-server-documents.ts'
 import { includeObjectOf } from './api-server-render.ts'
 import type { ResourceRequest } from './api-server-resource-request.ts'
 import { answerResource } from './api-server-verbs.ts'
 import type { WriteContext } from './api-server-write.ts'
 import type { Kinds } from './api-server-kinds.ts'
-import { aggregatedDiscovery } from './discovery-aggregated.ts'
-import { coreVersions, groupByName, groupList, resourceList } from './discovery.ts'
 import { negotiate } from './http-accept.ts'
 import { refuseForeignPages } from './http-guard.ts'
 import { isWatch, parseWatchQuery } from './http-query.ts'
 import { sendError, sendReply } from './http-reply.ts'
-import type { Reply } from './http-reply.ts'
 import { JournalError } from './journal-error.ts'
-import { openApiV2, openApiV3, openApiV3Index } from './openapi/documents.ts'
-import type { ResourceType } from './resource.ts'
 import { routeOf } from './router.ts'
-import type { ResourceRoute, Route } from './router.ts'
-import { ApiError, methodNotAllowed, noSuchResource } from './status.ts'
+import type { ResourceRoute } from './router.ts'
+import { ApiError, noSuchResource } from './status.ts'
 import type { Store } from './store.ts'
 import { metadataEncoder, objectEncoder, tableEncoder } from './watch-encoder.ts'
 import type { WatchEncoder } from './watch-encoder.ts'
@@ -64,7 +60,8 @@ async function answer(
   const query = new URLSearchParams(search.join('?'))
   const route = routeOf(path)
   if (route.kind !== 'resource') {
-    sendReply(response, answerDocument(options, route, request))
+    const types = options.kinds.all.map((kind) => kind.type)
+    sendReply(response, answerDocument({ types, version: options.version }, route, request))
     return
   }
   const resourceRequest = resourceRequestOf(options, route, request, query)
@@ -82,76 +79,6 @@ function resourceRequestOf(
   const kind = kinds.find(route.group, route.version, route.plural)
   if (kind === undefined) throw noSuchResource()
   return { request, route, kind, query, store, context }
-}
-
-function answerDocument(
-  options: HandlerOptions,
-  route: Exclude<Route, ResourceRoute>,
-  request: IncomingMessage,
-): Reply {
-  if (request.method !== 'GET' && request.method !== 'HEAD') throw methodNotAllowed()
-  const types = options.kinds.all.map((kind) => kind.type)
-  switch (route.kind) {
-    case 'health':
-      return { status: 200, body: 'ok', mediaType: 'text/plain; charset=utf-8' }
-    case 'version':
-      return { status: 200, body: versionDocument(options.version) }
-    case 'paths':
-      return { status: 200, body: { paths: pathsOf(types) } }
-    case 'openapi-v2':
-      return { status: 200, body: openApiV2() }
-    case 'openapi-v3':
-      return { status: 200, body: openApiDocument(route.groupVersion) }
-    case 'core-versions':
-      return (
-        discoveryReply(request, types, 'api') ?? { status: 200, body: coreVersions(types, request.headers.host ?? '') }
-      )
-    case 'groups':
-      return discoveryReply(request, types, 'apis') ?? { status: 200, body: groupList(types) }
-    case 'group':
-      return { status: 200, body: groupByName(types, route.group) }
-    case 'resources':
-      return { status: 200, body: resourceList(types, route.group, route.version) }
-    case 'unknown':
-      return { status: 404, body: '404 page not found\n', mediaType: 'text/plain; charset=utf-8' }
-    default:
-      return route satisfies never
-  }
-}
-
-function discoveryReply(
-  request: IncomingMessage,
-  types: readonly ResourceType[],
-  root: 'api' | 'apis',
-): Reply | undefined {
-  const aggregated = aggregatedDiscovery(request.headers.accept, types, root)
-  return aggregated && { status: 200, body: aggregated.document, mediaType: aggregated.mediaType }
-}
-
-function openApiDocument(groupVersion: string | undefined): object {
-  const document = groupVersion === undefined ? openApiV3Index() : openApiV3(groupVersion)
-  if (document === undefined) throw noSuchResource()
-  return document
-}
-
-/** `v1.36.0` in the parts that clients compare. */
-function versionDocument(gitVersion: string): object {
-  const [major = '', minor = ''] = gitVersion.replace(/^v/, '').split('.')
-  return {
-    major,
-    minor,
-    gitVersion,
-    gitCommit: '',
-    gitTreeState: 'clean',
-    buildDate: '1970-01-01T00:00:00Z',
-    platform: '',
-  }
-}
-
-function pathsOf(types: readonly ResourceType[]): string[] {
-  const versions = types.map(({ group, version }) => (group === '' ? `/api/${version}` : `/apis/${group}/${version}`))
-  const roots = ['/api', '/apis', '/healthz', '/livez', '/openapi/v2', '/openapi/v3', '/readyz', '/version']
-  return [...new Set([...roots, ...versions])].sort()
 }
 
 async function watch(

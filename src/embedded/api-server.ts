@@ -3,6 +3,7 @@
  * kubectl and our own reflector talk to it. It has no users and no TLS, so it stays on loopback unless told otherwise.
  */
 import { randomInt, randomUUID } from 'node:crypto'
+import { setMaxListeners } from 'node:events'
 import { createServer } from 'node:http'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -74,6 +75,8 @@ async function serve(options: ApiServerOptions, host: string, disk: Disk | undef
   const store = new Store({ historySize, observer: allocator.observe, kinds: collections, log, ...disk })
   const context: WriteContext = { allocator, now: () => clock.now(), newUid: randomUUID, nameSuffix }
   const closing = new AbortController()
+  // Each watch listens.
+  setMaxListeners(0, closing.signal)
   const handler = requestHandler({
     store,
     kinds,

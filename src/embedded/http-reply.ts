@@ -6,8 +6,8 @@ import type { ApiError } from './status.ts'
 
 export interface Reply {
   readonly status: number
-  /** JSON text, or what to make it of. */
-  readonly body: string | object
+  /** JSON text, or what to make it of; bytes are sent as they are. */
+  readonly body: string | object | Buffer
   /** `application/json` unless given. */
   readonly mediaType?: string
   /** For the user's eyes; kubectl prints them. */
@@ -16,7 +16,7 @@ export interface Reply {
 
 export function sendReply(response: ServerResponse, reply: Reply): void {
   const { mediaType = 'application/json', warnings = [] } = reply
-  const bytes = Buffer.from(renderBody(reply.body, mediaType))
+  const bytes = Buffer.isBuffer(reply.body) ? reply.body : Buffer.from(renderBody(reply.body, mediaType))
   if (warnings.length > 0)
     response.setHeader(
       'warning',

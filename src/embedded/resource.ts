@@ -3,7 +3,8 @@
  * same for every kind; a ResourceType holds what differs.
  *
  * The life of a write, in the order the server must keep:
- * 1. Body: `decodeObject(body, resource)` (resources/decode-object.ts) refuses wrong JSON types (400), drops unknown
+ * 1. A protobuf body: `decodeProtobuf(bytes, schema)` (resources/decode-protobuf.ts) makes JSON of it.
+ *    Body: `decodeObject(body, resource)` (resources/decode-object.ts) refuses wrong JSON types (400), drops unknown
  *    fields and names them, for `fieldValidation=Strict` (400) and `Warn` (a Warning header).
  *    Patch: `applyPatch(…)` (patch/apply-patch.ts), then `decodeObject` on its result.
  * 2. With `hasStatus`: a write to the main resource keeps the old status, one to `/status` keeps all but the status.
