@@ -57,6 +57,7 @@ export const otherKindScenarios: readonly Scenario[] = [
   { name: 'a Node with a bad pod CIDR', steps: [create('nodes', node({ spec: { podCIDR: 'nonsense' } }))] },
   {
     name: 'a Node whose addresses are set',
+    differs: 'the real server does not record who set the addresses',
     steps: [
       create('nodes', node()),
       patch('merge', 'nodes', 'node-a/status', {

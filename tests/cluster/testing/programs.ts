@@ -58,8 +58,8 @@ async function sourcesHash(name: Program, flags: readonly string[]): Promise<str
 }
 
 async function go(args: readonly string[]): Promise<void> {
-  // Debian and the official archive put Go where a login shell finds it, but not every test runner's PATH does.
-  const path = `${process.env['PATH'] ?? ''}:/usr/local/go/bin:/usr/lib/go/bin`
+  // Where the official archive puts Go; a login shell finds it there, but not every test runner's PATH does.
+  const path = `${process.env['PATH'] ?? ''}:/usr/local/go/bin`
   const child = spawn('go', args, { cwd: sources, env: { ...process.env, PATH: path }, stdio: ['ignore', 2, 2] })
   const exitCode = await new Promise<number | null>((resolve, reject) => {
     child.once('error', (cause) =>

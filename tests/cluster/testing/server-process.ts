@@ -11,6 +11,7 @@ export class ServerProcess implements AsyncDisposable {
   readonly #logFile: string
   readonly #child: ChildProcess
   readonly #killAtExit: () => void
+  #startError: Error | undefined
 
   constructor(name: string, executable: string, args: readonly string[], logFile: string) {
     this.#name = name
@@ -18,6 +19,9 @@ export class ServerProcess implements AsyncDisposable {
     const log = openSync(logFile, 'a')
     this.#child = spawn(executable, args, { stdio: ['ignore', log, log] })
     closeSync(log)
+    this.#child.once('error', (error) => {
+      this.#startError = error
+    })
     this.#killAtExit = () => this.#child.kill('SIGKILL')
     // A test runner that is stopped half-way disposes of nothing.
     process.once('exit', this.#killAtExit)
@@ -25,7 +29,7 @@ export class ServerProcess implements AsyncDisposable {
   }
 
   get isRunning(): boolean {
-    return this.#child.exitCode === null && this.#child.signalCode === null
+    return this.#startError === undefined && this.#child.exitCode === null && this.#child.signalCode === null
   }
 
   /** Null while it runs, and when a signal ended it. */
@@ -39,9 +43,12 @@ export class ServerProcess implements AsyncDisposable {
     for (;;) {
       // Asked first: while a server starts, "no" and "cannot be reached" are the same answer.
       if (await isTrue().catch(() => false)) return
-      if (!this.isRunning) throw new Error(`${this.#name} ended before ${what}. ${await this.#logTail()}`)
+      if (!this.isRunning) {
+        const cause = this.#startError
+        throw new Error(`${this.#name} ended before it was ${what}. ${await this.#logTail()}`, { cause })
+      }
       if (Date.now() > deadline) {
-        throw new Error(`${this.#name}: not ${what} within ${timeoutMs / 1000} s. ${await this.#logTail()}`)
+        throw new Error(`${this.#name} was not ${what} within ${timeoutMs / 1000} s. ${await this.#logTail()}`)
       }
       await sleep(50)
     }

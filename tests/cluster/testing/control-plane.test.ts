@@ -1,8 +1,8 @@
 import { get as httpsGet } from 'node:https'
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startControlPlane } from './testing/control-plane.ts'
-import type { ControlPlane } from './testing/control-plane.ts'
+import { startControlPlane } from './control-plane.ts'
+import type { ControlPlane } from './control-plane.ts'
 
 describe('the control plane of the cluster tests', () => {
   let cluster: ControlPlane
