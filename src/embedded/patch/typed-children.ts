@@ -13,7 +13,7 @@ export interface Child {
 
 /**
  * The children of a value, or undefined when it is a leaf. Values of unknown schema are leaves. Of two list items
- * with the same key the last one counts, so ask `hasDuplicates` where that matters.
+ * with the same key (a dual-stack Node has two addresses of one type) the last one counts.
  */
 export function childrenOf(value: unknown, schema: Schema | undefined): ReadonlyMap<string, Child> | undefined {
   if (schema?.type === 'object' && schema.isAtomic === undefined && isJsonObject(value)) {

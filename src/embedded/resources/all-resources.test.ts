@@ -150,7 +150,7 @@ describe('an Event', () => {
       message: 'it started',
     })
     expect(stored && events.storedAs?.fromStored(stored)).toEqual(created)
-    const cells = ['6s', 'Normal', 'Starting', 'node/n1', '', 'fairlead', 'it started', '6s', 1, 'one']
+    const cells = ['6s', 'Normal', 'Starting', 'node/n1', '', 'fairlead, fairlead-n1', 'it started', '6s', 1, 'one']
     expect(events.cells(created, now)).toEqual(cells)
     expect(stored && kind('events').cells(stored, now)).toEqual(cells)
   })

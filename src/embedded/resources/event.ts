@@ -35,6 +35,7 @@ interface CoreEvent extends ApiObject {
   readonly series?: Series
   readonly source?: { readonly component?: string; readonly host?: string }
   readonly reportingComponent?: string
+  readonly reportingInstance?: string
 }
 
 interface Event extends ApiObject {
@@ -127,17 +128,17 @@ function referenceFields<T>(
 }
 
 function coreEventCells(event: CoreEvent, nowMs: number): (string | number)[] {
-  const { series, source, reportingComponent = '', involvedObject = {} } = event
+  const { series, source, involvedObject = {} } = event
   const first = event.firstTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp
   const last = series?.lastObservedTime ?? event.lastTimestamp ?? first
-  const host = source?.host ? `, ${source.host}` : ''
+  const reporter = [source?.component || event.reportingComponent, source?.host || event.reportingInstance]
   return [
     since(last, nowMs),
     event.type ?? '',
     event.reason ?? '',
     `${(involvedObject.kind ?? '').toLowerCase()}/${involvedObject.name ?? ''}`,
     involvedObject.fieldPath ?? '',
-    `${source?.component ?? reportingComponent}${host}`,
+    reporter.filter(Boolean).join(', '),
     (event.message ?? '').trim(),
     since(first, nowMs),
     series?.count ?? event.count ?? 1,
