@@ -7,7 +7,7 @@ import { includeObjectOf } from './api-server-render.ts'
 import type { ResourceRequest } from './api-server-resource-request.ts'
 import { answerResource } from './api-server-verbs.ts'
 import type { WriteContext } from './api-server-write.ts'
-import type { Kinds } from './api-server-kinds.ts'
+import type { Kind, Kinds } from './api-server-kinds.ts'
 import { negotiate } from './http-accept.ts'
 import { refuseForeignPages } from './http-guard.ts'
 import { isWatch, parseWatchQuery } from './http-query.ts'
@@ -42,6 +42,8 @@ export function requestHandler(options: HandlerOptions): (request: IncomingMessa
   const lines = new EventLines()
   return (request, response) => {
     answer(options, lines, request, response).catch((error: unknown) => {
+      // The client left in the middle of its body: nobody waits for an answer.
+      if (error === request.errored) return
       const apiError = apiErrorOf(error, options.log)
       if (response.headersSent) response.destroy()
       else sendError(response, apiError)
@@ -77,8 +79,13 @@ function resourceRequestOf(
   query: URLSearchParams,
 ): ResourceRequest {
   const kind = kinds.find(route.group, route.version, route.plural)
-  if (kind === undefined) throw noSuchResource()
+  if (kind === undefined || !fitsScope(route, kind)) throw noSuchResource()
   return { request, route, kind, query, store, context }
+}
+
+/** One object of a namespaced kind needs its namespace, and others have none. */
+function fitsScope({ namespace, name }: ResourceRoute, { type }: Kind): boolean {
+  return type.isNamespaced ? name === undefined || namespace !== undefined : namespace === undefined
 }
 
 async function watch(

@@ -18,12 +18,10 @@ import { entryKey } from './store-entry.ts'
 export async function answerResource(request: ResourceRequest): Promise<Reply> {
   const { route, kind } = request
   const { method = 'GET' } = request.request
-  if (route.namespace !== undefined && !kind.type.isNamespaced) throw noSuchResource()
   if (route.subresource !== undefined && !(route.subresource === 'status' && kind.type.hasStatus))
     throw noSuchResource()
   const { name } = route
   if (name === undefined) return answerCollection(request, method)
-  if (route.namespace === undefined && kind.type.isNamespaced) throw noSuchResource()
   switch (method) {
     case 'GET':
       return getOne(request, name)

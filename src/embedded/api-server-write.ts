@@ -2,7 +2,6 @@
 import type { Kind } from './api-server-kinds.ts'
 import type { Allocator, ApiObject, Prepared } from './resource.ts'
 import { invalid } from './status.ts'
-import type { Entry } from './store-entry.ts'
 import type { Transaction } from './store-transaction.ts'
 
 export interface WriteContext {
@@ -19,11 +18,6 @@ export interface Target {
   readonly kind: Kind
   readonly namespace: string | undefined
   readonly name: string
-}
-
-export interface Written {
-  readonly entry: Entry
-  readonly isNew: boolean
 }
 
 /** The prepared object, or the 422 that tells what is wrong with it. */

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { get as httpGet } from 'node:http'
 import type { IncomingMessage } from 'node:http'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -231,4 +232,18 @@ test('a kubeconfig names the server and is for its owner only', async () => {
     clusters: [{ name: 'fairlead', cluster: { server: 'http://127.0.0.1:2' } }],
     'current-context': 'fairlead',
   })
+})
+
+test('a client that leaves in the middle of its body is no error of the server', async () => {
+  const log = new RecordingLogger()
+  await using api = await serverUnderTest({ log })
+  const { hostname, port } = new URL(api.server.url)
+  const socket = connect(Number(port), hostname)
+  await once(socket, 'connect')
+  const head = `POST ${servicesPath} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n`
+  socket.end(`${head}\r\n{"half":`)
+  socket.resume()
+  await once(socket, 'close')
+  await api.client.expect(200, 'GET', servicesPath)
+  expect(log.at('error')).toEqual([])
 })

@@ -90,16 +90,19 @@ async function serve(options: ApiServerOptions, host: string, disk: Disk | undef
     signal: closing.signal,
     random: Math.random,
   })
-  const server = createServer(handler)
+  // Go's clients keep an idle connection for 90 seconds: the server must not be the one to hang up, lest a request be
+  // on its way when it does.
+  const server = createServer({ keepAliveTimeout: 120_000 }, handler)
   const port = await listen(server, host, options.port ?? 0)
   const stop = async () => {
     closing.abort()
     await close(server)
     await store.settled()
   }
-  const url = `http://${hostPort(isUnspecified(host) ? loopbackLike(host) : host, port)}`
+  const reachableHost = isUnspecified(host) ? loopbackLike(host) : host
+  const url = `http://${hostPort(reachableHost, port)}`
   try {
-    await bootstrap({ store, kinds, context, log, serviceCidrs, host, port })
+    await bootstrap({ store, kinds, context, log, serviceCidrs, host: reachableHost, port })
   } catch (error) {
     await stop()
     throw error
