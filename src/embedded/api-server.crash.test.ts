@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -47,10 +47,53 @@ test('nothing that was acknowledged is lost when the server is killed under load
   }
 })
 
-async function startServer(dataDir: string) {
-  const child: ChildProcess = spawn(process.execPath, ['--import', 'tsx', program, dataDir], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
+test.skipIf(!canMount())(
+  'a full disk refuses writes with 507 and keeps what it has acknowledged (needs unshare)',
+  async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'fairlead-full-'))
+    try {
+      // The small disk exists in the server's own mount namespace only.
+      const script = 'mount -t tmpfs -o size=300k tmpfs "$1" && exec "$2" --import tsx "$3" "$1/data"'
+      await using server = await startProcess('unshare', [
+        '-rm',
+        'sh',
+        '-c',
+        script,
+        'sh',
+        directory,
+        process.execPath,
+        program,
+      ])
+      const acknowledged: Acknowledged = new Map()
+      for (let index = 0; ; index++) {
+        const metadata = { name: `s${index}`, annotations: { note: 'x'.repeat(5000) } }
+        const body = { apiVersion: 'v1', kind: 'Service', metadata, spec: { ports: [{ port: 80 }] } }
+        const headers = { 'content-type': 'application/json' }
+        const answer = await fetch(server.url + services, { method: 'POST', headers, body: JSON.stringify(body) })
+        const { reason } = (await answer.json()) as { reason?: string }
+        acknowledged.set(metadata.name, answer.ok ? { state: 'there', label: '' } : { state: 'gone' })
+        if (answer.ok && index < 1000) continue
+        expect([answer.status, reason]).toEqual([507, 'InsufficientStorage'])
+        break
+      }
+      expect(acknowledged.size).toBeGreaterThan(5)
+      expect(await lostIn(server.url, acknowledged)).toEqual([])
+    } finally {
+      await rm(directory, { recursive: true, force: true })
+    }
+  },
+)
+
+function canMount(): boolean {
+  return spawnSync('unshare', ['-rm', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']).status === 0
+}
+
+function startServer(dataDir: string) {
+  return startProcess(process.execPath, ['--import', 'tsx', program, dataDir])
+}
+
+async function startProcess(command: string, args: readonly string[]) {
+  const child: ChildProcess = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   const exited = once(child, 'exit')
   const [line] = (await Promise.race([
     once(child.stdout ?? child, 'data'),
