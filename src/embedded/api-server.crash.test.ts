@@ -8,6 +8,8 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 
 const program = fileURLToPath(new URL('testing/crash-server.ts', import.meta.url))
+/** Runs a program in a mount namespace of its own. */
+const ownMounts: string = 'unshare'
 const services = '/api/v1/namespaces/default/services'
 
 type State = { readonly state: 'there'; readonly label: string } | { readonly state: 'gone' }
@@ -54,7 +56,7 @@ test.skipIf(!canMount())(
     try {
       // The small disk exists in the server's own mount namespace only.
       const script = 'mount -t tmpfs -o size=300k tmpfs "$1" && exec "$2" --import tsx "$3" "$1/data"'
-      await using server = await startProcess('unshare', [
+      await using server = await startProcess(ownMounts, [
         '-rm',
         'sh',
         '-c',
@@ -85,7 +87,7 @@ test.skipIf(!canMount())(
 )
 
 function canMount(): boolean {
-  return spawnSync('unshare', ['-rm', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']).status === 0
+  return spawnSync(ownMounts, ['-rm', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']).status === 0
 }
 
 function startServer(dataDir: string) {
