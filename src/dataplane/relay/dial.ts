@@ -16,19 +16,20 @@ export interface DialRequest {
   /** Each attempt asks anew, so a list that changes meanwhile is respected. */
   choose(): Choice | undefined
   failed(choice: Choice, error: unknown): void
-  /** The client has gone: there is nobody left to dial for. */
-  isPointless(): boolean
+  /** When it closes, there is nobody left to dial for. */
+  readonly client: Socket
 }
 
 export async function dialSomewhere(request: DialRequest): Promise<DialOutcome> {
   for (const timeoutMs of request.timeoutsMs) {
-    if (request.isPointless()) return { ok: false, why: 'client-left' }
+    if (request.client.destroyed) return { ok: false, why: 'client-left' }
     const choice = request.choose()
     if (choice === undefined) return { ok: false, why: 'no-endpoint' }
     try {
-      return { ok: true, socket: await dial(choice.endpoint, timeoutMs), choice }
+      return { ok: true, socket: await dial(choice.endpoint, timeoutMs, request.client), choice }
     } catch (error) {
-      // Our own shortage says nothing about the endpoint.
+      // Neither a client that left nor our own shortage says anything about the endpoint.
+      if (request.client.destroyed) return { ok: false, why: 'client-left' }
       if (isOutOfDescriptors(error)) return { ok: false, why: 'overload' }
       request.failed(choice, error)
     }
@@ -36,7 +37,7 @@ export async function dialSomewhere(request: DialRequest): Promise<DialOutcome> 
   return { ok: false, why: 'unreachable' }
 }
 
-function dial(to: SocketAddress, timeoutMs: number): Promise<Socket> {
+function dial(to: SocketAddress, timeoutMs: number, client: Socket): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect({
       host: to.ip,
@@ -46,9 +47,15 @@ function dial(to: SocketAddress, timeoutMs: number): Promise<Socket> {
       ...socketOptions,
     })
     const onTimeout = () => socket.destroy(new Error(`no answer within ${timeoutMs} ms`))
+    const onClientClose = () => socket.destroy(new Error('the client has left'))
     socket.once('timeout', onTimeout)
-    socket.once('error', reject)
+    client.once('close', onClientClose)
+    socket.once('error', (error) => {
+      client.off('close', onClientClose)
+      reject(error)
+    })
     socket.once('connect', () => {
+      client.off('close', onClientClose)
       socket.off('timeout', onTimeout)
       socket.setTimeout(0)
       resolve(socket)

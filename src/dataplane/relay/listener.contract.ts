@@ -1,8 +1,8 @@
 import { readdirSync } from 'node:fs'
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
-import { ask, askTimes, open } from './testing/clients.ts'
-import { namedEndpoint, echoEndpoint } from './testing/endpoints.ts'
+import { ask, askTimes, eventually, open } from './testing/clients.ts'
+import { echoEndpoint, namedEndpoint, silentEndpoint } from './testing/endpoints.ts'
 import { isWholeLoopbackLocal } from './testing/own-loopback.ts'
 import { listenerSpec, relayTo, use, type MakeRelay } from './testing/relay-under-test.ts'
 
@@ -89,6 +89,39 @@ export function listenerContract(make: MakeRelay): void {
     const broken = once(client, 'close').catch((error: unknown) => error)
     await relay[Symbol.asyncDispose]()
     expect(await broken).toMatchObject({ code: 'ECONNRESET' })
+  })
+
+  test('connections of a removed listener end after the drain time, if one is set', async () => {
+    const { relay, address } = await relayTo(make, [use(await echoEndpoint())], {}, { drainTimeoutMs: 30 })
+    const client = open(address)
+    client.write('one')
+    await once(client, 'data')
+    await relay.remove('web')
+    await expect(once(client, 'close')).rejects.toMatchObject({ code: 'ECONNRESET' })
+  })
+
+  test('disposing does not wait for an endpoint that does not answer', async () => {
+    const silent = use(await silentEndpoint())
+    const { relay, address, stats } = await relayTo(make, [silent], {}, { dialTimeoutsMs: [600_000] })
+    const answer = ask(address)
+    await eventually(() => stats().connections === 1)
+    await relay[Symbol.asyncDispose]()
+    expect(await answer).toBe('ECONNRESET')
+    expect(relay.stats().descriptors.used).toBe(0)
+  })
+
+  test('disposing lets connections end by themselves within the grace', async () => {
+    const echo = use(await echoEndpoint())
+    const { relay, address } = await relayTo(make, [echo], {}, { shutdownGraceMs: 600_000 })
+    const client = open(address)
+    client.write('one')
+    await once(client, 'data')
+    const disposed = relay[Symbol.asyncDispose]()
+    client.write('two')
+    expect(String((await once(client, 'data'))[0])).toBe('two')
+    client.end()
+    await disposed
+    expect(relay.stats()).toMatchObject({ listeners: [], draining: 0 })
   })
 }
 

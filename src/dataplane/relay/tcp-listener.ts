@@ -59,8 +59,11 @@ class TcpListener implements OpenListener {
     this.finished = new Promise((resolve) => (this.#finish = resolve))
     assignment.pool.users.add(this)
     server.on('connection', (client) => this.#accept(client))
+    const acceptLog = new Throttle(parts.clock)
     server.on('error', (error) =>
-      parts.log.warn('accepting a connection failed', { address: hostPort(address.ip, address.port), error }),
+      acceptLog.run((silenced) =>
+        parts.log.warn('accepting a connection failed', { service: this.#assignment.pool.service, error, silenced }),
+      ),
     )
   }
 
@@ -121,7 +124,7 @@ class TcpListener implements OpenListener {
       timeoutsMs: this.#parts.settings.dialTimeoutsMs,
       choose: () => this.#choose(ip, address),
       failed: (choice, error) => this.#dialFailed(choice, ip, error),
-      isPointless: () => client.destroyed,
+      client,
     })
     this.#waiting.delete(client)
     const isJoined = outcome.ok ? this.#join(client, outcome.socket, outcome.choice) : this.#giveUp(client, outcome.why)

@@ -234,6 +234,22 @@ export function tcpContract(make: MakeRelay): void {
     expect(await ask(address, 'again')).toBe('again')
   })
 
+  test('gives everything back after 2,000 clients that came and broke off', async () => {
+    const { address, stats, relay } = await relayTo(make, [use(await echoEndpoint())])
+    for (let round = 0; round < 40; round++) {
+      const clients = Array.from({ length: 50 }, () => open(address))
+      await Promise.all(clients.map((client) => once(client, 'connect')))
+      for (const [index, client] of clients.entries()) {
+        if (index % 2 === 0) client.write('hello')
+        if (index % 3 === 0) client.destroy()
+        else client.resetAndDestroy()
+      }
+    }
+    await eventually(() => stats().connections === 2_000 && stats().active === 0)
+    await eventually(() => relay.stats().descriptors.used === 0)
+    expect(await ask(address, 'still here')).toBe('still here')
+  })
+
   test('serves 1,000 connections at once', async () => {
     const { address, stats, relay } = await relayTo(make, [use(await echoEndpoint()), use(await echoEndpoint())])
     const clients = Array.from({ length: 1_000 }, () => open(address))
