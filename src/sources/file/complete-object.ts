@@ -29,15 +29,16 @@ export function completeObject(kind: ObjectKind, object: JsonObject): JsonObject
   const isNamespaced = kind === 'Service' || kind === 'EndpointSlice'
   const placed = isNamespaced ? { ...object, metadata: { namespace: 'default', ...metadata } } : object
   const defaulted = defaultObject(placed)
-  return kind === 'Service' ? withFamilies(defaulted) : defaulted
+  return kind === 'Service' ? withClusterIPs(defaulted) : defaulted
 }
 
-/** A Service that lists cluster IPs without their families has the families of the addresses. */
-function withFamilies(service: JsonObject): JsonObject {
+/** What allocation would write down: all cluster IPs as a list, and their families. */
+function withClusterIPs(service: JsonObject): JsonObject {
   const spec = service['spec']
-  if (!isJsonObject(spec) || Array.isArray(spec['ipFamilies']) || !Array.isArray(spec['clusterIPs'])) return service
-  const ips = spec['clusterIPs'].map((ip) => (typeof ip === 'string' ? parseIp(ip) : undefined))
+  if (!isJsonObject(spec) || typeof spec['clusterIP'] !== 'string') return service
+  const clusterIPs: readonly unknown[] = Array.isArray(spec['clusterIPs']) ? spec['clusterIPs'] : [spec['clusterIP']]
+  const ips = clusterIPs.map((ip) => (typeof ip === 'string' ? parseIp(ip) : undefined))
   if (!ips.every((ip) => ip !== undefined)) return service // headless, or wrong: the parser says so
-  const ipFamilies = ips.map((ip) => (familyOf(ip) === 'ipv4' ? 'IPv4' : 'IPv6'))
-  return { ...service, spec: { ...spec, ipFamilies } }
+  const ipFamilies = spec['ipFamilies'] ?? ips.map((ip) => (familyOf(ip) === 'ipv4' ? 'IPv4' : 'IPv6'))
+  return { ...service, spec: { ...spec, clusterIPs, ipFamilies } }
 }

@@ -58,6 +58,13 @@ describe('manifests on disk', () => {
     expect(catalog.services.get('default/a' as never)?.clusterIPs).toEqual({ ipv4: '10.96.0.1', ipv6: 'fd00::1' })
   })
 
+  test('need only the one cluster IP, also when they name its family', async () => {
+    await put('a.yaml', 'kind: Service\nmetadata: {name: a}\nspec: {clusterIP: "fd00::1", ipFamilies: [IPv6]}\n')
+    const { catalog, source } = setUp()
+    await source.load()
+    expect(catalog.services.get('default/a' as never)?.clusterIPs).toEqual({ ipv6: 'fd00::1' })
+  })
+
   test('hide what an API server would not send to a proxy, and mention kinds that are none of its business', async () => {
     await put('a.yaml', service('a', '10.96.0.1', ', labels: {service.kubernetes.io/service-proxy-name: other}'))
     await put('b.yaml', 'kind: Deployment\nmetadata: {name: d}\n---\nkind: Deployment\nmetadata: {name: e}\n')

@@ -1,0 +1,24 @@
+/** One chain for each endpoint: the hairpin rule, and the rewrite of the destination. */
+import type { Chain, Match } from './rule.ts'
+import { comment, jump } from './rule.ts'
+import type { ServiceFacts } from './service-facts.ts'
+import { topChains } from './top-chains.ts'
+
+export function endpointChains({ name, route, chains }: ServiceFacts, isLargeCluster: boolean): readonly Chain[] {
+  const notes: readonly Match[] = isLargeCluster ? [] : [comment(name)]
+  return route.reachableEndpoints.map((endpoint) => {
+    const chain = chains.endpoint(endpoint)
+    const affinity: readonly Match[] = route.affinitySeconds > 0 ? [{ kind: 'remember', list: chain }] : []
+    return {
+      name: chain,
+      rules: [
+        // A pod that reaches itself through its Service must see another source, or it would answer itself directly.
+        { matches: [...notes, { kind: 'source', value: endpoint.ip }], target: jump(topChains.markMasquerade) },
+        {
+          matches: [...notes, ...affinity, { kind: 'traffic', protocol: route.protocol }],
+          target: { kind: 'dnat', address: endpoint.address },
+        },
+      ],
+    }
+  })
+}

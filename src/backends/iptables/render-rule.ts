@@ -1,0 +1,82 @@
+/** The one writer of rules: from data to a line that iptables-restore understands. */
+import { probabilityText } from './probability-text.ts'
+import type { Match, Rule, Target } from './rule.ts'
+
+/** Without the `-A CHAIN` in front. */
+export function renderRule({ matches, target }: Rule): string {
+  let text = ''
+  for (const match of matches) text += `${renderMatch(match)} `
+  return target === undefined ? text.trimEnd() : text + renderTarget(target)
+}
+
+function renderMatch(match: Match): string {
+  switch (match.kind) {
+    case 'comment':
+      return `-m comment --comment ${quoted(match.text)}`
+    case 'traffic':
+      return renderTraffic(match)
+    case 'source':
+      return `${not(match)}-s ${match.value}`
+    case 'destination':
+      return `${not(match)}-d ${match.value}`
+    case 'in-interface':
+      return `${not(match)}-i ${match.value}`
+    case 'local-address':
+      return `-m addrtype --${match.end === 'source' ? 'src' : 'dst'}-type LOCAL`
+    case 'connection-state':
+      return `-m conntrack ${not(match)}--ctstate ${match.states.join(',')}`
+    case 'mark':
+      return `-m mark ${not(match)}--mark ${match.mark}/${match.mark}`
+    case 'counter':
+      return `-m nfacct --nfacct-name ${match.name}`
+    case 'chance':
+      return `-m statistic --mode random --probability ${probabilityText(match.oneIn)}`
+    case 'seen':
+      return `-m recent --name ${match.list} --rcheck --seconds ${match.seconds} --reap`
+    case 'remember':
+      return `-m recent --name ${match.list} --set`
+    default:
+      return match satisfies never
+  }
+}
+
+function renderTraffic(match: Extract<Match, { kind: 'traffic' }>): string {
+  const protocol = match.protocol.toLowerCase()
+  const destination = match.destination === undefined ? '' : ` -d ${match.destination}`
+  const port = match.destinationPort === undefined ? '' : ` --dport ${match.destinationPort}`
+  return `-m ${protocol} -p ${protocol}${destination}${port}`
+}
+
+function renderTarget(target: Target): string {
+  switch (target.kind) {
+    case 'jump':
+      return `-j ${target.chain}`
+    case 'accept':
+      return '-j ACCEPT'
+    case 'drop':
+      return '-j DROP'
+    case 'reject':
+      return '-j REJECT'
+    case 'return':
+      return '-j RETURN'
+    case 'dnat':
+      return `-j DNAT --to-destination ${target.address}`
+    case 'masquerade':
+      return target.isRandomFully ? '-j MASQUERADE --random-fully' : '-j MASQUERADE'
+    case 'set-mark':
+      return `-j MARK --or-mark ${target.mark}`
+    case 'clear-mark':
+      return `-j MARK --xor-mark ${target.mark}`
+    default:
+      return target satisfies never
+  }
+}
+
+function not({ isNot = false }: { readonly isNot?: boolean }): string {
+  return isNot ? '! ' : ''
+}
+
+/** Names of objects cannot hold a quote: the parser at the border refuses such objects. */
+function quoted(text: string): string {
+  return text.includes(' ') ? `"${text}"` : text
+}

@@ -1,0 +1,62 @@
+/** The input of `iptables-restore --noflush`: chain lines first, so that every jump finds its chain, then rules. */
+import type { Chain } from './rule.ts'
+import { renderRule } from './render-rule.ts'
+
+export type RestoreTable = 'mangle' | 'filter' | 'nat'
+
+export class RestoreInput {
+  readonly #tables: Readonly<Record<RestoreTable, { readonly chains: string[]; readonly rules: string[] }>> = {
+    mangle: { chains: [], rules: [] },
+    filter: { chains: [], rules: [] },
+    nat: { chains: [], rules: [] },
+  }
+
+  get isEmpty(): boolean {
+    return Object.values(this.#tables).every(({ chains, rules }) => chains.length === 0 && rules.length === 0)
+  }
+
+  ruleCount(table: RestoreTable): number {
+    return this.#tables[table].rules.length
+  }
+
+  /** Makes the chain if it is missing, and empties it. */
+  declare(table: RestoreTable, chain: string): void {
+    this.#tables[table].chains.push(`:${chain} - [0:0]`)
+  }
+
+  fill(table: RestoreTable, { name, rules }: Chain): void {
+    this.declare(table, name)
+    for (const rule of rules) this.append(table, name, renderRule(rule))
+  }
+
+  append(table: RestoreTable, chain: string, rule: string): void {
+    this.#tables[table].rules.push(`-A ${chain} ${rule}`)
+  }
+
+  /** On top of the chain. */
+  insert(table: RestoreTable, chain: string, rule: string): void {
+    this.#tables[table].rules.push(`-I ${chain} ${rule}`)
+  }
+
+  delete(table: RestoreTable, chain: string, rule: string): void {
+    this.#tables[table].rules.push(`-D ${chain} ${rule}`)
+  }
+
+  /** The chain line empties it first: a chain with rules cannot be deleted. */
+  deleteChain(table: RestoreTable, chain: string): void {
+    this.declare(table, chain)
+    this.#tables[table].rules.push(`-X ${chain}`)
+  }
+
+  render(): string {
+    const lines: string[] = []
+    for (const [table, { chains, rules }] of Object.entries(this.#tables)) {
+      if (chains.length === 0 && rules.length === 0) continue
+      lines.push(`*${table}`)
+      for (const chain of chains) lines.push(chain)
+      for (const rule of rules) lines.push(rule)
+      lines.push('COMMIT')
+    }
+    return lines.length === 0 ? '' : `${lines.join('\n')}\n`
+  }
+}

@@ -1,0 +1,51 @@
+/** A rule as data: what must match, in the order the kernel keeps it, and what happens then. */
+import type { Protocol } from '../../api/records.ts'
+
+export interface Rule {
+  readonly matches: readonly Match[]
+  /** Undefined: the rule only counts, and says something in its comment. */
+  readonly target: Target | undefined
+}
+
+export type Match =
+  | { readonly kind: 'comment'; readonly text: string }
+  /** Traffic of a protocol, optionally only that to an address and port. */
+  | {
+      readonly kind: 'traffic'
+      readonly protocol: Protocol
+      readonly destination?: string
+      readonly destinationPort?: number
+    }
+  | { readonly kind: 'source' | 'destination' | 'in-interface'; readonly value: string; readonly isNot?: boolean }
+  /** The source or destination is one of this node's own addresses. */
+  | { readonly kind: 'local-address'; readonly end: 'source' | 'destination' }
+  | { readonly kind: 'connection-state'; readonly states: readonly string[]; readonly isNot?: boolean }
+  | { readonly kind: 'mark'; readonly mark: string; readonly isNot?: boolean }
+  | { readonly kind: 'counter'; readonly name: string }
+  /** One of this many: the last choice needs no rule of chance. */
+  | { readonly kind: 'chance'; readonly oneIn: number }
+  /** The source was seen on this list within so many seconds. */
+  | { readonly kind: 'seen'; readonly list: string; readonly seconds: number }
+  /** Puts the source on the list. */
+  | { readonly kind: 'remember'; readonly list: string }
+
+export type Target =
+  | { readonly kind: 'jump'; readonly chain: string }
+  | { readonly kind: 'accept' | 'drop' | 'reject' | 'return' }
+  | { readonly kind: 'dnat'; readonly address: string }
+  | { readonly kind: 'masquerade'; readonly isRandomFully: boolean }
+  | { readonly kind: 'set-mark' | 'clear-mark'; readonly mark: string }
+
+/** A chain of ours with all its rules. */
+export interface Chain {
+  readonly name: string
+  readonly rules: readonly Rule[]
+}
+
+export function comment(text: string): Match {
+  return { kind: 'comment', text }
+}
+
+export function jump(chain: string): Target {
+  return { kind: 'jump', chain }
+}

@@ -1,0 +1,31 @@
+/** What shapes the rules besides the routes: configuration, and what the kernel and the tools can do. */
+import type { LocalTraffic } from '../../core/local-traffic.ts'
+import type { Family } from '../../net/ip.ts'
+
+export interface IptablesSettings {
+  readonly family: Family
+  readonly localTraffic: LocalTraffic
+  readonly masqueradeAll: boolean
+  /** The bit as text, e.g. `0x00004000`. */
+  readonly masqueradeMark: string
+  /** IPv4 only: node ports answer on 127.0.0.0/8 too. */
+  readonly hasLocalhostNodePorts: boolean
+  /** Local addresses that node ports are open on; undefined means all. */
+  readonly nodePortIps: readonly string[] | undefined
+  /** MASQUERADE understands --random-fully. */
+  readonly hasRandomFully: boolean
+  /** Packets in state INVALID are dropped, unless the kernel was told to be liberal about them. */
+  readonly dropsInvalid: boolean
+  /** Kernel counters (nfacct) that exist, so that rules may name them. */
+  readonly counters: Readonly<Record<CounterName, boolean>>
+}
+
+export type CounterName = keyof typeof counterNames
+
+export const counterNames = {
+  invalidDropped: 'ct_state_invalid_dropped_pkts',
+  localhostAccepted: 'localhost_nps_accepted_pkts',
+} as const
+
+/** Above this many endpoints in all, rules of endpoints carry no comment: it would be most of the text. */
+export const largeClusterEndpoints = 1000

@@ -1,0 +1,53 @@
+/** The chains that every Service shares, and the jumps that lead to them from the kernel's own chains. */
+import type { Rule } from './rule.ts'
+import { comment, jump } from './rule.ts'
+import type { Match } from './rule.ts'
+
+export type Table = 'filter' | 'nat'
+
+export const topChains = {
+  services: 'KUBE-SERVICES',
+  externalServices: 'KUBE-EXTERNAL-SERVICES',
+  nodePorts: 'KUBE-NODEPORTS',
+  forward: 'KUBE-FORWARD',
+  firewall: 'KUBE-FIREWALL',
+  proxyFirewall: 'KUBE-PROXY-FIREWALL',
+  postrouting: 'KUBE-POSTROUTING',
+  markMasquerade: 'KUBE-MARK-MASQ',
+  canary: 'KUBE-PROXY-CANARY',
+} as const
+
+export interface Jump {
+  readonly table: Table
+  /** A chain of the kernel. */
+  readonly from: string
+  readonly rule: Rule
+}
+
+const isNew: Match = { kind: 'connection-state', states: ['NEW'] }
+const external = [isNew, comment('kubernetes externally-visible service portals')]
+const services = [isNew, comment('kubernetes service portals')]
+const firewall = [isNew, comment('kubernetes load balancer firewall')]
+
+/** Each is put on top of its chain, so a fresh chain holds them in reverse. */
+export const jumps: readonly Jump[] = [
+  to('filter', 'INPUT', topChains.externalServices, external),
+  to('filter', 'FORWARD', topChains.externalServices, external),
+  to('filter', 'INPUT', topChains.nodePorts, [comment('kubernetes health check service ports')]),
+  to('filter', 'FORWARD', topChains.services, services),
+  to('filter', 'OUTPUT', topChains.services, services),
+  to('filter', 'FORWARD', topChains.forward, [comment('kubernetes forwarding rules')]),
+  to('filter', 'INPUT', topChains.proxyFirewall, firewall),
+  to('filter', 'OUTPUT', topChains.proxyFirewall, firewall),
+  to('filter', 'FORWARD', topChains.proxyFirewall, firewall),
+  to('nat', 'OUTPUT', topChains.services, [comment('kubernetes service portals')]),
+  to('nat', 'PREROUTING', topChains.services, [comment('kubernetes service portals')]),
+  to('nat', 'POSTROUTING', topChains.postrouting, [comment('kubernetes postrouting rules')]),
+  // The kubelet makes these two as well; whoever comes second finds them.
+  to('filter', 'INPUT', topChains.firewall, []),
+  to('filter', 'OUTPUT', topChains.firewall, []),
+]
+
+function to(table: Table, from: string, chain: string, matches: readonly Match[]): Jump {
+  return { table, from, rule: { matches, target: jump(chain) } }
+}
