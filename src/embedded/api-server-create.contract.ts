@@ -87,6 +87,14 @@ export function createContract(api: ContractApi): void {
       await api.client.expect(404, 'GET', `${path}/web`)
     })
 
+    test('refuses options that it does not know', async () => {
+      const path = await api.servicesPath()
+      for (const option of ['dryRun=Some', 'fieldValidation=Sometimes']) {
+        const refused = await api.client.expect(422, 'POST', `${path}?${option}`, service('web'))
+        assert.equal(refused.details.causes[0].field, option.split('=')[0])
+      }
+    })
+
     test('refuses an unknown field when asked to be strict', async () => {
       const path = await api.servicesPath()
       const typo = { ...service('web'), spec: { ports: [{ port: 80 }], selektor: {} } }

@@ -3,18 +3,20 @@ import type { ResourceRequest } from './api-server-resource-request.ts'
 import { decodeObject } from './resources/decode-object.ts'
 import type { ApiObject } from './resource.ts'
 import { badRequest } from './status.ts'
+import { fieldValidationOf } from './write-options.ts'
 
 export interface DecodedBody {
   readonly object: ApiObject
   readonly warnings: readonly string[]
 }
 
-export function decodeBody({ kind, query }: Pick<ResourceRequest, 'kind' | 'query'>, body: unknown): DecodedBody {
-  const { type } = kind
+export function decodeBody(request: Pick<ResourceRequest, 'kind' | 'query' | 'request'>, body: unknown): DecodedBody {
+  const { type } = request.kind
   const decoded = decodeObject(body, type)
   if (!decoded.ok) throw badRequest(decoded.message)
   const { object, unknownFields } = decoded
-  switch (query.get('fieldValidation') ?? 'Warn') {
+  const validation = fieldValidationOf(request)
+  switch (validation) {
     case 'Ignore':
       return { object, warnings: [] }
     case 'Strict':
@@ -24,7 +26,9 @@ export function decodeBody({ kind, query }: Pick<ResourceRequest, 'kind' | 'quer
             `strict decoding error: ${unknownFields.join(', ')}`,
         )
       return { object, warnings: [] }
-    default:
+    case 'Warn':
       return { object, warnings: unknownFields }
+    default:
+      return validation satisfies never
   }
 }

@@ -45,6 +45,14 @@ export function listContract(api: ContractApi): void {
       assert.includeMembers(namesOf(await api.client.expect(200, 'GET', '/api/v1/services')), ['a', 'b', 'c'])
     })
 
+    test('says what the objects of a list are once, not with each of them', async () => {
+      const path = await api.servicesPath()
+      await api.createServices(path, 'a')
+      const list = await api.client.expect(200, 'GET', path)
+      assert.deepEqual([list.kind, list.apiVersion], ['ServiceList', 'v1'])
+      assert.doesNotHaveAnyKeys(list.items[0], ['kind', 'apiVersion'])
+    })
+
     test('selects by labels', async () => {
       const path = await api.servicesPath()
       await api.client.expect(201, 'POST', path, service('a', { tier: 'front', env: 'test' }))

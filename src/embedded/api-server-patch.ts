@@ -4,14 +4,15 @@ import { decodeBody } from './api-server-decode.ts'
 import { renderOne } from './api-server-render.ts'
 import { fieldManagerOf, tracker } from './api-server-resource-request.ts'
 import type { ResourceRequest } from './api-server-resource-request.ts'
-import { updateObject } from './api-server-update.ts'
+import { refuseOtherName, updateObject } from './api-server-update.ts'
 import { parseJson, readBody } from './http-body.ts'
 import type { Body } from './http-body.ts'
-import { booleanOf, isDryRun } from './http-query.ts'
+import { booleanOf } from './http-query.ts'
 import type { Reply } from './http-reply.ts'
 import { applyPatch } from './patch/apply-patch.ts'
 import type { ApiObject } from './resource.ts'
 import { ApiError, unsupportedMediaType } from './status.ts'
+import { isDryRun } from './write-options.ts'
 
 const mediaTypes = [
   'application/json-patch+json',
@@ -21,7 +22,7 @@ const mediaTypes = [
 ]
 
 export async function patchObject(request: ResourceRequest, name: string): Promise<Reply> {
-  const { kind, route, query, store, context } = request
+  const { kind, route, store, context } = request
   const body = await readBody(request.request)
   if (!mediaTypes.includes(body.mediaType)) throw unsupportedMediaType(mediaTypes)
   const isApply = body.mediaType === 'application/apply-patch+yaml'
@@ -34,11 +35,14 @@ export async function patchObject(request: ResourceRequest, name: string): Promi
     warnings = decoded.warnings
     return decoded.object
   }
-  const options = { kind, namespace: route.namespace, isDryRun: isDryRun(query.getAll('dryRun')), track }
+  const options = { kind, namespace: route.namespace, isDryRun: isDryRun(request), track }
   const { entry, isNew } = await store.write((transaction) => {
     const isThere = transaction.get(kind.collection, route.namespace, name) !== undefined
-    if (!isThere && isApply && route.subresource === undefined)
-      return { entry: createObject(transaction, { ...options, object: change(undefined) }, context), isNew: true }
+    if (!isThere && isApply && route.subresource === undefined) {
+      const object = change(undefined)
+      refuseOtherName(object, name)
+      return { entry: createObject(transaction, { ...options, object }, context), isNew: true }
+    }
     const subresource = route.subresource === 'status' ? ('status' as const) : undefined
     return { entry: updateObject(transaction, { ...options, name, subresource, change }, context), isNew: false }
   })

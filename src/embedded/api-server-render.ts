@@ -4,6 +4,7 @@ import type { Kind } from './api-server-kinds.ts'
 import type { ResourceRequest } from './api-server-resource-request.ts'
 import { negotiate } from './http-accept.ts'
 import type { Reply } from './http-reply.ts'
+import type { ApiObject } from './resource.ts'
 import { badRequest } from './status.ts'
 import type { Entry } from './store-entry.ts'
 import { metadataOnly, renderTable } from './tables.ts'
@@ -67,9 +68,20 @@ export function includeObjectOf(query: URLSearchParams): IncludeObject {
   throw badRequest(`unrecognized includeObject value: ${JSON.stringify(text)}`)
 }
 
-/** Puts the list together from the objects' own JSON: nothing is serialised twice. */
+/**
+ * Puts the list together from the objects' own JSON: nothing is serialised twice. The list says what its items are, so
+ * they do not: what a client might wrongly rely on must be missing here, too.
+ */
 function listJson({ type }: Kind, items: Page['items'], metadata: Page['metadata']): string {
   const apiVersion = type.group === '' ? type.version : `${type.group}/${type.version}`
-  const head = JSON.stringify({ kind: `${type.kind}List`, apiVersion, metadata })
-  return `${head.slice(0, -1)},"items":[${items.map(({ json }) => json).join(',')}]}`
+  const listHead = JSON.stringify({ kind: `${type.kind}List`, apiVersion, metadata })
+  const itemHead = JSON.stringify({ kind: type.kind, apiVersion }).replace(/}$/, ',')
+  const bodies = items.map(({ json, object }) =>
+    json.startsWith(itemHead) ? `{${json.slice(itemHead.length)}` : bare(object),
+  )
+  return `${listHead.slice(0, -1)},"items":[${bodies.join(',')}]}`
+}
+
+function bare(object: ApiObject): string {
+  return JSON.stringify({ ...object, kind: undefined, apiVersion: undefined })
 }

@@ -39,10 +39,14 @@ export function updateObject(transaction: Transaction, request: UpdateRequest, c
   return entry
 }
 
-function refuseOtherIdentity(wanted: ApiObject, current: ApiObject, { kind, namespace, name }: Target): void {
-  const { metadata } = wanted
+export function refuseOtherName({ metadata }: ApiObject, name: string): void {
   if (metadata.name !== name)
     throw badRequest(`the name of the object (${metadata.name ?? ''}) does not match the name on the URL (${name})`)
+}
+
+function refuseOtherIdentity(wanted: ApiObject, current: ApiObject, { kind, namespace, name }: Target): void {
+  const { metadata } = wanted
+  refuseOtherName(wanted, name)
   if (namespace !== undefined && (metadata.namespace ?? namespace) !== namespace)
     throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
   if (metadata.uid !== undefined && metadata.uid !== '' && metadata.uid !== current.metadata.uid) {

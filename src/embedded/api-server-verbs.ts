@@ -10,10 +10,11 @@ import { tracker } from './api-server-resource-request.ts'
 import type { ResourceRequest } from './api-server-resource-request.ts'
 import { updateObject } from './api-server-update.ts'
 import { parseObject, readBody } from './http-body.ts'
-import { isDryRun, parseListQuery, parseSelection } from './http-query.ts'
+import { parseListQuery, parseSelection } from './http-query.ts'
 import type { Reply } from './http-reply.ts'
 import { methodNotAllowed, noSuchResource, notFound, successStatus } from './status.ts'
 import { entryKey } from './store-entry.ts'
+import { isDryRun } from './write-options.ts'
 
 export async function answerResource(request: ResourceRequest): Promise<Reply> {
   const { route, kind } = request
@@ -66,13 +67,13 @@ function getOne(request: ResourceRequest, name: string): Reply {
 }
 
 async function create(request: ResourceRequest): Promise<Reply> {
-  const { kind, route, query, store, context } = request
+  const { kind, route, store, context } = request
   const { object, warnings } = decodeBody(request, parseObject(await readBody(request.request), kind.type.schema))
   const track = tracker(request)
   const entry = await store.write((transaction) =>
     createObject(
       transaction,
-      { kind, namespace: route.namespace, object, isDryRun: isDryRun(query.getAll('dryRun')), track },
+      { kind, namespace: route.namespace, object, isDryRun: isDryRun(request), track },
       context,
     ),
   )
@@ -83,13 +84,13 @@ async function create(request: ResourceRequest): Promise<Reply> {
 const createdByUpdate = new Set(['services', 'endpoints', 'events'])
 
 async function update(request: ResourceRequest, name: string): Promise<Reply> {
-  const { kind, route, query, store, context } = request
+  const { kind, route, store, context } = request
   const { object, warnings } = decodeBody(request, parseObject(await readBody(request.request), kind.type.schema))
   const subresource = route.subresource === 'status' ? 'status' : undefined
   const options = {
     kind,
     namespace: route.namespace,
-    isDryRun: isDryRun(query.getAll('dryRun')),
+    isDryRun: isDryRun(request),
     track: tracker(request),
   }
   const mayCreate = subresource === undefined && createdByUpdate.has(kind.collection) && object.metadata.name === name
@@ -142,7 +143,7 @@ async function readDeleteOptions(
   const options: DeleteOptions = body.text.trim() === '' ? {} : parseObject(body)
   const dryRun = Array.isArray(options.dryRun) ? options.dryRun : []
   return {
-    isDryRun: isDryRun([...request.query.getAll('dryRun'), ...dryRun]),
+    isDryRun: isDryRun(request, dryRun),
     preconditions: options.preconditions ?? {},
   }
 }

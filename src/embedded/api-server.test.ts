@@ -219,8 +219,8 @@ test('an event of one API is seen through the other', async () => {
     reportingInstance: 'here',
   })
   const selector = 'fieldSelector=involvedObject.name%3Dhere'
-  const { items } = await api.client.expect(200, 'GET', `/api/v1/namespaces/default/events?${selector}`)
-  expect(items).toMatchObject([{ apiVersion: 'v1', message: 'it starts', involvedObject: { kind: 'Node' } }])
+  const list = await api.client.expect(200, 'GET', `/api/v1/namespaces/default/events?${selector}`)
+  expect(list).toMatchObject({ apiVersion: 'v1', items: [{ message: 'it starts', involvedObject: { kind: 'Node' } }] })
 })
 
 test('a kubeconfig names the server and is for its owner only', async () => {

@@ -67,15 +67,6 @@ export function parseSelection(query: URLSearchParams, type: ResourceType): Sele
   }
 }
 
-/** `dryRun=All` is the only value there is. */
-export function isDryRun(values: readonly unknown[]): boolean {
-  const given = values.filter((value) => value !== '')
-  const wrong = given.find((value) => value !== 'All')
-  if (wrong !== undefined)
-    throw badRequest(`dryRun: Unsupported value: ${JSON.stringify(wrong)}: supported values: "All"`)
-  return given.length > 0
-}
-
 /** Anything but "false" and "0" is true, as in Kubernetes; undefined when absent. */
 export function booleanOf(query: URLSearchParams, name: string): boolean | undefined {
   const text = query.get(name)

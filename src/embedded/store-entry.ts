@@ -20,7 +20,9 @@ export type Change =
   | { readonly type: 'DELETED'; readonly entry: Entry; readonly before: Entry }
 
 export function entryOf(object: ApiObject, revision: number): Entry {
-  const stamped = { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } }
+  const { kind, apiVersion, metadata, ...rest } = object
+  // Kind and version first: lists cut them off.
+  const stamped = { kind, apiVersion, metadata: { ...metadata, resourceVersion: String(revision) }, ...rest }
   return storedEntry(stamped, revision, JSON.stringify(stamped))
 }
 

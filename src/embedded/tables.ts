@@ -24,10 +24,7 @@ export function renderTable(
     metadata,
     // A watch names the columns once, with its first event.
     columnDefinitions: options.hasHeader ? kind.type.columns.map((column) => ({ format: '', ...column })) : null,
-    rows: objects.map((object) => ({
-      cells: kind.type.cells(object, style.nowMs),
-      ...rowObject(object, style),
-    })),
+    rows: objects.map((object) => ({ cells: kind.type.cells(object, style.nowMs), object: rowObject(object, style) })),
   }
 }
 
@@ -36,14 +33,14 @@ export function metadataOnly(object: ApiObject, apiVersion: string): object {
   return { kind: 'PartialObjectMetadata', apiVersion, metadata: object.metadata }
 }
 
-function rowObject(object: ApiObject, style: TableStyle): { object?: object } {
+function rowObject(object: ApiObject, style: TableStyle): object | null {
   switch (style.includeObject) {
     case 'None':
-      return {}
+      return null
     case 'Metadata':
-      return { object: metadataOnly(object, style.apiVersion) }
+      return metadataOnly(object, style.apiVersion)
     case 'Object':
-      return { object }
+      return object
     default:
       return style.includeObject satisfies never
   }

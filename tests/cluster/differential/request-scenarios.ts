@@ -53,10 +53,15 @@ export const requestScenarios: readonly Scenario[] = [
         'services',
         service(
           { ports: [{ port: 80 }] },
-          { uid: '00000000-0000-0000-0000-000000000000', creationTimestamp: '2020-01-01T00:00:00Z', generation: 7 },
+          { uid: '00000000-0000-0000-0000-000000000000', creationTimestamp: '2020-01-01T00:00:00Z' },
         ),
       ),
     ],
+  },
+  {
+    name: 'a generation that the client made up',
+    differs: 'the real server believes it',
+    steps: [create('services', service({ ports: [{ port: 80 }] }, { generation: 7 }))],
   },
   {
     name: 'a creation with a resource version',
