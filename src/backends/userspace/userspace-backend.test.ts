@@ -77,7 +77,7 @@ test('a full sync also closes what is gone without being told', async () => {
   const [a, b] = [testRoute('shop/a'), testRoute('shop/b')]
   await sync([a, b])
   const gone = addressOf(a)
-  await sync([b])
+  expect(await sync([b])).toMatchObject({ facts: { closed: 1, listeners: 1 } })
   expect(await ask(gone)).toBe('ECONNREFUSED')
   expect(relay.stats().listeners).toHaveLength(1)
 })

@@ -60,7 +60,7 @@ export function listenerContract(make: MakeRelay): void {
       const before = openSockets()
       await flip(relay, protocol, 1_000)
       expect(openSockets()).toBeLessThanOrEqual(before)
-      expect(relay.stats()).toMatchObject({ listeners: [], draining: 0 })
+      expect(relay.stats()).toMatchObject({ listeners: [], pools: 0, draining: 0 })
     })
   }
 
@@ -129,6 +129,7 @@ async function flip(relay: ReturnType<MakeRelay>, protocol: 'TCP' | 'UDP', times
   for (let i = 0; i < times; i++) {
     const opened = await relay.set(listenerSpec([], { id: `flip-${i % 7}`, protocol }))
     if (!opened.ok) throw new Error(opened.message)
+    await relay.set(listenerSpec([], { id: `flip-${i % 7}`, protocol, pool: { id: `pool-${i}` } }))
     await relay.remove(`flip-${i % 7}`)
   }
 }

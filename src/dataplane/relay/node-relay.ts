@@ -66,6 +66,7 @@ export class NodeRelay implements Relay {
         address: listener.address,
         ...listener.counts(),
       })),
+      pools: this.#pools.size,
       bufferedBytes: sum([...open, ...draining].map((listener) => listener.bufferedBytes())),
       draining: sum(draining.map((listener) => listener.counts().active)),
       descriptors: { used: descriptors.used, budget: descriptors.budget },

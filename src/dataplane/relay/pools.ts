@@ -11,6 +11,10 @@ export class Pools {
     this.#parts = parts
   }
 
+  get size(): number {
+    return this.#heldById.size
+  }
+
   /** The pool of that id with the contents of the spec. */
   acquire(spec: PoolSpec): Pool {
     const held = this.#heldById.get(spec.id)

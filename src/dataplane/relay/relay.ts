@@ -75,6 +75,7 @@ export interface RelaySettings {
 
 export interface RelayStats {
   readonly listeners: readonly ListenerStats[]
+  readonly pools: number
   /** Bytes read from one side of a TCP connection that the other side has not taken yet. */
   readonly bufferedBytes: number
   /** TCP connections whose listener is gone. */
