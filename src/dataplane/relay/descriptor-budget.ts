@@ -38,8 +38,13 @@ export class DescriptorBudget {
       this.reportShortage(service)
       return false
     }
-    this.#used += count
+    this.take(count)
     return true
+  }
+
+  /** For what must be open even beyond the budget: connections are turned away before listeners are. */
+  take(count: number): void {
+    this.#used += count
   }
 
   giveBack(count: number): void {

@@ -60,7 +60,7 @@ export function listenerContract(make: MakeRelay): void {
       const before = openSockets()
       await flip(relay, protocol, 1_000)
       expect(openSockets()).toBeLessThanOrEqual(before)
-      expect(relay.stats()).toMatchObject({ listeners: [], pools: 0, draining: 0 })
+      expect(relay.stats()).toMatchObject({ listeners: [], pools: 0, draining: 0, descriptors: { used: 0 } })
     })
   }
 

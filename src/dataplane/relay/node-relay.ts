@@ -107,6 +107,7 @@ export class NodeRelay implements Relay {
         await listener.stop()
         throw new Error('the relay has ended')
       }
+      this.#parts.descriptors.take(1)
       this.#heldById.set(spec.id, { spec, listener, pool })
       return { ok: true, address: listener.address }
     } catch (error) {
@@ -120,6 +121,7 @@ export class NodeRelay implements Relay {
     this.#draining.add(listener)
     void listener.finished.then(() => this.#draining.delete(listener))
     await listener.stop()
+    this.#parts.descriptors.giveBack(1)
   }
 }
 
