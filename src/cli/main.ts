@@ -1,4 +1,5 @@
 /** The command line: one daemon with kube-proxy's flags, and commands of Fairlead's own. */
+import { nearestName } from '../config/nearest-name.ts'
 import { daemonCommand } from './daemon/daemon-command.ts'
 import { demoCommand } from './demo/demo-command.ts'
 import { CommandError, thisProgram } from './program.ts'
@@ -16,8 +17,8 @@ const commands: ReadonlyMap<string, Command> = new Map([
 export async function main(argv: readonly string[]): Promise<number> {
   const program = thisProgram()
   const [name = '', ...rest] = argv
-  const command = commands.get(name)
   try {
+    const command = commandNamed(name)
     const signal = untilInterrupted()
     return await (command === undefined ? daemonCommand(argv, program, signal) : command(rest, program, signal))
   } catch (error) {
@@ -26,6 +27,15 @@ export async function main(argv: readonly string[]): Promise<number> {
     program.err(`Error: ${error.message}\n`)
     return 1
   }
+}
+
+/** Undefined: the daemon, which has flags only. */
+function commandNamed(name: string): Command | undefined {
+  const command = commands.get(name)
+  if (command !== undefined || name === '' || name.startsWith('-')) return command
+  const nearest = nearestName(name, commands.keys())
+  const hint = nearest === undefined ? '' : `, did you mean ${nearest}?`
+  throw new CommandError(`unknown command "${name}"${hint} (see fairlead --help)`)
 }
 
 /** The first signal asks for an orderly end, the second one ends at once. */

@@ -25,17 +25,34 @@ const builtModes: readonly Mode[] = [
   {
     name: 'userspace',
     usesKernel: false,
-    createBackend: (_family, { log, clock, listen }) =>
-      new UserspaceBackend({ relay: new NodeRelay({ log, clock }), listen }),
+    createBackend: (_family, { log, clock, listen }) => {
+      const relay = new NodeRelay({ log, clock })
+      return endingWith(relay, new UserspaceBackend({ relay, listen }))
+    },
   },
 ]
 
 const plannedModes = ['iptables', 'nftables', 'ipvs', 'kernelspace']
 
-export function findMode(name: string): Mode {
+/** `configFile` is the one that named the mode, or empty: then the command line did. */
+export function findMode(name: string, configFile = ''): Mode {
   const mode = builtModes.find((built) => built.name === name)
   if (mode !== undefined) return mode
   const known = builtModes.map((built) => built.name).join(', ')
   const what = plannedModes.includes(name) ? 'is not built yet' : 'is unknown'
-  throw new CommandError(`proxy mode "${name}" ${what}: choose --proxy-mode=MODE from ${known}`)
+  const wayOut = configFile === '' ? 'choose --proxy-mode=MODE' : `set "mode" in ${configFile} to one`
+  throw new CommandError(`proxy mode "${name}" ${what}: ${wayOut} from ${known}`)
+}
+
+/** A relay that was made for one backend ends with it, and so do the connections of its clients. */
+function endingWith(relay: NodeRelay, backend: UserspaceBackend): Backend {
+  return {
+    name: backend.name,
+    render: (view) => backend.render(view),
+    sync: (view, change, signal) => backend.sync(view, change, signal),
+    async [Symbol.asyncDispose]() {
+      await backend[Symbol.asyncDispose]()
+      await relay[Symbol.asyncDispose]()
+    },
+  }
 }

@@ -1,4 +1,5 @@
 /** Where the objects come from, seen from the daemon: a cluster or files, with what differs between the two. */
+import { stat } from 'node:fs/promises'
 import type { Catalog } from '../../core/catalog.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
@@ -10,6 +11,7 @@ import type { Intake } from '../../sources/intake.ts'
 import { KubeClient } from '../../sources/kube/kube-client.ts'
 import { loadKubeAccess } from '../../sources/kube/kube-access.ts'
 import { KubeSource } from '../../sources/kube/kube-source.ts'
+import { CommandError } from '../program.ts'
 import type { Runnable } from '../run-all.ts'
 
 export interface ObjectSource extends Runnable, AsyncDisposable {
@@ -41,7 +43,8 @@ export async function openSource(context: SourceContext): Promise<ObjectSource> 
   return context.objects.length > 0 ? fileSource(context) : kubeSource(context)
 }
 
-function fileSource({ objects, intake, catalog, clock, log }: SourceContext): ObjectSource {
+async function fileSource({ objects, intake, catalog, clock, log }: SourceContext): Promise<ObjectSource> {
+  for (const path of objects) await mustExist(path)
   const source = new FileSource({ paths: objects, intake, clock, log: log.child({ source: 'files' }) })
   return {
     client: undefined,
@@ -50,6 +53,18 @@ function fileSource({ objects, intake, catalog, clock, log }: SourceContext): Ob
     status: () => new Map(),
     detail: () => ({ files: objects }),
     [Symbol.asyncDispose]: () => Promise.resolve(),
+  }
+}
+
+/** A path may vanish later and come back; one that was never there is a mistake. */
+async function mustExist(path: string): Promise<void> {
+  try {
+    await stat(path)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new CommandError(`--objects=${path} cannot be read: ${reason}; name a file or a directory that is there`, {
+      cause: error,
+    })
   }
 }
 

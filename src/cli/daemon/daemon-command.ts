@@ -3,9 +3,10 @@ import { writeFile } from 'node:fs/promises'
 import { parseDaemonCommandLine } from '../../config/daemon/parse-daemon-command-line.ts'
 import type { DaemonOptions } from '../../config/daemon/parse-daemon-command-line.ts'
 import { renderConfigYaml } from '../../config/file/render-config.ts'
+import type { ProxyConfig } from '../../config/proxy-config.ts'
 import { systemClock } from '../../core/clock.ts'
 import { findMode } from '../modes.ts'
-import { fairleadVersion } from '../program.ts'
+import { CommandError, fairleadVersion } from '../program.ts'
 import type { Program } from '../program.ts'
 import type { LoadedConfig } from './load-config.ts'
 import { loadConfig } from './load-config.ts'
@@ -13,11 +14,17 @@ import { loggerFor } from './logger-for.ts'
 import { runDaemon } from './run-daemon.ts'
 import { renderVersion } from '../version.ts'
 
+/** The flags are kube-proxy's; what Fairlead has besides must be found too. */
+const commandHelp = `Commands:
+  fairlead demo --help      Runs a sample application on this machine: no root, no cluster.
+  fairlead render --help    Prints what a proxy mode would program: no root, no cluster.
+`
+
 export async function daemonCommand(argv: readonly string[], program: Program, signal: AbortSignal): Promise<number> {
   const parsed = parseDaemonCommandLine(argv, program.platform)
   switch (parsed.kind) {
     case 'help':
-      program.out(parsed.text)
+      program.out(`${parsed.text}\n${commandHelp}`)
       return 0
     case 'version':
       program.out(renderVersion(parsed.format))
@@ -43,7 +50,7 @@ async function runWith(
   const { action } = options
   switch (action.kind) {
     case 'write-config':
-      await writeFile(action.path, renderConfigYaml(loaded.config))
+      await writeConfig(action.path, loaded.config)
       return 0
     case 'cleanup':
       program.out('Nothing to remove: the modes of this version leave nothing behind in the kernel.\n')
@@ -53,6 +60,15 @@ async function runWith(
       return serve({ options, loaded, flags, program, isInitOnly: action.kind === 'init-only' }, signal)
     default:
       return action satisfies never
+  }
+}
+
+async function writeConfig(path: string, config: ProxyConfig): Promise<void> {
+  try {
+    await writeFile(path, renderConfigYaml(config))
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new CommandError(`cannot write the configuration to --write-config-to=${path}: ${reason}`, { cause: error })
   }
 }
 
@@ -70,7 +86,7 @@ async function serve(serving: Serving, signal: AbortSignal): Promise<number> {
   const log = loggerFor(config.logging)
   for (const warning of warnings) log.warn('configuration', { warning })
   try {
-    const mode = findMode(config.mode)
+    const mode = findMode(config.mode, options.configFile)
     const version = fairleadVersion()
     log.info('starting Fairlead', { version, mode: mode.name, pid: process.pid })
     log.debug(1, 'flags', flags)
