@@ -27,10 +27,13 @@ export async function demoCommand(argv: readonly string[], program: Program, sig
   }
   if (read.positionals.length > 0) throw new CommandError(`demo takes no argument "${read.positionals[0]}"`)
   const { values } = read
+  const apiPort = values['api-port']
+  if (apiPort < 0 || apiPort > 65_535)
+    throw new CommandError(`--api-port=${apiPort} is not a port: choose one up to 65535, or 0 for any that is free`)
   const folder = await mkdtemp(join(tmpdir(), 'fairlead-demo-'))
   try {
     const kubeconfig = join(folder, 'kubeconfig')
-    const demo = { apiPort: values['api-port'], dataDir: values['data-dir'], verbosity: values.v, kubeconfig, program }
+    const demo = { apiPort, dataDir: values['data-dir'], verbosity: values.v, kubeconfig, program }
     await runDemo(demo, signal)
     program.out('Stopped.\n')
     return 0

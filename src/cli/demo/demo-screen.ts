@@ -13,7 +13,7 @@ export function renderServices(served: readonly Served[]): string {
 }
 
 export function renderChange(it: Served): string {
-  if (it.route === undefined) return `${it.key} is gone\n`
+  if (it.route === undefined) return `${nameOf(it)} is gone\n`
   return `${nameOf(it)}: ${howToTry(it)} -> ${endpointsOf(it)}\n`
 }
 
@@ -29,8 +29,9 @@ export function renderMovedPorts(served: readonly Served[]): string {
     .join('')
 }
 
+/** As people write it: the protocol of the key only tells apart what has no name. */
 function nameOf({ key, route }: Served): string {
-  return route === undefined ? key : routeName(route)
+  return route === undefined ? key.replace(/\/[A-Z]+$/, '') : routeName(route)
 }
 
 function howToTry({ addresses, problem, route }: Served): string {
@@ -43,7 +44,8 @@ function howToTry({ addresses, problem, route }: Served): string {
 
 function endpointsOf({ route }: Served): string {
   const addresses = route?.clusterEndpoints.map(({ address }) => address) ?? []
-  return addresses.length === 0 ? 'none: connections are refused' : addresses.join(', ')
+  if (addresses.length === 0) return 'none: connections are refused'
+  return addresses.join(', ') + (route?.affinitySeconds === 0 ? '' : ' (each client keeps one)')
 }
 
 export function renderHints({

@@ -8,6 +8,7 @@ import { NodeRelay } from '../../dataplane/relay/node-relay.ts'
 import { ApiServerError } from '../../embedded/api-server-error.ts'
 import { startApiServer } from '../../embedded/api-server.ts'
 import type { ApiServer } from '../../embedded/api-server.ts'
+import { JournalError } from '../../embedded/journal-error.ts'
 import { writeKubeconfig } from '../../embedded/kubeconfig-file.ts'
 import { allResources } from '../../embedded/resources/all-resources.ts'
 import type { RootLogger } from '../../observe/logging/create-logger.ts'
@@ -124,10 +125,17 @@ async function startServer({ apiPort, dataDir, program }: Demo): Promise<ApiServ
   try {
     return await startApiServer({ ...options, port: apiPort })
   } catch (error) {
+    if (isDiskProblem(error))
+      throw new CommandError(`--data-dir=${dataDir} cannot be used: ${error.message}`, { cause: error })
     if (!(error instanceof ApiServerError)) throw error
     if (error.reason !== 'port-in-use') throw new CommandError(error.message, { cause: error })
     const server = await startApiServer({ ...options, port: 0 })
     program.out(`Port ${apiPort} is in use; the API server listens at ${server.url} instead.\n`)
     return server
   }
+}
+
+/** What the operating system or the journal has against the directory; anything else is a bug. */
+function isDiskProblem(error: unknown): error is Error {
+  return error instanceof JournalError || (error instanceof Error && 'syscall' in error)
 }
