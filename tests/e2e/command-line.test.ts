@@ -1,0 +1,106 @@
+import { describe, expect, test } from 'vitest'
+import { findMode } from '../../src/cli/modes.ts'
+import { TemporaryFolder } from '../../src/sources/kube/testing/temporary-folder.ts'
+import { runFairlead } from './testing/fairlead-process.ts'
+
+const header = 'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n'
+
+describe('what cannot work ends with code 1 and one error that says what to do:', () => {
+  const userspace = '--proxy-mode=userspace'
+  test.each([
+    ['a mistyped flag', ['--proxy-mod=userspace'], 'unknown flag: --proxy-mod, did you mean --proxy-mode?'],
+    ['a mistyped command', ['demmo'], 'unknown command "demmo", did you mean demo? (see fairlead --help)'],
+    ['a mistyped flag of the demo', ['demo', '--api-prot=1'], 'unknown flag: --api-prot, did you mean --api-port?'],
+    ['a port that is none', ['demo', '--api-port=70000'], '--api-port=70000 is not a port: choose one up to 65535'],
+    ['a data directory that is a file', ['demo', '--data-dir=/dev/null'], '--data-dir=/dev/null cannot be used: '],
+    ['a value of the wrong type', ['--v=loud'], 'invalid argument "loud" for "--v" flag: "loud" is not a whole number'],
+    [
+      'objects from two places',
+      [userspace, '--objects=.', '--kubeconfig=x'],
+      '--objects and --kubeconfig contradict each other: objects come from files or from a cluster, remove one of the two',
+    ],
+    [
+      'a dry run of nothing',
+      ['--dry-run'],
+      '--dry-run works only with --cleanup: add --cleanup, or use "fairlead render"',
+    ],
+    ['an unknown mode', ['--proxy-mode=magic'], 'Invalid value: "magic": must be iptables, ipvs, nftables, userspace'],
+    [
+      'a kubeconfig that is not there',
+      [userspace, '--kubeconfig=/missing'],
+      /kubeconfig from \\?"\/missing\\?": ENOENT/,
+    ],
+    ['no way to a cluster', [userspace], 'no API server is configured: give --kubeconfig or --master'],
+    ['objects that are not there', [userspace, '--objects=/missing'], '--objects=/missing cannot be read: ENOENT'],
+    [
+      'a configuration file that is not there',
+      ['--config=/missing'],
+      'cannot read the configuration file /missing: ENOENT',
+    ],
+    ['a place that cannot be written', ['--write-config-to=/missing/file'], '--write-config-to=/missing/file: ENOENT'],
+    ['render without objects', ['render', userspace], 'render needs objects: give --objects=FILE_OR_DIRECTORY'],
+    [
+      'render of files that are not there',
+      ['render', userspace, '--objects=/missing'],
+      '/missing: no such file or folder',
+    ],
+  ])('%s', async (_what, args, message) => {
+    await assertRefusal(args, message)
+  })
+
+  test.each([
+    ['an unknown field', 'iptables:\n  masqueradeBits: 3\n', 'line 4: unknown field "iptables.masqueradeBits"'],
+    [
+      'a field that is set twice',
+      'mode: userspace\nmode: nftables\n',
+      'line 4: duplicate field "mode", first set on line 3',
+    ],
+    ['YAML that is none', 'iptables: [\nmode: userspace\n', 'line 4: '],
+    ['a value that cannot be', 'mode: magic\n', 'KubeProxyConfiguration.Mode.ProxyMode: Invalid value: "magic"'],
+  ])('a configuration file with %s', async (_what, text, message) => {
+    await using folder = await TemporaryFolder.make()
+    const file = await folder.write('config.yaml', header + text)
+    await assertRefusal([`--config=${file}`], message)
+  })
+
+  const planned = ['iptables', 'nftables', 'ipvs'].find((mode) => !isBuilt(mode))
+  describe.skipIf(planned === undefined)(
+    `a mode that is not built yet${planned === undefined ? ' (there is none)' : ''}`,
+    () => {
+      test('asked for with a flag', async () => {
+        const refusal = `proxy mode \\"${planned}\\" is not built yet: choose --proxy-mode=MODE from userspace`
+        await assertRefusal([`--proxy-mode=${planned}`, '--objects=.'], refusal)
+      })
+
+      test('asked for in a file, where a flag would not help', async () => {
+        await using folder = await TemporaryFolder.make()
+        const file = await folder.write('config.yaml', `${header}mode: ${planned}\n`)
+        const refusal = `proxy mode \\"${planned}\\" is not built yet: set \\"mode\\" in ${file} to one from userspace`
+        await assertRefusal([`--config=${file}`, '--objects=.'], refusal)
+      })
+
+      test('to be rendered', async () => {
+        const refusal = `Error: proxy mode "${planned}" is not built yet: choose --proxy-mode=MODE from userspace`
+        await assertRefusal(['render', `--proxy-mode=${planned}`, '--objects=.'], refusal)
+      })
+    },
+  )
+
+  async function assertRefusal(args: readonly string[], message: string | RegExp): Promise<void> {
+    const { code, stdout, stderr } = await runFairlead(args)
+    expect(code).toBe(1)
+    expect(stdout).toBe('')
+    expect(stderr).toMatch(message)
+    const errors = stderr.split('\n').filter((line) => /^(Error|E\d{4} )/.test(line))
+    expect(errors).toHaveLength(1)
+    expect(stderr).not.toMatch(/^\s+at /m)
+  }
+})
+
+function isBuilt(mode: string): boolean {
+  try {
+    return findMode(mode).name === mode
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,65 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { TemporaryFolder } from '../../src/sources/kube/testing/temporary-folder.ts'
+import { Cluster } from './testing/cluster.ts'
+import { DaemonProcess, nodeName } from './testing/daemon-process.ts'
+import { runFairlead } from './testing/fairlead-process.ts'
+import { manifest, node, service, slice } from './testing/objects.ts'
+
+test('--version names the release of kube-proxy that this stands in for, and its own', async () => {
+  expect(await runFairlead(['--version'])).toEqual({
+    code: 0,
+    signal: null,
+    stdout: expect.stringMatching(/^Kubernetes v1\.36\.\d+ \(Fairlead \d+\.\d+\.\d+\)\n$/),
+    stderr: '',
+  })
+})
+
+test.each([
+  { args: ['--help'], names: ['--proxy-mode', '--objects', '--state-dir', 'fairlead demo', 'fairlead render'] },
+  { args: ['demo', '--help'], names: ['--api-port', '--data-dir'] },
+  { args: ['render', '--help'], names: ['--proxy-mode', '--objects', '--node-address', '--family'] },
+])('fairlead $args prints its flags', async ({ args, names }) => {
+  const { code, stdout, stderr } = await runFairlead(args)
+  expect([code, stderr]).toEqual([0, ''])
+  for (const name of names) expect(stdout).toContain(name)
+})
+
+test('--write-config-to writes a file that --config takes, and which says the same', async () => {
+  await using folder = await TemporaryFolder.make()
+  const [first, second] = [join(folder.path, 'first.yaml'), join(folder.path, 'second.yaml')]
+  const flags = ['--proxy-mode=userspace', '--hostname-override=node1', '--nodeport-addresses=10.0.0.0/8']
+  expect(await runFairlead([...flags, `--write-config-to=${first}`])).toMatchObject({ code: 0, stderr: '' })
+  const config: unknown = parse(await readFile(first, 'utf8'))
+  expect(config).toMatchObject({
+    kind: 'KubeProxyConfiguration',
+    mode: 'userspace',
+    hostnameOverride: 'node1',
+    nodePortAddresses: ['10.0.0.0/8'],
+  })
+  expect(await runFairlead([`--config=${first}`, `--write-config-to=${second}`])).toMatchObject({ code: 0 })
+  expect(await readFile(second, 'utf8')).toBe(await readFile(first, 'utf8'))
+})
+
+test('--cleanup removes what is there to remove', async () => {
+  expect(await runFairlead(['--cleanup'])).toMatchObject({ code: 0, stderr: '' })
+})
+
+test('--init-only prepares the machine for the node that the API server knows, and ends', async () => {
+  await using cluster = await Cluster.start(node(nodeName))
+  await using daemon = await DaemonProcess.start('--init-only', `--kubeconfig=${cluster.kubeconfig}`)
+  expect(await daemon.process.ended()).toEqual({ code: 0, signal: null })
+})
+
+test('render prints the plan on stdout and diagnostics on stderr', async () => {
+  await using folder = await TemporaryFolder.make()
+  const web = service('web', 80, { clusterIP: '10.96.0.10' })
+  const bad = service('bad', 80, { clusterIP: '10.96.0.300' })
+  await folder.write('objects.yaml', manifest(web, slice('web', 8080), bad))
+  const args = ['render', '--proxy-mode=userspace', `--objects=${folder.path}`, '--family=ipv4']
+  const { code, stdout, stderr } = await runFairlead(args)
+  expect([code, stdout]).toEqual([0, 'default/web:http/TCP cluster-ip 10.96.0.10:80 -> 127.0.0.1:8080\n'])
+  expect(stderr).toMatch(/^warning: .*default\/bad.*10\.96\.0\.300/)
+})

@@ -1,0 +1,99 @@
+/** The real program in a process of its own, as its users start it. */
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { vi } from 'vitest'
+import { deadlineMs } from './deadline.ts'
+
+const program = fileURLToPath(new URL('../../../bin/fairlead.js', import.meta.url))
+
+export interface Ended {
+  /** Null when a signal ended it. */
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+}
+
+export interface StartOptions {
+  /** Added to those of the test. */
+  readonly env?: Readonly<Record<string, string>>
+}
+
+export class FairleadProcess implements AsyncDisposable {
+  /** What it has written so far. */
+  stdout = ''
+  stderr = ''
+  readonly #child: ChildProcess
+  readonly #ended: Promise<Ended>
+  readonly #killAtExit: () => void
+
+  constructor(args: readonly string[], { env = {} }: StartOptions = {}) {
+    this.#child = spawn(process.execPath, [program, ...args], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...environment(), ...env },
+    })
+    this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => (this.stdout += text))
+    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.stderr += text))
+    this.#killAtExit = () => this.#child.kill('SIGKILL')
+    // A test runner that is stopped half-way disposes of nothing.
+    process.once('exit', this.#killAtExit)
+    // "close" comes when all output has been read, "exit" may come before.
+    this.#ended = new Promise((resolve) => this.#child.once('close', (code, signal) => resolve({ code, signal })))
+  }
+
+  get isRunning(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null
+  }
+
+  send(signal: NodeJS.Signals): void {
+    this.#child.kill(signal)
+  }
+
+  /** Waits until the program has written this to stdout or stderr. */
+  async says(what: string | RegExp): Promise<void> {
+    await vi.waitFor(() => {
+      const text = this.stdout + this.stderr
+      if (typeof what === 'string' ? text.includes(what) : what.test(text)) return
+      throw new Error(`fairlead has not said ${String(what)}. It ${this.#state()}`)
+    }, waiting)
+  }
+
+  /** Waits for the end of the process; it must come by itself, or by a signal that was sent before. */
+  async ended(): Promise<Ended> {
+    const timer = new AbortController()
+    const tooLate = new Promise<never>((_, reject) => {
+      const timeout = setTimeout(() => reject(new Error(`fairlead does not end. It ${this.#state()}`)), deadlineMs)
+      timer.signal.addEventListener('abort', () => clearTimeout(timeout))
+    })
+    try {
+      return await Promise.race([this.#ended, tooLate])
+    } finally {
+      timer.abort()
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.isRunning) this.send('SIGKILL')
+    await this.#ended
+    process.removeListener('exit', this.#killAtExit)
+  }
+
+  #state(): string {
+    const isOver = this.isRunning ? 'is running' : `ended with code ${this.#child.exitCode}`
+    return `${isOver} and wrote:\n${this.stdout}${this.stderr}`
+  }
+}
+
+const waiting = { timeout: deadlineMs, interval: 20 }
+
+/** Runs the program to its end. */
+export async function runFairlead(args: readonly string[]): Promise<Ended & { stdout: string; stderr: string }> {
+  await using fairlead = new FairleadProcess(args)
+  const ended = await fairlead.ended()
+  return { ...ended, stdout: fairlead.stdout, stderr: fairlead.stderr }
+}
+
+/** What vitest sets for itself would change what the program does, and a test in a pod must not find its cluster. */
+function environment(): NodeJS.ProcessEnv {
+  const { NODE_OPTIONS: _options, NODE_ENV: _env, KUBERNETES_SERVICE_HOST: _host, ...others } = process.env
+  return others
+}
