@@ -54,6 +54,11 @@ export interface Backend {
   /** Pure: what the data plane would hold for this view. */
   render(view: NodeView): readonly RenderedPart[]
   sync(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport>
+  /**
+   * Watches what others do to the data plane until the signal aborts, and calls `onDrift` with what it found when a
+   * full sync must repair it. Modes that nobody else can touch have none.
+   */
+  watch?(onDrift: (found: string) => void, signal: AbortSignal): Promise<void>
   /** Ends what the backend itself runs (listeners, workers). Kernel state stays: restarting must not disturb traffic. */
   [Symbol.asyncDispose](): Promise<void>
 }

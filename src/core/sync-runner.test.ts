@@ -68,15 +68,6 @@ test('two syncs never overlap', async () => {
   expect(backend.mostAtOnce).toBe(1)
 })
 
-test('what the table reports while it hands over needs no second sync', async () => {
-  const { clock, table, syncs } = given()
-  await clock.advance(10)
-  table.notifyOnTake = true
-  table.change({ keys: ['demo/web/TCP'] })
-  await clock.advance(60_000)
-  expect(syncs).toHaveLength(2)
-})
-
 test('after a failure the next sync is full, runs after the retry period, and knows what the failed one had to do', async () => {
   const { clock, table, backend, syncs, hooked, metricCalls } = given()
   await clock.advance(5000)
@@ -99,6 +90,14 @@ test('after a failure the next sync is full, runs after the retry period, and kn
     ['ipv4', 33],
     ['ipv4', 31],
   ])
+})
+
+test('when others changed the data plane, everything is programmed again at once', async () => {
+  const { clock, syncs, runner } = given()
+  await clock.advance(10)
+  runner.requestFull()
+  await clock.advance(0)
+  expect(syncs.slice(1)).toMatchObject([{ atMs: 10, change: { full: true } }])
 })
 
 test('what was carried over is programmed once and then forgotten', async () => {
@@ -302,7 +301,7 @@ function given({ initialised = true, maxMs = hour, hooks = [] }: Given = {}) {
   }
   stops.push(stop)
   const metricCalls = (name: string) => metrics.calls.filter(([method]) => method === name).map(([, ...rest]) => rest)
-  return { clock, table, backend, syncs: backend.syncs, log, health, metricCalls, hooked, stop }
+  return { clock, table, backend, syncs: backend.syncs, log, health, metricCalls, hooked, stop, runner }
 }
 
 interface TestChange {
@@ -319,7 +318,6 @@ class ScriptedTable implements RouteSource {
   readonly #view: NodeView
   #pending: TestChange[] = []
   isInitialised: boolean
-  notifyOnTake = false
   failNextTake = false
 
   constructor(isInitialised: boolean, routes: readonly Route[]) {
@@ -347,7 +345,6 @@ class ScriptedTable implements RouteSource {
       this.failNextTake = false
       throw new Error('the table is broken')
     }
-    if (this.notifyOnTake) this.#notify({ urgent: false, initialised: false })
     const pending = this.#pending
     this.#pending = []
     const changed = pending.flatMap(({ keys }) => keys) as RouteKey[]

@@ -44,7 +44,6 @@ export class SyncRunner {
   readonly #options: SyncRunnerOptions
   readonly #log: Logger
   readonly #loop: SyncLoop
-  #isTaking = false
   /** Monotonic time of the last successful full sync; undefined asks for one. */
   #lastFullAt: number | undefined
   /** What failed syncs took from the table and did not program. */
@@ -69,11 +68,20 @@ export class SyncRunner {
     }
   }
 
+  /** Somebody else changed the data plane: program everything, now. */
+  requestFull(): void {
+    const { table, health, metrics, clock, family } = this.#options
+    if (!table.isInitialised) return
+    this.#lastFullAt = undefined
+    health.queuedUpdate(family)
+    metrics.syncRequested(family, clock.now())
+    this.#loop.request('immediate')
+  }
+
   #onRequest({ urgent, initialised }: SyncRequest): void {
     const { table, health, metrics, clock, family } = this.#options
-    // Half a list is no basis for deleting anything; the table keeps the change until both lists are complete. What
-    // it finds while it hands over its changes is part of what it hands over.
-    if (!table.isInitialised || this.#isTaking) return
+    // Half a list is no basis for deleting anything; the table keeps the change until both lists are complete.
+    if (!table.isInitialised) return
     if (initialised) return this.#loop.request('immediate')
     health.queuedUpdate(family)
     metrics.syncRequested(family, clock.now())
@@ -111,12 +119,7 @@ export class SyncRunner {
   }
 
   #take(): PendingSync {
-    this.#isTaking = true
-    try {
-      return withUnprogrammed(this.#unprogrammed, this.#options.table.take({ full: this.#isFullDue() }))
-    } finally {
-      this.#isTaking = false
-    }
+    return withUnprogrammed(this.#unprogrammed, this.#options.table.take({ full: this.#isFullDue() }))
   }
 
   #isFullDue(): boolean {

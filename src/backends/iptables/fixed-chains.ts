@@ -5,11 +5,12 @@ import { comment, jump } from './rule.ts'
 import type { IptablesSettings } from './settings.ts'
 import { counterNames } from './settings.ts'
 import { topChains } from './top-chains.ts'
+import type { Table } from './top-chains.ts'
 
 export const loopbackRange: Readonly<Record<Family, string>> = { ipv4: '127.0.0.0/8', ipv6: '::1/128' }
 
 /** The mark is taken off before the source is rewritten, so that a packet that comes around again is not hit twice. */
-export function postroutingChain({ masqueradeMark: mark, hasRandomFully }: IptablesSettings): Chain {
+function postroutingChain({ masqueradeMark: mark, hasRandomFully }: IptablesSettings): Chain {
   return {
     name: topChains.postrouting,
     rules: [
@@ -23,12 +24,12 @@ export function postroutingChain({ masqueradeMark: mark, hasRandomFully }: Iptab
   }
 }
 
-export function markMasqueradeChain({ masqueradeMark: mark }: IptablesSettings): Chain {
+function markMasqueradeChain({ masqueradeMark: mark }: IptablesSettings): Chain {
   return { name: topChains.markMasquerade, rules: [{ matches: [], target: { kind: 'set-mark', mark } }] }
 }
 
 /** Lets masqueraded connections through a FORWARD policy of DROP. */
-export function forwardChain({ masqueradeMark: mark, dropsInvalid, counters }: IptablesSettings): Chain {
+function forwardChain({ masqueradeMark: mark, dropsInvalid, counters }: IptablesSettings): Chain {
   const invalid: Match[] = [{ kind: 'connection-state', states: ['INVALID'] }]
   if (counters.invalidDropped) invalid.push({ kind: 'counter', name: counterNames.invalidDropped })
   const accept: readonly Rule[] = [
@@ -66,6 +67,17 @@ export function firewallChain({ hasLocalhostNodePorts }: IptablesSettings): Chai
       },
     ],
   }
+}
+
+/** All of them, with their tables. */
+export function fixedChains(settings: IptablesSettings): readonly { readonly table: Table; readonly chain: Chain }[] {
+  const firewall = firewallChain(settings)
+  return [
+    { table: 'filter', chain: forwardChain(settings) },
+    ...(firewall === undefined ? [] : [{ table: 'filter' as const, chain: firewall }]),
+    { table: 'nat', chain: postroutingChain(settings) },
+    { table: 'nat', chain: markMasqueradeChain(settings) },
+  ]
 }
 
 /** The end of nat/KUBE-SERVICES: whatever no Service address has claimed may be for a node port. */

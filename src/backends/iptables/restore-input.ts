@@ -4,19 +4,26 @@ import { renderRule } from './render-rule.ts'
 
 export type RestoreTable = 'mangle' | 'filter' | 'nat'
 
+interface TableInput {
+  readonly chains: string[]
+  readonly rules: string[]
+  added: number
+}
+
 export class RestoreInput {
-  readonly #tables: Readonly<Record<RestoreTable, { readonly chains: string[]; readonly rules: string[] }>> = {
-    mangle: { chains: [], rules: [] },
-    filter: { chains: [], rules: [] },
-    nat: { chains: [], rules: [] },
+  readonly #tables: Readonly<Record<RestoreTable, TableInput>> = {
+    mangle: { chains: [], rules: [], added: 0 },
+    filter: { chains: [], rules: [], added: 0 },
+    nat: { chains: [], rules: [], added: 0 },
   }
 
   get isEmpty(): boolean {
     return Object.values(this.#tables).every(({ chains, rules }) => chains.length === 0 && rules.length === 0)
   }
 
-  ruleCount(table: RestoreTable): number {
-    return this.#tables[table].rules.length
+  /** How many rules it adds; deletions do not count. */
+  addedRules(table: RestoreTable): number {
+    return this.#tables[table].added
   }
 
   /** Makes the chain if it is missing, and empties it. */
@@ -30,12 +37,12 @@ export class RestoreInput {
   }
 
   append(table: RestoreTable, chain: string, rule: string): void {
-    this.#tables[table].rules.push(`-A ${chain} ${rule}`)
+    this.#add(table, `-A ${chain} ${rule}`)
   }
 
   /** On top of the chain. */
   insert(table: RestoreTable, chain: string, rule: string): void {
-    this.#tables[table].rules.push(`-I ${chain} ${rule}`)
+    this.#add(table, `-I ${chain} ${rule}`)
   }
 
   delete(table: RestoreTable, chain: string, rule: string): void {
@@ -58,5 +65,10 @@ export class RestoreInput {
       lines.push('COMMIT')
     }
     return lines.length === 0 ? '' : `${lines.join('\n')}\n`
+  }
+
+  #add(table: RestoreTable, line: string): void {
+    this.#tables[table].rules.push(line)
+    this.#tables[table].added++
   }
 }

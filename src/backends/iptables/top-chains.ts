@@ -17,6 +17,19 @@ export const topChains = {
   canary: 'KUBE-PROXY-CANARY',
 } as const
 
+/** Chains that hold rules of every Service, and no others but the last ones of nat/KUBE-SERVICES. */
+export const sharedChains: readonly { readonly table: Table; readonly chain: string }[] = [
+  { table: 'filter', chain: topChains.services },
+  { table: 'filter', chain: topChains.externalServices },
+  { table: 'filter', chain: topChains.nodePorts },
+  { table: 'filter', chain: topChains.proxyFirewall },
+  { table: 'nat', chain: topChains.services },
+  { table: 'nat', chain: topChains.nodePorts },
+]
+
+/** Each of these tables has an empty chain of ours; kube-proxy takes its absence for a flush by others. */
+export const canaryTables = ['mangle', 'filter', 'nat'] as const
+
 export interface Jump {
   readonly table: Table
   /** A chain of the kernel. */

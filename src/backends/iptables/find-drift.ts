@@ -1,0 +1,91 @@
+/** Compares what we wrote with what the kernel holds, and names the first thing that differs. */
+import { canonicalRule } from '../../dataplane/iptables/canonical-rule.ts'
+import type { RulesByChain } from '../../dataplane/iptables/save-text.ts'
+import { fixedChains, nodePortTail } from './fixed-chains.ts'
+import { missingJumps } from './kernel-state.ts'
+import type { KernelState } from './kernel-state.ts'
+import { renderRule } from './render-rule.ts'
+import { sharedChains, topChains } from './top-chains.ts'
+import type { Table } from './top-chains.ts'
+import type { Written } from './written.ts'
+
+/** Routes compared before others get a turn on the event loop. */
+const batchSize = 200
+
+export async function findDrift(written: Written, state: KernelState): Promise<string | undefined> {
+  const { settings, routesByKey } = written
+  const { family } = settings
+  const [jump] = missingJumps(state, family)
+  if (jump !== undefined) return `the jump from ${jump.table}/${jump.from} is missing: ${renderRule(jump.rule)}`
+  for (const { table, chain } of fixedChains(settings)) {
+    const rules = chain.rules.map((rule) => canonicalRule(renderRule(rule), family))
+    const problem = compareChain(state[table], table, chain.name, rules)
+    if (problem !== undefined) return problem
+  }
+  const shared = new SharedRules()
+  for (const rule of nodePortTail(settings))
+    shared.add('nat', topChains.services, canonicalRule(renderRule(rule), family))
+  let compared = 0
+  for (const { rendered } of routesByKey.values()) {
+    if (++compared % batchSize === 0) await nextTurn()
+    for (const { table, chain, rule } of rendered.shared) shared.add(table, chain, canonicalRule(rule, family))
+    for (const { name, rules } of rendered.chains) {
+      const wanted = rules.map((rule) => canonicalRule(rule, family))
+      const problem = compareChain(state.nat, 'nat', name, wanted)
+      if (problem !== undefined) return problem
+    }
+  }
+  return shared.compare(state)
+}
+
+function compareChain(
+  actual: RulesByChain,
+  table: Table,
+  chain: string,
+  wanted: readonly string[],
+): string | undefined {
+  const rules = actual.get(chain)
+  if (rules === undefined) return `chain ${table}/${chain} is missing`
+  const isSame = rules.length === wanted.length && rules.every((rule, index) => rule === wanted[index])
+  return isSame ? undefined : `chain ${table}/${chain} was changed`
+}
+
+/** The order between Services in a shared chain means nothing, so these chains are compared as bags of rules. */
+class SharedRules {
+  readonly #countsByPlace = new Map<string, { table: Table; chain: string; counts: Map<string, number> }>()
+
+  constructor() {
+    for (const { table, chain } of sharedChains) this.#place(table, chain)
+  }
+
+  add(table: Table, chain: string, rule: string): void {
+    const { counts } = this.#place(table, chain)
+    counts.set(rule, (counts.get(rule) ?? 0) + 1)
+  }
+
+  compare(state: KernelState): string | undefined {
+    for (const { table, chain, counts } of this.#countsByPlace.values()) {
+      const rules = state[table].get(chain)
+      if (rules === undefined) return `chain ${table}/${chain} is missing`
+      for (const rule of rules) counts.set(rule, (counts.get(rule) ?? 0) - 1)
+      for (const [rule, count] of counts)
+        if (count !== 0) return `chain ${table}/${chain} ${count > 0 ? 'lacks' : 'has a foreign rule'}: ${rule}`
+    }
+    return undefined
+  }
+
+  #place(table: Table, chain: string): { readonly counts: Map<string, number> } {
+    const id = `${table} ${chain}`
+    const known = this.#countsByPlace.get(id)
+    if (known !== undefined) return known
+    const place = { table, chain, counts: new Map<string, number>() }
+    this.#countsByPlace.set(id, place)
+    return place
+  }
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve)
+  })
+}

@@ -1,0 +1,141 @@
+/** Programs one IP family with iptables, rule for rule as kube-proxy does. */
+import type { Backend, Change, NodeView, RenderedPart, SyncReport } from '../../core/backend.ts'
+import { isSameData } from '../../core/same-data.ts'
+import type { Iptables } from '../../dataplane/iptables/iptables.ts'
+import { IptablesError } from '../../dataplane/iptables/iptables.ts'
+import { OneAtATime } from '../../dataplane/iptables/one-at-a-time.ts'
+import type { DriftWatch } from './drift-watch.ts'
+import { replaceTail, wantedRoutes, writeEdits } from './edit.ts'
+import { fullInput } from './full-input.ts'
+import { readKernelState } from './kernel-state.ts'
+import { planIptables, writePlan } from './plan.ts'
+import { findRefusedRoutes } from './refused-routes.ts'
+import { renderPlan } from './render.ts'
+import { RestoreInput } from './restore-input.ts'
+import type { SettingsSource } from './settings-source.ts'
+import type { IptablesSettings } from './settings.ts'
+import { Written } from './written.ts'
+
+export interface IptablesMetrics {
+  /** How many rules of ours a table holds, and how many of them this sync wrote. */
+  rules(table: 'filter' | 'nat', rules: { readonly total: number; readonly last: number }): void
+  restoreFailed(sync: { readonly isFull: boolean }): void
+}
+
+export interface IptablesBackendOptions {
+  readonly iptables: Iptables
+  readonly settings: SettingsSource
+  /** Notices what others do to our rules; undefined: nobody looks. */
+  readonly drift: DriftWatch | undefined
+  readonly metrics: IptablesMetrics
+}
+
+type Failure = SyncReport['failed'][number]
+
+export class IptablesBackend implements Backend {
+  readonly name = 'iptables'
+  readonly #options: IptablesBackendOptions
+  /** A sync, and a look at the kernel, must not see each other half done. */
+  readonly #turns = new OneAtATime()
+  /** Undefined when the kernel may hold anything: then only a full sync is safe. */
+  #written: Written | undefined
+
+  constructor(options: IptablesBackendOptions) {
+    this.#options = options
+  }
+
+  render(view: NodeView): readonly RenderedPart[] {
+    return [{ part: 'iptables', text: renderPlan(planIptables(view, this.#options.settings.assumed())) }]
+  }
+
+  sync(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
+    return this.#turns.run(async () => {
+      const settings = await this.#options.settings.current({ isFull: change.full }, signal)
+      const written = this.#written
+      this.#written = undefined
+      const canEdit = !change.full && written !== undefined && isSameButForAddresses(written.settings, settings)
+      return canEdit
+        ? this.#edit(written, view, settings, change, signal)
+        : this.#rewrite(view, settings, change, signal)
+    })
+  }
+
+  async watch(onDrift: (found: string) => void, signal: AbortSignal): Promise<void> {
+    const look = { inTurn: <T>(work: () => Promise<T>) => this.#turns.run(work), written: () => this.#written, onDrift }
+    await this.#options.drift?.run(look, signal)
+  }
+
+  /** The rules stay: restarting the proxy must not disturb traffic. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return Promise.resolve()
+  }
+
+  async #rewrite(view: NodeView, settings: IptablesSettings, change: Change, signal: AbortSignal): Promise<SyncReport> {
+    const { iptables } = this.#options
+    const state = await readKernelState(iptables, signal)
+    const send = async (plan: Written, failed: readonly Failure[]) => {
+      const input = fullInput(plan, state, iptables.family)
+      await this.#restore(input, { isFull: true }, signal)
+      return this.#finish(plan, input, failed)
+    }
+    const plan = planIptables(view, settings, change.full ? change.keys : undefined)
+    try {
+      return await send(plan, [])
+    } catch (error) {
+      if (!(error instanceof IptablesError) || error.reason !== 'refused') throw error
+      // One bad rule refuses a whole table. Everybody else's rules must not wait for it.
+      const refused = await findRefusedRoutes(iptables, plan, signal)
+      if (refused.length === 0) throw error
+      return await send(without(plan, refused), refused)
+    }
+  }
+
+  async #edit(
+    written: Written,
+    view: NodeView,
+    settings: IptablesSettings,
+    change: Change,
+    signal: AbortSignal,
+  ): Promise<SyncReport> {
+    const wantedByKey = wantedRoutes(written, view, settings, change.keys)
+    const input = new RestoreInput()
+    writeEdits(written, wantedByKey, input)
+    replaceTail(written.settings, settings, input)
+    if (!input.isEmpty) await this.#restore(input, { isFull: false }, signal)
+    const next = isSameData(written.settings, settings) ? written : written.withSettings(settings)
+    for (const [key, route] of wantedByKey) next.set(key, route)
+    return this.#finish(next, input, [])
+  }
+
+  async #restore(input: RestoreInput, sync: { readonly isFull: boolean }, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#options.iptables.restore(input.render(), signal)
+    } catch (error) {
+      if (!signal.aborted) this.#options.metrics.restoreFailed(sync)
+      throw error
+    }
+  }
+
+  #finish(written: Written, input: RestoreInput, failed: readonly Failure[]): SyncReport {
+    this.#written = written
+    const fixed = new RestoreInput()
+    writePlan(new Written(written.settings), fixed)
+    for (const table of ['filter', 'nat'] as const) {
+      const total = written.rules[table] + fixed.addedRules(table)
+      this.#options.metrics.rules(table, { total, last: input.addedRules(table) })
+    }
+    return { facts: { filterRules: input.addedRules('filter'), natRules: input.addedRules('nat') }, failed }
+  }
+}
+
+function without(plan: Written, refused: readonly Failure[]): Written {
+  const rest = new Written(plan.settings)
+  const keys = new Set(refused.map(({ key }) => key))
+  for (const [key, route] of plan.routesByKey) if (!keys.has(key)) rest.set(key, route)
+  return rest
+}
+
+/** Addresses of the node come and go, and touch only the last rules of one chain. */
+function isSameButForAddresses(left: IptablesSettings, right: IptablesSettings): boolean {
+  return isSameData({ ...left, nodePortIps: undefined }, { ...right, nodePortIps: undefined })
+}

@@ -1,0 +1,36 @@
+/** What a full sync must know about the kernel: which chains there are, and which of our jumps are missing. */
+import { canonicalRule } from '../../dataplane/iptables/canonical-rule.ts'
+import type { Iptables } from '../../dataplane/iptables/iptables.ts'
+import { parseSave } from '../../dataplane/iptables/save-text.ts'
+import type { RulesByChain } from '../../dataplane/iptables/save-text.ts'
+import type { Family } from '../../net/ip.ts'
+import { isServiceChain } from './chain-names.ts'
+import { renderRule } from './render-rule.ts'
+import type { Jump } from './top-chains.ts'
+import { jumps } from './top-chains.ts'
+
+export interface KernelState {
+  readonly filter: RulesByChain
+  readonly nat: RulesByChain
+}
+
+export async function readKernelState(iptables: Iptables, signal: AbortSignal): Promise<KernelState> {
+  return { filter: await readTable(iptables, 'filter', signal), nat: await readTable(iptables, 'nat', signal) }
+}
+
+/** In the order to insert them. One that is there stays where it is: an operator may have put a rule above it. */
+export function missingJumps(state: KernelState, family: Family): readonly Jump[] {
+  return jumps.filter(({ table, from, rule }) => {
+    const wanted = canonicalRule(renderRule(rule), family)
+    return state[table].get(from)?.includes(wanted) !== true
+  })
+}
+
+/** Chains of Services that nobody wants any more, also those that an earlier process left behind. */
+export function staleChains({ nat }: KernelState, wanted: ReadonlySet<string>): readonly string[] {
+  return [...nat.keys()].filter((chain) => isServiceChain(chain) && !wanted.has(chain))
+}
+
+async function readTable(iptables: Iptables, table: 'filter' | 'nat', signal: AbortSignal): Promise<RulesByChain> {
+  return parseSave(await iptables.save(table, signal)).get(table) ?? new Map()
+}

@@ -1,0 +1,77 @@
+/**
+ * Finds out whose rules the kernel refuses. Suspects are put into a chain that no packet ever enters, half of them at
+ * a time, until single routes are left; nothing that carries traffic is touched.
+ */
+import type { SyncReport } from '../../core/backend.ts'
+import type { RouteKey } from '../../core/route.ts'
+import type { Iptables } from '../../dataplane/iptables/iptables.ts'
+import { IptablesError } from '../../dataplane/iptables/iptables.ts'
+import { RestoreInput } from './restore-input.ts'
+import type { Table } from './top-chains.ts'
+import type { Written } from './written.ts'
+
+const trialChain = 'KUBE-PROXY-TRIAL'
+const tables = ['filter', 'nat'] as const
+/** After this many single culprits, whole groups are left out: something general is missing, and time matters. */
+const mostCulprits = 100
+
+type Failure = SyncReport['failed'][number]
+
+export async function findRefusedRoutes(
+  iptables: Iptables,
+  plan: Written,
+  signal: AbortSignal,
+): Promise<readonly Failure[]> {
+  const culprits: Failure[] = []
+  const search = async (suspects: readonly RouteKey[]): Promise<void> => {
+    const refusal = await tryRoutes(iptables, plan, suspects, signal)
+    if (refusal === undefined) return
+    if (suspects.length === 1 || culprits.length >= mostCulprits) {
+      for (const key of suspects) culprits.push({ key, reason: refusal.message })
+      return
+    }
+    const middle = Math.ceil(suspects.length / 2)
+    await search(suspects.slice(0, middle))
+    await search(suspects.slice(middle))
+  }
+  try {
+    await search([...plan.routesByKey.keys()])
+  } finally {
+    await removeTrial(iptables, signal)
+  }
+  return culprits
+}
+
+async function tryRoutes(
+  iptables: Iptables,
+  plan: Written,
+  keys: readonly RouteKey[],
+  signal: AbortSignal,
+): Promise<IptablesError | undefined> {
+  const input = new RestoreInput()
+  for (const table of tables) input.declare(table, trialChain)
+  const add = (table: Table, rule: string) => input.append(table, trialChain, withoutJump(rule))
+  for (const key of keys) {
+    const route = plan.get(key)?.rendered
+    for (const { table, rule } of route?.shared ?? []) add(table, rule)
+    for (const { rules } of route?.chains ?? []) for (const rule of rules) add('nat', rule)
+  }
+  try {
+    await iptables.restore(input.render(), signal)
+    return undefined
+  } catch (error) {
+    if (error instanceof IptablesError && error.reason === 'refused') return error
+    throw error
+  }
+}
+
+/** The chains that a route jumps to are not there in a trial; what matters is everything else in the rule. */
+function withoutJump(rule: string): string {
+  return rule.replace(/ ?-j KUBE-\S+$/, '')
+}
+
+async function removeTrial(iptables: Iptables, signal: AbortSignal): Promise<void> {
+  const input = new RestoreInput()
+  for (const table of tables) input.deleteChain(table, trialChain)
+  await iptables.restore(input.render(), signal)
+}

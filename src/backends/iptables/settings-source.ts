@@ -1,0 +1,85 @@
+/** Where the settings come from: the configuration, the tools, the kernel, and the node's addresses of the moment. */
+import type { LocalTraffic } from '../../core/local-traffic.ts'
+import type { Logger } from '../../core/logger.ts'
+import { matchingAddresses, nodePortAddresses } from '../../core/node-port-addresses.ts'
+import type { Iptables } from '../../dataplane/iptables/iptables.ts'
+import type { Family } from '../../net/ip.ts'
+import { isLoopback } from '../../net/ip.ts'
+import type { CounterName, IptablesSettings } from './settings.ts'
+import { counterNames } from './settings.ts'
+
+export interface SettingsSourceOptions {
+  readonly family: Family
+  readonly localTraffic: LocalTraffic
+  readonly masqueradeAll: boolean
+  readonly masqueradeMark: string
+  /** `iptables.localhostNodePorts`; counts for IPv4, and only when node ports are open on loopback at all. */
+  readonly localhostNodePorts: boolean
+  /** CIDRs; `primary` has been replaced. */
+  readonly nodePortAddresses: readonly string[]
+  readonly dropsInvalid: boolean
+  readonly iptables: Pick<Iptables, 'features'>
+  /** Makes a kernel counter if it is missing; false when this kernel has none. */
+  readonly ensureCounter: (name: string, signal: AbortSignal) => Promise<boolean>
+  readonly localIps: () => readonly string[]
+  readonly log: Logger
+}
+
+const noCounters: IptablesSettings['counters'] = { invalidDropped: false, localhostAccepted: false }
+
+export class SettingsSource {
+  readonly #options: SettingsSourceOptions
+  #counters = noCounters
+
+  constructor(options: SettingsSourceOptions) {
+    this.#options = options
+  }
+
+  /** What an ordinary node has, for `render`: a recent iptables, and both counters. */
+  assumed(): IptablesSettings {
+    return this.#settings({ hasRandomFully: true, counters: { invalidDropped: true, localhostAccepted: true } })
+  }
+
+  /** Tools and counters are looked at for a full sync only: a change of theirs needs one. */
+  async current({ isFull }: { readonly isFull: boolean }, signal: AbortSignal): Promise<IptablesSettings> {
+    const { hasRandomFully } = await this.#options.iptables.features(signal)
+    if (isFull)
+      this.#counters = {
+        invalidDropped: await this.#ensureCounter('invalidDropped', signal),
+        localhostAccepted: await this.#ensureCounter('localhostAccepted', signal),
+      }
+    return this.#settings({ hasRandomFully, counters: this.#counters })
+  }
+
+  async #ensureCounter(counter: CounterName, signal: AbortSignal): Promise<boolean> {
+    const name = counterNames[counter]
+    try {
+      return await this.#options.ensureCounter(name, signal)
+    } catch (error) {
+      if (signal.aborted) throw error
+      this.#options.log.warn('kernel counter is not available, its rule goes without', { counter: name, error })
+      return false
+    }
+  }
+
+  #settings(found: Pick<IptablesSettings, 'hasRandomFully' | 'counters'>): IptablesSettings {
+    const { family, localTraffic, masqueradeAll, masqueradeMark, dropsInvalid, localhostNodePorts } = this.#options
+    const addresses = nodePortAddresses(this.#options.nodePortAddresses, family)
+    const hasLocalhostNodePorts = family === 'ipv4' && localhostNodePorts && addresses.containsLoopback
+    const nodePortIps = addresses.matchesAll
+      ? undefined
+      : matchingAddresses(addresses, this.#options.localIps())
+          .filter((ip) => hasLocalhostNodePorts || !isLoopback(ip))
+          .sort()
+    return {
+      family,
+      localTraffic,
+      masqueradeAll,
+      masqueradeMark,
+      dropsInvalid,
+      hasLocalhostNodePorts,
+      nodePortIps,
+      ...found,
+    }
+  }
+}

@@ -1,0 +1,59 @@
+/** What the kernel holds of ours, as far as we know: the basis for writing only what changed. */
+import type { RouteKey } from '../../core/route.ts'
+import type { RenderedRoute } from './rendered-route.ts'
+import type { IptablesSettings } from './settings.ts'
+
+export interface WrittenRoute {
+  readonly rendered: RenderedRoute
+  readonly endpoints: number
+}
+
+export class Written {
+  readonly settings: IptablesSettings
+  readonly #routesByKey = new Map<RouteKey, WrittenRoute>()
+  /** Rules by table, of routes only. */
+  readonly #rules = { filter: 0, nat: 0 }
+  #endpoints = 0
+
+  constructor(settings: IptablesSettings) {
+    this.settings = settings
+  }
+
+  /** The same routes under other settings: an address of the node came or went. */
+  withSettings(settings: IptablesSettings): Written {
+    const written = new Written(settings)
+    for (const [key, route] of this.#routesByKey) written.set(key, route)
+    return written
+  }
+
+  get endpoints(): number {
+    return this.#endpoints
+  }
+
+  get rules(): { readonly filter: number; readonly nat: number } {
+    return this.#rules
+  }
+
+  get routesByKey(): ReadonlyMap<RouteKey, WrittenRoute> {
+    return this.#routesByKey
+  }
+
+  get(key: RouteKey): WrittenRoute | undefined {
+    return this.#routesByKey.get(key)
+  }
+
+  /** Undefined: the route is gone. */
+  set(key: RouteKey, route: WrittenRoute | undefined): void {
+    this.#count(this.#routesByKey.get(key), -1)
+    this.#count(route, 1)
+    if (route === undefined) this.#routesByKey.delete(key)
+    else this.#routesByKey.set(key, route)
+  }
+
+  #count(route: WrittenRoute | undefined, step: 1 | -1): void {
+    if (route === undefined) return
+    this.#endpoints += step * route.endpoints
+    for (const { table } of route.rendered.shared) this.#rules[table] += step
+    for (const { rules } of route.rendered.chains) this.#rules.nat += step * rules.length
+  }
+}
