@@ -1,0 +1,31 @@
+/** A conversation with the kernel over one netlink socket. */
+import type { NetlinkMessage } from './message.ts'
+import type { NetlinkError } from './netlink-error.ts'
+
+export type NetlinkProtocol = 'route' | 'netfilter' | 'generic'
+
+export interface NetlinkRequest {
+  /** Completes the sentence "cannot …" in errors: `list the UDP flows`. */
+  readonly doing: string
+  readonly type: number
+  /** On top of "request", and of "ack" or "dump". */
+  readonly flags?: number
+  /** The subsystem's fixed header and its attributes. */
+  readonly body: Buffer
+}
+
+/** Every method rejects with a NetlinkError, or with the signal's reason. One call at a time. */
+export interface Netlink extends AsyncDisposable {
+  /** The data messages that came before the kernel's acknowledgement. */
+  request(request: NetlinkRequest, signal: AbortSignal): Promise<readonly NetlinkMessage[]>
+  /**
+   * Data as it comes, one datagram at a time. When the kernel says that the data changed meanwhile, everything is
+   * delivered first and `interrupted` is thrown at the end. A dump that is left early closes the socket.
+   */
+  dump(request: NetlinkRequest, signal: AbortSignal): AsyncIterable<readonly NetlinkMessage[]>
+  /**
+   * Sends all in one datagram. The kernel goes on after a request that fails; the errors are returned by the index of
+   * the request. Only the last request asks for an acknowledgement, so a thousand cost hardly more than one.
+   */
+  batch(requests: readonly NetlinkRequest[], signal: AbortSignal): Promise<ReadonlyMap<number, NetlinkError>>
+}

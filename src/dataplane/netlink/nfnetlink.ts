@@ -1,0 +1,24 @@
+/** Netfilter's share of netlink: a subsystem and a command in the type, and four bytes in front of the attributes. */
+import type { Family } from '../../net/ip.ts'
+import { skip } from './attribute.ts'
+import type { Slice } from './attribute.ts'
+import type { NetlinkMessage } from './message.ts'
+
+export const netfilterSubsystem = { conntrack: 1, accounting: 7 } as const
+
+export type NetfilterSubsystem = keyof typeof netfilterSubsystem
+
+export function netfilterType(subsystem: NetfilterSubsystem, command: number): number {
+  return (netfilterSubsystem[subsystem] << 8) | command
+}
+
+/** The body of a request: family, version 0, resource 0, then the attributes. */
+export function netfilterBody(family: Family | 'unspecified', ...attributes: readonly Buffer[]): Buffer {
+  return Buffer.concat([Buffer.of(familyNumber[family], 0, 0, 0), ...attributes])
+}
+
+export function netfilterAttributes({ body }: NetlinkMessage): Slice {
+  return skip(body, 4)
+}
+
+const familyNumber = { unspecified: 0, ipv4: 2, ipv6: 10 } as const

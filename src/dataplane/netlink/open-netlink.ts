@@ -1,0 +1,92 @@
+/** Opens a netlink socket of this machine. */
+import { close, read, write } from 'node:fs'
+import { endianness } from 'node:os'
+import { promisify } from 'node:util'
+import type { Datagrams } from './datagrams.ts'
+import { loadLibc } from './libc.ts'
+import type { Libc } from './libc.ts'
+import { NetlinkError, netlinkErrorFrom } from './netlink-error.ts'
+import { NetlinkSocket } from './netlink-socket.ts'
+import type { Netlink, NetlinkProtocol } from './netlink.ts'
+import { u32 } from './attribute.ts'
+
+export type OpenNetlink = (protocol: NetlinkProtocol) => Promise<Netlink>
+
+/** Rejects with reason `unsupported` where there is no netlink, or no way to it: callers then use a command. */
+export const openNetlink: OpenNetlink = async (protocol) => {
+  const libc = await netlinkLibc(protocol)
+  const fd = openSocket(libc, protocol)
+  return new NetlinkSocket(fileDatagrams(fd))
+}
+
+const protocolNumber: Readonly<Record<NetlinkProtocol, number>> = { route: 0, netfilter: 12, generic: 16 }
+
+/** The largest attribute is 64 KiB; dumps come in datagrams of up to 32 KiB. */
+const largestDatagramBytes = 128 << 10
+/** Room for thousands of errors in answer to one batch, and for a batch of a million bytes and more. */
+const socketBufferBytes = 16 << 20
+
+async function netlinkLibc(protocol: NetlinkProtocol): Promise<Libc> {
+  const tried = `cannot open a netlink socket (${protocol})`
+  if (process.platform !== 'linux') throw new NetlinkError('unsupported', `${tried}: only Linux has netlink`)
+  if (endianness() !== 'LE')
+    throw new NetlinkError('unsupported', `${tried}: Fairlead speaks it on little-endian machines only`)
+  try {
+    return await loadLibc()
+  } catch (cause) {
+    const machine = `${process.platform}-${process.arch}`
+    throw new NetlinkError('unsupported', `${tried}: the package koffi does not load on ${machine}`, { cause })
+  }
+}
+
+function openSocket(libc: Libc, protocol: NetlinkProtocol): number {
+  const [netlinkDomain, raw, closeOnExec, nonBlocking] = [16, 3, 0o2000000, 0o4000]
+  const doing = `open a netlink socket (${protocol})`
+  const fd = libc.socket(netlinkDomain, raw | closeOnExec | nonBlocking, protocolNumber[protocol])
+  if (fd < 0) throw netlinkErrorFrom(-fd, doing)
+  // Port 0: the kernel picks a free one. No multicast groups.
+  const errno = libc.bind(fd, Buffer.concat([u32(netlinkDomain), u32(0), u32(0)]))
+  if (errno !== 0) {
+    close(fd)
+    throw netlinkErrorFrom(errno, doing)
+  }
+  tune(libc, fd)
+  return fd
+}
+
+/** What makes answers better where the kernel allows it; none of it is needed. */
+function tune(libc: Libc, fd: number): void {
+  const [socketLevel, sendBuffer, receiveBuffer, sendBufferForce, receiveBufferForce] = [1, 7, 8, 32, 33]
+  const [netlinkLevel, headersOnlyInErrors, textInErrors] = [270, 10, 11]
+  const bytes = u32(socketBufferBytes)
+  // The plain options are limited by net.core.{w,r}mem_max; the others need CAP_NET_ADMIN.
+  if (libc.setOption(fd, socketLevel, sendBufferForce, bytes) !== 0) libc.setOption(fd, socketLevel, sendBuffer, bytes)
+  if (libc.setOption(fd, socketLevel, receiveBufferForce, bytes) !== 0)
+    libc.setOption(fd, socketLevel, receiveBuffer, bytes)
+  libc.setOption(fd, netlinkLevel, headersOnlyInErrors, u32(1))
+  libc.setOption(fd, netlinkLevel, textInErrors, u32(1))
+}
+
+/**
+ * Reads and writes on libuv's threads. The kernel does the work of a request inside `write` and that of a dump inside
+ * `read` (a filtered dump of a large table may take it a long time), so neither may happen on the event loop.
+ */
+function fileDatagrams(fd: number): Datagrams {
+  const [readFd, writeFd, closeFd] = [promisify(read), promisify(write), promisify(close)]
+  const buffer = Buffer.allocUnsafeSlow(largestDatagramBytes)
+  return {
+    async send(datagram) {
+      await writeFd(fd, datagram, 0, datagram.length, null)
+    },
+    async receive() {
+      try {
+        const { bytesRead } = await readFd(fd, buffer, 0, buffer.length, null)
+        return Buffer.from(buffer.subarray(0, bytesRead))
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return undefined
+        throw error
+      }
+    },
+    close: () => closeFd(fd),
+  }
+}
