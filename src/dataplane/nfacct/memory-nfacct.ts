@@ -1,0 +1,32 @@
+/** Counters that exist only in memory. */
+import { NfacctError, assertNfacctName } from './nfacct.ts'
+import type { Nfacct, NfacctCounter } from './nfacct.ts'
+
+export class MemoryNfacct implements Nfacct {
+  readonly #countersByName = new Map<string, NfacctCounter>()
+  /** What everything is refused with, as on a kernel without such counters. */
+  refuseWith: NfacctError['reason'] | undefined
+
+  /** What a rule that names the counter does for a packet. */
+  count(name: string, bytes: number): void {
+    const { packets, bytes: before } = this.#countersByName.get(name) ?? { packets: 0, bytes: 0 }
+    this.#countersByName.set(name, { packets: packets + 1, bytes: before + bytes })
+  }
+
+  async read(name: string, signal: AbortSignal): Promise<NfacctCounter | undefined> {
+    this.#check('read', name, signal)
+    return this.#countersByName.get(name)
+  }
+
+  async ensure(name: string, signal: AbortSignal): Promise<void> {
+    this.#check('make', name, signal)
+    if (!this.#countersByName.has(name)) this.#countersByName.set(name, { packets: 0, bytes: 0 })
+  }
+
+  #check(doing: string, name: string, signal: AbortSignal): void {
+    signal.throwIfAborted()
+    assertNfacctName(name)
+    if (this.refuseWith !== undefined)
+      throw new NfacctError(this.refuseWith, `cannot ${doing} the counter "${name}": ${this.refuseWith}`)
+  }
+}
