@@ -1,15 +1,21 @@
 /**
  * The one door to the iptables tools of one IP family. The real implementation runs the commands; the in-memory one
- * refuses what they refuse. Both pass `iptables.contract.ts`.
+ * refuses what they refuse. Both pass `iptables.contract.ts`. Every method rejects with an `IptablesError`, or with
+ * the signal's reason when that was aborted.
  */
 import type { Family } from '../../net/ip.ts'
 
 export type Table = 'filter' | 'nat' | 'mangle'
 
+export type Variant = 'nf_tables' | 'legacy'
+
 export interface Iptables {
   readonly family: Family
   features(signal: AbortSignal): Promise<IptablesFeatures>
-  /** Whether the kernel and the tools support this family at all. */
+  /**
+   * Whether the tools and the kernel support this family at all. Rejects when it could not be found out, e.g. for
+   * lack of permission.
+   */
   isSupported(signal: AbortSignal): Promise<boolean>
   /**
    * `iptables-restore --noflush --counters`: chains that the input declares are emptied and filled, the rest stays.
@@ -25,21 +31,22 @@ export interface Iptables {
   /** True when the rule was there and was deleted. */
   deleteRule(table: Table, chain: string, rule: readonly string[], signal: AbortSignal): Promise<boolean>
   chainExists(table: Table, chain: string, signal: AbortSignal): Promise<boolean>
+  /** Rejects with `not-found` when there is none, and with `refused` when it is not empty or something jumps to it. */
   deleteChain(table: Table, chain: string, signal: AbortSignal): Promise<void>
 }
 
 export interface IptablesFeatures {
-  /** `1.8.9`; empty when it could not be found out. */
+  /** `1.8.9` */
   readonly version: string
-  readonly variant: 'nf_tables' | 'legacy'
+  readonly variant: Variant
   /** MASQUERADE understands --random-fully. */
   readonly hasRandomFully: boolean
 }
 
 export class IptablesError extends Error {
   override readonly name = 'IptablesError'
-  readonly reason: 'tool-missing' | 'not-permitted' | 'locked' | 'refused' | 'timeout'
-  /** Of the restore input, from 1, when the tool named one. */
+  readonly reason: 'tool-missing' | 'unsupported' | 'not-permitted' | 'locked' | 'not-found' | 'refused' | 'timeout'
+  /** The line of the restore input that was refused, from 1. Undefined when only the table as a whole was refused. */
   readonly line: number | undefined
 
   constructor(reason: IptablesError['reason'], message: string, options: ErrorOptions & { line?: number } = {}) {

@@ -1,0 +1,204 @@
+/** The iptables of this host: runs the tools, one command at a time. */
+import type { Clock } from '../../core/clock.ts'
+import type { Logger } from '../../core/logger.ts'
+import type { Family } from '../../net/ip.ts'
+import type { Exec, ExecOptions, ExecResult } from '../exec/exec.ts'
+import { ExecError } from '../exec/exec.ts'
+import type { Iptables, IptablesFeatures, Table } from './iptables.ts'
+import { IptablesError } from './iptables.ts'
+import { OneAtATime } from './one-at-a-time.ts'
+import { commandError, restoreError } from './tool-error.ts'
+import { featuresFromVersion } from './tool-version.ts'
+
+/** The three programs of one variant and family: `iptables-nft`, `iptables-nft-save`, `iptables-nft-restore`. */
+export interface ToolNames {
+  readonly single: string
+  readonly save: string
+  readonly restore: string
+}
+
+export interface CommandIptablesOptions {
+  readonly family: Family
+  readonly tools: ToolNames
+  readonly exec: Exec
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** How long the tools wait for the xtables lock before they give up. The nft variant takes no lock and ignores it. */
+const wait = ['-w', '5']
+const slowMs = 2000
+const singleTimeoutMs = 5 * 60_000
+/** The nat table of 10,000 services with ten endpoints each is about 50 MB of text. */
+const maxSaveBytes = 400 << 20
+/** System error texts are part of what we read, so they must not be translated. */
+const env = { LC_ALL: 'C' }
+
+export class CommandIptables implements Iptables {
+  readonly family: Family
+  readonly #tools: ToolNames
+  readonly #exec: Exec
+  readonly #clock: Clock
+  readonly #log: Logger
+  readonly #queue = new OneAtATime()
+  #features: IptablesFeatures | undefined
+
+  constructor(options: CommandIptablesOptions) {
+    this.family = options.family
+    this.#tools = options.tools
+    this.#exec = options.exec
+    this.#clock = options.clock
+    this.#log = options.log
+  }
+
+  features(signal: AbortSignal): Promise<IptablesFeatures> {
+    return this.#queue.run(() => this.#probe(signal))
+  }
+
+  async isSupported(signal: AbortSignal): Promise<boolean> {
+    try {
+      const result = await this.#inTurn(signal, () => this.#single(['-S', 'POSTROUTING', '-t', 'nat'], signal))
+      if (result.exitCode === 0) return true
+      throw commandError(this.#tools.single, 'list table nat', result)
+    } catch (error) {
+      if (!(error instanceof IptablesError)) throw error
+      if (error.reason === 'not-permitted' || error.reason === 'locked' || error.reason === 'timeout') throw error
+      return false
+    }
+  }
+
+  restore(input: string, signal: AbortSignal): Promise<void> {
+    const program = this.#tools.restore
+    return this.#inTurn(signal, async () => {
+      const result = await this.#run(program, [...wait, '--noflush', '--counters'], { signal, stdin: input })
+      if (result.exitCode !== 0) throw restoreError(program, input, result)
+    })
+  }
+
+  save(table: Table, signal: AbortSignal): Promise<string> {
+    const program = this.#tools.save
+    return this.#inTurn(signal, async () => {
+      const result = await this.#run(program, ['-t', table], { signal, maxStdoutBytes: maxSaveBytes })
+      if (result.exitCode !== 0) throw commandError(program, `save table ${table}`, result)
+      return result.stdout
+    })
+  }
+
+  ensureChain(table: Table, chain: string, signal: AbortSignal): Promise<boolean> {
+    return this.#inTurn(signal, async () => {
+      const result = await this.#single(['-N', chain, '-t', table], signal)
+      return this.#oneMeansNo(result, `add chain ${chain} to table ${table}`)
+    })
+  }
+
+  ensureRule(table: Table, chain: string, rule: readonly string[], signal: AbortSignal): Promise<boolean> {
+    return this.#inTurn(signal, async () => {
+      if (await this.#hasRule(table, chain, rule, signal)) return false
+      const what = `insert the rule "${rule.join(' ')}" into chain ${chain} of table ${table}`
+      this.#mustSucceed(await this.#single(['-I', chain, '-t', table, ...rule], signal), what)
+      return true
+    })
+  }
+
+  deleteRule(table: Table, chain: string, rule: readonly string[], signal: AbortSignal): Promise<boolean> {
+    return this.#inTurn(signal, async () => {
+      try {
+        if (!(await this.#hasRule(table, chain, rule, signal))) return false
+      } catch (error) {
+        // The chain that the rule jumps to does not exist, so the rule cannot.
+        if (error instanceof IptablesError && error.reason === 'not-found') return false
+        throw error
+      }
+      const what = `delete the rule "${rule.join(' ')}" from chain ${chain} of table ${table}`
+      this.#mustSucceed(await this.#single(['-D', chain, '-t', table, ...rule], signal), what)
+      return true
+    })
+  }
+
+  chainExists(table: Table, chain: string, signal: AbortSignal): Promise<boolean> {
+    return this.#inTurn(signal, async () => {
+      const result = await this.#single(['-S', chain, '-t', table], signal)
+      // Only a clear "no" counts: a lock that could not be had (4) says nothing about the chain.
+      return this.#oneMeansNo(result, `look for chain ${chain} in table ${table}`)
+    })
+  }
+
+  deleteChain(table: Table, chain: string, signal: AbortSignal): Promise<void> {
+    return this.#inTurn(signal, async () => {
+      const result = await this.#single(['-X', chain, '-t', table], signal)
+      this.#mustSucceed(result, `delete chain ${chain} from table ${table}`)
+    })
+  }
+
+  async #hasRule(table: Table, chain: string, rule: readonly string[], signal: AbortSignal): Promise<boolean> {
+    const result = await this.#single(['-C', chain, '-t', table, ...rule], signal)
+    return this.#oneMeansNo(result, `look for the rule "${rule.join(' ')}" in chain ${chain} of table ${table}`)
+  }
+
+  #oneMeansNo(result: ExecResult, what: string): boolean {
+    if (result.exitCode === 1) return false
+    this.#mustSucceed(result, what)
+    return true
+  }
+
+  #mustSucceed(result: ExecResult, what: string): void {
+    if (result.exitCode !== 0) throw commandError(this.#tools.single, what, result)
+  }
+
+  #single(args: readonly string[], signal: AbortSignal): Promise<ExecResult> {
+    // -S prints a whole chain, and KUBE-SERVICES has a line per service.
+    const options = { signal, timeoutMs: singleTimeoutMs, maxStdoutBytes: maxSaveBytes }
+    return this.#run(this.#tools.single, [...wait, ...args], options)
+  }
+
+  /** All commands of a family wait for each other; the first of them finds out whether the tools are new enough. */
+  #inTurn<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    return this.#queue.run(async () => {
+      await this.#probe(signal)
+      return work()
+    })
+  }
+
+  async #probe(signal: AbortSignal): Promise<IptablesFeatures> {
+    if (this.#features !== undefined) return this.#features
+    const program = this.#tools.single
+    const result = await this.#run(program, ['--version'], { signal, timeoutMs: singleTimeoutMs })
+    this.#features = featuresFromVersion(program, result.stdout + result.stderr)
+    return this.#features
+  }
+
+  async #run(program: string, args: readonly string[], options: ExecOptions): Promise<ExecResult> {
+    const startedMs = this.#clock.monotonic()
+    try {
+      return await this.#exec(program, args, { ...options, env })
+    } catch (error) {
+      throw error instanceof ExecError ? iptablesErrorFrom(error) : error
+    } finally {
+      const durationMs = Math.round(this.#clock.monotonic() - startedMs)
+      if (durationMs > slowMs)
+        this.#log.info('iptables was slow', {
+          command: [program, ...args].join(' '),
+          durationMs,
+          inputBytes: options.stdin?.length ?? 0,
+        })
+    }
+  }
+}
+
+function iptablesErrorFrom(cause: ExecError): IptablesError {
+  switch (cause.reason) {
+    case 'not-found':
+      return new IptablesError('tool-missing', `${cause.message}: Debian and Alpine call the package "iptables"`, {
+        cause,
+      })
+    case 'not-permitted':
+      return new IptablesError('not-permitted', cause.message, { cause })
+    case 'timeout':
+      return new IptablesError('timeout', cause.message, { cause })
+    case 'too-much-output':
+    case 'cannot-start':
+      return new IptablesError('refused', cause.message, { cause })
+    default:
+      return cause.reason satisfies never
+  }
+}

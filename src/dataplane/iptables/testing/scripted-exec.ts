@@ -1,0 +1,26 @@
+/** An Exec that runs nothing: it writes down what it was asked and answers what the test says. */
+import type { Exec, ExecResult } from '../../exec/exec.ts'
+import { ExecError } from '../../exec/exec.ts'
+
+export interface ScriptedExec {
+  readonly exec: Exec
+  /** Command lines, in the order they came. */
+  readonly commands: string[]
+}
+
+/** `answer` gives a result, or parts of one, or undefined for a program that is not installed. */
+export function scriptedExec(
+  answer: (command: string) => Partial<ExecResult> | undefined | Promise<Partial<ExecResult>>,
+): ScriptedExec {
+  const commands: string[] = []
+  return {
+    commands,
+    async exec(program, args) {
+      const command = [program, ...args].join(' ')
+      commands.push(command)
+      const result = await answer(command)
+      if (result === undefined) throw new ExecError('not-found', `there is no program "${program}"`)
+      return { exitCode: 0, signal: null, stdout: '', stderr: '', ...result }
+    },
+  }
+}
