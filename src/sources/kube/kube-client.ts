@@ -4,6 +4,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { HttpResponse } from './http-connection.ts'
 import type { KubeAccess, KubeEndpoint } from './kube-access.ts'
 import { KubeError } from './kube-error.ts'
+import { readListItems } from './list-items.ts'
 import { networkError } from './network-error.ts'
 import { SharedConnection } from './shared-connection.ts'
 import { errorFromResponse } from './status-error.ts'
@@ -80,25 +81,14 @@ export class KubeClient implements AsyncDisposable {
 
   /** Sends a request and reads its JSON answer whole. */
   async request(request: KubeRequest, signal: AbortSignal): Promise<unknown> {
-    const doing = describe(request)
-    using total = new Watchdog({
-      clock: this.clock,
-      limitMs: requestLimitMs,
-      message: `${doing}: still no complete answer`,
-      parent: signal,
-    })
-    using silence = new Watchdog({
-      clock: this.clock,
-      limitMs: silenceLimitMs,
-      message: `${doing}: the API server was silent`,
-      parent: total.signal,
-    })
     const chunks: Buffer[] = []
-    for await (const chunk of await this.stream(request, silence.signal)) {
-      silence.feed()
-      chunks.push(chunk)
-    }
-    return parseJson(Buffer.concat(chunks), doing)
+    for await (const chunk of this.#boundedBody(request, signal)) chunks.push(chunk)
+    return parseJson(Buffer.concat(chunks), describe(request))
+  }
+
+  /** Sends a LIST and hands over its items as they arrive. Returns the answer without them. */
+  list(request: KubeRequest, onItem: (item: unknown) => void, signal: AbortSignal): Promise<unknown> {
+    return readListItems(this.#boundedBody(request, signal), describe(request), onItem)
   }
 
   /**
@@ -127,6 +117,27 @@ export class KubeClient implements AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.#connection[Symbol.asyncDispose]()
+  }
+
+  /** Of a request that should come to an end by itself. */
+  async *#boundedBody(request: KubeRequest, signal: AbortSignal): AsyncGenerator<Buffer> {
+    const doing = describe(request)
+    using total = new Watchdog({
+      clock: this.clock,
+      limitMs: requestLimitMs,
+      message: `${doing}: still no complete answer`,
+      parent: signal,
+    })
+    using silence = new Watchdog({
+      clock: this.clock,
+      limitMs: silenceLimitMs,
+      message: `${doing}: the API server was silent`,
+      parent: total.signal,
+    })
+    for await (const chunk of await this.stream(request, silence.signal)) {
+      silence.feed()
+      yield chunk
+    }
   }
 
   async #send(request: KubeRequest, endpoint: KubeEndpoint, signal: AbortSignal): Promise<HttpResponse> {

@@ -1,7 +1,7 @@
 /** The plain way to get all objects: LIST, in pages where that spares the server. */
 import type { KubeClient } from './kube-client.ts'
 import { KubeError } from './kube-error.ts'
-import { asArray, asObject, asString } from './loose-json.ts'
+import { asObject, asString } from './loose-json.ts'
 import type { ResourceQuery } from './resource-query.ts'
 
 const pageSize = 500
@@ -11,7 +11,7 @@ export interface ListRequest<Item> {
   readonly query: ResourceQuery
   /** `0`: whatever the server has at hand. A version: not older than it. Empty: the newest there is. */
   readonly notOlderThan: string
-  /** Called for each object as its page arrives, so that the raw JSON can go. */
+  /** Called for each object as it arrives, so that the raw JSON can go. */
   readonly read: (object: unknown) => Item
 }
 
@@ -48,15 +48,18 @@ async function listPages<Item>(
   for (;;) {
     const { labelSelector, fieldSelector } = query
     const page = await client
-      .request({ path: query.path, query: { labelSelector, fieldSelector, ...parameters } }, signal)
+      .list(
+        { path: query.path, query: { labelSelector, fieldSelector, ...parameters } },
+        (object) => items.push(read(object)),
+        signal,
+      )
       .catch((error: unknown) => {
         throw parameters !== first && error instanceof KubeError && error.reason === 'gone' ? new ExpiredPages() : error
       })
-    const { items: objects, metadata } = asObject(page)
+    const { items: objects, metadata } = asObject(page) // Go writes an empty list as null
     const { resourceVersion, continue: token } = asObject(metadata)
     if (typeof resourceVersion !== 'string' || (objects !== null && !Array.isArray(objects)))
       throw new KubeError('protocol', `GET ${query.path}: the answer is not a list with a resourceVersion`)
-    for (const object of asArray(objects)) items.push(read(object)) // Go writes an empty list as null
     const next = asString(token) ?? ''
     if (next === '') return { items, version: resourceVersion }
     parameters = { limit: pageSize, continue: next }
