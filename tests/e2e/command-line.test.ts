@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { findMode } from '../../src/cli/modes.ts'
+import { findMode } from '../../src/cli/modes/find-mode.ts'
 import { TemporaryFolder } from '../../src/sources/kube/testing/temporary-folder.ts'
 import { runFairlead } from './testing/fairlead-process.ts'
 

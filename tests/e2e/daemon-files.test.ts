@@ -1,5 +1,6 @@
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { connect, createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
 import { startHttpBackend } from '../../src/cli/demo/sample-backends.ts'
 import { TemporaryFolder } from '../../src/sources/kube/testing/temporary-folder.ts'
@@ -95,16 +96,23 @@ test.each(['SIGTERM', 'SIGINT'] as const)('%s ends the daemon with code 0, and i
 
 test('SIGTERM does not wait for clients that stay connected', async () => {
   await using rig = await webFromFiles()
-  const { daemon, url } = rig
-  await eventually(async () => expect(await whoAnswers(url)).toBe('blue'))
-  const client = connect(Number(new URL(url).port), '127.0.0.1')
-  client.write('GET /one HTTP/1.1\r\nHost: web\r\n\r\n')
-  await once(client, 'data')
+  const { daemon, folder, url } = rig
+  const talker = createServer((socket) => socket.on('error', () => {}).write('talker'))
+  talker.listen(0, '127.0.0.1').unref()
+  await once(talker, 'listening')
+  await folder.write('web-1.yaml', manifest(slice('web', (talker.address() as AddressInfo).port)))
+  const client = await eventually(async () => {
+    const socket = connect(Number(new URL(url).port), '127.0.0.1')
+    const [greeting] = (await once(socket, 'data', { signal: AbortSignal.timeout(1000) })) as [Buffer]
+    expect(greeting.toString()).toBe('talker')
+    return socket
+  })
 
   const failed = once(client, 'error')
   daemon.process.send('SIGTERM')
   expect(await daemon.process.ended()).toEqual({ code: 0, signal: null })
   expect(await failed).toMatchObject([{ code: 'ECONNRESET' }])
+  talker.close()
 })
 
 /** A daemon that serves default/web from a folder, with the endpoint "blue"; "green" waits for its turn. */

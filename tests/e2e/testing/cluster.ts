@@ -26,8 +26,13 @@ export class Cluster implements AsyncDisposable {
   static async start(...objects: readonly KubernetesObject[]): Promise<Cluster> {
     const folder = await TemporaryFolder.make()
     const cluster = new Cluster(folder, await serve(folder, 0))
-    await writeKubeconfig(cluster.kubeconfig, cluster.#url)
-    for (const object of objects) await cluster.create(object)
+    try {
+      await writeKubeconfig(cluster.kubeconfig, cluster.#url)
+      for (const object of objects) await cluster.create(object)
+    } catch (error) {
+      await cluster[Symbol.asyncDispose]()
+      throw error
+    }
     return cluster
   }
 

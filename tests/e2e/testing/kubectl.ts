@@ -6,13 +6,13 @@ import { promisify } from 'node:util'
 import { deadlineMs } from './deadline.ts'
 import { eventually } from './eventually.ts'
 
-const program = 'kubectl'
+const program = process.env['KUBECTL'] ?? 'kubectl'
 
 /** Undefined when kubectl works; otherwise the reason why tests that need it are skipped. */
 export const whyNoKubectl =
   spawnSync(program, ['version', '--client'], { timeout: deadlineMs }).status === 0
     ? undefined
-    : 'kubectl is not installed'
+    : `no ${program} found; install it or set KUBECTL`
 
 /** What it prints; an error when it fails. */
 export async function kubectl(kubeconfig: string, ...args: readonly string[]): Promise<string> {
