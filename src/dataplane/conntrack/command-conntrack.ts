@@ -1,0 +1,119 @@
+/** The connection table through the `conntrack` command, for machines where netlink is out of reach. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { FlowDirection } from '../../core/stale-flows.ts'
+import { familyOf, hostPort, parseIp } from '../../net/ip.ts'
+import { ExecError } from '../exec/exec.ts'
+import type { Exec, ExecResult } from '../exec/exec.ts'
+import { ConntrackError } from './conntrack.ts'
+import type { Conntrack, TrackedFlow } from './conntrack.ts'
+import { udp } from './flow-messages.ts'
+
+/** About a million and a half flows. */
+const maxListBytes = 256 << 20
+const linesPerBatch = 1000
+/** Finding nothing to delete makes the command fail. */
+const nothingToDelete = /\b0 flow entries/
+/** The command gives up when the table changes while it reads; what it printed by then has to do after so many tries. */
+const maxAttempts = 5
+
+export function commandConntrack(exec: Exec): Conntrack {
+  return {
+    async *dump(family, signal) {
+      const args = ['-L', '-p', 'udp', '-f', family]
+      for (let attempt = 1; attempt <= maxAttempts; attempt++) {
+        const result = await runConntrack(exec, args, signal)
+        const isInterrupted = result.stderr.includes('Interrupted system call')
+        if (result.exitCode !== 0 && !isInterrupted) throw failure(args, result)
+        yield* readList(result.stdout)
+        if (!isInterrupted) return
+      }
+    },
+
+    async delete(flows, signal) {
+      let deleted = 0
+      try {
+        // Each call reads the whole table, so flows that lead from one service address to one endpoint go together.
+        for (const group of groupByWay(flows)) {
+          const args = deleteArgs(group[0])
+          const result = await runConntrack(exec, args, signal)
+          if (result.exitCode !== 0 && !nothingToDelete.test(result.stderr)) throw failure(args, result)
+          deleted += group.length
+        }
+      } catch (error) {
+        if (!(error instanceof ConntrackError)) throw error
+        throw new ConntrackError(error.reason, error.message, { cause: error, deleted })
+      }
+      return deleted
+    },
+  }
+}
+
+/** Undefined for a line that is no UDP flow. */
+export function parseFlowLine(line: string): TrackedFlow | undefined {
+  const [, ...parts] = flowLine.exec(line) ?? []
+  const original = parseDirection(parts.slice(0, 4))
+  const reply = parseDirection(parts.slice(4))
+  return original === undefined || reply === undefined ? undefined : { protocol: udp, original, reply }
+}
+
+const direction = String.raw`.*?src=(\S+) dst=(\S+) sport=(\d+) dport=(\d+)`
+const flowLine = new RegExp(`^udp +17 ${direction}${direction}`)
+
+function parseDirection([source = '', destination = '', sourcePort, destinationPort]: readonly string[]):
+  FlowDirection | undefined {
+  const [sourceIp, destinationIp] = [parseIp(source), parseIp(destination)]
+  if (sourceIp === undefined || destinationIp === undefined) return undefined
+  return { sourceIp, sourcePort: Number(sourcePort), destinationIp, destinationPort: Number(destinationPort) }
+}
+
+async function* readList(text: string): AsyncGenerator<readonly TrackedFlow[]> {
+  let flows: TrackedFlow[] = []
+  let at = 0
+  while (at < text.length) {
+    const newline = text.indexOf('\n', at)
+    const end = newline < 0 ? text.length : newline
+    const flow = parseFlowLine(text.slice(at, end))
+    if (flow !== undefined) flows.push(flow)
+    at = end + 1
+    if (flows.length < linesPerBatch) continue
+    yield flows
+    flows = []
+    await nextTurn()
+  }
+  if (flows.length > 0) yield flows
+}
+
+type NonEmpty<T> = readonly [T, ...T[]]
+
+function groupByWay(flows: readonly TrackedFlow[]): Iterable<NonEmpty<TrackedFlow>> {
+  const groupsByWay = new Map<string, [TrackedFlow, ...TrackedFlow[]]>()
+  for (const flow of flows) {
+    const { original, reply } = flow
+    const service = hostPort(original.destinationIp, original.destinationPort)
+    const way = `${service} ${hostPort(reply.sourceIp, reply.sourcePort)}`
+    const group = groupsByWay.get(way)
+    if (group === undefined) groupsByWay.set(way, [flow])
+    else group.push(flow)
+  }
+  return groupsByWay.values()
+}
+
+function deleteArgs({ original, reply }: TrackedFlow): string[] {
+  const service = ['--orig-dst', original.destinationIp, '--orig-port-dst', String(original.destinationPort)]
+  const endpoint = ['--reply-src', reply.sourceIp, '--reply-port-src', String(reply.sourcePort)]
+  return ['-D', '-p', 'udp', '-f', familyOf(original.destinationIp), ...service, ...endpoint]
+}
+
+async function runConntrack(exec: Exec, args: readonly string[], signal: AbortSignal): Promise<ExecResult> {
+  try {
+    return await exec('conntrack', args, { signal, maxStdoutBytes: maxListBytes })
+  } catch (error) {
+    if (!(error instanceof ExecError)) throw error
+    throw new ConntrackError(error.reason === 'not-found' ? 'tool-missing' : 'failed', error.message, { cause: error })
+  }
+}
+
+function failure(args: readonly string[], { exitCode, stderr }: ExecResult): ConntrackError {
+  const reason = stderr.includes('CAP_NET_ADMIN') ? 'not-permitted' : 'failed'
+  return new ConntrackError(reason, `"conntrack ${args.join(' ')}" ended with ${exitCode}: ${stderr.trim()}`)
+}

@@ -1,0 +1,89 @@
+/**
+ * Deletes the UDP flows that still lead to an endpoint that is gone, after a sync that changed UDP endpoints. What goes
+ * wrong here is told and left: the rules are in place, and the next change of endpoints looks again.
+ */
+import type { Clock } from '../../core/clock.ts'
+import type { Logger } from '../../core/logger.ts'
+import type { Route } from '../../core/route.ts'
+import { selectStaleFlows } from '../../core/stale-flows.ts'
+import type { Flow } from '../../core/stale-flows.ts'
+import type { AfterSync } from '../../core/sync-runner.ts'
+import type { Family } from '../../net/ip.ts'
+import { ConntrackError } from './conntrack.ts'
+import type { Conntrack } from './conntrack.ts'
+import { flowKey } from './flow-key.ts'
+
+export interface ConntrackReconcilerOptions {
+  readonly conntrack: Conntrack
+  readonly clock: Pick<Clock, 'monotonic'>
+  readonly log: Logger
+  readonly metrics: ConntrackMetrics
+}
+
+export interface ConntrackMetrics {
+  /** The table was read and the stale flows were deleted, or some of them. */
+  reconciled(family: Family, result: { readonly seconds: number; readonly deleted: number }): void
+}
+
+/**
+ * How many flows are judged at once. Each judgement starts with an index of the UDP routes, so it must be worth that;
+ * and all the flows of a busy node would take hundreds of megabytes.
+ */
+const flowsPerJudgement = 16_384
+
+export function conntrackReconciler({ conntrack, clock, log, metrics }: ConntrackReconcilerOptions): AfterSync {
+  return {
+    name: 'delete stale UDP flows',
+    async run({ view, needsConntrackCleanup }, signal) {
+      if (!needsConntrackCleanup) return
+      const { family } = view
+      const startedAt = clock.monotonic()
+      let stale: readonly Flow[]
+      try {
+        stale = await findStaleFlows(conntrack, view.routesByKey.values(), family, signal)
+      } catch (error) {
+        if (!signal.aborted) log.warn('cannot look for stale UDP flows', { family, error })
+        return
+      }
+      const deleted = await deleteFlows(stale, family, signal)
+      const seconds = (clock.monotonic() - startedAt) / 1000
+      metrics.reconciled(family, { seconds, deleted })
+      log.debug(2, 'looked for stale UDP flows', { family, deleted, seconds })
+    },
+  }
+
+  async function deleteFlows(flows: readonly Flow[], family: Family, signal: AbortSignal): Promise<number> {
+    if (flows.length === 0) return 0
+    try {
+      return await conntrack.delete(flows, signal)
+    } catch (error) {
+      const deleted = error instanceof ConntrackError ? error.deleted : 0
+      if (!signal.aborted) log.warn('some stale UDP flows stay', { family, stale: flows.length, deleted, error })
+      return deleted
+    }
+  }
+}
+
+async function findStaleFlows(
+  conntrack: Conntrack,
+  routes: Iterable<Route>,
+  family: Family,
+  signal: AbortSignal,
+): Promise<readonly Flow[]> {
+  const udpRoutes = [...routes].filter(({ protocol }) => protocol === 'UDP')
+  // A table that changes while it is read may show a flow twice; it is deleted, and counted, once.
+  const staleByKey = new Map<string, Flow>()
+  const judge = (flows: readonly Flow[]) => {
+    for (const flow of selectStaleFlows(udpRoutes, flows)) staleByKey.set(flowKey(flow), flow)
+  }
+  if (udpRoutes.length === 0) return []
+  let waiting: Flow[] = []
+  for await (const flows of conntrack.dump(family, signal)) {
+    waiting.push(...flows)
+    if (waiting.length < flowsPerJudgement) continue
+    judge(waiting)
+    waiting = []
+  }
+  judge(waiting)
+  return [...staleByKey.values()]
+}

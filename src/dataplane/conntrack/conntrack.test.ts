@@ -1,0 +1,38 @@
+import { describe } from 'vitest'
+import { silentLogger } from '../../core/logger.ts'
+import { processExec } from '../exec/exec.ts'
+import { openNetlink } from '../netlink/open-netlink.ts'
+import { missingForNamespace } from '../netlink/testing/network-namespace.ts'
+import { commandConntrack } from './command-conntrack.ts'
+import { conntrackContract } from './conntrack.contract.ts'
+import type { Conntrack } from './conntrack.ts'
+import { MemoryConntrack } from './memory-conntrack.ts'
+import { netlinkConntrack } from './netlink-conntrack.ts'
+import { testFlow } from './testing/flows.ts'
+import { endKernelFlow, enterNamespaceForFlows, insertTcpFlow, openKernelFlow } from './testing/kernel-flows.ts'
+
+conntrackContract('MemoryConntrack', async () => {
+  const conntrack = new MemoryConntrack()
+  return {
+    conntrack,
+    open: async (flow) => conntrack.add(testFlow(flow)),
+    openTcp: async (flow) => conntrack.add(testFlow({ ...flow, protocol: 6 })),
+    end: async (flow) => void (await conntrack.delete([testFlow(flow)], new AbortController().signal)),
+  }
+})
+
+const missing = missingForNamespace('ip', 'iptables', 'ip6tables', 'conntrack')
+describe.skipIf(missing !== undefined)(`on the kernel${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
+  conntrackContract('netlinkConntrack', () => inNamespace(netlinkConntrack({ open: openNetlink, log: silentLogger })))
+  conntrackContract('commandConntrack', () => inNamespace(commandConntrack(processExec)))
+})
+
+async function inNamespace(conntrack: Conntrack) {
+  enterNamespaceForFlows()
+  return {
+    conntrack,
+    open: openKernelFlow,
+    openTcp: async (flow: Parameters<typeof insertTcpFlow>[0]) => insertTcpFlow(flow),
+    end: async (flow: Parameters<typeof endKernelFlow>[0]) => endKernelFlow(flow),
+  }
+}

@@ -1,0 +1,114 @@
+/** Flows as the kernel's conntrack subsystem reads and writes them. */
+import type { FlowDirection } from '../../core/stale-flows.ts'
+import { familyOf, hostPort } from '../../net/ip.ts'
+import type { Family } from '../../net/ip.ts'
+import { attribute, be16, be32, findAttribute, nested, u32, u8 } from '../netlink/attribute.ts'
+import type { Slice } from '../netlink/attribute.ts'
+import { ipBytes, readIp } from '../netlink/ip-bytes.ts'
+import type { NetlinkMessage } from '../netlink/message.ts'
+import type { NetlinkRequest } from '../netlink/netlink.ts'
+import { netfilterAttributes, netfilterBody, netfilterType } from '../netlink/nfnetlink.ts'
+import type { TrackedFlow } from './conntrack.ts'
+
+const command = { get: 1, delete: 2 } as const
+const field = { original: 1, reply: 2, id: 12, zone: 18, filter: 25 } as const
+const tuple = { ip: 1, protocol: 2, zone: 3 } as const
+const address = { v4Source: 1, v4Destination: 2, v6Source: 3, v6Destination: 4 } as const
+const protocol = { number: 1, sourcePort: 2, destinationPort: 3 } as const
+
+export const udp = 17
+
+/** Kernels before 5.8 do not know the filter and list every protocol, so the reader has to look as well. */
+export function listUdpFlows(family: Family): NetlinkRequest {
+  const onlyUdp = nested(field.original, nested(tuple.protocol, attribute(protocol.number, u8(udp))))
+  const byProtocolNumber = 8
+  const filter = nested(field.filter, attribute(1, u32(byProtocolNumber)), attribute(2, u32(0)))
+  return {
+    doing: `list the UDP flows (${family})`,
+    type: netfilterType('conntrack', command.get),
+    body: netfilterBody(family, onlyUdp, filter),
+  }
+}
+
+/**
+ * Names the flow by its reply and by its number. The original direction would not do: a flow that began again with
+ * another endpoint has the same one, and even the same number when the kernel reuses the memory, because the number is a
+ * hash of the entry's address and its original direction (seen on Linux 6.18). Reply and number together are exact.
+ * There is always a tuple: without one, the kernel would take it for "delete everything".
+ */
+export function deleteFlow(flow: TrackedFlow): NetlinkRequest {
+  const { original, reply, id, zone = 0 } = flow
+  return {
+    doing: `delete the flow to ${hostPort(original.destinationIp, original.destinationPort)}`,
+    type: netfilterType('conntrack', command.delete),
+    body: netfilterBody(
+      familyOf(reply.sourceIp),
+      encodeTuple(field.reply, flow.protocol, reply),
+      ...(id === undefined ? [] : [attribute(field.id, be32(id))]),
+      ...(zone === 0 ? [] : [attribute(field.zone, be16(zone))]),
+    ),
+  }
+}
+
+export function encodeTuple(type: number, protocolNumber: number, direction: FlowDirection): Buffer {
+  const isV4 = familyOf(direction.sourceIp) === 'ipv4'
+  return nested(
+    type,
+    nested(
+      tuple.ip,
+      attribute(isV4 ? address.v4Source : address.v6Source, ipBytes(direction.sourceIp)),
+      attribute(isV4 ? address.v4Destination : address.v6Destination, ipBytes(direction.destinationIp)),
+    ),
+    nested(
+      tuple.protocol,
+      attribute(protocol.number, u8(protocolNumber)),
+      attribute(protocol.sourcePort, be16(direction.sourcePort)),
+      attribute(protocol.destinationPort, be16(direction.destinationPort)),
+    ),
+  )
+}
+
+/** Undefined for what is not UDP. It looks at the protocol first: a node has many more TCP flows. */
+export function readUdpFlow(message: NetlinkMessage): TrackedFlow | undefined {
+  const fields = netfilterAttributes(message)
+  const originalTuple = findAttribute(fields, field.original)
+  if (originalTuple === undefined || protocolOf(originalTuple) !== udp) return undefined
+  const replyTuple = findAttribute(fields, field.reply)
+  const original = readDirection(originalTuple)
+  const reply = replyTuple && readDirection(replyTuple)
+  if (original === undefined || reply === undefined) return undefined
+  const id = findAttribute(fields, field.id)
+  // A zone that is for one direction only is written in that direction.
+  const zone = findAttribute(fields, field.zone) ?? (replyTuple && findAttribute(replyTuple, tuple.zone))
+  return {
+    protocol: udp,
+    original,
+    reply,
+    id: id?.buffer.readUInt32BE(id.from),
+    zone: zone?.buffer.readUInt16BE(zone.from),
+  }
+}
+
+function protocolOf(direction: Slice): number | undefined {
+  const protocolPart = findAttribute(direction, tuple.protocol)
+  const number = protocolPart && findAttribute(protocolPart, protocol.number)
+  return number?.buffer[number.from]
+}
+
+function readDirection(direction: Slice): FlowDirection | undefined {
+  const ip = findAttribute(direction, tuple.ip)
+  const ports = findAttribute(direction, tuple.protocol)
+  if (ip === undefined || ports === undefined) return undefined
+  const source = findAttribute(ip, address.v4Source) ?? findAttribute(ip, address.v6Source)
+  const destination = findAttribute(ip, address.v4Destination) ?? findAttribute(ip, address.v6Destination)
+  const sourcePort = findAttribute(ports, protocol.sourcePort)
+  const destinationPort = findAttribute(ports, protocol.destinationPort)
+  if (source === undefined || destination === undefined) return undefined
+  if (sourcePort === undefined || destinationPort === undefined) return undefined
+  return {
+    sourceIp: readIp(source),
+    sourcePort: sourcePort.buffer.readUInt16BE(sourcePort.from),
+    destinationIp: readIp(destination),
+    destinationPort: destinationPort.buffer.readUInt16BE(destinationPort.from),
+  }
+}

@@ -1,0 +1,42 @@
+/** A connection table that exists only in memory. */
+import type { Flow } from '../../core/stale-flows.ts'
+import { familyOf } from '../../net/ip.ts'
+import type { Family } from '../../net/ip.ts'
+import type { Conntrack, ConntrackError, TrackedFlow } from './conntrack.ts'
+import { flowKey } from './flow-key.ts'
+import { udp } from './flow-messages.ts'
+
+export class MemoryConntrack implements Conntrack {
+  readonly #flowsByKey = new Map<string, Flow>()
+  /** What the next tasks are refused with, as without the right to see the table. */
+  refuseDumpWith: ConntrackError | undefined
+  refuseDeleteWith: ConntrackError | undefined
+  /** How often the table was read. */
+  dumps = 0
+
+  add(...flows: readonly Flow[]): void {
+    for (const flow of flows) this.#flowsByKey.set(flowKey(flow), flow)
+  }
+
+  get flows(): readonly Flow[] {
+    return [...this.#flowsByKey.values()]
+  }
+
+  async *dump(family: Family, signal: AbortSignal): AsyncGenerator<readonly TrackedFlow[]> {
+    signal.throwIfAborted()
+    this.dumps++
+    const flows = this.flows.filter(
+      ({ protocol, original }) => protocol === udp && familyOf(original.sourceIp) === family,
+    )
+    // Small batches, so that whoever reads meets more than one.
+    for (let at = 0; at < flows.length; at += 2) yield flows.slice(at, at + 2)
+    if (this.refuseDumpWith !== undefined) throw this.refuseDumpWith
+  }
+
+  async delete(flows: readonly TrackedFlow[], signal: AbortSignal): Promise<number> {
+    signal.throwIfAborted()
+    if (this.refuseDeleteWith !== undefined) throw this.refuseDeleteWith
+    for (const flow of flows) this.#flowsByKey.delete(flowKey(flow))
+    return flows.length
+  }
+}

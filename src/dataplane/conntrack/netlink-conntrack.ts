@@ -1,0 +1,94 @@
+/** The connection table over netlink. It opens a socket for each task, so there is nothing to keep and nothing to end. */
+import type { Logger } from '../../core/logger.ts'
+import type { Family } from '../../net/ip.ts'
+import { NetlinkError } from '../netlink/netlink-error.ts'
+import type { OpenNetlink } from '../netlink/open-netlink.ts'
+import { ConntrackError } from './conntrack.ts'
+import type { Conntrack, TrackedFlow } from './conntrack.ts'
+import { deleteFlow, listUdpFlows, readUdpFlow } from './flow-messages.ts'
+
+export interface NetlinkConntrackOptions {
+  readonly open: OpenNetlink
+  readonly log: Logger
+}
+
+/** A busy table changes while it is read; after so many tries, what was read has to do. */
+const maxAttempts = 5
+/** How many deletions travel in one datagram: enough to make system calls cheap, too few to overflow any queue. */
+const deletionsPerDatagram = 256
+
+export function netlinkConntrack({ open, log }: NetlinkConntrackOptions): Conntrack {
+  return {
+    async *dump(family, signal) {
+      for (let attempt = 1; attempt <= maxAttempts; attempt++) {
+        try {
+          yield* dumpOnce(open, family, signal)
+          return
+        } catch (error) {
+          if (!isInterrupted(error)) throw conntrackError(error, 0)
+          log.debug(2, 'connection table changed while it was read', { family, attempt, maxAttempts })
+        }
+      }
+    },
+
+    async delete(flows, signal) {
+      let deleted = 0
+      let firstError: unknown
+      try {
+        for (let at = 0; at < flows.length; at += deletionsPerDatagram) {
+          const some = flows.slice(at, at + deletionsPerDatagram)
+          const errors = await deleteSome(open, some, signal)
+          deleted += some.length - errors.length
+          firstError ??= errors[0]
+        }
+        if (firstError !== undefined) throw firstError
+      } catch (error) {
+        throw conntrackError(error, deleted)
+      }
+      return deleted
+    },
+  }
+}
+
+async function* dumpOnce(
+  open: OpenNetlink,
+  family: Family,
+  signal: AbortSignal,
+): AsyncGenerator<readonly TrackedFlow[], void> {
+  await using socket = await open('netfilter')
+  for await (const messages of socket.dump(listUdpFlows(family), signal)) {
+    const flows: TrackedFlow[] = []
+    for (const message of messages) {
+      const flow = readUdpFlow(message)
+      if (flow !== undefined) flows.push(flow)
+    }
+    if (flows.length > 0) yield flows
+  }
+}
+
+/** The errors of the flows that could not be deleted. Asking again is harmless: a flow that is gone counts as deleted. */
+async function deleteSome(
+  open: OpenNetlink,
+  flows: readonly TrackedFlow[],
+  signal: AbortSignal,
+): Promise<readonly NetlinkError[]> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await using socket = await open('netfilter')
+      const errors = await socket.batch(flows.map(deleteFlow), signal)
+      return [...errors.values()].filter(({ reason }) => reason !== 'not-found')
+    } catch (error) {
+      if (!isInterrupted(error) || attempt === maxAttempts) throw error
+    }
+  }
+}
+
+function isInterrupted(error: unknown): boolean {
+  return error instanceof NetlinkError && error.reason === 'interrupted'
+}
+
+function conntrackError(error: unknown, deleted: number): unknown {
+  if (!(error instanceof NetlinkError)) return error
+  const reason = error.reason === 'not-permitted' ? 'not-permitted' : 'failed'
+  return new ConntrackError(reason, error.message, { cause: error, deleted })
+}

@@ -1,0 +1,31 @@
+/** Flows for tests. */
+import type { Flow, FlowDirection } from '../../../core/stale-flows.ts'
+
+export interface FlowAddresses {
+  readonly client: string
+  /** Where the client sends to. */
+  readonly service: string
+  /** Who answers. */
+  readonly endpoint: string
+  readonly protocol?: number
+}
+
+/** All addresses are `ip:port`, brackets around IPv6. */
+export function testFlow({ client, service, endpoint, protocol = 17 }: FlowAddresses): Flow {
+  return { protocol, original: direction(client, service), reply: direction(endpoint, client) }
+}
+
+export function address(text: string): { readonly ip: string; readonly port: number } {
+  const colon = text.lastIndexOf(':')
+  return { ip: text.slice(0, colon).replace(/[[\]]/g, ''), port: Number(text.slice(colon + 1)) }
+}
+
+function direction(from: string, to: string): FlowDirection {
+  const [source, destination] = [address(from), address(to)]
+  return {
+    sourceIp: source.ip,
+    sourcePort: source.port,
+    destinationIp: destination.ip,
+    destinationPort: destination.port,
+  }
+}
