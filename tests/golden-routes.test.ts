@@ -2,9 +2,6 @@
  * The brain against kube-proxy 1.36: for each recorded scenario, the routes must name the same addresses, endpoints and
  * affinity as the virtual servers that kube-proxy's ipvs mode programmed, and drop or reject where its nftables mode did.
  */
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { Catalog } from '../src/core/catalog.ts'
 import { systemClock } from '../src/core/clock.ts'
@@ -17,19 +14,14 @@ import type { Endpoint, Route } from '../src/core/route.ts'
 import { families, hostPort, isLoopback } from '../src/net/ip.ts'
 import { FileSource } from '../src/sources/file/file-source.ts'
 import { Intake } from '../src/sources/intake.ts'
-
-const goldens = fileURLToPath(new URL('goldens', import.meta.url))
-const scenarios = readdirSync(goldens, { withFileTypes: true })
-  .filter((entry) => entry.isDirectory())
-  .map(({ name }) => name)
+import { golden, objectPaths, scenarioNames } from './testing/golden-scenarios.ts'
 
 const nodeIps = { ipv4: '10.200.0.2', ipv6: '::1' }
 
 async function routesOf(scenario: string): Promise<readonly Route[]> {
   const catalog = new Catalog()
   const intake = new Intake({ catalog, log: silentLogger, metrics: silentMetrics })
-  const paths = [join(goldens, 'common.json'), join(goldens, scenario, 'objects.json')]
-  const source = new FileSource({ paths, intake, log: silentLogger, clock: systemClock })
+  const source = new FileSource({ paths: objectPaths(scenario), intake, log: silentLogger, clock: systemClock })
   expect(await source.load()).toEqual([])
   return families.flatMap((family) => {
     const table = new RouteTable({
@@ -100,8 +92,8 @@ function withoutEndpoints(ruleset: string): string[] {
     .sort()
 }
 
-test.each(scenarios)('"%s" is routed as kube-proxy routes it', async (scenario) => {
-  const golden = readFileSync(join(goldens, scenario, 'ipvsadm.txt'), 'utf8')
+test.each(scenarioNames)('"%s" is routed as kube-proxy routes it', async (scenario) => {
+  const recorded = golden(scenario, 'ipvsadm.txt')
   const routes = await routesOf(scenario)
   const local = Object.values(nodeIps).filter((ip) => !isLoopback(ip))
   const ours = routes.flatMap((route) =>
@@ -110,16 +102,16 @@ test.each(scenarios)('"%s" is routed as kube-proxy routes it', async (scenario) 
       local.filter((ip) => ip.includes(':') === (route.family === 'ipv6')),
     ).map(renderVirtualServer),
   )
-  expect(ours.sort()).toEqual(virtualServers(golden))
+  expect(ours.sort()).toEqual(virtualServers(recorded))
 })
 
-test.each(scenarios)('"%s" drops and rejects what kube-proxy does', async (scenario) => {
-  const golden = readFileSync(join(goldens, scenario, 'nft-ruleset.txt'), 'utf8')
+test.each(scenarioNames)('"%s" drops and rejects what kube-proxy does', async (scenario) => {
+  const recorded = golden(scenario, 'nft-ruleset.txt')
   const ours = (await routesOf(scenario))
     .flatMap((route) => destinationsOf(route, []))
     .filter(({ outcome }) => outcome.kind !== 'forward')
     .map(({ protocol, ip, port, outcome }) => `${protocol} ${hostPort(ip, port)} ${outcome.kind}`)
-  const theirs = [...golden.matchAll(/table ip6? kube-proxy \{[\s\S]*?\n\}/g)].flatMap(([table]) =>
+  const theirs = [...recorded.matchAll(/table ip6? kube-proxy \{[\s\S]*?\n\}/g)].flatMap(([table]) =>
     withoutEndpoints(table),
   )
   expect(ours.sort()).toEqual(theirs.sort())

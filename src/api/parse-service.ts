@@ -2,7 +2,7 @@ import { familyOf, parseCidr, parseIp } from '../net/ip.ts'
 import type { Cidr, Family } from '../net/ip.ts'
 import type { JsonObject, JsonReader } from './json-reader.ts'
 import type { Identified } from './identified.ts'
-import { protocols, validPort } from './port-range.ts'
+import { isPortName, protocols, validPort } from './port-range.ts'
 import type { ServicePort, ServiceRecord } from './records.ts'
 
 const types = ['ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName'] as const
@@ -78,6 +78,10 @@ function parsePorts(spec: JsonObject, read: JsonReader): ServicePort[] {
     const protocol = read.choice(raw, 'protocol', `${path}.protocol`, protocols, 'TCP')
     if (port === undefined || (raw['protocol'] ?? protocol) !== protocol) continue // noted, or the port is absent
     const name = read.string(raw, 'name', `${path}.name`)
+    if (!isPortName(name)) {
+      read.problem(`${path}.name`, `${JSON.stringify(name)} is not a name of letters, digits and "-"`)
+      continue
+    }
     const id = `${name}/${protocol}`
     if (ports.has(id)) read.problem(path, `repeats port name "${name}" for ${protocol}; the last one counts`)
     const nodePort = read.integer(raw, 'nodePort', `${path}.nodePort`, { min: 0, max: 65_535 }) ?? 0

@@ -97,6 +97,19 @@ describe('a Service', () => {
   })
 })
 
+test.each(['', 'a"b', 'a\nb', 'a b', '-a', '../x', 'é', 7])('an object named %j is refused', (name) => {
+  expect(parseObject('Service', { metadata: { namespace: 'demo', name }, spec: {} }).ok).toBe(false)
+  expect(parseObject('Service', { metadata: { namespace: name, name: 'web' }, spec: {} }).ok).toBe(false)
+})
+
+test('a port whose name could break out of a rule is left out', () => {
+  const raw = rawService('demo/web', {
+    clusterIP: '10.0.0.1',
+    ports: [{ name: 'a" -j ACCEPT', port: 1 }, { port: 80 }],
+  })
+  expect(record('Service', raw).ports.map(({ port }) => port)).toEqual([80])
+})
+
 describe('an EndpointSlice', () => {
   test('is serving and ready where the controller says nothing', () => {
     const [endpoint] = record('EndpointSlice', rawSlice('demo/web-1', 'web', ['10.0.0.1'])).endpoints

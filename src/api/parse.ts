@@ -20,12 +20,13 @@ const clusterScoped: ReadonlySet<ObjectKind> = new Set(['Node', 'ServiceCIDR'])
 export function parseObject<K extends ObjectKind>(kind: K, raw: unknown): Parsed<RecordOf<K>> {
   const metadata = isJsonObject(raw) && isJsonObject(raw['metadata']) ? raw['metadata'] : {}
   const { name, namespace, resourceVersion } = metadata
-  const isNamed = typeof name === 'string' && name !== ''
-  const isPlaced = clusterScoped.has(kind) || (typeof namespace === 'string' && namespace !== '')
+  const isNamed = isObjectName(name)
+  const isPlaced = clusterScoped.has(kind) || isObjectName(namespace)
   if (!isJsonObject(raw) || !isNamed || !isPlaced) {
     const key = objectKey({ name: isNamed ? name : '(unnamed)' })
     const field = isNamed ? 'metadata.namespace' : 'metadata.name'
-    return { ok: false, key: undefined, problems: [{ kind, key, field, reason: 'must be a non-empty string' }] }
+    const reason = 'must be a name of letters, digits, "-" and "."'
+    return { ok: false, key: undefined, problems: [{ kind, key, field, reason }] }
   }
   const key = objectKey(clusterScoped.has(kind) ? { name } : { namespace: String(namespace), name })
   const read = new JsonReader(kind, key)
@@ -40,4 +41,9 @@ export function parseObject<K extends ObjectKind>(kind: K, raw: unknown): Parsed
   return record === undefined
     ? { ok: false, key, problems: read.problems }
     : { ok: true, record, problems: read.problems }
+}
+
+/** Names end up in rules and comments of kernel tools, so nothing else gets past this point. */
+function isObjectName(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= 253 && /^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/.test(value)
 }

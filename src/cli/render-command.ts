@@ -17,7 +17,9 @@ import { Intake } from '../sources/intake.ts'
 import { parseDaemonCommandLine } from '../config/daemon/parse-daemon-command-line.ts'
 import type { ProxyConfig } from '../config/proxy-config.ts'
 import { loadConfig } from './daemon/load-config.ts'
-import { findMode } from './modes.ts'
+import { expandPrimary } from '../core/node-port-addresses.ts'
+import { findMode } from './modes/find-mode.ts'
+import type { ModeSettings } from './modes/mode.ts'
 import { CommandError } from './program.ts'
 import type { Program } from './program.ts'
 import { plainLogger } from './plain-logger.ts'
@@ -69,6 +71,13 @@ export async function renderCommand(argv: readonly string[], program: Program): 
   const node = catalog.nodes.get(objectKey({ name: nodeName }))
   const given = values['node-address']
   const { ips } = nodeIps({ ips: given.length > 0 ? given : (node?.ips ?? []), bindAddress: config.bindAddress })
+  const settings: ModeSettings = {
+    config,
+    nodePortAddresses: expandPrimary(config.nodePortAddresses, ips),
+    podCIDRs: node?.podCIDRs ?? [],
+    localIps: () => ['127.0.0.1', '::1', ...(given.length > 0 ? given : (node?.ips ?? []))],
+    listen: { kind: 'service-addresses' },
+  }
   for (const family of wantedFamilies) {
     const table = new RouteTable({
       catalog,
@@ -79,8 +88,7 @@ export async function renderCommand(argv: readonly string[], program: Program): 
       metrics: silentMetrics,
       startedAtMs: 0,
     })
-    await using backend = mode.createBackend(family, { log, clock: systemClock, listen: { kind: 'service-addresses' } })
-    const parts = backend.render(table.take({ full: true }).view)
+    const parts = mode.render(table.take({ full: true }).view, settings)
     const chosen = values.part === '' ? parts : parts.filter(({ part }) => part === values.part)
     if (chosen.length === 0) {
       const known = parts.map(({ part }) => part).join(', ')

@@ -51,8 +51,6 @@ export interface RenderedPart {
 /** Programs one IP family. It holds no Kubernetes rule, no timer and no retry. */
 export interface Backend {
   readonly name: string
-  /** Pure: what the data plane would hold for this view. */
-  render(view: NodeView): readonly RenderedPart[]
   sync(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport>
   /**
    * Watches what others do to the data plane until the signal aborts, and calls `onDrift` with what it found when a

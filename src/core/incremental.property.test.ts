@@ -1,7 +1,7 @@
 /** For any history of events, the incremental result equals the one computed from scratch. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { NodeRecord, ObjectKey, ObjectKind, ObjectRecord } from '../api/records.ts'
+import type { NodeRecord, ObjectKey, ObjectRecord } from '../api/records.ts'
 import { objectKey } from '../api/records.ts'
 import { families } from '../net/ip.ts'
 import type { Family } from '../net/ip.ts'
@@ -10,103 +10,7 @@ import { RouteTable } from './route-table.ts'
 import type { Route, RouteKey } from './route.ts'
 import { routesOf } from './router.ts'
 import { silentMetrics } from './proxy-metrics.ts'
-import { record } from './testing/objects.ts'
-
-/** Few names, so that histories meet the same objects again and again. */
-const serviceName = fc.constantFrom('web', 'db', 'dns')
-const policy = fc.constantFrom('Cluster', 'Local')
-const portName = fc.constantFrom('', 'http', 'dns')
-const protocol = fc.constantFrom('TCP', 'UDP')
-
-const anyService = fc
-  .record({
-    name: serviceName,
-    clusterIPs: fc.constantFrom(['10.96.0.1'], ['10.96.0.2', 'fd00::2'], ['fd00::3'], []),
-    type: fc.constantFrom('ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName'),
-    ports: fc.uniqueArray(fc.record({ name: portName, protocol, port: fc.constantFrom(80, 53) }), {
-      maxLength: 2,
-      selector: ({ name, protocol }) => name + protocol,
-    }),
-    nodePort: fc.constantFrom(0, 30_080),
-    externalIPs: fc.subarray(['192.0.2.1', 'fd00::9']),
-    externalTrafficPolicy: policy,
-    internalTrafficPolicy: policy,
-  })
-  .map(({ name, clusterIPs, ports, nodePort, ...spec }) =>
-    record('Service', {
-      metadata: { namespace: 'demo', name },
-      spec: {
-        ...spec,
-        clusterIP: clusterIPs[0] ?? 'None',
-        clusterIPs,
-        ipFamilies: clusterIPs.map((ip) => (ip.includes(':') ? 'IPv6' : 'IPv4')),
-        ports: ports.map((port) => ({ ...port, nodePort })),
-      },
-    }),
-  )
-
-const anySlice = fc
-  .record({
-    name: fc.constantFrom('s1', 's2', 's3'),
-    service: serviceName,
-    family: fc.constantFrom('IPv4', 'IPv6'),
-    ports: fc.array(fc.record({ name: portName, protocol, port: fc.constantFrom(8080, 5353) }), { maxLength: 2 }),
-    endpoints: fc.array(
-      fc.record({
-        host: fc.integer({ min: 1, max: 4 }),
-        nodeName: fc.constantFrom('here', 'there'),
-        ready: fc.boolean(),
-        serving: fc.boolean(),
-        terminating: fc.boolean(),
-        zones: fc.subarray(['zone-a', 'zone-b']),
-      }),
-      { maxLength: 4 },
-    ),
-  })
-  .map(({ name, service, family, ports, endpoints }) =>
-    record('EndpointSlice', {
-      metadata: { namespace: 'demo', name, labels: { 'kubernetes.io/service-name': service } },
-      addressType: family,
-      ports,
-      endpoints: endpoints.map(({ host, nodeName, zones, ...conditions }) => ({
-        addresses: [family === 'IPv6' ? `fd00:10::${host}` : `10.0.0.${host}`],
-        nodeName,
-        conditions,
-        hints: { forZones: zones.map((zone) => ({ name: zone })) },
-      })),
-    }),
-  )
-
-const anyNode = fc
-  .constantFrom('', 'zone-a', 'zone-b')
-  .map((zone) => record('Node', { metadata: { name: 'here', labels: { 'topology.kubernetes.io/zone': zone } } }))
-
-type Step =
-  | { readonly do: 'upsert'; readonly record: ObjectRecord }
-  | { readonly do: 'remove'; readonly kind: ObjectKind; readonly key: ObjectKey }
-  | { readonly do: 'relist' }
-  /** A batch of events ends: its Services are routed, but not yet programmed. */
-  | { readonly do: 'flush' }
-  | { readonly do: 'sync' }
-
-const anyStep: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 4, arbitrary: anyService.map((it): Step => ({ do: 'upsert', record: it })) },
-  { weight: 6, arbitrary: anySlice.map((it): Step => ({ do: 'upsert', record: it })) },
-  { weight: 1, arbitrary: anyNode.map((it): Step => ({ do: 'upsert', record: it })) },
-  {
-    weight: 2,
-    arbitrary: fc
-      .constantFrom(['Service', 'web'], ['Service', 'db'], ['EndpointSlice', 's1'], ['EndpointSlice', 's2'])
-      .map(([kind, name]): Step => ({
-        do: 'remove',
-        kind: kind as ObjectKind,
-        key: objectKey({ namespace: 'demo', name }),
-      })),
-  },
-  { weight: 1, arbitrary: fc.constant<Step>({ do: 'relist' }) },
-  { weight: 4, arbitrary: fc.constant<Step>({ do: 'flush' }) },
-  { weight: 2, arbitrary: fc.constant<Step>({ do: 'sync' }) },
-)
+import { anyNode, anyService, anySlice, anyStep, applyStep } from './testing/histories.ts'
 
 const context = (family: Family, zone: string) => ({
   family,
@@ -146,23 +50,6 @@ function sync({ table, programmed }: ReturnType<typeof tables>[number]): void {
   }
 }
 
-function apply(catalog: Catalog, step: Step): void {
-  switch (step.do) {
-    case 'upsert':
-      return catalog.upsert(step.record)
-    case 'remove':
-      return catalog.remove(step.kind, step.key)
-    case 'relist':
-      catalog.replace('EndpointSlice', [...catalog.slices.values()].reverse())
-      return catalog.replace('Service', [...catalog.services.values()])
-    case 'flush':
-    case 'sync':
-      return
-    default:
-      step satisfies never
-  }
-}
-
 test('programming only what changed gives what programming everything would give', () => {
   fc.assert(
     fc.property(fc.array(anyStep, { maxLength: 40 }), (history) => {
@@ -171,7 +58,7 @@ test('programming only what changed gives what programming everything would give
       catalog.replace('EndpointSlice', [])
       const both = tables(catalog)
       for (const step of history) {
-        apply(catalog, step)
+        applyStep(catalog, step)
         if (step.do === 'flush') for (const { table } of both) table.flush()
         if (step.do === 'sync') both.forEach(sync)
       }

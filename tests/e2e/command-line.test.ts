@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { findMode } from '../../src/cli/modes/find-mode.ts'
 import { TemporaryFolder } from '../../src/sources/kube/testing/temporary-folder.ts'
 import { runFairlead } from './testing/fairlead-process.ts'
 
 const header = 'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n'
+
+const planned = await modeNotBuilt()
 
 describe('what cannot work ends with code 1 and one error that says what to do:', () => {
   const userspace = '--proxy-mode=userspace'
@@ -63,24 +64,23 @@ describe('what cannot work ends with code 1 and one error that says what to do:'
     await assertRefusal([`--config=${file}`], message)
   })
 
-  const planned = ['iptables', 'nftables', 'ipvs'].find((mode) => !isBuilt(mode))
   describe.skipIf(planned === undefined)(
     `a mode that is not built yet${planned === undefined ? ' (there is none)' : ''}`,
     () => {
       test('asked for with a flag', async () => {
-        const refusal = `proxy mode \\"${planned}\\" is not built yet: choose --proxy-mode=MODE from userspace`
+        const refusal = `proxy mode \\"${planned}\\" is not built yet: choose --proxy-mode=MODE from `
         await assertRefusal([`--proxy-mode=${planned}`, '--objects=.'], refusal)
       })
 
       test('asked for in a file, where a flag would not help', async () => {
         await using folder = await TemporaryFolder.make()
         const file = await folder.write('config.yaml', `${header}mode: ${planned}\n`)
-        const refusal = `proxy mode \\"${planned}\\" is not built yet: set \\"mode\\" in ${file} to one from userspace`
+        const refusal = `proxy mode \\"${planned}\\" is not built yet: set \\"mode\\" in ${file} to one from `
         await assertRefusal([`--config=${file}`, '--objects=.'], refusal)
       })
 
       test('to be rendered', async () => {
-        const refusal = `Error: proxy mode "${planned}" is not built yet: choose --proxy-mode=MODE from userspace`
+        const refusal = `Error: proxy mode "${planned}" is not built yet: choose --proxy-mode=MODE from `
         await assertRefusal(['render', `--proxy-mode=${planned}`, '--objects=.'], refusal)
       })
     },
@@ -97,10 +97,11 @@ describe('what cannot work ends with code 1 and one error that says what to do:'
   }
 })
 
-function isBuilt(mode: string): boolean {
-  try {
-    return findMode(mode).name === mode
-  } catch {
-    return false
+/** One that this version knows and does not have; undefined when it has them all. */
+async function modeNotBuilt(): Promise<string | undefined> {
+  for (const mode of ['iptables', 'nftables', 'ipvs']) {
+    const { stderr } = await runFairlead(['render', `--proxy-mode=${mode}`, '--objects=/missing'])
+    if (stderr.includes('is not built yet')) return mode
   }
+  return undefined
 }

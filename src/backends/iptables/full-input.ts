@@ -19,6 +19,6 @@ export function fullInput(plan: Written, state: KernelState, family: Family): Re
   const wanted = new Set<string>()
   for (const { rendered } of plan.routesByKey.values()) for (const { name } of rendered.chains) wanted.add(name)
   for (const chain of staleChains(state, wanted)) input.deleteChain('nat', chain)
-  for (const { table, from, rule } of missingJumps(state, family)) input.insert(table, from, renderRule(rule))
+  for (const { table, from, rule } of missingJumps(state, family)) input.insertJump(table, from, renderRule(rule))
   return input
 }

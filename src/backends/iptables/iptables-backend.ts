@@ -1,5 +1,5 @@
 /** Programs one IP family with iptables, rule for rule as kube-proxy does. */
-import type { Backend, Change, NodeView, RenderedPart, SyncReport } from '../../core/backend.ts'
+import type { Backend, Change, NodeView, SyncReport } from '../../core/backend.ts'
 import { isSameData } from '../../core/same-data.ts'
 import type { Iptables } from '../../dataplane/iptables/iptables.ts'
 import { IptablesError } from '../../dataplane/iptables/iptables.ts'
@@ -10,7 +10,6 @@ import { fullInput } from './full-input.ts'
 import { readKernelState } from './kernel-state.ts'
 import { planIptables, writePlan } from './plan.ts'
 import { findRefusedRoutes } from './refused-routes.ts'
-import { renderPlan } from './render.ts'
 import { RestoreInput } from './restore-input.ts'
 import type { SettingsSource } from './settings-source.ts'
 import type { IptablesSettings } from './settings.ts'
@@ -42,10 +41,6 @@ export class IptablesBackend implements Backend {
 
   constructor(options: IptablesBackendOptions) {
     this.#options = options
-  }
-
-  render(view: NodeView): readonly RenderedPart[] {
-    return [{ part: 'iptables', text: renderPlan(planIptables(view, this.#options.settings.assumed())) }]
   }
 
   sync(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {

@@ -4,9 +4,10 @@ import type { Match, Rule, Target } from './rule.ts'
 
 /** Without the `-A CHAIN` in front. */
 export function renderRule({ matches, target }: Rule): string {
-  let text = ''
-  for (const match of matches) text += `${renderMatch(match)} `
-  return target === undefined ? text.trimEnd() : text + renderTarget(target)
+  const parts = matches.map(renderMatch)
+  if (target !== undefined) parts.push(renderTarget(target))
+  // Joining makes one plain string; adding the parts up would leave a tree of them in memory for as long as the rule.
+  return parts.join(' ')
 }
 
 function renderMatch(match: Match): string {

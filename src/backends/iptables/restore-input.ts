@@ -45,6 +45,11 @@ export class RestoreInput {
     this.#add(table, `-I ${chain} ${rule}`)
   }
 
+  /** A jump from a chain of the kernel; it is not counted, because it is there once and for all. */
+  insertJump(table: RestoreTable, chain: string, rule: string): void {
+    this.#tables[table].rules.push(`-I ${chain} ${rule}`)
+  }
+
   delete(table: RestoreTable, chain: string, rule: string): void {
     this.#tables[table].rules.push(`-D ${chain} ${rule}`)
   }

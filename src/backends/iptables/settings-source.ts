@@ -8,7 +8,8 @@ import { isLoopback } from '../../net/ip.ts'
 import type { CounterName, IptablesSettings } from './settings.ts'
 import { counterNames } from './settings.ts'
 
-export interface SettingsSourceOptions {
+/** What the configuration says. */
+export interface FixedSettings {
   readonly family: Family
   readonly localTraffic: LocalTraffic
   readonly masqueradeAll: boolean
@@ -18,10 +19,15 @@ export interface SettingsSourceOptions {
   /** CIDRs; `primary` has been replaced. */
   readonly nodePortAddresses: readonly string[]
   readonly dropsInvalid: boolean
+  /** Addresses of this machine, as of now. */
+  readonly localIps: () => readonly string[]
+}
+
+export interface SettingsSourceOptions {
+  readonly fixed: FixedSettings
   readonly iptables: Pick<Iptables, 'features'>
   /** Makes a kernel counter if it is missing; false when this kernel has none. */
   readonly ensureCounter: (name: string, signal: AbortSignal) => Promise<boolean>
-  readonly localIps: () => readonly string[]
   readonly log: Logger
 }
 
@@ -35,12 +41,7 @@ export class SettingsSource {
     this.#options = options
   }
 
-  /** What an ordinary node has, for `render`: a recent iptables, and both counters. */
-  assumed(): IptablesSettings {
-    return this.#settings({ hasRandomFully: true, counters: { invalidDropped: true, localhostAccepted: true } })
-  }
-
-  /** Tools and counters are looked at for a full sync only: a change of theirs needs one. */
+  /** Counters are looked at for a full sync only: a change of theirs needs one. */
   async current({ isFull }: { readonly isFull: boolean }, signal: AbortSignal): Promise<IptablesSettings> {
     const { hasRandomFully } = await this.#options.iptables.features(signal)
     if (isFull)
@@ -48,7 +49,7 @@ export class SettingsSource {
         invalidDropped: await this.#ensureCounter('invalidDropped', signal),
         localhostAccepted: await this.#ensureCounter('localhostAccepted', signal),
       }
-    return this.#settings({ hasRandomFully, counters: this.#counters })
+    return complete(this.#options.fixed, { hasRandomFully, counters: this.#counters })
   }
 
   async #ensureCounter(counter: CounterName, signal: AbortSignal): Promise<boolean> {
@@ -61,25 +62,32 @@ export class SettingsSource {
       return false
     }
   }
+}
 
-  #settings(found: Pick<IptablesSettings, 'hasRandomFully' | 'counters'>): IptablesSettings {
-    const { family, localTraffic, masqueradeAll, masqueradeMark, dropsInvalid, localhostNodePorts } = this.#options
-    const addresses = nodePortAddresses(this.#options.nodePortAddresses, family)
-    const hasLocalhostNodePorts = family === 'ipv4' && localhostNodePorts && addresses.containsLoopback
-    const nodePortIps = addresses.matchesAll
-      ? undefined
-      : matchingAddresses(addresses, this.#options.localIps())
-          .filter((ip) => hasLocalhostNodePorts || !isLoopback(ip))
-          .sort()
-    return {
-      family,
-      localTraffic,
-      masqueradeAll,
-      masqueradeMark,
-      dropsInvalid,
-      hasLocalhostNodePorts,
-      nodePortIps,
-      ...found,
-    }
+/** What an ordinary node has, for `render`: a recent iptables, and both counters. */
+export function assumedSettings(fixed: FixedSettings): IptablesSettings {
+  return complete(fixed, { hasRandomFully: true, counters: { invalidDropped: true, localhostAccepted: true } })
+}
+
+type Found = Pick<IptablesSettings, 'hasRandomFully' | 'counters'>
+
+function complete(fixed: FixedSettings, found: Found): IptablesSettings {
+  const { family, localTraffic, masqueradeAll, masqueradeMark, dropsInvalid, localhostNodePorts } = fixed
+  const addresses = nodePortAddresses(fixed.nodePortAddresses, family)
+  const hasLocalhostNodePorts = localhostNodePorts && addresses.containsLoopback
+  const nodePortIps = addresses.matchesAll
+    ? undefined
+    : matchingAddresses(addresses, fixed.localIps())
+        .filter((ip) => hasLocalhostNodePorts || !isLoopback(ip))
+        .sort()
+  return {
+    family,
+    localTraffic,
+    masqueradeAll,
+    masqueradeMark,
+    dropsInvalid,
+    hasLocalhostNodePorts,
+    nodePortIps,
+    ...found,
   }
 }

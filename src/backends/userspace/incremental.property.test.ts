@@ -57,7 +57,7 @@ type History = readonly { readonly routes: readonly Route[]; readonly full: bool
 
 async function listenersAfter(history: History, listen: ListenPolicy): Promise<unknown> {
   await using relay = recordingRelay()
-  const backend = new UserspaceBackend({ relay, listen })
+  const backend = new UserspaceBackend({ relay, listen, log: silentLogger })
   let before: readonly Route[] = []
   for (const { routes, full } of history) {
     const keys = full ? routes.map(({ key }) => key) : changedKeys(before, routes)

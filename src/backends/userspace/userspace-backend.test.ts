@@ -202,7 +202,7 @@ test.runIf(isWholeLoopbackLocal)('two Services may swap their addresses in one s
 
 test('two families share one relay', async () => {
   const { sync, relay, addressOf } = given(loopback)
-  const ipv6 = new UserspaceBackend({ relay, listen: loopback })
+  const ipv6 = new UserspaceBackend({ relay, listen: loopback, log: silentLogger })
   const v4 = testRoute('shop/web', { endpoints: await pods('four') })
   const v6 = testRoute('shop/web', {
     family: 'ipv6',
@@ -227,7 +227,7 @@ test('disposing stops listening', async () => {
 
 function given(listen: ListenPolicy) {
   const relay = use(new NodeRelay({ log: silentLogger, clock: systemClock }))
-  const backend = new UserspaceBackend({ relay, listen })
+  const backend = new UserspaceBackend({ relay, listen, log: silentLogger })
   return {
     relay,
     backend,

@@ -1,18 +1,11 @@
 /** Serves routes with plain sockets: no root, no kernel rules. */
-import type { Backend, Change, NodeView, RenderedPart, SyncReport } from '../../core/backend.ts'
+import type { Backend, Change, NodeView, SyncReport } from '../../core/backend.ts'
+import type { Logger } from '../../core/logger.ts'
 import type { RouteKey } from '../../core/route.ts'
 import type { ListenResult, Relay, SocketAddress } from '../../dataplane/relay/relay.ts'
 import { hostPort } from '../../net/ip.ts'
-import {
-  planRoute,
-  planUserspace,
-  type ListenPolicy,
-  type PlannedListener,
-  type Purpose,
-  type RoutePlan,
-} from './plan.ts'
+import { planRoute, type ListenPolicy, type PlannedListener, type Purpose, type RoutePlan } from './plan.ts'
 import { PortMemory } from './port-memory.ts'
-import { renderPlan } from './render.ts'
 
 /** Where clients reach a route. */
 export interface ServedAddress extends SocketAddress {
@@ -31,19 +24,17 @@ export class UserspaceBackend implements Backend {
   readonly name = 'userspace'
   readonly #relay: Relay
   readonly #policy: ListenPolicy
+  readonly #log: Logger
   readonly #listeningByKey = new Map<RouteKey, readonly Listening[]>()
   readonly #keysByAddress = new Map<string, RouteKey>()
   /** Routes whose address somebody else holds: whoever frees it, the next sync takes it. */
   readonly #waiting = new Set<RouteKey>()
   readonly #ports = new PortMemory()
 
-  constructor({ relay, listen }: { readonly relay: Relay; readonly listen: ListenPolicy }) {
+  constructor({ relay, listen, log }: { readonly relay: Relay; readonly listen: ListenPolicy; readonly log: Logger }) {
     this.#relay = relay
     this.#policy = listen
-  }
-
-  render(view: NodeView): readonly RenderedPart[] {
-    return [{ part: 'listeners', text: renderPlan(planUserspace(view, this.#policy)) }]
+    this.#log = log
   }
 
   async sync(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
@@ -123,7 +114,10 @@ export class UserspaceBackend implements Backend {
 
   #noteListening(key: RouteKey, { id, protocol, purpose }: PlannedListener, { ip, port }: SocketAddress): void {
     const address: ServedAddress = { ip, port, protocol, purpose }
-    const others = (this.#listeningByKey.get(key) ?? []).filter((listening) => listening.id !== id)
+    const known = this.#listeningByKey.get(key) ?? []
+    if (!known.some((listening) => listening.id === id))
+      this.#log.info('route is served', { route: key, purpose, address: hostPort(ip, port) })
+    const others = known.filter((listening) => listening.id !== id)
     this.#note(key, [...others, { id, address }])
     this.#keysByAddress.set(addressText(address), key)
     this.#ports.remember(id, port)

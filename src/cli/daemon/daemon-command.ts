@@ -4,8 +4,7 @@ import { parseDaemonCommandLine } from '../../config/daemon/parse-daemon-command
 import type { DaemonOptions } from '../../config/daemon/parse-daemon-command-line.ts'
 import { renderConfigYaml } from '../../config/file/render-config.ts'
 import type { ProxyConfig } from '../../config/proxy-config.ts'
-import { systemClock } from '../../core/clock.ts'
-import { findMode } from '../modes.ts'
+import { findMode } from '../modes/find-mode.ts'
 import { CommandError, fairleadVersion } from '../program.ts'
 import type { Program } from '../program.ts'
 import type { LoadedConfig } from './load-config.ts'
@@ -90,13 +89,8 @@ async function serve(serving: Serving, signal: AbortSignal): Promise<number> {
     const version = fairleadVersion()
     log.info('starting Fairlead', { version, mode: mode.name, pid: process.pid })
     log.debug(1, 'flags', flags)
-    const listen = { kind: 'loopback' } as const
-    const createBackend = (family: 'ipv4' | 'ipv6') => mode.createBackend(family, { log, clock: systemClock, listen })
     const { platform } = program
-    await runDaemon(
-      { ...options, config, file, mode, createBackend, flags, isInitOnly, version, platform, log },
-      signal,
-    )
+    await runDaemon({ ...options, config, file, mode, flags, isInitOnly, version, platform, log }, signal)
     log.info('stopped')
     return 0
   } catch (error) {

@@ -11,6 +11,8 @@ import { SourceMetrics } from '../../observe/metrics/source-metrics.ts'
 
 export interface DaemonMetrics {
   readonly registry: MetricRegistry
+  /** For the mode's own series. */
+  readonly families: ProxyMetricFamilies
   readonly proxy: PrometheusProxyMetrics
   readonly source: SourceMetrics
   readonly requests: RestClientMetrics
@@ -47,6 +49,7 @@ export function daemonMetrics({ mode, featureGates, platform }: DaemonMetricsOpt
   const families = new ProxyMetricFamilies(registry, mode, { hasNfacct: false })
   return {
     registry,
+    families,
     proxy: new PrometheusProxyMetrics(registry, families),
     source: new SourceMetrics(registry),
     requests: new RestClientMetrics(registry),

@@ -11,14 +11,17 @@ import { RouteTable } from '../../core/route-table.ts'
 import type { HealthCheckPort } from '../../core/service-health.ts'
 import { ServiceHealth } from '../../core/service-health.ts'
 import { SyncRunner } from '../../core/sync-runner.ts'
-import type { SyncPeriods } from '../../core/sync-runner.ts'
+import type { AfterSync, SyncPeriods } from '../../core/sync-runner.ts'
 import type { Family } from '../../net/ip.ts'
 import { ServiceHealthServer } from '../../observe/http/service-health-server.ts'
+import { runAll } from '../run-all.ts'
 import type { Runnable } from '../run-all.ts'
 
 export interface FamilyProxyOptions {
   readonly family: Family
   readonly backend: Backend
+  /** Work of the mode after each successful sync. */
+  readonly afterSync: readonly AfterSync[]
   readonly catalog: Catalog
   readonly nodeName: string
   readonly nodeIP: string
@@ -72,9 +75,21 @@ export function familyProxy(options: FamilyProxyOptions): FamilyProxy {
         clock,
         log,
         periods: options.periods,
-        afterSync: [healthChecks],
+        afterSync: [healthChecks, ...options.afterSync],
       })
-      await runner.run(signal)
+      await runAll([runner, driftRepair(owned, runner, log)], signal)
+    },
+  }
+}
+
+/** What others break is programmed again, all of it. */
+function driftRepair(backend: Backend, runner: SyncRunner, log: Logger): Runnable {
+  return {
+    async run(signal) {
+      await backend.watch?.((found) => {
+        log.warn('somebody else changed the rules, programming them again', { found })
+        runner.requestFull()
+      }, signal)
     },
   }
 }

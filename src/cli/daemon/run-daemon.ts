@@ -1,12 +1,10 @@
 /** The one place where the parts of the daemon are put together; everything else is handed what it needs. */
 import { cpus, networkInterfaces } from 'node:os'
-import type { NodeRecord } from '../../api/records.ts'
 import { isGateOn } from '../../config/feature-gates.ts'
 import type { LoadedFile } from '../../config/file/config-file-watch.ts'
 import { watchConfigFile } from '../../config/file/config-file-watch.ts'
 import type { ProxyConfig } from '../../config/proxy-config.ts'
 import { checkFamilies, nodePortWarnings } from '../../config/validation/family-checks.ts'
-import type { Backend } from '../../core/backend.ts'
 import { Catalog } from '../../core/catalog.ts'
 import { systemClock } from '../../core/clock.ts'
 import { nodeIps } from '../../core/node-ips.ts'
@@ -23,7 +21,7 @@ import { addSourceContact } from '../../observe/metrics/source-metrics.ts'
 import { addViewMetrics } from '../../observe/metrics/view-metrics.ts'
 import { Intake } from '../../sources/intake.ts'
 import { StateKeeper } from '../../sources/saved/state-keeper.ts'
-import type { Mode } from '../modes.ts'
+import type { Mode, ModeContext } from '../modes/mode.ts'
 import { CommandError } from '../program.ts'
 import { runAll } from '../run-all.ts'
 import type { Runnable } from '../run-all.ts'
@@ -34,6 +32,7 @@ import { daemonMetrics } from './daemon-metrics.ts'
 import type { DaemonMetrics } from './daemon-metrics.ts'
 import { daemonServers } from './daemon-servers.ts'
 import { familyProxy } from './family-proxy.ts'
+import type { FamilyProxy } from './family-proxy.ts'
 import { supportedFamilies } from './ip-families.ts'
 import { findNode, nodeNameOf } from './node-at-start.ts'
 import { nodeGuard } from './node-guard.ts'
@@ -42,8 +41,7 @@ import type { SavedStart } from './saved-start.ts'
 
 export interface Daemon {
   readonly config: ProxyConfig
-  readonly mode: Pick<Mode, 'name' | 'usesKernel'>
-  readonly createBackend: (family: Family) => Backend
+  readonly mode: Mode
   /** Files and directories to read objects from; empty: a cluster. */
   readonly objects: readonly string[]
   readonly master: string
@@ -116,8 +114,19 @@ async function runProxy(daemon: Daemon, parts: Parts, signal: AbortSignal): Prom
   const addresses = nodeIps({ ips: node?.ips ?? [], bindAddress: config.bindAddress })
   if (isLoopback(addresses.ips[addresses.primaryFamily]))
     log.info('the node has no address of its own; a loopback address stands in', { node: nodeName })
-  const families = familiesToProxy(daemon, addresses, node)
+  const context: ModeContext = {
+    config,
+    nodePortAddresses: expandPrimary(config.nodePortAddresses, addresses.ips),
+    podCIDRs: node?.podCIDRs ?? [],
+    localIps: localAddresses,
+    listen: { kind: 'loopback' },
+    metrics: metrics.families,
+    clock: systemClock,
+    log,
+  }
+  const families = await familiesToProxy(daemon, addresses, context, signal)
   await applySystemSettings(daemon)
+  await daemon.mode.prepare(context)
   if (daemon.isInitOnly) return
   await setOomScore(
     { score: config.oomScoreAdj, self: fileSysctl({ root: '/proc/self' }), clock: systemClock, log },
@@ -127,25 +136,27 @@ async function runProxy(daemon: Daemon, parts: Parts, signal: AbortSignal): Prom
   const events = daemonEvents(source.client, { nodeName, log })
   events.started()
   const health = new ProxyHealth({ clock: systemClock, timeoutMs: 2 * config.syncPeriodMs })
-  const proxies = families.map((family) =>
-    familyProxy({
-      family,
-      backend: daemon.createBackend(family),
-      catalog,
-      nodeName,
-      nodeIP: addresses.ips[family],
-      allowExternalIPs: isGateOn(config.featureGates, 'AllowServiceExternalIPs'),
-      nodePortAddresses: expandPrimary(config.nodePortAddresses, addresses.ips),
-      localIps: localAddresses,
-      periods: { minMs: config.minSyncPeriodMs, retryMs: config.syncPeriodMs, maxMs: hourMs },
-      health,
-      hasHealthServer: config.healthzBindAddress !== '',
-      metrics: metrics.proxy,
-      onHealthPortFailure: (port, note) => events.healthPortFailed(port, note),
-      clock: systemClock,
-      log,
-    }),
-  )
+  const proxies: FamilyProxy[] = []
+  for (const family of families)
+    proxies.push(
+      familyProxy({
+        family,
+        ...(await daemon.mode.createBackend(family, context, signal)),
+        catalog,
+        nodeName,
+        nodeIP: addresses.ips[family],
+        allowExternalIPs: isGateOn(config.featureGates, 'AllowServiceExternalIPs'),
+        nodePortAddresses: context.nodePortAddresses,
+        localIps: localAddresses,
+        periods: { minMs: config.minSyncPeriodMs, retryMs: config.syncPeriodMs, maxMs: hourMs },
+        health,
+        hasHealthServer: config.healthzBindAddress !== '',
+        metrics: metrics.proxy,
+        onHealthPortFailure: (port, note) => events.healthPortFailed(port, note),
+        clock: systemClock,
+        log,
+      }),
+    )
   addViewMetrics(metrics.registry, () => proxies.map((proxy) => proxy.view()))
   addSourceContact(metrics.registry, systemClock, () => source.status())
   const servers = daemonServers({
@@ -167,18 +178,24 @@ async function runProxy(daemon: Daemon, parts: Parts, signal: AbortSignal): Prom
 const hourMs = 60 * 60 * 1000
 
 /** Says what does not fit together, and refuses to start where it cannot work. */
-function familiesToProxy(
-  { config, platform, log }: Daemon,
-  { primaryFamily, ips }: NodeIps,
-  node: NodeRecord | undefined,
-): readonly Family[] {
-  const families = supportedFamilies(platform)
+async function familiesToProxy(
+  { mode, config, platform, log }: Daemon,
+  { primaryFamily }: NodeIps,
+  context: ModeContext,
+  signal: AbortSignal,
+): Promise<readonly Family[]> {
+  const families: Family[] = []
+  for (const family of supportedFamilies(platform))
+    if (await mode.supports(family, context, signal)) families.push(family)
   if (!families.includes(primaryFamily))
-    throw new CommandError(`no support for primary IP family "${primaryFamily}": this machine has no IPv6`)
+    throw new CommandError(
+      `no support for primary IP family "${primaryFamily}" in mode ${mode.name}: ` +
+        `this machine lacks it, or the tools of the mode are missing or may not run`,
+    )
   const isDualStack = families.length === 2
   log.info(isDualStack ? 'proxying both IP families' : 'proxying one IP family', { primaryFamily })
-  const facts = { podCidrs: node?.podCIDRs ?? [], primaryFamily }
-  const expanded = { ...config, nodePortAddresses: expandPrimary(config.nodePortAddresses, ips) }
+  const facts = { podCidrs: context.podCIDRs, primaryFamily }
+  const expanded = { ...config, nodePortAddresses: context.nodePortAddresses }
   const { warnings, fatal } = checkFamilies(config, { ...facts, isDualStack })
   for (const warning of [...nodePortWarnings(expanded, facts), ...warnings]) log.warn('configuration', { warning })
   if (fatal !== undefined) throw new CommandError(fatal)

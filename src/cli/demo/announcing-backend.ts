@@ -19,7 +19,6 @@ export function announcingBackend(inner: UserspaceBackend, announce: Announce): 
   let isFirst = true
   return {
     name: inner.name,
-    render: (view) => inner.render(view),
     async sync(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
       const report = await inner.sync(view, change, signal)
       const problemByKey = new Map(report.failed.map(({ key, reason }) => [key, reason]))

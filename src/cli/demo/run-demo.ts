@@ -15,7 +15,7 @@ import type { RootLogger } from '../../observe/logging/create-logger.ts'
 import { loadConfig } from '../daemon/load-config.ts'
 import { loggerFor } from '../daemon/logger-for.ts'
 import { runDaemon } from '../daemon/run-daemon.ts'
-import { findMode } from '../modes.ts'
+import { userspaceMode } from '../modes/userspace-mode.ts'
 import { plainLogger } from '../plain-logger.ts'
 import { CommandError, fairleadVersion } from '../program.ts'
 import type { Program } from '../program.ts'
@@ -58,13 +58,14 @@ export async function runDemo(demo: Demo, signal: AbortSignal): Promise<void> {
   }
   const log = demo.verbosity > 0 ? loggerFor(config.logging) : onlyTrouble(program)
   await using relay = new NodeRelay({ log, clock: systemClock, settings: { shutdownGraceMs: 0 } })
+  const announcing = () =>
+    announcingBackend(new UserspaceBackend({ relay, listen: { kind: 'loopback' }, log }), announce)
   await runDaemon(
     {
       ...options,
       config,
       file: undefined,
-      mode: findMode('userspace'),
-      createBackend: () => announcingBackend(new UserspaceBackend({ relay, listen: { kind: 'loopback' } }), announce),
+      mode: { ...userspaceMode, createBackend: () => Promise.resolve({ backend: announcing(), afterSync: [] }) },
       flags: {},
       isInitOnly: false,
       version: fairleadVersion(),

@@ -1,10 +1,9 @@
 import type { ObjectKind } from '../../api/records.ts'
 import type { ProxyMetrics } from '../../core/proxy-metrics.ts'
 import type { Family } from '../../net/ip.ts'
+import { familyLabel } from './family-label.ts'
 import type { Counter, MetricRegistry } from './prometheus.ts'
 import type { ProxyMetricFamilies } from './proxy-metric-families.ts'
-
-const labelByFamily = { ipv4: 'IPv4', ipv6: 'IPv6' } as const
 
 /** Turns what the brain reports into kube-proxy's series. */
 export class PrometheusProxyMetrics implements ProxyMetrics {
@@ -35,11 +34,11 @@ export class PrometheusProxyMetrics implements ProxyMetrics {
 
   syncRequested(family: Family, atMs: number): void {
     const gauge = this.#families.gauge('kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds')
-    gauge?.set(ipFamily(family), atMs / 1000)
+    gauge?.set(familyLabel(family), atMs / 1000)
   }
 
   syncRan(family: Family, { seconds, full }: { readonly seconds: number; readonly full: boolean }): void {
-    const labels = ipFamily(family)
+    const labels = familyLabel(family)
     this.#families.histogram('kubeproxy_sync_proxy_rules_duration_seconds')?.observe(labels, seconds)
     const kind = full ? 'full' : 'partial'
     this.#families.histogram(`kubeproxy_sync_${kind}_proxy_rules_duration_seconds`)?.observe(labels, seconds)
@@ -47,17 +46,17 @@ export class PrometheusProxyMetrics implements ProxyMetrics {
 
   syncSucceeded(family: Family, atMs: number): void {
     const gauge = this.#families.gauge('kubeproxy_sync_proxy_rules_last_timestamp_seconds')
-    gauge?.set(ipFamily(family), atMs / 1000)
+    gauge?.set(familyLabel(family), atMs / 1000)
   }
 
   programmed(family: Family, latencySeconds: number): void {
     const histogram = this.#families.histogram('kubeproxy_network_programming_duration_seconds')
-    histogram?.observe(ipFamily(family), latencySeconds)
+    histogram?.observe(familyLabel(family), latencySeconds)
   }
 
   noLocalEndpoints(family: Family, policy: 'internal' | 'external', routes: number): void {
     const gauge = this.#families.gauge('kubeproxy_sync_proxy_rules_no_local_endpoints_total')
-    gauge?.set({ ...ipFamily(family), traffic_policy: policy }, routes)
+    gauge?.set({ ...familyLabel(family), traffic_policy: policy }, routes)
   }
 
   objectProblem(kind: ObjectKind): void {
@@ -68,8 +67,4 @@ export class PrometheusProxyMetrics implements ProxyMetrics {
   healthAnswered(endpoint: 'healthz' | 'livez', status: 200 | 503): void {
     this.#families.counter(`kubeproxy_proxy_${endpoint}_total`)?.increment({ code: String(status) })
   }
-}
-
-function ipFamily(family: Family): { readonly ip_family: 'IPv4' | 'IPv6' } {
-  return { ip_family: labelByFamily[family] }
 }

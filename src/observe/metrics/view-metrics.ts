@@ -1,4 +1,5 @@
 import type { NodeView } from '../../core/backend.ts'
+import { familyLabel } from './family-label.ts'
 import type { MetricRegistry } from './prometheus.ts'
 
 /** How much this node proxies. Counted when somebody scrapes, so that a sync never walks all routes for it. */
@@ -6,7 +7,7 @@ export function addViewMetrics(registry: MetricRegistry, views: () => readonly N
   registry.gauge(
     { name: 'fairlead_routes', labels: ['ip_family'], help: 'Service ports that this node proxies.' },
     (gauge) => {
-      for (const view of views()) gauge.set(labelsOf(view), view.routesByKey.size)
+      for (const view of views()) gauge.set(familyLabel(view.family), view.routesByKey.size)
     },
   )
   registry.gauge(
@@ -19,12 +20,8 @@ export function addViewMetrics(registry: MetricRegistry, views: () => readonly N
       for (const view of views()) {
         let endpoints = 0
         for (const route of view.routesByKey.values()) endpoints += route.endpoints.length
-        gauge.set(labelsOf(view), endpoints)
+        gauge.set(familyLabel(view.family), endpoints)
       }
     },
   )
-}
-
-function labelsOf({ family }: NodeView): { readonly ip_family: string } {
-  return { ip_family: family === 'ipv4' ? 'IPv4' : 'IPv6' }
 }

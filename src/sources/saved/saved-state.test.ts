@@ -29,7 +29,7 @@ function fullCatalog(services = 3): Catalog {
       service(`demo/s${i}`, { clusterIP: '10.96.0.1', ports: [{ port: 80 }], externalIPs: ['192.0.2.1'] }),
     ),
   )
-  catalog.replace('EndpointSlice', [slice('demo/s1-é', 's1', ['10.0.0.1', '10.0.0.2'])])
+  catalog.replace('EndpointSlice', [slice('demo/s1-a', 's1', ['10.0.0.1', '10.0.0.2'])])
   return catalog
 }
 

@@ -1,0 +1,302 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { Catalog } from '../../core/catalog.ts'
+import { silentLogger } from '../../core/logger.ts'
+import { silentMetrics } from '../../core/proxy-metrics.ts'
+import { RouteTable } from '../../core/route-table.ts'
+import { FakeClock } from '../../core/testing/fake-clock.ts'
+import { anyStep, applyStep } from '../../core/testing/histories.ts'
+import { service, slice } from '../../core/testing/objects.ts'
+import { IptablesError } from '../../dataplane/iptables/iptables.ts'
+import type { Table } from '../../dataplane/iptables/iptables.ts'
+import { MemoryIptables } from '../../dataplane/iptables/memory-iptables.ts'
+import { rulesetDifferences } from '../../../tests/testing/compare-rulesets.ts'
+import { DriftWatch } from './drift-watch.ts'
+import { IptablesBackend } from './iptables-backend.ts'
+import { SettingsSource } from './settings-source.ts'
+
+const never = new AbortController().signal
+
+/** Remembers what was sent. */
+class RecordingIptables extends MemoryIptables {
+  readonly inputs: string[] = []
+  failures = 0
+
+  override async restore(input: string, signal: AbortSignal): Promise<void> {
+    this.inputs.push(input)
+    if (this.failures > 0) {
+      this.failures--
+      throw new IptablesError('locked', 'somebody holds the xtables lock')
+    }
+    await super.restore(input, signal)
+  }
+}
+
+function setUp(options: { readonly missingMatches?: ReadonlySet<string> } = {}) {
+  const catalog = new Catalog()
+  catalog.replace('Service', [])
+  catalog.replace('EndpointSlice', [])
+  const clock = new FakeClock()
+  const kernel = new RecordingIptables({ family: 'ipv4', ...options })
+  const localIps = ['10.200.0.2', '127.0.0.1']
+  const counted = { rules: { filter: {}, nat: {} }, failures: [] as boolean[] }
+  const make = (iptables: MemoryIptables) =>
+    new IptablesBackend({
+      iptables,
+      drift: new DriftWatch({ iptables, detector: alwaysLook(), clock, log: silentLogger }),
+      metrics: {
+        rules: (table, rules) => (counted.rules[table] = rules),
+        restoreFailed: ({ isFull }) => counted.failures.push(isFull),
+      },
+      settings: new SettingsSource({
+        iptables,
+        log: silentLogger,
+        ensureCounter: () => Promise.resolve(true),
+        fixed: {
+          family: 'ipv4',
+          localTraffic: { kind: 'cidr', cidr: '10.64.0.0/10' },
+          masqueradeAll: false,
+          masqueradeMark: '0x00004000',
+          localhostNodePorts: true,
+          nodePortAddresses: ['10.200.0.0/16'],
+          dropsInvalid: true,
+          localIps: () => localIps,
+        },
+      }),
+    })
+  const table = () =>
+    new RouteTable({
+      catalog,
+      family: 'ipv4',
+      nodeName: 'here',
+      nodeIP: '10.200.0.2',
+      allowExternalIPs: true,
+      metrics: silentMetrics,
+      startedAtMs: 0,
+    })
+  const backend = make(kernel)
+  const routes = table()
+  const sync = async (full = false) => {
+    const { view, change } = routes.take({ full })
+    return backend.sync(view, change, never)
+  }
+  /** What a full sync would leave in an empty kernel. */
+  const fromScratch = async () => {
+    const fresh = new MemoryIptables({ family: 'ipv4', ...options })
+    const { view, change } = table().take({ full: true })
+    await make(fresh).sync(view, change, never)
+    return saveAll(fresh)
+  }
+  return { catalog, kernel, backend, sync, fromScratch, localIps, counted, clock }
+}
+
+function alwaysLook() {
+  let looks = 0
+  return { token: () => Promise.resolve(String(looks++)) }
+}
+
+async function saveAll(iptables: MemoryIptables): Promise<string> {
+  const texts: string[] = []
+  for (const name of ['mangle', 'filter', 'nat'] satisfies Table[]) texts.push(await iptables.save(name, never))
+  return texts.join('')
+}
+
+const web = service('demo/web', { clusterIP: '10.96.0.1', ports: [{ port: 80 }] })
+const manyServices = (count: number) =>
+  Array.from({ length: count }, (_, i) =>
+    service(`load/s${i}`, { clusterIP: `10.97.${i >> 8}.${i & 255}`, ports: [{ port: 80 }] }),
+  )
+
+test('writing only what changed leaves what writing everything would leave', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(anyStep, { maxLength: 25 }), async (history) => {
+      const { catalog, kernel, sync, fromScratch } = setUp()
+      await sync(true)
+      for (const step of history) {
+        applyStep(catalog, step)
+        if (step.do === 'sync') await sync()
+      }
+      await sync()
+      expect(rulesetDifferences(await saveAll(kernel), await fromScratch())).toEqual([])
+    }),
+    { numRuns: 150 },
+  )
+})
+
+describe('a change', () => {
+  test('sends the chains of its Service and nothing of the others', async () => {
+    const { catalog, kernel, sync } = setUp()
+    for (const other of manyServices(50)) catalog.upsert(other)
+    catalog.upsert(web)
+    catalog.upsert(slice('demo/web-1', 'web', ['10.64.0.1', '10.64.0.2']))
+    await sync(true)
+    catalog.upsert(slice('demo/web-1', 'web', ['10.64.0.1', '10.64.0.3']))
+    await sync()
+    const sent = kernel.inputs.at(-1) ?? ''
+    expect(sent).not.toContain('load/')
+    expect(sent).not.toContain(':KUBE-SERVICES')
+    expect(sent.split('\n').filter((line) => line.startsWith('-X'))).toHaveLength(1)
+    expect(sent.length).toBeLessThan(4096)
+  })
+
+  test('of an address of the node moves the last rules only', async () => {
+    const { catalog, kernel, sync, fromScratch, localIps } = setUp()
+    catalog.upsert(web)
+    await sync(true)
+    localIps.push('10.200.0.3')
+    await sync()
+    expect(
+      kernel.inputs
+        .at(-1)
+        ?.split('\n')
+        .filter((line) => /^-[AID]/.test(line)),
+    ).toHaveLength(3)
+    expect(rulesetDifferences(await saveAll(kernel), await fromScratch())).toEqual([])
+  })
+
+  test('that changes nothing here sends nothing', async () => {
+    const { kernel, sync } = setUp()
+    await sync(true)
+    await sync()
+    expect(kernel.inputs).toHaveLength(1)
+  })
+})
+
+test('a thousand endpoints keep their comments, one more and the rules of endpoints lose them', async () => {
+  const { catalog, kernel, sync } = setUp()
+  const ips = (count: number) => Array.from({ length: count }, (_, i) => `10.64.${i >> 8}.${i & 255}`)
+  catalog.upsert(web)
+  catalog.upsert(slice('demo/web-1', 'web', ips(1000)))
+  await sync(true)
+  expect(await kernel.save('nat', never)).toContain('demo/web -> 10.64.0.1:8080')
+  catalog.upsert(slice('demo/web-1', 'web', ips(1001)))
+  await sync()
+  const saved = await kernel.save('nat', never)
+  expect(saved).not.toContain('demo/web -> ')
+  expect(saved).toContain('demo/web cluster IP')
+})
+
+describe('a failure', () => {
+  test('is counted, and the full sync after it repairs everything', async () => {
+    const { catalog, kernel, sync, fromScratch, counted } = setUp()
+    await sync(true)
+    catalog.upsert(web)
+    kernel.failures = 1
+    await expect(sync()).rejects.toThrow('xtables lock')
+    catalog.upsert(slice('demo/web-1', 'web', ['10.64.0.1']))
+    await sync(true)
+    expect(counted.failures).toEqual([false])
+    expect(rulesetDifferences(await saveAll(kernel), await fromScratch())).toEqual([])
+  })
+
+  test('leaves no basis for a partial sync, whatever is asked for', async () => {
+    const { catalog, kernel, sync, fromScratch } = setUp()
+    await sync(true)
+    catalog.upsert(web)
+    kernel.failures = 1
+    await expect(sync()).rejects.toThrow()
+    await sync(false)
+    expect(rulesetDifferences(await saveAll(kernel), await fromScratch())).toEqual([])
+  })
+})
+
+test('a rule that the kernel refuses costs its own Service only, which is named with the reason', async () => {
+  const { catalog, kernel, sync, counted } = setUp({ missingMatches: new Set(['recent']) })
+  for (const other of manyServices(20)) {
+    catalog.upsert(other)
+    catalog.upsert(slice(`load/${other.name}-1`, other.name, ['10.64.1.1']))
+  }
+  const sticky = (name: string, ip: string) =>
+    service(`demo/${name}`, { clusterIP: ip, ports: [{ port: 80 }], sessionAffinity: 'ClientIP' })
+  catalog.upsert(sticky('one', '10.96.0.1'))
+  catalog.upsert(slice('demo/one-1', 'one', ['10.64.0.1']))
+  catalog.upsert(sticky('two', '10.96.0.2'))
+  catalog.upsert(slice('demo/two-1', 'two', ['10.64.0.2']))
+  const report = await sync(true)
+  expect(report.failed.map(({ key }) => key)).toEqual(['demo/one/TCP', 'demo/two/TCP'])
+  expect(report.failed[0]?.reason).toContain('recent')
+  const saved = await saveAll(kernel)
+  expect(saved.match(/load\/s\d+ cluster IP" -m tcp --dport 80 -j KUBE-SVC/g)).toHaveLength(20)
+  expect(saved).not.toContain('demo/one')
+  expect(saved).not.toContain('TRIAL')
+  expect(counted.failures).toEqual([true])
+})
+
+test('a fresh node has as many rules as kube-proxy counts', async () => {
+  const { sync, counted } = setUp()
+  await sync(true)
+  // This node's ports are not open on loopback, so the rule against neighbours on loopback is not there.
+  expect(counted.rules).toEqual({ filter: { total: 3, last: 3 }, nat: { total: 5, last: 5 } })
+})
+
+test('chains that an earlier process left behind go, foreign ones and those of the kubelet stay', async () => {
+  const { kernel, sync } = setUp()
+  await kernel.restore(
+    '*filter\n:KUBE-FIREWALL - [0:0]\n-A KUBE-FIREWALL -j DROP\nCOMMIT\n' +
+      '*nat\n:KUBE-SVC-OLD - [0:0]\n:KUBE-SEP-OLD - [0:0]\n:DOCKER - [0:0]\n-A KUBE-SVC-OLD -j KUBE-SEP-OLD\nCOMMIT\n',
+    never,
+  )
+  await sync(true)
+  const saved = await saveAll(kernel)
+  expect(saved).not.toContain('OLD')
+  expect(saved).toContain(':DOCKER')
+  expect(saved).toContain('-A KUBE-FIREWALL -j DROP')
+})
+
+test('a jump that an operator has put below a rule of his own stays where it is', async () => {
+  const { kernel, sync } = setUp()
+  await sync(true)
+  await kernel.ensureRule('filter', 'FORWARD', ['-j', 'ACCEPT'], never)
+  const before = await saveAll(kernel)
+  await sync(true)
+  expect(await saveAll(kernel)).toBe(before)
+})
+
+describe('what others do to the rules', () => {
+  const damages: [string, string][] = [
+    ['a flushed chain', '*nat\n:KUBE-SERVICES - [0:0]\nCOMMIT\n'],
+    [
+      'a deleted jump',
+      '*nat\n-D PREROUTING -m comment --comment "kubernetes service portals" -j KUBE-SERVICES\nCOMMIT\n',
+    ],
+    ['a rule more in a chain of a Service', '*nat\n-I KUBE-MARK-MASQ -j RETURN\nCOMMIT\n'],
+    ['a rule more in a shared chain', '*nat\n-I KUBE-SERVICES -j RETURN\nCOMMIT\n'],
+    ['an emptied chain of an endpoint', '*nat\n:KUBE-SEP-LJKTUBVF7KDOQUPA - [0:0]\nCOMMIT\n'],
+  ]
+
+  async function watched() {
+    const all = setUp()
+    all.catalog.upsert(web)
+    all.catalog.upsert(slice('demo/web-1', 'web', ['10.64.0.1']))
+    await all.sync(true)
+    const stop = new AbortController()
+    const found: string[] = []
+    const watching = all.backend.watch((what) => found.push(what), stop.signal)
+    await all.clock.advance(10_000)
+    const end = async () => {
+      stop.abort()
+      await watching
+    }
+    return { ...all, found, end }
+  }
+
+  test.each(damages)('is noticed within five seconds: %s', async (_, damage) => {
+    const { kernel, clock, found, end, sync, fromScratch } = await watched()
+    expect(found).toEqual([])
+    const chain = /KUBE-SEP-\w+/.exec(await kernel.save('nat', never))?.[0] ?? ''
+    await kernel.restore(damage.replace(/KUBE-SEP-\w+/, chain), never)
+    await clock.advance(5_000)
+    expect(found.length).toBeGreaterThan(0)
+    await sync(true)
+    expect(rulesetDifferences(await saveAll(kernel), await fromScratch())).toEqual([])
+    await end()
+  })
+
+  test('to rules of their own is none of our business', async () => {
+    const { kernel, clock, found, end } = await watched()
+    await kernel.restore('*nat\n:DOCKER - [0:0]\n-I PREROUTING -j DOCKER\nCOMMIT\n', never)
+    await clock.advance(10_000)
+    expect(found).toEqual([])
+    await end()
+  })
+})

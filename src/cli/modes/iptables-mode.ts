@@ -1,0 +1,99 @@
+import { DriftWatch } from '../../backends/iptables/drift-watch.ts'
+import { IptablesBackend } from '../../backends/iptables/iptables-backend.ts'
+import { planIptables } from '../../backends/iptables/plan.ts'
+import { renderPlan } from '../../backends/iptables/render.ts'
+import type { FixedSettings } from '../../backends/iptables/settings-source.ts'
+import { assumedSettings, SettingsSource } from '../../backends/iptables/settings-source.ts'
+import { masqueradeBit } from '../../config/proxy-config.ts'
+import { localTraffic } from '../../core/local-traffic.ts'
+import { masqueradeMark } from '../../core/masquerade-mark.ts'
+import { nodePortAddresses } from '../../core/node-port-addresses.ts'
+import { conntrackReconciler } from '../../dataplane/conntrack/conntrack-reconciler.ts'
+import { openConntrack } from '../../dataplane/conntrack/open-conntrack.ts'
+import { processExec as exec } from '../../dataplane/exec/exec.ts'
+import { findIptables } from '../../dataplane/iptables/find-iptables.ts'
+import { openNetlink } from '../../dataplane/netlink/open-netlink.ts'
+import { netlinkNfacct } from '../../dataplane/nfacct/netlink-nfacct.ts'
+import { isNfacctUsable } from '../../dataplane/nfacct/probe-nfacct.ts'
+import { fileSysctl } from '../../dataplane/sysctl/file-sysctl.ts'
+import { routeLocalnet } from '../../dataplane/sysctl/localhost-node-ports.ts'
+import type { Family } from '../../net/ip.ts'
+import { PrometheusConntrackMetrics } from '../../observe/metrics/conntrack-metrics.ts'
+import { PrometheusIptablesMetrics } from '../../observe/metrics/iptables-metrics.ts'
+import type { Mode, ModeSettings } from './mode.ts'
+
+/** Every look compares. */
+let looks = 0
+const alwaysLook = { token: () => Promise.resolve(String(looks++)) }
+
+const sysctl = fileSysctl({ root: '/proc/sys' })
+
+export const iptablesMode: Mode = {
+  name: 'iptables',
+  usesKernel: true,
+
+  async supports(family, { clock, log }, signal) {
+    const iptables = await findIptables({ family, exec, clock, log, signal })
+    return iptables.isSupported(signal)
+  },
+
+  async prepare({ config, nodePortAddresses: addresses }) {
+    const isOpenOnLoopback = nodePortAddresses(addresses, 'ipv4').containsLoopback
+    if (config.iptables.localhostNodePorts && isOpenOnLoopback) await routeLocalnet(sysctl)
+  },
+
+  async createBackend(family, context, signal) {
+    const { clock, log, metrics } = context
+    const iptables = await findIptables({ family, exec, clock, log, signal })
+    const nfacct = netlinkNfacct({ open: openNetlink })
+    const hasCounters = await isNfacctUsable(nfacct, log, signal)
+    // With liberal tracking, packets that only look out of place are let through; dropping them would undo that.
+    const dropsInvalid = ((await sysctl.read('net/netfilter/nf_conntrack_tcp_be_liberal')) ?? '0') === '0'
+    const settings = new SettingsSource({
+      fixed: fixedSettings(family, context, dropsInvalid),
+      iptables,
+      log,
+      ensureCounter: async (name, ensuring) => {
+        if (hasCounters) await nfacct.ensure(name, ensuring)
+        return hasCounters
+      },
+    })
+    const drift = new DriftWatch({ iptables, detector: alwaysLook, clock, log })
+    const conntrack = await openConntrack({ openNetlink, exec, log })
+    return {
+      backend: new IptablesBackend({
+        iptables,
+        settings,
+        drift,
+        metrics: new PrometheusIptablesMetrics(metrics, family),
+      }),
+      afterSync: [conntrackReconciler({ conntrack, clock, log, metrics: new PrometheusConntrackMetrics(metrics) })],
+    }
+  },
+
+  render(view, settings) {
+    const plan = planIptables(view, assumedSettings(fixedSettings(view.family, settings, true)))
+    return [{ part: 'iptables', text: renderPlan(plan) }]
+  },
+}
+
+function fixedSettings(family: Family, settings: ModeSettings, dropsInvalid: boolean): FixedSettings {
+  const { config, podCIDRs, localIps } = settings
+  const { clusterCidrs, bridgeInterface, interfaceNamePrefix } = config.detectLocal
+  return {
+    family,
+    localTraffic: localTraffic({
+      mode: config.detectLocalMode,
+      clusterCIDRs: clusterCidrs,
+      podCIDRs,
+      bridgeInterface,
+      interfaceNamePrefix,
+    })[family],
+    masqueradeAll: config.masqueradeAll,
+    masqueradeMark: masqueradeMark(masqueradeBit(config)),
+    localhostNodePorts: config.iptables.localhostNodePorts,
+    nodePortAddresses: settings.nodePortAddresses,
+    dropsInvalid,
+    localIps,
+  }
+}

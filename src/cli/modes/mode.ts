@@ -1,0 +1,46 @@
+/** A proxy mode: what it can do on this machine, and how its backends are made. */
+import type { ListenPolicy } from '../../backends/userspace/plan.ts'
+import type { ProxyConfig } from '../../config/proxy-config.ts'
+import type { Backend, NodeView, RenderedPart } from '../../core/backend.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Logger } from '../../core/logger.ts'
+import type { AfterSync } from '../../core/sync-runner.ts'
+import type { Family } from '../../net/ip.ts'
+import type { ProxyMetricFamilies } from '../../observe/metrics/proxy-metric-families.ts'
+
+/** What `render` and a running backend both need to know. */
+export interface ModeSettings {
+  readonly config: ProxyConfig
+  /** With `primary` already replaced by CIDRs. */
+  readonly nodePortAddresses: readonly string[]
+  /** Those of this Node. */
+  readonly podCIDRs: readonly string[]
+  /** Addresses of this machine, as of now. */
+  readonly localIps: () => readonly string[]
+  /** Where the userspace mode listens. */
+  readonly listen: ListenPolicy
+}
+
+export interface ModeContext extends ModeSettings {
+  readonly metrics: ProxyMetricFamilies
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+export interface Mode {
+  readonly name: string
+  /** Programs the kernel, which then tracks connections; so its conntrack settings matter. */
+  readonly usesKernel: boolean
+  /** Whether the tools and the kernel of this machine can program the family. */
+  supports(family: Family, context: ModeContext, signal: AbortSignal): Promise<boolean>
+  /** Privileged settings of the machine, before anything is programmed: all that --init-only does. */
+  prepare(context: ModeContext): Promise<void>
+  createBackend(family: Family, context: ModeContext, signal: AbortSignal): Promise<ModeBackend>
+  render(view: NodeView, settings: ModeSettings): readonly RenderedPart[]
+}
+
+export interface ModeBackend {
+  readonly backend: Backend
+  /** Runs after each successful sync. */
+  readonly afterSync: readonly AfterSync[]
+}
