@@ -86,8 +86,11 @@ export class FairleadProcess implements AsyncDisposable {
 const waiting = { timeout: deadlineMs, interval: 20 }
 
 /** Runs the program to its end. */
-export async function runFairlead(args: readonly string[]): Promise<Ended & { stdout: string; stderr: string }> {
-  await using fairlead = new FairleadProcess(args)
+export async function runFairlead(
+  args: readonly string[],
+  options: StartOptions = {},
+): Promise<Ended & { stdout: string; stderr: string }> {
+  await using fairlead = new FairleadProcess(args, options)
   const ended = await fairlead.ended()
   return { ...ended, stdout: fairlead.stdout, stderr: fairlead.stderr }
 }
