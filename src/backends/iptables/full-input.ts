@@ -16,9 +16,7 @@ export function fullInput(plan: Written, state: KernelState, family: Family): Re
   if (firewallChain(plan.settings) === undefined && !state.filter.has(topChains.firewall))
     input.declare('filter', topChains.firewall)
   writePlan(plan, input)
-  const wanted = new Set<string>()
-  for (const { rendered } of plan.routesByKey.values()) for (const { name } of rendered.chains) wanted.add(name)
-  for (const chain of staleChains(state, wanted)) input.deleteChain('nat', chain)
+  for (const chain of staleChains(state, plan)) input.deleteChain('nat', chain)
   for (const { table, from, rule } of missingJumps(state, family)) input.insertJump(table, from, renderRule(rule))
   return input
 }

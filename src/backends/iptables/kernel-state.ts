@@ -8,6 +8,7 @@ import { isServiceChain } from './chain-names.ts'
 import { renderRule } from './render-rule.ts'
 import type { Jump } from './top-chains.ts'
 import { jumps } from './top-chains.ts'
+import type { Written } from './written.ts'
 
 export interface KernelState {
   readonly filter: RulesByChain
@@ -27,8 +28,10 @@ export function missingJumps(state: KernelState, family: Family): readonly Jump[
 }
 
 /** Chains of Services that nobody wants any more, also those that an earlier process left behind. */
-export function staleChains({ nat }: KernelState, wanted: ReadonlySet<string>): readonly string[] {
-  return [...nat.keys()].filter((chain) => isServiceChain(chain) && !wanted.has(chain))
+export function staleChains({ nat }: KernelState, plan: Written): ReadonlySet<string> {
+  const stale = new Set([...nat.keys()].filter(isServiceChain))
+  for (const { rendered } of plan.routesByKey.values()) for (const { name } of rendered.chains) stale.delete(name)
+  return stale
 }
 
 async function readTable(iptables: Iptables, table: 'filter' | 'nat', signal: AbortSignal): Promise<RulesByChain> {

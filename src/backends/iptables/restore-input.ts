@@ -4,6 +4,10 @@ import { renderRule } from './render-rule.ts'
 
 export type RestoreTable = 'mangle' | 'filter' | 'nat'
 
+/**
+ * Pieces of lines, joined at the end: a large cluster has more than a hundred thousand lines, and most of them need no
+ * string of their own.
+ */
 interface TableInput {
   readonly chains: string[]
   readonly rules: string[]
@@ -28,7 +32,7 @@ export class RestoreInput {
 
   /** Makes the chain if it is missing, and empties it. */
   declare(table: RestoreTable, chain: string): void {
-    this.#tables[table].chains.push(`:${chain} - [0:0]`)
+    this.#tables[table].chains.push(':', chain, ' - [0:0]\n')
   }
 
   fill(table: RestoreTable, { name, rules }: Chain): void {
@@ -37,43 +41,41 @@ export class RestoreInput {
   }
 
   append(table: RestoreTable, chain: string, rule: string): void {
-    this.#add(table, `-A ${chain} ${rule}`)
+    this.#write(table, '-A ', chain, rule)
+    this.#tables[table].added++
   }
 
   /** On top of the chain. */
   insert(table: RestoreTable, chain: string, rule: string): void {
-    this.#add(table, `-I ${chain} ${rule}`)
+    this.#write(table, '-I ', chain, rule)
+    this.#tables[table].added++
   }
 
   /** A jump from a chain of the kernel; it is not counted, because it is there once and for all. */
   insertJump(table: RestoreTable, chain: string, rule: string): void {
-    this.#tables[table].rules.push(`-I ${chain} ${rule}`)
+    this.#write(table, '-I ', chain, rule)
   }
 
   delete(table: RestoreTable, chain: string, rule: string): void {
-    this.#tables[table].rules.push(`-D ${chain} ${rule}`)
+    this.#write(table, '-D ', chain, rule)
   }
 
   /** The chain line empties it first: a chain with rules cannot be deleted. */
   deleteChain(table: RestoreTable, chain: string): void {
     this.declare(table, chain)
-    this.#tables[table].rules.push(`-X ${chain}`)
+    this.#tables[table].rules.push('-X ', chain, '\n')
   }
 
   render(): string {
-    const lines: string[] = []
+    const parts: string[] = []
     for (const [table, { chains, rules }] of Object.entries(this.#tables)) {
       if (chains.length === 0 && rules.length === 0) continue
-      lines.push(`*${table}`)
-      for (const chain of chains) lines.push(chain)
-      for (const rule of rules) lines.push(rule)
-      lines.push('COMMIT')
+      parts.push(`*${table}\n`, chains.join(''), rules.join(''), 'COMMIT\n')
     }
-    return lines.length === 0 ? '' : `${lines.join('\n')}\n`
+    return parts.join('')
   }
 
-  #add(table: RestoreTable, line: string): void {
-    this.#tables[table].rules.push(line)
-    this.#tables[table].added++
+  #write(table: RestoreTable, command: string, chain: string, rule: string): void {
+    this.#tables[table].rules.push(command, chain, ' ', rule, '\n')
   }
 }
