@@ -80,7 +80,7 @@ test('where there is no netlink, it says so, and that another way is needed', as
   await expect(openNetlink('netfilter')).rejects.toMatchObject({
     name: 'NetlinkError',
     reason: 'unsupported',
-    message: 'cannot open a netlink socket (netfilter): only Linux has netlink',
+    message: 'cannot open a netlink socket: only Linux has netlink',
   })
   vi.unstubAllGlobals()
 })

@@ -2,37 +2,37 @@
 import { close, read, write } from 'node:fs'
 import { endianness } from 'node:os'
 import { promisify } from 'node:util'
+import { u32 } from './attribute.ts'
 import type { Datagrams } from './datagrams.ts'
-import { loadLibc } from './libc.ts'
-import type { Libc } from './libc.ts'
+import type * as libcModule from './libc.ts'
 import { NetlinkError, netlinkErrorFrom } from './netlink-error.ts'
 import { NetlinkSocket } from './netlink-socket.ts'
 import type { Netlink, NetlinkProtocol } from './netlink.ts'
-import { u32 } from './attribute.ts'
-
-export type OpenNetlink = (protocol: NetlinkProtocol) => Promise<Netlink>
 
 /** Rejects with reason `unsupported` where there is no netlink, or no way to it: callers then use a command. */
+export type OpenNetlink = (protocol: NetlinkProtocol) => Promise<Netlink>
+
 export const openNetlink: OpenNetlink = async (protocol) => {
-  const libc = await netlinkLibc(protocol)
-  const fd = openSocket(libc, protocol)
+  const fd = openSocket(await loadLibc(), protocol)
   return new NetlinkSocket(fileDatagrams(fd))
 }
 
 const protocolNumber: Readonly<Record<NetlinkProtocol, number>> = { route: 0, netfilter: 12, generic: 16 }
+
+type Libc = typeof libcModule
 
 /** The largest attribute is 64 KiB; dumps come in datagrams of up to 32 KiB. */
 const largestDatagramBytes = 128 << 10
 /** Room for thousands of errors in answer to one batch, and for a batch of a million bytes and more. */
 const socketBufferBytes = 16 << 20
 
-async function netlinkLibc(protocol: NetlinkProtocol): Promise<Libc> {
-  const tried = `cannot open a netlink socket (${protocol})`
+async function loadLibc(): Promise<Libc> {
+  const tried = 'cannot open a netlink socket'
   if (process.platform !== 'linux') throw new NetlinkError('unsupported', `${tried}: only Linux has netlink`)
   if (endianness() !== 'LE')
     throw new NetlinkError('unsupported', `${tried}: Fairlead speaks it on little-endian machines only`)
   try {
-    return await loadLibc()
+    return await import('./libc.ts')
   } catch (cause) {
     const machine = `${process.platform}-${process.arch}`
     throw new NetlinkError('unsupported', `${tried}: the package koffi does not load on ${machine}`, { cause })
@@ -60,11 +60,12 @@ function tune(libc: Libc, fd: number): void {
   const [netlinkLevel, headersOnlyInErrors, textInErrors] = [270, 10, 11]
   const bytes = u32(socketBufferBytes)
   // The plain options are limited by net.core.{w,r}mem_max; the others need CAP_NET_ADMIN.
-  if (libc.setOption(fd, socketLevel, sendBufferForce, bytes) !== 0) libc.setOption(fd, socketLevel, sendBuffer, bytes)
-  if (libc.setOption(fd, socketLevel, receiveBufferForce, bytes) !== 0)
-    libc.setOption(fd, socketLevel, receiveBuffer, bytes)
-  libc.setOption(fd, netlinkLevel, headersOnlyInErrors, u32(1))
-  libc.setOption(fd, netlinkLevel, textInErrors, u32(1))
+  if (libc.setSocketOption(fd, socketLevel, sendBufferForce, bytes) !== 0)
+    libc.setSocketOption(fd, socketLevel, sendBuffer, bytes)
+  if (libc.setSocketOption(fd, socketLevel, receiveBufferForce, bytes) !== 0)
+    libc.setSocketOption(fd, socketLevel, receiveBuffer, bytes)
+  libc.setSocketOption(fd, netlinkLevel, headersOnlyInErrors, u32(1))
+  libc.setSocketOption(fd, netlinkLevel, textInErrors, u32(1))
 }
 
 /**
