@@ -73,7 +73,7 @@ test('a table that may not be read is an error with a way out, and is not asked 
   await expect(dumpFlows(conntrack)).rejects.toMatchObject({
     name: 'ConntrackError',
     reason: 'not-permitted',
-    message: expect.stringContaining('cannot list the UDP flows (ipv4): run as root'),
+    message: expect.stringContaining('cannot list the tracked flows: run as root'),
   })
   expect(sockets).toHaveLength(1)
   expect(sockets[0]?.isClosed).toBe(true)

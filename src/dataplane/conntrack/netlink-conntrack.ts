@@ -5,7 +5,7 @@ import { NetlinkError } from '../netlink/netlink-error.ts'
 import type { OpenNetlink } from '../netlink/open-netlink.ts'
 import { ConntrackError } from './conntrack.ts'
 import type { Conntrack, TrackedFlow } from './conntrack.ts'
-import { deleteFlow, listUdpFlows, readUdpFlow } from './flow-messages.ts'
+import { deleteFlow, listFlows, readUdpFlow } from './flow-messages.ts'
 
 export interface NetlinkConntrackOptions {
   readonly open: OpenNetlink
@@ -56,10 +56,10 @@ async function* dumpOnce(
   signal: AbortSignal,
 ): AsyncGenerator<readonly TrackedFlow[], void> {
   await using socket = await open('netfilter')
-  for await (const messages of socket.dump(listUdpFlows(family), signal)) {
+  for await (const messages of socket.dump(listFlows(), signal)) {
     const flows: TrackedFlow[] = []
     for (const message of messages) {
-      const flow = readUdpFlow(message)
+      const flow = readUdpFlow(message, family)
       if (flow !== undefined) flows.push(flow)
     }
     if (flows.length > 0) yield flows

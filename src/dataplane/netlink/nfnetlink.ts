@@ -17,6 +17,12 @@ export function netfilterBody(family: Family | 'unspecified', ...attributes: rea
   return Buffer.concat([Buffer.of(familyNumber[family], 0, 0, 0), ...attributes])
 }
 
+/** Undefined when it is neither IPv4 nor IPv6. */
+export function netfilterFamily({ body }: NetlinkMessage): Family | undefined {
+  const number = body.buffer[body.from]
+  return number === familyNumber.ipv4 ? 'ipv4' : number === familyNumber.ipv6 ? 'ipv6' : undefined
+}
+
 export function netfilterAttributes({ body }: NetlinkMessage): Slice {
   return skip(body, 4)
 }
