@@ -70,7 +70,7 @@ function tune(libc: Libc, fd: number): void {
 
 /**
  * Reads and writes on libuv's threads. The kernel does the work of a request inside `write` and that of a dump inside
- * `read`, half of the time that a dump takes, so neither should happen on the event loop.
+ * `read`; it is about half of what a dump costs, and need not happen on the event loop.
  */
 function fileDatagrams(fd: number): Datagrams {
   const [readFd, writeFd, closeFd] = [promisify(read), promisify(write), promisify(close)]
