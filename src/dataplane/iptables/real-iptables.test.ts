@@ -52,8 +52,8 @@ function realIptables(name: string, family: Family, variant: Variant): void {
       const generations = new Set(Array.from(saved.matchAll(/--comment gen(\d+)/g), ([, n]) => Number(n)))
       expect(generations.size, `after attempt ${n}: ${outcome}`).toBe(1)
       expect(saved.match(/-A CHAIN-/g)).toHaveLength(1500)
-      const held = outcome === 'applied' ? [n] : [...generations]
-      expect([...generations]).toEqual(held)
+      // A restore that said it was done must be the one that is found.
+      expect(outcome === 'applied' ? [...generations] : [n]).toEqual([n])
       if (outcome !== 'applied') survived++
     }
     expect(survived).toBeGreaterThan(0)

@@ -1,0 +1,66 @@
+/**
+ * Notices that somebody changed the tables, without reading them. It may be asked every second, at any size.
+ *
+ * CPU time at the 140,000 nat rules of 10,000 services with four endpoints (two cores, Linux 6.18, iptables 1.8.9):
+ *
+ * | how                          | nf_tables | legacy   | notices                                                   |
+ * |------------------------------|-----------|----------|-----------------------------------------------------------|
+ * | nf_tables: generation number | 0.013 ms  | -        | every change, also of tables that are not ours            |
+ * | legacy: sizes of the tables  | -         | 0.016 ms | all but a rule in the place of another of the same length |
+ * | hash of iptables-save        | 1400 ms   | 480 ms   | every change of the rules                                 |
+ *
+ * Listening to `nft monitor` would tell which chain was touched, but then the kernel writes a message of a page for each
+ * rule of each transaction: several hundred megabytes for one flush of such a table.
+ */
+import { createHash } from 'node:crypto'
+import type { Logger } from '../../core/logger.ts'
+import type { Iptables, Table } from './iptables.ts'
+import { legacyTableInfo } from './legacy-table-info.ts'
+import { nfTablesGeneration } from './nf-tables-generation.ts'
+import type { SocketFfi } from './socket-ffi.ts'
+import { loadSocketFfi } from './socket-ffi.ts'
+
+export interface ChangeDetector extends Disposable {
+  /**
+   * Differs from an earlier token when the tables may have changed in between; our own changes count, so take one
+   * after each of them. An equal token is strong evidence, not proof: compare the whole tables now and then, too.
+   */
+  token(signal: AbortSignal): Promise<string>
+}
+
+export interface ChangeDetectorOptions {
+  readonly iptables: Iptables
+  readonly tables: readonly Table[]
+  readonly log: Logger
+  readonly loadFfi?: () => Promise<SocketFfi>
+}
+
+/** The cheapest that works on this host. */
+export async function openChangeDetector(options: ChangeDetectorOptions, signal: AbortSignal): Promise<ChangeDetector> {
+  const { iptables, tables, log, loadFfi = loadSocketFfi } = options
+  const { variant } = await iptables.features(signal)
+  try {
+    const ffi = await loadFfi()
+    const native = variant === 'legacy' ? legacyTableInfo(ffi, iptables.family, tables) : nfTablesGeneration(ffi)
+    await native.token(signal)
+    return native
+  } catch (error) {
+    log.warn('cannot ask the kernel whether rules changed; reading all of them instead', { variant, error })
+    return savedRulesHash(iptables, tables)
+  }
+}
+
+export function savedRulesHash(iptables: Iptables, tables: readonly Table[]): ChangeDetector {
+  return {
+    async token(signal) {
+      const hash = createHash('sha1')
+      for (const table of tables) {
+        const saved = await iptables.save(table, signal)
+        // The remarks hold the time, and built-in chains their packet counters.
+        hash.update(saved.replace(/^#.*\n/gm, '').replace(/ \[\d+:\d+\]$/gm, ''))
+      }
+      return hash.digest('base64')
+    },
+    [Symbol.dispose]() {},
+  }
+}
