@@ -6,7 +6,7 @@ const header = 'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyCon
 
 const planned = await modeNotBuilt()
 
-describe('what cannot work ends with code 1 and one error that says what to do:', () => {
+describe.concurrent('what cannot work ends with code 1 and one error that says what to do:', () => {
   const userspace = '--proxy-mode=userspace'
   test.each([
     ['a mistyped flag', ['--proxy-mod=userspace'], 'unknown flag: --proxy-mod, did you mean --proxy-mode?'],

@@ -7,7 +7,7 @@ import { DaemonProcess, nodeName } from './testing/daemon-process.ts'
 import { eventually } from './testing/eventually.ts'
 import { node, service, slice } from './testing/objects.ts'
 
-test('a Service is served from when it is created until it is deleted', async () => {
+test.concurrent('a Service is served from when it is created until it is deleted', async () => {
   const { port } = await freePorts('port')
   await using blue = await startHttpBackend('blue')
   await using cluster = await Cluster.start(node(nodeName))
@@ -24,7 +24,7 @@ test('a Service is served from when it is created until it is deleted', async ()
   await eventually(async () => expect(await failureOf(url)).toBe('ECONNREFUSED'))
 })
 
-test('while the API server is away traffic goes on, and when it is back the daemon catches up', async () => {
+test.concurrent('while the API server is away traffic goes on, and when it is back the daemon catches up', async () => {
   const { port } = await freePorts('port')
   await using blue = await startHttpBackend('blue')
   await using green = await startHttpBackend('green')
@@ -45,7 +45,7 @@ test('while the API server is away traffic goes on, and when it is back the daem
   await eventually(async () => expect(await whoAnswers(url)).toBe('green'))
 })
 
-test('the daemon waits for its API server when that comes up later', async () => {
+test.concurrent('the daemon waits for its API server when that comes up later', async () => {
   const { port } = await freePorts('port')
   await using blue = await startHttpBackend('blue')
   await using cluster = await Cluster.start(node(nodeName), service('web', port), slice('web', blue.port))
@@ -56,7 +56,7 @@ test('the daemon waits for its API server when that comes up later', async () =>
   await eventually(async () => expect(await whoAnswers(`http://127.0.0.1:${port}`)).toBe('blue'))
 })
 
-test('the start is an Event about the Node', async () => {
+test.concurrent('the start is an Event about the Node', async () => {
   await using cluster = await Cluster.start(node(nodeName))
   await using _daemon = await DaemonProcess.start(`--kubeconfig=${cluster.kubeconfig}`)
   await eventually(async () => {
@@ -67,7 +67,7 @@ test('the start is an Event about the Node', async () => {
   })
 })
 
-test('a node that the autoscaler is about to delete gets no new traffic, but is not restarted', async () => {
+test.concurrent('a node that the autoscaler is about to delete gets no new traffic, but is not restarted', async () => {
   const thisNode = node(nodeName)
   await using cluster = await Cluster.start(thisNode)
   await using daemon = await DaemonProcess.start(`--kubeconfig=${cluster.kubeconfig}`)

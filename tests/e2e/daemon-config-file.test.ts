@@ -7,15 +7,18 @@ import { eventually } from './testing/eventually.ts'
 import { FairleadProcess } from './testing/fairlead-process.ts'
 import { manifest, service } from './testing/objects.ts'
 
-test('a change of the configuration file ends the daemon, so that it is started again with the new content', async () => {
-  await using rig = await daemonWithFile('text')
-  const { daemon, file } = rig
-  await appendFile(file, '# changed\n')
-  expect(await daemon.ended()).toEqual({ code: 1, signal: null })
-  expect(daemon.stderr).toContain("content of the proxy server's configuration file was updated")
-})
+test.concurrent(
+  'a change of the configuration file ends the daemon, so that it is started again with the new content',
+  async () => {
+    await using rig = await daemonWithFile('text')
+    const { daemon, file } = rig
+    await appendFile(file, '# changed\n')
+    expect(await daemon.ended()).toEqual({ code: 1, signal: null })
+    expect(daemon.stderr).toContain("content of the proxy server's configuration file was updated")
+  },
+)
 
-test('with the JSON format every line of the log is an object', async () => {
+test.concurrent('with the JSON format every line of the log is an object', async () => {
   await using rig = await daemonWithFile('json')
   const { daemon } = rig
   daemon.send('SIGTERM')

@@ -12,16 +12,19 @@ import { manifest, service, slice } from './testing/objects.ts'
 
 const clusterIP = '10.96.0.10'
 
-test('traffic to a Service in a manifest reaches its endpoint, and moves when the manifest is edited', async () => {
-  await using rig = await webFromFiles()
-  const { folder, url, green } = rig
-  await eventually(async () => expect(await whoAnswers(url)).toBe('blue'))
+test.concurrent(
+  'traffic to a Service in a manifest reaches its endpoint, and moves when the manifest is edited',
+  async () => {
+    await using rig = await webFromFiles()
+    const { folder, url, green } = rig
+    await eventually(async () => expect(await whoAnswers(url)).toBe('blue'))
 
-  await folder.write('web-1.yaml', manifest(slice('web', green.port)))
-  await eventually(async () => expect(await whoAnswers(url)).toBe('green'))
-})
+    await folder.write('web-1.yaml', manifest(slice('web', green.port)))
+    await eventually(async () => expect(await whoAnswers(url)).toBe('green'))
+  },
+)
 
-test('a Service in a new file is served too', async () => {
+test.concurrent('a Service in a new file is served too', async () => {
   await using rig = await webFromFiles()
   const { folder, blue } = rig
   await rig.daemon.isUp()
@@ -31,7 +34,7 @@ test('a Service in a new file is served too', async () => {
   await eventually(async () => expect(await whoAnswers(`http://127.0.0.1:${port}`)).toBe('blue'))
 })
 
-test('a broken manifest is reported with file, line and column, and traffic goes on', async () => {
+test.concurrent('a broken manifest is reported with file, line and column, and traffic goes on', async () => {
   await using rig = await webFromFiles()
   const { daemon, folder, url, green } = rig
   await eventually(async () => expect(await whoAnswers(url)).toBe('blue'))
@@ -44,7 +47,7 @@ test('a broken manifest is reported with file, line and column, and traffic goes
   await eventually(async () => expect(await whoAnswers(url)).toBe('green'))
 })
 
-test('an object that is not valid is named with its field, and the others are served', async () => {
+test.concurrent('an object that is not valid is named with its field, and the others are served', async () => {
   await using rig = await webFromFiles()
   const { daemon, folder, url } = rig
   await folder.write('bad.yaml', manifest(service('bad', 70_000, { clusterIP: '10.96.0.12' })))
@@ -55,7 +58,7 @@ test('an object that is not valid is named with its field, and the others are se
   expect(body).toMatch(/^fairlead_object_problems_total\{kind="Service"\} [1-9]/m)
 })
 
-test('the health and metrics servers answer as those of kube-proxy do', async () => {
+test.concurrent('the health and metrics servers answer as those of kube-proxy do', async () => {
   await using rig = await webFromFiles()
   const { daemon, url } = rig
   await eventually(async () => expect(await whoAnswers(url)).toBe('blue'))
@@ -84,17 +87,20 @@ test('the health and metrics servers answer as those of kube-proxy do', async ()
   expect(configz).toMatchObject({ 'kubeproxy.config.k8s.io': { mode: 'userspace', hostnameOverride: 'node1' } })
 })
 
-test.each(['SIGTERM', 'SIGINT'] as const)('%s ends the daemon with code 0, and its ports are free', async (signal) => {
-  await using rig = await webFromFiles()
-  const { daemon, url } = rig
-  await eventually(async () => expect(await whoAnswers(url)).toBe('blue'))
-  daemon.process.send(signal)
-  expect(await daemon.process.ended()).toEqual({ code: 0, signal: null })
-  for (const free of [url, ...daemon.ports.map((port) => `http://127.0.0.1:${port}`)])
-    expect(await failureOf(free)).toBe('ECONNREFUSED')
-})
+test.concurrent.each(['SIGTERM', 'SIGINT'] as const)(
+  '%s ends the daemon with code 0, and its ports are free',
+  async (signal) => {
+    await using rig = await webFromFiles()
+    const { daemon, url } = rig
+    await eventually(async () => expect(await whoAnswers(url)).toBe('blue'))
+    daemon.process.send(signal)
+    expect(await daemon.process.ended()).toEqual({ code: 0, signal: null })
+    for (const free of [url, ...daemon.ports.map((port) => `http://127.0.0.1:${port}`)])
+      expect(await failureOf(free)).toBe('ECONNREFUSED')
+  },
+)
 
-test('SIGTERM does not wait for clients that stay connected', async () => {
+test.concurrent('SIGTERM does not wait for clients that stay connected', async () => {
   await using rig = await webFromFiles()
   const { daemon, folder, url } = rig
   const talker = createServer((socket) => socket.on('error', () => {}).write('talker'))

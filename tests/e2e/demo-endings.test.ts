@@ -14,7 +14,7 @@ import { service, slice } from './testing/objects.ts'
 const anyPort = 'default/kubernetes:https'
 const replicas = ['web-1', 'web-2', 'web-3']
 
-test('ports that are in use: the demo takes others and says so', async () => {
+test.concurrent('ports that are in use: the demo takes others and says so', async () => {
   await using folder = await TemporaryFolder.make()
   await using api = await holdPort(0)
   // Whoever has it, it is in use now.
@@ -32,7 +32,7 @@ test('ports that are in use: the demo takes others and says so', async () => {
   expect((await new ApiClient(fetchRequests(apiUrl)).expect(200, 'GET', '/api/v1/services')).kind).toBe('ServiceList')
 })
 
-test('Ctrl-C ends the demo with code 0; its ports are free and its folder is gone', async () => {
+test.concurrent('Ctrl-C ends the demo with code 0; its ports are free and its folder is gone', async () => {
   await using folder = await TemporaryFolder.make()
   await using demo = await DemoProcess.start(folder, '--api-port=0')
   const { url } = demo.service(anyPort)
@@ -47,7 +47,7 @@ test('Ctrl-C ends the demo with code 0; its ports are free and its folder is gon
   expect(await demo.temporaryFolders()).toEqual([])
 })
 
-test('a second Ctrl-C does not wait for those who are slow', async () => {
+test.concurrent('a second Ctrl-C does not wait for those who are slow', async () => {
   await using folder = await TemporaryFolder.make()
   await using demo = await DemoProcess.start(folder)
   // A client in the middle of a request: an orderly end gives it a moment.
@@ -65,7 +65,7 @@ test('a second Ctrl-C does not wait for those who are slow', async () => {
   client.destroy()
 })
 
-test.each(['SIGINT', 'SIGKILL'] as const)('with --data-dir objects outlive a %s', async (signal) => {
+test.concurrent.each(['SIGINT', 'SIGKILL'] as const)('with --data-dir objects outlive a %s', async (signal) => {
   await using folder = await TemporaryFolder.make()
   const ports = await freePorts('mine', 'target')
   const args = [`--data-dir=${folder.path}/data`]

@@ -10,24 +10,27 @@ import { DaemonProcess, nodeName } from './testing/daemon-process.ts'
 import { eventually } from './testing/eventually.ts'
 import { node, service, slice } from './testing/objects.ts'
 
-test('a node that crashes while the API server is away serves what it knew, and reconciles later', async () => {
-  await using rig = await webWithSavedState()
-  const { cluster, url, green, endpoints, args } = rig
-  await cluster.goAway()
-  await cluster.changeUnseen(() => cluster.merge(endpoints, { ports: [{ name: 'http', port: green.port }] }))
+test.concurrent(
+  'a node that crashes while the API server is away serves what it knew, and reconciles later',
+  async () => {
+    await using rig = await webWithSavedState()
+    const { cluster, url, green, endpoints, args } = rig
+    await cluster.goAway()
+    await cluster.changeUnseen(() => cluster.merge(endpoints, { ports: [{ name: 'http', port: green.port }] }))
 
-  await using daemon = await DaemonProcess.start(...args)
-  await eventually(async () => expect(await whoAnswers(url)).toBe('blue'))
-  await daemon.process.says('"starting from the saved state until the API server answers"')
-  expect(await daemon.detail()).toMatchObject({ state: 'saved', savedAt: expect.stringMatching(/^20\d\d-.*Z$/) })
-  expect((await daemon.health('/healthz')).status).toBe(200)
+    await using daemon = await DaemonProcess.start(...args)
+    await eventually(async () => expect(await whoAnswers(url)).toBe('blue'))
+    await daemon.process.says('"starting from the saved state until the API server answers"')
+    expect(await daemon.detail()).toMatchObject({ state: 'saved', savedAt: expect.stringMatching(/^20\d\d-.*Z$/) })
+    expect((await daemon.health('/healthz')).status).toBe(200)
 
-  await cluster.comeBack()
-  await eventually(async () => expect(await whoAnswers(url)).toBe('green'))
-  await eventually(async () => expect(await daemon.detail()).toMatchObject({ state: 'live' }))
-})
+    await cluster.comeBack()
+    await eventually(async () => expect(await whoAnswers(url)).toBe('green'))
+    await eventually(async () => expect(await daemon.detail()).toMatchObject({ state: 'live' }))
+  },
+)
 
-test('what was deleted while the node was down goes when the API server is back, not before', async () => {
+test.concurrent('what was deleted while the node was down goes when the API server is back, not before', async () => {
   await using rig = await webWithSavedState()
   const { cluster, url, web, args } = rig
   await cluster.goAway()
@@ -40,7 +43,7 @@ test('what was deleted while the node was down goes when the API server is back,
   expect(daemon.process.isRunning).toBe(true)
 })
 
-test('a damaged state is not used, and the log says why', async () => {
+test.concurrent('a damaged state is not used, and the log says why', async () => {
   await using rig = await webWithSavedState()
   const { cluster, url, stateFile, args } = rig
   const state = await readFile(stateFile, 'utf8')

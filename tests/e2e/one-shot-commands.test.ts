@@ -8,7 +8,7 @@ import { DaemonProcess, nodeName } from './testing/daemon-process.ts'
 import { runFairlead } from './testing/fairlead-process.ts'
 import { manifest, node, service, slice } from './testing/objects.ts'
 
-test('--version names the release of kube-proxy that this stands in for, and its own', async () => {
+test.concurrent('--version names the release of kube-proxy that this stands in for, and its own', async () => {
   expect(await runFairlead(['--version'])).toEqual({
     code: 0,
     signal: null,
@@ -17,7 +17,7 @@ test('--version names the release of kube-proxy that this stands in for, and its
   })
 })
 
-test.each([
+test.concurrent.each([
   { args: ['--help'], names: ['--proxy-mode', '--objects', '--state-dir', 'fairlead demo', 'fairlead render'] },
   { args: ['demo', '--help'], names: ['--api-port', '--data-dir'] },
   { args: ['render', '--help'], names: ['--proxy-mode', '--objects', '--node-address', '--family'] },
@@ -27,7 +27,7 @@ test.each([
   for (const name of names) expect(stdout).toContain(name)
 })
 
-test('--write-config-to writes a file that --config takes, and which says the same', async () => {
+test.concurrent('--write-config-to writes a file that --config takes, and which says the same', async () => {
   await using folder = await TemporaryFolder.make()
   const [first, second] = [join(folder.path, 'first.yaml'), join(folder.path, 'second.yaml')]
   const flags = ['--proxy-mode=userspace', '--hostname-override=node1', '--nodeport-addresses=10.0.0.0/8']
@@ -43,18 +43,18 @@ test('--write-config-to writes a file that --config takes, and which says the sa
   expect(await readFile(second, 'utf8')).toBe(await readFile(first, 'utf8'))
 })
 
-test('--cleanup --dry-run ends well where there is nothing to remove', async () => {
+test.concurrent('--cleanup --dry-run ends well where there is nothing to remove', async () => {
   // This may be a machine whose rules somebody needs: neither the will nor the tools to remove them.
   expect(await runFairlead(['--cleanup', '--dry-run'], { env: { PATH: '' } })).toMatchObject({ code: 0 })
 })
 
-test('--init-only prepares the machine for the node that the API server knows, and ends', async () => {
+test.concurrent('--init-only prepares the machine for the node that the API server knows, and ends', async () => {
   await using cluster = await Cluster.start(node(nodeName))
   await using daemon = await DaemonProcess.start('--init-only', `--kubeconfig=${cluster.kubeconfig}`)
   expect(await daemon.process.ended()).toEqual({ code: 0, signal: null })
 })
 
-test('render prints the plan on stdout and diagnostics on stderr', async () => {
+test.concurrent('render prints the plan on stdout and diagnostics on stderr', async () => {
   await using folder = await TemporaryFolder.make()
   const web = service('web', 80, { clusterIP: '10.96.0.10' })
   const bad = service('bad', 80, { clusterIP: '10.96.0.300' })

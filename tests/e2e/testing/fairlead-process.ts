@@ -25,6 +25,7 @@ export class FairleadProcess implements AsyncDisposable {
   readonly #child: ChildProcess
   readonly #ended: Promise<Ended>
   readonly #killAtExit: () => void
+  #hasClosed = false
 
   constructor(args: readonly string[], { env = {} }: StartOptions = {}) {
     this.#child = spawn(process.execPath, [program, ...args], {
@@ -37,7 +38,12 @@ export class FairleadProcess implements AsyncDisposable {
     // A test runner that is stopped half-way disposes of nothing.
     process.once('exit', this.#killAtExit)
     // "close" comes when all output has been read, "exit" may come before.
-    this.#ended = new Promise((resolve) => this.#child.once('close', (code, signal) => resolve({ code, signal })))
+    this.#ended = new Promise((resolve) =>
+      this.#child.once('close', (code, signal) => {
+        this.#hasClosed = true
+        resolve({ code, signal })
+      }),
+    )
   }
 
   get isRunning(): boolean {
@@ -48,13 +54,14 @@ export class FairleadProcess implements AsyncDisposable {
     this.#child.kill(signal)
   }
 
-  /** Waits until the program has written this to stdout or stderr. */
+  /** Waits until the program has written this to stdout or stderr; when it has ended it will not any more. */
   async says(what: string | RegExp): Promise<void> {
-    await vi.waitFor(() => {
+    const hasSaid = () => {
       const text = this.stdout + this.stderr
-      if (typeof what === 'string' ? text.includes(what) : what.test(text)) return
-      throw new Error(`fairlead has not said ${String(what)}. It ${this.#state()}`)
-    }, waiting)
+      return typeof what === 'string' ? text.includes(what) : what.test(text)
+    }
+    await vi.waitUntil(() => hasSaid() || this.#hasClosed, { timeout: deadlineMs, interval: 20 }).catch(() => {})
+    if (!hasSaid()) throw new Error(`fairlead has not said ${String(what)}. It ${this.#state()}`)
   }
 
   /** Waits for the end of the process; it must come by itself, or by a signal that was sent before. */
@@ -82,8 +89,6 @@ export class FairleadProcess implements AsyncDisposable {
     return `${isOver} and wrote:\n${this.stdout}${this.stderr}`
   }
 }
-
-const waiting = { timeout: deadlineMs, interval: 20 }
 
 /** Runs the program to its end. */
 export async function runFairlead(
