@@ -95,9 +95,9 @@ test('after a failure the next sync is full, runs after the retry period, and kn
 test('when others changed the data plane, everything is programmed again at once', async () => {
   const { clock, syncs, runner } = given()
   await clock.advance(10)
-  runner.requestFull()
+  runner.requestFull('a flush')
   await clock.advance(0)
-  expect(syncs.slice(1)).toMatchObject([{ atMs: 10, change: { full: true } }])
+  expect(syncs.slice(1)).toMatchObject([{ atMs: 10, change: { full: true, causes: ['a flush'] } }])
 })
 
 test('what was carried over is programmed once and then forgotten', async () => {

@@ -46,6 +46,8 @@ export class SyncRunner {
   readonly #loop: SyncLoop
   /** Monotonic time of the last successful full sync; undefined asks for one. */
   #lastFullAt: number | undefined
+  /** Reasons for the next sync that are not in the table. */
+  readonly #ownCauses: string[] = []
   /** What failed syncs took from the table and did not program. */
   #unprogrammed: PendingSync | undefined
 
@@ -69,9 +71,10 @@ export class SyncRunner {
   }
 
   /** Somebody else changed the data plane: program everything, now. */
-  requestFull(): void {
+  requestFull(cause: string): void {
     const { table, health, metrics, clock, family } = this.#options
     if (!table.isInitialised) return
+    this.#ownCauses.push(cause)
     this.#lastFullAt = undefined
     health.queuedUpdate(family)
     metrics.syncRequested(family, clock.now())
@@ -119,7 +122,9 @@ export class SyncRunner {
   }
 
   #take(): PendingSync {
-    return withUnprogrammed(this.#unprogrammed, this.#options.table.take({ full: this.#isFullDue() }))
+    const taken = this.#options.table.take({ full: this.#isFullDue() })
+    const causes = [...this.#ownCauses.splice(0), ...taken.change.causes]
+    return withUnprogrammed(this.#unprogrammed, { ...taken, change: { ...taken.change, causes } })
   }
 
   #isFullDue(): boolean {

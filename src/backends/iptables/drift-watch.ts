@@ -4,19 +4,15 @@
  */
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
+import type { ChangeDetector } from '../../dataplane/iptables/change-detector.ts'
 import type { Iptables } from '../../dataplane/iptables/iptables.ts'
 import { readKernelState } from './kernel-state.ts'
 import { findDrift } from './find-drift.ts'
 import type { Written } from './written.ts'
 
-export interface ChangeDetector {
-  /** Differs from the last one whenever the tables may have changed since. */
-  token(signal: AbortSignal): Promise<string>
-}
-
 export interface DriftWatchOptions {
   readonly iptables: Iptables
-  readonly detector: ChangeDetector
+  readonly openDetector: (signal: AbortSignal) => Promise<ChangeDetector>
   readonly clock: Clock
   readonly log: Logger
 }
@@ -31,20 +27,24 @@ export interface Look {
 
 /** Drift is to be noticed within five seconds. */
 const lookEveryMs = 2_000
+/** A token can miss a rule that was put in the place of another of equal length; the tables themselves do not. */
+const compareAnywayMs = 60_000
 
 export class DriftWatch {
   readonly #options: DriftWatchOptions
-  #verifiedToken: string | undefined
+  /** Of the last comparison that found nothing. */
+  #verified: { readonly token: string; readonly atMs: number } | undefined
 
   constructor(options: DriftWatchOptions) {
     this.#options = options
   }
 
   async run(look: Look, signal: AbortSignal): Promise<void> {
-    const { clock, log } = this.#options
+    const { openDetector, clock, log } = this.#options
+    using detector = await openDetector(signal)
     while (!signal.aborted) {
       try {
-        const found = await look.inTurn(() => this.#look(look.written(), signal))
+        const found = await look.inTurn(() => this.#look(detector, look.written(), signal))
         if (found !== undefined) look.onDrift(found)
       } catch (error) {
         if (!signal.aborted) log.warn('rules cannot be compared with the kernel', { error })
@@ -53,13 +53,18 @@ export class DriftWatch {
     }
   }
 
-  async #look(written: Written | undefined, signal: AbortSignal): Promise<string | undefined> {
-    const { detector, iptables } = this.#options
+  async #look(
+    detector: ChangeDetector,
+    written: Written | undefined,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    const { iptables, clock } = this.#options
     if (written === undefined) return undefined
     const token = await detector.token(signal)
-    if (token === this.#verifiedToken) return undefined
+    const atMs = clock.monotonic()
+    if (token === this.#verified?.token && atMs - this.#verified.atMs < compareAnywayMs) return undefined
     const found = await findDrift(written, await readKernelState(iptables, signal))
-    if (found === undefined) this.#verifiedToken = token
+    this.#verified = found === undefined ? { token, atMs } : undefined
     return found
   }
 }

@@ -7,6 +7,7 @@ import { RouteTable } from '../../core/route-table.ts'
 import { FakeClock } from '../../core/testing/fake-clock.ts'
 import { anyStep, applyStep } from '../../core/testing/histories.ts'
 import { service, slice } from '../../core/testing/objects.ts'
+import { savedRulesHash } from '../../dataplane/iptables/change-detector.ts'
 import { IptablesError } from '../../dataplane/iptables/iptables.ts'
 import type { Table } from '../../dataplane/iptables/iptables.ts'
 import { MemoryIptables } from '../../dataplane/iptables/memory-iptables.ts'
@@ -43,7 +44,12 @@ function setUp(options: { readonly missingMatches?: ReadonlySet<string> } = {}) 
   const make = (iptables: MemoryIptables) =>
     new IptablesBackend({
       iptables,
-      drift: new DriftWatch({ iptables, detector: alwaysLook(), clock, log: silentLogger }),
+      drift: new DriftWatch({
+        iptables,
+        openDetector: () => Promise.resolve(savedRulesHash(iptables, ['filter', 'nat'])),
+        clock,
+        log: silentLogger,
+      }),
       metrics: {
         rules: (table, rules) => (counted.rules[table] = rules),
         restoreFailed: ({ isFull }) => counted.failures.push(isFull),
@@ -88,11 +94,6 @@ function setUp(options: { readonly missingMatches?: ReadonlySet<string> } = {}) 
     return saveAll(fresh)
   }
   return { catalog, kernel, backend, sync, fromScratch, localIps, counted, clock }
-}
-
-function alwaysLook() {
-  let looks = 0
-  return { token: () => Promise.resolve(String(looks++)) }
 }
 
 async function saveAll(iptables: MemoryIptables): Promise<string> {

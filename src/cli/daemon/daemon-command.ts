@@ -4,6 +4,7 @@ import { parseDaemonCommandLine } from '../../config/daemon/parse-daemon-command
 import type { DaemonOptions } from '../../config/daemon/parse-daemon-command-line.ts'
 import { renderConfigYaml } from '../../config/file/render-config.ts'
 import type { ProxyConfig } from '../../config/proxy-config.ts'
+import { cleanupCommand } from '../cleanup/cleanup-command.ts'
 import { findMode } from '../modes/find-mode.ts'
 import { CommandError, fairleadVersion } from '../program.ts'
 import type { Program } from '../program.ts'
@@ -52,8 +53,7 @@ async function runWith(
       await writeConfig(action.path, loaded.config)
       return 0
     case 'cleanup':
-      program.out('Nothing to remove: the modes of this version leave nothing behind in the kernel.\n')
-      return 0
+      return cleanupCommand({ isDryRun: action.isDryRun, program }, signal)
     case 'init-only':
     case 'serve':
       return serve({ options, loaded, flags, program, isInitOnly: action.kind === 'init-only' }, signal)

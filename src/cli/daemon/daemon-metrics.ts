@@ -46,7 +46,7 @@ export function daemonMetrics({ mode, featureGates, platform }: DaemonMetricsOpt
       isEnabled: isGateOn(featureGates, name as Parameters<typeof isGateOn>[1]),
     })),
   )
-  const families = new ProxyMetricFamilies(registry, mode, { hasNfacct: false })
+  const families = new ProxyMetricFamilies(registry, mode)
   return {
     registry,
     families,

@@ -88,7 +88,7 @@ function driftRepair(backend: Backend, runner: SyncRunner, log: Logger): Runnabl
     async run(signal) {
       await backend.watch?.((found) => {
         log.warn('somebody else changed the rules, programming them again', { found })
-        runner.requestFull()
+        runner.requestFull(found)
       }, signal)
     },
   }

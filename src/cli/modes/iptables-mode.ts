@@ -3,6 +3,7 @@ import { IptablesBackend } from '../../backends/iptables/iptables-backend.ts'
 import { planIptables } from '../../backends/iptables/plan.ts'
 import { renderPlan } from '../../backends/iptables/render.ts'
 import type { FixedSettings } from '../../backends/iptables/settings-source.ts'
+import { counterNames } from '../../backends/iptables/settings.ts'
 import { assumedSettings, SettingsSource } from '../../backends/iptables/settings-source.ts'
 import { masqueradeBit } from '../../config/proxy-config.ts'
 import { localTraffic } from '../../core/local-traffic.ts'
@@ -11,8 +12,10 @@ import { nodePortAddresses } from '../../core/node-port-addresses.ts'
 import { conntrackReconciler } from '../../dataplane/conntrack/conntrack-reconciler.ts'
 import { openConntrack } from '../../dataplane/conntrack/open-conntrack.ts'
 import { processExec as exec } from '../../dataplane/exec/exec.ts'
+import { openChangeDetector } from '../../dataplane/iptables/change-detector.ts'
 import { findIptables } from '../../dataplane/iptables/find-iptables.ts'
 import { openNetlink } from '../../dataplane/netlink/open-netlink.ts'
+import type { Nfacct } from '../../dataplane/nfacct/nfacct.ts'
 import { netlinkNfacct } from '../../dataplane/nfacct/netlink-nfacct.ts'
 import { isNfacctUsable } from '../../dataplane/nfacct/probe-nfacct.ts'
 import { fileSysctl } from '../../dataplane/sysctl/file-sysctl.ts'
@@ -20,11 +23,7 @@ import { routeLocalnet } from '../../dataplane/sysctl/localhost-node-ports.ts'
 import type { Family } from '../../net/ip.ts'
 import { PrometheusConntrackMetrics } from '../../observe/metrics/conntrack-metrics.ts'
 import { PrometheusIptablesMetrics } from '../../observe/metrics/iptables-metrics.ts'
-import type { Mode, ModeSettings } from './mode.ts'
-
-/** Every look compares. */
-let looks = 0
-const alwaysLook = { token: () => Promise.resolve(String(looks++)) }
+import type { Mode, ModeContext, ModeSettings } from './mode.ts'
 
 const sysctl = fileSysctl({ root: '/proc/sys' })
 
@@ -47,6 +46,8 @@ export const iptablesMode: Mode = {
     const iptables = await findIptables({ family, exec, clock, log, signal })
     const nfacct = netlinkNfacct({ open: openNetlink })
     const hasCounters = await isNfacctUsable(nfacct, log, signal)
+    // Both families share the kernel's counters, so one of them reports.
+    if (hasCounters && family === 'ipv4') addCounterMetrics(metrics, nfacct)
     // With liberal tracking, packets that only look out of place are let through; dropping them would undo that.
     const dropsInvalid = ((await sysctl.read('net/netfilter/nf_conntrack_tcp_be_liberal')) ?? '0') === '0'
     const settings = new SettingsSource({
@@ -58,7 +59,9 @@ export const iptablesMode: Mode = {
         return hasCounters
       },
     })
-    const drift = new DriftWatch({ iptables, detector: alwaysLook, clock, log })
+    const openDetector = (opening: AbortSignal) =>
+      openChangeDetector({ iptables, tables: ['filter', 'nat'], log }, opening)
+    const drift = new DriftWatch({ iptables, openDetector, clock, log })
     const conntrack = await openConntrack({ openNetlink, exec, log })
     return {
       backend: new IptablesBackend({
@@ -75,6 +78,16 @@ export const iptablesMode: Mode = {
     const plan = planIptables(view, assumedSettings(fixedSettings(view.family, settings, true)))
     return [{ part: 'iptables', text: renderPlan(plan) }]
   },
+}
+
+function addCounterMetrics(metrics: ModeContext['metrics'], nfacct: Nfacct): void {
+  const packetsOf = (name: string) => async () => (await nfacct.read(name, AbortSignal.timeout(5_000)))?.packets
+  const { invalidDropped, localhostAccepted } = counterNames
+  metrics.addKernelCounter('kubeproxy_iptables_ct_state_invalid_dropped_packets_total', packetsOf(invalidDropped))
+  metrics.addKernelCounter(
+    'kubeproxy_iptables_localhost_nodeports_accepted_packets_total',
+    packetsOf(localhostAccepted),
+  )
 }
 
 function fixedSettings(family: Family, settings: ModeSettings, dropsInvalid: boolean): FixedSettings {

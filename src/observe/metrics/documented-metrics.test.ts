@@ -12,7 +12,7 @@ import { addViewMetrics } from './view-metrics.ts'
 
 test('docs/observability.md lists every metric that there is, and no other', () => {
   const registry = new MetricRegistry()
-  const families = new ProxyMetricFamilies(registry, 'userspace', { hasNfacct: false })
+  const families = new ProxyMetricFamilies(registry, 'userspace')
   void new PrometheusProxyMetrics(registry, families)
   void new RestClientMetrics(registry)
   void new SourceMetrics(registry)

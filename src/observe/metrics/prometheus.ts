@@ -34,6 +34,19 @@ export class MetricRegistry {
     return { increment: (labels, by = 1) => counter.inc(labels, by) }
   }
 
+  /** A counter that somebody else keeps; it is read at each scrape, and without a value it has no series. */
+  counterFrom(spec: FamilySpec<never>, read: () => Promise<number | undefined>): void {
+    new LibraryCounter({
+      ...this.#configuration(spec),
+      async collect() {
+        this.reset()
+        const value = await read()
+        if (value === undefined) this.remove()
+        else this.inc(value)
+      },
+    })
+  }
+
   /** `collect` runs before each scrape, for values that are cheaper to ask for than to keep up to date. */
   gauge<Label extends string>(spec: FamilySpec<Label>, collect?: (gauge: Gauge<Label>) => void): Gauge<Label> {
     const gauge: Gauge<Label> = { set: (labels, value) => library.set(labels, value) }

@@ -7,7 +7,7 @@ interface Family {
   readonly type: 'counter' | 'gauge' | 'histogram'
   readonly labels: readonly string[]
   readonly modes: 'all' | readonly string[]
-  /** Registered only where the node has this tool. */
+  /** Counted by the kernel, where it can; registered once that is known. */
   readonly needs?: 'nfacct'
   readonly buckets?: readonly number[]
   readonly help: string
@@ -175,12 +175,12 @@ export const proxyMetricTable = {
 
 export type ProxyMetricName = keyof typeof proxyMetricTable
 
-/** The families that a mode has on this node. */
-export function proxyMetricsOf(mode: string, { hasNfacct }: { readonly hasNfacct: boolean }): ProxyMetricName[] {
+/** The families that a mode has on every node. */
+export function proxyMetricsOf(mode: string): ProxyMetricName[] {
   const names = Object.keys(proxyMetricTable) as ProxyMetricName[]
   return names.filter((name) => {
     const { modes, needs }: Family = proxyMetricTable[name]
-    return (modes === 'all' || modes.includes(mode)) && (needs === undefined || hasNfacct)
+    return (modes === 'all' || modes.includes(mode)) && needs === undefined
   })
 }
 

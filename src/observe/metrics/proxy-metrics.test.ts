@@ -36,25 +36,17 @@ const iptables = [
   'kubeproxy_sync_proxy_rules_iptables_restore_failures_total',
   'kubeproxy_sync_proxy_rules_iptables_total',
 ]
-const nfacct = [
-  'kubeproxy_iptables_ct_state_invalid_dropped_packets_total',
-  'kubeproxy_iptables_localhost_nodeports_accepted_packets_total',
-]
-
 describe('a mode registers exactly the families that belong to it', () => {
-  for (const { mode, hasNfacct = false, families } of [
+  for (const { mode, families } of [
     { mode: 'userspace', families: everyMode },
     { mode: 'kernelspace', families: everyMode },
     { mode: 'iptables', families: iptables },
-    { mode: 'iptables', hasNfacct: true, families: [...iptables, ...nfacct] },
     {
       mode: 'ipvs',
-      hasNfacct: true,
       families: [...everyMode, ...conntrack, 'kubeproxy_sync_proxy_rules_iptables_restore_failures_total'],
     },
     {
       mode: 'nftables',
-      hasNfacct: true,
       families: [
         ...everyMode,
         ...conntrack,
@@ -64,12 +56,23 @@ describe('a mode registers exactly the families that belong to it', () => {
       ],
     },
   ]) {
-    test(`${mode}${hasNfacct ? ' with nfacct' : ''}`, () => {
+    test(mode, () => {
       const registry = new MetricRegistry()
-      void new ProxyMetricFamilies(registry, mode, { hasNfacct })
+      void new ProxyMetricFamilies(registry, mode)
       expect(new Set(registry.familyNames)).toEqual(new Set(families))
     })
   }
+})
+
+test('what the kernel counts is read at each scrape, and not shown while there is nothing to read', async () => {
+  const registry = new MetricRegistry()
+  let packets: number | undefined
+  const name = 'kubeproxy_iptables_ct_state_invalid_dropped_packets_total'
+  new ProxyMetricFamilies(registry, 'iptables').addKernelCounter(name, () => Promise.resolve(packets))
+  expect(await registry.render()).not.toContain(`\n${name} `)
+  packets = 7
+  expect(await registry.render()).toContain(`\n${name} 7\n`)
+  expect(await registry.render()).toContain(`\n${name} 7\n`)
 })
 
 test('a family without series is not shown, one without labels is shown at zero', async () => {
@@ -185,7 +188,7 @@ const hasPromtool = spawnSync(promtool, ['--version']).status === 0
 test.skipIf(!hasPromtool)(
   'promtool (skipped when it is not installed) finds nothing to criticise but the names that kube-proxy chose',
   async () => {
-    const { registry, metrics } = given('iptables', { hasNfacct: true })
+    const { registry, metrics } = given('iptables')
     addBuildInfo(registry, build, 'v20.20.2')
     addFeatureStates(registry, [{ name: 'ComponentFlagz', stage: 'BETA', isEnabled: true }])
     new RestClientMetrics(registry).requestFinished({ method: 'GET', host: 'h"\\\n', status: 200, seconds: 1 })
@@ -223,9 +226,9 @@ test('the build and the feature gates are shown as every Kubernetes component do
   ])
 })
 
-function given(mode: string, { hasNfacct = false } = {}) {
+function given(mode: string) {
   const registry = new MetricRegistry()
-  const families = new ProxyMetricFamilies(registry, mode, { hasNfacct })
+  const families = new ProxyMetricFamilies(registry, mode)
   // Its own family is registered in any mode and checked by name where it matters.
   const metrics = new PrometheusProxyMetrics(registry, families)
   return { registry, metrics }
