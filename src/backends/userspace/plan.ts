@@ -75,7 +75,8 @@ function loopbackPlace(route: Route, host = route.family === 'ipv6' ? '::1' : '1
   if (route.port >= lowestUnprivilegedPort) ports.push(route.port)
   if (route.nodePort !== 0) ports.push(route.nodePort)
   const [best, ...others] = [...ports, 0] as const
-  return { name: `loopback ${host}`, purpose: 'cluster-ip', ip: host, ports: [best, ...others] }
+  // With the port in its name, a Service that changes its port gets a new listener.
+  return { name: `loopback ${host} ${route.port}`, purpose: 'cluster-ip', ip: host, ports: [best, ...others] }
 }
 
 function ownPlaces(route: Route, node: NodeFacts): readonly Place[] {

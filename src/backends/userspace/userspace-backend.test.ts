@@ -53,6 +53,18 @@ test('on loopback a Service is at its own port, and two Services with one port b
   expect(await ask(addressOf(second))).toBe('b')
 })
 
+test('a Service that changes its port moves there, and leaves the old one', async () => {
+  const { sync, addressOf } = given(loopback)
+  const [oldPort, newPort] = [await freePort(), await freePort()]
+  const before = testRoute('shop/web', { port: oldPort, endpoints: await pods('a') })
+  const after = testRoute('shop/web', { port: newPort, endpoints: before.endpoints })
+  await sync([before])
+  const address = addressOf(before)
+  await sync([after], [after.key])
+  expect(addressOf(after).port).toBe(newPort)
+  expect(await ask(address)).toBe('ECONNREFUSED')
+})
+
 test('a Service that comes back is at the port it had', async () => {
   const { sync, addressOf } = given(loopback)
   const web = testRoute('shop/web', { endpoints: await pods('a') })

@@ -4,12 +4,18 @@ import type { SampleObject } from './sample-application.ts'
 
 export async function loadObjects(url: string, objects: readonly SampleObject[]): Promise<void> {
   for (const { path, object } of objects) {
-    const response = await fetch(`${url}${path}/${object.metadata.name}?fieldManager=fairlead-demo&force=true`, {
-      method: 'PATCH',
-      headers: { 'Content-Type': 'application/apply-patch+yaml' },
-      body: JSON.stringify(object),
-    })
-    if (!response.ok) throw new CommandError(`the sample application was refused at ${path}: ${await response.text()}`)
-    await response.body?.cancel()
+    const resource = `${url}${path}/${object.metadata.name}`
+    await apply(resource, object)
+    if (object['status'] !== undefined) await apply(`${resource}/status`, object)
   }
+}
+
+async function apply(url: string, object: SampleObject['object']): Promise<void> {
+  const response = await fetch(`${url}?fieldManager=fairlead-demo&force=true`, {
+    method: 'PATCH',
+    headers: { 'Content-Type': 'application/apply-patch+yaml' },
+    body: JSON.stringify(object),
+  })
+  const answer = await response.text()
+  if (!response.ok) throw new CommandError(`the sample application was refused at ${url}: ${answer}`)
 }

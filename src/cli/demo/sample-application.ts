@@ -16,7 +16,12 @@ const namespace = 'shop'
 /** The node that the demo plays. */
 export const demoNode: SampleObject = {
   path: '/api/v1/nodes',
-  object: { apiVersion: 'v1', kind: 'Node', metadata: { name: 'demo-node' } },
+  object: {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name: 'demo-node' },
+    status: { conditions: [{ type: 'Ready', status: 'True' }] },
+  },
 }
 
 interface SampleService {
