@@ -96,6 +96,15 @@ test('a family that the kernel lacks is not supported', async () => {
   expect(await scripted(() => ({ exitCode: 3, stderr })).iptables.isSupported(never)).toBe(false)
 })
 
+test('tools that are too old are an error, not a family that is missing', async () => {
+  const { exec } = scriptedExec(() => ({ stdout: 'iptables v1.4.21' }))
+  const iptables = new CommandIptables({ family: 'ipv4', tools, exec, clock: systemClock, log: silentLogger })
+  await expect(iptables.isSupported(never)).rejects.toMatchObject({
+    reason: 'unsupported',
+    message: expect.stringContaining('install 1.6.2 or newer'),
+  })
+})
+
 test('a version that could not be read is asked for again', async () => {
   let works = false
   const { exec, commands } = scriptedExec(() => ({ stdout: works ? 'iptables v1.8.9 (legacy)' : '' }))

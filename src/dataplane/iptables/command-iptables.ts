@@ -57,14 +57,16 @@ export class CommandIptables implements Iptables {
 
   async isSupported(signal: AbortSignal): Promise<boolean> {
     try {
-      const result = await this.#inTurn(signal, () => this.#single(['-S', 'POSTROUTING', '-t', 'nat'], signal))
-      if (result.exitCode === 0) return true
-      throw commandError(this.#tools.single, 'list table nat', result)
+      await this.features(signal)
     } catch (error) {
-      if (!(error instanceof IptablesError)) throw error
-      if (error.reason === 'not-permitted' || error.reason === 'locked' || error.reason === 'timeout') throw error
-      return false
+      if (error instanceof IptablesError && error.reason === 'tool-missing') return false
+      throw error
     }
+    const result = await this.#inTurn(signal, () => this.#single(['-S', 'POSTROUTING', '-t', 'nat'], signal))
+    if (result.exitCode === 0) return true
+    const error = commandError(this.#tools.single, 'list table nat', result)
+    if (error.reason === 'not-permitted' || error.reason === 'locked') throw error
+    return false
   }
 
   restore(input: string, signal: AbortSignal): Promise<void> {

@@ -13,8 +13,8 @@ export interface Iptables {
   readonly family: Family
   features(signal: AbortSignal): Promise<IptablesFeatures>
   /**
-   * Whether the tools and the kernel support this family at all. Rejects when it could not be found out, e.g. for
-   * lack of permission.
+   * Whether the tools are there and the kernel supports this family. Rejects when it could not be found out, e.g. for
+   * lack of permission, and when the tools are too old.
    */
   isSupported(signal: AbortSignal): Promise<boolean>
   /**
