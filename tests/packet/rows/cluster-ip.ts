@@ -1,0 +1,114 @@
+import { at, dropped, reaches, refused, row, untouched } from '../testing/row.ts'
+import { givenService, webPort } from '../testing/service-fixture.ts'
+import type { PortFixture } from '../testing/service-fixture.ts'
+
+const everyone = ['here-1', 'there-1', 'there-2'] as const
+const web = givenService('web', 1, { endpoints: everyone })
+const secure: PortFixture = { name: 'https', protocol: 'TCP', port: 443, target: 8443 }
+const tls = givenService('tls', 2, { ports: [secure], endpoints: ['there-1'] })
+const dnsTcp: PortFixture = { name: 'dns-tcp', protocol: 'TCP', port: 53, target: 5353 }
+const dnsUdp: PortFixture = { name: 'dns', protocol: 'UDP', port: 53, target: 53 }
+const dns = givenService('dns', 3, { ports: [dnsTcp, dnsUdp], endpoints: ['here-1', 'there-1'] })
+const empty = givenService('empty', 4, {})
+const emptyUdp = givenService('empty-udp', 5, { ports: [dnsUdp] })
+const hereOnly = givenService('here-only', 6, { internalTrafficPolicy: 'Local', endpoints: everyone })
+const twoHere = givenService('two-here', 7, {
+  internalTrafficPolicy: 'Local',
+  endpoints: ['here-1', 'here-2', 'there-1'],
+})
+const noneHere = givenService('none-here', 8, { internalTrafficPolicy: 'Local', endpoints: ['there-1'] })
+const noneHereUdp = givenService('none-here-udp', 9, {
+  internalTrafficPolicy: 'Local',
+  ports: [dnsUdp],
+  endpoints: ['there-1'],
+})
+const notReady = givenService('not-ready', 10, { endpoints: [{ pod: 'here-1', is: 'not ready' }] })
+const otherPort: PortFixture = { ...webPort, port: 81 }
+
+export const clusterIpServices = [web, tls, dns, empty, emptyUdp, hereOnly, twoHere, noneHere, noneHereUdp, notReady]
+
+export const clusterIpRows = [
+  row(24, 'a pod reaches every endpoint of a ClusterIP and keeps its address', {
+    from: 'caller',
+    to: at('cluster IP', web),
+    expect: reaches(everyone, 'client'),
+  }),
+  row(25, 'a pod that reaches itself through its Service is masqueraded', {
+    from: 'here-1',
+    to: at('cluster IP', web),
+    expect: {
+      kind: 'reaches',
+      each: [...reaches(['here-1'], 'node').each, ...reaches(['there-1', 'there-2'], 'client').each],
+    },
+  }),
+  row(26, 'the node reaches every endpoint of a ClusterIP', {
+    from: 'node',
+    to: at('cluster IP', web),
+    expect: reaches(everyone, 'node'),
+  }),
+  row(27, 'an outside client of a ClusterIP is masqueraded', {
+    from: 'outside',
+    to: at('cluster IP', web),
+    expect: reaches(everyone, 'node'),
+  }),
+  row(28, 'a port that the Service does not have is not touched', {
+    from: ['caller', 'outside'],
+    to: at('cluster IP', web, otherPort),
+    expect: untouched,
+  }),
+  row(29, 'the target port may differ from the port', {
+    from: 'caller',
+    to: at('cluster IP', tls),
+    expect: reaches(['there-1'], 'client'),
+  }),
+  row(30, 'TCP and UDP on one port lead to their own targets', {
+    from: 'caller',
+    to: [at('cluster IP', dns, dnsTcp), at('cluster IP', dns, dnsUdp)],
+    expect: reaches(['here-1', 'there-1'], 'client'),
+  }),
+  row(30, 'an outside UDP client of a ClusterIP is masqueraded', {
+    from: ['outside', 'node'],
+    to: at('cluster IP', dns, dnsUdp),
+    expect: reaches(['here-1', 'there-1'], 'node'),
+  }),
+  row(31, 'UDP to a port that is TCP only is not touched', {
+    from: 'caller',
+    to: at('cluster IP', web, { ...webPort, protocol: 'UDP' }),
+    expect: untouched,
+  }),
+  row(32, 'the port of one Service on the address of another is not touched', {
+    from: 'caller',
+    to: [at('cluster IP', web, secure), at('cluster IP', tls, webPort)],
+    expect: untouched,
+  }),
+  row(39, 'a ClusterIP without endpoints refuses pods, the node and outside clients', {
+    from: ['caller', 'node', 'outside'],
+    to: [at('cluster IP', empty), at('cluster IP', emptyUdp)],
+    expect: refused,
+  }),
+  row(44, 'an endpoint that is not ready does not count', {
+    from: ['caller', 'node', 'outside'],
+    to: at('cluster IP', notReady),
+    expect: refused,
+  }),
+  row(80, 'internalTrafficPolicy Local leads pods to the endpoint of their node', {
+    from: 'caller',
+    to: at('cluster IP', hereOnly),
+    expect: reaches(['here-1'], 'client'),
+  }),
+  row(81, 'internalTrafficPolicy Local uses all endpoints of the node', {
+    from: 'caller',
+    to: at('cluster IP', twoHere),
+    expect: reaches(['here-1', 'here-2'], 'client'),
+  }),
+  row(82, 'internalTrafficPolicy Local without a local endpoint drops', {
+    from: ['caller', 'node', 'outside'],
+    to: [at('cluster IP', noneHere), at('cluster IP', noneHereUdp)],
+    expect: dropped,
+  }),
+  row(83, 'internalTrafficPolicy Local masquerades the node and outside clients', {
+    from: ['node', 'outside'],
+    to: at('cluster IP', hereOnly),
+    expect: reaches(['here-1'], 'node'),
+  }),
+]

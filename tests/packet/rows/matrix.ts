@@ -1,0 +1,88 @@
+/** Every source against every door, for the three combinations of policies; with the settings that change it. */
+import type { ProxySettings } from '../testing/proxy.ts'
+import { at, reaches, row } from '../testing/row.ts'
+import type { Door, Row, Scenario, Source, Expectation } from '../testing/row.ts'
+import { givenService } from '../testing/service-fixture.ts'
+
+const endpoints = ['here-1', 'there-1'] as const
+const services = {
+  cluster: givenService('cluster', 80, { type: 'LoadBalancer', endpoints }),
+  external: givenService('external', 81, { type: 'LoadBalancer', externalTrafficPolicy: 'Local', endpoints }),
+  internal: givenService('internal', 82, { type: 'LoadBalancer', internalTrafficPolicy: 'Local', endpoints }),
+}
+
+export const matrixServices = Object.values(services)
+
+type Policy = keyof typeof services
+/** `*` marks masqueraded traffic, as in the specification. */
+type Cell = 'all' | 'all *' | 'local' | 'local *'
+type Line = readonly [number: number, from: Source, to: Door, cells: Readonly<Record<Policy, Cell>>]
+
+const base: readonly Line[] = [
+  [87, 'caller', 'cluster IP', { cluster: 'all', external: 'all', internal: 'local' }],
+  [88, 'caller', 'node port', { cluster: 'all *', external: 'all', internal: 'all *' }],
+  [89, 'caller', 'VIP', { cluster: 'all *', external: 'all', internal: 'all *' }],
+  [90, 'node', 'cluster IP', { cluster: 'all *', external: 'all *', internal: 'local *' }],
+  [91, 'node', 'node port', { cluster: 'all *', external: 'all *', internal: 'all *' }],
+  [92, 'localhost', 'node port on localhost', { cluster: 'all *', external: 'all *', internal: 'all *' }],
+  [93, 'node', 'VIP', { cluster: 'all *', external: 'all *', internal: 'all *' }],
+  [94, 'outside', 'cluster IP', { cluster: 'all *', external: 'all *', internal: 'local *' }],
+  [95, 'outside', 'node port', { cluster: 'all *', external: 'local', internal: 'all *' }],
+  [96, 'outside', 'VIP', { cluster: 'all *', external: 'local', internal: 'all *' }],
+]
+
+/** What a setting changes in the lines above. */
+type Changes = Readonly<Record<number, Partial<Record<Policy, Cell>>>>
+
+const podsAreNotKnown: Changes = { 88: { external: 'local' }, 89: { external: 'local' } }
+const unmasqueraded = { cluster: 'all', external: 'all', internal: 'local' } as const
+const masqueraded = { cluster: 'all *', external: 'all *', internal: 'local *' } as const
+
+const policyNames: Readonly<Record<Policy, string>> = {
+  cluster: 'Cluster',
+  external: 'external Local',
+  internal: 'internal Local',
+}
+
+const cellNames: Readonly<Record<Cell, string>> = {
+  all: 'every endpoint as itself',
+  'all *': 'every endpoint masqueraded',
+  local: 'the local endpoint as itself',
+  'local *': 'the local endpoint masqueraded',
+}
+
+export const matrixRows = rowsWith({})
+
+export const matrixScenarios: readonly Scenario[] = [
+  matrixScenario('pods known by their interface', { detectLocal: 'interface prefix' }, {}),
+  matrixScenario('pods not known', { detectLocal: 'not at all' }, { ...podsAreNotKnown, 94: unmasqueraded }),
+  matrixScenario('masquerade all', { masqueradeAll: true }, { 87: masqueraded }),
+  matrixScenario(
+    'masquerade all, pods not known',
+    { masqueradeAll: true, detectLocal: 'not at all' },
+    { ...podsAreNotKnown, 87: masqueraded },
+  ),
+]
+
+function matrixScenario(name: string, settings: ProxySettings, changes: Changes): Scenario {
+  return { name, settings, services: matrixServices, rows: rowsWith(changes) }
+}
+
+function rowsWith(changes: Changes): readonly Row[] {
+  return base.flatMap(([number, from, door, cells]) =>
+    (Object.keys(services) as Policy[]).map((policy) => {
+      const cell = changes[number]?.[policy] ?? cells[policy]
+      const isLocalhost = from === 'localhost'
+      return row(number, `policy ${policyNames[policy]}: ${from} to ${door} reaches ${cellNames[cell]}`, {
+        from,
+        to: at(door, services[policy]),
+        expect: expectationOf(cell),
+        ...(isLocalhost ? { families: ['ipv4'], needs: ['localhost node ports'] } : {}),
+      })
+    }),
+  )
+}
+
+function expectationOf(cell: Cell): Expectation {
+  return reaches(cell.startsWith('all') ? endpoints : ['here-1'], cell.endsWith('*') ? 'node' : 'client')
+}

@@ -1,0 +1,97 @@
+/** Where node ports are open. */
+import { plans } from '../testing/address-plan.ts'
+import { at, reaches, row, untouched } from '../testing/row.ts'
+import type { Scenario } from '../testing/row.ts'
+import { givenService } from '../testing/service-fixture.ts'
+
+const both = ['here-1', 'there-1'] as const
+const service = givenService('np', 90, { type: 'NodePort', endpoints: both })
+const second = at("node port on the node's second address", service)
+const first = at('node port', service)
+const localhost = at('node port on localhost', service)
+const open = reaches(both, 'node')
+const { ipv4, ipv6 } = plans
+
+export const nodePortServices = [service]
+
+export const nodePortRows = [
+  row(59, 'a node port answers on localhost', {
+    from: 'localhost',
+    to: localhost,
+    expect: open,
+    families: ['ipv4'],
+    needs: ['localhost node ports'],
+  }),
+  row(65, 'a node port does not answer on ::1', {
+    from: 'localhost',
+    to: localhost,
+    expect: untouched,
+    families: ['ipv6'],
+  }),
+  row(61, 'a node port answers on every address of the node', {
+    from: ['outside', 'node', 'caller'],
+    to: [first, second],
+    expect: open,
+  }),
+]
+
+/** The same Service under settings that say where node ports are open. */
+export const nodePortScenarios: readonly Scenario[] = [
+  {
+    name: 'no node ports on localhost',
+    settings: { localhostNodePorts: false },
+    services: nodePortServices,
+    rows: [
+      row(60, 'localhost is not touched', { from: 'localhost', to: localhost, expect: untouched }),
+      row(61, 'a node port answers on every other address', {
+        from: ['outside', 'node'],
+        to: [first, second],
+        expect: open,
+      }),
+    ],
+  },
+  {
+    name: 'node ports on the first address only',
+    settings: { nodePortAddresses: [ipv4.nodeRange, '127.0.0.1/32', ipv6.nodeRange], localhostNodePorts: false },
+    services: nodePortServices,
+    rows: [
+      row(63, 'the address in the list answers', { from: ['outside', 'node'], to: first, expect: open }),
+      row(63, 'an address outside the list is not touched', { from: 'outside', to: second, expect: untouched }),
+      row(63, 'localhost is not touched, even when the list has it', {
+        from: 'localhost',
+        to: localhost,
+        expect: untouched,
+      }),
+    ],
+  },
+  {
+    name: 'node ports on both IPv4 addresses and one IPv6 address',
+    settings: { nodePortAddresses: [ipv4.nodeRange, ipv4.secondNodeRange, ipv6.nodeRange] },
+    services: nodePortServices,
+    rows: [
+      row(64, 'both IPv4 addresses answer', { from: 'outside', to: [first, second], expect: open, families: ['ipv4'] }),
+      row(64, 'the IPv6 address in the list answers', { from: 'outside', to: first, expect: open, families: ['ipv6'] }),
+      row(64, 'the other IPv6 address is not touched', {
+        from: 'outside',
+        to: second,
+        expect: untouched,
+        families: ['ipv6'],
+      }),
+    ],
+  },
+  {
+    name: 'node ports with IPv4 addresses only',
+    settings: { nodePortAddresses: [ipv4.nodeRange] },
+    services: nodePortServices,
+    rows: [
+      row(66, 'all IPv6 addresses answer', { from: 'outside', to: [first, second], expect: open, families: ['ipv6'] }),
+      row(66, 'the IPv4 address in the list answers', { from: 'outside', to: first, expect: open, families: ['ipv4'] }),
+      row(66, 'the other IPv4 address is not touched', {
+        from: 'outside',
+        to: second,
+        expect: untouched,
+        families: ['ipv4'],
+      }),
+    ],
+  },
+]

@@ -1,0 +1,85 @@
+/** Fairlead on a node, with its objects in a file. */
+import { rename } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { TemporaryFolder } from '../../../src/sources/kube/testing/temporary-folder.ts'
+import type { Cluster } from './cluster.ts'
+import { chooseVariant, missingPrograms } from './iptables-variant.ts'
+import type { IptablesVariant } from './iptables-variant.ts'
+import { NodeProcess } from './node-process.ts'
+import { proxyFlags } from './proxy-flags.ts'
+import type { Proxy, RunningProxy } from './proxy.ts'
+import type { KubernetesObject } from './service-fixture.ts'
+
+export function fairleadIptables(variant: IptablesVariant): Proxy {
+  return {
+    name: `iptables (${variant})`,
+    cannot: {},
+    missing: () => missingPrograms(`iptables-${variant}`, `ip6tables-${variant}`),
+    async start(cluster, settings) {
+      chooseVariant(cluster.node, variant)
+      return FairleadProcess.start(cluster, proxyFlags('iptables', settings))
+    },
+  }
+}
+
+export class FairleadProcess implements RunningProxy {
+  readonly #cluster: Cluster
+  readonly #flags: readonly string[]
+  readonly #folder: TemporaryFolder
+  readonly #env: Readonly<Record<string, string>>
+  #process: NodeProcess | undefined
+
+  private constructor(
+    cluster: Cluster,
+    flags: readonly string[],
+    folder: TemporaryFolder,
+    env: Readonly<Record<string, string>>,
+  ) {
+    this.#cluster = cluster
+    this.#flags = flags
+    this.#folder = folder
+    this.#env = env
+  }
+
+  static async start(
+    cluster: Cluster,
+    flags: readonly string[],
+    env: Readonly<Record<string, string>> = {},
+  ): Promise<FairleadProcess> {
+    return new FairleadProcess(cluster, flags, await TemporaryFolder.make(), env)
+  }
+
+  /** The process starts with the first objects, as a node joins a cluster that has some. */
+  async apply(objects: readonly KubernetesObject[]): Promise<void> {
+    const list = { apiVersion: 'v1', kind: 'List', items: objects }
+    // As a whole, so that no half of it is read.
+    const aside = await this.#folder.write('objects.aside', JSON.stringify(list))
+    await rename(aside, `${this.#folder.path}/objects.json`)
+    if (this.#process === undefined) this.run()
+  }
+
+  run(): void {
+    this.#process = new NodeProcess(
+      this.#cluster.node,
+      process.execPath,
+      [program, ...this.#flags, `--objects=${this.#folder.path}`],
+      this.#env,
+    )
+  }
+
+  /** Ends the process; its rules stay. */
+  async stop(signal: NodeJS.Signals): Promise<void> {
+    await this.#process?.stop(signal)
+  }
+
+  log(): string {
+    return this.#process?.output ?? 'Fairlead was not started'
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop('SIGKILL')
+    await this.#folder[Symbol.asyncDispose]()
+  }
+}
+
+const program = fileURLToPath(new URL('../../../bin/fairlead.js', import.meta.url))

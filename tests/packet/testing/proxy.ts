@@ -1,0 +1,28 @@
+/** A service proxy under test: Fairlead in one of its modes, or kube-proxy itself. */
+import type { Cluster } from './cluster.ts'
+import type { Feature } from './row.ts'
+import type { KubernetesObject } from './service-fixture.ts'
+
+export interface ProxySettings {
+  readonly masqueradeAll?: boolean
+  /** How traffic of pods is told apart; the cluster's pod ranges unless given. */
+  readonly detectLocal?: 'cluster ranges' | 'interface prefix' | 'not at all'
+  readonly localhostNodePorts?: boolean
+  readonly nodePortAddresses?: readonly string[]
+}
+
+export interface Proxy {
+  readonly name: string
+  /** Why it cannot run here, or undefined when it can. */
+  missing(): string | undefined
+  /** What this mode cannot do, and why. */
+  readonly cannot: Readonly<Partial<Record<Feature, string>>>
+  start(cluster: Cluster, settings: ProxySettings): Promise<RunningProxy>
+}
+
+export interface RunningProxy extends AsyncDisposable {
+  /** Makes these the objects of the cluster; what was there and is not among them goes. Does not wait for the rules. */
+  apply(objects: readonly KubernetesObject[]): Promise<void>
+  /** For the message of a test that fails. */
+  log(): string
+}

@@ -1,0 +1,110 @@
+/** A cluster with a running proxy, and questions to it in the words of the rows. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { families } from '../../../src/net/ip.ts'
+import type { Family } from '../../../src/net/ip.ts'
+import { plans } from './address-plan.ts'
+import { ask } from './ask.ts'
+import type { Outcome } from './ask.ts'
+import { Cluster } from './cluster.ts'
+import type { Namespace } from './namespace.ts'
+import type { Proxy, ProxySettings, RunningProxy } from './proxy.ts'
+import type { Source, Target } from './row.ts'
+import type { ServiceFixture } from './service-fixture.ts'
+import { clusterObjects, givenService, nodePortOf, objectsOf } from './service-fixture.ts'
+
+export class Rig implements AsyncDisposable {
+  readonly cluster: Cluster
+  readonly proxy: RunningProxy
+  #generation = 0
+
+  constructor(cluster: Cluster, proxy: RunningProxy) {
+    this.cluster = cluster
+    this.proxy = proxy
+  }
+
+  static async start(proxy: Proxy, settings: ProxySettings, services: readonly ServiceFixture[]): Promise<Rig> {
+    const cluster = new Cluster()
+    try {
+      await cluster.isUp()
+      const rig = new Rig(cluster, await proxy.start(cluster, settings))
+      await rig.program(services)
+      return rig
+    } catch (error) {
+      cluster[Symbol.dispose]()
+      throw error
+    }
+  }
+
+  /** Makes these the Services of the cluster and waits until their rules are in place. */
+  async program(services: readonly ServiceFixture[]): Promise<void> {
+    // All rules of a family change at once, so a new Service that answers says that the others are there too.
+    const beacon = givenService('beacon', 250 - (this.#generation++ % 20), { endpoints: ['here-1'] })
+    await this.proxy.apply([
+      ...clusterObjects,
+      ...services.flatMap(objectsOf),
+      ...objectsOf({ ...beacon, name: `beacon-${this.#generation}` }),
+    ])
+    const deadline = performance.now() + programmingDeadlineMs
+    for (const family of families)
+      while ((await this.#askBeacon(beacon, family)) !== 'here-1') {
+        if (performance.now() > deadline)
+          throw new Error(`the proxy has not programmed its rules:\n${this.proxy.log()}`)
+        await sleep(20)
+      }
+  }
+
+  ask(from: Source, target: Target, family: Family, patienceMs: number): Promise<Outcome> {
+    const { namespace, ip: source } = this.whoIs(from, target, family)
+    const transport = target.port.protocol === 'UDP' ? 'udp' : 'tcp'
+    return ask(namespace, { transport, ...addressOf(target, family), source, patienceMs })
+  }
+
+  /** The client's place and address. */
+  whoIs(from: Source, { service }: Target, family: Family): { readonly namespace: Namespace; readonly ip: string } {
+    const plan = plans[family]
+    const { node } = this.cluster
+    if (from === 'node') return { namespace: node, ip: plan.nodeIP }
+    if (from === 'localhost') return { namespace: node, ip: plan.loopback }
+    if (from === 'vip') return { namespace: node, ip: plan.secondVip(service.index) }
+    return { namespace: this.cluster.host(from), ip: plan.hosts[from] }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.proxy[Symbol.asyncDispose]()
+    this.cluster[Symbol.dispose]()
+  }
+
+  async #askBeacon(beacon: ServiceFixture, family: Family): Promise<string> {
+    const ip = plans[family].clusterIP(beacon.index)
+    const outcome = await ask(this.cluster.node, { transport: 'tcp', ip, port: 80, patienceMs: 1000 })
+    return outcome.kind === 'answer' ? outcome.answer.answeredBy : outcome.kind
+  }
+}
+
+const programmingDeadlineMs = 30_000
+
+export function addressOf(
+  { door, service, port }: Target,
+  family: Family,
+): { readonly ip: string; readonly port: number } {
+  const plan = plans[family]
+  const nodePort = nodePortOf(service, Math.max(0, service.ports.indexOf(port)))
+  switch (door) {
+    case 'cluster IP':
+      return { ip: plan.clusterIP(service.index), port: port.port }
+    case 'external IP':
+      return { ip: plan.externalIP(service.index), port: port.port }
+    case 'VIP':
+      return { ip: plan.vip(service.index), port: port.port }
+    case 'second VIP':
+      return { ip: plan.secondVip(service.index), port: port.port }
+    case 'node port':
+      return { ip: plan.nodeIP, port: nodePort }
+    case "node port on the node's second address":
+      return { ip: plan.secondNodeIP, port: nodePort }
+    case 'node port on localhost':
+      return { ip: plan.loopback, port: nodePort }
+    default:
+      return door satisfies never
+  }
+}

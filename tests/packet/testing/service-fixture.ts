@@ -1,0 +1,174 @@
+/** Services of the test cluster, and the Kubernetes objects they stand for. */
+import type { Family } from '../../../src/net/ip.ts'
+import { families } from '../../../src/net/ip.ts'
+import type { AddressPlan, PodName } from './address-plan.ts'
+import { localPods, plans } from './address-plan.ts'
+
+export interface ServiceFixture {
+  readonly name: string
+  /** Its addresses and node ports follow from this number, so no two Services have the same. */
+  readonly index: number
+  readonly type: 'ClusterIP' | 'NodePort' | 'LoadBalancer'
+  readonly ports: readonly PortFixture[]
+  readonly internalTrafficPolicy: 'Cluster' | 'Local'
+  readonly externalTrafficPolicy: 'Cluster' | 'Local'
+  readonly hasExternalIP: boolean
+  /** What its load balancer got. A proxied VIP is one whose packets come through the load balancer anyway. */
+  readonly vips: 'none' | 'one' | 'two' | 'proxied' | 'host name'
+  readonly sourceRanges: readonly string[]
+  /** 0 for none. */
+  readonly affinitySeconds: number
+  readonly endpoints: readonly EndpointFixture[]
+}
+
+export interface PortFixture {
+  readonly name: string
+  readonly protocol: 'TCP' | 'UDP'
+  readonly port: number
+  readonly target: number
+}
+
+export type EndpointState = 'ready' | 'serving while terminating' | 'terminating' | 'not ready'
+
+export type EndpointFixture = PodName | { readonly pod: PodName; readonly is: EndpointState }
+
+export const webPort: PortFixture = { name: 'http', protocol: 'TCP', port: 80, target: 8080 }
+
+/** A Service with one port, http, and what is said about it. */
+export function givenService(
+  name: string,
+  index: number,
+  facts: Partial<Omit<ServiceFixture, 'name' | 'index'>>,
+): ServiceFixture {
+  return {
+    name,
+    index,
+    type: 'ClusterIP',
+    ports: [webPort],
+    internalTrafficPolicy: 'Cluster',
+    externalTrafficPolicy: 'Cluster',
+    hasExternalIP: false,
+    vips: facts.type === 'LoadBalancer' ? 'one' : 'none',
+    sourceRanges: [],
+    affinitySeconds: 0,
+    endpoints: [],
+    ...facts,
+  }
+}
+
+export function nodePortOf({ index }: ServiceFixture, portNumber = 0): number {
+  return 30_000 + 10 * index + portNumber
+}
+
+export function healthPortOf({ index }: ServiceFixture): number {
+  return 32_000 + index
+}
+
+export interface KubernetesObject {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: { readonly name: string; readonly namespace?: string; readonly labels?: Record<string, string> }
+  readonly [field: string]: unknown
+}
+
+/** Both families, as a dual-stack cluster has it. */
+export function objectsOf(service: ServiceFixture): readonly KubernetesObject[] {
+  return [serviceObject(service), ...families.map((family) => sliceObject(service, family))]
+}
+
+const namespace = 'shop'
+
+function serviceObject(service: ServiceFixture): KubernetesObject {
+  const { name, index, type, affinitySeconds, sourceRanges } = service
+  const isExternal = type !== 'ClusterIP' || service.hasExternalIP
+  const clusterIPs = families.map((family) => plans[family].clusterIP(index))
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name, namespace },
+    spec: {
+      type,
+      clusterIP: clusterIPs[0],
+      clusterIPs,
+      ipFamilies: ['IPv4', 'IPv6'],
+      ipFamilyPolicy: 'RequireDualStack',
+      internalTrafficPolicy: service.internalTrafficPolicy,
+      ...(isExternal ? { externalTrafficPolicy: service.externalTrafficPolicy } : {}),
+      ...(service.hasExternalIP ? { externalIPs: families.map((family) => plans[family].externalIP(index)) } : {}),
+      ...(sourceRanges.length > 0 ? { loadBalancerSourceRanges: sourceRanges } : {}),
+      ...(hasHealthPort(service) ? { healthCheckNodePort: healthPortOf(service) } : {}),
+      sessionAffinity: affinitySeconds > 0 ? 'ClientIP' : 'None',
+      ...(affinitySeconds > 0 ? { sessionAffinityConfig: { clientIP: { timeoutSeconds: affinitySeconds } } } : {}),
+      ports: service.ports.map(({ target, ...port }, number) => ({
+        ...port,
+        targetPort: target,
+        ...(type === 'ClusterIP' ? {} : { nodePort: nodePortOf(service, number) }),
+      })),
+    },
+    status: { loadBalancer: { ingress: ingressOf(service) } },
+  }
+}
+
+function hasHealthPort({ type, externalTrafficPolicy }: ServiceFixture): boolean {
+  return type === 'LoadBalancer' && externalTrafficPolicy === 'Local'
+}
+
+function ingressOf({ vips, index }: ServiceFixture): readonly Readonly<Record<string, string>>[] {
+  const each = (address: (plan: AddressPlan) => string) => families.map((family) => ({ ip: address(plans[family]) }))
+  const first = each((plan) => plan.vip(index))
+  switch (vips) {
+    case 'none':
+      return []
+    case 'one':
+      return first
+    case 'two':
+      return [...first, ...each((plan) => plan.secondVip(index))]
+    case 'proxied':
+      return first.map((ingress) => ({ ...ingress, ipMode: 'Proxy' }))
+    case 'host name':
+      return [{ hostname: 'lb.example.org' }]
+    default:
+      return vips satisfies never
+  }
+}
+
+function sliceObject({ name, ports, endpoints }: ServiceFixture, family: Family): KubernetesObject {
+  return {
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: { name: `${name}-${family}`, namespace, labels: { 'kubernetes.io/service-name': name } },
+    addressType: family === 'ipv4' ? 'IPv4' : 'IPv6',
+    ports: ports.map(({ name: portName, protocol, target }) => ({ name: portName, protocol, port: target })),
+    endpoints: endpoints.map((endpoint) => endpointObject(endpoint, family)),
+  }
+}
+
+function endpointObject(endpoint: EndpointFixture, family: Family): Readonly<Record<string, unknown>> {
+  const { pod, is } = typeof endpoint === 'string' ? { pod: endpoint, is: 'ready' as const } : endpoint
+  const isLocal = (localPods as readonly PodName[]).includes(pod)
+  return {
+    addresses: [plans[family].hosts[pod]],
+    nodeName: isLocal ? nodeName : 'node2',
+    conditions: conditions[is],
+  }
+}
+
+const conditions: Readonly<Record<EndpointState, Readonly<Record<string, boolean>>>> = {
+  ready: { ready: true, serving: true, terminating: false },
+  'serving while terminating': { ready: false, serving: true, terminating: true },
+  terminating: { ready: false, serving: false, terminating: true },
+  'not ready': { ready: false, serving: true, terminating: false },
+}
+
+/** The node that the proxy under test runs on. */
+export const nodeName = 'node1'
+
+export const clusterObjects: readonly KubernetesObject[] = [
+  { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } },
+  {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name: nodeName, labels: { 'kubernetes.io/hostname': nodeName } },
+    status: { addresses: families.map((family) => ({ type: 'InternalIP', address: plans[family].nodeIP })) },
+  },
+]

@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { families } from '../../../src/net/ip.ts'
+import { servicesWithVipOnNode } from '../rows/outside-doors.ts'
+import { plans } from './address-plan.ts'
+import { packetTestProblem } from './packet-test-problem.ts'
+import { compareRow } from './observe.ts'
+import type { Proxy } from './proxy.ts'
+import { addressOf, Rig } from './rig.ts'
+import { isOnNode } from './row.ts'
+import type { Scenario } from './row.ts'
+import { scenarios } from './scenarios.ts'
+
+/** Declares a test for each row and family. Each proxy has a test file, so that they share the machine's cores. */
+export function testFlows(proxy: Proxy): void {
+  const problem = packetTestProblem(proxy)
+  describe.skipIf(problem !== undefined)(`${proxy.name}${skipped(problem)}`, () => {
+    for (const scenario of scenarios)
+      describe(`with ${scenario.name}`, () => {
+        runScenario(proxy, scenario)
+      })
+  })
+}
+
+function runScenario(proxy: Proxy, scenario: Scenario): void {
+  let rig: Rig
+  beforeAll(async () => {
+    rig = await Rig.start(proxy, scenario.settings, scenario.services)
+    prepareNode(rig, scenario)
+  })
+  afterAll(() => rig?.[Symbol.asyncDispose]())
+
+  for (const row of scenario.rows)
+    for (const family of row.families) {
+      const obstacle = row.needs.map((feature) => proxy.cannot[feature]).find((reason) => reason !== undefined)
+      test.skipIf(obstacle !== undefined)(
+        `${family}: ${row.sentence} (${row.number})${skipped(obstacle)}`,
+        { concurrent: true },
+        async () => {
+          const { expected, observed } = await compareRow(rig, row, family)
+          expect(observed).toEqual(expected)
+        },
+      )
+    }
+}
+
+/** Where a packet that no rule touches ends, somebody answers; and some VIPs are the node's own addresses. */
+function prepareNode({ cluster }: Rig, { rows, services }: Scenario): void {
+  const targets = rows.filter(({ expect: expected }) => expected.kind === 'untouched').flatMap(({ to }) => to)
+  const ports = targets.filter(isOnNode).map((target) => addressOf(target, 'ipv4').port)
+  for (const port of new Set(ports)) cluster.listenOnNode(port)
+  for (const target of targets.filter(({ port }) => port.protocol === 'UDP'))
+    for (const family of families) cluster.listenBeyond(addressOf(target, family))
+  for (const { index } of services.filter((service) => servicesWithVipOnNode.includes(service)))
+    for (const family of families) cluster.addNodeAddress(plans[family].secondVip(index))
+}
+
+function skipped(reason: string | undefined): string {
+  return reason === undefined ? '' : ` [skipped: ${reason}]`
+}
