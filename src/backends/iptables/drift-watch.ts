@@ -27,13 +27,16 @@ export interface Look {
 
 /** Drift is to be noticed within five seconds. */
 const lookEveryMs = 2_000
-/** A token can miss a rule that was put in the place of another of equal length; the tables themselves do not. */
-const compareAnywayMs = 60_000
+/**
+ * A token can miss a rule that was put in the place of another of equal length; the tables themselves do not. So they
+ * are compared anyway, as often as it costs a fiftieth of a CPU, within these bounds.
+ */
+const compareAnyway = { timesCost: 50, leastMs: 4_000, mostMs: 60_000 }
 
 export class DriftWatch {
   readonly #options: DriftWatchOptions
-  /** Of the last comparison that found nothing. */
-  #verified: { readonly token: string; readonly atMs: number } | undefined
+  /** The last comparison that found nothing, and when it must be repeated whatever the token says. */
+  #verified: { readonly token: string; readonly untilMs: number } | undefined
 
   constructor(options: DriftWatchOptions) {
     this.#options = options
@@ -61,10 +64,13 @@ export class DriftWatch {
     const { iptables, clock } = this.#options
     if (written === undefined) return undefined
     const token = await detector.token(signal)
-    const atMs = clock.monotonic()
-    if (token === this.#verified?.token && atMs - this.#verified.atMs < compareAnywayMs) return undefined
+    const startedAt = clock.monotonic()
+    if (token === this.#verified?.token && startedAt < this.#verified.untilMs) return undefined
     const found = await findDrift(written, await readKernelState(iptables, signal))
-    this.#verified = found === undefined ? { token, atMs } : undefined
+    const now = clock.monotonic()
+    const { timesCost, leastMs, mostMs } = compareAnyway
+    const pauseMs = Math.min(mostMs, Math.max(leastMs, timesCost * (now - startedAt)))
+    this.#verified = found === undefined ? { token, untilMs: now + pauseMs } : undefined
     return found
   }
 }

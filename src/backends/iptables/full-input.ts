@@ -1,22 +1,63 @@
 /** Everything at once: for the first sync, after a failure, and to repair what others broke. */
-import type { Family } from '../../net/ip.ts'
+import type { Variant } from '../../dataplane/iptables/iptables.ts'
 import { firewallChain } from './fixed-chains.ts'
 import { missingJumps, staleChains } from './kernel-state.ts'
 import type { KernelState } from './kernel-state.ts'
-import { writePlan } from './plan.ts'
+import { writeFixedChains, writeOwnChains, writeSharedChains } from './plan.ts'
 import { renderRule } from './render-rule.ts'
 import { RestoreInput } from './restore-input.ts'
 import { canaryTables, topChains } from './top-chains.ts'
 import type { Written } from './written.ts'
 
-export function fullInput(plan: Written, state: KernelState, family: Family): RestoreInput {
+/**
+ * iptables-nft-restore 1.8.9 walks a list of all chains of its input for each line: 10,000 Services in one input take
+ * minutes of CPU time, in pieces of this many seconds. The legacy tool exchanges the whole table with the kernel each
+ * time, so there it is one piece.
+ */
+const routesPerPiece: Readonly<Record<Variant, number>> = { nf_tables: 250, legacy: Infinity }
+
+/**
+ * To be restored one after the other. Chains come before what jumps to them, and the chains that every packet walks
+ * change in the last piece, in one step; so no Service is out of reach in between.
+ */
+export function fullInputs(plan: Written, state: KernelState, variant: Variant): readonly RestoreInput[] {
+  const pieceSize = routesPerPiece[variant]
+  const routes = [...plan.routesByKey.values()]
+  if (routes.length <= pieceSize) return [fullInput(plan, state)]
+  const foundation = new RestoreInput()
+  writeFoundation(plan, state, foundation)
+  const pieces = [foundation]
+  for (let start = 0; start < routes.length; start += pieceSize) {
+    const piece = new RestoreInput()
+    writeOwnChains(routes.slice(start, start + pieceSize), piece)
+    pieces.push(piece)
+  }
+  const last = new RestoreInput()
+  writeEntry(plan, state, last)
+  return [...pieces, last]
+}
+
+/** All of it in one input. */
+export function fullInput(plan: Written, state: KernelState): RestoreInput {
   const input = new RestoreInput()
+  writeFoundation(plan, state, input)
+  writeOwnChains(plan.routesByKey.values(), input)
+  writeEntry(plan, state, input)
+  return input
+}
+
+function writeFoundation(plan: Written, state: KernelState, input: RestoreInput): void {
   for (const table of canaryTables) input.declare(table, topChains.canary)
   // The kubelet fills this chain too: when we have nothing to put in, it must exist for our jumps, and stay as it is.
   if (firewallChain(plan.settings) === undefined && !state.filter.has(topChains.firewall))
     input.declare('filter', topChains.firewall)
-  writePlan(plan, input)
+  writeFixedChains(plan, input)
+}
+
+/** What packets meet first, and the end of what nobody meets any more. */
+function writeEntry(plan: Written, state: KernelState, input: RestoreInput): void {
+  writeSharedChains(plan, input)
   for (const chain of staleChains(state, plan)) input.deleteChain('nat', chain)
-  for (const { table, from, rule } of missingJumps(state, family)) input.insertJump(table, from, renderRule(rule))
-  return input
+  for (const { table, from, rule } of missingJumps(state, plan.settings.family))
+    input.insertJump(table, from, renderRule(rule))
 }

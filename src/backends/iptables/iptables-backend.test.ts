@@ -163,6 +163,22 @@ describe('a change', () => {
   })
 })
 
+test('a large cluster is written in pieces that each stand alone, and ends up the same', async () => {
+  const { catalog, kernel, sync } = setUp()
+  for (const one of manyServices(600)) {
+    catalog.upsert(one)
+    catalog.upsert(slice(`load/${one.name}-1`, one.name, ['10.64.1.1']))
+  }
+  await sync(true)
+  expect(kernel.inputs).toHaveLength(5)
+  const entry = kernel.inputs.at(-1) ?? ''
+  for (const piece of kernel.inputs.slice(0, -1)) expect(piece).not.toContain(':KUBE-SERVICES')
+  expect(entry.match(/-A KUBE-SERVICES/g)).toHaveLength(601)
+  const saved = await saveAll(kernel)
+  await sync(true)
+  expect(await saveAll(kernel)).toBe(saved)
+})
+
 test('a thousand endpoints keep their comments, one more and the rules of endpoints lose them', async () => {
   const { catalog, kernel, sync } = setUp()
   const ips = (count: number) => Array.from({ length: count }, (_, i) => `10.64.${i >> 8}.${i & 255}`)

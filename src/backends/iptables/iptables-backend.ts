@@ -6,9 +6,9 @@ import { IptablesError } from '../../dataplane/iptables/iptables.ts'
 import { OneAtATime } from '../../dataplane/iptables/one-at-a-time.ts'
 import type { DriftWatch } from './drift-watch.ts'
 import { replaceTail, wantedRoutes, writeEdits } from './edit.ts'
-import { fullInput } from './full-input.ts'
+import { fullInputs } from './full-input.ts'
 import { readKernelState } from './kernel-state.ts'
-import { planIptables, writePlan } from './plan.ts'
+import { planIptables } from './plan.ts'
 import { findRefusedRoutes } from './refused-routes.ts'
 import { RestoreInput } from './restore-input.ts'
 import type { SettingsSource } from './settings-source.ts'
@@ -67,11 +67,12 @@ export class IptablesBackend implements Backend {
 
   async #rewrite(view: NodeView, settings: IptablesSettings, change: Change, signal: AbortSignal): Promise<SyncReport> {
     const { iptables } = this.#options
+    const { variant } = await iptables.features(signal)
     const state = await readKernelState(iptables, signal)
     const send = async (plan: Written, failed: readonly Failure[]) => {
-      const input = fullInput(plan, state, iptables.family)
-      await this.#restore(input, { isFull: true }, signal)
-      return this.#finish(plan, input, failed)
+      const inputs = fullInputs(plan, state, variant)
+      for (const input of inputs) await this.#restore(input, { isFull: true }, signal)
+      return this.#finish(plan, inputs, failed)
     }
     const plan = planIptables(view, settings, change.full ? change.keys : undefined)
     try {
@@ -99,7 +100,7 @@ export class IptablesBackend implements Backend {
     if (!input.isEmpty) await this.#restore(input, { isFull: false }, signal)
     const next = isSameData(written.settings, settings) ? written : written.withSettings(settings)
     for (const [key, route] of wantedByKey) next.set(key, route)
-    return this.#finish(next, input, [])
+    return this.#finish(next, [input], [])
   }
 
   async #restore(input: RestoreInput, sync: { readonly isFull: boolean }, signal: AbortSignal): Promise<void> {
@@ -111,15 +112,14 @@ export class IptablesBackend implements Backend {
     }
   }
 
-  #finish(written: Written, input: RestoreInput, failed: readonly Failure[]): SyncReport {
+  #finish(written: Written, inputs: readonly RestoreInput[], failed: readonly Failure[]): SyncReport {
     this.#written = written
-    const fixed = new RestoreInput()
-    writePlan(new Written(written.settings), fixed)
+    const last = { filter: 0, nat: 0 }
     for (const table of ['filter', 'nat'] as const) {
-      const total = written.rules[table] + fixed.addedRules(table)
-      this.#options.metrics.rules(table, { total, last: input.addedRules(table) })
+      for (const input of inputs) last[table] += input.addedRules(table)
+      this.#options.metrics.rules(table, { total: written.ruleCount(table), last: last[table] })
     }
-    return { facts: { filterRules: input.addedRules('filter'), natRules: input.addedRules('nat') }, failed }
+    return { facts: { filterRules: last.filter, natRules: last.nat }, failed }
   }
 }
 

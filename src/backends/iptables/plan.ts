@@ -9,6 +9,7 @@ import type { IptablesSettings } from './settings.ts'
 import { largeClusterEndpoints } from './settings.ts'
 import { sharedChains, topChains } from './top-chains.ts'
 import { Written } from './written.ts'
+import type { WrittenRoute } from './written.ts'
 
 /** Routes in the order of nat/KUBE-SERVICES: the kernel walks it, so what is asked for most stands first. */
 export function planIptables(
@@ -27,16 +28,24 @@ export function planIptables(
   return plan
 }
 
-/** Every chain of ours, emptied and filled. The jumps from the kernel's chains are not in it. */
-export function writePlan({ settings, routesByKey }: Written, input: RestoreInput): void {
-  for (const { table, chain } of sharedChains) input.declare(table, chain)
+/** The chains that do not depend on any Service. */
+export function writeFixedChains({ settings }: Written, input: RestoreInput): void {
   for (const { table, chain } of fixedChains(settings)) input.fill(table, chain)
-  for (const { rendered } of routesByKey.values()) {
-    for (const { table, chain, rule } of rendered.shared) input.append(table, chain, rule)
+}
+
+/** The chains of these routes; they jump to fixed chains and to each other only. */
+export function writeOwnChains(routes: Iterable<WrittenRoute>, input: RestoreInput): void {
+  for (const { rendered } of routes)
     for (const { name, rules } of rendered.chains) {
       input.declare('nat', name)
       for (const rule of rules) input.append('nat', name, rule)
     }
-  }
+}
+
+/** The chains that hold rules of every Service; they jump to the chains of all routes. */
+export function writeSharedChains({ settings, routesByKey }: Written, input: RestoreInput): void {
+  for (const { table, chain } of sharedChains) input.declare(table, chain)
+  for (const { rendered } of routesByKey.values())
+    for (const { table, chain, rule } of rendered.shared) input.append(table, chain, rule)
   for (const rule of nodePortTail(settings)) input.append('nat', topChains.services, renderRule(rule))
 }

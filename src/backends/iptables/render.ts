@@ -3,5 +3,5 @@ import { fullInput } from './full-input.ts'
 import type { Written } from './written.ts'
 
 export function renderPlan(plan: Written): string {
-  return fullInput(plan, { filter: new Map(), nat: new Map() }, plan.settings.family).render()
+  return fullInput(plan, { filter: new Map(), nat: new Map() }).render()
 }

@@ -93,7 +93,8 @@ function masqueradeRules({ name, route }: ServiceFacts, { masqueradeAll, localTr
   ]
   if (!masqueradeAll) {
     const fromPods = fromLocalPods(localTraffic)
-    if (fromPods === undefined) return []
+    // Nothing lies outside of a CIDR that holds everything, and iptables-nft refuses to ask for it.
+    if (fromPods === undefined || fromPods.value.endsWith('/0')) return []
     matches.push({ ...fromPods, isNot: true })
   }
   return [{ matches, target: jump(topChains.markMasquerade) }]

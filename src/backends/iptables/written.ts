@@ -1,7 +1,9 @@
 /** What the kernel holds of ours, as far as we know: the basis for writing only what changed. */
 import type { RouteKey } from '../../core/route.ts'
 import type { RenderedRoute } from './rendered-route.ts'
+import { fixedChains, nodePortTail } from './fixed-chains.ts'
 import type { IptablesSettings } from './settings.ts'
+import type { Table } from './top-chains.ts'
 
 export interface WrittenRoute {
   readonly rendered: RenderedRoute
@@ -30,8 +32,11 @@ export class Written {
     return this.#endpoints
   }
 
-  get rules(): { readonly filter: number; readonly nat: number } {
-    return this.#rules
+  /** Rules of ours in the table, those that no Service asked for included. */
+  ruleCount(table: Table): number {
+    const tail = table === 'nat' ? nodePortTail(this.settings).length : 0
+    const fixed = fixedChains(this.settings).filter((entry) => entry.table === table)
+    return this.#rules[table] + tail + fixed.reduce((sum, { chain }) => sum + chain.rules.length, 0)
   }
 
   get routesByKey(): ReadonlyMap<RouteKey, WrittenRoute> {
