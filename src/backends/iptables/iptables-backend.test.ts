@@ -211,7 +211,7 @@ describe('a failure', () => {
     await sync(true)
     catalog.upsert(web)
     kernel.failures = 1
-    await expect(sync()).rejects.toThrow()
+    await expect(sync()).rejects.toThrow('xtables lock')
     await sync(false)
     expect(rulesetDifferences(await saveAll(kernel), await fromScratch())).toEqual([])
   })
