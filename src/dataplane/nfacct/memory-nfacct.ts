@@ -4,6 +4,7 @@ import type { Nfacct, NfacctCounter } from './nfacct.ts'
 
 export class MemoryNfacct implements Nfacct {
   readonly #countersByName = new Map<string, NfacctCounter>()
+  readonly #usedNames = new Set<string>()
   /** What everything is refused with, as on a kernel without such counters. */
   refuseWith: NfacctError['reason'] | undefined
 
@@ -21,6 +22,18 @@ export class MemoryNfacct implements Nfacct {
   async ensure(name: string, signal: AbortSignal): Promise<void> {
     this.#check('make', name, signal)
     if (!this.#countersByName.has(name)) this.#countersByName.set(name, { packets: 0, bytes: 0 })
+  }
+
+  /** What a rule that names the counter does to it. */
+  use(name: string): void {
+    this.#usedNames.add(name)
+  }
+
+  async remove(name: string, signal: AbortSignal): Promise<void> {
+    this.#check('remove', name, signal)
+    if (this.#usedNames.has(name))
+      throw new NfacctError('in-use', `cannot remove the counter "${name}": the object is in use`)
+    this.#countersByName.delete(name)
   }
 
   #check(doing: string, name: string, signal: AbortSignal): void {

@@ -9,7 +9,7 @@ import type { OpenNetlink } from '../netlink/open-netlink.ts'
 import { NfacctError, assertNfacctName } from './nfacct.ts'
 import type { Nfacct, NfacctCounter } from './nfacct.ts'
 
-const command = { new: 0, get: 1 } as const
+const command = { new: 0, get: 1, delete: 3 } as const
 const field = { name: 1, packets: 2, bytes: 3 } as const
 
 export function netlinkNfacct({ open }: { readonly open: OpenNetlink }): Nfacct {
@@ -30,6 +30,15 @@ export function netlinkNfacct({ open }: { readonly open: OpenNetlink }): Nfacct 
         await using socket = await open('netfilter')
         await socket.request(newCounter(name), signal)
       }, 'exists') // somebody else was faster
+    },
+
+    async remove(name, signal) {
+      // Without a name the kernel would remove every counter that is not in use.
+      assertNfacctName(name)
+      await guard(async () => {
+        await using socket = await open('netfilter')
+        await socket.request(deleteCounter(name), signal)
+      }, 'not-found')
     },
   }
 }
@@ -52,6 +61,14 @@ export function newCounter(name: string): NetlinkRequest {
   }
 }
 
+function deleteCounter(name: string): NetlinkRequest {
+  return {
+    doing: `remove the counter "${name}"`,
+    type: netfilterType('accounting', command.delete),
+    body: netfilterBody('unspecified', attribute(field.name, cString(name))),
+  }
+}
+
 function readCounter(fields: Slice): NfacctCounter {
   return { packets: readCount(fields, field.packets), bytes: readCount(fields, field.bytes) }
 }
@@ -69,7 +86,12 @@ async function guard<T>(work: () => Promise<T>, expected: NetlinkError['reason']
   } catch (error) {
     if (!(error instanceof NetlinkError)) throw error
     if (error.reason === expected) return undefined
-    const reason = error.reason === 'not-permitted' || error.reason === 'unsupported' ? error.reason : 'failed'
-    throw new NfacctError(reason, error.message, { cause: error })
+    throw new NfacctError(reasons[error.reason] ?? 'failed', error.message, { cause: error })
   }
+}
+
+const reasons: Readonly<Partial<Record<NetlinkError['reason'], NfacctError['reason']>>> = {
+  'not-permitted': 'not-permitted',
+  unsupported: 'unsupported',
+  busy: 'in-use',
 }

@@ -8,6 +8,8 @@ export interface NfacctUnderTest {
   readonly nfacct: Nfacct
   /** A packet of 100 bytes meets a rule that names the counter. */
   readonly count: (name: string) => Promise<void>
+  /** A rule names the counter from now on. */
+  readonly use: (name: string) => void
 }
 
 /** `make` gives an empty set of counters. */
@@ -37,6 +39,24 @@ export function nfacctContract(name: string, make: () => Promise<NfacctUnderTest
     expect(await nfacct.read('accepted', signal)).toEqual({ packets: 0, bytes: 0 })
   })
 
+  test(`${name} removes a counter, and it alone`, async () => {
+    const { nfacct } = await make()
+    await nfacct.ensure('dropped', signal)
+    await nfacct.ensure('accepted', signal)
+    await nfacct.remove('dropped', signal)
+    await nfacct.remove('dropped', signal)
+    expect(await nfacct.read('dropped', signal)).toBeUndefined()
+    expect(await nfacct.read('accepted', signal)).toEqual({ packets: 0, bytes: 0 })
+  })
+
+  test(`${name} does not remove a counter that a rule names`, async () => {
+    const { nfacct, use } = await make()
+    await nfacct.ensure('dropped', signal)
+    use('dropped')
+    await expect(nfacct.remove('dropped', signal)).rejects.toMatchObject({ name: 'NfacctError', reason: 'in-use' })
+    expect(await nfacct.read('dropped', signal)).toBeDefined()
+  })
+
   test(`${name} takes a name of 31 bytes and refuses a longer one or none`, async () => {
     const { nfacct } = await make()
     const longest = 'n'.repeat(31)
@@ -44,6 +64,7 @@ export function nfacctContract(name: string, make: () => Promise<NfacctUnderTest
     expect(await nfacct.read(longest, signal)).toEqual({ packets: 0, bytes: 0 })
     for (const wrong of [`${longest}n`, '']) {
       await expect(nfacct.ensure(wrong, signal)).rejects.toMatchObject({ name: 'NfacctError', reason: 'bad-name' })
+      await expect(nfacct.remove(wrong, signal)).rejects.toMatchObject({ name: 'NfacctError', reason: 'bad-name' })
       await expect(nfacct.read(wrong, signal)).rejects.toMatchObject({ name: 'NfacctError', reason: 'bad-name' })
     }
   })

@@ -14,14 +14,14 @@ const { signal } = new AbortController()
 
 nfacctContract('MemoryNfacct', async () => {
   const nfacct = new MemoryNfacct()
-  return { nfacct, count: async (name) => nfacct.count(name, 100) }
+  return { nfacct, count: async (name) => nfacct.count(name, 100), use: (name) => nfacct.use(name) }
 })
 
 const missing = missingForNamespace('iptables', 'ip')
 describe.skipIf(missing !== undefined)(`on the kernel${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
   nfacctContract('netlinkNfacct', async () => {
     enterFreshNamespace()
-    return { nfacct: netlinkNfacct({ open: openNetlink }), count: countPacket }
+    return { nfacct: netlinkNfacct({ open: openNetlink }), count: countPacket, use: useCounter }
   })
 
   test('a counter that another program makes at the same moment is not an error', async () => {
@@ -40,6 +40,10 @@ test('rules are written without counters, and somebody is told why, where the ke
     expect(log.at('info')).toMatchObject([{ fields: { error: { reason, message: 'no netlink here' } } }])
   }
 })
+
+function useCounter(name: string): void {
+  run(`iptables -A OUTPUT -m nfacct --nfacct-name ${name}`)
+}
 
 /** 72 bytes of data, 8 of UDP header and 20 of IP header. */
 async function countPacket(name: string): Promise<void> {

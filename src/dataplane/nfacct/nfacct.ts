@@ -4,6 +4,8 @@ export interface Nfacct {
   read(name: string, signal: AbortSignal): Promise<NfacctCounter | undefined>
   /** Makes the counter when it is missing; one that is there keeps its count. Rejects with an NfacctError. */
   ensure(name: string, signal: AbortSignal): Promise<void>
+  /** A counter that is not there is fine; one that a rule names is refused with `in-use`. Rejects with an NfacctError. */
+  remove(name: string, signal: AbortSignal): Promise<void>
 }
 
 export interface NfacctCounter {
@@ -13,7 +15,7 @@ export interface NfacctCounter {
 
 export class NfacctError extends Error {
   override readonly name = 'NfacctError'
-  readonly reason: 'not-permitted' | 'unsupported' | 'bad-name' | 'failed'
+  readonly reason: 'not-permitted' | 'unsupported' | 'bad-name' | 'in-use' | 'failed'
 
   constructor(reason: NfacctError['reason'], message: string, options?: ErrorOptions) {
     super(message, options)
