@@ -1,5 +1,6 @@
 /** Every group that `npm run bench` knows: a new group is a file and a line here. */
 import type { BenchGroup } from './bench-group.ts'
 import { coreGroup } from './core/core-group.ts'
+import { iptablesGroup } from './iptables/iptables-group.ts'
 
-export const groups: readonly BenchGroup[] = [coreGroup]
+export const groups: readonly BenchGroup[] = [coreGroup, iptablesGroup]

@@ -23,6 +23,7 @@ const resourcesByPath = preparedResources(services)
 const slices = '/apis/discovery.k8s.io/v1/endpointslices'
 const watchesByPath = new Map([...resourcesByPath.keys()].map((path) => [path, new Set<ServerResponse>()]))
 let version = services + 1
+let moved = 0
 
 const server = createServer(answer)
 server.listen(0, '127.0.0.1')
@@ -78,7 +79,7 @@ async function changeEndpoints(count: number, pauseMs: number): Promise<(readonl
   const step = Math.floor(services / count)
   for (let change = 0; change < count; change++) {
     const index = change * step
-    const event = watchEvent('MODIFIED', sliceObject(index, ++version, change + 1))
+    const event = watchEvent('MODIFIED', sliceObject(index, ++version, ++moved))
     const { namespace, name } = serviceName(index)
     changes.push([`${namespace}/${name}`, sharedClockMs()])
     for (const watch of watchesByPath.get(slices) ?? []) watch.write(event)

@@ -1,9 +1,10 @@
 /** The brain and its source: start-up, memory, and the cost of a change. */
 import type { BenchGroup } from '../bench-group.ts'
+import { compileScripts } from '../compiled-scripts.ts'
 import { ApiServer } from './api-server.ts'
 import { coldStart } from './cold-start.ts'
 import { oneChange } from './one-change.ts'
-import { buildClientGo, compileScripts, fairlead, scripts } from './programs.ts'
+import { buildClientGo, fairlead, scripts } from './programs.ts'
 import { watchToView } from './watch-to-view.ts'
 
 const services = 10_000

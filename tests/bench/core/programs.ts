@@ -1,7 +1,8 @@
 /** The programs that the core benchmark measures, ready to run. */
 import { spawn } from 'node:child_process'
-import { join, relative } from 'node:path'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { compiledScript } from '../compiled-scripts.ts'
 import type { MeasuredProgram } from './measured-process.ts'
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
@@ -9,18 +10,13 @@ const peerSources = fileURLToPath(new URL('../peer/', import.meta.url))
 const peerProgram = join(root, '.cache/bench/client-go-peer')
 
 export const scripts = {
-  apiServer: compiled(new URL('./api-server-process.ts', import.meta.url)),
-  oneChange: compiled(new URL('./one-change-process.ts', import.meta.url)),
+  apiServer: compiledScript(new URL('./api-server-process.ts', import.meta.url)),
+  oneChange: compiledScript(new URL('./one-change-process.ts', import.meta.url)),
 }
 
 export const fairlead: MeasuredProgram = {
   name: 'Fairlead',
-  command: [process.execPath, compiled(new URL('./fairlead-process.ts', import.meta.url))],
-}
-
-/** What is measured runs as plain JavaScript from the same compiler as the package: a loader would cost memory. */
-export async function compileScripts(): Promise<void> {
-  await run(join(root, 'node_modules/.bin/tsc'), ['-p', 'tests/bench/tsconfig.compiled.json'], root)
+  command: [process.execPath, compiledScript(new URL('./fairlead-process.ts', import.meta.url))],
 }
 
 /** Needs Go, and the modules of its go.mod: from the network once, then from Go's cache. */
@@ -29,11 +25,6 @@ export async function buildClientGo(): Promise<MeasuredProgram> {
     throw new Error('the peer in Go could not be built: install Go 1.26, and let it reach its modules once', { cause })
   })
   return { name: 'client-go', command: [peerProgram] }
-}
-
-/** Where the compiler puts a script. */
-function compiled(source: URL): string {
-  return join(root, '.cache/bench/compiled', relative(root, fileURLToPath(source)).replace(/\.ts$/, '.js'))
 }
 
 async function run(program: string, args: readonly string[], cwd: string): Promise<void> {

@@ -1,0 +1,23 @@
+/** The iptables mode: what it writes, how long a sync takes, and what it costs to keep watch. */
+import { namespaceProblem } from '../../packet/testing/namespace.ts'
+import type { BenchGroup } from '../bench-group.ts'
+import { compileScripts } from '../compiled-scripts.ts'
+import { building } from './building.ts'
+import { drift } from './drift.ts'
+import { findKubeProxy } from './proxy-program.ts'
+import { syncs } from './syncs.ts'
+
+export const iptablesGroup: BenchGroup = {
+  name: 'iptables',
+  async run(options) {
+    const problem = namespaceProblem()
+    if (problem !== undefined) throw new Error(`the iptables group needs root on Linux, with iptables: ${problem}`)
+    options.progress('compiling what is measured, and looking for kube-proxy')
+    await compileScripts()
+    const peer = await findKubeProxy().catch((error: Error) => {
+      options.progress(`measuring without kube-proxy: ${error.message}`)
+      return undefined
+    })
+    return [await building(peer, options), await syncs(peer, options), await drift(options)]
+  },
+}

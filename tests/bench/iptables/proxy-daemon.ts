@@ -1,0 +1,129 @@
+/** A proxy in a fresh network namespace, together with the API server that it follows. */
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { get } from 'node:http'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Namespace } from '../../packet/testing/namespace.ts'
+import { ApiServer } from '../core/api-server.ts'
+import { nodeName } from '../core/cluster-objects.ts'
+import { scripts } from '../core/programs.ts'
+import { sharedClockMs } from '../core/shared-clock.ts'
+import { podRange } from './bench-settings.ts'
+import { daemonCost } from './daemon-cost.ts'
+import type { DaemonCost } from './daemon-cost.ts'
+import type { IptablesTools } from './iptables-tools.ts'
+import type { ProxyProgram } from './proxy-program.ts'
+import { parseSyncMetrics } from './sync-metrics.ts'
+import type { SyncMetrics } from './sync-metrics.ts'
+
+const metricsPort = 10249
+/** Answering costs the proxy something, so it is not asked more often than needed. */
+const askEveryMs = 200
+const patienceMs = 120_000
+
+export class ProxyDaemon implements AsyncDisposable {
+  readonly startedAtMs = Date.now()
+  readonly #name: string
+  readonly #namespace: Namespace
+  readonly #server: ApiServer
+  readonly #child: ChildProcess
+  readonly #pid: number
+  /** The end of what it said, for the message of a failure. */
+  #said = ''
+
+  static async start(program: ProxyProgram, services: number, tools: IptablesTools): Promise<ProxyDaemon> {
+    const namespace = Namespace.make()
+    const server = await namespace.enter(() => ApiServer.start(scripts.apiServer, services))
+    tools.markVariant(namespace)
+    const [file, ...args] = program.command
+    const env = { ...process.env, PATH: tools.path }
+    const child = namespace.start(file, [...args, ...flags(server.url('stream'))], env)
+    await once(child, 'spawn')
+    return new ProxyDaemon(program.name, namespace, server, child, child.pid ?? 0)
+  }
+
+  private constructor(name: string, namespace: Namespace, server: ApiServer, child: ChildProcess, pid: number) {
+    this.#name = name
+    this.#namespace = namespace
+    this.#server = server
+    this.#child = child
+    this.#pid = pid
+    for (const stream of [child.stdout, child.stderr])
+      stream?.setEncoding('utf8').on('data', (said: string) => (this.#said = (this.#said + said).slice(-4000)))
+  }
+
+  cost(): Promise<DaemonCost> {
+    return daemonCost(this.#pid)
+  }
+
+  /** Replaces one endpoint of one Service; tells when, in Unix time. */
+  async changeEndpoint(): Promise<number> {
+    const [[, atMs] = []] = await this.#server.change({ changes: 1, pauseMs: 0 })
+    if (atMs === undefined) throw new Error("the benchmark's API server changed nothing")
+    return atMs + Date.now() - sharedClockMs()
+  }
+
+  /** The metrics as soon as they fulfil the condition. */
+  async when(isReached: (metrics: SyncMetrics) => boolean): Promise<SyncMetrics> {
+    const deadline = Date.now() + patienceMs
+    for (;;) {
+      const metrics = await this.#metrics()
+      if (metrics !== undefined && isReached(metrics)) return metrics
+      if (this.#hasEnded || Date.now() > deadline)
+        throw new Error(`${this.#name} ${this.#hasEnded ? 'has ended' : 'does not get there'}; it said:\n${this.#said}`)
+      await sleep(askEveryMs)
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#hasEnded) {
+      this.#child.kill('SIGKILL')
+      await once(this.#child, 'exit')
+    }
+    await this.#server[Symbol.asyncDispose]()
+    this.#namespace[Symbol.dispose]()
+  }
+
+  get #hasEnded(): boolean {
+    return this.#child.exitCode !== null || this.#child.signalCode !== null
+  }
+
+  /** Undefined while nobody answers. */
+  async #metrics(): Promise<SyncMetrics | undefined> {
+    const socket = this.#namespace.enter(() =>
+      // For an address Node makes the socket after the thread has left the namespace; for a name it does so at once.
+      connect({
+        host: 'proxy',
+        port: metricsPort,
+        family: 4,
+        lookup: (_host, _options, found) => found(null, '127.0.0.1', 4),
+      }),
+    )
+    const request = get({ path: '/metrics', createConnection: () => socket })
+    try {
+      const [response] = await once(request, 'response')
+      return parseSyncMetrics(await text(response))
+    } catch {
+      return undefined
+    } finally {
+      socket.destroy()
+    }
+  }
+}
+
+function flags(master: string): readonly string[] {
+  return [
+    `--master=${master}`,
+    '--proxy-mode=iptables',
+    `--hostname-override=${nodeName}`,
+    `--cluster-cidr=${podRange}`,
+    `--metrics-bind-address=127.0.0.1:${metricsPort}`,
+    // What belongs to the whole machine stays as it is.
+    '--oom-score-adj=0',
+    '--conntrack-max-per-core=0',
+    '--conntrack-tcp-timeout-established=0s',
+    '--conntrack-tcp-timeout-close-wait=0s',
+  ]
+}
