@@ -1,0 +1,131 @@
+/** Decides what of an iptables a clean-up removes. Pure: it reads what `iptables-save` printed. */
+import type { Table } from '../../dataplane/iptables/iptables.ts'
+import { ruleWords } from '../../dataplane/iptables/rule-words.ts'
+import type { RulesByChain } from '../../dataplane/iptables/save-text.ts'
+import type { Family } from '../../net/ip.ts'
+import { isJumpComment, kernelChains, kubeletChains, proxyChainReason } from './cleanup-names.ts'
+import { topChains } from './top-chains.ts'
+
+export interface IptablesCleanup {
+  /** Rules in chains that are not ours. */
+  readonly jumps: readonly LeftoverJump[]
+  readonly chains: readonly LeftoverChain[]
+  /** All other rules outside of those chains: what is there afterwards. */
+  readonly staying: readonly PlacedRule[]
+}
+
+export interface PlacedRule {
+  readonly table: Table
+  readonly chain: string
+  /** As saved, without `-A CHAIN `. */
+  readonly rule: string
+}
+
+export interface LeftoverJump extends PlacedRule {
+  readonly reason: string
+}
+
+export interface LeftoverChain {
+  readonly table: Table
+  readonly chain: string
+  readonly ruleCount: number
+  readonly reason: string
+  /** Rules of others that jump here. While there is one the kernel keeps the chain, so it can only be emptied. */
+  readonly heldBy: readonly PlacedRule[]
+}
+
+/** In the order of a clean-up. */
+export const cleanupTables: readonly Table[] = ['mangle', 'filter', 'nat']
+
+export function planCleanup(savedTables: ReadonlyMap<string, RulesByChain>, family: Family): IptablesCleanup {
+  const hasKubelet = cleanupTables.some((table) =>
+    [...(savedTables.get(table)?.keys() ?? [])].some((c) => kubeletChains.has(c)),
+  )
+  const parts = cleanupTables.map((table) => planTable(table, savedTables.get(table) ?? new Map(), family, hasKubelet))
+  return {
+    jumps: parts.flatMap(({ jumps }) => jumps),
+    chains: parts.flatMap(({ chains }) => chains),
+    staying: parts.flatMap(({ staying }) => staying),
+  }
+}
+
+function planTable(table: Table, saved: RulesByChain, family: Family, hasKubelet: boolean): IptablesCleanup {
+  const reasons = new Map<string, string>()
+  for (const [chain, rules] of saved) {
+    const reason = proxyChainReason(table, chain) ?? sharedChainReason({ table, chain, rules, family, hasKubelet })
+    if (reason !== undefined) reasons.set(chain, reason)
+  }
+  const jumps: LeftoverJump[] = []
+  const staying: PlacedRule[] = []
+  const holders = new Map<string, PlacedRule[]>()
+  for (const [chain, rules] of saved) {
+    if (reasons.has(chain)) continue
+    for (const rule of rules) {
+      const target = jumpTarget(rule, reasons)
+      if (target !== undefined && isProxyJump(table, chain, rule, target))
+        jumps.push({ table, chain, rule, reason: jumpReason(target) })
+      else {
+        staying.push({ table, chain, rule })
+        if (target !== undefined) holders.set(target, [...(holders.get(target) ?? []), { table, chain, rule }])
+      }
+    }
+  }
+  const chains = [...reasons].map(([chain, reason]) => ({
+    table,
+    chain,
+    ruleCount: saved.get(chain)?.length ?? 0,
+    reason,
+    heldBy: holders.get(chain) ?? [],
+  }))
+  return { jumps, chains, staying }
+}
+
+interface SharedChain {
+  readonly table: Table
+  readonly chain: string
+  readonly rules: readonly string[]
+  readonly family: Family
+  readonly hasKubelet: boolean
+}
+
+/** Chains that the kubelet makes too, so that it takes more than their name to tell whose they are. */
+function sharedChainReason({ table, chain, rules, family, hasKubelet }: SharedChain): string | undefined {
+  if (table === 'filter' && chain === topChains.firewall) {
+    if (!hasKubelet) return 'shared with the kubelet, of which there is no trace here'
+    // No kubelet leaves it empty in IPv6: today's makes none there, older ones put a rule into it.
+    return family === 'ipv6' && rules.length === 0 ? 'made by a proxy: the kubelet has none without rules' : undefined
+  }
+  if (table === 'nat' && chain === 'KUBE-MARK-DROP' && !hasKubelet)
+    return rules.every((rule) => /^-j MARK --set-xmark (0x[0-9a-f]+)\/\1$/.test(rule))
+      ? 'marks packets to drop, as kube-proxy did until 1.27'
+      : undefined
+  return undefined
+}
+
+/** The chain of ours that a rule of others jumps or goes to. */
+function jumpTarget(rule: string, ours: ReadonlyMap<string, unknown>): string | undefined {
+  if (!rule.includes('KUBE-')) return undefined
+  const words = ruleWords(rule)
+  const at = words.findIndex((word, i) => (word === '-j' || word === '-g') && words[i - 1] !== '--comment')
+  const target = words[at + 1]
+  return at >= 0 && target !== undefined && ours.has(target) ? target : undefined
+}
+
+function jumpReason(target: string): string {
+  return target === topChains.firewall ? `goes with ${target}` : 'has the comment of a proxy'
+}
+
+/** What a proxy asks besides the comment, depending on mode and release. */
+const proxyConditions: ReadonlySet<string> = new Set(['', '-m conntrack --ctstate NEW', '-m addrtype --dst-type LOCAL'])
+
+function isProxyJump(table: Table, chain: string, rule: string, target: string): boolean {
+  if (!kernelChains.has(chain)) return false
+  if (table === 'filter' && target === topChains.firewall) return rule === `-j ${target}`
+  const words = ruleWords(rule)
+  const at = words.indexOf('--comment')
+  const comment = words[at + 1]
+  if (at < 2 || comment === undefined || !isJumpComment(target, comment)) return false
+  const [jump, to] = words.splice(-2)
+  words.splice(at - 2, 4)
+  return jump === '-j' && to === target && proxyConditions.has(words.join(' '))
+}

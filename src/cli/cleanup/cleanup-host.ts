@@ -1,0 +1,29 @@
+/** What a clean-up may use of this machine. */
+import { readFile } from 'node:fs/promises'
+import { systemClock } from '../../core/clock.ts'
+import { silentLogger } from '../../core/logger.ts'
+import type { Exec } from '../../dataplane/exec/exec.ts'
+import { processExec } from '../../dataplane/exec/exec.ts'
+import { openNetlink } from '../../dataplane/netlink/open-netlink.ts'
+import { netlinkNfacct } from '../../dataplane/nfacct/netlink-nfacct.ts'
+import type { Nfacct } from '../../dataplane/nfacct/nfacct.ts'
+import { findHostIptables } from './host-iptables.ts'
+import type { HostIptables } from './host-iptables.ts'
+
+export interface CleanupHost {
+  readonly exec: Exec
+  readonly iptables: readonly HostIptables[]
+  readonly nfacct: Nfacct
+  /** The text of a file, or an empty one when there is none. */
+  readonly readText: (path: string) => Promise<string>
+}
+
+export async function thisHost(signal: AbortSignal): Promise<CleanupHost> {
+  const exec = processExec
+  return {
+    exec,
+    iptables: await findHostIptables({ exec, clock: systemClock, log: silentLogger }, signal),
+    nfacct: netlinkNfacct({ open: openNetlink }),
+    readText: (path) => readFile(path, 'utf8').catch(() => ''),
+  }
+}

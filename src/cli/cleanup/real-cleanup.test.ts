@@ -1,0 +1,202 @@
+import { beforeEach, describe, expect, test } from 'vitest'
+import { enterFreshNamespace, missingForNamespace, run } from '../../dataplane/netlink/testing/network-namespace.ts'
+import { cleanupCommand } from './cleanup-command.ts'
+import {
+  addKubelet,
+  commands,
+  kernelState,
+  loadIpsetGoldens,
+  loadIptablesGoldens,
+  loadNftGoldens,
+  neededPrograms,
+  variants,
+} from './testing/kernel.ts'
+import type { Variant } from './testing/kernel.ts'
+
+const missing = missingForNamespace(...neededPrograms)
+const where = missing === undefined ? 'in a network namespace' : `in a network namespace (skipped: ${missing})`
+
+describe.skipIf(missing !== undefined)(`clean-up ${where}`, () => {
+  beforeEach(enterFreshNamespace)
+
+  test('a node without leftovers keeps its state and is told so', async () => {
+    const before = kernelState()
+    for (const isDryRun of [true, false])
+      expect(await cleanup(isDryRun)).toEqual({ code: 0, out: 'Nothing to remove.\n', err: '' })
+    expect(kernelState()).toBe(before)
+  })
+
+  test('looking does not load legacy tables that nobody uses', async () => {
+    await cleanup(false)
+    expect(run('cat /proc/net/ip_tables_names /proc/net/ip6_tables_names')).toBe('')
+  })
+
+  for (const variant of variants) {
+    test(`all rules of iptables mode go from ${variant}, and all others stay`, async () => {
+      addForeignRules(variant)
+      const { seen, wanted } = await lifeOf(() => loadIptablesGoldens(variant))
+      expect(seen).toEqual(wanted)
+    })
+
+    test(`all rules of iptables mode go from ${variant} where nobody else has any`, async () => {
+      const { seen, wanted } = await lifeOf(() => loadIptablesGoldens(variant))
+      expect(seen).toEqual(wanted)
+    })
+
+    test(`with a kubelet in ${variant}, what it shares with a proxy stays`, async () => {
+      addKubelet(variant)
+      const { seen, wanted } = await lifeOf(() => loadIptablesGoldens(variant, { hasKubelet: true }))
+      expect(seen).toEqual(wanted)
+    })
+
+    test(`all rules of the userspace mode go from ${variant}, and all others stay`, async () => {
+      addForeignRules(variant)
+      const { seen, wanted } = await lifeOf(() => loadIptablesGoldens(variant, { mode: 'userspace-' }))
+      expect(seen).toEqual(wanted)
+    })
+
+    test(`all rules and sets of the ipvs mode go from ${variant}, and all others stay`, async () => {
+      addForeignRules(variant)
+      run('ipset create KUBE-MINE hash:ip; ipset add KUBE-MINE 192.0.2.1; ipset create others hash:ip')
+      const { seen, wanted } = await lifeOf(() => {
+        loadIpsetGoldens()
+        loadIptablesGoldens(variant, { mode: 'ipvs-' })
+      })
+      expect(seen).toEqual(wanted)
+    })
+
+    test(`a chain of ours that a rule of others jumps to stays in ${variant}, empty, and the rule is named`, async () => {
+      for (const command of commands) run(`${command}-${variant} -t nat -N CNI-HOSTPORT`)
+      const before = kernelState()
+      loadIptablesGoldens(variant)
+      for (const command of commands) run(`${command}-${variant} -t nat -A CNI-HOSTPORT -p tcp -g KUBE-MARK-MASQ`)
+
+      const dryRun = await cleanup(true)
+      const { code, out, err } = await cleanup(false)
+      expect([dryRun.code, code]).toEqual([1, 1])
+      expect(out).toBe(dryRun.out.replaceAll('would remove', 'removed'))
+      expect(err).toBe(
+        commands
+          .map(
+            (command) =>
+              `Error: ${command}-${variant} nat: chain KUBE-MARK-MASQ stays, without rules, because a rule of somebody ` +
+              "else's jumps to it. Delete it and clean up again: -A CNI-HOSTPORT -p tcp -g KUBE-MARK-MASQ\n",
+          )
+          .join(''),
+      )
+      for (const command of commands)
+        expect(run(`${command}-${variant} -t nat -S`).match(/KUBE-[A-Z-]+/g)).toEqual([
+          'KUBE-MARK-MASQ',
+          'KUBE-MARK-MASQ',
+        ])
+
+      for (const command of commands) run(`${command}-${variant} -t nat -F CNI-HOSTPORT`)
+      expect(await cleanup(false)).toMatchObject({ code: 0, err: '' })
+      expect(kernelState()).toBe(before)
+    })
+  }
+
+  test('both variants are cleaned up, whichever the kubelet uses', async () => {
+    addKubelet('nft')
+    const { seen, wanted } = await lifeOf(() => {
+      loadIptablesGoldens('nft', { hasKubelet: true })
+      loadIptablesGoldens('legacy')
+    })
+    expect(seen).toEqual(wanted)
+  })
+
+  test('the tables of the nftables mode go, and those of others stay', async () => {
+    run('nft add table inet kube-proxy; nft add table ip kube-proxy-notes; nft add table ip others')
+    const { seen, wanted } = await lifeOf(() => {
+      loadNftGoldens()
+      run('nft add table ip fairlead; nft add table ip6 fairlead')
+    })
+    expect(seen).toEqual(wanted)
+  })
+
+  test('a set that a rule of others asks for stays, and the rule is named', async () => {
+    loadIpsetGoldens()
+    run('iptables-nft -A INPUT -m set --match-set KUBE-CLUSTER-IP dst,dst -j DROP')
+    const { code, err } = await cleanup(false)
+    expect([code, err]).toEqual([
+      1,
+      'Error: ipset KUBE-CLUSTER-IP stays because a rule of somebody else\'s asks for it: "-A INPUT -m set ' +
+        '--match-set KUBE-CLUSTER-IP dst,dst -j DROP"\n',
+    ])
+    expect(run('ipset list -n')).toBe('KUBE-CLUSTER-IP\n')
+  })
+
+  test('a policy that is not "accept" stays, and so does the chain that has it', async () => {
+    run('iptables-nft -P FORWARD DROP')
+    const { seen, wanted } = await lifeOf(() => loadIptablesGoldens('nft'))
+    expect(seen).toEqual(wanted)
+  })
+
+  test('rules of ours in a table that iptables-nft can no longer read are reported', async () => {
+    loadIptablesGoldens('nft')
+    run('nft add rule ip nat PREROUTING numgen random mod 2 0 counter')
+    const { code, err } = await cleanup(false)
+    expect(code).toBe(1)
+    expect(err).toMatch(/^Error: nf_tables: table ip nat holds \d+ chains of a proxy \(KUBE-.*, …\), but somebody/)
+  })
+})
+
+interface LeftoverLife {
+  /** What happened. */
+  readonly seen: unknown
+  /** What should have. */
+  readonly wanted: unknown
+}
+
+/** Records the state, makes leftovers, and cleans up: what goes is what the dry run lists, and nothing else. */
+async function lifeOf(makeLeftovers: () => unknown): Promise<LeftoverLife> {
+  const before = kernelState()
+  makeLeftovers()
+  const dirty = kernelState()
+  const dryRun = await cleanup(true)
+  const afterDryRun = kernelState()
+  const removal = await cleanup(false)
+  const seen = {
+    isDirty: dirty !== before,
+    dryRun,
+    afterDryRun,
+    removal,
+    after: kernelState(),
+    again: await cleanup(false),
+  }
+  const wanted = {
+    isDirty: true,
+    dryRun: { code: 0, out: dryRun.out, err: '' },
+    afterDryRun: dirty,
+    removal: { code: 0, out: dryRun.out.replaceAll('would remove', 'removed'), err: '' },
+    after: before,
+    again: { code: 0, out: 'Nothing to remove.\n', err: '' },
+  }
+  return { seen, wanted }
+}
+
+async function cleanup(isDryRun: boolean): Promise<{ code: number; out: string; err: string }> {
+  let [out, err] = ['', '']
+  const program = { out: (text: string) => void (out += text), err: (text: string) => void (err += text) }
+  const code = await cleanupCommand({ isDryRun, program }, new AbortController().signal)
+  return { code, out, err }
+}
+
+/** Chains and rules with names and comments like ours, in the chains that ours are in. */
+function addForeignRules(variant: Variant): void {
+  for (const command of commands) {
+    const iptables = `${command}-${variant}`
+    run(`
+      ${iptables} -N KUBE-ROUTER-INPUT
+      ${iptables} -A INPUT -m comment --comment "kubernetes service portals" -j KUBE-ROUTER-INPUT
+      ${iptables} -A INPUT -m comment --comment "-j KUBE-SERVICES" -j ACCEPT
+      ${iptables} -A FORWARD -m comment --comment "kubernetes forwarding rules" -j ACCEPT
+      ${iptables} -N KUBE-SVC-notes
+      ${iptables} -A KUBE-SVC-notes -j RETURN
+      ${iptables} -t nat -N KUBE-HOSTPORTS
+      ${iptables} -t nat -A PREROUTING -m addrtype --dst-type LOCAL -j KUBE-HOSTPORTS
+      ${iptables} -t nat -A POSTROUTING -o eth0 -j MASQUERADE
+      ${iptables} -t mangle -A PREROUTING -p tcp -j MARK --set-xmark 0x8000/0x8000
+    `)
+  }
+}

@@ -1,0 +1,79 @@
+/** The rules of the network namespace that this process is in. */
+import { run } from '../../../dataplane/netlink/testing/network-namespace.ts'
+import { counterNames } from '../../../backends/iptables/settings.ts'
+import { goldenFiles } from './golden-files.ts'
+
+export const neededPrograms = [
+  'iptables-nft',
+  'ip6tables-nft',
+  'iptables-legacy',
+  'ip6tables-legacy',
+  'nft',
+  'nfacct',
+  'ipset',
+  'ip',
+] as const
+
+export const variants = ['nft', 'legacy'] as const
+export type Variant = (typeof variants)[number]
+export const commands = ['iptables', 'ip6tables'] as const
+
+/** All that a clean-up could touch, as text. Without counts of packets: those are nobody's rules. */
+export function kernelState(): string {
+  return run(`
+    for table in mangle filter nat; do for command in iptables ip6tables; do
+      $command-legacy-save -t $table
+      $command-nft-save -t $table 2>&1
+    done; done
+    nft list ruleset
+    ipset save
+    nfacct list
+    ip -brief address show`)
+    .replaceAll(/^# .*\n/gm, '')
+    .replaceAll(/\[\d+:\d+\]/g, '[0:0]')
+    .replaceAll(/counter packets \d+ bytes \d+/g, 'counter')
+}
+
+interface GoldenOptions {
+  readonly mode?: '' | 'ipvs-' | 'userspace-'
+  /** Then the jumps to KUBE-FIREWALL are there, and a proxy makes no others. */
+  readonly hasKubelet?: boolean
+}
+
+/** Every rule of every scenario, one on top of the other, so that the jumps are there many times. */
+export function loadIptablesGoldens(variant: Variant, { mode = '', hasKubelet = false }: GoldenOptions = {}): void {
+  for (const name of Object.values(counterNames)) run(`nfacct list | grep -q ${name} || nfacct add ${name}`)
+  for (const command of commands)
+    for (const { path } of goldenFiles(`${mode}${command}-save.txt`)) {
+      // A real proxy makes chains of the kernel only where it has a jump to put in. This kernel may have no IPVS.
+      const edits = [
+        '/^:[A-Z]* ACCEPT/d',
+        '/ -m ipvs /d',
+        ...(hasKubelet && command === 'iptables' ? ['/ -j KUBE-FIREWALL$/d'] : []),
+      ]
+      run(`sed '${edits.join(';')}' ${path} | ${command}-${variant}-restore --noflush`)
+    }
+}
+
+export function loadNftGoldens(): void {
+  for (const { path } of goldenFiles('nft-ruleset.txt')) run(`nft -f ${path}`)
+}
+
+export function loadIpsetGoldens(): void {
+  // They are sorted by name, and sets must be made before they are filled.
+  for (const { path } of goldenFiles('ipset-save.txt')) run(`sort -r ${path} | ipset -exist restore`)
+}
+
+/** What kubelet 1.36 makes. */
+export function addKubelet(variant: Variant): void {
+  for (const command of commands)
+    run(`
+      for table in mangle nat filter; do ${command}-${variant} -t $table -N KUBE-KUBELET-CANARY; done
+      ${command}-${variant} -t mangle -N KUBE-IPTABLES-HINT`)
+  run(`
+    iptables-${variant} -N KUBE-FIREWALL
+    iptables-${variant} -I OUTPUT -j KUBE-FIREWALL
+    iptables-${variant} -I INPUT -j KUBE-FIREWALL
+    iptables-${variant} -A KUBE-FIREWALL ! -s 127.0.0.0/8 -d 127.0.0.0/8 -m comment \\
+      --comment "block incoming localnet connections" -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT -j DROP`)
+}
