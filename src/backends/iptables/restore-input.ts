@@ -4,12 +4,12 @@ import { renderRule } from './render-rule.ts'
 
 export type RestoreTable = 'mangle' | 'filter' | 'nat'
 
-/**
- * Pieces of lines, joined at the end: a large cluster has more than a hundred thousand lines, and most of them need no
- * string of their own.
- */
 interface TableInput {
   readonly chains: string[]
+  /**
+   * Pieces of lines, joined at the end: a large cluster has more than a hundred thousand lines, and most of them need
+   * no string of their own.
+   */
   readonly rules: string[]
   added: number
 }
@@ -32,7 +32,7 @@ export class RestoreInput {
 
   /** Makes the chain if it is missing, and empties it. */
   declare(table: RestoreTable, chain: string): void {
-    this.#tables[table].chains.push(':', chain, ' - [0:0]\n')
+    this.#tables[table].chains.push(chain)
   }
 
   fill(table: RestoreTable, { name, rules }: Chain): void {
@@ -70,7 +70,7 @@ export class RestoreInput {
     const parts: string[] = []
     for (const [table, { chains, rules }] of Object.entries(this.#tables)) {
       if (chains.length === 0 && rules.length === 0) continue
-      parts.push(`*${table}\n`, chains.join(''), rules.join(''), 'COMMIT\n')
+      parts.push(`*${table}\n`, chainLines(chains), rules.join(''), 'COMMIT\n')
     }
     return parts.join('')
   }
@@ -78,4 +78,14 @@ export class RestoreInput {
   #write(table: RestoreTable, command: string, chain: string, rule: string): void {
     this.#tables[table].rules.push(command, chain, ' ', rule, '\n')
   }
+}
+
+/**
+ * iptables-legacy-restore keeps its chains in a sorted list and walks towards the place of a new one. With 50,000 new
+ * chains it takes a third less time when each goes to the front, so the last name comes first.
+ */
+function chainLines(chains: readonly string[]): string {
+  const pieces: string[] = []
+  for (const chain of [...chains].sort().reverse()) pieces.push(':', chain, ' - [0:0]\n')
+  return pieces.join('')
 }
