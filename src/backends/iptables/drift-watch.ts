@@ -37,6 +37,8 @@ export class DriftWatch {
   readonly #options: DriftWatchOptions
   /** The last comparison that found nothing, and when it must be repeated whatever the token says. */
   #verified: { readonly token: string; readonly untilMs: number } | undefined
+  /** Undefined unless it runs. */
+  #detector: ChangeDetector | undefined
 
   constructor(options: DriftWatchOptions) {
     this.#options = options
@@ -45,6 +47,7 @@ export class DriftWatch {
   async run(look: Look, signal: AbortSignal): Promise<void> {
     const { openDetector, clock, log } = this.#options
     using detector = await openDetector(signal)
+    this.#detector = detector
     while (!signal.aborted) {
       try {
         const found = await look.inTurn(() => this.#look(detector, look.written(), signal))
@@ -54,6 +57,21 @@ export class DriftWatch {
       }
       await clock.sleep(lookEveryMs, signal).catch(() => {})
     }
+    this.#detector = undefined
+  }
+
+  /**
+   * Does a small write of ours. If nothing had changed before it, what was verified stays so: to read and compare
+   * everything again would make one endpoint cost as much as there are Services. Who writes in the same moment is found
+   * out by the next comparison that is due anyway.
+   */
+  async ownWrite(write: () => Promise<void>, signal: AbortSignal): Promise<void> {
+    const detector = this.#detector
+    if (detector === undefined || !detector.isCheap) return write()
+    const before = await detector.token(signal)
+    await write()
+    const verified = this.#verified
+    if (verified?.token === before) this.#verified = { ...verified, token: await detector.token(signal) }
   }
 
   async #look(

@@ -97,10 +97,16 @@ export class IptablesBackend implements Backend {
     const input = new RestoreInput()
     writeEdits(written, wantedByKey, input)
     replaceTail(written.settings, settings, input)
-    if (!input.isEmpty) await this.#restore(input, { isFull: false }, signal)
+    if (!input.isEmpty) await this.#sendEdit(input, signal)
     const next = isSameData(written.settings, settings) ? written : written.withSettings(settings)
     for (const [key, route] of wantedByKey) next.set(key, route)
     return this.#finish(next, [input], [])
+  }
+
+  async #sendEdit(input: RestoreInput, signal: AbortSignal): Promise<void> {
+    const { drift } = this.#options
+    const send = () => this.#restore(input, { isFull: false }, signal)
+    await (drift === undefined ? send() : drift.ownWrite(send, signal))
   }
 
   async #restore(input: RestoreInput, sync: { readonly isFull: boolean }, signal: AbortSignal): Promise<void> {

@@ -29,6 +29,7 @@ export function legacyTableInfo(ffi: SocketFfi, family: Family, tables: readonly
       })
       return parts.join(' ')
     },
+    isCheap: true,
     [Symbol.dispose]() {
       closeSync(fd)
     },

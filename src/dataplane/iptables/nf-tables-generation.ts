@@ -27,6 +27,7 @@ export function nfTablesGeneration(ffi: SocketFfi): ChangeDetector {
       writeSync(fd, question)
       return String(generationFrom(answer.subarray(0, readSync(fd, answer))))
     },
+    isCheap: true,
     [Symbol.dispose]() {
       closeSync(fd)
     },
