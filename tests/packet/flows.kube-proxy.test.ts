@@ -2,5 +2,4 @@
 import { kubeProxyIptables } from './testing/kube-proxy.ts'
 import { testFlows } from './testing/test-flows.ts'
 
-testFlows(kubeProxyIptables('nft'))
-testFlows(kubeProxyIptables('legacy'))
+testFlows(kubeProxyIptables('nft'), kubeProxyIptables('legacy'))

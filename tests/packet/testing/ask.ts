@@ -1,7 +1,7 @@
 /** A client's view of one connection attempt. */
 import { createSocket } from 'node:dgram'
 import { connect } from 'node:net'
-import type { LookupFunction } from 'node:net'
+import type { LookupFunction, Socket } from 'node:net'
 import { noLookup } from '../../../src/dataplane/relay/no-lookup.ts'
 import { familyOf } from '../../../src/net/ip.ts'
 import type { Answer } from './echo-server.ts'
@@ -32,12 +32,17 @@ export function ask(client: Namespace, question: Question): Promise<Outcome> {
   return question.transport === 'tcp' ? askTcp(client, question) : askUdp(client, question)
 }
 
-async function askTcp(client: Namespace, { ip, port, source, patienceMs }: Question): Promise<Outcome> {
+/** A connection that is under way. */
+export function openTcp(client: Namespace, { ip, port, source }: Pick<Question, 'ip' | 'port' | 'source'>): Socket {
   const family = familyOf(ip) === 'ipv6' ? 6 : 4
   const from = source === undefined ? {} : { localAddress: source }
   // For an address Node makes the socket a moment later, for a name within the lookup: so it gets a name.
   const lookup: LookupFunction = (_host, _options, found) => found(null, ip, family)
-  const socket = client.enter(() => connect({ host: 'service', port, family, lookup, ...from }))
+  return client.enter(() => connect({ host: 'service', port, family, lookup, ...from }))
+}
+
+async function askTcp(client: Namespace, { ip, port, source, patienceMs }: Question): Promise<Outcome> {
+  const socket = openTcp(client, { ip, port, ...(source === undefined ? {} : { source }) })
   try {
     return await new Promise<Outcome>((resolve) => {
       let text = ''
@@ -47,8 +52,7 @@ async function askTcp(client: Namespace, { ip, port, source, patienceMs }: Quest
       socket.setTimeout(patienceMs, () => resolve({ kind: 'silence' }))
     })
   } finally {
-    // A reset leaves no half-closed connection behind, in no namespace.
-    socket.resetAndDestroy()
+    socket.destroy()
   }
 }
 

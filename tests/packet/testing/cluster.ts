@@ -12,7 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { families } from '../../../src/net/ip.ts'
 import type { ClientName, PodName } from './address-plan.ts'
 import { clients, localPods, plans, remotePods } from './address-plan.ts'
-import { listenTcp, listenUdp } from './echo-server.ts'
+import { listenEcho, listenTcp, listenUdp } from './echo-server.ts'
 import { Namespace } from './namespace.ts'
 
 export type HostName = PodName | ClientName
@@ -21,6 +21,7 @@ export class Cluster implements Disposable {
   readonly node: Namespace
   readonly #beyond: Namespace
   readonly #hosts = new Map<HostName, Namespace>()
+  #generation = 0
   /** Closed in reverse order. */
   readonly #open: Disposable[] = []
 
@@ -39,6 +40,11 @@ export class Cluster implements Disposable {
     const found = this.#hosts.get(name)
     if (found === undefined) throw new Error(`no host "${name}" in the cluster of the test`)
     return found
+  }
+
+  /** Each time another number, whichever proxy is at work. */
+  nextGeneration(): number {
+    return this.#generation++
   }
 
   /** Resolves when the node's uplink runs: the kernel says so up to a second after it can carry packets. */
@@ -90,6 +96,7 @@ export class Cluster implements Disposable {
 
   #serve(name: PodName, pod: Namespace): void {
     for (const port of [podPorts.web, podPorts.secure, podPorts.dnsTcp]) this.#open.push(listenTcp(pod, name, port))
+    this.#open.push(listenEcho(pod, podPorts.echo))
     for (const family of families)
       for (const port of [podPorts.web, podPorts.dnsUdp])
         this.#open.push(listenUdp(pod, name, plans[family].hosts[name], port))
@@ -102,7 +109,7 @@ export class Cluster implements Disposable {
   }
 }
 
-export const podPorts = { web: 8080, secure: 8443, dnsTcp: 5353, dnsUdp: 53 } as const
+export const podPorts = { web: 8080, secure: 8443, dnsTcp: 5353, dnsUdp: 53, echo: 7 } as const
 
 const beyondPorts = [80, 81, 443] as const
 /** Links to routers have no addresses but this one; routes of both families go through it. */

@@ -17,11 +17,23 @@ export interface Answer {
 /** Listens on all addresses of the namespace, both families. */
 export function listenTcp(namespace: Namespace, name: string, port: number): Disposable {
   const server = createServer((socket) => {
-    socket.on('error', () => {}) // clients leave by a reset, so that no connection lingers
+    // Who does not read does not notice that the client has left.
+    socket.on('error', () => {}).resume()
     socket.end(renderAnswer({ answeredBy: name, sawSource: plain(socket.remoteAddress ?? ''), port }))
   })
   namespace.enter(() => server.listen(port))
   failLoudly(server, `TCP port ${port} of "${name}"`)
+  return { [Symbol.dispose]: () => server.close() }
+}
+
+/** Sends back what it gets, for as long as the client stays. */
+export function listenEcho(namespace: Namespace, port: number): Disposable {
+  const server = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.pipe(socket)
+  })
+  namespace.enter(() => server.listen(port))
+  failLoudly(server, `TCP port ${port}`)
   return { [Symbol.dispose]: () => server.close() }
 }
 

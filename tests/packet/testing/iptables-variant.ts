@@ -16,7 +16,8 @@ export function missingPrograms(...programs: readonly string[]): string | undefi
 
 /** As kubelet does at its start: by this chain proxies know which of the two a node uses. */
 export function chooseVariant(node: Namespace, variant: IptablesVariant): void {
-  for (const name of families) node.run(`${name}-${variant}`, ['-t', 'mangle', '-N', 'KUBE-IPTABLES-HINT'])
+  const input = '*mangle\n:KUBE-IPTABLES-HINT - [0:0]\nCOMMIT\n'
+  for (const name of families) node.run(`${name}-${variant}-restore`, ['--noflush'], { input })
 }
 
 /** A folder for PATH in which the plain names mean this variant: kube-proxy itself does not choose. */

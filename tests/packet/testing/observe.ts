@@ -6,18 +6,30 @@ import type { Rig } from './rig.ts'
 import { isOnNode } from './row.ts'
 import type { Row, Source, Target, Expectation } from './row.ts'
 
+export interface Flow {
+  readonly from: Source
+  readonly to: Target
+  readonly family: Family
+  readonly expectation: Expectation
+}
+
 /** What each flow of the row should show, and what it shows. */
 export async function compareRow(
   rig: Rig,
   row: Row,
   family: Family,
-): Promise<{ expected: string[]; observed: string[] }> {
-  const flows = row.from.flatMap((from) => row.to.map((to) => ({ from, to })))
-  const observed = flows.map(async ({ from, to }) =>
-    sentence(from, to, await observe(rig, row.expect, from, to, family)),
-  )
-  const expected = flows.map(({ from, to }) => sentence(from, to, [...wordsOf(row.expect, to)]))
-  return { expected, observed: await Promise.all(observed) }
+): Promise<{ readonly expected: readonly string[]; readonly observed: readonly string[] }> {
+  const flows = row.from.flatMap((from) => row.to.map((to) => ({ from, to, family, expectation: row.expect })))
+  const compared = await Promise.all(flows.map((flow) => compareFlow(rig, flow)))
+  return { expected: compared.map(({ expected }) => expected), observed: compared.map(({ observed }) => observed) }
+}
+
+export async function compareFlow(
+  rig: Rig,
+  flow: Flow,
+): Promise<{ readonly expected: string; readonly observed: string }> {
+  const observed = await observe(rig, flow)
+  return { expected: sentence(flow, wordsOf(flow)), observed: sentence(flow, observed) }
 }
 
 /** Tries enough to meet, for all practical purposes, each of a handful of endpoints. */
@@ -27,14 +39,9 @@ const fewestTries: Readonly<Record<Expectation['kind'], number>> = { reaches: 8,
 /** A busy machine may need long to answer; silence is only waited for where it is expected. */
 const [patienceMs, silenceMs] = [5000, 700]
 
-async function observe(
-  rig: Rig,
-  expectation: Expectation,
-  from: Source,
-  to: Target,
-  family: Family,
-): Promise<string[]> {
-  const missing = wordsOf(expectation, to)
+async function observe(rig: Rig, flow: Flow): Promise<ReadonlySet<string>> {
+  const { from, to, family, expectation } = flow
+  const [known, missing] = [wordsOf(flow), wordsOf(flow)]
   const seen = new Set<string>()
   const fewest = fewestTries[expectation.kind]
   const patience = expectation.kind === 'dropped' ? silenceMs : patienceMs
@@ -42,22 +49,22 @@ async function observe(
     const outcome = await rig.ask(from, to, family, patience)
     const words = describe(outcome, rig.whoIs(from, to, family).ip, family)
     seen.add(words)
-    const isKnown = missing.delete(words) || wordsOf(expectation, to).has(words)
-    if (!isKnown) break
+    missing.delete(words)
+    if (!known.has(words)) break
   }
-  return [...seen]
+  return seen
 }
 
-function wordsOf(expectation: Expectation, target: Target): Set<string> {
+function wordsOf({ to, expectation }: Flow): Set<string> {
   switch (expectation.kind) {
     case 'reaches':
-      return new Set(expectation.each.map(({ pod, seenAs }) => `${pod}:${target.port.target} sees the ${seenAs}`))
+      return new Set(expectation.each.map(({ pod, seenAs }) => `${pod}:${to.port.target} sees the ${seenAs}`))
     case 'refused':
       return new Set(['refused'])
     case 'dropped':
       return new Set(['silence'])
     case 'untouched':
-      return new Set([`answered by ${isOnNode(target) ? 'the node' : 'beyond'}`])
+      return new Set([`answered by ${isOnNode(to) ? 'the node' : 'beyond'}`])
     default:
       return expectation satisfies never
   }
@@ -73,6 +80,7 @@ function describe(outcome: Outcome, clientIp: string, family: Family): string {
   return `${answeredBy}:${port} sees ${seen}`
 }
 
-function sentence(from: Source, { door, service, port }: Target, words: readonly string[]): string {
-  return `${from} → ${service.name} ${door} (${port.protocol} ${port.name}): ${[...words].sort().join(', ')}`
+function sentence({ from, to, family }: Flow, words: ReadonlySet<string>): string {
+  const { door, service, port } = to
+  return `${family}: ${from} → ${service.name} ${door} (${port.protocol} ${port.name}): ${[...words].sort().join(', ')}`
 }

@@ -15,7 +15,6 @@ import { clusterObjects, givenService, nodePortOf, objectsOf } from './service-f
 export class Rig implements AsyncDisposable {
   readonly cluster: Cluster
   readonly proxy: RunningProxy
-  #generation = 0
 
   constructor(cluster: Cluster, proxy: RunningProxy) {
     this.cluster = cluster
@@ -38,12 +37,9 @@ export class Rig implements AsyncDisposable {
   /** Makes these the Services of the cluster and waits until their rules are in place. */
   async program(services: readonly ServiceFixture[]): Promise<void> {
     // All rules of a family change at once, so a new Service that answers says that the others are there too.
-    const beacon = givenService('beacon', 250 - (this.#generation++ % 20), { endpoints: ['here-1'] })
-    await this.proxy.apply([
-      ...clusterObjects,
-      ...services.flatMap(objectsOf),
-      ...objectsOf({ ...beacon, name: `beacon-${this.#generation}` }),
-    ])
+    const generation = this.cluster.nextGeneration()
+    const beacon = givenService(`beacon-${generation}`, 250 - (generation % 50), { endpoints: ['here-1'] })
+    await this.proxy.apply([...clusterObjects, ...services.flatMap(objectsOf), ...objectsOf(beacon)])
     const deadline = performance.now() + programmingDeadlineMs
     for (const family of families)
       while ((await this.#askBeacon(beacon, family)) !== 'here-1') {
@@ -81,7 +77,7 @@ export class Rig implements AsyncDisposable {
   }
 }
 
-const programmingDeadlineMs = 30_000
+const programmingDeadlineMs = 15_000
 
 export function addressOf(
   { door, service, port }: Target,

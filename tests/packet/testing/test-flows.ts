@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { families } from '../../../src/net/ip.ts'
 import { servicesWithVipOnNode } from '../rows/outside-doors.ts'
 import { plans } from './address-plan.ts'
-import { packetTestProblem } from './packet-test-problem.ts'
+import { describeEach, skipped } from './proxies.ts'
 import { compareRow } from './observe.ts'
 import type { Proxy } from './proxy.ts'
 import { addressOf, Rig } from './rig.ts'
@@ -11,9 +11,8 @@ import type { Scenario } from './row.ts'
 import { scenarios } from './scenarios.ts'
 
 /** Declares a test for each row and family. Each proxy has a test file, so that they share the machine's cores. */
-export function testFlows(proxy: Proxy): void {
-  const problem = packetTestProblem(proxy)
-  describe.skipIf(problem !== undefined)(`${proxy.name}${skipped(problem)}`, () => {
+export function testFlows(...proxies: readonly Proxy[]): void {
+  describeEach(proxies, (proxy) => {
     for (const scenario of scenarios)
       describe(`with ${scenario.name}`, () => {
         runScenario(proxy, scenario)
@@ -52,8 +51,4 @@ function prepareNode({ cluster }: Rig, { rows, services }: Scenario): void {
     for (const family of families) cluster.listenBeyond(addressOf(target, family))
   for (const { index } of services.filter((service) => servicesWithVipOnNode.includes(service)))
     for (const family of families) cluster.addNodeAddress(plans[family].secondVip(index))
-}
-
-function skipped(reason: string | undefined): string {
-  return reason === undefined ? '' : ` [skipped: ${reason}]`
 }

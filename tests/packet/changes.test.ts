@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { families } from '../../src/net/ip.ts'
+import type { Family } from '../../src/net/ip.ts'
+import { plans } from './testing/address-plan.ts'
+import type { PodName } from './testing/address-plan.ts'
+import { openTcp } from './testing/ask.ts'
+import { podPorts } from './testing/cluster.ts'
+import { Conversation } from './testing/conversation.ts'
+import { Load } from './testing/load.ts'
+import { compareFlow } from './testing/observe.ts'
+import { allProxies, describeEach } from './testing/proxies.ts'
+import { Rig } from './testing/rig.ts'
+import { at, reaches, refused, untouched } from './testing/row.ts'
+import type { Expectation, Source, Target } from './testing/row.ts'
+import { givenService, nodePortOf, webPort } from './testing/service-fixture.ts'
+import type { PortFixture } from './testing/service-fixture.ts'
+import { UdpTalker } from './testing/udp-talker.ts'
+
+const echoPort: PortFixture = { name: 'echo', protocol: 'TCP', port: 7, target: podPorts.echo }
+const udpPort: PortFixture = { name: 'dns', protocol: 'UDP', port: 53, target: podPorts.dnsUdp }
+const web = givenService('web', 1, { type: 'NodePort', ports: [webPort, echoPort], endpoints: ['here-1', 'there-1'] })
+const dns = givenService('dns', 2, { ports: [udpPort], endpoints: ['here-1'] })
+const other = givenService('other', 3, { endpoints: ['here-2'] })
+
+describeEach(allProxies, (proxy) => {
+  let rig: Rig
+  beforeAll(async () => {
+    rig = await Rig.start(proxy, {}, [web, dns, other])
+    rig.cluster.listenOnNode(nodePortOf(web))
+  })
+  afterAll(() => rig?.[Symbol.asyncDispose]())
+
+  /** What is wrong with the flow, in both families; nothing, hopefully. */
+  const faults = async (from: Source, to: Target, expectation: Expectation): Promise<readonly string[]> => {
+    const flows = families.map((family) => compareFlow(rig, { from, to, family, expectation }))
+    const compared = await Promise.all(flows)
+    return compared.filter(({ observed, expected }) => observed !== expected).map(({ observed }) => observed)
+  }
+
+  test('while endpoints come and go, no connection fails and open ones go on', async () => {
+    await rig.program([{ ...web, endpoints: ['here-1'] }, dns, other])
+    const echo = { ip: plans.ipv4.clusterIP(web.index), port: echoPort.port }
+    using conversation = await Conversation.start(openTcp(rig.cluster.host('caller'), echo))
+    const to = at('cluster IP', web)
+    const load = new Load(rig, [
+      { from: 'caller', to, family: 'ipv4' },
+      { from: 'outside', to: at('node port', web), family: 'ipv4' },
+      { from: 'caller', to, family: 'ipv6' },
+      { from: 'outside', to: at('node port', web), family: 'ipv6' },
+      // A Service that nobody changes.
+      { from: 'caller', to: at('cluster IP', other), family: 'ipv4' },
+    ])
+    const histories: readonly (readonly PodName[])[] = [
+      ['here-1', 'here-3'],
+      ['here-1', 'here-3', 'there-1'],
+      ['here-1', 'there-2'],
+      ['here-1', 'there-1', 'there-2', 'here-4'],
+      ['here-1', 'here-4'],
+      ['here-1'],
+    ]
+    for (const endpoints of histories) {
+      await rig.program([{ ...web, endpoints }, dns, other])
+      await conversation.goesOn()
+    }
+    await load.stop()
+    expect(load.failures).toEqual([])
+    expect(load.connections).toBeGreaterThan(100)
+    expect(await faults('caller', to, reaches(['here-1'], 'client'))).toEqual([])
+  })
+
+  test('an endpoint that was replaced gets no new connection', async () => {
+    await rig.program([{ ...web, endpoints: ['here-2', 'there-2'] }, dns, other])
+    expect(await faults('caller', at('cluster IP', web), reaches(['here-2', 'there-2'], 'client'))).toEqual([])
+    expect(await faults('outside', at('node port', web), reaches(['here-2', 'there-2'], 'node'))).toEqual([])
+  })
+
+  test('a Service that loses its endpoints refuses, and comes back with them', async () => {
+    await rig.program([{ ...web, endpoints: [] }, dns, other])
+    for (const door of ['cluster IP', 'node port'] as const)
+      expect(await faults('caller', at(door, web), refused)).toEqual([])
+    await rig.program([web, dns, other])
+    expect(await faults('caller', at('cluster IP', web), reaches(['here-1', 'there-1'], 'client'))).toEqual([])
+    expect(await faults('outside', at('node port', web), reaches(['here-1', 'there-1'], 'node'))).toEqual([])
+  })
+
+  test('a Service that is deleted is not touched any more, and others stay', async () => {
+    await rig.program([dns, other])
+    expect(await faults('caller', at('cluster IP', web), untouched)).toEqual([])
+    expect(await faults('outside', at('node port', web), untouched)).toEqual([])
+    expect(await faults('caller', at('cluster IP', other), reaches(['here-2'], 'client'))).toEqual([])
+  })
+
+  test('a UDP client that keeps its port moves to the endpoint that is left', async () => {
+    await rig.program([{ ...dns, endpoints: ['here-1'] }])
+    for (const family of families) {
+      using talker = talkerTo(rig, family)
+      expect(await talker.ask()).toBe('here-1')
+      await rig.program([{ ...dns, endpoints: ['there-1'] }])
+      await vi.waitFor(async () => expect(await talker.ask()).toBe('there-1'), { timeout: 10_000, interval: 50 })
+      await rig.program([{ ...dns, endpoints: ['here-1'] }])
+    }
+  })
+
+  test('a UDP client that asked before the Service existed reaches it once it does', async () => {
+    await rig.program([other])
+    for (const family of families)
+      rig.cluster.listenBeyond({ ip: plans[family].clusterIP(dns.index), port: udpPort.port })
+    const talkers = families.map((family) => talkerTo(rig, family))
+    for (const talker of talkers) expect(await talker.ask()).toBe('beyond')
+    await rig.program([dns, other])
+    for (const talker of talkers) {
+      await vi.waitFor(async () => expect(await talker.ask()).toBe('here-1'), { timeout: 10_000, interval: 50 })
+      talker[Symbol.dispose]()
+    }
+  })
+})
+
+function talkerTo(rig: Rig, family: Family): UdpTalker {
+  return new UdpTalker(rig.cluster.host('caller'), plans[family].clusterIP(dns.index), udpPort.port)
+}

@@ -1,0 +1,30 @@
+/** One long TCP connection to an echo server. */
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+
+export class Conversation implements Disposable {
+  readonly #socket: Socket
+  #lines = 0
+
+  private constructor(socket: Socket) {
+    this.#socket = socket
+  }
+
+  static async start(socket: Socket): Promise<Conversation> {
+    await once(socket, 'connect')
+    return new Conversation(socket)
+  }
+
+  /** Says something and waits for the echo; rejects when the connection is broken. */
+  async goesOn(): Promise<void> {
+    const line = `line ${this.#lines++}`
+    const heard = once(this.#socket, 'data', { signal: AbortSignal.timeout(10_000) })
+    this.#socket.write(line)
+    const [echo] = (await heard) as [Buffer]
+    if (echo.toString() !== line) throw new Error(`said "${line}" and heard "${echo.toString()}"`)
+  }
+
+  [Symbol.dispose](): void {
+    this.#socket.destroy()
+  }
+}

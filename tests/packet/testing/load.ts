@@ -1,0 +1,44 @@
+/** Clients that connect again and again while something happens. */
+import type { Family } from '../../../src/net/ip.ts'
+import type { Rig } from './rig.ts'
+import type { Source, Target } from './row.ts'
+
+export class Load {
+  /** Who answered how often. */
+  readonly answers = new Map<string, number>()
+  readonly failures: string[] = []
+  readonly #workers: readonly Promise<void>[]
+  readonly #rig: Rig
+  #isOver = false
+
+  constructor(rig: Rig, flows: readonly { readonly from: Source; readonly to: Target; readonly family: Family }[]) {
+    this.#rig = rig
+    this.#workers = flows.map(({ from, to, family }) => this.#work(from, to, family))
+  }
+
+  get connections(): number {
+    let sum = this.failures.length
+    for (const count of this.answers.values()) sum += count
+    return sum
+  }
+
+  async stop(): Promise<void> {
+    this.#isOver = true
+    await Promise.all(this.#workers)
+  }
+
+  async #work(from: Source, to: Target, family: Family): Promise<void> {
+    for (let n = 0; n < mostConnections && !this.#isOver; n++) {
+      // Longer than it takes the kernel to send a lost packet twice again: what was dropped once counts as late, not
+      // as failed, as it does for users.
+      const outcome = await this.#rig.ask(from, to, family, 10_000)
+      if (outcome.kind === 'answer') {
+        const { answeredBy } = outcome.answer
+        this.answers.set(answeredBy, (this.answers.get(answeredBy) ?? 0) + 1)
+        if (answeredBy === 'beyond' || answeredBy === 'the node') this.failures.push(`answered by ${answeredBy}`)
+      } else this.failures.push(`${from} ${family}: ${outcome.kind === 'failed' ? outcome.code : outcome.kind}`)
+    }
+  }
+}
+
+const mostConnections = 20_000
