@@ -16,6 +16,8 @@ export class CommandError extends Error {
 }
 
 export function thisProgram(): Program {
+  // Whoever read our output may be gone (`| head`); that ends the output, not the program.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   return {
     platform: process.platform,
     env: process.env,

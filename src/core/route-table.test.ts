@@ -296,11 +296,11 @@ test('a table that is made late takes what is there as changes too', () => {
   expect(table.take({ full: false })).toMatchObject({ change: { full: true }, needsConntrackCleanup: true })
 })
 
-test('every object counts as a change in its family', () => {
+test('every Service counts as a change in both families, a slice in its own', () => {
   const { catalog, counts } = setUp()
   catalog.upsert(web)
   catalog.upsert(service('demo/six', { clusterIP: 'fd00::1', ports: [{ port: 80 }] }))
   catalog.upsert(slice('demo/web-1', 'web', ['10.0.0.1']))
   catalog.upsert(slice('demo/web-6', 'web', ['fd00::1']))
-  expect(counts).toMatchObject({ services: 1, slices: 1 })
+  expect(counts).toMatchObject({ services: 2, slices: 1 })
 })

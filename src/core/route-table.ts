@@ -148,9 +148,9 @@ export class RouteTable implements RouteSource {
 
   #onService(key: ObjectKey, previous: ServiceRecord | undefined, current: ServiceRecord | undefined): void {
     const { family, metrics } = this.#options
+    metrics.serviceChange() // as kube-proxy does, whichever family the Service is of
     const isOurs = previous?.clusterIPs[family] !== undefined || current?.clusterIPs[family] !== undefined
     if (!isOurs) return
-    metrics.serviceChange()
     this.#reasons.serviceChanged(key, previous, current)
     this.#markDirty(key)
   }

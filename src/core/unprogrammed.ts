@@ -4,13 +4,14 @@ import type { PendingSync } from './route-source.ts'
 
 /** Retries may go on for hours; the log line of each stays a line. */
 const maxCauses = 10
+const maxTriggerTimes = 10_000
 
 export function withUnprogrammed(failed: PendingSync | undefined, next: PendingSync): PendingSync {
   if (failed === undefined) return next
   return {
     view: next.view,
     change: withUnprogrammedKeys(failed.change, next.change),
-    triggerTimesMs: [...failed.triggerTimesMs, ...next.triggerTimesMs],
+    triggerTimesMs: [...failed.triggerTimesMs, ...next.triggerTimesMs].slice(-maxTriggerTimes),
     needsConntrackCleanup: failed.needsConntrackCleanup || next.needsConntrackCleanup,
   }
 }

@@ -41,6 +41,7 @@ export class Intake {
           if (record !== undefined) records.push(record)
         }
         catalog.replace(kind, records)
+        this.#forgetAllBut(kind, items)
       },
       upsert: (item) => {
         if (item.ok) catalog.upsert(item.record)
@@ -52,6 +53,14 @@ export class Intake {
         this.#reportedByObject.delete(`${kind} ${key}`)
       },
     }
+  }
+
+  #forgetAllBut<K extends ObjectKind>(kind: K, items: readonly Parsed<RecordOf<K>>[]): void {
+    if (this.#reportedByObject.size === 0) return
+    const listed = new Set(items.map((item) => `${kind} ${item.ok ? objectKey(item.record) : item.key}`))
+    for (const object of this.#reportedByObject.keys())
+      if (object.startsWith(`${kind} `) && !listed.has(object) && !object.endsWith('(unnamed)'))
+        this.#reportedByObject.delete(object)
   }
 
   #report<K extends ObjectKind>(kind: K, parsed: Parsed<RecordOf<K>>): void {

@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises'
 import type { Catalog } from '../../core/catalog.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
+import { isGateOn } from '../../config/feature-gates.ts'
 import type { ProxyConfig } from '../../config/proxy-config.ts'
 import type { RestClientMetrics } from '../../observe/metrics/rest-client-metrics.ts'
 import type { SourceMetrics } from '../../observe/metrics/source-metrics.ts'
@@ -80,6 +81,7 @@ async function kubeSource(context: SourceContext): Promise<ObjectSource> {
     clock,
     log,
     metrics,
+    usesStreamingLists: isGateOn(config.featureGates, 'WatchListClient'),
     sinks: {
       Service: intake.sink('Service'),
       EndpointSlice: intake.sink('EndpointSlice'),

@@ -1,5 +1,6 @@
 /** Follows this node's Node object while the proxy runs: health depends on it, and some changes end the process. */
 import type { NodeRecord } from '../../api/records.ts'
+import { objectKey } from '../../api/records.ts'
 import type { Catalog } from '../../core/catalog.ts'
 import type { Logger } from '../../core/logger.ts'
 import { nodeReactions } from '../../core/node-watch.ts'
@@ -21,8 +22,10 @@ export function nodeGuard(options: NodeGuardOptions): Runnable {
   return {
     run: (signal) =>
       new Promise((resolve, reject) => {
-        let last = options.node
-        if (last !== undefined) options.health.setNode(last)
+        if (options.node !== undefined) options.health.setNode(options.node)
+        const current = options.catalog.nodes.get(objectKey({ name: options.nodeName }))
+        // Addresses given on the command line are not the Node's, and are none of what is compared.
+        let last = options.node && { ...options.node, ips: current?.ips ?? options.node.ips }
         const unsubscribe = options.catalog.subscribe({
           changed(event) {
             if (event.kind !== 'Node' || event.key !== options.nodeName) return
@@ -31,6 +34,10 @@ export function nodeGuard(options: NodeGuardOptions): Runnable {
             if (problem !== undefined) reject(problem)
           },
         })
+        // What changed while the proxy was being set up.
+        const missed = current === undefined ? undefined : react(last, current, options)
+        last = current ?? last
+        if (missed !== undefined) reject(missed)
         signal.addEventListener('abort', () => resolve(unsubscribe()), { once: true })
       }),
   }

@@ -245,7 +245,9 @@ function configWatch({ file }: Daemon): readonly Runnable[] {
   ]
 }
 
-function stateKeeper({ stateDir, log }: Daemon, { catalog, source }: Parts): readonly Runnable[] {
+function stateKeeper({ stateDir, log }: Daemon, { catalog, saved }: Parts): readonly Runnable[] {
   if (stateDir === '') return []
-  return [new StateKeeper({ folder: stateDir, catalog, isLive: () => source.isLive(), clock: systemClock, log })]
+  return [
+    new StateKeeper({ folder: stateDir, catalog, isRestored: saved.savedAtMs !== undefined, clock: systemClock, log }),
+  ]
 }

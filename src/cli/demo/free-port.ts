@@ -1,18 +1,14 @@
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 
-/** The wanted port of the address if nobody has it, else any free one. */
-export async function freePort(host: string, wanted: number): Promise<number> {
-  return (await tryPort(host, wanted)) ?? (await tryPort(host, 0)) ?? wanted
-}
-
-function tryPort(host: string, port: number): Promise<number | undefined> {
-  return new Promise((resolve) => {
+/** A port of the address that nobody has at this moment. */
+export function freePort(host: string): Promise<number> {
+  return new Promise((resolve, reject) => {
     const server = createServer()
-    server.once('error', () => resolve(undefined))
-    server.listen(port, host, () => {
-      const found = (server.address() as AddressInfo).port
-      server.close(() => resolve(found))
+    server.once('error', reject)
+    server.listen(0, host, () => {
+      const { port } = server.address() as AddressInfo
+      server.close(() => resolve(port))
     })
   })
 }

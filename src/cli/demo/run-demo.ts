@@ -40,7 +40,7 @@ const host = '127.0.0.1'
 
 export async function runDemo(demo: Demo, signal: AbortSignal): Promise<void> {
   const { program, kubeconfig } = demo
-  const metricsAddress = `${host}:${await freePort(host, 10_249)}`
+  const metricsAddress = `${host}:${await freePort(host)}`
   const options = daemonOptions(demo, metricsAddress)
   const { config } = await loadConfig(options, program.platform)
   await using application = await startSampleApplication()

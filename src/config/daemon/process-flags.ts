@@ -86,7 +86,7 @@ export const processFlags = {
       type: type.duration,
       default: 15 * minute,
       configField: 'configSyncPeriod',
-      help: 'How often every object is delivered again. Must be greater than 0.',
+      help: 'Accepted and checked (must be greater than 0); Fairlead needs no resync.',
     },
   }),
 

@@ -112,8 +112,8 @@ test('50 MB of input reach the program while the event loop goes on', async () =
   const result = await processExec('wc', ['-c'], { signal: never, stdin })
   isOver = true
   expect(Number(result.stdout)).toBe(stdin.length)
-  // A write that blocks would let the loop turn a handful of times.
-  expect(turns).toBeGreaterThan(90)
+  // A write that blocks would let the loop turn once before and once after.
+  expect(turns).toBeGreaterThan(3)
 })
 
 test('characters beyond the basic plane survive being cut into pieces', async () => {

@@ -94,6 +94,26 @@ describe('manifests on disk', () => {
     expect(services()).toEqual(['default/a'])
   })
 
+  test('that are added broken do not hold back the others', async () => {
+    await put('a.yaml', service('a', '10.96.0.1'))
+    const { source, services } = setUp()
+    await source.load()
+    await put('new.yaml', 'kind: [')
+    await put('a.yaml', service('b', '10.96.0.2'))
+    expect(await source.load()).toHaveLength(1)
+    expect(services()).toEqual(['default/b'])
+  })
+
+  test('that hold an object twice count with the last one, and say so once', async () => {
+    await put('a.yaml', service('a', '10.96.0.1'))
+    await put('b.yaml', service('a', '10.96.0.2'))
+    const { catalog, source, lines } = setUp()
+    await source.load()
+    await source.load()
+    expect(catalog.services.get('default/a' as never)?.clusterIPs).toEqual({ ipv4: '10.96.0.2' })
+    expect(lines).toEqual(['object is in the manifests more than once, the last one counts: Service default/a'])
+  })
+
   test('that are deleted from a folder are gone, but a folder that vanishes is not the end of its objects', async () => {
     await put('a.yaml', service('a', '10.96.0.1'))
     await put('b.yaml', service('b', '10.96.0.2'))

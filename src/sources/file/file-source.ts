@@ -1,6 +1,7 @@
 /** Manifests on disk as a source: what an API server would send if these objects were in it. */
 import { objectKinds } from '../../api/records.ts'
 import type { ObjectKind } from '../../api/records.ts'
+import { isJsonObject } from '../../api/json-reader.ts'
 import type { JsonObject } from '../../api/json-reader.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
@@ -25,7 +26,9 @@ export class FileSource {
   readonly #options: FileSourceOptions
   readonly #folder: ManifestFolder
   #lastProblems: readonly string[] = []
+  #hasDelivered = false
   readonly #ignoredKinds = new Set<string>()
+  readonly #repeatedObjects = new Set<string>()
 
   constructor(options: FileSourceOptions) {
     this.#options = options
@@ -35,8 +38,9 @@ export class FileSource {
   /** Reads the files once and delivers what they hold. Returns what is wrong with them. */
   async load(): Promise<readonly string[]> {
     const { objects, problems, isComplete } = await this.#folder.read()
-    // A first reading with a hole in it must not look like the wish to remove what the hole would have held.
-    if (isComplete) this.#deliver(objects)
+    // A first reading with a hole in it must not look like the wish to remove what the hole would have held. Later,
+    // a file that was never good has nothing to remove.
+    if (isComplete || this.#hasDelivered) this.#deliver(objects)
     return problems
   }
 
@@ -70,6 +74,8 @@ export class FileSource {
   }
 
   #deliver(objects: readonly JsonObject[]): void {
+    this.#hasDelivered = true
+    this.#reportRepeated(objects)
     const rawByKind = new Map<ObjectKind, JsonObject[]>(objectKinds.map((kind) => [kind, []]))
     for (const object of objects) {
       const kind = proxiedKind(object)
@@ -83,9 +89,26 @@ export class FileSource {
     }
   }
 
+  #reportRepeated(objects: readonly JsonObject[]): void {
+    const seen = new Set<string>()
+    for (const object of objects) {
+      const id = identityOf(object)
+      if (seen.has(id) && !this.#repeatedObjects.has(id)) {
+        this.#repeatedObjects.add(id)
+        this.#options.log.warn('object is in the manifests more than once, the last one counts', { object: id })
+      }
+      seen.add(id)
+    }
+  }
+
   #ignoreKind(kind: string): void {
     if (this.#ignoredKinds.has(kind)) return
     this.#ignoredKinds.add(kind)
     this.#options.log.info('objects of this kind do not concern a service proxy and are ignored', { kind })
   }
+}
+
+function identityOf(object: JsonObject): string {
+  const { namespace = 'default', name } = isJsonObject(object['metadata']) ? object['metadata'] : {}
+  return `${String(object['kind'])} ${String(namespace)}/${String(name)}`
 }

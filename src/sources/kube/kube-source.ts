@@ -17,6 +17,7 @@ export interface KubeSourceOptions {
   readonly random?: () => number
   readonly log?: Logger
   readonly metrics?: ReflectorMetrics
+  readonly usesStreamingLists?: boolean
 }
 
 /** Feeds the four kinds of objects of a cluster into their sinks. */

@@ -173,6 +173,13 @@ describe('a plain list', () => {
     expect(parameter(rig, 3, 'continue')).toBe('page-3')
   })
 
+  test('is asked for at once when the feature gate says so', async () => {
+    await using rig = await ReflectorRig.make({ usesStreamingLists: false })
+    rig.server.script((exchange) => exchange.json(200, thingList(7, [thing('a', 1)]))).script(emptyWatch)
+    await rig.run().diary('replace a@1')
+    expect(parameter(rig, 0, 'sendInitialEvents')).toBeNull()
+  })
+
   test('whose next page has expired starts over without pages', async () => {
     await using rig = await ReflectorRig.make()
     rig.server

@@ -26,6 +26,8 @@ export interface ReflectorOptions<Item> {
   readonly random?: () => number
   readonly log?: Logger
   readonly metrics?: ReflectorMetrics
+  /** False: do not ask for streaming lists (feature gate WatchListClient). */
+  readonly usesStreamingLists?: boolean
 }
 
 /** Shorter watches count as failures, so that a server that hangs up at once is not asked in a tight loop. */
@@ -45,7 +47,7 @@ export class Reflector<Item> {
   /** What the next list must not be older than: `0` takes anything (the first list), empty takes only the newest. */
   #listFrom = '0'
   /** `not-now`: the server did not finish a streaming list, so the next list is a plain one. `never`: it has none. */
-  #streaming: 'yes' | 'not-now' | 'never' = 'yes'
+  #streaming: 'yes' | 'not-now' | 'never'
 
   constructor(options: ReflectorOptions<Item>) {
     this.#options = {
@@ -53,8 +55,10 @@ export class Reflector<Item> {
       random: Math.random,
       log: silentLogger,
       metrics: noReflectorMetrics,
+      usesStreamingLists: true,
       ...options,
     }
+    this.#streaming = this.#options.usesStreamingLists ? 'yes' : 'never'
     this.#backoff = new Backoff(this.#options.clock, this.#options.random)
     this.#journal = new ReflectorJournal(this.#options)
   }

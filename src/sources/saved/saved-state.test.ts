@@ -67,22 +67,34 @@ describe('the saved state', () => {
 })
 
 describe('the keeper of the state', () => {
-  const keeperOf = (catalog: Catalog, isLive: () => boolean) =>
-    new StateKeeper({ folder, catalog, isLive, clock: systemClock, log: silentLogger })
+  const keeperOf = (catalog: Catalog, isRestored = false) =>
+    new StateKeeper({ folder, catalog, isRestored, clock: systemClock, log: silentLogger })
 
-  test('writes only what a live source has completed', async () => {
-    let isLive = false
-    const keeper = keeperOf(fullCatalog(), () => isLive)
+  test('writes nothing before the lists are complete', async () => {
+    const catalog = new Catalog()
+    const keeper = keeperOf(catalog)
+    catalog.replace('Service', [])
     await keeper.saveIfChanged()
     expect(await readdir(folder)).toEqual([])
-    isLive = true
+    catalog.replace('EndpointSlice', [])
     await keeper.saveIfChanged()
     expect(await readdir(folder)).toHaveLength(1)
   })
 
+  test('does not write back what it was restored from, but what changed since, also before the server has sent it all', async () => {
+    const catalog = fullCatalog()
+    const keeper = keeperOf(catalog, true)
+    await keeper.saveIfChanged()
+    expect(await readdir(folder)).toEqual([])
+    catalog.upsert({ ...node('here', 'zone-b'), podCIDRs: ['10.2.0.0/24'] })
+    await keeper.saveIfChanged()
+    const loaded = await loadState(folder)
+    expect(loaded.kind === 'loaded' && loaded.records[0]).toMatchObject({ zone: 'zone-b', podCIDRs: ['10.2.0.0/24'] })
+  })
+
   test('writes again only after a change', async () => {
     const catalog = fullCatalog()
-    const keeper = keeperOf(catalog, () => true)
+    const keeper = keeperOf(catalog)
     await keeper.saveIfChanged()
     await rm(file())
     await keeper.saveIfChanged()
@@ -98,7 +110,7 @@ describe('the keeper of the state', () => {
     const warnings: string[] = []
     const log = { ...silentLogger, warn: (message: string) => warnings.push(message) }
     const blocked = join(folder, 'blocked', 'state')
-    const keeper = new StateKeeper({ folder: blocked, catalog, isLive: () => true, clock: systemClock, log })
+    const keeper = new StateKeeper({ folder: blocked, catalog, isRestored: false, clock: systemClock, log })
     await keeper.saveIfChanged()
     expect(warnings).toEqual(['the state for an offline start could not be saved'])
     await rm(join(folder, 'blocked'))

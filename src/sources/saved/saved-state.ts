@@ -28,7 +28,7 @@ export async function saveState(folder: string, catalog: Catalog, nowMs: number)
   await using file = await open(temporary, 'w', 0o600)
   const write = async (text: string) => {
     checksum.update(text)
-    await file.write(text)
+    await file.appendFile(text)
   }
   await write(`${JSON.stringify({ format, savedAtMs: nowMs })}\n`)
   let lines: string[] = []
@@ -39,7 +39,7 @@ export async function saveState(folder: string, catalog: Catalog, nowMs: number)
     lines = []
   }
   if (lines.length > 0) await write(`${lines.join('\n')}\n`)
-  await file.write(`${JSON.stringify({ sha256: checksum.digest('hex') })}\n`)
+  await file.appendFile(`${JSON.stringify({ sha256: checksum.digest('hex') })}\n`)
   await file.sync()
   await rename(temporary, path)
   await syncFolder(folder)

@@ -7,8 +7,8 @@ import { saveState } from './saved-state.ts'
 export interface StateKeeperOptions {
   readonly folder: string
   readonly catalog: Catalog
-  /** Whether the Catalog holds complete lists from a live source; nothing else is worth keeping. */
-  readonly isLive: () => boolean
+  /** The Catalog was filled from the file, so there is nothing to write until something changes. */
+  readonly isRestored: boolean
   readonly clock: Clock
   readonly log: Logger
 }
@@ -18,10 +18,11 @@ const pauseMs = 10_000
 
 export class StateKeeper {
   readonly #options: StateKeeperOptions
-  #hasChanged = true
+  #hasChanged: boolean
 
   constructor(options: StateKeeperOptions) {
     this.#options = options
+    this.#hasChanged = !options.isRestored
     options.catalog.subscribe({ changed: () => (this.#hasChanged = true), listed: () => (this.#hasChanged = true) })
   }
 
@@ -35,8 +36,9 @@ export class StateKeeper {
   }
 
   async saveIfChanged(): Promise<void> {
-    const { folder, catalog, isLive, clock, log } = this.#options
-    if (!this.#hasChanged || !isLive()) return
+    const { folder, catalog, clock, log } = this.#options
+    // Only complete lists are worth keeping, whether they came from a live source or from the file.
+    if (!this.#hasChanged || !catalog.isInitialised) return
     this.#hasChanged = false
     try {
       await saveState(folder, catalog, clock.now())

@@ -9,6 +9,11 @@ import { PauseClock } from './pause-clock.ts'
 import { RecordingLogger } from './recording-logger.ts'
 import { RecordingSink } from './recording-sink.ts'
 
+interface RigOptions {
+  readonly mayBeAbsent?: boolean
+  readonly usesStreamingLists?: boolean
+}
+
 /** A reflector at work on a fault server, with the time of its pauses and of its requests in the test's hands. */
 export class ReflectorRig implements AsyncDisposable {
   readonly server: FaultServer
@@ -23,13 +28,14 @@ export class ReflectorRig implements AsyncDisposable {
   readonly #stop = new AbortController()
   #running: Promise<void> = Promise.resolve()
 
-  constructor(server: FaultServer, client: KubeClient, limits: FakeClock, mayBeAbsent: boolean) {
+  constructor(server: FaultServer, client: KubeClient, limits: FakeClock, options: RigOptions) {
     this.server = server
     this.client = client
     this.limits = limits
     this.reflector = new Reflector({
       client,
-      query: { kind: 'Thing', resource: 'things', path: '/api/v1/things', mayBeAbsent },
+      query: { kind: 'Thing', resource: 'things', path: '/api/v1/things', mayBeAbsent: options.mayBeAbsent ?? false },
+      usesStreamingLists: options.usesStreamingLists ?? true,
       sink: this.sink,
       clock: this.pauses,
       random: () => 0,
@@ -37,12 +43,12 @@ export class ReflectorRig implements AsyncDisposable {
     })
   }
 
-  static async make({ mayBeAbsent = false } = {}): Promise<ReflectorRig> {
+  static async make(options: RigOptions = {}): Promise<ReflectorRig> {
     const server = await FaultServer.start()
     const limits = new FakeClock()
     const access = await loadKubeAccess({ master: server.url })
     const client = new KubeClient({ access, version: 'test', qps: -1, clock: limits })
-    return new ReflectorRig(server, client, limits, mayBeAbsent)
+    return new ReflectorRig(server, client, limits, options)
   }
 
   run(): this {
