@@ -7,7 +7,7 @@ import { chooseVariant, missingPrograms } from './iptables-variant.ts'
 import type { IptablesVariant } from './iptables-variant.ts'
 import { NodeProcess } from './node-process.ts'
 import { proxyFlags } from './proxy-flags.ts'
-import type { Proxy, RunningProxy } from './proxy.ts'
+import type { Proxy, ProxySettings, RunningProxy } from './proxy.ts'
 import type { KubernetesObject } from './service-fixture.ts'
 
 export function fairleadIptables(variant: IptablesVariant): Proxy {
@@ -15,11 +15,21 @@ export function fairleadIptables(variant: IptablesVariant): Proxy {
     name: `iptables (${variant})`,
     cannot: {},
     missing: () => missingPrograms(`iptables-${variant}`, `ip6tables-${variant}`),
-    async start(cluster, settings) {
-      chooseVariant(cluster.node, variant)
-      return FairleadProcess.start(cluster, proxyFlags('iptables', settings))
-    },
+    start: (cluster, settings) => startFairlead(cluster, { variant, settings }),
   }
+}
+
+export interface FairleadOptions {
+  readonly variant: IptablesVariant
+  readonly settings?: ProxySettings
+  /** Added to that of the test. */
+  readonly env?: Readonly<Record<string, string>>
+}
+
+export async function startFairlead(cluster: Cluster, options: FairleadOptions): Promise<FairleadProcess> {
+  const { variant, settings = {}, env = {} } = options
+  chooseVariant(cluster.node, variant)
+  return new FairleadProcess(cluster, proxyFlags('iptables', settings), await TemporaryFolder.make(), env)
 }
 
 export class FairleadProcess implements RunningProxy {
@@ -29,7 +39,7 @@ export class FairleadProcess implements RunningProxy {
   readonly #env: Readonly<Record<string, string>>
   #process: NodeProcess | undefined
 
-  private constructor(
+  constructor(
     cluster: Cluster,
     flags: readonly string[],
     folder: TemporaryFolder,
@@ -39,14 +49,6 @@ export class FairleadProcess implements RunningProxy {
     this.#flags = flags
     this.#folder = folder
     this.#env = env
-  }
-
-  static async start(
-    cluster: Cluster,
-    flags: readonly string[],
-    env: Readonly<Record<string, string>> = {},
-  ): Promise<FairleadProcess> {
-    return new FairleadProcess(cluster, flags, await TemporaryFolder.make(), env)
   }
 
   /** The process starts with the first objects, as a node joins a cluster that has some. */

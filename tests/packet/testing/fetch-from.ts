@@ -29,4 +29,4 @@ export function fetchFrom(client: Namespace, ip: string, port: number): Promise<
   })
 }
 
-const patienceMs = 1500
+const patienceMs = 700

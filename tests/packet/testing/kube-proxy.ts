@@ -15,10 +15,7 @@ export function kubeProxyIptables(variant: IptablesVariant): Proxy {
     name: `kube-proxy iptables (${variant})`,
     cannot: {},
     missing: () => kubeProxyProblem() ?? missingPrograms(`iptables-${variant}`, `ip6tables-${variant}`),
-    async start(cluster, settings) {
-      chooseVariant(cluster.node, variant)
-      return startKubeProxy(cluster, settings, variant)
-    },
+    start: (cluster, settings) => startKubeProxy(cluster, settings, variant),
   }
 }
 
@@ -29,11 +26,12 @@ export function kubeProxyProblem(): string | undefined {
   return existsSync(program) ? undefined : `KUBE_PROXY names ${program}, which does not exist`
 }
 
-async function startKubeProxy(
+export async function startKubeProxy(
   cluster: Cluster,
   settings: ProxySettings,
   variant: IptablesVariant,
 ): Promise<RunningProxy> {
+  chooseVariant(cluster.node, variant)
   const folder = await TemporaryFolder.make()
   const objects = await ApiObjects.start(cluster.node)
   const kubeconfig = `${folder.path}/kubeconfig`
@@ -45,6 +43,7 @@ async function startKubeProxy(
   })
   return {
     apply: (wanted) => objects.apply(wanted),
+    stop: (signal) => child.stop(signal),
     log: () => child.output,
     async [Symbol.asyncDispose]() {
       for (const part of [child, objects, folder]) await part[Symbol.asyncDispose]()

@@ -6,7 +6,7 @@ import type { ProxySettings } from './proxy.ts'
 import { nodeName } from './service-fixture.ts'
 
 export function proxyFlags(mode: string, settings: ProxySettings): readonly string[] {
-  const { masqueradeAll = false, localhostNodePorts = true, nodePortAddresses = [] } = settings
+  const { masqueradeAll = false, localhostNodePorts = true, nodePortAddresses = [], syncPeriod = '30s' } = settings
   return [
     `--proxy-mode=${mode}`,
     `--hostname-override=${nodeName}`,
@@ -15,6 +15,7 @@ export function proxyFlags(mode: string, settings: ProxySettings): readonly stri
     `--iptables-localhost-nodeports=${localhostNodePorts}`,
     ...(nodePortAddresses.length > 0 ? [`--nodeport-addresses=${nodePortAddresses.join(',')}`] : []),
     '--iptables-min-sync-period=10ms',
+    `--iptables-sync-period=${syncPeriod}`,
     // What belongs to the whole machine stays as it is.
     '--oom-score-adj=0',
     '--conntrack-max-per-core=0',

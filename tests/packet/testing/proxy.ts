@@ -9,6 +9,8 @@ export interface ProxySettings {
   readonly detectLocal?: 'cluster ranges' | 'interface prefix' | 'not at all'
   readonly localhostNodePorts?: boolean
   readonly nodePortAddresses?: readonly string[]
+  /** How soon a sync that failed is tried again, as a duration; 30s unless given. */
+  readonly syncPeriod?: string
 }
 
 export interface Proxy {
@@ -23,6 +25,8 @@ export interface Proxy {
 export interface RunningProxy extends AsyncDisposable {
   /** Makes these the objects of the cluster; what was there and is not among them goes. Does not wait for the rules. */
   apply(objects: readonly KubernetesObject[]): Promise<void>
+  /** Ends the process; its rules stay. */
+  stop(signal: NodeJS.Signals): Promise<void>
   /** For the message of a test that fails. */
   log(): string
 }

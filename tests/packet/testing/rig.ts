@@ -22,10 +22,17 @@ export class Rig implements AsyncDisposable {
   }
 
   static async start(proxy: Proxy, settings: ProxySettings, services: readonly ServiceFixture[]): Promise<Rig> {
+    return Rig.startWith((cluster) => proxy.start(cluster, settings), services)
+  }
+
+  static async startWith(
+    startProxy: (cluster: Cluster) => Promise<RunningProxy>,
+    services: readonly ServiceFixture[],
+  ): Promise<Rig> {
     const cluster = new Cluster()
     try {
       await cluster.isUp()
-      const rig = new Rig(cluster, await proxy.start(cluster, settings))
+      const rig = new Rig(cluster, await startProxy(cluster))
       await rig.program(services)
       return rig
     } catch (error) {

@@ -1,0 +1,160 @@
+import { describe, expect, test, vi } from 'vitest'
+import { families } from '../../src/net/ip.ts'
+import { TemporaryFolder } from '../../src/sources/kube/testing/temporary-folder.ts'
+import { orphanedChains } from './testing/chains.ts'
+import { fairleadIptables, startFairlead } from './testing/fairlead.ts'
+import type { FairleadOptions, FairleadProcess } from './testing/fairlead.ts'
+import { FaultyRestore } from './testing/faulty-restore.ts'
+import { families as iptablesNames, missingPrograms } from './testing/iptables-variant.ts'
+import type { IptablesVariant } from './testing/iptables-variant.ts'
+import { Load } from './testing/load.ts'
+import { NodeProcess } from './testing/node-process.ts'
+import { compareFlow } from './testing/observe.ts'
+import { packetTestProblem } from './testing/packet-test-problem.ts'
+import { skipped } from './testing/proxies.ts'
+import { Rig } from './testing/rig.ts'
+import { at, reaches } from './testing/row.ts'
+import { givenService, objectsOf } from './testing/service-fixture.ts'
+import type { ServiceFixture } from './testing/service-fixture.ts'
+
+const web = givenService('web', 1, { type: 'NodePort', endpoints: ['here-1', 'there-1'] })
+/** More text than a pipe holds, so that a proxy may die with half of it written. */
+const many = Array.from({ length: 150 }, (_, n) =>
+  givenService(`many-${n}`, n + 20, { endpoints: ['here-2', 'there-2'] }),
+)
+
+for (const variant of ['nft', 'legacy'] as const) {
+  const problem = packetTestProblem(fairleadIptables(variant)) ?? missingPrograms('flock')
+  describe.skipIf(problem !== undefined)(`iptables (${variant})${skipped(problem)}`, () => {
+    test('killed in the middle of a sync, it leaves traffic alone, and the next one finishes the work', async () => {
+      await using folder = await TemporaryFolder.make()
+      const restore = await FaultyRestore.install(folder.path, variant)
+      await using site = await startSite({ variant, env: restore.env }, [web, ...many])
+      const { rig, fairlead } = site
+      const load = new Load(rig, flowsTo(web))
+
+      restore.beSlow(true)
+      await fairlead.stop('SIGKILL')
+      fairlead.run() // its first sync writes everything
+      await vi.waitFor(() => expect(restore.isRestoring).toBe(true), { timeout: 15_000, interval: 10 })
+      await fairlead.stop('SIGKILL')
+      restore.beSlow(false)
+      fairlead.run()
+      await rig.program([{ ...web, endpoints: ['here-1', 'here-3'] }, ...many.slice(20)])
+
+      await load.stop()
+      expect(load.failures).toEqual([])
+      expect(load.connections).toBeGreaterThan(100)
+      expect(await faults(rig, { ...web, endpoints: ['here-1', 'here-3'] })).toEqual([])
+      expect(orphanedChains(rig.cluster.node, variant)).toEqual([])
+    })
+
+    test.each(damages)('%s is repaired within ten seconds', async (_name, damage) => {
+      await using site = await startSite({ variant }, [web])
+      const { rig } = site
+      expect(await faults(rig, web)).toEqual([])
+      for (const name of iptablesNames)
+        damage((tool, args, input) => rig.cluster.node.run(`${name}-${variant}${tool}`, args, { input }))
+      expect(await faults(rig, web)).not.toEqual([])
+      await vi.waitFor(async () => expect(await faults(rig, web)).toEqual([]), { timeout: 10_000, interval: 100 })
+    })
+
+    test.each([1, 4])('an iptables-restore that fails once with code %i is tried again', async (exitCode) => {
+      await using folder = await TemporaryFolder.make()
+      const restore = await FaultyRestore.install(folder.path, variant)
+      restore.failOnce(exitCode)
+      await using site = await startSite({ variant, env: restore.env, settings: { syncPeriod: '1s' } }, [web])
+      const { rig } = site
+      expect(restore.hasFailed).toBe(true)
+      expect(await faults(rig, web)).toEqual([])
+
+      // Later syncs write less, and fail in another way.
+      restore.failOnce(exitCode)
+      const changed: ServiceFixture = { ...web, endpoints: ['here-1', 'there-2'] }
+      const load = new Load(rig, flowsTo(web))
+      await rig.program([changed])
+      await load.stop()
+      expect(restore.hasFailed).toBe(true)
+      expect(load.failures).toEqual([])
+      expect(await faults(rig, changed)).toEqual([])
+      expect(orphanedChains(rig.cluster.node, variant)).toEqual([])
+    })
+
+    test.skipIf(variant === 'nft')(
+      `the lock of iptables, held by another, delays a change but does not lose it${skipped(lockProblem(variant))}`,
+      async () => {
+        await using folder = await TemporaryFolder.make()
+        const lock = await folder.write('xtables.lock', '')
+        const env = { XTABLES_LOCKFILE: lock }
+        await using site = await startSite({ variant, env, settings: { syncPeriod: '1s' } }, [web])
+        const { rig, fairlead } = site
+        const changed: ServiceFixture = { ...web, endpoints: ['here-3'] }
+        // iptables itself waits five seconds: one lock is shorter than that, the other longer.
+        for (const [seconds, wanted] of [
+          [3, changed],
+          [7, web],
+        ] as const) {
+          await using holder = new NodeProcess(rig.cluster.node, 'flock', [lock, 'sleep', String(seconds)])
+          await vi.waitFor(() => expect(isLocked(lock, rig)).toBe(true), { timeout: 5000, interval: 20 })
+          await fairlead.apply(objectsOf(wanted))
+          expect(await faults(rig, wanted)).not.toEqual([])
+          await rig.program([wanted])
+          expect(holder.isRunning).toBe(false)
+          expect(await faults(rig, wanted)).toEqual([])
+        }
+      },
+    )
+  })
+}
+
+function lockProblem(variant: IptablesVariant): string | undefined {
+  return variant === 'nft' ? 'the nft variant has no lock' : undefined
+}
+
+type RunTool = (tool: '' | '-restore', args: readonly string[], input: string) => void
+
+const damages: readonly (readonly [name: string, damage: (run: RunTool) => void])[] = [
+  ['a flush of the nat table', (run) => run('', ['-t', 'nat', '-F'], '')],
+  ['the deletion of a jump', (run) => run('', ['-t', 'nat', '-D', 'PREROUTING', '1'], '')],
+  ['an edited chain', (run) => run('', ['-t', 'nat', '-F', 'KUBE-NODEPORTS'], '')],
+  ['the load of an empty ruleset', (run) => run('-restore', [], '*mangle\nCOMMIT\n*filter\nCOMMIT\n*nat\nCOMMIT\n')],
+]
+
+interface Site extends AsyncDisposable {
+  readonly rig: Rig
+  readonly fairlead: FairleadProcess
+}
+
+async function startSite(options: FairleadOptions, services: readonly ServiceFixture[]): Promise<Site> {
+  let fairlead: FairleadProcess | undefined
+  const rig = await Rig.startWith(async (cluster) => (fairlead = await startFairlead(cluster, options)), services)
+  if (fairlead === undefined) throw new Error('Fairlead was not started')
+  return { rig, fairlead, [Symbol.asyncDispose]: () => rig[Symbol.asyncDispose]() }
+}
+
+/** What the Service does not do as it should, inside and outside; nothing, hopefully. */
+async function faults(rig: Rig, service: ServiceFixture): Promise<readonly string[]> {
+  const pods = service.endpoints.map((endpoint) => (typeof endpoint === 'string' ? endpoint : endpoint.pod))
+  const flows = families.flatMap((family) => [
+    { from: 'caller', to: at('cluster IP', service), family, expectation: reaches(pods, 'client') } as const,
+    { from: 'outside', to: at('node port', service), family, expectation: reaches(pods, 'node') } as const,
+  ])
+  const compared = await Promise.all(flows.map((flow) => compareFlow(rig, flow)))
+  return compared.filter(({ observed, expected }) => observed !== expected).map(({ observed }) => observed)
+}
+
+function flowsTo(service: ServiceFixture) {
+  return families.flatMap((family) => [
+    { from: 'caller', to: at('cluster IP', service), family } as const,
+    { from: 'outside', to: at('node port', service), family } as const,
+  ])
+}
+
+function isLocked(lock: string, { cluster }: Rig): boolean {
+  try {
+    cluster.node.run('flock', ['--nonblock', lock, 'true'])
+    return false
+  } catch {
+    return true
+  }
+}
