@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { families } from '../../src/net/ip.ts'
 import { TemporaryFolder } from '../../src/sources/kube/testing/temporary-folder.ts'
 import { orphanedChains } from './testing/chains.ts'
@@ -11,7 +11,7 @@ import { Load } from './testing/load.ts'
 import { NodeProcess } from './testing/node-process.ts'
 import { compareFlow } from './testing/observe.ts'
 import { packetTestProblem } from './testing/packet-test-problem.ts'
-import { skipped } from './testing/proxies.ts'
+import { describeUnless, skipped } from './testing/proxies.ts'
 import { Rig } from './testing/rig.ts'
 import { at, reaches } from './testing/row.ts'
 import { givenService, objectsOf } from './testing/service-fixture.ts'
@@ -23,33 +23,40 @@ const many = Array.from({ length: 150 }, (_, n) =>
   givenService(`many-${n}`, n + 20, { endpoints: ['here-2', 'there-2'] }),
 )
 
+/** They mostly wait, and each has a cluster of its own. */
+const atOnce = { concurrent: true, timeout: 60_000 }
+
 for (const variant of ['nft', 'legacy'] as const) {
   const problem = packetTestProblem(fairleadIptables(variant)) ?? missingPrograms('flock')
-  describe.skipIf(problem !== undefined)(`iptables (${variant})${skipped(problem)}`, () => {
-    test('killed in the middle of a sync, it leaves traffic alone, and the next one finishes the work', async () => {
-      await using folder = await TemporaryFolder.make()
-      const restore = await FaultyRestore.install(folder.path, variant)
-      await using site = await startSite({ variant, env: restore.env }, [web, ...many])
-      const { rig, fairlead } = site
-      const load = new Load(rig, flowsTo(web))
+  describeUnless(problem, `iptables (${variant})`, () => {
+    test(
+      'killed in the middle of a sync, it leaves traffic alone, and the next one finishes the work',
+      atOnce,
+      async () => {
+        await using folder = await TemporaryFolder.make()
+        const restore = await FaultyRestore.install(folder.path, variant)
+        await using site = await startSite({ variant, env: restore.env }, [web, ...many])
+        const { rig, fairlead } = site
+        const load = new Load(rig, flowsTo(web))
 
-      restore.beSlow(true)
-      await fairlead.stop('SIGKILL')
-      fairlead.run() // its first sync writes everything
-      await vi.waitFor(() => expect(restore.isRestoring).toBe(true), { timeout: 15_000, interval: 10 })
-      await fairlead.stop('SIGKILL')
-      restore.beSlow(false)
-      fairlead.run()
-      await rig.program([{ ...web, endpoints: ['here-1', 'here-3'] }, ...many.slice(20)])
+        restore.beSlow(true)
+        await fairlead.stop('SIGKILL')
+        fairlead.run() // its first sync writes everything
+        await vi.waitFor(() => expect(restore.isRestoring).toBe(true), { timeout: 15_000, interval: 10 })
+        await fairlead.stop('SIGKILL')
+        restore.beSlow(false)
+        fairlead.run()
+        await rig.program([{ ...web, endpoints: ['here-1', 'here-3'] }, ...many.slice(20)])
 
-      await load.stop()
-      expect(load.failures).toEqual([])
-      expect(load.connections).toBeGreaterThan(100)
-      expect(await faults(rig, { ...web, endpoints: ['here-1', 'here-3'] })).toEqual([])
-      expect(orphanedChains(rig.cluster.node, variant)).toEqual([])
-    })
+        await load.stop()
+        expect(load.failures).toEqual([])
+        expect(load.connections).toBeGreaterThan(100)
+        expect(await faults(rig, { ...web, endpoints: ['here-1', 'here-3'] })).toEqual([])
+        expect(orphanedChains(rig.cluster.node, variant)).toEqual([])
+      },
+    )
 
-    test.each(damages)('%s is repaired within ten seconds', async (_name, damage) => {
+    test.each(damages)('%s is repaired within ten seconds', atOnce, async (_name, damage) => {
       await using site = await startSite({ variant }, [web])
       const { rig } = site
       expect(await faults(rig, web)).toEqual([])
@@ -59,7 +66,7 @@ for (const variant of ['nft', 'legacy'] as const) {
       await vi.waitFor(async () => expect(await faults(rig, web)).toEqual([]), { timeout: 10_000, interval: 100 })
     })
 
-    test.each([1, 4])('an iptables-restore that fails once with code %i is tried again', async (exitCode) => {
+    test.each([1, 4])('an iptables-restore that fails once with code %i is tried again', atOnce, async (exitCode) => {
       await using folder = await TemporaryFolder.make()
       const restore = await FaultyRestore.install(folder.path, variant)
       restore.failOnce(exitCode)
@@ -82,6 +89,7 @@ for (const variant of ['nft', 'legacy'] as const) {
 
     test.skipIf(variant === 'nft')(
       `the lock of iptables, held by another, delays a change but does not lose it${skipped(lockProblem(variant))}`,
+      atOnce,
       async () => {
         await using folder = await TemporaryFolder.make()
         const lock = await folder.write('xtables.lock', '')

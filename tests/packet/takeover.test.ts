@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { families } from '../../src/net/ip.ts'
 import { plans } from './testing/address-plan.ts'
 import { openTcp } from './testing/ask.ts'
@@ -9,7 +9,7 @@ import { startFairlead } from './testing/fairlead.ts'
 import { kubeProxyIptables, startKubeProxy } from './testing/kube-proxy.ts'
 import { Load } from './testing/load.ts'
 import { packetTestProblem } from './testing/packet-test-problem.ts'
-import { skipped } from './testing/proxies.ts'
+import { describeUnless } from './testing/proxies.ts'
 import { Rig } from './testing/rig.ts'
 import { at } from './testing/row.ts'
 import { givenService, webPort } from './testing/service-fixture.ts'
@@ -25,7 +25,7 @@ const services = [web, local]
 
 for (const variant of ['nft', 'legacy'] as const) {
   const problem = packetTestProblem(kubeProxyIptables(variant))
-  describe.skipIf(problem !== undefined)(`iptables (${variant})${skipped(problem)}`, () => {
+  describeUnless(problem, `iptables (${variant})`, () => {
     test('Fairlead takes over from kube-proxy and hands back, and no connection fails', async () => {
       await using rig = await Rig.startWith((cluster) => startKubeProxy(cluster, {}, variant), services)
       const { cluster } = rig

@@ -56,6 +56,14 @@ export const nodePortScenarios: readonly Scenario[] = [
     services: nodePortServices,
     rows: [
       row(63, 'the address in the list answers', { from: ['outside', 'node'], to: first, expect: open }),
+      row(63, 'an address in the list answers also when its device has no carrier', {
+        from: 'outside',
+        to: at('node port on an idle device', service),
+        expect: open,
+        // IPv6 does not use such an address.
+        families: ['ipv4'],
+        needs: ['addresses of devices without carrier'],
+      }),
       row(63, 'an address outside the list is not touched', { from: 'outside', to: second, expect: untouched }),
       row(63, 'localhost is not touched, even when the list has it', {
         from: 'localhost',

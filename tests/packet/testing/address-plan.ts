@@ -13,6 +13,8 @@ export interface AddressPlan {
   readonly nodeIP: string
   /** The node's second address, in another range. */
   readonly secondNodeIP: string
+  /** On a device of the node that is up but has no carrier, as a bridge without ports. */
+  readonly idleNodeIP: string
   readonly remoteNodeIP: string
   readonly loopback: string
   readonly podRange: string
@@ -36,6 +38,7 @@ export const plans: Readonly<Record<Family, AddressPlan>> = {
     family: 'ipv4',
     nodeIP: '192.0.2.10',
     secondNodeIP: '192.0.2.138',
+    idleNodeIP: '192.0.2.77',
     remoteNodeIP: '192.0.2.20',
     loopback: '127.0.0.1',
     podRange: '10.244.0.0/16',
@@ -64,6 +67,7 @@ export const plans: Readonly<Record<Family, AddressPlan>> = {
     family: 'ipv6',
     nodeIP: '2001:db8::10',
     secondNodeIP: '2001:db8:0:1::138',
+    idleNodeIP: '2001:db8::77',
     remoteNodeIP: '2001:db8::20',
     loopback: '::1',
     podRange: 'fd00:244::/32',

@@ -151,6 +151,10 @@ function joinNodes(node: Namespace, remoteNode: Namespace): void {
     // Deprecated: it answers, but the node does not choose it as a source.
     `address add ${ipv6.secondNodeIP}/64 dev uplink nodad preferred_lft 0`,
     'link set uplink up',
+    // The other end stays down.
+    'link add idle type veth peer name idle-end',
+    'link set idle up',
+    ...families.map((family) => `address add ${plans[family].idleNodeIP} dev idle`),
     ...remotePods.flatMap((pod) =>
       families.map((family) => `route add ${plans[family].hosts[pod]} via ${plans[family].remoteNodeIP}`),
     ),

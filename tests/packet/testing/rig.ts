@@ -105,6 +105,8 @@ export function addressOf(
       return { ip: plan.nodeIP, port: nodePort }
     case "node port on the node's second address":
       return { ip: plan.secondNodeIP, port: nodePort }
+    case 'node port on an idle device':
+      return { ip: plan.idleNodeIP, port: nodePort }
     case 'node port on localhost':
       return { ip: plan.loopback, port: nodePort }
     default:

@@ -15,6 +15,7 @@ export type Door =
   | 'second VIP'
   | 'node port'
   | "node port on the node's second address"
+  | 'node port on an idle device'
   | 'node port on localhost'
 
 export interface Target {
@@ -36,6 +37,7 @@ export type Expectation =
 /** What some modes cannot do. */
 export type Feature =
   | 'localhost node ports'
+  | 'addresses of devices without carrier'
   /** The iptables modes of kube-proxy look at such packets only where they arrive. */
   | 'passing on what the node sends to external addresses without endpoints'
 
