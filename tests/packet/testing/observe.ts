@@ -36,8 +36,12 @@ export async function compareFlow(
 const mostTries = 100
 /** A wrong rule that leads elsewhere one time in three would hide from a single try; a refusal has no dice. */
 const fewestTries: Readonly<Record<Expectation['kind'], number>> = { reaches: 8, untouched: 4, refused: 1, dropped: 1 }
-/** A busy machine may need long to answer; silence is only waited for where it is expected. */
-const [patienceMs, silenceMs] = [5000, 700]
+/**
+ * A busy machine may need long to answer; silence is only waited for where it is expected. Over links without delay, the
+ * refusal of an IPv6 connection comes while the socket is still in connect(), and Linux 6.18 heeds only the next one, for
+ * the second SYN after a second.
+ */
+const [patienceMs, silenceMs] = [5000, 1500]
 
 async function observe(rig: Rig, flow: Flow): Promise<ReadonlySet<string>> {
   const { from, to, family, expectation } = flow
