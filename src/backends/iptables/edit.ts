@@ -54,12 +54,8 @@ export function replaceTail(before: IptablesSettings, after: IptablesSettings, i
 type Side = RenderedRoute | undefined
 
 function fillChangedChains(before: Side, after: Side, input: RestoreInput): void {
-  const rulesByChain = new Map(before?.chains.map(({ name, rules }) => [name, rules]))
-  for (const { name, rules } of after?.chains ?? []) {
-    if (isSameText(rulesByChain.get(name), rules)) continue
-    input.declare('nat', name)
-    for (const rule of rules) input.append('nat', name, rule)
-  }
+  const linesByChain = new Map(before?.chains.map(({ name, lines }) => [name, lines]))
+  for (const chain of after?.chains ?? []) if (linesByChain.get(chain.name) !== chain.lines) input.fill('nat', chain)
 }
 
 /**
@@ -98,6 +94,6 @@ function textOf({ rule }: SharedLine): string {
   return rule
 }
 
-function isSameText(left: readonly string[] | undefined, right: readonly string[]): boolean {
-  return left !== undefined && left.length === right.length && left.every((text, index) => text === right[index])
+function isSameText(left: readonly string[], right: readonly string[]): boolean {
+  return left.length === right.length && left.every((text, index) => text === right[index])
 }

@@ -5,6 +5,7 @@ import { fixedChains, nodePortTail } from './fixed-chains.ts'
 import { missingJumps } from './kernel-state.ts'
 import type { KernelState } from './kernel-state.ts'
 import { renderRule } from './render-rule.ts'
+import { rulesOf } from './rendered-chain.ts'
 import { sharedChains, topChains } from './top-chains.ts'
 import type { Table } from './top-chains.ts'
 import type { Written } from './written.ts'
@@ -29,9 +30,9 @@ export async function findDrift(written: Written, state: KernelState): Promise<s
   for (const { rendered } of routesByKey.values()) {
     if (++compared % batchSize === 0) await nextTurn()
     for (const { table, chain, rule } of rendered.shared) shared.add(table, chain, canonicalRule(rule, family))
-    for (const { name, rules } of rendered.chains) {
-      const wanted = rules.map((rule) => canonicalRule(rule, family))
-      const problem = compareChain(state.nat, 'nat', name, wanted)
+    for (const chain of rendered.chains) {
+      const wanted = rulesOf(chain).map((rule) => canonicalRule(rule, family))
+      const problem = compareChain(state.nat, 'nat', chain.name, wanted)
       if (problem !== undefined) return problem
     }
   }

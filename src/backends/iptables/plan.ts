@@ -2,6 +2,7 @@
 import type { NodeView } from '../../core/backend.ts'
 import type { RouteKey } from '../../core/route.ts'
 import { fixedChains, nodePortTail } from './fixed-chains.ts'
+import { renderChain } from './rendered-chain.ts'
 import { renderRoute } from './rendered-route.ts'
 import { renderRule } from './render-rule.ts'
 import type { RestoreInput } from './restore-input.ts'
@@ -30,16 +31,12 @@ export function planIptables(
 
 /** The chains that do not depend on any Service. */
 export function writeFixedChains({ settings }: Written, input: RestoreInput): void {
-  for (const { table, chain } of fixedChains(settings)) input.fill(table, chain)
+  for (const { table, chain } of fixedChains(settings)) input.fill(table, renderChain(chain))
 }
 
 /** The chains of these routes; they jump to fixed chains and to each other only. */
 export function writeOwnChains(routes: Iterable<WrittenRoute>, input: RestoreInput): void {
-  for (const { rendered } of routes)
-    for (const { name, rules } of rendered.chains) {
-      input.declare('nat', name)
-      for (const rule of rules) input.append('nat', name, rule)
-    }
+  for (const { rendered } of routes) for (const chain of rendered.chains) input.fill('nat', chain)
 }
 
 /** The chains that hold rules of every Service; they jump to the chains of all routes. */

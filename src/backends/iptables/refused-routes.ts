@@ -6,6 +6,7 @@ import type { SyncReport } from '../../core/backend.ts'
 import type { RouteKey } from '../../core/route.ts'
 import type { Iptables } from '../../dataplane/iptables/iptables.ts'
 import { IptablesError } from '../../dataplane/iptables/iptables.ts'
+import { rulesOf } from './rendered-chain.ts'
 import { RestoreInput } from './restore-input.ts'
 import type { Table } from './top-chains.ts'
 import type { Written } from './written.ts'
@@ -54,7 +55,7 @@ async function tryRoutes(
   for (const key of keys) {
     const route = plan.get(key)?.rendered
     for (const { table, rule } of route?.shared ?? []) add(table, rule)
-    for (const { rules } of route?.chains ?? []) for (const rule of rules) add('nat', rule)
+    for (const chain of route?.chains ?? []) for (const rule of rulesOf(chain)) add('nat', rule)
   }
   try {
     await iptables.restore(input.render(), signal)

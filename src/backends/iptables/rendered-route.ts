@@ -1,6 +1,8 @@
 /** Everything one route puts into the tables, as text: what is written, remembered and compared. */
 import type { Route } from '../../core/route.ts'
 import { renderRule } from './render-rule.ts'
+import { renderChain } from './rendered-chain.ts'
+import type { RenderedChain } from './rendered-chain.ts'
 import { serviceChains } from './service-chains.ts'
 import type { ChainOptions } from './service-chains.ts'
 import { serviceFacts } from './service-facts.ts'
@@ -21,11 +23,6 @@ export interface SharedLine {
   readonly rule: string
 }
 
-export interface RenderedChain {
-  readonly name: string
-  readonly rules: readonly string[]
-}
-
 export function renderRoute(route: Route, options: ChainOptions): RenderedRoute {
   const facts = serviceFacts(route)
   return {
@@ -34,6 +31,6 @@ export function renderRoute(route: Route, options: ChainOptions): RenderedRoute 
       chain,
       rule: renderRule(rule),
     })),
-    chains: serviceChains(facts, options).map(({ name, rules }) => ({ name, rules: rules.map(renderRule) })),
+    chains: serviceChains(facts, options).map(renderChain),
   }
 }

@@ -1,6 +1,5 @@
 /** The input of `iptables-restore --noflush`: chain lines first, so that every jump finds its chain, then rules. */
-import type { Chain } from './rule.ts'
-import { renderRule } from './render-rule.ts'
+import type { RenderedChain } from './rendered-chain.ts'
 
 export type RestoreTable = 'mangle' | 'filter' | 'nat'
 
@@ -35,9 +34,10 @@ export class RestoreInput {
     this.#tables[table].chains.push(chain)
   }
 
-  fill(table: RestoreTable, { name, rules }: Chain): void {
+  fill(table: RestoreTable, { name, lines, ruleCount }: RenderedChain): void {
     this.declare(table, name)
-    for (const rule of rules) this.append(table, name, renderRule(rule))
+    this.#tables[table].rules.push(lines)
+    this.#tables[table].added += ruleCount
   }
 
   append(table: RestoreTable, chain: string, rule: string): void {

@@ -59,6 +59,6 @@ export class Written {
     if (route === undefined) return
     this.#endpoints += step * route.endpoints
     for (const { table } of route.rendered.shared) this.#rules[table] += step
-    for (const { rules } of route.rendered.chains) this.#rules.nat += step * rules.length
+    for (const { ruleCount } of route.rendered.chains) this.#rules.nat += step * ruleCount
   }
 }

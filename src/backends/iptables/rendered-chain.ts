@@ -1,0 +1,25 @@
+/** A chain of ours as text. It is one string, because a large cluster has tens of thousands of them in memory. */
+import { renderRule } from './render-rule.ts'
+import type { Chain } from './rule.ts'
+
+export interface RenderedChain {
+  readonly name: string
+  /** A line `-A NAME …` for each rule. */
+  readonly lines: string
+  readonly ruleCount: number
+}
+
+export function renderChain({ name, rules }: Chain): RenderedChain {
+  const pieces: string[] = []
+  for (const rule of rules) pieces.push('-A ', name, ' ', renderRule(rule), '\n')
+  return { name, lines: pieces.join(''), ruleCount: rules.length }
+}
+
+/** The rules again, one by one, without `-A NAME`. */
+export function rulesOf({ name, lines }: RenderedChain): readonly string[] {
+  const start = `-A ${name} `.length
+  return lines
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => line.slice(start))
+}
