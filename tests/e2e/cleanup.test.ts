@@ -36,6 +36,12 @@ describe.skipIf(missing !== undefined)(`the program ${where}`, () => {
       expect(await runFairlead(['--cleanup'])).toMatchObject({ code: 0, stdout: 'Nothing to remove.\n' })
     })
 
+  test('--cleanup ends well where there is nothing to remove', async () => {
+    enterFreshNamespace()
+    for (const args of [['--cleanup'], ['--cleanup', '--dry-run']])
+      expect(await runFairlead(args)).toMatchObject({ code: 0, stdout: 'Nothing to remove.\n', stderr: '' })
+  })
+
   test('--cleanup without the rights for it says so in one sentence', () => {
     enterFreshNamespace()
     const nobody = ['--reuid=65534', '--clear-groups', process.execPath, program, '--cleanup']

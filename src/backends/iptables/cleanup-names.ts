@@ -6,7 +6,7 @@ import type { Table } from '../../dataplane/iptables/iptables.ts'
 import { serviceChainPrefixes } from './chain-names.ts'
 import { topChains } from './top-chains.ts'
 
-const iptablesMode = 'shared by all Services in iptables mode'
+const shared = 'shared by all Services'
 const ipvsMode = 'of the ipvs mode'
 const userspaceMode = 'of the userspace mode, which kube-proxy had until 1.25'
 const canary = 'shows a proxy that nobody has emptied the table'
@@ -14,11 +14,11 @@ const canary = 'shows a proxy that nobody has emptied the table'
 const reasonsByChain: Readonly<Record<Table, Readonly<Record<string, string>>>> = {
   mangle: { [topChains.canary]: canary },
   filter: {
-    [topChains.services]: iptablesMode,
-    [topChains.externalServices]: iptablesMode,
-    [topChains.nodePorts]: iptablesMode,
-    [topChains.forward]: iptablesMode,
-    [topChains.proxyFirewall]: iptablesMode,
+    [topChains.services]: shared,
+    [topChains.externalServices]: shared,
+    [topChains.nodePorts]: shared,
+    [topChains.forward]: shared,
+    [topChains.proxyFirewall]: shared,
     [topChains.canary]: canary,
     'KUBE-NODE-PORT': ipvsMode,
     'KUBE-SOURCE-RANGES-FIREWALL': ipvsMode,
@@ -27,10 +27,10 @@ const reasonsByChain: Readonly<Record<Table, Readonly<Record<string, string>>>> 
     'KUBE-NODEPORT-NON-LOCAL': userspaceMode,
   },
   nat: {
-    [topChains.services]: iptablesMode,
-    [topChains.nodePorts]: iptablesMode,
-    [topChains.postrouting]: iptablesMode,
-    [topChains.markMasquerade]: iptablesMode,
+    [topChains.services]: shared,
+    [topChains.nodePorts]: shared,
+    [topChains.postrouting]: shared,
+    [topChains.markMasquerade]: shared,
     [topChains.canary]: canary,
     'KUBE-NODE-PORT': ipvsMode,
     'KUBE-LOAD-BALANCER': ipvsMode,

@@ -18,25 +18,26 @@ export interface CleanupOptions {
 
 /** Returns the exit code: 1 when something of a proxy stays, or may have. */
 export async function cleanupCommand({ isDryRun, program }: CleanupOptions, signal: AbortSignal): Promise<number> {
-  const host = await thisHost(signal)
-  const found = await look(host, signal)
-  const { removed, problems } = isDryRun
-    ? { removed: found.leftovers, problems: [] }
-    : await removeLeftovers(found.leftovers, host, signal)
-  program.out(renderOutcome(removed, isDryRun ? 'would remove' : 'removed'))
-  const allProblems = [...found.problems, ...problems]
-  for (const problem of allProblems) program.err(`Error: ${problem}\n`)
-  return allProblems.length === 0 ? 0 : 1
+  const { host, leftovers, problems } = await look(signal)
+  const report = (verb: string, gone: readonly Leftover[]) =>
+    program.out(gone.map((leftover) => `${verb} ${renderLeftover(leftover)}\n`).join(''))
+  const failures: string[] = [...problems]
+  if (isDryRun) report('would remove', leftovers)
+  // Told step by step, so that somebody who interrupts it knows what is gone.
+  else
+    for await (const removal of removeLeftovers(leftovers, host, signal))
+      if ('removed' in removal) report('removed', removal.removed)
+      else failures.push(removal.problem)
+
+  if (leftovers.length === 0 && failures.length === 0) program.out('Nothing to remove.\n')
+  for (const failure of failures) program.err(`Error: ${failure}\n`)
+  return failures.length === 0 ? 0 : 1
 }
 
-function renderOutcome(leftovers: readonly Leftover[], verb: string): string {
-  if (leftovers.length === 0) return 'Nothing to remove.\n'
-  return leftovers.map((leftover) => `${verb} ${renderLeftover(leftover)}\n`).join('')
-}
-
-async function look(host: CleanupHost, signal: AbortSignal): Promise<Findings> {
+async function look(signal: AbortSignal): Promise<Findings & { readonly host: CleanupHost }> {
   try {
-    return await findLeftovers(host, signal)
+    const host = await thisHost(signal)
+    return { host, ...(await findLeftovers(host, signal)) }
   } catch (error) {
     signal.throwIfAborted()
     if (!isToolFailure(error)) throw error

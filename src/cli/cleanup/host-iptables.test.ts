@@ -29,6 +29,15 @@ test('a host may have none', async () => {
   expect(await toolsOf([])).toEqual([undefined, undefined, undefined, undefined])
 })
 
+test('a variant that the kernel does not support counts as missing', async () => {
+  const stderr = 'iptables: Failed to initialize nft: Protocol not supported\n'
+  const { exec } = scriptedExec((command) =>
+    command.includes('-nft') ? { exitCode: 1, stderr } : { stdout: 'iptables v1.8.9 (legacy)\n' },
+  )
+  const found = await findHostIptables({ exec, clock: systemClock, log: silentLogger }, signal)
+  expect(found.map(({ tool }) => tool)).toEqual([undefined, 'iptables-legacy', undefined, 'ip6tables-legacy'])
+})
+
 test('a kernel without the family holds nothing of it', async () => {
   const stderr = 'ip6tables-save v1.8.9 (legacy): Cannot initialize: Table does not exist (do you need to insmod?)\n'
   const { exec } = scriptedExec(() => ({ exitCode: 1, stderr }))

@@ -12,7 +12,7 @@ import { families } from '../../net/ip.ts'
 export interface HostIptables {
   readonly family: Family
   readonly variant: Variant
-  /** `iptables-nft`, `ip6tables-legacy`; `iptables` where that is its only name. Undefined when it is not installed. */
+  /** `iptables-nft`, `ip6tables-legacy`; `iptables` where that is its only name. Undefined when it cannot be used. */
   readonly tool: string | undefined
   readonly iptables: Iptables
 }
@@ -51,7 +51,9 @@ async function variantOf(iptables: Iptables, signal: AbortSignal): Promise<Varia
   try {
     return (await iptables.features(signal)).variant
   } catch (error) {
-    if (error instanceof IptablesError && error.reason === 'tool-missing') return undefined
+    // On a kernel without nf_tables its iptables cannot even tell its version.
+    const isUnusable = error instanceof IptablesError && ['tool-missing', 'unsupported'].includes(error.reason)
+    if (isUnusable) return undefined
     throw error
   }
 }

@@ -5,6 +5,7 @@ export type Leftover =
   | IptablesRuleLeftover
   | IptablesChainLeftover
   | NftChainLeftover
+  | EmptyTableLeftover
   | NftTableLeftover
   | VirtualServerLeftover
   | NamedLeftover
@@ -32,21 +33,29 @@ export interface IptablesChainLeftover {
   readonly reason: string
 }
 
-/** A base chain of iptables-nft in which nothing is left. */
+/** A chain of the kernel in a table of iptables-nft, in which nothing is left. */
 export interface NftChainLeftover {
   readonly kind: 'nft-chain'
+  readonly tool: string
   readonly family: NftFamily
-  readonly table: string
+  readonly table: Table
   readonly chain: string
   readonly reason: string
 }
 
+/** A table of iptables-nft in which nothing is left, once its chains are gone. */
+export interface EmptyTableLeftover {
+  readonly kind: 'empty-nft-table'
+  readonly family: NftFamily
+  readonly table: string
+  readonly reason: string
+}
+
+/** A table of the nftables mode, with all that is in it. */
 export interface NftTableLeftover {
   readonly kind: 'nft-table'
   readonly family: NftFamily
   readonly table: string
-  /** Chains that must be empty for the table to go. Undefined: it goes with all that is in it. */
-  readonly emptyChains: readonly string[] | undefined
   readonly reason: string
 }
 

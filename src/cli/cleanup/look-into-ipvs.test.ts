@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { Exec } from '../../dataplane/exec/exec.ts'
 import { MemoryNfacct } from '../../dataplane/nfacct/memory-nfacct.ts'
 import { scriptedExec } from '../../dataplane/iptables/testing/scripted-exec.ts'
 import type { Findings, Leftover } from './leftover.ts'
@@ -75,7 +76,7 @@ test('virtual servers that only a missing tool could remove are reported', async
 test('servers are removed before the interface, and the interface before the sets', async () => {
   const { leftovers } = await look(nodeOf('sctp'))
   const { exec, commands } = scriptedExec(() => ({}))
-  const { removed, problems } = await removeLeftovers(leftovers, { ...host, exec }, signal)
+  const { removed, problems } = await remove(leftovers, exec)
   expect(problems).toEqual([])
   expect(removed).toEqual(leftovers)
   expect(commands.slice(0, 4)).toEqual([
@@ -91,7 +92,7 @@ test('what cannot be removed is reported, and the rest goes', async () => {
   const { exec, commands } = scriptedExec((command) =>
     command.startsWith('ip ') ? { exitCode: 2, stderr: 'RTNETLINK answers: Device or resource busy\n' } : {},
   )
-  const { removed, problems } = await removeLeftovers(leftovers, { ...host, exec }, signal)
+  const { removed, problems } = await remove(leftovers, exec)
   expect(problems).toEqual(['cannot remove interface kube-ipvs0: RTNETLINK answers: Device or resource busy'])
   expect(removed).toEqual(leftovers.filter(({ kind }) => kind !== 'interface'))
   expect(commands).toHaveLength(leftovers.length)
@@ -117,6 +118,17 @@ function nodeOf(scenario: string): Node & { ipset: string; ipvsadm: string } {
 }
 
 const host = { iptables: [], nfacct: new MemoryNfacct(), readText: () => Promise.resolve('') }
+
+async function remove(
+  leftovers: readonly Leftover[],
+  exec: Exec,
+): Promise<{ removed: Leftover[]; problems: string[] }> {
+  const [removed, problems]: [Leftover[], string[]] = [[], []]
+  for await (const removal of removeLeftovers(leftovers, { ...host, exec }, signal))
+    if ('removed' in removal) removed.push(...removal.removed)
+    else problems.push(removal.problem)
+  return { removed, problems }
+}
 
 async function look(node: Node): Promise<Findings> {
   return (await lookAt(node)).findings

@@ -39,10 +39,20 @@ export async function nftTableShape(exec: Exec, name: NftTableName, signal: Abor
   )
 }
 
-/** One transaction: all of it or nothing. */
-export async function runNft(exec: Exec, commands: readonly string[], signal: AbortSignal): Promise<void> {
-  const doing = `change nf_tables (${commands.at(-1)})`
-  await runTool(exec, { program: 'nft', args: ['-f', '-'], doing, stdin: `${commands.join('\n')}\n` }, signal)
+/** With all that is in it. */
+export async function deleteNftTable(exec: Exec, { family, table }: NftTableName, signal: AbortSignal): Promise<void> {
+  const doing = `delete nf_tables ${family} ${table}`
+  await runTool(exec, { program: 'nft', args: ['delete', 'table', family, table], doing }, signal)
+}
+
+/** With its rules. */
+export async function deleteNftChain(
+  exec: Exec,
+  { family, table, chain }: NftTableName & { readonly chain: string },
+  signal: AbortSignal,
+): Promise<void> {
+  const doing = `delete chain ${chain} from nf_tables ${family} ${table}`
+  await runTool(exec, { program: 'nft', args: ['delete', 'chain', family, table, chain], doing }, signal)
 }
 
 /** Goes by the indentation: an object of the table is one tab in, what belongs to it two. */

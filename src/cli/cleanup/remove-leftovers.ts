@@ -1,44 +1,43 @@
 /** Removes exactly what it is given, in its order, and goes on after a failure: the rest must not wait for it. */
 import { cleanupInput } from '../../backends/iptables/cleanup-input.ts'
 import type { Exec } from '../../dataplane/exec/exec.ts'
+import { IptablesError } from '../../dataplane/iptables/iptables.ts'
+import type { Iptables } from '../../dataplane/iptables/iptables.ts'
 import type { CleanupHost } from './cleanup-host.ts'
 import type {
+  EmptyTableLeftover,
   IptablesChainLeftover,
   IptablesRuleLeftover,
   Leftover,
   NamedLeftover,
-  NftTableLeftover,
+  NftChainLeftover,
   VirtualServerLeftover,
 } from './leftover.ts'
-import { runNft } from './nft-tool.ts'
+import { deleteNftChain, deleteNftTable, nftTableShape } from './nft-tool.ts'
 import { runTool } from './run-tool.ts'
 
-export interface Removal {
-  readonly removed: readonly Leftover[]
-  readonly problems: readonly string[]
-}
+/** What went together, or why it did not. */
+export type Removal = { readonly removed: readonly Leftover[] } | { readonly problem: string }
 
-export async function removeLeftovers(
+export async function* removeLeftovers(
   leftovers: readonly Leftover[],
   host: CleanupHost,
   signal: AbortSignal,
-): Promise<Removal> {
-  const removed: Leftover[] = []
-  const problems: string[] = []
-  for (const step of stepsFor(leftovers, host, signal)) {
-    try {
-      await step.remove()
-      removed.push(...step.leftovers)
-    } catch (error) {
-      signal.throwIfAborted()
-      problems.push(error instanceof Error ? error.message : String(error))
-    }
+): AsyncGenerator<Removal> {
+  for (const step of stepsFor(leftovers, host, signal)) yield await outcomeOf(step, signal)
+}
+
+async function outcomeOf({ leftovers, remove }: Step, signal: AbortSignal): Promise<Removal> {
+  try {
+    await remove()
+    return { removed: leftovers }
+  } catch (error) {
+    signal.throwIfAborted()
+    return { problem: error instanceof Error ? error.message : String(error) }
   }
-  return { removed, problems }
 }
 
 interface Step {
-  /** What goes together, or not at all. */
   readonly leftovers: readonly Leftover[]
   readonly remove: () => Promise<void>
 }
@@ -78,26 +77,34 @@ async function removeFromTable(
   signal: AbortSignal,
 ): Promise<void> {
   const [first] = leftovers
-  const found = host.iptables.find(({ tool }) => tool === first?.tool)
-  if (first === undefined || found === undefined) return
+  if (first === undefined) return
   const input = cleanupInput({
     table: first.table,
     jumps: leftovers.filter((leftover) => leftover.kind === 'iptables-rule'),
     chains: leftovers.filter((leftover) => leftover.kind === 'iptables-chain'),
   })
-  await found.iptables.restore(input, signal)
+  await iptablesOf(first.tool, host).restore(input, signal)
+}
+
+function iptablesOf(tool: string, host: CleanupHost): Iptables {
+  const found = host.iptables.find((candidate) => candidate.tool === tool)
+  if (found === undefined) throw new Error(`${tool} was there a moment ago, and now is not`)
+  return found.iptables
 }
 
 async function removeOne(
   leftover: Exclude<Leftover, IptablesLeftover>,
-  { exec, nfacct }: CleanupHost,
+  host: CleanupHost,
   signal: AbortSignal,
 ): Promise<void> {
+  const { exec, nfacct } = host
   switch (leftover.kind) {
     case 'nft-chain':
-      return runNft(exec, [deleteChain(leftover)], signal)
+      return removeEmptyChain(host, leftover, signal)
+    case 'empty-nft-table':
+      return removeEmptyTable(exec, leftover, signal)
     case 'nft-table':
-      return runNft(exec, deleteTable(leftover), signal)
+      return deleteNftTable(exec, leftover, signal)
     case 'virtual-server':
       return removeVirtualServer(exec, leftover, signal)
     case 'interface':
@@ -110,13 +117,29 @@ async function removeOne(
   }
 }
 
-function deleteChain({ family, table, chain }: { family: string; table: string; chain: string }): string {
-  return `delete chain ${family} ${table} ${chain}`
+/** nft takes along what is in a chain, and rules may have come since the look; iptables refuses to. */
+async function removeEmptyChain(host: CleanupHost, leftover: NftChainLeftover, signal: AbortSignal): Promise<void> {
+  const { tool, family, table, chain } = leftover
+  try {
+    await iptablesOf(tool, host).deleteChain(table, chain, signal)
+  } catch (error) {
+    if (!(error instanceof IptablesError)) throw error
+    const { chainsByName } = await nftTableShape(host.exec, leftover, signal)
+    if (chainsByName.get(chain)?.ruleCount !== 0)
+      throw new Error(`nft ${family} ${table}: chain ${chain} stays, because somebody else uses it now`, {
+        cause: error,
+      })
+    // Older versions of iptables do not let go of the kernel's chains.
+    await deleteNftChain(host.exec, leftover, signal)
+  }
 }
 
-/** A chain that is deleted by name must be empty: rules that came in the meantime make the transaction fail. */
-function deleteTable({ family, table, emptyChains = [] }: NftTableLeftover): readonly string[] {
-  return [...emptyChains.map((chain) => deleteChain({ family, table, chain })), `delete table ${family} ${table}`]
+/** A table goes with all that is in it, so this looks again, immediately before. */
+async function removeEmptyTable(exec: Exec, leftover: EmptyTableLeftover, signal: AbortSignal): Promise<void> {
+  const { chainsByName, hasOtherObjects } = await nftTableShape(exec, leftover, signal)
+  if (hasOtherObjects || chainsByName.size > 0)
+    throw new Error(`nft: table ${leftover.family} ${leftover.table} stays, because somebody else uses it now`)
+  await deleteNftTable(exec, leftover, signal)
 }
 
 const protocolFlags = { tcp: '-t', udp: '-u', sctp: '--sctp-service' } as const

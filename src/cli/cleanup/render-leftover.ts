@@ -17,6 +17,7 @@ function whereAndWhat(leftover: Leftover): string {
     case 'nft-chain':
       return `nft ${leftover.family} ${leftover.table}: chain ${leftover.chain}`
     case 'nft-table':
+    case 'empty-nft-table':
       return `nft: table ${leftover.family} ${leftover.table}`
     case 'virtual-server':
       return `ipvs: virtual server ${leftover.protocol} ${leftover.address}`
