@@ -55,8 +55,8 @@ function obstacle(variant: (typeof variants)[number]): string | undefined {
 
 for (const variant of variants) {
   const why = obstacle(variant)
-  const title = `the kernel, through iptables-${variant}${why === undefined ? '' : ` (skipped: ${why})`}`
-  describe.skipIf(why !== undefined)(title, () => {
+  const note = why === undefined ? '' : ` (skipped: ${why})`
+  describe.skipIf(why !== undefined)(`the kernel, through iptables-${variant}${note}`, () => {
     test.each(cases)('holds "$scenario" as kube-proxy left it ($family)', async ({ scenario, family }) => {
       const tool = `${family === 'ipv4' ? 'iptables' : 'ip6tables'}-${variant}`
       // The rules name two kernel counters, which a proxy makes first.

@@ -36,7 +36,7 @@ export class MetricRegistry {
 
   /** A counter that somebody else keeps; it is read at each scrape, and without a value it has no series. */
   counterFrom(spec: FamilySpec<never>, read: () => Promise<number | undefined>): void {
-    new LibraryCounter({
+    void new LibraryCounter({
       ...this.#configuration(spec),
       async collect() {
         this.reset()

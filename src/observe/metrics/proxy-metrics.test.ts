@@ -56,7 +56,7 @@ describe('a mode registers exactly the families that belong to it', () => {
       ],
     },
   ]) {
-    test(mode, () => {
+    test(`mode ${mode}`, () => {
       const registry = new MetricRegistry()
       void new ProxyMetricFamilies(registry, mode)
       expect(new Set(registry.familyNames)).toEqual(new Set(families))
