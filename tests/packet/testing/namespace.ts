@@ -77,9 +77,6 @@ export function namespaceProblem(): string | undefined {
 }
 
 const networkNamespace = 0x40000000
-const libc = koffi.load(null)
-const unshare = libc.func('int unshare(int flags)') as (flags: number) => number
-const setns = libc.func('int setns(int fd, int kind)') as (fd: number, kind: number) => number
 
 function newNamespace(): number {
   const home = openNamespace()
@@ -105,4 +102,15 @@ function inside<T>(fd: number, work: () => T): T {
 
 function openNamespace(): number {
   return openSync('/proc/thread-self/ns/net', 'r')
+}
+
+type Call = (...args: readonly number[]) => number
+
+const [unshare, setns] = linuxCalls()
+
+/** Other systems do not have them; there the tests are skipped, and nobody calls them. */
+function linuxCalls(): readonly [unshare: Call, setns: Call] {
+  if (process.platform !== 'linux') return [() => -1, () => -1]
+  const libc = koffi.load(null)
+  return [libc.func('int unshare(int flags)') as Call, libc.func('int setns(int fd, int kind)') as Call]
 }
