@@ -3,8 +3,15 @@ import { copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { addKubelet, commands, kernelState, neededPrograms, variants } from '../../src/cli/cleanup/testing/kernel.ts'
-import { enterFreshNamespace, missingForNamespace, run } from '../../src/dataplane/netlink/testing/network-namespace.ts'
+import {
+  addKubelet,
+  commands,
+  enterNode,
+  kernelState,
+  neededPrograms,
+  variants,
+} from '../../src/cli/cleanup/testing/kernel.ts'
+import { missingForNamespace, run } from '../../src/dataplane/netlink/testing/network-namespace.ts'
 import { TemporaryFolder } from '../../src/sources/kube/testing/temporary-folder.ts'
 import { eventually } from './testing/eventually.ts'
 import { FairleadProcess, runFairlead } from './testing/fairlead-process.ts'
@@ -15,7 +22,7 @@ const where = missing === undefined ? 'in a network namespace' : `in a network n
 describe.skipIf(missing !== undefined)(`the program ${where}`, () => {
   for (const variant of variants)
     test(`--cleanup removes what the daemon wrote with ${variant} iptables, and tells what it removes`, async () => {
-      enterFreshNamespace()
+      enterNode()
       // The kubelet's chains tell the daemon which variant to use.
       addKubelet(variant)
       const before = kernelState()
@@ -37,13 +44,13 @@ describe.skipIf(missing !== undefined)(`the program ${where}`, () => {
     })
 
   test('--cleanup ends well where there is nothing to remove', async () => {
-    enterFreshNamespace()
+    enterNode()
     for (const args of [['--cleanup'], ['--cleanup', '--dry-run']])
       expect(await runFairlead(args)).toMatchObject({ code: 0, stdout: 'Nothing to remove.\n', stderr: '' })
   })
 
   test('--cleanup without the rights for it says so in one sentence', () => {
-    enterFreshNamespace()
+    enterNode()
     const nobody = ['--reuid=65534', '--clear-groups', process.execPath, program, '--cleanup']
     const { status, stdout, stderr } = spawnSync('setpriv', nobody, { encoding: 'utf8' })
     expect({ status, stdout, stderr }).toEqual({

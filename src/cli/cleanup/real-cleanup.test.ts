@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { IptablesError } from '../../dataplane/iptables/iptables.ts'
 import type { Iptables } from '../../dataplane/iptables/iptables.ts'
-import { enterFreshNamespace, missingForNamespace, run } from '../../dataplane/netlink/testing/network-namespace.ts'
+import { missingForNamespace, run } from '../../dataplane/netlink/testing/network-namespace.ts'
 import { cleanupCommand } from './cleanup-command.ts'
 import { thisHost } from './cleanup-host.ts'
 import type { CleanupHost } from './cleanup-host.ts'
@@ -11,6 +11,7 @@ import { removeLeftovers } from './remove-leftovers.ts'
 import {
   addKubelet,
   commands,
+  enterNode,
   kernelState,
   loadIpsetGoldens,
   loadIptablesGoldens,
@@ -25,7 +26,7 @@ const missing = missingForNamespace(...neededPrograms)
 const where = missing === undefined ? 'in a network namespace' : `in a network namespace (skipped: ${missing})`
 
 describe.skipIf(missing !== undefined)(`clean-up ${where}`, () => {
-  beforeEach(enterFreshNamespace)
+  beforeEach(enterNode)
 
   test('a node without leftovers keeps its state and is told so', async () => {
     const before = kernelState()

@@ -1,5 +1,8 @@
 /** The rules of the network namespace that this process is in. */
-import { run } from '../../../dataplane/netlink/testing/network-namespace.ts'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { enterFreshNamespace, run } from '../../../dataplane/netlink/testing/network-namespace.ts'
 import { counterNames } from '../../../backends/iptables/settings.ts'
 import { goldenFiles } from './golden-files.ts'
 
@@ -17,6 +20,15 @@ export const neededPrograms = [
 export const variants = ['nft', 'legacy'] as const
 export type Variant = (typeof variants)[number]
 export const commands = ['iptables', 'ip6tables'] as const
+
+/** Moves this process into an empty namespace, with an xtables lock of its own: all namespaces of a host share one. */
+export function enterNode(): void {
+  enterFreshNamespace()
+  if (process.env['XTABLES_LOCKFILE'] !== undefined) return
+  const folder = mkdtempSync(join(tmpdir(), 'fairlead-cleanup-'))
+  process.env['XTABLES_LOCKFILE'] = join(folder, 'xtables.lock')
+  process.once('exit', () => rmSync(folder, { recursive: true }))
+}
 
 /** All that a clean-up could touch, as text. Without counts of packets: those are nobody's rules. */
 export function kernelState(): string {
