@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import {
   addKubelet,
   commands,
-  enterNode,
+  eachOnFreshNode,
   kernelState,
   neededPrograms,
   variants,
@@ -20,9 +20,10 @@ const missing = missingForNamespace(...neededPrograms)
 const where = missing === undefined ? 'in a network namespace' : `in a network namespace (skipped: ${missing})`
 
 describe.skipIf(missing !== undefined)(`the program ${where}`, () => {
+  eachOnFreshNode()
+
   for (const variant of variants)
     test(`--cleanup removes what the daemon wrote with ${variant} iptables, and tells what it removes`, async () => {
-      enterNode()
       // The kubelet's chains tell the daemon which variant to use.
       addKubelet(variant)
       const before = kernelState()
@@ -44,13 +45,11 @@ describe.skipIf(missing !== undefined)(`the program ${where}`, () => {
     })
 
   test('--cleanup ends well where there is nothing to remove', async () => {
-    enterNode()
     for (const args of [['--cleanup'], ['--cleanup', '--dry-run']])
       expect(await runFairlead(args)).toMatchObject({ code: 0, stdout: 'Nothing to remove.\n', stderr: '' })
   })
 
   test('--cleanup without the rights for it says so in one sentence', () => {
-    enterNode()
     const nobody = ['--reuid=65534', '--clear-groups', process.execPath, program, '--cleanup']
     const { status, stdout, stderr } = spawnSync('setpriv', nobody, { encoding: 'utf8' })
     expect({ status, stdout, stderr }).toEqual({

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { IptablesError } from '../../dataplane/iptables/iptables.ts'
 import type { Iptables } from '../../dataplane/iptables/iptables.ts'
 import { missingForNamespace, run } from '../../dataplane/netlink/testing/network-namespace.ts'
@@ -11,7 +11,7 @@ import { removeLeftovers } from './remove-leftovers.ts'
 import {
   addKubelet,
   commands,
-  enterNode,
+  eachOnFreshNode,
   kernelState,
   loadIpsetGoldens,
   loadIptablesGoldens,
@@ -26,7 +26,7 @@ const missing = missingForNamespace(...neededPrograms)
 const where = missing === undefined ? 'in a network namespace' : `in a network namespace (skipped: ${missing})`
 
 describe.skipIf(missing !== undefined)(`clean-up ${where}`, () => {
-  beforeEach(enterNode)
+  eachOnFreshNode()
 
   test('a node without leftovers keeps its state and is told so', async () => {
     const before = kernelState()

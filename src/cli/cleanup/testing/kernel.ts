@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { afterAll, beforeEach } from 'vitest'
 import { enterFreshNamespace, run } from '../../../dataplane/netlink/testing/network-namespace.ts'
 import { counterNames } from '../../../backends/iptables/settings.ts'
 import { goldenFiles } from './golden-files.ts'
@@ -21,13 +22,17 @@ export const variants = ['nft', 'legacy'] as const
 export type Variant = (typeof variants)[number]
 export const commands = ['iptables', 'ip6tables'] as const
 
-/** Moves this process into an empty namespace, with an xtables lock of its own: all namespaces of a host share one. */
-export function enterNode(): void {
-  enterFreshNamespace()
-  if (process.env['XTABLES_LOCKFILE'] !== undefined) return
+/**
+ * Call it in a `describe`: each of its tests then starts in an empty namespace. They have an xtables lock of their own,
+ * because all namespaces of a host share the usual one.
+ */
+export function eachOnFreshNode(): void {
   const folder = mkdtempSync(join(tmpdir(), 'fairlead-cleanup-'))
-  process.env['XTABLES_LOCKFILE'] = join(folder, 'xtables.lock')
-  process.once('exit', () => rmSync(folder, { recursive: true }))
+  beforeEach(() => {
+    enterFreshNamespace()
+    process.env['XTABLES_LOCKFILE'] = join(folder, 'xtables.lock')
+  })
+  afterAll(() => rmSync(folder, { recursive: true }))
 }
 
 /** All that a clean-up could touch, as text. Without counts of packets: those are nobody's rules. */
