@@ -1,5 +1,5 @@
 /** The one place where the parts of the daemon are put together; everything else is handed what it needs. */
-import { cpus, networkInterfaces } from 'node:os'
+import { cpus } from 'node:os'
 import { isGateOn } from '../../config/feature-gates.ts'
 import type { LoadedFile } from '../../config/file/config-file-watch.ts'
 import { watchConfigFile } from '../../config/file/config-file-watch.ts'
@@ -34,6 +34,7 @@ import { daemonServers } from './daemon-servers.ts'
 import { familyProxy } from './family-proxy.ts'
 import type { FamilyProxy } from './family-proxy.ts'
 import { supportedFamilies } from './ip-families.ts'
+import { localAddresses } from './local-addresses.ts'
 import { findNode, nodeNameOf } from './node-at-start.ts'
 import { nodeGuard } from './node-guard.ts'
 import { startFromSavedState } from './saved-start.ts'
@@ -220,10 +221,6 @@ async function applySystemSettings({ config, mode, platform, log }: Daemon): Pro
       })
     log.info('connection tracking is left as it is; this mode does without', { reason })
   }
-}
-
-function localAddresses(): readonly string[] {
-  return Object.values(networkInterfaces()).flatMap((addresses) => addresses?.map(({ address }) => address) ?? [])
 }
 
 function startDetail({ saved, source }: Parts): Readonly<Record<string, unknown>> {

@@ -13,7 +13,7 @@ import type { KubernetesObject } from './service-fixture.ts'
 export function fairleadIptables(variant: IptablesVariant): Proxy {
   return {
     name: `iptables (${variant})`,
-    cannot: { 'addresses of devices without carrier': 'Node lists the addresses of running devices only' },
+    cannot: {},
     missing: () => missingPrograms(`iptables-${variant}`, `ip6tables-${variant}`),
     start: (cluster, settings) => startFairlead(cluster, { variant, settings }),
   }

@@ -1,0 +1,43 @@
+/**
+ * The addresses of this machine. Node's own list leaves out devices without a carrier, also those that are just coming
+ * up; the kernel accepts traffic for their addresses all the same, and so must node ports.
+ */
+import { readFileSync } from 'node:fs'
+import { networkInterfaces } from 'node:os'
+import { parseIp } from '../../net/ip.ts'
+
+export function localAddresses(): readonly string[] {
+  try {
+    return [...parseFibTrie(read('/proc/net/fib_trie')), ...parseIfInet6(readIfThere('/proc/net/if_inet6'))]
+  } catch {
+    // Not Linux, or a /proc that does not tell.
+    return Object.values(networkInterfaces()).flatMap((addresses) => addresses?.map(({ address }) => address) ?? [])
+  }
+}
+
+/** An address stands on a line of its own, and what it is on the next: `/32 host LOCAL`. */
+export function parseFibTrie(text: string): readonly string[] {
+  const found = text.matchAll(/\|-- (\d+\.\d+\.\d+\.\d+)\n\s+\/32 host LOCAL/g)
+  return [...new Set([...found].map(([, address = '']) => address))]
+}
+
+/** One line for each address: 32 hex digits, then numbers and the device. */
+export function parseIfInet6(text: string): readonly string[] {
+  return text.split('\n').flatMap((line) => {
+    const digits = /^[0-9a-f]{32}(?= )/.exec(line)?.[0]
+    return digits === undefined ? [] : (parseIp(digits.replace(/.{4}(?=.)/g, '$&:')) ?? [])
+  })
+}
+
+function read(path: string): string {
+  return readFileSync(path, 'utf8')
+}
+
+/** A kernel without IPv6 has no such file. */
+function readIfThere(path: string): string {
+  try {
+    return read(path)
+  } catch {
+    return ''
+  }
+}
