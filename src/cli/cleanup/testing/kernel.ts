@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeEach } from 'vitest'
+import { afterAll, beforeAll, beforeEach } from 'vitest'
 import { enterFreshNamespace, run } from '../../../dataplane/netlink/testing/network-namespace.ts'
 import { counterNames } from '../../../backends/iptables/settings.ts'
 import { goldenFiles } from './golden-files.ts'
@@ -27,7 +27,10 @@ export const commands = ['iptables', 'ip6tables'] as const
  * because all namespaces of a host share the usual one.
  */
 export function eachOnFreshNode(): void {
-  const folder = mkdtempSync(join(tmpdir(), 'fairlead-cleanup-'))
+  let folder = ''
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'fairlead-cleanup-'))
+  })
   beforeEach(() => {
     enterFreshNamespace()
     process.env['XTABLES_LOCKFILE'] = join(folder, 'xtables.lock')
