@@ -27,6 +27,8 @@ export interface Look {
 
 /** Drift is to be noticed within five seconds. */
 const lookEveryMs = 2_000
+/** When it is back after each repair, somebody keeps changing the same rules: an endless fight helps nobody. */
+const longestPauseMs = 60_000
 /**
  * A token can miss a rule that was put in the place of another of equal length; the tables themselves do not. So they
  * are compared anyway, as often as it costs a fiftieth of a CPU, within these bounds.
@@ -48,14 +50,16 @@ export class DriftWatch {
     const { openDetector, clock, log } = this.#options
     using detector = await openDetector(signal)
     this.#detector = detector
+    let pauseMs = lookEveryMs
     while (!signal.aborted) {
       try {
         const found = await look.inTurn(() => this.#look(detector, look.written(), signal))
+        pauseMs = found === undefined ? lookEveryMs : Math.min(longestPauseMs, 2 * pauseMs)
         if (found !== undefined) look.onDrift(found)
       } catch (error) {
         if (!signal.aborted) log.warn('rules cannot be compared with the kernel', { error })
       }
-      await clock.sleep(lookEveryMs, signal).catch(() => {})
+      await clock.sleep(pauseMs, signal).catch(() => {})
     }
     this.#detector = undefined
   }

@@ -309,6 +309,15 @@ describe('what others do to the rules', () => {
     await end()
   })
 
+  test('again and again is repaired less and less often', async () => {
+    const { kernel, clock, found, end } = await watched()
+    await kernel.restore('*nat\n-I KUBE-MARK-MASQ -j RETURN\nCOMMIT\n', never)
+    await clock.advance(10 * 60_000)
+    expect(found.length).toBeGreaterThan(5)
+    expect(found.length).toBeLessThan(20)
+    await end()
+  })
+
   test('to rules of their own is none of our business', async () => {
     const { kernel, clock, found, end } = await watched()
     await kernel.restore('*nat\n:DOCKER - [0:0]\n-I PREROUTING -j DOCKER\nCOMMIT\n', never)
