@@ -19,17 +19,17 @@ export function serviceChainNames(
   route: Pick<Route, 'namespace' | 'name' | 'portName' | 'protocol'>,
 ): ServiceChainNames {
   const id = routeName(route) + route.protocol.toLowerCase()
-  const suffix = shortHash(id)
+  const letters = hashLetters(id)
   const chainsByAddress = new Map<string, string>()
   return {
-    cluster: `KUBE-SVC-${suffix}`,
-    local: `KUBE-SVL-${suffix}`,
-    external: `KUBE-EXT-${suffix}`,
-    firewall: `KUBE-FW-${suffix}`,
+    cluster: chainName('KUBE-SVC-', letters),
+    local: chainName('KUBE-SVL-', letters),
+    external: chainName('KUBE-EXT-', letters),
+    firewall: chainName('KUBE-FW-', letters),
     endpoint({ address }) {
       const known = chainsByAddress.get(address)
       if (known !== undefined) return known
-      const chain = `KUBE-SEP-${shortHash(id + address)}`
+      const chain = chainName('KUBE-SEP-', hashLetters(id + address))
       chainsByAddress.set(address, chain)
       return chain
     },
@@ -46,15 +46,21 @@ export function isServiceChain(name: string): boolean {
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 
 /** The first 16 characters of the base32 text of the SHA-256: 80 bits. */
-function shortHash(text: string): string {
-  // There are tens of thousands of these in a large cluster. This way to the bytes, and the one string made of all
-  // characters at once, take a fifth of the time and a third of the memory of a Buffer and a growing string.
+function hashLetters(text: string): readonly number[] {
+  // There are tens of thousands of these in a large cluster. This way to the bytes costs a fifth of a Buffer.
   const digest = hash('sha256', text, 'binary')
-  const characters: number[] = []
+  const letters: number[] = []
   for (let bit = 0; bit < 80; bit += 5) {
     const at = bit >> 3
     const twoBytes = (digest.charCodeAt(at) << 8) | digest.charCodeAt(at + 1)
-    characters.push(alphabet.charCodeAt((twoBytes >> (11 - (bit & 7))) & 31))
+    letters.push(alphabet.charCodeAt((twoBytes >> (11 - (bit & 7))) & 31))
   }
-  return String.fromCharCode(...characters)
+  return letters
+}
+
+/** Made of all characters at once: strings that are put together stay in pieces, which are slow to sort and larger. */
+function chainName(prefix: string, letters: readonly number[]): string {
+  const characters: number[] = []
+  for (let at = 0; at < prefix.length; at++) characters.push(prefix.charCodeAt(at))
+  return String.fromCharCode(...characters, ...letters)
 }
