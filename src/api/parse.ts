@@ -23,9 +23,9 @@ export function parseObject<K extends ObjectKind>(kind: K, raw: unknown): Parsed
   const isNamed = isObjectName(name)
   const isPlaced = clusterScoped.has(kind) || isObjectName(namespace)
   if (!isJsonObject(raw) || !isNamed || !isPlaced) {
-    const key = objectKey({ name: isNamed ? name : '(unnamed)' })
-    const field = isNamed ? 'metadata.namespace' : 'metadata.name'
-    const reason = 'must be a name of letters, digits, "-" and "."'
+    const key = objectKey({ name: isNamed ? name : shown(name) })
+    const [field, value] = isNamed ? ['metadata.namespace', namespace] : ['metadata.name', name]
+    const reason = `must be a name of letters, digits, "-" and ".", not ${shown(value)}`
     return { ok: false, key: undefined, problems: [{ kind, key, field, reason }] }
   }
   const key = objectKey(clusterScoped.has(kind) ? { name } : { namespace: String(namespace), name })
@@ -46,4 +46,8 @@ export function parseObject<K extends ObjectKind>(kind: K, raw: unknown): Parsed
 /** Names end up in rules and comments of kernel tools, so nothing else gets past this point. */
 function isObjectName(value: unknown): value is string {
   return typeof value === 'string' && value.length <= 253 && /^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/.test(value)
+}
+
+function shown(value: unknown): string {
+  return value === undefined ? 'missing' : JSON.stringify(value).slice(0, 80)
 }

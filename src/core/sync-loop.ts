@@ -4,7 +4,11 @@
  */
 import type { Clock } from './clock.ts'
 
-export type WorkOutcome = 'succeeded' | 'failed'
+export type WorkOutcome =
+  | 'succeeded'
+  | 'failed'
+  /** It succeeded, but something in it is to be tried again then. */
+  | { readonly againAfterMs: number }
 
 /** How long a request may wait for the cool-down after the last run. */
 export type Pace =
@@ -71,8 +75,7 @@ export class SyncLoop {
         this.#requested = undefined
         const outcome = await work(signal)
         this.#completedAt = clock.monotonic()
-        const pauseMs = outcome === 'succeeded' ? maxMs : Math.min(retryMs, maxMs)
-        this.#periodicAt = this.#completedAt + Math.max(minMs, pauseMs)
+        this.#periodicAt = this.#completedAt + Math.max(minMs, Math.min(maxMs, pauseAfter(outcome, retryMs, maxMs)))
       }
     } finally {
       signal.removeEventListener('abort', stop)
@@ -102,3 +105,8 @@ export class SyncLoop {
 }
 
 const waitOf: Readonly<Record<Pace, number>> = { normal: Infinity, urgent: urgentMs, immediate: 0 }
+
+function pauseAfter(outcome: WorkOutcome, retryMs: number, maxMs: number): number {
+  if (outcome === 'succeeded') return maxMs
+  return outcome === 'failed' ? retryMs : outcome.againAfterMs
+}

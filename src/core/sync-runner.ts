@@ -8,6 +8,7 @@ import type { PendingSync, RouteSource, SyncRequest } from './route-source.ts'
 import { SyncLoop } from './sync-loop.ts'
 import type { WorkOutcome } from './sync-loop.ts'
 import { withUnprogrammed } from './unprogrammed.ts'
+import { UnservedRoutes } from './unserved-routes.ts'
 
 export interface SyncPeriods {
   readonly minMs: number
@@ -46,6 +47,7 @@ export class SyncRunner {
   readonly #loop: SyncLoop
   /** Monotonic time of the last successful full sync; undefined asks for one. */
   #lastFullAt: number | undefined
+  readonly #unserved: UnservedRoutes
   /** Reasons for the next sync that are not in the table. */
   readonly #ownCauses: string[] = []
   /** What failed syncs took from the table and did not program. */
@@ -54,6 +56,7 @@ export class SyncRunner {
   constructor(options: SyncRunnerOptions) {
     this.#options = options
     this.#log = options.log.child({ family: options.family, backend: options.backend.name })
+    this.#unserved = new UnservedRoutes(options.periods.retryMs)
     this.#loop = new SyncLoop({ ...options.periods, clock: options.clock, work: (signal) => this.#work(signal) })
   }
 
@@ -95,7 +98,8 @@ export class SyncRunner {
     if (!this.#options.table.isInitialised) return 'succeeded'
     try {
       await this.#sync(signal)
-      return 'succeeded'
+      const againAfterMs = this.#unserved.waitMs(this.#options.clock.monotonic())
+      return againAfterMs === undefined ? 'succeeded' : { againAfterMs }
     } catch (error) {
       this.#lastFullAt = undefined
       // A tool that was interrupted because we stop has not failed.
@@ -117,6 +121,8 @@ export class SyncRunner {
     }
     this.#unprogrammed = undefined
     if (pending.change.full) this.#lastFullAt = startedAt
+    const failedKeys = report.failed.map(({ key }) => key)
+    this.#unserved.note(pending.change, failedKeys, clock.monotonic())
     this.#recordSuccess(pending, report, clock.monotonic() - startedAt)
     await this.#runAfterSync(pending, signal)
   }
@@ -124,7 +130,8 @@ export class SyncRunner {
   #take(): PendingSync {
     const taken = this.#options.table.take({ full: this.#isFullDue() })
     const causes = [...this.#ownCauses.splice(0), ...taken.change.causes]
-    return withUnprogrammed(this.#unprogrammed, { ...taken, change: { ...taken.change, causes } })
+    const change = this.#unserved.addTo({ ...taken.change, causes }, this.#options.clock.monotonic())
+    return withUnprogrammed(this.#unprogrammed, { ...taken, change })
   }
 
   #isFullDue(): boolean {

@@ -32,7 +32,7 @@ describe('a bad object', () => {
     replace(nameless, half, good)
     expect([...catalog.services.keys()]).toEqual(['demo/half', 'demo/web'])
     expect(warnings).toEqual([
-      'object is ignored Service (unnamed) | metadata.name | must be a name of letters, digits, "-" and "."',
+      'object is ignored Service missing | metadata.name | must be a name of letters, digits, "-" and ".", not missing',
       'part of an object is ignored Service demo/half | spec.ports[1].port | must be a whole number from 1 to 65535, not -1 | 1',
     ])
     expect(counted).toEqual(['Service', 'Service'])

@@ -4,7 +4,7 @@
  * was good leaves the good one in place.
  */
 import { parseObject } from '../api/parse.ts'
-import type { ObjectKind, Parsed, Problem, RecordOf } from '../api/records.ts'
+import type { ObjectKind, ObjectRecord, Parsed, Problem, RecordOf } from '../api/records.ts'
 import { objectKey } from '../api/records.ts'
 import type { Catalog } from '../core/catalog.ts'
 import type { Logger } from '../core/logger.ts'
@@ -57,15 +57,14 @@ export class Intake {
 
   #forgetAllBut<K extends ObjectKind>(kind: K, items: readonly Parsed<RecordOf<K>>[]): void {
     if (this.#reportedByObject.size === 0) return
-    const listed = new Set(items.map((item) => `${kind} ${item.ok ? objectKey(item.record) : item.key}`))
+    const listed = new Set(items.map((item) => identityOf(kind, item)))
     for (const object of this.#reportedByObject.keys())
-      if (object.startsWith(`${kind} `) && !listed.has(object) && !object.endsWith('(unnamed)'))
-        this.#reportedByObject.delete(object)
+      if (object.startsWith(`${kind} `) && !listed.has(object)) this.#reportedByObject.delete(object)
   }
 
   #report<K extends ObjectKind>(kind: K, parsed: Parsed<RecordOf<K>>): void {
     const [first] = parsed.problems
-    const object = `${kind} ${(parsed.ok ? objectKey(parsed.record) : parsed.key) ?? first?.key}`
+    const object = identityOf(kind, parsed)
     if (first === undefined) {
       this.#reportedByObject.delete(object)
       return
@@ -81,4 +80,9 @@ export class Intake {
 
 function problemFields({ field, reason }: Problem, more: number): Record<string, unknown> {
   return more === 0 ? { field, reason } : { field, reason, moreProblems: more }
+}
+
+/** An object without a usable name goes by what it has instead. */
+function identityOf(kind: ObjectKind, parsed: Parsed<ObjectRecord>): string {
+  return `${kind} ${parsed.ok ? objectKey(parsed.record) : (parsed.key ?? parsed.problems[0]?.key)}`
 }

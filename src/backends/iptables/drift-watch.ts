@@ -22,6 +22,8 @@ export interface Look {
   inTurn<T>(work: () => Promise<T>): Promise<T>
   /** What the kernel should hold; undefined while nobody knows. */
   written(): Written | undefined
+  /** Nobody knows, because a sync failed. */
+  isLost(): boolean
   onDrift(found: string): void
 }
 
@@ -35,10 +37,14 @@ const longestPauseMs = 60_000
  */
 const compareAnyway = { timesCost: 50, leastMs: 4_000, mostMs: 60_000 }
 
+/** Others change their own rules all the time, and each change moves the token: even then this bounds our share. */
+const timesCostOnChange = 4
+
 export class DriftWatch {
   readonly #options: DriftWatchOptions
   /** The last comparison that found nothing, and when it must be repeated whatever the token says. */
   #verified: { readonly token: string; readonly untilMs: number } | undefined
+  #notBeforeMs = -Infinity
   /** Undefined unless it runs. */
   #detector: ChangeDetector | undefined
 
@@ -53,7 +59,7 @@ export class DriftWatch {
     let pauseMs = lookEveryMs
     while (!signal.aborted) {
       try {
-        const found = await look.inTurn(() => this.#look(detector, look.written(), signal))
+        const found = await look.inTurn(() => this.#look(detector, look, signal))
         pauseMs = found === undefined ? lookEveryMs : Math.min(longestPauseMs, 2 * pauseMs)
         if (found !== undefined) look.onDrift(found)
       } catch (error) {
@@ -72,27 +78,29 @@ export class DriftWatch {
   async ownWrite(write: () => Promise<void>, signal: AbortSignal): Promise<void> {
     const detector = this.#detector
     if (detector === undefined || !detector.isCheap) return write()
-    const before = await detector.token(signal)
+    const before = await detector.token(signal).catch(() => undefined)
     await write()
+    const after = await detector.token(signal).catch(() => undefined)
     const verified = this.#verified
-    if (verified?.token === before) this.#verified = { ...verified, token: await detector.token(signal) }
+    if (after !== undefined && verified !== undefined && verified.token === before)
+      this.#verified = { ...verified, token: after }
   }
 
-  async #look(
-    detector: ChangeDetector,
-    written: Written | undefined,
-    signal: AbortSignal,
-  ): Promise<string | undefined> {
+  async #look(detector: ChangeDetector, look: Look, signal: AbortSignal): Promise<string | undefined> {
     const { iptables, clock } = this.#options
-    if (written === undefined) return undefined
+    const written = look.written()
+    if (written === undefined) return look.isLost() ? 'the last sync failed' : undefined
     const token = await detector.token(signal)
     const startedAt = clock.monotonic()
     if (token === this.#verified?.token && startedAt < this.#verified.untilMs) return undefined
+    if (startedAt < this.#notBeforeMs) return undefined
     const found = await findDrift(written, await readKernelState(iptables, signal))
     const now = clock.monotonic()
+    const costMs = now - startedAt
     const { timesCost, leastMs, mostMs } = compareAnyway
-    const pauseMs = Math.min(mostMs, Math.max(leastMs, timesCost * (now - startedAt)))
+    const pauseMs = Math.min(mostMs, Math.max(leastMs, timesCost * costMs))
     this.#verified = found === undefined ? { token, untilMs: now + pauseMs } : undefined
+    this.#notBeforeMs = now + timesCostOnChange * costMs
     return found
   }
 }

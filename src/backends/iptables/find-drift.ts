@@ -36,7 +36,20 @@ export async function findDrift(written: Written, state: KernelState): Promise<s
       if (problem !== undefined) return problem
     }
   }
-  return shared.compare(state)
+  return shared.compare(state) ?? misplacedTail(written, state) ?? missingCanary(state)
+}
+
+/** Rules for node ports come after all addresses: before them they would catch what is meant for a Service. */
+function misplacedTail({ settings }: Written, { nat }: KernelState): string | undefined {
+  const tail = nodePortTail(settings).map((rule) => canonicalRule(renderRule(rule), settings.family))
+  const last = nat.get(topChains.services)?.slice(-tail.length) ?? []
+  const isLast = tail.every((rule) => last.includes(rule))
+  return isLast ? undefined : `the rules for node ports are not the last of nat/${topChains.services}`
+}
+
+function missingCanary(state: KernelState): string | undefined {
+  const table = (['filter', 'nat'] as const).find((name) => !state[name].has(topChains.canary))
+  return table === undefined ? undefined : `chain ${table}/${topChains.canary} is missing`
 }
 
 function compareChain(

@@ -193,6 +193,28 @@ test('a thousand endpoints keep their comments, one more and the rules of endpoi
   expect(saved).toContain('demo/web cluster IP')
 })
 
+test('a change that meets rules which others flushed repairs everything at once', async () => {
+  const { catalog, kernel, sync, fromScratch, counted } = setUp()
+  catalog.upsert(web)
+  catalog.upsert(slice('demo/web-1', 'web', ['10.64.0.1']))
+  await sync(true)
+  await kernel.restore('*nat\n:KUBE-SERVICES - [0:0]\nCOMMIT\n', never)
+  catalog.remove('Service', 'demo/web' as never)
+  catalog.upsert(service('demo/db', { clusterIP: '10.96.0.2', ports: [{ port: 80 }] }))
+  await sync()
+  expect(counted.failures).toEqual([false])
+  expect(rulesetDifferences(await saveAll(kernel), await fromScratch())).toEqual([])
+})
+
+test('a kernel whose rules cannot use counters is programmed without them', async () => {
+  const { catalog, kernel, sync } = setUp({ missingMatches: new Set(['nfacct']) })
+  catalog.upsert(web)
+  expect(await sync(true)).toMatchObject({ failed: [] })
+  const saved = await saveAll(kernel)
+  expect(saved).toContain('--ctstate INVALID -j DROP')
+  expect(saved).not.toContain('nfacct')
+})
+
 describe('a failure', () => {
   test('is counted, and the full sync after it repairs everything', async () => {
     const { catalog, kernel, sync, fromScratch, counted } = setUp()
@@ -278,6 +300,7 @@ describe('what others do to the rules', () => {
     ],
     ['a rule more in a chain of a Service', '*nat\n-I KUBE-MARK-MASQ -j RETURN\nCOMMIT\n'],
     ['a rule more in a shared chain', '*nat\n-I KUBE-SERVICES -j RETURN\nCOMMIT\n'],
+    ['a missing canary', '*nat\n:KUBE-PROXY-CANARY - [0:0]\n-X KUBE-PROXY-CANARY\nCOMMIT\n'],
     ['an emptied chain of an endpoint', '*nat\n:KUBE-SEP-LJKTUBVF7KDOQUPA - [0:0]\nCOMMIT\n'],
   ]
 

@@ -12,6 +12,7 @@ import { planIptables } from './plan.ts'
 import { findRefusedRoutes } from './refused-routes.ts'
 import { RestoreInput } from './restore-input.ts'
 import type { SettingsSource } from './settings-source.ts'
+import { noCounters } from './settings.ts'
 import type { IptablesSettings } from './settings.ts'
 import { Written } from './written.ts'
 
@@ -38,6 +39,8 @@ export class IptablesBackend implements Backend {
   readonly #turns = new OneAtATime()
   /** Undefined when the kernel may hold anything: then only a full sync is safe. */
   #written: Written | undefined
+  /** A sync failed and left us without knowledge. */
+  #isLost = false
 
   constructor(options: IptablesBackendOptions) {
     this.#options = options
@@ -45,24 +48,47 @@ export class IptablesBackend implements Backend {
 
   sync(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
     return this.#turns.run(async () => {
-      const settings = await this.#options.settings.current({ isFull: change.full }, signal)
       const written = this.#written
       this.#written = undefined
-      const canEdit = !change.full && written !== undefined && isSameButForAddresses(written.settings, settings)
-      return canEdit
-        ? this.#edit(written, view, settings, change, signal)
-        : this.#rewrite(view, settings, change, signal)
+      this.#isLost = true
+      const report = await this.#program(written, view, change, signal)
+      this.#isLost = false
+      return report
     })
   }
 
   async watch(onDrift: (found: string) => void, signal: AbortSignal): Promise<void> {
-    const look = { inTurn: <T>(work: () => Promise<T>) => this.#turns.run(work), written: () => this.#written, onDrift }
+    const look = {
+      inTurn: <T>(work: () => Promise<T>) => this.#turns.run(work),
+      written: () => this.#written,
+      isLost: () => this.#isLost,
+      onDrift,
+    }
     await this.#options.drift?.run(look, signal)
   }
 
   /** The rules stay: restarting the proxy must not disturb traffic. */
   [Symbol.asyncDispose](): Promise<void> {
     return Promise.resolve()
+  }
+
+  async #program(
+    written: Written | undefined,
+    view: NodeView,
+    change: Change,
+    signal: AbortSignal,
+  ): Promise<SyncReport> {
+    const { settings: source } = this.#options
+    const settings = await source.current({ isFull: change.full }, signal)
+    if (!change.full && written !== undefined && isSameButForAddresses(written.settings, settings)) {
+      try {
+        return await this.#edit(written, view, settings, change, signal)
+      } catch (error) {
+        // Somebody removed what we wanted to change, or a new rule is not taken. What the kernel holds decides, now.
+        if (!isRefusal(error)) throw error
+      }
+    }
+    return this.#rewrite(view, await source.current({ isFull: true }, signal), change, signal)
   }
 
   async #rewrite(view: NodeView, settings: IptablesSettings, change: Change, signal: AbortSignal): Promise<SyncReport> {
@@ -78,11 +104,14 @@ export class IptablesBackend implements Backend {
     try {
       return await send(plan, [])
     } catch (error) {
-      if (!(error instanceof IptablesError) || error.reason !== 'refused') throw error
+      if (!isRefusal(error)) throw error
       // One bad rule refuses a whole table. Everybody else's rules must not wait for it.
       const refused = await findRefusedRoutes(iptables, plan, signal)
-      if (refused.length === 0) throw error
-      return await send(without(plan, refused), refused)
+      if (refused.length > 0) return await send(without(plan, refused), refused)
+      // Not a Service, then. Some kernels have counters, but no way for a rule to use them.
+      if (!usesCounters(settings)) throw error
+      this.#options.settings.giveUpCounters()
+      return this.#rewrite(view, { ...settings, counters: noCounters }, change, signal)
     }
   }
 
@@ -134,6 +163,14 @@ function without(plan: Written, refused: readonly Failure[]): Written {
   const keys = new Set(refused.map(({ key }) => key))
   for (const [key, route] of plan.routesByKey) if (!keys.has(key)) rest.set(key, route)
   return rest
+}
+
+function isRefusal(error: unknown): boolean {
+  return error instanceof IptablesError && error.reason === 'refused'
+}
+
+function usesCounters({ counters }: IptablesSettings): boolean {
+  return counters.invalidDropped || counters.localhostAccepted
 }
 
 /** Addresses of the node come and go, and touch only the last rules of one chain. */

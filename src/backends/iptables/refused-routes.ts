@@ -13,8 +13,9 @@ import type { Written } from './written.ts'
 
 const trialChain = 'KUBE-PROXY-TRIAL'
 const tables = ['filter', 'nat'] as const
-/** After this many single culprits, whole groups are left out: something general is missing, and time matters. */
+/** After this many single culprits, small groups are left out whole: something general is missing, and time matters. */
 const mostCulprits = 100
+const largestGroup = 50
 
 type Failure = SyncReport['failed'][number]
 
@@ -27,7 +28,7 @@ export async function findRefusedRoutes(
   const search = async (suspects: readonly RouteKey[]): Promise<void> => {
     const refusal = await tryRoutes(iptables, plan, suspects, signal)
     if (refusal === undefined) return
-    if (suspects.length === 1 || culprits.length >= mostCulprits) {
+    if (suspects.length === 1 || (culprits.length >= mostCulprits && suspects.length <= largestGroup)) {
       for (const key of suspects) culprits.push({ key, reason: refusal.message })
       return
     }

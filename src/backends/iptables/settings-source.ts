@@ -6,7 +6,7 @@ import type { Iptables } from '../../dataplane/iptables/iptables.ts'
 import type { Family } from '../../net/ip.ts'
 import { isLoopback } from '../../net/ip.ts'
 import type { CounterName, IptablesSettings } from './settings.ts'
-import { counterNames } from './settings.ts'
+import { counterNames, noCounters } from './settings.ts'
 
 /** What the configuration says. */
 export interface FixedSettings {
@@ -31,11 +31,10 @@ export interface SettingsSourceOptions {
   readonly log: Logger
 }
 
-const noCounters: IptablesSettings['counters'] = { invalidDropped: false, localhostAccepted: false }
-
 export class SettingsSource {
   readonly #options: SettingsSourceOptions
   #counters = noCounters
+  #hasGivenUpCounters = false
 
   constructor(options: SettingsSourceOptions) {
     this.#options = options
@@ -44,12 +43,19 @@ export class SettingsSource {
   /** Counters are looked at for a full sync only: a change of theirs needs one. */
   async current({ isFull }: { readonly isFull: boolean }, signal: AbortSignal): Promise<IptablesSettings> {
     const { hasRandomFully } = await this.#options.iptables.features(signal)
-    if (isFull)
+    if (isFull && !this.#hasGivenUpCounters)
       this.#counters = {
         invalidDropped: await this.#ensureCounter('invalidDropped', signal),
         localhostAccepted: await this.#ensureCounter('localhostAccepted', signal),
       }
     return complete(this.#options.fixed, { hasRandomFully, counters: this.#counters })
+  }
+
+  /** Rules that name a counter are refused here, although the counters themselves can be made. */
+  giveUpCounters(): void {
+    this.#hasGivenUpCounters = true
+    this.#counters = noCounters
+    this.#options.log.warn('rules cannot use kernel counters on this node, and go without')
   }
 
   async #ensureCounter(counter: CounterName, signal: AbortSignal): Promise<boolean> {

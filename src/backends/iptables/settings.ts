@@ -27,5 +27,7 @@ export const counterNames = {
   localhostAccepted: 'localhost_nps_accepted_pkts',
 } as const
 
+export const noCounters: IptablesSettings['counters'] = { invalidDropped: false, localhostAccepted: false }
+
 /** Above this many endpoints in all, rules of endpoints carry no comment: it would be most of the text. */
 export const largeClusterEndpoints = 1000

@@ -32,9 +32,9 @@ export function detectLocalProblems(root: string, { detectLocalMode, detectLocal
     case 'ClusterCIDR':
       return clusterCidrProblems(`${path}.ClusterCIDRs`, detectLocal.clusterCidrs)
     case 'BridgeInterface':
-      return notEmpty(`${path}.InterfaceName`, detectLocal.bridgeInterface)
+      return interfaceNameProblems(`${path}.InterfaceName`, detectLocal.bridgeInterface)
     case 'InterfaceNamePrefix':
-      return notEmpty(`${path}.InterfacePrefix`, detectLocal.interfaceNamePrefix)
+      return interfaceNameProblems(`${path}.InterfacePrefix`, detectLocal.interfaceNamePrefix)
     case 'NodeCIDR':
     case '':
       return []
@@ -57,8 +57,11 @@ function clusterCidrProblems(path: string, cidrs: readonly string[]): string[] {
   return cidrs.length === 2 && families.size === 1 ? [invalid(path, cidrs, notAPair)] : []
 }
 
-function notEmpty(path: string, value: string): string[] {
-  return value === '' ? [invalid(path, value, 'must not be empty')] : []
+/** It ends up in rules, so it must be a name that the kernel could give a device, and nothing else. */
+function interfaceNameProblems(path: string, name: string): string[] {
+  if (name === '') return [invalid(path, name, 'must not be empty')]
+  if (/^[\w.:@-]{1,15}$/.test(name)) return []
+  return [invalid(path, name, 'must be at most 15 letters, digits and characters of "_.:@-"')]
 }
 
 function isCidr(text: string): boolean {
