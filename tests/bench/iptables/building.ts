@@ -23,6 +23,12 @@ export interface Cost {
   readonly cpuMs: number
 }
 
+interface Case {
+  readonly services: number
+  readonly ours: BuildResult[]
+  readonly peers: DaemonRun[]
+}
+
 const sizes = [1_000, 10_000]
 const limits = { services: 10_000, fullMs: 400, editBytes: 4096 }
 const changes = 3
@@ -32,7 +38,7 @@ export async function building(
   peer: ProxyProgram | undefined,
   { runs, progress }: BenchOptions,
 ): Promise<BenchSection> {
-  const cases = sizes.map((services) => ({ services, ours: [] as BuildResult[], peers: [] as DaemonRun[] }))
+  const cases = sizes.map((services): Case => ({ services, ours: [], peers: [] }))
   for (let run = 1; run <= runs; run++)
     for (const { services, ours, peers } of cases) {
       progress(`building the input for ${services} Services, run ${run} of ${runs}`)
@@ -100,6 +106,7 @@ export async function building(
       },
     ],
     findings: [
+      ...cases.flatMap(ratioFinding),
       `Everything for ${limits.services.toLocaleString('en')} Services under ${limits.fullMs} ms: ${verdict(first.median, limits.fullMs)} in a fresh process (median ${first.median.toFixed(0)} ms), ${verdict(warm.median, limits.fullMs)} later (median ${warm.median.toFixed(0)} ms).`,
       `Under ${limits.editBytes} bytes for one endpoint: ${verdict(mostEditBytes, limits.editBytes)} (most ${mostEditBytes} bytes, at every size).`,
     ],
@@ -109,6 +116,18 @@ export async function building(
 async function measure(services: number): Promise<BuildResult> {
   const { stdout } = await promisify(execFile)(process.execPath, [script, String(services)], { maxBuffer: 2 ** 26 })
   return JSON.parse(stdout) as BuildResult
+}
+
+function ratioFinding({ services, ours, peers }: Case): readonly string[] {
+  if (peers.length === 0) return []
+  const full =
+    spreadOf(ours.map(({ first }) => first.ms)).median / spreadOf(peers.map(({ firstSyncMs }) => firstSyncMs)).median
+  const edit =
+    spreadOf(peers.flatMap((run) => run.changes.map(({ syncMs }) => syncMs))).median /
+    spreadOf(ours.flatMap(({ edits }) => edits.map(({ ms }) => ms))).median
+  return [
+    `${services.toLocaleString('en')} Services: everything in a fresh process takes ${full.toFixed(2)} times what kube-proxy takes; one endpoint takes kube-proxy ${Math.round(edit).toLocaleString('en')} times as long.`,
+  ]
 }
 
 function milliseconds(values: readonly number[]): string {
