@@ -88,7 +88,8 @@ export class IptablesBackend implements Backend {
         if (!isRefusal(error)) throw error
       }
     }
-    return this.#rewrite(view, await source.current({ isFull: true }, signal), change, signal)
+    const fullSettings = change.full ? settings : await source.current({ isFull: true }, signal)
+    return this.#rewrite(view, fullSettings, change, signal)
   }
 
   async #rewrite(view: NodeView, settings: IptablesSettings, change: Change, signal: AbortSignal): Promise<SyncReport> {
