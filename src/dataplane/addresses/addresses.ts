@@ -1,0 +1,35 @@
+/** The one door to the links of this machine and their addresses. Each implementation passes `addresses.contract.ts`. */
+
+export interface LinkAddress {
+  readonly link: string
+  /** Canonical text. */
+  readonly ip: string
+  readonly prefixLength: number
+}
+
+/** Every method rejects with an AddressError when the kernel cannot be asked at all. */
+export interface Addresses {
+  /** The addresses of all links, also of those that are down, which Node's own list leaves out. In no order. */
+  list(signal: AbortSignal): Promise<readonly LinkAddress[]>
+  /** Makes a dummy link, which stays down. A link that has this name is fine, whatever it is. */
+  ensureDummy(link: string, signal: AbortSignal): Promise<void>
+  /** Removes a dummy link with its addresses. One that is not there is fine; a link of another kind is `not-dummy`. */
+  removeDummy(link: string, signal: AbortSignal): Promise<void>
+  /**
+   * Gives the link these addresses, each alone in its network (/32 or /128). One that the link has is fine. The errors
+   * are returned by address.
+   */
+  add(link: string, ips: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, AddressError>>
+  /** Takes such addresses away. One that the link does not have is fine. The errors are returned by address. */
+  remove(link: string, ips: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, AddressError>>
+}
+
+export class AddressError extends Error {
+  override readonly name = 'AddressError'
+  readonly reason: 'not-permitted' | 'no-such-link' | 'not-dummy' | 'unsupported' | 'refused'
+
+  constructor(reason: AddressError['reason'], message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.reason = reason
+  }
+}
