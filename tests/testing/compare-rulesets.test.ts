@@ -41,3 +41,12 @@ describe('two rulesets differ', () => {
     expect(rulesetDifferences(save(...right), save(...left))).not.toEqual([])
   })
 })
+
+test('a caller says which chains have no order', () => {
+  const [left, right] = [
+    ['-A KUBE-SERVICES -j A', '-A KUBE-SERVICES -j B'],
+    ['-A KUBE-SERVICES -j B', '-A KUBE-SERVICES -j A'],
+  ] as const
+  expect(rulesetDifferences(save(...left), save(...right), new Set())).not.toEqual([])
+  expect(rulesetDifferences(save(...left), save(...right), new Set(['KUBE-SERVICES']))).toEqual([])
+})

@@ -9,9 +9,14 @@ const lastRules = 'NOTE: this must be the last rule in this chain'
 const sharedChains = new Set(['KUBE-SERVICES', 'KUBE-NODEPORTS', 'KUBE-EXTERNAL-SERVICES', 'KUBE-PROXY-FIREWALL'])
 
 /** Lines that differ, `-` for what is missing and `+` for what is too much; empty when the rulesets are equal. */
-export function rulesetDifferences(actual: string, expected: string): readonly string[] {
-  const ours = comparableLines(actual)
-  const theirs = comparableLines(expected)
+export function rulesetDifferences(
+  actual: string,
+  expected: string,
+  /** The chains whose order does not matter. */
+  unorderedChains: ReadonlySet<string> = sharedChains,
+): readonly string[] {
+  const ours = comparableLines(actual, unorderedChains)
+  const theirs = comparableLines(expected, unorderedChains)
   const ourLines = new Set(ours)
   const theirLines = new Set(theirs)
   return [
@@ -21,7 +26,7 @@ export function rulesetDifferences(actual: string, expected: string): readonly s
 }
 
 /** One line for each chain and rule, numbered by its place where the place matters. */
-function comparableLines(text: string): string[] {
+function comparableLines(text: string, unorderedChains: ReadonlySet<string>): string[] {
   const lines: string[] = []
   for (const [table, chains] of parseSave(withoutCounters(text)))
     for (const [chain, rules] of chains) {
@@ -31,7 +36,7 @@ function comparableLines(text: string): string[] {
         const seen = (occurrences.get(rule) ?? 0) + 1
         occurrences.set(rule, seen)
         const fromEnd = index - rules.length
-        const place = !sharedChains.has(chain) ? index : rule.includes(lastRules) ? fromEnd : `any (${seen})`
+        const place = !unorderedChains.has(chain) ? index : rule.includes(lastRules) ? fromEnd : `any (${seen})`
         lines.push(`${table}/${chain} ${place}: ${rule.replace(/ {2,}/g, ' ')}`)
       }
     }

@@ -10,7 +10,10 @@ import type { Table } from './top-chains.ts'
 export const loopbackRange: Readonly<Record<Family, string>> = { ipv4: '127.0.0.0/8', ipv6: '::1/128' }
 
 /** The mark is taken off before the source is rewritten, so that a packet that comes around again is not hit twice. */
-function postroutingChain({ masqueradeMark: mark, hasRandomFully }: IptablesSettings): Chain {
+export function postroutingChain({
+  masqueradeMark: mark,
+  hasRandomFully,
+}: Pick<IptablesSettings, 'masqueradeMark' | 'hasRandomFully'>): Chain {
   return {
     name: topChains.postrouting,
     rules: [
@@ -24,12 +27,16 @@ function postroutingChain({ masqueradeMark: mark, hasRandomFully }: IptablesSett
   }
 }
 
-function markMasqueradeChain({ masqueradeMark: mark }: IptablesSettings): Chain {
+export function markMasqueradeChain({ masqueradeMark: mark }: Pick<IptablesSettings, 'masqueradeMark'>): Chain {
   return { name: topChains.markMasquerade, rules: [{ matches: [], target: { kind: 'set-mark', mark } }] }
 }
 
 /** Lets masqueraded connections through a FORWARD policy of DROP. */
-function forwardChain({ masqueradeMark: mark, dropsInvalid, counters }: IptablesSettings): Chain {
+export function forwardChain({
+  masqueradeMark: mark,
+  dropsInvalid,
+  counters,
+}: Pick<IptablesSettings, 'masqueradeMark' | 'dropsInvalid' | 'counters'>): Chain {
   const invalid: Match[] = [{ kind: 'connection-state', states: ['INVALID'] }]
   if (counters.invalidDropped) invalid.push({ kind: 'counter', name: counterNames.invalidDropped })
   const accept: readonly Rule[] = [

@@ -20,8 +20,12 @@ export async function readKernelState(iptables: Iptables, signal: AbortSignal): 
 }
 
 /** In the order to insert them. One that is there stays where it is: an operator may have put a rule above it. */
-export function missingJumps(state: KernelState, family: Family): readonly Jump[] {
-  return jumps.filter(({ table, from, rule }) => {
+export function missingJumps(
+  state: KernelState,
+  family: Family,
+  wantedJumps: readonly Jump[] = jumps,
+): readonly Jump[] {
+  return wantedJumps.filter(({ table, from, rule }) => {
     const wanted = canonicalRule(renderRule(rule), family)
     return state[table].get(from)?.includes(wanted) !== true
   })

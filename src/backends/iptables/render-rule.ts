@@ -16,6 +16,8 @@ function renderMatch(match: Match): string {
       return `-m comment --comment ${quoted(match.text)}`
     case 'traffic':
       return renderTraffic(match)
+    case 'protocol':
+      return `-p ${match.protocol.toLowerCase()}`
     case 'source':
       return `${not(match)}-s ${match.value}`
     case 'destination':
@@ -23,7 +25,13 @@ function renderMatch(match: Match): string {
     case 'in-interface':
       return `${not(match)}-i ${match.value}`
     case 'local-address':
-      return `-m addrtype --${match.end === 'source' ? 'src' : 'dst'}-type LOCAL`
+      return `-m addrtype ${not(match)}--${match.end === 'source' ? 'src' : 'dst'}-type LOCAL`
+    case 'ip-set':
+      return `-m set --match-set ${match.name} ${match.ends}`
+    case 'virtual-server':
+      return `-m ipvs --vaddr ${match.ip} --vproto ${match.protocol.toLowerCase()} --vport ${match.port}`
+    case 'not-bridged':
+      return '-m physdev ! --physdev-is-in'
     case 'connection-state':
       return `-m conntrack ${not(match)}--ctstate ${match.states.join(',')}`
     case 'mark':

@@ -16,9 +16,16 @@ export type Match =
       readonly destination?: string
       readonly destinationPort?: number
     }
+  | { readonly kind: 'protocol'; readonly protocol: Protocol }
   | { readonly kind: 'source' | 'destination' | 'in-interface'; readonly value: string; readonly isNot?: boolean }
   /** The source or destination is one of this node's own addresses. */
-  | { readonly kind: 'local-address'; readonly end: 'source' | 'destination' }
+  | { readonly kind: 'local-address'; readonly end: 'source' | 'destination'; readonly isNot?: boolean }
+  /** An ipset holds what these ends of the packet say, e.g. `dst,dst` for destination address and port. */
+  | { readonly kind: 'ip-set'; readonly name: string; readonly ends: string }
+  /** IPVS has taken the packet for this virtual server. */
+  | { readonly kind: 'virtual-server'; readonly ip: string; readonly protocol: Protocol; readonly port: number }
+  /** It did not come through a port of a bridge. */
+  | { readonly kind: 'not-bridged' }
   | { readonly kind: 'connection-state'; readonly states: readonly string[]; readonly isNot?: boolean }
   | { readonly kind: 'mark'; readonly mark: string; readonly isNot?: boolean }
   | { readonly kind: 'counter'; readonly name: string }

@@ -1,7 +1,7 @@
 /** The chains of one Service port in the nat table: entry from outside, source ranges, and the spread over endpoints. */
-import type { LocalTraffic } from '../../core/local-traffic.ts'
 import type { Endpoint } from '../../core/route.ts'
 import { endpointChains } from './endpoint-chains.ts'
+import { fromLocalPods } from './from-local-pods.ts'
 import type { Chain, Match, Rule } from './rule.ts'
 import { comment, jump } from './rule.ts'
 import type { ServiceFacts } from './service-facts.ts'
@@ -98,21 +98,4 @@ function masqueradeRules({ name, route }: ServiceFacts, { masqueradeAll, localTr
     matches.push({ ...fromPods, isNot: true })
   }
   return [{ matches, target: jump(topChains.markMasquerade) }]
-}
-
-type OriginMatch = Extract<Match, { kind: 'source' | 'destination' | 'in-interface' }>
-
-function fromLocalPods(localTraffic: LocalTraffic): OriginMatch | undefined {
-  switch (localTraffic.kind) {
-    case 'cidr':
-      return { kind: 'source', value: localTraffic.cidr }
-    case 'interface':
-      return { kind: 'in-interface', value: localTraffic.name }
-    case 'interface-prefix':
-      return { kind: 'in-interface', value: `${localTraffic.prefix}+` }
-    case 'none':
-      return undefined
-    default:
-      return localTraffic satisfies never
-  }
 }

@@ -34,6 +34,14 @@ const written: readonly (readonly [emitted: string, saved: string])[] = [
   ['-m nfacct --nfacct-name X', '-m nfacct --nfacct-name  X'],
   ['! -i veth+ -s 10.0.0.0/8', '-s 10.0.0.0/8 ! -i veth+'],
   ['-s 0.0.0.0/0 -j X', '-j X'],
+  [
+    '-m comment --comment "with \'quotes\'" -m set --match-set S dst,dst ! -s 10.64.0.0/10 -j X',
+    '! -s 10.64.0.0/10 -m comment --comment "with \\\'quotes\\\'" -m set --match-set S dst,dst -j X',
+  ],
+  [
+    '-s 192.0.2.1 -m ipvs --vaddr 192.0.2.1 --vproto sctp --vport 80 -j DROP',
+    '-s 192.0.2.1/32 -m ipvs --vproto 132 --vaddr 192.0.2.1 --vport 80 -j DROP',
+  ],
 ]
 for (const [emitted, saved] of written)
   test(`"${emitted}" is saved as "${saved}"`, () => {

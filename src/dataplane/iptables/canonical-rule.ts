@@ -101,6 +101,8 @@ function renderMatch(match: Extension, family: Family): string[] {
       return match.options.map(renderStatisticOption)
     case 'recent':
       return renderRecent(match, family)
+    case 'ipvs':
+      return renderIpvs(match, family)
     case 'nfacct':
       // Two spaces: iptables 1.8 prints one itself and one with the name.
       return match.options.map((option) => `${option.flag}  ${option.values.join(' ')}`)
@@ -186,6 +188,22 @@ function renderRecent(match: Extension, family: Family): string[] {
   const mask = family === 'ipv4' ? '255.255.255.255' : 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'
   return [...words, `--mask ${mask}`, '--rsource']
 }
+
+/** Printed in an order of its own, with the protocol as its number. */
+function renderIpvs(match: Extension, family: Family): string[] {
+  const valuesByFlag = new Map(match.options.map(({ flag, values }) => [flag, values[0] ?? '']))
+  const words: string[] = []
+  for (const flag of ['--vproto', '--vaddr', '--vport']) {
+    const value = valuesByFlag.get(flag)
+    if (value === undefined) continue
+    if (flag === '--vproto') words.push(`${flag} ${protocolNumbers[value] ?? value}`)
+    else if (flag === '--vaddr' && family === 'ipv6') words.push(`${flag} ${asPrintedByLibc(value)}`)
+    else words.push(`${flag} ${value}`)
+  }
+  return words
+}
+
+const protocolNumbers: Readonly<Record<string, string>> = { tcp: '6', udp: '17', sctp: '132' }
 
 /** The C library prints ::102:304 as ::1.2.3.4, a form that RFC 5952 does not ask for. */
 function asPrintedByLibc(address: string): string {

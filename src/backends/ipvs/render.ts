@@ -1,0 +1,63 @@
+/** A plan as text for people and tools: the input of ipvsadm, ipset, ip and iptables-restore, for an empty machine. */
+import { setIds, ipSetOf } from './ip-sets.ts'
+import type { IpSet } from '../../dataplane/ipset/ipset.ts'
+import { serverFlag } from '../../dataplane/ipvs/ipvs.ts'
+import type { Protocol } from '../../api/records.ts'
+import type { RenderedPart } from '../../core/backend.ts'
+import { hostPort } from '../../net/ip.ts'
+import { fullRules } from './rules-input.ts'
+import { ipvsLink } from './ipvs-link.ts'
+import type { IpvsPlan } from './plan.ts'
+import type { PlannedServer } from './planned-server.ts'
+
+export function renderPlan(plan: IpvsPlan): readonly RenderedPart[] {
+  return [
+    { part: 'ipvsadm', text: lines(renderServers(plan)) },
+    { part: 'ipset', text: lines(renderSets(plan)) },
+    { part: 'addresses', text: lines(renderAddresses(plan)) },
+    { part: 'iptables', text: fullRules(plan, { filter: new Map(), nat: new Map() }).render() },
+  ]
+}
+
+/** For `ipvsadm --restore`. */
+function renderServers(plan: IpvsPlan): readonly string[] {
+  const servers = [...plan.serverIds].sort().flatMap((id) => plan.server(id) ?? [])
+  return servers.flatMap((server) => {
+    const address = `${serverOption[server.protocol]} ${hostPort(server.ip, server.port)}`
+    const ends = server.endpoints.map((endpoint) => endpoint.address).sort()
+    return [`-A ${address} ${renderSpread(server)}`, ...ends.map((end) => `-a ${address} -r ${end} -m -w 1`)]
+  })
+}
+
+function renderSpread({ scheduler, flags, timeoutSeconds }: PlannedServer): string {
+  const persistence = (flags & serverFlag.persistent) === 0 ? '' : ` -p ${timeoutSeconds}`
+  const hashesPort = (flags & serverFlag.scheduler2) === 0 ? '' : ` -b ${scheduler}-port`
+  return `-s ${scheduler}${persistence}${hashesPort}`
+}
+
+const serverOption: Readonly<Record<Protocol, string>> = { TCP: '-t', UDP: '-u', SCTP: '--sctp-service' }
+
+/** For `ipset restore`. */
+function renderSets(plan: IpvsPlan): readonly string[] {
+  const { family } = plan.settings
+  const sets = setIds.map((id) => ({ id, set: ipSetOf(id, family) }))
+  return [
+    ...sets.map(({ set }) => `create ${set.name} ${set.type} ${setParameters(set)}`),
+    ...sets.flatMap(({ id, set }) => [...plan.entries(id)].sort().map((entry) => `add ${set.name} ${entry}`)),
+  ]
+}
+
+function setParameters(set: IpSet): string {
+  if (set.type === 'bitmap:port') return 'range 0-65535'
+  return `family ${set.family === 'ipv4' ? 'inet' : 'inet6'} hashsize 1024 maxelem ${set.maxElements ?? 65_536}`
+}
+
+/** For `ip -batch`, once the link is there. */
+function renderAddresses({ addresses, settings }: IpvsPlan): readonly string[] {
+  const length = settings.family === 'ipv4' ? 32 : 128
+  return [...addresses].sort().map((ip) => `address add ${ip}/${length} dev ${ipvsLink}`)
+}
+
+function lines(texts: readonly string[]): string {
+  return texts.map((text) => `${text}\n`).join('')
+}
