@@ -1,5 +1,8 @@
 /** What the nftables mode needs of the kernel: one table of one family, changed by transactions. */
 
+/** Of the table of each family; nothing outside of it is read or changed. */
+export const tableName = 'fairlead'
+
 export type FieldType = 'ipv4_addr' | 'ipv6_addr' | 'inet_proto' | 'inet_service' | 'index'
 
 /** A set, or a map when it has a value. */
@@ -91,16 +94,6 @@ export interface NftTable extends AsyncDisposable {
 export type ForeignChange =
   { readonly kind: 'none' } | { readonly kind: 'changed'; readonly what: string } | { readonly kind: 'unknown' }
 
-export class NftError extends Error {
-  override readonly name = 'NftError'
-  readonly reason: NftErrorReason
-
-  constructor(reason: NftErrorReason, message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.reason = reason
-  }
-}
-
 export type NftErrorReason =
   /** There is no nft program, or one that is too old. */
   | 'no-tool'
@@ -117,3 +110,13 @@ export type NftErrorReason =
   | 'refused'
   /** The tool or the socket failed: another attempt may succeed. */
   | 'failed'
+
+export class NftError extends Error {
+  override readonly name = 'NftError'
+  readonly reason: NftErrorReason
+
+  constructor(reason: NftErrorReason, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.reason = reason
+  }
+}
