@@ -31,7 +31,7 @@ export interface Ipset {
   version(signal: AbortSignal): Promise<string | undefined>
   /** Those of the named sets that exist, with all their entries. */
   list(names: readonly string[], signal: AbortSignal): Promise<readonly ListedSet[]>
-  /** Makes the set; one that is there with the same type and parameters is fine, another one is refused (`exists`). */
+  /** Makes the sets. One that is there with the same type and size is fine, another one is refused (`exists`). */
   ensure(sets: readonly IpSet[], signal: AbortSignal): Promise<void>
   /**
    * Carries out the changes in this order, and goes on after one that fails. The errors are returned by the index of

@@ -1,11 +1,17 @@
 /** The one door to the kernel's load balancer. Each implementation passes `ipvs.contract.ts`. */
 import type { Route } from '../../core/route.ts'
+import { hostPort } from '../../net/ip.ts'
 
 /** What identifies a virtual server. */
 export interface ServerAddress {
   readonly ip: string
   readonly port: number
   readonly protocol: Route['protocol']
+}
+
+/** `10.96.0.10:80/TCP`, with brackets around IPv6: unique among virtual servers. */
+export function serverKey({ ip, port, protocol }: ServerAddress): string {
+  return `${hostPort(ip, port)}/${protocol}`
 }
 
 /** An address that the kernel itself accepts connections for, and spreads over real servers. */
@@ -53,7 +59,7 @@ export type IpvsOperation =
   | { readonly kind: 'edit-server'; readonly server: VirtualServer }
   /** Its real servers go with it. */
   | { readonly kind: 'delete-server'; readonly server: ServerAddress }
-  /** One that was deleted a short time ago comes back with the connections it had. */
+  /** The kernel may give one that was deleted a short time ago the connections back that it had. */
   | { readonly kind: 'add-real-server'; readonly server: ServerAddress; readonly realServer: RealServer }
   | { readonly kind: 'edit-real-server'; readonly server: ServerAddress; readonly realServer: RealServer }
   | {

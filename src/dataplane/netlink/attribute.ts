@@ -32,6 +32,13 @@ export function nested(type: number, ...children: readonly Buffer[]): Buffer {
 export const u8 = (value: number): Buffer => Buffer.of(value)
 
 /** Host byte order. */
+export function u16(value: number): Buffer {
+  const bytes = Buffer.alloc(2)
+  bytes.writeUInt16LE(value)
+  return bytes
+}
+
+/** Host byte order. */
 export function u32(value: number): Buffer {
   const bytes = Buffer.alloc(4)
   bytes.writeUInt32LE(value)

@@ -1,0 +1,85 @@
+/** What IPVS says: servers, real servers and timeouts in netlink messages. */
+import type { Family } from '../../net/ip.ts'
+import { findAttribute, readText } from '../netlink/attribute.ts'
+import type { Slice } from '../netlink/attribute.ts'
+import { genericAttributes } from '../netlink/generic.ts'
+import { readIp } from '../netlink/ip-bytes.ts'
+import type { NetlinkMessage } from '../netlink/message.ts'
+import type { IpvsTimeouts, ListedRealServer, ServerAddress, VirtualServer } from './ipvs.ts'
+import { familyNumber, field, hashedFlag, protocolNumber, realServerField, serverField } from './wire.ts'
+
+/** Undefined for a server that has no address: one for a firewall mark. */
+export function readServer(message: NetlinkMessage): VirtualServer | undefined {
+  const fields = findAttribute(genericAttributes(message), field.server)
+  if (fields === undefined) return undefined
+  const family = readFamily(fields, serverField.family)
+  const protocol = protocolsByNumber.get(readU16(fields, serverField.protocol))
+  const ip = readAddress(fields, serverField.ip, family)
+  const scheduler = findAttribute(fields, serverField.scheduler)
+  if (protocol === undefined || ip === undefined || scheduler === undefined) return undefined
+  return {
+    ip,
+    port: readPort(fields, serverField.port),
+    protocol,
+    scheduler: readText(scheduler),
+    flags: (readU32(fields, serverField.flags) & ~hashedFlag) >>> 0,
+    timeoutSeconds: readU32(fields, serverField.timeout),
+  }
+}
+
+/** `serverFamily` is that of the virtual server: kernels before 3.18 do not name the real server's own. */
+export function readRealServer(message: NetlinkMessage, serverFamily: Family): ListedRealServer | undefined {
+  const fields = findAttribute(genericAttributes(message), field.realServer)
+  if (fields === undefined) return undefined
+  const ip = readAddress(fields, realServerField.ip, readFamily(fields, realServerField.family) ?? serverFamily)
+  if (ip === undefined) return undefined
+  return {
+    ip,
+    port: readPort(fields, realServerField.port),
+    weight: readU32(fields, realServerField.weight),
+    activeConnections: readU32(fields, realServerField.activeConnections),
+    inactiveConnections: readU32(fields, realServerField.inactiveConnections),
+  }
+}
+
+export function readTimeouts(message: NetlinkMessage): IpvsTimeouts {
+  const fields = genericAttributes(message)
+  return {
+    tcpSeconds: readU32(fields, field.tcpTimeout),
+    tcpFinSeconds: readU32(fields, field.tcpFinTimeout),
+    udpSeconds: readU32(fields, field.udpTimeout),
+  }
+}
+
+const protocolsByNumber: ReadonlyMap<number, ServerAddress['protocol']> = new Map(
+  (['TCP', 'UDP', 'SCTP'] as const).map((protocol) => [protocolNumber[protocol], protocol]),
+)
+
+function readFamily(fields: Slice, type: number): Family | undefined {
+  const number = readU16(fields, type)
+  return number === familyNumber.ipv4 ? 'ipv4' : number === familyNumber.ipv6 ? 'ipv6' : undefined
+}
+
+/** The kernel always sends 16 bytes; an IPv4 address is in the first four. */
+function readAddress(fields: Slice, type: number, family: Family | undefined): string | undefined {
+  const found = findAttribute(fields, type)
+  const length = family === 'ipv4' ? 4 : 16
+  if (found === undefined || family === undefined || found.to - found.from < length) return undefined
+  return readIp({ ...found, to: found.from + length })
+}
+
+function readPort(fields: Slice, type: number): number {
+  const found = findAttribute(fields, type)
+  return found !== undefined && found.to - found.from >= 2 ? found.buffer.readUInt16BE(found.from) : 0
+}
+
+function readU16(fields: Slice, type: number): number {
+  const found = findAttribute(fields, type)
+  return found !== undefined && found.to - found.from >= 2 ? found.buffer.readUInt16LE(found.from) : 0
+}
+
+/** The first four bytes: of the flags, the bits themselves, which a mask follows. */
+function readU32(fields: Slice, type: number): number {
+  const found = findAttribute(fields, type)
+  return found !== undefined && found.to - found.from >= 4 ? found.buffer.readUInt32LE(found.from) : 0
+}

@@ -1,0 +1,142 @@
+/** IPVS over generic netlink. It opens a socket for each task, so there is nothing to keep and nothing to end. */
+import { constants } from 'node:os'
+import { familyOf } from '../../net/ip.ts'
+import { genericType } from '../netlink/generic.ts'
+import type { NetlinkMessage } from '../netlink/message.ts'
+import { NetlinkError } from '../netlink/netlink-error.ts'
+import type { Netlink, NetlinkRequest } from '../netlink/netlink.ts'
+import type { OpenNetlink } from '../netlink/open-netlink.ts'
+import { readRealServer, readServer, readTimeouts } from './answers.ts'
+import { IpvsError, serverKey } from './ipvs.ts'
+import type { Ipvs, IpvsOperation, ListedRealServer, ServerAddress } from './ipvs.ts'
+import { operationWords } from './operation-words.ts'
+import type { ReadRealServerTable } from './real-server-table.ts'
+import { refusal } from './refusals.ts'
+import * as requests from './requests.ts'
+import { ipvsFamily } from './wire.ts'
+
+export interface NetlinkIpvsOptions {
+  readonly open: OpenNetlink
+  readonly readRealServerTable: ReadRealServerTable
+}
+
+/** How many operations travel in one datagram: enough to make system calls cheap, and a chance to stop in between. */
+const operationsPerDatagram = 512
+
+export function netlinkIpvs({ open, readRealServerTable }: NetlinkIpvsOptions): Ipvs {
+  const talk = <T>(signal: AbortSignal, work: (socket: Netlink, request: MakeRequest) => Promise<T>) =>
+    converse(open, signal, work)
+  return {
+    list: (signal) =>
+      talk(signal, async (socket, request) => {
+        const doing = 'list the virtual servers'
+        const servers = await collect(socket, request(doing, requests.listServers()), readServer, signal)
+        // Netlink tells the real servers of one virtual server at a time, in three system calls each.
+        const table = await readRealServerTable(signal)
+        const realServersOf = async (server: ServerAddress) =>
+          table === undefined
+            ? await listRealServers(socket, request, server, signal)
+            : (table.get(serverKey(server)) ?? [])
+        const listed = []
+        for (const server of servers) listed.push({ ...server, realServers: await realServersOf(server) })
+        return listed
+      }),
+
+    realServers: (server, signal) =>
+      talk(signal, (socket, request) => listRealServers(socket, request, server, signal)),
+
+    apply: (operations, signal) =>
+      talk(signal, async (socket, request) => {
+        const errorsByIndex = new Map<number, IpvsError>()
+        for (let at = 0; at < operations.length; at += operationsPerDatagram) {
+          const some = operations.slice(at, at + operationsPerDatagram)
+          const batch = some.map((operation) => request(operationWords(operation), requests.operation(operation)))
+          for (const [index, error] of await socket.batch(batch, signal))
+            errorsByIndex.set(at + index, operationError(some[index], error))
+        }
+        return errorsByIndex
+      }),
+
+    flush: (signal) =>
+      talk(signal, async (socket, request) => {
+        await socket.request(request('delete all virtual servers', requests.flush()), signal)
+      }),
+
+    timeouts: (signal) =>
+      talk(signal, async (socket, request) => {
+        const [answer] = await socket.request(request('read the timeouts of IPVS', requests.timeouts()), signal)
+        if (answer === undefined) throw new IpvsError('refused', 'cannot read the timeouts of IPVS: no answer')
+        return readTimeouts(answer)
+      }),
+
+    setTimeouts: (timeouts, signal) =>
+      talk(signal, async (socket, request) => {
+        await socket.request(request('set the timeouts of IPVS', requests.setTimeouts(timeouts)), signal)
+      }),
+  }
+}
+
+type MakeRequest = (doing: string, body: Buffer) => NetlinkRequest
+
+async function converse<T>(
+  open: OpenNetlink,
+  signal: AbortSignal,
+  work: (socket: Netlink, request: MakeRequest) => Promise<T>,
+): Promise<T> {
+  try {
+    await using socket = await open('generic')
+    const type = await familyType(socket, signal)
+    return await work(socket, (doing, body) => ({ doing, type, body }))
+  } catch (error) {
+    if (!(error instanceof NetlinkError)) throw error
+    throw new IpvsError(error.reason === 'not-permitted' ? 'not-permitted' : 'refused', error.message, { cause: error })
+  }
+}
+
+async function familyType(socket: Netlink, signal: AbortSignal): Promise<number> {
+  try {
+    return await genericType(socket, ipvsFamily, signal)
+  } catch (cause) {
+    if (!(cause instanceof NetlinkError) || cause.reason !== 'not-found') throw cause
+    const message = 'cannot use IPVS: the kernel does not have it; load it with "modprobe ip_vs"'
+    throw new IpvsError('module-missing', message, { cause })
+  }
+}
+
+function listRealServers(
+  socket: Netlink,
+  request: MakeRequest,
+  server: ServerAddress,
+  signal: AbortSignal,
+): Promise<readonly ListedRealServer[]> {
+  const question = request(`list the real servers of ${serverKey(server)}`, requests.listRealServers(server))
+  return collect(socket, question, (message) => readRealServer(message, familyOf(server.ip)), signal)
+}
+
+async function collect<T>(
+  socket: Netlink,
+  request: NetlinkRequest,
+  read: (message: NetlinkMessage) => T | undefined,
+  signal: AbortSignal,
+): Promise<readonly T[]> {
+  const found: T[] = []
+  for await (const messages of socket.dump(request, signal))
+    for (const message of messages) {
+      const one = read(message)
+      if (one !== undefined) found.push(one)
+    }
+  return found
+}
+
+function operationError(operation: IpvsOperation | undefined, cause: NetlinkError): IpvsError {
+  const { EEXIST, ESRCH, ENOENT } = constants.errno
+  const { errno } = cause
+  if (operation !== undefined) {
+    if (errno === EEXIST) return refusal(operation, 'exists', { cause })
+    if (errno === ESRCH) return refusal(operation, 'no such server', { cause })
+    // One number for two things: what is not there is the real server, or else the scheduler.
+    const missing = 'realServer' in operation ? 'no such real server' : 'no such scheduler'
+    if (errno === ENOENT) return refusal(operation, missing, { cause })
+  }
+  return new IpvsError(cause.reason === 'not-permitted' ? 'not-permitted' : 'refused', cause.message, { cause })
+}

@@ -1,0 +1,87 @@
+/** What is said to IPVS: the bodies of requests, without the type, which the kernel gives out at run time. */
+import { familyOf } from '../../net/ip.ts'
+import { attribute, be16, cString, u16, u32 } from '../netlink/attribute.ts'
+import { genericBody } from '../netlink/generic.ts'
+import { ipBytes } from '../netlink/ip-bytes.ts'
+import type { IpvsOperation, IpvsTimeouts, RealServer, ServerAddress, VirtualServer } from './ipvs.ts'
+import { command, familyNumber, field, protocolNumber, realServerField, serverField } from './wire.ts'
+
+export function operation(operation: IpvsOperation): Buffer {
+  switch (operation.kind) {
+    case 'add-server':
+      return genericBody(command.newServer, wholeServer(operation.server))
+    case 'edit-server':
+      return genericBody(command.setServer, wholeServer(operation.server))
+    case 'delete-server':
+      return genericBody(command.deleteServer, serverAt(operation.server))
+    case 'add-real-server':
+      return genericBody(command.newRealServer, serverAt(operation.server), wholeRealServer(operation.realServer))
+    case 'edit-real-server':
+      return genericBody(command.setRealServer, serverAt(operation.server), wholeRealServer(operation.realServer))
+    case 'delete-real-server':
+      return genericBody(command.deleteRealServer, serverAt(operation.server), realServerAt(operation.realServer))
+    default:
+      return operation satisfies never
+  }
+}
+
+export const listServers = (): Buffer => genericBody(command.getServer)
+
+export function listRealServers(server: ServerAddress): Buffer {
+  return genericBody(command.getRealServer, serverAt(server))
+}
+
+export const flush = (): Buffer => genericBody(command.flush)
+
+export const timeouts = (): Buffer => genericBody(command.getConfig)
+
+export function setTimeouts({ tcpSeconds, tcpFinSeconds, udpSeconds }: IpvsTimeouts): Buffer {
+  return genericBody(
+    command.setConfig,
+    attribute(field.tcpTimeout, u32(tcpSeconds)),
+    attribute(field.tcpFinTimeout, u32(tcpFinSeconds)),
+    attribute(field.udpTimeout, u32(udpSeconds)),
+  )
+}
+
+const everyFlag = 0xffffffff
+/** Persistence is for each client address by itself: the whole mask, or for IPv6 its length. */
+const netmask = { ipv4: 0xffffffff, ipv6: 128 } as const
+/** The kernel rewrites addresses; the other ways need the real servers to know the virtual one. */
+const forwardByNat = 0
+
+function wholeServer(server: VirtualServer): Buffer {
+  return serverAt(
+    server,
+    attribute(serverField.scheduler, cString(server.scheduler)),
+    attribute(serverField.flags, Buffer.concat([u32(server.flags), u32(everyFlag)])),
+    attribute(serverField.timeout, u32(server.timeoutSeconds)),
+    attribute(serverField.netmask, u32(netmask[familyOf(server.ip)])),
+  )
+}
+
+function serverAt({ ip, port, protocol }: ServerAddress, ...more: readonly Buffer[]): Buffer {
+  const children = [
+    attribute(serverField.family, u16(familyNumber[familyOf(ip)])),
+    attribute(serverField.protocol, u16(protocolNumber[protocol])),
+    attribute(serverField.ip, ipBytes(ip)),
+    attribute(serverField.port, be16(port)),
+    ...more,
+  ]
+  return attribute(field.server, Buffer.concat(children))
+}
+
+function wholeRealServer(realServer: RealServer): Buffer {
+  return realServerAt(
+    realServer,
+    attribute(realServerField.forwarding, u32(forwardByNat)),
+    attribute(realServerField.weight, u32(realServer.weight)),
+    attribute(realServerField.upperThreshold, u32(0)),
+    attribute(realServerField.lowerThreshold, u32(0)),
+  )
+}
+
+function realServerAt({ ip, port }: Pick<RealServer, 'ip' | 'port'>, ...more: readonly Buffer[]): Buffer {
+  const children = [attribute(realServerField.ip, ipBytes(ip)), attribute(realServerField.port, be16(port)), ...more]
+  return attribute(field.realServer, Buffer.concat(children))
+}
