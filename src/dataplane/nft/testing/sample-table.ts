@@ -1,0 +1,93 @@
+/** A small table with one set of each kind that the nftables mode uses. */
+import type { Family } from '../../../net/ip.ts'
+import type { FieldType, NftOperation, SetDeclaration } from '../nft.ts'
+
+export interface SampleTable {
+  /** The n-th address of the family. */
+  readonly ip: (n: number) => string
+  readonly services: SetDeclaration
+  readonly endpoints: SetDeclaration
+  readonly nodePorts: SetDeclaration
+  readonly ranges: SetDeclaration
+  readonly cidrs: SetDeclaration
+  readonly clusterIps: SetDeclaration
+  readonly affinity: SetDeclaration
+  /** Makes all of it. */
+  readonly setUp: readonly NftOperation[]
+}
+
+export function sampleTable(family: Family): SampleTable {
+  const address: FieldType = family === 'ipv4' ? 'ipv4_addr' : 'ipv6_addr'
+  const servicePort: readonly FieldType[] = [address, 'inet_proto', 'inet_service']
+  const services: SetDeclaration = {
+    name: 'services',
+    key: servicePort,
+    value: 'verdict',
+    hasCounter: true,
+    comment: 'who serves an address',
+  }
+  const endpoints: SetDeclaration = {
+    name: 'endpoints',
+    key: [...servicePort, 'index'],
+    value: [address, 'inet_service'],
+    comment: 'numbered from 0',
+  }
+  const nodePorts: SetDeclaration = {
+    name: 'nodeports',
+    key: ['inet_proto', 'inet_service'],
+    value: 'verdict',
+    comment: 'who serves a port of the node',
+  }
+  const ranges: SetDeclaration = {
+    name: 'source-ranges',
+    key: [...servicePort, address],
+    isInterval: true,
+    comment: 'who may come',
+  }
+  const cidrs: SetDeclaration = { name: 'service-cidrs', key: [address], isInterval: true, comment: '' }
+  const clusterIps: SetDeclaration = { name: 'cluster-ips', key: [address], comment: 'all of them' }
+  const affinity: SetDeclaration = {
+    name: 'affinity/demo/web/tcp/http/1',
+    key: [address],
+    timeoutSeconds: 60,
+    comment: 'clients',
+  }
+  const ip = family === 'ipv4' ? 'ip' : 'ip6'
+  return {
+    ip: (n) => (family === 'ipv4' ? `10.0.${n >> 8}.${n & 255}` : `fd00::${n === 0 ? '' : n.toString(16)}`),
+    services,
+    endpoints,
+    nodePorts,
+    ranges,
+    cidrs,
+    clusterIps,
+    affinity,
+    setUp: [
+      { do: 'add table', comment: 'a sample' },
+      ...[services, endpoints, nodePorts, ranges, cidrs, clusterIps, affinity].map((set): NftOperation => ({
+        do: 'add set',
+        set,
+      })),
+      { do: 'add chain', chain: { name: 'pick-2', comment: 'one of two' } },
+      { do: 'add chain', chain: { name: 'spare', comment: '' } },
+      {
+        do: 'add chain',
+        chain: {
+          name: 'nat-prerouting',
+          hook: { type: 'nat', hook: 'prerouting', priority: -100 },
+          comment: 'first packets',
+        },
+      },
+      {
+        do: 'add rule',
+        chain: 'pick-2',
+        rule: `dnat ${ip} to ${ip} daddr . meta l4proto . th dport . numgen random mod 2 map @endpoints`,
+      },
+      {
+        do: 'add rule',
+        chain: 'nat-prerouting',
+        rule: `${ip} daddr . meta l4proto . th dport vmap @services comment "by address"`,
+      },
+    ],
+  }
+}
