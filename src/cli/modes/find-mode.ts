@@ -2,11 +2,12 @@
 import { CommandError } from '../program.ts'
 import { iptablesMode } from './iptables-mode.ts'
 import type { Mode } from './mode.ts'
+import { nftablesMode } from './nftables-mode.ts'
 import { userspaceMode } from './userspace-mode.ts'
 
-const builtModes: readonly Mode[] = [iptablesMode, userspaceMode]
+const builtModes: readonly Mode[] = [iptablesMode, nftablesMode, userspaceMode]
 
-const plannedModes = ['nftables', 'ipvs', 'kernelspace']
+const plannedModes = ['ipvs', 'kernelspace']
 
 /** `configFile` is the one that named the mode, or empty: then the command line did. */
 export function findMode(name: string, configFile = ''): Mode {

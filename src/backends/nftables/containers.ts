@@ -1,0 +1,101 @@
+/** The sets and maps of the table. Everything that changes with Services is an element of one of them. */
+import type { FieldType, SetDeclaration } from '../../dataplane/nft/nft.ts'
+import type { Family } from '../../net/ip.ts'
+
+export type ContainerName = ReturnType<typeof containerList>[number]['name']
+
+export type Containers = Readonly<Record<ContainerName, SetDeclaration>>
+
+export function containersOf(family: Family): Containers {
+  const list: readonly SetDeclaration[] = containerList(family === 'ipv4' ? 'ipv4_addr' : 'ipv6_addr')
+  return Object.fromEntries(list.map((container) => [container.name, container])) as Containers
+}
+
+function containerList(ip: FieldType) {
+  const address = [ip, 'inet_proto', 'inet_service'] as const
+  const nodePort = ['inet_proto', 'inet_service'] as const
+  const target = [ip, 'inet_service'] as const
+  return [
+    {
+      name: 'services',
+      key: address,
+      value: 'verdict',
+      hasCounter: true,
+      comment: 'Service addresses, and how their endpoint is picked; counts new connections',
+    },
+    {
+      name: 'endpoints',
+      key: [...address, 'index'],
+      value: target,
+      comment: 'endpoints of each Service address, numbered from 0',
+    },
+    {
+      name: 'local-services',
+      key: address,
+      value: 'verdict',
+      comment: 'addresses with external policy Local that have endpoints on this node',
+    },
+    {
+      name: 'local-endpoints',
+      key: [...address, 'index'],
+      value: target,
+      comment: 'endpoints on this node of the addresses in local-services',
+    },
+    {
+      name: 'nodeports',
+      key: nodePort,
+      value: 'verdict',
+      hasCounter: true,
+      comment: 'node ports, and how their endpoint is picked; counts new connections',
+    },
+    {
+      name: 'nodeport-endpoints',
+      key: [...nodePort, 'index'],
+      value: target,
+      comment: 'endpoints of each node port, numbered from 0',
+    },
+    {
+      name: 'local-nodeports',
+      key: nodePort,
+      value: 'verdict',
+      comment: 'node ports with external policy Local that have endpoints on this node',
+    },
+    {
+      name: 'local-nodeport-endpoints',
+      key: [...nodePort, 'index'],
+      value: target,
+      comment: 'endpoints on this node of the ports in local-nodeports',
+    },
+    {
+      name: 'no-endpoints',
+      key: address,
+      value: 'verdict',
+      comment: 'Service addresses that nobody here can serve',
+    },
+    {
+      name: 'no-endpoint-nodeports',
+      key: nodePort,
+      value: 'verdict',
+      comment: 'node ports that nobody here can serve',
+    },
+    { name: 'cluster-ips', key: [ip], comment: 'cluster IPs in use' },
+    { name: 'service-cidrs', key: [ip], isInterval: true, comment: 'where cluster IPs are allocated from' },
+    { name: 'node-ips', key: [ip], comment: 'addresses of this node that node ports are open on' },
+    {
+      name: 'restricted',
+      key: address,
+      comment: 'load-balancer addresses that only the sources in source-ranges may use',
+    },
+    {
+      name: 'source-ranges',
+      key: [...address, ip],
+      isInterval: true,
+      comment: 'who may use the addresses in restricted',
+    },
+    {
+      name: 'hairpin',
+      key: [ip, ip, 'inet_proto', 'inet_service'],
+      comment: 'endpoints on this node, as source and as destination: who is sent to itself must be masqueraded',
+    },
+  ] as const satisfies readonly SetDeclaration[]
+}

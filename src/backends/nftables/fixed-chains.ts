@@ -1,0 +1,148 @@
+/** The chains that are there whatever the Services are. They hook into the kernel and look packets up in the maps. */
+import type { ChainHook } from '../../dataplane/nft/nft.ts'
+import { addressDoor, nodePortDoor } from './door.ts'
+import { fromElsewhere } from './local-traffic-match.ts'
+import type { PlannedChain } from './planned-chain.ts'
+import { commentedRule, rule } from './rule.ts'
+import type { Rule, Statement } from './rule.ts'
+import type { NftablesSettings } from './settings.ts'
+
+export const rejectChain = 'reject-connection'
+
+/** Chains come after those that they jump to. */
+export function fixedChains(settings: NftablesSettings): readonly PlannedChain[] {
+  return [...checks(settings), ...translation(settings), ...hooks]
+}
+
+/** Before the address of the endpoint replaces that of the Service. */
+const beforeNat = -110
+const nat = -100
+const filter = 0
+const afterNat = 100
+
+const isNew: Statement = { kind: 'new connection' }
+
+const hooks: readonly PlannedChain[] = [
+  hook('prerouting-firewall', 'filter', 'prerouting', beforeNat, 'who may use an address at all', [
+    rule(isNew, jump('source-ranges-check')),
+  ]),
+  hook('output-firewall', 'filter', 'output', beforeNat, 'the same for programs on this node', [
+    rule(isNew, jump('source-ranges-check')),
+  ]),
+  hook('input-filter', 'filter', 'input', filter, 'node ports and addresses of this node without endpoints', [
+    rule(isNew, jump('nodeport-endpoints-check')),
+    rule(isNew, jump('endpoints-check')),
+  ]),
+  hook(
+    'forward-filter',
+    'filter',
+    'forward',
+    filter,
+    'addresses without endpoints, and cluster IPs without a Service',
+    [rule(isNew, jump('endpoints-check')), rule(isNew, jump('cluster-ips-check'))],
+  ),
+  hook('output-filter', 'filter', 'output', filter, 'the same for programs on this node', [
+    rule(isNew, jump('endpoints-check')),
+    rule(isNew, jump('cluster-ips-check')),
+  ]),
+  hook('prerouting-nat', 'nat', 'prerouting', nat, 'from a Service address to an endpoint', [
+    rule(jump('service-dispatch')),
+  ]),
+  hook('output-nat', 'nat', 'output', nat, 'the same for programs on this node', [rule(jump('service-dispatch'))]),
+  hook('postrouting-nat', 'nat', 'postrouting', afterNat, 'hides the source where answers would miss us', [
+    rule(jump('masquerading')),
+  ]),
+]
+
+function checks(settings: NftablesSettings): readonly PlannedChain[] {
+  return [
+    chain(rejectChain, 'says at once that nobody serves the address', [rule({ kind: 'reject' })]),
+    chain('source-ranges-check', 'loadBalancerSourceRanges', [
+      rule(
+        { kind: 'in set', fields: addressDoor.fields, set: 'restricted' },
+        { kind: 'in set', fields: [...addressDoor.fields, 'source'], set: 'source-ranges', isNot: true },
+        { kind: 'drop' },
+      ),
+    ]),
+    chain('endpoints-check', 'rejects or drops what no endpoint can take', [
+      rule({ kind: 'look up verdict', fields: addressDoor.fields, map: addressDoor.noEndpoints }),
+    ]),
+    chain('nodeport-endpoints-check', 'the same for node ports', [
+      rule(settings.limitsNodePorts ? toNodeIp : notLoopback, {
+        kind: 'look up verdict',
+        fields: nodePortDoor.fields,
+        map: nodePortDoor.noEndpoints,
+      }),
+    ]),
+    chain('cluster-ips-check', 'what is still for a cluster IP after translation', [
+      commentedRule(
+        'a port that the Service does not have',
+        { kind: 'in set', fields: ['destination'], set: 'cluster-ips' },
+        { kind: 'reject' },
+      ),
+      commentedRule(
+        'no Service has this address, or none yet',
+        { kind: 'in set', fields: ['destination'], set: 'service-cidrs' },
+        { kind: 'drop' },
+      ),
+    ]),
+  ]
+}
+
+function translation(settings: NftablesSettings): readonly PlannedChain[] {
+  const isHere: readonly Statement[] = settings.limitsNodePorts
+    ? [toNodeIp]
+    : [{ kind: 'is local', end: 'destination' }, notLoopback]
+  return [
+    chain('service-dispatch', 'looks up the Service of a packet', [
+      ...masqueradeForClusterIps(settings),
+      rule({ kind: 'look up verdict', fields: addressDoor.fields, map: addressDoor.services }),
+      rule(...isHere, { kind: 'look up verdict', fields: nodePortDoor.fields, map: nodePortDoor.services }),
+    ]),
+    chain('masquerading', 'hides the source of marked packets, and of endpoints that are sent to themselves', [
+      rule(
+        { kind: 'marked', mark: settings.masqueradeMark },
+        // A tunnel may carry the same packet through here again.
+        { kind: 'clear mark', mark: settings.masqueradeMark },
+        { kind: 'masquerade' },
+      ),
+      rule(
+        { kind: 'translated' },
+        { kind: 'in set', fields: ['source', 'destination', 'protocol', 'port'], set: 'hairpin' },
+        { kind: 'masquerade' },
+      ),
+    ]),
+  ]
+}
+
+const notLoopback: Statement = { kind: 'destination is not loopback' }
+const toNodeIp: Statement = { kind: 'in set', fields: ['destination'], set: 'node-ips' }
+
+/** Answers to clients outside must come back through this node. */
+function masqueradeForClusterIps({ masqueradeAll, masqueradeMark, localTraffic }: NftablesSettings): readonly Rule[] {
+  const toClusterIp: Statement = { kind: 'in set', fields: ['destination'], set: 'cluster-ips' }
+  const setMark: Statement = { kind: 'set mark', mark: masqueradeMark }
+  if (masqueradeAll) return [commentedRule('masquerade all traffic to cluster IPs', toClusterIp, setMark)]
+  const outside = fromElsewhere(localTraffic)
+  if (outside === undefined) return []
+  return [commentedRule('masquerade traffic to cluster IPs from outside', toClusterIp, outside, setMark)]
+}
+
+function hook(
+  name: string,
+  type: ChainHook['type'],
+  at: ChainHook['hook'],
+  priority: number,
+  comment: string,
+  rules: readonly Rule[],
+): PlannedChain {
+  return { name, hook: { type, hook: at, priority }, comment, rules }
+}
+
+function chain(name: string, comment: string, rules: readonly Rule[]): PlannedChain {
+  return { name, comment, rules }
+}
+
+function jump(to: string): Statement {
+  return { kind: 'jump', chain: to }
+}

@@ -1,0 +1,197 @@
+/** Programs one IP family with nftables: one table, flat maps, and transactions that hold what changed. */
+import type { Backend, Change, NodeView, SyncReport } from '../../core/backend.ts'
+import type { Clock } from '../../core/clock.ts'
+import { findRefused } from '../../core/find-refused.ts'
+import type { Logger } from '../../core/logger.ts'
+import type { RouteKey } from '../../core/route.ts'
+import { isSameData } from '../../core/same-data.ts'
+import { NftError } from '../../dataplane/nft/nft.ts'
+import type { FoundElement, NftErrorReason, NftOperation, NftTable, NftTransaction } from '../../dataplane/nft/nft.ts'
+import type { Family } from '../../net/ip.ts'
+import { containersOf } from './containers.ts'
+import type { ContainerName, Containers } from './containers.ts'
+import { watchDrift } from './drift-watch.ts'
+import { editTable } from './edit-table.ts'
+import type { NftablesState } from './settings.ts'
+import type { TablePlan } from './table-plan.ts'
+import { UnusedChains } from './unused-chains.ts'
+import { elementRepairs, planTable, replacement, strangersIn, structureOf, tableComment } from './whole-table.ts'
+import type { WholeTable } from './whole-table.ts'
+
+export interface NftablesMetrics {
+  syncFailed(): void
+  cleanupFailed(): void
+}
+
+export interface NftablesBackendOptions {
+  readonly family: Family
+  readonly table: NftTable
+  /** Settings and addresses as of now. */
+  readonly state: () => NftablesState
+  readonly metrics: NftablesMetrics
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+type Failures = SyncReport['failed']
+
+export class NftablesBackend implements Backend {
+  readonly name = 'nftables'
+  readonly #options: NftablesBackendOptions
+  readonly #containers: Containers
+  readonly #unused: UnusedChains
+  /** Undefined when the table may hold anything: then only a full sync is safe. */
+  #written: TablePlan | undefined
+
+  constructor(options: NftablesBackendOptions) {
+    this.#options = options
+    this.#containers = containersOf(options.family)
+    this.#unused = new UnusedChains(options.table, () => options.metrics.cleanupFailed())
+  }
+
+  async sync(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
+    const written = this.#written
+    this.#written = undefined
+    try {
+      const report = await this.#program(written, view, change, signal)
+      await this.#unused.remove(signal)
+      return report
+    } catch (error) {
+      if (!signal.aborted) this.#options.metrics.syncFailed()
+      throw error
+    }
+  }
+
+  watch(onDrift: (found: string) => void, signal: AbortSignal): Promise<void> {
+    return watchDrift(this.#options, onDrift, signal)
+  }
+
+  /** The table stays: restarting the proxy must not disturb traffic. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#options.table[Symbol.asyncDispose]()
+  }
+
+  async #program(
+    written: TablePlan | undefined,
+    view: NodeView,
+    change: Change,
+    signal: AbortSignal,
+  ): Promise<SyncReport> {
+    const state = this.#options.state()
+    if (!change.full && written !== undefined && isSameData(written.settings, state.settings)) {
+      try {
+        return await this.#edit(written, view, state, change, signal)
+      } catch (error) {
+        // Somebody removed what we wanted to change, or something new is not taken. What the kernel holds decides, now.
+        if (!isRefusal(error)) throw error
+      }
+    }
+    return this.#rewrite(view, state, signal)
+  }
+
+  async #edit(
+    written: TablePlan,
+    view: NodeView,
+    { nodePortIps }: NftablesState,
+    { keys }: Change,
+    signal: AbortSignal,
+  ): Promise<SyncReport> {
+    const routes = new Map(keys.map((key) => [key, view.routesByKey.get(key)]))
+    const node = { nodePortIps, serviceCidrs: view.serviceCidrs }
+    const { transaction, unusedChains } = editTable(written, routes, node, this.#containers)
+    this.#unused.keep(namesOfChains(transaction))
+    await this.#commit(transaction, signal)
+    this.#unused.add(unusedChains)
+    this.#written = written
+    return { facts: { elements: countElements(transaction) }, failed: [] }
+  }
+
+  async #rewrite(view: NodeView, state: NftablesState, signal: AbortSignal): Promise<SyncReport> {
+    const whole = planTable(view, state)
+    try {
+      return await this.#repair(whole, [], signal)
+    } catch (error) {
+      if (!isRefusal(error)) throw error
+    }
+    const { table } = this.#options
+    const keys = [...view.routesByKey.keys()]
+    // One bad element refuses the whole transaction. Everybody else must not wait for it.
+    const failed = await findRefused(keys, async (suspects) => {
+      try {
+        await table.check(replacement(planTable(view, state, suspects)), signal)
+        return undefined
+      } catch (error) {
+        if (isRefusal(error)) return error
+        throw error
+      }
+    })
+    if (failed.length > 0) {
+      const culprits = new Set<RouteKey>(failed.map(({ key }) => key))
+      const rest = planTable(
+        view,
+        state,
+        keys.filter((key) => !culprits.has(key)),
+      )
+      return this.#repair(rest, failed, signal)
+    }
+    // The fault is not in what we want, so it is in what is there.
+    return this.#finish(whole, await this.#commit(replacement(whole), signal), [])
+  }
+
+  /** Brings the table to the plan, whatever it is now, and writes only the elements that differ. */
+  async #repair(whole: WholeTable, failed: Failures, signal: AbortSignal): Promise<SyncReport> {
+    const { table } = this.#options
+    const listing = await table.list(signal)
+    if (listing !== undefined && listing.comment !== tableComment)
+      return this.#finish(whole, await this.#commit(replacement(whole), signal), failed)
+    const structure = structureOf(whole)
+    this.#unused.keep(namesOfChains(structure))
+    const { chains, sets } = strangersIn(listing ?? { chains: [], sets: [] }, structure)
+    await this.#commit([...structure, ...chains.map((name): NftOperation => ({ do: 'flush chain', name }))], signal)
+    const found = listing === undefined ? new Map<never, never>() : await this.#readElements(signal)
+    const written = await this.#commit(
+      [
+        ...elementRepairs(whole, found).operations(this.#containers),
+        ...sets.map((name): NftOperation => ({ do: 'delete set', set: { name } })),
+      ],
+      signal,
+    )
+    this.#unused.add(chains)
+    return this.#finish(whole, written, failed)
+  }
+
+  async #readElements(signal: AbortSignal): Promise<ReadonlyMap<ContainerName, ReadonlyMap<string, FoundElement>>> {
+    const found = new Map<ContainerName, ReadonlyMap<string, FoundElement>>()
+    for (const [name, container] of Object.entries(this.#containers))
+      found.set(name as ContainerName, await this.#options.table.elements(container, signal))
+    return found
+  }
+
+  async #commit(transaction: NftTransaction, signal: AbortSignal): Promise<NftTransaction> {
+    if (transaction.length > 0) await this.#options.table.commit(transaction, signal)
+    return transaction
+  }
+
+  #finish({ plan }: WholeTable, written: NftTransaction, failed: Failures): SyncReport {
+    this.#written = plan
+    return { facts: { elements: countElements(written) }, failed }
+  }
+}
+
+const refusals: ReadonlySet<NftErrorReason> = new Set(['missing', 'exists', 'busy', 'refused'])
+
+function isRefusal(error: unknown): error is NftError {
+  return error instanceof NftError && refusals.has(error.reason)
+}
+
+function namesOfChains(transaction: NftTransaction): readonly string[] {
+  return transaction.flatMap((operation) => (operation.do === 'add chain' ? [operation.chain.name] : []))
+}
+
+function countElements(transaction: NftTransaction): number {
+  let count = 0
+  for (const operation of transaction)
+    if (operation.do === 'add elements') count += operation.elements.length
+    else if (operation.do === 'delete elements') count += operation.keys.length
+  return count
+}

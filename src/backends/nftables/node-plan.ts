@@ -1,0 +1,27 @@
+/** What the node itself asks for, besides its Services. */
+import type { RouteKey } from '../../core/route.ts'
+import { disjointCidrs } from '../../net/disjoint-cidrs.ts'
+import type { ContainerName } from './containers.ts'
+import type { PlannedElement, RoutePlan } from './route-plan.ts'
+import { noStickyChains } from './sticky-chains.ts'
+
+export interface NodeWishes {
+  /** Addresses that node ports are open on, when they are not open on all. */
+  readonly nodePortIps: readonly string[]
+  readonly serviceCidrs: readonly string[]
+}
+
+/** The node takes part like a route that no Service can have. */
+export const nodeKey = '' as RouteKey
+
+export function planNode({ nodePortIps, serviceCidrs }: NodeWishes): RoutePlan {
+  const elements = [
+    ...disjointCidrs(serviceCidrs).map((cidr) => element('service-cidrs', cidr)),
+    ...nodePortIps.map((ip) => element('node-ips', ip)),
+  ]
+  return { elements, pickChains: [], sticky: noStickyChains }
+}
+
+function element(container: ContainerName, key: string): PlannedElement {
+  return { container, key, value: '', comment: '' }
+}

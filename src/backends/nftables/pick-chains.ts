@@ -1,0 +1,93 @@
+/**
+ * The chains that pick an endpoint. There is one of a kind per number of endpoints, not per Service: all Services with
+ * three endpoints share `pick-3`, and the maps know whose endpoints they are.
+ */
+import type { Door } from './door.ts'
+import { fromPodsHere } from './local-traffic-match.ts'
+import type { PlannedChain } from './planned-chain.ts'
+import { commentedRule, rule } from './rule.ts'
+import type { Field, Rule, Statement } from './rule.ts'
+import type { NftablesSettings } from './settings.ts'
+
+export interface PickChain {
+  readonly kind: PickKind
+  readonly door: Door
+  /** How many endpoints there are; for `external-local`, those that policy Cluster allows. */
+  readonly choices: number
+}
+
+export type PickKind =
+  /** One of the endpoints that policy Cluster allows. */
+  | 'pick'
+  /** The same, with the source hidden. */
+  | 'external'
+  /** Policy Local for traffic from outside; pods here and the node itself may use all endpoints. */
+  | 'external-local'
+  /** One of the endpoints on this node. */
+  | 'pick-local'
+
+export function pickChainName({ kind, door, choices }: PickChain): string {
+  return `${door.prefix}${kind}-${choices}`
+}
+
+export function pickChain(chain: PickChain, settings: NftablesSettings): PlannedChain {
+  const { comment, rules } = contents(chain, settings)
+  return { name: pickChainName(chain), comment, rules }
+}
+
+/** Which chains another one leads to; they must exist first. */
+export function withPrerequisites(chain: PickChain): readonly PickChain[] {
+  const needsPick = (chain.kind === 'external' || chain.kind === 'external-local') && chain.choices > 0
+  return needsPick ? [{ ...chain, kind: 'pick' }, chain] : [chain]
+}
+
+function contents(chain: PickChain, settings: NftablesSettings): Pick<PlannedChain, 'comment' | 'rules'> {
+  const { kind, door, choices } = chain
+  const { fields, endpoints, localServices, localEndpoints } = door
+  const pick: Statement = { kind: 'goto', chain: pickChainName({ kind: 'pick', door, choices }) }
+  switch (kind) {
+    case 'pick':
+      return { comment: `one of ${count(choices)}`, rules: pickOne(fields, choices, endpoints) }
+    case 'pick-local':
+      return { comment: `one of ${count(choices)} on this node`, rules: pickOne(fields, choices, localEndpoints) }
+    case 'external':
+      return {
+        comment: `hides the source, then one of ${count(choices)}`,
+        rules: [rule({ kind: 'set mark', mark: settings.masqueradeMark }), rule(pick)],
+      }
+    case 'external-local':
+      return {
+        comment: `policy Local: endpoints on this node; for pods and programs here, one of ${count(choices)}`,
+        rules: [
+          ...(choices === 0 ? [] : shortCircuit(settings, pick)),
+          rule({ kind: 'look up verdict', fields, map: localServices }),
+        ],
+      }
+    default:
+      return kind satisfies never
+  }
+}
+
+/** Whoever is on this node may use endpoints of other nodes even where outside traffic may not. */
+export function shortCircuit(settings: NftablesSettings, pick: Statement): readonly Rule[] {
+  const pods = fromPodsHere(settings.localTraffic)
+  const fromThisNode: Statement = { kind: 'is local', end: 'source' }
+  return [
+    ...(pods === undefined ? [] : [commentedRule('pods on this node', pods, pick)]),
+    commentedRule('this node', fromThisNode, { kind: 'set mark', mark: settings.masqueradeMark }, pick),
+  ]
+}
+
+/**
+ * A packet may look up the number of endpoints just before a transaction, and the endpoint just after. If the Service
+ * shrank in it, the highest numbers are gone, but number 0 is there.
+ */
+function pickOne(fields: readonly Field[], choices: number, map: string): readonly Rule[] {
+  const first = rule({ kind: 'dnat by map', fields, choices, map })
+  if (choices === 1) return [first]
+  return [first, commentedRule('the Service shrank this very moment', { kind: 'dnat by map', fields, choices: 1, map })]
+}
+
+function count(endpoints: number): string {
+  return endpoints === 1 ? '1 endpoint' : `${endpoints} endpoints`
+}

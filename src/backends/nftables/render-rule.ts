@@ -1,0 +1,72 @@
+/** A rule in the words of nft. */
+import type { Family } from '../../net/ip.ts'
+import type { Field, Rule, Statement } from './rule.ts'
+
+export function renderRule({ statements, comment }: Rule, family: Family): string {
+  const words = statements.map((statement) => renderStatement(statement, family))
+  if (comment !== undefined) words.push(`comment "${comment}"`)
+  return words.join(' ')
+}
+
+function renderStatement(statement: Statement, family: Family): string {
+  const ip = family === 'ipv4' ? 'ip' : 'ip6'
+  switch (statement.kind) {
+    case 'new connection':
+      return 'ct state new'
+    case 'translated':
+      return 'ct status dnat'
+    case 'in set':
+      return `${renderFields(statement.fields, ip)} ${not(statement)}@${statement.set}`
+    case 'source':
+      return `${ip} saddr ${not(statement)}${statement.cidr}`
+    case 'destination is not loopback':
+      return family === 'ipv4' ? 'ip daddr != 127.0.0.0/8' : 'ip6 daddr != ::1'
+    case 'in interface':
+      return `iifname ${not(statement)}"${statement.name}"`
+    case 'is local':
+      return `fib ${statement.end === 'source' ? 'saddr' : 'daddr'} type local`
+    case 'marked':
+      return `meta mark & ${statement.mark} != 0`
+    case 'protocol':
+      return `meta l4proto ${statement.protocol.toLowerCase()}`
+    case 'chance':
+      return `numgen random mod ${statement.oneIn} 0`
+    case 'set mark':
+      return `meta mark set meta mark | ${statement.mark}`
+    case 'clear mark':
+      return `meta mark set meta mark ^ ${statement.mark}`
+    case 'remember source':
+      return `update @${statement.set} { ${ip} saddr }`
+    case 'look up verdict':
+      return `${renderFields(statement.fields, ip)} vmap @${statement.map}`
+    case 'dnat by map':
+      return `dnat ${ip} to ${renderFields(statement.fields, ip)} . numgen random mod ${statement.choices} map @${statement.map}`
+    case 'dnat':
+      return `dnat to ${family === 'ipv4' ? statement.ip : `[${statement.ip}]`}:${statement.port}`
+    case 'jump':
+    case 'goto':
+      return `${statement.kind} ${statement.chain}`
+    case 'masquerade':
+      return 'masquerade fully-random'
+    case 'drop':
+    case 'reject':
+      return statement.kind
+    default:
+      return statement satisfies never
+  }
+}
+
+function renderFields(fields: readonly Field[], ip: string): string {
+  return fields.map((field) => fieldText[field].replace('IP', ip)).join(' . ')
+}
+
+const fieldText: Readonly<Record<Field, string>> = {
+  source: 'IP saddr',
+  destination: 'IP daddr',
+  protocol: 'meta l4proto',
+  port: 'th dport',
+}
+
+function not({ isNot = false }: { readonly isNot?: boolean }): string {
+  return isNot ? '!= ' : ''
+}

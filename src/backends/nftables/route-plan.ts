@@ -1,0 +1,165 @@
+/** What one Service port needs in the table. */
+import { externalOutcome, internalOutcome } from '../../core/outcome.ts'
+import type { Outcome } from '../../core/outcome.ts'
+import { routeName } from '../../core/route.ts'
+import type { Endpoint, Route } from '../../core/route.ts'
+import { disjointCidrs } from '../../net/disjoint-cidrs.ts'
+import type { ContainerName } from './containers.ts'
+import { rejectChain } from './fixed-chains.ts'
+import { addressDoor, nodePortDoor } from './door.ts'
+import type { Door } from './door.ts'
+import { pickChainName, withPrerequisites } from './pick-chains.ts'
+import type { PickChain } from './pick-chains.ts'
+import type { NftablesSettings } from './settings.ts'
+import { noStickyChains, stickyChainNames, stickyChains } from './sticky-chains.ts'
+import type { StickyChains } from './sticky-chains.ts'
+
+export interface PlannedElement {
+  readonly container: ContainerName
+  readonly key: string
+  /** Empty in a set. */
+  readonly value: string
+  /** Empty for none. */
+  readonly comment: string
+}
+
+export interface RoutePlan {
+  readonly elements: readonly PlannedElement[]
+  /** Shared with all Services that have as many endpoints; each after those that it leads to. */
+  readonly pickChains: readonly PickChain[]
+  readonly sticky: StickyChains
+}
+
+export function planRoute(route: Route, settings: NftablesSettings): RoutePlan {
+  const draft = new Draft(route)
+  draft.addInternal()
+  for (const ip of externalAddresses(route)) draft.addExternal(byAddress(route, ip))
+  if (route.nodePort !== 0) draft.addExternal(byNodePort(route))
+  draft.addSourceRanges()
+  draft.addHairpin()
+  const sticky = route.affinitySeconds > 0 && route.hasUsableEndpoint ? stickyChains(route, settings) : noStickyChains
+  return { elements: draft.elements, pickChains: [...draft.pickChains.values()], sticky }
+}
+
+/** Each once. Somebody may list the cluster IP again: it keeps the rules of a cluster IP. */
+function externalAddresses({ clusterIP, externalIPs, loadBalancerIPs }: Route): ReadonlySet<string> {
+  const addresses = new Set([...externalIPs, ...loadBalancerIPs])
+  addresses.delete(clusterIP)
+  return addresses
+}
+
+/** One way to reach a Service port: the key of its elements, and where they belong. */
+interface Entrance {
+  readonly door: Door
+  readonly key: string
+}
+
+class Draft {
+  readonly elements: PlannedElement[] = []
+  readonly pickChains = new Map<string, PickChain>()
+  readonly #route: Route
+  readonly #name: string
+  readonly #isSticky: boolean
+
+  constructor(route: Route) {
+    this.#route = route
+    this.#name = routeName(route)
+    this.#isSticky = route.affinitySeconds > 0
+  }
+
+  addInternal(): void {
+    const route = this.#route
+    const entrance = byAddress(route, route.clusterIP)
+    this.#add('cluster-ips', route.clusterIP)
+    const outcome = internalOutcome(route)
+    if (outcome.kind !== 'forward') return this.#addUnserved(entrance, outcome)
+    if (this.#isSticky) {
+      const { cluster, local } = stickyChainNames(route)
+      return this.#addService(entrance, route.internalPolicy === 'Local' ? local : cluster)
+    }
+    const pick = this.#use({ kind: 'pick', door: addressDoor, choices: outcome.to.length })
+    this.#addService(entrance, pick)
+    this.#addEndpoints(entrance.door.endpoints, entrance.key, outcome.to)
+  }
+
+  addExternal(entrance: Entrance): void {
+    const outcome = externalOutcome(this.#route)
+    if (outcome.kind !== 'forward') this.#addUnserved(entrance, outcome)
+    if (!this.#route.hasUsableEndpoint) return
+    if (this.#isSticky) return this.#addService(entrance, stickyChainNames(this.#route).external)
+    if (this.#route.externalPolicy === 'Local') return this.#addExternalLocal(entrance)
+    if (outcome.kind !== 'forward') return
+    this.#addService(entrance, this.#use({ kind: 'external', door: entrance.door, choices: outcome.to.length }))
+    this.#addEndpoints(entrance.door.endpoints, entrance.key, outcome.to)
+  }
+
+  /** Even without an endpoint on this node: pods and programs here may use those of others. */
+  #addExternalLocal({ door, key }: Entrance): void {
+    const route = this.#route
+    const all = route.clusterEndpoints
+    this.#addService({ door, key }, this.#use({ kind: 'external-local', door, choices: all.length }))
+    this.#addEndpoints(door.endpoints, key, all)
+    if (route.localEndpoints.length === 0) return
+    const pick = this.#use({ kind: 'pick-local', door, choices: route.localEndpoints.length })
+    this.#add(door.localServices, key, `goto ${pick}`, this.#name)
+    this.#addEndpoints(door.localEndpoints, key, route.localEndpoints)
+  }
+
+  addSourceRanges(): void {
+    const { sourceRanges, sourceRangesCoverNode, loadBalancerIPs } = this.#route
+    if (sourceRanges.length === 0) return
+    // A node that holds the address of the load balancer uses it as its source.
+    const own = sourceRangesCoverNode ? loadBalancerIPs.map((ip) => `${ip}/${hostBits(ip)}`) : []
+    const ranges = disjointCidrs([...sourceRanges, ...own]).map(withoutHostPrefix)
+    for (const ip of new Set(loadBalancerIPs)) {
+      const { key } = byAddress(this.#route, ip)
+      this.#add('restricted', key)
+      for (const range of ranges) this.#add('source-ranges', `${key} . ${range}`)
+    }
+  }
+
+  addHairpin(): void {
+    const protocol = this.#route.protocol.toLowerCase()
+    for (const { ip, port, isLocal } of this.#route.reachableEndpoints)
+      if (isLocal) this.#add('hairpin', `${ip} . ${ip} . ${protocol} . ${port}`)
+  }
+
+  #addUnserved({ door, key }: Entrance, { kind }: Exclude<Outcome, { readonly kind: 'forward' }>): void {
+    this.#add(door.noEndpoints, key, kind === 'drop' ? 'drop' : `goto ${rejectChain}`, this.#name)
+  }
+
+  #addService({ door, key }: Entrance, chain: string): void {
+    this.#add(door.services, key, `goto ${chain}`, this.#name)
+  }
+
+  #addEndpoints(container: ContainerName, key: string, endpoints: readonly Endpoint[]): void {
+    endpoints.forEach(({ ip, port }, index) => this.#add(container, `${key} . ${index}`, `${ip} . ${port}`))
+  }
+
+  #use(chain: PickChain): string {
+    for (const each of withPrerequisites(chain)) this.pickChains.set(pickChainName(each), each)
+    return pickChainName(chain)
+  }
+
+  #add(container: ContainerName, key: string, value = '', comment = ''): void {
+    this.elements.push({ container, key, value, comment })
+  }
+}
+
+function byAddress({ protocol, port }: Route, ip: string): Entrance {
+  return { door: addressDoor, key: `${ip} . ${protocol.toLowerCase()} . ${port}` }
+}
+
+function byNodePort({ protocol, nodePort }: Route): Entrance {
+  return { door: nodePortDoor, key: `${protocol.toLowerCase()} . ${nodePort}` }
+}
+
+function hostBits(ip: string): number {
+  return ip.includes(':') ? 128 : 32
+}
+
+/** As nft prints it. */
+function withoutHostPrefix(cidr: string): string {
+  const [ip = '', bits] = cidr.split('/')
+  return Number(bits) === hostBits(ip) ? ip : cidr
+}

@@ -1,0 +1,47 @@
+/** A rule as data: statements in the order the kernel runs them; the first that does not match ends the rule. */
+import type { Protocol } from '../../api/records.ts'
+
+export interface Rule {
+  readonly statements: readonly Statement[]
+  readonly comment?: string
+}
+
+/** A part of the packet. */
+export type Field = 'source' | 'destination' | 'protocol' | 'port'
+
+export type Statement = Match | Effect
+
+type Match =
+  | { readonly kind: 'new connection' }
+  /** This proxy, or another, has given the connection its endpoint. */
+  | { readonly kind: 'translated' }
+  | { readonly kind: 'in set'; readonly fields: readonly Field[]; readonly set: string; readonly isNot?: boolean }
+  | { readonly kind: 'source'; readonly cidr: string; readonly isNot?: boolean }
+  | { readonly kind: 'destination is not loopback' }
+  /** The name may end in `*`. */
+  | { readonly kind: 'in interface'; readonly name: string; readonly isNot?: boolean }
+  /** The address is one of this node's own. */
+  | { readonly kind: 'is local'; readonly end: 'source' | 'destination' }
+  | { readonly kind: 'marked'; readonly mark: string }
+  | { readonly kind: 'protocol'; readonly protocol: Protocol }
+  | { readonly kind: 'chance'; readonly oneIn: number }
+
+type Effect =
+  | { readonly kind: 'set mark' | 'clear mark'; readonly mark: string }
+  /** Puts the source into the set, for as long as the set keeps its elements. */
+  | { readonly kind: 'remember source'; readonly set: string }
+  /** Does what the map says about these fields; goes on when it says nothing. */
+  | { readonly kind: 'look up verdict'; readonly fields: readonly Field[]; readonly map: string }
+  /** Sends the connection where the map says for these fields and a random index below `choices`. */
+  | { readonly kind: 'dnat by map'; readonly fields: readonly Field[]; readonly choices: number; readonly map: string }
+  | { readonly kind: 'dnat'; readonly ip: string; readonly port: number }
+  | { readonly kind: 'jump' | 'goto'; readonly chain: string }
+  | { readonly kind: 'drop' | 'reject' | 'masquerade' }
+
+export function rule(...statements: readonly Statement[]): Rule {
+  return { statements }
+}
+
+export function commentedRule(comment: string, ...statements: readonly Statement[]): Rule {
+  return { comment, statements }
+}

@@ -1,0 +1,20 @@
+/** What shapes the ruleset besides the routes. */
+import type { LocalTraffic } from '../../core/local-traffic.ts'
+import type { Family } from '../../net/ip.ts'
+
+export interface NftablesSettings {
+  readonly family: Family
+  readonly localTraffic: LocalTraffic
+  readonly masqueradeAll: boolean
+  /** The bit as text, e.g. `0x00004000`. */
+  readonly masqueradeMark: string
+  /** Node ports are open on the addresses in `node-ips` only, not on all of this node. */
+  readonly limitsNodePorts: boolean
+}
+
+/** The settings, and the addresses of the moment. */
+export interface NftablesState {
+  readonly settings: NftablesSettings
+  /** Addresses that node ports are open on, when they are limited. */
+  readonly nodePortIps: readonly string[]
+}

@@ -1,0 +1,23 @@
+import { cidrContains, parseCidr } from './ip.ts'
+import type { Cidr } from './ip.ts'
+
+/** The same addresses without ranges that lie in others: some data planes refuse what overlaps. Sorted, canonical. */
+export function disjointCidrs(texts: readonly string[]): readonly string[] {
+  const cidrs = texts.flatMap((text) => {
+    const cidr = parseCidr(text)
+    return cidr === undefined ? [] : [{ text, cidr }]
+  })
+  const isCovered = ({ cidr }: { cidr: Cidr }, index: number) =>
+    cidrs.some(
+      (other, at) =>
+        at !== index &&
+        other.cidr.family === cidr.family &&
+        cidrContains(other.cidr, cidr.network) &&
+        // Of two that are equal, the first stays.
+        (other.cidr.prefixLength < cidr.prefixLength || (other.cidr.prefixLength === cidr.prefixLength && at < index)),
+    )
+  return cidrs
+    .filter((entry, index) => !isCovered(entry, index))
+    .map(({ text }) => text)
+    .sort()
+}
