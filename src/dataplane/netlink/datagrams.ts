@@ -8,3 +8,12 @@ export interface Datagrams {
   receive(): Promise<Buffer | undefined>
   close(): Promise<void>
 }
+
+/** A socket of this machine. These settings throw a NetlinkError when the kernel refuses. */
+export interface KernelDatagrams extends Datagrams {
+  /** From now on, what the kernel tells this multicast group is received too. */
+  join(group: number): void
+  leave(group: number): void
+  /** The kernel refuses a datagram that is larger than the send buffer. */
+  makeRoom(bytes: number): void
+}

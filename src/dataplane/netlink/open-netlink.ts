@@ -3,7 +3,7 @@ import { close, read, write } from 'node:fs'
 import { endianness } from 'node:os'
 import { promisify } from 'node:util'
 import { u32 } from './attribute.ts'
-import type { Datagrams } from './datagrams.ts'
+import type { Datagrams, KernelDatagrams } from './datagrams.ts'
 import type * as libcModule from './libc.ts'
 import { NetlinkError, netlinkErrorFrom } from './netlink-error.ts'
 import { NetlinkSocket } from './netlink-socket.ts'
@@ -12,9 +12,15 @@ import type { Netlink, NetlinkProtocol } from './netlink.ts'
 /** Rejects with reason `unsupported` where there is no netlink, or no way to it: callers then use a command. */
 export type OpenNetlink = (protocol: NetlinkProtocol) => Promise<Netlink>
 
-export const openNetlink: OpenNetlink = async (protocol) => {
-  const fd = openSocket(await loadLibc(), protocol)
-  return new NetlinkSocket(fileDatagrams(fd))
+export const openNetlink: OpenNetlink = async (protocol) => new NetlinkSocket(await openDatagrams(protocol))
+
+/** For those who lead the conversation themselves, or only listen. Rejects as `openNetlink` does. */
+export type OpenDatagrams = (protocol: NetlinkProtocol) => Promise<KernelDatagrams>
+
+export const openDatagrams: OpenDatagrams = async (protocol) => {
+  const libc = await loadLibc()
+  const fd = openSocket(libc, protocol)
+  return { ...fileDatagrams(fd), ...socketSettings(libc, fd) }
 }
 
 const protocolNumber: Readonly<Record<NetlinkProtocol, number>> = { route: 0, netfilter: 12, generic: 16 }
@@ -66,6 +72,22 @@ function tune(libc: Libc, fd: number): void {
     libc.setSocketOption(fd, socketLevel, receiveBuffer, bytes)
   libc.setSocketOption(fd, netlinkLevel, headersOnlyInErrors, u32(1))
   libc.setSocketOption(fd, netlinkLevel, textInErrors, u32(1))
+}
+
+function socketSettings(libc: Libc, fd: number): Omit<KernelDatagrams, keyof Datagrams> {
+  const [socketLevel, sendBufferForce, netlinkLevel, addMembership, dropMembership] = [1, 32, 270, 1, 2]
+  const set = (doing: string, level: number, option: number, value: number) => {
+    const errno = libc.setSocketOption(fd, level, option, u32(value))
+    if (errno !== 0) throw netlinkErrorFrom(errno, doing)
+  }
+  return {
+    join: (group) => set(`listen to netlink group ${group}`, netlinkLevel, addMembership, group),
+    leave: (group) => set(`leave netlink group ${group}`, netlinkLevel, dropMembership, group),
+    makeRoom(bytes) {
+      // The kernel keeps 32 bytes for itself, and doubles what it is asked for.
+      if (bytes > socketBufferBytes) set('send so much at once', socketLevel, sendBufferForce, bytes + 32)
+    },
+  }
 }
 
 /**
