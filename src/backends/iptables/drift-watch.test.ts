@@ -36,7 +36,7 @@ const settings = assumedSettings({
   localIps: () => [],
 })
 
-const ours = '*nat\n:KUBE-SVC-OURS - [0:0]\nCOMMIT\n'
+const ours = '*nat\n:KUBE-PROXY-CANARY - [0:0]\nCOMMIT\n'
 const damage = '*nat\n-I KUBE-MARK-MASQ -j RETURN\nCOMMIT\n'
 
 /** Runs until the first comparison is done. */

@@ -2,7 +2,7 @@
 import { canonicalRule } from '../../dataplane/iptables/canonical-rule.ts'
 import type { RulesByChain } from '../../dataplane/iptables/save-text.ts'
 import { fixedChains, nodePortTail } from './fixed-chains.ts'
-import { missingJumps } from './kernel-state.ts'
+import { missingJumps, staleChains } from './kernel-state.ts'
 import type { KernelState } from './kernel-state.ts'
 import { renderRule } from './render-rule.ts'
 import { rulesOf } from './rendered-chain.ts'
@@ -36,7 +36,7 @@ export async function findDrift(written: Written, state: KernelState): Promise<s
       if (problem !== undefined) return problem
     }
   }
-  return shared.compare(state) ?? misplacedTail(written, state) ?? missingCanary(state)
+  return shared.compare(state) ?? misplacedTail(written, state) ?? leftoverChain(written, state) ?? missingCanary(state)
 }
 
 /** Rules for node ports come after all addresses: before them they would catch what is meant for a Service. */
@@ -45,6 +45,14 @@ function misplacedTail({ settings }: Written, { nat }: KernelState): string | un
   const last = nat.get(topChains.services)?.slice(-tail.length) ?? []
   const isLast = tail.every((rule) => last.includes(rule))
   return isLast ? undefined : `the rules for node ports are not the last of nat/${topChains.services}`
+}
+
+/** A restore that a dying process had started may end after our own, and bring back chains of Services that are gone. */
+function leftoverChain(written: Written, state: KernelState): string | undefined {
+  const leftover = staleChains(state, written).find(
+    ({ name, isHeld }) => !isHeld || (state.nat.get(name) ?? []).length > 0,
+  )
+  return leftover === undefined ? undefined : `chain nat/${leftover.name} belongs to no Service`
 }
 
 function missingCanary(state: KernelState): string | undefined {

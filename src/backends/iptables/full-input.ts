@@ -57,7 +57,9 @@ function writeFoundation(plan: Written, state: KernelState, input: RestoreInput)
 /** What packets meet first, and the end of what nobody meets any more. */
 function writeEntry(plan: Written, state: KernelState, input: RestoreInput): void {
   writeSharedChains(plan, input)
-  for (const chain of staleChains(state, plan)) input.deleteChain('nat', chain)
+  for (const { name, isHeld } of staleChains(state, plan))
+    if (isHeld) input.declare('nat', name)
+    else input.deleteChain('nat', name)
   for (const { table, from, rule } of missingJumps(state, plan.settings.family))
     input.insertJump(table, from, renderRule(rule))
 }

@@ -282,6 +282,20 @@ test('chains that an earlier process left behind go, foreign ones and those of t
   expect(saved).toContain('-A KUBE-FIREWALL -j DROP')
 })
 
+test('a chain that an earlier process left behind, and that a foreign rule jumps to, is emptied', async () => {
+  const { kernel, sync } = setUp()
+  await kernel.restore(
+    '*nat\n:KUBE-SVC-OLD - [0:0]\n:KUBE-SEP-OLD - [0:0]\n:DOCKER - [0:0]\n' +
+      '-A KUBE-SVC-OLD -j KUBE-SEP-OLD\n-A DOCKER -p tcp -j KUBE-SVC-OLD\nCOMMIT\n',
+    never,
+  )
+  await sync(true)
+  const saved = await saveAll(kernel)
+  expect(saved).not.toContain('KUBE-SEP-OLD')
+  expect(saved).not.toContain('-A KUBE-SVC-OLD')
+  expect(saved).toContain('-A DOCKER -p tcp -j KUBE-SVC-OLD')
+})
+
 test('a jump that an operator has put below a rule of his own stays where it is', async () => {
   const { kernel, sync } = setUp()
   await sync(true)
@@ -301,6 +315,7 @@ describe('what others do to the rules', () => {
     ['a rule more in a chain of a Service', '*nat\n-I KUBE-MARK-MASQ -j RETURN\nCOMMIT\n'],
     ['a rule more in a shared chain', '*nat\n-I KUBE-SERVICES -j RETURN\nCOMMIT\n'],
     ['a missing canary', '*nat\n:KUBE-PROXY-CANARY - [0:0]\n-X KUBE-PROXY-CANARY\nCOMMIT\n'],
+    ['a chain of a Service that is gone', '*nat\n:KUBE-SVC-GONE - [0:0]\n-A KUBE-SVC-GONE -j RETURN\nCOMMIT\n'],
     ['an emptied chain of an endpoint', '*nat\n:KUBE-SEP-LJKTUBVF7KDOQUPA - [0:0]\nCOMMIT\n'],
   ]
 
@@ -341,9 +356,13 @@ describe('what others do to the rules', () => {
     await end()
   })
 
-  test('to rules of their own is none of our business', async () => {
+  test.each([
+    '*nat\n:DOCKER - [0:0]\n-I PREROUTING -j DOCKER\nCOMMIT\n',
+    // It cannot be deleted, and does nothing.
+    '*nat\n:KUBE-SVC-GONE - [0:0]\n-I PREROUTING -j KUBE-SVC-GONE\nCOMMIT\n',
+  ])('to rules of their own is none of our business', async (rules) => {
     const { kernel, clock, found, end } = await watched()
-    await kernel.restore('*nat\n:DOCKER - [0:0]\n-I PREROUTING -j DOCKER\nCOMMIT\n', never)
+    await kernel.restore(rules, never)
     await clock.advance(10_000)
     expect(found).toEqual([])
     await end()

@@ -7,7 +7,7 @@ import type { Family } from '../../net/ip.ts'
 import { isServiceChain } from './chain-names.ts'
 import { renderRule } from './render-rule.ts'
 import type { Jump } from './top-chains.ts'
-import { jumps } from './top-chains.ts'
+import { jumps, topChains } from './top-chains.ts'
 import type { Written } from './written.ts'
 
 export interface KernelState {
@@ -31,12 +31,35 @@ export function missingJumps(
   })
 }
 
+export interface StaleChain {
+  readonly name: string
+  /** A rule of somebody else jumps to it. The kernel keeps such a chain, so it can only be emptied. */
+  readonly isHeld: boolean
+}
+
 /** Chains of Services that nobody wants any more, also those that an earlier process left behind. */
-export function staleChains({ nat }: KernelState, plan: Written): ReadonlySet<string> {
+export function staleChains({ nat }: KernelState, plan: Written): readonly StaleChain[] {
   const stale = new Set([...nat.keys()].filter(isServiceChain))
   for (const { rendered } of plan.routesByKey.values()) for (const { name } of rendered.chains) stale.delete(name)
-  return stale
+  if (stale.size === 0) return []
+  const held = targetsOfOthers(nat)
+  return [...stale].map((name) => ({ name, isHeld: held.has(name) }))
 }
+
+/** Where rules outside of our own chains jump to. */
+function targetsOfOthers(nat: RulesByChain): ReadonlySet<string> {
+  const targets = new Set<string>()
+  for (const [chain, rules] of nat) {
+    if (isServiceChain(chain) || ownNatChains.has(chain)) continue
+    for (const rule of rules) {
+      const target = / -[jg] (\S+)$/.exec(` ${rule}`)?.[1]
+      if (target !== undefined) targets.add(target)
+    }
+  }
+  return targets
+}
+
+const ownNatChains: ReadonlySet<string> = new Set(Object.values(topChains))
 
 async function readTable(iptables: Iptables, table: 'filter' | 'nat', signal: AbortSignal): Promise<RulesByChain> {
   return parseSave(await iptables.save(table, signal)).get(table) ?? new Map()
