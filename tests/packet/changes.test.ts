@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { families } from '../../src/net/ip.ts'
 import type { Family } from '../../src/net/ip.ts'
 import { plans } from './testing/address-plan.ts'
@@ -64,7 +64,7 @@ describeEach(allProxies, (proxy) => {
     }
     await load.stop()
     expect(load.failures).toEqual([])
-    expect(load.connections).toBeGreaterThan(100)
+    expect(load.connections).toBeGreaterThan(20)
     expect(await faults('caller', to, reaches(['here-1'], 'client'))).toEqual([])
   })
 
@@ -94,9 +94,9 @@ describeEach(allProxies, (proxy) => {
     await rig.program([{ ...dns, endpoints: ['here-1'] }])
     for (const family of families) {
       using talker = talkerTo(rig, family)
-      expect(await talker.ask()).toBe('here-1')
+      await expect.poll(() => talker.ask(), untilHeard).toBe('here-1')
       await rig.program([{ ...dns, endpoints: ['there-1'] }])
-      await vi.waitFor(async () => expect(await talker.ask()).toBe('there-1'), { timeout: 10_000, interval: 50 })
+      await expect.poll(() => talker.ask(), untilHeard).toBe('there-1')
       await rig.program([{ ...dns, endpoints: ['here-1'] }])
     }
   })
@@ -106,14 +106,16 @@ describeEach(allProxies, (proxy) => {
     for (const family of families)
       rig.cluster.listenBeyond({ ip: plans[family].clusterIP(dns.index), port: udpPort.port })
     const talkers = families.map((family) => talkerTo(rig, family))
-    for (const talker of talkers) expect(await talker.ask()).toBe('beyond')
+    for (const talker of talkers) await expect.poll(() => talker.ask(), untilHeard).toBe('beyond')
     await rig.program([dns, other])
     for (const talker of talkers) {
-      await vi.waitFor(async () => expect(await talker.ask()).toBe('here-1'), { timeout: 10_000, interval: 50 })
+      await expect.poll(() => talker.ask(), untilHeard).toBe('here-1')
       talker[Symbol.dispose]()
     }
   })
 })
+
+const untilHeard = { timeout: 20_000, interval: 50 }
 
 function talkerTo(rig: Rig, family: Family): UdpTalker {
   return new UdpTalker(rig.cluster.host('caller'), plans[family].clusterIP(dns.index), udpPort.port)

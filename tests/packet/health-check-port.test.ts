@@ -22,7 +22,8 @@ describeEach(allProxies, (proxy) => {
     const outside = rig.cluster.host('outside')
     for (const family of families) {
       expect(await fetchFrom(outside, plans[family].nodeIP, openPort)).toBe('silence')
-      expect(await fetchFrom(outside, plans[family].nodeIP, healthPortOf(service))).toMatchObject({ status: 503 })
+      const ask = () => fetchFrom(outside, plans[family].nodeIP, healthPortOf(service))
+      await vi.waitFor(async () => expect(await ask()).toMatchObject({ status: 503 }), aMoment)
     }
 
     await rig.program([])
@@ -44,7 +45,7 @@ describeEach(allProxies, (proxy) => {
 })
 
 /** What the server says follows the rules. */
-const aMoment = { timeout: 10_000, interval: 50 }
+const aMoment = { timeout: 20_000, interval: 50 }
 
 /** The status, and the number of local endpoints. */
 async function healthOf({ cluster }: Rig): Promise<readonly unknown[]> {

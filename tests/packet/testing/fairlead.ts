@@ -74,6 +74,11 @@ export class FairleadProcess implements RunningProxy {
     await this.#process?.stop(signal)
   }
 
+  /** To a process that runs; it may go on afterwards. */
+  signal(signal: NodeJS.Signals): void {
+    if (this.#process !== undefined) process.kill(this.#process.pid, signal)
+  }
+
   log(): string {
     return this.#process?.output ?? 'Fairlead was not started'
   }

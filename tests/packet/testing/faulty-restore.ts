@@ -1,6 +1,6 @@
 /** iptables-restore with faults that a test turns on. */
 import { spawnSync } from 'node:child_process'
-import { existsSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { families } from './iptables-variant.ts'
@@ -30,27 +30,40 @@ export class FaultyRestore {
 
   /** The next restore of each family does nothing and ends with this code. */
   failOnce(exitCode: number): void {
-    for (const family of families) writeFileSync(join(this.#folder, `fail-${family}`), String(exitCode))
+    for (const family of families) writeFileSync(this.#file(`fail-${family}`), String(exitCode))
   }
 
   /** The faults that were asked for have all happened. */
   get hasFailed(): boolean {
-    return families.every((family) => !existsSync(join(this.#folder, `fail-${family}`)))
+    return families.every((family) => !existsSync(this.#file(`fail-${family}`)))
   }
 
-  /** Every restore takes a second longer, until told otherwise. */
-  beSlow(isSlow: boolean): void {
-    rmSync(join(this.#folder, 'restoring'), { force: true })
-    if (isSlow) writeFileSync(join(this.#folder, 'slow'), '')
-    else rmSync(join(this.#folder, 'slow'), { force: true })
+  /** From now on, a restore that starts waits before it reads anything, until `release`. */
+  hold(): void {
+    writeFileSync(this.#file('gate'), '')
+    writeFileSync(this.#file('hold'), '')
   }
 
-  /** A slow restore has begun. */
-  get isRestoring(): boolean {
-    return existsSync(join(this.#folder, 'restoring'))
+  /** Restores that start from now on do not wait; those that do go on waiting. */
+  holdNoMore(): void {
+    rmSync(this.#file('hold'))
+  }
+
+  release(): void {
+    rmSync(this.#file('gate'))
+  }
+
+  /** How many restores wait, or have waited and are not done yet. */
+  get held(): number {
+    return readdirSync(this.#folder).filter((name) => name.startsWith('held-')).length
+  }
+
+  #file(name: string): string {
+    return join(this.#folder, name)
   }
 }
 
+/** A gate that is gone with its folder lets everybody pass, so nothing waits after the test. */
 function script(folder: string, family: string, real: string): string {
   return `#!/bin/sh
 case "$*" in *--version*) exec ${real} "$@" ;; esac
@@ -60,10 +73,12 @@ if [ -e ${folder}/fail-${family} ]; then
   echo "this restore fails because the test says so" >&2
   exit "$code"
 fi
-if [ -e ${folder}/slow ]; then
-  touch ${folder}/restoring
-  sleep 1
-fi
-exec ${real} "$@"
+[ -e ${folder}/hold ] || exec ${real} "$@"
+touch ${folder}/held-$$
+while [ -e ${folder}/gate ]; do sleep 0.05; done
+${real} "$@"
+code=$?
+rm -f ${folder}/held-$$
+exit "$code"
 `
 }

@@ -8,7 +8,7 @@ export interface HttpAnswer {
   readonly body: string
 }
 
-/** The answer, or the word for why there is none. */
+/** The answer, or the word for why there is none. A busy machine may seem silent: ask again when you expect an answer. */
 export function fetchFrom(client: Namespace, ip: string, port: number): Promise<HttpAnswer | 'silence' | 'refused'> {
   return new Promise((resolve, reject) => {
     const createConnection = () => openTcp(client, { ip, port })

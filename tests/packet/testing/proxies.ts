@@ -16,10 +16,13 @@ export function describeEach(proxies: readonly Proxy[], tests: (proxy: Proxy) =>
 
 export function describeUnless(problem: string | undefined, name: string, tests: () => void): void {
   const declare = problem === undefined ? tests : standIn
-  describe.skipIf(problem !== undefined)(`${name}${skipped(problem)}`, () => {
+  describe.skipIf(problem !== undefined)(`${name}${skipped(problem)}`, { timeout: testTimeoutMs }, () => {
     declare()
   })
 }
+
+/** Many processes share a busy machine; what must be quick is measured by benchmarks. */
+const testTimeoutMs = 120_000
 
 /** One skipped test stands for all of a group that cannot run, so that hundreds do not hide it. */
 function standIn(): void {

@@ -84,7 +84,8 @@ export class Rig implements AsyncDisposable {
   }
 }
 
-const programmingDeadlineMs = 15_000
+/** A dozen proxies may start at once on a machine that has other work, too. */
+const programmingDeadlineMs = 50_000
 
 export function addressOf(
   { door, service, port }: Target,

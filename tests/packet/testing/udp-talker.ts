@@ -20,7 +20,7 @@ export class UdpTalker implements Disposable {
     client.enter(() => this.#socket.bind({ port: 0, address: isV6 ? '::' : '0.0.0.0', exclusive: true }))
   }
 
-  /** Sends one datagram; who answered, or undefined when nobody did. */
+  /** Sends one datagram; who answered, or undefined when nobody did in time. A busy machine may lose one: ask again. */
   async ask(): Promise<string | undefined> {
     const answered = once(this.#socket, 'message', { signal: AbortSignal.timeout(300) })
     this.#socket.send('who are you?', this.#port, this.#ip)
