@@ -15,9 +15,17 @@ import { ServerClaims } from './server-claims.ts'
 import type { IpvsSettings } from './settings.ts'
 import type { Touched } from './touched.ts'
 
-export function planIpvs(view: NodeView, settings: IpvsSettings): IpvsPlan {
+/** Routes in the order to program them. */
+export function planIpvs(
+  view: NodeView,
+  settings: IpvsSettings,
+  order: Iterable<RouteKey> = view.routesByKey.keys(),
+): IpvsPlan {
   const plan = new IpvsPlan(settings)
-  for (const [key, route] of view.routesByKey) plan.set(key, planRoute(route, settings))
+  for (const key of order) {
+    const route = view.routesByKey.get(key)
+    if (route !== undefined) plan.set(key, planRoute(route, settings))
+  }
   return plan
 }
 

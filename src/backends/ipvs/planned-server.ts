@@ -2,15 +2,14 @@
 import type { TrafficPolicy } from '../../api/records.ts'
 import type { Endpoint, Route } from '../../core/route.ts'
 import type { ServerAddress, VirtualServer } from '../../dataplane/ipvs/ipvs.ts'
-import { serverFlag } from '../../dataplane/ipvs/ipvs.ts'
-import { hostPort } from '../../net/ip.ts'
+import { serverFlag, serverKey } from '../../dataplane/ipvs/ipvs.ts'
 import type { IpvsSettings } from './settings.ts'
 
 /** `10.96.0.10:80/TCP`: the kernel has one virtual server for each. */
 export type ServerId = string & { readonly brand: 'ServerId' }
 
-export function serverId({ ip, port, protocol }: ServerAddress): ServerId {
-  return `${hostPort(ip, port)}/${protocol}` as ServerId
+export function serverId(address: ServerAddress): ServerId {
+  return serverKey(address) as ServerId
 }
 
 /** In the order of precedence where two routes want the same: nobody can take a cluster IP by writing it down. */

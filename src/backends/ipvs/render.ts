@@ -15,7 +15,10 @@ export function renderPlan(plan: IpvsPlan): readonly RenderedPart[] {
     { part: 'ipvsadm', text: lines(renderServers(plan)) },
     { part: 'ipset', text: lines(renderSets(plan)) },
     { part: 'addresses', text: lines(renderAddresses(plan)) },
-    { part: 'iptables', text: fullRules(plan, { filter: new Map(), nat: new Map() }).render() },
+    {
+      part: 'iptables',
+      text: fullRules(plan, { filter: new Map(), nat: new Map() }, [...plan.outRules].sort()).render(),
+    },
   ]
 }
 

@@ -26,11 +26,11 @@ export function fixedChains(context: ChainContext): readonly PlacedChain[] {
 }
 
 /** All rules, and the jumps that are missing. */
-export function fullRules(plan: IpvsPlan, state: KernelState): RestoreInput {
+export function fullRules(plan: IpvsPlan, state: KernelState, outRules: Iterable<string>): RestoreInput {
   const input = new RestoreInput()
   for (const { table, chain } of fixedChains(plan)) input.fill(table, chain)
   input.declare('filter', ipvsChains.out)
-  for (const rule of plan.outRules) input.append('filter', ipvsChains.out, rule)
+  for (const rule of outRules) input.append('filter', ipvsChains.out, rule)
   for (const { table, from, rule } of missingJumps(state, plan.settings.family, ipvsJumps))
     input.insertJump(table, from, renderRule(rule))
   return input

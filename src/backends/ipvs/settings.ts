@@ -2,7 +2,8 @@
 import type { LocalTraffic } from '../../core/local-traffic.ts'
 import type { Family } from '../../net/ip.ts'
 
-export interface IpvsSettings {
+/** What the configuration says. */
+export interface FixedSettings {
   readonly family: Family
   /** The kernel's name of it, e.g. `rr`. */
   readonly scheduler: string
@@ -10,6 +11,13 @@ export interface IpvsSettings {
   readonly masqueradeAll: boolean
   /** The bit as text, e.g. `0x00004000`. */
   readonly masqueradeMark: string
+  /** Where node ports are open, as CIDRs; `primary` has been replaced. */
+  readonly nodePortAddresses: readonly string[]
+  /** Virtual servers on these addresses are never deleted. */
+  readonly excludeCidrs: readonly string[]
+}
+
+export interface IpvsSettings extends Omit<FixedSettings, 'nodePortAddresses' | 'excludeCidrs'> {
   /** MASQUERADE understands --random-fully. */
   readonly hasRandomFully: boolean
   /** What links other than ours hold: such an address is local already, and stays off our link. */

@@ -1,0 +1,98 @@
+/**
+ * Endpoints that shall go, but still have connections. With weight 0 they get no new ones; they are deleted when the
+ * last one has ended. The list is of this process: after a restart the first sync finds them in the kernel again.
+ */
+import type { Logger } from '../../core/logger.ts'
+import type { Ipvs, IpvsOperation, ListedRealServer, ServerAddress } from '../../dataplane/ipvs/ipvs.ts'
+import { hostPort } from '../../net/ip.ts'
+import { serverId } from './planned-server.ts'
+import type { ServerId } from './planned-server.ts'
+import type { WrittenEndpoint } from './written.ts'
+
+interface DrainingServer {
+  readonly server: ServerAddress
+  readonly endpointsByAddress: Map<string, WrittenEndpoint>
+}
+
+export class Draining {
+  readonly #ipvs: Pick<Ipvs, 'realServers' | 'apply'>
+  readonly #log: Logger
+  readonly #serversById = new Map<ServerId, DrainingServer>()
+
+  constructor({ ipvs, log }: { readonly ipvs: Pick<Ipvs, 'realServers' | 'apply'>; readonly log: Logger }) {
+    this.#ipvs = ipvs
+    this.#log = log
+  }
+
+  get size(): number {
+    let size = 0
+    for (const { endpointsByAddress } of this.#serversById.values()) size += endpointsByAddress.size
+    return size
+  }
+
+  has(id: ServerId, address: string): boolean {
+    return this.#serversById.get(id)?.endpointsByAddress.has(address) ?? false
+  }
+
+  add(server: ServerAddress, endpoint: WrittenEndpoint): void {
+    const id = serverId(server)
+    const known = this.#serversById.get(id)
+    if (known === undefined)
+      this.#serversById.set(id, { server, endpointsByAddress: new Map([[endpoint.address, endpoint]]) })
+    else known.endpointsByAddress.set(endpoint.address, endpoint)
+  }
+
+  forget(id: ServerId, address: string): void {
+    const endpoints = this.#serversById.get(id)?.endpointsByAddress
+    endpoints?.delete(address)
+    if (endpoints?.size === 0) this.#serversById.delete(id)
+  }
+
+  /** The virtual server is gone, and everything behind it. */
+  forgetServer(id: ServerId): void {
+    this.#serversById.delete(id)
+  }
+
+  /** Deletes those without connections, of these servers or of all. What fails is tried by the next sweep. */
+  async sweep(signal: AbortSignal, ids: Iterable<ServerId> = this.#serversById.keys()): Promise<void> {
+    const operations: (IpvsOperation & { kind: 'delete-real-server' })[] = []
+    for (const id of ids) {
+      const draining = this.#serversById.get(id)
+      if (draining === undefined) continue
+      try {
+        const listed = await this.#ipvs.realServers(draining.server, signal)
+        for (const endpoint of this.#idle(id, draining, listed))
+          operations.push({ kind: 'delete-real-server', server: draining.server, realServer: endpoint })
+      } catch (error) {
+        if (signal.aborted) throw error
+        this.#log.warn('cannot ask for connections of endpoints that shall go', { server: id, error })
+      }
+    }
+    if (operations.length > 0) await this.#delete(operations, signal)
+  }
+
+  #idle(id: ServerId, { endpointsByAddress }: DrainingServer, listed: readonly ListedRealServer[]): WrittenEndpoint[] {
+    const listedByAddress = new Map(listed.map((real) => [hostPort(real.ip, real.port), real]))
+    const idle: WrittenEndpoint[] = []
+    for (const [address, endpoint] of endpointsByAddress) {
+      const real = listedByAddress.get(address)
+      if (real === undefined) this.forget(id, address)
+      // Closed connections count: the kernel remembers them in case a late packet comes.
+      else if (real.activeConnections + real.inactiveConnections === 0) idle.push(endpoint)
+    }
+    return idle
+  }
+
+  async #delete(
+    operations: readonly (IpvsOperation & { kind: 'delete-real-server' })[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const errors = await this.#ipvs.apply(operations, signal)
+    for (const [index, { server, realServer }] of operations.entries()) {
+      const error = errors.get(index)
+      const address = hostPort(realServer.ip, realServer.port)
+      if (error === undefined || error.reason === 'not-found') this.forget(serverId(server), address)
+      else this.#log.warn('an endpoint without connections cannot be deleted', { endpoint: address, error })
+    }
+  }
+}

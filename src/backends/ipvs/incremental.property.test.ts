@@ -1,0 +1,113 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { Route } from '../../core/route.ts'
+import { testEndpoint, testRoute } from '../../core/testing/routes.ts'
+import type { ServerAddress } from '../../dataplane/ipvs/ipvs.ts'
+import { hostPort } from '../../net/ip.ts'
+import type { MemoryKernel } from './testing/memory-kernel.ts'
+import { nodeKernel, proxiedNode } from './testing/proxied-node.ts'
+
+const never = new AbortController().signal
+
+/** Few values, so that routes meet: on addresses, on set entries, on node ports. */
+const anyRoute = fc
+  .record({
+    name: fc.constantFrom('a', 'b', 'c', 'd'),
+    protocol: fc.constantFrom('TCP', 'UDP', 'SCTP'),
+    clusterIP: fc.constantFrom('10.96.0.1', '10.96.0.2'),
+    port: fc.constantFrom(80, 443),
+    nodePort: fc.constantFrom(0, 30_080, 30_081),
+    externalIPs: fc.uniqueArray(fc.constantFrom('10.96.0.1', '198.51.100.1', '192.0.2.1'), { maxLength: 2 }),
+    loadBalancerIPs: fc.uniqueArray(fc.constantFrom('198.51.100.1', '198.51.100.2'), { maxLength: 2 }),
+    sourceRanges: fc.uniqueArray(fc.constantFrom('203.0.113.0/24', '203.0.113.7/32'), { maxLength: 2 }),
+    sourceRangesCoverNode: fc.boolean(),
+    endpoints: fc.uniqueArray(fc.constantFrom('10.64.0.1', '10.64.0.2', '10.64.1.1', '10.64.1.2'), { maxLength: 4 }),
+    affinitySeconds: fc.constantFrom(0, 0, 10_800),
+    internalPolicy: fc.constantFrom('Cluster', 'Local'),
+    externalPolicy: fc.constantFrom('Cluster', 'Local'),
+    healthCheckNodePort: fc.constantFrom(0, 32_000),
+  })
+  .map(({ name, endpoints, ...rest }) =>
+    testRoute(`shop/${name}`, {
+      ...rest,
+      isExternallyAccessible: true,
+      endpoints: endpoints.map((ip) => testEndpoint(ip, 8080, { isLocal: ip.startsWith('10.64.0.') })),
+    }),
+  )
+const anyRoutes = fc.uniqueArray(anyRoute, { selector: ({ key }) => key, maxLength: 5 })
+
+interface Step {
+  readonly routes: readonly Route[]
+  readonly full: boolean
+  /** Connections that endpoints have before the sync: these stay until they end. */
+  readonly connections: number
+}
+
+const anyHistory = fc.array(
+  fc.record({ routes: anyRoutes, full: fc.boolean(), connections: fc.constantFrom(0, 0, 1) }),
+  { minLength: 1, maxLength: 8 },
+)
+
+test('writing only what changed leaves what writing everything would leave, once connections have ended', async () => {
+  await fc.assert(
+    fc.asyncProperty(anyHistory, async (history) => {
+      const last = history.at(-1)?.routes ?? []
+      expect(await after(history)).toEqual(await after([{ routes: last, full: true, connections: 0 }]))
+    }),
+    { numRuns: 100 },
+  )
+})
+
+test('a proxy that starts on what another left ends up with the same', async () => {
+  await fc.assert(
+    fc.asyncProperty(anyHistory, anyRoutes, async (history, routes) => {
+      const kernel = nodeKernel()
+      await after(history, kernel)
+      const start = [{ routes, full: true, connections: 0 }]
+      expect(await after(start, kernel)).toEqual(await after(start))
+    }),
+    { numRuns: 100 },
+  )
+})
+
+test('our own writing is never taken for drift', async () => {
+  await fc.assert(
+    fc.asyncProperty(anyHistory, async (history) => {
+      const { sync, backend, clock, kernel } = proxiedNode({ looksForDrift: true })
+      const found: string[] = []
+      const stop = new AbortController()
+      const watching = backend.watch((what) => found.push(what), stop.signal)
+      for (const [index, { routes, full, connections }] of history.entries()) {
+        await setConnections(kernel, connections)
+        await sync(routes, { full: full || index === 0 })
+        await clock.advance(2_000)
+      }
+      stop.abort()
+      await watching
+      expect(found).toEqual([])
+    }),
+    { numRuns: 100 },
+  )
+})
+
+async function after(history: readonly Step[], kernel = nodeKernel()): Promise<readonly string[]> {
+  const { sync, backend, clock } = proxiedNode({ kernel })
+  const stop = new AbortController()
+  const watching = backend.watch(() => {}, stop.signal)
+  await sync([], { full: true })
+  for (const { routes, full, connections } of history) {
+    await setConnections(kernel, connections)
+    await sync(routes, { full })
+  }
+  await setConnections(kernel, 0)
+  await clock.advance(60_000)
+  stop.abort()
+  await watching
+  return kernel.snapshot()
+}
+
+async function setConnections({ ipvs }: MemoryKernel, count: number): Promise<void> {
+  for (const { realServers, ...server } of await ipvs.list(never))
+    for (const { ip, port } of realServers)
+      ipvs.setConnections(server satisfies ServerAddress, hostPort(ip, port), count, 0)
+}

@@ -1,0 +1,80 @@
+/** The kernel as this mode meets it: the doors it programs through, and what a full sync finds behind them. */
+import type { Addresses, LinkAddress } from '../../dataplane/addresses/addresses.ts'
+import type { Ipset, ListedSet } from '../../dataplane/ipset/ipset.ts'
+import type { Iptables } from '../../dataplane/iptables/iptables.ts'
+import type { Ipvs, ListedServer } from '../../dataplane/ipvs/ipvs.ts'
+import type { Family } from '../../net/ip.ts'
+import { familyOf, hostPort } from '../../net/ip.ts'
+import type { Draining } from './draining.ts'
+import { setIds, setName } from './ip-sets.ts'
+import { ipvsLink } from './ipvs-link.ts'
+import { isServable } from './node-addresses.ts'
+import { serverId } from './planned-server.ts'
+import type { WrittenEndpoint } from './written.ts'
+import { Written } from './written.ts'
+
+export interface Kernel {
+  readonly ipvs: Ipvs
+  readonly ipset: Ipset
+  readonly addresses: Addresses
+  readonly iptables: Iptables
+}
+
+export interface Found {
+  /** Of the family. */
+  readonly servers: readonly ListedServer[]
+  readonly sets: readonly ListedSet[]
+  /** On our link; only whole addresses, which we may remove. */
+  readonly linkIps: readonly string[]
+  /** On all other links. */
+  readonly otherIps: readonly string[]
+}
+
+export async function readKernel(kernel: Kernel, family: Family, signal: AbortSignal): Promise<Found> {
+  const listed = await kernel.ipvs.list(signal)
+  const names = setIds.map((id) => setName(id, family))
+  return {
+    servers: listed.filter(({ ip }) => familyOf(ip) === family),
+    sets: await kernel.ipset.list(names, signal),
+    ...(await readAddresses(kernel.addresses, family, signal)),
+  }
+}
+
+export async function readAddresses(
+  addresses: Pick<Addresses, 'list'>,
+  family: Family,
+  signal: AbortSignal,
+): Promise<Pick<Found, 'linkIps' | 'otherIps'>> {
+  const listed = await addresses.list(signal)
+  return {
+    linkIps: listed.filter((address) => isOurs(address, family)).map(({ ip }) => ip),
+    otherIps: listed.filter(({ link, ip }) => link !== ipvsLink && familyOf(ip) === family).map(({ ip }) => ip),
+  }
+}
+
+function isOurs({ link, ip, prefixLength }: LinkAddress, family: Family): boolean {
+  return link === ipvsLink && isServable(ip, family) && prefixLength === (family === 'ipv4' ? 32 : 128)
+}
+
+/** The rules are not part of it: a full sync writes them anew in any case. */
+export function writtenFrom(
+  found: Found,
+  { family, draining, repairsWeights }: { family: Family; draining: Draining; repairsWeights: boolean },
+): Written {
+  const written = new Written()
+  for (const { realServers, ...server } of found.servers) {
+    const id = serverId(server)
+    const endpoints: WrittenEndpoint[] = []
+    for (const { ip, port, weight } of realServers) {
+      const address = hostPort(ip, port)
+      if (draining.has(id, address)) continue
+      endpoints.push(repairsWeights ? { ip, port, address, weight } : { ip, port, address })
+    }
+    written.serversById.set(id, { ...server, endpoints })
+  }
+  const entriesByName = new Map(found.sets.map(({ name, entries }) => [name, entries]))
+  for (const id of setIds)
+    for (const entry of entriesByName.get(setName(id, family)) ?? []) written.entries(id).add(entry)
+  for (const ip of found.linkIps) written.addresses.add(ip)
+  return written
+}
