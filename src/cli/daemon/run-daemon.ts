@@ -21,6 +21,8 @@ import { addSourceContact } from '../../observe/metrics/source-metrics.ts'
 import { addViewMetrics } from '../../observe/metrics/view-metrics.ts'
 import { Intake } from '../../sources/intake.ts'
 import { StateKeeper } from '../../sources/saved/state-keeper.ts'
+import { thisHost } from '../cleanup/cleanup-host.ts'
+import { OtherModes } from '../cleanup/remove-other-modes.ts'
 import type { Mode, ModeContext } from '../modes/mode.ts'
 import { CommandError } from '../program.ts'
 import { runAll } from '../run-all.ts'
@@ -138,11 +140,14 @@ async function runProxy(daemon: Daemon, parts: Parts, signal: AbortSignal): Prom
   events.started()
   const health = new ProxyHealth({ clock: systemClock, timeoutMs: 2 * config.syncPeriodMs })
   const proxies: FamilyProxy[] = []
-  for (const family of families)
+  const otherModes = new OtherModes({ mode: config.mode, families: families.length, openHost: thisHost, log })
+  for (const family of families) {
+    const { backend, afterSync } = await daemon.mode.createBackend(family, context, signal)
     proxies.push(
       familyProxy({
         family,
-        ...(await daemon.mode.createBackend(family, context, signal)),
+        backend,
+        afterSync: [...afterSync, otherModes.afterSync()],
         catalog,
         nodeName,
         nodeIP: addresses.ips[family],
@@ -158,6 +163,7 @@ async function runProxy(daemon: Daemon, parts: Parts, signal: AbortSignal): Prom
         log,
       }),
     )
+  }
   addViewMetrics(metrics.registry, () => proxies.map((proxy) => proxy.view()))
   addSourceContact(metrics.registry, systemClock, () => source.status())
   const servers = daemonServers({
@@ -172,7 +178,9 @@ async function runProxy(daemon: Daemon, parts: Parts, signal: AbortSignal): Prom
     onBindFailure: (reason, error) => events.bindFailed(reason, error.message),
   })
   const guard = nodeGuard({ catalog, nodeName, node, isNodeCidrMode, health, log })
-  const others = [...configWatch(daemon), ...stateKeeper(daemon, parts)]
+  // A mode without rules of its own has nothing to put in their place.
+  const cleaning = daemon.mode.usesKernel ? [otherModes] : []
+  const others = [...cleaning, ...configWatch(daemon), ...stateKeeper(daemon, parts)]
   await runAll([events, guard, ...servers, ...proxies, ...others], signal)
 }
 

@@ -1,0 +1,77 @@
+/**
+ * A node changes its mode, or its proxy: what the one before left would go on sending packets to endpoints of long ago.
+ * It goes as soon as our own rules are complete, and not before, so that no packet is without rules.
+ */
+import type { ProxyMode } from '../../config/proxy-config.ts'
+import type { Logger } from '../../core/logger.ts'
+import type { AfterSync } from '../../core/sync-runner.ts'
+import type { CleanupHost } from './cleanup-host.ts'
+import type { Runnable } from '../run-all.ts'
+import { findLeftovers } from './find-leftovers.ts'
+import { modesOfLeftover } from './modes-of-leftover.ts'
+import { removeLeftovers } from './remove-leftovers.ts'
+import { renderLeftover } from './render-leftover.ts'
+
+export interface OtherModesOptions {
+  readonly mode: ProxyMode
+  /** How many families must be complete first. */
+  readonly families: number
+  readonly openHost: (signal: AbortSignal) => Promise<CleanupHost>
+  readonly log: Logger
+}
+
+export class OtherModes implements Runnable {
+  readonly #options: OtherModesOptions
+  readonly #complete = new AbortController()
+  #waitingFor: number
+
+  constructor(options: OtherModesOptions) {
+    this.#options = options
+    this.#waitingFor = options.families
+  }
+
+  /** Takes note of one family's first sync. */
+  afterSync(): AfterSync {
+    let isFirst = true
+    return {
+      name: 'note that our rules are complete',
+      run: () => {
+        if (isFirst && --this.#waitingFor === 0) this.#complete.abort()
+        isFirst = false
+      },
+    }
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    await aborted(AbortSignal.any([signal, this.#complete.signal]))
+    if (signal.aborted) return
+    try {
+      await remove(this.#options, signal)
+    } catch (error) {
+      if (!signal.aborted) this.#options.log.warn('what other proxy modes left cannot be looked for', { error })
+    }
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+}
+
+/** What cannot be removed is told and left: `--cleanup` says more. It is no reason to stop. */
+async function remove({ mode, openHost, log }: OtherModesOptions, signal: AbortSignal): Promise<void> {
+  const host = await openHost(signal)
+  const { leftovers } = await findLeftovers(host, signal)
+  const others = leftovers.filter((leftover) => !modesOfLeftover(leftover).includes(mode))
+  for await (const removal of removeLeftovers(others, host, signal)) {
+    if ('problem' in removal) {
+      log.warn('something of another proxy mode stays', { problem: removal.problem })
+      continue
+    }
+    const [first] = removal.removed
+    if (first === undefined) continue
+    log.info('removed what another proxy mode left', { count: removal.removed.length, first: renderLeftover(first) })
+  }
+}
