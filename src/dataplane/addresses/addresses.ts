@@ -33,3 +33,7 @@ export class AddressError extends Error {
     this.reason = reason
   }
 }
+
+export function noSuchLink(link: string): AddressError {
+  return new AddressError('no-such-link', `cannot change the addresses of ${link}: there is no such link`)
+}

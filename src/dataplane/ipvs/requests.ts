@@ -82,6 +82,12 @@ function wholeRealServer(realServer: RealServer): Buffer {
 }
 
 function realServerAt({ ip, port }: Pick<RealServer, 'ip' | 'port'>, ...more: readonly Buffer[]): Buffer {
-  const children = [attribute(realServerField.ip, ipBytes(ip)), attribute(realServerField.port, be16(port)), ...more]
+  const children = [
+    attribute(realServerField.ip, ipBytes(ip)),
+    attribute(realServerField.port, be16(port)),
+    // Without it the kernel takes the first bytes of the address for one of the virtual server's family.
+    attribute(realServerField.family, u16(familyNumber[familyOf(ip)])),
+    ...more,
+  ]
   return attribute(field.realServer, Buffer.concat(children))
 }

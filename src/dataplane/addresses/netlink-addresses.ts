@@ -1,0 +1,159 @@
+/** Links and addresses over netlink. It opens a socket for each task, so there is nothing to keep and nothing to end. */
+import { constants } from 'node:os'
+import type { NetlinkMessage } from '../netlink/message.ts'
+import { NetlinkError } from '../netlink/netlink-error.ts'
+import type { Netlink, NetlinkRequest } from '../netlink/netlink.ts'
+import type { OpenNetlink } from '../netlink/open-netlink.ts'
+import { AddressError, noSuchLink } from './addresses.ts'
+import type { Addresses, LinkAddress } from './addresses.ts'
+import {
+  deleteAddress,
+  deleteLink,
+  findLink,
+  listAddresses,
+  listLinks,
+  newAddress,
+  newDummy,
+  readAddress,
+  readLink,
+} from './link-messages.ts'
+import type { Link } from './link-messages.ts'
+
+/** How many addresses travel in one datagram. */
+const addressesPerDatagram = 512
+/** Links and addresses may change while they are read; then they are read again, so many times. */
+const maxAttempts = 5
+
+export function netlinkAddresses({ open }: { readonly open: OpenNetlink }): Addresses {
+  return {
+    async list(signal) {
+      for (let attempt = 1; ; attempt++)
+        try {
+          return await converse(open, (socket) => listOnce(socket, signal))
+        } catch (error) {
+          if (!isInterrupted(error) || attempt === maxAttempts) throw error
+        }
+    },
+
+    ensureDummy: (name, signal) =>
+      converse(open, async (socket) => {
+        if ((await linkNamed(socket, name, signal)) !== undefined) return
+        try {
+          await socket.request(newDummy(name), signal)
+        } catch (error) {
+          if (!(error instanceof NetlinkError)) throw error
+          if (error.reason === 'unsupported') throw noDummies(name, error)
+          if (error.reason !== 'exists') throw error // somebody else was faster
+        }
+      }),
+
+    removeDummy: (name, signal) =>
+      converse(open, async (socket) => {
+        const link = await linkNamed(socket, name, signal)
+        if (link === undefined) return
+        if (link.kind !== 'dummy')
+          throw new AddressError('not-dummy', `cannot remove the link ${name}: it is ${kindOf(link)}, no dummy`)
+        await socket.request(deleteLink(link), signal).catch(ignore('not-found'))
+      }),
+
+    add: (name, ips, signal) => change(open, name, ips, newAddress, constants.errno.EEXIST, signal),
+    remove: (name, ips, signal) => change(open, name, ips, deleteAddress, constants.errno.EADDRNOTAVAIL, signal),
+  }
+}
+
+/** Works on a fresh socket, and gives errors of netlink the form of ours. */
+async function converse<T>(open: OpenNetlink, work: (socket: Netlink) => Promise<T>): Promise<T> {
+  try {
+    await using socket = await open('route')
+    return await work(socket)
+  } catch (error) {
+    throw error instanceof NetlinkError ? addressError(error) : error
+  }
+}
+
+async function listOnce(socket: Netlink, signal: AbortSignal): Promise<readonly LinkAddress[]> {
+  const links = await collect(socket, listLinks(), readLink, signal)
+  const namesByIndex = new Map(links.map(({ index, name }) => [index, name]))
+  const addresses = await collect(socket, listAddresses(), readAddress, signal)
+  return addresses.flatMap(({ linkIndex, ip, prefixLength }) => {
+    const link = namesByIndex.get(linkIndex)
+    return link === undefined ? [] : [{ link, ip, prefixLength }]
+  })
+}
+
+async function collect<T>(
+  socket: Netlink,
+  request: NetlinkRequest,
+  read: (message: NetlinkMessage) => T | undefined,
+  signal: AbortSignal,
+): Promise<readonly T[]> {
+  const found: T[] = []
+  for await (const messages of socket.dump(request, signal))
+    for (const message of messages) {
+      const one = read(message)
+      if (one !== undefined) found.push(one)
+    }
+  return found
+}
+
+/** Changes the addresses of a link. `done` is what the kernel says when one is there, or gone, already. */
+function change(
+  open: OpenNetlink,
+  name: string,
+  ips: readonly string[],
+  request: (link: Link, ip: string) => NetlinkRequest,
+  done: number,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, AddressError>> {
+  return converse(open, async (socket) => {
+    const link = await linkNamed(socket, name, signal)
+    if (link === undefined) throw noSuchLink(name)
+    const errorsByIp = new Map<string, AddressError>()
+    for (let at = 0; at < ips.length; at += addressesPerDatagram) {
+      const some = ips.slice(at, at + addressesPerDatagram)
+      const errors = await socket.batch(
+        some.map((ip) => request(link, ip)),
+        signal,
+      )
+      for (const [index, error] of errors)
+        if (error.errno !== done) errorsByIp.set(some[index] ?? '', addressError(error))
+    }
+    return errorsByIp
+  })
+}
+
+async function linkNamed(socket: Netlink, name: string, signal: AbortSignal): Promise<Link | undefined> {
+  const answers = await socket.request(findLink(name), signal).catch(ignore('not-found'))
+  return answers?.map(readLink)[0]
+}
+
+function ignore(reason: NetlinkError['reason']): (error: unknown) => undefined {
+  return (error) => {
+    if (!(error instanceof NetlinkError) || error.reason !== reason) throw error
+    return undefined
+  }
+}
+
+function noDummies(name: string, cause: NetlinkError): AddressError {
+  const wayOut = 'the kernel has no such links; load them with "modprobe dummy"'
+  return new AddressError('unsupported', `cannot make the dummy link ${name}: ${wayOut}`, { cause })
+}
+
+function kindOf({ kind }: Link): string {
+  return kind === '' ? 'a device' : `a ${kind}`
+}
+
+function isInterrupted(error: unknown): boolean {
+  const cause = error instanceof AddressError ? error.cause : undefined
+  return cause instanceof NetlinkError && cause.reason === 'interrupted'
+}
+
+function addressError(cause: NetlinkError): AddressError {
+  return new AddressError(reasons[cause.reason] ?? 'refused', cause.message, { cause })
+}
+
+const reasons: Readonly<Partial<Record<NetlinkError['reason'], AddressError['reason']>>> = {
+  'not-permitted': 'not-permitted',
+  'not-found': 'no-such-link',
+  unsupported: 'unsupported',
+}

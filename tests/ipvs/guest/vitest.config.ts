@@ -1,0 +1,13 @@
+/** For the tests that run inside the guest. The guest has one processor, and is slow. */
+import { defineConfig } from 'vitest/config'
+
+export default defineConfig({
+  oxc: { target: 'es2022' },
+  test: {
+    include: ['tests/ipvs/guest/**/*.guest.ts'],
+    pool: 'forks',
+    maxWorkers: 1,
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+  },
+})
