@@ -57,6 +57,10 @@ export interface Backend {
    * full sync must repair it. Modes that nobody else can touch have none.
    */
   watch?(onDrift: (found: string) => void, signal: AbortSignal): Promise<void>
+  /**
+   * New connections that each route got so far. Modes that cannot count have none.
+   */
+  connections?(signal: AbortSignal): Promise<ReadonlyMap<RouteKey, number>>
   /** Ends what the backend itself runs (listeners, workers). Kernel state stays: restarting must not disturb traffic. */
   [Symbol.asyncDispose](): Promise<void>
 }

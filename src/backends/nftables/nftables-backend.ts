@@ -8,6 +8,7 @@ import { isSameData } from '../../core/same-data.ts'
 import { NftError } from '../../dataplane/nft/nft.ts'
 import type { FoundElement, NftErrorReason, NftOperation, NftTable, NftTransaction } from '../../dataplane/nft/nft.ts'
 import type { Family } from '../../net/ip.ts'
+import { ConnectionCounts } from './connection-counts.ts'
 import { containersOf } from './containers.ts'
 import type { ContainerName, Containers } from './containers.ts'
 import { watchDrift } from './drift-watch.ts'
@@ -28,6 +29,8 @@ export interface NftablesBackendOptions {
   readonly table: NftTable
   /** Settings and addresses as of now. */
   readonly state: () => NftablesState
+  /** Somebody wants to know how many connections each of this many routes gets. */
+  readonly countsConnections: (routes: number) => boolean
   readonly metrics: NftablesMetrics
   readonly clock: Clock
   readonly log: Logger
@@ -40,12 +43,14 @@ export class NftablesBackend implements Backend {
   readonly #options: NftablesBackendOptions
   readonly #containers: Containers
   readonly #unused: UnusedChains
+  readonly #counts: ConnectionCounts
   /** Undefined when the table may hold anything: then only a full sync is safe. */
   #written: TablePlan | undefined
 
   constructor(options: NftablesBackendOptions) {
     this.#options = options
     this.#containers = containersOf(options.family)
+    this.#counts = new ConnectionCounts(options.table, this.#containers)
     this.#unused = new UnusedChains(options.table, () => options.metrics.cleanupFailed())
   }
 
@@ -64,6 +69,10 @@ export class NftablesBackend implements Backend {
 
   watch(onDrift: (found: string) => void, signal: AbortSignal): Promise<void> {
     return watchDrift(this.#options, onDrift, signal)
+  }
+
+  connections(signal: AbortSignal): Promise<ReadonlyMap<RouteKey, number>> {
+    return this.#counts.read((element) => this.#written?.owner(element), signal)
   }
 
   /** The table stays: restarting the proxy must not disturb traffic. */
@@ -100,6 +109,8 @@ export class NftablesBackend implements Backend {
     const node = { nodePortIps, serviceCidrs: view.serviceCidrs }
     const { transaction, unusedChains } = editTable(written, routes, node, this.#containers)
     this.#unused.keep(namesOfChains(transaction))
+    if (this.#options.countsConnections(view.routesByKey.size))
+      await this.#counts.keep(transaction, (element) => written.owner(element), signal)
     await this.#commit(transaction, signal)
     this.#unused.add(unusedChains)
     this.#written = written

@@ -8,6 +8,7 @@ import type { ProxyHealth } from '../../core/proxy-health.ts'
 import type { ProxyMetrics } from '../../core/proxy-metrics.ts'
 import type { PendingSync } from '../../core/route-source.ts'
 import { RouteTable } from '../../core/route-table.ts'
+import type { RouteKey } from '../../core/route.ts'
 import type { HealthCheckPort } from '../../core/service-health.ts'
 import { ServiceHealth } from '../../core/service-health.ts'
 import { SyncRunner } from '../../core/sync-runner.ts'
@@ -42,6 +43,8 @@ export interface FamilyProxyOptions {
 export interface FamilyProxy extends Runnable {
   /** What the last sync was given to program. */
   view(): NodeView
+  /** New connections that each route got so far; empty where the mode cannot count. */
+  connections(signal: AbortSignal): Promise<ReadonlyMap<RouteKey, number>>
 }
 
 export function familyProxy(options: FamilyProxyOptions): FamilyProxy {
@@ -50,6 +53,7 @@ export function familyProxy(options: FamilyProxyOptions): FamilyProxy {
   const serviceHealth = new ServiceHealth({ isProxyHealthy: () => !options.hasHealthServer || health.isHealthy })
   return {
     view: () => table.view,
+    connections: async (signal) => (await backend.connections?.(signal)) ?? new Map(),
     async run(signal) {
       await using owned = backend
       await using server = new ServiceHealthServer({

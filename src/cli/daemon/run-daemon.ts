@@ -18,6 +18,8 @@ import type { Family } from '../../net/ip.ts'
 import { isLoopback } from '../../net/ip.ts'
 import type { RootLogger } from '../../observe/logging/create-logger.ts'
 import { addSourceContact } from '../../observe/metrics/source-metrics.ts'
+import { addConnectionMetrics } from '../../observe/metrics/connection-metrics.ts'
+import type { CountedView } from '../../observe/metrics/connection-metrics.ts'
 import { addViewMetrics } from '../../observe/metrics/view-metrics.ts'
 import { Intake } from '../../sources/intake.ts'
 import { StateKeeper } from '../../sources/saved/state-keeper.ts'
@@ -51,6 +53,7 @@ export interface Daemon {
   /** The configuration file that was loaded, to be watched. */
   readonly file: LoadedFile | undefined
   readonly stateDir: string
+  readonly serviceSeriesLimit: number
   readonly nodeAddresses: readonly string[]
   /** Only prepare the machine, then end. */
   readonly isInitOnly: boolean
@@ -123,6 +126,7 @@ async function runProxy(daemon: Daemon, parts: Parts, signal: AbortSignal): Prom
     podCIDRs: node?.podCIDRs ?? [],
     localIps: localAddresses,
     listen: { kind: 'loopback' },
+    serviceSeriesLimit: daemon.serviceSeriesLimit,
     metrics: metrics.families,
     clock: systemClock,
     log,
@@ -165,6 +169,7 @@ async function runProxy(daemon: Daemon, parts: Parts, signal: AbortSignal): Prom
     )
   }
   addViewMetrics(metrics.registry, () => proxies.map((proxy) => proxy.view()))
+  addConnectionMetrics(metrics.registry, () => countedViews(proxies, daemon.serviceSeriesLimit, signal))
   addSourceContact(metrics.registry, systemClock, () => source.status())
   const servers = daemonServers({
     config,
@@ -185,6 +190,19 @@ async function runProxy(daemon: Daemon, parts: Parts, signal: AbortSignal): Prom
 }
 
 const hourMs = 60 * 60 * 1000
+
+/** Nothing above the limit: a scrape must stay small. */
+async function countedViews(
+  proxies: readonly FamilyProxy[],
+  limit: number,
+  signal: AbortSignal,
+): Promise<readonly CountedView[]> {
+  const series = proxies.reduce((sum, proxy) => sum + proxy.view().routesByKey.size, 0)
+  if (series > limit) return []
+  return Promise.all(
+    proxies.map(async (proxy) => ({ view: proxy.view(), connections: await proxy.connections(signal) })),
+  )
+}
 
 /** Says what does not fit together, and refuses to start where it cannot work. */
 async function familiesToProxy(

@@ -22,6 +22,8 @@ export interface ModeSettings {
 }
 
 export interface ModeContext extends ModeSettings {
+  /** Above this many Service ports nobody asks how many connections each got. */
+  readonly serviceSeriesLimit: number
   readonly metrics: ProxyMetricFamilies
   readonly clock: Clock
   readonly log: Logger

@@ -30,6 +30,7 @@ export const nftablesMode: Mode = {
         family,
         table: new CommandNftTable({ family, exec, hasObjectComments: true }),
         state: () => currentState(settings),
+        countsConnections: (routes) => routes <= context.serviceSeriesLimit,
         metrics: new PrometheusNftablesMetrics(metrics, family),
         clock,
         log,

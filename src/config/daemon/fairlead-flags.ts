@@ -19,6 +19,11 @@ export const fairleadFlags = {
       default: [],
       help: "The node's IP addresses, instead of those of its Node object. Repeatable.",
     },
+    'service-series-limit': {
+      type: type.int32,
+      default: 2000,
+      help: 'Count connections per Service in /metrics while there are at most this many Service ports; 0 turns it off.',
+    },
     'dry-run': {
       type: type.bool,
       default: false,

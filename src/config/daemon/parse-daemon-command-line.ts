@@ -33,6 +33,8 @@ export interface DaemonOptions {
   /** Files and directories to read objects from; empty: a cluster. */
   readonly objects: readonly string[]
   readonly stateDir: string
+  /** Above this many Service ports, /metrics has no series for each of them. */
+  readonly serviceSeriesLimit: number
   /** Canonical IP addresses; empty: those of the Node object. */
   readonly nodeAddresses: readonly string[]
   /** Another build of the same release, to be reported as our version. */
@@ -63,6 +65,7 @@ export function parseDaemonCommandLine(argv: readonly string[], platform: NodeJS
       windowsService: values['windows-service'],
       objects: values.objects,
       stateDir: values['state-dir'],
+      serviceSeriesLimit: values['service-series-limit'],
       nodeAddresses: values['node-address'],
       reportedVersion: values.version.kind === 'report-as' ? values.version.version : undefined,
       flags: values,

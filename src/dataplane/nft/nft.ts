@@ -82,8 +82,12 @@ export interface NftTable extends AsyncDisposable {
   check(transaction: NftTransaction, signal: AbortSignal): Promise<void>
   /** Undefined when there is no such table. */
   list(signal: AbortSignal): Promise<TableListing | undefined>
-  /** By key. Empty when the set or the table does not exist. */
-  elements(set: SetDeclaration, signal: AbortSignal): Promise<ReadonlyMap<string, FoundElement>>
+  /** By key. Empty when the set or the table does not exist. With `keys`, others may be left out. */
+  elements(
+    set: SetDeclaration,
+    signal: AbortSignal,
+    keys?: readonly string[],
+  ): Promise<ReadonlyMap<string, FoundElement>>
   /**
    * Whether somebody other than this object changed the table since the last call, or since it was opened; it says
    * what. `unknown`: changes were lost, so only a comparison can tell.

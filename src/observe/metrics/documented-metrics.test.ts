@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../core/clock.ts'
+import { addConnectionMetrics } from './connection-metrics.ts'
 import { addBuildInfo, addFeatureStates } from './kubernetes-metrics.ts'
 import { MetricRegistry } from './prometheus.ts'
 import { ProxyMetricFamilies } from './proxy-metric-families.ts'
@@ -18,6 +19,7 @@ test('docs/observability.md lists every metric that there is, and no other', () 
   void new SourceMetrics(registry)
   addSourceContact(registry, systemClock, () => new Map())
   addViewMetrics(registry, () => [])
+  addConnectionMetrics(registry, () => Promise.resolve([]))
   addFeatureStates(registry, [])
   const build = { major: '', minor: '', gitVersion: '', gitCommit: '', gitTreeState: '', buildDate: '', platform: '' }
   addBuildInfo(registry, build, '')

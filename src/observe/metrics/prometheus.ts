@@ -13,6 +13,11 @@ export interface FamilySpec<Label extends string = string> {
   readonly labels: readonly Label[]
 }
 
+export interface Series<Label extends string> {
+  readonly labels: Labels<Label>
+  readonly value: number
+}
+
 export interface Counter<Label extends string = never> {
   increment(labels: Labels<Label>, by?: number): void
 }
@@ -34,15 +39,16 @@ export class MetricRegistry {
     return { increment: (labels, by = 1) => counter.inc(labels, by) }
   }
 
-  /** A counter that somebody else keeps; it is read at each scrape, and without a value it has no series. */
-  counterFrom(spec: FamilySpec<never>, read: () => Promise<number | undefined>): void {
-    void new LibraryCounter({
+  /** A counter that somebody else keeps. It is read at each scrape, and has the series that are read then. */
+  counterFrom<Label extends string>(spec: FamilySpec<Label>, read: () => Promise<readonly Series<Label>[]>): void {
+    void new LibraryCounter<Label>({
       ...this.#configuration(spec),
       async collect() {
+        const series = await read()
         this.reset()
-        const value = await read()
-        if (value === undefined) this.remove()
-        else this.inc(value)
+        // A counter without labels has a series as soon as it is reset.
+        if (series.length === 0) this.remove()
+        for (const { labels, value } of series) this.inc(labels, value)
       },
     })
   }

@@ -38,7 +38,10 @@ export class ProxyMetricFamilies {
 
   /** Registers a family that the kernel counts for us, once it is known that it does. */
   addKernelCounter(name: KernelCounterName, read: () => Promise<number | undefined>): void {
-    this.#registry.counterFrom({ name, labels: [], help: helpOf(name) }, read)
+    this.#registry.counterFrom({ name, labels: [], help: helpOf(name) }, async () => {
+      const value = await read()
+      return value === undefined ? [] : [{ labels: {}, value }]
+    })
   }
 
   gauge<Name extends NameOf<'gauge'>>(name: Name): Gauge<LabelOf<Name>> | undefined {

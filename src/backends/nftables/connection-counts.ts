@@ -1,0 +1,47 @@
+/**
+ * How many connections each route got. The kernel counts per element, and forgets when an element gets another value,
+ * as it does when a Service has more or fewer endpoints; so what an element has counted is read before it goes.
+ */
+import type { RouteKey } from '../../core/route.ts'
+import type { NftTable, NftTransaction } from '../../dataplane/nft/nft.ts'
+import type { ContainerName, Containers } from './containers.ts'
+
+type OwnerOf = (element: { readonly container: ContainerName; readonly key: string }) => RouteKey | undefined
+
+const counting = ['services', 'nodeports'] as const satisfies readonly ContainerName[]
+
+export class ConnectionCounts {
+  readonly #table: NftTable
+  readonly #containers: Containers
+  readonly #kept = new Map<RouteKey, number>()
+
+  constructor(table: NftTable, containers: Containers) {
+    this.#table = table
+    this.#containers = containers
+  }
+
+  async read(ownerOf: OwnerOf, signal: AbortSignal): Promise<ReadonlyMap<RouteKey, number>> {
+    const counts = new Map<RouteKey, number>()
+    for (const container of counting)
+      for (const [key, { packets }] of await this.#table.elements(this.#containers[container], signal))
+        add(counts, ownerOf({ container, key }), packets)
+    for (const key of counts.keys()) add(counts, key, this.#kept.get(key) ?? 0)
+    return counts
+  }
+
+  /** Call it before the transaction is carried out. The owners are those after it: what nobody owns is forgotten. */
+  async keep(transaction: NftTransaction, ownerOf: OwnerOf, signal: AbortSignal): Promise<void> {
+    for (const container of counting) {
+      const keys = transaction.flatMap((operation) =>
+        operation.do === 'delete elements' && operation.set.name === container ? operation.keys : [],
+      )
+      if (keys.length === 0) continue
+      const found = await this.#table.elements(this.#containers[container], signal, keys)
+      for (const key of keys) add(this.#kept, ownerOf({ container, key }), found.get(key)?.packets ?? 0)
+    }
+  }
+}
+
+function add(counts: Map<RouteKey, number>, owner: RouteKey | undefined, packets: number): void {
+  if (owner !== undefined) counts.set(owner, (counts.get(owner) ?? 0) + packets)
+}
