@@ -1,4 +1,4 @@
-import { at, dropped, reaches, refused, row, untouched } from '../testing/row.ts'
+import { at, dropped, ping, reaches, refused, row, untouched } from '../testing/row.ts'
 import { givenService, webPort } from '../testing/service-fixture.ts'
 import type { PortFixture } from '../testing/service-fixture.ts'
 
@@ -41,6 +41,11 @@ export const clusterIpRows = [
       each: [...reaches(['here-1'], 'node').each, ...reaches(['there-1', 'there-2'], 'client').each],
     },
   }),
+  row(25, 'a pod that reaches itself through its UDP Service is masqueraded', {
+    from: 'here-1',
+    to: at('cluster IP', dns, dnsUdp),
+    expect: { kind: 'reaches', each: [...reaches(['here-1'], 'node').each, ...reaches(['there-1'], 'client').each] },
+  }),
   row(26, 'the node reaches every endpoint of a ClusterIP', {
     from: 'node',
     to: at('cluster IP', web),
@@ -55,6 +60,13 @@ export const clusterIpRows = [
     from: ['caller', 'outside'],
     to: at('cluster IP', web, otherPort),
     expect: untouched,
+    only: 'iptables',
+  }),
+  row(34, 'a port that the Service does not have is refused', {
+    from: ['caller', 'node', 'outside'],
+    to: [at('cluster IP', web, otherPort), at('cluster IP', empty, otherPort), at('cluster IP', noneHere, otherPort)],
+    expect: refused,
+    only: 'nftables',
   }),
   row(29, 'the target port may differ from the port', {
     from: 'caller',
@@ -75,11 +87,49 @@ export const clusterIpRows = [
     from: 'caller',
     to: at('cluster IP', web, { ...webPort, protocol: 'UDP' }),
     expect: untouched,
+    only: 'iptables',
+  }),
+  row(33, 'UDP to a port that is TCP only is refused', {
+    from: ['caller', 'node', 'outside'],
+    to: at('cluster IP', web, { ...webPort, protocol: 'UDP' }),
+    expect: refused,
+    only: 'nftables',
   }),
   row(32, 'the port of one Service on the address of another is not touched', {
     from: 'caller',
     to: [at('cluster IP', web, secure), at('cluster IP', tls, webPort)],
     expect: untouched,
+    only: 'iptables',
+  }),
+  row(34, 'the port of one Service on the address of another is refused', {
+    from: ['caller', 'node', 'outside'],
+    to: [at('cluster IP', web, secure), at('cluster IP', tls, webPort)],
+    expect: refused,
+    only: 'nftables',
+  }),
+  row(35, 'an address of nobody in the ranges of Services is dropped', {
+    from: ['caller', 'node', 'outside'],
+    to: [at('unallocated cluster IP', web), at('unallocated cluster IP', dns, dnsUdp)],
+    expect: dropped,
+    only: 'nftables',
+  }),
+  row(36, 'an echo request to a ClusterIP is refused', {
+    from: ['caller', 'node', 'outside'],
+    to: at('cluster IP', web, ping),
+    expect: refused,
+    only: 'nftables',
+  }),
+  row(36, 'an echo request to an address of nobody in the ranges of Services is dropped', {
+    from: ['caller', 'node', 'outside'],
+    to: at('unallocated cluster IP', web, ping),
+    expect: dropped,
+    only: 'nftables',
+  }),
+  row(36, 'an echo request to a ClusterIP is not touched', {
+    from: ['caller', 'node', 'outside'],
+    to: at('cluster IP', web, ping),
+    expect: untouched,
+    only: 'iptables',
   }),
   row(39, 'a ClusterIP without endpoints refuses pods, the node and outside clients', {
     from: ['caller', 'node', 'outside'],

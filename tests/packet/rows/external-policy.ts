@@ -9,9 +9,9 @@ const everyone = ['here-1', 'there-1', 'there-2'] as const
 const udp: PortFixture = { name: 'dns', protocol: 'UDP', port: 53, target: 53 }
 const local = { type: 'LoadBalancer', externalTrafficPolicy: 'Local', hasExternalIP: true } as const
 
-const spread = givenService('spread', 40, { ...local, endpoints: everyone })
+const spread = givenService('spread', 40, { ...local, vips: 'two', endpoints: everyone })
 const spreadUdp = givenService('spread-udp', 41, { ...local, ports: [udp], endpoints: everyone })
-const elsewhere = givenService('elsewhere', 42, { ...local, endpoints: ['there-1'] })
+const elsewhere = givenService('elsewhere', 42, { ...local, vips: 'two', endpoints: ['there-1'] })
 const elsewhereUdp = givenService('elsewhere-udp', 43, { ...local, ports: [udp], endpoints: ['there-1'] })
 const guarded = givenService('elsewhere-guarded', 44, {
   ...local,
@@ -24,7 +24,7 @@ const both = givenService('both-policies', 45, {
   externalTrafficPolicy: 'Local',
   endpoints: everyone,
 })
-const nowhere = givenService('nowhere', 46, { ...local })
+const nowhere = givenService('nowhere', 46, { ...local, vips: 'two' })
 
 export const externalPolicyServices = [spread, spreadUdp, elsewhere, elsewhereUdp, guarded, both, nowhere]
 
@@ -42,6 +42,19 @@ export const externalPolicyRows = [
     to: [...doors(spread, ...outsideDoors), ...doors(spreadUdp, ...outsideDoors)],
     expect: reaches(['here-1'], 'client'),
   }),
+  row(69, 'an outside client reaches the local endpoint also where the VIP is on the node', {
+    from: ['outside', 'blocked'],
+    to: at('second VIP', spread),
+    expect: reaches(['here-1'], 'client'),
+  }),
+  row(68, 'a pod that reaches itself through a VIP is masqueraded', {
+    from: 'here-1',
+    to: at('VIP', spread),
+    expect: {
+      kind: 'reaches',
+      each: [...reaches(['here-1'], 'node').each, ...reaches(['there-1', 'there-2'], 'client').each],
+    },
+  }),
   row(70, 'an outside client of the ClusterIP reaches every endpoint, masqueraded', {
     from: 'outside',
     to: at('cluster IP', spread),
@@ -57,11 +70,16 @@ export const externalPolicyRows = [
     to: at('node port on localhost', spread),
     expect: reaches(everyone, 'node'),
     families: ['ipv4'],
-    needs: ['localhost node ports'],
+    only: 'iptables',
   }),
   row(73, 'an outside client is dropped where no endpoint is local', {
     from: 'outside',
     to: [...doors(elsewhere, ...outsideDoors), ...doors(elsewhereUdp, ...outsideDoors)],
+    expect: dropped,
+  }),
+  row(73, 'an outside client is dropped also where the VIP is on the node', {
+    from: 'outside',
+    to: at('second VIP', elsewhere),
     expect: dropped,
   }),
   row(74, 'a pod reaches remote endpoints where none is local', {
@@ -101,7 +119,7 @@ export const externalPolicyRows = [
   }),
   row(40, 'policy Local without any endpoint refuses', {
     from: ['outside', 'caller'],
-    to: doors(nowhere, 'cluster IP', ...outsideDoors),
+    to: doors(nowhere, 'cluster IP', 'second VIP', ...outsideDoors),
     expect: refused,
   }),
 ]

@@ -1,6 +1,6 @@
 /** Every source against every door, for the three combinations of policies; with the settings that change it. */
 import type { ProxySettings } from '../testing/proxy.ts'
-import { at, reaches, row } from '../testing/row.ts'
+import { at, dropped, reaches, row } from '../testing/row.ts'
 import type { Door, Row, Scenario, Source, Expectation } from '../testing/row.ts'
 import { givenService } from '../testing/service-fixture.ts'
 
@@ -10,6 +10,12 @@ const services = {
   external: givenService('external', 81, { type: 'LoadBalancer', externalTrafficPolicy: 'Local', endpoints }),
   internal: givenService('internal', 82, { type: 'LoadBalancer', internalTrafficPolicy: 'Local', endpoints }),
 }
+
+const elsewhere = givenService('external-elsewhere', 83, {
+  type: 'LoadBalancer',
+  externalTrafficPolicy: 'Local',
+  endpoints: ['there-1'],
+})
 
 export const matrixServices = Object.values(services)
 
@@ -55,7 +61,7 @@ export const matrixRows = rowsWith({})
 
 export const matrixScenarios: readonly Scenario[] = [
   matrixScenario('pods known by their interface', { detectLocal: 'interface prefix' }, {}),
-  matrixScenario('pods not known', { detectLocal: 'not at all' }, { ...podsAreNotKnown, 94: unmasqueraded }),
+  podsNotKnown(),
   matrixScenario('masquerade all', { masqueradeAll: true }, { 87: masqueraded }),
   matrixScenario(
     'masquerade all, pods not known',
@@ -63,6 +69,17 @@ export const matrixScenarios: readonly Scenario[] = [
     { ...podsAreNotKnown, 87: masqueraded },
   ),
 ]
+
+function podsNotKnown(): Scenario {
+  const changes = { ...podsAreNotKnown, 94: unmasqueraded }
+  const { rows, ...scenario } = matrixScenario('pods not known', { detectLocal: 'not at all' }, changes)
+  const fromPod = row(48, 'policy external Local without a local endpoint drops also what pods send', {
+    from: ['caller', 'outside'],
+    to: [at('VIP', elsewhere), at('node port', elsewhere)],
+    expect: dropped,
+  })
+  return { ...scenario, services: [...matrixServices, elsewhere], rows: [...rows, fromPod] }
+}
 
 function matrixScenario(name: string, settings: ProxySettings, changes: Changes): Scenario {
   return { name, settings, services: matrixServices, rows: rowsWith(changes) }
@@ -77,7 +94,7 @@ function rowsWith(changes: Changes): readonly Row[] {
         from,
         to: at(door, services[policy]),
         expect: expectationOf(cell),
-        ...(isLocalhost ? { families: ['ipv4'], needs: ['localhost node ports'] } : {}),
+        ...(isLocalhost ? { families: ['ipv4'], only: 'iptables' } : {}),
       })
     }),
   )

@@ -1,11 +1,12 @@
 /** Where node ports are open. */
 import { plans } from '../testing/address-plan.ts'
-import { at, reaches, row, untouched } from '../testing/row.ts'
+import { at, reaches, refused, row, untouched } from '../testing/row.ts'
 import type { Scenario } from '../testing/row.ts'
 import { givenService } from '../testing/service-fixture.ts'
 
 const both = ['here-1', 'there-1'] as const
 const service = givenService('np', 90, { type: 'NodePort', endpoints: both })
+const empty = givenService('np-empty', 91, { type: 'NodePort' })
 const second = at("node port on the node's second address", service)
 const first = at('node port', service)
 const localhost = at('node port on localhost', service)
@@ -20,7 +21,14 @@ export const nodePortRows = [
     to: localhost,
     expect: open,
     families: ['ipv4'],
-    needs: ['localhost node ports'],
+    only: 'iptables',
+  }),
+  row(53, 'a node port does not answer on localhost', {
+    from: 'localhost',
+    to: localhost,
+    expect: untouched,
+    families: ['ipv4'],
+    only: 'nftables',
   }),
   row(65, 'a node port does not answer on ::1', {
     from: 'localhost',
@@ -37,6 +45,43 @@ export const nodePortRows = [
 
 /** The same Service under settings that say where node ports are open. */
 export const nodePortScenarios: readonly Scenario[] = [
+  {
+    name: 'node ports where the mode has them by default',
+    settings: { nodePortAddresses: 'as the mode has it by default' },
+    services: [service, empty],
+    rows: [
+      row(52, "a node port answers on the node's primary address", {
+        from: ['outside', 'node', 'caller'],
+        to: first,
+        expect: open,
+        only: 'nftables',
+      }),
+      row(52, 'a node port does not answer elsewhere', {
+        from: ['outside', 'node', 'caller'],
+        to: second,
+        expect: untouched,
+        only: 'nftables',
+      }),
+      row(53, 'a node port does not answer on localhost', {
+        from: 'localhost',
+        to: localhost,
+        expect: untouched,
+        only: 'nftables',
+      }),
+      row(52, "without endpoints a node port refuses on the node's primary address", {
+        from: ['outside', 'node', 'caller'],
+        to: at('node port', empty),
+        expect: refused,
+        only: 'nftables',
+      }),
+      row(52, 'without endpoints a node port is not touched elsewhere', {
+        from: ['outside', 'caller'],
+        to: at("node port on the node's second address", empty),
+        expect: untouched,
+        only: 'nftables',
+      }),
+    ],
+  },
   {
     name: 'no node ports on localhost',
     settings: { localhostNodePorts: false },

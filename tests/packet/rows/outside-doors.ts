@@ -1,13 +1,15 @@
 /** External IPs, load-balancer VIPs and node ports with policy Cluster, and what becomes of them without endpoints. */
 import { plans } from '../testing/address-plan.ts'
 import { at, dropped, reaches, refused, row, untouched } from '../testing/row.ts'
-import type { Door } from '../testing/row.ts'
+import type { Door, Scenario } from '../testing/row.ts'
 import { givenService } from '../testing/service-fixture.ts'
 import type { PortFixture, ServiceFixture } from '../testing/service-fixture.ts'
 
 const both = ['here-1', 'there-1'] as const
 const udp: PortFixture = { name: 'dns', protocol: 'UDP', port: 53, target: 53 }
 const ranges = [` ${plans.ipv4.clientRange}`, plans.ipv4.nodeRange, plans.ipv6.clientRange, plans.ipv6.nodeRange]
+
+const clientRanges = [plans.ipv4.clientRange, plans.ipv6.clientRange]
 
 const open = givenService('open', 20, { type: 'LoadBalancer', hasExternalIP: true, endpoints: both })
 const openUdp = givenService('open-udp', 21, {
@@ -27,7 +29,7 @@ const guarded = givenService('guarded', 24, {
 const clientsOnly = givenService('clients-only', 25, {
   type: 'LoadBalancer',
   vips: 'two',
-  sourceRanges: [plans.ipv4.clientRange, plans.ipv6.clientRange],
+  sourceRanges: clientRanges,
   endpoints: ['there-1'],
 })
 const everybody = givenService('everybody', 26, {
@@ -43,11 +45,16 @@ const guardedV6 = givenService('guarded-v6', 27, {
 const proxied = givenService('proxied', 28, { type: 'LoadBalancer', vips: 'proxied', endpoints: ['there-1'] })
 const named = givenService('named', 29, { type: 'LoadBalancer', vips: 'host name', endpoints: ['there-1'] })
 const hereOnlyInside = givenService('here-only-inside', 30, {
-  type: 'NodePort',
+  type: 'LoadBalancer',
   internalTrafficPolicy: 'Local',
   endpoints: ['there-1'],
 })
 const inside = givenService('inside', 31, { endpoints: ['here-1'] })
+const overlapping = givenService('overlapping', 32, {
+  type: 'LoadBalancer',
+  sourceRanges: ['203.0.113.0/26', '203.0.112.0/24', '2001:db8:200::/64', '2001:db8:1ff::/48', ...clientRanges],
+  endpoints: ['there-1'],
+})
 
 export const outsideDoorServices = [
   open,
@@ -62,10 +69,8 @@ export const outsideDoorServices = [
   named,
   hereOnlyInside,
   inside,
+  overlapping,
 ]
-
-/** This one's second VIP is an address of the node too, as some load balancers do it. */
-export const servicesWithVipOnNode = [guarded, clientsOnly]
 
 const doors = (service: ServiceFixture, ...names: readonly Door[]) => names.map((door) => at(door, service))
 const allDoors = ['external IP', 'VIP', 'node port', "node port on the node's second address"] as const
@@ -88,8 +93,16 @@ export const outsideDoorRows = [
     expect: reaches(both, 'client'),
   }),
   row(40, 'without endpoints every door refuses', {
-    from: ['outside', 'caller'],
+    from: 'outside',
     to: [...doors(empty, 'cluster IP', ...allDoors), ...doors(emptyUdp, 'cluster IP', ...allDoors)],
+    expect: refused,
+  }),
+  row(40, 'without endpoints every door refuses pods too', {
+    from: 'caller',
+    to: [
+      ...doors(empty, 'cluster IP', ...allDoors).filter(({ door }) => door !== 'VIP'),
+      ...doors(emptyUdp, 'cluster IP', ...allDoors),
+    ],
     expect: refused,
   }),
   row(41, 'without endpoints the ClusterIP and the node port refuse the node too', {
@@ -101,12 +114,25 @@ export const outsideDoorRows = [
     from: 'node',
     to: doors(empty, 'external IP', 'VIP'),
     expect: untouched,
-    needs: ['passing on what the node sends to external addresses without endpoints'],
+    only: 'iptables',
+  }),
+  row(40, 'without endpoints external IP and VIP refuse the node too', {
+    from: 'node',
+    to: doors(empty, 'external IP', 'VIP'),
+    expect: refused,
+    only: 'nftables',
   }),
   row(42, 'without endpoints a VIP refuses also those who may not use it', {
-    from: ['blocked'],
+    from: ['blocked', 'caller'],
     to: at('VIP', empty),
     expect: refused,
+    only: 'iptables',
+  }),
+  row(59, 'without endpoints a VIP drops those who may not use it', {
+    from: ['blocked', 'caller'],
+    to: at('VIP', empty),
+    expect: dropped,
+    only: 'nftables',
   }),
   row(45, 'source ranges do not touch the ClusterIP', {
     from: 'caller',
@@ -165,6 +191,16 @@ export const outsideDoorRows = [
     expect: dropped,
     families: ['ipv6'],
   }),
+  row(63, 'of source ranges that overlap each one counts', {
+    from: 'outside',
+    to: at('VIP', overlapping),
+    expect: reaches(['there-1'], 'node'),
+  }),
+  row(63, 'a client outside source ranges that overlap is dropped', {
+    from: ['blocked', 'caller', 'node'],
+    to: at('VIP', overlapping),
+    expect: dropped,
+  }),
   row(57, 'a VIP that its load balancer proxies is not touched', {
     from: ['caller', 'outside', 'node'],
     to: at('VIP', proxied),
@@ -175,9 +211,9 @@ export const outsideDoorRows = [
     to: at('VIP', named),
     expect: untouched,
   }),
-  row(84, 'internalTrafficPolicy Local does not apply to the node port', {
+  row(84, 'internalTrafficPolicy Local does not apply to node port and VIP', {
     from: ['outside', 'caller'],
-    to: at('node port', hereOnlyInside),
+    to: doors(hereOnlyInside, 'node port', 'VIP'),
     expect: reaches(['there-1'], 'node'),
   }),
   row(67, 'a ClusterIP Service has no node port', {
@@ -185,4 +221,24 @@ export const outsideDoorRows = [
     to: at('node port', inside),
     expect: untouched,
   }),
+]
+
+export const outsideDoorScenarios: readonly Scenario[] = [
+  {
+    name: 'external IPs switched off',
+    settings: { externalIPs: false },
+    services: [open, empty],
+    rows: [
+      row(62, 'an external IP is not touched', {
+        from: ['outside', 'caller', 'node'],
+        to: [at('external IP', open), at('external IP', empty)],
+        expect: untouched,
+      }),
+      row(62, 'the other doors are open', {
+        from: ['outside', 'caller', 'node'],
+        to: doors(open, 'VIP', 'node port'),
+        expect: reaches(both, 'node'),
+      }),
+    ],
+  },
 ]

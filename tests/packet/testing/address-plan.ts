@@ -31,6 +31,8 @@ export interface AddressPlan {
   vip(index: number): string
   secondVip(index: number): string
   externalIP(index: number): string
+  /** In the range of Services, and never used. */
+  readonly unallocatedIP: string
 }
 
 export const plans: Readonly<Record<Family, AddressPlan>> = {
@@ -62,6 +64,7 @@ export const plans: Readonly<Record<Family, AddressPlan>> = {
     vip: (index) => `198.51.100.${index}`,
     secondVip: (index) => `198.51.101.${index}`,
     externalIP: (index) => `198.51.102.${index}`,
+    unallocatedIP: '10.96.99.99',
   },
   ipv6: {
     family: 'ipv6',
@@ -91,5 +94,6 @@ export const plans: Readonly<Record<Family, AddressPlan>> = {
     vip: (index) => `2001:db8:100::${index}`,
     secondVip: (index) => `2001:db8:101::${index}`,
     externalIP: (index) => `2001:db8:102::${index}`,
+    unallocatedIP: 'fd00:96::9999',
   },
 }

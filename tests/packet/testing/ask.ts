@@ -2,13 +2,15 @@
 import { createSocket } from 'node:dgram'
 import { connect } from 'node:net'
 import type { LookupFunction, Socket } from 'node:net'
+import { constants } from 'node:os'
 import { noLookup } from '../../../src/dataplane/relay/no-lookup.ts'
 import { familyOf } from '../../../src/net/ip.ts'
 import type { Answer } from './echo-server.ts'
 import { parseAnswer } from './echo-server.ts'
+import { sendEcho } from './icmp-echo.ts'
 import type { Namespace } from './namespace.ts'
 
-export type Transport = 'tcp' | 'udp'
+export type Transport = 'tcp' | 'udp' | 'icmp'
 
 export interface Question {
   readonly transport: Transport
@@ -29,7 +31,16 @@ export type Outcome =
   | { readonly kind: 'failed'; readonly code: string }
 
 export function ask(client: Namespace, question: Question): Promise<Outcome> {
-  return question.transport === 'tcp' ? askTcp(client, question) : askUdp(client, question)
+  switch (question.transport) {
+    case 'tcp':
+      return askTcp(client, question)
+    case 'udp':
+      return askUdp(client, question)
+    case 'icmp':
+      return askIcmp(client, question)
+    default:
+      return question.transport satisfies never
+  }
 }
 
 /** A connection that is under way. */
@@ -76,6 +87,16 @@ async function askUdp(client: Namespace, { ip, port, source, patienceMs }: Quest
     for (const timer of timers) clearTimeout(timer)
     socket.close()
   }
+}
+
+async function askIcmp(client: Namespace, question: Question): Promise<Outcome> {
+  const errno = await sendEcho(client, question)
+  if (errno === undefined) return { kind: 'silence' }
+  if (errno === constants.errno.ECONNREFUSED) return { kind: 'refused' }
+  // Echoes do not say who sends them; only what no rule touched is answered.
+  return errno === 0
+    ? { kind: 'answer', answer: { answeredBy: 'beyond', sawSource: '', port: 0 } }
+    : failed(`errno ${errno}`)
 }
 
 /** A busy machine may lose a datagram. */

@@ -13,10 +13,23 @@ import type { KubernetesObject } from './service-fixture.ts'
 export function fairleadIptables(variant: IptablesVariant): Proxy {
   return {
     name: `iptables (${variant})`,
+    mode: 'iptables',
     cannot: {},
     missing: () => missingPrograms(`iptables-${variant}`, `ip6tables-${variant}`),
     start: (cluster, settings) => startFairlead(cluster, { variant, settings }),
   }
+}
+
+export const fairleadNftables: Proxy = {
+  name: 'nftables',
+  mode: 'nftables',
+  cannot: {},
+  missing: () => missingPrograms('nft'),
+  start: startFairleadNftables,
+}
+
+export async function startFairleadNftables(cluster: Cluster, settings: ProxySettings): Promise<FairleadProcess> {
+  return new FairleadProcess(cluster, proxyFlags('nftables', settings), await TemporaryFolder.make(), {})
 }
 
 export interface FairleadOptions {

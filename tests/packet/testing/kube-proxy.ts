@@ -13,10 +13,22 @@ import type { Proxy, ProxySettings, RunningProxy } from './proxy.ts'
 export function kubeProxyIptables(variant: IptablesVariant): Proxy {
   return {
     name: `kube-proxy iptables (${variant})`,
+    mode: 'iptables',
     cannot: {},
     missing: () => kubeProxyProblem() ?? missingPrograms(`iptables-${variant}`, `ip6tables-${variant}`),
     start: (cluster, settings) => startKubeProxy(cluster, settings, variant),
   }
+}
+
+export const kubeProxyNftables: Proxy = {
+  name: 'kube-proxy nftables',
+  mode: 'nftables',
+  cannot: {
+    repairs: 'kube-proxy looks at what others did once an hour',
+    'ServiceCIDRs at once': 'kube-proxy writes them with its next full sync, once an hour',
+  },
+  missing: () => kubeProxyProblem() ?? missingPrograms('nft'),
+  start: startKubeProxyNftables,
 }
 
 /** Why there is no kube-proxy to compare with, or undefined when there is one. */
@@ -33,20 +45,61 @@ export async function startKubeProxy(
 ): Promise<RunningProxy> {
   chooseVariant(cluster.node, variant)
   const folder = await TemporaryFolder.make()
-  const objects = await ApiObjects.start(cluster.node)
-  const kubeconfig = `${folder.path}/kubeconfig`
-  await writeKubeconfig(kubeconfig, objects.url)
   const tools = await plainNamesFolder(folder.path, variant)
-  const args = [...proxyFlags('iptables', settings), `--kubeconfig=${kubeconfig}`, '--v=2']
-  const child = new NodeProcess(cluster.node, process.env['KUBE_PROXY'] ?? '', args, {
+  return KubeProxyProcess.start(cluster, folder, proxyFlags('iptables', settings), {
     PATH: `${tools}:${process.env['PATH']}`,
   })
-  return {
-    apply: (wanted) => objects.apply(wanted),
-    stop: (signal) => child.stop(signal),
-    log: () => child.output,
-    async [Symbol.asyncDispose]() {
-      for (const part of [child, objects, folder]) await part[Symbol.asyncDispose]()
-    },
+}
+
+export async function startKubeProxyNftables(cluster: Cluster, settings: ProxySettings): Promise<RunningProxy> {
+  return KubeProxyProcess.start(cluster, await TemporaryFolder.make(), proxyFlags('nftables', settings), {})
+}
+
+class KubeProxyProcess implements RunningProxy {
+  readonly #objects: ApiObjects
+  readonly #folder: TemporaryFolder
+  readonly #start: () => NodeProcess
+  #process: NodeProcess
+
+  static async start(
+    cluster: Cluster,
+    folder: TemporaryFolder,
+    flags: readonly string[],
+    env: Readonly<Record<string, string>>,
+  ): Promise<KubeProxyProcess> {
+    const objects = await ApiObjects.start(cluster.node)
+    const kubeconfig = `${folder.path}/kubeconfig`
+    await writeKubeconfig(kubeconfig, objects.url)
+    const args = [...flags, `--kubeconfig=${kubeconfig}`, '--v=2']
+    return new KubeProxyProcess(
+      objects,
+      folder,
+      () => new NodeProcess(cluster.node, process.env['KUBE_PROXY'] ?? '', args, env),
+    )
+  }
+
+  private constructor(objects: ApiObjects, folder: TemporaryFolder, start: () => NodeProcess) {
+    this.#objects = objects
+    this.#folder = folder
+    this.#start = start
+    this.#process = start()
+  }
+
+  apply: RunningProxy['apply'] = (wanted) => this.#objects.apply(wanted)
+
+  run(): void {
+    this.#process = this.#start()
+  }
+
+  stop(signal: NodeJS.Signals): Promise<void> {
+    return this.#process.stop(signal)
+  }
+
+  log(): string {
+    return this.#process.output
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const part of [this.#process, this.#objects, this.#folder]) await part[Symbol.asyncDispose]()
   }
 }

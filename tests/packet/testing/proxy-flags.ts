@@ -2,18 +2,19 @@
 import { families } from '../../../src/net/ip.ts'
 import { plans } from './address-plan.ts'
 import { podInterfacePrefix } from './cluster.ts'
-import type { ProxySettings } from './proxy.ts'
+import type { ProxyMode, ProxySettings } from './proxy.ts'
 import { nodeName } from './service-fixture.ts'
 
-export function proxyFlags(mode: string, settings: ProxySettings): readonly string[] {
-  const { masqueradeAll = false, localhostNodePorts = true, nodePortAddresses = [], syncPeriod = '30s' } = settings
+export function proxyFlags(mode: ProxyMode, settings: ProxySettings): readonly string[] {
+  const { masqueradeAll = false, localhostNodePorts = true, externalIPs = true, syncPeriod = '30s' } = settings
   return [
     `--proxy-mode=${mode}`,
     `--hostname-override=${nodeName}`,
     ...detectLocalFlags(settings),
     `--masquerade-all=${masqueradeAll}`,
     `--iptables-localhost-nodeports=${localhostNodePorts}`,
-    ...(nodePortAddresses.length > 0 ? [`--nodeport-addresses=${nodePortAddresses.join(',')}`] : []),
+    ...nodePortFlags(mode, settings),
+    ...(externalIPs ? [] : ['--feature-gates=AllowServiceExternalIPs=false']),
     '--iptables-min-sync-period=10ms',
     `--iptables-sync-period=${syncPeriod}`,
     // What belongs to the whole machine stays as it is.
@@ -22,6 +23,13 @@ export function proxyFlags(mode: string, settings: ProxySettings): readonly stri
     '--conntrack-tcp-timeout-established=0s',
     '--conntrack-tcp-timeout-close-wait=0s',
   ]
+}
+
+/** The nftables mode has node ports on the node's primary addresses by default, the iptables mode everywhere. */
+function nodePortFlags(mode: ProxyMode, { nodePortAddresses }: ProxySettings): readonly string[] {
+  const everywhere = mode === 'nftables' ? ['0.0.0.0/0', '::/0'] : []
+  const addresses = nodePortAddresses ?? everywhere
+  return typeof addresses === 'string' || addresses.length === 0 ? [] : [`--nodeport-addresses=${addresses.join(',')}`]
 }
 
 function detectLocalFlags({ detectLocal = 'cluster ranges' }: ProxySettings): readonly string[] {

@@ -3,21 +3,28 @@ import type { Cluster } from './cluster.ts'
 import type { Feature } from './row.ts'
 import type { KubernetesObject } from './service-fixture.ts'
 
+/** Whose rules it writes: what becomes of some packets depends on it. */
+export type ProxyMode = 'iptables' | 'nftables'
+
 export interface ProxySettings {
   readonly masqueradeAll?: boolean
   /** How traffic of pods is told apart; the cluster's pod ranges unless given. */
   readonly detectLocal?: 'cluster ranges' | 'interface prefix' | 'not at all'
   readonly localhostNodePorts?: boolean
-  readonly nodePortAddresses?: readonly string[]
+  /** Where node ports are open: on every address of the node unless given. */
+  readonly nodePortAddresses?: readonly string[] | 'as the mode has it by default'
+  /** Whether `externalIPs` of Services count; they do unless told otherwise. */
+  readonly externalIPs?: boolean
   /** How soon a sync that failed is tried again, as a duration; 30s unless given. */
   readonly syncPeriod?: string
 }
 
 export interface Proxy {
   readonly name: string
+  readonly mode: ProxyMode
   /** Why it cannot run here, or undefined when it can. */
   missing(): string | undefined
-  /** What this mode cannot do, and why. */
+  /** What this proxy cannot do, and why. */
   readonly cannot: Readonly<Partial<Record<Feature, string>>>
   start(cluster: Cluster, settings: ProxySettings): Promise<RunningProxy>
 }
@@ -27,6 +34,8 @@ export interface RunningProxy extends AsyncDisposable {
   apply(objects: readonly KubernetesObject[]): Promise<void>
   /** Ends the process; its rules stay. */
   stop(signal: NodeJS.Signals): Promise<void>
+  /** Starts it once more, with the objects that are there. */
+  run(): void
   /** For the message of a test that fails. */
   log(): string
 }

@@ -49,17 +49,23 @@ export class Rig implements AsyncDisposable {
     await this.proxy.apply([...clusterObjects, ...services.flatMap(objectsOf), ...objectsOf(beacon)])
     const deadline = performance.now() + programmingDeadlineMs
     for (const family of families)
-      while ((await this.#askBeacon(beacon, family)) !== 'here-1') {
+      // Where addresses of nobody are dropped, silence is waited for in vain; and a busy machine needs time.
+      for (let patienceMs = 50; (await this.#askBeacon(beacon, family, patienceMs)) !== 'here-1';) {
         if (performance.now() > deadline)
           throw new Error(`the proxy has not programmed its rules:\n${this.proxy.log()}`)
+        patienceMs = Math.min(2 * patienceMs, 1000)
         await sleep(20)
       }
   }
 
   ask(from: Source, target: Target, family: Family, patienceMs: number): Promise<Outcome> {
     const { namespace, ip: source } = this.whoIs(from, target, family)
-    const transport = target.port.protocol === 'UDP' ? 'udp' : 'tcp'
-    return ask(namespace, { transport, ...addressOf(target, family), source, patienceMs })
+    return ask(namespace, {
+      transport: transports[target.port.protocol],
+      ...addressOf(target, family),
+      source,
+      patienceMs,
+    })
   }
 
   /** The client's place and address. */
@@ -77,12 +83,14 @@ export class Rig implements AsyncDisposable {
     this.cluster[Symbol.dispose]()
   }
 
-  async #askBeacon(beacon: ServiceFixture, family: Family): Promise<string> {
+  async #askBeacon(beacon: ServiceFixture, family: Family, patienceMs: number): Promise<string> {
     const ip = plans[family].clusterIP(beacon.index)
-    const outcome = await ask(this.cluster.node, { transport: 'tcp', ip, port: 80, patienceMs: 1000 })
+    const outcome = await ask(this.cluster.node, { transport: 'tcp', ip, port: 80, patienceMs })
     return outcome.kind === 'answer' ? outcome.answer.answeredBy : outcome.kind
   }
 }
+
+const transports = { TCP: 'tcp', UDP: 'udp', ICMP: 'icmp' } as const
 
 /** A dozen proxies may start at once on a machine that has other work, too. */
 const programmingDeadlineMs = 50_000
@@ -92,7 +100,8 @@ export function addressOf(
   family: Family,
 ): { readonly ip: string; readonly port: number } {
   const plan = plans[family]
-  const nodePort = nodePortOf(service, Math.max(0, service.ports.indexOf(port)))
+  const portNumber = service.ports.findIndex((one) => one === port)
+  const nodePort = nodePortOf(service, Math.max(0, portNumber))
   switch (door) {
     case 'cluster IP':
       return { ip: plan.clusterIP(service.index), port: port.port }
@@ -110,6 +119,8 @@ export function addressOf(
       return { ip: plan.idleNodeIP, port: nodePort }
     case 'node port on localhost':
       return { ip: plan.loopback, port: nodePort }
+    case 'unallocated cluster IP':
+      return { ip: plan.unallocatedIP, port: port.port }
     default:
       return door satisfies never
   }

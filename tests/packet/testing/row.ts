@@ -1,7 +1,7 @@
 /** A row of the packet-flow list: who asks whom, and what must come of it. */
 import type { Family } from '../../../src/net/ip.ts'
 import type { ClientName, PodName } from './address-plan.ts'
-import type { ProxySettings } from './proxy.ts'
+import type { ProxyMode, ProxySettings } from './proxy.ts'
 import type { PortFixture, ServiceFixture } from './service-fixture.ts'
 import { webPort } from './service-fixture.ts'
 
@@ -17,13 +17,18 @@ export type Door =
   | "node port on the node's second address"
   | 'node port on an idle device'
   | 'node port on localhost'
+  /** In the ranges of the cluster, and no Service has it. */
+  | 'unallocated cluster IP'
 
 export interface Target {
   readonly service: ServiceFixture
   readonly door: Door
   /** One of the Service's, or one that it does not have. */
-  readonly port: PortFixture
+  readonly port: PortFixture | typeof ping
 }
+
+/** An ICMP echo request, which has no port. */
+export const ping = { name: 'ping', protocol: 'ICMP', port: 0, target: 0 } as const
 
 /** Whose address the endpoint sees. */
 export type SeenAs = 'client' | 'node'
@@ -34,17 +39,15 @@ export type Expectation =
   /** No rule is for it: the packet goes where it would go without a proxy. */
   | { readonly kind: 'untouched' }
 
-/** What some modes cannot do. */
-export type Feature =
-  | 'localhost node ports'
-  | 'addresses of devices without carrier'
-  /** The iptables modes of kube-proxy look at such packets only where they arrive. */
-  | 'passing on what the node sends to external addresses without endpoints'
+/** What some proxies cannot do. */
+export type Feature = 'addresses of devices without carrier' | 'repairs' | 'ServiceCIDRs at once'
 
 export interface Row {
   readonly sentence: string
-  /** In the list of `spec/iptables.md` §9. */
+  /** In the list of `spec/iptables.md` §9; of `spec/nftables.md` §9 when it is for that mode only. */
   readonly number: number
+  /** Those it is true of. */
+  readonly modes: readonly ProxyMode[]
   readonly from: readonly Source[]
   readonly to: readonly Target[]
   readonly expect: Expectation
@@ -69,10 +72,13 @@ export function row(
     readonly expect: Expectation
     readonly families?: readonly Family[]
     readonly needs?: readonly Feature[]
+    /** The others do it another way, and have a row for it. */
+    readonly only?: ProxyMode
   },
 ): Row {
-  const { families = ['ipv4', 'ipv6'], needs = [] } = flow
-  return { sentence, number, from: [flow.from].flat(), to: [flow.to].flat(), expect: flow.expect, families, needs }
+  const { families = ['ipv4', 'ipv6'], needs = [], only, expect } = flow
+  const modes: readonly ProxyMode[] = only === undefined ? ['iptables', 'nftables'] : [only]
+  return { sentence, number, modes, from: [flow.from].flat(), to: [flow.to].flat(), expect, families, needs }
 }
 
 export function reaches(pods: readonly PodName[], seenAs: SeenAs): Expectation & { kind: 'reaches' } {
@@ -83,7 +89,7 @@ export const refused: Expectation = { kind: 'refused' }
 export const dropped: Expectation = { kind: 'dropped' }
 export const untouched: Expectation = { kind: 'untouched' }
 
-export function at(door: Door, service: ServiceFixture, port: PortFixture = service.ports[0] ?? webPort): Target {
+export function at(door: Door, service: ServiceFixture, port: Target['port'] = service.ports[0] ?? webPort): Target {
   return { door, service, port }
 }
 

@@ -3,7 +3,7 @@ import { clusterIpRows, clusterIpServices } from '../rows/cluster-ip.ts'
 import { externalPolicyRows, externalPolicyServices } from '../rows/external-policy.ts'
 import { matrixRows, matrixScenarios, matrixServices } from '../rows/matrix.ts'
 import { nodePortRows, nodePortScenarios, nodePortServices } from '../rows/node-port-addresses.ts'
-import { outsideDoorRows, outsideDoorServices } from '../rows/outside-doors.ts'
+import { outsideDoorRows, outsideDoorScenarios, outsideDoorServices } from '../rows/outside-doors.ts'
 import { terminationRows, terminationServices } from '../rows/termination.ts'
 import type { Scenario } from './row.ts'
 
@@ -28,4 +28,4 @@ const plain: Scenario = {
   ],
 }
 
-export const scenarios: readonly Scenario[] = [plain, ...nodePortScenarios, ...matrixScenarios]
+export const scenarios: readonly Scenario[] = [plain, ...nodePortScenarios, ...outsideDoorScenarios, ...matrixScenarios]

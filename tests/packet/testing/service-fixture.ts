@@ -171,4 +171,10 @@ export const clusterObjects: readonly KubernetesObject[] = [
     metadata: { name: nodeName, labels: { 'kubernetes.io/hostname': nodeName } },
     status: { addresses: families.map((family) => ({ type: 'InternalIP', address: plans[family].nodeIP })) },
   },
+  serviceCidrObject('packets', (plan) => plan.serviceRange),
 ]
+
+export function serviceCidrObject(name: string, range: (plan: AddressPlan) => string): KubernetesObject {
+  const cidrs = families.map((family) => range(plans[family]))
+  return { apiVersion: 'networking.k8s.io/v1', kind: 'ServiceCIDR', metadata: { name }, spec: { cidrs } }
+}

@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { families } from '../../../src/net/ip.ts'
-import { servicesWithVipOnNode } from '../rows/outside-doors.ts'
 import { plans } from './address-plan.ts'
 import { describeEach, skipped } from './proxies.ts'
 import { compareRow } from './observe.ts'
-import type { Proxy } from './proxy.ts'
+import type { Proxy, ProxyMode } from './proxy.ts'
 import { addressOf, Rig } from './rig.ts'
 import { isOnNode } from './row.ts'
 import type { Scenario } from './row.ts'
@@ -13,11 +12,16 @@ import { scenarios } from './scenarios.ts'
 /** Declares a test for each row and family. Each proxy has a test file, so that they share the machine's cores. */
 export function testFlows(...proxies: readonly Proxy[]): void {
   describeEach(proxies, (proxy) => {
-    for (const scenario of scenarios)
+    for (const scenario of scenariosOf(proxy.mode))
       describe(`with ${scenario.name}`, () => {
         runScenario(proxy, scenario)
       })
   })
+}
+
+function scenariosOf(mode: ProxyMode): readonly Scenario[] {
+  const own = scenarios.map((one) => ({ ...one, rows: one.rows.filter(({ modes }) => modes.includes(mode)) }))
+  return own.filter(({ rows }) => rows.length > 0)
 }
 
 function runScenario(proxy: Proxy, scenario: Scenario): void {
@@ -42,13 +46,13 @@ function runScenario(proxy: Proxy, scenario: Scenario): void {
     }
 }
 
-/** Where a packet that no rule touches ends, somebody answers; and some VIPs are the node's own addresses. */
+/** Where a packet that no rule touches ends, somebody answers; and each second VIP is an address of the node, as some load balancers do it. */
 function prepareNode({ cluster }: Rig, { rows, services }: Scenario): void {
   const targets = rows.filter(({ expect: expected }) => expected.kind === 'untouched').flatMap(({ to }) => to)
   const ports = targets.filter(isOnNode).map((target) => addressOf(target, 'ipv4').port)
   for (const port of new Set(ports)) cluster.listenOnNode(port)
   for (const target of targets.filter(({ port }) => port.protocol === 'UDP'))
     for (const family of families) cluster.listenBeyond(addressOf(target, family))
-  for (const { index } of services.filter((service) => servicesWithVipOnNode.includes(service)))
+  for (const { index } of services.filter(({ vips }) => vips === 'two'))
     for (const family of families) cluster.addNodeAddress(plans[family].secondVip(index))
 }
