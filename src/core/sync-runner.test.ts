@@ -100,6 +100,15 @@ test('when others changed the data plane, everything is programmed again at once
   expect(syncs.slice(1)).toMatchObject([{ atMs: 10, change: { full: true, causes: ['a flush'] } }])
 })
 
+test('what others change during a full sync needs another one', async () => {
+  const { clock, backend, syncs, runner } = given()
+  backend.takesMs = 100
+  await clock.advance(50)
+  runner.requestFull('a flush in the middle')
+  await clock.advance(1000)
+  expect(syncs.slice(1)).toMatchObject([{ change: { full: true, causes: ['a flush in the middle'] } }])
+})
+
 test('what was carried over is programmed once and then forgotten', async () => {
   const { clock, table, backend, syncs, hooked } = given()
   backend.failures = 1

@@ -48,6 +48,8 @@ export class SyncRunner {
   /** Monotonic time of the last successful full sync; undefined asks for one. */
   #lastFullAt: number | undefined
   readonly #unserved: UnservedRoutes
+  /** Somebody asked for a full sync since the last one began. */
+  #isFullRequested = false
   /** Reasons for the next sync that are not in the table. */
   readonly #ownCauses: string[] = []
   /** What failed syncs took from the table and did not program. */
@@ -78,7 +80,7 @@ export class SyncRunner {
     const { table, health, metrics, clock, family } = this.#options
     if (!table.isInitialised) return
     this.#ownCauses.push(cause)
-    this.#lastFullAt = undefined
+    this.#isFullRequested = true
     health.queuedUpdate(family)
     metrics.syncRequested(family, clock.now())
     this.#loop.request('immediate')
@@ -129,12 +131,14 @@ export class SyncRunner {
 
   #take(): PendingSync {
     const taken = this.#options.table.take({ full: this.#isFullDue() })
+    this.#isFullRequested = false
     const causes = [...this.#ownCauses.splice(0), ...taken.change.causes]
     const change = this.#unserved.addTo({ ...taken.change, causes }, this.#options.clock.monotonic())
     return withUnprogrammed(this.#unprogrammed, { ...taken, change })
   }
 
   #isFullDue(): boolean {
+    if (this.#isFullRequested) return true
     return this.#lastFullAt === undefined || this.#options.clock.monotonic() - this.#lastFullAt >= fullSyncEveryMs
   }
 
