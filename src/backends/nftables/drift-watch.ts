@@ -22,7 +22,7 @@ export async function watchDrift(
   signal: AbortSignal,
 ): Promise<void> {
   let pauseMs = lookEveryMs
-  let suspectedAtMs = -Infinity
+  let suspectedAtMs = clock.monotonic()
   const findingOf = (change: ForeignChange): string | undefined => {
     if (change.kind === 'changed') return change.what
     if (change.kind === 'none' || clock.monotonic() < suspectedAtMs + suspectEveryMs) return undefined
