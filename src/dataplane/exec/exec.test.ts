@@ -12,6 +12,13 @@ test('a program gets its arguments and its input, and its output comes back apar
   expect(result).toEqual({ exitCode: 0, signal: null, stdout: 'hällo\n', stderr: 'it is $HOME said\n' })
 })
 
+test('whoever starts a program may know its process id', async () => {
+  const started: number[] = []
+  const onStart = (processId: number) => void started.push(processId)
+  const { stdout } = await processExec('sh', ['-c', 'echo $$'], { signal: never, onStart })
+  expect(started).toEqual([Number(stdout)])
+})
+
 test('a failing program is a result, not an exception', async () => {
   const result = await processExec('sh', ['-c', 'echo no >&2; exit 4'], { signal: never })
   expect(result).toEqual({ exitCode: 4, signal: null, stdout: '', stderr: 'no\n' })

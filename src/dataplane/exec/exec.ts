@@ -8,6 +8,8 @@ export interface ExecOptions {
   /** Ends the program at once. The promise then rejects with the signal's reason, after the program is gone. */
   readonly signal: AbortSignal
   readonly stdin?: string
+  /** Called with the id of the process as soon as it has one. */
+  readonly onStart?: (processId: number) => void
   /** Added to the environment of this process. */
   readonly env?: Readonly<Record<string, string>>
   readonly timeoutMs?: number
@@ -44,6 +46,7 @@ export const processExec: Exec = async (program, args, options) => {
     env: { ...process.env, PATH: searchPath(process.env['PATH']), ...options.env },
     stdio: ['pipe', 'pipe', 'pipe'],
   })
+  if (child.pid !== undefined) options.onStart?.(child.pid)
   /** Why we ended the program, when we did. */
   let ended: Error | undefined
   const end = (why: Error) => {

@@ -1,6 +1,6 @@
 /** The table, through the nft command. */
 import type { Family } from '../../net/ip.ts'
-import type { Exec, ExecResult } from '../exec/exec.ts'
+import type { Exec, ExecOptions, ExecResult } from '../exec/exec.ts'
 import { parseElements } from './element-json.ts'
 import { parseTableListing } from './listing-text.ts'
 import { tableName } from './nft.ts'
@@ -13,6 +13,8 @@ export interface CommandNftOptions {
   readonly exec: Exec
   /** Whether tables, chains and sets can have comments. */
   readonly hasObjectComments: boolean
+  /** Called with the process id of each nft that may change the table. */
+  readonly onCommitStart?: (processId: number) => void
 }
 
 /** A map of 250,000 elements is 50 MB of JSON. */
@@ -22,21 +24,23 @@ export class CommandNftTable implements NftTable {
   readonly #exec: Exec
   readonly #family: Family
   readonly #hasObjectComments: boolean
+  readonly #onCommitStart: (processId: number) => void
   readonly #table: string
 
-  constructor({ family, exec, hasObjectComments }: CommandNftOptions) {
+  constructor({ family, exec, hasObjectComments, onCommitStart }: CommandNftOptions) {
     this.#exec = exec
     this.#family = family
     this.#hasObjectComments = hasObjectComments
+    this.#onCommitStart = onCommitStart ?? (() => {})
     this.#table = `${nftFamily(family)} ${tableName}`
   }
 
   async commit(transaction: NftTransaction, signal: AbortSignal): Promise<void> {
-    await this.#feed(['-f', '-'], 'change', transaction, signal)
+    await this.#feed(['-f', '-'], 'change', transaction, { signal, onStart: this.#onCommitStart })
   }
 
   async check(transaction: NftTransaction, signal: AbortSignal): Promise<void> {
-    await this.#feed(['--check', '-f', '-'], 'check a change of', transaction, signal)
+    await this.#feed(['--check', '-f', '-'], 'check a change of', transaction, { signal })
   }
 
   async list(signal: AbortSignal): Promise<TableListing | undefined> {
@@ -58,10 +62,10 @@ export class CommandNftTable implements NftTable {
 
   async [Symbol.asyncDispose](): Promise<void> {}
 
-  async #feed(args: readonly string[], verb: string, transaction: NftTransaction, signal: AbortSignal): Promise<void> {
+  async #feed(args: readonly string[], verb: string, transaction: NftTransaction, options: ExecOptions): Promise<void> {
     const script = renderScript(this.#family, transaction, { hasObjectComments: this.#hasObjectComments })
     const doing = `${verb} the table ${this.#table}`
-    const result = await this.#run(args, doing, { signal, stdin: script })
+    const result = await this.#run(args, doing, { ...options, stdin: script })
     if (result.exitCode !== 0) throw toolError(doing, result, script)
   }
 
@@ -74,7 +78,7 @@ export class CommandNftTable implements NftTable {
     throw error
   }
 
-  async #run(args: readonly string[], doing: string, options: Parameters<Exec>[2]): Promise<ExecResult> {
+  async #run(args: readonly string[], doing: string, options: ExecOptions): Promise<ExecResult> {
     try {
       return await this.#exec('nft', args, options)
     } catch (error) {

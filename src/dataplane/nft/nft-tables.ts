@@ -1,0 +1,66 @@
+/** Opens the tables of the families, by the best way that this machine has: netlink, else the nft command. */
+import type { Logger } from '../../core/logger.ts'
+import type { Family } from '../../net/ip.ts'
+import type { Exec } from '../exec/exec.ts'
+import { NetlinkError } from '../netlink/netlink-error.ts'
+import type { OpenDatagrams } from '../netlink/open-netlink.ts'
+import { BatchSocket } from './batch-socket.ts'
+import { CommandNftTable } from './command-nft.ts'
+import { findNft } from './find-nft.ts'
+import type { FindNftOptions } from './find-nft.ts'
+import { NetlinkNftTable } from './netlink-nft.ts'
+import { NftEvents } from './nft-events.ts'
+import type { NftTable } from './nft.ts'
+
+export interface NftTablesOptions extends Omit<FindNftOptions, 'family'> {
+  readonly exec: Exec
+  readonly openDatagrams: OpenDatagrams
+}
+
+/** One object for both families: they listen to changes through one socket, for the reason that NftEvents gives. */
+export class NftTables {
+  readonly #options: NftTablesOptions
+  #events: Promise<NftEvents> | undefined
+  #users = 0
+
+  constructor(options: NftTablesOptions) {
+    this.#options = options
+  }
+
+  /** Rejects as `findNft` does. */
+  async open(family: Family, log: Logger, signal: AbortSignal): Promise<NftTable> {
+    const { exec, openDatagrams } = this.#options
+    const { hasObjectComments, version } = await findNft({ ...this.#options, family }, signal)
+    try {
+      await using _works = await BatchSocket.open(openDatagrams)
+      const events = await this.#share()
+      const options = { family, exec, openDatagrams, events, hasObjectComments, log, onDispose: () => this.#release() }
+      log.info('nftables over netlink', { family, nft: version })
+      return new NetlinkNftTable(options)
+    } catch (error) {
+      if (!(error instanceof NetlinkError)) throw error
+      log.info('netlink is out of reach, using the nft command', { family, nft: version, error })
+      return new CommandNftTable({ family, exec, hasObjectComments })
+    }
+  }
+
+  async #share(): Promise<NftEvents> {
+    const events = (this.#events ??= NftEvents.open(this.#options.openDatagrams))
+    this.#users++
+    try {
+      return await events
+    } catch (error) {
+      this.#users--
+      this.#events = undefined
+      throw error
+    }
+  }
+
+  /** The last one turns off the light. */
+  async #release(): Promise<void> {
+    if (--this.#users > 0) return
+    const events = this.#events
+    this.#events = undefined
+    await (await events)?.[Symbol.asyncDispose]()
+  }
+}
