@@ -89,14 +89,14 @@ async function runKernel(
     `GUEST_BEGIN=${beginMark}`,
     `GUEST_END=${endMark}`,
   ]
-  const kernel = spawn(program, args, {
+  const kernel = spawn('sh', ['-c', endWithParent, program, ...args], {
     ...withSbin(await memoryFolder(memoryMb)),
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     // Each process of the guest is one of the host: a group of their own ends together.
     detached: true,
   })
   const printed = new GuestConsole(onOutput)
-  for (const stream of [kernel.stdout, kernel.stderr]) stream.setEncoding('utf8').on('data', printed.take)
+  for (const stream of [kernel.stdout, kernel.stderr]) stream?.setEncoding('utf8').on('data', printed.take)
   let isLate = false
   const timer = setTimeout(() => {
     isLate = true
@@ -105,15 +105,18 @@ async function runKernel(
   try {
     await new Promise<void>((resolve, reject) => {
       kernel.once('error', reject)
+      kernel.once('exit', () => endGroup(kernel.pid))
       kernel.once('close', () => resolve())
     })
   } finally {
     clearTimeout(timer)
-    endGroup(kernel.pid)
   }
   if (isLate) throw new Error(`the guest was ended after ${timeoutMs} ms:\n${printed.everything}`)
   return printed
 }
+
+/** The pipe ends when this process does, however that happens; then the whole group goes. */
+const endWithParent = '(cat <&3 >/dev/null; kill -KILL 0) & exec "$0" "$@" 3<&-'
 
 function endGroup(pid: number | undefined): void {
   try {
