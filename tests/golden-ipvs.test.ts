@@ -1,20 +1,10 @@
-/** The plan of the ipvs mode against what kube-proxy 1.36 programmed, in all recorded scenarios. */
-import { readFileSync } from 'node:fs'
+/** `fairlead render --proxy-mode=ipvs` against what kube-proxy 1.36 programmed, in all recorded scenarios. */
 import { expect, test } from 'vitest'
-import { nodeAddresses } from '../src/backends/ipvs/node-addresses.ts'
-import { planIpvs } from '../src/backends/ipvs/plan.ts'
-import { renderPlan } from '../src/backends/ipvs/render.ts'
-import { Catalog } from '../src/core/catalog.ts'
-import { systemClock } from '../src/core/clock.ts'
-import { localTraffic } from '../src/core/local-traffic.ts'
-import { silentLogger } from '../src/core/logger.ts'
-import { silentMetrics } from '../src/core/proxy-metrics.ts'
-import { RouteTable } from '../src/core/route-table.ts'
+import type { Program } from '../src/cli/program.ts'
+import { renderCommand } from '../src/cli/render-command.ts'
 import { MemoryIptables } from '../src/dataplane/iptables/memory-iptables.ts'
 import type { Family } from '../src/net/ip.ts'
 import { families } from '../src/net/ip.ts'
-import { FileSource } from '../src/sources/file/file-source.ts'
-import { Intake } from '../src/sources/intake.ts'
 import { rulesetDifferences } from './testing/compare-rulesets.ts'
 import { configPath, golden, objectPaths, scenarioNames } from './testing/golden-scenarios.ts'
 
@@ -27,40 +17,18 @@ const never = new AbortController().signal
 const unorderedChains = new Set(['FORWARD', 'KUBE-IPVS-OUT-FILTER'])
 
 async function render(scenario: string, part: string, family?: Family): Promise<string> {
-  const catalog = new Catalog()
-  const intake = new Intake({ catalog, log: silentLogger, metrics: silentMetrics })
-  await new FileSource({ paths: objectPaths(scenario), intake, log: silentLogger, clock: systemClock }).load()
-  const config = JSON.parse(readFileSync(configPath(scenario), 'utf8'))
-  const nodeIps = { ipv4: '10.200.0.2', ipv6: '::1' }
-  return (family === undefined ? families : [family])
-    .map((family) => {
-      const table = new RouteTable({
-        catalog,
-        family,
-        nodeName: 'node1',
-        nodeIP: nodeIps[family],
-        allowExternalIPs: true,
-        metrics: silentMetrics,
-        startedAtMs: 0,
-      })
-      const plan = planIpvs(table.take({ full: true }).view, {
-        family,
-        scheduler: 'rr',
-        localTraffic: localTraffic({
-          mode: 'ClusterCIDR',
-          clusterCIDRs: (config.clusterCIDR ?? '').split(','),
-          podCIDRs: [],
-          bridgeInterface: '',
-          interfaceNamePrefix: '',
-        })[family],
-        masqueradeAll: config.iptables?.masqueradeAll ?? false,
-        masqueradeMark: '0x00004000',
-        hasRandomFully: true,
-        ...nodeAddresses(['127.0.0.1', '::1', '10.200.0.2'], family, config.nodePortAddresses ?? []),
-      })
-      return renderPlan(plan).find((it) => it.part === part)?.text
-    })
-    .join('')
+  let printed = ''
+  const program: Program = {
+    platform: 'linux',
+    env: {},
+    out: (text) => void (printed += text),
+    err: (text) => expect(text).toMatch(/^note: /),
+  }
+  const objects = objectPaths(scenario).map((path) => `--objects=${path}`)
+  const flags = ['--proxy-mode=ipvs', `--part=${part}`, `--config=${configPath(scenario)}`, '--node-name=node1']
+  const ofFamily = family === undefined ? [] : [`--family=${family}`]
+  expect(await renderCommand([...flags, ...ofFamily, ...objects], program)).toBe(0)
+  return printed
 }
 
 test.each(scenarioNames)('"%s" has the virtual servers that kube-proxy makes', async (scenario) => {

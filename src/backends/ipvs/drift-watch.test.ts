@@ -113,6 +113,20 @@ test('a failed sync is found, since nobody knows what the kernel holds', async (
   await end()
 })
 
+test('a sync that takes long is not taken for one that failed', async () => {
+  const { kernel, sync, clock, found, end } = await watched()
+  const list = kernel.ipset.list.bind(kernel.ipset)
+  kernel.ipset.list = async (names, signal) => {
+    await clock.sleep(30_000, signal)
+    return list(names, signal)
+  }
+  const syncing = sync([web], { full: true })
+  await clock.advance(60_000)
+  await syncing
+  expect(found).toEqual([])
+  await end()
+})
+
 test('a fight over the same thing gets slower and slower', async () => {
   const { kernel, sync, clock, found, end } = await watched()
   for (let seconds = 0; seconds < 600; seconds += 2) {

@@ -69,7 +69,6 @@ export class DriftWatch {
   }
 
   async #look(detector: ChangeDetector, look: Look, signal: AbortSignal): Promise<string | undefined> {
-    if (look.isLost()) return 'the last sync failed'
     return (await this.#lookAtRules(detector, look, signal)) ?? (await this.#lookAtState(look, signal))
   }
 
@@ -77,7 +76,7 @@ export class DriftWatch {
     const { kernel, clock } = this.#options
     return look.inTurn(async () => {
       const expected = look.expected()
-      if (expected === undefined) return undefined
+      if (expected === undefined) return look.isLost() ? 'the last sync failed' : undefined
       const token = await detector.token(signal)
       const startedAt = clock.monotonic()
       if (token === this.#rules?.token && startedAt < this.#rules.untilMs) return undefined

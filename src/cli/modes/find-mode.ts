@@ -1,13 +1,14 @@
 /** The proxy modes of this build. */
 import { CommandError } from '../program.ts'
 import { iptablesMode } from './iptables-mode.ts'
+import { ipvsMode } from './ipvs-mode.ts'
 import type { Mode } from './mode.ts'
 import { nftablesMode } from './nftables-mode.ts'
 import { userspaceMode } from './userspace-mode.ts'
 
-const builtModes: readonly Mode[] = [iptablesMode, nftablesMode, userspaceMode]
+const builtModes: readonly Mode[] = [iptablesMode, ipvsMode, nftablesMode, userspaceMode]
 
-const plannedModes = ['ipvs', 'kernelspace']
+const plannedModes = ['kernelspace']
 
 /** `configFile` is the one that named the mode, or empty: then the command line did. */
 export function findMode(name: string, configFile = ''): Mode {
