@@ -15,6 +15,18 @@ export class ElementEdits {
     push(this.#removed, container, key)
   }
 
+  /** With their companions. */
+  replace(old: PlannedElement | undefined, now: PlannedElement | undefined): void {
+    if (old?.value !== now?.value) {
+      if (old !== undefined) this.remove(old.container, old.key)
+      if (now !== undefined) this.add(now)
+    }
+    const before = indexed(old?.companions ?? [])
+    const after = indexed(now?.companions ?? [])
+    for (const [id, companion] of before) if (!after.has(id)) this.replace(companion, undefined)
+    for (const [id, companion] of after) this.replace(before.get(id), companion)
+  }
+
   add(element: PlannedElement): void {
     push(this.#added, element.container, element)
   }
@@ -44,11 +56,8 @@ export function editElements(
   )
   const edits = new ElementEdits()
   for (const { container, key, from } of transfers) {
-    const old = before.find(from, container, key)
-    const now = after.find(plan.owner({ container, key }), container, key)
-    if (old?.value === now?.value) continue
-    if (old !== undefined) edits.remove(container, key)
-    if (now !== undefined) edits.add(now)
+    const owner = plan.owner({ container, key })
+    edits.replace(before.find(from, container, key), after.find(owner, container, key))
   }
   return edits
 }
@@ -73,10 +82,14 @@ class PlanIndex {
     if (known !== undefined) return known
     // An owner that was not replaced shares the element with one that was: its plan is the same before and after.
     const { elements } = this.#plans.get(owner) ?? this.#plan.planOf(owner)
-    const byId = new Map(elements.map((element) => [`${element.container} ${element.key}`, element]))
+    const byId = indexed(elements)
     this.#elements.set(owner, byId)
     return byId
   }
+}
+
+function indexed(elements: readonly PlannedElement[]): ReadonlyMap<string, PlannedElement> {
+  return new Map(elements.map((element) => [`${element.container} ${element.key}`, element]))
 }
 
 function toSetElement({ key, value, comment }: PlannedElement) {

@@ -1,8 +1,8 @@
 /** What the node itself asks for, besides its Services. */
 import type { RouteKey } from '../../core/route.ts'
 import { disjointCidrs } from '../../net/disjoint-cidrs.ts'
-import type { ContainerName } from './containers.ts'
-import type { PlannedElement, RoutePlan } from './route-plan.ts'
+import { plannedElement } from './route-plan.ts'
+import type { RoutePlan } from './route-plan.ts'
 import { noStickyChains } from './sticky-chains.ts'
 
 export interface NodeWishes {
@@ -16,12 +16,8 @@ export const nodeKey = '' as RouteKey
 
 export function planNode({ nodePortIps, serviceCidrs }: NodeWishes): RoutePlan {
   const elements = [
-    ...disjointCidrs(serviceCidrs).map((cidr) => element('service-cidrs', cidr)),
-    ...nodePortIps.map((ip) => element('node-ips', ip)),
+    ...disjointCidrs(serviceCidrs).map((cidr) => plannedElement('service-cidrs', cidr)),
+    ...nodePortIps.map((ip) => plannedElement('node-ips', ip)),
   ]
   return { elements, pickChains: [], sticky: noStickyChains }
-}
-
-function element(container: ContainerName, key: string): PlannedElement {
-  return { container, key, value: '', comment: '' }
 }

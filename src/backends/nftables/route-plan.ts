@@ -21,7 +21,19 @@ export interface PlannedElement {
   readonly value: string
   /** Empty for none. */
   readonly comment: string
+  /** Elements of other sets that mean something only with this one: whoever has it has them, and nobody else. */
+  readonly companions: readonly PlannedElement[]
 }
+
+export function plannedElement(
+  container: ContainerName,
+  key: string,
+  { value = '', comment = '', companions = alone }: Partial<PlannedElement> = {},
+): PlannedElement {
+  return { container, key, value, comment, companions }
+}
+
+const alone: readonly PlannedElement[] = []
 
 export interface RoutePlan {
   readonly elements: readonly PlannedElement[]
@@ -78,31 +90,32 @@ class Draft {
       return this.#addService(entrance, route.internalPolicy === 'Local' ? local : cluster)
     }
     const pick = this.#use({ kind: 'pick', door: addressDoor, choices: outcome.to.length })
-    this.#addService(entrance, pick)
-    this.#addEndpoints(entrance.door.endpoints, entrance.key, outcome.to)
+    this.#addService(entrance, pick, endpointElements(entrance.door.endpoints, entrance.key, outcome.to))
   }
 
   addExternal(entrance: Entrance): void {
+    const { door, key } = entrance
     const outcome = externalOutcome(this.#route)
     if (outcome.kind !== 'forward') this.#addUnserved(entrance, outcome)
     if (!this.#route.hasUsableEndpoint) return
     if (this.#isSticky) return this.#addService(entrance, stickyChainNames(this.#route).external)
     if (this.#route.externalPolicy === 'Local') return this.#addExternalLocal(entrance)
     if (outcome.kind !== 'forward') return
-    this.#addService(entrance, this.#use({ kind: 'external', door: entrance.door, choices: outcome.to.length }))
-    this.#addEndpoints(entrance.door.endpoints, entrance.key, outcome.to)
+    const pick = this.#use({ kind: 'external', door, choices: outcome.to.length })
+    this.#addService(entrance, pick, endpointElements(door.endpoints, key, outcome.to))
   }
 
   /** Even without an endpoint on this node: pods and programs here may use those of others. */
   #addExternalLocal({ door, key }: Entrance): void {
-    const route = this.#route
-    const all = route.clusterEndpoints
-    this.#addService({ door, key }, this.#use({ kind: 'external-local', door, choices: all.length }))
-    this.#addEndpoints(door.endpoints, key, all)
-    if (route.localEndpoints.length === 0) return
-    const pick = this.#use({ kind: 'pick-local', door, choices: route.localEndpoints.length })
-    this.#add(door.localServices, key, `goto ${pick}`, this.#name)
-    this.#addEndpoints(door.localEndpoints, key, route.localEndpoints)
+    const { clusterEndpoints: all, localEndpoints: here } = this.#route
+    const companions = [...endpointElements(door.endpoints, key, all)]
+    const pick = this.#use({ kind: 'external-local', door, choices: all.length })
+    if (here.length > 0) {
+      const value = `goto ${this.#use({ kind: 'pick-local', door, choices: here.length })}`
+      companions.push(plannedElement(door.localServices, key, { value, comment: this.#name }))
+      companions.push(...endpointElements(door.localEndpoints, key, here))
+    }
+    this.#addService({ door, key }, pick, companions)
   }
 
   addSourceRanges(): void {
@@ -113,8 +126,8 @@ class Draft {
     const ranges = disjointCidrs([...sourceRanges, ...own]).map(withoutHostPrefix)
     for (const ip of new Set(loadBalancerIPs)) {
       const { key } = byAddress(this.#route, ip)
-      this.#add('restricted', key)
-      for (const range of ranges) this.#add('source-ranges', `${key} . ${range}`)
+      const companions = ranges.map((range) => plannedElement('source-ranges', `${key} . ${range}`))
+      this.#add('restricted', key, { companions })
     }
   }
 
@@ -125,15 +138,11 @@ class Draft {
   }
 
   #addUnserved({ door, key }: Entrance, { kind }: Exclude<Outcome, { readonly kind: 'forward' }>): void {
-    this.#add(door.noEndpoints, key, kind === 'drop' ? 'drop' : `goto ${rejectChain}`, this.#name)
+    this.#add(door.noEndpoints, key, { value: kind === 'drop' ? 'drop' : `goto ${rejectChain}`, comment: this.#name })
   }
 
-  #addService({ door, key }: Entrance, chain: string): void {
-    this.#add(door.services, key, `goto ${chain}`, this.#name)
-  }
-
-  #addEndpoints(container: ContainerName, key: string, endpoints: readonly Endpoint[]): void {
-    endpoints.forEach(({ ip, port }, index) => this.#add(container, `${key} . ${index}`, `${ip} . ${port}`))
+  #addService({ door, key }: Entrance, chain: string, companions: readonly PlannedElement[] = alone): void {
+    this.#add(door.services, key, { value: `goto ${chain}`, comment: this.#name, companions })
   }
 
   #use(chain: PickChain): string {
@@ -141,9 +150,19 @@ class Draft {
     return pickChainName(chain)
   }
 
-  #add(container: ContainerName, key: string, value = '', comment = ''): void {
-    this.elements.push({ container, key, value, comment })
+  #add(...args: Parameters<typeof plannedElement>): void {
+    this.elements.push(plannedElement(...args))
   }
+}
+
+function endpointElements(
+  container: ContainerName,
+  key: string,
+  endpoints: readonly Endpoint[],
+): readonly PlannedElement[] {
+  return endpoints.map(({ ip, port }, index) =>
+    plannedElement(container, `${key} . ${index}`, { value: `${ip} . ${port}` }),
+  )
 }
 
 function byAddress({ protocol, port }: Route, ip: string): Entrance {

@@ -34,13 +34,19 @@ export function planTable(
 ): WholeTable {
   const plan = new TablePlan(settings)
   const elements = new Map<ContainerName, Map<string, PlannedElement>>()
+  const put = (element: PlannedElement) => {
+    const byKey = elements.get(element.container)
+    if (byKey === undefined) elements.set(element.container, new Map([[element.key, element]]))
+    else byKey.set(element.key, element)
+  }
   const add = ({ key: owner, after }: Replacement) => {
     for (const element of after.elements) {
-      // Somebody may come later who takes it over.
       if (plan.owner(element) !== owner) continue
-      const byKey = elements.get(element.container)
-      if (byKey === undefined) elements.set(element.container, new Map([[element.key, element]]))
-      else byKey.set(element.key, element)
+      // Somebody may have had it until now.
+      const old = elements.get(element.container)?.get(element.key)
+      for (const { container, key } of old?.companions ?? []) elements.get(container)?.delete(key)
+      put(element)
+      element.companions.forEach(put)
     }
   }
   add(plan.replaceNode({ nodePortIps, serviceCidrs }))
