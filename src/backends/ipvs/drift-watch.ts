@@ -34,8 +34,8 @@ export interface Look {
 const lookEveryMs = 2_000
 /** When it is back after each repair, somebody keeps changing the same things: an endless fight helps nobody. */
 const longestPauseMs = 60_000
-/** A look may cost a fiftieth of a CPU, and comes at least this often on a very large node. */
-const pace = { timesCost: 50, mostMs: 300_000 }
+/** A look may cost a fiftieth of a CPU, within these bounds. */
+const pace = { timesCost: 50, leastMs: 4_000, mostMs: 300_000 }
 /** A token can miss an edit; the rules themselves do not. So they are compared now and then anyway. */
 const rulesAnywayMs = 60_000
 /** With syncs all the time a read is never of one state; then syncs wait for one. */
@@ -83,7 +83,7 @@ export class DriftWatch {
       if (startedAt < this.#nextRulesMs) return undefined
       const found = findRuleDrift(expected, await readKernelState(kernel.iptables, signal))
       const now = clock.monotonic()
-      this.#nextRulesMs = now + pauseFor(now - startedAt)
+      this.#nextRulesMs = now + pace.timesCost * (now - startedAt)
       this.#rules = found === undefined ? { token, untilMs: now + rulesAnywayMs } : undefined
       return found
     })
@@ -116,5 +116,5 @@ export class DriftWatch {
 }
 
 function pauseFor(costMs: number): number {
-  return Math.min(pace.mostMs, pace.timesCost * costMs)
+  return Math.min(pace.mostMs, Math.max(pace.leastMs, pace.timesCost * costMs))
 }
