@@ -39,14 +39,14 @@ export class ApiObjects implements AsyncDisposable {
     return new ApiObjects(server, node)
   }
 
-  /** In the order given: who watches sees the last one last. */
+  /** Deletions, then the rest in the order given: who has seen the last one has seen all. */
   async apply(objects: readonly KubernetesObject[]): Promise<void> {
     const wanted = new Set(objects.map(pathOf))
-    for (const object of objects) await this.#put(object)
     for (const path of [...this.#textByPath.keys()].filter((known) => !wanted.has(known))) {
       await this.#client.expect(200, 'DELETE', path)
       this.#textByPath.delete(path)
     }
+    for (const object of objects) await this.#put(object)
   }
 
   async #put(object: KubernetesObject): Promise<void> {
