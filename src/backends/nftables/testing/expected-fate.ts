@@ -1,0 +1,209 @@
+/**
+ * What kube-proxy 1.36 does with a packet, worked out from the Routes: the maps that it fills for each Service port,
+ * and what its fixed chains do with them. Where several Services want one key, the first by name has it.
+ */
+import type { TrafficPolicy } from '../../../api/records.ts'
+import type { NodeView } from '../../../core/backend.ts'
+import type { Endpoint, Route, RouteKey } from '../../../core/route.ts'
+import type { Cidr } from '../../../net/ip.ts'
+import { cidrContains, isLoopback } from '../../../net/ip.ts'
+import type { NftablesState } from '../settings.ts'
+import { describeArrival, fateOf } from './fate.ts'
+import type { Fate } from './fate.ts'
+import { oneIn } from './fraction.ts'
+import { isLocalAddress } from './packet.ts'
+import type { Packet, PacketNode } from './packet.ts'
+import { parsePrefix } from './prefix.ts'
+
+/** The endpoint that served a client last, by Service port with client-IP affinity. */
+export type Served = ReadonlyMap<RouteKey, string>
+
+export class ExpectedFates {
+  readonly #state: NftablesState
+  readonly #node: PacketNode
+  readonly #serviceCidrs: readonly Cidr[]
+  readonly #podCidr: Cidr | undefined
+  readonly #clusterIps = new Set<string>()
+  readonly #services = new FirstComeMap<Destination>()
+  readonly #nodePorts = new FirstComeMap<Destination>()
+  readonly #noEndpoints = new FirstComeMap<'dropped' | 'rejected'>()
+  readonly #noEndpointNodePorts = new FirstComeMap<'dropped' | 'rejected'>()
+  readonly #firewalls = new FirstComeMap<readonly Cidr[]>()
+  readonly #hairpins = new Set<string>()
+
+  constructor({ routesByKey, serviceCidrs }: NodeView, state: NftablesState, node: PacketNode) {
+    this.#state = state
+    this.#node = node
+    this.#serviceCidrs = serviceCidrs.map(parsePrefix)
+    const { localTraffic } = state.settings
+    this.#podCidr = localTraffic.kind === 'cidr' ? parsePrefix(localTraffic.cidr) : undefined
+    for (const key of [...routesByKey.keys()].sort()) {
+      const route = routesByKey.get(key)
+      if (route !== undefined) this.#add(route)
+    }
+  }
+
+  of(packet: Packet, served: Served = new Map()): Fate {
+    if (!this.#mayPass(packet)) return fateOf([{ chance: oneIn(1), outcome: 'dropped' }])
+    const { isMarked, endpoints } = this.#translate(packet, served)
+    if (endpoints.length === 0)
+      return fateOf([{ chance: oneIn(1), outcome: this.#outcome(packet, undefined, isMarked) }])
+    const chance = oneIn(endpoints.length)
+    return fateOf(endpoints.map((endpoint) => ({ chance, outcome: this.#outcome(packet, endpoint, isMarked) })))
+  }
+
+  /** What a Service port adds to the maps. */
+  #add(route: Route): void {
+    const { clusterIP, port, nodePort, internalPolicy, externalPolicy, localEndpoints, hasUsableEndpoint } = route
+    const protocol = route.protocol.toLowerCase()
+    const lacksEndpoints = (policy: TrafficPolicy) =>
+      !hasUsableEndpoint || (policy === 'Local' && localEndpoints.length === 0)
+    const failure = hasUsableEndpoint ? 'dropped' : 'rejected'
+
+    this.#clusterIps.add(clusterIP)
+    const own = `${clusterIP} ${protocol} ${port}`
+    if (lacksEndpoints(internalPolicy)) this.#noEndpoints.add(own, failure)
+    else this.#services.add(own, { route, isExternal: false })
+
+    for (const ip of new Set([...route.externalIPs, ...route.loadBalancerIPs])) {
+      // A Service may list its cluster IP again: that makes it no external address.
+      if (ip === clusterIP) continue
+      const key = `${ip} ${protocol} ${port}`
+      if (hasUsableEndpoint) this.#services.add(key, { route, isExternal: true })
+      if (lacksEndpoints(externalPolicy)) this.#noEndpoints.add(key, failure)
+    }
+    if (nodePort !== 0) {
+      const key = `${protocol} ${nodePort}`
+      if (hasUsableEndpoint) this.#nodePorts.add(key, { route, isExternal: true })
+      if (lacksEndpoints(externalPolicy)) this.#noEndpointNodePorts.add(key, failure)
+    }
+
+    if (route.sourceRanges.length > 0)
+      for (const ip of route.loadBalancerIPs)
+        this.#firewalls.add(
+          `${ip} ${protocol} ${port}`,
+          [...route.sourceRanges, ...(route.sourceRangesCoverNode ? route.loadBalancerIPs : [])].map(parsePrefix),
+        )
+    for (const endpoint of route.reachableEndpoints)
+      if (endpoint.isLocal) this.#hairpins.add(`${endpoint.ip} ${protocol} ${endpoint.port}`)
+  }
+
+  #mayPass(packet: Packet): boolean {
+    const { source } = packet
+    const ranges = this.#firewalls.get(targetOf(packet))
+    return ranges === undefined || ranges.some((range) => cidrContains(range, source))
+  }
+
+  /** Who may get the packet, each as likely as the others; nobody when it keeps its destination. */
+  #translate(packet: Packet, served: Served): { readonly isMarked: boolean; readonly endpoints: readonly Endpoint[] } {
+    const { destination, protocol, port, source } = packet
+    const { masqueradeAll, localTraffic } = this.#state.settings
+    const isFromPod = this.#isFromPod(packet)
+    const isToClusterIp = this.#clusterIps.has(destination)
+    const isMarked = isToClusterIp && (masqueradeAll || (localTraffic.kind !== 'none' && !isFromPod))
+    const found =
+      this.#services.get(targetOf(packet)) ??
+      (this.#isOpenForNodePorts(destination) ? this.#nodePorts.get(`${protocol} ${port}`) : undefined)
+    if (found === undefined) return { isMarked, endpoints: [] }
+    const { route, isExternal } = found
+    const { clusterEndpoints, localEndpoints } = route
+    const choose = (endpoints: readonly Endpoint[]) => sticky(endpoints, served.get(route.key))
+    if (!isExternal)
+      return { isMarked, endpoints: choose(route.internalPolicy === 'Local' ? localEndpoints : clusterEndpoints) }
+    if (route.externalPolicy === 'Cluster') return { isMarked: true, endpoints: choose(clusterEndpoints) }
+    if (isFromPod) return { isMarked, endpoints: choose(clusterEndpoints) }
+    if (isLocalAddress(this.#node, source)) return { isMarked: true, endpoints: choose(clusterEndpoints) }
+    return { isMarked, endpoints: choose(localEndpoints) }
+  }
+
+  /** After translation: is anybody there, and whom does the endpoint see? */
+  #outcome(packet: Packet, endpoint: Endpoint | undefined, isMarked: boolean): string {
+    const ip = endpoint?.ip ?? packet.destination
+    const port = endpoint?.port ?? packet.port
+    const now = { ...packet, destination: ip, port }
+    const staysHere = isLocalAddress(this.#node, ip)
+    const arrival = { endpoint: endpoint === undefined ? undefined : { ip, port } }
+    if (packet.enters === 'prerouting' && staysHere)
+      return this.#failureHere(now) ?? describeArrival({ ...arrival, isHidden: false })
+    const isToItself = endpoint !== undefined && packet.source === ip && this.#hairpins.has(targetOf(now))
+    const isHidden = isMarked || isToItself
+    const sent = isHidden ? { ...now, source: this.#node.localIps[0] ?? '' } : now
+    return (
+      this.#failureOnTheWay(now) ??
+      (staysHere ? this.#failureBack(sent) : undefined) ??
+      describeArrival({ ...arrival, isHidden })
+    )
+  }
+
+  /** Of what this node passes on, and of what its programs send. */
+  #failureOnTheWay(packet: Packet): string | undefined {
+    const { destination } = packet
+    const unserved = this.#noEndpoints.get(targetOf(packet))
+    if (unserved !== undefined) return unserved
+    if (this.#clusterIps.has(destination)) return 'rejected'
+    return this.#serviceCidrs.some((cidr) => cidrContains(cidr, destination)) ? 'dropped' : undefined
+  }
+
+  /** What the node sends to itself arrives like anything else, but after translation. */
+  #failureBack(packet: Packet): string | undefined {
+    return this.#mayPass(packet) ? this.#failureHere(packet) : 'dropped'
+  }
+
+  #failureHere(packet: Packet): string | undefined {
+    const { settings, nodePortIps } = this.#state
+    const { destination, protocol, port } = packet
+    const isOpen = settings.limitsNodePorts ? nodePortIps.includes(destination) : !isLoopback(destination)
+    const closed = isOpen ? this.#noEndpointNodePorts.get(`${protocol} ${port}`) : undefined
+    return closed ?? this.#noEndpoints.get(targetOf(packet))
+  }
+
+  #isFromPod({ source, inInterface }: Packet): boolean {
+    const { localTraffic } = this.#state.settings
+    switch (localTraffic.kind) {
+      case 'cidr':
+        return this.#podCidr !== undefined && cidrContains(this.#podCidr, source)
+      case 'interface':
+        return inInterface === localTraffic.name
+      case 'interface-prefix':
+        return inInterface.startsWith(localTraffic.prefix)
+      case 'none':
+        return false
+      default:
+        return localTraffic satisfies never
+    }
+  }
+
+  #isOpenForNodePorts(destination: string): boolean {
+    const { settings, nodePortIps } = this.#state
+    if (settings.limitsNodePorts) return nodePortIps.includes(destination)
+    return isLocalAddress(this.#node, destination) && !isLoopback(destination)
+  }
+}
+
+interface Destination {
+  readonly route: Route
+  readonly isExternal: boolean
+}
+
+/** Keeps what was added first. */
+class FirstComeMap<V> {
+  readonly #values = new Map<string, V>()
+
+  add(key: string, value: V): void {
+    if (!this.#values.has(key)) this.#values.set(key, value)
+  }
+
+  get(key: string): V | undefined {
+    return this.#values.get(key)
+  }
+}
+
+/** Whoever served the client before, if it may still. */
+function sticky(endpoints: readonly Endpoint[], before: string | undefined): readonly Endpoint[] {
+  const known = endpoints.filter(({ address }) => address === before)
+  return known.length > 0 ? known : endpoints
+}
+
+function targetOf({ destination, protocol, port }: Packet): string {
+  return `${destination} ${protocol} ${port}`
+}

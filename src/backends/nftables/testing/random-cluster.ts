@@ -1,0 +1,223 @@
+/** Random Services on a random node. Few values, so that they meet: on addresses, ports, endpoints and node ports. */
+import fc from 'fast-check'
+import type { NodeView } from '../../../core/backend.ts'
+import type { LocalTraffic } from '../../../core/local-traffic.ts'
+import type { Route } from '../../../core/route.ts'
+import { routesOf } from '../../../core/router.ts'
+import { service, slice } from '../../../core/testing/objects.ts'
+import type { Family } from '../../../net/ip.ts'
+import type { NftablesState } from '../settings.ts'
+import type { Surroundings } from './packets.ts'
+
+/** The addresses of a test, by family. */
+export interface AddressPlan {
+  readonly family: Family
+  readonly node: readonly [string, string]
+  readonly podCidr: string
+  readonly podsHere: readonly string[]
+  readonly podsElsewhere: readonly string[]
+  readonly clients: readonly string[]
+  readonly serviceCidrs: readonly string[]
+  readonly clusterIps: readonly string[]
+  readonly externalIps: readonly string[]
+  readonly loadBalancerIps: readonly string[]
+  /** Nested, overlapping and alone; the first ones contain the node, the last one everybody. */
+  readonly sourceRanges: readonly string[]
+  readonly strangers: readonly string[]
+}
+
+export const addressPlans: Readonly<Record<Family, AddressPlan>> = {
+  ipv4: {
+    family: 'ipv4',
+    node: ['198.51.100.10', '198.51.100.11'],
+    podCidr: '10.77.0.0/16',
+    podsHere: ['10.77.1.5', '10.77.1.9', '10.77.1.10'],
+    podsElsewhere: ['10.77.2.6', '10.77.2.7'],
+    clients: ['198.18.5.9', '198.19.5.9'],
+    serviceCidrs: ['10.112.0.0/24', '10.112.0.0/16', '10.113.0.0/24', '10.112.0.21/32'],
+    clusterIps: ['10.112.0.21', '10.112.0.22', '10.112.0.23'],
+    externalIps: ['192.0.2.60', '203.0.113.50', '10.112.0.21'],
+    loadBalancerIps: ['203.0.113.50', '203.0.113.51', '10.112.0.22'],
+    sourceRanges: [
+      '198.51.100.0/24',
+      '198.18.0.0/15',
+      '198.18.0.0/16',
+      '198.18.5.9/32',
+      '10.77.1.0/24',
+      '203.0.113.50/32',
+      '0.0.0.0/0',
+    ],
+    strangers: ['10.112.0.99', '10.112.9.9', '10.113.0.9', '198.51.100.99'],
+  },
+  ipv6: {
+    family: 'ipv6',
+    node: ['2001:db8:ffff::10', '2001:db8:ffff::11'],
+    podCidr: '2001:db8:77::/64',
+    podsHere: ['2001:db8:77::1:5', '2001:db8:77::1:9', '2001:db8:77::1:a'],
+    podsElsewhere: ['2001:db8:77::2:6', '2001:db8:77::2:7'],
+    clients: ['2001:db8:18::9', '2001:db8:19::9'],
+    serviceCidrs: ['2001:db8:112::/112', '2001:db8:112::/108', '2001:db8:113::/112', '2001:db8:112::21/128'],
+    clusterIps: ['2001:db8:112::21', '2001:db8:112::22', '2001:db8:112::23'],
+    externalIps: ['2001:db8:60::60', '2001:db8:50::50', '2001:db8:112::21'],
+    loadBalancerIps: ['2001:db8:50::50', '2001:db8:50::51', '2001:db8:112::22'],
+    sourceRanges: [
+      '2001:db8:ffff::/64',
+      '2001:db8:18::/47',
+      '2001:db8:18::/48',
+      '2001:db8:18::9/128',
+      '2001:db8:77::1:0/112',
+      '2001:db8:50::50/128',
+      '::/0',
+    ],
+    strangers: ['2001:db8:112::99', '2001:db8:112::9:9', '2001:db8:113::9', '2001:db8:ffff::99'],
+  },
+}
+
+/** All ports of one Service. */
+export function anyServiceRoutes(plan: AddressPlan): fc.Arbitrary<readonly Route[]> {
+  return fc
+    .record({
+      name: fc.constantFrom('a', 'b', 'c', 'd'),
+      ports: fc.uniqueArray(anyPort, { minLength: 1, maxLength: 2, selector: ({ name }) => name }),
+      clusterIP: fc.constantFrom(...plan.clusterIps),
+      externalIPs: some(plan.externalIps),
+      loadBalancerIPs: some(plan.loadBalancerIps),
+      sourceRanges: some(plan.sourceRanges),
+      affinitySeconds: fc.constantFrom(0, 0, 10_800, 60),
+      internalTrafficPolicy: fc.constantFrom('Cluster', 'Local'),
+      externalTrafficPolicy: fc.constantFrom('Cluster', 'Local'),
+      endpoints: fc.uniqueArray(anyEndpoint(plan), { maxLength: 5, selector: ({ ip }) => ip, size: 'max' }),
+    })
+    .map((chosen) => routesOfService(plan, chosen))
+}
+
+/** Each Service once. */
+export function anyRoutes(plan: AddressPlan): fc.Arbitrary<ReadonlyMap<Route['key'], Route>> {
+  return fc
+    .array(anyServiceRoutes(plan), { maxLength: 4, size: 'max' })
+    .map((services) => new Map(services.flat().map((route) => [route.key, route])))
+}
+
+export function anyServiceCidrs(plan: AddressPlan): fc.Arbitrary<readonly string[]> {
+  return fc.subarray([...plan.serviceCidrs])
+}
+
+export function anyState(plan: AddressPlan): fc.Arbitrary<NftablesState> {
+  const localTraffic = fc.constantFrom<LocalTraffic>(
+    { kind: 'cidr', cidr: plan.podCidr },
+    { kind: 'cidr', cidr: plan.podCidr },
+    { kind: 'interface', name: 'cali1' },
+    { kind: 'interface-prefix', prefix: 'cali' },
+    { kind: 'none' },
+  )
+  return fc
+    .record({
+      localTraffic,
+      masqueradeAll: fc.constantFrom(false, false, true),
+      nodePortIps: fc.constantFrom(undefined, [], plan.node.slice(0, 1), plan.node),
+    })
+    .map(({ localTraffic, masqueradeAll, nodePortIps }) => ({
+      settings: {
+        family: plan.family,
+        localTraffic,
+        masqueradeAll,
+        masqueradeMark: '0x00004000',
+        limitsNodePorts: nodePortIps !== undefined,
+      },
+      nodePortIps: nodePortIps ?? [],
+    }))
+}
+
+/** The node may hold an address of a load balancer, as some of them want it. */
+export function anySurroundings(plan: AddressPlan): fc.Arbitrary<Surroundings> {
+  return fc.boolean().map((holdsVip) => ({
+    node: { family: plan.family, localIps: [...plan.node, ...(holdsVip ? plan.loadBalancerIps.slice(0, 1) : [])] },
+    senders: [
+      ...plan.podsHere.slice(0, 2).map((ip, index) => ({ ip, inInterface: `cali${index + 1}` })),
+      ...[...plan.podsElsewhere.slice(0, 1), ...plan.clients].map((ip) => ({ ip, inInterface: 'eth0' })),
+    ],
+    strangers: plan.strangers,
+  }))
+}
+
+export function viewOf(
+  plan: AddressPlan,
+  routesByKey: ReadonlyMap<Route['key'], Route>,
+  serviceCidrs: readonly string[],
+): NodeView {
+  return { family: plan.family, node: { name: 'here', zone: '', ip: plan.node[0] }, routesByKey, serviceCidrs }
+}
+
+const anyPort = fc.record({
+  name: fc.constantFrom('x', 'y'),
+  protocol: fc.constantFrom('TCP', 'TCP', 'TCP', 'TCP', 'UDP', 'SCTP'),
+  port: fc.constantFrom(80, 80, 443),
+  nodePort: fc.constantFrom(0, 30_080, 30_081),
+})
+
+function anyEndpoint({ podsHere, podsElsewhere, node }: AddressPlan) {
+  return fc.record({
+    // The last one is a pod in the network of this node.
+    ip: fc.constantFrom(...podsHere, ...podsElsewhere, node[0]),
+    state: fc.constantFrom('ready', 'ready', 'ready', 'terminating', 'not ready'),
+  })
+}
+
+interface ChosenService {
+  readonly name: string
+  readonly ports: readonly {
+    readonly name: string
+    readonly protocol: string
+    readonly port: number
+    readonly nodePort: number
+  }[]
+  readonly clusterIP: string
+  readonly externalIPs: readonly string[]
+  readonly loadBalancerIPs: readonly string[]
+  readonly sourceRanges: readonly string[]
+  readonly affinitySeconds: number
+  readonly internalTrafficPolicy: string
+  readonly externalTrafficPolicy: string
+  readonly endpoints: readonly { readonly ip: string; readonly state: string }[]
+}
+
+function routesOfService(plan: AddressPlan, chosen: ChosenService): readonly Route[] {
+  const { name, ports, clusterIP, affinitySeconds, loadBalancerIPs } = chosen
+  const isLoadBalancer = loadBalancerIPs.length > 0
+  const hasNodePort = ports.some(({ nodePort }) => nodePort !== 0)
+  const record = service(
+    `shop/${name}`,
+    {
+      type: isLoadBalancer ? 'LoadBalancer' : hasNodePort ? 'NodePort' : 'ClusterIP',
+      clusterIP,
+      clusterIPs: [clusterIP],
+      ipFamilies: [plan.family === 'ipv4' ? 'IPv4' : 'IPv6'],
+      ports,
+      externalIPs: chosen.externalIPs,
+      loadBalancerSourceRanges: chosen.sourceRanges,
+      internalTrafficPolicy: chosen.internalTrafficPolicy,
+      externalTrafficPolicy: chosen.externalTrafficPolicy,
+      sessionAffinity: affinitySeconds === 0 ? 'None' : 'ClientIP',
+      sessionAffinityConfig: { clientIP: { timeoutSeconds: affinitySeconds } },
+    },
+    { loadBalancer: { ingress: loadBalancerIPs.map((ip) => ({ ip })) } },
+  )
+  const slices = slice(
+    `shop/${name}-1`,
+    name,
+    chosen.endpoints.map(({ ip, state }) => ({
+      addresses: [ip],
+      nodeName: plan.podsElsewhere.includes(ip) ? 'there' : 'here',
+      conditions: { ready: state === 'ready', serving: state !== 'not ready', terminating: state === 'terminating' },
+    })),
+    ports.map((port) => ({ name: port.name, protocol: port.protocol, port: 8080 })),
+    { addressType: plan.family === 'ipv4' ? 'IPv4' : 'IPv6' },
+  )
+  const context = { family: plan.family, nodeName: 'here', zone: '', nodeIP: plan.node[0], allowExternalIPs: true }
+  return routesOf(record, [slices], context)
+}
+
+/** None as often as any. */
+function some(pool: readonly string[]): fc.Arbitrary<readonly string[]> {
+  return fc.oneof(fc.constant([]), fc.shuffledSubarray([...pool], { minLength: 1, maxLength: 3 }))
+}
