@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { describe } from 'vitest'
 import { processExec } from '../exec/exec.ts'
 import { enterFreshNamespace, missingForNamespace, run } from '../netlink/testing/network-namespace.ts'
@@ -10,7 +11,7 @@ ipsetContract('MemoryIpset', async () => {
   return { ipset, use: async (name) => ipset.use(name) }
 })
 
-const missing = missingForNamespace('ip', 'ipset', 'iptables')
+const missing = missingForNamespace('ip', 'ipset', 'iptables') ?? ipSetProblem()
 describe.skipIf(missing !== undefined)(`on the kernel${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
   ipsetContract('commandIpset', async () => {
     enterFreshNamespace()
@@ -20,3 +21,8 @@ describe.skipIf(missing !== undefined)(`on the kernel${missing === undefined ? '
     }
   })
 })
+
+function ipSetProblem(): string | undefined {
+  const tried = spawnSync('unshare', ['--net', 'ipset', 'create', 'probe', 'hash:ip,port,net'], { encoding: 'utf8' })
+  return tried.status === 0 ? undefined : `the kernel has no IP sets: ${tried.stderr.trim()}`
+}
