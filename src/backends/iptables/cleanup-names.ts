@@ -9,6 +9,7 @@ import { topChains } from './top-chains.ts'
 const shared = 'shared by all Services'
 const ipvsMode = 'of the ipvs mode'
 const userspaceMode = 'of the userspace mode, which kube-proxy had until 1.25'
+const portals = "of Fairlead's userspace mode"
 const canary = 'shows a proxy that nobody has emptied the table'
 
 const reasonsByChain: Readonly<Record<Table, Readonly<Record<string, string>>>> = {
@@ -25,6 +26,8 @@ const reasonsByChain: Readonly<Record<Table, Readonly<Record<string, string>>>> 
     'KUBE-IPVS-FILTER': ipvsMode,
     'KUBE-IPVS-OUT-FILTER': ipvsMode,
     'KUBE-NODEPORT-NON-LOCAL': userspaceMode,
+    'KUBE-PORTALS-PORTS': portals,
+    'KUBE-PORTALS-FIREWALL': portals,
   },
   nat: {
     [topChains.services]: shared,
@@ -77,6 +80,8 @@ const jumpComments: Readonly<Record<string, readonly string[]>> = {
   'KUBE-NODEPORT-CONTAINER': [nodePortPortals],
   'KUBE-NODEPORT-HOST': [nodePortPortals],
   'KUBE-NODEPORT-NON-LOCAL': ['Ensure that non-local NodePort traffic can flow'],
+  'KUBE-PORTALS-PORTS': ['kubernetes service proxy ports'],
+  'KUBE-PORTALS-FIREWALL': ['kubernetes load balancer firewall'],
 }
 
 export function isJumpComment(target: string, comment: string): boolean {

@@ -7,21 +7,24 @@ import type { Logger } from '../../core/logger.ts'
 import type { ChangeDetector } from '../../dataplane/iptables/change-detector.ts'
 import type { Iptables } from '../../dataplane/iptables/iptables.ts'
 import { readKernelState } from './kernel-state.ts'
-import { findDrift } from './find-drift.ts'
+import type { KernelState } from './kernel-state.ts'
 import type { Written } from './written.ts'
 
-export interface DriftWatchOptions {
+/** `Plan` is what the mode remembers of its rules. */
+export interface DriftWatchOptions<Plan> {
   readonly iptables: Iptables
+  /** Names the first thing that differs. */
+  readonly findDrift: (written: Plan, state: KernelState) => Promise<string | undefined>
   readonly openDetector: (signal: AbortSignal) => Promise<ChangeDetector>
   readonly clock: Clock
   readonly log: Logger
 }
 
-export interface Look {
+export interface Look<Plan> {
   /** Runs the work while no sync does. */
   inTurn<T>(work: () => Promise<T>): Promise<T>
   /** What the kernel should hold; undefined while nobody knows. */
-  written(): Written | undefined
+  written(): Plan | undefined
   /** Nobody knows, because a sync failed. */
   isLost(): boolean
   onDrift(found: string): void
@@ -40,19 +43,19 @@ const compareAnyway = { timesCost: 50, leastMs: 4_000, mostMs: 60_000 }
 /** Others change their own rules all the time, and each change moves the token: even then this bounds our share. */
 const timesCostOnChange = 4
 
-export class DriftWatch {
-  readonly #options: DriftWatchOptions
+export class DriftWatch<Plan = Written> {
+  readonly #options: DriftWatchOptions<Plan>
   /** The last comparison that found nothing, and when it must be repeated whatever the token says. */
   #verified: { readonly token: string; readonly untilMs: number } | undefined
   #notBeforeMs = -Infinity
   /** Undefined unless it runs. */
   #detector: ChangeDetector | undefined
 
-  constructor(options: DriftWatchOptions) {
+  constructor(options: DriftWatchOptions<Plan>) {
     this.#options = options
   }
 
-  async run(look: Look, signal: AbortSignal): Promise<void> {
+  async run(look: Look<Plan>, signal: AbortSignal): Promise<void> {
     const { openDetector, clock, log } = this.#options
     using detector = await openDetector(signal)
     this.#detector = detector
@@ -86,8 +89,8 @@ export class DriftWatch {
       this.#verified = { ...verified, token: after }
   }
 
-  async #look(detector: ChangeDetector, look: Look, signal: AbortSignal): Promise<string | undefined> {
-    const { iptables, clock } = this.#options
+  async #look(detector: ChangeDetector, look: Look<Plan>, signal: AbortSignal): Promise<string | undefined> {
+    const { iptables, findDrift, clock } = this.#options
     const written = look.written()
     if (written === undefined) return look.isLost() ? 'the last sync failed' : undefined
     const token = await detector.token(signal)

@@ -12,7 +12,12 @@ import { topChains } from './top-chains.ts'
 import type { Written, WrittenRoute } from './written.ts'
 
 /** How the changed routes shall be; undefined for those that are gone. */
-export type WantedRoutes = ReadonlyMap<RouteKey, WrittenRoute | undefined>
+export type WantedRoutes<R extends HasRules = WrittenRoute> = ReadonlyMap<RouteKey, R | undefined>
+
+/** All that an edit must know of a route. */
+export interface HasRules {
+  readonly rendered: RenderedRoute
+}
 
 export function wantedRoutes(
   written: Written,
@@ -33,7 +38,11 @@ export function wantedRoutes(
   )
 }
 
-export function writeEdits(written: Written, wantedByKey: WantedRoutes, input: RestoreInput): void {
+export function writeEdits(
+  written: { get(key: RouteKey): HasRules | undefined },
+  wantedByKey: WantedRoutes<HasRules>,
+  input: RestoreInput,
+): void {
   const edits = [...wantedByKey].map(([key, route]) => [written.get(key)?.rendered, route?.rendered] as const)
   // Chains that stay come first: a rule can only jump to a chain that exists. Chains that go are last: nothing may
   // jump to them any more.

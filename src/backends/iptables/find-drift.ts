@@ -5,6 +5,7 @@ import { fixedChains, nodePortTail } from './fixed-chains.ts'
 import { missingJumps, staleChains } from './kernel-state.ts'
 import type { KernelState } from './kernel-state.ts'
 import { renderRule } from './render-rule.ts'
+import { SharedRules } from './shared-rules-comparison.ts'
 import { rulesOf } from './rendered-chain.ts'
 import { sharedChains, topChains } from './top-chains.ts'
 import type { Table } from './top-chains.ts'
@@ -23,7 +24,7 @@ export async function findDrift(written: Written, state: KernelState): Promise<s
     const problem = compareChain(state[table], table, chain.name, rules)
     if (problem !== undefined) return problem
   }
-  const shared = new SharedRules()
+  const shared = new SharedRules(sharedChains)
   for (const rule of nodePortTail(settings))
     shared.add('nat', topChains.services, canonicalRule(renderRule(rule), family))
   let compared = 0
@@ -70,40 +71,6 @@ function compareChain(
   if (rules === undefined) return `chain ${table}/${chain} is missing`
   const isSame = rules.length === wanted.length && rules.every((rule, index) => rule === wanted[index])
   return isSame ? undefined : `chain ${table}/${chain} was changed`
-}
-
-/** The order between Services in a shared chain means nothing, so these chains are compared as bags of rules. */
-class SharedRules {
-  readonly #countsByPlace = new Map<string, { table: Table; chain: string; counts: Map<string, number> }>()
-
-  constructor() {
-    for (const { table, chain } of sharedChains) this.#place(table, chain)
-  }
-
-  add(table: Table, chain: string, rule: string): void {
-    const { counts } = this.#place(table, chain)
-    counts.set(rule, (counts.get(rule) ?? 0) + 1)
-  }
-
-  compare(state: KernelState): string | undefined {
-    for (const { table, chain, counts } of this.#countsByPlace.values()) {
-      const rules = state[table].get(chain)
-      if (rules === undefined) return `chain ${table}/${chain} is missing`
-      for (const rule of rules) counts.set(rule, (counts.get(rule) ?? 0) - 1)
-      for (const [rule, count] of counts)
-        if (count !== 0) return `chain ${table}/${chain} ${count > 0 ? 'lacks' : 'has a foreign rule'}: ${rule}`
-    }
-    return undefined
-  }
-
-  #place(table: Table, chain: string): { readonly counts: Map<string, number> } {
-    const id = `${table} ${chain}`
-    const known = this.#countsByPlace.get(id)
-    if (known !== undefined) return known
-    const place = { table, chain, counts: new Map<string, number>() }
-    this.#countsByPlace.set(id, place)
-    return place
-  }
 }
 
 function nextTurn(): Promise<void> {

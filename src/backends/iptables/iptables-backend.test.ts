@@ -13,6 +13,7 @@ import type { Table } from '../../dataplane/iptables/iptables.ts'
 import { MemoryIptables } from '../../dataplane/iptables/memory-iptables.ts'
 import { rulesetDifferences } from '../../../tests/testing/compare-rulesets.ts'
 import { DriftWatch } from './drift-watch.ts'
+import { findDrift } from './find-drift.ts'
 import { IptablesBackend } from './iptables-backend.ts'
 import { SettingsSource } from './settings-source.ts'
 
@@ -46,6 +47,7 @@ function setUp(options: { readonly missingMatches?: ReadonlySet<string> } = {}) 
       iptables,
       drift: new DriftWatch({
         iptables,
+        findDrift,
         openDetector: () => Promise.resolve(savedRulesHash(iptables, ['filter', 'nat'])),
         clock,
         log: silentLogger,

@@ -107,7 +107,7 @@ export class IptablesBackend implements Backend {
     } catch (error) {
       if (!isRefusal(error)) throw error
       // One bad rule refuses a whole table. Everybody else's rules must not wait for it.
-      const refused = await findRefusedRoutes(iptables, plan, signal)
+      const refused = await findRefusedRoutes(iptables, plan.routesByKey, signal)
       if (refused.length > 0) return await send(without(plan, refused), refused)
       // Not a Service, then. Some kernels have counters, but no way for a rule to use them.
       if (!usesCounters(settings)) throw error

@@ -9,7 +9,7 @@ import { IptablesError } from '../../dataplane/iptables/iptables.ts'
 import { rulesOf } from './rendered-chain.ts'
 import { RestoreInput } from './restore-input.ts'
 import type { Table } from './top-chains.ts'
-import type { Written } from './written.ts'
+import type { RenderedRoute } from './rendered-route.ts'
 
 const trialChain = 'KUBE-PROXY-TRIAL'
 const tables = ['filter', 'nat'] as const
@@ -18,15 +18,16 @@ const mostCulprits = 100
 const largestGroup = 50
 
 type Failure = SyncReport['failed'][number]
+type Routes = ReadonlyMap<RouteKey, { readonly rendered: RenderedRoute }>
 
 export async function findRefusedRoutes(
   iptables: Iptables,
-  plan: Written,
+  routesByKey: Routes,
   signal: AbortSignal,
 ): Promise<readonly Failure[]> {
   const culprits: Failure[] = []
   const search = async (suspects: readonly RouteKey[]): Promise<void> => {
-    const refusal = await tryRoutes(iptables, plan, suspects, signal)
+    const refusal = await tryRoutes(iptables, routesByKey, suspects, signal)
     if (refusal === undefined) return
     if (suspects.length === 1 || (culprits.length >= mostCulprits && suspects.length <= largestGroup)) {
       for (const key of suspects) culprits.push({ key, reason: refusal.message })
@@ -37,7 +38,7 @@ export async function findRefusedRoutes(
     await search(suspects.slice(middle))
   }
   try {
-    await search([...plan.routesByKey.keys()])
+    await search([...routesByKey.keys()])
   } finally {
     await removeTrial(iptables, signal)
   }
@@ -46,7 +47,7 @@ export async function findRefusedRoutes(
 
 async function tryRoutes(
   iptables: Iptables,
-  plan: Written,
+  routesByKey: Routes,
   keys: readonly RouteKey[],
   signal: AbortSignal,
 ): Promise<IptablesError | undefined> {
@@ -54,7 +55,7 @@ async function tryRoutes(
   for (const table of tables) input.declare(table, trialChain)
   const add = (table: Table, rule: string) => input.append(table, trialChain, withoutJump(rule))
   for (const key of keys) {
-    const route = plan.get(key)?.rendered
+    const route = routesByKey.get(key)?.rendered
     for (const { table, rule } of route?.shared ?? []) add(table, rule)
     for (const chain of route?.chains ?? []) for (const rule of rulesOf(chain)) add('nat', rule)
   }

@@ -34,6 +34,8 @@ function renderMatch(match: Match): string {
       return '-m physdev ! --physdev-is-in'
     case 'connection-state':
       return `-m conntrack ${not(match)}--ctstate ${match.states.join(',')}`
+    case 'new-connection':
+      return '-m state --state NEW'
     case 'mark':
       return `-m mark ${not(match)}--mark ${match.mark}/${match.mark}`
     case 'counter':
@@ -70,6 +72,8 @@ function renderTarget(target: Target): string {
       return '-j RETURN'
     case 'dnat':
       return `-j DNAT --to-destination ${target.address}`
+    case 'redirect':
+      return `-j REDIRECT --to-ports ${target.port}`
     case 'masquerade':
       return target.isRandomFully ? '-j MASQUERADE --random-fully' : '-j MASQUERADE'
     case 'set-mark':

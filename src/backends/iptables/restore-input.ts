@@ -56,6 +56,11 @@ export class RestoreInput {
     this.#write(table, '-I ', chain, rule)
   }
 
+  /** As above, for what must come after the rules of others. */
+  appendJump(table: RestoreTable, chain: string, rule: string): void {
+    this.#write(table, '-A ', chain, rule)
+  }
+
   delete(table: RestoreTable, chain: string, rule: string): void {
     this.#write(table, '-D ', chain, rule)
   }

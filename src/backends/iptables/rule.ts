@@ -27,6 +27,8 @@ export type Match =
   /** It did not come through a port of a bridge. */
   | { readonly kind: 'not-bridged' }
   | { readonly kind: 'connection-state'; readonly states: readonly string[]; readonly isNot?: boolean }
+  /** The first packet of a connection, in the older spelling that the userspace mode has. */
+  | { readonly kind: 'new-connection' }
   | { readonly kind: 'mark'; readonly mark: string; readonly isNot?: boolean }
   | { readonly kind: 'counter'; readonly name: string }
   /** One of this many: the last choice needs no rule of chance. */
@@ -40,6 +42,8 @@ export type Target =
   | { readonly kind: 'jump'; readonly chain: string }
   | { readonly kind: 'accept' | 'drop' | 'reject' | 'return' }
   | { readonly kind: 'dnat'; readonly address: string }
+  /** To a port of this node, at the address of the device that the packet came in by. */
+  | { readonly kind: 'redirect'; readonly port: number }
   | { readonly kind: 'masquerade'; readonly isRandomFully: boolean }
   | { readonly kind: 'set-mark' | 'clear-mark'; readonly mark: string }
 

@@ -52,6 +52,8 @@ const chainsByModes: readonly (readonly [modes: readonly ProxyMode[], chains: re
       'KUBE-NODEPORT-CONTAINER',
       'KUBE-NODEPORT-HOST',
       'KUBE-NODEPORT-NON-LOCAL',
+      'KUBE-PORTALS-PORTS',
+      'KUBE-PORTALS-FIREWALL',
     ],
   ],
 ]

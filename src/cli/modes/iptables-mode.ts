@@ -1,4 +1,5 @@
 import { DriftWatch } from '../../backends/iptables/drift-watch.ts'
+import { findDrift } from '../../backends/iptables/find-drift.ts'
 import { IptablesBackend } from '../../backends/iptables/iptables-backend.ts'
 import { planIptables } from '../../backends/iptables/plan.ts'
 import { renderPlan } from '../../backends/iptables/render.ts'
@@ -61,7 +62,7 @@ export const iptablesMode: Mode = {
     })
     const openDetector = (opening: AbortSignal) =>
       openChangeDetector({ iptables, tables: ['filter', 'nat'], log }, opening)
-    const drift = new DriftWatch({ iptables, openDetector, clock, log })
+    const drift = new DriftWatch({ iptables, findDrift, openDetector, clock, log })
     const conntrack = await openConntrack({ openNetlink, exec, log })
     return {
       backend: new IptablesBackend({

@@ -43,6 +43,9 @@ export function ruleShapes(family: Family, nfacctName?: string): fc.Arbitrary<st
   const probability = fc.integer({ min: 2, max: 5000 }).map((n) => (1 / n).toFixed(10))
   const accounted =
     nfacctName === undefined ? fc.constant('') : fc.constantFrom('', `-m nfacct --nfacct-name ${nfacctName}`)
+  const address = ip.map((ip) => `-d ${ip}`)
+  const toPort = port.map((port) => `--dport ${port}`)
+  const redirect = port.map((port) => `-j REDIRECT --to-ports ${port}`)
   const shapes: readonly (readonly (fc.Arbitrary<string> | string)[])[] = [
     [comment, protocol, ip.map((ip) => `-d ${ip}`), port.map((port) => `--dport ${port}`), network, jump],
     [comment, protocol, cidr.map((cidr) => `-d ${cidr}`), port.map((port) => `--dport ${port}`), accounted, jump],
@@ -77,6 +80,11 @@ export function ruleShapes(family: Family, nfacctName?: string): fc.Arbitrary<st
     [comment, '-m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT'],
     ['-m conntrack --ctstate NEW', comment, jump],
     [comment, cidr.map((cidr) => `-d ${cidr}`), network, '-m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT -j DROP'],
+    [comment, protocol, address, toPort, '-m physdev ! --physdev-is-in', redirect],
+    [comment, protocol, address, toPort, '-m addrtype --dst-type LOCAL', redirect],
+    [comment, cidr.map((cidr) => `-s ${cidr}`), protocol, address, toPort, redirect],
+    [comment, protocol, toPort, '-m state --state NEW -j ACCEPT'],
+    [comment, protocol, toPort, '-m conntrack ! --ctstate DNAT -j REJECT'],
   ]
   return fc.oneof(
     ...shapes.map((parts) =>

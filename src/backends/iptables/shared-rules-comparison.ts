@@ -1,0 +1,36 @@
+import type { KernelState } from './kernel-state.ts'
+import type { Table } from './top-chains.ts'
+
+/** The order between Services in a shared chain means nothing, so these chains are compared as bags of rules. */
+export class SharedRules {
+  readonly #countsByPlace = new Map<string, { table: Table; chain: string; counts: Map<string, number> }>()
+
+  constructor(chains: readonly { readonly table: Table; readonly chain: string }[]) {
+    for (const { table, chain } of chains) this.#place(table, chain)
+  }
+
+  add(table: Table, chain: string, rule: string): void {
+    const { counts } = this.#place(table, chain)
+    counts.set(rule, (counts.get(rule) ?? 0) + 1)
+  }
+
+  compare(state: KernelState): string | undefined {
+    for (const { table, chain, counts } of this.#countsByPlace.values()) {
+      const rules = state[table].get(chain)
+      if (rules === undefined) return `chain ${table}/${chain} is missing`
+      for (const rule of rules) counts.set(rule, (counts.get(rule) ?? 0) - 1)
+      for (const [rule, count] of counts)
+        if (count !== 0) return `chain ${table}/${chain} ${count > 0 ? 'lacks' : 'has a foreign rule'}: ${rule}`
+    }
+    return undefined
+  }
+
+  #place(table: Table, chain: string): { readonly counts: Map<string, number> } {
+    const id = `${table} ${chain}`
+    const known = this.#countsByPlace.get(id)
+    if (known !== undefined) return known
+    const place = { table, chain, counts: new Map<string, number>() }
+    this.#countsByPlace.set(id, place)
+    return place
+  }
+}
