@@ -13,24 +13,29 @@ import { givenService, healthPortOf } from './testing/service-fixture.ts'
 const service = givenService('web', 1, { type: 'LoadBalancer', externalTrafficPolicy: 'Local' })
 const openPort = 31_000
 
+describeEach(
+  allProxies.filter(({ mode }) => mode === 'iptables'),
+  (proxy) => {
+    test('a load balancer may ask the health check port through a firewall that drops the rest', async () => {
+      await using rig = await Rig.start(proxy, {}, [service])
+      for (const variant of ['nft', 'legacy'] as const)
+        if (proxy.name.includes(variant)) closeInput(rig.cluster.node, variant)
+      rig.cluster.listenOnNode(openPort)
+      const outside = rig.cluster.host('outside')
+      for (const family of families) {
+        expect(await fetchFrom(outside, plans[family].nodeIP, openPort)).toBe('silence')
+        const ask = () => fetchFrom(outside, plans[family].nodeIP, healthPortOf(service))
+        await vi.waitFor(async () => expect(await ask()).toMatchObject({ status: 503 }), aMoment)
+      }
+
+      await rig.program([])
+      for (const family of families)
+        expect(await fetchFrom(outside, plans[family].nodeIP, healthPortOf(service))).toBe('silence')
+    })
+  },
+)
+
 describeEach(allProxies, (proxy) => {
-  test('a load balancer may ask the health check port through a firewall that drops the rest', async () => {
-    await using rig = await Rig.start(proxy, {}, [service])
-    for (const variant of ['nft', 'legacy'] as const)
-      if (proxy.name.includes(variant)) closeInput(rig.cluster.node, variant)
-    rig.cluster.listenOnNode(openPort)
-    const outside = rig.cluster.host('outside')
-    for (const family of families) {
-      expect(await fetchFrom(outside, plans[family].nodeIP, openPort)).toBe('silence')
-      const ask = () => fetchFrom(outside, plans[family].nodeIP, healthPortOf(service))
-      await vi.waitFor(async () => expect(await ask()).toMatchObject({ status: 503 }), aMoment)
-    }
-
-    await rig.program([])
-    for (const family of families)
-      expect(await fetchFrom(outside, plans[family].nodeIP, healthPortOf(service))).toBe('silence')
-  })
-
   test('the health check port counts the local endpoints that are ready', async () => {
     const locals = ['here-1', 'here-2', 'here-3'] as const
     const withEndpoints = (...endpoints: readonly EndpointFixture[]): ServiceFixture => ({ ...service, endpoints })

@@ -61,6 +61,11 @@ export class Cluster implements Disposable {
     this.#open.push(listenTcp(this.node, 'the node', port))
   }
 
+  /** The pod answers on further ports. */
+  listenOnPod(name: PodName, ports: readonly number[]): void {
+    for (const port of ports) this.#open.push(listenTcp(this.host(name), name, port))
+  }
+
   /** What leaves the node untouched is answered on this UDP port too. */
   listenBeyond({ ip, port }: { readonly ip: string; readonly port: number }): void {
     this.#open.push(listenUdp(this.#beyond, 'beyond', ip, port))

@@ -1,14 +1,18 @@
 /** The real kube-proxy, where the environment names one: the judge of what the rows expect. */
 import { existsSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { writeKubeconfig } from '../../../src/embedded/kubeconfig-file.ts'
+import { families } from '../../../src/net/ip.ts'
 import { TemporaryFolder } from '../../../src/sources/kube/testing/temporary-folder.ts'
 import { ApiObjects } from './api-objects.ts'
 import type { Cluster } from './cluster.ts'
 import { chooseVariant, missingPrograms, plainNamesFolder } from './iptables-variant.ts'
 import type { IptablesVariant } from './iptables-variant.ts'
+import type { Namespace } from './namespace.ts'
 import { NodeProcess } from './node-process.ts'
 import { proxyFlags } from './proxy-flags.ts'
 import type { Proxy, ProxySettings, RunningProxy } from './proxy.ts'
+import { clusterObjects } from './service-fixture.ts'
 
 export function kubeProxyIptables(variant: IptablesVariant): Proxy {
   return {
@@ -52,7 +56,34 @@ export async function startKubeProxy(
 }
 
 export async function startKubeProxyNftables(cluster: Cluster, settings: ProxySettings): Promise<RunningProxy> {
-  return KubeProxyProcess.start(cluster, await TemporaryFolder.make(), proxyFlags('nftables', settings), {})
+  const folder = await TemporaryFolder.make()
+  const kubeProxy = await KubeProxyProcess.start(cluster, folder, proxyFlags('nftables', settings), {})
+  await hasServiceCidrs(cluster.node, kubeProxy)
+  return kubeProxy
+}
+
+/**
+ * Its first rules may be older than its list of ServiceCIDRs, and it would write the next ones in an hour; but when the
+ * zone of its node changes, it writes them at once.
+ */
+async function hasServiceCidrs(node: Namespace, kubeProxy: RunningProxy): Promise<void> {
+  const deadline = performance.now() + 50_000
+  for (let zone = 0; !dropsUnallocated(node); zone++) {
+    if (performance.now() > deadline)
+      throw new Error(`kube-proxy has not written its ServiceCIDRs:\n${kubeProxy.log()}`)
+    const labels = { 'topology.kubernetes.io/zone': `zone-${zone}` }
+    await kubeProxy.apply(
+      clusterObjects.map((object) =>
+        object.kind === 'Node' ? { ...object, metadata: { ...object.metadata, labels } } : object,
+      ),
+    )
+    await sleep(200)
+  }
+}
+
+function dropsUnallocated(node: Namespace): boolean {
+  const rules = node.run('nft', ['list', 'ruleset'])
+  return rules.split('Drop traffic to unallocated ClusterIPs').length > families.length
 }
 
 class KubeProxyProcess implements RunningProxy {

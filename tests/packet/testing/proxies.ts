@@ -1,14 +1,19 @@
 /** Declares tests for every proxy; one that cannot run here is skipped, and its name says why. */
 import { describe, expect, test } from 'vitest'
-import { fairleadIptables } from './fairlead.ts'
-import { kubeProxyIptables } from './kube-proxy.ts'
+import { fairleadIptables, fairleadNftables } from './fairlead.ts'
+import { kubeProxyIptables, kubeProxyNftables } from './kube-proxy.ts'
 import { packetTestProblem } from './packet-test-problem.ts'
 import type { Proxy } from './proxy.ts'
 
-export const fairleads: readonly Proxy[] = [fairleadIptables('nft'), fairleadIptables('legacy')]
+export const fairleads: readonly Proxy[] = [fairleadIptables('nft'), fairleadIptables('legacy'), fairleadNftables]
 
 /** The real kube-proxy shows that the tests expect what it does. */
-export const allProxies: readonly Proxy[] = [...fairleads, kubeProxyIptables('nft'), kubeProxyIptables('legacy')]
+export const allProxies: readonly Proxy[] = [
+  ...fairleads,
+  kubeProxyIptables('nft'),
+  kubeProxyIptables('legacy'),
+  kubeProxyNftables,
+]
 
 export function describeEach(proxies: readonly Proxy[], tests: (proxy: Proxy) => void): void {
   for (const proxy of proxies) describeUnless(packetTestProblem(proxy), proxy.name, () => tests(proxy))

@@ -19,6 +19,8 @@ export interface ServiceFixture {
   /** 0 for none. */
   readonly affinitySeconds: number
   readonly endpoints: readonly EndpointFixture[]
+  /** How many servers of it each pod has, each an endpoint of its own: see `targetsOf`. */
+  readonly serversPerPod: number
 }
 
 export interface PortFixture {
@@ -52,6 +54,7 @@ export function givenService(
     sourceRanges: [],
     affinitySeconds: 0,
     endpoints: [],
+    serversPerPod: 1,
     ...facts,
   }
 }
@@ -73,7 +76,14 @@ export interface KubernetesObject {
 
 /** Both families, as a dual-stack cluster has it. */
 export function objectsOf(service: ServiceFixture): readonly KubernetesObject[] {
-  return [serviceObject(service), ...families.map((family) => sliceObject(service, family))]
+  const servers = Array.from({ length: service.serversPerPod }, (_, server) => server)
+  const slices = families.flatMap((family) => servers.map((server) => sliceObject(service, family, server)))
+  return [serviceObject(service), ...slices]
+}
+
+/** Where the servers of a pod listen. */
+export function targetsOf({ serversPerPod }: ServiceFixture, { target }: PortFixture): readonly number[] {
+  return Array.from({ length: serversPerPod }, (_, server) => target + server)
 }
 
 const namespace = 'shop'
@@ -132,13 +142,18 @@ function ingressOf({ vips, index }: ServiceFixture): readonly Readonly<Record<st
   }
 }
 
-function sliceObject({ name, ports, endpoints }: ServiceFixture, family: Family): KubernetesObject {
+function sliceObject(service: ServiceFixture, family: Family, server: number): KubernetesObject {
+  const { name, ports, endpoints } = service
   return {
     apiVersion: 'discovery.k8s.io/v1',
     kind: 'EndpointSlice',
-    metadata: { name: `${name}-${family}`, namespace, labels: { 'kubernetes.io/service-name': name } },
+    metadata: { name: `${name}-${family}-${server}`, namespace, labels: { 'kubernetes.io/service-name': name } },
     addressType: family === 'ipv4' ? 'IPv4' : 'IPv6',
-    ports: ports.map(({ name: portName, protocol, target }) => ({ name: portName, protocol, port: target })),
+    ports: ports.map((port) => ({
+      name: port.name,
+      protocol: port.protocol,
+      port: targetsOf(service, port)[server],
+    })),
     endpoints: endpoints.map((endpoint) => endpointObject(endpoint, family)),
   }
 }

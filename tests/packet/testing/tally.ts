@@ -1,0 +1,33 @@
+/** Who answers how often: what only many connections can show. */
+import type { Family } from '../../../src/net/ip.ts'
+import type { Rig } from './rig.ts'
+import type { Source, Target } from './row.ts'
+
+/** Each server of each pod counts for itself: `here-1:8080`. */
+export async function tallyAnswers(
+  rig: Rig,
+  from: Source,
+  target: Target,
+  family: Family,
+  times: number,
+): Promise<ReadonlyMap<string, number>> {
+  const counts = new Map<string, number>()
+  for (let n = 0; n < times; n += atOnce) {
+    const asked = Array.from({ length: atOnce }, () => whoAnswers(rig, from, target, family))
+    for (const who of await Promise.all(asked)) counts.set(who, (counts.get(who) ?? 0) + 1)
+  }
+  return counts
+}
+
+const atOnce = 10
+
+export async function whoAnswers(rig: Rig, from: Source, target: Target, family: Family): Promise<string> {
+  const outcome = await rig.ask(from, target, family, 10_000)
+  return outcome.kind === 'answer' ? `${outcome.answer.answeredBy}:${outcome.answer.port}` : outcome.kind
+}
+
+/** Pearson's sum: how far counts are from all being equal. With fair dice its mean is their number less one. */
+export function chiSquare(counts: readonly number[]): number {
+  const expected = counts.reduce((sum, count) => sum + count, 0) / counts.length
+  return counts.reduce((sum, count) => sum + (count - expected) ** 2 / expected, 0)
+}
