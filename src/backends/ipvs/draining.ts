@@ -3,7 +3,7 @@
  * last one has ended. The list is of this process: after a restart the first sync finds them in the kernel again.
  */
 import type { Logger } from '../../core/logger.ts'
-import type { Ipvs, IpvsOperation, ListedRealServer, ServerAddress } from '../../dataplane/ipvs/ipvs.ts'
+import type { Ipvs, IpvsOperation, ListedRealServer, ListedServer, ServerAddress } from '../../dataplane/ipvs/ipvs.ts'
 import { hostPort } from '../../net/ip.ts'
 import { serverId } from './planned-server.ts'
 import type { ServerId } from './planned-server.ts'
@@ -48,9 +48,14 @@ export class Draining {
     if (endpoints?.size === 0) this.#serversById.delete(id)
   }
 
-  /** The virtual server is gone, and everything behind it. */
-  forgetServer(id: ServerId): void {
-    this.#serversById.delete(id)
+  /** Forgets those that are not in the kernel any more. */
+  keepFound(servers: readonly ListedServer[]): void {
+    if (this.#serversById.size === 0) return
+    const foundById = new Map(servers.map((server) => [serverId(server), server.realServers]))
+    for (const [id, { endpointsByAddress }] of this.#serversById) {
+      const addresses = new Set(foundById.get(id)?.map(({ ip, port }) => hostPort(ip, port)))
+      for (const address of endpointsByAddress.keys()) if (!addresses.has(address)) this.forget(id, address)
+    }
   }
 
   /** Deletes those without connections, of these servers or of all. What fails is tried by the next sweep. */

@@ -114,6 +114,15 @@ test('an endpoint that somebody else deleted is forgotten', async () => {
   await end()
 })
 
+test('an endpoint that somebody else deleted is added again when it is wanted', async () => {
+  const { withBoth, withoutOne, weights, ipvs, server, end } = await given({ active: 1 })
+  await withoutOne()
+  await ipvs.apply([{ kind: 'delete-real-server', server, realServer: leaving }], never)
+  expect((await withBoth()).failed).toEqual([])
+  expect(await weights()).toEqual({ [leaving.ip]: 1, [staying.ip]: 1 })
+  await end()
+})
+
 test('an endpoint whose weight cannot be taken is reported, and tried again', async () => {
   const { withoutOne, weights, ipvs, route, end } = await given({ active: 1 })
   ipvs.refuse = ({ kind }) => (kind === 'edit-real-server' ? 'refused' : undefined)

@@ -54,7 +54,7 @@ test('writing only what changed leaves what writing everything would leave, once
       const last = history.at(-1)?.routes ?? []
       expect(await after(history)).toEqual(await after([{ routes: last, full: true, connections: 0 }]))
     }),
-    { numRuns: 100 },
+    { numRuns: 60 },
   )
 })
 
@@ -66,7 +66,7 @@ test('a proxy that starts on what another left ends up with the same', async () 
       const start = [{ routes, full: true, connections: 0 }]
       expect(await after(start, kernel)).toEqual(await after(start))
     }),
-    { numRuns: 100 },
+    { numRuns: 60 },
   )
 })
 
@@ -86,7 +86,7 @@ test('our own writing is never taken for drift', async () => {
       await watching
       expect(found).toEqual([])
     }),
-    { numRuns: 100 },
+    { numRuns: 60 },
   )
 })
 

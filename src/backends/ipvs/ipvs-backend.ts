@@ -21,7 +21,7 @@ import { planIpvs } from './plan.ts'
 import type { IpvsPlan } from './plan.ts'
 import { planRoute } from './route-plan.ts'
 import type { FixedSettings } from './settings.ts'
-import { Touched } from './touched.ts'
+import { everything, Touched } from './touched.ts'
 import { Surprise } from './work.ts'
 import type { IpvsMetrics, Work } from './work.ts'
 
@@ -138,14 +138,13 @@ export class IpvsBackend implements Backend {
     const { hasRandomFully } = await kernel.iptables.features(signal)
     const found = await readKernel(kernel, family, signal)
     const rules = await readKernelState(kernel.iptables, signal)
+    this.#draining.keepFound(found.servers)
     const settings = { ...fixed, hasRandomFully, ...this.#nodeAddresses(found.otherIps) }
     const plan = planIpvs(view, settings, change.full ? change.keys : undefined)
     // Later on a weight that somebody set by hand is theirs; kube-proxy does the same.
     const repairsWeights = !this.#hasRepairedWeights
     const written = writtenFrom(found, { family, draining: this.#draining, repairsWeights })
-    const touched = new Touched()
-    for (const route of plan.routesByKey.values()) touched.addRoute(route)
-    touched.addWritten(written)
+    const touched = everything(plan, written)
     const report = await this.#carryOut({ plan, written, touched, rules }, plan.routesByKey.keys(), signal)
     this.#hasRepairedWeights = true
     return report

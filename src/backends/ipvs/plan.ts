@@ -50,8 +50,10 @@ export class IpvsPlan implements ChainContext {
     if (route === undefined) this.#routesByKey.delete(key)
     else this.#routesByKey.set(key, route)
     // What comes is counted first: a thing that stays is never gone in between.
-    if (route !== undefined) this.#count(route, 1)
-    if (before !== undefined) this.#count(before, -1)
+    for (const { set: id, entry } of route?.entries ?? []) this.entries(id).add(entry)
+    for (const { set: id, entry } of before?.entries ?? []) this.entries(id).remove(entry)
+    for (const rule of route?.outRules ?? []) this.outRules.add(rule)
+    for (const rule of before?.outRules ?? []) this.outRules.remove(rule)
     this.claims.replace(key, before?.servers ?? [], route?.servers ?? [])
     for (const side of [before, route]) if (side !== undefined) touched?.addRoute(side)
   }
@@ -65,7 +67,9 @@ export class IpvsPlan implements ChainContext {
   }
 
   entries(set: SetId): Counted {
-    return this.#entries.get(set) ?? new Counted()
+    const entries = this.#entries.get(set)
+    if (entries === undefined) throw new TypeError(`"${set}" is not one of the sets of this mode`)
+    return entries
   }
 
   /** What our link shall hold: by definition the same as one of the sets. */
@@ -75,10 +79,5 @@ export class IpvsPlan implements ChainContext {
 
   isFilled(set: SetId): boolean {
     return this.entries(set).size > 0
-  }
-
-  #count(route: RoutePlan, step: 1 | -1): void {
-    for (const { set, entry } of route.entries) this.#entries.get(set)?.add(entry, step)
-    for (const rule of route.outRules) this.outRules.add(rule, step)
   }
 }

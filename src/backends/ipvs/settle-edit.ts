@@ -38,9 +38,9 @@ export function settleEdit(
     problem ??= failed
     changed.set(endpoint.address, isThereStill(endpointEdit) ? endpoint : undefined)
   }
-  const held = serverProblem === undefined ? wanted : (before ?? wanted)
-  const { ip, port, protocol, scheduler, flags, timeoutSeconds } = held
-  const endpoints = problem === undefined ? wanted.endpoints : endpointsAfter(before, changed)
+  if (problem === undefined) return { after: wanted, problem }
+  const { ip, port, protocol, scheduler, flags, timeoutSeconds } = serverProblem && before ? before : wanted
+  const endpoints = endpointsAfter(before, changed)
   return { after: { ip, port, protocol, scheduler, flags, timeoutSeconds, endpoints }, problem }
 }
 

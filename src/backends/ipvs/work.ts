@@ -5,7 +5,7 @@ import type { Draining } from './draining.ts'
 import type { Failures } from './failures.ts'
 import type { Kernel } from './kernel.ts'
 import type { IpvsPlan } from './plan.ts'
-import type { Touched } from './touched.ts'
+import type { Scope, Touched } from './touched.ts'
 import type { Written } from './written.ts'
 
 export interface IpvsMetrics {
@@ -17,7 +17,7 @@ export interface Work {
   readonly plan: IpvsPlan
   /** Kept up to date step by step. */
   readonly written: Written
-  readonly touched: Touched
+  readonly touched: Scope
   readonly draining: Draining
   readonly failures: Failures
   /** What could not be taken away; the next sync looks at it again. */

@@ -28,7 +28,7 @@ export async function unbindAddresses(work: Work, signal: AbortSignal): Promise<
     if (error === undefined) written.addresses.delete(ip)
     else {
       log.warn('an address cannot be taken off the link', { link: ipvsLink, ip, error })
-      leftovers.entries('ipvsIps').add(ip)
+      leftovers.addEntry('ipvsIps', ip)
     }
   }
 }

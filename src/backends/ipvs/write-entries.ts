@@ -37,7 +37,7 @@ export async function writeEntries(work: Work, signal: AbortSignal): Promise<voi
     else if (kind === 'add') failures.entryFailed(id, entry, error.message)
     else {
       log.warn('an entry cannot be deleted from its set', { set, entry, error })
-      leftovers.entries(id).add(entry)
+      leftovers.addEntry(id, entry)
     }
   }
 }

@@ -13,8 +13,13 @@ export async function writeServers(work: Work, signal: AbortSignal): Promise<voi
   const edits = []
   for (const id of touched.servers) {
     const wanted = plan.server(id)
-    const edit = wanted && serverEdit(wanted, written.serversById.get(id), draining)
-    if (edit === undefined) continue
+    if (wanted === undefined) continue
+    const edit = serverEdit(wanted, written.serversById.get(id), draining)
+    if (edit === undefined) {
+      // What was read is equal to what is planned; to keep both would take the memory twice.
+      written.serversById.set(id, wanted)
+      continue
+    }
     const own = operationsOf(edit)
     edits.push({ id, edit, own, start: operations.length })
     operations.push(...own)
@@ -36,7 +41,7 @@ export async function writeServers(work: Work, signal: AbortSignal): Promise<voi
 
 /** Deletes those that nobody wants any more, and those whose address could not be had. */
 export async function deleteServers(work: Work, signal: AbortSignal): Promise<void> {
-  const { kernel, plan, written, touched, draining, failures, leftovers, counts, log } = work
+  const { kernel, plan, written, touched, failures, leftovers, counts, log } = work
   const ids: ServerId[] = []
   const operations: IpvsOperation[] = []
   const unwanted: ServerId[] = []
@@ -65,10 +70,8 @@ export async function deleteServers(work: Work, signal: AbortSignal): Promise<vo
   counts.operations += operations.length
   for (const [index, id] of ids.entries()) {
     const error = errors.get(index)
-    if (error === undefined || error.reason === 'not-found') {
-      written.serversById.delete(id)
-      draining.forgetServer(id)
-    } else {
+    if (error === undefined || error.reason === 'not-found') written.serversById.delete(id)
+    else {
       log.warn('a virtual server cannot be deleted', { server: id, error })
       leftovers.servers.add(id)
     }
