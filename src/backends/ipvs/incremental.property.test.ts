@@ -90,6 +90,51 @@ test('our own writing is never taken for drift', async () => {
   )
 })
 
+const stranger = {
+  ip: '203.0.113.9',
+  port: 80,
+  protocol: 'TCP',
+  scheduler: 'wlc',
+  flags: 0,
+  timeoutSeconds: 0,
+} as const
+const anyVandal: fc.Arbitrary<(kernel: MemoryKernel) => Promise<unknown>> = fc.constantFrom(
+  ({ ipvs }) => ipvs.flush(never),
+  ({ ipvs }) => ipvs.apply([{ kind: 'add-server', server: stranger }], never),
+  async ({ ipvs }) => {
+    for (const { realServers, ...server } of await ipvs.list(never))
+      await ipvs.apply(
+        realServers.map((realServer) => ({ kind: 'delete-real-server', server, realServer })),
+        never,
+      )
+  },
+  ({ addresses }) => addresses.removeDummy('kube-ipvs0', never),
+  ({ addresses }) => addresses.add('kube-ipvs0', ['203.0.113.9'], never),
+  ({ ipset }) => ipset.flush('KUBE-CLUSTER-IP', never),
+  ({ ipset }) => ipset.destroy('KUBE-LOOP-BACK', never),
+  ({ iptables }) => iptables.restore('*nat\n:KUBE-SERVICES - [0:0]\nCOMMIT\n', never),
+)
+
+test('whatever others did in between, the next full sync repairs it', async () => {
+  await fc.assert(
+    fc.asyncProperty(anyHistory, fc.array(anyVandal, { maxLength: 8 }), anyRoutes, async (history, vandals, routes) => {
+      const kernel = nodeKernel()
+      const { sync } = proxiedNode({ kernel })
+      await sync([], { full: true })
+      for (const [index, step] of history.entries()) {
+        await setConnections(kernel, step.connections)
+        // A partial sync may meet the damage, or not see it.
+        await sync(step.routes, step)
+        await vandals[index]?.(kernel)
+      }
+      await setConnections(kernel, 0)
+      await sync(routes, { full: true })
+      expect(await kernel.snapshot()).toEqual(await after([{ routes, full: true, connections: 0 }]))
+    }),
+    { numRuns: 60 },
+  )
+})
+
 async function after(history: readonly Step[], kernel = nodeKernel()): Promise<readonly string[]> {
   const { sync, backend, clock } = proxiedNode({ kernel })
   const stop = new AbortController()
