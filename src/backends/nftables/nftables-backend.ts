@@ -13,6 +13,7 @@ import { containersOf } from './containers.ts'
 import type { ContainerName, Containers } from './containers.ts'
 import { watchDrift } from './drift-watch.ts'
 import { editTable } from './edit-table.ts'
+import { isForNode } from './node-plan.ts'
 import type { NftablesState } from './settings.ts'
 import type { TablePlan } from './table-plan.ts'
 import { UnusedChains } from './unused-chains.ts'
@@ -158,17 +159,21 @@ export class NftablesBackend implements Backend {
     const structure = structureOf(whole)
     this.#unused.keep(namesOfChains(structure))
     const { chains, sets } = strangersIn(listing ?? { chains: [], sets: [] }, structure)
-    await this.#commit([...structure, ...chains.map((name): NftOperation => ({ do: 'flush chain', name }))], signal)
     const found = listing === undefined ? new Map<never, never>() : await this.#readElements(signal)
-    const written = await this.#commit(
+    const repairs = elementRepairs(whole, found).operations(this.#containers)
+    // Two transactions, because elements alone are written much faster. The rules need those of the node at once.
+    const first = await this.#commit([...structure, ...repairs.filter(isForNode)], signal)
+    const second = await this.#commit(
       [
-        ...elementRepairs(whole, found).operations(this.#containers),
+        // Not before: elements may lead to them until now.
+        ...chains.map((name): NftOperation => ({ do: 'flush chain', name })),
+        ...repairs.filter((operation) => !isForNode(operation)),
         ...sets.map((name): NftOperation => ({ do: 'delete set', set: { name } })),
       ],
       signal,
     )
     this.#unused.add(chains)
-    return this.#finish(whole, written, failed)
+    return this.#finish(whole, [...first, ...second], failed)
   }
 
   async #readElements(signal: AbortSignal): Promise<ReadonlyMap<ContainerName, ReadonlyMap<string, FoundElement>>> {

@@ -1,6 +1,8 @@
 /** What the node itself asks for, besides its Services. */
 import type { RouteKey } from '../../core/route.ts'
+import type { NftOperation } from '../../dataplane/nft/nft.ts'
 import { disjointCidrs } from '../../net/disjoint-cidrs.ts'
+import { prefixText } from './prefix-text.ts'
 import { plannedElement } from './route-plan.ts'
 import type { RoutePlan } from './route-plan.ts'
 import { noStickyChains } from './sticky-chains.ts'
@@ -16,8 +18,14 @@ export const nodeKey = '' as RouteKey
 
 export function planNode({ nodePortIps, serviceCidrs }: NodeWishes): RoutePlan {
   const elements = [
-    ...disjointCidrs(serviceCidrs).map((cidr) => plannedElement('service-cidrs', cidr)),
+    ...disjointCidrs(serviceCidrs).map((cidr) => plannedElement('service-cidrs', prefixText(cidr))),
     ...nodePortIps.map((ip) => plannedElement('node-ips', ip)),
   ]
   return { elements, pickChains: [], sticky: noStickyChains }
+}
+
+/** Whether it is about elements that the node asks for. */
+export function isForNode(operation: NftOperation): boolean {
+  const isAboutElements = operation.do === 'add elements' || operation.do === 'delete elements'
+  return isAboutElements && (operation.set.name === 'service-cidrs' || operation.set.name === 'node-ips')
 }

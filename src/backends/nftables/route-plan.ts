@@ -10,6 +10,7 @@ import { addressDoor, nodePortDoor } from './door.ts'
 import type { Door } from './door.ts'
 import { pickChainName, withPrerequisites } from './pick-chains.ts'
 import type { PickChain } from './pick-chains.ts'
+import { hostCidr, prefixText } from './prefix-text.ts'
 import type { NftablesSettings } from './settings.ts'
 import { noStickyChains, stickyChainNames, stickyChains } from './sticky-chains.ts'
 import type { StickyChains } from './sticky-chains.ts'
@@ -122,8 +123,8 @@ class Draft {
     const { sourceRanges, sourceRangesCoverNode, loadBalancerIPs } = this.#route
     if (sourceRanges.length === 0) return
     // A node that holds the address of the load balancer uses it as its source.
-    const own = sourceRangesCoverNode ? loadBalancerIPs.map((ip) => `${ip}/${hostBits(ip)}`) : []
-    const ranges = disjointCidrs([...sourceRanges, ...own]).map(withoutHostPrefix)
+    const own = sourceRangesCoverNode ? loadBalancerIPs.map(hostCidr) : []
+    const ranges = disjointCidrs([...sourceRanges, ...own]).map(prefixText)
     for (const ip of new Set(loadBalancerIPs)) {
       const { key } = byAddress(this.#route, ip)
       const companions = ranges.map((range) => plannedElement('source-ranges', `${key} . ${range}`))
@@ -171,14 +172,4 @@ function byAddress({ protocol, port }: Route, ip: string): Entrance {
 
 function byNodePort({ protocol, nodePort }: Route): Entrance {
   return { door: nodePortDoor, key: `${protocol.toLowerCase()} . ${nodePort}` }
-}
-
-function hostBits(ip: string): number {
-  return ip.includes(':') ? 128 : 32
-}
-
-/** As nft prints it. */
-function withoutHostPrefix(cidr: string): string {
-  const [ip = '', bits] = cidr.split('/')
-  return Number(bits) === hostBits(ip) ? ip : cidr
 }
