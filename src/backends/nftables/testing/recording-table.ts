@@ -45,6 +45,13 @@ export class RecordingTable extends MemoryNftTable {
     this.#remember(args[0])
   }
 
+  /** As it was declared last. */
+  declarationOf(name: string): SetDeclaration {
+    const set = this.#declarations.get(name)
+    if (set === undefined) throw new Error(`nobody declared the set ${name}`)
+    return set
+  }
+
   /** The operations since the last call. */
   takeOperations(): readonly NftOperation[] {
     return this.transactions.splice(0).flat()
@@ -59,7 +66,7 @@ export class RecordingTable extends MemoryNftTable {
       this.rulesOf(name)?.forEach((rule, index) => lines.push(`chain ${name}, rule ${index}: ${rule}`))
     }
     for (const name of sets) {
-      const set = this.#declared(name)
+      const set = this.declarationOf(name)
       lines.push(`set ${name} ${set.timeoutSeconds ?? ''}`)
       for (const [key, { value }] of await super.elements(set, never)) lines.push(`set ${name}: ${key} : ${value}`)
     }
@@ -71,7 +78,7 @@ export class RecordingTable extends MemoryNftTable {
     const rulesOf = (name: string): readonly KernelRule[] => (this.rulesOf(name) ?? []).map(parseRule)
     const found = new Map<string, KernelSet>()
     for (const name of sets) {
-      const set = this.#declared(name)
+      const set = this.declarationOf(name)
       const elements = await super.elements(set, never)
       const values = [...elements].map(([key, { value }]) => [key, value] as const)
       found.set(name, set.isInterval === true ? prefixSet(elements.keys()) : exactSet(values))
@@ -91,11 +98,5 @@ export class RecordingTable extends MemoryNftTable {
       else if (operation.do === 'delete table') this.#hooks.clear()
       else if (operation.do === 'add chain' && operation.chain.hook !== undefined)
         this.#hooks.set(operation.chain.name, operation.chain.hook)
-  }
-
-  #declared(name: string): SetDeclaration {
-    const set = this.#declarations.get(name)
-    if (set === undefined) throw new Error(`nobody declared the set ${name}`)
-    return set
   }
 }

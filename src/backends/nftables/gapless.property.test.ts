@@ -1,0 +1,67 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { families } from '../../net/ip.ts'
+import { endingsOf } from './testing/evaluate-packet.ts'
+import { describePacket } from './testing/packet.ts'
+import type { Packet } from './testing/packet.ts'
+import { packetsFor } from './testing/packets.ts'
+import { ProxiedNode } from './testing/proxied-node.ts'
+import { addressPlans, anyRoutes, anySurroundings } from './testing/random-cluster.ts'
+import { RecordingTable } from './testing/recording-table.ts'
+import type { Ruleset } from './testing/ruleset.ts'
+
+/** Keeps the ruleset of every moment. */
+class FilmedTable extends RecordingTable {
+  moments: Ruleset[] = []
+
+  override async commit(...args: Parameters<RecordingTable['commit']>): Promise<void> {
+    await super.commit(...args)
+    this.moments.push(await this.ruleset())
+  }
+}
+
+const ways = ['a partial sync', 'a full sync', 'a new process'] as const
+
+test.each(families.flatMap((family) => ways.map((way) => ({ family, way }))))(
+  'who is served before and after $way is served at every moment of it ($family)',
+  async ({ family, way }) => {
+    const plan = addressPlans[family]
+    await fc.assert(
+      fc.asyncProperty(anyRoutes(plan), anyRoutes(plan), anySurroundings(plan), async (old, now, surroundings) => {
+        const table = new FilmedTable()
+        const before = new ProxiedNode({ plan, table })
+        await before.sync(old, { full: true })
+        const started = table.moments.at(-1)
+        table.moments = []
+        const after = way === 'a new process' ? new ProxiedNode({ plan, table }) : before
+        await after.sync(now, { full: way !== 'a partial sync' })
+        const ended = table.moments.at(-1)
+        if (started === undefined || ended === undefined) return
+        const isServed = (ruleset: Ruleset, packet: Packet) =>
+          endingsOf(ruleset, surroundings.node, packet).every(({ outcome }) => outcome.startsWith('to '))
+        const refused = packetsFor(after.view(now), surroundings)
+          .filter((packet) => isServed(started, packet) && isServed(ended, packet))
+          .filter((packet) => !table.moments.every((moment) => isServed(moment, packet)))
+        expect(refused.map(describePacket)).toEqual([])
+      }),
+      { numRuns: 40 },
+    )
+  },
+)
+
+test.each(families)('a full sync on an equal table changes no element (%s)', async (family) => {
+  const plan = addressPlans[family]
+  await fc.assert(
+    fc.asyncProperty(anyRoutes(plan), fc.subarray([...plan.serviceCidrs]), async (routes, serviceCidrs) => {
+      const table = new RecordingTable()
+      for (const node of [new ProxiedNode({ plan, table }), new ProxiedNode({ plan, table })]) {
+        node.serviceCidrs = serviceCidrs
+        table.takeOperations()
+        await node.sync(routes, { full: true })
+      }
+      const kinds = new Set(table.takeOperations().map((operation) => operation.do))
+      expect([...kinds]).toEqual(['add table', 'add set', 'add chain', 'flush chain', 'add rule'])
+    }),
+    { numRuns: 40 },
+  )
+})
