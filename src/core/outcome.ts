@@ -1,4 +1,5 @@
 /** What happens to a packet for a Service address, once policy and health have had their say. */
+import type { TrafficPolicy } from '../api/records.ts'
 import type { Endpoint, Route } from './route.ts'
 
 export type NonEmpty<T> = readonly [T, ...T[]]
@@ -12,15 +13,16 @@ export type Outcome =
 
 /** Traffic to the cluster IP. */
 export function internalOutcome(route: Route): Outcome {
-  return outcome(route, route.internalPolicy === 'Local' ? route.localEndpoints : route.clusterEndpoints)
+  return outcomeUnder(route.internalPolicy, route)
 }
 
 /** Traffic from outside to a node port, external IP or load-balancer IP. */
 export function externalOutcome(route: Route): Outcome {
-  return outcome(route, route.externalPolicy === 'Local' ? route.localEndpoints : route.clusterEndpoints)
+  return outcomeUnder(route.externalPolicy, route)
 }
 
-function outcome(route: Route, endpoints: readonly Endpoint[]): Outcome {
+export function outcomeUnder(policy: TrafficPolicy, route: Route): Outcome {
+  const endpoints: readonly Endpoint[] = policy === 'Local' ? route.localEndpoints : route.clusterEndpoints
   if (isNonEmpty(endpoints)) return { kind: 'forward', to: endpoints }
   return { kind: route.hasUsableEndpoint ? 'drop' : 'reject' }
 }

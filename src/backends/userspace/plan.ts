@@ -1,6 +1,7 @@
 /** Where to listen for a route, and who serves behind each address. Pure: what the machine allows shows when listening. */
 import type { NodeFacts, NodeView } from '../../core/backend.ts'
-import { externalOutcome, internalOutcome, type NonEmpty, type Outcome } from '../../core/outcome.ts'
+import type { TrafficPolicy } from '../../api/records.ts'
+import { outcomeUnder, type NonEmpty, type Outcome } from '../../core/outcome.ts'
 import { routeName, type Route, type RouteKey } from '../../core/route.ts'
 import type { ListenerSpec, PoolSpec } from '../../dataplane/relay/relay.ts'
 import { parseCidr, type Cidr } from '../../net/ip.ts'
@@ -12,7 +13,13 @@ export type ListenPolicy =
   /** One loopback address for everything, each route at a port of its own: laptops and the demo. */
   | { readonly kind: 'loopback'; readonly host?: string }
 
-export type Purpose = 'cluster-ip' | 'external-ip' | 'load-balancer-ip' | 'node-port'
+export type Purpose =
+  | 'cluster-ip'
+  | 'external-ip'
+  | 'load-balancer-ip'
+  | 'node-port'
+  /** Rules of the kernel lead here from the Service's addresses. */
+  | 'proxy-port'
 
 export interface PlannedListener {
   /** Names the listener in the relay; the same id is the same listener. */
@@ -43,10 +50,7 @@ export function planUserspace(view: NodeView, policy: ListenPolicy): readonly Ro
 
 export function planRoute(route: Route, node: NodeFacts, policy: ListenPolicy): RoutePlan {
   const { key, protocol } = route
-  if (protocol === 'SCTP') {
-    const problem = 'the userspace mode does not support SCTP; use nftables, iptables or ipvs for this Service'
-    return { key, listeners: [], problem }
-  }
+  if (protocol === 'SCTP') return { key, listeners: [], problem: noSctp }
   const wanted = policy.kind === 'loopback' ? [loopbackPlace(route, policy.host)] : ownPlaces(route, node)
   const listeners = wanted.map((place) => ({
     id: `${route.family} ${key} ${place.name}`,
@@ -55,10 +59,12 @@ export function planRoute(route: Route, node: NodeFacts, policy: ListenPolicy): 
     ip: place.ip,
     ports: place.ports,
     allowedSources: place.purpose === 'load-balancer-ip' ? allowedSources(route) : [],
-    pool: poolOf(route, place.purpose === 'cluster-ip' ? 'internal' : 'external'),
+    pool: poolUnder(place.purpose === 'cluster-ip' ? route.internalPolicy : route.externalPolicy, route),
   }))
   return { key, listeners, problem: undefined }
 }
+
+export const noSctp = 'the userspace mode does not support SCTP; use nftables, iptables or ipvs for this Service'
 
 interface Place {
   /** Unique within the route. */
@@ -109,9 +115,8 @@ function allowedSources(route: Route): readonly Cidr[] {
 }
 
 /** Addresses under the same policy share a pool, and so a client's affinity. */
-function poolOf(route: Route, traffic: 'internal' | 'external'): PoolSpec {
-  const policy = traffic === 'internal' ? route.internalPolicy : route.externalPolicy
-  const outcome = traffic === 'internal' ? internalOutcome(route) : externalOutcome(route)
+export function poolUnder(policy: TrafficPolicy, route: Route): PoolSpec {
+  const outcome = outcomeUnder(policy, route)
   return {
     id: `${route.family} ${route.key} ${policy}`,
     service: routeName(route),

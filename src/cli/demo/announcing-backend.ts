@@ -1,5 +1,6 @@
 /** The userspace backend of the demo, which tells after each sync what can be reached where. */
-import type { ServedAddress, UserspaceBackend } from '../../backends/userspace/userspace-backend.ts'
+import type { ServedAddress } from '../../backends/userspace/route-listeners.ts'
+import type { UserspaceBackend } from '../../backends/userspace/userspace-backend.ts'
 import type { Backend, Change, NodeView, SyncReport } from '../../core/backend.ts'
 import type { Family } from '../../net/ip.ts'
 import type { Route, RouteKey } from '../../core/route.ts'

@@ -1,0 +1,139 @@
+/** The listeners of all routes: opens and closes them, and knows where each route is served. */
+import type { SyncReport } from '../../core/backend.ts'
+import type { RouteKey } from '../../core/route.ts'
+import type { ListenResult, Relay, SocketAddress } from '../../dataplane/relay/relay.ts'
+import { hostPort } from '../../net/ip.ts'
+import type { PlannedListener, Purpose, RoutePlan } from './plan.ts'
+import { PortMemory } from './port-memory.ts'
+
+/** Where clients reach a route. */
+export interface ServedAddress extends SocketAddress {
+  readonly protocol: PlannedListener['protocol']
+  readonly purpose: Purpose
+}
+
+export interface Listening {
+  /** That of the plan. */
+  readonly id: string
+  readonly address: ServedAddress
+}
+
+export interface RouteListenersOptions {
+  readonly relay: Relay
+  /** A listener has been opened. */
+  readonly onOpened: (key: RouteKey, address: ServedAddress) => void
+}
+
+type Failure = SyncReport['failed'][number]
+
+export class RouteListeners {
+  readonly #options: RouteListenersOptions
+  readonly #listeningByKey = new Map<RouteKey, readonly Listening[]>()
+  readonly #keysByAddress = new Map<string, RouteKey>()
+  /** Routes whose address somebody else holds: whoever frees it, the next sync takes it. */
+  readonly #waiting = new Set<RouteKey>()
+  readonly #ports = new PortMemory()
+
+  constructor(options: RouteListenersOptions) {
+    this.#options = options
+  }
+
+  get count(): number {
+    return this.#keysByAddress.size
+  }
+
+  /** Routes with a listener. */
+  get keys(): Iterable<RouteKey> {
+    return this.#listeningByKey.keys()
+  }
+
+  /** Routes to look at in each sync, whatever has changed. */
+  get waiting(): Iterable<RouteKey> {
+    return this.#waiting
+  }
+
+  of(key: RouteKey): readonly Listening[] {
+    return this.#listeningByKey.get(key) ?? []
+  }
+
+  /** Closes what the plan does not have, or only what has one of these purposes. Returns how many. */
+  async closeUnwanted({ key, listeners }: RoutePlan, purposes?: readonly Purpose[]): Promise<number> {
+    const wantedIds = new Set(listeners.map(({ id }) => id))
+    const isKept = ({ id, address }: Listening) =>
+      wantedIds.has(id) || (purposes !== undefined && !purposes.includes(address.purpose))
+    const unwanted = this.of(key).filter((listening) => !isKept(listening))
+    for (const { id, address } of unwanted) {
+      await this.#options.relay.remove(id)
+      this.#keysByAddress.delete(addressText(address))
+    }
+    this.#note(key, this.of(key).filter(isKept))
+    return unwanted.length
+  }
+
+  /** Opens what is missing, and gives the others their endpoints of now. */
+  async serve({ key, listeners, problem }: RoutePlan): Promise<readonly Failure[]> {
+    this.#waiting.delete(key)
+    const failed: Failure[] = problem === undefined ? [] : [{ key, reason: problem }]
+    for (const planned of listeners) {
+      const result = await this.#listen(key, planned)
+      if (result.ok) this.#noteListening(key, planned, result.address)
+      else {
+        failed.push({ key, reason: this.#explain(planned, result) })
+        if (result.problem === 'in-use') this.#waiting.add(key)
+      }
+    }
+    return failed
+  }
+
+  async closeAll(): Promise<void> {
+    for (const key of this.#listeningByKey.keys()) await this.closeUnwanted(planOfNothing(key))
+  }
+
+  async #listen(key: RouteKey, planned: PlannedListener): Promise<ListenResult> {
+    const { id, protocol, ip, allowedSources, pool } = planned
+    const current = this.of(key).find((listening) => listening.id === id)
+    const ports = current === undefined ? this.#ports.candidates(id, planned.ports) : [current.address.port]
+    let result: ListenResult | undefined
+    for (const port of ports) {
+      result = await this.#options.relay.set({ id, protocol, address: { ip, port }, allowedSources, pool })
+      // Another port helps only if it was the port that could not be had.
+      if (result.ok || (result.problem !== 'in-use' && result.problem !== 'not-permitted')) return result
+    }
+    return result ?? { ok: false, problem: 'failed', message: `no port to listen on for ${id}` }
+  }
+
+  #noteListening(key: RouteKey, { id, protocol, purpose }: PlannedListener, { ip, port }: SocketAddress): void {
+    const address: ServedAddress = { ip, port, protocol, purpose }
+    const known = this.of(key)
+    if (!known.some((listening) => listening.id === id)) this.#options.onOpened(key, address)
+    const others = known.filter((listening) => listening.id !== id)
+    this.#note(key, [...others, { id, address }])
+    this.#keysByAddress.set(addressText(address), key)
+    this.#ports.remember(id, port)
+  }
+
+  #note(key: RouteKey, listening: readonly Listening[]): void {
+    if (listening.length === 0) this.#listeningByKey.delete(key)
+    else this.#listeningByKey.set(key, listening)
+  }
+
+  #explain(
+    { purpose, protocol, ip, ports }: PlannedListener,
+    { problem, message }: ListenResult & { ok: false },
+  ): string {
+    const address = { ip, port: ports[0], protocol }
+    const holder = problem === 'in-use' ? this.#keysByAddress.get(addressText(address)) : undefined
+    if (holder === undefined) return `${purpose}: ${message}`
+    const where = `${hostPort(ip, ports[0])}/${protocol}`
+    return `${purpose}: cannot listen on ${where}: ${holder} has it; give one of the two Services another port or address`
+  }
+}
+
+/** The plan of a route that is gone. */
+export function planOfNothing(key: RouteKey): RoutePlan {
+  return { key, listeners: [], problem: undefined }
+}
+
+function addressText({ ip, port, protocol }: Pick<ServedAddress, 'ip' | 'port' | 'protocol'>): string {
+  return `${protocol} ${hostPort(ip, port)}`
+}
