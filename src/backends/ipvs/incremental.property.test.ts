@@ -109,7 +109,10 @@ const anyVandal: fc.Arbitrary<(kernel: MemoryKernel) => Promise<unknown>> = fc.c
       )
   },
   ({ addresses }) => addresses.removeDummy('kube-ipvs0', never),
-  ({ addresses }) => addresses.add('kube-ipvs0', ['203.0.113.9'], never),
+  async ({ addresses }) => {
+    await addresses.ensureDummy('kube-ipvs0', never)
+    await addresses.add('kube-ipvs0', ['203.0.113.9'], never)
+  },
   ({ ipset }) => ipset.flush('KUBE-CLUSTER-IP', never),
   ({ ipset }) => ipset.destroy('KUBE-LOOP-BACK', never),
   ({ iptables }) => iptables.restore('*nat\n:KUBE-SERVICES - [0:0]\nCOMMIT\n', never),
