@@ -47,7 +47,7 @@ export class MetricRegistry {
         const series = await read()
         this.reset()
         // A counter without labels has a series as soon as it is reset.
-        if (series.length === 0) this.remove()
+        if (series.length === 0 && spec.labels.length === 0) this.remove()
         for (const { labels, value } of series) this.inc(labels, value)
       },
     })
