@@ -15,36 +15,83 @@ import {
   anySurroundings,
   viewOf,
 } from './testing/random-cluster.ts'
+import type { AddressPlan } from './testing/random-cluster.ts'
 import { RecordingTable } from './testing/recording-table.ts'
 import { planTable, replacement } from './whole-table.ts'
 
 const never = new AbortController().signal
 
+function anyCluster(plan: AddressPlan) {
+  return fc.record({
+    routes: anyRoutes(plan),
+    serviceCidrs: anyServiceCidrs(plan),
+    state: anyState(plan),
+    surroundings: anySurroundings(plan),
+  })
+}
+
+type Cluster = ReturnType<typeof anyCluster> extends fc.Arbitrary<infer T> ? T : never
+
+async function program(plan: AddressPlan, { routes, serviceCidrs, state, surroundings }: Cluster) {
+  const view = viewOf(plan, routes, serviceCidrs)
+  const table = new RecordingTable()
+  await table.commit(replacement(planTable(view, state)), never)
+  return {
+    packets: packetsFor(view, surroundings),
+    node: surroundings.node,
+    ruleset: await table.ruleset(),
+    expected: new ExpectedFates(view, state, surroundings.node),
+  }
+}
+
 test.each(families)('every packet of a random cluster goes where its Routes say (%s)', async (family) => {
   const plan = addressPlans[family]
   await fc.assert(
-    fc.asyncProperty(
-      anyRoutes(plan),
-      anyServiceCidrs(plan),
-      anyState(plan),
-      anySurroundings(plan),
-      async (routes, serviceCidrs, state, surroundings) => {
-        const view = viewOf(plan, routes, serviceCidrs)
-        const { node } = surroundings
-        const table = new RecordingTable()
-        await table.commit(replacement(planTable(view, state)), never)
-        const ruleset = await table.ruleset()
-        const expected = new ExpectedFates(view, state, node)
-        const strays = packetsFor(view, surroundings)
-          .map((packet) => ({
-            packet: describePacket(packet),
-            went: fateOf(endingsOf(ruleset, node, packet)),
-            shouldGo: expected.of(packet),
+    fc.asyncProperty(anyCluster(plan), async (cluster) => {
+      const { packets, node, ruleset, expected } = await program(plan, cluster)
+      const strays = packets
+        .map((packet) => ({
+          packet: describePacket(packet),
+          went: fateOf(endingsOf(ruleset, node, packet)),
+          shouldGo: expected.of(packet),
+        }))
+        .filter(({ went, shouldGo }) => !isSameData(went, shouldGo))
+      expect(strays).toEqual([])
+    }),
+    { numRuns: 100 },
+  )
+})
+
+test.each(families)('a client with affinity comes back to its endpoint, by whatever address (%s)', async (family) => {
+  const plan = addressPlans[family]
+  let clients = 0
+  await fc.assert(
+    fc.asyncProperty(anyCluster(plan), fc.nat(), async (cluster, chance) => {
+      const { packets, node, ruleset, expected } = await program(plan, cluster)
+      const first = packets.filter((packet) => (expected.servedBy(packet)?.affinitySeconds ?? 0) > 0)
+      const sample = first.filter((_, index) => index % 7 === chance % 7)
+      for (const packet of sample) {
+        const endings = endingsOf(ruleset, node, packet)
+        const ending = endings[chance % endings.length]
+        const endpoint = /^to ([^,]+)/.exec(ending?.outcome ?? '')?.[1]
+        const route = expected.servedBy(packet)
+        if (ending === undefined || endpoint === undefined || route === undefined) continue
+        clients++
+        const memory = new Map(ending.remembers.map((set) => [set, new Set([packet.source])]))
+        const served = new Map([[route.key, endpoint]])
+        const strays = packets
+          .filter(({ source }) => source === packet.source)
+          .map((next) => ({
+            first: describePacket(packet),
+            next: describePacket(next),
+            went: fateOf(endingsOf(ruleset, node, next, memory)),
+            shouldGo: expected.of(next, served),
           }))
           .filter(({ went, shouldGo }) => !isSameData(went, shouldGo))
         expect(strays).toEqual([])
-      },
-    ),
-    { numRuns: 100 },
+      }
+    }),
+    { numRuns: 50 },
   )
+  expect(clients).toBeGreaterThan(0)
 })

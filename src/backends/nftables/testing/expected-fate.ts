@@ -52,6 +52,11 @@ export class ExpectedFates {
     return fateOf(endpoints.map((endpoint) => ({ chance, outcome: this.#outcome(packet, endpoint, isMarked) })))
   }
 
+  /** The Service port that the packet is for, whether or not it has endpoints for it. */
+  servedBy(packet: Packet): Route | undefined {
+    return this.#mayPass(packet) ? this.#find(packet)?.route : undefined
+  }
+
   /** What a Service port adds to the maps. */
   #add(route: Route): void {
     const { clusterIP, port, nodePort, internalPolicy, externalPolicy, localEndpoints, hasUsableEndpoint } = route
@@ -96,14 +101,11 @@ export class ExpectedFates {
 
   /** Who may get the packet, each as likely as the others; nobody when it keeps its destination. */
   #translate(packet: Packet, served: Served): { readonly isMarked: boolean; readonly endpoints: readonly Endpoint[] } {
-    const { destination, protocol, port, source } = packet
     const { masqueradeAll, localTraffic } = this.#state.settings
     const isFromPod = this.#isFromPod(packet)
-    const isToClusterIp = this.#clusterIps.has(destination)
+    const isToClusterIp = this.#clusterIps.has(packet.destination)
     const isMarked = isToClusterIp && (masqueradeAll || (localTraffic.kind !== 'none' && !isFromPod))
-    const found =
-      this.#services.get(targetOf(packet)) ??
-      (this.#isOpenForNodePorts(destination) ? this.#nodePorts.get(`${protocol} ${port}`) : undefined)
+    const found = this.#find(packet)
     if (found === undefined) return { isMarked, endpoints: [] }
     const { route, isExternal } = found
     const { clusterEndpoints, localEndpoints } = route
@@ -112,8 +114,15 @@ export class ExpectedFates {
       return { isMarked, endpoints: choose(route.internalPolicy === 'Local' ? localEndpoints : clusterEndpoints) }
     if (route.externalPolicy === 'Cluster') return { isMarked: true, endpoints: choose(clusterEndpoints) }
     if (isFromPod) return { isMarked, endpoints: choose(clusterEndpoints) }
-    if (isLocalAddress(this.#node, source)) return { isMarked: true, endpoints: choose(clusterEndpoints) }
+    if (isLocalAddress(this.#node, packet.source)) return { isMarked: true, endpoints: choose(clusterEndpoints) }
     return { isMarked, endpoints: choose(localEndpoints) }
+  }
+
+  #find(packet: Packet): Destination | undefined {
+    const { destination, protocol, port } = packet
+    const service = this.#services.get(targetOf(packet))
+    if (service !== undefined || !this.#isOpenForNodePorts(destination)) return service
+    return this.#nodePorts.get(`${protocol} ${port}`)
   }
 
   /** After translation: is anybody there, and whom does the endpoint see? */

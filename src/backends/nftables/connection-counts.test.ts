@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest'
+import type { Route } from '../../core/route.ts'
+import { testEndpoint, testRoute } from '../../core/testing/routes.ts'
+import { ProxiedNode } from './testing/proxied-node.ts'
+
+const never = new AbortController().signal
+const endpoints = [testEndpoint('10.77.1.5', 8080), testEndpoint('10.77.2.6', 8080)]
+const web = (overrides: Parameters<typeof testRoute>[1] = {}): Route =>
+  testRoute('shop/web', {
+    clusterIP: '10.112.0.21',
+    nodePort: 30_080,
+    isExternallyAccessible: true,
+    endpoints,
+    ...overrides,
+  })
+const db = testRoute('shop/db', { clusterIP: '10.112.0.22', endpoints })
+
+async function counting(): Promise<ProxiedNode> {
+  const node = new ProxiedNode({ countsConnections: true })
+  await node.sync([web(), db], { full: true })
+  return node
+}
+
+function connect({ table }: ProxiedNode, set: 'services' | 'nodeports', key: string, packets: number): void {
+  table.count(table.declarationOf(set), key, packets)
+}
+
+test('connections by all addresses and ports of a Service port are counted together', async () => {
+  const node = await counting()
+  connect(node, 'services', '10.112.0.21 . tcp . 80', 3)
+  connect(node, 'nodeports', 'tcp . 30080', 4)
+  expect(await node.backend.connections(never)).toEqual(
+    new Map([
+      [web().key, 7],
+      [db.key, 0],
+    ]),
+  )
+})
+
+test('a change of endpoints does not lose what was counted', async () => {
+  const node = await counting()
+  connect(node, 'services', '10.112.0.21 . tcp . 80', 3)
+  await node.sync([web({ endpoints: endpoints.slice(1) }), db])
+  connect(node, 'services', '10.112.0.21 . tcp . 80', 2)
+  await node.sync([web(), db])
+  connect(node, 'services', '10.112.0.21 . tcp . 80', 1)
+  expect((await node.backend.connections(never)).get(web().key)).toBe(6)
+})
+
+test('a Service that is gone is counted no more', async () => {
+  const node = await counting()
+  connect(node, 'services', '10.112.0.21 . tcp . 80', 3)
+  await node.sync([db])
+  expect([...(await node.backend.connections(never)).keys()]).toEqual([db.key])
+})
+
+test('nobody reads counters before a change when nobody wants them', async () => {
+  const node = new ProxiedNode({ countsConnections: false })
+  await node.sync([web(), db], { full: true })
+  const { reads } = node.table
+  await node.sync([web({ endpoints: endpoints.slice(1) }), db])
+  expect(node.table.reads).toBe(reads)
+})
