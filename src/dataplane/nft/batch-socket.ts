@@ -1,10 +1,11 @@
 /** A socket that sends batches and hears what the kernel has against them. */
 import { findAttribute, skip } from '../netlink/attribute.ts'
 import type { KernelDatagrams } from '../netlink/datagrams.ts'
-import { decodeMessages, messageType, verdictOf } from '../netlink/message.ts'
+import { messageType, verdictOf } from '../netlink/message.ts'
 import type { NetlinkMessage } from '../netlink/message.ts'
 import { NetlinkError } from '../netlink/netlink-error.ts'
 import type { OpenDatagrams } from '../netlink/open-netlink.ts'
+import { receiveAnswers } from './answers.ts'
 import type { Batch } from './batch.ts'
 import { askGeneration, portOf } from './generation.ts'
 
@@ -32,7 +33,7 @@ export class BatchSocket implements AsyncDisposable {
     try {
       // Any answer carries our port.
       await datagrams.send(askGeneration(1))
-      const [answer] = await receiveAll(datagrams)
+      const [answer] = await receiveAnswers(datagrams)
       const errno = answer === undefined ? undefined : verdictOf(answer)?.errno
       if (answer === undefined || errno !== undefined)
         throw new NetlinkError('unsupported', `nf_tables does not tell its generation (errno ${errno ?? 'unknown'})`)
@@ -49,7 +50,7 @@ export class BatchSocket implements AsyncDisposable {
     await this.#datagrams.send(batch.bytes)
     const errors: BatchError[] = []
     let isAnswered = false
-    for (const message of await receiveAll(this.#datagrams)) {
+    for (const message of await receiveAnswers(this.#datagrams)) {
       const verdict = verdictOf(message)
       if (verdict === undefined) continue
       isAnswered = true
@@ -62,13 +63,6 @@ export class BatchSocket implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     return this.#datagrams.close()
   }
-}
-
-async function receiveAll(datagrams: KernelDatagrams): Promise<NetlinkMessage[]> {
-  const messages: NetlinkMessage[] = []
-  for (let datagram = await datagrams.receive(); datagram !== undefined; datagram = await datagrams.receive())
-    messages.push(...(decodeMessages(datagram) ?? []))
-  return messages
 }
 
 /** Behind the number of the error and the header of the message that it is about; our sockets ask for no more of it. */

@@ -1,9 +1,10 @@
 /** Writes the elements of one set or map into the messages of a batch. */
 import { BatchWriter } from './batch-writer.ts'
-import { commentText } from './comment-text.ts'
+import { writeComment } from './comment-user-data.ts'
 import { NftError } from './nft.ts'
 import type { SetDeclaration, SetElement } from './nft.ts'
-import { commentUserData, dataField, elementField, listItem, verdictCode, verdictField } from './nf-tables.ts'
+import { dataField, elementField, intervalEnd, listItem, verdictCode, verdictField } from './nf-tables.ts'
+import { isPrefixTree, prefixEnds } from './prefix-tree.ts'
 import { tupleCodec } from './tuple-codec.ts'
 import type { TupleCodec } from './tuple-codec.ts'
 
@@ -14,6 +15,7 @@ export class ElementWriter {
   readonly #set: SetDeclaration
   readonly #keys: TupleCodec
   readonly #values: TupleCodec | undefined
+  readonly #isPrefixTree: boolean
   /** Thousands of elements share a few verdicts. */
   readonly #verdicts = new Map<string, Buffer>()
 
@@ -21,16 +23,33 @@ export class ElementWriter {
     this.#set = set
     this.#keys = tupleCodec(set.key)
     this.#values = Array.isArray(set.value) ? tupleCodec(set.value) : undefined
+    this.#isPrefixTree = isPrefixTree(set)
   }
 
   /** For a deletion, the key is enough. */
   write(batch: BatchWriter, { key, value, comment }: SetElement): void {
     batch.ensureRoom(largestElementBytes)
+    if (this.#isPrefixTree) {
+      this.#writePrefix(batch, key, comment)
+      return
+    }
     const element = batch.beginNested(listItem)
     this.#writeKey(batch, key)
     if (value !== undefined) this.#writeValue(batch, key, value)
-    if (comment !== undefined && comment !== '') writeComment(batch, commentText(comment))
+    if (comment !== undefined && comment !== '') writeComment(batch, elementField.userData, comment)
     batch.endNested(element)
+  }
+
+  #writePrefix(batch: BatchWriter, text: string, comment = ''): void {
+    const ends = prefixEnds(this.#keys, text)
+    if (ends === undefined) throw this.#refusal('key', text)
+    const start = beginPrefixElement(batch, ends.start)
+    if (comment !== '') writeComment(batch, elementField.userData, comment)
+    batch.endNested(start)
+    if (ends.behind === undefined) return
+    const behind = beginPrefixElement(batch, ends.behind)
+    batch.number(elementField.flags, intervalEnd)
+    batch.endNested(behind)
   }
 
   #writeKey(batch: BatchWriter, text: string): void {
@@ -79,13 +98,12 @@ export class ElementWriter {
   }
 }
 
-function writeComment(batch: BatchWriter, text: string): void {
-  const bytes = Buffer.byteLength(text)
-  const at = batch.attribute(elementField.userData, bytes + 3)
-  batch.buffer[at] = commentUserData
-  batch.buffer[at + 1] = bytes + 1
-  batch.buffer.write(text, at + 2)
-  batch.buffer[at + 2 + bytes] = 0
+function beginPrefixElement(batch: BatchWriter, bytes: Buffer): number {
+  const element = batch.beginNested(listItem)
+  const key = batch.beginNested(elementField.key)
+  batch.buffer.set(bytes, batch.attribute(dataField.value, bytes.length))
+  batch.endNested(key)
+  return element
 }
 
 /** Undefined when it is no verdict. */

@@ -6,7 +6,10 @@ import type { NftOperation } from './nft.ts'
 /** Those that a batch can hold. */
 export type PlainOperation = Extract<
   NftOperation,
-  { readonly do: 'flush chain' | 'delete chain' | 'delete set' | 'add elements' | 'delete elements' }
+  {
+    readonly do:
+      'add chain' | 'flush chain' | 'delete chain' | 'add rule' | 'delete set' | 'add elements' | 'delete elements'
+  }
 >
 
 export interface MessagePlace {
@@ -25,9 +28,13 @@ export function describePlace(batch: Buffer, place: MessagePlace | undefined, of
   if (place === undefined) return 'the transaction as a whole'
   const { operation } = place
   switch (operation.do) {
+    case 'add chain':
+      return `"add chain ${operation.chain.name}"`
     case 'flush chain':
     case 'delete chain':
       return `"${operation.do} ${operation.name}"`
+    case 'add rule':
+      return `"add rule ${operation.chain} ${operation.rule}"`
     case 'delete set':
       return `"delete set ${operation.set.name}"`
     case 'add elements':
@@ -50,7 +57,9 @@ function wrongElement(batch: Buffer, place: MessagePlace, offset: number | undef
   const list = findAttribute(message, elementListField.elements)
   if (list === undefined) return -1
   let index = place.firstElement
+  if (place.at + offset < list.from) return -1
+  if (place.elementCount === 1) return index
   for (let at = list.from; at < list.to; at += align(batch.readUInt16LE(at)), index++)
-    if (at - place.at <= offset && offset < at - place.at + batch.readUInt16LE(at)) return index
+    if (place.at + offset < at + batch.readUInt16LE(at)) return index
   return -1
 }

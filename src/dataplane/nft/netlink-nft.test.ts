@@ -195,7 +195,7 @@ describe.skipIf(missing !== undefined)(`on the kernel${missing === undefined ? '
 })
 
 function manyKinds(family: Family): NftOperation[] {
-  const { ip, services, endpoints, nodePorts, ranges, clusterIps, affinity } = sampleTable(family)
+  const { ip, services, endpoints, nodePorts, ranges, cidrs, clusterIps, affinity } = sampleTable(family)
   const bits = family === 'ipv4' ? 32 : 128
   return [
     {
@@ -226,6 +226,17 @@ function manyKinds(family: Family): NftOperation[] {
     },
     { do: 'add elements', set: clusterIps, elements: [1, 2, 3, 4].map((n) => ({ key: ip(n) })) },
     { do: 'delete elements', set: clusterIps, keys: [ip(3)] },
+    {
+      do: 'add elements',
+      set: cidrs,
+      elements: [
+        { key: `${ip(0)}/${bits - 8}`, comment: 'the first' },
+        { key: `${ip(256)}/${bits - 8}` },
+        { key: ip(700) },
+        { key: family === 'ipv4' ? '255.0.0.0/8' : 'ff00::/8' },
+      ],
+    },
+    { do: 'delete elements', set: cidrs, keys: [ip(700)] },
     { do: 'delete elements', set: ranges, keys: [`${ip(1)} . tcp . 80 . ${ip(700)}`] },
     { do: 'delete set', set: affinity },
     { do: 'flush chain', name: 'pick-2' },

@@ -6,12 +6,8 @@ import type { Logger } from '../../core/logger.ts'
 import type { Family } from '../../net/ip.ts'
 import type { Exec } from '../exec/exec.ts'
 import { OneAtATime } from '../iptables/one-at-a-time.ts'
-import type { NetlinkMessage } from '../netlink/message.ts'
-import { NetlinkError } from '../netlink/netlink-error.ts'
-import { NetlinkSocket } from '../netlink/netlink-socket.ts'
-import type { NetlinkRequest } from '../netlink/netlink.ts'
 import type { OpenDatagrams } from '../netlink/open-netlink.ts'
-import { countElements, encodeBatch } from './batch.ts'
+import { countChanges, encodeBatch } from './batch.ts'
 import type { Batch } from './batch.ts'
 import { BatchSocket } from './batch-socket.ts'
 import { CommandNftTable } from './command-nft.ts'
@@ -20,8 +16,7 @@ import { tableName } from './nft.ts'
 import type { ForeignChange, FoundElement, NftTable, NftTransaction, SetDeclaration, TableListing } from './nft.ts'
 import { refusal, socketError } from './netlink-refusal.ts'
 import { nftFamily } from './script.ts'
-import { ElementReader, listElements } from './set-dump.ts'
-import { getTable, listChains, listSets, readChainName, readSetName, readTableComment } from './table-dump.ts'
+import { TableReader } from './table-reader.ts'
 
 export interface NetlinkNftOptions {
   readonly family: Family
@@ -34,16 +29,14 @@ export interface NetlinkNftOptions {
   readonly onDispose?: () => Promise<void>
 }
 
-/** From so many elements on, hearing of our own transaction costs more than it is worth: see NftEvents. */
-const manyElements = 2000
-/** Any commit on the host makes a dump start again; after so many tries, what was read has to do. */
-const maxAttempts = 5
+/** From so many changes on, hearing of our own transaction costs more than it is worth: see NftEvents. */
+const manyChanges = 2000
 
 export class NetlinkNftTable implements NftTable {
   readonly #family: Family
   readonly #openDatagrams: OpenDatagrams
   readonly #events: NftEvents
-  readonly #log: Logger
+  readonly #reader: TableReader
   readonly #onDispose: (() => Promise<void>) | undefined
   readonly #command: CommandNftTable
   readonly #queue = new OneAtATime()
@@ -56,7 +49,7 @@ export class NetlinkNftTable implements NftTable {
     this.#family = family
     this.#openDatagrams = openDatagrams
     this.#events = events
-    this.#log = log
+    this.#reader = new TableReader({ family, openDatagrams, log })
     this.#onDispose = onDispose
     this.#table = `${nftFamily(family)} ${tableName}`
     const onCommitStart = (processId: number) => void this.#commandPorts.add(processId)
@@ -72,7 +65,7 @@ export class NetlinkNftTable implements NftTable {
         else await this.#send(batch, `change the table ${this.#table}`)
         this.#events.countCommit()
       }
-      const isLarge = countElements(transaction) > manyElements
+      const isLarge = countChanges(transaction) > manyChanges
       await (isLarge ? this.#events.whileDeaf(commit) : commit())
     })
   }
@@ -87,25 +80,16 @@ export class NetlinkNftTable implements NftTable {
   }
 
   list(signal: AbortSignal): Promise<TableListing | undefined> {
-    return this.#guard(`list the table ${this.#table}`, async () => {
-      const table = await this.#find(getTable(this.#family), signal)
-      if (table === undefined) return undefined
-      const chains = await this.#dump(listChains(this.#family), () => new NameReader(readChainName), signal)
-      const sets = await this.#dump(listSets(this.#family), () => new NameReader(readSetName), signal)
-      return { comment: readTableComment(table), chains: chains.names, sets: sets.names }
-    })
+    return this.#guard(`list the table ${this.#table}`, () => this.#reader.list(signal))
   }
 
-  elements(set: SetDeclaration, signal: AbortSignal): Promise<ReadonlyMap<string, FoundElement>> {
-    return this.#guard(`list the elements of ${set.name} in table ${this.#table}`, async () => {
-      try {
-        const reader = await this.#dump(listElements(this.#family, set), () => new ElementReader(set), signal)
-        return reader.finish()
-      } catch (error) {
-        if (isNotFound(error)) return new Map<string, FoundElement>()
-        throw error
-      }
-    })
+  elements(
+    set: SetDeclaration,
+    signal: AbortSignal,
+    keys?: readonly string[],
+  ): Promise<ReadonlyMap<string, FoundElement>> {
+    const doing = `list the elements of ${set.name} in table ${this.#table}`
+    return this.#guard(doing, () => this.#reader.elements(set, signal, keys))
   }
 
   foreignChange(signal: AbortSignal): Promise<ForeignChange> {
@@ -154,33 +138,6 @@ export class NetlinkNftTable implements NftTable {
     await socket[Symbol.asyncDispose]()
   }
 
-  /** Undefined when there is no such object. */
-  async #find(request: NetlinkRequest, signal: AbortSignal): Promise<NetlinkMessage | undefined> {
-    await using socket = new NetlinkSocket(await this.#openDatagrams('netfilter'))
-    try {
-      return (await socket.request(request, signal))[0]
-    } catch (error) {
-      if (isNotFound(error)) return undefined
-      throw error
-    }
-  }
-
-  async #dump<T extends MessageReader>(request: NetlinkRequest, makeReader: () => T, signal: AbortSignal): Promise<T> {
-    for (let attempt = 1; ; attempt++) {
-      const reader = makeReader()
-      try {
-        await using socket = new NetlinkSocket(await this.#openDatagrams('netfilter'))
-        for await (const messages of socket.dump(request, signal)) for (const message of messages) reader.add(message)
-        return reader
-      } catch (error) {
-        const isInterrupted = error instanceof NetlinkError && error.reason === 'interrupted'
-        if (!isInterrupted) throw error
-        this.#log.debug(2, 'nf_tables changed while it was read', { doing: request.doing, attempt, maxAttempts })
-        if (attempt === maxAttempts) return reader
-      }
-    }
-  }
-
   async #guard<T>(doing: string, work: () => Promise<T>): Promise<T> {
     try {
       return await work()
@@ -188,26 +145,4 @@ export class NetlinkNftTable implements NftTable {
       throw socketError(doing, error)
     }
   }
-}
-
-interface MessageReader {
-  add(message: NetlinkMessage): void
-}
-
-class NameReader implements MessageReader {
-  readonly names: string[] = []
-  readonly #read: (message: NetlinkMessage) => string | undefined
-
-  constructor(read: (message: NetlinkMessage) => string | undefined) {
-    this.#read = read
-  }
-
-  add(message: NetlinkMessage): void {
-    const name = this.#read(message)
-    if (name !== undefined) this.names.push(name)
-  }
-}
-
-function isNotFound(error: unknown): boolean {
-  return error instanceof NetlinkError && error.reason === 'not-found'
 }

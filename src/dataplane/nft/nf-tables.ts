@@ -24,12 +24,14 @@ export const nftMessage = {
 /** The bounds of a transaction. They name the subsystem in their header instead of in their type. */
 export const batchMessage = { begin: 0x10, end: 0x11, subsystem: 10 } as const
 
+export const familyNumber = { ipv4: 2, ipv6: 10 } as const
+
 /** Where changes are told. */
 export const changesGroup = 7
 
 export const tableField = { name: 1, userData: 6 } as const
-export const chainField = { table: 1, name: 3 } as const
-export const ruleField = { table: 1, chain: 2 } as const
+export const chainField = { table: 1, name: 3, userData: 12 } as const
+export const ruleField = { table: 1, chain: 2, expressions: 4, userData: 7 } as const
 export const setField = { table: 1, name: 2, flags: 3 } as const
 export const elementListField = { table: 1, set: 2, elements: 3 } as const
 export const elementField = {

@@ -99,6 +99,25 @@ export function nftContract(name: string, family: Family, open: () => Promise<Nf
       expect((await table.elements(services, signal)).get(web)).toEqual({ value: 'drop', packets: 0 })
     })
 
+    test('holds prefixes up to the last address, and those that are there already', async () => {
+      const [first, last] = family === 'ipv4' ? ['0.0.0.0/1', '128.0.0.0/1'] : ['::/1', '8000::/1']
+      const both: NftOperation = { do: 'add elements', set: cidrs, elements: [{ key: first }, { key: last }] }
+      await using table = await filled(both)
+      await table.commit([both], signal)
+      expect(await found(table, cidrs)).toEqual({ [first]: '', [last]: '' })
+      await table.commit([{ do: 'delete elements', set: cidrs, keys: [last] }], signal)
+      expect(await found(table, cidrs)).toEqual({ [first]: '' })
+    })
+
+    test('finds elements by key, and does not mind those that are not there', async () => {
+      const elements = [1, 2, 3].map((n) => ({ key: `${ip(n)} . tcp . 80`, value: 'drop' }))
+      await using table = await filled({ do: 'add elements', set: services, elements })
+      const keys = [2, 9, 3].map((n) => `${ip(n)} . tcp . 80`)
+      const some = await table.elements(services, signal, keys)
+      expect(keys.map((key) => some.get(key)?.value)).toEqual(['drop', undefined, 'drop'])
+      expect(await table.elements({ ...services, name: 'other' }, signal, keys)).toEqual(new Map())
+    })
+
     test('takes what is there already', async () => {
       const again: NftOperation = { do: 'add elements', set: services, elements: [{ key: web, value: 'goto pick-2' }] }
       await using table = await filled(again)
@@ -219,6 +238,21 @@ export function nftContract(name: string, family: Family, open: () => Promise<Nf
           elements: [{ key: `${web} . ${ip(0)}/${hostLength - 8}` }, { key: `${web} . ${ip(16)}/${hostLength - 4}` }],
         },
         `${ip(16)}/${hostLength - 4}`,
+      ],
+      [
+        'lone prefixes that overlap',
+        'exists',
+        {
+          do: 'add elements',
+          set: cidrs,
+          elements: [{ key: `${ip(0)}/${hostLength - 8}` }, { key: `${ip(16)}/${hostLength - 4}` }],
+        },
+      ],
+      [
+        'deleting a lone prefix that is not there',
+        'missing',
+        { do: 'delete elements', set: cidrs, keys: [`${ip(0)}/${hostLength - 8}`] },
+        `${ip(0)}/${hostLength - 8}`,
       ],
       ['deleting a chain that is not there', 'missing', { do: 'delete chain', name: 'no-such-chain' }, 'no-such-chain'],
       ['emptying a chain that is not there', 'missing', { do: 'flush chain', name: 'no-such-chain' }, 'no-such-chain'],

@@ -1,6 +1,31 @@
 /** The kernel keeps a set of lone prefixes as starts and ends: each end is the first address behind its prefix. */
 import type { Slice } from '../netlink/attribute.ts'
+import type { SetDeclaration } from './nft.ts'
 import type { TupleCodec } from './tuple-codec.ts'
+
+/** Prefixes at the end of longer keys are kept as they are, each as one element. */
+export function isPrefixTree({ key, isInterval }: SetDeclaration): boolean {
+  return isInterval === true && key.length === 1
+}
+
+export interface PrefixEnds {
+  readonly start: Buffer
+  /** Undefined when the prefix reaches the last address. */
+  readonly behind: Buffer | undefined
+}
+
+/** Undefined when the text is no prefix. */
+export function prefixEnds(keys: TupleCodec, text: string): PrefixEnds | undefined {
+  const { bytes } = keys
+  const range = Buffer.alloc(2 * bytes)
+  if (!keys.writeRange(text, range, 0, bytes)) return undefined
+  const behind = range.subarray(bytes)
+  for (let at = bytes - 1; at >= 0; at--) {
+    behind[at] = (behind[at] ?? 0) + 1
+    if (behind[at] !== 0) return { start: range.subarray(0, bytes), behind }
+  }
+  return { start: range.subarray(0, bytes), behind: undefined }
+}
 
 export class PrefixTree {
   readonly #keys: TupleCodec

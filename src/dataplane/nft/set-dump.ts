@@ -18,7 +18,7 @@ import {
 } from './nf-tables.ts'
 import { tableName } from './nft.ts'
 import type { FoundElement, SetDeclaration } from './nft.ts'
-import { PrefixTree } from './prefix-tree.ts'
+import { isPrefixTree, PrefixTree } from './prefix-tree.ts'
 import { tupleCodec } from './tuple-codec.ts'
 import type { TupleCodec } from './tuple-codec.ts'
 
@@ -46,7 +46,7 @@ export class ElementReader {
     this.#isInterval = set.isInterval === true
     this.#keys = tupleCodec(set.key)
     this.#values = Array.isArray(set.value) ? tupleCodec(set.value) : undefined
-    this.#prefixes = this.#isInterval && set.key.length === 1 ? new PrefixTree(this.#keys) : undefined
+    this.#prefixes = isPrefixTree(set) ? new PrefixTree(this.#keys) : undefined
   }
 
   add(message: NetlinkMessage): void {
