@@ -2,8 +2,10 @@
  * The nftables mode against kube-proxy 1.36, in all recorded scenarios. The tables look nothing alike, so packets are
  * walked through both: through the one that was recorded, through ours, and through what the specification says.
  */
+import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import { renderTable } from '../src/backends/nftables/render.ts'
 import { currentState } from '../src/backends/nftables/settings-source.ts'
 import type { NftablesState } from '../src/backends/nftables/settings.ts'
 import { endingsOf } from '../src/backends/nftables/testing/evaluate-packet.ts'
@@ -109,5 +111,31 @@ describe.each(cases)('"$scenario", $family', ({ scenario, family }) => {
     expect(fates.map(({ packet, ours: fate }) => [packet, fate])).toEqual(
       fates.map(({ packet, specified: fate }) => [packet, fate]),
     )
+  })
+})
+
+/** Why the kernel cannot be asked here; undefined when it can. */
+function obstacle(): string | undefined {
+  try {
+    execFileSync('unshare', ['-n', 'nft', 'list', 'ruleset'], { stdio: 'pipe' })
+    return undefined
+  } catch (error) {
+    return `needs root, unshare and nft: ${String(error).split('\n')[0]}`
+  }
+}
+
+const why = obstacle()
+const note = why === undefined ? '' : ` (skipped: ${why})`
+
+describe.skipIf(why !== undefined)(`the kernel${note}`, () => {
+  test.each(families)('takes the rendered script of every scenario, one after the other (%s)', async (family) => {
+    const scripts: string[] = []
+    for (const scenario of scenarioNames) {
+      const { view, state } = await load(scenario, family)
+      scripts.push(`echo ${scenario}\nnft -f - <<'END'\n${renderTable(view, state)}END\n`)
+    }
+    const options = { input: scripts.join(''), encoding: 'utf8', stdio: 'pipe' } as const
+    const taken = execFileSync('unshare', ['-n', 'sh', '-e'], options)
+    expect(taken.trim().split('\n')).toEqual(scenarioNames)
   })
 })
