@@ -86,6 +86,18 @@ describeEach(allProxies, (proxy) => {
     expect(await choices(at('node port', sticky))).toEqual(inside)
   })
 
+  test.each(['SIGTERM', 'SIGKILL'] as const)(
+    'each client stays with its endpoint over a restart (%s)',
+    async (signal) => {
+      await program()
+      const before = await choices(at('cluster IP', sticky))
+      await rig.proxy.stop(signal)
+      rig.proxy.run()
+      await program()
+      expect(await choices(at('cluster IP', sticky))).toEqual(before)
+    },
+  )
+
   test('it ends with its timeout', async () => {
     const first = await choices(at('cluster IP', forgetful))
     await sleep(afterTimeoutMs)

@@ -41,7 +41,7 @@ describeEach(allProxies, (proxy) => {
     const echo = { ip: plans.ipv4.clusterIP(web.index), port: echoPort.port }
     using conversation = await Conversation.start(openTcp(rig.cluster.host('caller'), echo))
     const to = at('cluster IP', web)
-    const load = new Load(rig, [
+    await using load = new Load(rig, [
       { from: 'caller', to, family: 'ipv4' },
       { from: 'outside', to: at('node port', web), family: 'ipv4' },
       { from: 'caller', to, family: 'ipv6' },

@@ -52,7 +52,7 @@ describeEach(allProxies, (proxy) => {
 
   test('connections are spread evenly also while endpoints come and go', async () => {
     const [first, second, ...others] = pods
-    const load = new Load(
+    await using load = new Load(
       rig,
       families.map((family) => ({ from: 'caller', to: at('cluster IP', three), family }) as const),
     )

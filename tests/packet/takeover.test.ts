@@ -31,7 +31,7 @@ for (const variant of ['nft', 'legacy'] as const) {
       const { cluster } = rig
       const echo = { ip: plans.ipv4.clusterIP(web.index), port: echoPort.port }
       using conversation = await Conversation.start(openTcp(cluster.host('caller'), echo))
-      const load = new Load(
+      await using load = new Load(
         rig,
         families.flatMap((family) => [
           { from: 'caller', to: at('cluster IP', web), family } as const,

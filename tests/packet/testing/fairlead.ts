@@ -102,4 +102,9 @@ export class FairleadProcess implements RunningProxy {
   }
 }
 
+/** Removes what proxies left on the node; throws when it cannot. */
+export function cleanUp({ node }: Cluster): void {
+  node.run(process.execPath, [program, '--cleanup'])
+}
+
 const program = fileURLToPath(new URL('../../../bin/fairlead.js', import.meta.url))

@@ -28,7 +28,6 @@ export const kubeProxyNftables: Proxy = {
   name: 'kube-proxy nftables',
   mode: 'nftables',
   cannot: {
-    repairs: 'kube-proxy looks at what others did once an hour',
     'ServiceCIDRs at once': 'kube-proxy writes them with its next full sync, once an hour',
   },
   missing: () => kubeProxyProblem() ?? missingPrograms('nft'),

@@ -3,7 +3,7 @@ import type { Family } from '../../../src/net/ip.ts'
 import type { Rig } from './rig.ts'
 import type { Source, Target } from './row.ts'
 
-export class Load {
+export class Load implements AsyncDisposable {
   /** Who answered how often. */
   readonly answers = new Map<string, number>()
   readonly failures: string[] = []
@@ -25,6 +25,11 @@ export class Load {
   async stop(): Promise<void> {
     this.#isOver = true
     await Promise.all(this.#workers)
+  }
+
+  /** A test that fails leaves none behind. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop()
   }
 
   async #work(from: Source, to: Target, family: Family): Promise<void> {
