@@ -3,38 +3,16 @@
  * affinity as the virtual servers that kube-proxy's ipvs mode programmed, and drop or reject where its nftables mode did.
  */
 import { expect, test } from 'vitest'
-import { Catalog } from '../src/core/catalog.ts'
-import { systemClock } from '../src/core/clock.ts'
-import { silentLogger } from '../src/core/logger.ts'
 import { externalOutcome, internalOutcome } from '../src/core/outcome.ts'
 import type { Outcome } from '../src/core/outcome.ts'
-import { silentMetrics } from '../src/core/proxy-metrics.ts'
-import { RouteTable } from '../src/core/route-table.ts'
 import type { Endpoint, Route } from '../src/core/route.ts'
 import { families, hostPort, isLoopback } from '../src/net/ip.ts'
-import { FileSource } from '../src/sources/file/file-source.ts'
-import { Intake } from '../src/sources/intake.ts'
-import { golden, objectPaths, scenarioNames } from './testing/golden-scenarios.ts'
-
-const nodeIps = { ipv4: '10.200.0.2', ipv6: '::1' }
+import { golden, scenarioNames } from './testing/golden-scenarios.ts'
+import { nodeIps, scenarioView } from './testing/scenario-view.ts'
 
 async function routesOf(scenario: string): Promise<readonly Route[]> {
-  const catalog = new Catalog()
-  const intake = new Intake({ catalog, log: silentLogger, metrics: silentMetrics })
-  const source = new FileSource({ paths: objectPaths(scenario), intake, log: silentLogger, clock: systemClock })
-  expect(await source.load()).toEqual([])
-  return families.flatMap((family) => {
-    const table = new RouteTable({
-      catalog,
-      family,
-      nodeName: 'node1',
-      nodeIP: nodeIps[family],
-      allowExternalIPs: true,
-      metrics: silentMetrics,
-      startedAtMs: 0,
-    })
-    return [...table.take({ full: true }).view.routesByKey.values()]
-  })
+  const views = await Promise.all(families.map((family) => scenarioView(scenario, family)))
+  return views.flatMap(({ routesByKey }) => [...routesByKey.values()])
 }
 
 interface Destination {

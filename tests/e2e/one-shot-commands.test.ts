@@ -56,6 +56,8 @@ test.concurrent('render prints the plan on stdout and diagnostics on stderr', as
   await folder.write('objects.yaml', manifest(web, slice('web', 8080), bad))
   const args = ['render', '--proxy-mode=userspace', `--objects=${folder.path}`, '--family=ipv4']
   const { code, stdout, stderr } = await runFairlead(args)
-  expect([code, stdout]).toEqual([0, 'default/web:http/TCP cluster-ip 10.96.0.10:80 -> 127.0.0.1:8080\n'])
+  expect(code).toBe(0)
+  expect(stdout).toMatch(/^-A KUBE-PORTALS-CONTAINER .* -d 10\.96\.0\.10 --dport 80 -j REDIRECT --to-ports 40000$/m)
+  expect(stdout).toMatch(/^# default\/web:http\/TCP proxy-port 0\.0\.0\.0:40000 -> 127\.0\.0\.1:8080$/m)
   expect(stderr).toMatch(/^warning: .*default\/bad.*10\.96\.0\.300/)
 })

@@ -1,5 +1,5 @@
 /** What the real kube-proxy programmed, scenario by scenario: see tests/goldens/README.md. */
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -11,6 +11,11 @@ export const scenarioNames: readonly string[] = readdirSync(folder, { withFileTy
 
 export function golden(scenario: string, file: string): string {
   return readFileSync(join(folder, scenario, file), 'utf8')
+}
+
+/** Some modes were recorded for a few scenarios only. */
+export function hasGolden(scenario: string, file: string): boolean {
+  return existsSync(join(folder, scenario, file))
 }
 
 /** Paths of the objects that existed: those of every scenario, and those of this one. */

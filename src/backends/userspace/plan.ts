@@ -107,7 +107,7 @@ function place(purpose: Purpose, ip: string, port: number): Place {
 }
 
 /** When the ranges contain this node, it may also come from the load-balancer addresses it holds itself. */
-function allowedSources(route: Route): readonly Cidr[] {
+export function allowedSources(route: Route): readonly Cidr[] {
   const texts = [...route.sourceRanges]
   if (texts.length > 0 && route.sourceRangesCoverNode)
     for (const ip of route.loadBalancerIPs) texts.push(`${ip}/${route.family === 'ipv6' ? 128 : 32}`)

@@ -25,7 +25,7 @@ import { Intake } from '../../sources/intake.ts'
 import { StateKeeper } from '../../sources/saved/state-keeper.ts'
 import { thisHost } from '../cleanup/cleanup-host.ts'
 import { OtherModes } from '../cleanup/remove-other-modes.ts'
-import type { Mode, ModeContext } from '../modes/mode.ts'
+import type { Mode, ModeContext, NodeAtHand, RunnableMode } from '../modes/mode.ts'
 import { CommandError } from '../program.ts'
 import { runAll } from '../run-all.ts'
 import type { Runnable } from '../run-all.ts'
@@ -131,9 +131,10 @@ async function runProxy(daemon: Daemon, parts: Parts, signal: AbortSignal): Prom
     clock: systemClock,
     log,
   }
-  const families = await familiesToProxy(daemon, addresses, context, signal)
-  await applySystemSettings(daemon)
-  await daemon.mode.prepare(context)
+  const mode = daemon.mode.onNode?.(nodeAtHand(daemon, addresses), context) ?? daemon.mode
+  const families = await familiesToProxy(daemon, mode, addresses, context, signal)
+  await applySystemSettings(daemon, mode)
+  await mode.prepare(context)
   if (daemon.isInitOnly) return
   await setOomScore(
     { score: config.oomScoreAdj, self: fileSysctl({ root: '/proc/self' }), clock: systemClock, log },
@@ -146,7 +147,7 @@ async function runProxy(daemon: Daemon, parts: Parts, signal: AbortSignal): Prom
   const proxies: FamilyProxy[] = []
   const otherModes = new OtherModes({ mode: config.mode, families: families.length, openHost: thisHost, log })
   for (const family of families) {
-    const { backend, afterSync } = await daemon.mode.createBackend(family, context, signal)
+    const { backend, afterSync } = await mode.createBackend(family, context, signal)
     proxies.push(
       familyProxy({
         family,
@@ -184,9 +185,13 @@ async function runProxy(daemon: Daemon, parts: Parts, signal: AbortSignal): Prom
   })
   const guard = nodeGuard({ catalog, nodeName, node, isNodeCidrMode, health, log })
   // A mode without rules of its own has nothing to put in their place.
-  const cleaning = daemon.mode.usesKernel ? [otherModes] : []
+  const cleaning = mode.usesKernel ? [otherModes] : []
   const others = [...cleaning, ...configWatch(daemon), ...stateKeeper(daemon, parts)]
   await runAll([events, guard, ...servers, ...proxies, ...others], signal)
+}
+
+function nodeAtHand({ platform }: Daemon, { ips, primaryFamily }: NodeIps): NodeAtHand {
+  return { ip: ips[primaryFamily], platform, isRoot: process.getuid?.() === 0 }
 }
 
 const hourMs = 60 * 60 * 1000
@@ -206,7 +211,8 @@ async function countedViews(
 
 /** Says what does not fit together, and refuses to start where it cannot work. */
 async function familiesToProxy(
-  { mode, config, platform, log }: Daemon,
+  { config, platform, log }: Daemon,
+  mode: RunnableMode,
   { primaryFamily }: NodeIps,
   context: ModeContext,
   signal: AbortSignal,
@@ -230,7 +236,7 @@ async function familiesToProxy(
 }
 
 /** The kernel modes cannot work well without these; plain sockets can. */
-async function applySystemSettings({ config, mode, platform, log }: Daemon): Promise<void> {
+async function applySystemSettings({ config, platform, log }: Daemon, mode: RunnableMode): Promise<void> {
   if (platform !== 'linux') return
   try {
     await applyConntrackSettings(config.conntrack, {

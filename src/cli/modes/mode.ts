@@ -29,7 +29,22 @@ export interface ModeContext extends ModeSettings {
   readonly log: Logger
 }
 
-export interface Mode {
+export interface Mode extends RunnableMode {
+  /** For a mode that can work in another way: that way, when it suits this node better. Says in the log which it is. */
+  onNode?(node: NodeAtHand, context: ModeContext): RunnableMode | undefined
+  render(view: NodeView, settings: ModeSettings): readonly RenderedPart[]
+}
+
+/** The machine that the daemon runs on. */
+export interface NodeAtHand {
+  /** The node's primary address; a loopback address when it has none. */
+  readonly ip: string
+  readonly platform: NodeJS.Platform
+  readonly isRoot: boolean
+}
+
+/** What the daemon needs of a mode. */
+export interface RunnableMode {
   readonly name: string
   /** Programs the kernel, which then tracks connections; so its conntrack settings matter. */
   readonly usesKernel: boolean
@@ -38,7 +53,6 @@ export interface Mode {
   /** Privileged settings of the machine, before anything is programmed: all that --init-only does. */
   prepare(context: ModeContext): Promise<void>
   createBackend(family: Family, context: ModeContext, signal: AbortSignal): Promise<ModeBackend>
-  render(view: NodeView, settings: ModeSettings): readonly RenderedPart[]
 }
 
 export interface ModeBackend {

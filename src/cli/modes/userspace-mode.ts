@@ -1,20 +1,55 @@
-import { planUserspace } from '../../backends/userspace/plan.ts'
-import { renderPlan } from '../../backends/userspace/render.ts'
+import { renderPortals } from '../../backends/userspace/portals/render.ts'
+import { portalSettings } from '../../backends/userspace/portals/settings.ts'
 import { UserspaceBackend } from '../../backends/userspace/userspace-backend.ts'
 import type { Backend } from '../../core/backend.ts'
 import { NodeRelay } from '../../dataplane/relay/node-relay.ts'
+import { isLoopback } from '../../net/ip.ts'
 import type { Mode } from './mode.ts'
+import { portalMode } from './portal-mode.ts'
+import { trafficSettings } from './traffic-settings.ts'
 
+/** Without rules: each Service is served at a loopback address of this machine. On a node it is the portal mode. */
 export const userspaceMode: Mode = {
   name: 'userspace',
   usesKernel: false,
+
+  onNode({ ip, platform, isRoot }, { localIps, log }) {
+    const obstacle = whyNoPortals(ip, platform, isRoot, localIps())
+    if (obstacle === undefined) {
+      log.info('rules of the kernel lead the addresses of Services to this process', { nodeIP: ip })
+      return portalMode
+    }
+    log.info('Services are served on loopback only', { reason: obstacle })
+    return undefined
+  },
+
   supports: () => Promise.resolve(true),
   prepare: () => Promise.resolve(),
+
   createBackend(_family, { log, clock, listen }) {
     const relay = new NodeRelay({ log, clock })
     return Promise.resolve({ backend: endingWith(relay, new UserspaceBackend({ relay, listen, log })), afterSync: [] })
   },
-  render: (view, { listen }) => [{ part: 'listeners', text: renderPlan(planUserspace(view, listen)) }],
+
+  render(view, settings) {
+    const { rules, listeners } = renderPortals(view, portalSettings(trafficSettings(view.family, settings), view.node))
+    return [
+      { part: 'iptables', text: rules },
+      { part: 'listeners', text: listeners },
+    ]
+  },
+}
+
+function whyNoPortals(
+  nodeIp: string,
+  platform: NodeJS.Platform,
+  isRoot: boolean,
+  localIps: readonly string[],
+): string | undefined {
+  if (platform !== 'linux') return 'only Linux has the rules that would lead there from other addresses'
+  if (!isRoot) return 'not running as root'
+  if (isLoopback(nodeIp)) return `the node's address is ${nodeIp}`
+  return localIps.includes(nodeIp) ? undefined : `the node's address ${nodeIp} is not an address of this machine`
 }
 
 /** A relay that was made for one backend ends with it, and so do the connections of its clients. */

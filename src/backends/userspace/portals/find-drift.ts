@@ -1,0 +1,31 @@
+/** Compares the portals that we wrote with what the kernel holds, and names the first thing that differs. */
+import { canonicalRule } from '../../../dataplane/iptables/canonical-rule.ts'
+import type { KernelState } from '../../iptables/kernel-state.ts'
+import { SharedRules } from '../../iptables/shared-rules-comparison.ts'
+import { placedChains } from './chains.ts'
+import { misplacedJumps } from './jumps.ts'
+import type { PortalPlan } from './plan.ts'
+
+/** Routes compared before others get a turn on the event loop. */
+const batchSize = 500
+
+export async function findPortalDrift(
+  { settings: { family }, portalsByKey }: PortalPlan,
+  state: KernelState,
+): Promise<string | undefined> {
+  const misplaced = misplacedJumps(state, family)
+  if (misplaced !== undefined) return misplaced
+  const rules = new SharedRules(placedChains)
+  let compared = 0
+  for (const { rendered } of portalsByKey.values()) {
+    if (++compared % batchSize === 0) await nextTurn()
+    for (const { table, chain, rule } of rendered.shared) rules.add(table, chain, canonicalRule(rule, family))
+  }
+  return rules.compare(state)
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve)
+  })
+}

@@ -1,0 +1,145 @@
+/** Programs one IP family: rules lead from the addresses of Services to proxy ports, and a relay listens there. */
+import type { Backend, Change, NodeFacts, NodeView, SyncReport } from '../../../core/backend.ts'
+import type { Logger } from '../../../core/logger.ts'
+import type { RouteKey } from '../../../core/route.ts'
+import { OneAtATime } from '../../../dataplane/iptables/one-at-a-time.ts'
+import type { Relay } from '../../../dataplane/relay/relay.ts'
+import { hostPort } from '../../../net/ip.ts'
+import type { RoutePlan } from '../plan.ts'
+import { planOfNothing, RouteListeners } from '../route-listeners.ts'
+import { KernelPortals } from './kernel-portals.ts'
+import type { KernelPortalsOptions } from './kernel-portals.ts'
+import { planListeners, portsOf } from './plan-listeners.ts'
+import { planPortal } from './plan.ts'
+import type { PlannedPortal } from './plan.ts'
+import type { PortalSettings } from './settings.ts'
+import { UdpPortals } from './udp-portals.ts'
+
+export interface PortalBackendOptions extends KernelPortalsOptions {
+  readonly relay: Relay
+  /** As they are now. */
+  readonly settings: (node: NodeFacts) => PortalSettings
+  readonly log: Logger
+}
+
+/** Long enough for a busy machine, and shorter than those who stop us wait. */
+const removalTimeoutMs = 10_000
+
+export class PortalBackend implements Backend {
+  readonly name = 'userspace'
+  /** Where UDP flows may lead. */
+  readonly udp = new UdpPortals()
+  readonly #options: PortalBackendOptions
+  readonly #listeners: RouteListeners
+  readonly #kernel: KernelPortals
+  /** A sync, and a look at the kernel, must not see each other half done. */
+  readonly #turns = new OneAtATime()
+  /** A sync failed and left us without knowledge. */
+  #isLost = false
+
+  constructor(options: PortalBackendOptions) {
+    this.#options = options
+    this.#kernel = new KernelPortals(options)
+    this.#listeners = new RouteListeners({
+      relay: options.relay,
+      onOpened: (key, { purpose, ip, port }) =>
+        options.log.debug(2, 'route is served', { route: key, purpose, address: hostPort(ip, port) }),
+    })
+  }
+
+  sync(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
+    return this.#turns.run(async () => {
+      this.#isLost = true
+      const report = await this.#program(view, change, signal)
+      this.#isLost = false
+      return report
+    })
+  }
+
+  async watch(onDrift: (found: string) => void, signal: AbortSignal): Promise<void> {
+    const look = {
+      inTurn: <T>(work: () => Promise<T>) => this.#turns.run(work),
+      written: () => this.#kernel.written,
+      isLost: () => this.#isLost,
+      onDrift,
+    }
+    await this.#options.drift?.run(look, signal)
+  }
+
+  /** Unlike in other modes the rules go: without a relay behind them they lead to whoever has the port next. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#turns.run(async () => {
+      try {
+        await this.#kernel.remove(AbortSignal.timeout(removalTimeoutMs))
+      } catch (error) {
+        this.#options.log.warn('portals stay and lead nowhere: remove them with fairlead --cleanup', { error })
+      }
+      await this.#listeners.closeAll()
+    })
+  }
+
+  async #program(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
+    const settings = this.#options.settings(view.node)
+    if (change.full) this.#kernel.lose()
+    const keys = this.#kernel.canEdit(settings) ? this.#changedKeys(change) : this.#allKeys(view, change)
+    const plans = keys.map((key) => planOf(key, view, settings))
+    // Node ports may pass from one route to another. Proxy ports stay until no rule leads to them.
+    for (const plan of plans) await this.#listeners.closeUnwanted(plan, ['node-port'])
+    const failed = await this.#serve(plans, signal)
+    const rules = await this.#kernel.write(
+      {
+        settings,
+        changedKeys: keys,
+        allKeys: () => this.#allKeys(view, change),
+        portalOf: (key) => this.#portalOf(key, view, settings),
+      },
+      signal,
+    )
+    let closed = 0
+    for (const plan of plans) closed += await this.#listeners.closeUnwanted(plan)
+    this.#noteFlows(keys, view)
+    return {
+      facts: { ...rules.facts, listeners: this.#listeners.count, closed },
+      failed: [...failed, ...rules.failed],
+    }
+  }
+
+  async #serve(plans: readonly RoutePlan[], signal: AbortSignal): Promise<SyncReport['failed']> {
+    const failed: SyncReport['failed'][number][] = []
+    for (const plan of plans) {
+      signal.throwIfAborted()
+      failed.push(...(await this.#listeners.serve(plan)))
+    }
+    return failed
+  }
+
+  #changedKeys(change: Change): readonly RouteKey[] {
+    return [...new Set([...change.keys, ...this.#listeners.waiting])]
+  }
+
+  /** The most important ones first, as far as the change says which they are. */
+  #allKeys(view: NodeView, change: Change): readonly RouteKey[] {
+    return [...new Set([...change.keys, ...view.routesByKey.keys(), ...this.#listeners.keys])]
+  }
+
+  #portalOf(key: RouteKey, view: NodeView, settings: PortalSettings): PlannedPortal | undefined {
+    const route = view.routesByKey.get(key)
+    if (route === undefined) return undefined
+    return planPortal(route, portsOf(route, settings, this.#listeners.of(key)), settings)
+  }
+
+  #noteFlows(keys: readonly RouteKey[], view: NodeView): void {
+    for (const key of keys) {
+      const addresses = this.#listeners.of(key).map(({ address }) => address)
+      const proxyPorts = addresses.filter(({ protocol, purpose }) => protocol === 'UDP' && purpose === 'proxy-port')
+      const route = view.routesByKey.get(key)
+      if (route === undefined || proxyPorts.length === 0) this.udp.forget(key)
+      else this.udp.note(route, proxyPorts)
+    }
+  }
+}
+
+function planOf(key: RouteKey, view: NodeView, settings: PortalSettings): RoutePlan {
+  const route = view.routesByKey.get(key)
+  return route === undefined ? planOfNothing(key) : planListeners(route, settings)
+}

@@ -1,0 +1,169 @@
+/** The rules that lead from the addresses of a route to its proxy ports. */
+import type { TrafficPolicy } from '../../../api/records.ts'
+import { outcomeUnder } from '../../../core/outcome.ts'
+import { routeName } from '../../../core/route.ts'
+import type { Route } from '../../../core/route.ts'
+import { hostPort, isUnspecified, renderCidr } from '../../../net/ip.ts'
+import { comment } from '../../iptables/rule.ts'
+import type { Match, Rule, Target } from '../../iptables/rule.ts'
+import type { SharedRule } from '../../iptables/shared-rules.ts'
+import { allowedSources } from '../plan.ts'
+import { portalChains } from './chains.ts'
+import { externalEntries } from './external-entries.ts'
+import type { RoutePorts } from './plan-listeners.ts'
+import type { PortalSettings } from './settings.ts'
+
+interface Portal {
+  readonly route: Route
+  readonly ports: RoutePorts
+  readonly settings: PortalSettings
+}
+
+export function portalRules(portal: Portal): readonly SharedRule[] {
+  const { route } = portal
+  return [
+    ...clusterIpRules(portal),
+    ...route.externalIPs.flatMap((ip) => externalIpRules(portal, ip)),
+    ...route.loadBalancerIPs.flatMap((ip) => loadBalancerIpRules(portal, ip)),
+    ...nodePortRules(portal),
+    ...proxyPortRules(portal),
+    ...healthCheckRules(portal),
+  ]
+}
+
+function clusterIpRules(portal: Portal): readonly SharedRule[] {
+  const { clusterIP, internalPolicy } = portal.route
+  return [
+    ...fromElsewhere(portal, portalChains.portalsContainer, [addressed(portal, clusterIP)], internalPolicy),
+    ...fromHost(portal, portalChains.portalsHost, [addressed(portal, clusterIP)], internalPolicy),
+  ]
+}
+
+/**
+ * Only what comes to this node from outside, or is for an address that the node holds: what pods behind a bridge and the
+ * node itself send to an external address elsewhere goes there.
+ */
+function externalIpRules(portal: Portal, ip: string): readonly SharedRule[] {
+  const address = addressed(portal, ip)
+  const isLocal: Match = { kind: 'local-address', end: 'destination' }
+  const entries = externalEntries(portal.route, portal.settings.localTraffic, [])
+  return [
+    ...([{ kind: 'not-bridged' }, isLocal] as const).flatMap((condition) =>
+      entries.flatMap(({ matches, policy }) =>
+        fromElsewhere(portal, portalChains.portalsContainer, [address, condition, ...matches], policy),
+      ),
+    ),
+    ...fromHost(portal, portalChains.portalsHost, [address, isLocal], 'Cluster'),
+  ]
+}
+
+function loadBalancerIpRules(portal: Portal, ip: string): readonly SharedRule[] {
+  const { route, settings } = portal
+  const address = addressed(portal, ip)
+  const sources = allowedSources(route).map(renderCidr)
+  const sourceMatches = sources.length === 0 ? [[]] : sources.map((value) => [{ kind: 'source', value } as const])
+  return [
+    ...externalEntries(route, settings.localTraffic, sources).flatMap(({ matches, policy }) =>
+      fromElsewhere(portal, portalChains.portalsContainer, [address, ...matches], policy),
+    ),
+    ...sourceMatches.flatMap((matches) => fromHost(portal, portalChains.portalsHost, [address, ...matches], 'Cluster')),
+    ...(sources.length === 0 ? [] : [notAllowed(portal, address)]),
+  ]
+}
+
+/** Whom no portal took still has the load-balancer address as its destination. */
+function notAllowed({ route }: Portal, address: Match): SharedRule {
+  const matches = [comment(`${routeName(route)} is not for this source`), address]
+  return { table: 'filter', chain: portalChains.firewall, rule: { matches, target: { kind: 'drop' } } }
+}
+
+function nodePortRules(portal: Portal): readonly SharedRule[] {
+  const { route, ports, settings } = portal
+  const { protocol, nodePort } = route
+  const entries = externalEntries(route, settings.localTraffic, [])
+  const rules = ports.nodePortIps.flatMap((ip) => {
+    const traffic: Match = { kind: 'traffic', protocol, ...unlessEverywhere(ip), destinationPort: nodePort }
+    return [
+      ...entries.flatMap(({ matches, policy }) =>
+        fromElsewhere(portal, portalChains.nodePortContainer, [traffic, ...matches], policy),
+      ),
+      ...fromHost(portal, portalChains.nodePortHost, [traffic], 'Cluster'),
+    ]
+  })
+  if (rules.length === 0) return []
+  const accepted = new Set(['Cluster' as const, ...entries.map(({ policy }) => policy)])
+  return [...rules, ...[...accepted].flatMap((policy) => acceptedPort(portal, policy))]
+}
+
+function acceptedPort({ route, ports }: Portal, policy: TrafficPolicy): readonly SharedRule[] {
+  const destinationPort = ports.byPolicy[policy]
+  if (destinationPort === undefined) return []
+  const matches: readonly Match[] = [
+    comment(routeName(route)),
+    { kind: 'traffic', protocol: route.protocol, destinationPort },
+    { kind: 'new-connection' },
+  ]
+  return [{ table: 'filter', chain: portalChains.nodePortNonLocal, rule: { matches, target: { kind: 'accept' } } }]
+}
+
+/** Proxy ports are for portals: who connects to one directly would pass by policies and source ranges. */
+function proxyPortRules({ route, ports, settings }: Portal): readonly SharedRule[] {
+  const name = routeName(route)
+  const came: Match = { kind: 'connection-state', states: ['DNAT'], isNot: true }
+  return (['Cluster', 'Local'] as const).flatMap((policy) => {
+    const destinationPort = ports.byPolicy[policy]
+    if (destinationPort === undefined) return []
+    const { protocol } = route
+    const traffic: Match = { kind: 'traffic', protocol, ...unlessEverywhere(settings.listenIp), destinationPort }
+    const rulesByOutcome: Readonly<Record<ReturnType<typeof outcomeUnder>['kind'], Rule>> = {
+      forward: { matches: [comment(`${name} proxy port`), traffic, came], target: { kind: 'reject' } },
+      reject: { matches: [comment(`${name} has no endpoints`), traffic], target: { kind: 'reject' } },
+      drop: { matches: [comment(`${name} has no local endpoints`), traffic], target: { kind: 'drop' } },
+    }
+    return [{ table: 'filter', chain: portalChains.ports, rule: rulesByOutcome[outcomeUnder(policy, route).kind] }]
+  })
+}
+
+/** Health checks of load balancers must pass whatever the rest of the firewall says. They are always TCP. */
+function healthCheckRules({ route }: Portal): readonly SharedRule[] {
+  if (route.healthCheckNodePort === 0) return []
+  const matches: readonly Match[] = [
+    comment(`${routeName(route)} health check node port`),
+    { kind: 'traffic', protocol: 'TCP', destinationPort: route.healthCheckNodePort },
+  ]
+  return [{ table: 'filter', chain: portalChains.ports, rule: { matches, target: { kind: 'accept' } } }]
+}
+
+/** For packets that arrive: from pods, and from outside. */
+function fromElsewhere(portal: Portal, chain: string, matches: readonly Match[], policy: TrafficPolicy) {
+  const { listenIp } = portal.settings
+  return leading(portal, chain, matches, policy, (port) =>
+    isUnspecified(listenIp) ? { kind: 'redirect', port } : { kind: 'dnat', address: hostPort(listenIp, port) },
+  )
+}
+
+/** For what the node itself sends. REDIRECT would lead to loopback, and an answer over UDP come from elsewhere. */
+function fromHost(portal: Portal, chain: string, matches: readonly Match[], policy: TrafficPolicy) {
+  const { hostIp } = portal.settings
+  return leading(portal, chain, matches, policy, (port) => ({ kind: 'dnat', address: hostPort(hostIp, port) }))
+}
+
+function leading(
+  { route, ports }: Portal,
+  chain: string,
+  matches: readonly Match[],
+  policy: TrafficPolicy,
+  target: (port: number) => Target,
+): readonly SharedRule[] {
+  const port = ports.byPolicy[policy]
+  if (port === undefined) return []
+  return [{ table: 'nat', chain, rule: { matches: [comment(routeName(route)), ...matches], target: target(port) } }]
+}
+
+function addressed({ route }: Portal, destination: string): Match {
+  return { kind: 'traffic', protocol: route.protocol, destination, destinationPort: route.port }
+}
+
+function unlessEverywhere(ip: string): { readonly destination?: string } {
+  return isUnspecified(ip) ? {} : { destination: ip }
+}

@@ -1,0 +1,61 @@
+/** The portals of a view as a script for `iptables-restore`, with proxy ports that stand in for those of a node. */
+import type { NodeView } from '../../../core/backend.ts'
+import type { RouteKey } from '../../../core/route.ts'
+import { hostPort } from '../../../net/ip.ts'
+import type { PlannedListener, RoutePlan } from '../plan.ts'
+import type { Listening } from '../route-listeners.ts'
+import { fullInput } from './full-input.ts'
+import { planListeners, portsOf } from './plan-listeners.ts'
+import { planPortal } from './plan.ts'
+import type { PlannedPortal } from './plan.ts'
+import type { PortalSettings } from './settings.ts'
+
+/** A node takes whichever is free. */
+const standInPorts = { first: 40_000, last: 65_535 }
+
+export interface RenderedPortals {
+  /** Input for `iptables-restore`, for an empty network namespace. */
+  readonly rules: string
+  /** Who serves behind each port, as remarks: they may stand in the same script. */
+  readonly listeners: string
+}
+
+export function renderPortals(view: NodeView, settings: PortalSettings): RenderedPortals {
+  const nextPort = standIns()
+  const portalsByKey = new Map<RouteKey, PlannedPortal>()
+  const remarks: string[] = []
+  for (const route of [...view.routesByKey.values()].sort(byKey)) {
+    const plan = planListeners(route, settings)
+    const listening = plan.listeners.map((listener) => pretend(listener, nextPort))
+    portalsByKey.set(route.key, planPortal(route, portsOf(route, settings, listening), settings))
+    remarks.push(...remarksOn(plan, listening))
+  }
+  const rules = fullInput({ settings, portalsByKey }, { filter: new Map(), nat: new Map() }).render()
+  return { rules, listeners: remarks.join('') }
+}
+
+type NextPort = () => number
+
+function standIns(): NextPort {
+  const { first, last } = standInPorts
+  let used = 0
+  return () => first + (used++ % (last - first + 1))
+}
+
+function pretend({ id, ip, protocol, purpose, ports: [port] }: PlannedListener, nextPort: NextPort): Listening {
+  return { id, address: { ip, protocol, purpose, port: port === 0 ? nextPort() : port } }
+}
+
+function remarksOn({ key, listeners, problem }: RoutePlan, listening: readonly Listening[]): readonly string[] {
+  if (problem !== undefined) return [`# ${key} not served: ${problem}\n`]
+  return listeners.map(({ purpose, ip, pool }, index) => {
+    const endpoints = pool.endpoints.map((endpoint) => hostPort(endpoint.ip, endpoint.port)).join(' ')
+    const affinity = pool.affinitySeconds > 0 ? ` (client affinity ${pool.affinitySeconds} s)` : ''
+    const at = hostPort(ip, listening[index]?.address.port ?? 0)
+    return `# ${key} ${purpose} ${at} -> ${endpoints === '' ? 'nobody' : endpoints}${affinity}\n`
+  })
+}
+
+function byKey(left: { readonly key: string }, right: { readonly key: string }): number {
+  return left.key < right.key ? -1 : 1
+}

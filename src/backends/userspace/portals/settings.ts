@@ -1,0 +1,54 @@
+/** What shapes the portals besides the routes. */
+import type { NodeFacts } from '../../../core/backend.ts'
+import type { LocalTraffic } from '../../../core/local-traffic.ts'
+import { matchingAddresses, nodePortAddresses } from '../../../core/node-port-addresses.ts'
+import { isLoopback } from '../../../net/ip.ts'
+import type { Family } from '../../../net/ip.ts'
+
+export interface PortalSettings {
+  readonly family: Family
+  /** How traffic of this node's pods is told apart. */
+  readonly localTraffic: LocalTraffic
+  /** Where proxy ports are: the node's address, or all of them (`0.0.0.0`, `::`). */
+  readonly listenIp: string
+  /** Where the node itself finds proxy ports. */
+  readonly hostIp: string
+  /** Where node ports are open; the unspecified address means everywhere. */
+  readonly nodePortIps: readonly string[]
+}
+
+/** What the configuration says. */
+export interface FixedPortalSettings {
+  readonly family: Family
+  readonly localTraffic: LocalTraffic
+  /** CIDRs; `primary` has been replaced. */
+  readonly nodePortAddresses: readonly string[]
+  /** Addresses of this machine, as of now. */
+  readonly localIps: () => readonly string[]
+}
+
+export const everywhere: Readonly<Record<Family, string>> = { ipv4: '0.0.0.0', ipv6: '::' }
+const loopback: Readonly<Record<Family, string>> = { ipv4: '127.0.0.1', ipv6: '::1' }
+
+export function portalSettings(fixed: FixedPortalSettings, node: NodeFacts): PortalSettings {
+  const { family, localTraffic } = fixed
+  const localIps = fixed.localIps()
+  const addresses = nodePortAddresses(fixed.nodePortAddresses, family)
+  const hasOwnAddress = !isLoopback(node.ip) && localIps.includes(node.ip)
+  return {
+    family,
+    localTraffic,
+    // REDIRECT leads to the address of the device a packet came in by, and drops the packet when that has none; the
+    // devices of routed pods have none. So all is led to the node's own address, if it has one.
+    listenIp: hasOwnAddress ? node.ip : everywhere[family],
+    hostIp: hasOwnAddress ? node.ip : loopback[family],
+    nodePortIps: addresses.matchesAll
+      ? [everywhere[family]]
+      : matchingAddresses(addresses, localIps).filter(canBeBound).sort(),
+  }
+}
+
+/** An address of one link only cannot be bound without naming the link, and no client outside can use it. */
+function canBeBound(ip: string): boolean {
+  return !/^fe[89ab]/.test(ip)
+}

@@ -1,0 +1,83 @@
+/** The userspace mode on a node: iptables leads the addresses of Services to listeners of this process. */
+import { DriftWatch } from '../../backends/iptables/drift-watch.ts'
+import { findPortalDrift } from '../../backends/userspace/portals/find-drift.ts'
+import { PortalBackend } from '../../backends/userspace/portals/portal-backend.ts'
+import { portalSettings } from '../../backends/userspace/portals/settings.ts'
+import type { UdpPortals } from '../../backends/userspace/portals/udp-portals.ts'
+import type { Backend } from '../../core/backend.ts'
+import type { RouteKey } from '../../core/route.ts'
+import type { AfterSync } from '../../core/sync-runner.ts'
+import { conntrackReconciler } from '../../dataplane/conntrack/conntrack-reconciler.ts'
+import { openConntrack } from '../../dataplane/conntrack/open-conntrack.ts'
+import { processExec as exec } from '../../dataplane/exec/exec.ts'
+import { openChangeDetector } from '../../dataplane/iptables/change-detector.ts'
+import { findIptables } from '../../dataplane/iptables/find-iptables.ts'
+import { openNetlink } from '../../dataplane/netlink/open-netlink.ts'
+import { NodeRelay } from '../../dataplane/relay/node-relay.ts'
+import { PrometheusConntrackMetrics } from '../../observe/metrics/conntrack-metrics.ts'
+import { PrometheusIptablesMetrics } from '../../observe/metrics/iptables-metrics.ts'
+import type { RunnableMode } from './mode.ts'
+import { trafficSettings } from './traffic-settings.ts'
+
+export const portalMode: RunnableMode = {
+  name: 'userspace',
+  usesKernel: true,
+
+  async supports(family, { clock, log }, signal) {
+    const iptables = await findIptables({ family, exec, clock, log, signal })
+    return iptables.isSupported(signal)
+  },
+
+  prepare: () => Promise.resolve(),
+
+  async createBackend(family, context, signal) {
+    const { clock, log, metrics, localIps } = context
+    const iptables = await findIptables({ family, exec, clock, log, signal })
+    const fixed = trafficSettings(family, context)
+    const openDetector = (opening: AbortSignal) =>
+      openChangeDetector({ iptables, tables: ['filter', 'nat'], log }, opening)
+    const relay = new NodeRelay({ log, clock })
+    const portals = new PortalBackend({
+      relay,
+      iptables,
+      settings: (node) => portalSettings(fixed, node),
+      drift: new DriftWatch({ iptables, findDrift: findPortalDrift, openDetector, clock, log }),
+      metrics: new PrometheusIptablesMetrics(metrics, family),
+      log,
+    })
+    const conntrack = await openConntrack({ openNetlink, exec, log })
+    const reconciler = conntrackReconciler({
+      conntrack,
+      clock,
+      log,
+      metrics: new PrometheusConntrackMetrics(metrics),
+    })
+    return { backend: endingWith(relay, portals), afterSync: [staleFlows(portals.udp, localIps, reconciler)] }
+  },
+}
+
+/** Flows lead to proxy ports here, not to endpoints. */
+function staleFlows(udp: UdpPortals, localIps: () => readonly string[], reconciler: AfterSync): AfterSync {
+  return {
+    name: reconciler.name,
+    async run(synced, signal) {
+      const routes = udp.take(localIps())
+      if (routes === undefined) return
+      const routesByKey = new Map(routes.map((route, index) => [`${index} ${route.key}` as RouteKey, route]))
+      await reconciler.run({ ...synced, view: { ...synced.view, routesByKey }, needsConntrackCleanup: true }, signal)
+    },
+  }
+}
+
+/** Portals go first, then listeners, and last the connections of clients. */
+function endingWith(relay: NodeRelay, portals: PortalBackend): Backend {
+  return {
+    name: portals.name,
+    sync: (view, change, signal) => portals.sync(view, change, signal),
+    watch: (onDrift, signal) => portals.watch(onDrift, signal),
+    async [Symbol.asyncDispose]() {
+      await portals[Symbol.asyncDispose]()
+      await relay[Symbol.asyncDispose]()
+    },
+  }
+}
