@@ -7,7 +7,8 @@ export default defineConfig({
     include: ['tests/ipvs/guest/**/*.guest.ts'],
     pool: 'forks',
     maxWorkers: 1,
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    maxConcurrency: 4,
+    testTimeout: 120_000,
+    hookTimeout: 240_000,
   },
 })

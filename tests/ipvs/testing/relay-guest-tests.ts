@@ -39,10 +39,11 @@ async function runVitest(files: readonly string[], timeoutMs: number): Promise<G
   const readOnly = ['--configLoader=runner', '--no-cache']
   const reporters = ['--reporter=verbose', '--reporter=json', `--outputFile.json=/run/shared/${reportFile}`]
   const kubeProxy = process.env['KUBE_PROXY']
+  const slowMachine = { PROGRAMMING_DEADLINE_MS: '180000' }
   return runInGuest([process.execPath, ...vitest, ...readOnly, ...reporters, ...files], {
     timeoutMs,
     resultFiles: [reportFile],
-    env: { NO_COLOR: '1', ...(kubeProxy === undefined ? {} : { KUBE_PROXY: kubeProxy }) },
+    env: { NO_COLOR: '1', ...slowMachine, ...(kubeProxy === undefined ? {} : { KUBE_PROXY: kubeProxy }) },
     ...(isVerbose ? { onOutput: (text) => process.stderr.write(text) } : {}),
   })
 }

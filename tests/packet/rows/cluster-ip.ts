@@ -1,4 +1,4 @@
-import { at, dropped, ping, reaches, refused, row, untouched } from '../testing/row.ts'
+import { at, byRules, dropped, ping, reaches, refused, row, untouched } from '../testing/row.ts'
 import { givenService, webPort } from '../testing/service-fixture.ts'
 import type { PortFixture } from '../testing/service-fixture.ts'
 
@@ -66,7 +66,7 @@ export const clusterIpRows = [
     from: ['caller', 'node', 'outside'],
     to: [at('cluster IP', web, otherPort), at('cluster IP', empty, otherPort), at('cluster IP', noneHere, otherPort)],
     expect: refused,
-    only: 'nftables',
+    only: ['nftables', 'ipvs'],
   }),
   row(29, 'the target port may differ from the port', {
     from: 'caller',
@@ -93,7 +93,7 @@ export const clusterIpRows = [
     from: ['caller', 'node', 'outside'],
     to: at('cluster IP', web, { ...webPort, protocol: 'UDP' }),
     expect: refused,
-    only: 'nftables',
+    only: ['nftables', 'ipvs'],
   }),
   row(32, 'the port of one Service on the address of another is not touched', {
     from: 'caller',
@@ -105,7 +105,7 @@ export const clusterIpRows = [
     from: ['caller', 'node', 'outside'],
     to: [at('cluster IP', web, secure), at('cluster IP', tls, webPort)],
     expect: refused,
-    only: 'nftables',
+    only: ['nftables', 'ipvs'],
   }),
   row(35, 'an address of nobody in the ranges of Services is dropped', {
     from: ['caller', 'node', 'outside'],
@@ -117,7 +117,7 @@ export const clusterIpRows = [
     from: ['caller', 'node', 'outside'],
     to: at('cluster IP', web, ping),
     expect: refused,
-    only: 'nftables',
+    only: ['nftables', 'ipvs'],
   }),
   row(36, 'an echo request to an address of nobody in the ranges of Services is dropped', {
     from: ['caller', 'node', 'outside'],
@@ -155,6 +155,13 @@ export const clusterIpRows = [
     from: ['caller', 'node', 'outside'],
     to: [at('cluster IP', noneHere), at('cluster IP', noneHereUdp)],
     expect: dropped,
+    only: byRules,
+  }),
+  row(62, 'internalTrafficPolicy Local without a local endpoint refuses', {
+    from: ['caller', 'node', 'outside'],
+    to: [at('cluster IP', noneHere), at('cluster IP', noneHereUdp)],
+    expect: refused,
+    only: 'ipvs',
   }),
   row(83, 'internalTrafficPolicy Local masquerades the node and outside clients', {
     from: ['node', 'outside'],

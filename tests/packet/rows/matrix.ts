@@ -1,6 +1,7 @@
 /** Every source against every door, for the three combinations of policies; with the settings that change it. */
-import type { ProxySettings } from '../testing/proxy.ts'
-import { at, dropped, reaches, row } from '../testing/row.ts'
+import { proxyModes } from '../testing/proxy.ts'
+import type { ProxyMode, ProxySettings } from '../testing/proxy.ts'
+import { at, byRules, dropped, reaches, row } from '../testing/row.ts'
 import type { Door, Row, Scenario, Source, Expectation } from '../testing/row.ts'
 import { givenService } from '../testing/service-fixture.ts'
 
@@ -37,8 +38,16 @@ const base: readonly Line[] = [
   [96, 'outside', 'VIP', { cluster: 'all *', external: 'local', internal: 'all *' }],
 ]
 
-/** What a setting changes in the lines above. */
+/** What a setting, or a mode, changes in the lines above. */
 type Changes = Readonly<Record<number, Partial<Record<Policy, Cell>>>>
+
+/** One set of endpoints serves everybody who comes through a door. */
+const inIpvs: Changes = {
+  88: { external: 'local' },
+  89: { external: 'local' },
+  91: { external: 'local *' },
+  93: { external: 'local *' },
+}
 
 const podsAreNotKnown: Changes = { 88: { external: 'local' }, 89: { external: 'local' } }
 const unmasqueraded = { cluster: 'all', external: 'all', internal: 'local' } as const
@@ -77,6 +86,7 @@ function podsNotKnown(): Scenario {
     from: ['caller', 'outside'],
     to: [at('VIP', elsewhere), at('node port', elsewhere)],
     expect: dropped,
+    only: byRules,
   })
   return { ...scenario, services: [...matrixServices, elsewhere], rows: [...rows, fromPod] }
 }
@@ -87,17 +97,29 @@ function matrixScenario(name: string, settings: ProxySettings, changes: Changes)
 
 function rowsWith(changes: Changes): readonly Row[] {
   return base.flatMap(([number, from, door, cells]) =>
-    (Object.keys(services) as Policy[]).map((policy) => {
+    (Object.keys(services) as Policy[]).flatMap((policy) => {
       const cell = changes[number]?.[policy] ?? cells[policy]
-      const isLocalhost = from === 'localhost'
-      return row(number, `policy ${policyNames[policy]}: ${from} to ${door} reaches ${cellNames[cell]}`, {
-        from,
-        to: at(door, services[policy]),
-        expect: expectationOf(cell),
-        ...(isLocalhost ? { families: ['ipv4'], only: 'iptables' } : {}),
-      })
+      const cellInIpvs = inIpvs[number]?.[policy] ?? cell
+      const flow = { number, from, door, policy }
+      if (from === 'localhost') return [{ ...rowFor(flow, cell, 'iptables'), families: ['ipv4'] as const }]
+      if (cell === cellInIpvs) return [rowFor(flow, cell, proxyModes)]
+      return [rowFor(flow, cell, byRules), rowFor(flow, cellInIpvs, 'ipvs')]
     }),
   )
+}
+
+function rowFor(
+  flow: { readonly number: number; readonly from: Source; readonly door: Door; readonly policy: Policy },
+  cell: Cell,
+  only: ProxyMode | readonly ProxyMode[],
+): Row {
+  const { number, from, door, policy } = flow
+  return row(number, `policy ${policyNames[policy]}: ${from} to ${door} reaches ${cellNames[cell]}`, {
+    from,
+    to: at(door, services[policy]),
+    expect: expectationOf(cell),
+    only,
+  })
 }
 
 function expectationOf(cell: Cell): Expectation {

@@ -28,7 +28,7 @@ export const nodePortRows = [
     to: localhost,
     expect: untouched,
     families: ['ipv4'],
-    only: 'nftables',
+    only: ['nftables', 'ipvs'],
   }),
   row(65, 'a node port does not answer on ::1', {
     from: 'localhost',

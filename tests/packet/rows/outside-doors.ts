@@ -1,6 +1,6 @@
 /** External IPs, load-balancer VIPs and node ports with policy Cluster, and what becomes of them without endpoints. */
 import { plans } from '../testing/address-plan.ts'
-import { at, dropped, reaches, refused, row, untouched } from '../testing/row.ts'
+import { at, byRules, dropped, reaches, refused, row, untouched } from '../testing/row.ts'
 import type { Door, Scenario } from '../testing/row.ts'
 import { givenService } from '../testing/service-fixture.ts'
 import type { PortFixture, ServiceFixture } from '../testing/service-fixture.ts'
@@ -120,7 +120,7 @@ export const outsideDoorRows = [
     from: 'node',
     to: doors(empty, 'external IP', 'VIP'),
     expect: refused,
-    only: 'nftables',
+    only: ['nftables', 'ipvs'],
   }),
   row(42, 'without endpoints a VIP refuses also those who may not use it', {
     from: ['blocked', 'caller'],
@@ -132,7 +132,7 @@ export const outsideDoorRows = [
     from: ['blocked', 'caller'],
     to: at('VIP', empty),
     expect: dropped,
-    only: 'nftables',
+    only: ['nftables', 'ipvs'],
   }),
   row(45, 'source ranges do not touch the ClusterIP', {
     from: 'caller',
@@ -161,8 +161,15 @@ export const outsideDoorRows = [
   }),
   row(51, 'a node outside the source ranges is dropped', {
     from: 'node',
-    to: doors(clientsOnly, ...vips),
+    to: [...doors(clientsOnly, ...vips), at('VIP', overlapping)],
     expect: dropped,
+    only: byRules,
+  }),
+  row(87, 'a node outside the source ranges gets through with its own address', {
+    from: 'node',
+    to: [...doors(clientsOnly, ...vips), at('VIP', overlapping)],
+    expect: reaches(['there-1'], 'node'),
+    only: 'ipvs',
   }),
   row(52, 'a node in the source ranges may call a VIP from that VIP', {
     from: 'vip',
@@ -197,7 +204,7 @@ export const outsideDoorRows = [
     expect: reaches(['there-1'], 'node'),
   }),
   row(63, 'a client outside source ranges that overlap is dropped', {
-    from: ['blocked', 'caller', 'node'],
+    from: ['blocked', 'caller'],
     to: at('VIP', overlapping),
     expect: dropped,
   }),

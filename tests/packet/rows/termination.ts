@@ -1,5 +1,5 @@
 /** Endpoints that are leaving. */
-import { at, dropped, reaches, refused, row } from '../testing/row.ts'
+import { at, byRules, dropped, reaches, refused, row } from '../testing/row.ts'
 import { givenService } from '../testing/service-fixture.ts'
 import type { EndpointFixture } from '../testing/service-fixture.ts'
 import type { PodName } from '../testing/address-plan.ts'
@@ -74,6 +74,13 @@ export const terminationRows = [
     from: 'outside',
     to: at('VIP', remoteLeaving),
     expect: dropped,
+    only: byRules,
+  }),
+  row(64, 'policy Local uses the last leaving endpoint on another node', {
+    from: 'outside',
+    to: at('VIP', remoteLeaving),
+    expect: reaches(['there-1'], 'client'),
+    only: 'ipvs',
   }),
   row(103, 'endpoints that no longer serve are none: pods and outside clients are refused', {
     from: ['caller', 'outside'],

@@ -4,7 +4,9 @@ import type { Feature } from './row.ts'
 import type { KubernetesObject } from './service-fixture.ts'
 
 /** Whose rules it writes: what becomes of some packets depends on it. */
-export type ProxyMode = 'iptables' | 'nftables'
+export type ProxyMode = (typeof proxyModes)[number]
+
+export const proxyModes = ['iptables', 'nftables', 'ipvs'] as const
 
 export interface ProxySettings {
   readonly masqueradeAll?: boolean

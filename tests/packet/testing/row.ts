@@ -1,6 +1,7 @@
 /** A row of the packet-flow list: who asks whom, and what must come of it. */
 import type { Family } from '../../../src/net/ip.ts'
 import type { ClientName, PodName } from './address-plan.ts'
+import { proxyModes } from './proxy.ts'
 import type { ProxyMode, ProxySettings } from './proxy.ts'
 import type { PortFixture, ServiceFixture } from './service-fixture.ts'
 import { webPort } from './service-fixture.ts'
@@ -40,11 +41,11 @@ export type Expectation =
   | { readonly kind: 'untouched' }
 
 /** What some proxies cannot do. */
-export type Feature = 'addresses of devices without carrier' | 'repairs' | 'ServiceCIDRs at once'
+export type Feature = 'addresses of devices without carrier' | 'ServiceCIDRs at once'
 
 export interface Row {
   readonly sentence: string
-  /** In the list of `spec/iptables.md` §9; of `spec/nftables.md` §9 when it is for that mode only. */
+  /** In the list of `spec/iptables.md` §9; of another mode's list when it is for that mode only. */
   readonly number: number
   /** Those it is true of. */
   readonly modes: readonly ProxyMode[]
@@ -73,17 +74,20 @@ export function row(
     readonly families?: readonly Family[]
     readonly needs?: readonly Feature[]
     /** The others do it another way, and have a row for it. */
-    readonly only?: ProxyMode
+    readonly only?: ProxyMode | readonly ProxyMode[]
   },
 ): Row {
   const { families = ['ipv4', 'ipv6'], needs = [], only, expect } = flow
-  const modes: readonly ProxyMode[] = only === undefined ? ['iptables', 'nftables'] : [only]
+  const modes = only === undefined ? proxyModes : [only].flat()
   return { sentence, number, modes, from: [flow.from].flat(), to: [flow.to].flat(), expect, families, needs }
 }
 
 export function reaches(pods: readonly PodName[], seenAs: SeenAs): Expectation & { kind: 'reaches' } {
   return { kind: 'reaches', each: pods.map((pod) => ({ pod, seenAs })) }
 }
+
+/** The modes that decide by rules alone: a policy may drop, and what no rule knows is not touched. */
+export const byRules: readonly ProxyMode[] = ['iptables', 'nftables']
 
 export const refused: Expectation = { kind: 'refused' }
 export const dropped: Expectation = { kind: 'dropped' }
