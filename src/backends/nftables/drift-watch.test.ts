@@ -98,7 +98,7 @@ test('the backend watches its own table', async () => {
   const stop = new AbortController()
   const running = node.backend.watch((what) => found.push(what), stop.signal)
   await node.clock.advance(1_000)
-  node.table.commitAsSomebodyElse([{ do: 'delete table' }], { kind: 'changed', what: 'nft (pid 7)' })
+  await node.table.damage([{ do: 'delete table' }], { kind: 'changed', what: 'nft (pid 7)' })
   await node.clock.advance(2_000)
   expect(found).toEqual(['nft (pid 7)'])
   stop.abort()

@@ -1,18 +1,19 @@
-/** The smallest transaction that leads from what the table holds to what some changed routes want. */
+/** The smallest change that leads from what the table holds to what some changed routes want. */
 import type { Route, RouteKey } from '../../core/route.ts'
 import { isSameData } from '../../core/same-data.ts'
-import type { NftOperation, NftTransaction } from '../../dataplane/nft/nft.ts'
+import type { NftOperation } from '../../dataplane/nft/nft.ts'
 import type { Family } from '../../net/ip.ts'
-import { writeChain } from './chain-operations.ts'
+import { writeChain, writePickChains } from './chain-operations.ts'
 import type { Containers } from './containers.ts'
 import { editElements } from './element-edits.ts'
 import type { NodeWishes } from './node-plan.ts'
-import { pickChain, pickChainName } from './pick-chains.ts'
+import { pickChainName } from './pick-chains.ts'
+import type { Steps } from './steps.ts'
 import type { StickyChains } from './sticky-chains.ts'
 import type { Replacement, TablePlan } from './table-plan.ts'
 
 export interface TableEdit {
-  readonly transaction: NftTransaction
+  readonly steps: Steps
   /** Chains that nothing leads to after it. They are deleted later: see `unused-chains.ts`. */
   readonly unusedChains: readonly string[]
 }
@@ -32,17 +33,22 @@ export function editTable(
   })
   const { family } = plan.settings
   const sticky = replacements.map(({ before, after }) => editSticky(before.sticky, after.sticky, family))
-  const newPickChains = replacements
-    .flatMap(({ after }) => after.pickChains)
-    .filter((chain) => !pickChainsBefore.has(pickChainName(chain)))
-  const pickChains = new Map(newPickChains.map((chain) => [pickChainName(chain), chain]))
+  const newPickChains = new Map(
+    replacements
+      .flatMap(({ after }) => after.pickChains)
+      .map((chain) => [pickChainName(chain), chain] as const)
+      .filter(([name]) => !pickChainsBefore.has(name)),
+  )
+  const pickChains = writePickChains([...newPickChains.values()], plan.settings)
   return {
-    transaction: [
-      ...[...pickChains.values()].flatMap((chain) => writeChain(pickChain(chain, plan.settings), family)),
-      ...sticky.flatMap(({ additions }) => additions),
-      ...editElements(plan, replacements, transfers).operations(containers),
-      ...sticky.flatMap(({ removals }) => removals),
-    ],
+    steps: {
+      ...pickChains,
+      sticky: sticky.flatMap(({ additions }) => additions),
+      elements: [
+        ...editElements(plan, replacements, transfers).operations(containers),
+        ...sticky.flatMap(({ removals }) => removals),
+      ],
+    },
     unusedChains: [
       ...[...pickChainsBefore].filter((name) => !plan.usesPickChain(name)),
       ...sticky.flatMap(({ unusedChains }) => unusedChains),
@@ -63,10 +69,12 @@ function editSticky(before: StickyChains, after: StickyChains, family: Family): 
     additions: [
       ...newOrChanged(before.sets, after.sets).map((set): NftOperation => ({ do: 'add set', set })),
       ...newOrChanged(before.chains, after.chains).flatMap((chain) => writeChain(chain, family)),
+    ],
+    removals: [
       // Their rules hold on to the sets of endpoints that are gone.
       ...unusedChains.map((name): NftOperation => ({ do: 'flush chain', name })),
+      ...before.sets.filter(({ name }) => !kept.has(name)).map((set): NftOperation => ({ do: 'delete set', set })),
     ],
-    removals: before.sets.filter(({ name }) => !kept.has(name)).map((set): NftOperation => ({ do: 'delete set', set })),
     unusedChains,
   }
 }

@@ -77,7 +77,7 @@ describe('a full sync', () => {
 
   test('writes the elements that differ, and no others', async () => {
     const { table } = await filled(web, edge)
-    table.commitAsSomebodyElse([
+    await table.damage([
       { do: 'delete elements', set: table.declarationOf('cluster-ips'), keys: ['10.112.0.21'] },
       { do: 'add elements', set: table.declarationOf('cluster-ips'), elements: [{ key: '10.112.0.99' }] },
     ])
@@ -103,7 +103,7 @@ describe('a full sync', () => {
   test('replaces a table whose sets have another type in one transaction', async () => {
     const { table } = await filled(web)
     const { comment = '' } = (await table.list(never)) ?? {}
-    table.commitAsSomebodyElse([
+    await table.damage([
       { do: 'delete table' },
       { do: 'add table', comment },
       { do: 'add set', set: { name: 'services', key: ['inet_service'], comment: '' } },
@@ -123,7 +123,7 @@ describe('a full sync', () => {
   test('keeps the clients of each endpoint over a restart', async () => {
     const { table } = await filled(web, edge)
     const clients = table.declarationOf('affinity/shop/edge/tcp/https/10.77.2.6/8443')
-    table.commitAsSomebodyElse([{ do: 'add elements', set: clients, elements: [{ key: '198.18.5.9' }] }])
+    await table.damage([{ do: 'add elements', set: clients, elements: [{ key: '198.18.5.9' }] }])
     await new ProxiedNode({ table }).sync([web, edge], { full: true })
     expect([...(await table.elements(clients, never)).keys()]).toEqual(['198.18.5.9'])
   })
@@ -176,7 +176,7 @@ describe('a chain that cannot be removed yet', () => {
     node.table.refuses = refusing(/^delete chain pick-2/, 'busy')
     await node.sync([])
     node.table.refuses = () => undefined
-    node.table.commitAsSomebodyElse([{ do: 'delete chain', name: 'pick-2' }])
+    await node.table.damage([{ do: 'delete chain', name: 'pick-2' }])
     await node.sync([ghost])
     await node.sync([])
     expect(await node.table.contents()).toEqual(await fresh())
@@ -200,7 +200,7 @@ describe('a partial sync that the table refuses', () => {
       set: node.table.declarationOf('cluster-ips'),
       keys: ['10.112.0.21'],
     } as const
-    node.table.commitAsSomebodyElse([removed])
+    await node.table.damage([removed])
     await node.sync([edge])
     node.table.takeOperations()
     await node.sync([edge, ghost])

@@ -13,11 +13,12 @@ import { containersOf } from './containers.ts'
 import type { ContainerName, Containers } from './containers.ts'
 import { watchDrift } from './drift-watch.ts'
 import { editTable } from './edit-table.ts'
-import { isForNode } from './node-plan.ts'
 import type { NftablesState } from './settings.ts'
+import { transactionsFor } from './steps.ts'
+import type { Steps } from './steps.ts'
 import type { TablePlan } from './table-plan.ts'
 import { UnusedChains } from './unused-chains.ts'
-import { elementRepairs, planTable, replacement, strangersIn, structureOf, tableComment } from './whole-table.ts'
+import { elementRepairs, planTable, replacement, stepsFor, strangersIn, tableComment } from './whole-table.ts'
 import type { WholeTable } from './whole-table.ts'
 
 export interface NftablesMetrics {
@@ -94,6 +95,7 @@ export class NftablesBackend implements Backend {
       } catch (error) {
         // Somebody removed what we wanted to change, or something new is not taken. What the kernel holds decides, now.
         if (!isRefusal(error)) throw error
+        this.#options.log.warn('a change was refused, comparing everything', { error })
       }
     }
     return this.#rewrite(view, state, signal)
@@ -108,14 +110,14 @@ export class NftablesBackend implements Backend {
   ): Promise<SyncReport> {
     const routes = new Map(keys.map((key) => [key, view.routesByKey.get(key)]))
     const node = { nodePortIps, serviceCidrs: view.serviceCidrs }
-    const { transaction, unusedChains } = editTable(written, routes, node, this.#containers)
-    this.#unused.keep(namesOfChains(transaction))
+    const { steps, unusedChains } = editTable(written, routes, node, this.#containers)
+    this.#unused.keep(namesOfChains(steps))
     if (this.#options.countsConnections(view.routesByKey.size))
-      await this.#counts.keep(transaction, (element) => written.owner(element), signal)
-    await this.#commit(transaction, signal)
+      await this.#counts.keep(steps.elements, (element) => written.owner(element), signal)
+    await this.#carryOut(steps, { isFresh: false }, signal)
     this.#unused.add(unusedChains)
     this.#written = written
-    return { facts: { elements: countElements(transaction) }, failed: [] }
+    return { facts: { elements: countElements(steps.elements) }, failed: [] }
   }
 
   async #rewrite(view: NodeView, state: NftablesState, signal: AbortSignal): Promise<SyncReport> {
@@ -124,6 +126,7 @@ export class NftablesBackend implements Backend {
       return await this.#repair(whole, [], signal)
     } catch (error) {
       if (!isRefusal(error)) throw error
+      this.#options.log.warn('the table cannot be completed, looking for the cause', { error })
     }
     const { table } = this.#options
     const keys = [...view.routesByKey.keys()]
@@ -147,33 +150,30 @@ export class NftablesBackend implements Backend {
       return this.#repair(rest, failed, signal)
     }
     // The fault is not in what we want, so it is in what is there.
-    return this.#finish(whole, await this.#commit(replacement(whole), signal), [])
+    this.#options.log.warn('replacing the whole table')
+    return this.#replace(whole, [], signal)
   }
 
   /** Brings the table to the plan, whatever it is now, and writes only the elements that differ. */
   async #repair(whole: WholeTable, failed: Failures, signal: AbortSignal): Promise<SyncReport> {
     const { table } = this.#options
     const listing = await table.list(signal)
-    if (listing !== undefined && listing.comment !== tableComment)
-      return this.#finish(whole, await this.#commit(replacement(whole), signal), failed)
-    const structure = structureOf(whole)
-    this.#unused.keep(namesOfChains(structure))
-    const { chains, sets } = strangersIn(listing ?? { chains: [], sets: [] }, structure)
-    const found = listing === undefined ? new Map<never, never>() : await this.#readElements(signal)
+    if (listing !== undefined && listing.comment !== tableComment) return this.#replace(whole, failed, signal)
+    const isFresh = listing === undefined
+    const found = isFresh ? new Map<never, never>() : await this.#readElements(signal)
     const repairs = elementRepairs(whole, found).operations(this.#containers)
-    // Two transactions, because elements alone are written much faster. The rules need those of the node at once.
-    const first = await this.#commit([...structure, ...repairs.filter(isForNode)], signal)
-    const second = await this.#commit(
-      [
-        // Not before: elements may lead to them until now.
-        ...chains.map((name): NftOperation => ({ do: 'flush chain', name })),
-        ...repairs.filter((operation) => !isForNode(operation)),
-        ...sets.map((name): NftOperation => ({ do: 'delete set', set: { name } })),
-      ],
-      signal,
-    )
+    const steps = stepsFor(whole, repairs)
+    const { chains, sets } = strangersIn(listing ?? { chains: [], sets: [] }, steps)
+    const elements: NftTransaction = [
+      ...steps.elements,
+      // With the elements that lead to them.
+      ...chains.map((name): NftOperation => ({ do: 'flush chain', name })),
+      ...sets.map((name): NftOperation => ({ do: 'delete set', set: { name } })),
+    ]
+    this.#unused.keep(namesOfChains(steps))
+    await this.#carryOut({ ...steps, elements }, { isFresh }, signal)
     this.#unused.add(chains)
-    return this.#finish(whole, [...first, ...second], failed)
+    return this.#finish(whole, repairs, failed)
   }
 
   async #readElements(signal: AbortSignal): Promise<ReadonlyMap<ContainerName, ReadonlyMap<string, FoundElement>>> {
@@ -183,9 +183,14 @@ export class NftablesBackend implements Backend {
     return found
   }
 
-  async #commit(transaction: NftTransaction, signal: AbortSignal): Promise<NftTransaction> {
-    if (transaction.length > 0) await this.#options.table.commit(transaction, signal)
-    return transaction
+  async #carryOut(steps: Steps, options: { readonly isFresh: boolean }, signal: AbortSignal): Promise<void> {
+    for (const transaction of transactionsFor(steps, options)) await this.#options.table.commit(transaction, signal)
+  }
+
+  async #replace(whole: WholeTable, failed: Failures, signal: AbortSignal): Promise<SyncReport> {
+    const transaction = replacement(whole)
+    await this.#options.table.commit(transaction, signal)
+    return this.#finish(whole, transaction, failed)
   }
 
   #finish({ plan }: WholeTable, written: NftTransaction, failed: Failures): SyncReport {
@@ -200,8 +205,8 @@ function isRefusal(error: unknown): error is NftError {
   return error instanceof NftError && refusals.has(error.reason)
 }
 
-function namesOfChains(transaction: NftTransaction): readonly string[] {
-  return transaction.flatMap((operation) => (operation.do === 'add chain' ? [operation.chain.name] : []))
+function namesOfChains({ structure, sticky }: Steps): readonly string[] {
+  return [...structure, ...sticky].flatMap((operation) => (operation.do === 'add chain' ? [operation.chain.name] : []))
 }
 
 function countElements(transaction: NftTransaction): number {

@@ -66,7 +66,7 @@ describe.each(kinds)('$kind', ({ affinitySeconds }) => {
 test('a packet that was told to pick one of more endpoints than there are now goes to the first', async () => {
   const table = await programmed(service(3))
   const endpoints = table.declarationOf('endpoints')
-  table.commitAsSomebodyElse([{ do: 'delete elements', set: endpoints, keys: ['10.112.0.21 . tcp . 80 . 2'] }])
+  await table.damage([{ do: 'delete elements', set: endpoints, keys: ['10.112.0.21 . tcp . 80 . 2'] }])
   expect(await chances(table, '10.112.0.21')).toEqual(['2/3', '1/3'])
 })
 

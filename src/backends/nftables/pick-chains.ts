@@ -35,6 +35,11 @@ export function pickChain(chain: PickChain, settings: NftablesSettings): Planned
   return { name: pickChainName(chain), comment, rules }
 }
 
+/** Only looks up endpoints. The others set marks and tell sources apart, and lead to these. */
+export function isLookup({ kind }: PickChain): boolean {
+  return kind === 'pick' || kind === 'pick-local'
+}
+
 /** Which chains another one leads to; they must exist first. */
 export function withPrerequisites(chain: PickChain): readonly PickChain[] {
   const needsPick = (chain.kind === 'external' || chain.kind === 'external-local') && chain.choices > 0

@@ -2,14 +2,14 @@
 import type { NodeView } from '../../core/backend.ts'
 import type { RouteKey } from '../../core/route.ts'
 import type { FoundElement, NftOperation, NftTransaction, TableListing } from '../../dataplane/nft/nft.ts'
-import { writeChain, writeSticky } from './chain-operations.ts'
+import { writeChain, writePickChains, writeSticky } from './chain-operations.ts'
 import { containersOf } from './containers.ts'
 import type { ContainerName } from './containers.ts'
 import { ElementEdits } from './element-edits.ts'
 import { fixedChains } from './fixed-chains.ts'
+import { isForNode } from './node-plan.ts'
 import type { NftablesState } from './settings.ts'
-import { pickChain } from './pick-chains.ts'
-import type { PickChain } from './pick-chains.ts'
+import type { Steps } from './steps.ts'
 import type { PlannedElement } from './route-plan.ts'
 import { TablePlan } from './table-plan.ts'
 import type { Replacement } from './table-plan.ts'
@@ -55,29 +55,33 @@ export function planTable(
 }
 
 /**
- * All chains and sets with all rules. Sets keep their elements, so this changes nothing for packets unless the rules
- * were damaged, or come from other settings.
+ * Everything, so that the table has it whatever it is now. Sets keep their elements, so rules that were right before
+ * change nothing for packets.
  */
-export function structureOf({ plan }: WholeTable): NftTransaction {
+export function stepsFor({ plan }: WholeTable, elements: NftTransaction): Steps {
   const { settings } = plan
   const { family } = settings
-  const operations: NftOperation[] = [{ do: 'add table', comment: tableComment }]
-  for (const set of Object.values(containersOf(family))) operations.push({ do: 'add set', set })
-  for (const chain of fixedChains(settings)) operations.push(...writeChain(chain, family))
-  for (const chain of plan.pickChains.toSorted(byPrerequisite))
-    operations.push(...writeChain(pickChain(chain, settings), family))
-  for (const key of plan.stickyKeys) operations.push(...writeSticky(plan.planOf(key).sticky, family))
-  return operations
+  const { structure, lookups } = writePickChains(plan.pickChains, settings)
+  return {
+    structure: [
+      { do: 'add table', comment: tableComment },
+      ...Object.values(containersOf(family)).map((set): NftOperation => ({ do: 'add set', set })),
+      ...fixedChains(settings).flatMap((chain) => writeChain(chain, family)),
+      ...structure,
+      // The rules for node ports need the addresses of the node at once.
+      ...elements.filter(isForNode),
+    ],
+    lookups,
+    sticky: [...plan.stickyKeys].flatMap((key) => writeSticky(plan.planOf(key).sticky, family)),
+    elements: elements.filter((operation) => !isForNode(operation)),
+  }
 }
 
 /** The table as it shall be, whatever it is now. All in one transaction: packets see no gap. */
 export function replacement(whole: WholeTable): NftTransaction {
-  return [
-    { do: 'add table', comment: '' },
-    { do: 'delete table' },
-    ...structureOf(whole),
-    ...elementRepairs(whole, new Map()).operations(containersOf(whole.plan.settings.family)),
-  ]
+  const elements = elementRepairs(whole, new Map()).operations(containersOf(whole.plan.settings.family))
+  const { structure, lookups, sticky, elements: rest } = stepsFor(whole, elements)
+  return [{ do: 'add table', comment: '' }, { do: 'delete table' }, ...structure, ...lookups, ...sticky, ...rest]
 }
 
 /** What leads from the elements that were found to those that are wanted. */
@@ -100,19 +104,12 @@ export interface Strangers {
   readonly sets: readonly string[]
 }
 
-/** What the table has and the structure has not: of an earlier run, or of somebody else. */
-export function strangersIn(
-  { chains, sets }: Pick<TableListing, 'chains' | 'sets'>,
-  structure: NftTransaction,
-): Strangers {
+/** What the table has and the plan has not: of an earlier run, or of somebody else. */
+export function strangersIn({ chains, sets }: Pick<TableListing, 'chains' | 'sets'>, steps: Steps): Strangers {
   const own = new Set<string>()
-  for (const operation of structure) {
+  for (const operation of [...steps.structure, ...steps.sticky]) {
     if (operation.do === 'add chain') own.add(operation.chain.name)
     if (operation.do === 'add set') own.add(operation.set.name)
   }
   return { chains: chains.filter((name) => !own.has(name)), sets: sets.filter((name) => !own.has(name)) }
-}
-
-function byPrerequisite(left: PickChain, right: PickChain): number {
-  return Number(left.kind !== 'pick') - Number(right.kind !== 'pick')
 }

@@ -17,6 +17,7 @@ export const messageFlag = {
   exclusive: 0x200,
   dump: 0x300,
   create: 0x400,
+  append: 0x800,
 } as const
 
 export interface NetlinkMessage {

@@ -8,7 +8,7 @@ import type { Batch } from './batch.ts'
 import type { NftOperation, SetDeclaration } from './nft.ts'
 import { sampleTable } from './testing/sample-table.ts'
 
-const { services, endpoints, ranges, cidrs, clusterIps, setUp } = sampleTable('ipv4')
+const { services, endpoints, ranges, cidrs, clusterIps } = sampleTable('ipv4')
 
 function batchOf(...operations: readonly NftOperation[]): Batch {
   const batch = encodeBatch('ipv4', operations, 'commit')
@@ -118,8 +118,16 @@ describe('a batch', () => {
 })
 
 describe('a transaction takes nft', () => {
-  for (const operation of setUp)
-    test(`when it has "${operation.do}" (${'chain' in operation ? 'a chain' : 'set' in operation ? operation.set.name : 'the table'})`, () => {
+  const hook = { type: 'nat', hook: 'output', priority: -100 } as const
+  const takesNft: readonly (readonly [string, NftOperation])[] = [
+    ['makes the table', { do: 'add table', comment: '' }],
+    ['deletes the table', { do: 'delete table' }],
+    ['declares a set', { do: 'add set', set: services }],
+    ['makes a chain that the kernel calls', { do: 'add chain', chain: { name: 'nat-output', hook, comment: '' } }],
+    ['adds a rule', { do: 'add rule', chain: 'spare', rule: 'ip daddr @cluster-ips drop' }],
+  ]
+  for (const [what, operation] of takesNft)
+    test(`when it ${what}`, () => {
       expect(encodeBatch('ipv4', [addTo(services, 1), operation], 'commit')).toBeUndefined()
     })
 })
