@@ -28,6 +28,11 @@ export function readGeneration(message: NetlinkMessage): Generation | undefined 
   return { id: id.buffer.readUInt32BE(id.from), process: `${nameText}${idText}` }
 }
 
+/** The last 16 bits of the generation that the message is of. */
+export function shortGenerationOf({ body }: NetlinkMessage): number {
+  return body.buffer.readUInt16BE(body.from + 2)
+}
+
 /** The port of the socket that a message is for, or in a notification, whose message caused it. */
 export function portOf({ body }: NetlinkMessage): number {
   return body.buffer.readUInt32LE(body.from - 4)

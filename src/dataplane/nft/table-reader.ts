@@ -10,6 +10,7 @@ import type { NetlinkRequest } from '../netlink/netlink.ts'
 import type { OpenDatagrams } from '../netlink/open-netlink.ts'
 import { receiveAnswers } from './answers.ts'
 import { encodeLookups } from './element-lookup.ts'
+import { shortGenerationOf } from './generation.ts'
 import type { FoundElement, SetDeclaration, TableListing } from './nft.ts'
 import { isPrefixTree } from './prefix-tree.ts'
 import { ElementReader, listElements } from './set-dump.ts'
@@ -101,17 +102,28 @@ export class TableReader {
   async #dump<T extends MessageReader>(request: NetlinkRequest, makeReader: () => T, signal: AbortSignal): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       const reader = makeReader()
-      try {
-        await using socket = new NetlinkSocket(await this.#openDatagrams('netfilter'))
-        for await (const messages of socket.dump(request, signal)) messages.forEach((message) => reader.add(message))
-        return reader
-      } catch (error) {
-        const isInterrupted = error instanceof NetlinkError && error.reason === 'interrupted'
-        if (!isInterrupted) throw error
-        this.#log.debug(2, 'nf_tables changed while it was read', { doing: request.doing, attempt, maxAttempts })
-        if (attempt === maxAttempts) return reader
-      }
+      if (await this.#readDump(request, reader, signal)) return reader
+      this.#log.debug(2, 'nf_tables changed while it was read', { doing: request.doing, attempt, maxAttempts })
+      if (attempt === maxAttempts) return reader
     }
+  }
+
+  /** False when somebody committed meanwhile. */
+  async #readDump(request: NetlinkRequest, reader: MessageReader, signal: AbortSignal): Promise<boolean> {
+    // For elements the kernel sets no flag when it is interrupted, but each part tells its generation.
+    const generations = new Set<number>()
+    try {
+      await using socket = new NetlinkSocket(await this.#openDatagrams('netfilter'))
+      for await (const messages of socket.dump(request, signal))
+        for (const message of messages) {
+          generations.add(shortGenerationOf(message))
+          reader.add(message)
+        }
+    } catch (error) {
+      if (error instanceof NetlinkError && error.reason === 'interrupted') return false
+      throw error
+    }
+    return generations.size <= 1
   }
 }
 
