@@ -11,8 +11,12 @@ import { scenarios } from './scenarios.ts'
 
 /** Declares a test for each row and family. Each proxy has a test file, so that they share the machine's cores. */
 export function testFlows(...proxies: readonly Proxy[]): void {
-  describeEach(proxies, (proxy) => {
-    for (const scenario of scenariosOf(proxy.mode))
+  for (const proxy of proxies) testScenarios(proxy, scenariosOf(proxy.mode))
+}
+
+export function testScenarios(proxy: Proxy, scenariosOfProxy: readonly Scenario[]): void {
+  describeEach([proxy], () => {
+    for (const scenario of scenariosOfProxy)
       describe(`with ${scenario.name}`, () => {
         runScenario(proxy, scenario)
       })
