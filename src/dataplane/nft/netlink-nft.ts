@@ -10,6 +10,7 @@ import type { OpenDatagrams } from '../netlink/open-netlink.ts'
 import { countChanges, encodeBatch } from './batch.ts'
 import type { Batch } from './batch.ts'
 import { BatchSocket } from './batch-socket.ts'
+import type { BatchError } from './batch-socket.ts'
 import { CommandNftTable } from './command-nft.ts'
 import type { NftEvents } from './nft-events.ts'
 import { tableName } from './nft.ts'
@@ -57,12 +58,13 @@ export class NetlinkNftTable implements NftTable {
   }
 
   commit(transaction: NftTransaction, signal: AbortSignal): Promise<void> {
-    return this.#queue.run(async () => {
-      signal.throwIfAborted()
+    const doing = `change the table ${this.#table}`
+    return this.#oneByOne(doing, signal, async () => {
       const batch = encodeBatch(this.#family, transaction, 'commit')
+      if (batch?.isEmpty === true) return
       const commit = async () => {
         if (batch === undefined) await this.#commitByCommand(transaction, signal)
-        else await this.#send(batch, `change the table ${this.#table}`)
+        else await this.#send(batch, doing)
         this.#events.countCommit()
       }
       const isLarge = countChanges(transaction) > manyChanges
@@ -71,11 +73,11 @@ export class NetlinkNftTable implements NftTable {
   }
 
   check(transaction: NftTransaction, signal: AbortSignal): Promise<void> {
-    return this.#queue.run(async () => {
-      signal.throwIfAborted()
+    const doing = `check a change of the table ${this.#table}`
+    return this.#oneByOne(doing, signal, async () => {
       const batch = encodeBatch(this.#family, transaction, 'check')
       if (batch === undefined) await this.#command.check(transaction, signal)
-      else await this.#send(batch, `check a change of the table ${this.#table}`)
+      else if (!batch.isEmpty) await this.#send(batch, doing)
     })
   }
 
@@ -93,12 +95,9 @@ export class NetlinkNftTable implements NftTable {
   }
 
   foreignChange(signal: AbortSignal): Promise<ForeignChange> {
-    return this.#queue.run(async () => {
-      signal.throwIfAborted()
-      return this.#guard('hear of changes to nf_tables', () =>
-        this.#events.take(this.#family, (port) => port === this.#socket?.port),
-      )
-    })
+    return this.#oneByOne('hear of changes to nf_tables', signal, () =>
+      this.#events.take(this.#family, (port) => port === this.#socket?.port),
+    )
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -117,16 +116,14 @@ export class NetlinkNftTable implements NftTable {
   }
 
   async #send(batch: Batch, doing: string): Promise<void> {
-    if (batch.isEmpty) return
-    const errors = await this.#guard(doing, async () => {
-      try {
-        this.#socket ??= await BatchSocket.open(this.#openDatagrams)
-        return await this.#socket.send(batch)
-      } catch (error) {
-        await this.#closeSocket()
-        throw error
-      }
-    })
+    let errors: readonly BatchError[]
+    try {
+      this.#socket ??= await BatchSocket.open(this.#openDatagrams)
+      errors = await this.#socket.send(batch)
+    } catch (error) {
+      await this.#closeSocket()
+      throw error
+    }
     if (errors.length > 0) throw refusal(doing, batch, errors)
   }
 
@@ -136,6 +133,13 @@ export class NetlinkNftTable implements NftTable {
     if (socket === undefined) return
     await this.#events.forget(this.#family, socket.port)
     await socket[Symbol.asyncDispose]()
+  }
+
+  #oneByOne<T>(doing: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    return this.#queue.run(async () => {
+      signal.throwIfAborted()
+      return this.#guard(doing, work)
+    })
   }
 
   async #guard<T>(doing: string, work: () => Promise<T>): Promise<T> {

@@ -22,19 +22,22 @@ describe.skipIf(missing !== undefined)(`on the kernel${missing === undefined ? '
     expect(await table.foreignChange(signal)).toEqual({ kind: 'none' })
   })
 
-  test('where it cannot be, nft is, and the log says why', async () => {
-    enterFreshNamespace()
-    const log = new RecordingLogger()
-    const error = new NetlinkError('unsupported', 'no koffi')
-    const tables = new NftTables({ exec, openDatagrams: () => Promise.reject(error) })
-    await using table = await tables.open('ipv4', log, signal)
-    expect(log.lines).toMatchObject([
-      { level: 'info', message: 'netlink is out of reach, using the nft command', fields: { family: 'ipv4', error } },
-    ])
-    await table.commit(setUp, signal)
-    expect((await table.list(signal))?.comment).toBe('a sample')
-    expect(await table.foreignChange(signal)).toEqual({ kind: 'unknown' })
-  })
+  for (const error of [
+    new NetlinkError('unsupported', 'no koffi'),
+    Object.assign(new Error('EPERM: operation not permitted, write'), { errno: -1 }),
+  ])
+    test(`where it cannot be, nft is, and the log says why (${error.message})`, async () => {
+      enterFreshNamespace()
+      const log = new RecordingLogger()
+      const tables = new NftTables({ exec, openDatagrams: () => Promise.reject(error) })
+      await using table = await tables.open('ipv4', log, signal)
+      expect(log.lines).toMatchObject([
+        { level: 'info', message: 'netlink is out of reach, using the nft command', fields: { family: 'ipv4', error } },
+      ])
+      await table.commit(setUp, signal)
+      expect((await table.list(signal))?.comment).toBe('a sample')
+      expect(await table.foreignChange(signal)).toEqual({ kind: 'unknown' })
+    })
 
   test('nothing is left open, and everything can be opened again', async () => {
     enterFreshNamespace()

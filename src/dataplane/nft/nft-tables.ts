@@ -38,7 +38,7 @@ export class NftTables {
       log.info('nftables over netlink', { family, nft: version })
       return new NetlinkNftTable(options)
     } catch (error) {
-      if (!(error instanceof NetlinkError)) throw error
+      if (!isSocketTrouble(error)) throw error
       log.info('netlink is out of reach, using the nft command', { family, nft: version, error })
       return new CommandNftTable({ family, exec, hasObjectComments })
     }
@@ -63,4 +63,9 @@ export class NftTables {
     this.#events = undefined
     await (await events)?.[Symbol.asyncDispose]()
   }
+}
+
+/** Errors of the socket itself come as Node gives them. */
+function isSocketTrouble(error: unknown): boolean {
+  return error instanceof NetlinkError || typeof (error as NodeJS.ErrnoException).errno === 'number'
 }
