@@ -1,40 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { SyncReport } from '../../core/backend.ts'
-import type { Route, RouteKey } from '../../core/route.ts'
 import { families } from '../../net/ip.ts'
-import type { Family } from '../../net/ip.ts'
-import { applyDamage, anyDamage } from './testing/damage.ts'
-import type { Damage } from './testing/damage.ts'
-import { ProxiedNode } from './testing/proxied-node.ts'
-import { addressPlans, anyRoutes, anyServiceCidrs, anyServiceRoutes, anyState } from './testing/random-cluster.ts'
-import type { AddressPlan } from './testing/random-cluster.ts'
-import type { NftablesState } from './settings.ts'
-
-type Step =
-  | { readonly do: 'put'; readonly service: readonly Route[] }
-  | { readonly do: 'remove'; readonly name: string }
-  | { readonly do: 'service CIDRs'; readonly cidrs: readonly string[] }
-  | { readonly do: 'settings'; readonly state: NftablesState }
-  | { readonly do: 'node ports'; readonly ips: readonly string[] }
-  /** A new process takes over. */
-  | { readonly do: 'restart' }
-  | { readonly do: 'full sync' }
-  /** And a full sync, as whoever watches asks for one. */
-  | { readonly do: 'damage'; readonly damage: Damage }
-
-function anyStep(plan: AddressPlan): fc.Arbitrary<Step> {
-  return fc.oneof(
-    { weight: 8, arbitrary: anyServiceRoutes(plan).map((service): Step => ({ do: 'put', service })) },
-    { weight: 2, arbitrary: fc.constantFrom('a', 'b', 'c', 'd').map((name): Step => ({ do: 'remove', name })) },
-    { weight: 1, arbitrary: anyServiceCidrs(plan).map((cidrs): Step => ({ do: 'service CIDRs', cidrs })) },
-    { weight: 1, arbitrary: fc.subarray([...plan.node]).map((ips): Step => ({ do: 'node ports', ips })) },
-    { weight: 1, arbitrary: anyState(plan).map((state): Step => ({ do: 'settings', state })) },
-    { weight: 1, arbitrary: fc.constant<Step>({ do: 'restart' }) },
-    { weight: 1, arbitrary: fc.constant<Step>({ do: 'full sync' }) },
-    { weight: 2, arbitrary: anyDamage.map((damage): Step => ({ do: 'damage', damage })) },
-  )
-}
+import { anyStep, History } from './testing/history.ts'
+import { addressPlans, anyRoutes } from './testing/random-cluster.ts'
 
 test.each(families)('writing only what changed leaves what a first sync would leave (%s)', async (family) => {
   const plan = addressPlans[family]
@@ -43,7 +11,7 @@ test.each(families)('writing only what changed leaves what a first sync would le
       anyRoutes(plan),
       fc.array(anyStep(plan), { minLength: 1, maxLength: 8, size: 'max' }),
       async (atStart, steps) => {
-        const history = new History(family, atStart)
+        const history = new History(plan, atStart)
         await history.sync(true)
         for (const step of steps) {
           const isFull = await history.apply(step)
@@ -55,65 +23,3 @@ test.each(families)('writing only what changed leaves what a first sync would le
     { numRuns: 60 },
   )
 })
-
-class History {
-  readonly #plan: AddressPlan
-  #routes: ReadonlyMap<RouteKey, Route>
-  node: ProxiedNode
-
-  constructor(family: Family, atStart: ReadonlyMap<RouteKey, Route>) {
-    this.#plan = addressPlans[family]
-    this.#routes = atStart
-    this.node = new ProxiedNode({ plan: this.#plan })
-  }
-
-  sync(full: boolean): Promise<SyncReport> {
-    return this.node.sync(this.#routes, { full })
-  }
-
-  /** Whether a full sync must follow. */
-  async apply(step: Step): Promise<boolean> {
-    switch (step.do) {
-      case 'put': {
-        const rest = [...this.#routes.values()].filter(({ name }) => name !== step.service[0]?.name)
-        this.#routes = new Map([...rest, ...step.service].map((route) => [route.key, route]))
-        return false
-      }
-      case 'remove':
-        this.#routes = new Map([...this.#routes].filter(([, { name }]) => name !== step.name))
-        return false
-      case 'service CIDRs':
-        this.node.serviceCidrs = step.cidrs
-        return false
-      case 'node ports': {
-        const { settings } = this.node.state
-        this.node.state = { settings, nodePortIps: settings.limitsNodePorts ? step.ips : [] }
-        return false
-      }
-      case 'settings':
-        this.node.state = step.state
-        return false
-      case 'restart': {
-        const { table, state, serviceCidrs } = this.node
-        this.node = new ProxiedNode({ plan: this.#plan, table, state })
-        this.node.serviceCidrs = serviceCidrs
-        return true
-      }
-      case 'full sync':
-        return true
-      case 'damage':
-        await applyDamage(this.node.table, step.damage)
-        return true
-      default:
-        return step satisfies never
-    }
-  }
-
-  async fromScratch(): Promise<readonly string[]> {
-    const { state, serviceCidrs } = this.node
-    const fresh = new ProxiedNode({ plan: this.#plan, state })
-    fresh.serviceCidrs = serviceCidrs
-    await fresh.sync(this.#routes, { full: true })
-    return fresh.table.contents()
-  }
-}

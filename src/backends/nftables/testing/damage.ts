@@ -34,7 +34,7 @@ export const anyDamage: fc.Arbitrary<Damage> = fc.record({
 const never = new AbortController().signal
 
 export async function applyDamage(table: RecordingTable, damage: Damage): Promise<void> {
-  table.commitAsSomebodyElse(await transactionOf(table, damage))
+  await table.damage(await transactionOf(table, damage))
 }
 
 async function transactionOf(table: RecordingTable, { kind, which }: Damage): Promise<NftTransaction> {
@@ -64,7 +64,7 @@ async function transactionOf(table: RecordingTable, { kind, which }: Damage): Pr
       ]
     case 'elements lead elsewhere': {
       if (set.value !== 'verdict') return []
-      const others = elements.map(({ key }) => ({ key, value: 'goto masquerading' }))
+      const others = elements.map(({ key }) => ({ key, value: 'drop' }))
       return [
         deletion(
           set,
@@ -75,7 +75,7 @@ async function transactionOf(table: RecordingTable, { kind, which }: Damage): Pr
     }
     case 'elements too much':
       return [
-        add(table, 'services', '192.0.2.99 . tcp . 99', '2001:db8::99 . tcp . 99', 'goto masquerading'),
+        add(table, 'services', '192.0.2.99 . tcp . 99', '2001:db8::99 . tcp . 99', 'drop'),
         add(table, 'endpoints', '192.0.2.99 . tcp . 99 . 0', '2001:db8::99 . tcp . 99 . 0', [
           '192.0.2.99 . 9',
           '::9 . 9',

@@ -1,10 +1,18 @@
 /** A table in memory that remembers what was sent to it, and can be asked to refuse. */
 import { MemoryNftTable } from '../../../dataplane/nft/memory-nft.ts'
-import type { ChainHook, NftError, NftOperation, NftTransaction, SetDeclaration } from '../../../dataplane/nft/nft.ts'
+import type {
+  ChainHook,
+  ForeignChange,
+  NftError,
+  NftOperation,
+  NftTransaction,
+  SetDeclaration,
+} from '../../../dataplane/nft/nft.ts'
 import { parseRule } from './kernel-rule.ts'
 import type { KernelRule } from './kernel-rule.ts'
 import { exactSet, prefixSet, ruleset } from './ruleset.ts'
 import type { KernelSet, Ruleset } from './ruleset.ts'
+import { tableSummary } from './table-summary.ts'
 
 const never = new AbortController().signal
 
@@ -40,9 +48,10 @@ export class RecordingTable extends MemoryNftTable {
     return super.elements(set, signal)
   }
 
-  override commitAsSomebodyElse(...args: Parameters<MemoryNftTable['commitAsSomebodyElse']>): void {
-    super.commitAsSomebodyElse(...args)
-    this.#remember(args[0])
+  /** What somebody else does. */
+  async damage(transaction: NftTransaction, change?: ForeignChange): Promise<void> {
+    this.commitAsSomebodyElse(transaction, change)
+    this.#remember(transaction)
   }
 
   /** As it was declared last. */
@@ -59,18 +68,20 @@ export class RecordingTable extends MemoryNftTable {
 
   /** All chains with their rules and all sets with their elements, in no order that depends on history. */
   async contents(): Promise<readonly string[]> {
-    const { comment = '', chains = [], sets = [] } = (await super.list(never)) ?? {}
-    const lines = [`table: ${comment}`]
-    for (const name of chains) {
-      lines.push(`chain ${name} ${JSON.stringify(this.#hooks.get(name) ?? {})}`)
-      this.rulesOf(name)?.forEach((rule, index) => lines.push(`chain ${name}, rule ${index}: ${rule}`))
+    const { chains = [], sets = [] } = (await super.list(never)) ?? {}
+    return [
+      ...(await this.summary()),
+      ...chains.map((name) => `chain ${name}: ${JSON.stringify([this.#hooks.get(name), this.rulesOf(name)])}`).sort(),
+      ...sets.map((name) => `set ${name}: ${this.declarationOf(name).timeoutSeconds} s`).sort(),
+    ]
+  }
+
+  summary(): Promise<readonly string[]> {
+    const inMemory = {
+      list: (signal: AbortSignal) => super.list(signal),
+      elements: (set: SetDeclaration, signal: AbortSignal) => super.elements(set, signal),
     }
-    for (const name of sets) {
-      const set = this.declarationOf(name)
-      lines.push(`set ${name} ${set.timeoutSeconds ?? ''}`)
-      for (const [key, { value }] of await super.elements(set, never)) lines.push(`set ${name}: ${key} : ${value}`)
-    }
-    return lines.sort()
+    return tableSummary(inMemory, (name) => this.declarationOf(name))
   }
 
   async ruleset(): Promise<Ruleset> {
