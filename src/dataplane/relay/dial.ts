@@ -46,7 +46,11 @@ function dial(to: SocketAddress, timeoutMs: number, client: Socket): Promise<Soc
       timeout: timeoutMs,
       ...socketOptions,
     })
-    const onTimeout = () => socket.destroy(new Error(`no answer within ${timeoutMs} ms`))
+    const giveUp = () => {
+      if (socket.connecting) socket.destroy(new Error(`no answer within ${timeoutMs} ms`))
+    }
+    // Timers come before sockets in a turn of the event loop: after a busy moment the answer may be there already.
+    const onTimeout = () => setImmediate(giveUp)
     const onClientClose = () => socket.destroy(new Error('the client has left'))
     socket.once('timeout', onTimeout)
     client.once('close', onClientClose)
