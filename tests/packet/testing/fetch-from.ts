@@ -9,10 +9,15 @@ export interface HttpAnswer {
 }
 
 /** The answer, or the word for why there is none. A busy machine may seem silent: ask again when you expect an answer. */
-export function fetchFrom(client: Namespace, ip: string, port: number): Promise<HttpAnswer | 'silence' | 'refused'> {
+export function fetchFrom(
+  client: Namespace,
+  ip: string,
+  port: number,
+  path = '/',
+): Promise<HttpAnswer | 'silence' | 'refused'> {
   return new Promise((resolve, reject) => {
     const createConnection = () => openTcp(client, { ip, port })
-    const request = get({ headers: { host: 'node' }, createConnection }, (response) => {
+    const request = get({ path, headers: { host: 'node' }, createConnection }, (response) => {
       let body = ''
       response.setEncoding('utf8').on('data', (text: string) => (body += text))
       response.on('end', () => resolve({ status: response.statusCode ?? 0, body }))
