@@ -3,7 +3,7 @@ import { silentLogger } from '../../core/logger.ts'
 import { FakeClock } from '../../core/testing/fake-clock.ts'
 import { MemoryIptables } from '../../dataplane/iptables/memory-iptables.ts'
 import { DriftWatch } from './drift-watch.ts'
-import { findDrift } from './find-drift.ts'
+import { findDamage } from './find-damage.ts'
 import { fullInput } from './full-input.ts'
 import { assumedSettings } from './settings-source.ts'
 import { Written } from './written.ts'
@@ -49,7 +49,7 @@ async function watched({ isCheap }: { readonly isCheap: boolean }) {
   const detector = { isCheap, token: () => Promise.resolve(`${kernel.writes} writes`), [Symbol.dispose]() {} }
   const drift = new DriftWatch({
     iptables: kernel,
-    findDrift,
+    findDrift: async (plan: Written, state) => (await findDamage(plan, state))?.found,
     openDetector: () => Promise.resolve(detector),
     clock,
     log: silentLogger,

@@ -8,7 +8,6 @@ import type { ChangeDetector } from '../../dataplane/iptables/change-detector.ts
 import type { Iptables } from '../../dataplane/iptables/iptables.ts'
 import { readKernelState } from './kernel-state.ts'
 import type { KernelState } from './kernel-state.ts'
-import type { Written } from './written.ts'
 
 /** `Plan` is what the mode remembers of its rules. */
 export interface DriftWatchOptions<Plan> {
@@ -43,7 +42,7 @@ const compareAnyway = { timesCost: 50, leastMs: 4_000, mostMs: 60_000 }
 /** Others change their own rules all the time, and each change moves the token: even then this bounds our share. */
 const timesCostOnChange = 4
 
-export class DriftWatch<Plan = Written> {
+export class DriftWatch<Plan> {
   readonly #options: DriftWatchOptions<Plan>
   /** The last comparison that found nothing, and when it must be repeated whatever the token says. */
   #verified: { readonly token: string; readonly untilMs: number } | undefined

@@ -27,15 +27,16 @@ export function wantedRoutes(
 ): WantedRoutes {
   let endpoints = written.endpoints
   for (const key of keys)
-    endpoints += (view.routesByKey.get(key)?.endpoints.length ?? 0) - (written.get(key)?.endpoints ?? 0)
+    endpoints += (view.routesByKey.get(key)?.endpoints.length ?? 0) - (written.get(key)?.route.endpoints.length ?? 0)
   const options = { settings, isLargeCluster: endpoints > largeClusterEndpoints }
-  return new Map(
-    keys.map((key) => {
-      const route = view.routesByKey.get(key)
-      if (route === undefined) return [key, undefined]
-      return [key, { rendered: renderRoute(route, options), endpoints: route.endpoints.length }]
-    }),
-  )
+  const wanted = new Map<RouteKey, WrittenRoute | undefined>()
+  for (const key of keys) {
+    const route = view.routesByKey.get(key)
+    if (route === undefined) wanted.set(key, undefined)
+    // A route that is still the same object has not changed. After a repair all of them are listed.
+    else if (route !== written.get(key)?.route) wanted.set(key, { route, rendered: renderRoute(route, options) })
+  }
+  return wanted
 }
 
 export function writeEdits(

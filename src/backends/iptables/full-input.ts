@@ -3,7 +3,7 @@ import type { Variant } from '../../dataplane/iptables/iptables.ts'
 import { firewallChain } from './fixed-chains.ts'
 import { missingJumps, staleChains } from './kernel-state.ts'
 import type { KernelState } from './kernel-state.ts'
-import { writeFixedChains, writeOwnChains, writeSharedChains } from './plan.ts'
+import { writeFixedChains, writeOwnChains, writeSharedChains, writeStaleChains } from './plan.ts'
 import { renderRule } from './render-rule.ts'
 import { RestoreInput } from './restore-input.ts'
 import { canaryTables, topChains } from './top-chains.ts'
@@ -57,9 +57,7 @@ function writeFoundation(plan: Written, state: KernelState, input: RestoreInput)
 /** What packets meet first, and the end of what nobody meets any more. */
 function writeEntry(plan: Written, state: KernelState, input: RestoreInput): void {
   writeSharedChains(plan, input)
-  for (const { name, isHeld } of staleChains(state, plan))
-    if (isHeld) input.declare('nat', name)
-    else input.deleteChain('nat', name)
+  writeStaleChains(staleChains(state, plan), input)
   for (const { table, from, rule } of missingJumps(state, plan.settings.family))
     input.insertJump(table, from, renderRule(rule))
 }

@@ -4,12 +4,14 @@ import { isSameData } from '../../core/same-data.ts'
 import type { Iptables } from '../../dataplane/iptables/iptables.ts'
 import { IptablesError } from '../../dataplane/iptables/iptables.ts'
 import { OneAtATime } from '../../dataplane/iptables/one-at-a-time.ts'
-import type { DriftWatch } from './drift-watch.ts'
+import type { Damage } from './damage.ts'
+import type { ChainWatch } from './chain-watch.ts'
 import { replaceTail, wantedRoutes, writeEdits } from './edit.ts'
 import { fullInputs } from './full-input.ts'
 import { readKernelState } from './kernel-state.ts'
 import { planIptables } from './plan.ts'
 import { findRefusedRoutes } from './refused-routes.ts'
+import { repairInput } from './repair-input.ts'
 import { RestoreInput } from './restore-input.ts'
 import type { SettingsSource } from './settings-source.ts'
 import { noCounters } from './settings.ts'
@@ -26,11 +28,16 @@ export interface IptablesBackendOptions {
   readonly iptables: Iptables
   readonly settings: SettingsSource
   /** Notices what others do to our rules; undefined: nobody looks. */
-  readonly drift: DriftWatch | undefined
+  readonly drift: ChainWatch | undefined
   readonly metrics: IptablesMetrics
 }
 
 type Failure = SyncReport['failed'][number]
+
+interface Known {
+  readonly written: Written | undefined
+  readonly damage: Damage | undefined
+}
 
 export class IptablesBackend implements Backend {
   readonly name = 'iptables'
@@ -41,6 +48,9 @@ export class IptablesBackend implements Backend {
   #written: Written | undefined
   /** A sync failed and left us without knowledge. */
   #isLost = false
+  #syncCount = 0
+  /** What others did, as far as the next sync must repair it. */
+  #damage: Damage | undefined
 
   constructor(options: IptablesBackendOptions) {
     this.#options = options
@@ -48,10 +58,12 @@ export class IptablesBackend implements Backend {
 
   sync(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
     return this.#turns.run(async () => {
-      const written = this.#written
+      const [written, damage] = [this.#written, this.#damage]
       this.#written = undefined
+      this.#damage = undefined
       this.#isLost = true
-      const report = await this.#program(written, view, change, signal)
+      this.#syncCount++
+      const report = await this.#program({ written, damage }, view, change, signal)
       this.#isLost = false
       return report
     })
@@ -62,7 +74,11 @@ export class IptablesBackend implements Backend {
       inTurn: <T>(work: () => Promise<T>) => this.#turns.run(work),
       written: () => this.#written,
       isLost: () => this.#isLost,
-      onDrift,
+      syncCount: () => this.#syncCount,
+      onDamage: (damage: Damage) => {
+        this.#damage = damage
+        onDrift(damage.found)
+      },
     }
     await this.#options.drift?.run(look, signal)
   }
@@ -72,16 +88,14 @@ export class IptablesBackend implements Backend {
     return Promise.resolve()
   }
 
-  async #program(
-    written: Written | undefined,
-    view: NodeView,
-    change: Change,
-    signal: AbortSignal,
-  ): Promise<SyncReport> {
+  async #program({ written, damage }: Known, view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
     const { settings: source } = this.#options
     const settings = await source.current({ isFull: change.full }, signal)
-    if (!change.full && written !== undefined && isSameButForAddresses(written.settings, settings)) {
+    // When it is known what others did, putting that back makes everything right again.
+    const mustRewrite = damage === undefined ? change.full : damage.isTotal
+    if (!mustRewrite && written !== undefined && isSameButForAddresses(written.settings, settings)) {
       try {
+        if (damage !== undefined) await this.#sendEdit(repairInput(written, damage), signal)
         return await this.#edit(written, view, settings, change, signal)
       } catch (error) {
         // Somebody removed what we wanted to change, or a new rule is not taken. What the kernel holds decides, now.
@@ -98,7 +112,7 @@ export class IptablesBackend implements Backend {
     const state = await readKernelState(iptables, signal)
     const send = async (plan: Written, failed: readonly Failure[]) => {
       const inputs = fullInputs(plan, state, variant)
-      for (const input of inputs) await this.#restore(input, { isFull: true }, signal)
+      await this.#sendAll(inputs, signal)
       return this.#finish(plan, inputs, failed)
     }
     const plan = planIptables(view, settings, change.full ? change.keys : undefined)
@@ -136,7 +150,15 @@ export class IptablesBackend implements Backend {
   async #sendEdit(input: RestoreInput, signal: AbortSignal): Promise<void> {
     const { drift } = this.#options
     const send = () => this.#restore(input, { isFull: false }, signal)
-    await (drift === undefined ? send() : drift.ownWrite(send, signal))
+    await (drift === undefined ? send() : drift.ownEdit(input.touchedChains(), send, signal))
+  }
+
+  async #sendAll(inputs: readonly RestoreInput[], signal: AbortSignal): Promise<void> {
+    const { drift } = this.#options
+    const send = async () => {
+      for (const input of inputs) await this.#restore(input, { isFull: true }, signal)
+    }
+    await (drift === undefined ? send() : drift.ownRewrite(send))
   }
 
   async #restore(input: RestoreInput, sync: { readonly isFull: boolean }, signal: AbortSignal): Promise<void> {

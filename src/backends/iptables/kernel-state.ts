@@ -1,7 +1,7 @@
 /** What a full sync must know about the kernel: which chains there are, and which of our jumps are missing. */
 import { canonicalRule } from '../../dataplane/iptables/canonical-rule.ts'
-import type { Iptables } from '../../dataplane/iptables/iptables.ts'
-import { parseSave } from '../../dataplane/iptables/save-text.ts'
+import type { ChainPath, Iptables } from '../../dataplane/iptables/iptables.ts'
+import { parseSaveInTurns } from '../../dataplane/iptables/save-text.ts'
 import type { RulesByChain } from '../../dataplane/iptables/save-text.ts'
 import type { Family } from '../../net/ip.ts'
 import { isServiceChain } from './chain-names.ts'
@@ -16,7 +16,8 @@ export interface KernelState {
 }
 
 export async function readKernelState(iptables: Iptables, signal: AbortSignal): Promise<KernelState> {
-  return { filter: await readTable(iptables, 'filter', signal), nat: await readTable(iptables, 'nat', signal) }
+  const tables = await parseSaveInTurns(await iptables.saveAll(signal))
+  return { filter: tables.get('filter') ?? new Map(), nat: tables.get('nat') ?? new Map() }
 }
 
 /** In the order to insert them. One that is there stays where it is: an operator may have put a rule above it. */
@@ -61,6 +62,25 @@ function targetsOfOthers(nat: RulesByChain): ReadonlySet<string> {
 
 const ownNatChains: ReadonlySet<string> = new Set(Object.values(topChains))
 
-async function readTable(iptables: Iptables, table: 'filter' | 'nat', signal: AbortSignal): Promise<RulesByChain> {
-  return parseSave(await iptables.save(table, signal)).get(table) ?? new Map()
+/** Only these chains; those that are not there are missing in the result, too. */
+export async function readChains(
+  iptables: Iptables,
+  paths: Iterable<ChainPath>,
+  signal: AbortSignal,
+): Promise<KernelState> {
+  const state = { filter: new Map<string, readonly string[]>(), nat: new Map<string, readonly string[]>() }
+  const left = [...paths]
+  const readOn = async (): Promise<void> => {
+    for (let path = left.shift(); path !== undefined; path = left.shift()) {
+      const [table = '', chain = ''] = path.split('/')
+      if (table !== 'filter' && table !== 'nat') continue
+      const rules = await iptables.chainRules(table, chain, signal)
+      if (rules !== undefined) state[table].set(chain, rules)
+    }
+  }
+  await Promise.all(Array.from({ length: readsAtOnce }, readOn))
+  return state
 }
+
+/** Most of the time that a small tool takes goes into its start. */
+const readsAtOnce = 4

@@ -1,4 +1,5 @@
 /** The input of `iptables-restore --noflush`: chain lines first, so that every jump finds its chain, then rules. */
+import type { ChainPath } from '../../dataplane/iptables/iptables.ts'
 import type { RenderedChain } from './rendered-chain.ts'
 
 export type RestoreTable = 'mangle' | 'filter' | 'nat'
@@ -10,14 +11,16 @@ interface TableInput {
    * no string of their own.
    */
   readonly rules: string[]
+  /** Chains with rules that come or go one by one. */
+  readonly edited: Set<string>
   added: number
 }
 
 export class RestoreInput {
   readonly #tables: Readonly<Record<RestoreTable, TableInput>> = {
-    mangle: { chains: [], rules: [], added: 0 },
-    filter: { chains: [], rules: [], added: 0 },
-    nat: { chains: [], rules: [], added: 0 },
+    mangle: { chains: [], rules: [], edited: new Set(), added: 0 },
+    filter: { chains: [], rules: [], edited: new Set(), added: 0 },
+    nat: { chains: [], rules: [], edited: new Set(), added: 0 },
   }
 
   get isEmpty(): boolean {
@@ -27,6 +30,16 @@ export class RestoreInput {
   /** How many rules it adds; deletions do not count. */
   addedRules(table: RestoreTable): number {
     return this.#tables[table].added
+  }
+
+  /** Every chain that it changes. */
+  touchedChains(): ReadonlySet<ChainPath> {
+    const touched = new Set<ChainPath>()
+    for (const table of ['mangle', 'filter', 'nat'] as const) {
+      const { chains, edited } = this.#tables[table]
+      for (const names of [chains, edited]) for (const chain of names) touched.add(`${table}/${chain}`)
+    }
+    return touched
   }
 
   /** Makes the chain if it is missing, and empties it. */
@@ -83,6 +96,7 @@ export class RestoreInput {
 
   #write(table: RestoreTable, command: string, chain: string, rule: string): void {
     this.#tables[table].rules.push(command, chain, ' ', rule, '\n')
+    this.#tables[table].edited.add(chain)
   }
 }
 

@@ -14,15 +14,18 @@ export class SharedRules {
     counts.set(rule, (counts.get(rule) ?? 0) + 1)
   }
 
+  /** The first thing that differs. */
   compare(state: KernelState): string | undefined {
-    for (const { table, chain, counts } of this.#countsByPlace.values()) {
-      const rules = state[table].get(chain)
-      if (rules === undefined) return `chain ${table}/${chain} is missing`
-      for (const rule of rules) counts.set(rule, (counts.get(rule) ?? 0) - 1)
-      for (const [rule, count] of counts)
-        if (count !== 0) return `chain ${table}/${chain} ${count > 0 ? 'lacks' : 'has a foreign rule'}: ${rule}`
-    }
+    for (const { table, chain, problem } of this.problems(state)) return `chain ${table}/${chain} ${problem}`
     return undefined
+  }
+
+  /** What is wrong with each chain, by one example. Ask once. */
+  *problems(state: KernelState): Generator<{ table: Table; chain: string; problem: string }> {
+    for (const { table, chain, counts } of this.#countsByPlace.values()) {
+      const problem = problemOf(state[table].get(chain), counts)
+      if (problem !== undefined) yield { table, chain, problem }
+    }
   }
 
   #place(table: Table, chain: string): { readonly counts: Map<string, number> } {
@@ -33,4 +36,11 @@ export class SharedRules {
     this.#countsByPlace.set(id, place)
     return place
   }
+}
+
+function problemOf(rules: readonly string[] | undefined, counts: Map<string, number>): string | undefined {
+  if (rules === undefined) return 'is missing'
+  for (const rule of rules) counts.set(rule, (counts.get(rule) ?? 0) - 1)
+  for (const [rule, count] of counts) if (count !== 0) return `${count > 0 ? 'lacks' : 'has a foreign rule'}: ${rule}`
+  return undefined
 }

@@ -1,13 +1,13 @@
 /** What the kernel holds of ours, as far as we know: the basis for writing only what changed. */
-import type { RouteKey } from '../../core/route.ts'
+import type { Route, RouteKey } from '../../core/route.ts'
 import type { RenderedRoute } from './rendered-route.ts'
 import { fixedChains, nodePortTail } from './fixed-chains.ts'
 import type { IptablesSettings } from './settings.ts'
 import type { Table } from './top-chains.ts'
 
 export interface WrittenRoute {
+  readonly route: Route
   readonly rendered: RenderedRoute
-  readonly endpoints: number
 }
 
 export class Written {
@@ -55,10 +55,11 @@ export class Written {
     else this.#routesByKey.set(key, route)
   }
 
-  #count(route: WrittenRoute | undefined, step: 1 | -1): void {
-    if (route === undefined) return
-    this.#endpoints += step * route.endpoints
-    for (const { table } of route.rendered.shared) this.#rules[table] += step
-    for (const { ruleCount } of route.rendered.chains) this.#rules.nat += step * ruleCount
+  #count(written: WrittenRoute | undefined, step: 1 | -1): void {
+    if (written === undefined) return
+    const { route, rendered } = written
+    this.#endpoints += step * route.endpoints.length
+    for (const { table } of rendered.shared) this.#rules[table] += step
+    for (const { ruleCount } of rendered.chains) this.#rules.nat += step * ruleCount
   }
 }

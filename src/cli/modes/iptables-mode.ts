@@ -1,5 +1,4 @@
-import { DriftWatch } from '../../backends/iptables/drift-watch.ts'
-import { findDrift } from '../../backends/iptables/find-drift.ts'
+import { ChainWatch } from '../../backends/iptables/chain-watch.ts'
 import { IptablesBackend } from '../../backends/iptables/iptables-backend.ts'
 import { planIptables } from '../../backends/iptables/plan.ts'
 import { renderPlan } from '../../backends/iptables/render.ts'
@@ -13,9 +12,9 @@ import { nodePortAddresses } from '../../core/node-port-addresses.ts'
 import { conntrackReconciler } from '../../dataplane/conntrack/conntrack-reconciler.ts'
 import { openConntrack } from '../../dataplane/conntrack/open-conntrack.ts'
 import { processExec as exec } from '../../dataplane/exec/exec.ts'
-import { openChangeDetector } from '../../dataplane/iptables/change-detector.ts'
 import { findIptables } from '../../dataplane/iptables/find-iptables.ts'
-import { openNetlink } from '../../dataplane/netlink/open-netlink.ts'
+import { openTableNews } from '../../dataplane/iptables/table-news.ts'
+import { openDatagrams, openNetlink } from '../../dataplane/netlink/open-netlink.ts'
 import type { Nfacct } from '../../dataplane/nfacct/nfacct.ts'
 import { netlinkNfacct } from '../../dataplane/nfacct/netlink-nfacct.ts'
 import { isNfacctUsable } from '../../dataplane/nfacct/probe-nfacct.ts'
@@ -60,9 +59,9 @@ export const iptablesMode: Mode = {
         return hasCounters
       },
     })
-    const openDetector = (opening: AbortSignal) =>
-      openChangeDetector({ iptables, tables: ['filter', 'nat'], log }, opening)
-    const drift = new DriftWatch({ iptables, findDrift, openDetector, clock, log })
+    const openNews = (opening: AbortSignal) =>
+      openTableNews({ iptables, tables: ['filter', 'nat'], openDatagrams, log }, opening)
+    const drift = new ChainWatch({ iptables, openNews, clock, log })
     const conntrack = await openConntrack({ openNetlink, exec, log })
     return {
       backend: new IptablesBackend({

@@ -9,8 +9,7 @@
  * | legacy: sizes of the tables  | -         | 0.016 ms | all but a rule in the place of another of the same length |
  * | hash of iptables-save        | 1400 ms   | 480 ms   | every change of the rules                                 |
  *
- * Listening to the kernel's notifications, as `nft monitor` does, would tell which chain was touched, but a listener gets
- * every rule of our own transactions too, and has to read them all to miss none of the others.
+ * Those who want to know which chain was touched listen instead: `nf-tables-news.ts`.
  */
 import { createHash } from 'node:crypto'
 import type { Logger } from '../../core/logger.ts'

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { Clock } from '../../core/clock.ts'
 import { systemClock } from '../../core/clock.ts'
 import type { LogFields } from '../../core/logger.ts'
@@ -116,7 +116,21 @@ test('a version that could not be read is asked for again', async () => {
   expect(commands).toEqual(['iptables --version', 'iptables --version'])
 })
 
-test('commands of a family run one after the other, also after one that failed', async () => {
+test('a change does not wait for a table that is being read', async () => {
+  let finishReading = () => {}
+  const { iptables, commands } = scripted(async (command) => {
+    if (command.includes('-save')) await new Promise<void>((resolve) => (finishReading = resolve))
+    return {}
+  })
+  const reading = iptables.save('nat', never)
+  await vi.waitUntil(() => commands.some((command) => command.includes('-save')))
+  await iptables.restore('', never)
+  expect(commands.at(-1)).toContain('-restore')
+  finishReading()
+  await reading
+})
+
+test('commands that change something run one after the other, also after one that failed', async () => {
   let running = 0
   let most = 0
   const { iptables, commands } = scripted(async () => {
@@ -127,7 +141,7 @@ test('commands of a family run one after the other, also after one that failed',
   })
   const all = [
     iptables.restore('', never),
-    iptables.save('nat', never),
+    iptables.chainExists('nat', 'A', never),
     iptables.ensureRule('nat', 'A', ['-j', 'B'], never),
     iptables.restore('', never),
   ]

@@ -8,6 +8,7 @@ import type { Iptables, IptablesFeatures, Table } from './iptables.ts'
 import { IptablesError } from './iptables.ts'
 import { OneAtATime } from './one-at-a-time.ts'
 import { commandError, restoreError } from './tool-error.ts'
+import { rulesOfListing } from './save-text.ts'
 import { featuresFromVersion } from './tool-version.ts'
 
 /** The three programs of one variant and family: `iptables-nft`, `iptables-nft-save`, `iptables-nft-restore`. */
@@ -51,8 +52,8 @@ export class CommandIptables implements Iptables {
     this.#log = options.log
   }
 
-  features(signal: AbortSignal): Promise<IptablesFeatures> {
-    return this.#queue.run(() => this.#probe(signal))
+  async features(signal: AbortSignal): Promise<IptablesFeatures> {
+    return this.#features ?? this.#queue.run(() => this.#probe(signal))
   }
 
   async isSupported(signal: AbortSignal): Promise<boolean> {
@@ -78,12 +79,11 @@ export class CommandIptables implements Iptables {
   }
 
   save(table: Table, signal: AbortSignal): Promise<string> {
-    const program = this.#tools.save
-    return this.#inTurn(signal, async () => {
-      const result = await this.#run(program, ['-t', table], { signal, maxStdoutBytes: maxSaveBytes })
-      if (result.exitCode !== 0) throw commandError(program, `save table ${table}`, result)
-      return result.stdout
-    })
+    return this.#save(['-t', table], `save table ${table}`, signal)
+  }
+
+  saveAll(signal: AbortSignal): Promise<string> {
+    return this.#save([], 'save all tables', signal)
   }
 
   ensureChain(table: Table, chain: string, signal: AbortSignal): Promise<boolean> {
@@ -125,11 +125,28 @@ export class CommandIptables implements Iptables {
     })
   }
 
+  /** Not in turn, as `save`. */
+  async chainRules(table: Table, chain: string, signal: AbortSignal): Promise<readonly string[] | undefined> {
+    await this.features(signal)
+    const result = await this.#single(['-S', chain, '-t', table], signal)
+    const isThere = this.#oneMeansNo(result, `list chain ${chain} of table ${table}`)
+    return isThere ? rulesOfListing(result.stdout, chain) : undefined
+  }
+
   deleteChain(table: Table, chain: string, signal: AbortSignal): Promise<void> {
     return this.#inTurn(signal, async () => {
       const result = await this.#single(['-X', chain, '-t', table], signal)
       this.#mustSucceed(result, `delete chain ${chain} from table ${table}`)
     })
+  }
+
+  /** Not in turn: it changes nothing, takes no lock, and may take seconds, in which a change must not wait for it. */
+  async #save(args: readonly string[], what: string, signal: AbortSignal): Promise<string> {
+    await this.features(signal)
+    const program = this.#tools.save
+    const result = await this.#run(program, args, { signal, maxStdoutBytes: maxSaveBytes })
+    if (result.exitCode !== 0) throw commandError(program, what, result)
+    return result.stdout
   }
 
   async #hasRule(table: Table, chain: string, rule: readonly string[], signal: AbortSignal): Promise<boolean> {

@@ -60,6 +60,14 @@ export function iptablesContract(name: string, family: Family, make: () => Promi
     )
   })
 
+  test(`${name} saves all tables at once, too`, async () => {
+    await using iptables = await make()
+    await iptables.restore(table('filter', ':A - [0:0]', '-A A -j DROP') + table('nat', ':B - [0:0]'), never)
+    const saved = parseSave(await iptables.saveAll(never))
+    expect(saved.get('filter')).toEqual(parseSave(await iptables.save('filter', never)).get('filter'))
+    expect(saved.get('nat')).toEqual(parseSave(await iptables.save('nat', never)).get('nat'))
+  })
+
   test(`${name} empties a chain that is declared again, and leaves the others alone`, async () => {
     await using iptables = await make()
     await iptables.restore(table('nat', ':A - [0:0]', ':B - [0:0]', '-A A -j RETURN', '-A B -j RETURN'), never)
@@ -207,6 +215,22 @@ export function iptablesContract(name: string, family: Family, make: () => Promi
     await expect(missingTarget).rejects.toMatchObject({ reason: 'not-found' })
     const missingChain = iptables.ensureRule('filter', 'NOWHERE', ['-j', 'ACCEPT'], never)
     await expect(missingChain).rejects.toMatchObject({ reason: 'not-found' })
+  })
+
+  test(`${name} lists the rules of one chain as it saves them`, async () => {
+    await using iptables = await make()
+    const rule = `-m comment --comment "two words" -m tcp -p tcp -d ${ip} --dport 80 -j AB`
+    await iptables.restore(
+      table('nat', ':A - [0:0]', ':AB - [0:0]', `-A A ${rule}`, '-A A -j RETURN', '-A AB -j ACCEPT', '-A OUTPUT -j A'),
+      never,
+    )
+    const listed = await iptables.chainRules('nat', 'A', never)
+    expect(listed).toHaveLength(2)
+    expect(listed).toEqual(await rulesOf(iptables, 'nat', 'A'))
+    expect(await iptables.chainRules('nat', 'OUTPUT', never)).toEqual(['-j A'])
+    expect(await iptables.chainRules('nat', 'PREROUTING', never)).toEqual([])
+    expect(await iptables.chainRules('nat', 'NOWHERE', never)).toBeUndefined()
+    expect(await iptables.chainRules('filter', 'A', never)).toBeUndefined()
   })
 
   test(`${name} deletes an empty chain that nothing jumps to, and no other`, async () => {

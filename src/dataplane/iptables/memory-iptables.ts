@@ -67,6 +67,11 @@ export class MemoryIptables implements Iptables {
     return this.#tables[table].save()
   }
 
+  async saveAll(signal: AbortSignal): Promise<string> {
+    const tables = await Promise.all((['mangle', 'filter', 'nat'] as const).map((table) => this.save(table, signal)))
+    return tables.join('')
+  }
+
   async ensureChain(table: Table, chain: string, signal: AbortSignal): Promise<boolean> {
     signal.throwIfAborted()
     if (this.#tables[table].hasChain(chain)) return false
@@ -93,6 +98,11 @@ export class MemoryIptables implements Iptables {
   async chainExists(table: Table, chain: string, signal: AbortSignal): Promise<boolean> {
     signal.throwIfAborted()
     return this.#tables[table].hasChain(chain)
+  }
+
+  async chainRules(table: Table, chain: string, signal: AbortSignal): Promise<readonly string[] | undefined> {
+    signal.throwIfAborted()
+    return this.#tables[table].rulesOf(chain)
   }
 
   async deleteChain(table: Table, chain: string, signal: AbortSignal): Promise<void> {

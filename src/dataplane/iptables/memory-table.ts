@@ -51,6 +51,11 @@ export class MemoryTable {
     return this.#chains.get(chain)?.includes(rule) ?? false
   }
 
+  /** A copy; undefined when there is no such chain. */
+  rulesOf(chain: string): readonly string[] | undefined {
+    return this.#chains.get(chain)?.slice()
+  }
+
   addChain(chain: string): void {
     if (this.#chains.has(chain)) throw new Refusal('Chain already exists')
     if (chain.length > maxChainNameLength) throw new Refusal(`chain name "${chain}" is too long`)
@@ -65,30 +70,30 @@ export class MemoryTable {
   }
 
   flushChain(chain: string): void {
-    for (const rule of this.#rulesOf(chain).splice(0)) this.#countJump(rule, -1)
+    for (const rule of this.#existing(chain).splice(0)) this.#countJump(rule, -1)
   }
 
   deleteChain(chain: string): void {
     if (this.#isBuiltIn(chain)) throw new Refusal(`chain ${chain} is built in`)
-    if (this.#rulesOf(chain).length > 0) throw new Refusal(`chain ${chain} is not empty`)
+    if (this.#existing(chain).length > 0) throw new Refusal(`chain ${chain} is not empty`)
     if ((this.#jumpsByTarget.get(chain) ?? 0) > 0) throw new Refusal(`a rule jumps to chain ${chain}`)
     this.#chains.delete(chain)
   }
 
   appendRule(chain: string, rule: string): void {
     this.#mustResolve(rule)
-    this.#rulesOf(chain).push(rule)
+    this.#existing(chain).push(rule)
     this.#countJump(rule, 1)
   }
 
   insertRule(chain: string, rule: string): void {
     this.#mustResolve(rule)
-    this.#rulesOf(chain).unshift(rule)
+    this.#existing(chain).unshift(rule)
     this.#countJump(rule, 1)
   }
 
   deleteRule(chain: string, rule: string): void {
-    const rules = this.#rulesOf(chain)
+    const rules = this.#existing(chain)
     const at = rules.indexOf(rule)
     if (at < 0) throw new Refusal('Bad rule (does a matching rule exist in that chain?)', 'not-found')
     rules.splice(at, 1)
@@ -106,14 +111,14 @@ export class MemoryTable {
     const chains = [...builtInChains[this.name], ...own]
     const lines = [`*${this.name}`]
     for (const chain of chains) lines.push(`:${chain} ${this.#isBuiltIn(chain) ? 'ACCEPT' : '-'} [0:0]`)
-    for (const chain of chains) for (const rule of this.#rulesOf(chain)) lines.push(`-A ${chain} ${rule}`.trimEnd())
+    for (const chain of chains) for (const rule of this.#existing(chain)) lines.push(`-A ${chain} ${rule}`.trimEnd())
     return [...lines, 'COMMIT', ''].join('\n')
   }
 
   #checkBelow(hook: string, chain: string, path: readonly string[], done: Set<string>): void {
     if (path.includes(chain)) throw new Refusal(`chain ${chain} jumps to itself through ${path.join(', ')}`)
     if (done.has(chain)) return
-    for (const rule of this.#rulesOf(chain)) {
+    for (const rule of this.#existing(chain)) {
       const target = targetOf(rule)
       if (target === undefined) continue
       if (this.#chains.has(target)) this.#checkBelow(hook, target, [...path, chain], done)
@@ -137,7 +142,7 @@ export class MemoryTable {
     if (targets[target]?.[this.name] === undefined) throw new Refusal(`table ${this.name} has no target ${target}`)
   }
 
-  #rulesOf(chain: string): string[] {
+  #existing(chain: string): string[] {
     const rules = this.#chains.get(chain)
     if (rules === undefined) throw new Refusal('No chain/target/match by that name', 'not-found')
     return rules

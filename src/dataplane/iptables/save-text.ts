@@ -19,12 +19,43 @@ export function chainNames(saved: string): string[] {
 
 /** Chains and rules by the table that they are in; `iptables-save -t nat` prints only one. */
 export function parseSave(saved: string): ReadonlyMap<string, RulesByChain> {
+  const steps = parseInSteps(saved)
+  for (;;) {
+    const step = steps.next()
+    if (step.done === true) return step.value
+  }
+}
+
+/** The same, but others get their turn on the event loop in between: a large text takes a tenth of a second. */
+export async function parseSaveInTurns(saved: string): Promise<ReadonlyMap<string, RulesByChain>> {
+  const steps = parseInSteps(saved)
+  for (;;) {
+    const step = steps.next()
+    if (step.done === true) return step.value
+    await new Promise(setImmediate)
+  }
+}
+
+/** The rules that `iptables -S CHAIN` prints, without `-A CHAIN`. The first line declares the chain. */
+export function rulesOfListing(listing: string, chain: string): readonly string[] {
+  const start = `-A ${chain}`
+  return listing
+    .split('\n')
+    .filter((line) => line.startsWith(start))
+    .map((line) => line.slice(start.length + 1))
+}
+
+const linesPerStep = 5000
+
+function* parseInSteps(saved: string): Generator<void, ReadonlyMap<string, RulesByChain>> {
   const tables = new Map<string, Map<string, string[]>>()
   let chains = new Map<string, string[]>()
   /** `-A CHAIN ` of the last rule: the rules of a chain follow each other, so this mostly spares the lookup. */
   let prefix = '-A '
   let rules: string[] = []
+  let lines = 0
   for (let start = 0; start < saved.length;) {
+    if (++lines % linesPerStep === 0) yield
     const newline = saved.indexOf('\n', start)
     const end = newline < 0 ? saved.length : newline
     switch (saved.charCodeAt(start)) {

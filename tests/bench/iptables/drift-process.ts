@@ -3,7 +3,7 @@
  * with what it wrote, again and again. One line of JSON.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { findDrift } from '../../../src/backends/iptables/find-drift.ts'
+import { findDamage } from '../../../src/backends/iptables/find-damage.ts'
 import { fullInput } from '../../../src/backends/iptables/full-input.ts'
 import { readKernelState } from '../../../src/backends/iptables/kernel-state.ts'
 import { planIptables } from '../../../src/backends/iptables/plan.ts'
@@ -57,10 +57,10 @@ async function lookOnce(): Promise<LookCost> {
   const startedMs = sharedClockMs()
   const state = await readKernelState(iptables, signal)
   const readMs = sharedClockMs() - startedMs
-  const found = await findDrift(plan, state)
+  const found = await findDamage(plan, state)
   const ms = sharedClockMs() - startedMs
   delay.disable()
-  if (found !== undefined) throw new Error(`the kernel holds something else than what was written: ${found}`)
+  if (found !== undefined) throw new Error(`the kernel holds something else than what was written: ${found.found}`)
   const after = await daemonCost('self')
   return {
     ms,

@@ -1,0 +1,160 @@
+/**
+ * Notices what others do to our rules: a flush, a deleted jump, an edited chain. The kernel tells which chains were
+ * touched, or at least that something was; only then are they read and compared with what we wrote.
+ */
+import type { Clock } from '../../core/clock.ts'
+import type { Logger } from '../../core/logger.ts'
+import type { ChainPath, Iptables } from '../../dataplane/iptables/iptables.ts'
+import type { TableNews } from '../../dataplane/iptables/table-news.ts'
+import { totalDamage } from './damage.ts'
+import type { Damage } from './damage.ts'
+import { findDamage } from './find-damage.ts'
+import { readChains, readKernelState } from './kernel-state.ts'
+import { hasUnknownChain, Suspects, topPaths } from './suspects.ts'
+import type { Written } from './written.ts'
+
+export interface ChainWatchOptions {
+  readonly iptables: Iptables
+  readonly openNews: (signal: AbortSignal) => Promise<TableNews>
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+export interface Look {
+  /** Runs the work while no sync does. */
+  inTurn<T>(work: () => Promise<T>): Promise<T>
+  /** What the kernel should hold; undefined while nobody knows. */
+  written(): Written | undefined
+  /** Nobody knows, because a sync failed. */
+  isLost(): boolean
+  /** How many syncs have begun. */
+  syncCount(): number
+  onDamage(damage: Damage): void
+}
+
+/** Drift is to be noticed within five seconds. */
+const lookEveryMs = 1_000
+/** When it is back after each repair, somebody keeps changing the same rules: an endless fight helps nobody. */
+const longestPauseMs = 60_000
+/**
+ * News can miss something: a token, a rule that was put in the place of another of equal length; those who listen, a
+ * chain with a new name, or what others do while we write. The tables themselves do not. So they are compared anyway,
+ * as often as it costs a fraction of a CPU, within these bounds.
+ */
+const compareAnyway = {
+  withTokens: { timesCost: 50, leastMs: 4_000, mostMs: 60_000 },
+  withNames: { timesCost: 200, leastMs: 60_000, mostMs: 600_000 },
+}
+/** Others change their own rules all the time, and the news may not say whose: even then this bounds our share. */
+const timesCostOnChange = 4
+/** When this many of the chains that all traffic passes are damaged, the others are not worth reading. */
+const signsOfFlush = 3
+/** With syncs all the time, what was read is never of one state; then a sync has to wait. */
+const mostDisturbed = 3
+
+export class ChainWatch {
+  readonly #options: ChainWatchOptions
+  readonly #suspects = new Suspects()
+  /** Undefined unless it runs. */
+  #news: TableNews | undefined
+  /** When everything is compared again whatever the news. */
+  #anywayAtMs = -Infinity
+  /** Everything is not compared again before. */
+  #notBeforeMs = -Infinity
+  /** Comparisons in a row that a sync made worthless. */
+  #disturbed = 0
+
+  constructor(options: ChainWatchOptions) {
+    this.#options = options
+  }
+
+  async run(look: Look, signal: AbortSignal): Promise<void> {
+    const { openNews, clock, log } = this.#options
+    await using news = await openNews(signal)
+    this.#news = news
+    let pauseMs = lookEveryMs
+    while (!signal.aborted) {
+      try {
+        const damage = await this.#look(news, look, signal)
+        pauseMs = damage === undefined ? lookEveryMs : Math.min(longestPauseMs, 2 * pauseMs)
+        if (damage !== undefined) look.onDamage(damage)
+      } catch (error) {
+        if (!signal.aborted) log.warn('rules cannot be compared with the kernel', { error })
+      }
+      await clock.sleep(pauseMs, signal).catch(() => {})
+    }
+    this.#news = undefined
+  }
+
+  /**
+   * Does a small write of ours, which is no reason to compare anything: that would make one endpoint cost as much as
+   * there are Services.
+   */
+  async ownEdit(touched: ReadonlySet<ChainPath>, write: () => Promise<void>, signal: AbortSignal): Promise<void> {
+    const news = this.#news
+    if (news === undefined || !news.isCheap) return write()
+    this.#suspects.add(await news.take(signal).catch(() => 'any' as const))
+    await write()
+    this.#suspects.add(await news.takeAfterOwn(touched, signal).catch(() => 'any' as const))
+  }
+
+  /** Writes everything; afterwards everything is compared. */
+  async ownRewrite(write: () => Promise<void>): Promise<void> {
+    this.#suspects.addEveryone()
+    await (this.#news === undefined ? write() : this.#news.deaf(write))
+  }
+
+  async #look(news: TableNews, look: Look, signal: AbortSignal): Promise<Damage | undefined> {
+    const damage = await look.inTurn(() => this.#lookAtSuspects(news, look, signal))
+    if (damage !== undefined || look.written() === undefined) return damage
+    const now = this.#options.clock.monotonic()
+    if (this.#suspects.isEmpty && now < this.#anywayAtMs) return undefined
+    if (now < this.#notBeforeMs) return undefined
+    const compare = () => this.#compareAll(news, look, signal)
+    return this.#disturbed < mostDisturbed ? compare() : look.inTurn(compare)
+  }
+
+  /** Looks at what was touched, or, when nobody knows what was, at the few chains that all traffic passes. */
+  async #lookAtSuspects(news: TableNews, look: Look, signal: AbortSignal): Promise<Damage | undefined> {
+    const { iptables } = this.#options
+    const written = look.written()
+    if (written === undefined) return look.isLost() ? totalDamage('the last sync failed') : undefined
+    const suspects = this.#suspects
+    const isNews = suspects.add(await news.take(signal))
+    const { variant } = await iptables.features(signal)
+    // The legacy tool reads the whole table for any question.
+    if (variant === 'legacy' || suspects.isEmpty || (suspects.isEveryone && !isNews)) return undefined
+    const paths = suspects.isEveryone ? topPaths : new Set(suspects.chains)
+    const damage = await findDamage(written, await readChains(iptables, paths, signal), paths)
+    if (suspects.isEveryone) return damage && { ...damage, isTotal: damage.chains.size >= signsOfFlush }
+    if (damage !== undefined) return damage
+    if (hasUnknownChain(paths, written)) suspects.addEveryone()
+    else suspects.clear()
+    return undefined
+  }
+
+  async #compareAll(news: TableNews, look: Look, signal: AbortSignal): Promise<Damage | undefined> {
+    const { iptables, clock } = this.#options
+    const written = look.written()
+    if (written === undefined) return undefined
+    const syncCount = look.syncCount()
+    const startedAt = clock.monotonic()
+    // What comes in from now on is for the next time.
+    this.#suspects.clear()
+    let damage: Damage | undefined
+    let isUndisturbed = false
+    try {
+      damage = await findDamage(written, await readKernelState(iptables, signal))
+      isUndisturbed = look.syncCount() === syncCount
+    } finally {
+      if (!isUndisturbed || damage !== undefined) this.#suspects.addEveryone()
+      this.#disturbed = isUndisturbed ? 0 : this.#disturbed + 1
+      const now = clock.monotonic()
+      const costMs = now - startedAt
+      const { timesCost, leastMs, mostMs } = compareAnyway[news.isExact ? 'withNames' : 'withTokens']
+      this.#notBeforeMs = now + timesCostOnChange * costMs
+      this.#anywayAtMs = now + Math.min(mostMs, Math.max(leastMs, timesCost * costMs))
+    }
+    return isUndisturbed ? damage : undefined
+  }
+}

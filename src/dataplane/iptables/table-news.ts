@@ -1,0 +1,63 @@
+/**
+ * Tells which chains of one family may have changed since somebody last asked, so that only those need to be read. The
+ * nf_tables of the kernel tells of each change by name; where nobody does, the news is that anything may have changed.
+ */
+import type { OpenDatagrams } from '../netlink/open-netlink.ts'
+import type { ChangeDetector, ChangeDetectorOptions } from './change-detector.ts'
+import { openChangeDetector } from './change-detector.ts'
+import type { ChainPath } from './iptables.ts'
+import { NfTablesNews } from './nf-tables-news.ts'
+
+/** `any`: every chain may have changed. */
+export type News = 'any' | ReadonlySet<ChainPath>
+
+export interface TableNews extends AsyncDisposable {
+  /** Asking costs microseconds, whatever the size of the tables. */
+  readonly isCheap: boolean
+  /** It names chains, and misses hardly anything; else compare the whole tables now and then, too. */
+  readonly isExact: boolean
+  take(signal: AbortSignal): Promise<News>
+  /** After a small write of our own: what that did to these chains is no news. */
+  takeAfterOwn(touched: ReadonlySet<ChainPath>, signal: AbortSignal): Promise<News>
+  /** Does work of our own that changes so much that nobody should listen meanwhile. Then all may have changed. */
+  deaf<T>(work: () => Promise<T>): Promise<T>
+}
+
+export interface TableNewsOptions extends ChangeDetectorOptions {
+  readonly openDatagrams: OpenDatagrams
+}
+
+/** The best that works on this host. */
+export async function openTableNews(options: TableNewsOptions, signal: AbortSignal): Promise<TableNews> {
+  const { iptables, tables, log, openDatagrams } = options
+  const { variant } = await iptables.features(signal)
+  if (variant === 'nf_tables')
+    try {
+      return NfTablesNews.listen(await openDatagrams('netfilter'), iptables.family, tables)
+    } catch (error) {
+      log.warn('cannot listen to changes of rules; asking for them instead', { error })
+    }
+  return newsFromTokens(await openChangeDetector(options, signal))
+}
+
+export function newsFromTokens(detector: ChangeDetector): TableNews {
+  const nothing: News = new Set()
+  let known: string | undefined
+  return {
+    isCheap: detector.isCheap,
+    isExact: false,
+    async take(signal) {
+      const token = await detector.token(signal)
+      const isSame = token === known
+      known = token
+      return isSame ? nothing : 'any'
+    },
+    async takeAfterOwn(_touched, signal) {
+      // Who wrote in the same moment is found out by the next comparison that is due anyway.
+      known = await detector.token(signal)
+      return nothing
+    },
+    deaf: (work) => work(),
+    [Symbol.asyncDispose]: () => Promise.resolve(detector[Symbol.dispose]()),
+  }
+}
