@@ -27,38 +27,27 @@ export function modesOfLeftover(leftover: Leftover): readonly ProxyMode[] {
   }
 }
 
+/** All chains that are not listed are of the iptables mode alone. */
 function modesOfChain(table: Table, chain: string): readonly ProxyMode[] {
-  // Until 1.25 the ipvs mode had a chain of this name in nat. In filter it guards loopback, for the iptables mode.
-  if (chain === topChains.firewall) return table === 'nat' ? ['ipvs'] : ['iptables']
-  return modesByChain.get(chain) ?? ['iptables']
+  return modesByChain.get(`${table} ${chain}`) ?? modesByChain.get(chain) ?? ['iptables']
 }
 
-const { services, postrouting, markMasquerade, forward, proxyFirewall, canary } = topChains
-
-const chainsByModes: readonly (readonly [modes: readonly ProxyMode[], chains: readonly string[]])[] = [
-  [
-    ['iptables', 'ipvs'],
-    [services, postrouting, markMasquerade, forward, proxyFirewall, canary],
-  ],
-  [
-    ['ipvs'],
-    ['KUBE-NODE-PORT', 'KUBE-LOAD-BALANCER', 'KUBE-SOURCE-RANGES-FIREWALL', 'KUBE-IPVS-FILTER', 'KUBE-IPVS-OUT-FILTER'],
-  ],
-  [
-    ['userspace'],
-    [
-      'KUBE-PORTALS-CONTAINER',
-      'KUBE-PORTALS-HOST',
-      'KUBE-NODEPORT-CONTAINER',
-      'KUBE-NODEPORT-HOST',
-      'KUBE-NODEPORT-NON-LOCAL',
-      'KUBE-PORTALS-PORTS',
-      'KUBE-PORTALS-FIREWALL',
-    ],
-  ],
-]
-
-/** All others are of the iptables mode alone. */
-const modesByChain: ReadonlyMap<string, readonly ProxyMode[]> = new Map(
-  chainsByModes.flatMap(([modes, chains]) => chains.map((chain) => [chain, modes] as const)),
-)
+const modesByChain: ReadonlyMap<string, readonly ProxyMode[]> = new Map<string, readonly ProxyMode[]>([
+  [`nat ${topChains.services}`, ['iptables', 'ipvs']],
+  [topChains.postrouting, ['iptables', 'ipvs']],
+  [topChains.markMasquerade, ['iptables', 'ipvs']],
+  [topChains.forward, ['iptables', 'ipvs']],
+  [topChains.proxyFirewall, ['iptables', 'ipvs']],
+  // Until 1.25 the ipvs mode had a chain of this name in nat. In filter it guards loopback, for the iptables mode.
+  [`nat ${topChains.firewall}`, ['ipvs']],
+  ['KUBE-NODE-PORT', ['ipvs']],
+  ['KUBE-LOAD-BALANCER', ['ipvs']],
+  ['KUBE-SOURCE-RANGES-FIREWALL', ['ipvs']],
+  ['KUBE-IPVS-FILTER', ['ipvs']],
+  ['KUBE-IPVS-OUT-FILTER', ['ipvs']],
+  ['KUBE-PORTALS-CONTAINER', ['userspace']],
+  ['KUBE-PORTALS-HOST', ['userspace']],
+  ['KUBE-NODEPORT-CONTAINER', ['userspace']],
+  ['KUBE-NODEPORT-HOST', ['userspace']],
+  ['KUBE-NODEPORT-NON-LOCAL', ['userspace']],
+])

@@ -6,6 +6,7 @@ import { missingForNamespace, run } from '../../dataplane/netlink/testing/networ
 import { thisHost } from './cleanup-host.ts'
 import { OtherModes } from './remove-other-modes.ts'
 import {
+  commands,
   eachOnFreshNode,
   kernelState,
   loadIpsetGoldens,
@@ -44,6 +45,20 @@ describe.skipIf(missing !== undefined)(`a proxy of another mode takes over ${whe
     await takeOver('iptables')
     expect(chainsOf(kernelState())).toEqual(chainsOf(wanted))
     expect(run('nft list tables; ipset list -name')).toBe('')
+  })
+
+  test('in ipvs mode, what only the iptables mode has goes', async () => {
+    const loadIpvs = () => loadIptablesGoldens('legacy', { mode: 'ipvs-' })
+    loadIpsetGoldens()
+    loadIpvs()
+    const wanted = chainsOf(kernelState())
+    loadIptablesGoldens('legacy')
+    // As the mode does: what both use is written anew.
+    for (const command of commands) run(`${command}-legacy -t nat -F KUBE-SERVICES; ${command}-legacy -F KUBE-FORWARD`)
+    loadIpvs()
+    expect(chainsOf(kernelState())).not.toEqual(wanted)
+    await takeOver('ipvs')
+    expect(chainsOf(kernelState())).toEqual(wanted)
   })
 
   test('nothing is removed before every family has its rules', async () => {
