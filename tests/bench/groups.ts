@@ -2,5 +2,6 @@
 import type { BenchGroup } from './bench-group.ts'
 import { coreGroup } from './core/core-group.ts'
 import { iptablesGroup } from './iptables/iptables-group.ts'
+import { nftablesGroup } from './nftables/nftables-group.ts'
 
-export const groups: readonly BenchGroup[] = [coreGroup, iptablesGroup]
+export const groups: readonly BenchGroup[] = [coreGroup, iptablesGroup, nftablesGroup]

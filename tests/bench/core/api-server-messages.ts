@@ -9,4 +9,6 @@ export type FromApiServer =
 export interface ToApiServer {
   readonly changes: number
   readonly pauseMs: number
+  /** The number of the first Service to change. */
+  readonly from?: number
 }

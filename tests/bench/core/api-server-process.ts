@@ -30,7 +30,7 @@ server.listen(0, '127.0.0.1')
 await once(server, 'listening')
 tell({ kind: 'ready', port: (server.address() as AddressInfo).port, bytes: bytesOfStream() })
 process.on('message', (message: ToApiServer) => {
-  void changeEndpoints(message.changes, message.pauseMs).then((changes) => tell({ kind: 'changed', changes }))
+  void changeEndpoints(message).then((changes) => tell({ kind: 'changed', changes }))
 })
 process.on('disconnect', () => process.exit())
 
@@ -74,16 +74,17 @@ function openWatch(path: string, response: ServerResponse): void {
 }
 
 /** Replaces one endpoint each of as many different Services. Returns when the event of each was written. */
-async function changeEndpoints(count: number, pauseMs: number): Promise<(readonly [string, number])[]> {
+async function changeEndpoints(request: ToApiServer): Promise<(readonly [string, number])[]> {
+  const { changes: count, pauseMs, from = 0 } = request
   const changes: (readonly [string, number])[] = []
   const step = Math.floor(services / count)
   for (let change = 0; change < count; change++) {
-    const index = change * step
+    const index = (from + change * step) % services
     const event = watchEvent('MODIFIED', sliceObject(index, ++version, ++moved))
     const { namespace, name } = serviceName(index)
     changes.push([`${namespace}/${name}`, sharedClockMs()])
     for (const watch of watchesByPath.get(slices) ?? []) watch.write(event)
-    await sleep(pauseMs)
+    if (pauseMs > 0) await sleep(pauseMs)
   }
   return changes
 }

@@ -6,6 +6,8 @@ import type { JsonObject } from '../../../src/api/json-reader.ts'
 
 export const nodeName = 'node-0'
 export const endpointsPerService = 4
+/** Has the first address of every pod in it. */
+export const podRange = '10.128.0.0/9'
 
 const nodes = 500
 const zones = ['zone-a', 'zone-b', 'zone-c']
@@ -15,11 +17,21 @@ export function serviceName(index: number): { readonly namespace: string; readon
   return { namespace: `team-${index % 100}`, name: `checkout-backend-${index}` }
 }
 
+/** Its cluster IP. */
+export function serviceAddress(index: number): string {
+  return ipv4(10, 96, index)
+}
+
+/** Of one of the pods of a Service. */
+export function podAddress(index: number, place: number): string {
+  return ipv4(10, 128, index * endpointsPerService + place)
+}
+
 /** One in ten has a node port, one in fifty a load balancer; the others are plain cluster IPs. */
 export function serviceObject(index: number, resourceVersion: number): JsonObject {
   const { namespace, name } = serviceName(index)
   const type = index % 50 === 0 ? 'LoadBalancer' : index % 10 === 0 ? 'NodePort' : 'ClusterIP'
-  const clusterIP = ipv4(10, 96, index)
+  const clusterIP = serviceAddress(index)
   return {
     kind: 'Service',
     apiVersion: 'v1',
@@ -127,7 +139,7 @@ export function sliceObject(index: number, resourceVersion: number, moved = 0): 
       const pod = index * endpointsPerService + place
       const isMoved = place === endpointsPerService - 1 && moved > 0
       return {
-        addresses: [isMoved ? ipv4(11, 0, moved) : ipv4(10, 128, pod)],
+        addresses: [isMoved ? ipv4(11, 0, moved) : podAddress(index, place)],
         conditions: { ready: true, serving: true, terminating: false },
         targetRef: { kind: 'Pod', namespace, name: `${name}-7d9c5b6f4d-${suffix(pod)}`, uid: uid('90d0', pod) },
         nodeName: `node-${pod % nodes}`,

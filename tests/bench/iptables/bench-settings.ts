@@ -1,8 +1,7 @@
 /** The settings of a node as kube-proxy's defaults make them, with the pods of the cluster known by their range. */
+import { podRange } from '../core/cluster-objects.ts'
 import { assumedSettings } from '../../../src/backends/iptables/settings-source.ts'
 import type { IptablesSettings } from '../../../src/backends/iptables/settings.ts'
-
-export const podRange = '10.128.0.0/9'
 
 export const benchSettings: IptablesSettings = assumedSettings({
   family: 'ipv4',

@@ -6,7 +6,7 @@ import { compiledScript } from '../compiled-scripts.ts'
 import { renderSpread, spreadOf } from '../statistics.ts'
 import { runDaemon } from './daemon-run.ts'
 import type { DaemonRun } from './daemon-run.ts'
-import type { ProxyProgram } from './proxy-program.ts'
+import type { ProxyProgram } from '../daemon/proxy-program.ts'
 
 export interface BuildResult {
   /** In a fresh process, as at the start of a daemon. */

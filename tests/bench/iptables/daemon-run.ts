@@ -1,9 +1,10 @@
 /** One life of a proxy: start, first sync, a few changes, and a while of nothing. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Namespace } from '../../packet/testing/namespace.ts'
 import { IptablesTools } from './iptables-tools.ts'
 import type { ToolKind } from './iptables-tools.ts'
-import { ProxyDaemon } from './proxy-daemon.ts'
-import type { ProxyProgram } from './proxy-program.ts'
+import { ProxyDaemon } from '../daemon/proxy-daemon.ts'
+import type { ProxyProgram } from '../daemon/proxy-program.ts'
 
 export interface DaemonCase {
   readonly program: ProxyProgram
@@ -44,8 +45,10 @@ export interface ChangeRun {
 const pauseMs = 1500
 
 export async function runDaemon({ program, services, tools: kind, changes, idleMs }: DaemonCase): Promise<DaemonRun> {
+  using namespace = Namespace.make()
   await using tools = await IptablesTools.make(kind)
-  await using daemon = await ProxyDaemon.start(program, services, tools)
+  tools.markVariant(namespace)
+  await using daemon = await ProxyDaemon.start({ program, mode: 'iptables', services, namespace, path: tools.path })
   const first = await daemon.when(({ full }) => full.count > 0)
   const atFirst = await daemon.cost()
   const changeRuns: ChangeRun[] = []

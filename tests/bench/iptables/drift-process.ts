@@ -14,7 +14,7 @@ import { openChangeDetector } from '../../../src/dataplane/iptables/change-detec
 import { findIptables } from '../../../src/dataplane/iptables/find-iptables.ts'
 import { sharedClockMs } from '../core/shared-clock.ts'
 import { benchSettings } from './bench-settings.ts'
-import { daemonCost } from './daemon-cost.ts'
+import { daemonCost } from '../daemon/daemon-cost.ts'
 import type { DriftResult, LookCost } from './drift.ts'
 import { largeCluster } from './large-cluster.ts'
 

@@ -4,7 +4,7 @@ import type { BenchGroup } from '../bench-group.ts'
 import { compileScripts } from '../compiled-scripts.ts'
 import { building } from './building.ts'
 import { drift } from './drift.ts'
-import { findKubeProxy } from './proxy-program.ts'
+import { findKubeProxy } from '../daemon/proxy-program.ts'
 import { syncs } from './syncs.ts'
 
 export const iptablesGroup: BenchGroup = {

@@ -3,8 +3,8 @@ import type { BenchOptions, BenchSection } from '../bench-group.ts'
 import { renderSpread, spreadOf } from '../statistics.ts'
 import { runDaemon } from './daemon-run.ts'
 import type { ChangeRun, DaemonRun } from './daemon-run.ts'
-import { fairlead } from './proxy-program.ts'
-import type { ProxyProgram } from './proxy-program.ts'
+import { fairlead } from '../daemon/proxy-program.ts'
+import type { ProxyProgram } from '../daemon/proxy-program.ts'
 
 /** One input for iptables-nft-restore takes time with the square of its rules: kube-proxy would be at it for minutes. */
 const settings = [

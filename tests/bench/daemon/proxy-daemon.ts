@@ -1,19 +1,17 @@
-/** A proxy in a fresh network namespace, together with the API server that it follows. */
+/** A proxy in a network namespace, together with the API server that it follows. */
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { get } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Namespace } from '../../packet/testing/namespace.ts'
+import type { Namespace } from '../../packet/testing/namespace.ts'
 import { ApiServer } from '../core/api-server.ts'
-import { nodeName } from '../core/cluster-objects.ts'
+import { nodeName, podRange } from '../core/cluster-objects.ts'
 import { scripts } from '../core/programs.ts'
 import { sharedClockMs } from '../core/shared-clock.ts'
-import { podRange } from './bench-settings.ts'
 import { daemonCost } from './daemon-cost.ts'
 import type { DaemonCost } from './daemon-cost.ts'
-import type { IptablesTools } from './iptables-tools.ts'
 import type { ProxyProgram } from './proxy-program.ts'
 import { parseSyncMetrics } from './sync-metrics.ts'
 import type { SyncMetrics } from './sync-metrics.ts'
@@ -21,7 +19,19 @@ import type { SyncMetrics } from './sync-metrics.ts'
 const metricsPort = 10249
 /** Answering costs the proxy something, so it is not asked more often than needed. */
 const askEveryMs = 200
-const patienceMs = 120_000
+/** kube-proxy may be at it for minutes when others want the machine too. */
+const patienceMs = 600_000
+
+export interface DaemonSetup {
+  readonly program: ProxyProgram
+  readonly mode: 'iptables' | 'nftables'
+  readonly services: number
+  /** Outlives the daemon. */
+  readonly namespace: Namespace
+  /** Where it finds its tools, if not where everybody does. */
+  readonly path?: string
+  readonly flags?: readonly string[]
+}
 
 export class ProxyDaemon implements AsyncDisposable {
   readonly startedAtMs = Date.now()
@@ -33,13 +43,11 @@ export class ProxyDaemon implements AsyncDisposable {
   /** The end of what it said, for the message of a failure. */
   #said = ''
 
-  static async start(program: ProxyProgram, services: number, tools: IptablesTools): Promise<ProxyDaemon> {
-    const namespace = Namespace.make()
+  static async start({ program, mode, services, namespace, path, flags = [] }: DaemonSetup): Promise<ProxyDaemon> {
     const server = await namespace.enter(() => ApiServer.start(scripts.apiServer, services))
-    tools.markVariant(namespace)
     const [file, ...args] = program.command
-    const env = { ...process.env, PATH: tools.path }
-    const child = namespace.start(file, [...args, ...flags(server.url('stream'))], env)
+    const env = { ...process.env, ...(path === undefined ? {} : { PATH: path }) }
+    const child = namespace.start(file, [...args, ...commonFlags(mode, server.url('stream')), ...flags], env)
     await once(child, 'spawn')
     return new ProxyDaemon(program.name, namespace, server, child, child.pid ?? 0)
   }
@@ -58,11 +66,21 @@ export class ProxyDaemon implements AsyncDisposable {
     return daemonCost(this.#pid)
   }
 
+  /** When the last byte of the objects left the API server, in Unix time. */
+  get lastByteAtMs(): number {
+    return inUnixTime(this.#server.lastByteMs())
+  }
+
   /** Replaces one endpoint of one Service; tells when, in Unix time. */
   async changeEndpoint(): Promise<number> {
-    const [[, atMs] = []] = await this.#server.change({ changes: 1, pauseMs: 0 })
-    if (atMs === undefined) throw new Error("the benchmark's API server changed nothing")
-    return atMs + Date.now() - sharedClockMs()
+    return inUnixTime(await this.changeEndpoints(1))
+  }
+
+  /** Replaces one endpoint of each of so many Services, at once; tells when the last one was, on the shared clock. */
+  async changeEndpoints(changes: number, from = 0): Promise<number> {
+    const changedAtMs = await this.#server.change({ changes, pauseMs: 0, from })
+    if (changedAtMs.size !== changes) throw new Error("the benchmark's API server did not change what it should")
+    return Math.max(...changedAtMs.values())
   }
 
   /** The metrics as soon as they fulfil the condition. */
@@ -83,7 +101,6 @@ export class ProxyDaemon implements AsyncDisposable {
       await once(this.#child, 'exit')
     }
     await this.#server[Symbol.asyncDispose]()
-    this.#namespace[Symbol.dispose]()
   }
 
   get #hasEnded(): boolean {
@@ -113,10 +130,14 @@ export class ProxyDaemon implements AsyncDisposable {
   }
 }
 
-function flags(master: string): readonly string[] {
+function inUnixTime(sharedMs: number): number {
+  return sharedMs + Date.now() - sharedClockMs()
+}
+
+function commonFlags(mode: string, master: string): readonly string[] {
   return [
     `--master=${master}`,
-    '--proxy-mode=iptables',
+    `--proxy-mode=${mode}`,
     `--hostname-override=${nodeName}`,
     `--cluster-cidr=${podRange}`,
     `--metrics-bind-address=127.0.0.1:${metricsPort}`,
