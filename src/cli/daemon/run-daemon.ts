@@ -11,6 +11,8 @@ import { nodeIps } from '../../core/node-ips.ts'
 import type { NodeIps } from '../../core/node-ips.ts'
 import { expandPrimary } from '../../core/node-port-addresses.ts'
 import { ProxyHealth } from '../../core/proxy-health.ts'
+import { processExec } from '../../dataplane/exec/exec.ts'
+import { iptablesOfHost } from '../../dataplane/iptables/find-iptables.ts'
 import { applyConntrackSettings } from '../../dataplane/sysctl/conntrack-settings.ts'
 import { fileSysctl } from '../../dataplane/sysctl/file-sysctl.ts'
 import { setOomScore } from '../../dataplane/sysctl/oom-score.ts'
@@ -127,6 +129,7 @@ async function runProxy(daemon: Daemon, parts: Parts, signal: AbortSignal): Prom
     localIps: localAddresses,
     listen: { kind: 'loopback' },
     serviceSeriesLimit: daemon.serviceSeriesLimit,
+    iptablesOf: iptablesOfHost({ exec: processExec, clock: systemClock, log }),
     metrics: metrics.families,
     clock: systemClock,
     log,

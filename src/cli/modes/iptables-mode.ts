@@ -12,7 +12,6 @@ import { nodePortAddresses } from '../../core/node-port-addresses.ts'
 import { conntrackReconciler } from '../../dataplane/conntrack/conntrack-reconciler.ts'
 import { openConntrack } from '../../dataplane/conntrack/open-conntrack.ts'
 import { processExec as exec } from '../../dataplane/exec/exec.ts'
-import { findIptables } from '../../dataplane/iptables/find-iptables.ts'
 import { openTableNews } from '../../dataplane/iptables/table-news.ts'
 import { openDatagrams, openNetlink } from '../../dataplane/netlink/open-netlink.ts'
 import type { Nfacct } from '../../dataplane/nfacct/nfacct.ts'
@@ -31,8 +30,8 @@ export const iptablesMode: Mode = {
   name: 'iptables',
   usesKernel: true,
 
-  async supports(family, { clock, log }, signal) {
-    const iptables = await findIptables({ family, exec, clock, log, signal })
+  async supports(family, { iptablesOf }, signal) {
+    const iptables = await iptablesOf(family, signal)
     return iptables.isSupported(signal)
   },
 
@@ -42,8 +41,8 @@ export const iptablesMode: Mode = {
   },
 
   async createBackend(family, context, signal) {
-    const { clock, log, metrics } = context
-    const iptables = await findIptables({ family, exec, clock, log, signal })
+    const { iptablesOf, clock, log, metrics } = context
+    const iptables = await iptablesOf(family, signal)
     const nfacct = netlinkNfacct({ open: openNetlink })
     const hasCounters = await isNfacctUsable(nfacct, log, signal)
     // Both families share the kernel's counters, so one of them reports.

@@ -15,7 +15,6 @@ import { openConntrack } from '../../dataplane/conntrack/open-conntrack.ts'
 import { processExec as exec } from '../../dataplane/exec/exec.ts'
 import { commandIpset } from '../../dataplane/ipset/command-ipset.ts'
 import { openChangeDetector } from '../../dataplane/iptables/change-detector.ts'
-import { findIptables } from '../../dataplane/iptables/find-iptables.ts'
 import { openIpvs } from '../../dataplane/ipvs/open-ipvs.ts'
 import { openNetlink } from '../../dataplane/netlink/open-netlink.ts'
 import { fileSysctl } from '../../dataplane/sysctl/file-sysctl.ts'
@@ -34,10 +33,10 @@ export const ipvsMode: Mode = {
   name: 'ipvs',
   usesKernel: true,
 
-  async supports(family, { config, clock, log }, signal) {
+  async supports(family, { config, iptablesOf, log }, signal) {
     // One kernel serves both families, so it is asked once.
     if (family === 'ipv4') await mustBeUsable(config, log, signal)
-    const iptables = await findIptables({ family, exec, clock, log, signal })
+    const iptables = await iptablesOf(family, signal)
     return iptables.isSupported(signal)
   },
 
@@ -48,8 +47,8 @@ export const ipvsMode: Mode = {
   },
 
   async createBackend(family, context, signal) {
-    const { clock, log, metrics } = context
-    const iptables = await findIptables({ family, exec, clock, log, signal })
+    const { iptablesOf, clock, log, metrics } = context
+    const iptables = await iptablesOf(family, signal)
     const kernel = {
       ipvs: await ipvsAgain(signal),
       ipset: commandIpset(exec),

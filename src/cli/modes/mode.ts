@@ -5,6 +5,7 @@ import type { Backend, NodeView, RenderedPart } from '../../core/backend.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { AfterSync } from '../../core/sync-runner.ts'
+import type { IptablesOf } from '../../dataplane/iptables/find-iptables.ts'
 import type { Family } from '../../net/ip.ts'
 import type { ProxyMetricFamilies } from '../../observe/metrics/proxy-metric-families.ts'
 
@@ -24,6 +25,8 @@ export interface ModeSettings {
 export interface ModeContext extends ModeSettings {
   /** Above this many Service ports nobody asks how many connections each got. */
   readonly serviceSeriesLimit: number
+  /** This host's, found once. */
+  readonly iptablesOf: IptablesOf
   readonly metrics: ProxyMetricFamilies
   readonly clock: Clock
   readonly log: Logger

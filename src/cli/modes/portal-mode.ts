@@ -11,7 +11,6 @@ import { conntrackReconciler } from '../../dataplane/conntrack/conntrack-reconci
 import { openConntrack } from '../../dataplane/conntrack/open-conntrack.ts'
 import { processExec as exec } from '../../dataplane/exec/exec.ts'
 import { openChangeDetector } from '../../dataplane/iptables/change-detector.ts'
-import { findIptables } from '../../dataplane/iptables/find-iptables.ts'
 import { openNetlink } from '../../dataplane/netlink/open-netlink.ts'
 import { NodeRelay } from '../../dataplane/relay/node-relay.ts'
 import { PrometheusConntrackMetrics } from '../../observe/metrics/conntrack-metrics.ts'
@@ -23,16 +22,16 @@ export const portalMode: RunnableMode = {
   name: 'userspace',
   usesKernel: true,
 
-  async supports(family, { clock, log }, signal) {
-    const iptables = await findIptables({ family, exec, clock, log, signal })
+  async supports(family, { iptablesOf }, signal) {
+    const iptables = await iptablesOf(family, signal)
     return iptables.isSupported(signal)
   },
 
   prepare: () => Promise.resolve(),
 
   async createBackend(family, context, signal) {
-    const { clock, log, metrics, localIps } = context
-    const iptables = await findIptables({ family, exec, clock, log, signal })
+    const { iptablesOf, clock, log, metrics, localIps } = context
+    const iptables = await iptablesOf(family, signal)
     const fixed = trafficSettings(family, context)
     const openDetector = (opening: AbortSignal) =>
       openChangeDetector({ iptables, tables: ['filter', 'nat'], log }, opening)

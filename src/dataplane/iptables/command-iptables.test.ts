@@ -4,6 +4,7 @@ import { systemClock } from '../../core/clock.ts'
 import type { LogFields } from '../../core/logger.ts'
 import { silentLogger } from '../../core/logger.ts'
 import type { ExecResult } from '../exec/exec.ts'
+import { ExecError } from '../exec/exec.ts'
 import { CommandIptables } from './command-iptables.ts'
 import type { ScriptedExec } from './testing/scripted-exec.ts'
 import { scriptedExec } from './testing/scripted-exec.ts'
@@ -90,6 +91,14 @@ test('a family without tools is not supported, and says what is missing when use
   await expect(iptables.features(never)).rejects.toMatchObject({ reason: 'tool-missing' })
   await expect(iptables.restore('', never)).rejects.toMatchObject({ reason: 'tool-missing' })
 })
+
+test.each(['cannot-start', 'too-much-output'] as const)(
+  'a tool that did not run (%s) has refused nothing',
+  async (reason) => {
+    const { iptables } = scripted(() => Promise.reject(new ExecError(reason, 'spawn EAGAIN')))
+    await expect(iptables.restore('', never)).rejects.toMatchObject({ reason: 'cannot-run' })
+  },
+)
 
 test('a family that the kernel lacks is not supported', async () => {
   const stderr = "can't initialize ip6tables table `nat': Table does not exist (do you need to insmod?)"

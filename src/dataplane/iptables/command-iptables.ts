@@ -216,7 +216,7 @@ function iptablesErrorFrom(cause: ExecError): IptablesError {
       return new IptablesError('timeout', cause.message, { cause })
     case 'too-much-output':
     case 'cannot-start':
-      return new IptablesError('refused', cause.message, { cause })
+      return new IptablesError('cannot-run', cause.message, { cause })
     default:
       return cause.reason satisfies never
   }

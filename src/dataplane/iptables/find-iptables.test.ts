@@ -3,7 +3,7 @@ import { systemClock } from '../../core/clock.ts'
 import { silentLogger } from '../../core/logger.ts'
 import type { Family } from '../../net/ip.ts'
 import type { Exec } from '../exec/exec.ts'
-import { findIptables } from './find-iptables.ts'
+import { findIptables, iptablesOfHost } from './find-iptables.ts'
 import type { Iptables, Variant } from './iptables.ts'
 import { createNamespace, missingForRealTools } from './testing/network-namespace.ts'
 import { scriptedExec } from './testing/scripted-exec.ts'
@@ -13,31 +13,65 @@ const hint = '*mangle\n:PREROUTING ACCEPT [0:0]\n:KUBE-IPTABLES-HINT - [0:0]\nCO
 const canary = '*mangle\n:KUBE-KUBELET-CANARY - [0:0]\nCOMMIT\n'
 const others = '*mangle\n:KUBE-PROXY-CANARY - [0:0]\n-A FORWARD -j KUBE-IPTABLES-HINT-NOT\nCOMMIT\n'
 
-/** What each saver of a host with both variants prints, and which variant is then chosen. */
+/** Which chains the tools of a host with both variants find, and which variant is then chosen. */
 const hosts: readonly { readonly host: string; readonly saved: Record<string, string>; readonly uses: string }[] = [
   { host: 'no hint', saved: {}, uses: 'iptables-nft' },
-  { host: 'a hint in nf_tables', saved: { 'iptables-nft-save -t mangle': hint }, uses: 'iptables-nft' },
-  { host: 'a hint in IPv6 nf_tables', saved: { 'ip6tables-nft-save -t mangle': canary }, uses: 'iptables-nft' },
+  { host: 'a hint in nf_tables', saved: { 'iptables-nft': 'KUBE-IPTABLES-HINT' }, uses: 'iptables-nft' },
+  { host: 'a hint in IPv6 nf_tables', saved: { 'ip6tables-nft': 'KUBE-KUBELET-CANARY' }, uses: 'iptables-nft' },
   { host: 'a hint in legacy', saved: { 'iptables-legacy-save': hint }, uses: 'iptables-legacy' },
   { host: 'a hint in IPv6 legacy', saved: { 'ip6tables-legacy-save': canary }, uses: 'iptables-legacy' },
   {
     host: 'a hint in both',
-    saved: { 'iptables-nft-save -t mangle': canary, 'iptables-legacy-save': hint },
+    saved: { 'iptables-nft': 'KUBE-KUBELET-CANARY', 'iptables-legacy-save': hint },
     uses: 'iptables-nft',
   },
   {
     host: 'only chains of others',
-    saved: { 'iptables-nft-save -t mangle': others, 'iptables-legacy-save': others },
+    saved: { 'iptables-nft': 'KUBE-PROXY-CANARY', 'iptables-legacy-save': others },
     uses: 'iptables-nft',
   },
 ]
+
+/** A host with both variants. */
+function hostWith(saved: Record<string, string>) {
+  return scriptedExec((command) => {
+    const [, tool = '', chain = ''] = /^(\S+-nft) -t mangle -S (\S+)$/.exec(command) ?? []
+    if (tool !== '') return { exitCode: saved[tool] === chain ? 0 : 1 }
+    return { stdout: saved[command] ?? 'iptables v1.8.9' }
+  })
+}
+
 for (const { host, saved, uses } of hosts)
   test(`with ${host}, ${uses} is used`, async () => {
-    const { exec, commands } = scriptedExec((command) => ({ stdout: saved[command] ?? 'iptables v1.8.9' }))
+    const { exec, commands } = hostWith(saved)
     const iptables = await find(exec, 'ipv4')
     await iptables.restore('', never)
     expect(commands.at(-1)).toBe(`${uses}-restore -w 5 --noflush --counters`)
   })
+
+test('a host is asked once for both families, however often they are wanted', async () => {
+  const { exec, commands } = hostWith({ 'iptables-legacy-save': hint })
+  const iptablesOf = iptablesOfHost({ exec, clock: systemClock, log: silentLogger })
+  const [first, second, other] = await Promise.all([
+    iptablesOf('ipv4', never),
+    iptablesOf('ipv4', never),
+    iptablesOf('ipv6', never),
+  ])
+  expect(second).toBe(first)
+  await other.restore('', never)
+  expect(commands.at(-1)).toBe('ip6tables-legacy-restore -w 5 --noflush --counters')
+  expect(commands.filter((command) => command === 'iptables-legacy-save')).toHaveLength(1)
+})
+
+test('a host that could not be asked is asked again', async () => {
+  const { exec } = hostWith({})
+  let isBroken = true
+  const moody: Exec = (...args) => (isBroken ? Promise.reject(new Error('stop')) : exec(...args))
+  const iptablesOf = iptablesOfHost({ exec: moody, clock: systemClock, log: silentLogger })
+  await expect(iptablesOf('ipv4', never)).rejects.toThrow('stop')
+  isBroken = false
+  expect((await iptablesOf('ipv4', never)).family).toBe('ipv4')
+})
 
 test('with one variant only, the plain names are used', async () => {
   for (const absent of ['iptables-legacy', 'iptables-nft']) {

@@ -3,11 +3,13 @@
  * kubelet has chosen before us. The choice is that of iptables-wrappers, which kube-proxy's image uses.
  */
 import type { Family } from '../../net/ip.ts'
+import { families } from '../../net/ip.ts'
 import type { Exec } from '../exec/exec.ts'
 import { ExecError } from '../exec/exec.ts'
 import type { CommandIptablesOptions, ToolNames } from './command-iptables.ts'
 import { CommandIptables } from './command-iptables.ts'
 import type { Iptables, Variant } from './iptables.ts'
+import { OneAtATime } from './one-at-a-time.ts'
 import { chainNames } from './save-text.ts'
 
 export interface FindIptablesOptions extends Omit<CommandIptablesOptions, 'tools'> {
@@ -23,24 +25,46 @@ export async function findIptables(options: FindIptablesOptions): Promise<Iptabl
   return new CommandIptables({ ...options, tools: toolNames(family, variant) })
 }
 
+/** The iptables of a family of this host; always the same object for the same family. */
+export type IptablesOf = (family: Family, signal: AbortSignal) => Promise<Iptables>
+
+/** Finds out once which variant the host uses: nothing moves from one to the other while it runs. */
+export function iptablesOfHost(options: Pick<CommandIptablesOptions, 'exec' | 'clock' | 'log'>): IptablesOf {
+  const foundByFamily = new Map<Family, Iptables>()
+  const turns = new OneAtATime()
+  let variant: Variant | undefined
+  let isVariantKnown = false
+  return (family, signal) =>
+    turns.run(async () => {
+      const known = foundByFamily.get(family)
+      if (known !== undefined) return known
+      if (!isVariantKnown) variant = await variantInUse(options.exec, signal)
+      isVariantKnown = true
+      const found = new CommandIptables({ ...options, family, tools: toolNames(family, variant) })
+      foundByFamily.set(family, found)
+      return found
+    })
+}
+
 /** Undefined when the host has only one and does not tell which: then the plain names are right. */
 async function variantInUse(exec: Exec, signal: AbortSignal): Promise<Variant | undefined> {
-  const hasBoth = (await exists(exec, 'iptables-nft', signal)) && (await exists(exec, 'iptables-legacy', signal))
-  if (!hasBoth) return undefined
-  const hasHint = async (command: string, args: readonly string[]) =>
-    hasKubeletHint(await savedText(exec, command, args, signal))
-  for (const family of ['ipv4', 'ipv6'] as const)
-    if (await hasHint(toolNames(family, 'nf_tables').save, ['-t', 'mangle'])) return 'nf_tables'
-  // No -t: naming a legacy table would load it into a kernel that may not use it otherwise.
-  for (const family of ['ipv4', 'ipv6'] as const)
-    if (await hasHint(toolNames(family, 'legacy').save, [])) return 'legacy'
+  for (const program of ['iptables-nft', 'iptables-legacy'])
+    if (!(await succeeds(exec, program, ['--version'], signal))) return undefined
+  for (const family of families)
+    for (const chain of hints)
+      // Saving the table would read the rules of all others, too.
+      if (await succeeds(exec, toolNames(family, 'nf_tables').single, ['-t', 'mangle', '-S', chain], signal))
+        return 'nf_tables'
+  for (const family of families) {
+    // No -t: naming a legacy table would load it into a kernel that may not use it otherwise.
+    const saved = new Set(chainNames(await savedText(exec, toolNames(family, 'legacy').save, signal)))
+    if (hints.some((chain) => saved.has(chain))) return 'legacy'
+  }
   return 'nf_tables'
 }
 
-function hasKubeletHint(saved: string): boolean {
-  const names = new Set(chainNames(saved))
-  return names.has('KUBE-IPTABLES-HINT') || names.has('KUBE-KUBELET-CANARY')
-}
+/** Chains that the kubelet makes where it looks after iptables. */
+const hints = ['KUBE-IPTABLES-HINT', 'KUBE-KUBELET-CANARY'] as const
 
 function toolNames(family: Family, variant: Variant | undefined): ToolNames {
   const suffixes = { nf_tables: '-nft', legacy: '-legacy' }
@@ -48,9 +72,9 @@ function toolNames(family: Family, variant: Variant | undefined): ToolNames {
   return { single, save: `${single}-save`, restore: `${single}-restore` }
 }
 
-async function exists(exec: Exec, program: string, signal: AbortSignal): Promise<boolean> {
+async function succeeds(exec: Exec, program: string, args: readonly string[], signal: AbortSignal): Promise<boolean> {
   try {
-    return (await exec(program, ['--version'], { signal })).exitCode === 0
+    return (await exec(program, args, { signal })).exitCode === 0
   } catch (error) {
     if (error instanceof ExecError) return false
     throw error
@@ -58,9 +82,9 @@ async function exists(exec: Exec, program: string, signal: AbortSignal): Promise
 }
 
 /** What cannot be read holds no hint: a kernel without one variant must not stop us from using the other. */
-async function savedText(exec: Exec, program: string, args: readonly string[], signal: AbortSignal): Promise<string> {
+async function savedText(exec: Exec, program: string, signal: AbortSignal): Promise<string> {
   try {
-    return (await exec(program, args, { signal, maxStdoutBytes: 400 << 20 })).stdout
+    return (await exec(program, [], { signal, maxStdoutBytes: 400 << 20 })).stdout
   } catch (error) {
     if (error instanceof ExecError) return ''
     throw error

@@ -53,13 +53,16 @@ export interface IptablesFeatures {
   readonly hasRandomFully: boolean
 }
 
+type IptablesReason =
+  'tool-missing' | 'unsupported' | 'not-permitted' | 'locked' | 'not-found' | 'refused' | 'cannot-run' | 'timeout'
+
 export class IptablesError extends Error {
   override readonly name = 'IptablesError'
-  readonly reason: 'tool-missing' | 'unsupported' | 'not-permitted' | 'locked' | 'not-found' | 'refused' | 'timeout'
+  readonly reason: IptablesReason
   /** The line of the restore input that was refused, from 1. Undefined when only the table as a whole was refused. */
   readonly line: number | undefined
 
-  constructor(reason: IptablesError['reason'], message: string, options: ErrorOptions & { line?: number } = {}) {
+  constructor(reason: IptablesReason, message: string, options: ErrorOptions & { line?: number } = {}) {
     super(message, options)
     this.reason = reason
     this.line = options.line
