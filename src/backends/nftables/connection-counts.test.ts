@@ -47,11 +47,37 @@ test('a change of endpoints does not lose what was counted', async () => {
   expect((await node.backend.connections(never)).get(web().key)).toBe(6)
 })
 
+test('an address that goes does not take its count along: a counter never goes back', async () => {
+  const node = await counting()
+  connect(node, 'services', '10.112.0.21 . tcp . 80', 3)
+  connect(node, 'nodeports', 'tcp . 30080', 4)
+  await node.sync([web({ nodePort: 0 }), db])
+  expect((await node.backend.connections(never)).get(web().key)).toBe(7)
+})
+
+test('whoever takes over an address begins to count there', async () => {
+  const node = await counting()
+  const other = testRoute('shop/z', {
+    clusterIP: '10.112.0.23',
+    nodePort: 30_080,
+    isExternallyAccessible: true,
+    endpoints,
+  })
+  await node.sync([web(), db, other])
+  connect(node, 'nodeports', 'tcp . 30080', 4)
+  await node.sync([web({ nodePort: 0 }), db, other])
+  connect(node, 'nodeports', 'tcp . 30080', 1)
+  const counts = await node.backend.connections(never)
+  expect([counts.get(web().key), counts.get(other.key)]).toEqual([4, 1])
+})
+
 test('a Service that is gone is counted no more', async () => {
   const node = await counting()
   connect(node, 'services', '10.112.0.21 . tcp . 80', 3)
   await node.sync([db])
   expect([...(await node.backend.connections(never)).keys()]).toEqual([db.key])
+  await node.sync([web(), db])
+  expect((await node.backend.connections(never)).get(web().key)).toBe(0)
 })
 
 test('nobody reads counters before a change when nobody wants them', async () => {

@@ -4,6 +4,7 @@
  */
 import type { RouteKey } from '../../core/route.ts'
 import type { NftTable, NftTransaction } from '../../dataplane/nft/nft.ts'
+import type { Transfer } from './claims.ts'
 import type { ContainerName, Containers } from './containers.ts'
 
 type OwnerOf = (element: { readonly container: ContainerName; readonly key: string }) => RouteKey | undefined
@@ -29,16 +30,22 @@ export class ConnectionCounts {
     return counts
   }
 
-  /** Call it before the transaction is carried out. The owners are those after it: what nobody owns is forgotten. */
-  async keep(transaction: NftTransaction, ownerOf: OwnerOf, signal: AbortSignal): Promise<void> {
+  /** Call it before the transaction is carried out. A count stays with whoever had the element until now. */
+  async keep(transaction: NftTransaction, transfers: readonly Transfer[], signal: AbortSignal): Promise<void> {
     for (const container of counting) {
       const keys = transaction.flatMap((operation) =>
         operation.do === 'delete elements' && operation.set.name === container ? operation.keys : [],
       )
       if (keys.length === 0) continue
       const found = await this.#table.elements(this.#containers[container], signal, keys)
-      for (const key of keys) add(this.#kept, ownerOf({ container, key }), found.get(key)?.packets ?? 0)
+      const owners = new Map(transfers.filter((it) => it.container === container).map(({ key, from }) => [key, from]))
+      for (const key of keys) add(this.#kept, owners.get(key), found.get(key)?.packets ?? 0)
     }
+  }
+
+  /** The route is gone. */
+  forget(key: RouteKey): void {
+    this.#kept.delete(key)
   }
 }
 

@@ -4,6 +4,7 @@ import { isSameData } from '../../core/same-data.ts'
 import type { NftOperation } from '../../dataplane/nft/nft.ts'
 import type { Family } from '../../net/ip.ts'
 import { writeChain, writePickChains } from './chain-operations.ts'
+import type { Transfer } from './claims.ts'
 import type { Containers } from './containers.ts'
 import { editElements } from './element-edits.ts'
 import type { NodeWishes } from './node-plan.ts'
@@ -16,6 +17,8 @@ export interface TableEdit {
   readonly steps: Steps
   /** Chains that nothing leads to after it. They are deleted later: see `unused-chains.ts`. */
   readonly unusedChains: readonly string[]
+  /** Whose elements were which. */
+  readonly transfers: readonly Transfer[]
 }
 
 /** Brings the plan to the new state, too. */
@@ -53,6 +56,7 @@ export function editTable(
       ...[...pickChainsBefore].filter((name) => !plan.usesPickChain(name)),
       ...sticky.flatMap(({ unusedChains }) => unusedChains),
     ],
+    transfers,
   }
 }
 

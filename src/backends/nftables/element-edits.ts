@@ -17,7 +17,8 @@ export class ElementEdits {
 
   /** With their companions. */
   replace(old: PlannedElement | undefined, now: PlannedElement | undefined): void {
-    if (old?.value !== now?.value) {
+    // A comment names the Service: it must not name one that has lost the address.
+    if (old?.value !== now?.value || old?.comment !== now?.comment) {
       if (old !== undefined) this.remove(old.container, old.key)
       if (now !== undefined) this.add(now)
     }

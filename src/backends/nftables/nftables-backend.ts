@@ -110,12 +110,13 @@ export class NftablesBackend implements Backend {
   ): Promise<SyncReport> {
     const routes = new Map(keys.map((key) => [key, view.routesByKey.get(key)]))
     const node = { nodePortIps, serviceCidrs: view.serviceCidrs }
-    const { steps, unusedChains } = editTable(written, routes, node, this.#containers)
+    const { steps, unusedChains, transfers } = editTable(written, routes, node, this.#containers)
     this.#unused.keep(namesOfChains(steps))
     if (this.#options.countsConnections(view.routesByKey.size))
-      await this.#counts.keep(steps.elements, (element) => written.owner(element), signal)
+      await this.#counts.keep(steps.elements, transfers, signal)
     await this.#carryOut(steps, { isFresh: false }, signal)
     this.#unused.add(unusedChains)
+    for (const [key, route] of routes) if (route === undefined) this.#counts.forget(key)
     this.#written = written
     return { facts: { elements: countElements(steps.elements) }, failed: [] }
   }
