@@ -9,6 +9,7 @@ import { applyDamage } from './testing/damage.ts'
 import { ProxiedNode } from './testing/proxied-node.ts'
 import { addressPlans } from './testing/random-cluster.ts'
 import type { RecordingTable } from './testing/recording-table.ts'
+import { planTable, replacement } from './whole-table.ts'
 
 const never = new AbortController().signal
 const { node: localIps } = addressPlans.ipv4
@@ -91,9 +92,10 @@ describe('a full sync', () => {
     expect(report.facts).toEqual({ elements: 4 })
   })
 
-  test('replaces a table of another layout in one transaction', async () => {
+  test('replaces a table of another layout in one transaction, though it looks alike', async () => {
     const { table } = await filled(web)
-    await applyDamage(table, { kind: 'another table has its name', which: 0 })
+    const whole = replacement(planTable(new ProxiedNode().view(new Map([[edge.key, edge]])), new ProxiedNode().state))
+    await table.damage(whole.map((it) => (it.do === 'add table' ? { ...it, comment: 'Fairlead (layout 0)' } : it)))
     await new ProxiedNode({ table }).sync([edge], { full: true })
     expect(table.transactions).toHaveLength(1)
     expect(describeOperations(table.takeOperations()).slice(0, 3)).toEqual(['add table', 'delete table', 'add table'])
@@ -117,6 +119,12 @@ describe('a full sync', () => {
     const { table } = await filled(web)
     await applyDamage(table, { kind: 'chains and sets too much', which: 0 })
     await new ProxiedNode({ table }).sync([web], { full: true })
+    expect(describeOperations(table.takeOperations()).filter((line) => line.startsWith('delete'))).toEqual([
+      'delete set strange-set',
+      'delete set strange-map',
+      'delete chain stranger',
+      'delete chain other-stranger',
+    ])
     expect(await table.contents()).toEqual(await fresh(web))
   })
 
