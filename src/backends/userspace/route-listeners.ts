@@ -3,6 +3,7 @@ import type { SyncReport } from '../../core/backend.ts'
 import type { RouteKey } from '../../core/route.ts'
 import type { ListenResult, Relay, SocketAddress } from '../../dataplane/relay/relay.ts'
 import { hostPort } from '../../net/ip.ts'
+import type { FreePorts } from './free-ports.ts'
 import type { PlannedListener, Purpose, RoutePlan } from './plan.ts'
 import { PortMemory } from './port-memory.ts'
 
@@ -20,6 +21,8 @@ export interface Listening {
 
 export interface RouteListenersOptions {
   readonly relay: Relay
+  /** Knows where port 0 may be; undefined: the kernel does. */
+  readonly freePorts?: FreePorts
   /** A listener has been opened. */
   readonly onOpened: (key: RouteKey, address: ServedAddress) => void
 }
@@ -64,6 +67,7 @@ export class RouteListeners {
     const unwanted = this.of(key).filter((listening) => !isKept(listening))
     for (const { id, address } of unwanted) {
       await this.#options.relay.remove(id)
+      this.#options.freePorts?.giveBack(address.protocol, address.port)
       this.#keysByAddress.delete(addressText(address))
     }
     this.#note(key, this.of(key).filter(isKept))
@@ -92,7 +96,7 @@ export class RouteListeners {
   async #listen(key: RouteKey, planned: PlannedListener): Promise<ListenResult> {
     const { id, protocol, ip, allowedSources, pool } = planned
     const current = this.of(key).find((listening) => listening.id === id)
-    const ports = current === undefined ? this.#ports.candidates(id, planned.ports) : [current.address.port]
+    const ports = current === undefined ? this.#portsToTry(planned) : [current.address.port]
     let result: ListenResult | undefined
     for (const port of ports) {
       result = await this.#options.relay.set({ id, protocol, address: { ip, port }, allowedSources, pool })
@@ -102,6 +106,14 @@ export class RouteListeners {
     return result ?? { ok: false, problem: 'failed', message: `no port to listen on for ${id}` }
   }
 
+  #portsToTry({ id, protocol, ports }: PlannedListener): readonly number[] {
+    const { freePorts } = this.#options
+    const remembered = this.#ports.candidates(id, ports)
+    return freePorts === undefined
+      ? remembered
+      : remembered.flatMap((port) => (port === 0 ? freePorts.candidates(protocol) : [port]))
+  }
+
   #noteListening(key: RouteKey, { id, protocol, purpose }: PlannedListener, { ip, port }: SocketAddress): void {
     const address: ServedAddress = { ip, port, protocol, purpose }
     const known = this.of(key)
@@ -109,6 +121,7 @@ export class RouteListeners {
     const others = known.filter((listening) => listening.id !== id)
     this.#note(key, [...others, { id, address }])
     this.#keysByAddress.set(addressText(address), key)
+    this.#options.freePorts?.take(protocol, port)
     this.#ports.remember(id, port)
   }
 
@@ -121,6 +134,8 @@ export class RouteListeners {
     { purpose, protocol, ip, ports }: PlannedListener,
     { problem, message }: ListenResult & { ok: false },
   ): string {
+    if (problem === 'in-use' && ports[0] === 0)
+      return `${purpose}: no free port is left for ${protocol}: widen net.ipv4.ip_local_port_range, or use a kernel mode`
     const address = { ip, port: ports[0], protocol }
     const holder = problem === 'in-use' ? this.#keysByAddress.get(addressText(address)) : undefined
     if (holder === undefined) return `${purpose}: ${message}`

@@ -1,5 +1,7 @@
 /** The userspace mode on a node: iptables leads the addresses of Services to listeners of this process. */
 import { DriftWatch } from '../../backends/iptables/drift-watch.ts'
+import { FreePorts, parsePortList, parsePortRange } from '../../backends/userspace/free-ports.ts'
+import type { FreePortsOptions } from '../../backends/userspace/free-ports.ts'
 import { findPortalDrift } from '../../backends/userspace/portals/find-drift.ts'
 import { PortalBackend } from '../../backends/userspace/portals/portal-backend.ts'
 import { portalSettings } from '../../backends/userspace/portals/settings.ts'
@@ -15,8 +17,11 @@ import { openNetlink } from '../../dataplane/netlink/open-netlink.ts'
 import { NodeRelay } from '../../dataplane/relay/node-relay.ts'
 import { PrometheusConntrackMetrics } from '../../observe/metrics/conntrack-metrics.ts'
 import { PrometheusIptablesMetrics } from '../../observe/metrics/iptables-metrics.ts'
+import { fileSysctl } from '../../dataplane/sysctl/file-sysctl.ts'
 import type { RunnableMode } from './mode.ts'
 import { trafficSettings } from './traffic-settings.ts'
+
+const sysctl = fileSysctl({ root: '/proc/sys' })
 
 export const portalMode: RunnableMode = {
   name: 'userspace',
@@ -38,6 +43,7 @@ export const portalMode: RunnableMode = {
     const relay = new NodeRelay({ log, clock })
     const portals = new PortalBackend({
       relay,
+      freePorts: new FreePorts(await portsToGuess()),
       iptables,
       settings: (node) => portalSettings(fixed, node),
       drift: new DriftWatch({ iptables, findDrift: findPortalDrift, openDetector, clock, log }),
@@ -53,6 +59,14 @@ export const portalMode: RunnableMode = {
     })
     return { backend: endingWith(relay, portals), afterSync: [staleFlows(portals.udp, localIps, reconciler)] }
   },
+}
+
+/** Those that the kernel would choose from, as far as it says which they are. */
+async function portsToGuess(): Promise<FreePortsOptions> {
+  const read = async (name: string) => (await sysctl.read(`net/ipv4/${name}`)) ?? ''
+  const range = parsePortRange(await read('ip_local_port_range'))
+  const reserved = parsePortList(await read('ip_local_reserved_ports'))
+  return { reserved, ...(range !== undefined && { range }) }
 }
 
 /** Flows lead to proxy ports here, not to endpoints. */

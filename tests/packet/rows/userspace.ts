@@ -43,7 +43,8 @@ function untouchedNodePort(one: Row): readonly Row[] {
 }
 
 function seenAsNode(one: Row): Row {
-  return { ...one, expect: fromNode(one.expect) }
+  if (one.expect.kind !== 'reaches') return one
+  return { ...one, sentence: `${one.sentence} [seen as the node]`, expect: fromNode(one.expect) }
 }
 
 function fromNode(expectation: Expectation): Expectation {

@@ -4,6 +4,7 @@ import type { KernelState } from '../../iptables/kernel-state.ts'
 import { SharedRules } from '../../iptables/shared-rules-comparison.ts'
 import { placedChains } from './chains.ts'
 import { misplacedJumps } from './jumps.ts'
+import { nextTurn } from './next-turn.ts'
 import type { PortalPlan } from './plan.ts'
 
 /** Routes compared before others get a turn on the event loop. */
@@ -22,10 +23,4 @@ export async function findPortalDrift(
     for (const { table, chain, rule } of rendered.shared) rules.add(table, chain, canonicalRule(rule, family))
   }
   return rules.compare(state)
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve)
-  })
 }

@@ -18,6 +18,7 @@ import { freePort } from '../../../dataplane/relay/testing/own-loopback.ts'
 import { use } from '../../../dataplane/relay/testing/relay-under-test.ts'
 import { rulesetDifferences } from '../../../../tests/testing/compare-rulesets.ts'
 import { DriftWatch } from '../../iptables/drift-watch.ts'
+import { FreePorts } from '../free-ports.ts'
 import { findPortalDrift } from './find-drift.ts'
 import { placedChains } from './chains.ts'
 import { PortalBackend } from './portal-backend.ts'
@@ -272,6 +273,7 @@ function given({
   const kernel = new RecordingIptables(events, missingMatches)
   const backend = new PortalBackend({
     relay: use(new RecordingRelay(events)),
+    freePorts: new FreePorts(),
     iptables: kernel,
     settings,
     drift: new DriftWatch({

@@ -6,9 +6,11 @@ import { OneAtATime } from '../../../dataplane/iptables/one-at-a-time.ts'
 import type { Relay } from '../../../dataplane/relay/relay.ts'
 import { hostPort } from '../../../net/ip.ts'
 import type { RoutePlan } from '../plan.ts'
+import type { FreePorts } from '../free-ports.ts'
 import { planOfNothing, RouteListeners } from '../route-listeners.ts'
 import { KernelPortals } from './kernel-portals.ts'
 import type { KernelPortalsOptions } from './kernel-portals.ts'
+import { nextTurn } from './next-turn.ts'
 import { planListeners, portsOf } from './plan-listeners.ts'
 import { planPortal } from './plan.ts'
 import type { PlannedPortal } from './plan.ts'
@@ -17,10 +19,15 @@ import { UdpPortals } from './udp-portals.ts'
 
 export interface PortalBackendOptions extends KernelPortalsOptions {
   readonly relay: Relay
+  /** For proxy ports. */
+  readonly freePorts: FreePorts
   /** As they are now. */
   readonly settings: (node: NodeFacts) => PortalSettings
   readonly log: Logger
 }
+
+/** Routes that are served before others get a turn on the event loop. */
+const batchSize = 50
 
 /** Long enough for a busy machine, and shorter than those who stop us wait. */
 const removalTimeoutMs = 10_000
@@ -42,6 +49,7 @@ export class PortalBackend implements Backend {
     this.#kernel = new KernelPortals(options)
     this.#listeners = new RouteListeners({
       relay: options.relay,
+      freePorts: options.freePorts,
       onOpened: (key, { purpose, ip, port }) =>
         options.log.debug(2, 'route is served', { route: key, purpose, address: hostPort(ip, port) }),
     })
@@ -106,8 +114,9 @@ export class PortalBackend implements Backend {
 
   async #serve(plans: readonly RoutePlan[], signal: AbortSignal): Promise<SyncReport['failed']> {
     const failed: SyncReport['failed'][number][] = []
-    for (const plan of plans) {
+    for (const [index, plan] of plans.entries()) {
       signal.throwIfAborted()
+      if (index % batchSize === batchSize - 1) await nextTurn()
       failed.push(...(await this.#listeners.serve(plan)))
     }
     return failed
