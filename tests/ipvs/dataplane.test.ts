@@ -1,3 +1,3 @@
 import { relayGuestTests } from './testing/relay-guest-tests.ts'
 
-await relayGuestTests('on a kernel with IPVS', ['dataplane'], 120_000)
+await relayGuestTests({ name: 'on a kernel with IPVS', files: ['dataplane.guest.ts'], timeoutMs: 600_000 })

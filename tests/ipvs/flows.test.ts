@@ -1,3 +1,3 @@
 import { relayGuestTests } from './testing/relay-guest-tests.ts'
 
-await relayGuestTests('packets through IPVS', ['flows'], 600_000)
+await relayGuestTests({ name: 'packets through IPVS', files: ['flows.guest.ts'], timeoutMs: 900_000 })

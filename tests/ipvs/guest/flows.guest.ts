@@ -1,4 +1,5 @@
-import { testFlows } from '../../packet/testing/test-flows.ts'
+import { testScenarios } from '../../packet/testing/test-flows.ts'
 import { fairleadIpvs } from './testing/ipvs-proxies.ts'
+import { ipvsScenarios } from './testing/ipvs-scenarios.ts'
 
-testFlows(fairleadIpvs)
+testScenarios(fairleadIpvs, ipvsScenarios)

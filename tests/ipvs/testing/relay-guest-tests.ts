@@ -9,9 +9,18 @@ import type { GuestResult } from './guest.ts'
 /** Shows what the guest prints while it does. */
 const isVerbose = process.env['GUEST_OUTPUT'] !== undefined
 
-/** `files` are those of tests/ipvs/guest whose paths contain one of these words. */
-export async function relayGuestTests(name: string, files: readonly string[], timeoutMs: number): Promise<void> {
-  const problem = guestProblem()
+export interface GuestTests {
+  readonly name: string
+  /** In tests/ipvs/guest. */
+  readonly files: readonly string[]
+  /** Of all of them together; an idle machine needs a fraction of it. */
+  readonly timeoutMs: number
+  /** Why they cannot run here, besides that there may be no guest. */
+  readonly problem?: string | undefined
+}
+
+export async function relayGuestTests({ name, files, timeoutMs, problem: ownProblem }: GuestTests): Promise<void> {
+  const problem = guestProblem() ?? ownProblem
   const tests = problem === undefined ? await runTests(files, timeoutMs) : [standIn]
   describe(`${name}${skipped(problem)}`, () => {
     for (const { name: sentence, isSkipped, failure } of tests)
@@ -40,7 +49,8 @@ async function runVitest(files: readonly string[], timeoutMs: number): Promise<G
   const reporters = ['--reporter=verbose', '--reporter=json', `--outputFile.json=/run/shared/${reportFile}`]
   const kubeProxy = process.env['KUBE_PROXY']
   const slowMachine = { PROGRAMMING_DEADLINE_MS: '180000' }
-  return runInGuest([process.execPath, ...vitest, ...readOnly, ...reporters, ...files], {
+  const paths = files.map((file) => `tests/ipvs/guest/${file}`)
+  return runInGuest([process.execPath, ...vitest, ...readOnly, ...reporters, ...paths], {
     timeoutMs,
     resultFiles: [reportFile],
     env: { NO_COLOR: '1', ...slowMachine, ...(kubeProxy === undefined ? {} : { KUBE_PROXY: kubeProxy }) },

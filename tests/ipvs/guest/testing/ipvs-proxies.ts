@@ -28,7 +28,7 @@ export const fairleadIpvs: Proxy = {
   start: startFairleadIpvs,
 }
 
-async function startFairleadIpvs(cluster: Cluster, settings: IpvsSettings): Promise<RunningProxy> {
+export async function startFairleadIpvs(cluster: Cluster, settings: IpvsSettings): Promise<RunningProxy> {
   prepareNode(cluster)
   const fairlead = new FairleadProcess(cluster, flagsFor(settings), await TemporaryFolder.make(), {})
   return {
@@ -89,7 +89,7 @@ function prepareNode({ node }: Cluster): void {
   // The only one that the guest's kernel has.
   chooseVariant(node, 'legacy')
   // Links to pods have no address, and IPv6 would masquerade as the address of a Service that looks more like a pod's.
-  node.ip(...localPods.map((pod) => `address add ${plans.ipv6.nodeIP}/128 dev ${podInterfacePrefix}${pod} nodad`))
+  node.ip(...localPods.map((pod) => `address replace ${plans.ipv6.nodeIP}/128 dev ${podInterfacePrefix}${pod} nodad`))
 }
 
 /**
