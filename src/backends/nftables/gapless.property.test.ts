@@ -6,7 +6,8 @@ import { describePacket } from './testing/packet.ts'
 import type { Packet } from './testing/packet.ts'
 import { packetsFor } from './testing/packets.ts'
 import { ProxiedNode } from './testing/proxied-node.ts'
-import { addressPlans, anyRoutes, anySurroundings } from './testing/random-cluster.ts'
+import { addressPlans, anyRoutes, anyState, anySurroundings } from './testing/random-cluster.ts'
+import type { AddressPlan } from './testing/random-cluster.ts'
 import { RecordingTable } from './testing/recording-table.ts'
 import type { Ruleset } from './testing/ruleset.ts'
 
@@ -20,20 +21,31 @@ class FilmedTable extends RecordingTable {
   }
 }
 
-const ways = ['a partial sync', 'a full sync', 'a new process'] as const
+function anyScene(plan: AddressPlan) {
+  return fc.record({
+    old: anyRoutes(plan),
+    now: anyRoutes(plan),
+    oldState: anyState(plan),
+    newState: anyState(plan),
+    surroundings: anySurroundings(plan),
+  })
+}
+
+const ways = ['a partial sync', 'a full sync', 'a new process', 'a new process with other settings'] as const
 
 test.each(families.flatMap((family) => ways.map((way) => ({ family, way }))))(
   'who is served before and after $way is served at every moment of it ($family)',
   async ({ family, way }) => {
     const plan = addressPlans[family]
     await fc.assert(
-      fc.asyncProperty(anyRoutes(plan), anyRoutes(plan), anySurroundings(plan), async (old, now, surroundings) => {
+      fc.asyncProperty(anyScene(plan), async ({ old, now, oldState, newState, surroundings }) => {
         const table = new FilmedTable()
-        const before = new ProxiedNode({ plan, table })
+        const before = new ProxiedNode({ plan, table, state: oldState })
         await before.sync(old, { full: true })
         const started = table.moments.at(-1)
         table.moments = []
-        const after = way === 'a new process' ? new ProxiedNode({ plan, table }) : before
+        const state = way === 'a new process with other settings' ? newState : oldState
+        const after = way.startsWith('a new process') ? new ProxiedNode({ plan, table, state }) : before
         await after.sync(now, { full: way !== 'a partial sync' })
         const ended = table.moments.at(-1)
         if (started === undefined || ended === undefined) return
