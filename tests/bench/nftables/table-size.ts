@@ -1,4 +1,5 @@
 /** How much a proxy has put into its table of IPv4. */
+import { execFileSync } from 'node:child_process'
 import type { Namespace } from '../../packet/testing/namespace.ts'
 
 export interface TableSize {
@@ -10,7 +11,10 @@ export interface TableSize {
 }
 
 export function tableSize(namespace: Namespace, table: string): TableSize {
-  const listed = namespace.run('nft', ['--terse', 'list', 'table', 'ip', table])
+  // With kube-proxy, megabytes of text, and many seconds.
+  const listed = namespace.enter(() =>
+    execFileSync('nft', ['--terse', 'list', 'table', 'ip', table], { encoding: 'utf8', maxBuffer: 2 ** 28 }),
+  )
   const count = (pattern: RegExp) => [...listed.matchAll(pattern)].length
   return {
     chains: count(/^\tchain /gm),
