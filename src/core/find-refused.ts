@@ -6,13 +6,27 @@ import type { RouteKey } from './route.ts'
 const mostCulprits = 100
 const largestGroup = 50
 
-/** `tryRoutes` answers with the refusal, and leaves no trace of its trial. */
-export async function findRefused(
-  keys: readonly RouteKey[],
-  tryRoutes: (keys: readonly RouteKey[]) => Promise<Error | undefined>,
-): Promise<SyncReport['failed']> {
-  const culprits: SyncReport['failed'][number][] = []
-  const search = async (suspects: readonly RouteKey[]): Promise<void> => {
+type Failures = SyncReport['failed']
+/** Answers with the refusal, and leaves no trace of its trial. */
+type TryRoutes = (keys: readonly RouteKey[]) => Promise<Error | undefined>
+
+/** Empty when all of them together are not refused. */
+export async function findRefused(keys: readonly RouteKey[], tryRoutes: TryRoutes): Promise<Failures> {
+  if ((await tryRoutes(keys)) === undefined) return []
+  const alone = await search(keys, tryRoutes)
+  if (alone.length > 0) return alone
+  // Each is fine alone, so some are refused only together with others: they are tried on top of those that passed.
+  const passed: RouteKey[] = []
+  return search(keys, async (suspects) => {
+    const refusal = await tryRoutes([...passed, ...suspects])
+    if (refusal === undefined) passed.push(...suspects)
+    return refusal
+  })
+}
+
+async function search(keys: readonly RouteKey[], tryRoutes: TryRoutes): Promise<Failures> {
+  const culprits: Failures[number][] = []
+  const searchIn = async (suspects: readonly RouteKey[]): Promise<void> => {
     if (suspects.length === 0) return
     const refusal = await tryRoutes(suspects)
     if (refusal === undefined) return
@@ -21,9 +35,9 @@ export async function findRefused(
       return
     }
     const middle = Math.ceil(suspects.length / 2)
-    await search(suspects.slice(0, middle))
-    await search(suspects.slice(middle))
+    await searchIn(suspects.slice(0, middle))
+    await searchIn(suspects.slice(middle))
   }
-  await search(keys)
+  await searchIn(keys)
   return culprits
 }

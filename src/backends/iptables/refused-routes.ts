@@ -3,6 +3,7 @@
  * a time, until single routes are left; nothing that carries traffic is touched.
  */
 import type { SyncReport } from '../../core/backend.ts'
+import { findRefused } from '../../core/find-refused.ts'
 import type { RouteKey } from '../../core/route.ts'
 import type { Iptables } from '../../dataplane/iptables/iptables.ts'
 import { IptablesError } from '../../dataplane/iptables/iptables.ts'
@@ -13,36 +14,18 @@ import type { RenderedRoute } from './rendered-route.ts'
 
 const trialChain = 'KUBE-PROXY-TRIAL'
 const tables = ['filter', 'nat'] as const
-/** After this many single culprits, small groups are left out whole: something general is missing, and time matters. */
-const mostCulprits = 100
-const largestGroup = 50
-
-type Failure = SyncReport['failed'][number]
 type Routes = ReadonlyMap<RouteKey, { readonly rendered: RenderedRoute }>
 
 export async function findRefusedRoutes(
   iptables: Iptables,
   routesByKey: Routes,
   signal: AbortSignal,
-): Promise<readonly Failure[]> {
-  const culprits: Failure[] = []
-  const search = async (suspects: readonly RouteKey[]): Promise<void> => {
-    const refusal = await tryRoutes(iptables, routesByKey, suspects, signal)
-    if (refusal === undefined) return
-    if (suspects.length === 1 || (culprits.length >= mostCulprits && suspects.length <= largestGroup)) {
-      for (const key of suspects) culprits.push({ key, reason: refusal.message })
-      return
-    }
-    const middle = Math.ceil(suspects.length / 2)
-    await search(suspects.slice(0, middle))
-    await search(suspects.slice(middle))
-  }
+): Promise<SyncReport['failed']> {
   try {
-    await search([...routesByKey.keys()])
+    return await findRefused([...routesByKey.keys()], (suspects) => tryRoutes(iptables, routesByKey, suspects, signal))
   } finally {
     await removeTrial(iptables, signal)
   }
-  return culprits
 }
 
 async function tryRoutes(

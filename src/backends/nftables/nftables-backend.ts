@@ -48,6 +48,8 @@ export class NftablesBackend implements Backend {
   readonly #counts: ConnectionCounts
   /** Undefined when the table may hold anything: then only a full sync is safe. */
   #written: TablePlan | undefined
+  /** The last one that was written, whatever came after. */
+  #lastPlan: TablePlan | undefined
 
   constructor(options: NftablesBackendOptions) {
     this.#options = options
@@ -74,7 +76,7 @@ export class NftablesBackend implements Backend {
   }
 
   connections(signal: AbortSignal): Promise<ReadonlyMap<RouteKey, number>> {
-    return this.#counts.read((element) => this.#written?.owner(element), signal)
+    return this.#counts.read((element) => this.#lastPlan?.owner(element), signal)
   }
 
   /** The table stays: restarting the proxy must not disturb traffic. */
@@ -117,7 +119,7 @@ export class NftablesBackend implements Backend {
     await this.#carryOut(steps, { isFresh: false }, signal)
     this.#unused.add(unusedChains)
     for (const [key, route] of routes) if (route === undefined) this.#counts.forget(key)
-    this.#written = written
+    this.#written = this.#lastPlan = written
     return { facts: { elements: countElements(steps.elements) }, failed: [] }
   }
 
@@ -195,7 +197,7 @@ export class NftablesBackend implements Backend {
   }
 
   #finish({ plan }: WholeTable, written: NftTransaction, failed: Failures): SyncReport {
-    this.#written = plan
+    this.#written = this.#lastPlan = plan
     return { facts: { elements: countElements(written) }, failed }
   }
 }
