@@ -5,9 +5,6 @@ import { renderPlan } from '../../backends/iptables/render.ts'
 import type { FixedSettings } from '../../backends/iptables/settings-source.ts'
 import { counterNames } from '../../backends/iptables/settings.ts'
 import { assumedSettings, SettingsSource } from '../../backends/iptables/settings-source.ts'
-import { masqueradeBit } from '../../config/proxy-config.ts'
-import { localTraffic } from '../../core/local-traffic.ts'
-import { masqueradeMark } from '../../core/masquerade-mark.ts'
 import { nodePortAddresses } from '../../core/node-port-addresses.ts'
 import { conntrackReconciler } from '../../dataplane/conntrack/conntrack-reconciler.ts'
 import { openConntrack } from '../../dataplane/conntrack/open-conntrack.ts'
@@ -23,6 +20,7 @@ import type { Family } from '../../net/ip.ts'
 import { PrometheusConntrackMetrics } from '../../observe/metrics/conntrack-metrics.ts'
 import { PrometheusIptablesMetrics } from '../../observe/metrics/iptables-metrics.ts'
 import type { Mode, ModeContext, ModeSettings } from './mode.ts'
+import { trafficSettings } from './traffic-settings.ts'
 
 const sysctl = fileSysctl({ root: '/proc/sys' })
 
@@ -90,22 +88,6 @@ function addCounterMetrics(metrics: ModeContext['metrics'], nfacct: Nfacct): voi
 }
 
 function fixedSettings(family: Family, settings: ModeSettings, dropsInvalid: boolean): FixedSettings {
-  const { config, podCIDRs, localIps } = settings
-  const { clusterCidrs, bridgeInterface, interfaceNamePrefix } = config.detectLocal
-  return {
-    family,
-    localTraffic: localTraffic({
-      mode: config.detectLocalMode,
-      clusterCIDRs: clusterCidrs,
-      podCIDRs,
-      bridgeInterface,
-      interfaceNamePrefix,
-    })[family],
-    masqueradeAll: config.masqueradeAll,
-    masqueradeMark: masqueradeMark(masqueradeBit(config)),
-    localhostNodePorts: config.iptables.localhostNodePorts,
-    nodePortAddresses: settings.nodePortAddresses,
-    dropsInvalid,
-    localIps,
-  }
+  const { localhostNodePorts } = settings.config.iptables
+  return { ...trafficSettings(family, settings), localhostNodePorts, dropsInvalid }
 }
