@@ -3,7 +3,7 @@ import type { Backend, Change, NodeView, SyncReport } from '../../core/backend.t
 import { isSameData } from '../../core/same-data.ts'
 import type { Iptables } from '../../dataplane/iptables/iptables.ts'
 import { IptablesError } from '../../dataplane/iptables/iptables.ts'
-import { OneAtATime } from '../../dataplane/iptables/one-at-a-time.ts'
+import { OneAtATime } from '../../core/one-at-a-time.ts'
 import type { Damage } from './damage.ts'
 import type { ChainWatch } from './chain-watch.ts'
 import { replaceTail, wantedRoutes, writeEdits } from './edit.ts'

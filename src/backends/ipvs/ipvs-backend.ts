@@ -3,7 +3,7 @@ import type { Backend, Change, NodeView, SyncReport } from '../../core/backend.t
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { RouteKey } from '../../core/route.ts'
-import { OneAtATime } from '../../dataplane/iptables/one-at-a-time.ts'
+import { OneAtATime } from '../../core/one-at-a-time.ts'
 import { cidrContains, parseCidr } from '../../net/ip.ts'
 import type { Cidr } from '../../net/ip.ts'
 import { readKernelState } from '../iptables/kernel-state.ts'

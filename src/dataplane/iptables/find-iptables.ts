@@ -9,7 +9,7 @@ import { ExecError } from '../exec/exec.ts'
 import type { CommandIptablesOptions, ToolNames } from './command-iptables.ts'
 import { CommandIptables } from './command-iptables.ts'
 import type { Iptables, Variant } from './iptables.ts'
-import { OneAtATime } from './one-at-a-time.ts'
+import { OneAtATime } from '../../core/one-at-a-time.ts'
 import { chainNames } from './save-text.ts'
 
 export interface FindIptablesOptions extends Omit<CommandIptablesOptions, 'tools'> {

@@ -8,7 +8,7 @@
 import { constants } from 'node:os'
 import type { Family } from '../../net/ip.ts'
 import { families } from '../../net/ip.ts'
-import { OneAtATime } from '../iptables/one-at-a-time.ts'
+import { OneAtATime } from '../../core/one-at-a-time.ts'
 import type { KernelDatagrams } from '../netlink/datagrams.ts'
 import { decodeMessages } from '../netlink/message.ts'
 import { NetlinkError } from '../netlink/netlink-error.ts'

@@ -2,7 +2,7 @@
 import type { Backend, Change, NodeFacts, NodeView, SyncReport } from '../../../core/backend.ts'
 import type { Logger } from '../../../core/logger.ts'
 import type { RouteKey } from '../../../core/route.ts'
-import { OneAtATime } from '../../../dataplane/iptables/one-at-a-time.ts'
+import { OneAtATime } from '../../../core/one-at-a-time.ts'
 import type { Relay } from '../../../dataplane/relay/relay.ts'
 import { hostPort } from '../../../net/ip.ts'
 import type { RoutePlan } from '../plan.ts'
