@@ -3,5 +3,6 @@ import type { BenchGroup } from './bench-group.ts'
 import { coreGroup } from './core/core-group.ts'
 import { iptablesGroup } from './iptables/iptables-group.ts'
 import { nftablesGroup } from './nftables/nftables-group.ts'
+import { userspaceGroup } from './userspace/userspace-group.ts'
 
-export const groups: readonly BenchGroup[] = [coreGroup, iptablesGroup, nftablesGroup]
+export const groups: readonly BenchGroup[] = [coreGroup, iptablesGroup, nftablesGroup, userspaceGroup]

@@ -1,0 +1,3 @@
+module fairlead.dev/bench/userspace
+
+go 1.24
