@@ -86,7 +86,7 @@ async function restartWith(scheduler: string): Promise<void> {
 /** Servers that are not wanted any more go last. */
 async function expectScheduler(scheduler: string): Promise<void> {
   const schedulers = () => new Set(virtualServers(rig.cluster).map((server) => server.scheduler))
-  await expect.poll(schedulers, { timeout: 60_000, interval: 200 }).toEqual(new Set([scheduler]))
+  await expect.poll(schedulers, { timeout: 120_000, interval: 200 }).toEqual(new Set([scheduler]))
 }
 
 const outsideAddresses = Array.from({ length: 12 }, (_, index) => `203.0.113.${index + 16}`)
