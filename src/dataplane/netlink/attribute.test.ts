@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { attribute, be16, be32, cString, findAttribute, nested, skip, u32, u8 } from './attribute.ts'
+import { attribute, be16, be32, cString, findAttribute, nested, skip, u16, u32, u8 } from './attribute.ts'
 import { ipBytes, readIp } from './ip-bytes.ts'
 import { hex } from './testing/hex.ts'
 import { textIn } from './testing/text-in.ts'
@@ -13,6 +13,7 @@ describe('an attribute on the wire', () => {
     ['a port, most significant byte first', attribute(2, be16(53)), '0600 0200 0035 0000'],
     ['a number for netfilter, most significant byte first', attribute(7, be32(600)), '0800 0700 00000258'],
     ['a number in host order', attribute(8, u32(10_800)), '0800 0800 302a0000'],
+    ['a small number in host order', attribute(2, u16(132)), '0600 0200 8400 0000'],
     ['a text with its NUL', attribute(2, cString('IPVS')), '0900 0200 4950565300000000'],
     ['an IPv4 address', attribute(1, ipBytes('10.96.0.12')), '0800 0100 0a60000c'],
     ['an IPv6 address', attribute(3, ipBytes('fd00::10')), '1400 0300 fd000000 00000000 00000000 00000010'],
