@@ -14,6 +14,7 @@ import { families as iptablesNames } from './testing/iptables-variant.ts'
 import { Load } from './testing/load.ts'
 import type { Namespace } from './testing/namespace.ts'
 import { compareFlow } from './testing/observe.ts'
+import type { Flow } from './testing/observe.ts'
 import { packetTestProblem } from './testing/packet-test-problem.ts'
 import { describeUnless } from './testing/proxies.ts'
 import { Rig } from './testing/rig.ts'
@@ -70,9 +71,9 @@ for (const variant of ['nft', 'legacy'] as const)
         await rig.program([{ ...web, endpoints }, dns, other])
         await conversation.goesOn()
       }
+      await expect.poll(() => load.connections, untilHeard).toBeGreaterThan(20)
       await load.stop()
       expect(load.failures).toEqual([])
-      expect(load.connections).toBeGreaterThan(20)
     })
 
     test('a Service that loses its endpoints refuses, and comes back with them', async () => {
@@ -171,6 +172,24 @@ for (const variant of ['nft', 'legacy'] as const)
       await expectServed()
     })
 
+    test('clients of a node port get through a firewall that drops the rest', async () => {
+      await using guarded = await Rig.startWith((cluster) => startUserspace(cluster, variant, {}), [web, other])
+      for (const name of iptablesNames) {
+        const run = (...args: readonly string[]) => guarded.cluster.node.run(`${name}-${variant}`, args)
+        run('-A', 'INPUT', '-i', 'lo', '-j', 'ACCEPT')
+        run('-A', 'INPUT', '-m', 'conntrack', '--ctstate', 'ESTABLISHED,RELATED', '-j', 'ACCEPT')
+        run('-A', 'INPUT', '-p', name === 'iptables' ? 'icmp' : 'icmpv6', '-j', 'ACCEPT')
+        run('-P', 'INPUT', 'DROP')
+      }
+      for (const family of families) {
+        expect(['here-1', 'there-1']).toContain(
+          await podFor(guarded, { from: 'outside', to: at('node port', web), family }),
+        )
+        const elsewhere = await guarded.ask('outside', at('cluster IP', other), family, 1_500)
+        expect(elsewhere.kind).toBe('silence')
+      }
+    })
+
     test('a node may change its mode and change back', async () => {
       await rig.program(services)
       await rig.proxy.stop('SIGKILL')
@@ -196,7 +215,7 @@ for (const variant of ['nft', 'legacy'] as const)
 const untilHeard = { timeout: 20_000, interval: 50 }
 const patience = { timeout: 40_000, interval: 100 }
 
-async function podFor(rig: Rig, { from, to, family }: ReturnType<typeof flowsTo>[number]): Promise<string> {
+async function podFor(rig: Rig, { from, to, family }: Omit<Flow, 'expectation'>): Promise<string> {
   const [pod = ''] = (await whoAnswers(rig, from, to, family)).split(':')
   return pod
 }
