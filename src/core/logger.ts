@@ -10,6 +10,8 @@ export interface Logger {
   info(message: string, fields?: LogFields): void
   /** Detail, shown at verbosity `level` (-v) and above: 2 for each sync, 4 for each connection. */
   debug(level: number, message: string, fields?: LogFields): void
+  /** Whether such detail may be shown, for facts that cost something to gather. A logger without it may show all. */
+  wouldShow?(level: number): boolean
   /** A logger that adds these fields to each line. */
   child(fields: LogFields): Logger
 }
@@ -19,5 +21,6 @@ export const silentLogger: Logger = {
   warn() {},
   info() {},
   debug() {},
+  wouldShow: () => false,
   child: () => silentLogger,
 }

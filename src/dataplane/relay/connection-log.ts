@@ -7,7 +7,13 @@ import { clientIp } from './client-ip.ts'
 import type { Pool } from './pool.ts'
 import type { TcpConnection } from './tcp-connection.ts'
 
+/** Whether anybody may see what follows: asking a socket for its addresses costs a call into the kernel each time. */
+export function isFollowed(log: Logger): boolean {
+  return log.wouldShow?.(3) ?? true
+}
+
 export function logAccepted(log: Logger, client: Socket): void {
+  if (!isFollowed(log)) return
   log.debug(3, 'Accepted TCP connection from remote', { remoteAddress: remote(client), localAddress: local(client) })
 }
 
@@ -15,7 +21,8 @@ export function logNewUdpClient(log: Logger, address: string): void {
   log.debug(3, 'New UDP connection from client', { address })
 }
 
-export function logChoice(log: Logger, pool: Pool, choice: Choice, address: string, ip: string): void {
+export function logChoice(log: Logger, pool: Pool, choice: Choice, ip: string, port: number): void {
+  const address = hostPort(ip, port)
   log.debug(4, 'NextEndpoint for service', { servicePortName: pool.service, address, endpoints: pool.names })
   if (choice.because === 'affinity')
     log.debug(4, 'NextEndpoint for service from IP with sessionAffinity', {
@@ -27,6 +34,7 @@ export function logChoice(log: Logger, pool: Pool, choice: Choice, address: stri
 }
 
 export function logJoined(log: Logger, client: Socket, backend: Socket): void {
+  if (!isFollowed(log)) return
   log.debug(4, 'Creating proxy between remote and local addresses', {
     inRemoteAddress: remote(client),
     inLocalAddress: local(client),
@@ -37,6 +45,7 @@ export function logJoined(log: Logger, client: Socket, backend: Socket): void {
 
 /** The addresses are taken while the sockets are open: a closed one no longer knows them. */
 export function logCopies(log: Logger, client: Socket, backend: Socket): (done: TcpConnection) => void {
+  if (!isFollowed(log)) return () => {}
   const toBackend = direction('to backend', client, backend)
   const fromBackend = direction('from backend', backend, client)
   log.debug(4, 'Copying remote address bytes', toBackend)

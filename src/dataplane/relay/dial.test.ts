@@ -1,6 +1,7 @@
 import { connect } from 'node:net'
 import { expect, test } from 'vitest'
 import { dialSomewhere } from './dial.ts'
+import { ReadBuffers } from './read-buffers.ts'
 import { echoEndpoint } from './testing/endpoints.ts'
 import { use } from './testing/relay-under-test.ts'
 
@@ -13,6 +14,7 @@ test('an endpoint that answered in time is used, even when we were too busy to l
     choose: () => ({ endpoint: address, name: 'it', because: 'turn' }),
     failed: (_choice, error) => failures.push(error),
     client,
+    buffers: new ReadBuffers(),
   })
   const busyUntil = performance.now() + 100
   while (performance.now() < busyUntil);
@@ -20,5 +22,5 @@ test('an endpoint that answered in time is used, even when we were too busy to l
   expect(failures).toEqual([])
   expect(outcome.ok).toBe(true)
   client.destroy()
-  if (outcome.ok) outcome.socket.destroy()
+  if (outcome.ok) outcome.socket.socket.destroy()
 })

@@ -2,13 +2,15 @@
 import { connect, type Socket } from 'node:net'
 import type { Choice } from './balancer.ts'
 import { isOutOfDescriptors } from './descriptor-budget.ts'
+import type { ReadBuffers } from './read-buffers.ts'
+import { RelaySocket } from './relay-socket.ts'
 import type { SocketAddress } from './relay.ts'
 
 /** As Go sets them on every connection: small writes leave at once, dead peers are noticed. */
-export const socketOptions = { allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: 15_000 }
+const socketOptions = { allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: 15_000 }
 
 export type DialOutcome =
-  | { readonly ok: true; readonly socket: Socket; readonly choice: Choice }
+  | { readonly ok: true; readonly socket: RelaySocket; readonly choice: Choice }
   | { readonly ok: false; readonly why: 'no-endpoint' | 'unreachable' | 'overload' | 'client-left' }
 
 export interface DialRequest {
@@ -18,6 +20,7 @@ export interface DialRequest {
   failed(choice: Choice, error: unknown): void
   /** When it closes, there is nobody left to dial for. */
   readonly client: Socket
+  readonly buffers: ReadBuffers
 }
 
 export async function dialSomewhere(request: DialRequest): Promise<DialOutcome> {
@@ -26,7 +29,7 @@ export async function dialSomewhere(request: DialRequest): Promise<DialOutcome> 
     const choice = request.choose()
     if (choice === undefined) return { ok: false, why: 'no-endpoint' }
     try {
-      return { ok: true, socket: await dial(choice.endpoint, timeoutMs, request.client), choice }
+      return { ok: true, socket: await dial(choice.endpoint, timeoutMs, request), choice }
     } catch (error) {
       // Neither a client that left nor our own shortage says anything about the endpoint.
       if (request.client.destroyed) return { ok: false, why: 'client-left' }
@@ -37,15 +40,19 @@ export async function dialSomewhere(request: DialRequest): Promise<DialOutcome> 
   return { ok: false, why: 'unreachable' }
 }
 
-function dial(to: SocketAddress, timeoutMs: number, client: Socket): Promise<Socket> {
+function dial(to: SocketAddress, timeoutMs: number, { client, buffers }: DialRequest): Promise<RelaySocket> {
   return new Promise((resolve, reject) => {
-    const socket = connect({
-      host: to.ip,
-      port: to.port,
-      autoSelectFamily: false,
-      timeout: timeoutMs,
-      ...socketOptions,
-    })
+    const relaySocket = new RelaySocket(buffers, (onread) =>
+      connect({
+        host: to.ip,
+        port: to.port,
+        autoSelectFamily: false,
+        timeout: timeoutMs,
+        onread,
+        ...socketOptions,
+      }).pause(),
+    )
+    const { socket } = relaySocket
     const giveUp = () => {
       if (socket.connecting) socket.destroy(new Error(`no answer within ${timeoutMs} ms`))
     }
@@ -62,7 +69,7 @@ function dial(to: SocketAddress, timeoutMs: number, client: Socket): Promise<Soc
       client.off('close', onClientClose)
       socket.off('timeout', onTimeout)
       socket.setTimeout(0)
-      resolve(socket)
+      resolve(relaySocket)
     })
   })
 }

@@ -6,6 +6,7 @@ import { listenFailure } from './listen-problem.ts'
 import type { OpenListener } from './open-listener.ts'
 import type { Pool } from './pool.ts'
 import { Pools } from './pools.ts'
+import { ReadBuffers } from './read-buffers.ts'
 import type { RelayParts } from './relay-parts.ts'
 import type { ListenerSpec, ListenResult, Relay, RelaySettings, RelayStats } from './relay.ts'
 import { openTcpListener } from './tcp-listener.ts'
@@ -36,7 +37,8 @@ export class NodeRelay implements Relay {
   constructor({ log, clock, random = Math.random, settings = {} }: NodeRelayOptions) {
     const all = { ...defaultSettings(), ...settings }
     const descriptors = new DescriptorBudget({ limit: all.maxDescriptors, log, clock })
-    this.#parts = { settings: all, log, clock, random, descriptors, ending: this.#ending.signal }
+    const buffers = new ReadBuffers()
+    this.#parts = { settings: all, log, clock, random, descriptors, buffers, ending: this.#ending.signal }
     this.#pools = new Pools(this.#parts)
   }
 

@@ -29,6 +29,11 @@ export class Pool {
     return this.#spec.whenEmpty
   }
 
+  /** Clients have to come back to their endpoint. */
+  get isSticky(): boolean {
+    return this.#spec.affinitySeconds > 0
+  }
+
   get names(): readonly string[] {
     return this.#balancer.names
   }

@@ -1,13 +1,11 @@
-/**
- * One client joined to one endpoint. Node's pipe does the copying: it stops reading from a side as long as the other is
- * full, so at most two chunks per direction wait in memory, and it passes on the end of each direction by itself.
- */
+/** One client joined to one endpoint: what either sends goes to the other, and so do ends and resets. */
 import type { Socket } from 'node:net'
+import type { RelaySocket } from './relay-socket.ts'
 import { resetSocket } from './reset-socket.ts'
 
 export interface TcpConnectionOptions {
-  readonly client: Socket
-  readonly backend: Socket
+  readonly client: RelaySocket
+  readonly backend: RelaySocket
   /** The endpoint's name in the balancer. */
   readonly endpoint: string
   readonly halfCloseTimeoutMs: number
@@ -22,11 +20,11 @@ export class TcpConnection {
 
   constructor({ client, backend, endpoint, halfCloseTimeoutMs, onClose }: TcpConnectionOptions) {
     this.endpoint = endpoint
-    this.#client = client
-    this.#backend = backend
+    this.#client = client.socket
+    this.#backend = backend.socket
     for (const [side, other] of [
-      [client, backend],
-      [backend, client],
+      [this.#client, this.#backend],
+      [this.#backend, this.#client],
     ] as const) {
       side.on('error', () => resetSocket(other))
       side.on('end', () => this.#expireWhenSilentFor(halfCloseTimeoutMs))
@@ -35,8 +33,9 @@ export class TcpConnection {
         this.#openSockets--
         if (this.#openSockets === 0) onClose(this)
       })
-      side.pipe(other)
     }
+    client.forwardTo(this.#backend)
+    backend.forwardTo(this.#client)
   }
 
   get bytesIn(): number {

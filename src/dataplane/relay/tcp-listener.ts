@@ -1,13 +1,16 @@
 /** Accepts TCP connections at one address and joins each to an endpoint of its pool. */
 import { createServer, type Server, type Socket } from 'node:net'
-import { familyOf, hostPort } from '../../net/ip.ts'
+import { getSystemErrorName } from 'node:util'
+import { familyOf } from '../../net/ip.ts'
+import { acceptSockets, type OpenAccepted } from './accept-sockets.ts'
 import type { Choice } from './balancer.ts'
 import { clientIp } from './client-ip.ts'
-import { logAccepted, logChoice, logCopies, logJoined } from './connection-log.ts'
-import { dialSomewhere, socketOptions, type DialOutcome } from './dial.ts'
+import { isFollowed, logAccepted, logChoice, logCopies, logJoined } from './connection-log.ts'
+import { dialSomewhere, type DialOutcome } from './dial.ts'
 import { ListenerCounters } from './listener-counters.ts'
 import { mayUse, type Assignment, type OpenListener } from './open-listener.ts'
 import type { RelayParts } from './relay-parts.ts'
+import { RelaySocket } from './relay-socket.ts'
 import type { SocketAddress, TrafficCounts, TurnedAway } from './relay.ts'
 import { resetSocket } from './reset-socket.ts'
 import { TcpConnection } from './tcp-connection.ts'
@@ -23,8 +26,7 @@ export async function openTcpListener(
   assignment: Assignment,
   parts: RelayParts,
 ): Promise<OpenListener> {
-  // Paused until an endpoint is there: what the client sends meanwhile waits in the kernel, not in memory.
-  const server = createServer({ pauseOnConnect: true, ...socketOptions })
+  const server = createServer()
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     const ipv6Only = familyOf(address.ip) === 'ipv6'
@@ -58,13 +60,18 @@ class TcpListener implements OpenListener {
     this.#unreachableLog = new Throttle(parts.clock)
     this.finished = new Promise((resolve) => (this.#finish = resolve))
     assignment.pool.users.add(this)
-    server.on('connection', (client) => this.#accept(client))
     const acceptLog = new Throttle(parts.clock)
-    server.on('error', (error) =>
-      acceptLog.run((silenced) =>
-        parts.log.warn('accepting a connection failed', { service: this.#assignment.pool.service, error, silenced }),
-      ),
-    )
+    acceptSockets(server, {
+      onAccept: (open) => this.#accept(open),
+      onError: (errno) =>
+        acceptLog.run((silenced) =>
+          parts.log.warn('accepting a connection failed', {
+            service: this.#assignment.pool.service,
+            error: getSystemErrorName(errno),
+            silenced,
+          }),
+        ),
+    })
   }
 
   assign(assignment: Assignment): void {
@@ -101,38 +108,49 @@ class TcpListener implements OpenListener {
     for (const connection of this.#connections) connection.cut()
   }
 
-  #accept(client: Socket): void {
+  #accept(open: OpenAccepted): void {
+    const accepted = new RelaySocket(this.#parts.buffers, open)
+    const client = accepted.socket
     // A socket without this listener ends the process when its peer resets the connection.
     client.on('error', () => client.destroy())
     logAccepted(this.#parts.log, client)
     this.#counters.connections++
     const { pool } = this.#assignment
-    const { remoteAddress } = client
-    if (remoteAddress === undefined) return void client.destroy() // It left before we looked.
-    const ip = clientIp(remoteAddress)
-    if (!mayUse(this.#assignment, ip)) return this.#turnAway(client, 'source-not-allowed')
+    const ip = this.#needsAddress() ? client.remoteAddress : ''
+    if (ip === undefined) return void client.destroy() // It left before we looked.
+    if (!mayUse(this.#assignment, clientIp(ip))) return this.#turnAway(client, 'source-not-allowed')
     if (!this.#parts.descriptors.tryTake(descriptorsPerConnection, pool.service))
       return this.#turnAway(client, 'overload')
-    void this.#serve(client, ip)
+    void this.#serve(accepted, clientIp(ip))
+  }
+
+  /** Asking the kernel who the client is takes time that most Services can do without. */
+  #needsAddress(): boolean {
+    const { pool, allowedSources } = this.#assignment
+    return pool.isSticky || allowedSources.length > 0 || isFollowed(this.#parts.log)
   }
 
   /** Each connection dials on its own, so an endpoint that does not answer keeps nobody else waiting. */
-  async #serve(client: Socket, ip: string): Promise<void> {
+  async #serve(accepted: RelaySocket, ip: string): Promise<void> {
+    const client = accepted.socket
     this.#waiting.add(client)
-    const address = hostPort(ip, client.remotePort ?? 0)
     const outcome = await dialSomewhere({
       timeoutsMs: this.#parts.settings.dialTimeoutsMs,
-      choose: () => this.#choose(ip, address),
+      choose: () => this.#choose(ip, client),
       failed: (choice, error) => this.#dialFailed(choice, ip, error),
       client,
+      buffers: this.#parts.buffers,
     })
     this.#waiting.delete(client)
-    const isJoined = outcome.ok ? this.#join(client, outcome.socket, outcome.choice) : this.#giveUp(client, outcome.why)
+    const isJoined = outcome.ok
+      ? this.#join(accepted, outcome.socket, outcome.choice)
+      : this.#giveUp(client, outcome.why)
     if (!isJoined) this.#parts.descriptors.giveBack(descriptorsPerConnection)
     this.#finishWhenEmpty()
   }
 
-  #join(client: Socket, backend: Socket, choice: Choice): boolean {
+  #join(accepted: RelaySocket, dialled: RelaySocket, choice: Choice): boolean {
+    const [client, backend] = [accepted.socket, dialled.socket]
     const { log, settings, descriptors } = this.#parts
     this.#assignment.pool.succeeded(choice.name)
     if (client.destroyed) {
@@ -142,8 +160,8 @@ class TcpListener implements OpenListener {
     logJoined(log, client, backend)
     const logCopied = logCopies(log, client, backend)
     const connection = new TcpConnection({
-      client,
-      backend,
+      client: accepted,
+      backend: dialled,
       endpoint: choice.name,
       halfCloseTimeoutMs: settings.halfCloseTimeoutMs,
       onClose: (closed) => {
@@ -181,10 +199,11 @@ class TcpListener implements OpenListener {
     else resetSocket(client)
   }
 
-  #choose(ip: string, address: string): Choice | undefined {
+  #choose(ip: string, client: Socket): Choice | undefined {
     const { pool } = this.#assignment
     const choice = pool.next(ip)
-    if (choice !== undefined) logChoice(this.#parts.log, pool, choice, address, ip)
+    const { log } = this.#parts
+    if (choice !== undefined && isFollowed(log)) logChoice(log, pool, choice, ip, client.remotePort ?? 0)
     return choice
   }
 

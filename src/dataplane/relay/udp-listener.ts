@@ -124,7 +124,7 @@ class UdpListener implements OpenListener {
       this.#counters.turnedAway('no-endpoint')
       return undefined
     }
-    logChoice(log, pool, choice, client, ip)
+    logChoice(log, pool, choice, ip, from.port)
     const flow: UdpFlow = new UdpFlow({
       endpoint: choice.endpoint,
       name: choice.name,

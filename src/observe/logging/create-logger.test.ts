@@ -35,6 +35,7 @@ test('a debug line shows at its verbosity, which can change while running, for c
   child.debug(3, 'three')
   log.setVerbosity(3)
   expect(log.verbosity).toBe(3)
+  expect([3, 4].map((level) => child.wouldShow?.(level))).toEqual([true, false])
   child.debug(3, 'three again')
   expect(stderr.lines.map(withoutHeader)).toEqual([
     'I create-logger.test.ts "two" part="sync"',

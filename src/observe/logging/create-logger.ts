@@ -60,7 +60,9 @@ export function createLogger(
       }
       write({ severity: 'info', level, message, bound, fields, caller: caller ?? callSite(debug) })
     }
-    return { error, warn, info, debug, child: (fields) => loggerWith({ ...bound, ...fields }) }
+    // Rules by file decide where a line is written, so with them any line may be shown.
+    const wouldShow = (level: number) => level <= verbosity || verbosityOfFile !== undefined
+    return { error, warn, info, debug, wouldShow, child: (fields) => loggerWith({ ...bound, ...fields }) }
   }
 
   return {
