@@ -76,7 +76,6 @@ export async function renderCommand(argv: readonly string[], program: Program): 
     nodePortAddresses: expandPrimary(config.nodePortAddresses, ips),
     podCIDRs: node?.podCIDRs ?? [],
     localIps: () => ['127.0.0.1', '::1', ...(given.length > 0 ? given : (node?.ips ?? []))],
-    listen: { kind: 'service-addresses' },
   }
   for (const family of wantedFamilies) {
     const table = new RouteTable({

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { testEndpoint, testRoute, testView } from '../../core/testing/routes.ts'
 import type { Route } from '../../core/route.ts'
 import { renderCidr } from '../../net/ip.ts'
-import { planRoute, planUserspace, type ListenPolicy, type PlannedListener } from './plan.ts'
+import { planRoute, type ListenPolicy, type PlannedListener } from './plan.ts'
 
 const here = testEndpoint('10.64.0.1', 8080, { isLocal: true })
 const there = testEndpoint('10.64.1.1', 8080)
@@ -99,11 +99,6 @@ test('the loopback address is that of the family unless another is given', () =>
   expect(ip('ipv4', { kind: 'loopback' })).toBe('127.0.0.1')
   expect(ip('ipv6', { kind: 'loopback' })).toBe('::1')
   expect(ip('ipv4', { kind: 'loopback', host: '127.0.0.9' })).toBe('127.0.0.9')
-})
-
-test('a plan is in the order of the keys, whatever the order of the routes', () => {
-  const [a, b] = [testRoute('shop/a'), testRoute('shop/b')]
-  expect(planUserspace(testView(b, a), serviceAddresses)).toEqual(planUserspace(testView(a, b), serviceAddresses))
 })
 
 function listenersOf(route: Route, policy = serviceAddresses): readonly PlannedListener[] {

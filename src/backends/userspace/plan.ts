@@ -1,5 +1,5 @@
 /** Where to listen for a route, and who serves behind each address. Pure: what the machine allows shows when listening. */
-import type { NodeFacts, NodeView } from '../../core/backend.ts'
+import type { NodeFacts } from '../../core/backend.ts'
 import type { TrafficPolicy } from '../../api/records.ts'
 import { outcomeUnder, type NonEmpty, type Outcome } from '../../core/outcome.ts'
 import { routeName, type Route, type RouteKey } from '../../core/route.ts'
@@ -38,14 +38,6 @@ export interface RoutePlan {
   readonly listeners: readonly PlannedListener[]
   /** Why this mode cannot serve the route at all. */
   readonly problem: string | undefined
-}
-
-export function planUserspace(view: NodeView, policy: ListenPolicy): readonly RoutePlan[] {
-  const keys = [...view.routesByKey.keys()].sort()
-  return keys.flatMap((key) => {
-    const route = view.routesByKey.get(key)
-    return route === undefined ? [] : [planRoute(route, view.node, policy)]
-  })
 }
 
 export function planRoute(route: Route, node: NodeFacts, policy: ListenPolicy): RoutePlan {

@@ -18,11 +18,11 @@ export interface ModeSettings {
   readonly podCIDRs: readonly string[]
   /** Addresses of this machine, as of now. */
   readonly localIps: () => readonly string[]
-  /** Where the userspace mode listens. */
-  readonly listen: ListenPolicy
 }
 
 export interface ModeContext extends ModeSettings {
+  /** Where the userspace mode listens, when it has no portals. */
+  readonly listen: ListenPolicy
   /** Above this many Service ports nobody asks how many connections each got. */
   readonly serviceSeriesLimit: number
   /** This host's, found once. */
