@@ -1,33 +1,17 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { systemClock } from '../../../core/clock.ts'
-import { silentLogger } from '../../../core/logger.ts'
-import type { Route, RouteKey } from '../../../core/route.ts'
-import { FakeClock } from '../../../core/testing/fake-clock.ts'
-import { testEndpoint, testRoute, testView } from '../../../core/testing/routes.ts'
-import { savedRulesHash } from '../../../dataplane/iptables/change-detector.ts'
-import { IptablesError } from '../../../dataplane/iptables/iptables.ts'
-import { MemoryIptables } from '../../../dataplane/iptables/memory-iptables.ts'
-import { NodeRelay } from '../../../dataplane/relay/node-relay.ts'
-import type { ListenerSpec } from '../../../dataplane/relay/relay.ts'
+import { testEndpoint, testRoute } from '../../../core/testing/routes.ts'
 import { ask } from '../../../dataplane/relay/testing/clients.ts'
 import { namedEndpoint } from '../../../dataplane/relay/testing/endpoints.ts'
 import { freePort } from '../../../dataplane/relay/testing/own-loopback.ts'
 import { use } from '../../../dataplane/relay/testing/relay-under-test.ts'
-import { rulesetDifferences } from '../../../../tests/testing/compare-rulesets.ts'
-import { DriftWatch } from '../../iptables/drift-watch.ts'
-import { FreePorts } from '../free-ports.ts'
-import { findPortalDrift } from './find-drift.ts'
-import { placedChains } from './chains.ts'
-import { PortalBackend } from './portal-backend.ts'
-import type { PortalSettings } from './settings.ts'
+import { onLoopback, portalsUnderTest, savedRules } from './testing/portals-under-test.ts'
 
 const never = new AbortController().signal
 
 test('the rules of a new Service lead to a port where its endpoint answers', async () => {
-  const { sync, ports } = given()
+  const { sync, ports } = portalsUnderTest()
   const web = testRoute('shop/web', { endpoints: [await pod('a')] })
   expect(await sync([web])).toMatchObject({ failed: [] })
   const [fromPods, fromHost, ...others] = await ports(web)
@@ -37,7 +21,7 @@ test('the rules of a new Service lead to a port where its endpoint answers', asy
 })
 
 test('a listener is there before the first rule leads to it, and after the last', async () => {
-  const { events, sync } = given()
+  const { events, sync } = portalsUnderTest()
   const web = testRoute('shop/web')
   await sync([web])
   await sync([], [web.key])
@@ -45,7 +29,7 @@ test('a listener is there before the first rule leads to it, and after the last'
 })
 
 test('other endpoints cost no rule', async () => {
-  const { events, kernel, sync, ports } = given()
+  const { events, kernel, sync, ports } = portalsUnderTest()
   await sync([testRoute('shop/web', { endpoints: [await pod('a')] }), testRoute('shop/other')])
   const before = await savedRules(kernel)
   events.length = 0
@@ -57,7 +41,7 @@ test('other endpoints cost no rule', async () => {
 })
 
 test('a changed Service is edited where it stands, and the others are not written again', async () => {
-  const { kernel, sync } = given()
+  const { kernel, sync } = portalsUnderTest()
   const others = Array.from({ length: 50 }, (_, n) => testRoute(`load/s${n}`, { clusterIP: `10.97.0.${n + 1}` }))
   const web = testRoute('shop/web')
   await sync([...others, web])
@@ -67,7 +51,7 @@ test('a changed Service is edited where it stands, and the others are not writte
 })
 
 test('a Service whose rules the kernel refuses is left out and named, and the others are served', async () => {
-  const { kernel, sync } = given({ missingMatches: new Set(['physdev']) })
+  const { kernel, sync } = portalsUnderTest({ missingMatches: new Set(['physdev']) })
   const bad = testRoute('shop/bad', { externalIPs: ['198.51.100.7'] })
   const good = testRoute('shop/good', { clusterIP: '10.96.0.11' })
   const { failed } = await sync([bad, good])
@@ -78,7 +62,7 @@ test('a Service whose rules the kernel refuses is left out and named, and the ot
 })
 
 test('a node port that a program of the node has stays closed, and opens when it is free', async () => {
-  const { kernel, sync } = given()
+  const { kernel, sync } = portalsUnderTest()
   const other = createServer().listen(0, '127.0.0.1')
   await once(other, 'listening')
   const address = other.address()
@@ -95,7 +79,7 @@ test('a node port that a program of the node has stays closed, and opens when it
 })
 
 test('a node port passes from one Service to another in one sync', async () => {
-  const { kernel, sync } = given()
+  const { kernel, sync } = portalsUnderTest()
   const nodePort = await freePort()
   const [a, b] = [testRoute('shop/a', { nodePort }), testRoute('shop/b', { clusterIP: '10.96.0.11' })]
   await sync([a, b])
@@ -110,7 +94,7 @@ test('a node port passes from one Service to another in one sync', async () => {
 })
 
 test('when a write fails, listeners stay and everything is written next time', async () => {
-  const { kernel, sync, ports, events } = given()
+  const { kernel, sync, ports, events } = portalsUnderTest()
   const [web, other] = [testRoute('shop/web', { endpoints: [await pod('a')] }), testRoute('shop/other')]
   await sync([web])
   const [port] = await ports(web)
@@ -125,7 +109,9 @@ test('when a write fails, listeners stay and everything is written next time', a
 
 test('settings that have changed are written for all Services', async () => {
   const settings = { ...onLoopback }
-  const { kernel, sync } = given({ settings: () => ({ ...settings, localTraffic: { ...settings.localTraffic } }) })
+  const { kernel, sync } = portalsUnderTest({
+    settings: () => ({ ...settings, localTraffic: { ...settings.localTraffic } }),
+  })
   const web = testRoute('shop/web', { loadBalancerIPs: ['203.0.113.7'], externalPolicy: 'Local' })
   await sync([web])
   Object.assign(settings, { localTraffic: { kind: 'cidr', cidr: '10.64.0.0/16' } })
@@ -134,7 +120,7 @@ test('settings that have changed are written for all Services', async () => {
 })
 
 test('what others change is noticed', async () => {
-  const { backend, kernel, sync, clock } = given()
+  const { backend, kernel, sync, clock } = portalsUnderTest()
   await sync([testRoute('shop/web')])
   const stop = new AbortController()
   const found: string[] = []
@@ -150,7 +136,7 @@ test('what others change is noticed', async () => {
 })
 
 test('the end takes the rules away first, and then the listeners', async () => {
-  const { backend, kernel, events, sync } = given()
+  const { backend, kernel, events, sync } = portalsUnderTest()
   await sync([testRoute('shop/web')])
   events.length = 0
   await backend[Symbol.asyncDispose]()
@@ -159,156 +145,18 @@ test('the end takes the rules away first, and then the listeners', async () => {
 })
 
 test('an end before the first sync touches no rule', async () => {
-  const { backend, events } = given()
+  const { backend, events } = portalsUnderTest()
   await backend[Symbol.asyncDispose]()
   expect(events).toEqual([])
 })
 
 test('at the end listeners close even when the rules cannot be removed', async () => {
-  const { backend, kernel, events, sync } = given()
+  const { backend, kernel, events, sync } = portalsUnderTest()
   await sync([testRoute('shop/web')])
   kernel.failures = 1
   await backend[Symbol.asyncDispose]()
   expect(events.at(-1)).toBe('close shop/web/TCP')
 })
-
-test('after any history the rules are those that writing everything would leave', async () => {
-  const anyRoute = fc
-    .record({
-      name: fc.constantFrom('a', 'b', 'c'),
-      protocol: fc.constantFrom('TCP', 'UDP', 'SCTP'),
-      clusterIP: fc.constantFrom('10.96.0.1', '10.96.0.2'),
-      externalIPs: fc.constantFrom([], ['198.51.100.7']),
-      loadBalancerIPs: fc.constantFrom([], ['203.0.113.7'], ['203.0.113.7', '203.0.113.8']),
-      sourceRanges: fc.constantFrom([], ['10.0.0.0/8']),
-      internalPolicy: fc.constantFrom('Cluster', 'Local'),
-      externalPolicy: fc.constantFrom('Cluster', 'Local'),
-      endpoints: fc.constantFrom([], [there], [here, there]),
-    })
-    .map(({ name, ...facts }) => testRoute(`shop/${name}`, facts))
-  const anyView = fc.uniqueArray(anyRoute, { selector: ({ key }) => key })
-  const anyHistory = fc.array(anyView, { minLength: 1, maxLength: 6 })
-  await fc.assert(
-    fc.asyncProperty(anyHistory, async (views) => {
-      const { backend, kernel, sync } = given()
-      let known: readonly Route[] = []
-      for (const [index, routes] of views.entries()) {
-        const keys = new Set([...known, ...routes].map(({ key }) => key))
-        await sync(routes, index === 0 ? undefined : [...keys])
-        known = routes
-      }
-      const edited = await savedRules(kernel)
-      await sync(known)
-      const chains = new Set(placedChains.map(({ chain }) => chain))
-      expect(rulesetDifferences(edited, await savedRules(kernel), chains)).toEqual([])
-      await backend[Symbol.asyncDispose]()
-    }),
-    { numRuns: 60 },
-  )
-})
-
-const here = testEndpoint('127.0.0.1', 9, { isLocal: true })
-const there = testEndpoint('127.0.0.2', 9)
-
-/** Tests have no address but loopback, so the ports are there. */
-const onLoopback: PortalSettings = {
-  family: 'ipv4',
-  localTraffic: { kind: 'none' },
-  listenIp: '127.0.0.1',
-  hostIp: '127.0.0.1',
-  nodePortIps: ['127.0.0.1'],
-}
-
-class RecordingIptables extends MemoryIptables {
-  readonly events: string[]
-  failures = 0
-  lastInput = ''
-
-  constructor(events: string[], missingMatches: ReadonlySet<string>) {
-    super({ family: 'ipv4', missingMatches })
-    this.events = events
-  }
-
-  override async restore(input: string, signal: AbortSignal): Promise<void> {
-    this.events.push('restore')
-    this.lastInput = input
-    if (this.failures-- > 0) throw new IptablesError('locked', 'somebody holds the xtables lock')
-    this.failures = 0
-    await super.restore(input, signal)
-  }
-}
-
-class RecordingRelay extends NodeRelay {
-  readonly events: string[]
-  readonly #ids = new Set<string>()
-
-  constructor(events: string[]) {
-    super({ log: silentLogger, clock: systemClock })
-    this.events = events
-  }
-
-  override set(listener: ListenerSpec) {
-    if (!this.#ids.has(listener.id)) this.#note('listen', listener.id)
-    this.#ids.add(listener.id)
-    return super.set(listener)
-  }
-
-  override remove(id: string) {
-    this.#note('close', id)
-    this.#ids.delete(id)
-    return super.remove(id)
-  }
-
-  #note(what: string, id: string): void {
-    if (id.includes(' proxy-port ')) this.events.push(`${what} ${id.split(' ')[1]}`)
-  }
-}
-
-function given({
-  missingMatches = new Set<string>(),
-  settings = () => onLoopback,
-}: { readonly missingMatches?: ReadonlySet<string>; readonly settings?: () => PortalSettings } = {}) {
-  const events: string[] = []
-  const clock = new FakeClock()
-  const kernel = new RecordingIptables(events, missingMatches)
-  const backend = new PortalBackend({
-    relay: use(new RecordingRelay(events)),
-    freePorts: new FreePorts(),
-    iptables: kernel,
-    settings,
-    drift: new DriftWatch({
-      iptables: kernel,
-      findDrift: findPortalDrift,
-      openDetector: () => Promise.resolve(savedRulesHash(kernel, ['filter', 'nat'])),
-      clock,
-      log: silentLogger,
-    }),
-    metrics: { restoreFailed() {} },
-    log: silentLogger,
-  })
-  return {
-    events,
-    clock,
-    kernel,
-    backend,
-    /** A full sync, unless the changed keys are given. */
-    sync: (routes: readonly Route[], keys?: readonly RouteKey[]) => {
-      const change = { full: keys === undefined, keys: keys ?? routes.map(({ key }) => key), causes: [] }
-      return backend.sync(testView(...routes), change, never)
-    },
-    /** Where the rules of a route lead. */
-    ports: async ({ namespace, name }: Route) => {
-      const lines = (await kernel.save('nat', never))
-        .split('\n')
-        .filter((line) => line.includes(`"${namespace}/${name}"`))
-      return lines.map((line) => Number(/:(\d+)$/.exec(line)?.[1]))
-    },
-  }
-}
-
-async function savedRules(kernel: MemoryIptables): Promise<string> {
-  return (await kernel.save('filter', never)) + (await kernel.save('nat', never))
-}
 
 async function pod(name: string) {
   const { address } = use(await namedEndpoint(name))
