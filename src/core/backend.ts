@@ -61,6 +61,9 @@ export interface Backend {
    * New connections that each route got so far. Modes that cannot count have none.
    */
   connections?(signal: AbortSignal): Promise<ReadonlyMap<RouteKey, number>>
-  /** Ends what the backend itself runs (listeners, workers). Kernel state stays: restarting must not disturb traffic. */
+  /**
+   * Ends what the backend itself runs (listeners, workers). Kernel state stays: restarting must not disturb traffic. Only
+   * rules that lead to those listeners go with them.
+   */
   [Symbol.asyncDispose](): Promise<void>
 }
