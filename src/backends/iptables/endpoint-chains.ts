@@ -4,8 +4,11 @@ import { comment, jump } from './rule.ts'
 import type { ServiceFacts } from './service-facts.ts'
 import { topChains } from './top-chains.ts'
 
+const masquerade = jump(topChains.markMasquerade)
+
 export function endpointChains({ name, route, chains }: ServiceFacts, isLargeCluster: boolean): readonly Chain[] {
   const notes: readonly Match[] = isLargeCluster ? [] : [comment(name)]
+  const traffic: Match = { kind: 'traffic', protocol: route.protocol }
   return route.reachableEndpoints.map((endpoint) => {
     const chain = chains.endpoint(endpoint)
     const affinity: readonly Match[] = route.affinitySeconds > 0 ? [{ kind: 'remember', list: chain }] : []
@@ -13,9 +16,9 @@ export function endpointChains({ name, route, chains }: ServiceFacts, isLargeClu
       name: chain,
       rules: [
         // A pod that reaches itself through its Service must see another source, or it would answer itself directly.
-        { matches: [...notes, { kind: 'source', value: endpoint.ip }], target: jump(topChains.markMasquerade) },
+        { matches: [...notes, { kind: 'source', value: endpoint.ip }], target: masquerade },
         {
-          matches: [...notes, ...affinity, { kind: 'traffic', protocol: route.protocol }],
+          matches: [...notes, ...affinity, traffic],
           target: { kind: 'dnat', address: endpoint.address },
         },
       ],

@@ -1,13 +1,14 @@
 /** Everything at once: for the first sync, after a failure, and to repair what others broke. */
 import type { Variant } from '../../dataplane/iptables/iptables.ts'
 import { firewallChain } from './fixed-chains.ts'
+import { entryOrder } from './entry-order.ts'
 import { missingJumps, staleChains } from './kernel-state.ts'
 import type { KernelState } from './kernel-state.ts'
 import { writeFixedChains, writeOwnChains, writeSharedChains, writeStaleChains } from './plan.ts'
 import { renderRule } from './render-rule.ts'
 import { RestoreInput } from './restore-input.ts'
 import { canaryTables, topChains } from './top-chains.ts'
-import type { Written } from './written.ts'
+import type { Written, WrittenRoute } from './written.ts'
 
 /**
  * iptables-nft-restore 1.8.9 walks a list of all chains of its input for each line: 10,000 Services in one input take
@@ -33,7 +34,7 @@ export function fullInputs(plan: Written, state: KernelState, variant: Variant):
     pieces.push(piece)
   }
   const last = new RestoreInput()
-  writeEntry(plan, state, last)
+  writeEntry(plan, entryOrder(routes), state, last)
   return [...pieces, last]
 }
 
@@ -42,7 +43,7 @@ export function fullInput(plan: Written, state: KernelState): RestoreInput {
   const input = new RestoreInput()
   writeFoundation(plan, state, input)
   writeOwnChains(plan.routesByKey.values(), input)
-  writeEntry(plan, state, input)
+  writeEntry(plan, plan.routesByKey.values(), state, input)
   return input
 }
 
@@ -55,8 +56,8 @@ function writeFoundation(plan: Written, state: KernelState, input: RestoreInput)
 }
 
 /** What packets meet first, and the end of what nobody meets any more. */
-function writeEntry(plan: Written, state: KernelState, input: RestoreInput): void {
-  writeSharedChains(plan, input)
+function writeEntry(plan: Written, routes: Iterable<WrittenRoute>, state: KernelState, input: RestoreInput): void {
+  writeSharedChains(plan, routes, input)
   writeStaleChains(staleChains(state, plan), input)
   for (const { table, from, rule } of missingJumps(state, plan.settings.family))
     input.insertJump(table, from, renderRule(rule))

@@ -41,8 +41,8 @@ export interface StaleChain {
 /** Chains of Services that nobody wants any more, also those that an earlier process left behind. */
 export function staleChains({ nat }: KernelState, plan: Written): readonly StaleChain[] {
   const stale = new Set([...nat.keys()].filter(isServiceChain))
-  for (const { rendered } of plan.routesByKey.values()) for (const { name } of rendered.chains) stale.delete(name)
   if (stale.size === 0) return []
+  for (const { rendered } of plan.routesByKey.values()) for (const { name } of rendered.chains) stale.delete(name)
   const held = targetsOfOthers(nat)
   return [...stale].map((name) => ({ name, isHeld: held.has(name) }))
 }

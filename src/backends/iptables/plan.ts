@@ -43,31 +43,18 @@ export function writeOwnChains(routes: Iterable<WrittenRoute>, input: RestoreInp
 
 /** The chains that hold rules of every Service; they jump to the chains of all routes. */
 export function writeSharedChains(
-  { settings, routesByKey }: Written,
+  { settings }: Written,
+  /** All of them, in the order of the rules. */
+  routes: Iterable<WrittenRoute>,
   input: RestoreInput,
   isWanted: (table: Table, chain: string) => boolean = () => true,
 ): void {
   for (const { table, chain } of sharedChains) if (isWanted(table, chain)) input.declare(table, chain)
-  for (const { rendered } of entryOrder([...routesByKey.values()]))
+  for (const { rendered } of routes)
     for (const { table, chain, rule } of rendered.shared) if (isWanted(table, chain)) input.append(table, chain, rule)
   if (isWanted('nat', topChains.services))
     for (const rule of nodePortTail(settings)) input.append('nat', topChains.services, renderRule(rule))
 }
-
-/**
- * iptables-nft-restore 1.8.9 keeps the names of all chains that its input mentions in a sorted list, and walks it from
- * the start for each line. With the last name first, ten thousand rules take a tenth of the time. What is asked for most
- * stays on top.
- */
-function entryOrder(routes: readonly WrittenRoute[]): readonly WrittenRoute[] {
-  const rest = routes
-    .slice(keptInPlace)
-    .map((route) => ({ route, hash: (route.rendered.chains[0]?.name ?? '').slice(-16) }))
-  rest.sort((left, right) => (left.hash < right.hash ? 1 : left.hash > right.hash ? -1 : 0))
-  return [...routes.slice(0, keptInPlace), ...rest.map(({ route }) => route)]
-}
-
-const keptInPlace = 100
 
 /** Nothing of ours may jump to them any more, here or in the kernel. */
 export function writeStaleChains(chains: readonly StaleChain[], input: RestoreInput): void {

@@ -1,5 +1,5 @@
 /** A chain of ours as text. It is one string, because a large cluster has tens of thousands of them in memory. */
-import { renderRule } from './render-rule.ts'
+import { renderInto } from './render-rule.ts'
 import type { Chain } from './rule.ts'
 
 export interface RenderedChain {
@@ -11,7 +11,11 @@ export interface RenderedChain {
 
 export function renderChain({ name, rules }: Chain): RenderedChain {
   const pieces: string[] = []
-  for (const rule of rules) pieces.push('-A ', name, ' ', renderRule(rule), '\n')
+  for (const rule of rules) {
+    pieces.push('-A ', name, ' ')
+    renderInto(pieces, rule)
+    pieces.push('\n')
+  }
   return { name, lines: pieces.join(''), ruleCount: rules.length }
 }
 

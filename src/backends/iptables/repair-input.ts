@@ -1,5 +1,6 @@
 /** The restore input that puts back what others changed, and leaves alone what they did not. */
 import type { Damage } from './damage.ts'
+import { entryOrder } from './entry-order.ts'
 import { fixedChains } from './fixed-chains.ts'
 import { writeSharedChains, writeStaleChains } from './plan.ts'
 import { renderRule } from './render-rule.ts'
@@ -18,7 +19,7 @@ export function repairInput(written: Written, { jumps, chains, stale }: Damage):
     if (isDamaged(table, chain.name)) input.fill(table, renderChain(chain))
   for (const { rendered } of written.routesByKey.values())
     for (const chain of rendered.chains) if (isDamaged('nat', chain.name)) input.fill('nat', chain)
-  writeSharedChains(written, input, isDamaged)
+  writeSharedChains(written, entryOrder([...written.routesByKey.values()]), input, isDamaged)
   writeStaleChains(stale, input)
   for (const { table, from, rule } of jumps) input.insertJump(table, from, renderRule(rule))
   return input

@@ -60,6 +60,8 @@ export class Written {
     const { route, rendered } = written
     this.#endpoints += step * route.endpoints.length
     for (const { table } of rendered.shared) this.#rules[table] += step
-    for (const { ruleCount } of rendered.chains) this.#rules.nat += step * ruleCount
+    let own = 0
+    for (const { ruleCount } of rendered.chains) own += ruleCount
+    this.#rules.nat += step * own
   }
 }
