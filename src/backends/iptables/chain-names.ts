@@ -62,12 +62,9 @@ export function isServiceChain(name: string): boolean {
   return serviceChainPrefixes.some((prefix) => name.startsWith(prefix))
 }
 
+const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.split('')
 /** Two letters of base32 for each ten bits. */
-const letterPairs = pairsOf('ABCDEFGHIJKLMNOPQRSTUVWXYZ234567')
-
-function pairsOf(alphabet: string): readonly string[] {
-  return [...alphabet].flatMap((first) => [...alphabet].map((second) => first + second))
-}
+const letterPairs = letters.flatMap((first) => letters.map((second) => first + second))
 
 /**
  * The prefix and the first 16 characters of the base32 text of the SHA-256: 80 bits. Joined, because strings that are
