@@ -1,6 +1,8 @@
 /** What happens to connections while endpoints, and Fairlead itself, come and go; and what is left at the end. */
 import { once } from 'node:events'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { ListedServer } from '../../../src/dataplane/ipvs/ipvs.ts'
+import { families } from '../../../src/net/ip.ts'
 import { plans } from '../../packet/testing/address-plan.ts'
 import { openTcp } from '../../packet/testing/ask.ts'
 import { podPorts } from '../../packet/testing/cluster.ts'
@@ -9,7 +11,7 @@ import { Load } from '../../packet/testing/load.ts'
 import { Rig } from '../../packet/testing/rig.ts'
 import { at } from '../../packet/testing/row.ts'
 import { givenService, webPort } from '../../packet/testing/service-fixture.ts'
-import type { PortFixture } from '../../packet/testing/service-fixture.ts'
+import type { PortFixture, ServiceFixture } from '../../packet/testing/service-fixture.ts'
 import { whoAnswers } from '../../packet/testing/tally.ts'
 import { UdpTalker } from '../../packet/testing/udp-talker.ts'
 import { startFairleadIpvs } from './testing/ipvs-proxies.ts'
@@ -20,9 +22,11 @@ const udpPort: PortFixture = { name: 'dns', protocol: 'UDP', port: 53, target: p
 const web = givenService('web', 1, { type: 'NodePort', ports: [webPort, echoPort], endpoints: ['here-1'] })
 const dns = givenService('dns', 2, { ports: [udpPort], endpoints: ['here-1'] })
 const sticky = givenService('sticky', 3, { affinitySeconds: 10_800, endpoints: ['here-1', 'here-2', 'there-1'] })
-const services = [web, dns, sticky]
+const leaving = givenService('leaving', 4, { ports: [echoPort], endpoints: ['here-1'] })
+const services = [web, dns, sticky, leaving]
 
 const ip = plans.ipv4.clusterIP(web.index)
+const soon = { timeout: 60_000, interval: 100 }
 
 let rig: Rig
 beforeAll(async () => {
@@ -33,8 +37,8 @@ afterAll(() => rig?.[Symbol.asyncDispose]())
 test('an endpoint that leaves keeps its connections, and gets no new one', async () => {
   using conversation = await Conversation.start(openTcp(rig.cluster.host('caller'), { ip, port: echoPort.port }))
   await conversation.goesOn()
-  await rig.program([{ ...web, endpoints: ['here-2'] }, dns, sticky])
-  expect(weights(echoPort)).toEqual({ 'here-1': 0, 'here-2': 1 })
+  await program({ ...web, endpoints: ['here-2'] })
+  await expect.poll(() => weights(web), soon).toEqual({ 'here-1': 0, 'here-2': 1 })
   await conversation.goesOn()
   const answers = new Set<string>()
   for (let n = 0; n < 6; n++) answers.add(await whoAnswers(rig, 'caller', at('cluster IP', web), 'ipv4'))
@@ -42,14 +46,25 @@ test('an endpoint that leaves keeps its connections, and gets no new one', async
 })
 
 test('an endpoint that comes back while it drains gets connections again', async () => {
-  await rig.program([{ ...web, endpoints: ['here-1', 'here-2'] }, dns, sticky])
-  expect(weights(echoPort)).toEqual({ 'here-1': 1, 'here-2': 1 })
+  await program({ ...web, endpoints: ['here-1', 'here-2'] })
+  await expect.poll(() => weights(web), soon).toEqual({ 'here-1': 1, 'here-2': 1 })
+})
+
+test('an endpoint that has lost its last connection is forgotten within a minute', async () => {
+  const to = { ip: plans.ipv4.clusterIP(leaving.index), port: echoPort.port }
+  const socket = openTcp(rig.cluster.host('caller'), to)
+  await once(socket, 'connect')
+  await program({ ...leaving, endpoints: ['here-2'] })
+  await expect.poll(() => weights(leaving), soon).toEqual({ 'here-1': 0, 'here-2': 1 })
+  // The kernel remembers a connection that was reset for ten seconds only.
+  socket.resetAndDestroy()
+  await expect.poll(() => weights(leaving), { timeout: 180_000, interval: 2000 }).toEqual({ 'here-2': 1 })
 })
 
 test('a UDP client moves at once to the endpoint that is left', async () => {
   using talker = new UdpTalker(rig.cluster.host('caller'), plans.ipv4.clusterIP(dns.index), udpPort.port)
   expect(await talker.ask()).toBe('here-1')
-  await rig.program([web, { ...dns, endpoints: ['there-1'] }, sticky])
+  await program({ ...dns, endpoints: ['there-1'] })
   await expect.poll(() => talker.ask(), { timeout: 30_000, interval: 100 }).toBe('there-1')
 })
 
@@ -62,9 +77,9 @@ test('a client with affinity stays with its endpoint', async () => {
 })
 
 test('connections go on while Fairlead is away, and when it is back', async () => {
-  await rig.program([{ ...web, endpoints: ['here-1', 'there-1'] }, dns, sticky])
+  await program({ ...web, endpoints: ['here-1', 'there-1'] })
   using conversation = await Conversation.start(openTcp(rig.cluster.host('caller'), { ip, port: echoPort.port }))
-  const before = virtualServers(rig.cluster).map(describe).toSorted()
+  const before = lasting()
   await using load = new Load(rig, [
     { from: 'caller', to: at('cluster IP', web), family: 'ipv4' },
     { from: 'outside', to: at('node port', web), family: 'ipv6' },
@@ -72,17 +87,18 @@ test('connections go on while Fairlead is away, and when it is back', async () =
   await rig.proxy.stop('SIGKILL')
   await conversation.goesOn()
   rig.proxy.run()
-  await rig.program([{ ...web, endpoints: ['here-1', 'there-1'] }, dns, sticky])
+  await program({ ...web, endpoints: ['here-1', 'there-1'] })
   await conversation.goesOn()
   await load.stop()
   expect(load.failures).toEqual([])
   expect(load.connections).toBeGreaterThan(10)
-  // The beacon of the test is another one each time.
-  const after = virtualServers(rig.cluster).map(describe).toSorted()
-  expect(after.filter((server) => !before.includes(server))).toHaveLength(2)
+  expect(lasting()).toEqual(before)
 })
 
 test('a clean-up leaves nothing behind', async () => {
+  // A server that is not wanted any more goes last; what is left is one beacon of each family.
+  const beacons = () => virtualServers(rig.cluster).filter(isBeacon).length
+  await expect.poll(beacons, { timeout: 120_000, interval: 500 }).toBe(2)
   await rig.proxy.stop('SIGTERM')
   const { node } = rig.cluster
   const cleanup = node.start(process.execPath, ['bin/fairlead.js', '--cleanup'], process.env)
@@ -97,8 +113,15 @@ test('a clean-up leaves nothing behind', async () => {
   }
 })
 
-function weights({ port }: PortFixture): Readonly<Record<string, number>> {
-  const server = virtualServers(rig.cluster).find((one) => one.ip === ip && one.port === port)
+/** Replaces a Service by what it has become; the others are as in the beginning. */
+async function program(changed: ServiceFixture): Promise<void> {
+  await rig.program(services.map((service) => (service.name === changed.name ? changed : service)))
+}
+
+/** Those of the real servers behind the echo port. */
+function weights({ index }: ServiceFixture): Readonly<Record<string, number>> {
+  const address = plans.ipv4.clusterIP(index)
+  const server = virtualServers(rig.cluster).find((one) => one.ip === address && one.port === echoPort.port)
   const names = Object.entries(plans.ipv4.hosts)
   return Object.fromEntries(
     (server?.realServers ?? []).map(({ ip: real, weight }) => [
@@ -108,7 +131,19 @@ function weights({ port }: PortFixture): Readonly<Record<string, number>> {
   )
 }
 
-function describe({ ip: address, port, protocol, scheduler, realServers }: ReturnType<typeof virtualServers>[number]) {
-  const real = realServers.map((one) => `${one.ip}:${one.port} ${one.weight}`).toSorted()
-  return `${address}:${port} ${protocol} ${scheduler} → ${real.join(', ')}`
+/** The servers of our Services and where they lead: without the beacons of the rig, and without what drains. */
+function lasting(): readonly string[] {
+  const servers = virtualServers(rig.cluster).filter((server) => !isBeacon(server))
+  return servers.map(describe).toSorted()
+}
+
+const isBeacon = ({ ip: address }: ListedServer) => beaconIps.has(address)
+
+const beaconIps: ReadonlySet<string> = new Set(
+  Array.from({ length: 50 }, (_, n) => families.map((family) => plans[family].clusterIP(201 + n))).flat(),
+)
+
+function describe({ ip: address, port, protocol, scheduler, realServers }: ListedServer): string {
+  const real = realServers.filter(({ weight }) => weight > 0).map((one) => `${one.ip}:${one.port}`)
+  return `${address}:${port} ${protocol} ${scheduler} → ${real.toSorted().join(', ')}`
 }
