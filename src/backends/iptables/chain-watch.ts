@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
+import { lookNowAndThen } from '../../core/look-now-and-then.ts'
 import type { ChainPath, Iptables } from '../../dataplane/iptables/iptables.ts'
 import type { TableNews } from '../../dataplane/iptables/table-news.ts'
 import { totalDamage } from './damage.ts'
@@ -34,8 +35,6 @@ export interface Look {
 
 /** Drift is to be noticed within five seconds. */
 const lookEveryMs = 1_000
-/** When it is back after each repair, somebody keeps changing the same rules: an endless fight helps nobody. */
-const longestPauseMs = 60_000
 /**
  * News can miss something: a token, a rule that was put in the place of another of equal length; those who listen, a
  * chain with a new name, or what others do while we write. The tables themselves do not. So they are compared anyway,
@@ -72,17 +71,17 @@ export class ChainWatch {
     const { openNews, clock, log } = this.#options
     await using news = await openNews(signal)
     this.#news = news
-    let pauseMs = lookEveryMs
-    while (!signal.aborted) {
-      try {
-        const damage = await this.#look(news, look, signal)
-        pauseMs = damage === undefined ? lookEveryMs : Math.min(longestPauseMs, 2 * pauseMs)
-        if (damage !== undefined) look.onDamage(damage)
-      } catch (error) {
-        if (!signal.aborted) log.warn('rules cannot be compared with the kernel', { error })
-      }
-      await clock.sleep(pauseMs, signal).catch(() => {})
-    }
+    await lookNowAndThen(
+      {
+        everyMs: lookEveryMs,
+        look: () => this.#look(news, look, signal),
+        onFound: (damage) => look.onDamage(damage),
+        trouble: 'rules cannot be compared with the kernel',
+        clock,
+        log,
+      },
+      signal,
+    )
     this.#news = undefined
   }
 

@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
+import { lookNowAndThen } from '../../core/look-now-and-then.ts'
 import type { ChangeDetector } from '../../dataplane/iptables/change-detector.ts'
 import type { Iptables } from '../../dataplane/iptables/iptables.ts'
 import { readKernelState } from './kernel-state.ts'
@@ -31,8 +32,6 @@ export interface Look<Plan> {
 
 /** Drift is to be noticed within five seconds. */
 const lookEveryMs = 2_000
-/** When it is back after each repair, somebody keeps changing the same rules: an endless fight helps nobody. */
-const longestPauseMs = 60_000
 /**
  * A token can miss a rule that was put in the place of another of equal length; the tables themselves do not. So they
  * are compared anyway, as often as it costs a fiftieth of a CPU, within these bounds.
@@ -58,17 +57,17 @@ export class DriftWatch<Plan> {
     const { openDetector, clock, log } = this.#options
     using detector = await openDetector(signal)
     this.#detector = detector
-    let pauseMs = lookEveryMs
-    while (!signal.aborted) {
-      try {
-        const found = await look.inTurn(() => this.#look(detector, look, signal))
-        pauseMs = found === undefined ? lookEveryMs : Math.min(longestPauseMs, 2 * pauseMs)
-        if (found !== undefined) look.onDrift(found)
-      } catch (error) {
-        if (!signal.aborted) log.warn('rules cannot be compared with the kernel', { error })
-      }
-      await clock.sleep(pauseMs, signal).catch(() => {})
-    }
+    await lookNowAndThen(
+      {
+        everyMs: lookEveryMs,
+        look: () => look.inTurn(() => this.#look(detector, look, signal)),
+        onFound: (found) => look.onDrift(found),
+        trouble: 'rules cannot be compared with the kernel',
+        clock,
+        log,
+      },
+      signal,
+    )
     this.#detector = undefined
   }
 

@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
+import { lookNowAndThen } from '../../core/look-now-and-then.ts'
 import type { ChangeDetector } from '../../dataplane/iptables/change-detector.ts'
 import type { Family } from '../../net/ip.ts'
 import { readKernelState } from '../iptables/kernel-state.ts'
@@ -32,8 +33,6 @@ export interface Look {
 
 /** Drift is to be noticed within five seconds. */
 const lookEveryMs = 2_000
-/** When it is back after each repair, somebody keeps changing the same things: an endless fight helps nobody. */
-const longestPauseMs = 60_000
 /** A look may cost a fiftieth of a CPU, within these bounds. */
 const pace = { timesCost: 50, leastMs: 4_000, mostMs: 300_000 }
 /** A token can miss an edit; the rules themselves do not. So they are compared now and then anyway. */
@@ -55,17 +54,17 @@ export class DriftWatch {
   async run(look: Look, signal: AbortSignal): Promise<void> {
     const { openDetector, clock, log } = this.#options
     using detector = await openDetector(signal)
-    let pauseMs = lookEveryMs
-    while (!signal.aborted) {
-      try {
-        const found = await this.#look(detector, look, signal)
-        pauseMs = found === undefined ? lookEveryMs : Math.min(longestPauseMs, 2 * pauseMs)
-        if (found !== undefined) look.onDrift(found)
-      } catch (error) {
-        if (!signal.aborted) log.warn('the kernel cannot be compared with what was programmed', { error })
-      }
-      await clock.sleep(pauseMs, signal).catch(() => {})
-    }
+    await lookNowAndThen(
+      {
+        everyMs: lookEveryMs,
+        look: () => this.#look(detector, look, signal),
+        onFound: (found) => look.onDrift(found),
+        trouble: 'the kernel cannot be compared with what was programmed',
+        clock,
+        log,
+      },
+      signal,
+    )
   }
 
   async #look(detector: ChangeDetector, look: Look, signal: AbortSignal): Promise<string | undefined> {
