@@ -7,6 +7,8 @@ import { processExec } from '../../dataplane/exec/exec.ts'
 import { openNetlink } from '../../dataplane/netlink/open-netlink.ts'
 import { netlinkNfacct } from '../../dataplane/nfacct/netlink-nfacct.ts'
 import type { Nfacct } from '../../dataplane/nfacct/nfacct.ts'
+import { listTables } from '../../dataplane/nft/list-tables.ts'
+import type { TableName } from '../../dataplane/nft/list-tables.ts'
 import { findHostIptables } from './host-iptables.ts'
 import type { HostIptables } from './host-iptables.ts'
 
@@ -14,6 +16,8 @@ export interface CleanupHost {
   readonly exec: Exec
   readonly iptables: readonly HostIptables[]
   readonly nfacct: Nfacct
+  /** Of nf_tables, asked of the kernel. */
+  readonly listTables: (signal: AbortSignal) => Promise<readonly TableName[]>
   /** The text of a file, or an empty one when there is none. */
   readonly readText: (path: string) => Promise<string>
 }
@@ -24,6 +28,7 @@ export async function thisHost(signal: AbortSignal): Promise<CleanupHost> {
     exec,
     iptables: await findHostIptables({ exec, clock: systemClock, log: silentLogger }, signal),
     nfacct: netlinkNfacct({ open: openNetlink }),
+    listTables: (asking) => listTables(openNetlink, asking),
     readText: (path) => readFile(path, 'utf8').catch(() => ''),
   }
 }

@@ -4,6 +4,7 @@ import { silentLogger } from '../../core/logger.ts'
 import { scriptedExec } from '../../dataplane/iptables/testing/scripted-exec.ts'
 import { MemoryNfacct } from '../../dataplane/nfacct/memory-nfacct.ts'
 import { NfacctError } from '../../dataplane/nfacct/nfacct.ts'
+import type { CleanupHost } from './cleanup-host.ts'
 import { findLeftovers } from './find-leftovers.ts'
 import { findHostIptables } from './host-iptables.ts'
 import type { Findings } from './leftover.ts'
@@ -19,6 +20,16 @@ test('legacy tables in the kernel without a tool for them are reported, not take
   const files = { '/proc/net/ip_tables_names': 'nat\nfilter\n' }
   expect((await find({ files })).problems).toEqual([
     'the kernel has legacy iptables tables (nat, filter) that cannot be looked at: install iptables-legacy',
+  ])
+})
+
+test('tables of the nftables mode are reported where there is no nft to remove them', async () => {
+  const tables = (['ipv4', 'ipv6'] as const).map((family) => ({ family, name: 'fairlead' }))
+  const { leftovers, problems } = await find({ tables: [...tables, { family: 'ipv4', name: 'nat' }] })
+  expect(leftovers).toEqual([])
+  expect(problems).toEqual([
+    'nf_tables: table ip fairlead is there, but there is no nft to remove it with: install it',
+    'nf_tables: table ip6 fairlead is there, but there is no nft to remove it with: install it',
   ])
 })
 
@@ -95,13 +106,16 @@ interface Host {
   readonly printed?: Readonly<Record<string, string>>
   readonly files?: Readonly<Record<string, string>>
   readonly nfacct?: MemoryNfacct
+  /** What the kernel says where there is no nft. */
+  readonly tables?: Awaited<ReturnType<CleanupHost['listTables']>>
 }
 
-async function find({ printed = {}, files = {}, nfacct = new MemoryNfacct() }: Host): Promise<Findings> {
+async function find({ printed = {}, files = {}, nfacct = new MemoryNfacct(), tables = [] }: Host): Promise<Findings> {
   const { exec } = scriptedExec((command) => {
     const stdout = printed[command]
     return stdout === undefined ? undefined : { stdout }
   })
   const iptables = await findHostIptables({ exec, clock: systemClock, log: silentLogger }, signal)
-  return findLeftovers({ exec, iptables, nfacct, readText: (path) => Promise.resolve(files[path] ?? '') }, signal)
+  const readText = (path: string) => Promise.resolve(files[path] ?? '')
+  return findLeftovers({ exec, iptables, nfacct, listTables: async () => tables, readText }, signal)
 }

@@ -19,7 +19,7 @@ export async function findLeftovers(host: CleanupHost, signal: AbortSignal): Pro
       problems: (await Promise.all(looks.map((look) => missingLegacyProblem(look, host)))).filter(isText),
     },
     // All that follows is used by rules, so it can go only after them.
-    await lookIntoNft(host.exec, looks, signal),
+    await lookIntoNft(host, looks, signal),
     await lookIntoIpvs(host, foreignRules, signal),
     { leftovers: await lookForCounters(host, foreignRules, signal), problems: [] },
   ]

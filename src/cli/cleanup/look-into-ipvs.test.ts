@@ -117,7 +117,12 @@ function nodeOf(scenario: string): Node & { ipset: string; ipvsadm: string } {
   }
 }
 
-const host = { iptables: [], nfacct: new MemoryNfacct(), readText: () => Promise.resolve('') }
+const host = {
+  iptables: [],
+  nfacct: new MemoryNfacct(),
+  listTables: async () => [],
+  readText: () => Promise.resolve(''),
+}
 
 async function remove(
   leftovers: readonly Leftover[],

@@ -2,7 +2,9 @@
 import { cleanupTables } from '../../backends/iptables/cleanup-plan.ts'
 import type { IptablesCleanup } from '../../backends/iptables/cleanup-plan.ts'
 import type { Exec } from '../../dataplane/exec/exec.ts'
+import { NetlinkError } from '../../dataplane/netlink/netlink-error.ts'
 import type { Family } from '../../net/ip.ts'
+import type { CleanupHost } from './cleanup-host.ts'
 import type { Findings, Leftover, NftFamily } from './leftover.ts'
 import type { IptablesLook } from './look-into-iptables.ts'
 import { emptyLeftovers, modeTableLeftovers, unreadableProblem } from './nft-leftovers.ts'
@@ -11,8 +13,14 @@ import { listNftTables, nftTableShape } from './nft-tool.ts'
 import type { NftTableName } from './nft-tool.ts'
 import { ToolError } from './run-tool.ts'
 
-export async function lookIntoNft(exec: Exec, looks: readonly IptablesLook[], signal: AbortSignal): Promise<Findings> {
+export async function lookIntoNft(
+  host: Pick<CleanupHost, 'exec' | 'listTables'>,
+  looks: readonly IptablesLook[],
+  signal: AbortSignal,
+): Promise<Findings> {
+  const { exec } = host
   const tables = await tablesIfAny(exec, signal)
+  if (tables === undefined) return { leftovers: [], problems: await tablesWithoutTool(host, signal) }
   const leftovers: Leftover[] = [...modeTableLeftovers(tables)]
   const problems: string[] = []
   for (const name of tables.filter(isOfIptables)) {
@@ -38,14 +46,36 @@ function isOfIptables(name: NftTableName): name is IptablesTableName {
   return cleanupTables.some((table) => table === name.table)
 }
 
-async function tablesIfAny(exec: Exec, signal: AbortSignal): Promise<readonly NftTableName[]> {
+/** Undefined when there is no nft to ask. */
+async function tablesIfAny(exec: Exec, signal: AbortSignal): Promise<readonly NftTableName[] | undefined> {
   try {
     return await listNftTables(exec, signal)
   } catch (error) {
-    // Without the tool there was no proxy in nftables mode, and a kernel without nf_tables holds nothing in it.
-    if (error instanceof ToolError && (error.reason === 'missing' || error.reason === 'unsupported')) return []
+    if (error instanceof ToolError && error.reason === 'missing') return undefined
+    // A kernel without nf_tables holds nothing in it.
+    if (error instanceof ToolError && error.reason === 'unsupported') return []
     throw error
   }
+}
+
+/** The tool may be in the image of the proxy that was, and not in ours; the kernel knows what is there. */
+async function tablesWithoutTool(
+  { listTables }: Pick<CleanupHost, 'listTables'>,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const tables = await listTables(signal).catch((error: unknown) => {
+    // Then a proxy could not have made one either.
+    if (error instanceof NetlinkError) return []
+    throw error
+  })
+  const named = tables.map(({ family, name }): NftTableName => ({
+    family: family === 'ipv4' ? 'ip' : 'ip6',
+    table: name,
+  }))
+  return modeTableLeftovers(named).map(
+    ({ family, table }) =>
+      `nf_tables: table ${family} ${table} is there, but there is no nft to remove it with: install it`,
+  )
 }
 
 /** Empty tables are no proof of a proxy: where nothing else of one was found they may be anybody's. */

@@ -25,9 +25,10 @@ function nftablesModeOf(tables: NftTables): Mode {
       try {
         return await supportsNft({ family, exec }, signal)
       } catch (error) {
-        if (error instanceof NftError)
-          throw new CommandError(`the nftables mode cannot run here: ${error.message}`, { cause: error })
-        throw error
+        if (!(error instanceof NftError)) throw error
+        const wayOut =
+          error.reason === 'not-permitted' ? 'run as root, or give the container CAP_NET_ADMIN' : error.message
+        throw new CommandError(`the nftables mode cannot run here: ${wayOut}`)
       }
     },
 

@@ -24,6 +24,11 @@ export const fairleadFlags = {
       default: 2000,
       help: 'Count connections per Service in /metrics while there are at most this many Service ports; 0 turns it off.',
     },
+    'userspace-workers': {
+      type: type.int32,
+      default: 0,
+      help: 'Threads that carry the connections of the userspace mode; 0 means one per core, and the main one where there is one core only.',
+    },
     'dry-run': {
       type: type.bool,
       default: false,

@@ -35,6 +35,8 @@ export interface DaemonOptions {
   readonly stateDir: string
   /** Above this many Service ports, /metrics has no series for each of them. */
   readonly serviceSeriesLimit: number
+  /** Threads of the userspace mode; 0: one per core. */
+  readonly userspaceWorkers: number
   /** Canonical IP addresses; empty: those of the Node object. */
   readonly nodeAddresses: readonly string[]
   /** Another build of the same release, to be reported as our version. */
@@ -66,6 +68,7 @@ export function parseDaemonCommandLine(argv: readonly string[], platform: NodeJS
       objects: values.objects,
       stateDir: values['state-dir'],
       serviceSeriesLimit: values['service-series-limit'],
+      userspaceWorkers: Math.max(0, values['userspace-workers']),
       nodeAddresses: values['node-address'],
       reportedVersion: values.version.kind === 'report-as' ? values.version.version : undefined,
       flags: values,
@@ -97,6 +100,8 @@ function findContradiction(
     return '--objects has an empty path: name a file or a directory'
   if (values['dry-run'] && !values.cleanup)
     return '--dry-run works only with --cleanup: add --cleanup, or use "fairlead render" to see what a mode would program'
+  if (values['service-series-limit'] < 0)
+    return '--service-series-limit must not be negative: give a number of Service ports, or 0 for no series at all'
   const action = actionOf(values).kind
   if (platform === 'win32' && (action === 'cleanup' || action === 'init-only'))
     return `--${action} is not supported on Windows: remove it`

@@ -11,6 +11,10 @@ test('node ports that are open everywhere are worth a warning', () => {
   expect(nodePortWarnings(given({}), ipv4Node)).toEqual([expect.stringContaining('nodePortAddresses is unset')])
 })
 
+test('in nftables mode they are open everywhere only when the node has no known address, and that is said', () => {
+  expect(nodePortWarnings(given({ mode: 'nftables' }), ipv4Node)).toEqual([expect.stringContaining('--node-address')])
+})
+
 test('node ports limited in one family of a dual-stack cluster are worth a warning', () => {
   const limited = given({ nodePortAddresses: [v4] })
   expect(nodePortWarnings(limited, ipv4Node)).toEqual([])

@@ -24,6 +24,8 @@ const shown: Readonly<Record<Family, string>> = { ipv4: 'IPv4', ipv6: 'IPv6' }
  */
 export function nodePortWarnings(config: UncheckedConfig, { podCidrs, primaryFamily }: NodeFamilies): string[] {
   const addresses = config.nodePortAddresses
+  if (addresses.length === 0 && config.mode === 'nftables')
+    return ['the address of this node is not known: node ports are open on all local IPs; give it with --node-address']
   if (addresses.length === 0)
     return ['nodePortAddresses is unset: node ports are open on all local IPs; consider --nodeport-addresses=primary']
   const isDual = [config.detectLocal.clusterCidrs, addresses, config.ipvs.excludeCidrs, podCidrs].some(hasBothFamilies)
