@@ -1,6 +1,7 @@
 /** A proxy in a network namespace, together with the API server that it follows. */
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import { get } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
@@ -21,6 +22,8 @@ const metricsPort = 10249
 const askEveryMs = 200
 /** kube-proxy may be at it for minutes when others want the machine too. */
 const patienceMs = 600_000
+/** In a second. */
+const calmCpuMs = 100
 
 export interface DaemonSetup {
   readonly program: ProxyProgram
@@ -64,6 +67,18 @@ export class ProxyDaemon implements AsyncDisposable {
 
   cost(): Promise<DaemonCost> {
     return daemonCost(this.#pid)
+  }
+
+  /** Resolves when it has done for seconds what it does all the time: nothing to speak of. */
+  async settles(): Promise<void> {
+    const deadline = Date.now() + patienceMs
+    for (let calmSeconds = 0; calmSeconds < 3 && Date.now() < deadline;) {
+      const before = await this.cost()
+      await sleep(1000)
+      const after = await this.cost()
+      const cpuMs = after.ownCpuMs + after.toolsCpuMs - before.ownCpuMs - before.toolsCpuMs
+      calmSeconds = cpuMs <= calmCpuMs && !(await hasChildren(this.#pid)) ? calmSeconds + 1 : 0
+    }
   }
 
   /** When the last byte of the objects left the API server, in Unix time. */
@@ -128,6 +143,11 @@ export class ProxyDaemon implements AsyncDisposable {
       socket.destroy()
     }
   }
+}
+
+/** Programs that it runs: what they cost shows when they have ended. */
+async function hasChildren(pid: number): Promise<boolean> {
+  return (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')) !== ''
 }
 
 function inUnixTime(sharedMs: number): number {

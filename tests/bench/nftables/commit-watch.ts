@@ -1,9 +1,6 @@
 /** Tells when the kernel committed a transaction of nf_tables. */
-import { spawn } from 'node:child_process'
-import type { ChildProcessByStdio } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Namespace } from '../../packet/testing/namespace.ts'
 import { compiledScript } from '../compiled-scripts.ts'
@@ -13,19 +10,19 @@ const script = compiledScript(new URL('./commit-watch-process.ts', import.meta.u
 const patienceMs = 600_000
 
 export class CommitWatch implements AsyncDisposable {
-  readonly #child: ChildProcessByStdio<null, Readable, null>
+  readonly #child: ReturnType<Namespace['start']>
   readonly #commitsMs: number[] = []
   readonly #listening: Promise<unknown>
 
   static async start(namespace: Namespace): Promise<CommitWatch> {
-    const child = namespace.enter(() => spawn(process.execPath, [script], { stdio: ['ignore', 'pipe', 'inherit'] }))
-    const watch = new CommitWatch(child)
+    const watch = new CommitWatch(namespace.start(process.execPath, [script], process.env))
     await watch.#listening
     return watch
   }
 
-  private constructor(child: ChildProcessByStdio<null, Readable, null>) {
+  private constructor(child: ReturnType<Namespace['start']>) {
     this.#child = child
+    child.stderr.pipe(process.stderr)
     const lines = createInterface(child.stdout)
     this.#listening = once(lines, 'line')
     lines.on('line', (line) => {

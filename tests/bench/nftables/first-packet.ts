@@ -1,5 +1,4 @@
 /** What the first packet of a connection pays for going to a Service. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { BenchOptions, BenchSection } from '../bench-group.ts'
 import { podAddress, serviceAddress } from '../core/cluster-objects.ts'
 import { ProxyDaemon } from '../daemon/proxy-daemon.ts'
@@ -82,7 +81,7 @@ async function proxy(program: ProxyProgram, { node }: PacketSite): Promise<Async
   const daemon = await ProxyDaemon.start({ program, mode: 'nftables', services, namespace: node })
   await daemon.when(({ full }) => full.count > 0)
   // It shall not work while packets are measured.
-  await sleep(2000)
+  await daemon.settles()
   return daemon
 }
 

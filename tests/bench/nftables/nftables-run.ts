@@ -56,6 +56,7 @@ export async function runNftables({ program, table, services, changes }: Nftable
   const fromLastByteMs = first.syncedAtMs - daemon.lastByteAtMs
   const atFirst = await daemon.cost()
   const size = tableSize(namespace, table)
+  await daemon.settles()
 
   await using commits = await CommitWatch.start(namespace)
   const changeOnce = async (change: number): Promise<number> => {

@@ -1,9 +1,9 @@
 /** Fairlead's relay in front of the endpoint that its argument names: prints its port, and ends with its input. */
 import { systemClock } from '../../../src/core/clock.ts'
 import { silentLogger } from '../../../src/core/logger.ts'
-import { NodeRelay } from '../../../src/dataplane/relay/node-relay.ts'
+import { openRelay } from '../../../src/dataplane/relay/open-relay.ts'
 
-const relay = new NodeRelay({ log: silentLogger, clock: systemClock })
+const relay = openRelay({ log: silentLogger, clock: systemClock, threads: 0 })
 const opened = await relay.set({
   id: 'bench',
   protocol: 'TCP',
