@@ -56,6 +56,7 @@ export interface Daemon {
   readonly file: LoadedFile | undefined
   readonly stateDir: string
   readonly serviceSeriesLimit: number
+  readonly userspaceWorkers: number
   readonly nodeAddresses: readonly string[]
   /** Only prepare the machine, then end. */
   readonly isInitOnly: boolean
@@ -129,6 +130,7 @@ async function runProxy(daemon: Daemon, parts: Parts, signal: AbortSignal): Prom
     localIps: localAddresses,
     listen: { kind: 'loopback' },
     serviceSeriesLimit: daemon.serviceSeriesLimit,
+    userspaceWorkers: daemon.userspaceWorkers,
     iptablesOf: iptablesOfHost({ exec: processExec, clock: systemClock, log }),
     metrics: metrics.families,
     clock: systemClock,

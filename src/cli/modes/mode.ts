@@ -25,6 +25,8 @@ export interface ModeContext extends ModeSettings {
   readonly listen: ListenPolicy
   /** Above this many Service ports nobody asks how many connections each got. */
   readonly serviceSeriesLimit: number
+  /** Threads that carry connections in the userspace mode; 0: one per core. */
+  readonly userspaceWorkers: number
   /** This host's, found once. */
   readonly iptablesOf: IptablesOf
   readonly metrics: ProxyMetricFamilies

@@ -14,7 +14,8 @@ import { openConntrack } from '../../dataplane/conntrack/open-conntrack.ts'
 import { processExec as exec } from '../../dataplane/exec/exec.ts'
 import { openChangeDetector } from '../../dataplane/iptables/change-detector.ts'
 import { openNetlink } from '../../dataplane/netlink/open-netlink.ts'
-import { NodeRelay } from '../../dataplane/relay/node-relay.ts'
+import { openRelay } from '../../dataplane/relay/open-relay.ts'
+import type { Relay } from '../../dataplane/relay/relay.ts'
 import { PrometheusConntrackMetrics } from '../../observe/metrics/conntrack-metrics.ts'
 import { PrometheusIptablesMetrics } from '../../observe/metrics/iptables-metrics.ts'
 import { fileSysctl } from '../../dataplane/sysctl/file-sysctl.ts'
@@ -35,12 +36,12 @@ export const portalMode: RunnableMode = {
   prepare: () => Promise.resolve(),
 
   async createBackend(family, context, signal) {
-    const { iptablesOf, clock, log, metrics, localIps } = context
+    const { iptablesOf, clock, log, metrics, localIps, userspaceWorkers } = context
     const iptables = await iptablesOf(family, signal)
     const fixed = trafficSettings(family, context)
     const openDetector = (opening: AbortSignal) =>
       openChangeDetector({ iptables, tables: ['filter', 'nat'], log }, opening)
-    const relay = new NodeRelay({ log, clock })
+    const relay = openRelay({ log, clock, threads: userspaceWorkers })
     const portals = new PortalBackend({
       relay,
       freePorts: new FreePorts(await portsToGuess()),
@@ -83,7 +84,7 @@ function staleFlows(udp: UdpPortals, localIps: () => readonly string[], reconcil
 }
 
 /** Portals go first, then listeners, and last the connections of clients. */
-function endingWith(relay: NodeRelay, portals: PortalBackend): Backend {
+function endingWith(relay: Relay, portals: PortalBackend): Backend {
   return {
     name: portals.name,
     sync: (view, change, signal) => portals.sync(view, change, signal),

@@ -2,7 +2,8 @@ import { renderPortals } from '../../backends/userspace/portals/render.ts'
 import { portalSettings } from '../../backends/userspace/portals/settings.ts'
 import { UserspaceBackend } from '../../backends/userspace/userspace-backend.ts'
 import type { Backend } from '../../core/backend.ts'
-import { NodeRelay } from '../../dataplane/relay/node-relay.ts'
+import { openRelay } from '../../dataplane/relay/open-relay.ts'
+import type { Relay } from '../../dataplane/relay/relay.ts'
 import { isLoopback } from '../../net/ip.ts'
 import type { Mode } from './mode.ts'
 import { portalMode } from './portal-mode.ts'
@@ -26,8 +27,8 @@ export const userspaceMode: Mode = {
   supports: () => Promise.resolve(true),
   prepare: () => Promise.resolve(),
 
-  createBackend(_family, { log, clock, listen }) {
-    const relay = new NodeRelay({ log, clock })
+  createBackend(_family, { log, clock, listen, userspaceWorkers }) {
+    const relay = openRelay({ log, clock, threads: userspaceWorkers })
     return Promise.resolve({ backend: endingWith(relay, new UserspaceBackend({ relay, listen, log })), afterSync: [] })
   },
 
@@ -53,7 +54,7 @@ function whyNoPortals(
 }
 
 /** A relay that was made for one backend ends with it, and so do the connections of its clients. */
-function endingWith(relay: NodeRelay, backend: UserspaceBackend): Backend {
+function endingWith(relay: Relay, backend: UserspaceBackend): Backend {
   return {
     name: backend.name,
     sync: (view, change, signal) => backend.sync(view, change, signal),

@@ -13,28 +13,52 @@ const reserved = 64
 /** The rest is headroom for what is opened and closed in between. */
 const usableShare = 0.9
 
+export interface DescriptorBudgetOptions {
+  /** Of open files, for the process. */
+  readonly limit: number
+  readonly log: Logger
+  readonly clock: Clock
+  /** Threads share the descriptors of their process: each notes here what it uses. */
+  readonly usedByThread?: Int32Array
+  readonly thread?: number
+}
+
+/** How many descriptors the relay may use of so many. */
+export function budgetOf(limit: number): number {
+  return Math.max(2, Math.floor((limit - reserved) * usableShare))
+}
+
+export function usedByAll(usedByThread: Int32Array): number {
+  let sum = 0
+  for (const used of usedByThread) sum += used
+  return sum
+}
+
 /** TCP connections hold two descriptors, UDP flows and listeners one. */
 export class DescriptorBudget {
   readonly budget: number
   readonly #limit: number
   readonly #log: Logger
   readonly #throttle: Throttle
-  #used = 0
+  readonly #usedByThread: Int32Array
+  readonly #thread: number
 
-  constructor({ limit, log, clock }: { readonly limit: number; readonly log: Logger; readonly clock: Clock }) {
+  constructor({ limit, log, clock, usedByThread = new Int32Array(1), thread = 0 }: DescriptorBudgetOptions) {
     this.#limit = limit
-    this.budget = Math.max(2, Math.floor((limit - reserved) * usableShare))
+    this.budget = budgetOf(limit)
+    this.#usedByThread = usedByThread
+    this.#thread = thread
     this.#log = log
     this.#throttle = new Throttle(clock)
   }
 
   get used(): number {
-    return this.#used
+    return usedByAll(this.#usedByThread)
   }
 
   /** False when there is no room: the caller turns its client away. */
   tryTake(count: number, service: string): boolean {
-    if (this.#used + count > this.budget) {
+    if (this.used + count > this.budget) {
       this.reportShortage(service)
       return false
     }
@@ -44,11 +68,11 @@ export class DescriptorBudget {
 
   /** For what must be open even beyond the budget: connections are turned away before listeners are. */
   take(count: number): void {
-    this.#used += count
+    Atomics.add(this.#usedByThread, this.#thread, count)
   }
 
   giveBack(count: number): void {
-    this.#used -= count
+    Atomics.sub(this.#usedByThread, this.#thread, count)
   }
 
   /** The kernel itself said there is no descriptor left: others in the process use more than the reserve. */
@@ -56,7 +80,7 @@ export class DescriptorBudget {
     this.#throttle.run((silenced) =>
       this.#log.warn('clients are turned away: too many open connections', {
         service,
-        used: this.#used,
+        used: this.used,
         budget: this.budget,
         openFilesLimit: this.#limit,
         alsoTurnedAway: silenced,

@@ -1,37 +1,81 @@
-/** What one listener has done so far; open connections add their share when somebody asks. */
+/**
+ * What one listener has done so far. The numbers lie in memory that threads can share: one thread relays and counts,
+ * another looks on without asking it, and they outlive the thread that wrote them.
+ */
 import type { TrafficCounts, TurnedAway } from './relay.ts'
 
+const cellNames = [
+  'connections',
+  'active',
+  'bytesIn',
+  'bytesOut',
+  'waitingBytes',
+  'dialFailures',
+  'no-endpoint',
+  'unreachable',
+  'source-not-allowed',
+  'overload',
+] as const
+type Cell = (typeof cellNames)[number]
+
+const indexOf = Object.fromEntries(cellNames.map((name, index) => [name, index])) as Readonly<Record<Cell, number>>
+
 export class ListenerCounters {
-  connections = 0
-  dialFailures = 0
-  bytesIn = 0
-  bytesOut = 0
-  readonly #turnedAway: Record<TurnedAway, number> = {
-    'no-endpoint': 0,
-    unreachable: 0,
-    'source-not-allowed': 0,
-    overload: 0,
+  /** Only the thread that relays writes here. */
+  readonly cells: Float64Array
+
+  constructor(cells: Float64Array = new Float64Array(cellNames.length)) {
+    this.cells = cells
+  }
+
+  static shared(): ListenerCounters {
+    return new ListenerCounters(new Float64Array(new SharedArrayBuffer(cellNames.length * 8)))
+  }
+
+  add(cell: Exclude<Cell, TurnedAway>, amount: number): void {
+    this.#add(cell, amount)
   }
 
   turnedAway(why: TurnedAway): void {
-    this.#turnedAway[why]++
+    this.#add(why, 1)
   }
 
-  /** Adds the bytes of a connection that has ended. */
-  add(bytes: { readonly bytesIn: number; readonly bytesOut: number }): void {
-    this.bytesIn += bytes.bytesIn
-    this.bytesOut += bytes.bytesOut
+  /** The thread that relayed is gone, and its connections with it. */
+  forgetActive(): void {
+    this.cells[indexOf.active] = 0
+    this.cells[indexOf.waitingBytes] = 0
   }
 
-  snapshot(active: Iterable<{ readonly bytesIn: number; readonly bytesOut: number }>): TrafficCounts {
-    let { bytesIn, bytesOut } = this
-    let count = 0
-    for (const connection of active) {
-      bytesIn += connection.bytesIn
-      bytesOut += connection.bytesOut
-      count++
+  get active(): number {
+    return this.#get('active')
+  }
+
+  get waitingBytes(): number {
+    return this.#get('waitingBytes')
+  }
+
+  snapshot(): TrafficCounts {
+    return {
+      connections: this.#get('connections'),
+      active: this.active,
+      bytesIn: this.#get('bytesIn'),
+      bytesOut: this.#get('bytesOut'),
+      dialFailures: this.#get('dialFailures'),
+      turnedAway: {
+        'no-endpoint': this.#get('no-endpoint'),
+        unreachable: this.#get('unreachable'),
+        'source-not-allowed': this.#get('source-not-allowed'),
+        overload: this.#get('overload'),
+      },
     }
-    const { connections, dialFailures } = this
-    return { connections, active: count, bytesIn, bytesOut, dialFailures, turnedAway: { ...this.#turnedAway } }
+  }
+
+  #get(cell: Cell): number {
+    return this.cells[indexOf[cell]] ?? 0
+  }
+
+  #add(cell: Cell, amount: number): void {
+    const index = indexOf[cell]
+    this.cells[index] = (this.cells[index] ?? 0) + amount
   }
 }

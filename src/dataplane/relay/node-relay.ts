@@ -2,6 +2,8 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
 import { DescriptorBudget, openFilesLimit } from './descriptor-budget.ts'
+import { ListenerCounters } from './listener-counters.ts'
+import { isThere } from './is-there.ts'
 import { listenFailure } from './listen-problem.ts'
 import type { OpenListener } from './open-listener.ts'
 import type { Pool } from './pool.ts'
@@ -18,6 +20,8 @@ export interface NodeRelayOptions {
   /** Shuffles the turn order of endpoints. */
   readonly random?: () => number
   readonly settings?: Partial<RelaySettings>
+  /** What the threads of the process use together, and which of them this one is. */
+  readonly threads?: { readonly usedByThread: Int32Array; readonly thread: number }
 }
 
 interface Held {
@@ -34,19 +38,20 @@ export class NodeRelay implements Relay {
   /** Removed, but with connections that go on. */
   readonly #draining = new Set<OpenListener>()
 
-  constructor({ log, clock, random = Math.random, settings = {} }: NodeRelayOptions) {
-    const all = { ...defaultSettings(), ...settings }
-    const descriptors = new DescriptorBudget({ limit: all.maxDescriptors, log, clock })
+  constructor({ log, clock, random = Math.random, settings = {}, threads }: NodeRelayOptions) {
+    const all = withDefaults(settings)
+    const descriptors = new DescriptorBudget({ limit: all.maxDescriptors, log, clock, ...threads })
     const buffers = new ReadBuffers()
     this.#parts = { settings: all, log, clock, random, descriptors, buffers, ending: this.#ending.signal }
     this.#pools = new Pools(this.#parts)
   }
 
-  async set(spec: ListenerSpec): Promise<ListenResult> {
+  /** Counts go on in the given counters when the listener is opened. */
+  async set(spec: ListenerSpec, counters = new ListenerCounters()): Promise<ListenResult> {
     const held = this.#heldById.get(spec.id)
-    if (held !== undefined && isSameAddress(held, spec)) return this.#change(held, spec)
+    if (held !== undefined && isThere(held.spec.protocol, held.listener.address, spec)) return this.#change(held, spec)
     if (held !== undefined) await this.remove(spec.id)
-    return this.#open(spec)
+    return this.#open(spec, counters)
   }
 
   async remove(id: string): Promise<void> {
@@ -66,11 +71,11 @@ export class NodeRelay implements Relay {
         service: pool.service,
         protocol: spec.protocol,
         address: listener.address,
-        ...listener.counts(),
+        ...listener.counters.snapshot(),
       })),
       pools: this.#pools.size,
-      bufferedBytes: sum([...open, ...draining].map((listener) => listener.bufferedBytes())),
-      draining: sum(draining.map((listener) => listener.counts().active)),
+      bufferedBytes: sum([...open, ...draining].map((listener) => listener.counters.waitingBytes)),
+      draining: sum(draining.map((listener) => listener.counters.active)),
       descriptors: { used: descriptors.used, budget: descriptors.budget },
     }
   }
@@ -100,11 +105,11 @@ export class NodeRelay implements Relay {
     return { ok: true, address: listener.address }
   }
 
-  async #open(spec: ListenerSpec): Promise<ListenResult> {
+  async #open(spec: ListenerSpec, counters: ListenerCounters): Promise<ListenResult> {
     const pool = this.#pools.acquire(spec.pool)
     try {
       const open = spec.protocol === 'TCP' ? openTcpListener : openUdpListener
-      const listener = await open(spec.address, { pool, allowedSources: spec.allowedSources }, this.#parts)
+      const listener = await open(spec.address, { pool, allowedSources: spec.allowedSources }, counters, this.#parts)
       if (this.#ending.signal.aborted) {
         await listener.stop()
         throw new Error('the relay has ended')
@@ -127,7 +132,7 @@ export class NodeRelay implements Relay {
   }
 }
 
-function defaultSettings(): RelaySettings {
+export function withDefaults(settings: Partial<RelaySettings>): RelaySettings {
   return {
     dialTimeoutsMs: [250, 500, 1000, 2000],
     // What Linux gives a half-closed connection in its own tables.
@@ -137,13 +142,8 @@ function defaultSettings(): RelaySettings {
     drainTimeoutMs: undefined,
     shutdownGraceMs: 0,
     maxDescriptors: openFilesLimit(),
+    ...settings,
   }
-}
-
-/** A listener that took any free port is where a later call for that very port wants it. */
-function isSameAddress({ spec, listener: { address } }: Held, wanted: ListenerSpec): boolean {
-  const isSamePort = wanted.address.port === 0 || wanted.address.port === address.port
-  return spec.protocol === wanted.protocol && address.ip === wanted.address.ip && isSamePort
 }
 
 function sum(numbers: readonly number[]): number {

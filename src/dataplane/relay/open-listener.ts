@@ -1,8 +1,9 @@
 /** What the engine needs of a listener, whatever its protocol. */
 import type { Cidr } from '../../net/ip.ts'
 import { cidrContains } from '../../net/ip.ts'
+import type { ListenerCounters } from './listener-counters.ts'
 import type { Pool, PoolUser } from './pool.ts'
-import type { SocketAddress, TrafficCounts } from './relay.ts'
+import type { SocketAddress } from './relay.ts'
 
 /** The part of a listener that may change while it listens. */
 export interface Assignment {
@@ -13,8 +14,7 @@ export interface Assignment {
 export interface OpenListener extends PoolUser {
   readonly address: SocketAddress
   assign(assignment: Assignment): void
-  counts(): TrafficCounts
-  bufferedBytes(): number
+  readonly counters: ListenerCounters
   /** Frees the address at once. */
   stop(): Promise<void>
   /** Resolves when the listener has stopped and its last connection has ended. */

@@ -5,13 +5,22 @@
 import type { OnReadOpts, Socket } from 'node:net'
 import type { ReadBuffers } from './read-buffers.ts'
 
+/** Notes what goes through in one direction. */
+export interface DirectionCount {
+  moved(this: void, bytes: number): void
+  /** So many more bytes, or fewer, are read and not taken by the other side. */
+  waiting(this: void, bytes: number): void
+}
+
 export class RelaySocket {
   readonly #buffers: ReadBuffers
   #socket!: Socket
   #sink: Socket | undefined
+  #count: DirectionCount | undefined
   /** The one copy that the sink may not have taken yet. */
   #pending: Buffer | undefined
-  #isPaused = false
+  /** Of the sink, while this side is paused. */
+  #waitingBytes = 0
 
   /** The socket is made with `onread`, paused: nobody reads before `forwardTo`. */
   constructor(buffers: ReadBuffers, open: (onread: OnReadOpts) => Socket) {
@@ -24,10 +33,12 @@ export class RelaySocket {
   }
 
   /** From now on what arrives here leaves there, and so does the end. */
-  forwardTo(sink: Socket): void {
+  forwardTo(sink: Socket, count: DirectionCount): void {
     this.#sink = sink
+    this.#count = count
     sink.on('drain', () => this.#resume())
     this.#socket.on('end', () => sink.end())
+    this.#socket.on('close', () => this.#noteWaiting(0))
     this.#socket.resume()
   }
 
@@ -35,6 +46,7 @@ export class RelaySocket {
   #received(length: number): boolean {
     const sink = this.#sink
     if (sink === undefined || sink.destroyed) return false
+    this.#count?.moved(length)
     const copy = this.#buffers.copyOut(length)
     const hasRoom = sink.write(copy)
     if (sink.writableLength === 0) {
@@ -43,16 +55,21 @@ export class RelaySocket {
     }
     if (hasRoom) return true
     this.#pending = copy
-    this.#isPaused = true
+    this.#noteWaiting(sink.writableLength)
     return false
   }
 
   #resume(): void {
     // Also comes after a write that the kernel took at once.
-    if (!this.#isPaused) return
+    if (this.#waitingBytes === 0) return
     if (this.#pending !== undefined) this.#buffers.giveBack(this.#pending)
     this.#pending = undefined
-    this.#isPaused = false
+    this.#noteWaiting(0)
     this.#socket.resume()
+  }
+
+  #noteWaiting(bytes: number): void {
+    if (bytes !== this.#waitingBytes) this.#count?.waiting(bytes - this.#waitingBytes)
+    this.#waitingBytes = bytes
   }
 }

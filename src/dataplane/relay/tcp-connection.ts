@@ -1,6 +1,6 @@
 /** One client joined to one endpoint: what either sends goes to the other, and so do ends and resets. */
 import type { Socket } from 'node:net'
-import type { RelaySocket } from './relay-socket.ts'
+import type { DirectionCount, RelaySocket } from './relay-socket.ts'
 import { resetSocket } from './reset-socket.ts'
 
 export interface TcpConnectionOptions {
@@ -9,6 +9,8 @@ export interface TcpConnectionOptions {
   /** The endpoint's name in the balancer. */
   readonly endpoint: string
   readonly halfCloseTimeoutMs: number
+  readonly toEndpoint: DirectionCount
+  readonly toClient: DirectionCount
   onClose(this: void, connection: TcpConnection): void
 }
 
@@ -18,7 +20,7 @@ export class TcpConnection {
   readonly #backend: Socket
   #openSockets = 2
 
-  constructor({ client, backend, endpoint, halfCloseTimeoutMs, onClose }: TcpConnectionOptions) {
+  constructor({ client, backend, endpoint, halfCloseTimeoutMs, toEndpoint, toClient, onClose }: TcpConnectionOptions) {
     this.endpoint = endpoint
     this.#client = client.socket
     this.#backend = backend.socket
@@ -34,8 +36,8 @@ export class TcpConnection {
         if (this.#openSockets === 0) onClose(this)
       })
     }
-    client.forwardTo(this.#backend)
-    backend.forwardTo(this.#client)
+    client.forwardTo(this.#backend, toEndpoint)
+    backend.forwardTo(this.#client, toClient)
   }
 
   get bytesIn(): number {
@@ -44,10 +46,6 @@ export class TcpConnection {
 
   get bytesOut(): number {
     return this.#backend.bytesRead
-  }
-
-  get bufferedBytes(): number {
-    return buffered(this.#client) + buffered(this.#backend)
   }
 
   /** Ends both sides at once, with a reset: nobody takes a cut for a complete answer. */
@@ -61,8 +59,4 @@ export class TcpConnection {
     this.#client.setTimeout(timeoutMs)
     this.#backend.setTimeout(timeoutMs)
   }
-}
-
-function buffered(socket: Socket): number {
-  return socket.readableLength + socket.writableLength
 }

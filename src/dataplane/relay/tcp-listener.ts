@@ -7,11 +7,11 @@ import type { Choice } from './balancer.ts'
 import { clientIp } from './client-ip.ts'
 import { isFollowed, logAccepted, logChoice, logCopies, logJoined } from './connection-log.ts'
 import { dialSomewhere, type DialOutcome } from './dial.ts'
-import { ListenerCounters } from './listener-counters.ts'
+import type { ListenerCounters } from './listener-counters.ts'
 import { mayUse, type Assignment, type OpenListener } from './open-listener.ts'
 import type { RelayParts } from './relay-parts.ts'
-import { RelaySocket } from './relay-socket.ts'
-import type { SocketAddress, TrafficCounts, TurnedAway } from './relay.ts'
+import { RelaySocket, type DirectionCount } from './relay-socket.ts'
+import type { SocketAddress, TurnedAway } from './relay.ts'
 import { resetSocket } from './reset-socket.ts'
 import { TcpConnection } from './tcp-connection.ts'
 import { Throttle } from './throttle.ts'
@@ -24,6 +24,7 @@ const descriptorsPerConnection = 2
 export async function openTcpListener(
   address: SocketAddress,
   assignment: Assignment,
+  counters: ListenerCounters,
   parts: RelayParts,
 ): Promise<OpenListener> {
   const server = createServer()
@@ -35,14 +36,16 @@ export async function openTcpListener(
       resolve()
     })
   })
-  return new TcpListener(server, { ip: address.ip, port: boundPort(server) }, assignment, parts)
+  return new TcpListener(server, { ip: address.ip, port: boundPort(server) }, assignment, counters, parts)
 }
 
 class TcpListener implements OpenListener {
   readonly address: SocketAddress
   readonly #server: Server
   readonly #parts: RelayParts
-  readonly #counters = new ListenerCounters()
+  readonly counters: ListenerCounters
+  readonly #toEndpoint: DirectionCount
+  readonly #toClient: DirectionCount
   readonly #unreachableLog: Throttle
   /** Accepted, and not joined to an endpoint yet. */
   readonly #waiting = new Set<Socket>()
@@ -52,8 +55,18 @@ class TcpListener implements OpenListener {
   #isStopped = false
   #assignment: Assignment
 
-  constructor(server: Server, address: SocketAddress, assignment: Assignment, parts: RelayParts) {
+  constructor(
+    server: Server,
+    address: SocketAddress,
+    assignment: Assignment,
+    counters: ListenerCounters,
+    parts: RelayParts,
+  ) {
     this.address = address
+    this.counters = counters
+    const waiting = (bytes: number) => counters.add('waitingBytes', bytes)
+    this.#toEndpoint = { moved: (bytes) => counters.add('bytesIn', bytes), waiting }
+    this.#toClient = { moved: (bytes) => counters.add('bytesOut', bytes), waiting }
     this.#server = server
     this.#parts = parts
     this.#assignment = assignment
@@ -85,16 +98,6 @@ class TcpListener implements OpenListener {
     this.#drainOrphans()
   }
 
-  counts(): TrafficCounts {
-    return this.#counters.snapshot(this.#connections)
-  }
-
-  bufferedBytes(): number {
-    let sum = 0
-    for (const connection of this.#connections) sum += connection.bufferedBytes
-    return sum
-  }
-
   async stop(): Promise<void> {
     this.#assignment.pool.users.delete(this)
     this.#isStopped = true
@@ -114,7 +117,7 @@ class TcpListener implements OpenListener {
     // A socket without this listener ends the process when its peer resets the connection.
     client.on('error', () => client.destroy())
     logAccepted(this.#parts.log, client)
-    this.#counters.connections++
+    this.counters.add('connections', 1)
     const { pool } = this.#assignment
     const ip = this.#needsAddress() ? client.remoteAddress : ''
     if (ip === undefined) return void client.destroy() // It left before we looked.
@@ -164,15 +167,18 @@ class TcpListener implements OpenListener {
       backend: dialled,
       endpoint: choice.name,
       halfCloseTimeoutMs: settings.halfCloseTimeoutMs,
+      toEndpoint: this.#toEndpoint,
+      toClient: this.#toClient,
       onClose: (closed) => {
         this.#connections.delete(closed)
-        this.#counters.add(closed)
+        this.counters.add('active', -1)
         descriptors.giveBack(descriptorsPerConnection)
         logCopied(closed)
         this.#finishWhenEmpty()
       },
     })
     this.#connections.add(connection)
+    this.counters.add('active', 1)
     return true
   }
 
@@ -193,7 +199,7 @@ class TcpListener implements OpenListener {
   }
 
   #turnAway(client: Socket, why: TurnedAway): void {
-    this.#counters.turnedAway(why)
+    this.counters.turnedAway(why)
     // A clean end would look like an empty answer; only the gap of a traffic policy is no failure of the Service.
     if (why === 'no-endpoint' && this.#assignment.pool.whenEmpty === 'close') client.destroy()
     else resetSocket(client)
@@ -209,7 +215,7 @@ class TcpListener implements OpenListener {
 
   #dialFailed(choice: Choice, ip: string, error: unknown): void {
     const { pool } = this.#assignment
-    this.#counters.dialFailures++
+    this.counters.add('dialFailures', 1)
     pool.failed(choice.name, ip)
     this.#parts.log.debug(3, 'Dial failed', { service: pool.service, endpoint: choice.name, error })
   }

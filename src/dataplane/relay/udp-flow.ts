@@ -14,27 +14,25 @@ export interface UdpFlowOptions {
   /** The endpoint's name in the balancer. */
   readonly name: string
   onAnswer(this: void, datagram: Buffer): void
+  onSent(this: void, bytes: number): void
   /** The endpoint refuses (an ICMP error came back), or there is no socket to be had. The flow is closed. */
   onError(this: void, error: Error): void
 }
 
 export class UdpFlow {
   readonly endpoint: string
-  bytesIn = 0
-  bytesOut = 0
   readonly #socket: Socket
+  readonly #onSent: (bytes: number) => void
   #waiting: Buffer[] | undefined = []
   #isClosed = false
 
-  constructor({ endpoint, name, onAnswer, onError }: UdpFlowOptions) {
+  constructor({ endpoint, name, onAnswer, onSent, onError }: UdpFlowOptions) {
     this.endpoint = name
     const type = familyOf(endpoint.ip) === 'ipv6' ? 'udp6' : 'udp4'
     // Connected, so that the kernel hands over only this endpoint's answers, and its ICMP errors.
     this.#socket = createSocket({ type, lookup: noLookup })
-    this.#socket.on('message', (datagram) => {
-      this.bytesOut += datagram.length
-      onAnswer(datagram)
-    })
+    this.#onSent = onSent
+    this.#socket.on('message', onAnswer)
     this.#socket.on('error', (error) => {
       if (this.#isClosed) return
       this.close()
@@ -50,7 +48,7 @@ export class UdpFlow {
       return
     }
     if (this.#socket.getSendQueueSize() > maxSendQueueBytes) return
-    this.bytesIn += datagram.length
+    this.#onSent(datagram.length)
     // With a callback, a failed send does not become an 'error' event; an unreachable endpoint shows when receiving.
     this.#socket.send(datagram, () => {})
   }

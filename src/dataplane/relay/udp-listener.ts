@@ -9,11 +9,11 @@ import { clientIp } from './client-ip.ts'
 import { logChoice, logNewUdpClient } from './connection-log.ts'
 import { isOutOfDescriptors } from './descriptor-budget.ts'
 import { IdleMap } from './idle-map.ts'
-import { ListenerCounters } from './listener-counters.ts'
+import type { ListenerCounters } from './listener-counters.ts'
 import { noLookup } from './no-lookup.ts'
 import { mayUse, type Assignment, type OpenListener } from './open-listener.ts'
 import type { RelayParts } from './relay-parts.ts'
-import type { SocketAddress, TrafficCounts } from './relay.ts'
+import type { SocketAddress } from './relay.ts'
 import { maxSendQueueBytes, UdpFlow } from './udp-flow.ts'
 
 /** Datagrams arrive in bursts while Node is busy elsewhere; the kernel caps it at net.core.rmem_max. */
@@ -22,6 +22,7 @@ const recvBufferSize = 1_048_576
 export async function openUdpListener(
   address: SocketAddress,
   assignment: Assignment,
+  counters: ListenerCounters,
   parts: RelayParts,
 ): Promise<OpenListener> {
   const isIpv6 = familyOf(address.ip) === 'ipv6'
@@ -36,7 +37,7 @@ export async function openUdpListener(
     socket.close()
     throw error
   })
-  return new UdpListener(socket, { ip: address.ip, port: socket.address().port }, assignment, parts)
+  return new UdpListener(socket, { ip: address.ip, port: socket.address().port }, assignment, counters, parts)
 }
 
 class UdpListener implements OpenListener {
@@ -44,12 +45,19 @@ class UdpListener implements OpenListener {
   readonly finished: Promise<void>
   readonly #socket: Socket
   readonly #parts: RelayParts
-  readonly #counters = new ListenerCounters()
+  readonly counters: ListenerCounters
   readonly #flowsByClient: IdleMap<string, UdpFlow>
   #assignment: Assignment
 
-  constructor(socket: Socket, address: SocketAddress, assignment: Assignment, parts: RelayParts) {
+  constructor(
+    socket: Socket,
+    address: SocketAddress,
+    assignment: Assignment,
+    counters: ListenerCounters,
+    parts: RelayParts,
+  ) {
     this.address = address
+    this.counters = counters
     this.#socket = socket
     this.#parts = parts
     this.#assignment = assignment
@@ -80,15 +88,6 @@ class UdpListener implements OpenListener {
       if (!this.#assignment.pool.has(flow.endpoint)) this.#drop(client)
   }
 
-  counts(): TrafficCounts {
-    return this.#counters.snapshot(this.#flowsByClient.values())
-  }
-
-  /** Datagrams are dropped rather than kept. */
-  bufferedBytes(): number {
-    return 0
-  }
-
   async stop(): Promise<void> {
     this.#assignment.pool.users.delete(this)
     this.cut()
@@ -102,7 +101,7 @@ class UdpListener implements OpenListener {
 
   #receive(datagram: Buffer, from: RemoteInfo): void {
     const ip = clientIp(from.address)
-    if (!mayUse(this.#assignment, ip)) return this.#counters.turnedAway('source-not-allowed')
+    if (!mayUse(this.#assignment, ip)) return this.counters.turnedAway('source-not-allowed')
     const client = hostPort(ip, from.port)
     const flow = this.#flowsByClient.use(client) ?? this.#openFlow(client, ip, from)
     flow?.send(datagram)
@@ -112,16 +111,16 @@ class UdpListener implements OpenListener {
     const { log, descriptors, settings } = this.#parts
     const { pool } = this.#assignment
     logNewUdpClient(log, client)
-    this.#counters.connections++
+    this.counters.add('connections', 1)
     if (this.#flowsByClient.size >= settings.maxUdpFlowsPerListener) this.#dropOldest()
     if (!descriptors.tryTake(1, pool.service)) {
-      this.#counters.turnedAway('overload')
+      this.counters.turnedAway('overload')
       return undefined
     }
     const choice = pool.next(ip)
     if (choice === undefined) {
       descriptors.giveBack(1)
-      this.#counters.turnedAway('no-endpoint')
+      this.counters.turnedAway('no-endpoint')
       return undefined
     }
     logChoice(log, pool, choice, ip, from.port)
@@ -129,13 +128,16 @@ class UdpListener implements OpenListener {
       endpoint: choice.endpoint,
       name: choice.name,
       onAnswer: (datagram) => this.#answer(client, from, datagram),
+      onSent: (bytes) => this.counters.add('bytesIn', bytes),
       onError: (error) => this.#flowFailed(client, ip, choice, error),
     })
     this.#flowsByClient.add(client, flow)
+    this.counters.add('active', 1)
     return flow
   }
 
   #answer(client: string, to: RemoteInfo, datagram: Buffer): void {
+    this.counters.add('bytesOut', datagram.length)
     this.#flowsByClient.use(client)
     if (this.#socket.getSendQueueSize() > maxSendQueueBytes) return
     this.#socket.send(datagram, to.port, to.address, () => {})
@@ -146,10 +148,10 @@ class UdpListener implements OpenListener {
     const { pool } = this.#assignment
     this.#drop(client)
     if (isOutOfDescriptors(error)) {
-      this.#counters.turnedAway('overload')
+      this.counters.turnedAway('overload')
       return descriptors.reportShortage(pool.service)
     }
-    this.#counters.dialFailures++
+    this.counters.add('dialFailures', 1)
     pool.failed(choice.name, ip)
     log.debug(3, 'Dial failed', { service: pool.service, endpoint: choice.name, error })
   }
@@ -165,7 +167,7 @@ class UdpListener implements OpenListener {
 
   #forget(flow: UdpFlow): void {
     flow.close()
-    this.#counters.add(flow)
+    this.counters.add('active', -1)
     this.#parts.descriptors.giveBack(1)
   }
 
