@@ -15,8 +15,9 @@ export async function carryOut(work: Work, signal: AbortSignal): Promise<void> {
   await bindAddresses(work, signal)
   await writeEntries(work, signal)
   await writeRules(work, signal)
-  await unbindAddresses(work, signal)
+  // The address goes last: by it a clean-up knows whose virtual server it is, should we be killed in between.
   await deleteServers(work, signal)
+  await unbindAddresses(work, signal)
   // Endpoints that have just lost their weight are deleted now, unless they have connections.
   await work.draining.sweep(signal, work.touched.servers)
 }
