@@ -60,8 +60,10 @@ export class Rig implements AsyncDisposable {
 
   ask(from: Source, target: Target, family: Family, patienceMs: number): Promise<Outcome> {
     const { namespace, ip: source } = this.whoIs(from, target, family)
+    const { protocol } = target.port
+    if (protocol === 'SCTP') throw new Error('no server of the test speaks SCTP: see sctp-init.ts')
     return ask(namespace, {
-      transport: transports[target.port.protocol],
+      transport: transports[protocol],
       ...addressOf(target, family),
       source,
       patienceMs,

@@ -25,7 +25,7 @@ export interface ServiceFixture {
 
 export interface PortFixture {
   readonly name: string
-  readonly protocol: 'TCP' | 'UDP'
+  readonly protocol: 'TCP' | 'UDP' | 'SCTP'
   readonly port: number
   readonly target: number
 }
