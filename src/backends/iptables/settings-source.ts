@@ -1,26 +1,17 @@
 /** Where the settings come from: the configuration, the tools, the kernel, and the node's addresses of the moment. */
-import type { LocalTraffic } from '../../core/local-traffic.ts'
 import type { Logger } from '../../core/logger.ts'
 import { matchingAddresses, nodePortAddresses } from '../../core/node-port-addresses.ts'
+import type { TrafficSettings } from '../../core/traffic-settings.ts'
 import type { Iptables } from '../../dataplane/iptables/iptables.ts'
-import type { Family } from '../../net/ip.ts'
 import { isLoopback } from '../../net/ip.ts'
 import type { CounterName, IptablesSettings } from './settings.ts'
 import { counterNames, noCounters } from './settings.ts'
 
 /** What the configuration says. */
-export interface FixedSettings {
-  readonly family: Family
-  readonly localTraffic: LocalTraffic
-  readonly masqueradeAll: boolean
-  readonly masqueradeMark: string
+export interface FixedSettings extends TrafficSettings {
   /** `iptables.localhostNodePorts`; counts for IPv4, and only when node ports are open on loopback at all. */
   readonly localhostNodePorts: boolean
-  /** CIDRs; `primary` has been replaced. */
-  readonly nodePortAddresses: readonly string[]
   readonly dropsInvalid: boolean
-  /** Addresses of this machine, as of now. */
-  readonly localIps: () => readonly string[]
 }
 
 export interface SettingsSourceOptions {

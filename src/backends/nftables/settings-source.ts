@@ -1,23 +1,10 @@
 /** Where the settings come from: the configuration, and the node's addresses of the moment. */
-import type { LocalTraffic } from '../../core/local-traffic.ts'
 import { matchingAddresses, nodePortAddresses } from '../../core/node-port-addresses.ts'
-import type { Family } from '../../net/ip.ts'
+import type { TrafficSettings } from '../../core/traffic-settings.ts'
 import { isLoopback } from '../../net/ip.ts'
 import type { NftablesState } from './settings.ts'
 
-/** What the configuration says. */
-export interface FixedSettings {
-  readonly family: Family
-  readonly localTraffic: LocalTraffic
-  readonly masqueradeAll: boolean
-  readonly masqueradeMark: string
-  /** CIDRs; `primary` has been replaced. */
-  readonly nodePortAddresses: readonly string[]
-  /** Addresses of this machine, as of now. */
-  readonly localIps: () => readonly string[]
-}
-
-export function currentState({ nodePortAddresses: cidrs, localIps, ...fixed }: FixedSettings): NftablesState {
+export function currentState({ nodePortAddresses: cidrs, localIps, ...fixed }: TrafficSettings): NftablesState {
   const addresses = nodePortAddresses(cidrs, fixed.family)
   const limitsNodePorts = !addresses.matchesAll
   return {
