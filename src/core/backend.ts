@@ -48,6 +48,21 @@ export interface RenderedPart {
   readonly text: string
 }
 
+/** All but `active` only grow, as long as the route is there. */
+export interface RouteTraffic {
+  readonly connections: number
+  /** Open now. */
+  readonly active: number
+  /** From clients. */
+  readonly bytesIn: number
+  /** To clients. */
+  readonly bytesOut: number
+  /** Attempts to reach an endpoint that failed. */
+  readonly dialFailures: number
+  /** How long the connections lasted that have ended, added up. */
+  readonly seconds: number
+}
+
 /** Programs one IP family. It holds no Kubernetes rule, no timer and no retry. */
 export interface Backend {
   readonly name: string
@@ -61,6 +76,8 @@ export interface Backend {
    * New connections that each route got so far. Modes that cannot count have none.
    */
   connections?(signal: AbortSignal): Promise<ReadonlyMap<RouteKey, number>>
+  /** What each route has carried so far. Modes that do not see the bytes have none. */
+  traffic?(): ReadonlyMap<RouteKey, RouteTraffic>
   /**
    * Ends what the backend itself runs (listeners, workers). Kernel state stays: restarting must not disturb traffic. Only
    * rules that lead to those listeners go with them.

@@ -83,6 +83,7 @@ function recordingRelay() {
       return relay.set(spec)
     },
     remove: (id: string) => relay.remove(id),
+    counts: (id: string) => relay.counts(id),
     stats: () => relay.stats(),
     [Symbol.asyncDispose]: () => relay[Symbol.asyncDispose](),
     /** Routes may contend for an address: who has it depends on the order, but somebody must. */

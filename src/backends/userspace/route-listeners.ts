@@ -1,8 +1,9 @@
 /** The listeners of all routes: opens and closes them, and knows where each route is served. */
-import type { SyncReport } from '../../core/backend.ts'
+import type { RouteTraffic, SyncReport } from '../../core/backend.ts'
 import type { RouteKey } from '../../core/route.ts'
 import type { ListenResult, Relay, SocketAddress } from '../../dataplane/relay/relay.ts'
 import { hostPort } from '../../net/ip.ts'
+import { addTraffic } from './add-traffic.ts'
 import type { FreePorts } from './free-ports.ts'
 import type { PlannedListener, Purpose, RoutePlan } from './plan.ts'
 import { PortMemory } from './port-memory.ts'
@@ -36,6 +37,8 @@ export class RouteListeners {
   /** Routes whose address somebody else holds: whoever frees it, the next sync takes it. */
   readonly #waiting = new Set<RouteKey>()
   readonly #ports = new PortMemory()
+  /** Of listeners that a route had and has no more: its counters must not fall. */
+  readonly #pastByKey = new Map<RouteKey, RouteTraffic>()
 
   constructor(options: RouteListenersOptions) {
     this.#options = options
@@ -66,11 +69,14 @@ export class RouteListeners {
       wantedIds.has(id) || (purposes !== undefined && !purposes.includes(address.purpose))
     const unwanted = this.of(key).filter((listening) => !isKept(listening))
     for (const { id, address } of unwanted) {
+      this.#keepCounts(key, id)
       await this.#options.relay.remove(id)
       this.#options.freePorts?.giveBack(address.protocol, address.port)
       this.#keysByAddress.delete(addressText(address))
     }
     this.#note(key, this.of(key).filter(isKept))
+    // Gone for good, and not only at another address.
+    if (listeners.length === 0) this.#pastByKey.delete(key)
     return unwanted.length
   }
 
@@ -87,6 +93,15 @@ export class RouteListeners {
       }
     }
     return failed
+  }
+
+  traffic(): ReadonlyMap<RouteKey, RouteTraffic> {
+    const trafficByKey = new Map<RouteKey, RouteTraffic>()
+    for (const [key, listening] of this.#listeningByKey) {
+      const now = listening.map(({ id }) => this.#options.relay.counts(id))
+      trafficByKey.set(key, addTraffic(...now, this.#pastByKey.get(key)))
+    }
+    return trafficByKey
   }
 
   async closeAll(): Promise<void> {
@@ -123,6 +138,11 @@ export class RouteListeners {
     this.#keysByAddress.set(addressText(address), key)
     this.#options.freePorts?.take(protocol, port)
     this.#ports.remember(id, port)
+  }
+
+  #keepCounts(key: RouteKey, id: string): void {
+    const counts = this.#options.relay.counts(id)
+    if (counts !== undefined) this.#pastByKey.set(key, addTraffic(this.#pastByKey.get(key), { ...counts, active: 0 }))
   }
 
   #note(key: RouteKey, listening: readonly Listening[]): void {

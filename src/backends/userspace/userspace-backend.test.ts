@@ -227,6 +227,21 @@ test('two families share one relay', async () => {
   expect(await ask(ipv6.addressesOf(v6.key)[0] ?? { ip: '', port: 0 })).toBe('six')
 })
 
+test('a Service is counted from its first connection on, also after it has moved to another port', async () => {
+  const { backend, sync, addressOf } = given(loopback)
+  const [oldPort, newPort] = [await freePort(), await freePort()]
+  const before = testRoute('shop/web', { port: oldPort, endpoints: await pods('abc') })
+  const after = testRoute('shop/web', { port: newPort, endpoints: before.endpoints })
+  await sync([before])
+  await ask(addressOf(before), 'hello')
+  await expect.poll(() => backend.traffic().get(before.key)?.active).toBe(0)
+  await sync([after], [after.key])
+  await ask(addressOf(after), 'hello')
+  await expect.poll(() => backend.traffic().get(after.key)).toMatchObject({ connections: 2, active: 0, bytesOut: 6 })
+  await sync([], [after.key])
+  expect(backend.traffic().size).toBe(0)
+})
+
 test('disposing stops listening', async () => {
   const { backend, relay, sync, addressOf } = given(loopback)
   const web = testRoute('shop/web')

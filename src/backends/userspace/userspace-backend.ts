@@ -1,5 +1,5 @@
 /** Serves routes with plain sockets: no root, no kernel rules. */
-import type { Backend, Change, NodeView, SyncReport } from '../../core/backend.ts'
+import type { Backend, Change, NodeView, RouteTraffic, SyncReport } from '../../core/backend.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { RouteKey } from '../../core/route.ts'
 import type { Relay } from '../../dataplane/relay/relay.ts'
@@ -38,6 +38,10 @@ export class UserspaceBackend implements Backend {
   /** Where this route can be reached now; the cluster IP's address comes first. */
   addressesOf(key: RouteKey): readonly ServedAddress[] {
     return this.#listeners.of(key).map(({ address }) => address)
+  }
+
+  traffic(): ReadonlyMap<RouteKey, RouteTraffic> {
+    return this.#listeners.traffic()
   }
 
   /** Stops listening. The relay belongs to whoever made it, and so do the connections that are still open in it. */

@@ -1,5 +1,5 @@
 /** One IP family, from the Catalog to the data plane: routes, backend, health-check ports and the loop that syncs them. */
-import type { Backend, NodeView } from '../../core/backend.ts'
+import type { Backend, NodeView, RouteTraffic } from '../../core/backend.ts'
 import type { Catalog } from '../../core/catalog.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
@@ -45,6 +45,8 @@ export interface FamilyProxy extends Runnable {
   view(): NodeView
   /** New connections that each route got so far; empty where the mode cannot count. */
   connections(signal: AbortSignal): Promise<ReadonlyMap<RouteKey, number>>
+  /** What each route has carried so far; empty where the mode does not see it. */
+  traffic(): ReadonlyMap<RouteKey, RouteTraffic>
 }
 
 export function familyProxy(options: FamilyProxyOptions): FamilyProxy {
@@ -53,7 +55,8 @@ export function familyProxy(options: FamilyProxyOptions): FamilyProxy {
   const serviceHealth = new ServiceHealth({ isProxyHealthy: () => !options.hasHealthServer || health.isHealthy })
   return {
     view: () => table.view,
-    connections: async (signal) => (await backend.connections?.(signal)) ?? new Map(),
+    connections: (signal) => connectionsOf(backend, signal),
+    traffic: () => backend.traffic?.() ?? new Map<RouteKey, RouteTraffic>(),
     async run(signal) {
       await using owned = backend
       await using server = new ServiceHealthServer({
@@ -84,6 +87,11 @@ export function familyProxy(options: FamilyProxyOptions): FamilyProxy {
       await runAll([runner, driftRepair(owned, runner, log)], signal)
     },
   }
+}
+
+async function connectionsOf(backend: Backend, signal: AbortSignal): Promise<ReadonlyMap<RouteKey, number>> {
+  if (backend.connections !== undefined) return backend.connections(signal)
+  return new Map([...(backend.traffic?.() ?? [])].map(([key, { connections }]) => [key, connections]))
 }
 
 /** What others break is programmed again, all of it. */

@@ -22,6 +22,7 @@ import type { RootLogger } from '../../observe/logging/create-logger.ts'
 import { addSourceContact } from '../../observe/metrics/source-metrics.ts'
 import { addConnectionMetrics } from '../../observe/metrics/connection-metrics.ts'
 import type { CountedView } from '../../observe/metrics/connection-metrics.ts'
+import { addTrafficMetrics, type CarriedView } from '../../observe/metrics/traffic-metrics.ts'
 import { addViewMetrics } from '../../observe/metrics/view-metrics.ts'
 import { Intake } from '../../sources/intake.ts'
 import { StateKeeper } from '../../sources/saved/state-keeper.ts'
@@ -176,6 +177,7 @@ async function runProxy(daemon: Daemon, parts: Parts, signal: AbortSignal): Prom
   }
   addViewMetrics(metrics.registry, () => proxies.map((proxy) => proxy.view()))
   addConnectionMetrics(metrics.registry, () => countedViews(proxies, daemon.serviceSeriesLimit, signal))
+  addTrafficMetrics(metrics.registry, () => carriedViews(proxies, daemon.serviceSeriesLimit))
   addSourceContact(metrics.registry, systemClock, () => source.status())
   const servers = daemonServers({
     config,
@@ -207,11 +209,19 @@ async function countedViews(
   limit: number,
   signal: AbortSignal,
 ): Promise<readonly CountedView[]> {
-  const series = proxies.reduce((sum, proxy) => sum + proxy.view().routesByKey.size, 0)
-  if (series > limit) return []
+  if (seriesOf(proxies) > limit) return []
   return Promise.all(
     proxies.map(async (proxy) => ({ view: proxy.view(), connections: await proxy.connections(signal) })),
   )
+}
+
+function carriedViews(proxies: readonly FamilyProxy[], limit: number): readonly CarriedView[] {
+  if (seriesOf(proxies) > limit) return []
+  return proxies.map((proxy) => ({ view: proxy.view(), traffic: proxy.traffic() }))
+}
+
+function seriesOf(proxies: readonly FamilyProxy[]): number {
+  return proxies.reduce((sum, proxy) => sum + proxy.view().routesByKey.size, 0)
 }
 
 /** Says what does not fit together, and refuses to start where it cannot work. */

@@ -89,6 +89,7 @@ function endingWith(relay: Relay, portals: PortalBackend): Backend {
     name: portals.name,
     sync: (view, change, signal) => portals.sync(view, change, signal),
     watch: (onDrift, signal) => portals.watch(onDrift, signal),
+    traffic: () => portals.traffic(),
     async [Symbol.asyncDispose]() {
       await portals[Symbol.asyncDispose]()
       await relay[Symbol.asyncDispose]()

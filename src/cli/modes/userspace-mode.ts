@@ -58,6 +58,7 @@ function endingWith(relay: Relay, backend: UserspaceBackend): Backend {
   return {
     name: backend.name,
     sync: (view, change, signal) => backend.sync(view, change, signal),
+    traffic: () => backend.traffic(),
     async [Symbol.asyncDispose]() {
       await backend[Symbol.asyncDispose]()
       await relay[Symbol.asyncDispose]()

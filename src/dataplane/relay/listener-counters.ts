@@ -11,6 +11,7 @@ const cellNames = [
   'bytesOut',
   'waitingBytes',
   'dialFailures',
+  'seconds',
   'no-endpoint',
   'unreachable',
   'source-not-allowed',
@@ -61,6 +62,7 @@ export class ListenerCounters {
       bytesIn: this.#get('bytesIn'),
       bytesOut: this.#get('bytesOut'),
       dialFailures: this.#get('dialFailures'),
+      seconds: this.#get('seconds'),
       turnedAway: {
         'no-endpoint': this.#get('no-endpoint'),
         unreachable: this.#get('unreachable'),

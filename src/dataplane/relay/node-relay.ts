@@ -10,7 +10,7 @@ import type { Pool } from './pool.ts'
 import { Pools } from './pools.ts'
 import { ReadBuffers } from './read-buffers.ts'
 import type { RelayParts } from './relay-parts.ts'
-import type { ListenerSpec, ListenResult, Relay, RelaySettings, RelayStats } from './relay.ts'
+import type { ListenerSpec, ListenResult, Relay, RelaySettings, RelayStats, TrafficCounts } from './relay.ts'
 import { openTcpListener } from './tcp-listener.ts'
 import { openUdpListener } from './udp-listener.ts'
 
@@ -59,6 +59,10 @@ export class NodeRelay implements Relay {
     if (held === undefined) return
     this.#heldById.delete(id)
     await this.#stop(held)
+  }
+
+  counts(id: string): TrafficCounts | undefined {
+    return this.#heldById.get(id)?.listener.counters.snapshot()
   }
 
   stats(): RelayStats {

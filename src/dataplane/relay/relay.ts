@@ -13,6 +13,8 @@ export interface Relay extends AsyncDisposable {
   set(listener: ListenerSpec): Promise<ListenResult>
   /** Stops listening; the address is free when this resolves. TCP connections go on until they end or are drained. */
   remove(id: string): Promise<void>
+  /** What one listener has done; undefined when there is no such listener. Costs nothing much, unlike `stats`. */
+  counts(id: string): TrafficCounts | undefined
   stats(): RelayStats
 }
 
@@ -99,6 +101,8 @@ export interface TrafficCounts {
   /** To clients. */
   readonly bytesOut: number
   readonly dialFailures: number
+  /** How long the TCP connections lasted that have ended, added up. */
+  readonly seconds: number
   readonly turnedAway: Readonly<Record<TurnedAway, number>>
 }
 

@@ -154,7 +154,8 @@ class TcpListener implements OpenListener {
 
   #join(accepted: RelaySocket, dialled: RelaySocket, choice: Choice): boolean {
     const [client, backend] = [accepted.socket, dialled.socket]
-    const { log, settings, descriptors } = this.#parts
+    const { log, settings, descriptors, clock } = this.#parts
+    const startedAtMs = clock.monotonic()
     this.#assignment.pool.succeeded(choice.name)
     if (client.destroyed) {
       resetSocket(backend)
@@ -172,6 +173,7 @@ class TcpListener implements OpenListener {
       onClose: (closed) => {
         this.#connections.delete(closed)
         this.counters.add('active', -1)
+        this.counters.add('seconds', (clock.monotonic() - startedAtMs) / 1000)
         descriptors.giveBack(descriptorsPerConnection)
         logCopied(closed)
         this.#finishWhenEmpty()

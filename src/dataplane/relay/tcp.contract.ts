@@ -20,11 +20,14 @@ export function tcpContract(make: MakeRelay): void {
     })
 
   test('carries bytes both ways unchanged and counts them', async () => {
-    const { address, stats } = await relayTo(make, [use(await echoEndpoint())])
+    const { address, stats, relay } = await relayTo(make, [use(await echoEndpoint())])
     const request = 'x'.repeat(300_000)
     expect(await ask(address, request)).toBe(request)
     await eventually(() => stats().active === 0)
     expect(stats()).toMatchObject({ connections: 1, bytesIn: 300_000, bytesOut: 300_000, dialFailures: 0 })
+    expect(stats().seconds).toBeGreaterThan(0)
+    expect(relay.counts('web')).toEqual(expect.objectContaining({ connections: 1, bytesIn: 300_000 }))
+    expect(relay.counts('nobody')).toBeUndefined()
   })
 
   test('lets a client end its side and still read the whole answer', async () => {

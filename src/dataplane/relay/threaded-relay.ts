@@ -10,7 +10,15 @@ import { listenFailure } from './listen-problem.ts'
 import { ListenerCounters } from './listener-counters.ts'
 import { withDefaults } from './node-relay.ts'
 import { RelayThread } from './relay-thread.ts'
-import type { ListenerSpec, ListenResult, Relay, RelaySettings, RelayStats, SocketAddress } from './relay.ts'
+import type {
+  ListenerSpec,
+  ListenResult,
+  Relay,
+  RelaySettings,
+  RelayStats,
+  SocketAddress,
+  TrafficCounts,
+} from './relay.ts'
 
 export interface ThreadedRelayOptions {
   readonly log: Logger
@@ -72,6 +80,10 @@ export class ThreadedRelay implements Relay {
     // A thread that dies lets go of its listeners too.
     await this.#threads[held.thread]?.thread.remove(id).catch(() => {})
     this.#forgetDrained()
+  }
+
+  counts(id: string): TrafficCounts | undefined {
+    return this.#heldById.get(id)?.counters.snapshot()
   }
 
   stats(): RelayStats {

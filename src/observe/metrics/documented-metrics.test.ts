@@ -9,6 +9,7 @@ import { proxyMetricTable } from './proxy-metric-table.ts'
 import { PrometheusProxyMetrics } from './proxy-metrics.ts'
 import { RestClientMetrics } from './rest-client-metrics.ts'
 import { SourceMetrics, addSourceContact } from './source-metrics.ts'
+import { addTrafficMetrics } from './traffic-metrics.ts'
 import { addViewMetrics } from './view-metrics.ts'
 
 test('docs/observability.md lists every metric that there is, and no other', () => {
@@ -20,6 +21,7 @@ test('docs/observability.md lists every metric that there is, and no other', () 
   addSourceContact(registry, systemClock, () => new Map())
   addViewMetrics(registry, () => [])
   addConnectionMetrics(registry, () => Promise.resolve([]))
+  addTrafficMetrics(registry, () => [])
   addFeatureStates(registry, [])
   const build = { major: '', minor: '', gitVersion: '', gitCommit: '', gitTreeState: '', buildDate: '', platform: '' }
   addBuildInfo(registry, build, '')

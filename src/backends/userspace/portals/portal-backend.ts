@@ -1,5 +1,5 @@
 /** Programs one IP family: rules lead from the addresses of Services to proxy ports, and a relay listens there. */
-import type { Backend, Change, NodeFacts, NodeView, SyncReport } from '../../../core/backend.ts'
+import type { Backend, Change, NodeFacts, NodeView, RouteTraffic, SyncReport } from '../../../core/backend.ts'
 import type { Logger } from '../../../core/logger.ts'
 import type { RouteKey } from '../../../core/route.ts'
 import { OneAtATime } from '../../../core/one-at-a-time.ts'
@@ -72,6 +72,10 @@ export class PortalBackend implements Backend {
       onDrift,
     }
     await this.#options.drift?.run(look, signal)
+  }
+
+  traffic(): ReadonlyMap<RouteKey, RouteTraffic> {
+    return this.#listeners.traffic()
   }
 
   /** Unlike in other modes the rules go: without a relay behind them they lead to whoever has the port next. */

@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest'
+import { testRoute, testView } from '../../core/testing/routes.ts'
+import { MetricRegistry } from './prometheus.ts'
+import { addTrafficMetrics } from './traffic-metrics.ts'
+
+test('each Service port has its bytes by direction, its failed dials and its connection time', async () => {
+  const web = testRoute('shop/web', { portName: 'http' })
+  const gone = testRoute('shop/gone')
+  const carried = { connections: 3, active: 1, bytesIn: 10, bytesOut: 20, dialFailures: 2, seconds: 1.5 }
+  const registry = new MetricRegistry()
+  const traffic = new Map([web, gone].map(({ key }) => [key, carried]))
+  addTrafficMetrics(registry, () => [{ view: testView(web), traffic }])
+  const lines = (await registry.render()).split('\n').filter((line) => line.startsWith('fairlead_service'))
+  const labels = 'namespace="shop",service="web",port="http",protocol="TCP",ip_family="IPv4"'
+  expect(lines).toEqual([
+    `fairlead_service_bytes_total{${labels},direction="in"} 10`,
+    `fairlead_service_bytes_total{${labels},direction="out"} 20`,
+    `fairlead_service_connection_seconds_total{${labels}} 1.5`,
+    `fairlead_service_dial_failures_total{${labels}} 2`,
+  ])
+})

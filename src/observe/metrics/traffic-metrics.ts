@@ -1,0 +1,60 @@
+import type { NodeView, RouteTraffic } from '../../core/backend.ts'
+import type { RouteKey } from '../../core/route.ts'
+import { familyLabel } from './family-label.ts'
+import type { MetricRegistry, Series } from './prometheus.ts'
+
+/** One family: its routes, and what each of them has carried. */
+export interface CarriedView {
+  readonly view: NodeView
+  readonly traffic: ReadonlyMap<RouteKey, RouteTraffic>
+}
+
+const labels = ['namespace', 'service', 'port', 'protocol', 'ip_family'] as const
+type Label = (typeof labels)[number]
+
+/** What only a mode knows that carries the bytes itself. There are series for each Service port, so it has a limit. */
+export function addTrafficMetrics(registry: MetricRegistry, read: () => readonly CarriedView[]): void {
+  const seriesOf = (value: (traffic: RouteTraffic) => number) => read().flatMap((carried) => seriesFor(carried, value))
+
+  registry.counterFrom(
+    {
+      name: 'fairlead_service_bytes_total',
+      labels: [...labels, 'direction'],
+      help: 'Bytes carried for each Service port, in from clients and out to them.',
+    },
+    () =>
+      Promise.resolve([
+        ...seriesOf(({ bytesIn }) => bytesIn).map((series) => directed(series, 'in')),
+        ...seriesOf(({ bytesOut }) => bytesOut).map((series) => directed(series, 'out')),
+      ]),
+  )
+  registry.counterFrom(
+    {
+      name: 'fairlead_service_dial_failures_total',
+      labels,
+      help: 'Attempts to reach an endpoint of each Service port that failed.',
+    },
+    () => Promise.resolve(seriesOf(({ dialFailures }) => dialFailures)),
+  )
+  registry.counterFrom(
+    {
+      name: 'fairlead_service_connection_seconds_total',
+      labels,
+      help: 'How long the connections of each Service port lasted that have ended, added up.',
+    },
+    () => Promise.resolve(seriesOf(({ seconds }) => seconds)),
+  )
+}
+
+function seriesFor({ view, traffic }: CarriedView, value: (traffic: RouteTraffic) => number): readonly Series<Label>[] {
+  return [...traffic].flatMap(([key, carried]) => {
+    const route = view.routesByKey.get(key)
+    if (route === undefined) return []
+    const { namespace, name: service, portName: port, protocol } = route
+    return [{ labels: { namespace, service, port, protocol, ...familyLabel(view.family) }, value: value(carried) }]
+  })
+}
+
+function directed(series: Series<Label>, direction: 'in' | 'out'): Series<Label | 'direction'> {
+  return { ...series, labels: { ...series.labels, direction } }
+}
