@@ -15,7 +15,7 @@ import type { PortFixture, ServiceFixture } from '../../packet/testing/service-f
 import { whoAnswers } from '../../packet/testing/tally.ts'
 import { UdpTalker } from '../../packet/testing/udp-talker.ts'
 import { startFairleadIpvs } from './testing/ipvs-proxies.ts'
-import { virtualServers } from './testing/kernel-state.ts'
+import { virtualServers, weightsOf } from './testing/kernel-state.ts'
 
 const echoPort: PortFixture = { name: 'echo', protocol: 'TCP', port: 7, target: podPorts.echo }
 const udpPort: PortFixture = { name: 'dns', protocol: 'UDP', port: 53, target: podPorts.dnsUdp }
@@ -120,15 +120,7 @@ async function program(changed: ServiceFixture): Promise<void> {
 
 /** Those of the real servers behind the echo port. */
 function weights({ index }: ServiceFixture): Readonly<Record<string, number>> {
-  const address = plans.ipv4.clusterIP(index)
-  const server = virtualServers(rig.cluster).find((one) => one.ip === address && one.port === echoPort.port)
-  const names = Object.entries(plans.ipv4.hosts)
-  return Object.fromEntries(
-    (server?.realServers ?? []).map(({ ip: real, weight }) => [
-      names.find(([, address]) => address === real)?.[0] ?? real,
-      weight,
-    ]),
-  )
+  return weightsOf(rig.cluster, plans.ipv4.clusterIP(index), echoPort.port)
 }
 
 /** The servers of our Services and where they lead: without the beacons of the rig, and without what drains. */

@@ -1,6 +1,7 @@
 /** What the node's kernel holds. */
 import type { ListedServer } from '../../../../src/dataplane/ipvs/ipvs.ts'
 import { parseList } from '../../../../src/dataplane/ipvs/ipvsadm-text.ts'
+import { plans } from '../../../packet/testing/address-plan.ts'
 import type { Cluster } from '../../../packet/testing/cluster.ts'
 
 export function virtualServers({ node }: Cluster): readonly ListedServer[] {
@@ -11,4 +12,16 @@ export function virtualServers({ node }: Cluster): readonly ListedServer[] {
 export function activeConnections(cluster: Cluster, ip: string, port: number): ReadonlyMap<string, number> {
   const server = virtualServers(cluster).find((one) => one.ip === ip && one.port === port)
   return new Map(server?.realServers.map(({ ip: real, activeConnections: active }) => [real, active]))
+}
+
+/** The weight of each real server of a virtual server for IPv4, by the name of the pod. */
+export function weightsOf(cluster: Cluster, ip: string, port: number): Readonly<Record<string, number>> {
+  const server = virtualServers(cluster).find((one) => one.ip === ip && one.port === port)
+  const names = Object.entries(plans.ipv4.hosts)
+  return Object.fromEntries(
+    (server?.realServers ?? []).map(({ ip: real, weight }) => [
+      names.find(([, address]) => address === real)?.[0] ?? real,
+      weight,
+    ]),
+  )
 }
