@@ -2,7 +2,8 @@
 import type { BenchGroup } from './bench-group.ts'
 import { coreGroup } from './core/core-group.ts'
 import { iptablesGroup } from './iptables/iptables-group.ts'
+import { ipvsGroup } from './ipvs/ipvs-group.ts'
 import { nftablesGroup } from './nftables/nftables-group.ts'
 import { userspaceGroup } from './userspace/userspace-group.ts'
 
-export const groups: readonly BenchGroup[] = [coreGroup, iptablesGroup, nftablesGroup, userspaceGroup]
+export const groups: readonly BenchGroup[] = [coreGroup, iptablesGroup, ipvsGroup, nftablesGroup, userspaceGroup]

@@ -2,6 +2,8 @@
 export interface SyncMetrics {
   readonly full: Syncs
   readonly partial: Syncs
+  /** Not every mode of kube-proxy tells the two kinds apart. */
+  readonly all: Syncs
   /** When the last successful sync ended, in Unix time. */
   readonly syncedAtMs: number
 }
@@ -18,12 +20,13 @@ export function parseSyncMetrics(text: string): SyncMetrics {
     return Number(line?.[1] ?? 0)
   }
   const syncs = (kind: string) => {
-    const name = `kubeproxy_sync_${kind}_proxy_rules_duration_seconds`
+    const name = `kubeproxy_sync_${kind}proxy_rules_duration_seconds`
     return { count: value(`${name}_count`), ms: value(`${name}_sum`) * 1000 }
   }
   return {
-    full: syncs('full'),
-    partial: syncs('partial'),
+    full: syncs('full_'),
+    partial: syncs('partial_'),
+    all: syncs(''),
     syncedAtMs: value('kubeproxy_sync_proxy_rules_last_timestamp_seconds') * 1000,
   }
 }
