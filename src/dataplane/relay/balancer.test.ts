@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { FakeClock } from '../../core/testing/fake-clock.ts'
 import { Balancer } from './balancer.ts'
-import type { SocketAddress } from './relay.ts'
+import type { Balancing, SocketAddress } from './relay.ts'
 
 test('a balancer without endpoints has nothing to offer', () => {
   const { next } = given([])
@@ -129,11 +129,48 @@ test('a client whose endpoint failed gets another one and stays there; others ke
   expect(next('198.51.100.2')).toBe(first)
 })
 
-function given(letters: readonly string[], { affinitySeconds = 0, random = (): number => 0.5 } = {}) {
+test('by random, any endpoint may be next', () => {
+  let seed = 0
+  const { next } = given(['a', 'b', 'c', 'd'], { balancing: 'random', random: () => (seed += 0.3) % 1 })
+  const chosen = Array.from({ length: 40 }, () => next())
+  expect(new Set(chosen).size).toBe(4)
+  const inTurn = chosen.slice(4).every((name, index) => name === chosen[index])
+  expect(inTurn).toBe(false)
+})
+
+test('by least connections, the endpoint with the fewest open ones is next, and equals take turns', () => {
+  const { balancer, next } = given(['a', 'b', 'c'], { balancing: 'least-connections' })
+  const connect = () => {
+    const name = next()
+    balancer.opened(nameOf(name))
+    return name
+  }
+  expect([connect(), connect(), connect()].toSorted()).toEqual(['a', 'b', 'c'])
+  connect()
+  balancer.closed(nameOf('b'))
+  expect(next()).toBe('b')
+  expect(next()).toBe('b')
+})
+
+test('by least connections too, an endpoint that failed is tried last', () => {
+  const { balancer, next, fail } = given(['a', 'b'], { balancing: 'least-connections' })
+  balancer.opened(nameOf('b'))
+  fail('a')
+  expect([next(), next()]).toEqual(['b', 'b'])
+})
+
+function nameOf(letter: string): string {
+  return `192.0.2.1:${endpointOf(letter).port}`
+}
+
+function given(
+  letters: readonly string[],
+  { affinitySeconds = 0, random = (): number => 0.5, balancing = 'round-robin' as Balancing } = {},
+) {
   const clock = new FakeClock()
   const balancer = new Balancer({ clock, random })
   const update = (others: readonly string[], seconds = affinitySeconds) =>
-    balancer.update(others.map(endpointOf), seconds)
+    balancer.update(others.map(endpointOf), seconds, balancing)
   update(letters)
   return {
     clock,

@@ -1,8 +1,8 @@
-/** Chooses the endpoint of a new connection: in turn, or the one the client used before. */
+/** Chooses the endpoint of a new connection: the one the client used before, or as the Service wants it balanced. */
 import type { Clock } from '../../core/clock.ts'
 import { hostPort } from '../../net/ip.ts'
 import { ClientAffinity } from './client-affinity.ts'
-import type { SocketAddress } from './relay.ts'
+import type { Balancing, SocketAddress } from './relay.ts'
 
 export interface Choice {
   readonly endpoint: SocketAddress
@@ -23,6 +23,9 @@ export class Balancer {
   /** The names in the order of their turns. */
   #order: readonly string[] = []
   #turn = 0
+  #balancing: Balancing = 'round-robin'
+  /** Connections to each endpoint, also to those that have left. */
+  readonly #openByName = new Map<string, number>()
 
   constructor({ clock, random }: { readonly clock: Clock; readonly random: () => number }) {
     this.#clock = clock
@@ -44,7 +47,12 @@ export class Balancer {
   }
 
   /** Returns the endpoints that are no longer there. The same endpoints in another order change nothing. */
-  update(endpoints: readonly SocketAddress[], affinitySeconds: number): ReadonlySet<string> {
+  update(
+    endpoints: readonly SocketAddress[],
+    affinitySeconds: number,
+    balancing: Balancing = 'round-robin',
+  ): ReadonlySet<string> {
+    this.#balancing = balancing
     this.#affinity.setTimeoutSeconds(affinitySeconds)
     const next = new Map(endpoints.map((endpoint) => [hostPort(endpoint.ip, endpoint.port), endpoint]))
     const gone = new Set(this.#order.filter((name) => !next.has(name)))
@@ -60,7 +68,7 @@ export class Balancer {
 
   next(client: string): Choice | undefined {
     const sticky = this.#affinity.find(client)
-    const name = sticky ?? this.#takeTurn()
+    const name = sticky ?? this.#choose()
     const endpoint = name === undefined ? undefined : this.#endpointsByName.get(name)
     if (name === undefined || endpoint === undefined) return undefined
     this.#affinity.remember(client, name)
@@ -78,6 +86,52 @@ export class Balancer {
 
   succeeded(name: string): void {
     this.#troubleByName.delete(name)
+  }
+
+  /** A connection to the endpoint has begun. */
+  opened(name: string): void {
+    this.#openByName.set(name, this.#open(name) + 1)
+  }
+
+  closed(name: string): void {
+    const left = this.#open(name) - 1
+    if (left > 0) this.#openByName.set(name, left)
+    else this.#openByName.delete(name)
+  }
+
+  #choose(): string | undefined {
+    switch (this.#balancing) {
+      case 'round-robin':
+        return this.#takeTurn()
+      case 'random':
+        this.#turn = Math.floor(this.#random() * this.#order.length)
+        return this.#takeTurn()
+      case 'least-connections':
+        this.#turn = this.#leastBusy()
+        return this.#takeTurn()
+      default:
+        return this.#balancing satisfies never
+    }
+  }
+
+  /** Whose turn it is decides among equals. */
+  #leastBusy(): number {
+    const count = this.#order.length
+    let best = this.#turn
+    let fewest = Infinity
+    for (let step = 0; step < count; step++) {
+      const index = (this.#turn + step) % count
+      const name = this.#order[index] ?? ''
+      const open = this.#open(name)
+      if (open >= fewest || this.#isAvoided(name)) continue
+      best = index
+      fewest = open
+    }
+    return best
+  }
+
+  #open(name: string): number {
+    return this.#openByName.get(name) ?? 0
   }
 
   #takeTurn(): string | undefined {

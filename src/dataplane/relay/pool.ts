@@ -18,7 +18,7 @@ export class Pool {
     this.id = spec.id
     this.#spec = spec
     this.#balancer = new Balancer(parts)
-    this.#balancer.update(spec.endpoints, spec.affinitySeconds)
+    this.#balancer.update(spec.endpoints, spec.affinitySeconds, spec.balancing)
   }
 
   get service(): string {
@@ -27,6 +27,10 @@ export class Pool {
 
   get whenEmpty(): PoolSpec['whenEmpty'] {
     return this.#spec.whenEmpty
+  }
+
+  get proxyProtocol(): PoolSpec['proxyProtocol'] {
+    return this.#spec.proxyProtocol
   }
 
   /** Clients have to come back to their endpoint. */
@@ -40,7 +44,7 @@ export class Pool {
 
   update(spec: PoolSpec): void {
     this.#spec = spec
-    const gone = this.#balancer.update(spec.endpoints, spec.affinitySeconds)
+    const gone = this.#balancer.update(spec.endpoints, spec.affinitySeconds, spec.balancing)
     if (gone.size > 0) for (const user of this.users) user.endpointsLeft()
   }
 
@@ -54,6 +58,15 @@ export class Pool {
 
   failed(name: string, client: string): void {
     this.#balancer.failed(name, client)
+  }
+
+  /** A connection to the endpoint has begun; `closed` follows. */
+  opened(name: string): void {
+    this.#balancer.opened(name)
+  }
+
+  closed(name: string): void {
+    this.#balancer.closed(name)
   }
 
   succeeded(name: string): void {

@@ -4,6 +4,7 @@
  * engine implements the same interface and passes the same `relay.contract.ts`.
  */
 import type { Cidr } from '../../net/ip.ts'
+import type { ProxyProtocol } from './proxy-protocol.ts'
 
 export interface Relay extends AsyncDisposable {
   /**
@@ -49,7 +50,14 @@ export interface PoolSpec {
    * this node may not). A datagram is dropped either way.
    */
   readonly whenEmpty: 'refuse' | 'close'
+  /** Who is next among the endpoints; in turn unless it says otherwise. */
+  readonly balancing?: Balancing
+  /** TCP connections begin with a header that tells the endpoint the client's address. */
+  readonly proxyProtocol?: ProxyProtocol
 }
+
+/** `least-connections` counts those that this relay has open. */
+export type Balancing = 'round-robin' | 'random' | 'least-connections'
 
 export type ListenResult =
   | { readonly ok: true; readonly address: SocketAddress }

@@ -9,6 +9,7 @@ import { isFollowed, logAccepted, logChoice, logCopies, logJoined } from './conn
 import { dialSomewhere, type DialOutcome } from './dial.ts'
 import type { ListenerCounters } from './listener-counters.ts'
 import { mayUse, type Assignment, type OpenListener } from './open-listener.ts'
+import { proxyHeader, type ProxyProtocol } from './proxy-protocol.ts'
 import type { RelayParts } from './relay-parts.ts'
 import { RelaySocket, type DirectionCount } from './relay-socket.ts'
 import type { SocketAddress, TurnedAway } from './relay.ts'
@@ -130,7 +131,8 @@ class TcpListener implements OpenListener {
   /** Asking the kernel who the client is takes time that most Services can do without. */
   #needsAddress(): boolean {
     const { pool, allowedSources } = this.#assignment
-    return pool.isSticky || allowedSources.length > 0 || isFollowed(this.#parts.log)
+    const isTold = pool.proxyProtocol !== undefined
+    return pool.isSticky || isTold || allowedSources.length > 0 || isFollowed(this.#parts.log)
   }
 
   /** Each connection dials on its own, so an endpoint that does not answer keeps nobody else waiting. */
@@ -156,11 +158,14 @@ class TcpListener implements OpenListener {
     const [client, backend] = [accepted.socket, dialled.socket]
     const { log, settings, descriptors, clock } = this.#parts
     const startedAtMs = clock.monotonic()
-    this.#assignment.pool.succeeded(choice.name)
+    const { pool } = this.#assignment
+    pool.succeeded(choice.name)
     if (client.destroyed) {
       resetSocket(backend)
       return false
     }
+    pool.opened(choice.name)
+    if (pool.proxyProtocol !== undefined) backend.write(headerFor(pool.proxyProtocol, client))
     logJoined(log, client, backend)
     const logCopied = logCopies(log, client, backend)
     const connection = new TcpConnection({
@@ -173,6 +178,7 @@ class TcpListener implements OpenListener {
       onClose: (closed) => {
         this.#connections.delete(closed)
         this.counters.add('active', -1)
+        pool.closed(choice.name)
         this.counters.add('seconds', (clock.monotonic() - startedAtMs) / 1000)
         descriptors.giveBack(descriptorsPerConnection)
         logCopied(closed)
@@ -241,6 +247,12 @@ class TcpListener implements OpenListener {
   #finishWhenEmpty(): void {
     if (this.#isStopped && this.#connections.size === 0 && this.#waiting.size === 0) this.#finish()
   }
+}
+
+function headerFor(version: ProxyProtocol, client: Socket): Buffer {
+  const { remoteAddress = '', remotePort = 0, localAddress = '', localPort = 0 } = client
+  const from = { ip: clientIp(remoteAddress), port: remotePort }
+  return proxyHeader(version, from, { ip: clientIp(localAddress), port: localPort })
 }
 
 function boundPort(server: Server): number {

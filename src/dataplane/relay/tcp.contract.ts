@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { expect, test } from 'vitest'
 import { parseCidr } from '../../net/ip.ts'
+import { proxyHeader } from './proxy-protocol.ts'
 import { ask, askTimes, eventually, open } from './testing/clients.ts'
 import { echoEndpoint, namedEndpoint, refusingAddress, silentEndpoint, tcpEndpoint } from './testing/endpoints.ts'
 import { isWholeLoopbackLocal } from './testing/own-loopback.ts'
@@ -203,6 +204,43 @@ export function tcpContract(make: MakeRelay): void {
     expect(await ask(address)).toBe('b')
     expect(stats().dialFailures).toBe(1)
   })
+
+  test('by least connections a busy endpoint gets no more than its share', async () => {
+    const endpoints = [use(await echoEndpoint()), use(await echoEndpoint())]
+    const { address, stats } = await relayTo(make, endpoints, { pool: { balancing: 'least-connections' } })
+    const kept: Socket[] = []
+    for (let round = 0; round < 5; round++) {
+      // One of each pair stays: in turn, all that stay would be at one endpoint.
+      const pair = [open(address), open(address)] as const
+      for (const client of pair) {
+        client.write('hello')
+        await once(client, 'data')
+      }
+      kept.push(pair[0])
+      pair[1].destroy()
+      await eventually(() => stats().active === kept.length)
+    }
+    await expect.poll(() => endpoints.map((endpoint) => endpoint.open).toSorted()).toEqual([2, 3])
+    for (const client of kept) client.destroy()
+  })
+
+  for (const version of ['v1', 'v2'] as const)
+    test(`the endpoint is told who the client is, before its first byte (PROXY ${version})`, async () => {
+      const received: Buffer[] = []
+      const listening = await tcpEndpoint((socket) => {
+        socket.on('data', (chunk: Buffer) => received.push(chunk))
+        socket.on('end', () => socket.end())
+      })
+      const { address } = await relayTo(make, [use(listening)], { pool: { proxyProtocol: version } })
+      const client = open(address)
+      await once(client, 'connect')
+      const from = { ip: '127.0.0.1', port: client.localPort ?? 0 }
+      client.end('hello')
+      client.resume()
+      await once(client, 'end')
+      const expected = Buffer.concat([proxyHeader(version, from, address), Buffer.from('hello')])
+      expect(Buffer.concat(received).toString('latin1')).toBe(expected.toString('latin1'))
+    })
 
   test('open connections to a removed endpoint end after the drain time, if one is set', async () => {
     const [a, b] = [use(await echoEndpoint()), use(await echoEndpoint())]

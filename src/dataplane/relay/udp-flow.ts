@@ -15,6 +15,7 @@ export interface UdpFlowOptions {
   readonly name: string
   onAnswer(this: void, datagram: Buffer): void
   onSent(this: void, bytes: number): void
+  onClose(this: void): void
   /** The endpoint refuses (an ICMP error came back), or there is no socket to be had. The flow is closed. */
   onError(this: void, error: Error): void
 }
@@ -23,15 +24,17 @@ export class UdpFlow {
   readonly endpoint: string
   readonly #socket: Socket
   readonly #onSent: (bytes: number) => void
+  readonly #onClose: () => void
   #waiting: Buffer[] | undefined = []
   #isClosed = false
 
-  constructor({ endpoint, name, onAnswer, onSent, onError }: UdpFlowOptions) {
+  constructor({ endpoint, name, onAnswer, onSent, onClose, onError }: UdpFlowOptions) {
     this.endpoint = name
     const type = familyOf(endpoint.ip) === 'ipv6' ? 'udp6' : 'udp4'
     // Connected, so that the kernel hands over only this endpoint's answers, and its ICMP errors.
     this.#socket = createSocket({ type, lookup: noLookup })
     this.#onSent = onSent
+    this.#onClose = onClose
     this.#socket.on('message', onAnswer)
     this.#socket.on('error', (error) => {
       if (this.#isClosed) return
@@ -57,6 +60,7 @@ export class UdpFlow {
     if (this.#isClosed) return
     this.#isClosed = true
     this.#socket.close()
+    this.#onClose()
   }
 
   #sendWaiting(): void {

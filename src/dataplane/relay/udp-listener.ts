@@ -129,9 +129,11 @@ class UdpListener implements OpenListener {
       name: choice.name,
       onAnswer: (datagram) => this.#answer(client, from, datagram),
       onSent: (bytes) => this.counters.add('bytesIn', bytes),
+      onClose: () => pool.closed(choice.name),
       onError: (error) => this.#flowFailed(client, ip, choice, error),
     })
     this.#flowsByClient.add(client, flow)
+    pool.opened(choice.name)
     this.counters.add('active', 1)
     return flow
   }

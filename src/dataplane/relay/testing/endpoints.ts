@@ -9,6 +9,8 @@ export interface TestEndpoint extends AsyncDisposable {
   readonly address: SocketAddress
   /** Connections or datagrams that arrived. */
   readonly arrivals: number
+  /** Connections that are open. */
+  readonly open: number
 }
 
 export async function tcpEndpoint(
@@ -30,6 +32,9 @@ export async function tcpEndpoint(
     address: { ip, port: (server.address() as AddressInfo).port },
     get arrivals() {
       return arrivals
+    },
+    get open() {
+      return sockets.size
     },
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy()
@@ -67,6 +72,7 @@ export async function udpEndpoint(name: string, { ip = '127.0.0.1', port = 0 } =
     get arrivals() {
       return arrivals
     },
+    open: 0,
     async [Symbol.asyncDispose]() {
       socket.close()
       await once(socket, 'close')
@@ -97,6 +103,7 @@ export async function silentEndpoint(): Promise<TestEndpoint> {
   return {
     address: { ip: '127.0.0.1', port },
     arrivals: 0,
+    open: 0,
     async [Symbol.asyncDispose]() {
       for (const filler of fillers) filler.destroy()
       Atomics.store(asleep, 0, 1)
