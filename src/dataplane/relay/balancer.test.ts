@@ -163,9 +163,15 @@ function nameOf(letter: string): string {
   return `192.0.2.1:${endpointOf(letter).port}`
 }
 
+interface GivenOptions {
+  readonly affinitySeconds?: number
+  readonly random?: () => number
+  readonly balancing?: Balancing
+}
+
 function given(
   letters: readonly string[],
-  { affinitySeconds = 0, random = (): number => 0.5, balancing = 'round-robin' as Balancing } = {},
+  { affinitySeconds = 0, random = (): number => 0.5, balancing }: GivenOptions = {},
 ) {
   const clock = new FakeClock()
   const balancer = new Balancer({ clock, random })
