@@ -4,6 +4,9 @@
 export PATH=/run/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/run LC_ALL=C
 mount -t proc proc /proc && mount -t sysfs sysfs /sys && mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /tmp
 mkdir -p /run/bin /run/shared /run/modules/lib/modules
+# A clone in /tmp has just gone out of sight.
+project=${0%/tests/ipvs/testing/*}
+case $project in /tmp/*) mkdir -p "$project" && mount -t hostfs -o "$project,ro" none "$project" ;; esac
 mount -t hostfs -o "$GUEST_SHARED" none /run/shared
 
 # Modules are not where this kernel looks for them, neither for us nor for itself.
