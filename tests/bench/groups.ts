@@ -1,9 +1,17 @@
 /** Every group that `npm run bench` knows: a new group is a file and a line here. */
 import type { BenchGroup } from './bench-group.ts'
 import { coreGroup } from './core/core-group.ts'
+import { iptablesDriftGroup } from './iptables/iptables-drift-group.ts'
 import { iptablesGroup } from './iptables/iptables-group.ts'
 import { ipvsGroup } from './ipvs/ipvs-group.ts'
 import { nftablesGroup } from './nftables/nftables-group.ts'
 import { userspaceGroup } from './userspace/userspace-group.ts'
 
-export const groups: readonly BenchGroup[] = [coreGroup, iptablesGroup, ipvsGroup, nftablesGroup, userspaceGroup]
+export const groups: readonly BenchGroup[] = [
+  coreGroup,
+  iptablesGroup,
+  iptablesDriftGroup,
+  ipvsGroup,
+  nftablesGroup,
+  userspaceGroup,
+]

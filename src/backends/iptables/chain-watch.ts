@@ -5,7 +5,7 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
 import { lookNowAndThen } from '../../core/look-now-and-then.ts'
-import type { ChainPath, Iptables } from '../../dataplane/iptables/iptables.ts'
+import type { ChainPath, Iptables, Variant } from '../../dataplane/iptables/iptables.ts'
 import type { TableNews } from '../../dataplane/iptables/table-news.ts'
 import { totalDamage } from './damage.ts'
 import type { Damage } from './damage.ts'
@@ -46,6 +46,8 @@ const compareAnyway = {
 }
 /** Others change their own rules all the time, and the news may not say whose: even then this bounds our share. */
 const timesCostOnChange = 4
+/** Chains that are read one by one, rather than all tables at once. The legacy tool reads a whole table for any of them. */
+const mostSingleReads: Readonly<Record<Variant, number>> = { nf_tables: 40, legacy: 2 }
 /** When this many of the chains that all traffic passes are damaged, the others are not worth reading. */
 const signsOfFlush = 3
 /** With syncs all the time, what was read is never of one state; then a sync has to wait. */
@@ -107,8 +109,9 @@ export class ChainWatch {
     const damage = await look.inTurn(() => this.#lookAtSuspects(news, look, signal))
     if (damage !== undefined || look.written() === undefined) return damage
     const now = this.#options.clock.monotonic()
-    if (this.#suspects.isEmpty && now < this.#anywayAtMs) return undefined
-    if (now < this.#notBeforeMs) return undefined
+    const { isEmpty, isEveryone } = this.#suspects
+    if (isEmpty && now < this.#anywayAtMs) return undefined
+    if (isEveryone && now < this.#notBeforeMs) return undefined
     const compare = () => this.#compareAll(news, look, signal)
     return this.#disturbed < mostDisturbed ? compare() : look.inTurn(compare)
   }
@@ -121,11 +124,11 @@ export class ChainWatch {
     const suspects = this.#suspects
     const isNews = suspects.add(await news.take(signal))
     const { variant } = await iptables.features(signal)
-    // The legacy tool reads the whole table for any question.
-    if (variant === 'legacy' || suspects.isEmpty || (suspects.isEveryone && !isNews)) return undefined
-    const paths = suspects.isEveryone ? topPaths : new Set(suspects.chains)
+    const areFew = !suspects.isEveryone && suspects.chains.size <= mostSingleReads[variant]
+    if (suspects.isEmpty || (!areFew && (!isNews || variant === 'legacy'))) return undefined
+    const paths = areFew ? new Set(suspects.chains) : topPaths
     const damage = await findDamage(written, await readChains(iptables, paths, signal), paths)
-    if (suspects.isEveryone) return damage && { ...damage, isTotal: damage.chains.size >= signsOfFlush }
+    if (!areFew) return damage && { ...damage, isTotal: damage.chains.size >= signsOfFlush }
     if (damage !== undefined) return damage
     if (hasUnknownChain(paths, written)) suspects.addEveryone()
     else suspects.clear()

@@ -1,6 +1,6 @@
 /** What differs between the kernel and what we wrote: enough to put it back without touching the rest. */
 import type { ChainPath } from '../../dataplane/iptables/iptables.ts'
-import type { StaleChain } from './kernel-state.ts'
+import type { KernelState, StaleChain } from './kernel-state.ts'
 import type { Jump } from './top-chains.ts'
 
 export interface Damage {
@@ -11,13 +11,15 @@ export interface Damage {
   /** Chains of ours that differ or are missing. */
   readonly chains: ReadonlySet<ChainPath>
   readonly stale: readonly StaleChain[]
+  /** What the kernel holds, as far as it was read; undefined when nobody has looked. */
+  readonly state: KernelState | undefined
   /** Nobody has written down all of it: only writing everything repairs it. */
   readonly isTotal: boolean
 }
 
 /** When nobody can say what differs. */
 export function totalDamage(found: string): Damage {
-  return { found, jumps: [], chains: new Set(), stale: [], isTotal: true }
+  return { found, jumps: [], chains: new Set(), stale: [], state: undefined, isTotal: true }
 }
 
 /** Beyond this many chains, writing everything costs less than finding out what to leave alone. */
@@ -50,13 +52,14 @@ export class DamageReport {
   }
 
   /** Undefined when nothing was found. */
-  get damage(): Damage | undefined {
+  damageTo(state: KernelState): Damage | undefined {
     if (this.#found === undefined) return undefined
     return {
       found: this.#found,
       jumps: this.#jumps,
       chains: this.#chains,
       stale: this.#stale,
+      state,
       isTotal: this.isTotal,
     }
   }

@@ -43,7 +43,7 @@ export async function findDamage(
   let compared = 0
   for (const { rendered } of routesByKey.values()) {
     if (++compared % batchSize === 0) {
-      if (report.isTotal) return report.damage
+      if (report.isTotal) return report.damageTo(state)
       await nextTurn()
     }
     for (const { table, chain, rule } of rendered.shared)
@@ -63,7 +63,7 @@ export async function findDamage(
   for (const { table, chain, problem } of shared.problems(state))
     report.addChain(`${table}/${chain}`, `chain ${table}/${chain} ${problem}`)
   if (only === undefined) addLeftovers(written, state, report)
-  return report.damage
+  return report.damageTo(state)
 }
 
 function chainProblem(

@@ -9,6 +9,7 @@ import type { ChainWatch } from './chain-watch.ts'
 import { replaceTail, wantedRoutes, writeEdits } from './edit.ts'
 import { fullInputs } from './full-input.ts'
 import { readKernelState } from './kernel-state.ts'
+import type { KernelState } from './kernel-state.ts'
 import { planIptables } from './plan.ts'
 import { findRefusedRoutes } from './refused-routes.ts'
 import { repairInput } from './repair-input.ts'
@@ -89,7 +90,7 @@ export class IptablesBackend implements Backend {
   }
 
   async #program({ written, damage }: Known, view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
-    const { settings: source } = this.#options
+    const { iptables, settings: source } = this.#options
     const settings = await source.current({ isFull: change.full }, signal)
     // When it is known what others did, putting that back makes everything right again.
     const mustRewrite = damage === undefined ? change.full : damage.isTotal
@@ -103,13 +104,20 @@ export class IptablesBackend implements Backend {
       }
     }
     const fullSettings = change.full ? settings : await source.current({ isFull: true }, signal)
-    return this.#rewrite(view, fullSettings, change, signal)
+    // A table that was flushed is not worth reading again: what it lacks is known.
+    const state = (damage?.isTotal === true ? damage.state : undefined) ?? (await readKernelState(iptables, signal))
+    return this.#rewrite(view, state, fullSettings, change, signal)
   }
 
-  async #rewrite(view: NodeView, settings: IptablesSettings, change: Change, signal: AbortSignal): Promise<SyncReport> {
+  async #rewrite(
+    view: NodeView,
+    state: KernelState,
+    settings: IptablesSettings,
+    change: Change,
+    signal: AbortSignal,
+  ): Promise<SyncReport> {
     const { iptables } = this.#options
     const { variant } = await iptables.features(signal)
-    const state = await readKernelState(iptables, signal)
     const send = async (plan: Written, failed: readonly Failure[]) => {
       const inputs = fullInputs(plan, state, variant)
       await this.#sendAll(inputs, signal)
@@ -126,7 +134,7 @@ export class IptablesBackend implements Backend {
       // Not a Service, then. Some kernels have counters, but no way for a rule to use them.
       if (!usesCounters(settings)) throw error
       this.#options.settings.giveUpCounters()
-      return this.#rewrite(view, { ...settings, counters: noCounters }, change, signal)
+      return this.#rewrite(view, state, { ...settings, counters: noCounters }, change, signal)
     }
   }
 

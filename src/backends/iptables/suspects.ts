@@ -5,14 +5,11 @@ import { isServiceChain } from './chain-names.ts'
 import { jumps, sharedChains, topChains } from './top-chains.ts'
 import type { Written } from './written.ts'
 
-/** Each is read by a command of its own; above this many, reading everything costs less. */
-const mostChains = 40
-
 export class Suspects {
   readonly #chains = new Set<ChainPath>()
   #isEveryone = true
 
-  /** Not only some chains: everything must be compared. */
+  /** Nobody knows which chains: everything must be compared. */
   get isEveryone(): boolean {
     return this.#isEveryone
   }
@@ -37,7 +34,6 @@ export class Suspects {
         this.#chains.add(path)
         isNew = true
       }
-    if (this.#chains.size > mostChains) this.#isEveryone = true
     return isNew
   }
 

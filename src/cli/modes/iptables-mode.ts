@@ -57,7 +57,7 @@ export const iptablesMode: Mode = {
       },
     })
     const openNews = (opening: AbortSignal) =>
-      openTableNews({ iptables, tables: ['filter', 'nat'], openDatagrams, log }, opening)
+      openTableNews({ iptables, tables: ['filter', 'nat'], openDatagrams, clock, log }, opening)
     const drift = new ChainWatch({ iptables, openNews, clock, log })
     const conntrack = await openConntrack({ openNetlink, exec, log })
     return {

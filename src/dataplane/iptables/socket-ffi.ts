@@ -6,6 +6,8 @@ export interface SocketFfi {
   socket(domain: number, type: number, protocol: number): number
   /** Fills `value`, whose first bytes may be the question. False when there is no such thing (ENOENT). */
   getsockopt(fd: number, level: number, option: number, value: Buffer): boolean
+  /** The same on a thread of its own. False when it fails for whatever reason. */
+  getsockoptAside(fd: number, level: number, option: number, value: Buffer): Promise<boolean>
 }
 
 const ENOENT = 2
@@ -37,6 +39,14 @@ export async function loadSocketFfi(): Promise<SocketFfi> {
       if (Number(getsockopt(fd, level, option, value, [value.length])) === 0) return true
       if (koffi.errno() === ENOENT) return false
       throw failure('getsockopt')
+    },
+    getsockoptAside(fd, level, option, value) {
+      const length = [value.length]
+      return new Promise((resolve, reject) => {
+        getsockopt.async(fd, level, option, value, length, (error: Error | null, result: unknown) =>
+          error === null ? resolve(Number(result) === 0) : reject(error),
+        )
+      })
     },
   }
 }

@@ -1,12 +1,17 @@
 /**
  * Tells which chains of one family may have changed since somebody last asked, so that only those need to be read. The
- * nf_tables of the kernel tells of each change by name; where nobody does, the news is that anything may have changed.
+ * nf_tables of the kernel tells of each change by name, legacy tables are compared with what they were; where neither can
+ * be had, the news is that anything may have changed.
  */
+import { arch, endianness } from 'node:os'
+import type { Clock } from '../../core/clock.ts'
 import type { OpenDatagrams } from '../netlink/open-netlink.ts'
 import type { ChangeDetector, ChangeDetectorOptions } from './change-detector.ts'
 import { openChangeDetector } from './change-detector.ts'
 import type { ChainPath } from './iptables.ts'
+import { LegacyNews } from './legacy-news.ts'
 import { NfTablesNews } from './nf-tables-news.ts'
+import { loadSocketFfi } from './socket-ffi.ts'
 
 /** `any`: every chain may have changed. */
 export type News = 'any' | ReadonlySet<ChainPath>
@@ -25,11 +30,12 @@ export interface TableNews extends AsyncDisposable {
 
 export interface TableNewsOptions extends ChangeDetectorOptions {
   readonly openDatagrams: OpenDatagrams
+  readonly clock: Clock
 }
 
 /** The best that works on this host. */
 export async function openTableNews(options: TableNewsOptions, signal: AbortSignal): Promise<TableNews> {
-  const { iptables, tables, log, openDatagrams } = options
+  const { iptables, tables, clock, log, openDatagrams } = options
   const { variant } = await iptables.features(signal)
   if (variant === 'nf_tables')
     try {
@@ -37,8 +43,20 @@ export async function openTableNews(options: TableNewsOptions, signal: AbortSign
     } catch (error) {
       log.warn('cannot listen to changes of rules; asking for them instead', { error })
     }
+  else if (isReadable)
+    try {
+      const { loadFfi = loadSocketFfi } = options
+      const news = new LegacyNews(await loadFfi(), iptables.family, tables, clock)
+      await news.take()
+      return news
+    } catch (error) {
+      log.warn('cannot read the tables of the kernel; asking for their sizes instead', { error })
+    }
   return newsFromTokens(await openChangeDetector(options, signal))
 }
+
+/** Machines whose layout of a legacy table we know. */
+const isReadable = endianness() === 'LE' && arch().endsWith('64')
 
 export function newsFromTokens(detector: ChangeDetector): TableNews {
   const nothing: News = new Set()

@@ -110,6 +110,39 @@ export class ProxyDaemon implements AsyncDisposable {
     }
   }
 
+  /** When it next says these words, in Unix time. */
+  says(words: string): Promise<number> {
+    const streams = [this.#child.stdout, this.#child.stderr]
+    return new Promise((resolve, reject) => {
+      let heard = ''
+      const listen = (said: string) => {
+        heard += said
+        if (heard.includes(words)) end(() => resolve(Date.now()))
+      }
+      const end = (how: () => void) => {
+        clearTimeout(timer)
+        for (const stream of streams) stream?.off('data', listen)
+        how()
+      }
+      const giveUp = () => reject(new Error(`${this.#name} does not say "${words}", but:\n${this.#said}`))
+      const timer = setTimeout(() => end(giveUp), patienceMs)
+      for (const stream of streams) stream?.on('data', listen)
+    })
+  }
+
+  /** Resolves once it has done next to nothing for a while, and has no tool at work. */
+  async isCalm(): Promise<void> {
+    let last = await this.cost()
+    for (let calmSeconds = 0; calmSeconds < 3;) {
+      await sleep(1000)
+      const now = await this.cost()
+      const children = await readFile(`/proc/${this.#pid}/task/${this.#pid}/children`, 'utf8')
+      const spentMs = now.ownCpuMs + now.toolsCpuMs - last.ownCpuMs - last.toolsCpuMs
+      calmSeconds = children === '' && spentMs < 100 ? calmSeconds + 1 : 0
+      last = now
+    }
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.#hasEnded) {
       this.#child.kill('SIGKILL')

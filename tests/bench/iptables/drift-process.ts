@@ -1,31 +1,34 @@
 /**
- * `node drift-process.js SERVICES LOOKS` fills the tables of the network namespace that it runs in, then compares them
- * with what it wrote, again and again. One line of JSON.
+ * `node drift-process.js SERVICES LOOKS VARIANT` fills the tables of the network namespace that it runs in, then compares
+ * them with what it wrote, again and again. One line of JSON.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { findDamage } from '../../../src/backends/iptables/find-damage.ts'
-import { fullInput } from '../../../src/backends/iptables/full-input.ts'
+import { fullInputs } from '../../../src/backends/iptables/full-input.ts'
 import { readKernelState } from '../../../src/backends/iptables/kernel-state.ts'
 import { planIptables } from '../../../src/backends/iptables/plan.ts'
 import { systemClock } from '../../../src/core/clock.ts'
 import { silentLogger } from '../../../src/core/logger.ts'
 import { processExec } from '../../../src/dataplane/exec/exec.ts'
-import { openChangeDetector } from '../../../src/dataplane/iptables/change-detector.ts'
 import { findIptables } from '../../../src/dataplane/iptables/find-iptables.ts'
+import { openTableNews } from '../../../src/dataplane/iptables/table-news.ts'
+import type { TableNews } from '../../../src/dataplane/iptables/table-news.ts'
+import { openDatagrams } from '../../../src/dataplane/netlink/open-netlink.ts'
 import { sharedClockMs } from '../core/shared-clock.ts'
-import { benchSettings } from './bench-settings.ts'
 import { daemonCost } from '../daemon/daemon-cost.ts'
+import { benchSettings } from './bench-settings.ts'
 import type { DriftResult, LookCost } from './drift.ts'
 import { largeCluster } from './large-cluster.ts'
 
 const services = Number(process.argv[2])
 const looks = Number(process.argv[3])
+const variant = process.argv[4] === 'nft' ? 'nf_tables' : 'legacy'
 const { signal } = new AbortController()
-const tokens = 1000
+const questions = 1000
 
 const iptables = await findIptables({
   family: 'ipv4',
-  variant: 'legacy',
+  variant,
   exec: processExec,
   clock: systemClock,
   log: silentLogger,
@@ -35,21 +38,39 @@ const iptables = await findIptables({
 const settings = { ...benchSettings, counters: { invalidDropped: false, localhostAccepted: false } }
 const { view, change } = largeCluster(services).table.take({ full: true })
 const plan = planIptables(view, settings, change.keys)
-await iptables.restore(fullInput(plan, await readKernelState(iptables, signal)).render(), signal)
+for (const input of fullInputs(plan, await readKernelState(iptables, signal), variant))
+  await iptables.restore(input.render(), signal)
 
-const result: DriftResult = { tokenMs: await askForTokens(), looks: [] }
-for (let look = 0; look < looks; look++) result.looks.push(await lookOnce())
+await using news = await openTableNews(
+  { iptables, tables: ['filter', 'nat'], openDatagrams, clock: systemClock, log: silentLogger },
+  signal,
+)
+const result: DriftResult = { askMs: await ask(news), nameMs: [], looks: [] }
+for (let look = 0; look < looks; look++) {
+  result.nameMs.push(await nameChain(news, `FOREIGN-${look}`))
+  result.looks.push(await lookOnce())
+}
 process.stdout.write(`${JSON.stringify(result)}\n`)
 
-/** What happens every two seconds when nobody has touched the tables. */
-async function askForTokens(): Promise<number> {
-  using detector = await openChangeDetector({ iptables, tables: ['filter', 'nat'], log: silentLogger }, signal)
+/** What happens every second when nobody has touched the tables. */
+async function ask(kernel: TableNews): Promise<number> {
   const startedMs = sharedClockMs()
-  for (let asked = 0; asked < tokens; asked++) await detector.token(signal)
-  return (sharedClockMs() - startedMs) / tokens
+  for (let asked = 0; asked < questions; asked++) await kernel.take(signal)
+  return (sharedClockMs() - startedMs) / questions
 }
 
-/** What happens when somebody has. */
+/** What happens when somebody has: finding out which chain. */
+async function nameChain(kernel: TableNews, chain: string): Promise<number> {
+  await iptables.ensureChain('nat', chain, signal)
+  const startedMs = sharedClockMs()
+  const touched = await kernel.take(signal)
+  const ms = sharedClockMs() - startedMs
+  if (touched === 'any' || !touched.has(`nat/${chain}`) || touched.size !== 1)
+    throw new Error(`one chain was touched, but the news are: ${touched === 'any' ? touched : [...touched].join(', ')}`)
+  return ms
+}
+
+/** A comparison of everything. */
 async function lookOnce(): Promise<LookCost> {
   const delay = monitorEventLoopDelay({ resolution: 1 })
   const before = await daemonCost('self')
@@ -57,10 +78,10 @@ async function lookOnce(): Promise<LookCost> {
   const startedMs = sharedClockMs()
   const state = await readKernelState(iptables, signal)
   const readMs = sharedClockMs() - startedMs
-  const found = await findDamage(plan, state)
+  const damage = await findDamage(plan, state)
   const ms = sharedClockMs() - startedMs
   delay.disable()
-  if (found !== undefined) throw new Error(`the kernel holds something else than what was written: ${found.found}`)
+  if (damage !== undefined) throw new Error(`the kernel holds something else than what was written: ${damage.found}`)
   const after = await daemonCost('self')
   return {
     ms,

@@ -8,7 +8,9 @@ import { renderSpread, spreadOf } from '../statistics.ts'
 
 export interface DriftResult {
   /** One question whether anything has changed. */
-  readonly tokenMs: number
+  readonly askMs: number
+  /** Finding out which chain has. */
+  readonly nameMs: number[]
   readonly looks: LookCost[]
 }
 
@@ -23,44 +25,54 @@ export interface LookCost {
   readonly longestPauseMs: number
 }
 
-const sizes = [1_000, 10_000]
+const cases = [
+  { services: 1_000, variant: 'legacy' },
+  { services: 10_000, variant: 'legacy' },
+  { services: 1_000, variant: 'nft' },
+  { services: 10_000, variant: 'nft' },
+] as const
+
+type Case = (typeof cases)[number]
+
 const looksPerProcess = 4
-/** As in DriftWatch. */
-const pauseTimesLook = 50
 const script = compiledScript(new URL('./drift-process.ts', import.meta.url))
 
 export async function drift({ runs, progress }: BenchOptions): Promise<BenchSection> {
-  const cases = sizes.map((services) => ({ services, results: [] as DriftResult[] }))
-  for (let run = 1; run <= runs; run++) {
-    progress(`noticing drift, run ${run} of ${runs}`)
-    for (const { services, results } of cases) results.push(await measure(services))
-  }
+  const measured = cases.map((one) => ({ ...one, results: [] as DriftResult[] }))
+  for (let run = 1; run <= runs; run++)
+    for (const { results, ...one } of measured) {
+      progress(`what watching costs, ${titleOf(one)}, run ${run} of ${runs}`)
+      results.push(await measure(one))
+    }
   return {
-    title: 'Noticing what others change',
+    title: 'What watching costs',
     about: [
-      `With iptables-legacy, in a fresh network namespace. Every two seconds Fairlead asks the kernel whether anything`,
-      `changed. Only when somebody else did, and after a pause of ${pauseTimesLook} looks (4 s to 60 s), it reads both tables and`,
-      `compares them with what it wrote ("a look"). kube-proxy looks for one empty chain every 30 seconds, so there is no`,
-      `peer. Median (min – max) of ${looksPerProcess} looks in each of ${runs} processes.`,
+      `In a fresh network namespace. Every second Fairlead asks the kernel whether anything changed. When something did, it`,
+      `finds out which chains, and reads those. With the legacy variant it also does so without a reason, as often as it takes a`,
+      `fiftieth of a core (but not more than every 3 s), because a rule can be replaced by one of the same length. "A look" is`,
+      `a comparison of everything, every minute to ten (200 times what it takes). Median (min – max) of ${looksPerProcess} times in`,
+      `each of ${runs} processes.`,
     ].join(' '),
     tables: [
       {
         columns: [
-          'Services',
+          '',
           'asking, ms',
+          'which chains, ms',
           'a look, s',
           'of that reading, s',
           'its CPU, s',
           'iptables-save, CPU s',
           'longest pause of the event loop, ms',
         ],
-        rows: cases.map(({ services, results }) => {
+        rows: measured.map(({ results, ...one }) => {
           const looks = results.flatMap((result) => result.looks)
           const seconds = (read: (look: LookCost) => number) =>
             renderSpread(spreadOf(looks.map((look) => read(look) / 1000)), 2)
           return [
-            services.toLocaleString('en'),
-            renderSpread(spreadOf(results.map(({ tokenMs }) => tokenMs)), 3),
+            titleOf(one),
+            renderSpread(spreadOf(results.map(({ askMs }) => askMs)), 3),
+            renderSpread(spreadOf(results.flatMap(({ nameMs }) => nameMs)), 1),
             seconds(({ ms }) => ms),
             seconds(({ readMs }) => readMs),
             seconds(({ ownCpuMs }) => ownCpuMs),
@@ -70,22 +82,34 @@ export async function drift({ runs, progress }: BenchOptions): Promise<BenchSect
         }),
       },
     ],
-    findings: cases.map(({ services, results }) => {
-      const shares = results.flatMap(({ looks }) => looks.map(shareOfCore))
-      return `${services.toLocaleString('en')} Services: looks that find nothing take ${(100 * spreadOf(shares).median).toFixed(1)} % of one core, worked out from the pauses between them.`
+    findings: measured.map(({ results, ...one }) => {
+      const shares = results.flatMap(({ nameMs, looks }) =>
+        looks.map(
+          (look, index) => shareOfLooks(look) + (one.variant === 'legacy' ? shareOfNames(nameMs[index] ?? 0) : 0),
+        ),
+      )
+      return `${titleOf(one)}: watching takes ${(100 * spreadOf(shares).median).toFixed(1)} % of one core while nothing happens, worked out from the pauses.`
     }),
   }
 }
 
-function shareOfCore({ ms, ownCpuMs, toolsCpuMs }: LookCost): number {
-  const pauseMs = Math.min(60_000, Math.max(4_000, pauseTimesLook * ms))
-  return (ownCpuMs + toolsCpuMs) / (pauseMs + ms)
+function titleOf({ services, variant }: Case): string {
+  return `${services.toLocaleString('en')} Services, ${variant}`
 }
 
-async function measure(services: number): Promise<DriftResult> {
+/** The pauses of ChainWatch and of LegacyNews. */
+function shareOfLooks({ ms, ownCpuMs, toolsCpuMs }: LookCost): number {
+  return (ownCpuMs + toolsCpuMs) / (Math.min(600_000, Math.max(60_000, 200 * ms)) + ms)
+}
+
+function shareOfNames(ms: number): number {
+  return ms / (Math.max(3_000, 50 * ms) + ms)
+}
+
+async function measure({ services, variant }: Case): Promise<DriftResult> {
   using namespace = Namespace.make()
   const child = namespace.enter(() =>
-    spawn(process.execPath, [script, String(services), String(looksPerProcess)], {
+    spawn(process.execPath, [script, String(services), String(looksPerProcess), variant], {
       stdio: ['ignore', 'pipe', 'inherit'],
     }),
   )

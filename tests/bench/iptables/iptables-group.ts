@@ -1,9 +1,8 @@
-/** The iptables mode: what it writes, how long a sync takes, and what it costs to keep watch. */
+/** The iptables mode: what it writes, and how long a sync takes. */
 import { namespaceProblem } from '../../packet/testing/namespace.ts'
 import type { BenchGroup } from '../bench-group.ts'
 import { compileScripts } from '../compiled-scripts.ts'
 import { building } from './building.ts'
-import { drift } from './drift.ts'
 import { findKubeProxy } from '../daemon/proxy-program.ts'
 import { syncs } from './syncs.ts'
 
@@ -18,6 +17,6 @@ export const iptablesGroup: BenchGroup = {
       options.progress(`measuring without kube-proxy: ${error.message}`)
       return undefined
     })
-    return [await building(peer, options), await syncs(peer, options), await drift(options)]
+    return [await building(peer, options), await syncs(peer, options)]
   },
 }
