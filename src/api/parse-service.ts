@@ -2,6 +2,7 @@ import { familyOf, parseCidr, parseIp } from '../net/ip.ts'
 import type { Cidr, Family } from '../net/ip.ts'
 import type { JsonObject, JsonReader } from './json-reader.ts'
 import type { Identified } from './identified.ts'
+import { parseRelaying } from './parse-relaying.ts'
 import { isPortName, protocols, validPort } from './port-range.ts'
 import type { ServicePort, ServiceRecord } from './records.ts'
 
@@ -41,6 +42,7 @@ export function parseService({ raw, namespace, name, resourceVersion, read }: Id
     ),
     healthCheckNodePort:
       type === 'LoadBalancer' && externalTrafficPolicy === 'Local' ? parseHealthCheckPort(spec, read) : 0,
+    ...parseRelaying(raw, read),
   }
 }
 

@@ -86,6 +86,20 @@ describe('a Service', () => {
     expect(parse({ sessionAffinity: 'None' }).affinitySeconds).toBe(0)
   })
 
+  test('says by annotation how the userspace mode shall carry it', () => {
+    const annotated = (annotations: Readonly<Record<string, string>>) => ({
+      metadata: { namespace: 'demo', name: 'web', annotations },
+      spec: { ports: [port80] },
+    })
+    const wishes = { 'fairlead.dev/balancing': 'least-connections', 'fairlead.dev/proxy-protocol': 'v2' }
+    const { relaying } = record('Service', annotated(wishes))
+    expect(relaying).toEqual({ balancing: 'least-connections', proxyProtocol: 'v2' })
+    expect(record('Service', annotated({ 'fairlead.dev/balancing': 'round-robin' })).relaying).toBeUndefined()
+    expect(problemsOf('Service', annotated({ 'fairlead.dev/proxy-protocol': 'v3' }))).toEqual([
+      'metadata.annotations[fairlead.dev/proxy-protocol]: must be one of none, v1, v2, not "v3"',
+    ])
+  })
+
   test('loses only the port that is wrong', () => {
     const raw = rawService('demo/web', { ports: [{ port: 0 }, { port: 53, protocol: 'QUIC' }, { port: 80 }, 7] })
     expect(record('Service', raw).ports).toEqual([{ name: '', protocol: 'TCP', port: 80, nodePort: 0 }])

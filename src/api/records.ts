@@ -36,6 +36,16 @@ export interface ServiceRecord {
   readonly externalTrafficPolicy: TrafficPolicy
   readonly internalTrafficPolicy: TrafficPolicy
   readonly healthCheckNodePort: number
+  /** Absent: nothing is wished for. */
+  readonly relaying?: Relaying
+}
+
+/** Wishes of a Service that only a mode can fulfil that carries the bytes itself; others ignore them. */
+export interface Relaying {
+  /** Absent: endpoints take turns. */
+  readonly balancing?: 'random' | 'least-connections'
+  /** The header that tells endpoints who the client is. */
+  readonly proxyProtocol?: 'v1' | 'v2'
 }
 
 export interface SlicePort {

@@ -2,7 +2,7 @@
  * A Route is the brain's answer for one Service port, one IP family and this node. Backends see Routes and nothing
  * else: no Service object, no policy left to decide.
  */
-import type { Protocol, TrafficPolicy } from '../api/records.ts'
+import type { Protocol, Relaying, TrafficPolicy } from '../api/records.ts'
 import type { Family } from '../net/ip.ts'
 
 /** Identifies a Service port within a family: namespace, name, port name and protocol. */
@@ -62,6 +62,8 @@ export interface Route {
   readonly isExternallyAccessible: boolean
   /** 0 when there is none. */
   readonly healthCheckNodePort: number
+  /** Wishes that only the userspace mode can fulfil; absent when there are none. */
+  readonly relaying?: Relaying
 
   /** Everything the slices list, not ready ones included; sorted by address. */
   readonly endpoints: readonly Endpoint[]

@@ -80,6 +80,7 @@ function routeOf(
     externalPolicy: service.externalTrafficPolicy,
     isExternallyAccessible,
     healthCheckNodePort: service.healthCheckNodePort,
+    ...(service.relaying !== undefined && { relaying: service.relaying }),
     endpoints,
     clusterEndpoints: categorized.cluster,
     localEndpoints: categorized.local,

@@ -46,6 +46,12 @@ test('the internal policy decides for the cluster IP, the external one for all o
   expect(clusterIP?.pool.endpoints).toEqual([{ ip: '10.64.0.1', port: 8080 }])
 })
 
+test('what the Service wishes for its connections goes to every pool of it', () => {
+  const relaying = { balancing: 'random', proxyProtocol: 'v1' } as const
+  const route = testRoute('shop/web', { nodePort: 30_080, externalPolicy: 'Local', relaying })
+  for (const { pool } of listenersOf(route)) expect(pool).toMatchObject(relaying)
+})
+
 test('addresses under the same policy share their pool, and those under another do not', () => {
   const route = testRoute('shop/web', { nodePort: 30080, endpoints: [here] })
   const poolIds = (changed: Partial<Route>) =>

@@ -115,6 +115,7 @@ export function poolUnder(policy: TrafficPolicy, route: Route): PoolSpec {
     endpoints: outcome.kind === 'forward' ? outcome.to.map(({ ip, port }) => ({ ip, port })) : [],
     affinitySeconds: route.affinitySeconds,
     whenEmpty: whenEmpty[outcome.kind],
+    ...route.relaying,
   }
 }
 

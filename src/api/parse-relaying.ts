@@ -1,0 +1,20 @@
+import type { JsonObject, JsonReader } from './json-reader.ts'
+import type { Relaying, ServiceRecord } from './records.ts'
+
+const balancings = ['round-robin', 'random', 'least-connections'] as const
+const proxyProtocols = ['none', 'v1', 'v2'] as const
+
+/** Nothing at all for a Service without such annotations, which is nearly every one. */
+export function parseRelaying(raw: JsonObject, read: JsonReader): Pick<ServiceRecord, 'relaying'> {
+  const annotations = read.object(read.object(raw, 'metadata', 'metadata'), 'annotations', 'metadata.annotations')
+  const choice = <T extends string>(name: string, choices: readonly T[], fallback: T) =>
+    read.choice(annotations, name, `metadata.annotations[${name}]`, choices, fallback)
+  const balancing = choice('fairlead.dev/balancing', balancings, 'round-robin')
+  const proxyProtocol = choice('fairlead.dev/proxy-protocol', proxyProtocols, 'none')
+  if (balancing === 'round-robin' && proxyProtocol === 'none') return {}
+  const relaying: Relaying = {
+    ...(balancing !== 'round-robin' && { balancing }),
+    ...(proxyProtocol !== 'none' && { proxyProtocol }),
+  }
+  return { relaying }
+}
