@@ -12,10 +12,11 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   config: ['net'],
   dataplane: ['core', 'net'],
   observe: ['core', 'api', 'net'],
-  sources: ['core', 'api', 'net'],
+  kpng: ['core', 'api', 'net'],
+  sources: ['core', 'api', 'net', 'kpng'],
   backends: ['core', 'api', 'net', 'dataplane'],
   embedded: ['core', 'api', 'net'],
-  cli: ['net', 'api', 'core', 'config', 'dataplane', 'observe', 'sources', 'backends', 'embedded'],
+  cli: ['net', 'api', 'core', 'config', 'dataplane', 'observe', 'kpng', 'sources', 'backends', 'embedded'],
 }
 /** The pure folders: no Node API, so they run anywhere and cannot reach out. */
 const pure = new Set(['net', 'api', 'core'])

@@ -1,0 +1,29 @@
+/**
+ * What KPNG hashes. A Go peer takes an update only when its hash is new, so the hash must cover whatever a node could
+ * react to. KPNG itself leaves out hints and the pod's name, and thereby misses their changes: they count here, but
+ * only when they are there, so that plain objects have the hashes that a Go core gives them.
+ */
+import { EndpointInfo, Node, ServiceInfo } from '../proto/generated/globalv1/api.ts'
+import { Endpoint } from '../proto/generated/localv1/api.ts'
+import type { Service } from '../proto/generated/localv1/api.ts'
+import { xxh64 } from './xxh64.ts'
+
+export function hashService(service: Service): bigint {
+  return xxh64(ServiceInfo.encode({ Hash: 0n, Service: service }).finish())
+}
+
+export function hashNode(node: Node): bigint {
+  return xxh64(Node.encode(node).finish())
+}
+
+export function hashEndpointInfo({ Endpoint: endpoint, Conditions, Topology, Hints }: EndpointInfo): bigint {
+  const hashed = { ...nothing, Endpoint: endpoint, Conditions, Topology, Hints }
+  return xxh64(EndpointInfo.encode(hashed).finish())
+}
+
+/** The key of an endpoint that no pod stands for. */
+export function hashEndpoint(endpoint: Endpoint): bigint {
+  return xxh64(Endpoint.encode(endpoint).finish())
+}
+
+const nothing: EndpointInfo = { Hash: 0n, Namespace: '', SourceName: '', ServiceName: '', PodName: '' }
