@@ -1,3 +1,5 @@
+import type { ObjectKind } from '../api/records.ts'
+
 /**
  * Where a source delivers the objects of one kind. Objects are read (parsed into something small) as they arrive, so
  * that a list of 10,000 is never held as raw JSON.
@@ -9,4 +11,9 @@ export interface KindSink<Item = unknown> {
   replace(items: readonly Item[]): void
   upsert(item: Item): void
   remove(item: Item): void
+}
+
+/** Has a sink for each kind. */
+export interface ObjectIntake {
+  sink(kind: ObjectKind): KindSink
 }

@@ -1,7 +1,7 @@
 /**
  * What KPNG hashes. A Go peer takes an update only when its hash is new, so the hash must cover whatever a node could
- * react to. KPNG itself leaves out hints and the pod's name, and thereby misses their changes: they count here, but
- * only when they are there, so that plain objects have the hashes that a Go core gives them.
+ * react to. KPNG itself leaves out hints, and thereby misses their changes: they count here. An endpoint without hints
+ * has the hash that a Go core gives it.
  */
 import { EndpointInfo, Node, ServiceInfo } from '../proto/generated/globalv1/api.ts'
 import { Endpoint } from '../proto/generated/localv1/api.ts'

@@ -5,14 +5,15 @@ import { isJsonObject } from '../../api/json-reader.ts'
 import type { JsonObject } from '../../api/json-reader.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
-import type { Intake } from '../intake.ts'
+import type { ObjectIntake } from '../kind-sink.ts'
 import { completeObject, isHidden, proxiedKind } from './complete-object.ts'
 import { FolderWatch } from './folder-watch.ts'
 import { ManifestFolder } from './manifest-folder.ts'
 
 export interface FileSourceOptions {
   readonly paths: readonly string[]
-  readonly intake: Intake
+  /** Takes what the files hold. */
+  readonly intake: ObjectIntake
   readonly log: Logger
   readonly clock: Clock
 }

@@ -1,0 +1,77 @@
+/** From a Service of the Kubernetes API to KPNG's. The record has what was parsed and checked; the rest is read here. */
+import type { JsonObject } from '../../api/json-reader.ts'
+import { isJsonObject } from '../../api/json-reader.ts'
+import type { Protocol as ProtocolName, ServicePort, ServiceRecord } from '../../api/records.ts'
+import { renderCidr } from '../../net/ip.ts'
+import { Protocol } from '../proto/generated/localv1/api.ts'
+import type { PortMapping, Service } from '../proto/generated/localv1/api.ts'
+import { ipSet } from './ip-set.ts'
+import type { LabelFilter } from './label-globs.ts'
+
+export interface ServiceFilters {
+  readonly labels: LabelFilter
+  readonly annotations: LabelFilter
+}
+
+export function readService(record: ServiceRecord, raw: JsonObject, filters: ServiceFilters): Service {
+  const metadata = objectIn(raw, 'metadata')
+  const spec = objectIn(raw, 'spec')
+  const ingress = objectIn(objectIn(raw, 'status'), 'loadBalancer')['ingress']
+  const hasIngress = Array.isArray(ingress) && ingress.length > 0
+  return {
+    Namespace: record.namespace,
+    Name: record.name,
+    Type: record.type,
+    IPs: {
+      ClusterIPs: ipSet(Object.values(record.clusterIPs)),
+      ExternalIPs: ipSet(record.externalIPs),
+      Headless: spec['clusterIP'] === 'None',
+      ...(hasIngress && { LoadBalancerIPs: ipSet(record.loadBalancerIPs) }),
+    },
+    MapIP: false,
+    Ports: record.ports.map((port) => portMapping(port, targetOf(port, spec))),
+    ExternalTrafficToLocal: record.externalTrafficPolicy === 'Local',
+    InternalTrafficToLocal: record.internalTrafficPolicy === 'Local',
+    Labels: filters.labels(objectIn(metadata, 'labels')),
+    Annotations: filters.annotations(objectIn(metadata, 'annotations')),
+    IPFilters: record.sourceRanges.length === 0 ? [] : [{ SourceRanges: record.sourceRanges.map(renderCidr) }],
+    HealthCheckNodePort: record.healthCheckNodePort,
+    ...(record.affinitySeconds > 0 && {
+      SessionAffinity: { $case: 'ClientIP', value: { TimeoutSeconds: record.affinitySeconds } } as const,
+    }),
+  }
+}
+
+const protocolNumbers: Readonly<Record<ProtocolName, Protocol>> = {
+  TCP: Protocol.TCP,
+  UDP: Protocol.UDP,
+  SCTP: Protocol.SCTP,
+}
+
+function portMapping({ name, protocol, port, nodePort }: ServicePort, target: unknown): PortMapping {
+  return {
+    Name: name,
+    Protocol: protocolNumbers[protocol],
+    Port: port,
+    NodePort: nodePort,
+    // The API server fills in the port itself where an object names no target.
+    TargetPort: typeof target === 'number' ? target : target === undefined ? port : 0,
+    TargetPortName: typeof target === 'string' ? target : '',
+  }
+}
+
+function targetOf(port: ServicePort, spec: JsonObject): unknown {
+  const ports: readonly unknown[] = Array.isArray(spec['ports']) ? spec['ports'] : []
+  const raw = ports.findLast(
+    (candidate) =>
+      isJsonObject(candidate) &&
+      (candidate['name'] ?? '') === port.name &&
+      (candidate['protocol'] ?? 'TCP') === port.protocol,
+  )
+  return isJsonObject(raw) ? (raw['targetPort'] ?? undefined) : undefined
+}
+
+function objectIn(parent: JsonObject, name: string): JsonObject {
+  const value = parent[name]
+  return isJsonObject(value) ? value : {}
+}

@@ -1,0 +1,243 @@
+/**
+ * The global model with its recent past. Whoever serves it to others holds a reader: a revision it has told its peer
+ * about. The store remembers what readers still need in order to tell the difference, and no more.
+ */
+import { isSameData } from '../../core/same-data.ts'
+import type { ClusterEndpoint, ClusterNode, ClusterService, EndpointSource } from '../model/cluster-model.ts'
+import { servicePath } from '../wire/paths.ts'
+import { EndpointItems } from './endpoint-items.ts'
+import { ServiceState } from './service-state.ts'
+import { VersionedMap } from './versioned-map.ts'
+
+export type ModelSet = 'services' | 'endpoints' | 'nodes'
+
+export interface StoreReader {
+  /** What the reader knows. */
+  readonly revision: number
+  /** It fell so far behind that the difference is forgotten: it has to start anew. */
+  expire(): void
+}
+
+export interface GlobalStoreOptions {
+  /** How many changes a reader may fall behind. */
+  readonly maxBacklog: number
+}
+
+interface ServiceParts {
+  service: ClusterService | undefined
+  readonly endpointsBySource: Map<string, readonly ClusterEndpoint[]>
+}
+
+export class GlobalStore {
+  readonly #options: GlobalStoreOptions
+  readonly #items = new EndpointItems()
+  /** The newest parts, by the Service's path. */
+  readonly #partsByService = new Map<string, ServiceParts>()
+  /** Which Service each source belongs to, by `namespace/source`. */
+  readonly #serviceBySource = new Map<string, string>()
+  readonly #nodesByName = new Map<string, ClusterNode>()
+  readonly services = new VersionedMap<ServiceState>()
+  readonly nodes = new VersionedMap<ClusterNode>()
+  readonly #dirtyServices = new Set<string>()
+  readonly #dirtyNodes = new Set<string>()
+  readonly #syncedSets = new Set<ModelSet>()
+  readonly #readers = new Set<StoreReader>()
+  readonly #listeners = new Set<() => void>()
+  #revision = 0
+  #isCommitScheduled = false
+
+  constructor(options: GlobalStoreOptions = { maxBacklog: 50_000 }) {
+    this.#options = options
+  }
+
+  get revision(): number {
+    return this.#revision
+  }
+
+  /** All sets have been complete once: before that, what is missing is not known to be gone. */
+  get isSynced(): boolean {
+    return this.#syncedSets.size === 3
+  }
+
+  setService(service: ClusterService): void {
+    const path = servicePath(service.service.Namespace, service.service.Name)
+    const parts = this.#parts(path)
+    if (parts.service?.hash === service.hash) return
+    parts.service = service
+    this.#touchService(path)
+  }
+
+  deleteService(path: string): void {
+    const parts = this.#partsByService.get(path)
+    if (parts?.service === undefined) return
+    parts.service = undefined
+    this.#touchService(path)
+  }
+
+  /** All endpoints of one source; none removes it. */
+  replaceSource({ namespace, source, service, endpoints }: EndpointSource): void {
+    const id = `${namespace}/${source}`
+    const path = servicePath(namespace, service)
+    const previous = this.#serviceBySource.get(id)
+    if (previous !== undefined && previous !== path) this.#dropSource(id, previous, source)
+    if (endpoints.length === 0) return this.#dropSource(id, path, source)
+    this.#serviceBySource.set(id, path)
+    const { endpointsBySource } = this.#parts(path)
+    const before = endpointsBySource.get(source) ?? []
+    const after = reusing(before, endpoints)
+    if (isSameList(before, after)) return
+    endpointsBySource.set(source, after)
+    this.#touchService(path)
+  }
+
+  deleteSource(namespace: string, source: string): void {
+    const id = `${namespace}/${source}`
+    const service = this.#serviceBySource.get(id)
+    if (service !== undefined) this.#dropSource(id, service, source)
+  }
+
+  setNode(node: ClusterNode): void {
+    if (this.#nodesByName.get(node.node.Name)?.hash === node.hash) return
+    this.#nodesByName.set(node.node.Name, node)
+    this.#touchNode(node.node.Name)
+  }
+
+  deleteNode(name: string): void {
+    if (this.#nodesByName.delete(name)) this.#touchNode(name)
+  }
+
+  markSynced(set: ModelSet): void {
+    if (this.#syncedSets.has(set)) return
+    this.#syncedSets.add(set)
+    this.#scheduleCommit()
+  }
+
+  servicePaths(): Iterable<string> {
+    return this.#partsByService.keys()
+  }
+
+  /** `[namespace/source, path of its Service]`. */
+  sources(): Iterable<readonly [string, string]> {
+    return this.#serviceBySource
+  }
+
+  nodeNames(): Iterable<string> {
+    return this.#nodesByName.keys()
+  }
+
+  zoneOf(node: string): string {
+    return this.#nodesByName.get(node)?.node.Topology?.Zone ?? ''
+  }
+
+  /** Called after each new revision. */
+  subscribe(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** Keeps what the reader needs until it is removed. */
+  addReader(reader: StoreReader): () => void {
+    this.#readers.add(reader)
+    return () => this.#readers.delete(reader)
+  }
+
+  /** Makes one revision of all changes so far; without one, they become one when the current batch of events is in. */
+  commit(): void {
+    this.#isCommitScheduled = false
+    const revision = this.#revision + 1
+    let isNews = !this.#hasAnnouncedSync && this.isSynced
+    this.#hasAnnouncedSync = this.isSynced
+    for (const path of this.#dirtyServices) isNews = this.#commitService(path, revision) || isNews
+    for (const name of this.#dirtyNodes) {
+      this.nodes.set(name, revision, this.#nodesByName.get(name))
+      isNews = true
+    }
+    this.#dirtyServices.clear()
+    this.#dirtyNodes.clear()
+    if (!isNews) return
+    this.#revision = revision
+    for (const listener of this.#listeners) listener()
+    this.#forget()
+  }
+
+  #hasAnnouncedSync = false
+
+  #parts(path: string): ServiceParts {
+    let parts = this.#partsByService.get(path)
+    if (parts === undefined) {
+      parts = { service: undefined, endpointsBySource: new Map() }
+      this.#partsByService.set(path, parts)
+    }
+    return parts
+  }
+
+  #dropSource(id: string, service: string, source: string): void {
+    if (this.#serviceBySource.get(id) !== service) return
+    this.#serviceBySource.delete(id)
+    if (this.#partsByService.get(service)?.endpointsBySource.delete(source) === true) this.#touchService(service)
+  }
+
+  #touchService(path: string): void {
+    this.#dirtyServices.add(path)
+    this.#scheduleCommit()
+  }
+
+  #touchNode(name: string): void {
+    this.#dirtyNodes.add(name)
+    this.#scheduleCommit()
+  }
+
+  #scheduleCommit(): void {
+    if (this.#isCommitScheduled) return
+    this.#isCommitScheduled = true
+    queueMicrotask(() => this.#isCommitScheduled && this.commit())
+  }
+
+  /** Whether anything is different now. */
+  #commitService(path: string, revision: number): boolean {
+    const { service, endpointsBySource } = this.#parts(path)
+    const before = this.services.latest(path)
+    if (service === undefined && endpointsBySource.size === 0) {
+      this.#partsByService.delete(path)
+      this.services.set(path, revision, undefined)
+      return before !== undefined
+    }
+    const sources = [...endpointsBySource].sort(([left], [right]) => (left < right ? -1 : 1))
+    const endpoints = sources.flatMap(([, list]) => list)
+    if (before?.service?.hash === service?.hash && before !== undefined && isSameList(before.endpoints, endpoints))
+      return false
+    this.services.set(path, revision, new ServiceState(service, endpoints, this.#items))
+    return true
+  }
+
+  #forget(): void {
+    const { maxBacklog } = this.#options
+    for (const map of [this.services, this.nodes]) {
+      if (map.depth <= maxBacklog) continue
+      const oldestKept = map.revisionAfter(map.depth - maxBacklog)
+      for (const reader of this.#readers)
+        if (reader.revision > 0 && reader.revision < oldestKept) {
+          this.#readers.delete(reader)
+          reader.expire()
+        }
+    }
+    let oldest = this.#revision
+    // A reader that knows nothing gets everything: it needs no past.
+    for (const { revision } of this.#readers) if (revision > 0 && revision < oldest) oldest = revision
+    this.services.forgetBefore(oldest)
+    this.nodes.forgetBefore(oldest)
+  }
+}
+
+/** The objects that are already known, where they say the same: what is made from them is then made once. */
+function reusing(before: readonly ClusterEndpoint[], after: readonly ClusterEndpoint[]): readonly ClusterEndpoint[] {
+  const knownByHash = new Map(before.map((endpoint) => [endpoint.info.Hash, endpoint]))
+  return after.map((endpoint) => {
+    const known = knownByHash.get(endpoint.info.Hash)
+    return known !== undefined && isSameData(known, endpoint) ? known : endpoint
+  })
+}
+
+function isSameList(left: readonly unknown[], right: readonly unknown[]): boolean {
+  return left.length === right.length && left.every((item, index) => item === right[index])
+}

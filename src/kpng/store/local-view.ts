@@ -1,0 +1,117 @@
+/** What one node must program for one Service, as it would be sent. */
+import { categorize } from '../../core/categorize.ts'
+import type { Endpoint as CoreEndpoint } from '../../core/route.ts'
+import { families } from '../../net/ip.ts'
+import type { Family } from '../../net/ip.ts'
+import { isReady } from '../model/cluster-model.ts'
+import type { ClusterEndpoint } from '../model/cluster-model.ts'
+import type { EndpointScopes, Service } from '../proto/generated/localv1/api.ts'
+import { compareBytes } from '../wire/byte-order.ts'
+import { endpointKeys } from './endpoint-keys.ts'
+import type { EndpointItems } from './endpoint-items.ts'
+import type { OpItem } from './op-items.ts'
+
+/** Who asks. */
+export interface Place {
+  readonly node: string
+  readonly zone: string
+  /**
+   * Also the endpoints that neither kind of traffic may use here. KPNG does not send them, and Go backends would use
+   * them; but who knows of them can tell "nobody serves" from "others serve".
+   */
+  readonly wantsUnscoped: boolean
+}
+
+export interface LocalView {
+  readonly service: OpItem
+  /** Both in ascending order of path. */
+  readonly named: readonly OpItem[]
+  readonly anonymous: readonly OpItem[]
+}
+
+export function localView(
+  service: Service,
+  serviceItem: OpItem,
+  endpoints: readonly ClusterEndpoint[],
+  place: Place,
+  items: EndpointItems,
+): LocalView {
+  const named: OpItem[] = []
+  const anonymous: OpItem[] = []
+  const keys = endpointKeys(endpoints)
+  const scopes = scopesOf(service, endpoints, place)
+  for (const [index, endpoint] of endpoints.entries()) {
+    const scope = scopes[index]
+    if (scope === undefined) continue
+    const key = keys[index]
+    const item = items.of(service, endpoint, { key, scopes: scope, isLocal: isLocal(endpoint, place) })
+    if (key !== undefined) named.push(item)
+    else anonymous.push(item)
+  }
+  return { service: serviceItem, named: sorted(named), anonymous: withoutRepetition(sorted(anonymous)) }
+}
+
+/** Undefined where the endpoint is not for this node at all. The rules are those of the node's own router. */
+function scopesOf(
+  service: Service,
+  endpoints: readonly ClusterEndpoint[],
+  place: Place,
+): readonly (EndpointScopes | undefined)[] {
+  const isInternalLocal = service.InternalTrafficToLocal
+  const isExternalLocal = service.ExternalTrafficToLocal
+  const scopes: (EndpointScopes | undefined)[] = endpoints.map(() => undefined)
+  for (const family of families) {
+    const indexByCandidate = new Map<CoreEndpoint, number>()
+    for (const [index, endpoint] of endpoints.entries())
+      if (isOfFamily(endpoint, family)) indexByCandidate.set(candidate(endpoint, place), index)
+    const { cluster, local } = categorize(
+      [...indexByCandidate.keys()],
+      { clusterEndpoints: true, localEndpoints: isInternalLocal || isExternalLocal },
+      { nodeName: place.node, zone: place.zone },
+    )
+    const internal = new Set(isInternalLocal ? local : cluster)
+    const external = new Set(isExternalLocal ? local : cluster)
+    for (const usable of new Set([...cluster, ...local])) {
+      const scope = { Internal: internal.has(usable), External: external.has(usable) }
+      const index = indexByCandidate.get(usable)
+      if (index !== undefined && (scope.Internal || scope.External || place.wantsUnscoped)) scopes[index] = scope
+    }
+  }
+  return scopes
+}
+
+function isOfFamily({ info }: ClusterEndpoint, family: Family): boolean {
+  const ips = info.Endpoint?.IPs
+  return ((family === 'ipv4' ? ips?.V4 : ips?.V6)?.length ?? 0) > 0
+}
+
+/** Health and topology are decided per endpoint; addresses and ports do not matter for that. */
+function candidate(endpoint: ClusterEndpoint, place: Place): CoreEndpoint {
+  const { info, serving, terminating, nodeHints } = endpoint
+  return {
+    ip: '',
+    port: 0,
+    address: '',
+    nodeName: info.Topology?.Node ?? '',
+    isLocal: isLocal(endpoint, place),
+    ready: isReady(endpoint),
+    serving,
+    terminating,
+    zoneHints: info.Hints?.Zones ?? [],
+    nodeHints,
+  }
+}
+
+/** Who asks for no node in particular has no endpoint of its own. */
+function isLocal({ info }: ClusterEndpoint, { node }: Place): boolean {
+  return node !== '' && info.Topology?.Node === node
+}
+
+function sorted(items: OpItem[]): readonly OpItem[] {
+  return items.sort((left, right) => compareBytes(left.path, right.path))
+}
+
+/** Two sources may list the same address; as messages they are one. */
+function withoutRepetition(items: readonly OpItem[]): readonly OpItem[] {
+  return items.filter((item, index) => item.path !== items[index - 1]?.path)
+}

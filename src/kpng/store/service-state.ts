@@ -1,0 +1,110 @@
+/**
+ * One Service and its endpoints at one revision. What is derived from it is made when first asked for, and shared: all
+ * nodes that see the Service alike get the same bytes.
+ */
+import { serviceInfo } from '../model/cluster-model.ts'
+import type { ClusterEndpoint, ClusterService } from '../model/cluster-model.ts'
+import { EndpointInfo, ServiceInfo } from '../proto/generated/globalv1/api.ts'
+import { Service, Set as Sets } from '../proto/generated/localv1/api.ts'
+import { compareBytes } from '../wire/byte-order.ts'
+import { deleteFrame, setFrame } from '../wire/op-frames.ts'
+import { globalEndpointPath, globalServicePath, servicePath } from '../wire/paths.ts'
+import type { EndpointItems } from './endpoint-items.ts'
+import { localView } from './local-view.ts'
+import type { LocalView, Place } from './local-view.ts'
+import type { OpItem } from './op-items.ts'
+
+export interface GlobalView {
+  readonly services: readonly OpItem[]
+  readonly endpoints: readonly OpItem[]
+}
+
+export class ServiceState {
+  /** Undefined: slices name the Service, but it does not exist (yet). */
+  readonly service: ClusterService | undefined
+  /** By source, then as the source has them. */
+  readonly endpoints: readonly ClusterEndpoint[]
+  readonly #items: EndpointItems
+  readonly #viewsByPlace = new Map<string, LocalView>()
+  /** Nodes that see this Service as no other node does. */
+  #particularNodes: ReadonlySet<string> | undefined
+  #hasZoneHints = false
+  #serviceItem: OpItem | undefined
+  #globalView: GlobalView | undefined
+
+  constructor(service: ClusterService | undefined, endpoints: readonly ClusterEndpoint[], items: EndpointItems) {
+    this.#items = items
+    this.service = service
+    this.endpoints = endpoints
+  }
+
+  /** Undefined when there is nothing to program. */
+  localView(place: Place): LocalView | undefined {
+    if (this.service === undefined) return undefined
+    const key = this.#placeKey(place)
+    let view = this.#viewsByPlace.get(key)
+    if (view === undefined) {
+      const { service } = this.service
+      this.#serviceItem ??= localServiceItem(service)
+      view = localView(service, this.#serviceItem, this.endpoints, place, this.#items)
+      this.#viewsByPlace.set(key, view)
+    }
+    return view
+  }
+
+  globalView(): GlobalView {
+    return (this.#globalView ??= {
+      services: this.service === undefined ? [] : [globalServiceItem(this.service)],
+      endpoints: this.endpoints
+        .map(globalEndpointItem)
+        .sort((left, right) => compareBytes(left.path, right.path))
+        .filter((item, index, all) => item.path !== all[index - 1]?.path),
+    })
+  }
+
+  /** Equal for all places that see the Service alike. */
+  #placeKey({ node, zone, wantsUnscoped }: Place): string {
+    if (this.#particularNodes === undefined) {
+      const hosts = this.endpoints.flatMap(({ info, nodeHints }) => [info.Topology?.Node ?? '', ...nodeHints])
+      this.#particularNodes = new Set(hosts)
+      this.#hasZoneHints = this.endpoints.some(({ info }) => (info.Hints?.Zones.length ?? 0) > 0)
+    }
+    const who = node !== '' && this.#particularNodes.has(node) ? node : ''
+    return `${wantsUnscoped ? '+' : '-'}|${this.#hasZoneHints ? zone : ''}|${who}`
+  }
+}
+
+function localServiceItem(service: Service): OpItem {
+  const path = servicePath(service.Namespace, service.Name)
+  return {
+    path,
+    set: setFrame(Sets.ServicesSet, path, Service.encode(withAddressSets(service)).finish()),
+    delete: deleteFrame(Sets.ServicesSet, path),
+  }
+}
+
+/** Go backends crash when one of these is missing, even if it is empty. */
+function withAddressSets(service: Service): Service {
+  const { ClusterIPs, ExternalIPs, ...rest } = service.IPs ?? { Headless: false }
+  const none = { V4: [], V6: [] }
+  return { ...service, IPs: { ...rest, ClusterIPs: ClusterIPs ?? none, ExternalIPs: ExternalIPs ?? none } }
+}
+
+function globalServiceItem(service: ClusterService): OpItem {
+  const path = globalServicePath(service.service.Namespace, service.service.Name)
+  const message = { ...serviceInfo(service), Service: withAddressSets(service.service) }
+  return {
+    path,
+    set: setFrame(Sets.GlobalServiceInfos, path, ServiceInfo.encode(message).finish()),
+    delete: deleteFrame(Sets.GlobalServiceInfos, path),
+  }
+}
+
+function globalEndpointItem({ info }: ClusterEndpoint): OpItem {
+  const path = globalEndpointPath(info.Namespace, info.ServiceName, info.SourceName, info.Hash)
+  return {
+    path,
+    set: setFrame(Sets.GlobalEndpointInfos, path, EndpointInfo.encode(info).finish()),
+    delete: deleteFrame(Sets.GlobalEndpointInfos, path),
+  }
+}
