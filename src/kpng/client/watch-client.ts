@@ -1,0 +1,147 @@
+/**
+ * Follows a KPNG server: asks for a change set, has it applied, asks for the next. When the server is away, nothing
+ * changes for whoever applies; when it is back, the first change set is a complete one.
+ */
+import { Client, credentials, Metadata } from '@grpc/grpc-js'
+import type { ChannelCredentials, ClientDuplexStream } from '@grpc/grpc-js'
+import type { Clock } from '../../core/clock.ts'
+import type { Logger } from '../../core/logger.ts'
+import { GlobalWatchReq } from '../proto/generated/globalv1/api.ts'
+import { OpItem, WatchReq } from '../proto/generated/localv1/api.ts'
+import { globalWatchPath, localWatchPath, unscopedHeader } from '../wire/grpc-names.ts'
+import type { TlsMaterial } from '../tls-files.ts'
+import { ChangeSetReader } from './change-set.ts'
+import type { ChangeSet } from './change-set.ts'
+
+export interface WatchClientOptions {
+  /** See parseApiTarget. */
+  readonly target: string
+  readonly tls: TlsMaterial | undefined
+  readonly maxMessageBytes: number
+  readonly clock: Clock
+  /** From 0 to 1, to spread the tries of many clients. */
+  readonly random: () => number
+  readonly log: Logger
+}
+
+/** What to watch. */
+export type Watch =
+  | {
+      readonly api: 'local'
+      readonly node: string
+      /** Also endpoints that no traffic may use on the node; only Fairlead's server sends them. */
+      readonly wantsUnscoped: boolean
+    }
+  | { readonly api: 'global' }
+
+export interface WatchStatus {
+  readonly isConnected: boolean
+  /** When the last change set was applied (Unix milliseconds). */
+  readonly lastContactMs: number | undefined
+}
+
+const firstPauseMs = 200
+const longestPauseMs = 5_000
+/** A Go server takes pings more often than this for an attack. */
+const keepaliveMs = 5 * 60_000
+
+export class WatchClient {
+  readonly #options: WatchClientOptions
+  #isConnected = false
+  #lastContactMs: number | undefined
+
+  constructor(options: WatchClientOptions) {
+    this.#options = options
+  }
+
+  status(): WatchStatus {
+    return { isConnected: this.#isConnected, lastContactMs: this.#lastContactMs }
+  }
+
+  /** Until the signal aborts. What `apply` throws restarts the stream, and thereby brings the whole state again. */
+  async follow(watch: Watch, apply: (changes: ChangeSet) => Promise<void> | void, signal: AbortSignal): Promise<void> {
+    const { target, tls, maxMessageBytes, clock, random, log } = this.#options
+    const client = new Client(target, channelCredentials(tls), {
+      'grpc.max_receive_message_length': maxMessageBytes,
+      'grpc.keepalive_time_ms': keepaliveMs,
+      'grpc.initial_reconnect_backoff_ms': firstPauseMs,
+      'grpc.min_reconnect_backoff_ms': firstPauseMs,
+      'grpc.max_reconnect_backoff_ms': longestPauseMs,
+    })
+    let pauseMs = firstPauseMs
+    try {
+      while (!signal.aborted) {
+        const reason = await this.#stream(client, watch, apply, signal)
+        if (signal.aborted) return
+        if (this.#isConnected) pauseMs = firstPauseMs
+        this.#isConnected = false
+        log.warn('the KPNG server is away; what it said last stays in force', { target, reason, pauseMs })
+        await clock.sleep(pauseMs * (0.5 + random() / 2), signal).catch(() => {})
+        pauseMs = Math.min(2 * pauseMs, longestPauseMs)
+      }
+    } finally {
+      this.#isConnected = false
+      client.close()
+    }
+  }
+
+  /** Resolves with why the stream ended. An end in good order is an end too, and no word about the state. */
+  #stream(
+    client: Client,
+    watch: Watch,
+    apply: (changes: ChangeSet) => Promise<void> | void,
+    signal: AbortSignal,
+  ): Promise<string> {
+    const { log, clock, target } = this.#options
+    const call = open(client, watch)
+    const reader = new ChangeSetReader()
+    return new Promise((resolve) => {
+      const end = (reason: string) => {
+        signal.removeEventListener('abort', onAbort)
+        call.cancel()
+        resolve(reason)
+      }
+      const onAbort = () => end('stopped')
+      signal.addEventListener('abort', onAbort, { once: true })
+      const onChangeSet = async (changes: ChangeSet) => {
+        await apply(changes)
+        if (!this.#isConnected) log.info('following a KPNG server', { target })
+        this.#isConnected = true
+        this.#lastContactMs = clock.now()
+        if (!signal.aborted) call.write(requestOf(watch))
+      }
+      call.on('data', (item: OpItem) => {
+        const changes = reader.push(item)
+        if (changes !== undefined) onChangeSet(changes).catch((error: unknown) => end(textOf(error)))
+      })
+      call.on('error', (error) => end(error.message))
+      call.on('end', () => end('the server ended the stream'))
+      call.write(requestOf(watch))
+    })
+  }
+}
+
+type WatchCall = ClientDuplexStream<Uint8Array, OpItem>
+
+function open(client: Client, watch: Watch): WatchCall {
+  const metadata = new Metadata()
+  if (watch.api === 'local' && watch.wantsUnscoped) metadata.set(unscopedHeader, 'true')
+  return client.makeBidiStreamRequest(
+    watch.api === 'local' ? localWatchPath : globalWatchPath,
+    (request: Uint8Array) => Buffer.from(request),
+    (bytes: Buffer) => OpItem.decode(bytes),
+    metadata,
+  )
+}
+
+function requestOf(watch: Watch): Uint8Array {
+  return watch.api === 'local' ? WatchReq.encode({ NodeName: watch.node }).finish() : GlobalWatchReq.encode({}).finish()
+}
+
+function channelCredentials(tls: TlsMaterial | undefined): ChannelCredentials {
+  return tls === undefined ? credentials.createInsecure() : credentials.createSsl(tls.ca ?? null, tls.key, tls.cert)
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,246 @@
+/**
+ * Serves the global model and every node's part of it over gRPC. The protocol is spoken directly on HTTP/2: change sets
+ * are encoded once and sent to many clients in one write each, which a general gRPC library has no way to do.
+ */
+import { once } from 'node:events'
+import { createSecureServer, createServer } from 'node:http2'
+import type { Http2Server, IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
+import type { AddressInfo } from 'node:net'
+import type { Clock } from '../../core/clock.ts'
+import type { Logger } from '../../core/logger.ts'
+import { hostPort } from '../../net/ip.ts'
+import { KpngError } from '../kpng-error.ts'
+import { WatchReq } from '../proto/generated/localv1/api.ts'
+import { GlobalCursor } from '../store/global-cursor.ts'
+import type { GlobalStore } from '../store/global-store.ts'
+import { LocalCursor } from '../store/local-cursor.ts'
+import { globalWatchPath, localWatchPath, oldLocalWatchPath, unscopedHeader } from '../wire/grpc-names.ts'
+import { isPrivate } from './bind-spec.ts'
+import type { BindSpec } from './bind-spec.ts'
+import { grpcCode, refuse, statusOk } from './grpc-status.ts'
+import type { GrpcStatus } from './grpc-status.ts'
+import { Pacer } from './pacer.ts'
+import type { TlsMaterial } from '../tls-files.ts'
+import { clearSocketPath, listenPrivately } from './unix-socket.ts'
+import { WatchStream } from './watch-stream.ts'
+import type { Watched } from './watch-stream.ts'
+
+export interface KpngServerOptions {
+  readonly store: GlobalStore
+  readonly bind: BindSpec
+  readonly tls: TlsMaterial | undefined
+  /** Plaintext beyond this machine: everybody who reaches the port can read the state of the cluster. */
+  readonly allowsPlaintext: boolean
+  readonly servesLocal: boolean
+  readonly servesGlobal: boolean
+  readonly maxClients: number
+  readonly maxRequestBytes: number
+  /** Least time between two change sets to a client. */
+  readonly pushIntervalMs: number
+  readonly metrics: KpngServerMetrics
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+export interface KpngServerMetrics {
+  clients(api: WatchedApi, count: number): void
+  sent(api: WatchedApi, operations: number): void
+  refused(reason: 'too-many-clients' | 'too-slow'): void
+}
+
+export type WatchedApi = 'local' | 'global'
+
+export const silentServerMetrics: KpngServerMetrics = { clients() {}, sent() {}, refused() {} }
+
+const apiByPath: ReadonlyMap<string, WatchedApi> = new Map([
+  [localWatchPath, 'local'],
+  [oldLocalWatchPath, 'local'],
+  [globalWatchPath, 'global'],
+])
+
+const pingEveryMs = 30_000
+const closeWithinMs = 2_000
+
+export class KpngServer implements AsyncDisposable {
+  readonly #options: KpngServerOptions
+  readonly #server: Http2Server
+  readonly #pacer: Pacer
+  readonly #streams = new Set<WatchStream>()
+  readonly #clients: Record<WatchedApi, number> = { local: 0, global: 0 }
+  readonly #sessions = new Set<ServerHttp2Session>()
+  readonly #unsubscribe: () => void
+  readonly #stop = new AbortController()
+
+  /** Resolves once the server listens. */
+  static async listen(options: KpngServerOptions): Promise<KpngServer> {
+    const { bind, tls, allowsPlaintext } = options
+    if (tls === undefined && !allowsPlaintext && !isPrivate(bind))
+      throw new KpngError(
+        'plaintext',
+        `refusing to serve the cluster's state in plaintext on ${addressText(bind)}: give TLS files, listen on ` +
+          'unix:///… or tcp://127.0.0.1:…, or say --allow-plaintext',
+      )
+    const server = new KpngServer(options)
+    await server.#listen()
+    return server
+  }
+
+  private constructor(options: KpngServerOptions) {
+    const { store, tls, clock, pushIntervalMs } = options
+    this.#options = options
+    this.#pacer = new Pacer({ clock, intervalMs: pushIntervalMs })
+    const settings = { settings: { maxConcurrentStreams: 100 } }
+    this.#server =
+      tls === undefined
+        ? createServer(settings)
+        : createSecureServer({
+            ...settings,
+            ...tls,
+            minVersion: 'TLSv1.2',
+            ALPNProtocols: ['h2'],
+            requestCert: true,
+            rejectUnauthorized: true,
+          })
+    this.#server.on('stream', (stream: ServerHttp2Stream, headers) => this.#onStream(stream, headers))
+    this.#server.on('session', (session: ServerHttp2Session) => this.#onSession(session))
+    this.#server.on('tlsClientError', (error: Error) =>
+      options.log.warn('a client was refused: its TLS handshake failed', { reason: error.message }),
+    )
+    this.#unsubscribe = store.subscribe(() => this.#pacer.wake())
+  }
+
+  /** As a client writes it: `host:port` or `unix:///path`. */
+  get address(): string {
+    const { bind } = this.#options
+    if (bind.kind === 'unix') return `unix://${bind.path}`
+    const { address, port } = this.#server.address() as AddressInfo
+    return hostPort(address, port)
+  }
+
+  /** Ends all streams in good order. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort()
+    this.#unsubscribe()
+    this.#pacer.close()
+    const closed = once(this.#server, 'close')
+    this.#server.close()
+    for (const stream of this.#streams) stream.end(statusOk)
+    for (const session of this.#sessions) session.close()
+    const { clock } = this.#options
+    const waited = new AbortController()
+    await Promise.race([closed, clock.sleep(closeWithinMs, waited.signal).catch(() => {})])
+    waited.abort()
+    for (const session of this.#sessions) session.destroy()
+    await closed
+  }
+
+  async #listen(): Promise<void> {
+    const { bind } = this.#options
+    const listening = once(this.#server, 'listening')
+    try {
+      if (bind.kind === 'tcp') this.#server.listen(bind.port, bind.host === '' ? undefined : bind.host)
+      else {
+        await clearSocketPath(bind.path)
+        listenPrivately(this.#server, bind.path)
+      }
+      await listening
+    } catch (error) {
+      listening.catch(() => {})
+      throw listenError(bind, error)
+    }
+  }
+
+  #onSession(session: ServerHttp2Session): void {
+    this.#sessions.add(session)
+    session.on('close', () => this.#sessions.delete(session))
+    session.on('error', () => {}) // the client is gone; 'close' follows
+    void this.#watchOver(session)
+  }
+
+  /** A client whose machine vanished does not say so: who does not answer is gone. */
+  async #watchOver(session: ServerHttp2Session): Promise<void> {
+    const { clock } = this.#options
+    const gone = new AbortController()
+    session.once('close', () => gone.abort())
+    const signal = AbortSignal.any([gone.signal, this.#stop.signal])
+    let hasAnswered = true
+    while (!signal.aborted) {
+      await clock.sleep(pingEveryMs, signal).catch(() => {})
+      if (signal.aborted) return
+      if (!hasAnswered) return session.destroy()
+      hasAnswered = false
+      session.ping(() => (hasAnswered = true))
+    }
+  }
+
+  #onStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
+    const { store, maxClients, maxRequestBytes, metrics } = this.#options
+    const api = this.#apiOf(headers)
+    if (api === undefined)
+      return refuse(stream, { code: grpcCode.unimplemented, message: `no such method here: ${headers[':path'] ?? ''}` })
+    if (this.#streams.size >= maxClients) {
+      metrics.refused('too-many-clients')
+      return refuse(stream, { code: grpcCode.resourceExhausted, message: `this server takes ${maxClients} clients` })
+    }
+    const expire = () => {
+      metrics.refused('too-slow')
+      watch.end(tooSlow)
+    }
+    const watched = api === 'global' ? globalWatch(store, expire) : localWatch(store, headers, expire)
+    const onSent = (operations: number) => metrics.sent(api, operations)
+    const watch = new WatchStream(watched, { stream, store, pacer: this.#pacer, maxRequestBytes, onSent })
+    this.#streams.add(watch)
+    metrics.clients(api, ++this.#clients[api])
+    stream.once('close', () => {
+      this.#streams.delete(watch)
+      metrics.clients(api, --this.#clients[api])
+    })
+  }
+
+  #apiOf(headers: IncomingHttpHeaders): WatchedApi | undefined {
+    if (headers[':method'] !== 'POST' || headers['content-type']?.startsWith('application/grpc') !== true)
+      return undefined
+    const { servesLocal, servesGlobal } = this.#options
+    const api = apiByPath.get(headers[':path'] ?? '')
+    return (api === 'local' && servesLocal) || (api === 'global' && servesGlobal) ? api : undefined
+  }
+}
+
+/** Sending Reset in the middle of a stream would leave old entries in Go clients; a new stream does not. */
+const tooSlow: GrpcStatus = {
+  code: grpcCode.unavailable,
+  message: 'too many changes since your last request: connect again for the whole state',
+}
+
+function localWatch(store: GlobalStore, headers: IncomingHttpHeaders, onExpired: () => void): Watched {
+  const cursor = new LocalCursor({ store, wantsUnscoped: headers[unscopedHeader] === 'true', onExpired })
+  return {
+    read: (message) => WatchReq.decode(message).NodeName,
+    advance: (node) => cursor.advance(node),
+    [Symbol.dispose]: () => cursor[Symbol.dispose](),
+  }
+}
+
+function globalWatch(store: GlobalStore, onExpired: () => void): Watched {
+  const cursor = new GlobalCursor({ store, onExpired })
+  return { read: () => '', advance: () => cursor.advance(), [Symbol.dispose]: () => cursor[Symbol.dispose]() }
+}
+
+function listenError(bind: BindSpec, error: unknown): Error {
+  if (error instanceof KpngError) return error
+  const { code = '', message = String(error) } = error as { readonly code?: string; readonly message?: string }
+  const where = addressText(bind)
+  if (code === 'EADDRINUSE')
+    return new KpngError('in-use', `cannot listen on ${where}: another process does, choose another address`, {
+      cause: error,
+    })
+  if (code === 'EACCES' || code === 'EPERM')
+    return new KpngError('not-permitted', `may not listen on ${where}: choose another address, or run as root`, {
+      cause: error,
+    })
+  return new KpngError('bad-address', `cannot listen on ${where}: ${message}`, { cause: error })
+}
+
+function addressText(bind: BindSpec): string {
+  return bind.kind === 'unix' ? `unix://${bind.path}` : `tcp://${hostPort(bind.host, bind.port)}`
+}

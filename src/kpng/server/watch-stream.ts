@@ -1,0 +1,165 @@
+/**
+ * One client that watches. Each of its requests buys one change set, so a client that does not ask costs nothing but
+ * its place; and what is sent goes out in pieces, each when the one before has left.
+ */
+import type { ServerHttp2Stream } from 'node:http2'
+import type { GlobalStore } from '../store/global-store.ts'
+import { resetFrame, syncFrame } from '../wire/op-frames.ts'
+import { grpcCode, grpcHeaders, statusHeaders, statusOk } from './grpc-status.ts'
+import type { GrpcStatus } from './grpc-status.ts'
+import type { Pacer, Waiting } from './pacer.ts'
+import { RequestFrames } from './request-frames.ts'
+
+/** What one kind of stream has of its own. */
+export interface Watched {
+  /** Reads a request: what the client wants to see. */
+  read(message: Buffer): string
+  /** What the client has to be told now; nothing when it is up to date. */
+  advance(wanted: string): readonly Buffer[]
+  [Symbol.dispose](): void
+}
+
+export interface WatchStreamOptions {
+  readonly stream: ServerHttp2Stream
+  readonly store: GlobalStore
+  readonly pacer: Pacer
+  readonly maxRequestBytes: number
+  /** Operations sent, Reset and Sync included. */
+  readonly onSent: (operations: number) => void
+}
+
+/** Requests a client may send ahead; it gets no more change sets by asking faster. */
+const maxQueued = 64
+const pieceLength = 64 * 1024
+
+export class WatchStream implements Waiting {
+  readonly #options: WatchStreamOptions
+  readonly #watched: Watched
+  readonly #frames: RequestFrames
+  readonly #requests: string[] = []
+  #hasReset = false
+  #hasSentState = false
+  #isSending = false
+  #isLastRequestIn = false
+  #isEnded = false
+  #status = statusOk
+
+  constructor(watched: Watched, options: WatchStreamOptions) {
+    this.#watched = watched
+    this.#options = options
+    this.#frames = new RequestFrames(options.maxRequestBytes)
+    const { stream } = options
+    stream.respond(grpcHeaders, { waitForTrailers: true })
+    stream.on('wantTrailers', () => stream.sendTrailers(statusHeaders(this.#status)))
+    stream.on('data', (chunk: Buffer) => this.#onData(chunk))
+    stream.on('end', () => this.#onLastRequest())
+    stream.on('error', () => {}) // 'close' follows
+    stream.once('close', () => this.#leave())
+  }
+
+  end(status: GrpcStatus): void {
+    if (this.#isEnded) return
+    this.#status = status
+    this.#leave()
+    if (!this.#options.stream.destroyed) this.#options.stream.end()
+  }
+
+  look(): void {
+    const wanted = this.#requests[0]
+    if (wanted === undefined || this.#isSending || this.#isEnded || !this.#options.store.isSynced) return
+    const frames = this.#watched.advance(wanted)
+    // The first state is sent even when it is empty: only then can a client remove what it had before.
+    if (frames.length === 0 && this.#hasSentState) return
+    this.#hasSentState = true
+    this.#requests.shift()
+    this.#options.stream.resume()
+    void this.#send([...frames, syncFrame])
+  }
+
+  #onData(chunk: Buffer): void {
+    const messages = this.#frames.push(chunk)
+    if (messages === 'too-large')
+      return this.end({ code: grpcCode.resourceExhausted, message: 'the request is larger than this server reads' })
+    if (messages === 'compressed')
+      return this.end({ code: grpcCode.unimplemented, message: 'compressed requests are not supported' })
+    try {
+      for (const message of messages) this.#requests.push(this.#watched.read(message))
+    } catch {
+      return this.end({ code: grpcCode.invalidArgument, message: 'the request cannot be decoded' })
+    }
+    if (this.#requests.length >= maxQueued) this.#options.stream.pause()
+    this.#onRequest()
+  }
+
+  /** The client asks no more, but still wants what it asked for. */
+  #onLastRequest(): void {
+    this.#isLastRequestIn = true
+    if (!this.#isSending) this.#onRequest()
+  }
+
+  #onRequest(): void {
+    const { pacer } = this.#options
+    if (this.#isEnded) return
+    if (this.#requests.length === 0) {
+      if (this.#isLastRequestIn) this.end(statusOk)
+      return
+    }
+    if (this.#isSending) return
+    pacer.add(this)
+    if (this.#hasSentState) return pacer.wake()
+    if (!this.#hasReset) {
+      this.#hasReset = true
+      this.#options.stream.write(resetFrame)
+      this.#options.onSent(1)
+    }
+    this.look()
+  }
+
+  async #send(frames: readonly Buffer[]): Promise<void> {
+    const { stream, pacer, onSent } = this.#options
+    this.#isSending = true
+    pacer.remove(this)
+    for (const piece of inPieces(frames)) {
+      if (this.#isEnded) return
+      if (!stream.write(piece)) await drained(stream)
+    }
+    onSent(frames.length)
+    this.#isSending = false
+    this.#onRequest()
+  }
+
+  #leave(): void {
+    if (this.#isEnded) return
+    this.#isEnded = true
+    this.#options.pacer.remove(this)
+    this.#watched[Symbol.dispose]()
+  }
+}
+
+function* inPieces(frames: readonly Buffer[]): Generator<Buffer> {
+  let piece: Buffer[] = []
+  let length = 0
+  for (const frame of frames) {
+    piece.push(frame)
+    length += frame.length
+    if (length < pieceLength) continue
+    yield Buffer.concat(piece, length)
+    piece = []
+    length = 0
+  }
+  if (length > 0) yield Buffer.concat(piece, length)
+}
+
+/** Also when the client has gone. */
+function drained(stream: ServerHttp2Stream): Promise<void> {
+  return new Promise((resolve) => {
+    if (stream.destroyed) return resolve()
+    const done = () => {
+      stream.off('drain', done)
+      stream.off('close', done)
+      resolve()
+    }
+    stream.on('drain', done)
+    stream.on('close', done)
+  })
+}

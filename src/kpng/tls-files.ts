@@ -1,0 +1,54 @@
+/** Key, certificate and CA, read at once: a file that cannot be used must not show only when somebody connects. */
+import { readFile } from 'node:fs/promises'
+import { createSecureContext } from 'node:tls'
+import { KpngError } from './kpng-error.ts'
+
+export interface TlsFiles {
+  readonly key: string
+  readonly certificate: string
+  /** Empty: the CAs of the system. */
+  readonly ca: string
+}
+
+export interface TlsMaterial {
+  readonly key: Buffer
+  readonly cert: Buffer
+  readonly ca: Buffer | undefined
+}
+
+/** Undefined when no file is named at all: plaintext. */
+export async function readTlsFiles(files: TlsFiles): Promise<TlsMaterial | undefined> {
+  const { key, certificate, ca } = files
+  if (key === '' && certificate === '' && ca === '') return undefined
+  if (key === '' || certificate === '')
+    throw new KpngError('bad-tls', 'TLS needs a key and a certificate: both sides prove who they are')
+  const material: TlsMaterial = {
+    key: await read(key),
+    cert: await read(certificate),
+    ca: ca === '' ? undefined : await read(ca),
+  }
+  try {
+    createSecureContext({ ...material, minVersion: 'TLSv1.2' })
+  } catch (error) {
+    throw new KpngError(
+      'bad-tls',
+      `the TLS files ${key}, ${certificate} ${ca} do not fit together: ${reasonOf(error)}`,
+      {
+        cause: error,
+      },
+    )
+  }
+  return material
+}
+
+async function read(path: string): Promise<Buffer> {
+  try {
+    return await readFile(path)
+  } catch (error) {
+    throw new KpngError('bad-tls', `the TLS file ${path} cannot be read: ${reasonOf(error)}`, { cause: error })
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
