@@ -1,0 +1,92 @@
+/** A KPNG server as a source: what it says about this node goes into the Catalog, as if an API server had said it. */
+import type { ObjectKey } from '../../api/records.ts'
+import type { ChangeSet } from '../../kpng/client/change-set.ts'
+import { LocalState } from '../../kpng/client/local-state.ts'
+import type { WatchClient, WatchStatus } from '../../kpng/client/watch-client.ts'
+import type { KindSink, ObjectIntake } from '../kind-sink.ts'
+import { serviceObject, sliceObjects } from './local-objects.ts'
+
+export interface LocalSourceOptions {
+  readonly client: WatchClient
+  readonly nodeName: string
+  readonly intake: ObjectIntake
+}
+
+interface ServiceItems {
+  readonly service: unknown
+  readonly slicesByName: ReadonlyMap<string, unknown>
+}
+
+export class KpngLocalSource {
+  readonly #options: LocalSourceOptions
+  readonly #services: KindSink
+  readonly #slices: KindSink
+  readonly #state = new LocalState()
+  readonly #itemsByPath = new Map<string, ServiceItems>()
+  #hasDelivered = false
+
+  constructor(options: LocalSourceOptions) {
+    this.#options = options
+    this.#services = options.intake.sink('Service')
+    this.#slices = options.intake.sink('EndpointSlice')
+  }
+
+  status(): WatchStatus {
+    return this.#options.client.status()
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { client, nodeName, intake } = this.#options
+    // A KPNG server knows no addresses of nodes and no ServiceCIDRs; both lists are complete as they are.
+    for (const kind of ['Node', 'ServiceCIDR'] as const) intake.sink(kind).replace([])
+    const watch = { api: 'local', node: nodeName, wantsUnscoped: true } as const
+    await client.follow(watch, (changes) => this.#apply(changes), signal)
+  }
+
+  #apply(changes: ChangeSet): void {
+    const paths = this.#state.apply(changes)
+    if (!this.#hasDelivered) return this.#deliverAll()
+    for (const path of paths) this.#deliver(path)
+  }
+
+  /** As complete lists: only then may anything that is missing be removed. */
+  #deliverAll(): void {
+    this.#hasDelivered = true
+    for (const [path] of this.#state.services()) {
+      const items = this.#read(path)
+      if (items !== undefined) this.#itemsByPath.set(path, items)
+    }
+    const all = [...this.#itemsByPath.values()]
+    this.#slices.replace(all.flatMap(({ slicesByName }) => [...slicesByName.values()]))
+    this.#services.replace(all.map(({ service }) => service))
+  }
+
+  #deliver(path: string): void {
+    const before = this.#itemsByPath.get(path)
+    const after = this.#read(path)
+    for (const [name, slice] of before?.slicesByName ?? [])
+      if (after?.slicesByName.has(name) !== true) this.#slices.remove(slice)
+    for (const slice of after?.slicesByName.values() ?? []) this.#slices.upsert(slice)
+    if (after !== undefined) {
+      this.#itemsByPath.set(path, after)
+      this.#services.upsert(after.service)
+    } else if (before !== undefined) {
+      this.#itemsByPath.delete(path)
+      this.#services.remove(before.service)
+    }
+  }
+
+  #read(path: string): ServiceItems | undefined {
+    const found = this.#state.get(path)
+    if (found === undefined) return undefined
+    const slices = sliceObjects(found, this.#options.nodeName)
+    return {
+      service: this.#services.read(serviceObject(found.service)),
+      slicesByName: new Map(slices.map((slice) => [nameOf(slice), this.#slices.read(slice)])),
+    }
+  }
+}
+
+function nameOf(object: { readonly metadata?: unknown }): string {
+  return (object.metadata as { readonly name: ObjectKey }).name
+}
