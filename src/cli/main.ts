@@ -2,16 +2,26 @@
 import { nearestName } from '../config/nearest-name.ts'
 import { daemonCommand } from './daemon/daemon-command.ts'
 import { demoCommand } from './demo/demo-command.ts'
+import type { KpngSource } from './kpng/to-mode.ts'
 import { CommandError, thisProgram } from './program.ts'
 import type { Program } from './program.ts'
 import { renderCommand } from './render-command.ts'
 
 type Command = (argv: readonly string[], program: Program, signal: AbortSignal) => Promise<number>
 
-const commands: ReadonlyMap<string, Command> = new Map([
+const commands: ReadonlyMap<string, Command> = new Map<string, Command>([
   ['demo', demoCommand],
   ['render', renderCommand],
+  ...(['kube', 'file', 'api', 'local'] as const).map((source) => [source, kpngCommandLater(source)] as const),
 ])
+
+/** These bring a gRPC library with them, which no other command should wait for. */
+function kpngCommandLater(source: KpngSource): Command {
+  return async (argv, program, signal) => {
+    const { kpngCommand } = await import('./kpng/kpng-command.ts')
+    return kpngCommand(source)(argv, program, signal)
+  }
+}
 
 /** Returns the exit code. */
 export async function main(argv: readonly string[]): Promise<number> {

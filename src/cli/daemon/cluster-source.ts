@@ -12,6 +12,8 @@ import type { Intake } from '../../sources/intake.ts'
 import { KubeClient } from '../../sources/kube/kube-client.ts'
 import { loadKubeAccess } from '../../sources/kube/kube-access.ts'
 import { KubeSource } from '../../sources/kube/kube-source.ts'
+import type { WatchClient } from '../../kpng/client/watch-client.ts'
+import { KpngLocalSource } from '../../sources/kpng/local-source.ts'
 import { CommandError } from '../program.ts'
 import type { Runnable } from '../run-all.ts'
 
@@ -26,8 +28,15 @@ export interface ObjectSource extends Runnable, AsyncDisposable {
   readonly client: KubeClient | undefined
 }
 
+/** A KPNG server that computes what this node has to program. */
+export interface ApiSource {
+  readonly target: string
+  client(log: Logger): Promise<WatchClient>
+}
+
 export interface SourceContext {
   readonly config: ProxyConfig
+  readonly api?: ApiSource
   readonly objects: readonly string[]
   readonly master: string
   readonly nodeName: string
@@ -41,7 +50,20 @@ export interface SourceContext {
 }
 
 export async function openSource(context: SourceContext): Promise<ObjectSource> {
+  if (context.api !== undefined) return apiSource(context.api, context)
   return context.objects.length > 0 ? fileSource(context) : kubeSource(context)
+}
+
+async function apiSource(api: ApiSource, { intake, nodeName, catalog, log }: SourceContext): Promise<ObjectSource> {
+  const source = new KpngLocalSource({ client: await api.client(log), nodeName, intake })
+  return {
+    client: undefined,
+    run: (signal) => source.run(signal),
+    isLive: () => catalog.isInitialised,
+    status: () => new Map([['KPNG', source.status()]]),
+    detail: () => ({ kpng: { target: api.target, ...source.status() } }),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  }
 }
 
 async function fileSource({ objects, intake, catalog, clock, log }: SourceContext): Promise<ObjectSource> {

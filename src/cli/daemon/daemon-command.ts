@@ -6,6 +6,7 @@ import { renderConfigYaml } from '../../config/file/render-config.ts'
 import type { ProxyConfig } from '../../config/proxy-config.ts'
 import { cleanupCommand } from '../cleanup/cleanup-command.ts'
 import { findMode } from '../modes/find-mode.ts'
+import type { ApiSource } from './cluster-source.ts'
 import { CommandError, fairleadVersion } from '../program.ts'
 import type { Program } from '../program.ts'
 import type { LoadedConfig } from './load-config.ts'
@@ -18,9 +19,20 @@ import { renderVersion } from '../version.ts'
 const commandHelp = `Commands:
   fairlead demo --help      Runs a sample application on this machine: no root, no cluster.
   fairlead render --help    Prints what a proxy mode would program: no root, no cluster.
+  fairlead kube --help      Serves what it knows of the cluster to other processes (also: file, api).
 `
 
-export async function daemonCommand(argv: readonly string[], program: Program, signal: AbortSignal): Promise<number> {
+/** Where the objects come from, when that is neither a cluster nor files. */
+export interface OtherSource {
+  readonly api?: ApiSource
+}
+
+export async function daemonCommand(
+  argv: readonly string[],
+  program: Program,
+  signal: AbortSignal,
+  other: OtherSource = {},
+): Promise<number> {
   const parsed = parseDaemonCommandLine(argv, program.platform)
   switch (parsed.kind) {
     case 'help':
@@ -34,7 +46,7 @@ export async function daemonCommand(argv: readonly string[], program: Program, s
       return 1
     case 'run':
       for (const warning of parsed.warnings) program.err(`${warning}\n`)
-      return runWith(parsed.options, Object.fromEntries(parsed.flagValues), program, signal)
+      return runWith(parsed.options, Object.fromEntries(parsed.flagValues), program, signal, other)
     default:
       return parsed satisfies never
   }
@@ -45,6 +57,7 @@ async function runWith(
   flags: Readonly<Record<string, string>>,
   program: Program,
   signal: AbortSignal,
+  other: OtherSource,
 ): Promise<number> {
   const loaded = await loadConfig(options, program.platform)
   const { action } = options
@@ -56,7 +69,7 @@ async function runWith(
       return cleanupCommand({ isDryRun: action.isDryRun, program }, signal)
     case 'init-only':
     case 'serve':
-      return serve({ options, loaded, flags, program, isInitOnly: action.kind === 'init-only' }, signal)
+      return serve({ options, loaded, flags, program, isInitOnly: action.kind === 'init-only', other }, signal)
     default:
       return action satisfies never
   }
@@ -77,10 +90,11 @@ interface Serving {
   readonly flags: Readonly<Record<string, string>>
   readonly program: Program
   readonly isInitOnly: boolean
+  readonly other: OtherSource
 }
 
 async function serve(serving: Serving, signal: AbortSignal): Promise<number> {
-  const { options, loaded, flags, program, isInitOnly } = serving
+  const { options, loaded, flags, program, isInitOnly, other } = serving
   const { config, file, warnings } = loaded
   const log = loggerFor(config.logging)
   for (const warning of warnings) log.warn('configuration', { warning })
@@ -90,7 +104,7 @@ async function serve(serving: Serving, signal: AbortSignal): Promise<number> {
     log.info('starting Fairlead', { version, mode: mode.name, pid: process.pid })
     log.debug(1, 'flags', flags)
     const { platform } = program
-    await runDaemon({ ...options, config, file, mode, flags, isInitOnly, version, platform, log }, signal)
+    await runDaemon({ ...options, ...other, config, file, mode, flags, isInitOnly, version, platform, log }, signal)
     log.info('stopped')
     return 0
   } catch (error) {

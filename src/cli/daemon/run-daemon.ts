@@ -33,7 +33,7 @@ import { CommandError } from '../program.ts'
 import { runAll } from '../run-all.ts'
 import type { Runnable } from '../run-all.ts'
 import { openSource } from './cluster-source.ts'
-import type { ObjectSource } from './cluster-source.ts'
+import type { ApiSource, ObjectSource } from './cluster-source.ts'
 import { daemonEvents } from './daemon-events.ts'
 import { daemonMetrics } from './daemon-metrics.ts'
 import type { DaemonMetrics } from './daemon-metrics.ts'
@@ -52,6 +52,8 @@ export interface Daemon {
   readonly mode: Mode
   /** Files and directories to read objects from; empty: a cluster. */
   readonly objects: readonly string[]
+  /** A KPNG server to follow, instead of a cluster or files. */
+  readonly api?: ApiSource
   readonly master: string
   /** The configuration file that was loaded, to be watched. */
   readonly file: LoadedFile | undefined
@@ -114,7 +116,7 @@ async function runProxy(daemon: Daemon, parts: Parts, signal: AbortSignal): Prom
       catalog,
       nodeName,
       nodeAddresses: daemon.nodeAddresses,
-      isFromFiles: daemon.objects.length > 0,
+      isFromFiles: daemon.objects.length > 0 || daemon.api !== undefined,
       isNodeCidrMode,
       clock: systemClock,
       log,

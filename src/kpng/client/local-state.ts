@@ -5,13 +5,22 @@ import { Endpoint, Service, Set as Sets } from '../proto/generated/localv1/api.t
 import { isServicePath, parseEndpointPath } from '../wire/paths.ts'
 import type { ChangeSet } from './change-set.ts'
 
+/** A photograph: later changes make a new one. */
 export interface ServiceWithEndpoints {
   readonly service: Service
   /** By the last segment of their paths. */
   readonly endpointsByKey: ReadonlyMap<string, Endpoint>
 }
 
+/** One Service that is different now: new without `before`, gone without `after`. */
+export interface ServiceChange {
+  readonly path: string
+  readonly before: ServiceWithEndpoints | undefined
+  readonly after: ServiceWithEndpoints | undefined
+}
+
 interface Entry {
+  /** Undefined: endpoints came, but no Service that they belong to. */
   service: Service | undefined
   readonly endpointsByKey: Map<string, Endpoint>
 }
@@ -19,32 +28,39 @@ interface Entry {
 export class LocalState {
   #entries = new Map<string, Entry>()
 
-  get(path: string): ServiceWithEndpoints | undefined {
-    const { service, endpointsByKey } = this.#entries.get(path) ?? {}
-    return service === undefined || endpointsByKey === undefined ? undefined : { service, endpointsByKey }
-  }
-
-  /** Endpoints whose Service is not known belong to nobody. */
-  *services(): Generator<readonly [string, ServiceWithEndpoints]> {
-    for (const [path, { service, endpointsByKey }] of this.#entries)
-      if (service !== undefined) yield [path, { service, endpointsByKey }]
-  }
-
-  /** Returns the paths of the Services that are different now. Throws before anything is changed. */
-  apply({ isReset, sets, deletes }: ChangeSet): ReadonlySet<string> {
-    const before = this.#entries
+  /** Returns what is different now, and nothing that is not. Throws before anything is changed. */
+  apply({ isReset, sets, deletes }: ChangeSet): readonly ServiceChange[] {
     const changes = [...readSets(sets), ...readDeletes(deletes)]
-    if (!isReset) {
-      for (const change of changes) perform(this.#entries, change)
-      return new Set(changes.map(({ service }) => service))
+    const before = this.#entries
+    const touched = new Map<string, Entry>()
+    for (const change of changes) {
+      let entry = touched.get(change.service)
+      if (entry === undefined) {
+        entry = copyOf(isReset ? undefined : before.get(change.service))
+        touched.set(change.service, entry)
+      }
+      perform(entry, change)
     }
-    this.#entries = new Map()
-    for (const change of changes) perform(this.#entries, change)
-    // The whole state came again: most of it is what it was.
-    const different = new Set<string>()
-    for (const path of new Set([...before.keys(), ...this.#entries.keys()]))
-      if (!isSameEntry(before.get(path), this.#entries.get(path))) different.add(path)
+    const paths = isReset ? new Set([...before.keys(), ...touched.keys()]) : touched.keys()
+    const different: ServiceChange[] = []
+    for (const path of paths) {
+      const change = { path, before: withService(before.get(path)), after: withService(touched.get(path)) }
+      const entry = touched.get(path)
+      if (!isSame(change.before, change.after)) different.push(change)
+      // What says the same as before stays the same object.
+      else if (change.before !== undefined) continue
+      if (entry === undefined || (entry.service === undefined && entry.endpointsByKey.size === 0))
+        this.#entries.delete(path)
+      else this.#entries.set(path, entry)
+    }
     return different
+  }
+
+  *services(): Generator<readonly [string, ServiceWithEndpoints]> {
+    for (const [path, entry] of this.#entries) {
+      const known = withService(entry)
+      if (known !== undefined) yield [path, known]
+    }
   }
 }
 
@@ -86,16 +102,21 @@ function checkedEndpointPath(path: string): { readonly service: string; readonly
   throw new KpngError('protocol', `the server sent an endpoint at "${path}", which is no namespace/service/key`)
 }
 
-function perform(entries: Map<string, Entry>, change: Change): void {
-  let entry = entries.get(change.service)
-  if (entry === undefined) entries.set(change.service, (entry = { service: undefined, endpointsByKey: new Map() }))
+function perform(entry: Entry, change: Change): void {
   if (change.kind === 'service') entry.service = change.value
   else if (change.value === undefined) entry.endpointsByKey.delete(change.key)
   else entry.endpointsByKey.set(change.key, change.value)
-  if (entry.service === undefined && entry.endpointsByKey.size === 0) entries.delete(change.service)
 }
 
-function isSameEntry(left: Entry | undefined, right: Entry | undefined): boolean {
+function copyOf(entry: Entry | undefined): Entry {
+  return { service: entry?.service, endpointsByKey: new Map(entry?.endpointsByKey) }
+}
+
+function withService(entry: Entry | undefined): ServiceWithEndpoints | undefined {
+  return entry?.service === undefined ? undefined : { service: entry.service, endpointsByKey: entry.endpointsByKey }
+}
+
+function isSame(left: ServiceWithEndpoints | undefined, right: ServiceWithEndpoints | undefined): boolean {
   if (left === undefined || right === undefined) return left === right
   return (
     isSameData(left.service, right.service) &&

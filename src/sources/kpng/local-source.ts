@@ -2,6 +2,7 @@
 import type { ObjectKey } from '../../api/records.ts'
 import type { ChangeSet } from '../../kpng/client/change-set.ts'
 import { LocalState } from '../../kpng/client/local-state.ts'
+import type { ServiceWithEndpoints } from '../../kpng/client/local-state.ts'
 import type { WatchClient, WatchStatus } from '../../kpng/client/watch-client.ts'
 import type { KindSink, ObjectIntake } from '../kind-sink.ts'
 import { serviceObject, sliceObjects } from './local-objects.ts'
@@ -44,26 +45,22 @@ export class KpngLocalSource {
   }
 
   #apply(changes: ChangeSet): void {
-    const paths = this.#state.apply(changes)
+    const different = this.#state.apply(changes)
     if (!this.#hasDelivered) return this.#deliverAll()
-    for (const path of paths) this.#deliver(path)
+    for (const { path, after } of different) this.#deliver(path, after && this.#read(after))
   }
 
   /** As complete lists: only then may anything that is missing be removed. */
   #deliverAll(): void {
     this.#hasDelivered = true
-    for (const [path] of this.#state.services()) {
-      const items = this.#read(path)
-      if (items !== undefined) this.#itemsByPath.set(path, items)
-    }
+    for (const [path, service] of this.#state.services()) this.#itemsByPath.set(path, this.#read(service))
     const all = [...this.#itemsByPath.values()]
     this.#slices.replace(all.flatMap(({ slicesByName }) => [...slicesByName.values()]))
     this.#services.replace(all.map(({ service }) => service))
   }
 
-  #deliver(path: string): void {
+  #deliver(path: string, after: ServiceItems | undefined): void {
     const before = this.#itemsByPath.get(path)
-    const after = this.#read(path)
     for (const [name, slice] of before?.slicesByName ?? [])
       if (after?.slicesByName.has(name) !== true) this.#slices.remove(slice)
     for (const slice of after?.slicesByName.values() ?? []) this.#slices.upsert(slice)
@@ -76,9 +73,7 @@ export class KpngLocalSource {
     }
   }
 
-  #read(path: string): ServiceItems | undefined {
-    const found = this.#state.get(path)
-    if (found === undefined) return undefined
+  #read(found: ServiceWithEndpoints): ServiceItems {
     const slices = sliceObjects(found, this.#options.nodeName)
     return {
       service: this.#services.read(serviceObject(found.service)),

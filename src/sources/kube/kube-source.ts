@@ -7,11 +7,14 @@ import type { KubeClient } from './kube-client.ts'
 import { Reflector } from './reflector.ts'
 import type { ReflectorMetrics, ReflectorStatus } from './reflector-status.ts'
 import { resourceQueries } from './resource-query.ts'
+import type { ResourceQuery } from './resource-query.ts'
 
 export interface KubeSourceOptions {
   readonly client: KubeClient
   /** Of this node: only its Node object is watched. */
   readonly nodeName: string
+  /** Which objects to watch; those that concern this node when absent. */
+  readonly queries?: Readonly<Record<ObjectKind, ResourceQuery>>
   readonly sinks: Readonly<Record<ObjectKind, KindSink>>
   readonly clock?: Clock
   readonly random?: () => number
@@ -24,8 +27,7 @@ export interface KubeSourceOptions {
 export class KubeSource {
   readonly #reflectorsByKind: ReadonlyMap<ObjectKind, Reflector<unknown>>
 
-  constructor({ nodeName, sinks, ...shared }: KubeSourceOptions) {
-    const queries = resourceQueries(nodeName)
+  constructor({ nodeName, queries = resourceQueries(nodeName), sinks, ...shared }: KubeSourceOptions) {
     this.#reflectorsByKind = new Map(
       objectKinds.map((kind) => [kind, new Reflector({ ...shared, query: queries[kind], sink: sinks[kind] })]),
     )

@@ -42,3 +42,23 @@ export function resourceQueries(nodeName: string): Readonly<Record<ObjectKind, R
     },
   }
 }
+
+/**
+ * For a process that answers for every node: all Nodes, headless Services too (they may have external IPs), and the
+ * Services that ask for the proxy of this name, or for none.
+ */
+export function clusterQueries(serviceProxyName: string): Readonly<Record<ObjectKind, ResourceQuery>> {
+  const { Node: node, Service: service, EndpointSlice: slice, ServiceCIDR } = resourceQueries('')
+  const proxyLabel = 'service.kubernetes.io/service-proxy-name'
+  const proxy = serviceProxyName === '' ? `!${proxyLabel}` : `${proxyLabel}=${serviceProxyName}`
+  return {
+    Node: withoutSelectors(node),
+    Service: { ...withoutSelectors(service), labelSelector: `${proxy},!service.kubernetes.io/headless` },
+    EndpointSlice: withoutSelectors(slice),
+    ServiceCIDR,
+  }
+}
+
+function withoutSelectors({ kind, resource, path }: ResourceQuery): ResourceQuery {
+  return { kind, resource, path }
+}

@@ -1,0 +1,211 @@
+/**
+ * `fairlead kube|file|api|local to-…`: KPNG's commands. A source knows the cluster, a sink does something with it; the
+ * flags of both may stand before or after the sink's name.
+ */
+import { renderFlagHelp } from '../../config/flags/flag-help.ts'
+import { parseFlags } from '../../config/flags/flag-set.ts'
+import type { FlagTable, FlagValues } from '../../config/flags/flag.ts'
+import { nearestName } from '../../config/nearest-name.ts'
+import { systemClock } from '../../core/clock.ts'
+import { KpngError } from '../../kpng/kpng-error.ts'
+import { GlobalStore } from '../../kpng/store/global-store.ts'
+import { createLogger } from '../../observe/logging/create-logger.ts'
+import type { RootLogger } from '../../observe/logging/create-logger.ts'
+import { MetricRegistry } from '../../observe/metrics/prometheus.ts'
+import { KubeError } from '../../sources/kube/kube-error.ts'
+import { CommandError } from '../program.ts'
+import type { Program } from '../program.ts'
+import { runAll } from '../run-all.ts'
+import type { Runnable } from '../run-all.ts'
+import {
+  apiFlags,
+  commonFlags,
+  execFlags,
+  fileFlags,
+  kubeFlags,
+  nodeFlags,
+  printFlags,
+  toApiFlags,
+} from './kpng-flags.ts'
+import { nodeNameFrom, openLocalFeed } from './local-feed.ts'
+import { metricsServer } from './metrics-endpoint.ts'
+import { openModel } from './open-model.ts'
+import type { ModelSource } from './open-model.ts'
+import { apiServer } from './to-api.ts'
+import { ExecBackend } from './to-exec.ts'
+import { printChanges } from './to-local.ts'
+import { modeOfSink, runMode } from './to-mode.ts'
+import type { KpngSource } from './to-mode.ts'
+
+const about: Readonly<Record<KpngSource, string>> = {
+  kube: 'Reads the cluster from its API server.',
+  file: 'Reads the cluster from files of Kubernetes objects.',
+  api: 'Follows a KPNG server.',
+  local: 'Follows a KPNG server (the same as api).',
+}
+
+const sinks = ['to-api', 'to-local', 'to-exec'] as const
+const modeSinks = ['to-nftables', 'to-iptables', 'to-ipvs', 'to-userspace']
+
+export function kpngCommand(source: KpngSource) {
+  return async (argv: readonly string[], program: Program, signal: AbortSignal): Promise<number> => {
+    const { words, flags, command } = splitCommandLine(argv)
+    const sink = sinkOf(source, words, flags, program)
+    if (sink === undefined) return 0
+    try {
+      const mode = modeOfSink(sink)
+      if (mode !== undefined) return await runMode({ source, mode, argv: flags }, program, signal)
+      return await runSink({ source, sink, flags, command }, program, signal)
+    } catch (error) {
+      if (error instanceof KpngError || error instanceof KubeError)
+        throw new CommandError(error.message, { cause: error })
+      throw error
+    }
+  }
+}
+
+interface CommandLine {
+  /** `to-local`, `to-nftables`, … in the order given. */
+  readonly words: readonly string[]
+  readonly flags: readonly string[]
+  /** What comes after `--`. */
+  readonly command: readonly string[]
+}
+
+function splitCommandLine(argv: readonly string[]): CommandLine {
+  const end = argv.indexOf('--')
+  const own = end < 0 ? argv : argv.slice(0, end)
+  return {
+    words: own.filter((argument) => argument.startsWith('to-')),
+    flags: own.filter((argument) => !argument.startsWith('to-')),
+    command: end < 0 ? [] : argv.slice(end + 1),
+  }
+}
+
+/** The last word counts: in `to-local to-nft` the first only says where the state is computed. */
+function sinkOf(
+  source: KpngSource,
+  words: readonly string[],
+  flags: readonly string[],
+  program: Program,
+): string | undefined {
+  const sink = words.at(-1)
+  const known = [...sinks, ...modeSinks]
+  if (sink === undefined) {
+    if (!flags.some((flag) => flag === '--help' || flag === '-h'))
+      throw new CommandError(`what is to be done with it? Add one of: ${known.join(', ')}`)
+    program.out(`${about[source]}\n\nUsage:\n  fairlead ${source} SINK [flags]\n\nSinks:\n  ${known.join('\n  ')}\n`)
+    return undefined
+  }
+  if (!(sinks as readonly string[]).includes(sink) && modeOfSink(sink) === undefined) {
+    const nearest = nearestName(sink, known)
+    const hint = nearest === undefined ? `choose from ${known.join(', ')}` : `did you mean ${nearest}?`
+    throw new CommandError(`"${sink}" is unknown: ${hint}`)
+  }
+  return sink
+}
+
+interface SinkCommand {
+  readonly source: KpngSource
+  readonly sink: string
+  readonly flags: readonly string[]
+  readonly command: readonly string[]
+}
+
+async function runSink(line: SinkCommand, program: Program, signal: AbortSignal): Promise<number> {
+  const { source, sink } = line
+  const sinkFlags =
+    sink === 'to-api'
+      ? toApiFlags
+      : sink === 'to-exec'
+        ? { ...nodeFlags, ...execFlags }
+        : { ...nodeFlags, ...printFlags }
+  const sourceFlags = source === 'kube' ? kubeFlags : source === 'file' ? fileFlags : apiFlags
+  const read = parseFlags({ ...commonFlags, ...sourceFlags, ...sinkFlags }, withListenAlias(line), program.platform)
+  const usage = `fairlead ${source} ${sink}`
+  if (!read.ok) throw new CommandError(`${read.problem} (see ${usage} --help)`)
+  if (read.wantsHelp) {
+    const table: FlagTable = { ...sourceFlags, ...sinkFlags, ...commonFlags }
+    program.out(`${about[source]}\n\nUsage:\n  ${usage} [flags]\n\n${renderFlagHelp(table, program.platform)}`)
+    return 0
+  }
+  if (read.positionals.length > 0)
+    throw new CommandError(`${usage} takes no argument "${read.positionals[0]}" (see ${usage} --help)`)
+  const values = read.values as AllValues
+  const log = loggerWith(values.v)
+  try {
+    const context = { line, values, log, program, model: modelSource(source, values) }
+    await (sink === 'to-api' ? serve(context, signal) : followLocally(context, signal))
+    return 0
+  } finally {
+    log.flush()
+  }
+}
+
+type AllValues = FlagValues<typeof commonFlags> &
+  FlagValues<typeof kubeFlags> &
+  FlagValues<typeof fileFlags> &
+  FlagValues<typeof apiFlags> &
+  FlagValues<typeof toApiFlags> &
+  FlagValues<typeof nodeFlags> &
+  FlagValues<typeof printFlags> &
+  FlagValues<typeof execFlags>
+
+interface SinkContext {
+  readonly line: SinkCommand
+  /** Only those of the command's own flags are there. */
+  readonly values: AllValues
+  readonly model: ModelSource
+  readonly log: RootLogger
+  readonly program: Program
+}
+
+/** Where no other API is followed, `--api` can only mean the one that is served. */
+function withListenAlias({ source, sink, flags }: SinkCommand): readonly string[] {
+  if (sink !== 'to-api' || source === 'api' || source === 'local') return flags
+  return flags.map((flag) => (flag === '--api' ? '--listen' : flag.replace(/^--api=/, '--listen=')))
+}
+
+function modelSource(source: KpngSource, values: AllValues): ModelSource {
+  if (source === 'kube' || source === 'file') return { kind: source, values }
+  return { kind: 'api', values }
+}
+
+async function serve({ values, model, log }: SinkContext, signal: AbortSignal): Promise<void> {
+  const clock = systemClock
+  const store = new GlobalStore()
+  const registry = new MetricRegistry()
+  registry.addProcessMetrics()
+  const server = await apiServer({ store, values, registry, clock, log })
+  const parts: Runnable[] = [await openModel(model, { store, clock, log }), server]
+  const isHealthy = () => store.isSynced
+  if (values.exportMetrics !== '')
+    parts.push(metricsServer({ address: values.exportMetrics, registry, isHealthy, clock, log }))
+  await runAll(parts, signal)
+}
+
+async function followLocally({ line, values, model, log, program }: SinkContext, signal: AbortSignal): Promise<void> {
+  const clock = systemClock
+  const node = nodeNameFrom(values['node-name'], program.env)
+  const feed = await openLocalFeed(model, node, { clock, log })
+  const done = new AbortController()
+  const running = AbortSignal.any([signal, done.signal])
+  if (line.sink === 'to-exec') {
+    const answerWithinMs = values['answer-within']
+    await using backend = new ExecBackend({ command: line.command, node, answerWithinMs, clock, log })
+    await feed.follow((changes) => backend.apply(changes, running), running)
+    return
+  }
+  await feed.follow((changes) => {
+    printChanges(changes, program)
+    if (values.once) done.abort()
+  }, running)
+}
+
+function loggerWith(verbosity: number): RootLogger {
+  return createLogger(
+    { format: 'text', verbosity, vmodule: [], flushIntervalMs: 5_000, splitStream: false, infoBufferBytes: 0 },
+    { stdout: process.stdout, stderr: process.stderr },
+    { clock: systemClock, pid: process.pid },
+  )
+}

@@ -1,0 +1,45 @@
+/** `/metrics` and `/healthz` of a KPNG command, on one address. */
+import type { Clock } from '../../core/clock.ts'
+import { splitHostPort } from '../../config/host-port.ts'
+import type { Logger } from '../../core/logger.ts'
+import { serveHttp } from '../../observe/http/http-server.ts'
+import { plainText, reply, replyNotFound, requestTarget } from '../../observe/http/reply.ts'
+import type { MetricRegistry } from '../../observe/metrics/prometheus.ts'
+import { CommandError } from '../program.ts'
+import type { Runnable } from '../run-all.ts'
+
+export interface MetricsEndpoint {
+  readonly address: string
+  readonly registry: MetricRegistry
+  /** The state is complete: what is served can be relied on. */
+  readonly isHealthy: () => boolean
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+export function metricsServer({ address, registry, isHealthy, clock, log }: MetricsEndpoint): Runnable {
+  const { host = '', port = '' } = splitHostPort(address) ?? {}
+  if (!/^\d+$/.test(port)) throw new CommandError(`--exportMetrics=${address} is not IP:PORT, such as 127.0.0.1:9099`)
+  const bind = { ip: host === '' ? '0.0.0.0' : host, port: Number(port) }
+  return {
+    run: (signal) =>
+      serveHttp(
+        {
+          what: 'the metrics server',
+          bind,
+          clock,
+          log,
+          isHardFail: true,
+          async handler(request, response) {
+            const { path } = requestTarget(request)
+            if (path === '/metrics')
+              return reply(response, 200, { 'Content-Type': registry.contentType }, await registry.render())
+            if (path !== '/healthz') return replyNotFound(response)
+            const [status, text] = isHealthy() ? [200, 'ok\n'] : [503, 'the state is not complete yet\n']
+            return reply(response, status as number, { 'Content-Type': plainText }, text as string)
+          },
+        },
+        signal,
+      ),
+  }
+}

@@ -1,0 +1,102 @@
+/** Fills a store with the state of the cluster, from where the command line says. */
+import { Catalog } from '../../core/catalog.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Logger } from '../../core/logger.ts'
+import { silentMetrics } from '../../core/proxy-metrics.ts'
+import type { FlagValues } from '../../config/flags/flag.ts'
+import { globProblem } from '../../kpng/model/label-globs.ts'
+import type { GlobalStore } from '../../kpng/store/global-store.ts'
+import { FileSource } from '../../sources/file/file-source.ts'
+import { Intake } from '../../sources/intake.ts'
+import type { ObjectIntake } from '../../sources/kind-sink.ts'
+import { KpngGlobalSource } from '../../sources/kpng/global-source.ts'
+import { StoreIntake } from '../../sources/kpng/store-intake.ts'
+import type { TravellingKeys } from '../../sources/kpng/store-intake.ts'
+import { loadKubeAccess } from '../../sources/kube/kube-access.ts'
+import { KubeClient } from '../../sources/kube/kube-client.ts'
+import { KubeSource } from '../../sources/kube/kube-source.ts'
+import { clusterQueries } from '../../sources/kube/resource-query.ts'
+import { CommandError, fairleadVersion } from '../program.ts'
+import type { Runnable } from '../run-all.ts'
+import type { apiFlags, fileFlags, kubeFlags } from './kpng-flags.ts'
+import { watchClientFor } from './watch-client-for.ts'
+
+export type ModelSource =
+  | { readonly kind: 'kube'; readonly values: FlagValues<typeof kubeFlags> }
+  | { readonly kind: 'file'; readonly values: FlagValues<typeof fileFlags> }
+  | { readonly kind: 'api'; readonly values: FlagValues<typeof apiFlags> }
+
+export interface ModelContext {
+  readonly store: GlobalStore
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+export async function openModel(source: ModelSource, context: ModelContext): Promise<Runnable> {
+  switch (source.kind) {
+    case 'kube':
+      return kubeModel(source.values, context)
+    case 'file':
+      return fileModel(source.values, context)
+    case 'api':
+      return new KpngGlobalSource({ ...context, client: await watchClientFor(source.values, context) })
+    default:
+      return source satisfies never
+  }
+}
+
+async function kubeModel(values: FlagValues<typeof kubeFlags>, context: ModelContext): Promise<Runnable> {
+  const { clock } = context
+  const log = context.log.child({ source: 'kubernetes' })
+  const globs: TravellingKeys = {
+    serviceLabels: checked(values['with-service-labels']),
+    serviceAnnotations: checked(values['with-service-annotations']),
+    nodeLabels: checked(values['with-node-labels']),
+    nodeAnnotations: checked(values['with-node-annotations']),
+  }
+  const access = await loadKubeAccess({ kubeconfig: values.kubeconfig, master: values.server, clock, log })
+  // One watcher for many nodes may ask as often as it needs to.
+  const client = new KubeClient({ access, version: fairleadVersion(), qps: 50, burst: 100, clock })
+  const intake = storeIntake(globs, { ...context, log })
+  const source = new KubeSource({
+    client,
+    nodeName: '',
+    queries: clusterQueries(values['service-proxy-name']),
+    clock,
+    log,
+    usesStreamingLists: true,
+    sinks: {
+      Service: intake.sink('Service'),
+      EndpointSlice: intake.sink('EndpointSlice'),
+      Node: intake.sink('Node'),
+      ServiceCIDR: intake.sink('ServiceCIDR'),
+    },
+  })
+  return {
+    async run(signal) {
+      await using owned = client
+      await source.run(signal)
+      void owned
+    },
+  }
+}
+
+async function fileModel(values: FlagValues<typeof fileFlags>, context: ModelContext): Promise<Runnable> {
+  if (values.input.length === 0)
+    throw new CommandError('no objects: name files or folders of Kubernetes objects with --input=PATH')
+  const globs = { serviceLabels: [], serviceAnnotations: [], nodeLabels: ['*'], nodeAnnotations: [] }
+  const log = context.log.child({ source: 'files' })
+  return new FileSource({ paths: values.input, intake: storeIntake(globs, context), clock: context.clock, log })
+}
+
+/** The Catalog stays empty: only the parsing and its reports are needed. */
+function storeIntake(globs: TravellingKeys, { store, log }: ModelContext): ObjectIntake {
+  const intake = new Intake({ catalog: new Catalog(), log, metrics: silentMetrics })
+  return new StoreIntake({ store, intake, globs })
+}
+
+function checked(globs: readonly string[]): readonly string[] {
+  const problem = globProblem(globs)
+  if (problem !== undefined) throw new CommandError(problem)
+  return globs
+}

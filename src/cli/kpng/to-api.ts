@@ -1,0 +1,53 @@
+/** `… to-api`: one process that knows the cluster, for all nodes. */
+import type { FlagValues } from '../../config/flags/flag.ts'
+import type { Clock } from '../../core/clock.ts'
+import { parseBindSpec } from '../../kpng/server/bind-spec.ts'
+import { KpngServer } from '../../kpng/server/kpng-server.ts'
+import { readTlsFiles } from '../../kpng/tls-files.ts'
+import type { GlobalStore } from '../../kpng/store/global-store.ts'
+import type { RootLogger } from '../../observe/logging/create-logger.ts'
+import { KpngServerSeries } from '../../observe/metrics/kpng-metrics.ts'
+import type { MetricRegistry } from '../../observe/metrics/prometheus.ts'
+import type { Runnable } from '../run-all.ts'
+import type { toApiFlags } from './kpng-flags.ts'
+
+export interface ToApi {
+  readonly store: GlobalStore
+  readonly values: FlagValues<typeof toApiFlags>
+  readonly registry: MetricRegistry
+  readonly clock: Clock
+  readonly log: RootLogger
+}
+
+/** Listens at once, so that a mistake ends the command; clients hear nothing before the state is complete. */
+export async function apiServer({ store, values, registry, clock, log }: ToApi): Promise<Runnable> {
+  const server = await KpngServer.listen({
+    store,
+    bind: parseBindSpec(values.listen),
+    tls: await readTlsFiles({
+      key: values['listen-tls-key'],
+      certificate: values['listen-tls-crt'],
+      ca: values['listen-tls-ca'],
+    }),
+    allowsPlaintext: values['allow-plaintext'],
+    servesLocal: values['local-api'],
+    servesGlobal: values['globalv1-api'],
+    maxClients: values['max-clients'],
+    maxRequestBytes: 64 * 1024,
+    pushIntervalMs: values['push-interval'],
+    metrics: new KpngServerSeries(registry),
+    clock,
+    log,
+  })
+  log.info('serving the KPNG API', { address: server.address })
+  return {
+    async run(signal) {
+      await using owned = server
+      await new Promise<void>((resolve) => {
+        if (signal.aborted) resolve()
+        else signal.addEventListener('abort', () => resolve(), { once: true })
+      })
+      void owned
+    },
+  }
+}

@@ -1,0 +1,26 @@
+import type { FlagValues } from '../../config/flags/flag.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Logger } from '../../core/logger.ts'
+import { parseApiTarget } from '../../kpng/client/api-target.ts'
+import { WatchClient } from '../../kpng/client/watch-client.ts'
+import { readTlsFiles } from '../../kpng/tls-files.ts'
+import type { apiFlags } from './kpng-flags.ts'
+
+/** The client that the flags ask for; a TLS file that cannot be used is found out now. */
+export async function watchClientFor(
+  values: FlagValues<typeof apiFlags>,
+  { clock, log }: { readonly clock: Clock; readonly log: Logger },
+): Promise<WatchClient> {
+  return new WatchClient({
+    target: parseApiTarget(values.api),
+    tls: await readTlsFiles({
+      key: values['api-client-tls-key'],
+      certificate: values['api-client-tls-crt'],
+      ca: values['api-client-tls-ca'],
+    }),
+    maxMessageBytes: values['max-msg-size'],
+    clock,
+    random: Math.random,
+    log: log.child({ source: 'kpng' }),
+  })
+}
