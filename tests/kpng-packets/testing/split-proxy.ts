@@ -1,0 +1,99 @@
+/** Fairlead as two processes on a node: a core that watches the API server, and a backend that follows the core. */
+import { fileURLToPath } from 'node:url'
+import { TemporaryFolder } from '../../../src/sources/kube/testing/temporary-folder.ts'
+import { ApiObjects } from '../../packet/testing/api-objects.ts'
+import type { Cluster } from '../../packet/testing/cluster.ts'
+import { missingPrograms } from '../../packet/testing/iptables-variant.ts'
+import { NodeProcess } from '../../packet/testing/node-process.ts'
+import { proxyFlags } from '../../packet/testing/proxy-flags.ts'
+import type { Proxy, ProxySettings, RunningProxy } from '../../packet/testing/proxy.ts'
+import { nodeName } from '../../packet/testing/service-fixture.ts'
+import type { KubernetesObject } from '../../packet/testing/service-fixture.ts'
+import { plans } from '../../packet/testing/address-plan.ts'
+
+export const splitNftables: Proxy = {
+  name: 'nftables behind a KPNG core',
+  mode: 'nftables',
+  cannot: {},
+  missing: () => missingPrograms('nft'),
+  start: (cluster, settings) => SplitProxy.start(cluster, settings),
+}
+
+export class SplitProxy implements RunningProxy {
+  readonly #cluster: Cluster
+  readonly #settings: ProxySettings
+  readonly #objects: ApiObjects
+  readonly #folder: TemporaryFolder
+  #core: NodeProcess
+  #backend: NodeProcess | undefined
+
+  private constructor(cluster: Cluster, settings: ProxySettings, objects: ApiObjects, folder: TemporaryFolder) {
+    this.#cluster = cluster
+    this.#settings = settings
+    this.#objects = objects
+    this.#folder = folder
+    this.#core = this.#newCore()
+  }
+
+  static async start(cluster: Cluster, settings: ProxySettings): Promise<SplitProxy> {
+    const objects = await ApiObjects.start(cluster.node)
+    return new SplitProxy(cluster, settings, objects, await TemporaryFolder.make())
+  }
+
+  async apply(objects: readonly KubernetesObject[]): Promise<void> {
+    await this.#objects.apply(objects)
+    if (this.#backend === undefined) this.run()
+  }
+
+  /** The backend; the core is another process. */
+  run(): void {
+    const flags = proxyFlags('nftables', this.#settings).filter((flag) => !flag.startsWith('--proxy-mode'))
+    const addresses = [plans.ipv4.nodeIP, plans.ipv6.nodeIP].join(',')
+    this.#backend = this.#fairlead([
+      'api',
+      'to-nftables',
+      `--api=${this.#socket}`,
+      `--node-name=${nodeName}`,
+      ...flags,
+      `--node-address=${addresses}`,
+    ])
+  }
+
+  /** Ends the backend; its rules stay. */
+  async stop(signal: NodeJS.Signals): Promise<void> {
+    await this.#backend?.stop(signal)
+  }
+
+  runCore(): void {
+    this.#core = this.#newCore()
+  }
+
+  async stopCore(signal: NodeJS.Signals): Promise<void> {
+    await this.#core.stop(signal)
+  }
+
+  log(): string {
+    return `core:\n${this.#core.output}\nbackend:\n${this.#backend?.output ?? 'was not started'}`
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop('SIGKILL')
+    await this.stopCore('SIGKILL')
+    await this.#objects[Symbol.asyncDispose]()
+    await this.#folder[Symbol.asyncDispose]()
+  }
+
+  get #socket(): string {
+    return `unix://${this.#folder.path}/core.sock`
+  }
+
+  #newCore(): NodeProcess {
+    return this.#fairlead(['kube', 'to-api', `--api=${this.#socket}`, `--server=${this.#objects.url}`])
+  }
+
+  #fairlead(args: readonly string[]): NodeProcess {
+    return new NodeProcess(this.#cluster.node, process.execPath, [program, ...args, '-v=2'])
+  }
+}
+
+const program = fileURLToPath(new URL('../../../bin/fairlead.js', import.meta.url))

@@ -1,0 +1,69 @@
+/** API server, core, unix socket, nftables backend, real packets. */
+import { expect, test } from 'vitest'
+import { Load } from '../packet/testing/load.ts'
+import { describeEach } from '../packet/testing/proxies.ts'
+import { Rig } from '../packet/testing/rig.ts'
+import { flowsTo, serviceFaults } from '../packet/testing/service-faults.ts'
+import { clusterObjects, givenService, objectsOf } from '../packet/testing/service-fixture.ts'
+import type { ServiceFixture } from '../packet/testing/service-fixture.ts'
+import { SplitProxy, splitNftables } from './testing/split-proxy.ts'
+
+const web = givenService('web', 1, { type: 'NodePort', endpoints: ['here-1', 'there-1'] })
+const changedWeb: ServiceFixture = { ...web, endpoints: ['here-1', 'here-3', 'there-2'] }
+
+describeEach([splitNftables], () => {
+  test('no connection fails when the core is killed, while it is away, and when it is back', async () => {
+    await using rig = await startRig()
+    await using load = new Load(rig, flowsTo(web))
+    for (const wanted of [changedWeb, web]) {
+      await rig.proxy.stopCore('SIGKILL')
+      // What changes meanwhile is found when it is back.
+      await rig.proxy.apply([...clusterObjects, ...objectsOf(wanted)])
+      const answered = load.connections
+      await expect.poll(() => load.connections, aWhile).toBeGreaterThan(answered + 10)
+      rig.proxy.runCore()
+      await rig.program([wanted])
+      expect(await serviceFaults(rig, wanted)).toEqual([])
+    }
+    await load.stop()
+    expect(load.failures).toEqual([])
+  })
+
+  test('no connection fails when the backend is killed, while it is away, and when it is back', async () => {
+    await using rig = await startRig()
+    await using load = new Load(rig, flowsTo(web))
+    await rig.proxy.stop('SIGKILL')
+    await rig.proxy.apply([...clusterObjects, ...objectsOf(changedWeb)])
+    const answered = load.connections
+    await expect.poll(() => load.connections, aWhile).toBeGreaterThan(answered + 10)
+    rig.proxy.run()
+    await rig.program([changedWeb])
+    expect(await serviceFaults(rig, changedWeb)).toEqual([])
+    await load.stop()
+    expect(load.failures).toEqual([])
+  })
+
+  test('a core that comes back with the same state makes the backend program nothing', async () => {
+    await using rig = await startRig()
+    const before = syncsIn(rig.proxy.log())
+    await rig.proxy.stopCore('SIGKILL')
+    rig.proxy.runCore()
+    await expect.poll(() => rig.proxy.log().match(/following a KPNG server/g)?.length, aWhile).toBe(2)
+    expect(syncsIn(rig.proxy.log())).toBe(before)
+    expect(await serviceFaults(rig, web)).toEqual([])
+  })
+})
+
+type SplitRig = Rig & { readonly proxy: SplitProxy }
+
+async function startRig(): Promise<SplitRig> {
+  const rig = await Rig.start(splitNftables, {}, [web])
+  expect(rig.proxy).toBeInstanceOf(SplitProxy)
+  return rig as SplitRig
+}
+
+function syncsIn(log: string): number {
+  return log.match(/"synced"/g)?.length ?? 0
+}
+
+const aWhile = { timeout: 40_000, interval: 20 }
