@@ -4,6 +4,7 @@ import { coreGroup } from './core/core-group.ts'
 import { iptablesDriftGroup } from './iptables/iptables-drift-group.ts'
 import { iptablesGroup } from './iptables/iptables-group.ts'
 import { ipvsGroup } from './ipvs/ipvs-group.ts'
+import { kpngGroup } from './kpng/kpng-group.ts'
 import { nftablesGroup } from './nftables/nftables-group.ts'
 import { userspaceGroup } from './userspace/userspace-group.ts'
 
@@ -14,4 +15,5 @@ export const groups: readonly BenchGroup[] = [
   ipvsGroup,
   nftablesGroup,
   userspaceGroup,
+  kpngGroup,
 ]
