@@ -45,6 +45,14 @@ export { startApiServer } from './embedded/api-server.ts'
 export { writeKubeconfig } from './embedded/kubeconfig-file.ts'
 export { allResources } from './embedded/resources/all-resources.ts'
 
+export type { BackendContext, KpngBackend, NodeUpdate } from './kpng/sdk/define-backend.ts'
+export { defineBackend } from './kpng/sdk/define-backend.ts'
+export type { EndpointChange, NodeChanges } from './kpng/sdk/node-changes.ts'
+export type { NodeEndpoint, NodeService, NodeServicePort, ServiceId } from './kpng/sdk/node-service.ts'
+export type { RunBackendOptions } from './kpng/sdk/run-backend.ts'
+export { runBackend } from './kpng/sdk/run-backend.ts'
+export type { AddressKind, ServiceEvent } from './kpng/sdk/service-events.ts'
+
 export type { Cidr, Family } from './net/ip.ts'
 
 export type { FileSourceOptions } from './sources/file/file-source.ts'

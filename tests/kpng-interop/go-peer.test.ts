@@ -16,14 +16,14 @@ import type { ServiceChange } from '../../src/kpng/client/local-state.ts'
 import { WatchClient } from '../../src/kpng/client/watch-client.ts'
 import { sampleNode, sampleService, setEndpoints, syncedStore } from '../../src/kpng/testing/cluster-samples.ts'
 import { testServer } from '../../src/kpng/testing/test-server.ts'
-import { buildGoPeer } from './build-go-peer.ts'
+import { buildGo } from './build-go.ts'
 
 const hasGo = spawnSync('go', ['version']).status === 0
 let program = ''
 
 describe.skipIf(!hasGo)(`a peer in Go${hasGo ? '' : ' [skipped: there is no go]'}`, { timeout: 120_000 }, () => {
   beforeAll(async () => {
-    program = await buildGoPeer()
+    program = await buildGo(new URL('.', import.meta.url))
   }, 600_000)
 
   test('understands our local stream, and would write the same bytes', async () => {

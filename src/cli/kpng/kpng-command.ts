@@ -8,6 +8,7 @@ import type { FlagTable, FlagValues } from '../../config/flags/flag.ts'
 import { nearestName } from '../../config/nearest-name.ts'
 import { systemClock } from '../../core/clock.ts'
 import { KpngError } from '../../kpng/kpng-error.ts'
+import { BackendDriver } from '../../kpng/sdk/backend-driver.ts'
 import { GlobalStore } from '../../kpng/store/global-store.ts'
 import { createLogger } from '../../observe/logging/create-logger.ts'
 import type { RootLogger } from '../../observe/logging/create-logger.ts'
@@ -34,6 +35,7 @@ import type { ModelSource } from './open-model.ts'
 import { apiServer } from './to-api.ts'
 import { ExecBackend } from './to-exec.ts'
 import { printChanges } from './to-local.ts'
+import { loadBackend } from './to-module.ts'
 import { modeOfSink, runMode } from './to-mode.ts'
 import type { KpngSource } from './to-mode.ts'
 
@@ -44,7 +46,7 @@ const about: Readonly<Record<KpngSource, string>> = {
   local: 'Follows a KPNG server (the same as api).',
 }
 
-const sinks = ['to-api', 'to-local', 'to-exec'] as const
+const sinks = ['to-api', 'to-local', 'to-exec', 'to-module'] as const
 const modeSinks = ['to-nftables', 'to-iptables', 'to-ipvs', 'to-userspace']
 
 export function kpngCommand(source: KpngSource) {
@@ -194,6 +196,12 @@ async function followLocally({ line, values, model, log, program }: SinkContext,
     const answerWithinMs = values['answer-within']
     await using backend = new ExecBackend({ command: line.command, node, answerWithinMs, clock, log })
     await feed.follow((changes) => backend.apply(changes, running), running)
+    return
+  }
+  if (line.sink === 'to-module') {
+    const backend = await loadBackend(line.command)
+    await using driver = new BackendDriver(backend, { node, log, signal: running }, clock)
+    await feed.follow((changes) => driver.apply(changes), running)
     return
   }
   await feed.follow((changes) => {

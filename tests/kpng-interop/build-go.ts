@@ -1,29 +1,28 @@
-/** Builds the Go peer once, in .cache: messages from our .proto files, with KPNG's versions of gRPC and protobuf. */
+/** Builds a Go program with messages from our .proto files, once for each state of its sources, in .cache. */
 import { execFile } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createHash } from 'node:crypto'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
 const run = promisify(execFile)
-const here = fileURLToPath(new URL('.', import.meta.url))
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const protoFolder = join(root, 'src/kpng/proto')
-const sources = ['go.mod', 'go.sum', 'peer.go', 'tools.go']
 const messages = ['localv1', 'globalv1']
 
 /** The path of the program. Throws when there is no Go, or no way to get the modules. */
-export async function buildGoPeer(): Promise<string> {
-  const folder = join(root, '.cache/kpng-interop', digest())
-  const program = join(folder, 'peer')
+export async function buildGo(source: URL): Promise<string> {
+  const folder = join(root, '.cache/kpng-interop', digest(source))
+  const program = join(folder, 'program')
   if (existsSync(program)) return program
   mkdirSync(folder, { recursive: true })
-  for (const file of sources) cpSync(join(here, file), join(folder, file))
+  for (const file of sourcesIn(source)) cpSync(join(fileURLToPath(source), file), join(folder, file))
   const go = (...args: string[]) => run('go', args, { cwd: folder, maxBuffer: 1 << 24 })
   await go('build', '-mod=mod', '-o', 'protoc-gen-go', 'google.golang.org/protobuf/cmd/protoc-gen-go')
   await go('build', '-mod=mod', '-o', 'protoc-gen-go-grpc', 'google.golang.org/grpc/cmd/protoc-gen-go-grpc')
-  const packages = messages.map((name) => `M${name}/api.proto=fairlead.test/kpng-interop/${name}`)
+  const { stdout: module } = await go('list', '-m')
+  const packages = messages.map((name) => `M${name}/api.proto=${module.trim()}/${name}`)
   const options = ['paths=source_relative', ...packages].join(',')
   await run(process.execPath, [
     join(root, 'node_modules/protoc/protoc.cjs'),
@@ -34,15 +33,20 @@ export async function buildGoPeer(): Promise<string> {
     `--go-grpc_out=${options}:${folder}`,
     ...messages.map((name) => join(protoFolder, name, 'api.proto')),
   ])
-  await go('build', '-mod=mod', '-o', 'peer.new', '.')
-  writeFileSync(program, readFileSync(join(folder, 'peer.new')), { mode: 0o755 })
+  await go('build', '-mod=mod', '-o', 'program.new', '.')
+  // Complete, or not there at all.
+  renameSync(join(folder, 'program.new'), program)
   return program
 }
 
+function sourcesIn(source: URL): readonly string[] {
+  return readdirSync(source).filter((file) => /^go\.|\.go$/.test(file))
+}
+
 /** Another source, another folder. */
-function digest(): string {
+function digest(source: URL): string {
   const hash = createHash('sha256')
-  for (const file of sources) hash.update(readFileSync(join(here, file)))
+  for (const file of sourcesIn(source)) hash.update(readFileSync(new URL(file, source)))
   for (const name of messages) hash.update(readFileSync(join(protoFolder, name, 'api.proto')))
   return hash.digest('hex').slice(0, 16)
 }

@@ -1,0 +1,45 @@
+/** A backend of your own: one function that makes a data plane equal to the state of a node. */
+import type { Logger } from '../../core/logger.ts'
+import type { NodeChanges } from './node-changes.ts'
+import type { NodeService, ServiceId } from './node-service.ts'
+import type { ServiceEvent } from './service-events.ts'
+
+export interface NodeUpdate {
+  /** The whole state. */
+  readonly services: ReadonlyMap<ServiceId, NodeService>
+  /**
+   * Program everything: the first time, and after a failure. The changes then list all there is as new, and removals
+   * are what is in the data plane and not in the state.
+   */
+  readonly isFull: boolean
+  /** What is different since the last success. */
+  readonly changes: NodeChanges
+  /** The same, step by step. */
+  readonly events: readonly ServiceEvent[]
+}
+
+export interface BackendContext {
+  readonly node: string
+  readonly log: Logger
+  /** Aborts when the backend is to end. */
+  readonly signal: AbortSignal
+}
+
+export interface KpngBackend {
+  /** For logs. */
+  readonly name: string
+  /** Once, before the first update. */
+  setup?(context: BackendContext): Promise<void> | void
+  /**
+   * Makes the data plane equal to the state. Only one runs at a time; what changes meanwhile comes in one update
+   * afterwards. When it throws, it is called again after a pause, with `isFull`.
+   */
+  sync(update: NodeUpdate, context: BackendContext): Promise<void> | void
+  /** When the backend ends. Leave the data plane as it is: a restart must not disturb traffic. */
+  close?(): Promise<void> | void
+}
+
+/** Gives an object literal its types. */
+export function defineBackend(backend: KpngBackend): KpngBackend {
+  return backend
+}

@@ -1,0 +1,40 @@
+/** Runs a backend of your own in a process of its own, behind a KPNG server. */
+import { hostname } from 'node:os'
+import { systemClock } from '../../core/clock.ts'
+import { silentLogger } from '../../core/logger.ts'
+import type { Logger } from '../../core/logger.ts'
+import { parseApiTarget } from '../client/api-target.ts'
+import { readTlsFiles } from '../tls-files.ts'
+import type { TlsFiles } from '../tls-files.ts'
+import { BackendDriver } from './backend-driver.ts'
+import type { KpngBackend } from './define-backend.ts'
+
+export interface RunBackendOptions {
+  /** `unix:///run/fairlead.sock`, `host:port` or `dns:///name:port`. */
+  readonly api: string
+  /** Mutual TLS; plaintext when absent. */
+  readonly tls?: TlsFiles
+  /** The node to program; `$NODE_NAME` or the host name when absent. */
+  readonly node?: string
+  readonly log?: Logger
+  /** Ends the backend. */
+  readonly signal: AbortSignal
+}
+
+/** Resolves when the signal has aborted. While the server is away, the backend keeps what it has programmed. */
+export async function runBackend(backend: KpngBackend, options: RunBackendOptions): Promise<void> {
+  const { log = silentLogger, signal } = options
+  const node = options.node ?? process.env['NODE_NAME'] ?? hostname().toLowerCase()
+  // Programs that use the library for something else do not load gRPC.
+  const { WatchClient } = await import('../client/watch-client.ts')
+  const client = new WatchClient({
+    target: parseApiTarget(options.api),
+    tls: options.tls && (await readTlsFiles(options.tls)),
+    maxMessageBytes: 4 << 20,
+    clock: systemClock,
+    random: Math.random,
+    log,
+  })
+  await using driver = new BackendDriver(backend, { node, log, signal }, systemClock)
+  await client.follow({ api: 'local', node, wantsUnscoped: false }, (changes) => driver.apply(changes), signal)
+}
