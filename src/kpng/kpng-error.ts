@@ -1,8 +1,11 @@
+type KpngReason =
+  'bad-address' | 'in-use' | 'not-permitted' | 'bad-tls' | 'plaintext' | 'no-node-name' | 'bad-file' | 'protocol'
+
 export class KpngError extends Error {
   override readonly name = 'KpngError'
-  readonly reason: 'bad-address' | 'in-use' | 'not-permitted' | 'bad-tls' | 'plaintext' | 'no-node-name' | 'protocol'
+  readonly reason: KpngReason
 
-  constructor(reason: KpngError['reason'], message: string, options?: ErrorOptions) {
+  constructor(reason: KpngReason, message: string, options?: ErrorOptions) {
     super(message, options)
     this.reason = reason
   }

@@ -27,6 +27,7 @@ import {
   nodeFlags,
   printFlags,
   toApiFlags,
+  toFileFlags,
 } from './kpng-flags.ts'
 import { nodeNameFrom, openLocalFeed } from './local-feed.ts'
 import { metricsServer } from './metrics-endpoint.ts'
@@ -35,6 +36,7 @@ import type { ModelSource } from './open-model.ts'
 import { apiServer } from './to-api.ts'
 import { ExecBackend } from './to-exec.ts'
 import { printChanges } from './to-local.ts'
+import { stateWriter } from './to-file.ts'
 import { loadBackend } from './to-module.ts'
 import { modeOfSink, runMode } from './to-mode.ts'
 import type { KpngSource } from './to-mode.ts'
@@ -46,7 +48,7 @@ const about: Readonly<Record<KpngSource, string>> = {
   local: 'Follows a KPNG server (the same as api).',
 }
 
-const sinks = ['to-api', 'to-local', 'to-exec', 'to-module'] as const
+const sinks = ['to-api', 'to-file', 'to-local', 'to-exec', 'to-module'] as const
 const modeSinks = ['to-nftables', 'to-iptables', 'to-ipvs', 'to-userspace']
 
 export function kpngCommand(source: KpngSource) {
@@ -116,12 +118,7 @@ interface SinkCommand {
 
 async function runSink(line: SinkCommand, program: Program, signal: AbortSignal): Promise<number> {
   const { source, sink } = line
-  const sinkFlags =
-    sink === 'to-api'
-      ? toApiFlags
-      : sink === 'to-exec'
-        ? { ...nodeFlags, ...execFlags }
-        : { ...nodeFlags, ...printFlags }
+  const sinkFlags = flagsOfSink(sink)
   const sourceFlags = source === 'kube' ? kubeFlags : source === 'file' ? fileFlags : apiFlags
   const read = parseFlags({ ...commonFlags, ...sourceFlags, ...sinkFlags }, withListenAlias(line), program.platform)
   const usage = `fairlead ${source} ${sink}`
@@ -137,10 +134,23 @@ async function runSink(line: SinkCommand, program: Program, signal: AbortSignal)
   const log = loggerWith(values.v)
   try {
     const context = { line, values, log, program, model: modelSource(source, values) }
-    await (sink === 'to-api' ? serve(context, signal) : followLocally(context, signal))
+    await (sink === 'to-api' || sink === 'to-file' ? keepModel(context, signal) : followLocally(context, signal))
     return 0
   } finally {
     log.flush()
+  }
+}
+
+function flagsOfSink(sink: string) {
+  switch (sink) {
+    case 'to-api':
+      return toApiFlags
+    case 'to-file':
+      return toFileFlags
+    case 'to-exec':
+      return { ...nodeFlags, ...execFlags }
+    default:
+      return { ...nodeFlags, ...printFlags }
   }
 }
 
@@ -151,7 +161,8 @@ type AllValues = FlagValues<typeof commonFlags> &
   FlagValues<typeof toApiFlags> &
   FlagValues<typeof nodeFlags> &
   FlagValues<typeof printFlags> &
-  FlagValues<typeof execFlags>
+  FlagValues<typeof execFlags> &
+  FlagValues<typeof toFileFlags>
 
 interface SinkContext {
   readonly line: SinkCommand
@@ -173,13 +184,17 @@ function modelSource(source: KpngSource, values: AllValues): ModelSource {
   return { kind: 'api', values }
 }
 
-async function serve({ values, model, log }: SinkContext, signal: AbortSignal): Promise<void> {
+/** The state of the whole cluster, served or written down. */
+async function keepModel({ line, values, model, log }: SinkContext, signal: AbortSignal): Promise<void> {
   const clock = systemClock
   const store = new GlobalStore()
   const registry = new MetricRegistry()
   registry.addProcessMetrics()
-  const server = await apiServer({ store, values, registry, clock, log })
-  const parts: Runnable[] = [await openModel(model, { store, clock, log }), server]
+  const sink =
+    line.sink === 'to-api'
+      ? await apiServer({ store, values, registry, clock, log })
+      : stateWriter({ store, path: values.output, log })
+  const parts: Runnable[] = [await openModel(model, { store, clock, log }), sink]
   const isHealthy = () => store.isSynced
   if (values.exportMetrics !== '')
     parts.push(metricsServer({ address: values.exportMetrics, registry, isHealthy, clock, log }))

@@ -40,7 +40,7 @@ export const fileFlags = inGroup('Files', {
     type: type.strings,
     default: none,
     short: 'i',
-    help: 'Files or folders of Kubernetes objects. Repeatable.',
+    help: 'Files or folders of Kubernetes objects (repeatable), or one state file as to-file writes it.',
   },
 })
 
@@ -98,4 +98,8 @@ export const execFlags = inGroup('Program', {
     default: 60_000,
     help: 'How long the program may take for a batch before it is started again.',
   },
+})
+
+export const toFileFlags = inGroup('Output', {
+  output: { type: type.text, default: 'global-state.yaml', short: 'o', help: 'The state file to keep up to date.' },
 })

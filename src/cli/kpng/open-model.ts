@@ -10,6 +10,7 @@ import { FileSource } from '../../sources/file/file-source.ts'
 import { Intake } from '../../sources/intake.ts'
 import type { ObjectIntake } from '../../sources/kind-sink.ts'
 import { KpngGlobalSource } from '../../sources/kpng/global-source.ts'
+import { isStateFile, StateFileSource } from '../../sources/kpng/state-file-source.ts'
 import { StoreIntake } from '../../sources/kpng/store-intake.ts'
 import type { TravellingKeys } from '../../sources/kpng/store-intake.ts'
 import { loadKubeAccess } from '../../sources/kube/kube-access.ts'
@@ -84,6 +85,8 @@ async function kubeModel(values: FlagValues<typeof kubeFlags>, context: ModelCon
 async function fileModel(values: FlagValues<typeof fileFlags>, context: ModelContext): Promise<Runnable> {
   if (values.input.length === 0)
     throw new CommandError('no objects: name files or folders of Kubernetes objects with --input=PATH')
+  const [first = ''] = values.input
+  if (values.input.length === 1 && (await isStateFile(first))) return new StateFileSource({ ...context, path: first })
   const globs = { serviceLabels: [], serviceAnnotations: [], nodeLabels: ['*'], nodeAnnotations: [] }
   const log = context.log.child({ source: 'files' })
   return new FileSource({ paths: values.input, intake: storeIntake(globs, context), clock: context.clock, log })

@@ -1,0 +1,34 @@
+/** `… to-file`: the state of the cluster in a file, for people and for `fairlead file`. */
+import { rename, writeFile } from 'node:fs/promises'
+import type { Logger } from '../../core/logger.ts'
+import { renderStateFile } from '../../kpng/model/state-file.ts'
+import type { GlobalStore } from '../../kpng/store/global-store.ts'
+import type { Runnable } from '../run-all.ts'
+
+export interface StateWriter {
+  readonly store: GlobalStore
+  readonly path: string
+  readonly log: Logger
+}
+
+/** Writes after each change, in one step each: whoever reads sees a whole file. */
+export function stateWriter({ store, path, log }: StateWriter): Runnable {
+  return {
+    async run(signal) {
+      let wake = () => {}
+      const unsubscribe = store.subscribe(() => wake())
+      signal.addEventListener('abort', () => wake(), { once: true })
+      let written = 0
+      while (!signal.aborted) {
+        const changed = new Promise<void>((resolve) => (wake = resolve))
+        if (store.isSynced && store.revision !== written) {
+          written = store.revision
+          await writeFile(`${path}.new`, renderStateFile(store))
+          await rename(`${path}.new`, path)
+          log.debug(2, 'state written', { path, revision: written })
+        } else await changed
+      }
+      unsubscribe()
+    },
+  }
+}

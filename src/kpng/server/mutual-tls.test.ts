@@ -1,0 +1,73 @@
+import { credentials } from '@grpc/grpc-js'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { CertificateAuthority } from '../../sources/kube/testing/certificates.ts'
+import { TemporaryFolder } from '../../sources/kube/testing/temporary-folder.ts'
+import { sampleService, syncedStore } from '../testing/cluster-samples.ts'
+import { rawWatch } from '../testing/raw-watch.ts'
+import { testServer } from '../testing/test-server.ts'
+import { readTlsFiles } from '../tls-files.ts'
+
+let folder: TemporaryFolder
+let authority: CertificateAuthority
+let stranger: CertificateAuthority
+
+beforeAll(async () => {
+  folder = await TemporaryFolder.make()
+  authority = await CertificateAuthority.make('ours')
+  stranger = await CertificateAuthority.make('theirs')
+  const server = await authority.server()
+  await folder.write('server.key', server.key)
+  await folder.write('server.crt', server.cert)
+  await folder.write('ca.crt', authority.cert)
+})
+
+afterAll(async () => {
+  for (const part of [authority, stranger, folder]) await part?.[Symbol.asyncDispose]()
+})
+
+const file = (name: string) => join(folder.path, name)
+const serverFiles = () => ({ key: file('server.key'), certificate: file('server.crt'), ca: file('ca.crt') })
+
+async function secureServer() {
+  const store = syncedStore()
+  store.setService(sampleService('default/web'))
+  return testServer(store, { tls: await readTlsFiles(serverFiles()) })
+}
+
+test('a client with a certificate of our CA is served', async () => {
+  await using server = await secureServer()
+  const { key, cert } = await authority.client('node-a')
+  const ssl = credentials.createSsl(Buffer.from(authority.cert), Buffer.from(key), Buffer.from(cert))
+  using watch = rawWatch(server.address, { credentials: ssl })
+  watch.request('node-a')
+  expect(await watch.untilSync()).toEqual(['reset', '+ default/web 80', 'sync'])
+})
+
+test('a client without a certificate, with one of somebody else, or without TLS is not', async () => {
+  await using server = await secureServer()
+  const { key, cert } = await stranger.client('node-a')
+  const ca = Buffer.from(authority.cert)
+  for (const refused of [
+    credentials.createSsl(ca),
+    credentials.createSsl(ca, Buffer.from(key), Buffer.from(cert)),
+    credentials.createInsecure(),
+  ]) {
+    using watch = rawWatch(server.address, { credentials: refused })
+    watch.request('node-a')
+    expect(await watch.status()).toMatchObject({ code: 14 })
+    expect(watch.pending).toEqual([])
+  }
+})
+
+test('files that cannot be used are found before anybody connects', async () => {
+  const problem = async (changes: Partial<ReturnType<typeof serverFiles>>) =>
+    readTlsFiles({ ...serverFiles(), ...changes }).then(
+      () => 'none',
+      (error: Error & { reason: string }) => `${error.reason}: ${error.message}`,
+    )
+  expect(await problem({})).toBe('none')
+  expect(await problem({ key: '' })).toMatch(/^bad-tls: TLS needs a key and a certificate/)
+  expect(await problem({ ca: file('missing.crt') })).toMatch(/^bad-tls: .*missing\.crt cannot be read/)
+  expect(await problem({ key: file('ca.crt') })).toMatch(/^bad-tls: .*do not fit together/)
+})
