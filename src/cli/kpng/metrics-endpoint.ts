@@ -35,8 +35,9 @@ export function metricsServer({ address, registry, isHealthy, clock, log }: Metr
             if (path === '/metrics')
               return reply(response, 200, { 'Content-Type': registry.contentType }, await registry.render())
             if (path !== '/healthz') return replyNotFound(response)
-            const [status, text] = isHealthy() ? [200, 'ok\n'] : [503, 'the state is not complete yet\n']
-            return reply(response, status as number, { 'Content-Type': plainText }, text as string)
+            return isHealthy()
+              ? reply(response, 200, { 'Content-Type': plainText }, 'ok\n')
+              : reply(response, 503, { 'Content-Type': plainText }, 'the state is not complete yet\n')
           },
         },
         signal,

@@ -35,8 +35,10 @@ export class ChangeSetReader {
         return undefined
       case 'Sync':
         return this.#take()
-      default:
+      case undefined:
         return undefined // an operation of the future
+      default:
+        return op satisfies never
     }
   }
 

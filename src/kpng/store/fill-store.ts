@@ -13,13 +13,13 @@ export function fillStore(store: GlobalStore, { nodes, services }: FileState): v
     // One source for each Service: sources of a namespace are told apart by their names.
     store.replaceSource({ namespace, service: name, source: `file-${name}`, endpoints })
   }
-  for (const [, path] of [...store.sources()])
+  for (const [, path] of store.sources())
     if (!paths.has(path)) {
       const [namespace = '', name = ''] = path.split('/')
       store.deleteSource(namespace, `file-${name}`)
     }
-  for (const path of [...store.servicePaths()]) if (!paths.has(path)) store.deleteService(path)
+  for (const path of store.servicePaths()) if (!paths.has(path)) store.deleteService(path)
   const names = new Set(nodes.map(({ node }) => node.Name))
-  for (const name of [...store.nodeNames()]) if (!names.has(name)) store.deleteNode(name)
+  for (const name of store.nodeNames()) if (!names.has(name)) store.deleteNode(name)
   for (const set of ['nodes', 'services', 'endpoints'] as const) store.markSynced(set)
 }

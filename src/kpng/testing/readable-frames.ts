@@ -25,8 +25,10 @@ export function opLine({ Op: op }: OpItem): string {
       return 'sync'
     case 'Reset':
       return 'reset'
-    default:
+    case undefined:
       return 'nothing'
+    default:
+      return op satisfies never
   }
 }
 
@@ -35,22 +37,14 @@ export function opLines(bytes: Buffer | readonly Buffer[]): string[] {
 }
 
 function detail(set: Sets | undefined, bytes: Uint8Array): string {
-  switch (set) {
-    case Sets.ServicesSet:
-      return ` ${Service.decode(bytes)
-        .Ports.map(({ Port }) => Port)
-        .join(',')}`
-    case Sets.EndpointsSet:
-      return ` ${endpointText(Endpoint.decode(bytes))}`
-    case Sets.GlobalServiceInfos:
-      return ` ${ServiceInfo.decode(bytes).Service?.Type}`
-    case Sets.GlobalEndpointInfos:
-      return ` ${endpointText(EndpointInfo.decode(bytes).Endpoint)}`
-    case Sets.GlobalNodeInfos:
-      return ` ${NodeInfo.decode(bytes).Node?.Topology?.Zone}`
-    default:
-      return ''
+  if (set === Sets.ServicesSet) {
+    const ports = Service.decode(bytes).Ports.map(({ Port }) => Port)
+    return ` ${ports.join(',')}`
   }
+  if (set === Sets.EndpointsSet) return ` ${endpointText(Endpoint.decode(bytes))}`
+  if (set === Sets.GlobalServiceInfos) return ` ${ServiceInfo.decode(bytes).Service?.Type}`
+  if (set === Sets.GlobalEndpointInfos) return ` ${endpointText(EndpointInfo.decode(bytes).Endpoint)}`
+  return ` ${NodeInfo.decode(bytes).Node?.Topology?.Zone}`
 }
 
 function endpointText(endpoint: Endpoint | undefined): string {

@@ -72,8 +72,8 @@ export class KpngGlobalSource {
       }
     }
     if (changes.isReset) {
-      for (const name of [...store.nodeNames()]) if (!nodes.has(name)) store.deleteNode(name)
-      for (const path of [...store.servicePaths()]) if (!services.has(path)) store.deleteService(path)
+      for (const name of store.nodeNames()) if (!nodes.has(name)) store.deleteNode(name)
+      for (const path of store.servicePaths()) if (!services.has(path)) store.deleteService(path)
       for (const id of before.keys()) dirtySources.add(id)
     }
     for (const id of dirtySources) this.#deliver(id, before.get(id))

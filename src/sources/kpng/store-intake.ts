@@ -55,13 +55,9 @@ export class StoreIntake {
     this.#access = kindAccess(options)
   }
 
-  sink(kind: ObjectKind): KindSink<unknown> {
-    return this.#sink(kind) as KindSink<unknown>
-  }
-
-  #sink(kind: ObjectKind): KindSink<Item> {
+  sink(kind: ObjectKind): KindSink<Item> {
     const access = this.#access[kind]
-    const door = this.#options.intake.sink(kind) as KindSink<Parsed<RecordOf<ObjectKind>>>
+    const door: KindSink<Parsed<RecordOf<ObjectKind>>> = this.#options.intake.sink(kind)
     return {
       read: (object) => {
         const parsed = door.read(object)
@@ -70,7 +66,7 @@ export class StoreIntake {
       },
       replace: (items) => {
         const listed = new Set<string | undefined>(items.map(({ key }) => key))
-        for (const key of [...access.keys()]) if (!listed.has(key)) access.remove(key)
+        for (const key of access.keys()) if (!listed.has(key)) access.remove(key)
         for (const item of items) item.put()
         access.synced()
       },

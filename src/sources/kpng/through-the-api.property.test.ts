@@ -19,6 +19,7 @@ import { readFrames } from '../../kpng/testing/readable-frames.ts'
 import { syncFrame } from '../../kpng/wire/op-frames.ts'
 import { families } from '../../net/ip.ts'
 import { Intake } from '../intake.ts'
+import type { ObjectIntake } from '../kind-sink.ts'
 import { KpngLocalSource } from './local-source.ts'
 import { StoreIntake } from './store-intake.ts'
 
@@ -119,7 +120,7 @@ test('routes behind a core equal routes without one, after any history', () => {
       const store = new GlobalStore()
       const behind = new Catalog()
       const peer = new Peer(store, behind)
-      const intakes = [intakeInto(direct), storeIntake(store)]
+      const intakes: readonly ObjectIntake[] = [intakeInto(direct), storeIntake(store)]
       for (const intake of intakes)
         for (const kind of ['Node', 'EndpointSlice', 'Service'] as const) intake.sink(kind).replace([])
       for (const { kind, object, isRemoval, isAsked } of events) {
