@@ -190,14 +190,16 @@ async function keepModel({ line, values, model, log }: SinkContext, signal: Abor
   const store = new GlobalStore()
   const registry = new MetricRegistry()
   registry.addProcessMetrics()
-  const sink =
-    line.sink === 'to-api'
-      ? await apiServer({ store, values, registry, clock, log })
-      : stateWriter({ store, path: values.output, log })
-  const parts: Runnable[] = [await openModel(model, { store, clock, log }), sink]
+  const parts: Runnable[] = [await openModel(model, { store, clock, log })]
   const isHealthy = () => store.isSynced
   if (values.exportMetrics !== '')
     parts.push(metricsServer({ address: values.exportMetrics, registry, isHealthy, clock, log }))
+  // Last, because it listens at once: what else is wrong has shown by now.
+  parts.push(
+    line.sink === 'to-api'
+      ? await apiServer({ store, values, registry, clock, log })
+      : stateWriter({ store, path: values.output, log }),
+  )
   await runAll(parts, signal)
 }
 

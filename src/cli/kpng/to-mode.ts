@@ -6,6 +6,7 @@ import { CommandError } from '../program.ts'
 import type { Program } from '../program.ts'
 import { apiFlags, fileFlags, nodeFlags } from './kpng-flags.ts'
 import { nodeNameFrom } from './local-feed.ts'
+import { machineAddresses } from './machine-addresses.ts'
 import { splitFlags } from './own-flags.ts'
 import { watchClientFor } from './watch-client-for.ts'
 
@@ -49,15 +50,20 @@ export async function runMode(line: ModeCommand, program: Program, signal: Abort
       return daemonCommand([...argv, ...values.input.map((path) => `--objects=${path}`)], program, signal)
     case 'api':
     case 'local':
-      return daemonCommand(
-        [...argv, `--hostname-override=${nodeNameFrom(values['node-name'], program.env)}`],
-        program,
-        signal,
-        {
-          api: { client: (log) => watchClientFor(values, { clock: systemClock, log }), target: values.api },
-        },
-      )
+      return daemonCommand([...argv, ...nodeFlagsFor(values['node-name'], others, program)], program, signal, {
+        api: { client: (log) => watchClientFor(values, { clock: systemClock, log }), target: values.api },
+      })
     default:
       return source satisfies never
   }
+}
+
+/** A KPNG server knows neither; the machine has to. */
+function nodeFlagsFor(nodeName: string, given: readonly string[], program: Program): readonly string[] {
+  const hasName = given.some((flag) => flag.startsWith('--hostname-override'))
+  const hasAddress = given.some((flag) => flag.startsWith('--node-address'))
+  return [
+    ...(hasName ? [] : [`--hostname-override=${nodeNameFrom(nodeName, program.env)}`]),
+    ...(hasAddress ? [] : machineAddresses().map((address) => `--node-address=${address}`)),
+  ]
 }

@@ -1,0 +1,118 @@
+/** The commands as people run them: a core and a backend as two processes, without root. */
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { startHttpBackend } from '../src/cli/demo/sample-backends.ts'
+import { TemporaryFolder } from '../src/sources/kube/testing/temporary-folder.ts'
+import { freePorts } from './cluster/testing/free-ports.ts'
+import { get, whoAnswers } from './e2e/testing/clients.ts'
+import { Cluster } from './e2e/testing/cluster.ts'
+import { DaemonProcess } from './e2e/testing/daemon-process.ts'
+import { eventually } from './e2e/testing/eventually.ts'
+import { FairleadProcess, runFairlead } from './e2e/testing/fairlead-process.ts'
+import { manifest, node, service, slice } from './e2e/testing/objects.ts'
+
+test('a cluster, a core and a backend: traffic follows the endpoints, also over the end of the core', async () => {
+  await using blue = await startHttpBackend('blue')
+  await using green = await startHttpBackend('green')
+  const { port, metrics } = await freePorts('port', 'metrics')
+  const web = slice('web', blue.port)
+  await using cluster = await Cluster.start(node('node1'), service('web', port, { clusterIP: '10.96.0.10' }), web)
+  await using folder = await TemporaryFolder.make()
+  const api = `unix://${folder.path}/core.sock`
+  const startCore = () =>
+    new FairleadProcess([
+      'kube',
+      'to-api',
+      `--kubeconfig=${cluster.kubeconfig}`,
+      `--api=${api}`,
+      `--exportMetrics=127.0.0.1:${metrics}`,
+    ])
+  const core = startCore()
+  await using daemon = await DaemonProcess.start('api', 'to-userspace', `--api=${api}`, '--node-address=127.0.0.1')
+  const url = `http://127.0.0.1:${port}`
+  await eventually(async () => expect(await whoAnswers(url)).toBe('blue'))
+  expect((await get(`http://127.0.0.1:${metrics}/healthz`)).status).toBe(200)
+  expect((await get(`http://127.0.0.1:${metrics}/metrics`)).body).toContain('fairlead_kpng_clients{api="local"} 1\n')
+
+  core.send('SIGKILL')
+  await core.ended()
+  await cluster.merge(web, { ports: [{ name: 'http', port: green.port }] })
+  await daemon.process.says('the KPNG server is away; what it said last stays in force')
+  expect(await whoAnswers(url)).toBe('blue')
+
+  await using again = startCore()
+  await eventually(async () => expect(await whoAnswers(url)).toBe('green'))
+  expect(await daemon.detail()).toMatchObject({ kpng: { target: api, isConnected: true } })
+  again.send('SIGTERM')
+  expect(await again.ended()).toEqual({ code: 0, signal: null })
+})
+
+describe('a command line', () => {
+  test('may have the flags of the source before or after the sink', async () => {
+    await using objects = await Objects.write()
+    const print = ['--once', '--node-name=node1']
+    const before = await runFairlead(['file', '-i', objects.path, 'to-local', ...print])
+    const after = await runFairlead(['file', 'to-local', ...print, `--input=${objects.path}`])
+    expect(before.stdout).toContain('+ default/web {"Namespace":"default","Name":"web"')
+    expect(after.stdout).toBe(before.stdout)
+  })
+
+  test.each([
+    [['kube'], 'what is to be done with it?'],
+    [['kube', 'to-nft-tables'], 'did you mean to-nftables?'],
+    [['file', 'to-api'], 'no objects'],
+    [['file', 'to-api', '--api=127.0.0.1:1'], 'cannot listen on "127.0.0.1:1"'],
+    [['file', 'to-api', '--api=tcp://:0', '-i', '.'], "refusing to serve the cluster's state in plaintext"],
+    [['api', 'to-local', '--api=http://x'], 'names no KPNG server'],
+    [['api', 'to-local', '--api-client-tls-key=/nowhere', '--api-client-tls-crt=/nowhere'], '/nowhere cannot be read'],
+    [
+      ['kube', 'to-api', '--with-service-labels=[a', '--server=http://127.0.0.1:1', '--listen=tcp://127.0.0.1:0'],
+      '"[a" is not a pattern',
+    ],
+  ])('%j is refused with a way out', async (args, message) => {
+    const { code, stderr } = await runFairlead(args)
+    expect(stderr).toContain(`Error: `)
+    expect(stderr).toContain(message)
+    expect(code).toBe(1)
+  })
+})
+
+test('to-file writes what file reads', async () => {
+  await using objects = await Objects.write()
+  const file = join(objects.folder.path, 'state.yaml')
+  await using writer = new FairleadProcess(['file', 'to-file', '-i', objects.path, '-o', file])
+  const print = ['--once', '--node-name=node1']
+  const fromState = () => runFairlead(['file', 'to-local', '-i', file, ...print])
+  await eventually(async () => expect((await fromState()).stdout).toContain('+ default/web {'))
+  const fromObjects = await runFairlead(['file', 'to-local', '-i', objects.path, ...print])
+  expect((await fromState()).stdout).toBe(fromObjects.stdout)
+  writer.send('SIGTERM')
+  expect(await writer.ended()).toEqual({ code: 0, signal: null })
+})
+
+class Objects implements AsyncDisposable {
+  readonly folder: TemporaryFolder
+
+  private constructor(folder: TemporaryFolder) {
+    this.folder = folder
+  }
+
+  static async write(): Promise<Objects> {
+    const folder = await TemporaryFolder.make()
+    await mkdir(join(folder.path, 'objects'))
+    await folder.write(
+      'objects/web.yaml',
+      manifest(service('web', 80, { clusterIP: '10.96.0.10' }), slice('web', 8080)),
+    )
+    return new Objects(folder)
+  }
+
+  get path(): string {
+    return join(this.folder.path, 'objects')
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.folder[Symbol.asyncDispose]()
+  }
+}
