@@ -1,4 +1,5 @@
 /** Fills a store with the state of the cluster, from where the command line says. */
+import { access } from 'node:fs/promises'
 import { Catalog } from '../../core/catalog.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
@@ -55,9 +56,9 @@ async function kubeModel(values: FlagValues<typeof kubeFlags>, context: ModelCon
     nodeLabels: checked(values['with-node-labels']),
     nodeAnnotations: checked(values['with-node-annotations']),
   }
-  const access = await loadKubeAccess({ kubeconfig: values.kubeconfig, master: values.server, clock, log })
+  const kubeAccess = await loadKubeAccess({ kubeconfig: values.kubeconfig, master: values.server, clock, log })
   // One watcher for many nodes may ask as often as it needs to.
-  const client = new KubeClient({ access, version: fairleadVersion(), qps: 50, burst: 100, clock })
+  const client = new KubeClient({ access: kubeAccess, version: fairleadVersion(), qps: 50, burst: 100, clock })
   const intake = storeIntake(globs, { ...context, log })
   const source = new KubeSource({
     client,
@@ -85,11 +86,20 @@ async function kubeModel(values: FlagValues<typeof kubeFlags>, context: ModelCon
 async function fileModel(values: FlagValues<typeof fileFlags>, context: ModelContext): Promise<Runnable> {
   if (values.input.length === 0)
     throw new CommandError('no objects: name files or folders of Kubernetes objects with --input=PATH')
+  for (const path of values.input) await mustExist(path)
   const [first = ''] = values.input
   if (values.input.length === 1 && (await isStateFile(first))) return new StateFileSource({ ...context, path: first })
   const globs = { serviceLabels: [], serviceAnnotations: [], nodeLabels: ['*'], nodeAnnotations: [] }
   const log = context.log.child({ source: 'files' })
   return new FileSource({ paths: values.input, intake: storeIntake(globs, context), clock: context.clock, log })
+}
+
+/** A path may vanish later and come back; one that was never there is a mistake. */
+async function mustExist(path: string): Promise<void> {
+  await access(path).catch((error: unknown) => {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new CommandError(`--input=${path} cannot be read: ${reason}`, { cause: error })
+  })
 }
 
 /** The Catalog stays empty: only the parsing and its reports are needed. */
