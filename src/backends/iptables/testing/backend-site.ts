@@ -1,0 +1,100 @@
+/** An iptables backend on tables in memory, with a catalog that a test fills. */
+import { Catalog } from '../../../core/catalog.ts'
+import { silentLogger } from '../../../core/logger.ts'
+import { silentMetrics } from '../../../core/proxy-metrics.ts'
+import { RouteTable } from '../../../core/route-table.ts'
+import { FakeClock } from '../../../core/testing/fake-clock.ts'
+import { service } from '../../../core/testing/objects.ts'
+import { savedRulesHash } from '../../../dataplane/iptables/change-detector.ts'
+import { IptablesError } from '../../../dataplane/iptables/iptables.ts'
+import { MemoryIptables } from '../../../dataplane/iptables/memory-iptables.ts'
+import { newsFromTokens } from '../../../dataplane/iptables/table-news.ts'
+import { ChainWatch } from '../chain-watch.ts'
+import { IptablesBackend } from '../iptables-backend.ts'
+import { SettingsSource } from '../settings-source.ts'
+
+export const never = new AbortController().signal
+
+/** Remembers what was sent. */
+class RecordingIptables extends MemoryIptables {
+  readonly inputs: string[] = []
+  failures = 0
+
+  override async restore(input: string, signal: AbortSignal): Promise<void> {
+    this.inputs.push(input)
+    if (this.failures > 0) {
+      this.failures--
+      throw new IptablesError('locked', 'somebody holds the xtables lock')
+    }
+    await super.restore(input, signal)
+  }
+}
+
+export function setUp(options: { readonly missingMatches?: ReadonlySet<string> } = {}) {
+  const catalog = new Catalog()
+  catalog.replace('Service', [])
+  catalog.replace('EndpointSlice', [])
+  const clock = new FakeClock()
+  const kernel = new RecordingIptables({ family: 'ipv4', ...options })
+  const localIps = ['10.200.0.2', '127.0.0.1']
+  const counted = { rules: { filter: {}, nat: {} }, failures: [] as boolean[] }
+  const make = (iptables: MemoryIptables) =>
+    new IptablesBackend({
+      iptables,
+      drift: new ChainWatch({
+        iptables,
+        openNews: () => Promise.resolve(newsFromTokens(savedRulesHash(iptables, ['filter', 'nat']))),
+        clock,
+        log: silentLogger,
+      }),
+      metrics: {
+        rules: (table, rules) => (counted.rules[table] = rules),
+        restoreFailed: ({ isFull }) => counted.failures.push(isFull),
+      },
+      settings: new SettingsSource({
+        iptables,
+        log: silentLogger,
+        ensureCounter: () => Promise.resolve(true),
+        fixed: {
+          family: 'ipv4',
+          localTraffic: { kind: 'cidr', cidr: '10.64.0.0/10' },
+          masqueradeAll: false,
+          masqueradeMark: '0x00004000',
+          localhostNodePorts: true,
+          nodePortAddresses: ['10.200.0.0/16'],
+          dropsInvalid: true,
+          localIps: () => localIps,
+        },
+      }),
+    })
+  const table = () =>
+    new RouteTable({
+      catalog,
+      family: 'ipv4',
+      nodeName: 'here',
+      nodeIP: '10.200.0.2',
+      allowExternalIPs: true,
+      metrics: silentMetrics,
+      startedAtMs: 0,
+    })
+  const backend = make(kernel)
+  const routes = table()
+  const sync = async (full = false) => {
+    const { view, change } = routes.take({ full })
+    return backend.sync(view, change, never)
+  }
+  /** What a full sync would leave in an empty kernel. */
+  const fromScratch = async () => {
+    const fresh = new MemoryIptables({ family: 'ipv4', ...options })
+    const { view, change } = table().take({ full: true })
+    await make(fresh).sync(view, change, never)
+    return fresh.saveAll(never)
+  }
+  return { catalog, kernel, backend, sync, fromScratch, localIps, counted, clock }
+}
+
+export const web = service('demo/web', { clusterIP: '10.96.0.1', ports: [{ port: 80 }] })
+export const manyServices = (count: number) =>
+  Array.from({ length: count }, (_, i) =>
+    service(`load/s${i}`, { clusterIP: `10.97.${i >> 8}.${i & 255}`, ports: [{ port: 80 }] }),
+  )
