@@ -4,6 +4,8 @@
  */
 import type { OnReadOpts, Socket } from 'node:net'
 import type { ReadBuffers } from './read-buffers.ts'
+import { resetSocket } from './reset-socket.ts'
+import { wasReset } from './was-reset.ts'
 
 /** Notes what goes through in one direction. */
 export interface DirectionCount {
@@ -37,7 +39,7 @@ export class RelaySocket {
     this.#sink = sink
     this.#count = count
     sink.on('drain', () => this.#resume())
-    this.#socket.on('end', () => sink.end())
+    this.#socket.on('end', () => this.#ended(sink))
     this.#socket.on('close', () => this.#noteWaiting(0))
     this.#socket.resume()
   }
@@ -57,6 +59,12 @@ export class RelaySocket {
     this.#pending = copy
     this.#noteWaiting(sink.writableLength)
     return false
+  }
+
+  #ended(sink: Socket): void {
+    if (!wasReset(this.#socket)) return void sink.end()
+    this.#socket.destroy()
+    resetSocket(sink)
   }
 
   #resume(): void {

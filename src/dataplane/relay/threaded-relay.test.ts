@@ -62,7 +62,9 @@ test('what others serve is not disturbed when a thread dies', async () => {
     clients.push(client)
   }
   crash(0)
-  await eventually(() => clients.some((client) => client.readableEnded))
+  await eventually(() => log.at('error').length === 1)
+  const lost = log.at('error')[0]?.fields['listeners']
+  await eventually(() => clients.filter((client) => client.readableEnded).length === lost)
   const survivors = clients.filter((client) => !client.readableEnded)
   expect(survivors.length).toBeGreaterThan(0)
   for (const client of survivors) {
