@@ -47,7 +47,9 @@ export class Namespace implements Disposable {
 
   /** Runs a program to its end and returns what it printed; throws when it fails. */
   run(program: string, args: readonly string[], { input = '' }: { readonly input?: string } = {}): string {
-    const done = this.enter(() => spawnSync(program, args, { input, encoding: 'utf8', timeout: 30_000, maxBuffer: 2 ** 28 }))
+    const done = this.enter(() =>
+      spawnSync(program, args, { input, encoding: 'utf8', timeout: 30_000, maxBuffer: 2 ** 28 }),
+    )
     if (done.status === 0) return done.stdout
     const why = done.error?.message ?? `exit code ${done.status}: ${done.stderr}`
     throw new Error(`"${[program, ...args].join(' ')}" failed in a namespace of the test: ${why}\n${input}`)
