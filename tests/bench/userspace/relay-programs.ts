@@ -1,6 +1,6 @@
 /** The relays that are compared, and the endpoint and client that they stand between. */
 import { execFile } from 'node:child_process'
-import { mkdtemp, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -76,11 +76,19 @@ const haproxy: RelayProgram = {
   name: 'HAProxy',
   async start(endpointPort) {
     const port = await freePort()
-    const config = join(await mkdtemp(join(tmpdir(), 'fairlead-bench-')), 'haproxy.cfg')
+    const directory = await mkdtemp(join(tmpdir(), 'fairlead-bench-'))
+    const config = join(directory, 'haproxy.cfg')
     await writeFile(config, haproxyConfig(port, endpointPort))
     const relay = new RunningProgram(['haproxy', '-db', '-q', '-f', config])
     await untilAccepting(port)
-    return { port, process: relay, [Symbol.asyncDispose]: () => relay[Symbol.asyncDispose]() }
+    return {
+      port,
+      process: relay,
+      async [Symbol.asyncDispose]() {
+        await relay[Symbol.asyncDispose]()
+        await rm(directory, { recursive: true })
+      },
+    }
   },
 }
 
