@@ -11,6 +11,9 @@ import { nodeIps } from '../../core/node-ips.ts'
 import type { NodeIps } from '../../core/node-ips.ts'
 import { expandPrimary } from '../../core/node-port-addresses.ts'
 import { ProxyHealth } from '../../core/proxy-health.ts'
+import { openRelay } from '../../dataplane/relay/open-relay.ts'
+import { lendRelay } from '../../dataplane/relay/shared-relay.ts'
+import type { UserspaceOptions } from '../../dataplane/relay/userspace-options.ts'
 import { processExec } from '../../dataplane/exec/exec.ts'
 import { iptablesOfHost } from '../../dataplane/iptables/find-iptables.ts'
 import { applyConntrackSettings } from '../../dataplane/sysctl/conntrack-settings.ts'
@@ -59,7 +62,7 @@ export interface Daemon {
   readonly file: LoadedFile | undefined
   readonly stateDir: string
   readonly serviceSeriesLimit: number
-  readonly userspaceWorkers: number
+  readonly userspace: UserspaceOptions
   readonly nodeAddresses: readonly string[]
   /** Only prepare the machine, then end. */
   readonly isInitOnly: boolean
@@ -133,7 +136,7 @@ async function runProxy(daemon: Daemon, parts: Parts, signal: AbortSignal): Prom
     localIps: localAddresses,
     listen: { kind: 'loopback' },
     serviceSeriesLimit: daemon.serviceSeriesLimit,
-    userspaceWorkers: daemon.userspaceWorkers,
+    borrowRelay: lendRelay(() => openRelay({ ...daemon.userspace, log, clock: systemClock })),
     iptablesOf: iptablesOfHost({ exec: processExec, clock: systemClock, log }),
     metrics: metrics.families,
     clock: systemClock,

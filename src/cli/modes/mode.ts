@@ -6,6 +6,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { AfterSync } from '../../core/sync-runner.ts'
 import type { IptablesOf } from '../../dataplane/iptables/find-iptables.ts'
+import type { LendRelay } from '../../dataplane/relay/shared-relay.ts'
 import type { Family } from '../../net/ip.ts'
 import type { ProxyMetricFamilies } from '../../observe/metrics/proxy-metric-families.ts'
 
@@ -25,8 +26,8 @@ export interface ModeContext extends ModeSettings {
   readonly listen: ListenPolicy
   /** Above this many Service ports nobody asks how many connections each got. */
   readonly serviceSeriesLimit: number
-  /** Threads that carry connections in the userspace mode; 0: one per core. */
-  readonly userspaceWorkers: number
+  /** What carries connections in the userspace mode: one for both families. */
+  readonly borrowRelay: LendRelay
   /** This host's, found once. */
   readonly iptablesOf: IptablesOf
   readonly metrics: ProxyMetricFamilies

@@ -14,7 +14,6 @@ import { openConntrack } from '../../dataplane/conntrack/open-conntrack.ts'
 import { processExec as exec } from '../../dataplane/exec/exec.ts'
 import { openChangeDetector } from '../../dataplane/iptables/change-detector.ts'
 import { openNetlink } from '../../dataplane/netlink/open-netlink.ts'
-import { openRelay } from '../../dataplane/relay/open-relay.ts'
 import type { Relay } from '../../dataplane/relay/relay.ts'
 import { PrometheusConntrackMetrics } from '../../observe/metrics/conntrack-metrics.ts'
 import { PrometheusIptablesMetrics } from '../../observe/metrics/iptables-metrics.ts'
@@ -36,12 +35,12 @@ export const portalMode: RunnableMode = {
   prepare: () => Promise.resolve(),
 
   async createBackend(family, context, signal) {
-    const { iptablesOf, clock, log, metrics, localIps, userspaceWorkers } = context
+    const { iptablesOf, clock, log, metrics, localIps, borrowRelay } = context
     const iptables = await iptablesOf(family, signal)
     const fixed = trafficSettings(family, context)
     const openDetector = (opening: AbortSignal) =>
       openChangeDetector({ iptables, tables: ['filter', 'nat'], log }, opening)
-    const relay = openRelay({ log, clock, threads: userspaceWorkers })
+    const relay = await borrowRelay()
     const portals = new PortalBackend({
       relay,
       freePorts: new FreePorts(await portsToGuess()),

@@ -2,7 +2,6 @@ import { renderPortals } from '../../backends/userspace/portals/render.ts'
 import { portalSettings } from '../../backends/userspace/portals/settings.ts'
 import { UserspaceBackend } from '../../backends/userspace/userspace-backend.ts'
 import type { Backend } from '../../core/backend.ts'
-import { openRelay } from '../../dataplane/relay/open-relay.ts'
 import type { Relay } from '../../dataplane/relay/relay.ts'
 import { isLoopback } from '../../net/ip.ts'
 import type { Mode } from './mode.ts'
@@ -27,9 +26,9 @@ export const userspaceMode: Mode = {
   supports: () => Promise.resolve(true),
   prepare: () => Promise.resolve(),
 
-  createBackend(_family, { log, clock, listen, userspaceWorkers }) {
-    const relay = openRelay({ log, clock, threads: userspaceWorkers })
-    return Promise.resolve({ backend: endingWith(relay, new UserspaceBackend({ relay, listen, log })), afterSync: [] })
+  async createBackend(_family, { log, listen, borrowRelay }) {
+    const relay = await borrowRelay()
+    return { backend: endingWith(relay, new UserspaceBackend({ relay, listen, log })), afterSync: [] }
   },
 
   render(view, settings) {

@@ -31,7 +31,8 @@ const shownByKubeProxy: Readonly<Record<string, string>> = {
   'metrics-port': '10249',
   'oom-score-adj': '-999',
   'root-hnsendpoint-name': 'cbr0',
-  'service-series-limit': '2000', // kube-proxy has none
+  'service-series-limit': '2000', // kube-proxy has none of these two
+  'userspace-engine': 'auto',
 }
 
 for (const [name, flag] of flagsOn(daemonFlags, 'win32')) {

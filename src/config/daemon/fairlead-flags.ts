@@ -29,6 +29,16 @@ export const fairleadFlags = {
       default: 0,
       help: 'Threads that carry the connections of the userspace mode; 0 means one per core, and the main one where there is one core only.',
     },
+    'userspace-engine': {
+      type: type.oneOf(['auto', 'native', 'node']),
+      default: 'auto',
+      help: 'What carries the TCP connections of the userspace mode: native, node, or auto for the first of them that runs here.',
+    },
+    'userspace-drain-timeout': {
+      type: type.duration,
+      default: 0,
+      help: 'Reset connections of the userspace mode so long after their endpoint or Service has gone; 0 lets them end by themselves.',
+    },
     'dry-run': {
       type: type.bool,
       default: false,

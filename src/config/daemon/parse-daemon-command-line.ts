@@ -35,8 +35,13 @@ export interface DaemonOptions {
   readonly stateDir: string
   /** Above this many Service ports, /metrics has no series for each of them. */
   readonly serviceSeriesLimit: number
-  /** Threads of the userspace mode; 0: one per core. */
-  readonly userspaceWorkers: number
+  readonly userspace: {
+    /** Threads that carry connections; 0: one per core. */
+    readonly workers: number
+    readonly engine: 'auto' | 'native' | 'node'
+    /** How long connections outlive their endpoint; undefined: until they end. */
+    readonly drainTimeoutMs: number | undefined
+  }
   /** Canonical IP addresses; empty: those of the Node object. */
   readonly nodeAddresses: readonly string[]
   /** Another build of the same release, to be reported as our version. */
@@ -68,7 +73,11 @@ export function parseDaemonCommandLine(argv: readonly string[], platform: NodeJS
       objects: values.objects,
       stateDir: values['state-dir'],
       serviceSeriesLimit: values['service-series-limit'],
-      userspaceWorkers: Math.max(0, values['userspace-workers']),
+      userspace: {
+        workers: Math.max(0, values['userspace-workers']),
+        engine: values['userspace-engine'],
+        drainTimeoutMs: values['userspace-drain-timeout'] > 0 ? values['userspace-drain-timeout'] : undefined,
+      },
       nodeAddresses: values['node-address'],
       reportedVersion: values.version.kind === 'report-as' ? values.version.version : undefined,
       flags: values,

@@ -36,6 +36,20 @@ export const duration: FlagType<number> = {
   render: renderGoDuration,
 }
 
+/** One word of a few. */
+export function oneOf<const Word extends string>(words: readonly Word[]): FlagType<Word> {
+  const list = words.join(', ')
+  return {
+    label: 'string',
+    parse: (text) =>
+      found(
+        words.find((word) => word === text),
+        `"${text}" is none of ${list}`,
+      ),
+    render: (value) => value,
+  }
+}
+
 export const strings: FlagType<readonly string[]> = listOf('strings', (item) => ({ ok: true, value: item }))
 
 export const ips: FlagType<readonly string[]> = listOf('ips', (item) =>

@@ -5,65 +5,92 @@ import { hostPort } from '../../net/ip.ts'
 import type { Choice } from './balancer.ts'
 import { clientIp } from './client-ip.ts'
 import type { Pool } from './pool.ts'
-import type { TcpConnection } from './tcp-connection.ts'
+import type { SocketAddress } from './relay.ts'
 
 /** Whether anybody may see what follows: asking a socket for its addresses costs a call into the kernel each time. */
 export function isFollowed(log: Logger): boolean {
   return log.wouldShow?.(3) ?? true
 }
 
-export function logAccepted(log: Logger, client: Socket): void {
-  if (!isFollowed(log)) return
-  log.debug(3, 'Accepted TCP connection from remote', { remoteAddress: remote(client), localAddress: local(client) })
+export interface Accepted {
+  readonly remoteAddress: string
+  readonly localAddress: string
+}
+
+/** `ip:port` of both ends of both connections, as the original names them. */
+export interface Joined {
+  readonly inRemoteAddress: string
+  readonly inLocalAddress: string
+  readonly outLocalAddress: string
+  readonly outRemoteAddress: string
+}
+
+export interface Chosen {
+  readonly service: string
+  /** All that might have been chosen. */
+  readonly endpoints: readonly string[]
+  readonly client: { readonly ip: string; readonly address: string }
+  readonly endpoint: string
+  readonly because: Choice['because']
+}
+
+export function logAccepted(log: Logger, accepted: Accepted): void {
+  log.debug(3, 'Accepted TCP connection from remote', { ...accepted })
 }
 
 export function logNewUdpClient(log: Logger, address: string): void {
   log.debug(3, 'New UDP connection from client', { address })
 }
 
-export function logChoice(log: Logger, pool: Pool, choice: Choice, ip: string, port: number): void {
-  const address = hostPort(ip, port)
-  log.debug(4, 'NextEndpoint for service', { servicePortName: pool.service, address, endpoints: pool.names })
-  if (choice.because === 'affinity')
+export function logChoice(log: Logger, { service, endpoints, client, endpoint, because }: Chosen): void {
+  log.debug(4, 'NextEndpoint for service', { servicePortName: service, address: client.address, endpoints })
+  if (because === 'affinity')
     log.debug(4, 'NextEndpoint for service from IP with sessionAffinity', {
-      servicePortName: pool.service,
-      IP: ip,
-      endpoint: choice.name,
+      servicePortName: service,
+      IP: client.ip,
+      endpoint,
     })
-  log.debug(3, 'Mapped service to endpoint', { service: pool.service, endpoint: choice.name })
+  log.debug(3, 'Mapped service to endpoint', { service, endpoint })
 }
 
-export function logJoined(log: Logger, client: Socket, backend: Socket): void {
-  if (!isFollowed(log)) return
-  log.debug(4, 'Creating proxy between remote and local addresses', {
-    inRemoteAddress: remote(client),
-    inLocalAddress: local(client),
-    outLocalAddress: local(backend),
-    outRemoteAddress: remote(backend),
-  })
+export function chosenFor({ service, names }: Pool, { name, because }: Choice, client: SocketAddress): Chosen {
+  const address = hostPort(client.ip, client.port)
+  return { service, endpoints: names, client: { ip: client.ip, address }, endpoint: name, because }
 }
 
-/** The addresses are taken while the sockets are open: a closed one no longer knows them. */
-export function logCopies(log: Logger, client: Socket, backend: Socket): (done: TcpConnection) => void {
-  if (!isFollowed(log)) return () => {}
-  const toBackend = direction('to backend', client, backend)
-  const fromBackend = direction('from backend', backend, client)
-  log.debug(4, 'Copying remote address bytes', toBackend)
-  log.debug(4, 'Copying remote address bytes', fromBackend)
-  return (done) => {
-    log.debug(4, 'Copied remote address bytes', { bytes: done.bytesIn, ...toBackend })
-    log.debug(4, 'Copied remote address bytes', { bytes: done.bytesOut, ...fromBackend })
-  }
+export function logDialFailed(log: Logger, service: string, endpoint: string, error: unknown): void {
+  log.debug(3, 'Dial failed', { service, endpoint, error })
 }
 
-function direction(name: 'to backend' | 'from backend', source: Socket, destination: Socket) {
-  return { direction: name, sourceRemoteAddress: remote(source), destinationRemoteAddress: remote(destination) }
+export function logJoined(log: Logger, joined: Joined): void {
+  log.debug(4, 'Creating proxy between remote and local addresses', { ...joined })
+  for (const direction of directions(joined.inRemoteAddress, joined.outRemoteAddress))
+    log.debug(4, 'Copying remote address bytes', { ...direction })
 }
 
-function remote(socket: Socket): string {
-  return hostPort(clientIp(socket.remoteAddress ?? ''), socket.remotePort ?? 0)
+export function logCopied(
+  log: Logger,
+  {
+    client,
+    endpoint,
+    bytesIn,
+    bytesOut,
+  }: Record<'client' | 'endpoint', string> & Record<'bytesIn' | 'bytesOut', number>,
+): void {
+  const [toBackend, fromBackend] = directions(client, endpoint)
+  log.debug(4, 'Copied remote address bytes', { bytes: bytesIn, ...toBackend })
+  log.debug(4, 'Copied remote address bytes', { bytes: bytesOut, ...fromBackend })
 }
 
-function local(socket: Socket): string {
-  return hostPort(clientIp(socket.localAddress ?? ''), socket.localPort ?? 0)
+function directions(client: string, endpoint: string) {
+  return [
+    { direction: 'to backend', sourceRemoteAddress: client, destinationRemoteAddress: endpoint },
+    { direction: 'from backend', sourceRemoteAddress: endpoint, destinationRemoteAddress: client },
+  ] as const
+}
+
+/** Only while the socket is open: a closed one no longer knows. */
+export function endsOf(socket: Socket): { readonly remote: string; readonly local: string } {
+  const { remoteAddress = '', remotePort = 0, localAddress = '', localPort = 0 } = socket
+  return { remote: hostPort(clientIp(remoteAddress), remotePort), local: hostPort(clientIp(localAddress), localPort) }
 }

@@ -75,6 +75,11 @@ export class DescriptorBudget {
     Atomics.sub(this.#usedByThread, this.#thread, count)
   }
 
+  /** Whoever had them has ended. */
+  forgetAll(): void {
+    Atomics.store(this.#usedByThread, this.#thread, 0)
+  }
+
   /** The kernel itself said there is no descriptor left: others in the process use more than the reserve. */
   reportShortage(service: string): void {
     this.#throttle.run((silenced) =>

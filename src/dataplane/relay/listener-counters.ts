@@ -33,6 +33,15 @@ export class ListenerCounters {
     return new ListenerCounters(new Float64Array(new SharedArrayBuffer(cellNames.length * 8)))
   }
 
+  /** What several writers have counted for one listener. */
+  static sumOf(parts: readonly ListenerCounters[]): ListenerCounters {
+    const sum = new ListenerCounters()
+    for (const { cells } of parts)
+      for (let index = 0; index < sum.cells.length; index++)
+        sum.cells[index] = (sum.cells[index] ?? 0) + (cells[index] ?? 0)
+    return sum
+  }
+
   add(cell: Exclude<Cell, TurnedAway>, amount: number): void {
     this.#add(cell, amount)
   }

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { ask, askTimes, eventually, open } from './testing/clients.ts'
 import { echoEndpoint, namedEndpoint, silentEndpoint } from './testing/endpoints.ts'
 import { isWholeLoopbackLocal } from './testing/own-loopback.ts'
+import type { Relay } from './relay.ts'
 import { listenerSpec, relayTo, use, type MakeRelay } from './testing/relay-under-test.ts'
 
 export function listenerContract(make: MakeRelay): void {
@@ -48,14 +49,14 @@ export function listenerContract(make: MakeRelay): void {
     })
 
     test(`says that a ${protocol} address is not one of this machine`, async () => {
-      const relay = use(make({}))
+      const relay = use(await make({}))
       const spec = listenerSpec([], { protocol, address: { ip: '192.0.2.1', port: 0 } })
       expect(await relay.set(spec)).toMatchObject({ ok: false, problem: 'not-local' })
       expect(relay.stats().listeners).toEqual([])
     })
 
     test(`leaves nothing behind after 1,000 ${protocol} listeners came and went`, async () => {
-      const relay = use(make({}))
+      const relay = use(await make({}))
       await flip(relay, protocol, 20)
       const before = openSockets()
       await flip(relay, protocol, 1_000)
@@ -125,7 +126,7 @@ export function listenerContract(make: MakeRelay): void {
   })
 }
 
-async function flip(relay: ReturnType<MakeRelay>, protocol: 'TCP' | 'UDP', times: number): Promise<void> {
+async function flip(relay: Relay, protocol: 'TCP' | 'UDP', times: number): Promise<void> {
   for (let i = 0; i < times; i++) {
     const opened = await relay.set(listenerSpec([], { id: `flip-${i % 7}`, protocol }))
     if (!opened.ok) throw new Error(opened.message)

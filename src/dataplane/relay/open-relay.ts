@@ -4,30 +4,59 @@ import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
+import { NativeRelay } from './native/native-relay.ts'
+import { SplitRelay } from './native/split-relay.ts'
 import { NodeRelay } from './node-relay.ts'
-import type { Relay, RelaySettings } from './relay.ts'
+import type { Relay } from './relay.ts'
 import { ThreadedRelay } from './threaded-relay.ts'
+import type { UserspaceOptions } from './userspace-options.ts'
 
-export interface OpenRelayOptions {
+export interface OpenRelayOptions extends UserspaceOptions {
   readonly log: Logger
   readonly clock: Clock
-  /** Worker threads that carry the connections; 0 means one per core, and none where there is one core only. */
-  readonly threads: number
-  readonly settings?: Partial<RelaySettings>
 }
 
-export function openRelay({ threads: wanted, ...options }: OpenRelayOptions): Relay {
-  const cores = availableParallelism()
-  const threads = wanted > 0 || cores === 1 ? wanted : cores
-  const program = new URL('./relay-worker.js', import.meta.url)
-  if (threads === 0) return new NodeRelay(options)
-  // Beside TypeScript sources there is no compiled worker.
-  if (!existsSync(fileURLToPath(program))) {
-    options.log.debug(1, 'connections are carried by the main thread: the program of worker threads is not there', {
-      missing: program.href,
-    })
-    return new NodeRelay(options)
+/** Both lie beside the compiled program, and not beside TypeScript sources. */
+const nativeProgram = fileURLToPath(
+  new URL(`../../native/${process.platform}-${process.arch}/fairlead-relay`, import.meta.url),
+)
+const workerProgram = new URL('./relay-worker.js', import.meta.url)
+
+/** UDP is always carried by Node's sockets: a datagram is no stream that the kernel could move by itself. */
+export async function openRelay(options: OpenRelayOptions): Promise<Relay> {
+  const onNode = () => openNodeRelay(options)
+  if (options.engine === 'node') return onNode()
+  const native = await openNativeRelay(options)
+  return native === undefined ? onNode() : new SplitRelay({ tcp: native, udp: onNode() })
+}
+
+async function openNativeRelay(options: OpenRelayOptions): Promise<NativeRelay | undefined> {
+  const { log, clock, engine, workers: wanted, drainTimeoutMs } = options
+  const workers = wanted > 0 ? wanted : availableParallelism()
+  try {
+    if (!existsSync(nativeProgram)) throw new Error(`${nativeProgram} is not there: npm run build:native makes it`)
+    const relay = await NativeRelay.start({ log, clock, workers, program: nativeProgram, settings: { drainTimeoutMs } })
+    log.info('TCP connections are carried by the native engine', { threads: workers })
+    return relay
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    if (engine === 'native')
+      throw new Error(`--userspace-engine=native, but the native engine does not start: ${reason}`, { cause })
+    log.info('the native engine does not start; connections are carried by Node.js, which is slower', { reason })
+    return undefined
   }
-  options.log.info('connections are carried by worker threads', { threads })
-  return new ThreadedRelay({ ...options, threads, program })
+}
+
+function openNodeRelay({ workers, drainTimeoutMs, ...options }: OpenRelayOptions): Relay {
+  const settings = { drainTimeoutMs }
+  const cores = availableParallelism()
+  const threads = workers > 0 || cores === 1 ? workers : cores
+  if (threads === 0) return new NodeRelay({ ...options, settings })
+  if (!existsSync(workerProgram)) {
+    options.log.debug(1, 'connections are carried by the main thread: the program of worker threads is not there', {
+      missing: workerProgram.href,
+    })
+    return new NodeRelay({ ...options, settings })
+  }
+  return new ThreadedRelay({ ...options, threads, program: workerProgram, settings })
 }

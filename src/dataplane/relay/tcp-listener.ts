@@ -1,11 +1,21 @@
 /** Accepts TCP connections at one address and joins each to an endpoint of its pool. */
 import { createServer, type Server, type Socket } from 'node:net'
 import { getSystemErrorName } from 'node:util'
+import type { Logger } from '../../core/logger.ts'
 import { familyOf } from '../../net/ip.ts'
 import { acceptSockets, type OpenAccepted } from './accept-sockets.ts'
 import type { Choice } from './balancer.ts'
 import { clientIp } from './client-ip.ts'
-import { isFollowed, logAccepted, logChoice, logCopies, logJoined } from './connection-log.ts'
+import {
+  chosenFor,
+  endsOf,
+  isFollowed,
+  logAccepted,
+  logChoice,
+  logCopied,
+  logDialFailed,
+  logJoined,
+} from './connection-log.ts'
 import { dialSomewhere, type DialOutcome } from './dial.ts'
 import type { ListenerCounters } from './listener-counters.ts'
 import { mayUse, type Assignment, type OpenListener } from './open-listener.ts'
@@ -117,7 +127,10 @@ class TcpListener implements OpenListener {
     const client = accepted.socket
     // A socket without this listener ends the process when its peer resets the connection.
     client.on('error', () => client.destroy())
-    logAccepted(this.#parts.log, client)
+    if (isFollowed(this.#parts.log)) {
+      const { remote, local } = endsOf(client)
+      logAccepted(this.#parts.log, { remoteAddress: remote, localAddress: local })
+    }
     this.counters.add('connections', 1)
     const { pool } = this.#assignment
     const ip = this.#needsAddress() ? client.remoteAddress : ''
@@ -166,8 +179,7 @@ class TcpListener implements OpenListener {
     }
     pool.opened(choice.name)
     if (pool.proxyProtocol !== undefined) backend.write(headerFor(pool.proxyProtocol, client))
-    logJoined(log, client, backend)
-    const logCopied = logCopies(log, client, backend)
+    const logEnd = isFollowed(log) ? followConnection(log, client, backend) : undefined
     const connection = new TcpConnection({
       client: accepted,
       backend: dialled,
@@ -181,7 +193,7 @@ class TcpListener implements OpenListener {
         pool.closed(choice.name)
         this.counters.add('seconds', (clock.monotonic() - startedAtMs) / 1000)
         descriptors.giveBack(descriptorsPerConnection)
-        logCopied(closed)
+        logEnd?.(closed)
         this.#finishWhenEmpty()
       },
     })
@@ -217,7 +229,8 @@ class TcpListener implements OpenListener {
     const { pool } = this.#assignment
     const choice = pool.next(ip)
     const { log } = this.#parts
-    if (choice !== undefined && isFollowed(log)) logChoice(log, pool, choice, ip, client.remotePort ?? 0)
+    if (choice !== undefined && isFollowed(log))
+      logChoice(log, chosenFor(pool, choice, { ip, port: client.remotePort ?? 0 }))
     return choice
   }
 
@@ -225,7 +238,7 @@ class TcpListener implements OpenListener {
     const { pool } = this.#assignment
     this.counters.add('dialFailures', 1)
     pool.failed(choice.name, ip)
-    this.#parts.log.debug(3, 'Dial failed', { service: pool.service, endpoint: choice.name, error })
+    logDialFailed(this.#parts.log, pool.service, choice.name, error)
   }
 
   /** Cuts the connections whose endpoint or listener is gone, if they still are after the grace. */
@@ -247,6 +260,19 @@ class TcpListener implements OpenListener {
   #finishWhenEmpty(): void {
     if (this.#isStopped && this.#connections.size === 0 && this.#waiting.size === 0) this.#finish()
   }
+}
+
+/** The addresses are asked for while both are open. */
+function followConnection(log: Logger, client: Socket, backend: Socket): (done: TcpConnection) => void {
+  const [inside, outside] = [endsOf(client), endsOf(backend)]
+  logJoined(log, {
+    inRemoteAddress: inside.remote,
+    inLocalAddress: inside.local,
+    outLocalAddress: outside.local,
+    outRemoteAddress: outside.remote,
+  })
+  return ({ bytesIn, bytesOut }) =>
+    logCopied(log, { client: inside.remote, endpoint: outside.remote, bytesIn, bytesOut })
 }
 
 function headerFor(version: ProxyProtocol, client: Socket): Buffer {

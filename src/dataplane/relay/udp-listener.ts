@@ -6,7 +6,7 @@ import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { familyOf, hostPort } from '../../net/ip.ts'
 import type { Choice } from './balancer.ts'
 import { clientIp } from './client-ip.ts'
-import { logChoice, logNewUdpClient } from './connection-log.ts'
+import { chosenFor, logChoice, logNewUdpClient } from './connection-log.ts'
 import { isOutOfDescriptors } from './descriptor-budget.ts'
 import { IdleMap } from './idle-map.ts'
 import type { ListenerCounters } from './listener-counters.ts'
@@ -123,7 +123,7 @@ class UdpListener implements OpenListener {
       this.counters.turnedAway('no-endpoint')
       return undefined
     }
-    logChoice(log, pool, choice, ip, from.port)
+    logChoice(log, chosenFor(pool, choice, { ip, port: from.port }))
     const flow: UdpFlow = new UdpFlow({
       endpoint: choice.endpoint,
       name: choice.name,

@@ -1,9 +1,10 @@
-/** Fairlead's relay in front of the endpoint that its argument names: prints its port, and ends with its input. */
+/** Fairlead's relay in front of the endpoint that its first argument names, in the engine of the second: prints its port, and ends with its input. */
 import { systemClock } from '../../../src/core/clock.ts'
 import { silentLogger } from '../../../src/core/logger.ts'
 import { openRelay } from '../../../src/dataplane/relay/open-relay.ts'
 
-const relay = openRelay({ log: silentLogger, clock: systemClock, threads: 0 })
+const engine = process.argv[3] === 'native' ? 'native' : 'node'
+const relay = await openRelay({ log: silentLogger, clock: systemClock, workers: 0, engine, drainTimeoutMs: undefined })
 const opened = await relay.set({
   id: 'bench',
   protocol: 'TCP',

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { compileNativeRelay } from '../../../tools/compile-native-relay.ts'
 import type { BenchOptions } from '../bench-group.ts'
 import { compiledScript } from '../compiled-scripts.ts'
 import { RunningProgram } from './running-program.ts'
@@ -35,13 +36,19 @@ export async function buildPeer(): Promise<void> {
   })
 }
 
+/** Where the compiled scripts look for it. */
+export function buildNativeEngine(): Promise<void> {
+  const folder = `.cache/bench/compiled/src/native/${process.platform}-${process.arch}`
+  return compileNativeRelay(join(root, folder, 'fairlead-relay'))
+}
+
 export async function relayPrograms({ progress }: BenchOptions): Promise<readonly RelayProgram[]> {
   const hasHaproxy = await run('haproxy', ['-v']).then(
     () => true,
     () => false,
   )
   if (!hasHaproxy) progress('measuring without HAProxy: it is not installed (apt-get install haproxy)')
-  return [direct, goRelay, ...(hasHaproxy ? [haproxy] : []), fairlead]
+  return [direct, goRelay, ...(hasHaproxy ? [haproxy] : []), fairlead('native'), fairlead('node')]
 }
 
 export async function startEndpoint(): Promise<RunningProgram & { readonly port: number }> {
@@ -64,12 +71,14 @@ const goRelay: RelayProgram = {
   start: (endpointPort) => announced(new RunningProgram([peer, 'relay', `127.0.0.1:${endpointPort}`])),
 }
 
-const fairlead: RelayProgram = {
-  name: 'Fairlead',
-  start(endpointPort) {
-    const script = compiledScript(new URL('./fairlead-relay-process.ts', import.meta.url))
-    return announced(new RunningProgram([process.execPath, script, `${endpointPort}`]))
-  },
+function fairlead(engine: 'native' | 'node'): RelayProgram {
+  return {
+    name: `Fairlead, ${engine}`,
+    start(endpointPort) {
+      const script = compiledScript(new URL('./fairlead-relay-process.ts', import.meta.url))
+      return announced(new RunningProgram([process.execPath, script, `${endpointPort}`, engine]))
+    },
+  }
 }
 
 const haproxy: RelayProgram = {

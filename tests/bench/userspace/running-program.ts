@@ -25,19 +25,21 @@ export class RunningProgram implements AsyncDisposable {
     return JSON.parse(line.value) as T
   }
 
-  /** Of all its threads so far, in user code and in the kernel. */
+  /** Of all its threads and children so far, in user code and in the kernel. */
   get cpuMs(): number {
-    // After the name, which may hold anything, come the fields from the third on; clock ticks are hundredths.
-    const fields = this.#proc('stat').split(') ')[1]?.split(' ') ?? []
-    return (Number(fields[11]) + Number(fields[12])) * 10
+    return sum(this.#family(), (pid) => {
+      // After the name, which may hold anything, come the fields from the third on; clock ticks are hundredths.
+      const fields = proc(pid, 'stat').split(') ')[1]?.split(' ') ?? []
+      return (Number(fields[11]) + Number(fields[12])) * 10
+    })
   }
 
   get residentMb(): number {
-    return (Number(/^VmRSS:\s+(\d+) kB/m.exec(this.#proc('status'))?.[1]) * 1024) / 1e6
+    return sum(this.#family(), (pid) => (Number(/^VmRSS:\s+(\d+) kB/m.exec(proc(pid, 'status'))?.[1]) * 1024) / 1e6)
   }
 
   get descriptorLimit(): number {
-    return Number(/^Max open files\s+(\d+)/m.exec(this.#proc('limits'))?.[1])
+    return Number(/^Max open files\s+(\d+)/m.exec(proc(this.#pid, 'limits'))?.[1])
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -47,7 +49,23 @@ export class RunningProgram implements AsyncDisposable {
     await once(this.#child, 'exit')
   }
 
-  #proc(file: string): string {
-    return readFileSync(`/proc/${this.#child.pid}/${file}`, 'utf8')
+  get #pid(): number {
+    const { pid } = this.#child
+    if (pid === undefined) throw new Error(`"${this.#command.join(' ')}" did not start`)
+    return pid
   }
+
+  /** The process and those it started. */
+  #family(): readonly number[] {
+    const children = proc(this.#pid, `task/${this.#pid}/children`).trim().split(' ').filter(Boolean)
+    return [this.#pid, ...children.map(Number)]
+  }
+}
+
+function proc(pid: number, file: string): string {
+  return readFileSync(`/proc/${pid}/${file}`, 'utf8')
+}
+
+function sum(pids: readonly number[], of: (pid: number) => number): number {
+  return pids.reduce((total, pid) => total + of(pid), 0)
 }

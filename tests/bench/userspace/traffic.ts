@@ -56,7 +56,7 @@ export async function traffic(programs: readonly RelayProgram[], options: BenchO
     about: [
       'One machine runs the client, the relay and the endpoint, all on loopback. The client and the endpoint are epoll loops in Go, one thread each; the client lets the kernel throw streams away.',
       'A request has 64 bytes and its answer 128; new and kept connections come from 64 clients at once, and a new connection carries one request.',
-      `HAProxy runs in TCP mode with its defaults. CPU is that of the relay's process, per gigabyte or per 1,000 requests. Median (min – max) of ${options.runs} runs.`,
+      `HAProxy runs in TCP mode with its defaults. CPU is that of the relay's processes, per gigabyte or per 1,000 requests. Median (min – max) of ${options.runs} runs.`,
     ].join(' '),
     tables: loads.map((load) => tableOf(load, measured.get(load) ?? new Map())),
     findings: loads.flatMap((load) => ratios(load, measured.get(load) ?? new Map())),
@@ -107,19 +107,22 @@ function cpuPerUnit(load: Load, { cpuMs, bytesPerSecond, requestsPerSecond }: Me
 }
 
 function ratios(load: Load, byName: ReadonlyMap<string, readonly Measured[]>): readonly string[] {
-  const ours = byName.get('Fairlead') ?? []
-  return [...byName.keys()]
-    .filter((name) => name !== 'Fairlead')
-    .map((name) => {
-      const theirs = byName.get(name) ?? []
-      const rate = ratio(ours.map(load.perSecond), theirs.map(load.perSecond))
-      if (load.kind === 'stream') return `Fairlead : ${name}, ${load.title}: ${rate}.`
+  const [ours, others] = [[...byName].filter(isOurs), [...byName].filter((one) => !isOurs(one))]
+  return ours.flatMap(([our, mine]) =>
+    others.map(([name, theirs]) => {
+      const rate = ratio(mine.map(load.perSecond), theirs.map(load.perSecond))
+      if (load.kind === 'stream') return `${our} : ${name}, ${load.title}: ${rate}.`
       const p99 = ratio(
-        ours.map((run) => run.p99Us),
+        mine.map((run) => run.p99Us),
         theirs.map((run) => run.p99Us),
       )
-      return `Fairlead : ${name}, ${load.title}: ${rate}, and ${p99} in p99.`
-    })
+      return `${our} : ${name}, ${load.title}: ${rate}, and ${p99} in p99.`
+    }),
+  )
+}
+
+function isOurs([name]: readonly [string, unknown]): boolean {
+  return name.startsWith('Fairlead')
 }
 
 function ratio(ours: readonly number[], theirs: readonly number[]): string {

@@ -10,7 +10,7 @@ import type {
   SocketAddress,
 } from '../relay.ts'
 
-export type MakeRelay = (settings: Partial<RelaySettings>) => Relay
+export type MakeRelay = (settings: Partial<RelaySettings>) => Relay | Promise<Relay>
 
 export interface RelayUnderTest {
   readonly relay: Relay
@@ -30,7 +30,7 @@ export async function relayTo(
   part: SpecParts = {},
   settings: Partial<RelaySettings> = {},
 ): Promise<RelayUnderTest> {
-  const relay = use(make(settings))
+  const relay = use(await make(settings))
   const opened = await relay.set(listenerSpec(endpoints, part))
   if (!opened.ok) throw new Error(opened.message)
   return {

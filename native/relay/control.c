@@ -1,0 +1,283 @@
+/*
+ * What the TypeScript side says, a line at a time on standard input, and what it is answered.
+ *
+ *   <call> pool <pool> <affinity seconds> <refuse|close> <round-robin|random|least-connections> <none|v1|v2>
+ *          {<ip> <port> <plain|transparent>}
+ *   <call> drop <pool>
+ *   <call> listen <slot> <ip> <port> <pool> {<range>}        done <call> <port>, or failed <call> <errno>
+ *   <call> assign <slot> <pool> {<range>}
+ *   <call> close <slot>                                      done <call> when the address is free
+ *   <call> follow <0|1>
+ *   <call> end <grace in ms>                                 exits
+ *
+ * Everything else is answered by "done <call>" when it is so. Slots and pools are small numbers that the other side
+ * gives; a slot is free again after "gone <slot>".
+ */
+#define _GNU_SOURCE
+#include "relay.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+struct settings settings;
+atomic_bool is_followed;
+
+/* The kernel caps it at net.core.somaxconn. */
+#define BACKLOG 4096
+
+static _Noreturn void fail(const char *why) {
+  fprintf(stderr, "the native relay stops: %s\n", why);
+  exit(2);
+}
+
+/* ---- tables of what the numbers stand for ------------------------------------------------------------------- */
+
+struct table {
+  void **entries;
+  size_t size;
+};
+
+static struct table pools, listeners;
+
+static void *table_get(const struct table *table, size_t number) {
+  return number < table->size ? table->entries[number] : NULL;
+}
+
+static void table_set(struct table *table, size_t number, void *entry) {
+  if (number >= table->size) {
+    size_t size = (number + 1) * 2;
+    table->entries = realloc(table->entries, size * sizeof *table->entries);
+    if (table->entries == NULL) fail("no memory is left");
+    memset(table->entries + table->size, 0, (size - table->size) * sizeof *table->entries);
+    table->size = size;
+  }
+  table->entries[number] = entry;
+}
+
+/* ---- words of a line ---------------------------------------------------------------------------------------- */
+
+struct words {
+  char *rest;
+};
+
+static char *maybe_word(struct words *words) {
+  char *word = strsep(&words->rest, " ");
+  return word == NULL || *word == '\0' ? NULL : word;
+}
+
+static char *word(struct words *words) {
+  char *found = maybe_word(words);
+  if (found == NULL) fail("a command is too short");
+  return found;
+}
+
+static long number(struct words *words) { return atol(word(words)); }
+
+static int one_of(const char *word, const char *const names[]) {
+  for (int index = 0; names[index] != NULL; index++)
+    if (strcmp(word, names[index]) == 0) return index;
+  fail("a command has a word that is not known");
+}
+
+static unsigned count_words(const char *text) {
+  if (text == NULL || *text == '\0') return 0;
+  unsigned count = 1;
+  for (; *text != '\0'; text++) count += *text == ' ';
+  return count;
+}
+
+/* ---- commands ----------------------------------------------------------------------------------------------- */
+
+static const char *const empties[] = {"refuse", "close", NULL};
+static const char *const balancings[] = {"round-robin", "random", "least-connections", NULL};
+static const char *const headers[] = {"none", "v1", "v2", NULL};
+static const char *const sources[] = {"plain", "transparent", NULL};
+
+static void tell_workers(enum message message) {
+  for (unsigned index = 0; index < settings.workers; index++) worker_post(&workers[index], message, NULL, -1);
+}
+
+static void change_pool(unsigned call, struct words *words) {
+  size_t name = (size_t)number(words);
+  struct pool_spec spec = {0};
+  spec.affinity_ns = number(words) * 1000000000;
+  spec.closes_when_empty = one_of(word(words), empties) == 1;
+  spec.balancing = (enum balancing)one_of(word(words), balancings);
+  spec.proxy_protocol = (enum proxy_protocol)one_of(word(words), headers);
+  spec.count = count_words(words->rest) / 3;
+  spec.addresses = calloc(spec.count + 1, sizeof *spec.addresses);
+  spec.are_transparent = calloc(spec.count + 1, sizeof *spec.are_transparent);
+  for (unsigned index = 0; index < spec.count; index++) {
+    const char *ip = word(words);
+    if (!address_parse(&spec.addresses[index], ip, word(words))) fail("an endpoint has no IP address");
+    spec.are_transparent[index] = one_of(word(words), sources) == 1;
+  }
+  struct pool *pool = table_get(&pools, name);
+  if (pool == NULL) table_set(&pools, name, pool = pool_create());
+  bool has_left = pool_update(pool, &spec);
+  free(spec.addresses);
+  free(spec.are_transparent);
+  if (has_left && settings.drain_ns >= 0) tell_workers(MESSAGE_DRAIN);
+  tell_answer("done %u", call);
+}
+
+static void drop_pool(unsigned call, struct words *words) {
+  size_t name = (size_t)number(words);
+  struct pool *pool = table_get(&pools, name);
+  if (pool != NULL) pool_release(pool);
+  table_set(&pools, name, NULL);
+  tell_answer("done %u", call);
+}
+
+static void assign(struct listener *listener, struct words *words) {
+  struct pool *pool = table_get(&pools, (size_t)number(words));
+  if (pool == NULL) fail("a listener has no pool");
+  atomic_fetch_add(&pool->references, 1);
+  unsigned count = count_words(words->rest);
+  struct range *ranges = calloc(count + 1, sizeof *ranges);
+  for (unsigned index = 0; index < count; index++)
+    if (!range_parse(&ranges[index], word(words))) fail("a range of sources is not one");
+  pthread_mutex_lock(&listener->lock);
+  struct pool *old_pool = listener->pool;
+  struct range *old_ranges = listener->ranges;
+  listener->pool = pool;
+  listener->ranges = ranges;
+  listener->range_count = count;
+  pthread_mutex_unlock(&listener->lock);
+  free(old_ranges);
+  if (old_pool != NULL) pool_release(old_pool);
+}
+
+static void assign_listener(unsigned call, struct words *words) {
+  struct listener *listener = table_get(&listeners, (size_t)number(words));
+  if (listener == NULL) fail("a listener that is not there is assigned a pool");
+  assign(listener, words);
+  if (settings.drain_ns >= 0) tell_workers(MESSAGE_DRAIN);
+  tell_answer("done %u", call);
+}
+
+/* A descriptor, or a negated errno. */
+static int listen_at(union address *address) {
+  int fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) return -errno;
+  int on = 1;
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (address->any.sa_family == AF_INET6) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+  socket_options(fd); /* Accepted sockets inherit them. */
+  socklen_t size = sizeof *address;
+  if (bind(fd, &address->any, address_size(address)) < 0 || listen(fd, BACKLOG) < 0 ||
+      getsockname(fd, &address->any, &size) < 0) {
+    int error = errno;
+    close(fd);
+    return -error;
+  }
+  return fd;
+}
+
+static void open_listener(unsigned call, struct words *words) {
+  unsigned slot = (unsigned)number(words);
+  union address address;
+  const char *ip = word(words);
+  if (!address_parse(&address, ip, word(words))) fail("a listener has no IP address");
+  int fd = listen_at(&address);
+  if (fd < 0) return tell_answer("failed %u %d", call, -fd);
+  struct listener *listener = calloc(1, sizeof *listener);
+  listener->source = SOURCE_LISTENER;
+  listener->fd = fd;
+  listener->slot = slot;
+  pthread_mutex_init(&listener->lock, NULL);
+  atomic_init(&listener->references, (int)settings.workers);
+  atomic_init(&listener->watchers, (int)settings.workers);
+  assign(listener, words);
+  descriptors_take(1);
+  table_set(&listeners, slot, listener);
+  struct epoll_event event = {EPOLLIN | EPOLLEXCLUSIVE, {.ptr = listener}};
+  for (unsigned index = 0; index < settings.workers; index++)
+    if (epoll_ctl(workers[index].epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0) fail("epoll does not take a listener");
+  tell_answer("done %u %u", call, address_port(&address));
+}
+
+static void close_listener(unsigned call, struct words *words) {
+  size_t slot = (size_t)number(words);
+  struct listener *listener = table_get(&listeners, slot);
+  if (listener == NULL) return tell_answer("done %u", call);
+  table_set(&listeners, slot, NULL);
+  listener->closing_call = call;
+  atomic_store(&listener->is_closed, true);
+  for (unsigned index = 0; index < settings.workers; index++)
+    epoll_ctl(workers[index].epoll_fd, EPOLL_CTL_DEL, listener->fd, NULL);
+  for (unsigned index = 0; index < settings.workers; index++) {
+    if (settings.drain_ns >= 0) worker_post(&workers[index], MESSAGE_DRAIN, NULL, -1);
+    worker_post(&workers[index], MESSAGE_RETIRE, listener, -1);
+  }
+}
+
+static bool has_connections(void) {
+  for (unsigned index = 0; index < settings.workers; index++)
+    if (atomic_load(&workers[index].load) > 0) return true;
+  return false;
+}
+
+/* Listeners are closed before; connections may end within the grace. */
+static void end(unsigned call, struct words *words) {
+  struct timespec tick = {0, 5000000};
+  for (long left_ms = number(words); left_ms > 0 && has_connections(); left_ms -= 5) nanosleep(&tick, NULL);
+  tell_workers(MESSAGE_CUT);
+  while (has_connections()) nanosleep(&tick, NULL);
+  tell_answer("done %u", call);
+}
+
+static void obey(char *line) {
+  struct words words = {line};
+  unsigned call = (unsigned)number(&words);
+  const char *verb = word(&words);
+  if (strcmp(verb, "pool") == 0) return change_pool(call, &words);
+  if (strcmp(verb, "drop") == 0) return drop_pool(call, &words);
+  if (strcmp(verb, "listen") == 0) return open_listener(call, &words);
+  if (strcmp(verb, "assign") == 0) return assign_listener(call, &words);
+  if (strcmp(verb, "close") == 0) return close_listener(call, &words);
+  if (strcmp(verb, "end") == 0) return end(call, &words);
+  if (strcmp(verb, "follow") == 0) {
+    atomic_store(&is_followed, number(&words) != 0);
+    return tell_answer("done %u", call);
+  }
+  fail("a command is not known");
+}
+
+/* ---- start -------------------------------------------------------------------------------------------------- */
+
+/* fairlead-relay WORKERS SLOTS BUDGET HALF_CLOSE_MS DRAIN_MS DIAL_MS…; descriptor 3 is the shared memory. */
+int main(int count, char **arguments) {
+  if (count < 7 || count > 6 + MOST_DIALS) fail("it is started by Fairlead, and has no use alone");
+  /* A terminal and systemd signal both processes; Fairlead then ends this one in its own time. */
+  const int ignored[] = {SIGPIPE, SIGINT, SIGTERM, SIGHUP};
+  for (size_t index = 0; index < sizeof ignored / sizeof *ignored; index++) signal(ignored[index], SIG_IGN);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  settings.workers = (unsigned)atoi(arguments[1]);
+  settings.descriptor_budget = atoi(arguments[3]);
+  settings.half_close_ns = atoll(arguments[4]) * 1000000;
+  settings.drain_ns = atoll(arguments[5]) * 1000000;
+  settings.dial_attempts = (unsigned)(count - 6);
+  for (unsigned index = 0; index < settings.dial_attempts; index++)
+    settings.dial_timeouts_ns[index] = atoll(arguments[6 + index]) * 1000000;
+  if (!shared_map(3, (unsigned)atoi(arguments[2]))) fail("the shared memory cannot be mapped");
+  pthread_t teller;
+  if (pthread_create(&teller, NULL, tell_run, NULL) != 0) fail("no thread can be started");
+  workers = calloc(settings.workers, sizeof *workers);
+  for (unsigned index = 0; index < settings.workers; index++)
+    if (!worker_start(&workers[index], index)) fail("a worker cannot be started");
+  char *line = NULL;
+  size_t room = 0;
+  for (ssize_t size; (size = getline(&line, &room, stdin)) > 0;) {
+    if (line[size - 1] == '\n') line[size - 1] = '\0';
+    obey(line);
+  }
+  return 0; /* Fairlead is gone. */
+}

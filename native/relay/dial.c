@@ -1,0 +1,146 @@
+/* Connects to an endpoint, or to the next one, until the list of timeouts is used up. */
+#define _GNU_SOURCE
+#include "relay.h"
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+/* As Go sets them on every connection: small writes leave at once, dead peers are noticed. */
+void socket_options(int fd) {
+  int on = 1, seconds = 15;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof seconds);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &seconds, sizeof seconds);
+}
+
+static void turn_away(struct connection *connection, enum cell why, bool with_reset) {
+  connection_cells(connection)[why] += 1;
+  connection_close(connection, with_reset);
+}
+
+static void report_choice(struct connection *connection, const struct choice *choice) {
+  if (!atomic_load(&is_followed)) return;
+  char client[ADDRESS_TEXT], endpoint[ADDRESS_TEXT];
+  tell_report("chosen %u %s %s %s", connection->listener->slot, address_text(&connection->client_address, client),
+              address_text(&choice->endpoint->address, endpoint), choice->is_sticky ? "affinity" : "turn");
+}
+
+/* Lets the pod see the client's own address. The kernel has to lead the answers back here: see the portal rules. */
+static bool bind_as_client(int fd, const union address *client) {
+  bool is_v4 = client->any.sa_family == AF_INET;
+  int on = 1;
+  union address from = *client;
+  if (is_v4)
+    from.v4.sin_port = 0;
+  else
+    from.v6.sin6_port = 0;
+  int failed = is_v4 ? setsockopt(fd, SOL_IP, IP_TRANSPARENT, &on, sizeof on)
+                     : setsockopt(fd, SOL_IPV6, IPV6_TRANSPARENT, &on, sizeof on);
+  return failed == 0 && bind(fd, &from.any, address_size(&from)) == 0;
+}
+
+/* An errno, 0 when the kernel is at it. */
+static int begin(struct connection *connection) {
+  const struct endpoint *endpoint = connection->endpoint;
+  int fd = socket(endpoint->address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) return errno;
+  connection->backend.fd = fd;
+  connection->backend.is_readable = connection->backend.is_writable = connection->backend.has_hung_up = false;
+  socket_options(fd);
+  if (endpoint->is_transparent && !bind_as_client(fd, &connection->client_address)) return errno;
+  if (connect(fd, &endpoint->address.any, address_size(&endpoint->address)) < 0 && errno != EINPROGRESS) return errno;
+  struct epoll_event event = {EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, {.ptr = &connection->backend}};
+  return epoll_ctl(connection->worker->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? errno : 0;
+}
+
+static void failed(struct connection *connection, int error) {
+  struct endpoint *endpoint = connection->endpoint;
+  connection_cells(connection)[DIAL_FAILURES] += 1;
+  pool_failed(connection->pool, endpoint, &connection->client_address, connection->worker->now_ns);
+  if (atomic_load(&is_followed)) {
+    char text[ADDRESS_TEXT];
+    tell_report("dial-failed %u %s %d", connection->listener->slot, address_text(&endpoint->address, text), error);
+  }
+  list_remove(&connection->queued);
+  if (connection->backend.fd >= 0) close(connection->backend.fd);
+  connection->backend.fd = -1;
+  connection->endpoint = NULL;
+  endpoint_release(endpoint);
+  pool_release(connection->pool);
+  connection->pool = NULL;
+}
+
+/* Each attempt asks anew, so a list that changes meanwhile is respected. */
+void dial_next(struct connection *connection) {
+  struct worker *worker = connection->worker;
+  struct listener *listener = connection->listener;
+  while (connection->attempt < settings.dial_attempts) {
+    connection->pool = listener_pool(listener);
+    struct choice choice = pool_choose(connection->pool, &connection->client_address, worker->now_ns);
+    if (choice.endpoint == NULL) return turn_away(connection, NO_ENDPOINT, !choice.closes_when_empty);
+    connection->endpoint = choice.endpoint;
+    connection->proxy_protocol = choice.proxy_protocol;
+    report_choice(connection, &choice);
+    int error = begin(connection);
+    if (error == 0) return connection_queue(connection, (enum timer)(DIAL_TIMER + connection->attempt++));
+    if (error == EMFILE || error == ENFILE) { /* our own shortage says nothing about the endpoint */
+      tell_trouble(listener, worker->now_ns, "shortage", error);
+      return turn_away(connection, OVERLOAD, true);
+    }
+    connection->attempt++;
+    failed(connection, error);
+  }
+  tell_trouble(listener, worker->now_ns, "unreachable", 0);
+  turn_away(connection, UNREACHABLE, true);
+}
+
+void dial_timed_out(struct connection *connection) {
+  failed(connection, ETIMEDOUT);
+  dial_next(connection);
+}
+
+static void report_joined(struct connection *connection) {
+  if (!atomic_load(&is_followed)) return;
+  union address here, there;
+  socklen_t here_size = sizeof here, there_size = sizeof there;
+  if (getsockname(connection->client.fd, &here.any, &here_size) < 0) return;
+  if (getsockname(connection->backend.fd, &there.any, &there_size) < 0) return;
+  char client[ADDRESS_TEXT], in[ADDRESS_TEXT], out[ADDRESS_TEXT], endpoint[ADDRESS_TEXT];
+  tell_report("joined %u %s %s %s %s", connection->listener->slot, address_text(&connection->client_address, client),
+              address_text(&here, in), address_text(&there, out), address_text(&connection->endpoint->address, endpoint));
+}
+
+static void join(struct connection *connection) {
+  list_remove(&connection->queued);
+  pool_succeeded(connection->pool, connection->endpoint);
+  pool_release(connection->pool);
+  connection->pool = NULL;
+  connection->is_joined = true;
+  connection->started_ns = connection->worker->now_ns;
+  atomic_fetch_add(&connection->endpoint->open, 1);
+  connection_cells(connection)[ACTIVE] += 1;
+  connection->backend.is_writable = true;
+  report_joined(connection);
+  if (connection->proxy_protocol != PROXY_NONE && !copy_write_header(connection))
+    return connection_close(connection, true);
+  /* The endpoint may have left while it was dialled. */
+  if (atomic_load(&connection->endpoint->is_gone) || atomic_load(&connection->listener->is_closed))
+    connection_drain(connection);
+  copy_pump(connection);
+}
+
+void dial_event(struct connection *connection, uint32_t events) {
+  if ((events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) == 0) return;
+  int error = 0;
+  socklen_t size = sizeof error;
+  getsockopt(connection->backend.fd, SOL_SOCKET, SO_ERROR, &error, &size);
+  if (error != 0) {
+    failed(connection, error);
+    return dial_next(connection);
+  }
+  if ((events & EPOLLOUT) != 0) join(connection);
+}

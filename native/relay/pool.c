@@ -1,0 +1,233 @@
+/* The endpoints behind one or more listeners: the one a client used before, or whose turn it is. */
+#include "relay.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+/* An endpoint that refused is tried last for 5 seconds per failure in a row, at most a minute; never not at all. */
+#define AVOID_NS_PER_FAILURE 5000000000
+#define AVOID_NS_AT_MOST 60000000000
+
+struct pool *pool_create(void) {
+  struct pool *pool = calloc(1, sizeof *pool);
+  pthread_mutex_init(&pool->lock, NULL);
+  atomic_init(&pool->references, 1);
+  list_init(&pool->departed);
+  if (getrandom(&pool->random, sizeof pool->random, 0) < 0) pool->random = (uintptr_t)pool;
+  pool->random |= 1;
+  return pool;
+}
+
+void endpoint_release(struct endpoint *endpoint) {
+  if (atomic_fetch_sub(&endpoint->references, 1) == 1) free(endpoint);
+}
+
+void pool_release(struct pool *pool) {
+  if (atomic_fetch_sub(&pool->references, 1) != 1) return;
+  for (unsigned index = 0; index < pool->count; index++) endpoint_release(pool->endpoints[index]);
+  while (!list_is_empty(&pool->departed)) {
+    struct endpoint *endpoint = CONTAINER(pool->departed.next, struct endpoint, departed);
+    list_remove(&endpoint->departed);
+    endpoint_release(endpoint);
+  }
+  affinity_destroy(pool->affinity);
+  pthread_mutex_destroy(&pool->lock);
+  free(pool->endpoints);
+  free(pool->sorted);
+  free(pool);
+}
+
+/* xorshift64*: fair enough for turns. */
+static uint64_t next_random(struct pool *pool) {
+  pool->random ^= pool->random >> 12;
+  pool->random ^= pool->random << 25;
+  pool->random ^= pool->random >> 27;
+  return (pool->random * 2685821657736338717u) >> 11;
+}
+
+static int by_address(const void *a, const void *b) {
+  return address_compare(&(*(struct endpoint *const *)a)->address, &(*(struct endpoint *const *)b)->address);
+}
+
+static int is_at(const void *address, const void *endpoint) {
+  return address_compare(address, &(*(struct endpoint *const *)endpoint)->address);
+}
+
+static struct endpoint *find(const struct pool *pool, const union address *address) {
+  if (pool->count == 0) return NULL;
+  struct endpoint **found = bsearch(address, pool->sorted, pool->count, sizeof *pool->sorted, is_at);
+  return found == NULL ? NULL : *found;
+}
+
+/* One that left and is back is the same, with its connections. */
+static struct endpoint *take_departed(struct pool *pool, const union address *address) {
+  for (struct link *link = pool->departed.next; link != &pool->departed; link = link->next) {
+    struct endpoint *endpoint = CONTAINER(link, struct endpoint, departed);
+    if (address_compare(&endpoint->address, address) != 0) continue;
+    list_remove(link);
+    return endpoint;
+  }
+  return NULL;
+}
+
+static struct endpoint *endpoint_create(const union address *address) {
+  struct endpoint *endpoint = calloc(1, sizeof *endpoint);
+  endpoint->address = *address;
+  atomic_init(&endpoint->references, 1);
+  list_init(&endpoint->departed);
+  return endpoint;
+}
+
+static void forget_departed(struct pool *pool) {
+  for (struct link *link = pool->departed.next, *next; link != &pool->departed; link = next) {
+    next = link->next;
+    struct endpoint *endpoint = CONTAINER(link, struct endpoint, departed);
+    if (atomic_load(&endpoint->references) > 1) continue;
+    list_remove(link);
+    endpoint_release(endpoint);
+  }
+}
+
+static void depart(struct pool *pool, struct endpoint *endpoint) {
+  endpoint->failures = 0;
+  endpoint->avoid_until_ns = 0;
+  list_append(&pool->departed, &endpoint->departed);
+}
+
+/* Nodes that learn of a change together must not all begin with the same endpoint. */
+static void shuffle(struct pool *pool) {
+  for (unsigned last = pool->count; last > 1; last--) {
+    unsigned other = (unsigned)(next_random(pool) % last);
+    struct endpoint *moved = pool->endpoints[last - 1];
+    pool->endpoints[last - 1] = pool->endpoints[other];
+    pool->endpoints[other] = moved;
+  }
+  pool->turn = 0;
+}
+
+/* Whether it has the same endpoints, in whatever order: then the turns go on. Both are without duplicates. */
+static bool has_same_endpoints(const struct pool *pool, const struct pool_spec *spec) {
+  if (pool->count != spec->count) return false;
+  for (unsigned index = 0; index < spec->count; index++)
+    if (find(pool, &spec->addresses[index]) == NULL) return false;
+  return true;
+}
+
+static bool replace_endpoints(struct pool *pool, const struct pool_spec *spec) {
+  struct endpoint **next = calloc(spec->count + 1, sizeof *next);
+  for (unsigned index = 0; index < pool->count; index++) atomic_store(&pool->endpoints[index]->is_gone, true);
+  for (unsigned index = 0; index < spec->count; index++) {
+    struct endpoint *known = find(pool, &spec->addresses[index]);
+    if (known == NULL) known = take_departed(pool, &spec->addresses[index]);
+    if (known == NULL) known = endpoint_create(&spec->addresses[index]);
+    atomic_store(&known->is_gone, false);
+    next[index] = known;
+  }
+  bool has_left = false;
+  for (unsigned index = 0; index < pool->count; index++)
+    if (atomic_load(&pool->endpoints[index]->is_gone)) {
+      depart(pool, pool->endpoints[index]);
+      has_left = true;
+    }
+  if (has_left && pool->affinity != NULL) affinity_forget_gone(pool->affinity);
+  forget_departed(pool);
+  free(pool->endpoints);
+  free(pool->sorted);
+  pool->endpoints = next;
+  pool->count = spec->count;
+  pool->sorted = calloc(spec->count + 1, sizeof *next);
+  memcpy(pool->sorted, next, spec->count * sizeof *next);
+  qsort(pool->sorted, pool->count, sizeof *next, by_address);
+  shuffle(pool);
+  return has_left;
+}
+
+static void update_affinity(struct pool *pool, int64_t timeout_ns) {
+  if (timeout_ns == 0) {
+    affinity_destroy(pool->affinity);
+    pool->affinity = NULL;
+  } else if (pool->affinity == NULL) {
+    pool->affinity = affinity_create(timeout_ns);
+  } else {
+    affinity_set_timeout(pool->affinity, timeout_ns);
+  }
+}
+
+bool pool_update(struct pool *pool, const struct pool_spec *spec) {
+  pthread_mutex_lock(&pool->lock);
+  pool->balancing = spec->balancing;
+  pool->proxy_protocol = spec->proxy_protocol;
+  pool->closes_when_empty = spec->closes_when_empty;
+  update_affinity(pool, spec->affinity_ns);
+  bool has_left = !has_same_endpoints(pool, spec) && replace_endpoints(pool, spec);
+  for (unsigned index = 0; index < spec->count; index++)
+    find(pool, &spec->addresses[index])->is_transparent = spec->are_transparent[index];
+  pthread_mutex_unlock(&pool->lock);
+  return has_left;
+}
+
+static bool is_avoided(const struct endpoint *endpoint, int64_t now_ns) { return endpoint->avoid_until_ns > now_ns; }
+
+/* Whose turn it is decides among equals. */
+static unsigned least_busy(const struct pool *pool, int64_t now_ns) {
+  unsigned best = pool->turn;
+  int fewest = INT32_MAX;
+  for (unsigned step = 0; step < pool->count; step++) {
+    unsigned index = (pool->turn + step) % pool->count;
+    int open = atomic_load(&pool->endpoints[index]->open);
+    if (open >= fewest || is_avoided(pool->endpoints[index], now_ns)) continue;
+    best = index;
+    fewest = open;
+  }
+  return best;
+}
+
+static struct endpoint *take_turn(struct pool *pool, int64_t now_ns) {
+  if (pool->count == 0) return NULL;
+  if (pool->balancing == RANDOM) pool->turn = (unsigned)(next_random(pool) % pool->count);
+  if (pool->balancing == LEAST_CONNECTIONS) pool->turn = least_busy(pool, now_ns);
+  unsigned chosen = pool->turn;
+  for (unsigned step = 0; step < pool->count; step++) {
+    chosen = (pool->turn + step) % pool->count;
+    if (!is_avoided(pool->endpoints[chosen], now_ns)) break;
+    chosen = pool->turn; /* All may be in trouble: then it is simply whose turn it is. */
+  }
+  pool->turn = (chosen + 1) % pool->count;
+  return pool->endpoints[chosen];
+}
+
+struct choice pool_choose(struct pool *pool, const union address *client, int64_t now_ns) {
+  pthread_mutex_lock(&pool->lock);
+  struct endpoint *sticky = pool->affinity == NULL ? NULL : affinity_find(pool->affinity, client, now_ns);
+  struct endpoint *endpoint = sticky != NULL ? sticky : take_turn(pool, now_ns);
+  if (endpoint != NULL) atomic_fetch_add(&endpoint->references, 1);
+  if (endpoint != NULL && pool->affinity != NULL) affinity_remember(pool->affinity, client, endpoint, now_ns);
+  struct choice choice = {endpoint, sticky != NULL, pool->proxy_protocol, pool->closes_when_empty};
+  pthread_mutex_unlock(&pool->lock);
+  return choice;
+}
+
+void pool_failed(struct pool *pool, struct endpoint *endpoint, const union address *client, int64_t now_ns) {
+  pthread_mutex_lock(&pool->lock);
+  if (pool->affinity != NULL) affinity_forget(pool->affinity, client, endpoint);
+  if (!atomic_load(&endpoint->is_gone)) {
+    int64_t for_ns = ++endpoint->failures * AVOID_NS_PER_FAILURE;
+    endpoint->avoid_until_ns = now_ns + (for_ns < AVOID_NS_AT_MOST ? for_ns : AVOID_NS_AT_MOST);
+  }
+  pthread_mutex_unlock(&pool->lock);
+}
+
+void pool_succeeded(struct pool *pool, struct endpoint *endpoint) {
+  pthread_mutex_lock(&pool->lock);
+  endpoint->failures = 0;
+  endpoint->avoid_until_ns = 0;
+  pthread_mutex_unlock(&pool->lock);
+}
+
+bool pool_has(struct pool *pool, const struct endpoint *endpoint) {
+  pthread_mutex_lock(&pool->lock);
+  bool has = find(pool, &endpoint->address) != NULL;
+  pthread_mutex_unlock(&pool->lock);
+  return has;
+}

@@ -1,0 +1,310 @@
+/*
+ * The native engine of the userspace mode: carries TCP connections from listeners to endpoints. The TypeScript side
+ * says where to listen and who may serve (control.c), reads counters from shared memory, and starts the engine again
+ * if it dies. Nothing here knows about Kubernetes.
+ *
+ *   control thread   reads commands, opens and closes listeners, changes pools        control.c
+ *   worker threads   accept, dial and copy; a connection stays in the thread it       worker.c, dial.c, copy.c
+ *                    came to, so it needs no locks
+ *   pools            who serves, and whose turn it is; shared, each behind a lock     pool.c, affinity.c
+ */
+#ifndef FAIRLEAD_RELAY_H
+#define FAIRLEAD_RELAY_H
+
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+/* ---- addresses ---------------------------------------------------------------------------------------------- */
+
+union address {
+  struct sockaddr any;
+  struct sockaddr_in v4;
+  struct sockaddr_in6 v6;
+};
+
+struct range {
+  sa_family_t family;
+  unsigned bits;
+  unsigned char bytes[16];
+};
+
+/* "127.0.0.1:80", "[::1]:80" */
+#define ADDRESS_TEXT 64
+
+bool address_parse(union address *out, const char *ip, const char *port);
+socklen_t address_size(const union address *address);
+int address_compare(const union address *a, const union address *b);
+/* The IP alone: 4 or 16 bytes. */
+const unsigned char *address_bytes(const union address *address, size_t *size);
+unsigned address_port(const union address *address);
+const char *address_ip_text(const union address *address, char text[ADDRESS_TEXT]);
+const char *address_text(const union address *address, char text[ADDRESS_TEXT]);
+bool range_parse(struct range *out, char *text);
+bool range_contains(const struct range *range, const union address *address);
+
+/* ---- lists -------------------------------------------------------------------------------------------------- */
+
+/* Circular: a head, or a member of the structure that is listed. One that points at itself is in no list. */
+struct link {
+  struct link *next, *previous;
+};
+
+#define CONTAINER(pointer, type, member) ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
+
+static inline void list_init(struct link *link) { link->next = link->previous = link; }
+static inline bool list_is_empty(const struct link *head) { return head->next == head; }
+static inline void list_remove(struct link *link) {
+  link->previous->next = link->next;
+  link->next->previous = link->previous;
+  list_init(link);
+}
+static inline void list_append(struct link *head, struct link *link) {
+  link->previous = head->previous;
+  link->next = head;
+  head->previous->next = link;
+  head->previous = link;
+}
+
+/* ---- memory shared with the TypeScript side ------------------------------------------------------------------ */
+
+/* The order is that of `cellNames` in src/dataplane/relay/listener-counters.ts. */
+enum cell {
+  CONNECTIONS,
+  ACTIVE,
+  BYTES_IN,
+  BYTES_OUT,
+  WAITING_BYTES,
+  DIAL_FAILURES,
+  SECONDS,
+  NO_ENDPOINT,
+  UNREACHABLE,
+  SOURCE_NOT_ALLOWED,
+  OVERLOAD,
+  CELLS = 16, /* room to grow, and two whole cache lines */
+};
+
+#define SHARED_HEADER 4096
+#define MOST_DIALS 8
+
+struct settings {
+  unsigned workers;
+  unsigned dial_attempts;
+  int64_t dial_timeouts_ns[MOST_DIALS];
+  int64_t half_close_ns;
+  int64_t drain_ns; /* negative: connections outlive their endpoint until they end */
+  int descriptor_budget;
+};
+
+extern struct settings settings;
+/* Connection by connection log lines are wanted. */
+extern atomic_bool is_followed;
+
+bool shared_map(int fd, unsigned slots);
+/* Only the worker writes its cells, so that counting needs no locks; the reader adds up the workers. */
+double *shared_cells(unsigned slot, unsigned worker);
+void descriptors_take(int count);
+void descriptors_give_back(int count);
+/* False when there is no room: the caller turns its client away. */
+bool descriptors_try(int count);
+
+/* ---- pools -------------------------------------------------------------------------------------------------- */
+
+enum balancing { ROUND_ROBIN, RANDOM, LEAST_CONNECTIONS };
+enum proxy_protocol { PROXY_NONE, PROXY_V1, PROXY_V2 };
+
+struct endpoint {
+  union address address;
+  /* Pods of this node see the client's own address. */
+  bool is_transparent;
+  atomic_int references;
+  atomic_int open; /* connections */
+  /* The rest belongs to the pool's lock. */
+  atomic_bool is_gone; /* read without it, too */
+  unsigned failures;
+  int64_t avoid_until_ns;
+  struct link departed;
+};
+
+struct affinity;
+
+struct pool {
+  pthread_mutex_t lock;
+  atomic_int references;
+  enum balancing balancing;
+  enum proxy_protocol proxy_protocol;
+  bool closes_when_empty;
+  struct endpoint **endpoints; /* in the order of their turns */
+  struct endpoint **sorted;    /* the same, by address */
+  unsigned count, turn;
+  struct link departed; /* endpoints that left while connections to them go on */
+  struct affinity *affinity;
+  uint64_t random;
+};
+
+struct pool_spec {
+  int64_t affinity_ns;
+  enum balancing balancing;
+  enum proxy_protocol proxy_protocol;
+  bool closes_when_empty;
+  unsigned count;
+  union address *addresses;
+  bool *are_transparent;
+};
+
+struct choice {
+  struct endpoint *endpoint; /* a reference, or NULL: there is none */
+  bool is_sticky;
+  enum proxy_protocol proxy_protocol;
+  bool closes_when_empty;
+};
+
+struct pool *pool_create(void);
+void pool_release(struct pool *pool);
+/* Returns whether an endpoint has left. */
+bool pool_update(struct pool *pool, const struct pool_spec *spec);
+struct choice pool_choose(struct pool *pool, const union address *client, int64_t now_ns);
+/* The endpoint did not answer: the client is free to go elsewhere, and others try it last for a while. */
+void pool_failed(struct pool *pool, struct endpoint *endpoint, const union address *client, int64_t now_ns);
+void pool_succeeded(struct pool *pool, struct endpoint *endpoint);
+/* Whether a connection to the endpoint may stay: the pool still has it. */
+bool pool_has(struct pool *pool, const struct endpoint *endpoint);
+void endpoint_release(struct endpoint *endpoint);
+
+struct affinity *affinity_create(int64_t timeout_ns);
+void affinity_destroy(struct affinity *affinity);
+void affinity_set_timeout(struct affinity *affinity, int64_t timeout_ns);
+struct endpoint *affinity_find(struct affinity *affinity, const union address *client, int64_t now_ns);
+void affinity_remember(struct affinity *, const union address *client, struct endpoint *endpoint, int64_t now_ns);
+void affinity_forget(struct affinity *affinity, const union address *client, const struct endpoint *endpoint);
+void affinity_forget_gone(struct affinity *affinity);
+
+/* ---- listeners ---------------------------------------------------------------------------------------------- */
+
+/* What an epoll event is about. */
+enum source { SOURCE_MESSAGES, SOURCE_LISTENER, SOURCE_SIDE };
+
+struct listener {
+  enum source source;
+  int fd;
+  unsigned slot;
+  atomic_int references; /* of connections, and of whoever may still see it in an epoll event */
+  atomic_int watchers;   /* workers that may be in accept: the descriptor is closed after the last */
+  atomic_bool is_closed;
+  unsigned closing_call;
+  atomic_llong quiet_until_ns; /* for reports that a flood would repeat */
+  pthread_mutex_t lock;
+  struct pool *pool;
+  struct range *ranges;
+  unsigned range_count;
+};
+
+void listener_release(struct listener *listener);
+struct pool *listener_pool(struct listener *listener); /* a reference */
+bool listener_allows(struct listener *listener, const union address *client);
+
+/* ---- workers ------------------------------------------------------------------------------------------------ */
+
+#define COPY_BUFFER (128 * 1024)
+
+struct connection;
+
+/* One socket of a connection. */
+struct side {
+  enum source source;
+  int fd;
+  struct connection *connection;
+  bool is_readable, is_writable;
+  bool has_hung_up; /* an end is waiting behind what can be read */
+};
+
+/* What goes from one side to the other, and what of it is on its way. */
+struct flow {
+  struct side *from, *to;
+  enum cell cell;
+  unsigned char *rest; /* read, and not taken by the other side */
+  size_t rest_start, rest_end;
+  int pipe[2]; /* for splice; -1 without */
+  size_t in_pipe;
+  bool is_bulk; /* worth a pipe */
+  bool has_ended, is_shut;
+  uint64_t moved;
+};
+
+enum timer { DIAL_TIMER, HALF_CLOSE_TIMER = MOST_DIALS, DRAIN_TIMER, TIMERS };
+
+struct connection {
+  struct worker *worker;
+  struct listener *listener;
+  struct pool *pool; /* while it dials */
+  struct endpoint *endpoint;
+  enum proxy_protocol proxy_protocol;
+  struct side client, backend;
+  struct flow up, down;
+  union address client_address;
+  bool is_joined, is_dead, is_draining;
+  unsigned attempt;
+  int64_t started_ns, moved_ns;
+  struct link all, ready, queued;
+  int64_t due_ns;
+};
+
+enum message { MESSAGE_RETIRE, MESSAGE_TAKE, MESSAGE_DRAIN, MESSAGE_CUT };
+
+struct worker {
+  unsigned index;
+  pthread_t thread;
+  int epoll_fd, wake_fd, spare_fd;
+  enum source wake_source;
+  int64_t now_ns;
+  atomic_int load; /* connections, for spreading new ones */
+  struct link connections, ready, dead;
+  /* Everything in one queue waits equally long, so the first is the next. */
+  struct link queues[TIMERS];
+  int idle_pipes[32][2];
+  unsigned idle_pipe_count;
+  unsigned char *buffer;
+  bool has_bulk; /* something went through a pipe in this round */
+  pthread_mutex_t inbox_lock;
+  struct parcel *inbox, *inbox_end;
+};
+
+extern struct worker *workers;
+
+bool worker_start(struct worker *worker, unsigned index);
+void worker_post(struct worker *worker, enum message message, struct listener *listener, int fd);
+int64_t timer_ns(enum timer timer);
+
+void connection_accepted(struct worker *worker, struct listener *listener, int fd, const union address *client);
+void connection_close(struct connection *connection, bool with_reset);
+/* Its endpoint or its listener is gone: it has the drain time, if there is one. */
+void connection_drain(struct connection *connection);
+void connection_queue(struct connection *connection, enum timer timer);
+double *connection_cells(const struct connection *connection);
+void socket_reset(int fd);
+void socket_options(int fd);
+
+void dial_next(struct connection *connection);
+void dial_event(struct connection *connection, uint32_t events);
+void dial_timed_out(struct connection *connection);
+
+/* Moves what can be moved; closes the connection when both directions have ended. */
+void copy_pump(struct connection *connection);
+void copy_free(struct connection *connection);
+bool copy_write_header(struct connection *connection);
+
+/* ---- what the TypeScript side is told ------------------------------------------------------------------------ */
+
+/* A line. Answers always arrive; reports are dropped, and counted, when the reader cannot keep up. */
+void tell_answer(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void tell_report(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* As a report, at most once in a while for one listener. */
+void tell_trouble(struct listener *listener, int64_t now_ns, const char *what, int error);
+/* Blocks until there is something to write, writes it. */
+void *tell_run(void *unused);
+
+#endif

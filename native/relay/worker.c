@@ -1,0 +1,412 @@
+/* One thread: waits for events, accepts, and keeps the connections that came to it. */
+#define _GNU_SOURCE
+#include "relay.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EVENTS 256
+/* The client's socket and the endpoint's. */
+#define DESCRIPTORS_PER_CONNECTION 2
+/* A thread hands a new connection on when it has so many more than the idlest: a few cost less than a wake-up. */
+#define TOLERATED_LEAD 8
+/* More are waiting: the event comes again, perhaps in a thread that has less to do. */
+#define ACCEPTS_PER_EVENT 4
+
+struct worker *workers;
+
+static void read_clock(struct worker *worker) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  worker->now_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* ---- messages from other threads ----------------------------------------------------------------------------- */
+
+struct parcel {
+  struct parcel *next;
+  enum message message;
+  struct listener *listener;
+  int fd;
+};
+
+void worker_post(struct worker *worker, enum message message, struct listener *listener, int fd) {
+  struct parcel *parcel = calloc(1, sizeof *parcel);
+  *parcel = (struct parcel){NULL, message, listener, fd};
+  pthread_mutex_lock(&worker->inbox_lock);
+  if (worker->inbox == NULL)
+    worker->inbox = parcel;
+  else
+    worker->inbox_end->next = parcel;
+  worker->inbox_end = parcel;
+  pthread_mutex_unlock(&worker->inbox_lock);
+  eventfd_write(worker->wake_fd, 1);
+}
+
+/* ---- connections -------------------------------------------------------------------------------------------- */
+
+double *connection_cells(const struct connection *connection) {
+  return shared_cells(connection->listener->slot, connection->worker->index);
+}
+
+void socket_reset(int fd) {
+  struct linger at_once = {1, 0};
+  setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+  close(fd);
+}
+
+int64_t timer_ns(enum timer timer) {
+  if (timer == HALF_CLOSE_TIMER) return settings.half_close_ns;
+  if (timer == DRAIN_TIMER) return settings.drain_ns;
+  return settings.dial_timeouts_ns[timer];
+}
+
+void connection_queue(struct connection *connection, enum timer timer) {
+  list_remove(&connection->queued);
+  connection->due_ns = connection->worker->now_ns + timer_ns(timer);
+  list_append(&connection->worker->queues[timer], &connection->queued);
+}
+
+void connection_drain(struct connection *connection) {
+  if (settings.drain_ns < 0 || connection->is_draining) return;
+  connection->is_draining = true;
+  connection_queue(connection, DRAIN_TIMER);
+}
+
+static void flow_init(struct flow *flow, struct side *from, struct side *to, enum cell cell) {
+  *flow = (struct flow){.from = from, .to = to, .cell = cell, .pipe = {-1, -1}};
+}
+
+static struct connection *connection_create(struct worker *worker, struct listener *listener, int fd,
+                                            const union address *client) {
+  struct connection *connection = calloc(1, sizeof *connection);
+  if (connection == NULL) return NULL;
+  connection->worker = worker;
+  connection->listener = listener;
+  connection->client_address = *client;
+  connection->client = (struct side){SOURCE_SIDE, fd, connection, false, true, false};
+  connection->backend = (struct side){SOURCE_SIDE, -1, connection, false, false, false};
+  flow_init(&connection->up, &connection->client, &connection->backend, BYTES_IN);
+  flow_init(&connection->down, &connection->backend, &connection->client, BYTES_OUT);
+  list_init(&connection->ready);
+  list_init(&connection->queued);
+  list_append(&worker->connections, &connection->all);
+  return connection;
+}
+
+static void report_accepted(struct listener *listener, int fd, const union address *client) {
+  union address here;
+  socklen_t size = sizeof here;
+  if (!atomic_load(&is_followed) || getsockname(fd, &here.any, &size) < 0) return;
+  char remote[ADDRESS_TEXT], local[ADDRESS_TEXT];
+  tell_report("accepted %u %s %s", listener->slot, address_text(client, remote), address_text(&here, local));
+}
+
+/* Takes over a reference to the listener. */
+void connection_accepted(struct worker *worker, struct listener *listener, int fd, const union address *client) {
+  double *cells = shared_cells(listener->slot, worker->index);
+  cells[CONNECTIONS] += 1;
+  report_accepted(listener, fd, client);
+  enum cell refusal = !listener_allows(listener, client)                ? SOURCE_NOT_ALLOWED
+                      : !descriptors_try(DESCRIPTORS_PER_CONNECTION) ? OVERLOAD
+                                                                        : CELLS;
+  if (refusal != CELLS) {
+    if (refusal == OVERLOAD) tell_trouble(listener, worker->now_ns, "shortage", 0);
+    cells[refusal] += 1;
+    socket_reset(fd);
+    listener_release(listener);
+    return;
+  }
+  struct connection *connection = connection_create(worker, listener, fd, client);
+  struct epoll_event event = {EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, {.ptr = &connection->client}};
+  if (connection == NULL || epoll_ctl(worker->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0) abort();
+  atomic_fetch_add(&worker->load, 1);
+  dial_next(connection);
+}
+
+static void report_copied(const struct connection *connection) {
+  if (!atomic_load(&is_followed)) return;
+  char client[ADDRESS_TEXT], endpoint[ADDRESS_TEXT];
+  tell_report("copied %u %s %s %llu %llu", connection->listener->slot,
+              address_text(&connection->client_address, client),
+              address_text(&connection->endpoint->address, endpoint), (unsigned long long)connection->up.moved,
+              (unsigned long long)connection->down.moved);
+}
+
+static void note_end(struct connection *connection) {
+  double *cells = connection_cells(connection);
+  cells[ACTIVE] -= 1;
+  cells[SECONDS] += (double)(connection->worker->now_ns - connection->started_ns) / 1e9;
+  atomic_fetch_sub(&connection->endpoint->open, 1);
+  report_copied(connection);
+}
+
+static void socket_close(int fd, bool with_reset) {
+  if (fd < 0) return;
+  if (with_reset)
+    socket_reset(fd);
+  else
+    close(fd);
+}
+
+/* Events of this round may still speak of it, so its memory goes when the round is over. */
+void connection_close(struct connection *connection, bool with_reset) {
+  if (connection->is_dead) return;
+  connection->is_dead = true;
+  socket_close(connection->client.fd, with_reset);
+  socket_close(connection->backend.fd, with_reset);
+  copy_free(connection);
+  if (connection->is_joined) note_end(connection);
+  if (connection->endpoint != NULL) endpoint_release(connection->endpoint);
+  if (connection->pool != NULL) pool_release(connection->pool);
+  descriptors_give_back(DESCRIPTORS_PER_CONNECTION);
+  atomic_fetch_sub(&connection->worker->load, 1);
+  list_remove(&connection->ready);
+  list_remove(&connection->queued);
+  list_remove(&connection->all);
+  list_append(&connection->worker->dead, &connection->all);
+}
+
+static void bury(struct worker *worker) {
+  while (!list_is_empty(&worker->dead)) {
+    struct connection *connection = CONTAINER(worker->dead.next, struct connection, all);
+    list_remove(&connection->all);
+    listener_release(connection->listener);
+    free(connection);
+  }
+}
+
+/* ---- events ------------------------------------------------------------------------------------------------- */
+
+static bool is_broken(const struct side *side, uint32_t events) {
+  if ((events & EPOLLERR) == 0) return false;
+  int error = 0;
+  socklen_t size = sizeof error;
+  return getsockopt(side->fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0 || error != 0;
+}
+
+static void side_event(struct side *side, uint32_t events) {
+  struct connection *connection = side->connection;
+  if (connection->is_dead) return;
+  if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP)) != 0) side->is_readable = true;
+  if ((events & (EPOLLRDHUP | EPOLLHUP)) != 0) side->has_hung_up = true;
+  if ((events & EPOLLOUT) != 0) side->is_writable = true;
+  if (!connection->is_joined && side == &connection->backend) return dial_event(connection, events);
+  if (is_broken(side, events)) return connection_close(connection, true);
+  if (connection->is_joined) copy_pump(connection);
+}
+
+static struct worker *idlest(struct worker *self) {
+  struct worker *best = self;
+  for (unsigned index = 0; index < settings.workers; index++)
+    if (atomic_load_explicit(&workers[index].load, memory_order_relaxed) <
+        atomic_load_explicit(&best->load, memory_order_relaxed))
+      best = &workers[index];
+  int lead = atomic_load(&self->load) - atomic_load(&best->load);
+  return lead > TOLERATED_LEAD ? best : self;
+}
+
+/* No descriptor is left, not even to turn a client away: one is kept for that. */
+static void accept_with_spare(struct worker *worker, struct listener *listener) {
+  close(worker->spare_fd);
+  int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (fd >= 0) {
+    double *cells = shared_cells(listener->slot, worker->index);
+    cells[CONNECTIONS] += 1;
+    cells[OVERLOAD] += 1;
+    socket_reset(fd);
+  }
+  worker->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  tell_trouble(listener, worker->now_ns, "shortage", EMFILE);
+}
+
+static void accept_some(struct worker *worker, struct listener *listener) {
+  for (int count = 0; count < ACCEPTS_PER_EVENT; count++) {
+    if (atomic_load(&listener->is_closed)) return;
+    union address client;
+    socklen_t size = sizeof client;
+    int fd = accept4(listener->fd, &client.any, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0) {
+      if (errno == EMFILE || errno == ENFILE)
+        accept_with_spare(worker, listener);
+      else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+        tell_trouble(listener, worker->now_ns, "accept-failed", errno);
+      return;
+    }
+    atomic_fetch_add(&listener->references, 1);
+    struct worker *other = idlest(worker);
+    if (other == worker)
+      connection_accepted(worker, listener, fd, &client);
+    else
+      worker_post(other, MESSAGE_TAKE, listener, fd);
+  }
+}
+
+static void take(struct worker *worker, struct listener *listener, int fd) {
+  union address client;
+  socklen_t size = sizeof client;
+  if (getpeername(fd, &client.any, &size) == 0) return connection_accepted(worker, listener, fd, &client);
+  shared_cells(listener->slot, worker->index)[CONNECTIONS] += 1; /* It left before we looked. */
+  close(fd);
+  listener_release(listener);
+}
+
+static void drain_orphans(struct worker *worker) {
+  for (struct link *link = worker->connections.next; link != &worker->connections; link = link->next) {
+    struct connection *connection = CONTAINER(link, struct connection, all);
+    if (!connection->is_joined) continue;
+    if (atomic_load(&connection->endpoint->is_gone) || atomic_load(&connection->listener->is_closed))
+      connection_drain(connection);
+  }
+}
+
+static void cut_all(struct worker *worker) {
+  while (!list_is_empty(&worker->connections))
+    connection_close(CONTAINER(worker->connections.next, struct connection, all), true);
+}
+
+/* After the last worker the address is free. */
+static void retire(struct listener *listener) {
+  if (atomic_fetch_sub(&listener->watchers, 1) == 1) {
+    close(listener->fd);
+    descriptors_give_back(1);
+    tell_answer("done %u", listener->closing_call);
+  }
+  listener_release(listener);
+}
+
+static void read_inbox(struct worker *worker) {
+  pthread_mutex_lock(&worker->inbox_lock);
+  struct parcel *parcel = worker->inbox;
+  worker->inbox = worker->inbox_end = NULL;
+  pthread_mutex_unlock(&worker->inbox_lock);
+  bool has_orphans = false;
+  for (struct parcel *next; parcel != NULL; parcel = next) {
+    next = parcel->next;
+    switch (parcel->message) {
+      case MESSAGE_RETIRE: retire(parcel->listener); break;
+      case MESSAGE_TAKE: take(worker, parcel->listener, parcel->fd); break;
+      case MESSAGE_DRAIN: has_orphans = true; break;
+      case MESSAGE_CUT: cut_all(worker); break;
+    }
+    free(parcel);
+  }
+  if (has_orphans) drain_orphans(worker);
+}
+
+/* ---- time --------------------------------------------------------------------------------------------------- */
+
+static bool is_orphan(struct connection *connection) {
+  if (atomic_load(&connection->listener->is_closed)) return true;
+  struct pool *pool = listener_pool(connection->listener);
+  bool has = pool_has(pool, connection->endpoint);
+  pool_release(pool);
+  return !has;
+}
+
+static void expire(struct connection *connection, enum timer timer) {
+  list_remove(&connection->queued);
+  switch (timer) {
+    case HALF_CLOSE_TIMER:
+      connection->due_ns = connection->moved_ns + settings.half_close_ns;
+      if (connection->due_ns <= connection->worker->now_ns) return connection_close(connection, true);
+      /* Something moved meanwhile. The queue is in order to within one timeout, which is as exact as this must be. */
+      return list_append(&connection->worker->queues[timer], &connection->queued);
+    case DRAIN_TIMER:
+      connection->is_draining = false;
+      if (is_orphan(connection)) connection_close(connection, true);
+      return;
+    default: return dial_timed_out(connection);
+  }
+}
+
+/* Returns how long there is nothing due, in milliseconds; -1 when nothing ever is. */
+static int run_timers(struct worker *worker) {
+  int64_t next_ns = INT64_MAX;
+  for (int timer = 0; timer < TIMERS; timer++) {
+    struct link *queue = &worker->queues[timer];
+    while (!list_is_empty(queue)) {
+      struct connection *connection = CONTAINER(queue->next, struct connection, queued);
+      if (connection->due_ns > worker->now_ns) {
+        if (connection->due_ns < next_ns) next_ns = connection->due_ns;
+        break;
+      }
+      expire(connection, (enum timer)timer);
+    }
+  }
+  if (next_ns == INT64_MAX) return -1;
+  int64_t wait_ms = (next_ns - worker->now_ns + 999999) / 1000000;
+  return wait_ms < 60000 ? (int)wait_ms : 60000;
+}
+
+static void run_ready(struct worker *worker) {
+  struct link now;
+  list_init(&now);
+  while (!list_is_empty(&worker->ready)) {
+    struct link *link = worker->ready.next;
+    list_remove(link);
+    list_append(&now, link);
+  }
+  while (!list_is_empty(&now)) {
+    struct connection *connection = CONTAINER(now.next, struct connection, ready);
+    list_remove(&connection->ready);
+    copy_pump(connection);
+  }
+}
+
+static void *run(void *argument) {
+  struct worker *worker = argument;
+  struct epoll_event events[EVENTS];
+  for (;;) {
+    int wait_ms = run_timers(worker);
+    if (!list_is_empty(&worker->ready)) wait_ms = 0;
+    /* Who fills or empties our sockets may wait for this core: with a turn of theirs there is more to move at once. */
+    if (worker->has_bulk) sched_yield();
+    worker->has_bulk = false;
+    int count = epoll_wait(worker->epoll_fd, events, EVENTS, wait_ms);
+    read_clock(worker);
+    bool has_messages = false;
+    for (int index = 0; index < count; index++) {
+      enum source *source = events[index].data.ptr;
+      switch (*source) {
+        case SOURCE_MESSAGES: has_messages = true; break;
+        case SOURCE_LISTENER: accept_some(worker, events[index].data.ptr); break;
+        case SOURCE_SIDE: side_event(events[index].data.ptr, events[index].events); break;
+      }
+    }
+    run_ready(worker);
+    if (has_messages) { /* After the events: they may speak of a listener that a message retires. */
+      eventfd_t ignored;
+      eventfd_read(worker->wake_fd, &ignored);
+      read_inbox(worker);
+    }
+    bury(worker);
+  }
+  return NULL;
+}
+
+bool worker_start(struct worker *worker, unsigned index) {
+  worker->index = index;
+  worker->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+  worker->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  worker->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  worker->buffer = malloc(COPY_BUFFER);
+  worker->wake_source = SOURCE_MESSAGES;
+  pthread_mutex_init(&worker->inbox_lock, NULL);
+  list_init(&worker->connections);
+  list_init(&worker->ready);
+  list_init(&worker->dead);
+  for (int timer = 0; timer < TIMERS; timer++) list_init(&worker->queues[timer]);
+  read_clock(worker);
+  struct epoll_event event = {EPOLLIN, {.ptr = &worker->wake_source}};
+  if (worker->epoll_fd < 0 || worker->wake_fd < 0 || worker->spare_fd < 0 || worker->buffer == NULL) return false;
+  if (epoll_ctl(worker->epoll_fd, EPOLL_CTL_ADD, worker->wake_fd, &event) < 0) return false;
+  return pthread_create(&worker->thread, NULL, run, worker) == 0;
+}

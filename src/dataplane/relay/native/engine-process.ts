@@ -1,0 +1,112 @@
+/** The process of the native engine: commands go in, answers and reports come out, and its death is noticed. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import type { Readable, Writable } from 'node:stream'
+import { getSystemErrorName } from 'node:util'
+import type { RelaySettings } from '../relay.ts'
+import { slotCount } from './counter-slots.ts'
+
+export interface EngineOptions {
+  /** The executable. */
+  readonly program: string
+  readonly workers: number
+  readonly descriptorBudget: number
+  readonly settings: RelaySettings
+  /** Of the shared memory. */
+  readonly memoryFd: number
+  /** What it says without being asked, in words. */
+  onReport(this: void, words: readonly string[]): void
+  /** It has ended although nobody told it to; what it was asked and had not done has failed. */
+  onDied(this: void, error: Error): void
+}
+
+interface Waiting {
+  resolve(answer: string | undefined): void
+  reject(error: Error): void
+}
+
+export class EngineProcess {
+  readonly #child: ChildProcess
+  readonly #commands: Writable
+  readonly #waitingByCall = new Map<string, Waiting>()
+  readonly #options: EngineOptions
+  readonly #exited: Promise<void>
+  #lastWords = ''
+  #calls = 0
+  #isEnding = false
+
+  constructor(options: EngineOptions) {
+    this.#options = options
+    this.#child = spawn(options.program, argumentsOf(options), {
+      stdio: ['pipe', 'pipe', 'pipe', options.memoryFd],
+      env: {},
+    })
+    const [commands, answers, complaints] = this.#child.stdio as unknown as [Writable, Readable, Readable]
+    this.#commands = commands
+    // A pipe to a process that has died; its exit says so.
+    commands.on('error', () => {})
+    createInterface({ input: answers }).on('line', (line) => this.#heard(line.split(' ')))
+    complaints.setEncoding('utf8').on('data', (text: string) => (this.#lastWords = text.trim()))
+    this.#exited = new Promise((resolve) => {
+      const died = (error: Error) => {
+        this.#died(error)
+        resolve()
+      }
+      this.#child.once('error', died)
+      this.#child.once('close', (code, signal) =>
+        died(new Error(`the native relay ended ${endingOf(code, signal)}${this.#lastWords && `: ${this.#lastWords}`}`)),
+      )
+    })
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid
+  }
+
+  /** Resolves when it has been done, with what there is to know about it. */
+  async ask(...words: readonly (string | number)[]): Promise<string | undefined> {
+    const call = `${this.#calls++}`
+    return new Promise((resolve, reject) => {
+      this.#waitingByCall.set(call, { resolve, reject })
+      this.#commands.write(`${call} ${words.join(' ')}\n`)
+    })
+  }
+
+  /** Lets connections end within the grace, then ends the process. */
+  async end(graceMs: number): Promise<void> {
+    this.#isEnding = true
+    // If it dies instead, it has ended as well.
+    await this.ask('end', graceMs).catch(() => {})
+    this.#commands.end()
+    await this.#exited
+  }
+
+  #heard([what, ...words]: readonly string[]): void {
+    const [call = '', detail] = words
+    if (what === 'done') this.#waitingByCall.get(call)?.resolve(detail)
+    else if (what === 'failed') this.#waitingByCall.get(call)?.reject(systemError(Number(detail)))
+    else return this.#options.onReport(what === undefined ? words : [what, ...words])
+    this.#waitingByCall.delete(call)
+  }
+
+  #died(error: Error): void {
+    for (const waiting of this.#waitingByCall.values()) waiting.reject(error)
+    this.#waitingByCall.clear()
+    if (!this.#isEnding) this.#options.onDied(error)
+    this.#isEnding = true
+  }
+}
+
+function argumentsOf({ workers, descriptorBudget, settings }: EngineOptions): readonly string[] {
+  const { halfCloseTimeoutMs, drainTimeoutMs = -1, dialTimeoutsMs } = settings
+  return [workers, slotCount, descriptorBudget, halfCloseTimeoutMs, drainTimeoutMs, ...dialTimeoutsMs].map(String)
+}
+
+function endingOf(code: number | null, signal: NodeJS.Signals | null): string {
+  return signal === null ? `with status ${code}` : `by ${signal}`
+}
+
+export function systemError(errno: number): Error & { readonly code: string } {
+  const code = errno === 0 ? 'unknown' : getSystemErrorName(-errno)
+  return Object.assign(new Error(code), { code })
+}

@@ -1,0 +1,54 @@
+import { once } from 'node:events'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { systemClock } from '../../../core/clock.ts'
+import { silentLogger, type Logger } from '../../../core/logger.ts'
+import { RecordingLogger } from '../../../core/testing/recording-logger.ts'
+import { NodeRelay } from '../node-relay.ts'
+import { relayContract } from '../relay.contract.ts'
+import type { RelaySettings } from '../relay.ts'
+import { ask, eventually, open } from '../testing/clients.ts'
+import { echoEndpoint } from '../testing/endpoints.ts'
+import { relayTo, use } from '../testing/relay-under-test.ts'
+import { NativeRelay } from './native-relay.ts'
+import { SplitRelay } from './split-relay.ts'
+import { buildEngine, type BuiltEngine } from './testing/build-engine.ts'
+
+let engine: BuiltEngine
+
+beforeAll(async () => {
+  engine = await buildEngine('address,undefined')
+}, 60_000)
+afterAll(() => engine[Symbol.asyncDispose]())
+
+const start = (settings: Partial<RelaySettings> = {}, log: Logger = silentLogger) =>
+  NativeRelay.start({ log, clock: systemClock, workers: 2, program: engine.program, settings })
+
+relayContract('the native relay', async (settings) => {
+  const udp = new NodeRelay({ log: silentLogger, clock: systemClock, settings })
+  return new SplitRelay({ tcp: await start(settings), udp })
+})
+
+test('an engine that is killed comes back with its listeners, and its counts go on', async () => {
+  const log = new RecordingLogger()
+  let native: NativeRelay | undefined
+  const make = async () => (native = await start({}, log))
+  const { relay, address, stats } = await relayTo(make, [use(await echoEndpoint())])
+  const client = open(address)
+  client.write('hello')
+  await once(client, 'data')
+  expect(relay.stats().descriptors.used).toBe(3)
+
+  process.kill(native?.pid ?? 0, 'SIGKILL')
+  await once(client, 'end')
+  client.destroy()
+  await eventually(() => log.at('error').length === 1)
+  expect(log.at('error')[0]?.fields).toMatchObject({ listeners: 1 })
+  await eventually(() => relay.stats().descriptors.used === 1)
+  expect(await ask(address, 'again')).toBe('again')
+  expect(stats()).toMatchObject({ connections: 2, bytesIn: 'hello'.length + 'again'.length })
+})
+
+test('says what is wrong when there is no executable', async () => {
+  const missing = NativeRelay.start({ log: silentLogger, clock: systemClock, workers: 1, program: '/no/such/relay' })
+  await expect(missing).rejects.toMatchObject({ code: 'ENOENT' })
+})

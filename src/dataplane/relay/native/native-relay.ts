@@ -1,0 +1,254 @@
+/**
+ * The relay for TCP in a process of its own, written in C (`native/relay`): bytes of bulk connections do not pass
+ * through any process at all. This side says what to serve, reads its counters, and starts it again when it dies.
+ */
+import { closeSync } from 'node:fs'
+import type { Clock } from '../../../core/clock.ts'
+import type { Logger } from '../../../core/logger.ts'
+import { renderCidr } from '../../../net/ip.ts'
+import { DescriptorBudget } from '../descriptor-budget.ts'
+import { isThere } from '../is-there.ts'
+import { listenFailure } from '../listen-problem.ts'
+import { withDefaults } from '../node-relay.ts'
+import type {
+  ListenerSpec,
+  ListenResult,
+  Relay,
+  RelaySettings,
+  RelayStats,
+  SocketAddress,
+  TrafficCounts,
+} from '../relay.ts'
+import { CounterSlots, sizeOfSlots } from './counter-slots.ts'
+import { EngineProcess } from './engine-process.ts'
+import { EnginePools } from './engine-pools.ts'
+import { EngineReports } from './engine-reports.ts'
+import type { SharedMemory } from './shared-memory.ts'
+
+export interface NativeRelayOptions {
+  readonly log: Logger
+  readonly clock: Clock
+  readonly workers: number
+  /** The executable of the engine. */
+  readonly program: string
+  readonly settings?: Partial<RelaySettings>
+}
+
+interface Held {
+  readonly spec: ListenerSpec
+  readonly slot: number
+  readonly address: SocketAddress
+}
+
+/** An engine that dies again sooner than this has to wait: it would only fill the log. */
+const shortestLifeMs = 1_000
+
+export class NativeRelay implements Relay {
+  readonly #log: Logger
+  readonly #clock: Clock
+  readonly #settings: RelaySettings
+  readonly #options: NativeRelayOptions
+  readonly #memory: SharedMemory
+  readonly #slots: CounterSlots
+  readonly #descriptors: DescriptorBudget
+  readonly #reports: EngineReports
+  readonly #ending = new AbortController()
+  readonly #heldById = new Map<string, Held>()
+  readonly #specsBySlot = new Map<number, ListenerSpec>()
+  /** Listeners that are gone while connections of theirs go on. */
+  readonly #draining = new Set<number>()
+  #pools: EnginePools
+  #engine: EngineProcess
+  #startedAtMs: number
+  /** Resolves when there is an engine that knows all listeners. */
+  #running: Promise<void> = Promise.resolve()
+
+  /** Fails where the executable, or the memory to share with it, cannot be had. */
+  static async start(options: NativeRelayOptions): Promise<NativeRelay> {
+    const { createSharedMemory } = await import('./shared-memory.ts')
+    const memory = createSharedMemory(sizeOfSlots(options.workers))
+    const relay = new NativeRelay(options, memory)
+    try {
+      await relay.#engine.ask('follow', 0)
+      return relay
+    } catch (error) {
+      await relay[Symbol.asyncDispose]()
+      throw error
+    }
+  }
+
+  private constructor(options: NativeRelayOptions, memory: SharedMemory) {
+    const { log, clock, workers, settings = {} } = options
+    this.#log = log
+    this.#clock = clock
+    this.#options = options
+    this.#settings = withDefaults(settings)
+    this.#memory = memory
+    this.#slots = new CounterSlots(memory.bytes, workers)
+    this.#descriptors = new DescriptorBudget({
+      limit: this.#settings.maxDescriptors,
+      log,
+      clock,
+      usedByThread: this.#slots.usedDescriptors,
+    })
+    this.#reports = new EngineReports({
+      log,
+      clock,
+      descriptors: this.#descriptors,
+      poolOf: (slot) => this.#specsBySlot.get(slot)?.pool,
+      onGone: (slot) => this.#forgetSlot(slot),
+    })
+    this.#startedAtMs = clock.monotonic()
+    this.#engine = this.#start()
+    this.#pools = new EnginePools(this.#engine)
+  }
+
+  /** Of the engine's process. */
+  get pid(): number | undefined {
+    return this.#engine.pid
+  }
+
+  async set(spec: ListenerSpec): Promise<ListenResult> {
+    const held = this.#heldById.get(spec.id)
+    const stays = held !== undefined && isThere(held.spec.protocol, held.address, spec)
+    if (held !== undefined && !stays) await this.remove(spec.id)
+    try {
+      await this.#running
+      this.#reports.follow(this.#engine)
+      return { ok: true, address: stays ? await this.#change(held, spec) : await this.#open(spec) }
+    } catch (error) {
+      return listenFailure(spec, error)
+    }
+  }
+
+  async remove(id: string): Promise<void> {
+    const held = this.#heldById.get(id)
+    if (held === undefined) return
+    this.#heldById.delete(id)
+    this.#draining.add(held.slot)
+    this.#pools.release(held.spec.pool.id)
+    // An engine that dies lets go of its listeners, too.
+    await this.#engine.ask('close', held.slot).catch(() => {})
+  }
+
+  counts(id: string): TrafficCounts | undefined {
+    const held = this.#heldById.get(id)
+    return held === undefined ? undefined : this.#slots.read(held.slot).snapshot()
+  }
+
+  stats(): RelayStats {
+    this.#reports.follow(this.#engine)
+    const held = [...this.#heldById.values()].map((one) => ({ ...one, counters: this.#slots.read(one.slot) }))
+    const draining = [...this.#draining].map((slot) => this.#slots.read(slot))
+    const waiting = [...held.map(({ counters }) => counters), ...draining].map(({ waitingBytes }) => waitingBytes)
+    return {
+      listeners: held.map(({ spec, address, counters }) => ({
+        id: spec.id,
+        service: spec.pool.service,
+        protocol: spec.protocol,
+        address,
+        ...counters.snapshot(),
+      })),
+      pools: this.#pools.size,
+      bufferedBytes: sum(waiting),
+      draining: sum(draining.map(({ active }) => active)),
+      descriptors: { used: this.#descriptors.used, budget: this.#descriptors.budget },
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#ending.signal.aborted) return
+    this.#ending.abort()
+    await Promise.all([...this.#heldById.keys()].map((id) => this.remove(id)))
+    await this.#engine.end(this.#settings.shutdownGraceMs)
+    closeSync(this.#memory.fd)
+  }
+
+  #start(): EngineProcess {
+    this.#descriptors.forgetAll()
+    return new EngineProcess({
+      program: this.#options.program,
+      workers: this.#options.workers,
+      descriptorBudget: this.#descriptors.budget,
+      settings: this.#settings,
+      memoryFd: this.#memory.fd,
+      onReport: (words) => this.#reports.heard(words),
+      onDied: (error) => {
+        if (!this.#ending.signal.aborted) this.#running = this.#revive(error)
+      },
+    })
+  }
+
+  async #open(spec: ListenerSpec): Promise<SocketAddress> {
+    const slot = this.#slots.take()
+    if (slot === undefined) throw new Error('too many listeners')
+    try {
+      return await this.#openIn(slot, spec)
+    } catch (error) {
+      this.#forgetSlot(slot)
+      throw error
+    }
+  }
+
+  async #openIn(slot: number, spec: ListenerSpec): Promise<SocketAddress> {
+    this.#specsBySlot.set(slot, spec)
+    const pool = this.#pools.acquire(spec.pool)
+    const ranges = spec.allowedSources.map(renderCidr)
+    try {
+      const port = await this.#engine.ask('listen', slot, spec.address.ip, spec.address.port, pool, ...ranges)
+      const address = { ip: spec.address.ip, port: Number(port) }
+      this.#heldById.set(spec.id, { spec, slot, address })
+      return address
+    } catch (error) {
+      this.#pools.release(spec.pool.id)
+      throw error
+    }
+  }
+
+  /** The listener stays; who serves behind it, and who may come, changes. */
+  async #change({ spec: old, slot, address }: Held, spec: ListenerSpec): Promise<SocketAddress> {
+    this.#specsBySlot.set(slot, spec)
+    this.#heldById.set(spec.id, { spec, slot, address })
+    const pool = this.#pools.acquire(spec.pool)
+    this.#pools.release(old.pool.id)
+    await this.#engine.ask('assign', slot, pool, ...spec.allowedSources.map(renderCidr))
+    return address
+  }
+
+  #forgetSlot(slot: number): void {
+    this.#draining.delete(slot)
+    this.#specsBySlot.delete(slot)
+    this.#slots.giveBack(slot)
+  }
+
+  /** The connections are lost; the listeners come back at the addresses they had. */
+  async #revive(error: Error): Promise<void> {
+    const lost = [...this.#heldById.values()]
+    for (const { slot } of lost) this.#slots.forgetActive(slot)
+    for (const slot of this.#draining) this.#forgetSlot(slot)
+    this.#log.error('the native relay died: its connections are lost, its listeners are opened again', {
+      error,
+      listeners: lost.length,
+    })
+    const livedMs = this.#clock.monotonic() - this.#startedAtMs
+    if (livedMs < shortestLifeMs) await this.#clock.sleep(shortestLifeMs, this.#ending.signal).catch(() => {})
+    if (this.#ending.signal.aborted) return
+    this.#startedAtMs = this.#clock.monotonic()
+    this.#engine = this.#start()
+    this.#pools = new EnginePools(this.#engine)
+    this.#reports.startOver()
+    for (const { spec, slot, address } of lost) {
+      // Somebody may have removed it meanwhile.
+      if (this.#heldById.get(spec.id)?.slot !== slot) continue
+      await this.#openIn(slot, { ...spec, address }).catch((reason: unknown) => {
+        this.#heldById.delete(spec.id)
+        this.#forgetSlot(slot)
+        this.#log.warn('a listener could not be opened again', { id: spec.id, reason })
+      })
+    }
+  }
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0)
+}

@@ -1,0 +1,44 @@
+/** Two engines behind one interface: TCP in the one, UDP in the other. */
+import type { ListenerSpec, ListenResult, Relay, RelayStats, TrafficCounts } from '../relay.ts'
+
+export class SplitRelay implements Relay {
+  readonly #tcp: Relay
+  readonly #udp: Relay
+
+  constructor({ tcp, udp }: { readonly tcp: Relay; readonly udp: Relay }) {
+    this.#tcp = tcp
+    this.#udp = udp
+  }
+
+  async set(spec: ListenerSpec): Promise<ListenResult> {
+    const [engine, other] = spec.protocol === 'TCP' ? [this.#tcp, this.#udp] : [this.#udp, this.#tcp]
+    await other.remove(spec.id)
+    return engine.set(spec)
+  }
+
+  async remove(id: string): Promise<void> {
+    await Promise.all([this.#tcp.remove(id), this.#udp.remove(id)])
+  }
+
+  counts(id: string): TrafficCounts | undefined {
+    return this.#tcp.counts(id) ?? this.#udp.counts(id)
+  }
+
+  stats(): RelayStats {
+    const [tcp, udp] = [this.#tcp.stats(), this.#udp.stats()]
+    return {
+      listeners: [...tcp.listeners, ...udp.listeners],
+      pools: tcp.pools + udp.pools,
+      bufferedBytes: tcp.bufferedBytes + udp.bufferedBytes,
+      draining: tcp.draining + udp.draining,
+      descriptors: {
+        used: tcp.descriptors.used + udp.descriptors.used,
+        budget: tcp.descriptors.budget + udp.descriptors.budget,
+      },
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([this.#tcp[Symbol.asyncDispose](), this.#udp[Symbol.asyncDispose]()])
+  }
+}

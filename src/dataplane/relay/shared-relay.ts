@@ -1,0 +1,29 @@
+/** One relay for all who want one: it is opened for the first, and ends with the last. Their listeners' ids differ. */
+import type { Relay } from './relay.ts'
+
+export type LendRelay = () => Promise<Relay>
+
+export function lendRelay(open: () => Promise<Relay>): LendRelay {
+  let opened: Promise<Relay> | undefined
+  let borrowers = 0
+
+  return async () => {
+    borrowers++
+    const relay = await (opened ??= open())
+    let isBorrowed = true
+    return {
+      set: (spec) => relay.set(spec),
+      remove: (id) => relay.remove(id),
+      counts: (id) => relay.counts(id),
+      stats: () => relay.stats(),
+      async [Symbol.asyncDispose]() {
+        if (!isBorrowed) return
+        isBorrowed = false
+        borrowers--
+        if (borrowers > 0) return
+        opened = undefined
+        await relay[Symbol.asyncDispose]()
+      },
+    }
+  }
+}

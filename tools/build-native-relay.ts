@@ -1,0 +1,20 @@
+/**
+ * Builds the native engine of the userspace mode into `dist`. With --if-possible a machine that cannot build it is told
+ * so, and that is all: without the engine the userspace mode runs on Node's own sockets.
+ */
+import { fileURLToPath } from 'node:url'
+import { compileNativeRelay } from './compile-native-relay.ts'
+
+const isOptional = process.argv.includes('--if-possible')
+const folder = `${process.platform}-${process.arch}`
+const program = fileURLToPath(new URL(`../dist/native/${folder}/fairlead-relay`, import.meta.url))
+
+try {
+  if (process.platform !== 'linux') throw new Error('it needs epoll and splice, which only Linux has')
+  // Linked statically it runs on any distribution; not every compiler has the library for that.
+  await compileNativeRelay(program, ['-static']).catch(() => compileNativeRelay(program))
+} catch (error) {
+  const reason = error instanceof Error ? error.message : String(error)
+  process.stderr.write(`the native relay is not built (the userspace mode works without, but slower): ${reason}\n`)
+  if (!isOptional) process.exitCode = 1
+}
