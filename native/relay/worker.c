@@ -134,10 +134,11 @@ void connection_accepted(struct worker *worker, struct listener *listener, int f
 static void report_copied(const struct connection *connection) {
   if (!atomic_load(&is_followed)) return;
   char client[ADDRESS_TEXT], endpoint[ADDRESS_TEXT];
-  tell_report("copied %u %s %s %llu %llu", connection->listener->slot,
+  tell_report("copied %u %s %s %llu %llu %lld", connection->listener->slot,
               address_text(&connection->client_address, client),
               address_text(&connection->endpoint->address, endpoint), (unsigned long long)connection->up.moved,
-              (unsigned long long)connection->down.moved);
+              (unsigned long long)connection->down.moved,
+              (long long)(connection->worker->now_ns - connection->started_ns) / 1000000);
 }
 
 static void note_end(struct connection *connection) {

@@ -68,18 +68,20 @@ export function logJoined(log: Logger, joined: Joined): void {
     log.debug(4, 'Copying remote address bytes', { ...direction })
 }
 
-export function logCopied(
-  log: Logger,
-  {
-    client,
-    endpoint,
-    bytesIn,
-    bytesOut,
-  }: Record<'client' | 'endpoint', string> & Record<'bytesIn' | 'bytesOut', number>,
-): void {
+/** The original says neither whose connection it was nor how long it lasted; both are what people ask first. */
+export interface Copied {
+  readonly service: string
+  readonly client: string
+  readonly endpoint: string
+  readonly bytesIn: number
+  readonly bytesOut: number
+  readonly durationMs: number
+}
+
+export function logCopied(log: Logger, { service, client, endpoint, bytesIn, bytesOut, durationMs }: Copied): void {
   const [toBackend, fromBackend] = directions(client, endpoint)
-  log.debug(4, 'Copied remote address bytes', { bytes: bytesIn, ...toBackend })
-  log.debug(4, 'Copied remote address bytes', { bytes: bytesOut, ...fromBackend })
+  log.debug(4, 'Copied remote address bytes', { bytes: bytesIn, ...toBackend, service, durationMs })
+  log.debug(4, 'Copied remote address bytes', { bytes: bytesOut, ...fromBackend, service, durationMs })
 }
 
 function directions(client: string, endpoint: string) {

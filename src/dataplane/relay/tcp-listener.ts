@@ -1,7 +1,6 @@
 /** Accepts TCP connections at one address and joins each to an endpoint of its pool. */
 import { createServer, type Server, type Socket } from 'node:net'
 import { getSystemErrorName } from 'node:util'
-import type { Logger } from '../../core/logger.ts'
 import { familyOf } from '../../net/ip.ts'
 import { acceptSockets, type OpenAccepted } from './accept-sockets.ts'
 import type { Choice } from './balancer.ts'
@@ -179,7 +178,7 @@ class TcpListener implements OpenListener {
     }
     pool.opened(choice.name)
     if (pool.proxyProtocol !== undefined) backend.write(headerFor(pool.proxyProtocol, client))
-    const logEnd = isFollowed(log) ? followConnection(log, client, backend) : undefined
+    const logEnd = isFollowed(log) ? this.#follow(client, backend, startedAtMs) : undefined
     const connection = new TcpConnection({
       client: accepted,
       backend: dialled,
@@ -200,6 +199,23 @@ class TcpListener implements OpenListener {
     this.#connections.add(connection)
     this.counters.add('active', 1)
     return true
+  }
+
+  /** The addresses are asked for while both are open. */
+  #follow(client: Socket, backend: Socket, startedAtMs: number): (done: TcpConnection) => void {
+    const { log, clock } = this.#parts
+    const { service } = this.#assignment.pool
+    const [inside, outside] = [endsOf(client), endsOf(backend)]
+    logJoined(log, {
+      inRemoteAddress: inside.remote,
+      inLocalAddress: inside.local,
+      outLocalAddress: outside.local,
+      outRemoteAddress: outside.remote,
+    })
+    return ({ bytesIn, bytesOut }) => {
+      const durationMs = Math.round(clock.monotonic() - startedAtMs)
+      logCopied(log, { service, client: inside.remote, endpoint: outside.remote, bytesIn, bytesOut, durationMs })
+    }
   }
 
   #giveUp(client: Socket, why: Exclude<DialOutcome, { ok: true }>['why']): false {
@@ -260,19 +276,6 @@ class TcpListener implements OpenListener {
   #finishWhenEmpty(): void {
     if (this.#isStopped && this.#connections.size === 0 && this.#waiting.size === 0) this.#finish()
   }
-}
-
-/** The addresses are asked for while both are open. */
-function followConnection(log: Logger, client: Socket, backend: Socket): (done: TcpConnection) => void {
-  const [inside, outside] = [endsOf(client), endsOf(backend)]
-  logJoined(log, {
-    inRemoteAddress: inside.remote,
-    inLocalAddress: inside.local,
-    outLocalAddress: outside.local,
-    outRemoteAddress: outside.remote,
-  })
-  return ({ bytesIn, bytesOut }) =>
-    logCopied(log, { client: inside.remote, endpoint: outside.remote, bytesIn, bytesOut })
 }
 
 function headerFor(version: ProxyProtocol, client: Socket): Buffer {

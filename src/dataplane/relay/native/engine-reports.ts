@@ -56,7 +56,7 @@ export class EngineReports {
   #aboutConnection(
     what: string,
     pool: PoolSpec,
-    [first = '', second = '', third = '', fourth = '']: readonly string[],
+    [first = '', second = '', third = '', fourth = '', fifth = '']: readonly string[],
   ) {
     const { log } = this.#options
     const { service } = pool
@@ -77,7 +77,14 @@ export class EngineReports {
           outRemoteAddress: fourth,
         })
       case 'copied':
-        return logCopied(log, { client: first, endpoint: second, bytesIn: Number(third), bytesOut: Number(fourth) })
+        return logCopied(log, {
+          service,
+          client: first,
+          endpoint: second,
+          bytesIn: Number(third),
+          bytesOut: Number(fourth),
+          durationMs: Number(fifth),
+        })
       case 'dial-failed':
         return logDialFailed(log, service, first, systemError(Number(second)))
       case 'unreachable':
