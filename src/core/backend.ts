@@ -61,6 +61,8 @@ export interface RouteTraffic {
   readonly dialFailures: number
   /** How long the connections lasted that have ended, added up. */
   readonly seconds: number
+  /** Connections that no endpoint saw, by the reason. */
+  readonly turnedAway: Readonly<Record<string, number>>
 }
 
 /** Programs one IP family. It holds no Kubernetes rule, no timer and no retry. */

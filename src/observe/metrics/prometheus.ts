@@ -63,6 +63,17 @@ export class MetricRegistry {
     return gauge
   }
 
+  /** A gauge that somebody else keeps, read as `counterFrom` is. */
+  gaugeFrom<Label extends string>(spec: FamilySpec<Label>, read: () => readonly Series<Label>[]): void {
+    void new LibraryGauge<Label>({
+      ...this.#configuration(spec),
+      collect() {
+        this.reset()
+        for (const { labels, value } of read()) this.set(labels, value)
+      },
+    })
+  }
+
   histogram<Label extends string>(spec: FamilySpec<Label>, buckets: readonly number[]): Histogram<Label> {
     const histogram = new LibraryHistogram<Label>({ ...this.#configuration(spec), buckets: [...buckets] })
     return { observe: (labels, value) => histogram.observe(labels, value) }

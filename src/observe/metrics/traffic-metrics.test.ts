@@ -3,10 +3,11 @@ import { testRoute, testView } from '../../core/testing/routes.ts'
 import { MetricRegistry } from './prometheus.ts'
 import { addTrafficMetrics } from './traffic-metrics.ts'
 
-test('each Service port has its bytes by direction, its failed dials and its connection time', async () => {
+test('each Service port has its bytes, its connections, and those that failed', async () => {
   const web = testRoute('shop/web', { portName: 'http' })
   const gone = testRoute('shop/gone')
-  const carried = { connections: 3, active: 1, bytesIn: 10, bytesOut: 20, dialFailures: 2, seconds: 1.5 }
+  const turnedAway = { overload: 4, unreachable: 0 }
+  const carried = { connections: 3, active: 1, bytesIn: 10, bytesOut: 20, dialFailures: 2, seconds: 1.5, turnedAway }
   const registry = new MetricRegistry()
   const traffic = new Map([web, gone].map(({ key }) => [key, carried]))
   addTrafficMetrics(registry, () => [{ view: testView(web), traffic }])
@@ -17,5 +18,8 @@ test('each Service port has its bytes by direction, its failed dials and its con
     `fairlead_service_bytes_total{${labels},direction="out"} 20`,
     `fairlead_service_connection_seconds_total{${labels}} 1.5`,
     `fairlead_service_dial_failures_total{${labels}} 2`,
+    `fairlead_service_open_connections{${labels}} 1`,
+    `fairlead_service_turned_away_total{${labels},reason="overload"} 4`,
+    `fairlead_service_turned_away_total{${labels},reason="unreachable"} 0`,
   ])
 })

@@ -44,6 +44,28 @@ export function addTrafficMetrics(registry: MetricRegistry, read: () => readonly
     },
     () => Promise.resolve(seriesOf(({ seconds }) => seconds)),
   )
+  registry.counterFrom(
+    {
+      name: 'fairlead_service_turned_away_total',
+      labels: [...labels, 'reason'],
+      help: 'Connections to each Service port that no endpoint saw.',
+    },
+    () =>
+      Promise.resolve(
+        read().flatMap((carried) =>
+          reasonsIn(carried).flatMap((reason) =>
+            seriesFor(carried, ({ turnedAway }) => turnedAway[reason] ?? 0).map(({ labels: common, value }) => ({
+              labels: { ...common, reason },
+              value,
+            })),
+          ),
+        ),
+      ),
+  )
+  registry.gaugeFrom(
+    { name: 'fairlead_service_open_connections', labels, help: 'Connections of each Service port that are open now.' },
+    () => seriesOf(({ active }) => active),
+  )
 }
 
 function seriesFor({ view, traffic }: CarriedView, value: (traffic: RouteTraffic) => number): readonly Series<Label>[] {
@@ -53,6 +75,11 @@ function seriesFor({ view, traffic }: CarriedView, value: (traffic: RouteTraffic
     const { namespace, name: service, portName: port, protocol } = route
     return [{ labels: { namespace, service, port, protocol, ...familyLabel(view.family) }, value: value(carried) }]
   })
+}
+
+function reasonsIn({ traffic }: CarriedView): readonly string[] {
+  const [first] = traffic.values()
+  return Object.keys(first?.turnedAway ?? {})
 }
 
 function directed(series: Series<Label>, direction: 'in' | 'out'): Series<Label | 'direction'> {
