@@ -30,7 +30,7 @@ server.listen(0, '127.0.0.1')
 await once(server, 'listening')
 tell({ kind: 'ready', port: (server.address() as AddressInfo).port, bytes: bytesOfStream() })
 process.on('message', (message: ToApiServer) => {
-  void changeEndpoints(message).then((changes) => tell({ kind: 'changed', changes }))
+  void changeEndpoints(message).then((done) => tell({ kind: 'changed', ...done }))
 })
 process.on('disconnect', () => process.exit())
 
@@ -70,21 +70,29 @@ function openWatch(path: string, response: ServerResponse): void {
   response.writeHead(200, { 'content-type': 'application/json', 'transfer-encoding': 'chunked' })
   response.flushHeaders()
   watchesByPath.get(path)?.add(response)
+  tell({ kind: 'watched', path })
   response.on('close', () => watchesByPath.get(path)?.delete(response))
 }
 
-/** Replaces one endpoint each of as many different Services. Returns when the event of each was written. */
-async function changeEndpoints(request: ToApiServer): Promise<(readonly [string, number])[]> {
+/** Replaces one endpoint each of as many different Services. Tells when the event of each was written. */
+async function changeEndpoints(request: ToApiServer): Promise<Pick<Changed, 'changes' | 'bytes'>> {
   const { changes: count, pauseMs, from = 0 } = request
   const changes: (readonly [string, number])[] = []
+  let bytes = 0
   const step = Math.floor(services / count)
+  const startedMs = sharedClockMs()
   for (let change = 0; change < count; change++) {
     const index = (from + change * step) % services
     const event = watchEvent('MODIFIED', sliceObject(index, ++version, ++moved))
     const { namespace, name } = serviceName(index)
     changes.push([`${namespace}/${name}`, sharedClockMs()])
+    bytes += event.length
     for (const watch of watchesByPath.get(slices) ?? []) watch.write(event)
-    if (pauseMs > 0) await sleep(pauseMs)
+    // By the clock: a timer that was late does not make the next one later.
+    const waitMs = startedMs + (change + 1) * pauseMs - sharedClockMs()
+    if (waitMs > 0) await sleep(waitMs)
   }
-  return changes
+  return { changes, bytes }
 }
+
+type Changed = Extract<FromApiServer, { readonly kind: 'changed' }>

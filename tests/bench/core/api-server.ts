@@ -8,6 +8,8 @@ export class ApiServer implements AsyncDisposable {
   readonly #child: ChildProcess
   readonly #ready: Extract<FromApiServer, { kind: 'ready' }>
   readonly #lastByteMsByPath = new Map<string, number>()
+  readonly #watchesByPath = new Map<string, number>()
+  #changedBytes = 0
 
   static async start(script: string, services: number): Promise<ApiServer> {
     const child = fork(script, [String(services)])
@@ -25,6 +27,8 @@ export class ApiServer implements AsyncDisposable {
     this.#ready = ready
     child.on('message', (message: FromApiServer) => {
       if (message.kind === 'sent') this.#lastByteMsByPath.set(message.path, message.atMs)
+      if (message.kind === 'watched')
+        this.#watchesByPath.set(message.path, (this.#watchesByPath.get(message.path) ?? 0) + 1)
     })
   }
 
@@ -32,9 +36,23 @@ export class ApiServer implements AsyncDisposable {
     return `http://127.0.0.1:${this.#ready.port}/${mode}`
   }
 
+  get pid(): number {
+    return this.#child.pid ?? 0
+  }
+
   /** Of all initial events. */
   get megabytes(): number {
     return this.#ready.bytes / 1e6
+  }
+
+  /** How often somebody began to watch, by path. */
+  get watchesByPath(): ReadonlyMap<string, number> {
+    return this.#watchesByPath
+  }
+
+  /** Of all events of changes so far, to one watcher. */
+  get changedBytes(): number {
+    return this.#changedBytes
   }
 
   forgetLastByte(): void {
@@ -63,7 +81,9 @@ export class ApiServer implements AsyncDisposable {
       this.#child.on('message', listener)
     })
     this.#child.send(request)
-    return new Map((await answer).changes)
+    const { changes, bytes } = await answer
+    this.#changedBytes += bytes
+    return new Map(changes)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,0 +1,3 @@
+module fairlead.test/bench/kpng-swarm
+
+go 1.24.0
