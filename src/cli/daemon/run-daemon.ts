@@ -148,7 +148,12 @@ async function runProxy(daemon: Daemon, parts: Parts, signal: AbortSignal): Prom
   await mode.prepare(context)
   if (daemon.isInitOnly) return
   await setOomScore(
-    { score: config.oomScoreAdj, self: fileSysctl({ root: '/proc/self' }), clock: systemClock, log },
+    {
+      score: config.oomScoreAdj,
+      self: fileSysctl({ root: '/proc/self', needs: 'CAP_SYS_RESOURCE' }),
+      clock: systemClock,
+      log,
+    },
     signal,
   )
 

@@ -5,7 +5,13 @@ import { join } from 'node:path'
 import { SysctlError } from './sysctl.ts'
 import type { Sysctl } from './sysctl.ts'
 
-export function fileSysctl({ root }: { readonly root: string }): Sysctl {
+export interface FileSysctlOptions {
+  readonly root: string
+  /** What it takes to write there. */
+  readonly needs?: string
+}
+
+export function fileSysctl({ root, needs = "root, in the host's network namespace" }: FileSysctlOptions): Sysctl {
   return {
     async read(path) {
       try {
@@ -20,13 +26,13 @@ export function fileSysctl({ root }: { readonly root: string }): Sysctl {
         // Never creates: a setting that is not there is one the kernel does not have.
         await writeFile(file, value, { flag: constants.O_WRONLY | constants.O_TRUNC })
       } catch (cause) {
-        throw sysctlError(file, value, cause)
+        throw sysctlError(file, value, needs, cause)
       }
     },
   }
 }
 
-function sysctlError(file: string, value: string, cause: unknown): SysctlError {
+function sysctlError(file: string, value: string, needs: string, cause: unknown): SysctlError {
   const code = (cause as NodeJS.ErrnoException).code ?? String(cause)
   const tried = `cannot set ${file} to ${value}`
   switch (code) {
@@ -37,7 +43,7 @@ function sysctlError(file: string, value: string, cause: unknown): SysctlError {
       })
     case 'EACCES':
     case 'EPERM':
-      return new SysctlError('not-permitted', `${tried}: run as root, in the host's network namespace`, { cause })
+      return new SysctlError('not-permitted', `${tried}: it takes ${needs}`, { cause })
     case 'EROFS':
       return new SysctlError('read-only', `${tried}: it is mounted read-only; run the container privileged`, { cause })
     default:

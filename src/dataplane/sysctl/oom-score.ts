@@ -21,8 +21,7 @@ export async function setOomScore({ score, self, clock, log }: OomScore, signal:
     try {
       return await self.write('oom_score_adj', String(score))
     } catch (error) {
-      if (attempt === attempts)
-        return log.warn('OOM score not set, it takes CAP_SYS_RESOURCE to lower it', { score, error })
+      if (attempt === attempts) return log.warn('OOM score not set', { score, error })
     }
     await clock.sleep(pauseMs, signal)
   }
