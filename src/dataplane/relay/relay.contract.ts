@@ -1,6 +1,7 @@
 /** What every relay engine must do, with real sockets on loopback. */
 import { describe } from 'vitest'
 import { listenerContract } from './listener.contract.ts'
+import { streamsContract } from './streams.contract.ts'
 import { tcpContract } from './tcp.contract.ts'
 import type { MakeRelay } from './testing/relay-under-test.ts'
 import { udpContract } from './udp.contract.ts'
@@ -11,6 +12,7 @@ export function relayContract(name: string, make: MakeRelay): void {
   })
   describe(`${name}: TCP`, () => {
     tcpContract(make)
+    streamsContract(make)
   })
   describe(`${name}: UDP`, () => {
     udpContract(make)
