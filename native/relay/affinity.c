@@ -28,10 +28,10 @@ struct affinity {
 };
 
 struct affinity *affinity_create(int64_t timeout_ns) {
-  struct affinity *affinity = calloc(1, sizeof *affinity);
+  struct affinity *affinity = must_have(calloc(1, sizeof *affinity));
   affinity->timeout_ns = timeout_ns;
   affinity->bucket_count = FIRST_BUCKETS;
-  affinity->buckets = calloc(FIRST_BUCKETS, sizeof *affinity->buckets);
+  affinity->buckets = must_have(calloc(FIRST_BUCKETS, sizeof *affinity->buckets));
   list_init(&affinity->by_use);
   return affinity;
 }
@@ -78,7 +78,7 @@ static void grow(struct affinity *affinity) {
   struct record **old = affinity->buckets;
   size_t old_count = affinity->bucket_count;
   affinity->bucket_count = old_count * 2;
-  affinity->buckets = calloc(affinity->bucket_count, sizeof *affinity->buckets);
+  affinity->buckets = must_have(calloc(affinity->bucket_count, sizeof *affinity->buckets));
   for (size_t index = 0; index < old_count; index++)
     for (struct record *record = old[index], *next; record != NULL; record = next) {
       next = record->next_in_bucket;
@@ -101,7 +101,7 @@ void affinity_remember(struct affinity *affinity, const union address *client, s
   struct record **place = place_of(affinity, client);
   if (*place != NULL) drop_at(affinity, place);
   if (affinity->count >= affinity->bucket_count) grow(affinity);
-  struct record *record = calloc(1, sizeof *record);
+  struct record *record = must_have(calloc(1, sizeof *record));
   size_t size;
   const unsigned char *ip = address_bytes(client, &size);
   record->size = (unsigned char)size;

@@ -53,8 +53,7 @@ static void *table_get(const struct table *table, size_t number) {
 static void table_set(struct table *table, size_t number, void *entry) {
   if (number >= table->size) {
     size_t size = (number + 1) * 2;
-    table->entries = realloc(table->entries, size * sizeof *table->entries);
-    if (table->entries == NULL) fail("no memory is left");
+    table->entries = must_have(realloc(table->entries, size * sizeof *table->entries));
     memset(table->entries + table->size, 0, (size - table->size) * sizeof *table->entries);
     table->size = size;
   }
@@ -112,18 +111,16 @@ static void change_pool(unsigned call, struct words *words) {
   spec.balancing = (enum balancing)one_of(word(words), balancings);
   spec.proxy_protocol = (enum proxy_protocol)one_of(word(words), headers);
   spec.count = count_words(words->rest) / 3;
-  spec.addresses = calloc(spec.count + 1, sizeof *spec.addresses);
-  spec.are_transparent = calloc(spec.count + 1, sizeof *spec.are_transparent);
+  spec.targets = must_have(calloc(spec.count + 1, sizeof *spec.targets));
   for (unsigned index = 0; index < spec.count; index++) {
     const char *ip = word(words);
-    if (!address_parse(&spec.addresses[index], ip, word(words))) fail("an endpoint has no IP address");
-    spec.are_transparent[index] = one_of(word(words), sources) == 1;
+    if (!address_parse(&spec.targets[index].address, ip, word(words))) fail("an endpoint has no IP address");
+    spec.targets[index].is_transparent = one_of(word(words), sources) == 1;
   }
   struct pool *pool = table_get(&pools, name);
   if (pool == NULL) table_set(&pools, name, pool = pool_create());
   bool has_left = pool_update(pool, &spec);
-  free(spec.addresses);
-  free(spec.are_transparent);
+  free(spec.targets);
   if (has_left && settings.drain_ns >= 0) tell_workers(MESSAGE_DRAIN);
   tell_answer("done %u", call);
 }
@@ -141,7 +138,7 @@ static void assign(struct listener *listener, struct words *words) {
   if (pool == NULL) fail("a listener has no pool");
   atomic_fetch_add(&pool->references, 1);
   unsigned count = count_words(words->rest);
-  struct range *ranges = calloc(count + 1, sizeof *ranges);
+  struct range *ranges = must_have(calloc(count + 1, sizeof *ranges));
   for (unsigned index = 0; index < count; index++)
     if (!range_parse(&ranges[index], word(words))) fail("a range of sources is not one");
   pthread_mutex_lock(&listener->lock);
@@ -181,34 +178,8 @@ static int listen_at(union address *address) {
   return fd;
 }
 
-static void open_listener(unsigned call, struct words *words) {
-  unsigned slot = (unsigned)number(words);
-  union address address;
-  const char *ip = word(words);
-  if (!address_parse(&address, ip, word(words))) fail("a listener has no IP address");
-  int fd = listen_at(&address);
-  if (fd < 0) return tell_answer("failed %u %d", call, -fd);
-  struct listener *listener = calloc(1, sizeof *listener);
-  listener->source = SOURCE_LISTENER;
-  listener->fd = fd;
-  listener->slot = slot;
-  pthread_mutex_init(&listener->lock, NULL);
-  atomic_init(&listener->references, (int)settings.workers);
-  atomic_init(&listener->watchers, (int)settings.workers);
-  assign(listener, words);
-  descriptors_take(1);
-  table_set(&listeners, slot, listener);
-  struct epoll_event event = {EPOLLIN | EPOLLEXCLUSIVE, {.ptr = listener}};
-  for (unsigned index = 0; index < settings.workers; index++)
-    if (epoll_ctl(workers[index].epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0) fail("epoll does not take a listener");
-  tell_answer("done %u %u", call, address_port(&address));
-}
-
-static void close_listener(unsigned call, struct words *words) {
-  size_t slot = (size_t)number(words);
-  struct listener *listener = table_get(&listeners, slot);
-  if (listener == NULL) return tell_answer("done %u", call);
-  table_set(&listeners, slot, NULL);
+/* Whoever may be in accept with it finishes first; connections go on. */
+static void retire_listener(struct listener *listener, unsigned call) {
   listener->closing_call = call;
   atomic_store(&listener->is_closed, true);
   for (unsigned index = 0; index < settings.workers; index++)
@@ -217,6 +188,44 @@ static void close_listener(unsigned call, struct words *words) {
     if (settings.drain_ns >= 0) worker_post(&workers[index], MESSAGE_DRAIN, NULL, -1);
     worker_post(&workers[index], MESSAGE_RETIRE, listener, -1);
   }
+}
+
+/* An errno; the kernel has a limit of what may be watched, for each user. */
+static int watch(struct listener *listener) {
+  struct epoll_event event = {EPOLLIN | EPOLLEXCLUSIVE, {.ptr = listener}};
+  for (unsigned index = 0; index < settings.workers; index++)
+    if (epoll_ctl(workers[index].epoll_fd, EPOLL_CTL_ADD, listener->fd, &event) < 0) return errno;
+  return 0;
+}
+
+static void open_listener(unsigned call, struct words *words) {
+  unsigned slot = (unsigned)number(words);
+  union address address;
+  const char *ip = word(words);
+  if (!address_parse(&address, ip, word(words))) fail("a listener has no IP address");
+  int fd = listen_at(&address);
+  if (fd < 0) return tell_answer("failed %u %d", call, -fd);
+  struct listener *listener = must_have(calloc(1, sizeof *listener));
+  listener->source = SOURCE_LISTENER;
+  listener->fd = fd;
+  listener->slot = slot;
+  pthread_mutex_init(&listener->lock, NULL);
+  atomic_init(&listener->references, (int)settings.workers);
+  atomic_init(&listener->watchers, (int)settings.workers);
+  assign(listener, words);
+  descriptors_take(1);
+  listener->refusal = watch(listener);
+  if (listener->refusal != 0) return retire_listener(listener, call);
+  table_set(&listeners, slot, listener);
+  tell_answer("done %u %u", call, address_port(&address));
+}
+
+static void close_listener(unsigned call, struct words *words) {
+  size_t slot = (size_t)number(words);
+  struct listener *listener = table_get(&listeners, slot);
+  if (listener == NULL) return tell_answer("done %u", call);
+  table_set(&listeners, slot, NULL);
+  retire_listener(listener, call);
 }
 
 static bool has_connections(void) {
@@ -270,7 +279,7 @@ int main(int count, char **arguments) {
   if (!shared_map(3, (unsigned)atoi(arguments[2]))) fail("the shared memory cannot be mapped");
   pthread_t teller;
   if (pthread_create(&teller, NULL, tell_run, NULL) != 0) fail("no thread can be started");
-  workers = calloc(settings.workers, sizeof *workers);
+  workers = must_have(calloc(settings.workers, sizeof *workers));
   for (unsigned index = 0; index < settings.workers; index++)
     if (!worker_start(&workers[index], index)) fail("a worker cannot be started");
   char *line = NULL;

@@ -21,7 +21,13 @@
 
 enum outcome { WAITS, HAS_MORE, IS_DONE, IS_BROKEN };
 
-static bool may_retry(void) { return errno == EAGAIN || errno == EINTR; }
+/* Of a call that failed: an edge is waited for only when the kernel promised one. */
+static enum outcome try_later(bool *is_ready) {
+  if (errno == EINTR) return HAS_MORE;
+  if (errno != EAGAIN) return IS_BROKEN;
+  *is_ready = false;
+  return WAITS;
+}
 
 static void note_waiting(struct connection *connection, double bytes) {
   connection_cells(connection)[WAITING_BYTES] += bytes;
@@ -80,11 +86,7 @@ static bool keep_rest(struct connection *connection, struct flow *flow, const un
 static enum outcome write_rest(struct connection *connection, struct flow *flow) {
   while (flow->rest_start < flow->rest_end) {
     ssize_t sent = send(flow->to->fd, flow->rest + flow->rest_start, flow->rest_end - flow->rest_start, MSG_NOSIGNAL);
-    if (sent < 0) {
-      if (!may_retry()) return IS_BROKEN;
-      flow->to->is_writable = false;
-      return WAITS;
-    }
+    if (sent < 0) return try_later(&flow->to->is_writable);
     flow->rest_start += (size_t)sent;
     note_waiting(connection, -(double)sent);
   }
@@ -97,29 +99,20 @@ static enum outcome write_pipe(struct connection *connection, struct flow *flow)
   while (flow->in_pipe > 0) {
     ssize_t sent =
         splice(flow->pipe[0], NULL, flow->to->fd, NULL, flow->in_pipe, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
-    if (sent < 0) {
-      if (!may_retry()) return IS_BROKEN;
-      flow->to->is_writable = false;
-      return WAITS;
-    }
+    if (sent < 0) return try_later(&flow->to->is_writable);
+    if (sent == 0) return IS_BROKEN;
     flow->in_pipe -= (size_t)sent;
     note_waiting(connection, -(double)sent);
   }
   return HAS_MORE;
 }
 
-static enum outcome read_failed(struct flow *flow) {
-  if (!may_retry()) return IS_BROKEN;
-  flow->from->is_readable = false;
-  return WAITS;
-}
-
 /* The pipe is empty here, so EAGAIN can only mean the socket. */
 static enum outcome read_by_pipe(struct connection *connection, struct flow *flow) {
   ssize_t size = splice(flow->from->fd, NULL, flow->pipe[1], NULL, PIPE_SIZE, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
-  if (size < 0) return read_failed(flow);
-  if (size == 0) {
-    flow->has_ended = true;
+  if (size < 0) return try_later(&flow->from->is_readable);
+  if (size == 0) { /* The end, or an urgent byte, which splice does not pass: a plain read finds out. */
+    flow->is_bulk = false;
     return HAS_MORE;
   }
   flow->in_pipe = (size_t)size;
@@ -133,21 +126,21 @@ static enum outcome read_by_pipe(struct connection *connection, struct flow *flo
 static enum outcome read_by_buffer(struct connection *connection, struct flow *flow) {
   unsigned char *buffer = connection->worker->buffer;
   ssize_t size = recv(flow->from->fd, buffer, COPY_BUFFER, 0);
-  if (size < 0) return read_failed(flow);
+  if (size < 0) return try_later(&flow->from->is_readable);
   if (size == 0) {
     flow->has_ended = true;
     return HAS_MORE;
   }
   /* Less than there was room for: all is read, and more of it will be an event, unless the end is there already. */
-  if (size < COPY_BUFFER && !flow->from->has_hung_up) flow->from->is_readable = false;
+  if (size < COPY_BUFFER && !flow->from->has_hung_up && !flow->from->has_urgent) flow->from->is_readable = false;
   flow->is_bulk = size == COPY_BUFFER;
   note_moved(connection, flow, (size_t)size);
   ssize_t sent = send(flow->to->fd, buffer, (size_t)size, MSG_NOSIGNAL);
   if (sent == size) return HAS_MORE;
-  if (sent < 0 && !may_retry()) return IS_BROKEN;
+  if (sent < 0 && errno != EAGAIN && errno != EINTR) return IS_BROKEN;
+  /* What is left is written next: that finds out whether the socket is full. */
   size_t done = sent < 0 ? 0 : (size_t)sent;
-  flow->to->is_writable = false;
-  return keep_rest(connection, flow, buffer + done, (size_t)size - done) ? WAITS : IS_BROKEN;
+  return keep_rest(connection, flow, buffer + done, (size_t)size - done) ? HAS_MORE : IS_BROKEN;
 }
 
 static enum outcome end_flow(struct flow *flow) {
@@ -163,7 +156,7 @@ static enum outcome step(struct connection *connection, struct flow *flow) {
   if (flow->rest != NULL) return write_rest(connection, flow);
   if (flow->in_pipe > 0) return write_pipe(connection, flow);
   if (!flow->from->is_readable) return WAITS;
-  if (flow->is_bulk && pipe_take(connection->worker, flow)) return read_by_pipe(connection, flow);
+  if (flow->is_bulk && !flow->from->has_urgent && pipe_take(connection->worker, flow)) return read_by_pipe(connection, flow);
   return read_by_buffer(connection, flow);
 }
 

@@ -17,6 +17,10 @@ void socket_options(int fd) {
   setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &seconds, sizeof seconds);
 }
 
+bool is_own_shortage(int error) {
+  return error == EMFILE || error == ENFILE || error == ENOSPC || error == ENOMEM || error == ENOBUFS;
+}
+
 static void turn_away(struct connection *connection, enum cell why, bool with_reset) {
   connection_cells(connection)[why] += 1;
   connection_close(connection, with_reset);
@@ -29,31 +33,16 @@ static void report_choice(struct connection *connection, const struct choice *ch
               address_text(&choice->endpoint->address, endpoint), choice->is_sticky ? "affinity" : "turn");
 }
 
-/* Lets the pod see the client's own address. The kernel has to lead the answers back here: see the portal rules. */
-static bool bind_as_client(int fd, const union address *client) {
-  bool is_v4 = client->any.sa_family == AF_INET;
-  int on = 1;
-  union address from = *client;
-  if (is_v4)
-    from.v4.sin_port = 0;
-  else
-    from.v6.sin6_port = 0;
-  int failed = is_v4 ? setsockopt(fd, SOL_IP, IP_TRANSPARENT, &on, sizeof on)
-                     : setsockopt(fd, SOL_IPV6, IPV6_TRANSPARENT, &on, sizeof on);
-  return failed == 0 && bind(fd, &from.any, address_size(&from)) == 0;
-}
-
 /* An errno, 0 when the kernel is at it. */
 static int begin(struct connection *connection) {
   const struct endpoint *endpoint = connection->endpoint;
   int fd = socket(endpoint->address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return errno;
-  connection->backend.fd = fd;
-  connection->backend.is_readable = connection->backend.is_writable = connection->backend.has_hung_up = false;
+  connection->backend = (struct side){.source = SOURCE_SIDE, .fd = fd, .connection = connection};
   socket_options(fd);
-  if (endpoint->is_transparent && !bind_as_client(fd, &connection->client_address)) return errno;
+  if (atomic_load(&endpoint->is_transparent) && !pose_begin(connection)) return errno;
   if (connect(fd, &endpoint->address.any, address_size(&endpoint->address)) < 0 && errno != EINPROGRESS) return errno;
-  struct epoll_event event = {EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, {.ptr = &connection->backend}};
+  struct epoll_event event = {side_events, {.ptr = &connection->backend}};
   return epoll_ctl(connection->worker->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? errno : 0;
 }
 
@@ -67,6 +56,7 @@ static void failed(struct connection *connection, int error) {
   }
   list_remove(&connection->queued);
   if (connection->backend.fd >= 0) close(connection->backend.fd);
+  pose_end(connection);
   connection->backend.fd = -1;
   connection->endpoint = NULL;
   endpoint_release(endpoint);
@@ -87,7 +77,7 @@ void dial_next(struct connection *connection) {
     report_choice(connection, &choice);
     int error = begin(connection);
     if (error == 0) return connection_queue(connection, (enum timer)(DIAL_TIMER + connection->attempt++));
-    if (error == EMFILE || error == ENFILE) { /* our own shortage says nothing about the endpoint */
+    if (is_own_shortage(error)) {
       tell_trouble(listener, worker->now_ns, "shortage", error);
       return turn_away(connection, OVERLOAD, true);
     }
@@ -127,9 +117,7 @@ static void join(struct connection *connection) {
   report_joined(connection);
   if (connection->proxy_protocol != PROXY_NONE && !copy_write_header(connection))
     return connection_close(connection, true);
-  /* The endpoint may have left while it was dialled. */
-  if (atomic_load(&connection->endpoint->is_gone) || atomic_load(&connection->listener->is_closed))
-    connection_drain(connection);
+  connection_drain(connection); /* The endpoint may have left while it was dialled. */
   copy_pump(connection);
 }
 

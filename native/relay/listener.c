@@ -5,7 +5,11 @@
 
 void listener_release(struct listener *listener) {
   if (atomic_fetch_sub(&listener->references, 1) != 1) return;
-  tell_answer("gone %u", listener->slot); /* Its counters have their last value. */
+  /* Its counters have their last value. */
+  if (listener->refusal == 0)
+    tell_answer("gone %u", listener->slot);
+  else
+    tell_answer("failed %u %d", listener->closing_call, listener->refusal);
   pool_release(listener->pool);
   pthread_mutex_destroy(&listener->lock);
   free(listener->ranges);

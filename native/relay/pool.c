@@ -7,10 +7,10 @@
 
 /* An endpoint that refused is tried last for 5 seconds per failure in a row, at most a minute; never not at all. */
 #define AVOID_NS_PER_FAILURE 5000000000
-#define AVOID_NS_AT_MOST 60000000000
+#define MOST_FAILURES 12
 
 struct pool *pool_create(void) {
-  struct pool *pool = calloc(1, sizeof *pool);
+  struct pool *pool = must_have(calloc(1, sizeof *pool));
   pthread_mutex_init(&pool->lock, NULL);
   atomic_init(&pool->references, 1);
   list_init(&pool->departed);
@@ -60,23 +60,37 @@ static struct endpoint *find(const struct pool *pool, const union address *addre
   return found == NULL ? NULL : *found;
 }
 
-/* One that left and is back is the same, with its connections. */
-static struct endpoint *take_departed(struct pool *pool, const union address *address) {
-  for (struct link *link = pool->departed.next; link != &pool->departed; link = link->next) {
-    struct endpoint *endpoint = CONTAINER(link, struct endpoint, departed);
-    if (address_compare(&endpoint->address, address) != 0) continue;
-    list_remove(link);
-    return endpoint;
-  }
-  return NULL;
-}
-
 static struct endpoint *endpoint_create(const union address *address) {
-  struct endpoint *endpoint = calloc(1, sizeof *endpoint);
+  struct endpoint *endpoint = must_have(calloc(1, sizeof *endpoint));
   endpoint->address = *address;
   atomic_init(&endpoint->references, 1);
   list_init(&endpoint->departed);
   return endpoint;
+}
+
+/* Endpoints in the order of their addresses. */
+struct shelf {
+  struct endpoint **endpoints;
+  unsigned count;
+};
+
+static struct shelf departed_of(const struct pool *pool) {
+  struct shelf shelf = {NULL, 0};
+  for (struct link *link = pool->departed.next; link != &pool->departed; link = link->next) shelf.count++;
+  shelf.endpoints = must_have(calloc(shelf.count + 1, sizeof *shelf.endpoints));
+  unsigned index = 0;
+  for (struct link *link = pool->departed.next; link != &pool->departed; link = link->next)
+    shelf.endpoints[index++] = CONTAINER(link, struct endpoint, departed);
+  qsort(shelf.endpoints, shelf.count, sizeof *shelf.endpoints, by_address);
+  return shelf;
+}
+
+/* One that left and is back is the same, with its connections. */
+static struct endpoint *take_departed(const struct shelf *shelf, const union address *address) {
+  struct endpoint **found = bsearch(address, shelf->endpoints, shelf->count, sizeof *shelf->endpoints, is_at);
+  if (found == NULL) return NULL;
+  list_remove(&(*found)->departed);
+  return *found;
 }
 
 static void forget_departed(struct pool *pool) {
@@ -106,24 +120,41 @@ static void shuffle(struct pool *pool) {
   pool->turn = 0;
 }
 
-/* Whether it has the same endpoints, in whatever order: then the turns go on. Both are without duplicates. */
+static int by_target(const void *a, const void *b) {
+  return address_compare(&((const struct target *)a)->address, &((const struct target *)b)->address);
+}
+
+/* An address that is written in two ways has one turn. */
+static void put_in_order(struct pool_spec *spec) {
+  if (spec->count == 0) return;
+  qsort(spec->targets, spec->count, sizeof *spec->targets, by_target);
+  unsigned kept = 1;
+  for (unsigned index = 1; index < spec->count; index++)
+    if (by_target(&spec->targets[kept - 1], &spec->targets[index]) != 0) spec->targets[kept++] = spec->targets[index];
+  spec->count = kept;
+}
+
+/* Then the turns go on. */
 static bool has_same_endpoints(const struct pool *pool, const struct pool_spec *spec) {
   if (pool->count != spec->count) return false;
   for (unsigned index = 0; index < spec->count; index++)
-    if (find(pool, &spec->addresses[index]) == NULL) return false;
+    if (address_compare(&pool->sorted[index]->address, &spec->targets[index].address) != 0) return false;
   return true;
 }
 
 static bool replace_endpoints(struct pool *pool, const struct pool_spec *spec) {
-  struct endpoint **next = calloc(spec->count + 1, sizeof *next);
+  struct shelf departed = departed_of(pool);
+  struct endpoint **next = must_have(calloc(spec->count + 1, sizeof *next));
   for (unsigned index = 0; index < pool->count; index++) atomic_store(&pool->endpoints[index]->is_gone, true);
   for (unsigned index = 0; index < spec->count; index++) {
-    struct endpoint *known = find(pool, &spec->addresses[index]);
-    if (known == NULL) known = take_departed(pool, &spec->addresses[index]);
-    if (known == NULL) known = endpoint_create(&spec->addresses[index]);
+    const union address *address = &spec->targets[index].address;
+    struct endpoint *known = find(pool, address);
+    if (known == NULL) known = take_departed(&departed, address);
+    if (known == NULL) known = endpoint_create(address);
     atomic_store(&known->is_gone, false);
     next[index] = known;
   }
+  free(departed.endpoints);
   bool has_left = false;
   for (unsigned index = 0; index < pool->count; index++)
     if (atomic_load(&pool->endpoints[index]->is_gone)) {
@@ -134,11 +165,10 @@ static bool replace_endpoints(struct pool *pool, const struct pool_spec *spec) {
   forget_departed(pool);
   free(pool->endpoints);
   free(pool->sorted);
-  pool->endpoints = next;
+  pool->sorted = next; /* The targets are in order. */
   pool->count = spec->count;
-  pool->sorted = calloc(spec->count + 1, sizeof *next);
-  memcpy(pool->sorted, next, spec->count * sizeof *next);
-  qsort(pool->sorted, pool->count, sizeof *next, by_address);
+  pool->endpoints = must_have(calloc(spec->count + 1, sizeof *next));
+  memcpy(pool->endpoints, next, spec->count * sizeof *next);
   shuffle(pool);
   return has_left;
 }
@@ -154,7 +184,8 @@ static void update_affinity(struct pool *pool, int64_t timeout_ns) {
   }
 }
 
-bool pool_update(struct pool *pool, const struct pool_spec *spec) {
+bool pool_update(struct pool *pool, struct pool_spec *spec) {
+  put_in_order(spec);
   pthread_mutex_lock(&pool->lock);
   pool->balancing = spec->balancing;
   pool->proxy_protocol = spec->proxy_protocol;
@@ -162,7 +193,7 @@ bool pool_update(struct pool *pool, const struct pool_spec *spec) {
   update_affinity(pool, spec->affinity_ns);
   bool has_left = !has_same_endpoints(pool, spec) && replace_endpoints(pool, spec);
   for (unsigned index = 0; index < spec->count; index++)
-    find(pool, &spec->addresses[index])->is_transparent = spec->are_transparent[index];
+    atomic_store(&pool->sorted[index]->is_transparent, spec->targets[index].is_transparent);
   pthread_mutex_unlock(&pool->lock);
   return has_left;
 }
@@ -212,8 +243,8 @@ void pool_failed(struct pool *pool, struct endpoint *endpoint, const union addre
   pthread_mutex_lock(&pool->lock);
   if (pool->affinity != NULL) affinity_forget(pool->affinity, client, endpoint);
   if (!atomic_load(&endpoint->is_gone)) {
-    int64_t for_ns = ++endpoint->failures * AVOID_NS_PER_FAILURE;
-    endpoint->avoid_until_ns = now_ns + (for_ns < AVOID_NS_AT_MOST ? for_ns : AVOID_NS_AT_MOST);
+    if (endpoint->failures < MOST_FAILURES) endpoint->failures++;
+    endpoint->avoid_until_ns = now_ns + endpoint->failures * AVOID_NS_PER_FAILURE;
   }
   pthread_mutex_unlock(&pool->lock);
 }

@@ -4,7 +4,7 @@
  * if it dies. Nothing here knows about Kubernetes.
  *
  *   control thread   reads commands, opens and closes listeners, changes pools        control.c
- *   worker threads   accept, dial and copy; a connection stays in the thread it       worker.c, dial.c, copy.c
+ *   worker threads   accept, dial and copy; a connection stays in the thread it       worker.c, dial.c, pose.c, copy.c
  *                    came to, so it needs no locks
  *   pools            who serves, and whose turn it is; shared, each behind a lock     pool.c, affinity.c
  */
@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 
 /* ---- addresses ---------------------------------------------------------------------------------------------- */
@@ -46,6 +47,14 @@ const char *address_ip_text(const union address *address, char text[ADDRESS_TEXT
 const char *address_text(const union address *address, char text[ADDRESS_TEXT]);
 bool range_parse(struct range *out, char *text);
 bool range_contains(const struct range *range, const union address *address);
+
+/* ---- memory ------------------------------------------------------------------------------------------------- */
+
+/* For what nothing goes on without: the process ends, and is started again. */
+static inline void *must_have(void *memory) {
+  if (memory == NULL) abort();
+  return memory;
+}
 
 /* ---- lists -------------------------------------------------------------------------------------------------- */
 
@@ -111,6 +120,8 @@ void descriptors_take(int count);
 void descriptors_give_back(int count);
 /* False when there is no room: the caller turns its client away. */
 bool descriptors_try(int count);
+/* Connections whose endpoint sees the client's own address. */
+void transparent_count(int change);
 
 /* ---- pools -------------------------------------------------------------------------------------------------- */
 
@@ -120,7 +131,7 @@ enum proxy_protocol { PROXY_NONE, PROXY_V1, PROXY_V2 };
 struct endpoint {
   union address address;
   /* Pods of this node see the client's own address. */
-  bool is_transparent;
+  atomic_bool is_transparent;
   atomic_int references;
   atomic_int open; /* connections */
   /* The rest belongs to the pool's lock. */
@@ -146,14 +157,18 @@ struct pool {
   uint64_t random;
 };
 
+struct target {
+  union address address;
+  bool is_transparent;
+};
+
 struct pool_spec {
   int64_t affinity_ns;
   enum balancing balancing;
   enum proxy_protocol proxy_protocol;
   bool closes_when_empty;
   unsigned count;
-  union address *addresses;
-  bool *are_transparent;
+  struct target *targets;
 };
 
 struct choice {
@@ -165,8 +180,8 @@ struct choice {
 
 struct pool *pool_create(void);
 void pool_release(struct pool *pool);
-/* Returns whether an endpoint has left. */
-bool pool_update(struct pool *pool, const struct pool_spec *spec);
+/* Returns whether an endpoint has left. Brings the targets of the spec into order. */
+bool pool_update(struct pool *pool, struct pool_spec *spec);
 struct choice pool_choose(struct pool *pool, const union address *client, int64_t now_ns);
 /* The endpoint did not answer: the client is free to go elsewhere, and others try it last for a while. */
 void pool_failed(struct pool *pool, struct endpoint *endpoint, const union address *client, int64_t now_ns);
@@ -196,6 +211,7 @@ struct listener {
   atomic_int watchers;   /* workers that may be in accept: the descriptor is closed after the last */
   atomic_bool is_closed;
   unsigned closing_call;
+  int refusal; /* an errno: it could not be watched, so it has never been open */
   atomic_llong quiet_until_ns; /* for reports that a flood would repeat */
   pthread_mutex_t lock;
   struct pool *pool;
@@ -220,6 +236,7 @@ struct side {
   struct connection *connection;
   bool is_readable, is_writable;
   bool has_hung_up; /* an end is waiting behind what can be read */
+  bool has_urgent;  /* one read stops at an urgent byte, with more behind it */
 };
 
 /* What goes from one side to the other, and what of it is on its way. */
@@ -247,6 +264,7 @@ struct connection {
   struct flow up, down;
   union address client_address;
   bool is_joined, is_dead, is_draining;
+  bool is_posing; /* its endpoint sees the client's address */
   unsigned attempt;
   int64_t started_ns, moved_ns;
   struct link all, ready, queued;
@@ -274,6 +292,8 @@ struct worker {
 };
 
 extern struct worker *workers;
+/* Edge-triggered: each event is told once. */
+extern const uint32_t side_events;
 
 bool worker_start(struct worker *worker, unsigned index);
 void worker_post(struct worker *worker, enum message message, struct listener *listener, int fd);
@@ -281,16 +301,22 @@ int64_t timer_ns(enum timer timer);
 
 void connection_accepted(struct worker *worker, struct listener *listener, int fd, const union address *client);
 void connection_close(struct connection *connection, bool with_reset);
-/* Its endpoint or its listener is gone: it has the drain time, if there is one. */
+/* If its endpoint or its listener is gone, it has the drain time, where there is one. */
 void connection_drain(struct connection *connection);
 void connection_queue(struct connection *connection, enum timer timer);
 double *connection_cells(const struct connection *connection);
 void socket_reset(int fd);
 void socket_options(int fd);
+/* An errno that says nothing about the other side: it is this machine that has no room. */
+bool is_own_shortage(int error);
 
 void dial_next(struct connection *connection);
 void dial_event(struct connection *connection, uint32_t events);
 void dial_timed_out(struct connection *connection);
+
+/* Dials from the client's own address, if the answers come past here; false, and errno, when the kernel refuses. */
+bool pose_begin(struct connection *connection);
+void pose_end(struct connection *connection);
 
 /* Moves what can be moved; closes the connection when both directions have ended. */
 void copy_pump(struct connection *connection);

@@ -24,6 +24,8 @@ void descriptors_take(int count) { atomic_fetch_add(used(), count); }
 
 void descriptors_give_back(int count) { atomic_fetch_sub(used(), count); }
 
+void transparent_count(int change) { atomic_fetch_add(used() + 1, change); }
+
 bool descriptors_try(int count) {
   if (atomic_fetch_add(used(), count) + count <= settings.descriptor_budget) return true;
   descriptors_give_back(count);

@@ -23,7 +23,7 @@ static struct line *first, *last;
 static unsigned waiting, dropped;
 
 static void append(const char *text, size_t size) {
-  struct line *line = malloc(sizeof *line + size);
+  struct line *line = must_have(malloc(sizeof *line + size));
   line->next = NULL;
   line->size = size;
   memcpy(line->text, text, size);

@@ -21,6 +21,7 @@
 #define ACCEPTS_PER_EVENT 4
 
 struct worker *workers;
+const uint32_t side_events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET;
 
 static void read_clock(struct worker *worker) {
   struct timespec now;
@@ -38,7 +39,7 @@ struct parcel {
 };
 
 void worker_post(struct worker *worker, enum message message, struct listener *listener, int fd) {
-  struct parcel *parcel = calloc(1, sizeof *parcel);
+  struct parcel *parcel = must_have(calloc(1, sizeof *parcel));
   *parcel = (struct parcel){NULL, message, listener, fd};
   pthread_mutex_lock(&worker->inbox_lock);
   if (worker->inbox == NULL)
@@ -74,8 +75,17 @@ void connection_queue(struct connection *connection, enum timer timer) {
   list_append(&connection->worker->queues[timer], &connection->queued);
 }
 
+/* Asked by address: the listener may have another pool than when the connection began. */
+static bool is_orphan(struct connection *connection) {
+  if (atomic_load(&connection->listener->is_closed)) return true;
+  struct pool *pool = listener_pool(connection->listener);
+  bool has = pool_has(pool, connection->endpoint);
+  pool_release(pool);
+  return !has;
+}
+
 void connection_drain(struct connection *connection) {
-  if (settings.drain_ns < 0 || connection->is_draining) return;
+  if (settings.drain_ns < 0 || connection->is_draining || !is_orphan(connection)) return;
   connection->is_draining = true;
   connection_queue(connection, DRAIN_TIMER);
 }
@@ -91,8 +101,8 @@ static struct connection *connection_create(struct worker *worker, struct listen
   connection->worker = worker;
   connection->listener = listener;
   connection->client_address = *client;
-  connection->client = (struct side){SOURCE_SIDE, fd, connection, false, true, false};
-  connection->backend = (struct side){SOURCE_SIDE, -1, connection, false, false, false};
+  connection->client = (struct side){.source = SOURCE_SIDE, .fd = fd, .connection = connection, .is_writable = true};
+  connection->backend = (struct side){.source = SOURCE_SIDE, .fd = -1, .connection = connection};
   flow_init(&connection->up, &connection->client, &connection->backend, BYTES_IN);
   flow_init(&connection->down, &connection->backend, &connection->client, BYTES_OUT);
   list_init(&connection->ready);
@@ -109,26 +119,31 @@ static void report_accepted(struct listener *listener, int fd, const union addre
   tell_report("accepted %u %s %s", listener->slot, address_text(client, remote), address_text(&here, local));
 }
 
+static void refuse(struct worker *worker, struct listener *listener, int fd, enum cell why) {
+  if (why == OVERLOAD) tell_trouble(listener, worker->now_ns, "shortage", 0);
+  shared_cells(listener->slot, worker->index)[why] += 1;
+  socket_reset(fd);
+  listener_release(listener);
+}
+
 /* Takes over a reference to the listener. */
 void connection_accepted(struct worker *worker, struct listener *listener, int fd, const union address *client) {
   double *cells = shared_cells(listener->slot, worker->index);
   cells[CONNECTIONS] += 1;
   report_accepted(listener, fd, client);
-  enum cell refusal = !listener_allows(listener, client)                ? SOURCE_NOT_ALLOWED
-                      : !descriptors_try(DESCRIPTORS_PER_CONNECTION) ? OVERLOAD
-                                                                        : CELLS;
-  if (refusal != CELLS) {
-    if (refusal == OVERLOAD) tell_trouble(listener, worker->now_ns, "shortage", 0);
-    cells[refusal] += 1;
-    socket_reset(fd);
-    listener_release(listener);
-    return;
-  }
+  if (!listener_allows(listener, client)) return refuse(worker, listener, fd, SOURCE_NOT_ALLOWED);
+  if (!descriptors_try(DESCRIPTORS_PER_CONNECTION)) return refuse(worker, listener, fd, OVERLOAD);
   struct connection *connection = connection_create(worker, listener, fd, client);
-  struct epoll_event event = {EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, {.ptr = &connection->client}};
-  if (connection == NULL || epoll_ctl(worker->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0) abort();
+  if (connection == NULL) {
+    descriptors_give_back(DESCRIPTORS_PER_CONNECTION);
+    return refuse(worker, listener, fd, OVERLOAD);
+  }
   atomic_fetch_add(&worker->load, 1);
-  dial_next(connection);
+  struct epoll_event event = {side_events, {.ptr = &connection->client}};
+  if (epoll_ctl(worker->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0) return dial_next(connection);
+  tell_trouble(listener, worker->now_ns, "shortage", errno);
+  cells[OVERLOAD] += 1;
+  connection_close(connection, true);
 }
 
 static void report_copied(const struct connection *connection) {
@@ -164,6 +179,7 @@ void connection_close(struct connection *connection, bool with_reset) {
   socket_close(connection->client.fd, with_reset);
   socket_close(connection->backend.fd, with_reset);
   copy_free(connection);
+  pose_end(connection);
   if (connection->is_joined) note_end(connection);
   if (connection->endpoint != NULL) endpoint_release(connection->endpoint);
   if (connection->pool != NULL) pool_release(connection->pool);
@@ -198,6 +214,7 @@ static void side_event(struct side *side, uint32_t events) {
   if (connection->is_dead) return;
   if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP)) != 0) side->is_readable = true;
   if ((events & (EPOLLRDHUP | EPOLLHUP)) != 0) side->has_hung_up = true;
+  if ((events & EPOLLPRI) != 0) side->has_urgent = true;
   if ((events & EPOLLOUT) != 0) side->is_writable = true;
   if (!connection->is_joined && side == &connection->backend) return dial_event(connection, events);
   if (is_broken(side, events)) return connection_close(connection, true);
@@ -214,18 +231,28 @@ static struct worker *idlest(struct worker *self) {
   return lead > TOLERATED_LEAD ? best : self;
 }
 
-/* No descriptor is left, not even to turn a client away: one is kept for that. */
+static void keep_spare(struct worker *worker) {
+  if (worker->spare_fd < 0) worker->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+/*
+ * No descriptor is left, not even to turn a client away: one is kept for that. Another thread may be quicker to take
+ * it, and keep it; then the client waits in the kernel's queue, and we must not ask for it without a pause.
+ */
 static void accept_with_spare(struct worker *worker, struct listener *listener) {
-  close(worker->spare_fd);
+  if (worker->spare_fd >= 0) close(worker->spare_fd);
+  worker->spare_fd = -1;
   int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  bool is_short = fd < 0 && errno != EAGAIN;
   if (fd >= 0) {
     double *cells = shared_cells(listener->slot, worker->index);
     cells[CONNECTIONS] += 1;
     cells[OVERLOAD] += 1;
     socket_reset(fd);
   }
-  worker->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  keep_spare(worker);
   tell_trouble(listener, worker->now_ns, "shortage", EMFILE);
+  if (is_short) nanosleep(&(struct timespec){0, 1000000}, NULL);
 }
 
 static void accept_some(struct worker *worker, struct listener *listener) {
@@ -262,9 +289,7 @@ static void take(struct worker *worker, struct listener *listener, int fd) {
 static void drain_orphans(struct worker *worker) {
   for (struct link *link = worker->connections.next; link != &worker->connections; link = link->next) {
     struct connection *connection = CONTAINER(link, struct connection, all);
-    if (!connection->is_joined) continue;
-    if (atomic_load(&connection->endpoint->is_gone) || atomic_load(&connection->listener->is_closed))
-      connection_drain(connection);
+    if (connection->is_joined) connection_drain(connection);
   }
 }
 
@@ -278,7 +303,7 @@ static void retire(struct listener *listener) {
   if (atomic_fetch_sub(&listener->watchers, 1) == 1) {
     close(listener->fd);
     descriptors_give_back(1);
-    tell_answer("done %u", listener->closing_call);
+    if (listener->refusal == 0) tell_answer("done %u", listener->closing_call);
   }
   listener_release(listener);
 }
@@ -304,14 +329,6 @@ static void read_inbox(struct worker *worker) {
 
 /* ---- time --------------------------------------------------------------------------------------------------- */
 
-static bool is_orphan(struct connection *connection) {
-  if (atomic_load(&connection->listener->is_closed)) return true;
-  struct pool *pool = listener_pool(connection->listener);
-  bool has = pool_has(pool, connection->endpoint);
-  pool_release(pool);
-  return !has;
-}
-
 static void expire(struct connection *connection, enum timer timer) {
   list_remove(&connection->queued);
   switch (timer) {
@@ -322,7 +339,8 @@ static void expire(struct connection *connection, enum timer timer) {
       return list_append(&connection->worker->queues[timer], &connection->queued);
     case DRAIN_TIMER:
       connection->is_draining = false;
-      if (is_orphan(connection)) connection_close(connection, true);
+      if (is_orphan(connection)) return connection_close(connection, true);
+      if (connection->up.is_shut || connection->down.is_shut) connection_queue(connection, HALF_CLOSE_TIMER);
       return;
     default: return dial_timed_out(connection);
   }
@@ -366,6 +384,7 @@ static void *run(void *argument) {
   struct worker *worker = argument;
   struct epoll_event events[EVENTS];
   for (;;) {
+    keep_spare(worker);
     int wait_ms = run_timers(worker);
     if (!list_is_empty(&worker->ready)) wait_ms = 0;
     /* Who fills or empties our sockets may wait for this core: with a turn of theirs there is more to move at once. */
@@ -397,7 +416,8 @@ bool worker_start(struct worker *worker, unsigned index) {
   worker->index = index;
   worker->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
   worker->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-  worker->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  worker->spare_fd = -1;
+  keep_spare(worker);
   worker->buffer = malloc(COPY_BUFFER);
   worker->wake_source = SOURCE_MESSAGES;
   pthread_mutex_init(&worker->inbox_lock, NULL);
