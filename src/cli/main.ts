@@ -1,26 +1,25 @@
 /** The command line: one daemon with kube-proxy's flags, and commands of Fairlead's own. */
 import { nearestName } from '../config/nearest-name.ts'
 import { daemonCommand } from './daemon/daemon-command.ts'
-import { demoCommand } from './demo/demo-command.ts'
 import type { KpngSource } from './kpng/to-mode.ts'
 import { CommandError, thisProgram } from './program.ts'
 import type { Program } from './program.ts'
-import { renderCommand } from './render-command.ts'
 
 type Command = (argv: readonly string[], program: Program, signal: AbortSignal) => Promise<number>
+type LoadCommand = () => Promise<Command>
 
-const commands: ReadonlyMap<string, Command> = new Map<string, Command>([
-  ['demo', demoCommand],
-  ['render', renderCommand],
-  ...(['kube', 'file', 'api', 'local'] as const).map((source) => [source, kpngCommandLater(source)] as const),
+/**
+ * Each is loaded when somebody asks for it: one brings an API server with it, others a gRPC library, and a daemon would
+ * carry all that around for as long as it runs.
+ */
+const commands: ReadonlyMap<string, LoadCommand> = new Map<string, LoadCommand>([
+  ['demo', async () => (await import('./demo/demo-command.ts')).demoCommand],
+  ['render', async () => (await import('./render-command.ts')).renderCommand],
+  ...(['kube', 'file', 'api', 'local'] as const).map((source) => [source, kpngCommand(source)] as const),
 ])
 
-/** These bring a gRPC library with them, which no other command should wait for. */
-function kpngCommandLater(source: KpngSource): Command {
-  return async (argv, program, signal) => {
-    const { kpngCommand } = await import('./kpng/kpng-command.ts')
-    return kpngCommand(source)(argv, program, signal)
-  }
+function kpngCommand(source: KpngSource): LoadCommand {
+  return async () => (await import('./kpng/kpng-command.ts')).kpngCommand(source)
 }
 
 /** Returns the exit code. */
@@ -28,9 +27,9 @@ export async function main(argv: readonly string[]): Promise<number> {
   const program = thisProgram()
   const [name = '', ...rest] = argv
   try {
-    const command = commandNamed(name)
+    const load = commandNamed(name)
     const signal = untilInterrupted()
-    return await (command === undefined ? daemonCommand(argv, program, signal) : command(rest, program, signal))
+    return await (load === undefined ? daemonCommand(argv, program, signal) : (await load())(rest, program, signal))
   } catch (error) {
     // A sentence for the user; anything else is a bug, and its stack helps to find it.
     if (!(error instanceof CommandError)) throw error
@@ -40,7 +39,7 @@ export async function main(argv: readonly string[]): Promise<number> {
 }
 
 /** Undefined: the daemon, which has flags only. */
-function commandNamed(name: string): Command | undefined {
+function commandNamed(name: string): LoadCommand | undefined {
   const command = commands.get(name)
   if (command !== undefined || name === '' || name.startsWith('-')) return command
   const nearest = nearestName(name, commands.keys())

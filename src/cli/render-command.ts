@@ -57,7 +57,7 @@ export async function renderCommand(argv: readonly string[], program: Program): 
     throw new CommandError(`render takes no argument "${read.positionals[0]}": give files with --objects=PATH`)
   if (values.objects.length === 0) throw new CommandError('render needs objects: give --objects=FILE_OR_DIRECTORY')
   const config = await configOf(values, program.platform)
-  const mode = findMode(config.mode)
+  const mode = await findMode(config.mode)
   const wantedFamilies = familiesNamed(values.family)
 
   const log = plainLogger((text) => program.err(text))

@@ -13,7 +13,6 @@ import { KubeClient } from '../../sources/kube/kube-client.ts'
 import { loadKubeAccess } from '../../sources/kube/kube-access.ts'
 import { KubeSource } from '../../sources/kube/kube-source.ts'
 import type { WatchClient } from '../../kpng/client/watch-client.ts'
-import { KpngLocalSource } from '../../sources/kpng/local-source.ts'
 import { CommandError } from '../program.ts'
 import type { Runnable } from '../run-all.ts'
 
@@ -55,6 +54,7 @@ export async function openSource(context: SourceContext): Promise<ObjectSource> 
 }
 
 async function apiSource(api: ApiSource, { intake, nodeName, catalog, log }: SourceContext): Promise<ObjectSource> {
+  const { KpngLocalSource } = await import('../../sources/kpng/local-source.ts')
   const source = new KpngLocalSource({ client: await api.client(log), nodeName, intake })
   return {
     client: undefined,

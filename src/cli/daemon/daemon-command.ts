@@ -4,15 +4,14 @@ import { parseDaemonCommandLine } from '../../config/daemon/parse-daemon-command
 import type { DaemonOptions } from '../../config/daemon/parse-daemon-command-line.ts'
 import { renderConfigYaml } from '../../config/file/render-config.ts'
 import type { ProxyConfig } from '../../config/proxy-config.ts'
-import { cleanupCommand } from '../cleanup/cleanup-command.ts'
 import { findMode } from '../modes/find-mode.ts'
 import type { ApiSource } from './cluster-source.ts'
 import { CommandError, fairleadVersion } from '../program.ts'
 import type { Program } from '../program.ts'
+import { keepYoungHeapSmall } from './young-heap.ts'
 import type { LoadedConfig } from './load-config.ts'
 import { loadConfig } from './load-config.ts'
 import { loggerFor } from './logger-for.ts'
-import { runDaemon } from './run-daemon.ts'
 import { renderVersion } from '../version.ts'
 
 /** The flags are kube-proxy's; what Fairlead has besides must be found too. */
@@ -65,8 +64,10 @@ async function runWith(
     case 'write-config':
       await writeConfig(action.path, loaded.config)
       return 0
-    case 'cleanup':
+    case 'cleanup': {
+      const { cleanupCommand } = await import('../cleanup/cleanup-command.ts')
       return cleanupCommand({ isDryRun: action.isDryRun, program }, signal)
+    }
     case 'init-only':
     case 'serve':
       return serve({ options, loaded, flags, program, isInitOnly: action.kind === 'init-only', other }, signal)
@@ -99,11 +100,13 @@ async function serve(serving: Serving, signal: AbortSignal): Promise<number> {
   const log = loggerFor(config.logging)
   for (const warning of warnings) log.warn('configuration', { warning })
   try {
-    const mode = findMode(config.mode, options.configFile)
+    const mode = await findMode(config.mode, options.configFile)
+    if (mode.usesKernel) keepYoungHeapSmall()
     const version = fairleadVersion()
     log.info('starting Fairlead', { version, mode: mode.name, pid: process.pid })
     log.debug(1, 'flags', flags)
     const { platform } = program
+    const { runDaemon } = await import('./run-daemon.ts')
     await runDaemon({ ...options, ...other, config, file, mode, flags, isInitOnly, version, platform, log }, signal)
     log.info('stopped')
     return 0

@@ -11,7 +11,6 @@ import { nodeIps } from '../../core/node-ips.ts'
 import type { NodeIps } from '../../core/node-ips.ts'
 import { expandPrimary } from '../../core/node-port-addresses.ts'
 import { ProxyHealth } from '../../core/proxy-health.ts'
-import { openRelay } from '../../dataplane/relay/open-relay.ts'
 import { lendRelay } from '../../dataplane/relay/shared-relay.ts'
 import type { UserspaceOptions } from '../../dataplane/relay/userspace-options.ts'
 import { processExec } from '../../dataplane/exec/exec.ts'
@@ -136,7 +135,10 @@ async function runProxy(daemon: Daemon, parts: Parts, signal: AbortSignal): Prom
     localIps: localAddresses,
     listen: { kind: 'loopback' },
     serviceSeriesLimit: daemon.serviceSeriesLimit,
-    borrowRelay: lendRelay(() => openRelay({ ...daemon.userspace, log, clock: systemClock })),
+    borrowRelay: lendRelay(async () => {
+      const { openRelay } = await import('../../dataplane/relay/open-relay.ts')
+      return openRelay({ ...daemon.userspace, log, clock: systemClock })
+    }),
     iptablesOf: iptablesOfHost({ exec: processExec, clock: systemClock, log }),
     metrics: metrics.families,
     clock: systemClock,

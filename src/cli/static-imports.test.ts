@@ -1,0 +1,35 @@
+/** What a process loads, it carries around for as long as it runs. */
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+
+test('the command line loads no daemon, no mode and no other command before it knows what is asked for', () => {
+  const loaded = loadedBy('cli/main.ts')
+  expect(loaded).toContain('cli/daemon/daemon-command.ts')
+  expect(loaded.filter((file) => /^(backends|dataplane|embedded|kpng|sources)\//.test(file))).toEqual([])
+})
+
+for (const [mode, backend] of [
+  ['iptables', 'iptables'],
+  ['nftables', 'nftables'],
+  ['ipvs', 'ipvs'],
+] as const)
+  test(`a daemon in ${mode} mode loads neither KPNG, nor an API server, nor what carries connections in user space`, () => {
+    const loaded = loadedBy('cli/main.ts', 'cli/daemon/run-daemon.ts', `cli/modes/${mode}-mode.ts`)
+    expect(loaded).toContain(`backends/${backend}/${backend}-backend.ts`)
+    expect(loaded.filter((file) => /^(embedded|kpng)\/|^dataplane\/relay\/.*relay-thread/.test(file))).toEqual([])
+    for (const other of ['iptables', 'nftables', 'ipvs', 'userspace'])
+      if (other !== backend) expect(loaded).not.toContain(`backends/${other}/${other}-backend.ts`)
+  })
+
+/** Files below src that these import, by way of others too, but for what is imported later or only as a type. */
+function loadedBy(...entries: readonly string[]): readonly string[] {
+  const root = new URL('../', import.meta.url)
+  const found = new Set(entries.map((entry) => new URL(entry, root).href))
+  for (const file of found) {
+    const text = readFileSync(fileURLToPath(file), 'utf8')
+    for (const [, path = ''] of text.matchAll(/^(?:import|export) (?!type )[^;]*? from '(\.[^']+)'$/gm))
+      found.add(new URL(path, file).href)
+  }
+  return [...found].map((file) => file.slice(root.href.length))
+}
