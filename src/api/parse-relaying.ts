@@ -3,6 +3,7 @@ import type { Relaying, ServiceRecord } from './records.ts'
 
 const balancings = ['round-robin', 'random', 'least-connections'] as const
 const proxyProtocols = ['none', 'v1', 'v2'] as const
+const clientAddresses = ['node', 'transparent'] as const
 
 /** Nothing at all for a Service without such annotations, which is nearly every one. */
 export function parseRelaying(raw: JsonObject, read: JsonReader): Pick<ServiceRecord, 'relaying'> {
@@ -11,10 +12,12 @@ export function parseRelaying(raw: JsonObject, read: JsonReader): Pick<ServiceRe
     read.choice(annotations, name, `metadata.annotations[${name}]`, choices, fallback)
   const balancing = choice('fairlead.dev/balancing', balancings, 'round-robin')
   const proxyProtocol = choice('fairlead.dev/proxy-protocol', proxyProtocols, 'none')
-  if (balancing === 'round-robin' && proxyProtocol === 'none') return {}
+  const clientAddress = choice('fairlead.dev/client-address', clientAddresses, 'node')
+  if (balancing === 'round-robin' && proxyProtocol === 'none' && clientAddress === 'node') return {}
   const relaying: Relaying = {
     ...(balancing !== 'round-robin' && { balancing }),
     ...(proxyProtocol !== 'none' && { proxyProtocol }),
+    ...(clientAddress !== 'node' && { clientAddress }),
   }
   return { relaying }
 }

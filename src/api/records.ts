@@ -46,6 +46,8 @@ export interface Relaying {
   readonly balancing?: 'random' | 'least-connections'
   /** The header that tells endpoints who the client is. */
   readonly proxyProtocol?: 'v1' | 'v2'
+  /** Endpoints of this node see the client's own address. Absent: that of the node. */
+  readonly clientAddress?: 'transparent'
 }
 
 export interface SlicePort {

@@ -13,7 +13,7 @@ const portals = "of Fairlead's userspace mode"
 const canary = 'shows a proxy that nobody has emptied the table'
 
 const reasonsByChain: Readonly<Record<Table, Readonly<Record<string, string>>>> = {
-  mangle: { [topChains.canary]: canary },
+  mangle: { [topChains.canary]: canary, 'KUBE-PORTALS-ANSWERS': portals },
   filter: {
     [topChains.services]: shared,
     [topChains.externalServices]: shared,
@@ -82,6 +82,7 @@ const jumpComments: Readonly<Record<string, readonly string[]>> = {
   'KUBE-NODEPORT-NON-LOCAL': ['Ensure that non-local NodePort traffic can flow'],
   'KUBE-PORTALS-PORTS': ['kubernetes service proxy ports'],
   'KUBE-PORTALS-FIREWALL': ['kubernetes load balancer firewall'],
+  'KUBE-PORTALS-ANSWERS': ['kubernetes service portals: answers of pods to clients'],
 }
 
 export function isJumpComment(target: string, comment: string): boolean {

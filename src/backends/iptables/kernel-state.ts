@@ -13,11 +13,14 @@ import type { Written } from './written.ts'
 export interface KernelState {
   readonly filter: RulesByChain
   readonly nat: RulesByChain
+  /** Only the userspace mode has something there. */
+  readonly mangle?: RulesByChain
 }
 
 export async function readKernelState(iptables: Iptables, signal: AbortSignal): Promise<KernelState> {
   const tables = await parseSaveInTurns(await iptables.saveAll(signal))
-  return { filter: tables.get('filter') ?? new Map(), nat: tables.get('nat') ?? new Map() }
+  const of = (table: string) => tables.get(table) ?? new Map()
+  return { filter: of('filter'), nat: of('nat'), mangle: of('mangle') }
 }
 
 /** In the order to insert them. One that is there stays where it is: an operator may have put a rule above it. */

@@ -46,6 +46,8 @@ function renderMatch(match: Match): string {
       return `-m conntrack ${not(match)}--ctstate ${match.states.join(',')}`
     case 'new-connection':
       return '-m state --state NEW'
+    case 'transparent-socket':
+      return '-m socket --transparent'
     case 'mark':
       return `-m mark ${not(match)}--mark ${match.mark}/${match.mark}`
     case 'counter':

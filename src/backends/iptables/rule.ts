@@ -29,6 +29,8 @@ export type Match =
   | { readonly kind: 'connection-state'; readonly states: readonly string[]; readonly isNot?: boolean }
   /** The first packet of a connection, in the older spelling that the userspace mode has. */
   | { readonly kind: 'new-connection' }
+  /** It is for a connected socket of this node that uses an address of others. */
+  | { readonly kind: 'transparent-socket' }
   | { readonly kind: 'mark'; readonly mark: string; readonly isNot?: boolean }
   | { readonly kind: 'counter'; readonly name: string }
   /** One of this many: the last choice needs no rule of chance. */

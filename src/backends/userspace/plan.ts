@@ -2,8 +2,8 @@
 import type { NodeFacts } from '../../core/backend.ts'
 import type { TrafficPolicy } from '../../api/records.ts'
 import { outcomeUnder, type NonEmpty, type Outcome } from '../../core/outcome.ts'
-import { routeName, type Route, type RouteKey } from '../../core/route.ts'
-import type { ListenerSpec, PoolSpec } from '../../dataplane/relay/relay.ts'
+import { routeName, type Endpoint, type Route, type RouteKey } from '../../core/route.ts'
+import type { ListenerSpec, PoolEndpoint, PoolSpec } from '../../dataplane/relay/relay.ts'
 import { parseCidr, type Cidr } from '../../net/ip.ts'
 
 /** Which addresses the routes are served at. */
@@ -107,15 +107,24 @@ export function allowedSources(route: Route): readonly Cidr[] {
 }
 
 /** Addresses under the same policy share a pool, and so a client's affinity. */
-export function poolUnder(policy: TrafficPolicy, route: Route): PoolSpec {
+export function poolUnder(
+  policy: TrafficPolicy,
+  route: Route,
+  isTransparent: (endpoint: Endpoint) => boolean = () => false,
+): PoolSpec {
   const outcome = outcomeUnder(policy, route)
+  const { clientAddress: _, ...wishes } = route.relaying ?? {}
+  const pooled = (endpoint: Endpoint): PoolEndpoint => {
+    const { ip, port } = endpoint
+    return isTransparent(endpoint) ? { ip, port, isTransparent: true } : { ip, port }
+  }
   return {
     id: `${route.family} ${route.key} ${policy}`,
     service: routeName(route),
-    endpoints: outcome.kind === 'forward' ? outcome.to.map(({ ip, port }) => ({ ip, port })) : [],
+    endpoints: outcome.kind === 'forward' ? outcome.to.map(pooled) : [],
     affinitySeconds: route.affinitySeconds,
     whenEmpty: whenEmpty[outcome.kind],
-    ...route.relaying,
+    ...wishes,
   }
 }
 

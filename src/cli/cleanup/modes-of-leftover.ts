@@ -1,6 +1,6 @@
 /** Which modes use an object of a proxy. */
 import { topChains } from '../../backends/iptables/top-chains.ts'
-import { placedChains } from '../../backends/userspace/portals/chains.ts'
+import { portalChains } from '../../backends/userspace/portals/chains.ts'
 import type { Table } from '../../dataplane/iptables/iptables.ts'
 import type { ProxyMode } from '../../config/proxy-config.ts'
 import type { Leftover } from './leftover.ts'
@@ -46,5 +46,5 @@ const modesByChain: ReadonlyMap<string, readonly ProxyMode[]> = new Map<string, 
   ['KUBE-SOURCE-RANGES-FIREWALL', ['ipvs']],
   ['KUBE-IPVS-FILTER', ['ipvs']],
   ['KUBE-IPVS-OUT-FILTER', ['ipvs']],
-  ...placedChains.map(({ chain }) => [chain, ['userspace']] as const),
+  ...Object.values(portalChains).map((chain) => [chain, ['userspace']] as const),
 ])

@@ -1,10 +1,14 @@
 /** The userspace mode on a node: iptables leads the addresses of Services to listeners of this process. */
 import { DriftWatch } from '../../backends/iptables/drift-watch.ts'
+import type { KernelState } from '../../backends/iptables/kernel-state.ts'
 import { FreePorts, parsePortList, parsePortRange } from '../../backends/userspace/free-ports.ts'
 import type { FreePortsOptions } from '../../backends/userspace/free-ports.ts'
+import { answerDelivery } from '../../backends/userspace/portals/answer-rules.ts'
 import { findPortalDrift } from '../../backends/userspace/portals/find-drift.ts'
 import { PortalBackend } from '../../backends/userspace/portals/portal-backend.ts'
+import type { PortalPlan } from '../../backends/userspace/portals/plan.ts'
 import { portalSettings } from '../../backends/userspace/portals/settings.ts'
+import { Transparency } from '../../backends/userspace/portals/transparency.ts'
 import type { UdpPortals } from '../../backends/userspace/portals/udp-portals.ts'
 import type { Backend } from '../../core/backend.ts'
 import type { RouteKey } from '../../core/route.ts'
@@ -13,6 +17,7 @@ import { conntrackReconciler } from '../../dataplane/conntrack/conntrack-reconci
 import { openConntrack } from '../../dataplane/conntrack/open-conntrack.ts'
 import { processExec as exec } from '../../dataplane/exec/exec.ts'
 import { openChangeDetector } from '../../dataplane/iptables/change-detector.ts'
+import { netlinkMarkedDelivery } from '../../dataplane/marked-delivery/netlink-marked-delivery.ts'
 import { openNetlink } from '../../dataplane/netlink/open-netlink.ts'
 import type { Relay } from '../../dataplane/relay/relay.ts'
 import { PrometheusConntrackMetrics } from '../../observe/metrics/conntrack-metrics.ts'
@@ -39,14 +44,19 @@ export const portalMode: RunnableMode = {
     const iptables = await iptablesOf(family, signal)
     const fixed = trafficSettings(family, context)
     const openDetector = (opening: AbortSignal) =>
-      openChangeDetector({ iptables, tables: ['filter', 'nat'], log }, opening)
+      openChangeDetector({ iptables, tables: ['filter', 'nat', 'mangle'], log }, opening)
     const relay = await borrowRelay()
+    const delivery = netlinkMarkedDelivery({ open: openNetlink, numbers: answerDelivery })
+    const transparency = new Transparency({ relay, iptables, delivery, log })
+    const findDrift = async (plan: PortalPlan, state: KernelState) =>
+      (await findPortalDrift(plan, state)) ?? transparency.findDrift(state)
     const portals = new PortalBackend({
       relay,
       freePorts: new FreePorts(await portsToGuess()),
       iptables,
       settings: (node) => portalSettings(fixed, node),
-      drift: new DriftWatch({ iptables, findDrift: findPortalDrift, openDetector, clock, log }),
+      transparency,
+      drift: new DriftWatch({ iptables, findDrift, openDetector, clock, log }),
       metrics: new PrometheusIptablesMetrics(metrics, family),
       log,
     })
@@ -57,7 +67,10 @@ export const portalMode: RunnableMode = {
       log,
       metrics: new PrometheusConntrackMetrics(metrics),
     })
-    return { backend: endingWith(relay, portals), afterSync: [staleFlows(portals.udp, localIps, reconciler)] }
+    return {
+      backend: endingWith(portals, relay, transparency),
+      afterSync: [staleFlows(portals.udp, localIps, reconciler)],
+    }
   },
 }
 
@@ -82,8 +95,8 @@ function staleFlows(udp: UdpPortals, localIps: () => readonly string[], reconcil
   }
 }
 
-/** Portals go first, then listeners, and last the connections of clients. */
-function endingWith(relay: Relay, portals: PortalBackend): Backend {
+/** Portals go first, then listeners, then the connections of clients, and last what those needed. */
+function endingWith(portals: PortalBackend, relay: Relay, transparency: Transparency): Backend {
   return {
     name: portals.name,
     sync: (view, change, signal) => portals.sync(view, change, signal),
@@ -92,6 +105,7 @@ function endingWith(relay: Relay, portals: PortalBackend): Backend {
     async [Symbol.asyncDispose]() {
       await portals[Symbol.asyncDispose]()
       await relay[Symbol.asyncDispose]()
+      await transparency[Symbol.asyncDispose]()
     },
   }
 }

@@ -32,10 +32,12 @@ export const userspaceMode: Mode = {
   },
 
   render(view, settings) {
-    const { rules, listeners } = renderPortals(view, portalSettings(trafficSettings(view.family, settings), view.node))
+    const portals = portalSettings(trafficSettings(view.family, settings), view.node)
+    const { rules, listeners, routing } = renderPortals(view, portals)
     return [
       { part: 'iptables', text: rules },
       { part: 'listeners', text: listeners },
+      { part: 'routing', text: routing },
     ]
   },
 }

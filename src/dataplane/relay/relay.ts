@@ -17,11 +17,21 @@ export interface Relay extends AsyncDisposable {
   /** What one listener has done; undefined when there is no such listener. Costs nothing much, unlike `stats`. */
   counts(id: string): TrafficCounts | undefined
   stats(): RelayStats
+  /** How many connections are dialled from the client's own address. Absent: the engine cannot do that. */
+  transparentConnections?(): number
 }
 
 export interface SocketAddress {
   readonly ip: string
   readonly port: number
+}
+
+export interface PoolEndpoint extends SocketAddress {
+  /**
+   * TCP connections are dialled from the client's own address, where the answers would come back through this machine.
+   * The caller sees to it that the kernel delivers them here.
+   */
+  readonly isTransparent?: boolean
 }
 
 export interface ListenerSpec {
@@ -42,7 +52,7 @@ export interface PoolSpec {
   readonly id: string
   /** `namespace/name:port`, for the logs. */
   readonly service: string
-  readonly endpoints: readonly SocketAddress[]
+  readonly endpoints: readonly PoolEndpoint[]
   /** Seconds of client-IP affinity; 0 when there is none. */
   readonly affinitySeconds: number
   /**

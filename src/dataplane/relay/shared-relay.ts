@@ -16,6 +16,7 @@ export function lendRelay(open: () => Promise<Relay>): LendRelay {
       remove: (id) => relay.remove(id),
       counts: (id) => relay.counts(id),
       stats: () => relay.stats(),
+      ...(relay.transparentConnections && { transparentConnections: () => relay.transparentConnections?.() ?? 0 }),
       async [Symbol.asyncDispose]() {
         if (!isBorrowed) return
         isBorrowed = false

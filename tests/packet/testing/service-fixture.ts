@@ -21,6 +21,7 @@ export interface ServiceFixture {
   readonly endpoints: readonly EndpointFixture[]
   /** How many servers of it each pod has, each an endpoint of its own: see `targetsOf`. */
   readonly serversPerPod: number
+  readonly annotations: Readonly<Record<string, string>>
 }
 
 export interface PortFixture {
@@ -55,6 +56,7 @@ export function givenService(
     affinitySeconds: 0,
     endpoints: [],
     serversPerPod: 1,
+    annotations: {},
     ...facts,
   }
 }
@@ -70,7 +72,12 @@ export function healthPortOf({ index }: ServiceFixture): number {
 export interface KubernetesObject {
   readonly apiVersion: string
   readonly kind: string
-  readonly metadata: { readonly name: string; readonly namespace?: string; readonly labels?: Record<string, string> }
+  readonly metadata: {
+    readonly name: string
+    readonly namespace?: string
+    readonly labels?: Record<string, string>
+    readonly annotations?: Readonly<Record<string, string>>
+  }
   readonly [field: string]: unknown
 }
 
@@ -89,13 +96,13 @@ export function targetsOf({ serversPerPod }: ServiceFixture, { target }: PortFix
 const namespace = 'shop'
 
 function serviceObject(service: ServiceFixture): KubernetesObject {
-  const { name, index, type, affinitySeconds, sourceRanges } = service
+  const { name, index, type, affinitySeconds, sourceRanges, annotations } = service
   const isExternal = type !== 'ClusterIP' || service.hasExternalIP
   const clusterIPs = families.map((family) => plans[family].clusterIP(index))
   return {
     apiVersion: 'v1',
     kind: 'Service',
-    metadata: { name, namespace },
+    metadata: { name, namespace, annotations },
     spec: {
       type,
       clusterIP: clusterIPs[0],

@@ -1,4 +1,4 @@
-/** The chains of the portals. Five are those of kube-proxy's old userspace mode; the last two are Fairlead's own. */
+/** The chains of the portals. Five are those of kube-proxy's old userspace mode; the last three are Fairlead's own. */
 import type { Table } from '../../iptables/top-chains.ts'
 
 export const portalChains = {
@@ -13,8 +13,11 @@ export const portalChains = {
   ports: 'KUBE-PORTALS-PORTS',
   /** Load-balancer addresses for which the source was not allowed. */
   firewall: 'KUBE-PORTALS-FIREWALL',
+  /** What pods answer to clients whose address the relay uses; only there while a Service wants that. */
+  answers: 'KUBE-PORTALS-ANSWERS',
 } as const
 
+/** Those that are always there. */
 export const placedChains: readonly { readonly table: Table; readonly chain: string }[] = [
   { table: 'filter', chain: portalChains.nodePortNonLocal },
   { table: 'filter', chain: portalChains.ports },

@@ -60,14 +60,30 @@ test('a node without an address of its own listens on all, and finds itself on l
 })
 
 test('SCTP is a problem, and not a listener', () => {
-  expect(planListeners({ ...web, protocol: 'SCTP' }, settings)).toMatchObject({
+  expect(planListeners({ ...web, protocol: 'SCTP' }, { ...settings, canBeTransparent: false })).toMatchObject({
     listeners: [],
     problem: expect.stringContaining('SCTP'),
   })
 })
 
+test('pods of this node see the client where the Service wants it and the kernel can, those of others never', () => {
+  const onNode = testEndpoint(node.ip, 8080, { isLocal: true })
+  const route = testRoute('shop/web', {
+    endpoints: [here, there, onNode],
+    relaying: { clientAddress: 'transparent' },
+  })
+  const transparentIps = (given: Route, canBeTransparent: boolean) =>
+    planListeners(given, { ...settings, canBeTransparent }).listeners.map(({ pool }) =>
+      pool.endpoints.filter(({ isTransparent }) => isTransparent === true).map(({ ip }) => ip),
+    )
+  expect(transparentIps(route, true)).toEqual([[here.ip]])
+  expect(transparentIps(route, false)).toEqual([[]])
+  expect(transparentIps({ ...route, protocol: 'UDP' }, true)).toEqual([[]])
+  expect(transparentIps(web, true)).toEqual([[]])
+})
+
 function listeners(route: Route, given: PortalSettings = settings): readonly string[] {
-  return planListeners(route, given).listeners.map(({ purpose, ip, ports, pool }) => {
+  return planListeners(route, { ...given, canBeTransparent: false }).listeners.map(({ purpose, ip, ports, pool }) => {
     const endpoints = pool.endpoints.map((endpoint) => endpoint.ip)
     return `${purpose} ${ip}:${ports[0]} -> ${endpoints.join(' ')}`
   })

@@ -1,11 +1,12 @@
 /** What must listen for a route, so that portals have somewhere to lead to. */
 import type { TrafficPolicy } from '../../../api/records.ts'
 import type { NonEmpty } from '../../../core/outcome.ts'
-import type { Route } from '../../../core/route.ts'
+import type { Endpoint, Route } from '../../../core/route.ts'
 import { noSctp, poolUnder } from '../plan.ts'
 import type { PlannedListener, Purpose, RoutePlan } from '../plan.ts'
 import type { Listening } from '../route-listeners.ts'
 import type { PortalSettings } from './settings.ts'
+import { wishesTransparency } from './transparency.ts'
 
 /** The ports that a route has. One that could not be had is not there. */
 export interface RoutePorts {
@@ -15,9 +16,15 @@ export interface RoutePorts {
   readonly nodePortIps: readonly string[]
 }
 
-export function planListeners(route: Route, settings: PortalSettings): RoutePlan {
+export interface ListenersContext extends PortalSettings {
+  /** Answers to clients whose address the relay uses find back to it. */
+  readonly canBeTransparent: boolean
+}
+
+export function planListeners(route: Route, settings: ListenersContext): RoutePlan {
   const { key, protocol } = route
   if (protocol === 'SCTP') return { key, listeners: [], problem: noSctp }
+  const isTransparent = transparentEndpoints(route, settings)
   const listener = (
     id: string,
     purpose: Purpose,
@@ -32,7 +39,7 @@ export function planListeners(route: Route, settings: PortalSettings): RoutePlan
     ports,
     // The rules have asked for the source already.
     allowedSources: [],
-    pool: poolUnder(policy, route),
+    pool: poolUnder(policy, route, isTransparent),
   })
   return {
     key,
@@ -67,6 +74,12 @@ export function policiesInUse(route: Route): readonly TrafficPolicy[] {
   if (route.internalPolicy === 'Cluster' || hasDoors) policies.push('Cluster')
   if (route.internalPolicy === 'Local' || (hasDoors && route.externalPolicy === 'Local')) policies.push('Local')
   return policies
+}
+
+/** Pods of other nodes would answer to the client itself, and programs of the node would not get past it either. */
+function transparentEndpoints(route: Route, { canBeTransparent, hostIp }: ListenersContext) {
+  const isWished = canBeTransparent && wishesTransparency(route)
+  return ({ isLocal, ip }: Endpoint): boolean => isWished && isLocal && ip !== hostIp
 }
 
 function nodePortIpsOf({ nodePort }: Route, { nodePortIps }: PortalSettings): readonly string[] {

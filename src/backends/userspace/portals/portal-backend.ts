@@ -12,9 +12,11 @@ import { KernelPortals } from './kernel-portals.ts'
 import type { KernelPortalsOptions } from './kernel-portals.ts'
 import { nextTurn } from './next-turn.ts'
 import { planListeners, portsOf } from './plan-listeners.ts'
+import type { ListenersContext } from './plan-listeners.ts'
 import { planPortal } from './plan.ts'
 import type { PlannedPortal } from './plan.ts'
 import type { PortalSettings } from './settings.ts'
+import type { Transparency } from './transparency.ts'
 import { UdpPortals } from './udp-portals.ts'
 
 export interface PortalBackendOptions extends KernelPortalsOptions {
@@ -23,6 +25,8 @@ export interface PortalBackendOptions extends KernelPortalsOptions {
   readonly freePorts: FreePorts
   /** As they are now. */
   readonly settings: (node: NodeFacts) => PortalSettings
+  /** Belongs to the caller: it must outlive the connections. */
+  readonly transparency: Transparency
   readonly log: Logger
 }
 
@@ -94,7 +98,10 @@ export class PortalBackend implements Backend {
     const settings = this.#options.settings(view.node)
     if (change.full) this.#kernel.lose()
     const keys = this.#kernel.canEdit(settings) ? this.#changedKeys(change) : this.#allKeys(view, change)
-    const plans = keys.map((key) => planOf(key, view, settings))
+    const { transparency } = this.#options
+    await transparency.prepare(view, { keys, isFull: change.full }, signal)
+    const context = { ...settings, canBeTransparent: transparency.isOn }
+    const plans = keys.map((key) => planOf(key, view, context))
     // Node ports may pass from one route to another. Proxy ports stay until no rule leads to them.
     for (const plan of plans) await this.#listeners.closeUnwanted(plan, ['node-port'])
     const failed = await this.#serve(plans, signal)
@@ -110,6 +117,7 @@ export class PortalBackend implements Backend {
     let closed = 0
     for (const plan of plans) closed += await this.#listeners.closeUnwanted(plan)
     this.#noteFlows(keys, view)
+    await transparency.tidy(signal)
     return {
       facts: { ...rules.facts, listeners: this.#listeners.count, closed },
       failed: [...failed, ...rules.failed],
@@ -152,7 +160,7 @@ export class PortalBackend implements Backend {
   }
 }
 
-function planOf(key: RouteKey, view: NodeView, settings: PortalSettings): RoutePlan {
+function planOf(key: RouteKey, view: NodeView, context: ListenersContext): RoutePlan {
   const route = view.routesByKey.get(key)
-  return route === undefined ? planOfNothing(key) : planListeners(route, settings)
+  return route === undefined ? planOfNothing(key) : planListeners(route, context)
 }

@@ -1,14 +1,17 @@
 /** The portals of a view as a script for `iptables-restore`, with proxy ports that stand in for those of a node. */
 import type { NodeView } from '../../../core/backend.ts'
 import type { RouteKey } from '../../../core/route.ts'
+import type { PoolEndpoint } from '../../../dataplane/relay/relay.ts'
 import { hostPort } from '../../../net/ip.ts'
 import type { PlannedListener, RoutePlan } from '../plan.ts'
 import type { Listening } from '../route-listeners.ts'
+import { renderDelivery, writeAnswerRules } from './answer-rules.ts'
 import { fullInput } from './full-input.ts'
 import { planListeners, portsOf } from './plan-listeners.ts'
 import { planPortal } from './plan.ts'
 import type { PlannedPortal } from './plan.ts'
 import type { PortalSettings } from './settings.ts'
+import { wishesTransparency } from './transparency.ts'
 
 /** A node takes whichever is free. */
 const standInPorts = { first: 40_000, last: 65_535 }
@@ -18,6 +21,8 @@ export interface RenderedPortals {
   readonly rules: string
   /** Who serves behind each port, as remarks: they may stand in the same script. */
   readonly listeners: string
+  /** Commands that lead answers back where pods see the client's address; as remarks, and none without such a Service. */
+  readonly routing: string
 }
 
 export function renderPortals(view: NodeView, settings: PortalSettings): RenderedPortals {
@@ -25,13 +30,16 @@ export function renderPortals(view: NodeView, settings: PortalSettings): Rendere
   const portalsByKey = new Map<RouteKey, PlannedPortal>()
   const remarks: string[] = []
   for (const route of [...view.routesByKey.values()].sort(byKey)) {
-    const plan = planListeners(route, settings)
+    const plan = planListeners(route, { ...settings, canBeTransparent: true })
     const listening = plan.listeners.map((listener) => pretend(listener, nextPort))
     portalsByKey.set(route.key, planPortal(route, portsOf(route, settings, listening), settings))
     remarks.push(...remarksOn(plan, listening))
   }
-  const rules = fullInput({ settings, portalsByKey }, { filter: new Map(), nat: new Map() }).render()
-  return { rules, listeners: remarks.join('') }
+  const input = fullInput({ settings, portalsByKey }, { filter: new Map(), nat: new Map() })
+  const { family } = settings
+  const isTransparent = [...view.routesByKey.values()].some(wishesTransparency)
+  if (isTransparent) writeAnswerRules(new Map(), family, input)
+  return { rules: input.render(), listeners: remarks.join(''), routing: isTransparent ? renderDelivery(family) : '' }
 }
 
 type NextPort = () => number
@@ -49,11 +57,15 @@ function pretend({ id, ip, protocol, purpose, ports: [port] }: PlannedListener, 
 function remarksOn({ key, listeners, problem }: RoutePlan, listening: readonly Listening[]): readonly string[] {
   if (problem !== undefined) return [`# ${key} not served: ${problem}\n`]
   return listeners.map(({ purpose, ip, pool }, index) => {
-    const endpoints = pool.endpoints.map((endpoint) => hostPort(endpoint.ip, endpoint.port)).join(' ')
+    const endpoints = pool.endpoints.map(describeEndpoint).join(' ')
     const affinity = pool.affinitySeconds > 0 ? ` (client affinity ${pool.affinitySeconds} s)` : ''
     const at = hostPort(ip, listening[index]?.address.port ?? 0)
     return `# ${key} ${purpose} ${at} -> ${endpoints === '' ? 'nobody' : endpoints}${affinity}\n`
   })
+}
+
+function describeEndpoint({ ip, port, isTransparent }: PoolEndpoint): string {
+  return isTransparent === true ? `${hostPort(ip, port)} (sees the client)` : hostPort(ip, port)
 }
 
 function byKey(left: { readonly key: string }, right: { readonly key: string }): number {

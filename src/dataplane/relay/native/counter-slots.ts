@@ -28,6 +28,15 @@ export class CounterSlots {
     return new Int32Array(this.#bytes, 0, 1)
   }
 
+  /** Connections that are dialled from the client's address, counted by the engine. */
+  get transparentConnections(): number {
+    return Atomics.load(this.#transparent, 0)
+  }
+
+  forgetTransparent(): void {
+    Atomics.store(this.#transparent, 0, 0)
+  }
+
   /** An empty one; undefined when there is none left. */
   take(): number | undefined {
     const slot = this.#free.pop() ?? (this.#used < slotCount ? this.#used++ : undefined)
@@ -46,6 +55,10 @@ export class CounterSlots {
   /** The engine is gone, and the connections with it. */
   forgetActive(slot: number): void {
     for (const part of this.#partsOf(slot)) part.forgetActive()
+  }
+
+  get #transparent(): Int32Array {
+    return new Int32Array(this.#bytes, 4, 1)
   }
 
   #partsOf(slot: number): readonly ListenerCounters[] {

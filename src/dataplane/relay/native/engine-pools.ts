@@ -51,6 +51,8 @@ export class EnginePools {
 
 function wordsOf({ affinitySeconds, whenEmpty, balancing, proxyProtocol, endpoints }: PoolSpec) {
   // An endpoint that is named twice has one turn, as in the other engines.
-  const unique = new Map(endpoints.map(({ ip, port }) => [`${ip} ${port}`, 'plain']))
+  const unique = new Map(
+    endpoints.map(({ ip, port, isTransparent }) => [`${ip} ${port}`, isTransparent === true ? 'transparent' : 'plain']),
+  )
   return [affinitySeconds, whenEmpty, balancing ?? 'round-robin', proxyProtocol ?? 'none', ...[...unique].flat()]
 }

@@ -156,6 +156,10 @@ export class NativeRelay implements Relay {
     }
   }
 
+  transparentConnections(): number {
+    return this.#slots.transparentConnections
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#ending.signal.aborted) return
     this.#ending.abort()
@@ -166,6 +170,7 @@ export class NativeRelay implements Relay {
 
   #start(): EngineProcess {
     this.#descriptors.forgetAll()
+    this.#slots.forgetTransparent()
     return new EngineProcess({
       program: this.#options.program,
       workers: this.#options.workers,

@@ -2,10 +2,10 @@
 import type { ListenerSpec, ListenResult, Relay, RelayStats, TrafficCounts } from '../relay.ts'
 
 export class SplitRelay implements Relay {
-  readonly #tcp: Relay
+  readonly #tcp: Required<Relay>
   readonly #udp: Relay
 
-  constructor({ tcp, udp }: { readonly tcp: Relay; readonly udp: Relay }) {
+  constructor({ tcp, udp }: { readonly tcp: Required<Relay>; readonly udp: Relay }) {
     this.#tcp = tcp
     this.#udp = udp
   }
@@ -36,6 +36,10 @@ export class SplitRelay implements Relay {
         budget: tcp.descriptors.budget + udp.descriptors.budget,
       },
     }
+  }
+
+  transparentConnections(): number {
+    return this.#tcp.transparentConnections()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -7,14 +7,17 @@ import { testView } from '../../../../core/testing/routes.ts'
 import { savedRulesHash } from '../../../../dataplane/iptables/change-detector.ts'
 import { IptablesError } from '../../../../dataplane/iptables/iptables.ts'
 import { MemoryIptables } from '../../../../dataplane/iptables/memory-iptables.ts'
+import { MemoryMarkedDelivery } from '../../../../dataplane/marked-delivery/memory-marked-delivery.ts'
 import { NodeRelay } from '../../../../dataplane/relay/node-relay.ts'
 import type { ListenerSpec } from '../../../../dataplane/relay/relay.ts'
 import { use } from '../../../../dataplane/relay/testing/relay-under-test.ts'
 import { DriftWatch } from '../../../iptables/drift-watch.ts'
 import { FreePorts } from '../../free-ports.ts'
 import { findPortalDrift } from '../find-drift.ts'
+import { answerDelivery } from '../answer-rules.ts'
 import { PortalBackend } from '../portal-backend.ts'
 import type { PortalSettings } from '../settings.ts'
+import { Transparency } from '../transparency.ts'
 
 const never = new AbortController().signal
 
@@ -79,8 +82,11 @@ export function portalsUnderTest({
   const events: string[] = []
   const clock = new FakeClock()
   const kernel = new RecordingIptables(events, missingMatches)
+  const relay = use(new RecordingRelay(events))
+  const delivery = new MemoryMarkedDelivery(answerDelivery)
   const backend = new PortalBackend({
-    relay: use(new RecordingRelay(events)),
+    relay,
+    transparency: new Transparency({ relay, iptables: kernel, delivery, log: silentLogger }),
     freePorts: new FreePorts(),
     iptables: kernel,
     settings,

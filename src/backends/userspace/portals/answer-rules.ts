@@ -1,0 +1,82 @@
+/**
+ * Leads the answers of pods back to the relay where it dialled from the client's own address. They are for the client,
+ * so this node would forward them. A rule marks those that belong to a socket of the relay, and what is marked is
+ * delivered here.
+ */
+import { canonicalRule } from '../../../dataplane/iptables/canonical-rule.ts'
+import type { DeliveryNumbers } from '../../../dataplane/marked-delivery/marked-delivery.ts'
+import type { Family } from '../../../net/ip.ts'
+import type { RulesByChain } from '../../../dataplane/iptables/save-text.ts'
+import { renderRule } from '../../iptables/render-rule.ts'
+import { RestoreInput } from '../../iptables/restore-input.ts'
+import { comment, jump } from '../../iptables/rule.ts'
+import { portalChains } from './chains.ts'
+
+/** Fixed, so that `--cleanup` and people find them. */
+export const answerDelivery: DeliveryNumbers = {
+  /**
+   * A bit that nobody is known to use. Neighbours: 0x2000 is CNI's portmap, 0x4000 and 0x8000 are of kube-proxy and the
+   * kubelet, 0x0f00 of Cilium, 0x0080 of the AWS plugin, 0xffff0000 of Calico.
+   */
+  mark: 0x1000,
+  /** The same number, so that one leads to the other. */
+  table: 0x1000,
+  /** Before the rules by which network plugins choose a table for an address; those of AWS begin at 512. */
+  priority: 90,
+}
+
+const answersJump = renderRule({
+  matches: [comment('kubernetes service portals: answers of pods to clients')],
+  target: jump(portalChains.answers),
+})
+const answerRule = renderRule({
+  matches: [{ kind: 'transparent-socket' }],
+  target: { kind: 'set-mark', mark: hex(answerDelivery.mark) },
+})
+const place = { table: 'mangle', from: 'PREROUTING' } as const
+
+/** What they are about, in the mangle table. */
+export const answerChains: readonly string[] = [place.from, portalChains.answers]
+
+/** Puts the rule there; the jump comes first in its chain, unless it is there already. */
+export function writeAnswerRules(mangle: RulesByChain, family: Family, input: RestoreInput): void {
+  input.declare(place.table, portalChains.answers)
+  input.append(place.table, portalChains.answers, answerRule)
+  if (jumpsIn(mangle, family) === 0) input.insertJump(place.table, place.from, answersJump)
+}
+
+/** Undefined when there is nothing to remove. */
+export function removalOfAnswerRules(mangle: RulesByChain, family: Family): RestoreInput | undefined {
+  const input = new RestoreInput()
+  for (let left = jumpsIn(mangle, family); left > 0; left--) input.delete(place.table, place.from, answersJump)
+  if (mangle.has(portalChains.answers)) input.deleteChain(place.table, portalChains.answers)
+  return input.isEmpty ? undefined : input
+}
+
+/** What is wrong with the rules; undefined when they are as written. */
+export function findAnswerDrift(mangle: RulesByChain, family: Family): string | undefined {
+  if (jumpsIn(mangle, family) === 0) return `the jump from ${place.table}/${place.from} is missing`
+  const rules = mangle.get(portalChains.answers) ?? []
+  const isAsWritten = rules.length === 1 && rules[0] === canonicalRule(answerRule, family)
+  return isAsWritten ? undefined : `chain ${place.table}/${portalChains.answers} is not as it was written`
+}
+
+/** The routing that belongs to the rules, as commands. */
+export function renderDelivery(family: Family): string {
+  const { mark, table, priority } = answerDelivery
+  const ip = family === 'ipv4' ? 'ip -4' : 'ip -6'
+  return [
+    `# ${ip} rule add priority ${priority} fwmark ${hex(mark)}/${hex(mark)} lookup ${table}`,
+    `# ${ip} route add local default dev lo table ${table}`,
+    '',
+  ].join('\n')
+}
+
+function jumpsIn(mangle: RulesByChain, family: Family): number {
+  const wanted = canonicalRule(answersJump, family)
+  return (mangle.get(place.from) ?? []).filter((rule) => rule === wanted).length
+}
+
+function hex(number: number): string {
+  return `0x${number.toString(16)}`
+}

@@ -1,0 +1,150 @@
+import { expect, test } from 'vitest'
+import { systemClock } from '../../../core/clock.ts'
+import { silentLogger } from '../../../core/logger.ts'
+import type { Route } from '../../../core/route.ts'
+import { RecordingLogger } from '../../../core/testing/recording-logger.ts'
+import { testRoute, testView } from '../../../core/testing/routes.ts'
+import { IptablesError } from '../../../dataplane/iptables/iptables.ts'
+import { MemoryIptables } from '../../../dataplane/iptables/memory-iptables.ts'
+import { MemoryMarkedDelivery } from '../../../dataplane/marked-delivery/memory-marked-delivery.ts'
+import { NodeRelay } from '../../../dataplane/relay/node-relay.ts'
+import type { Relay } from '../../../dataplane/relay/relay.ts'
+import { readKernelState } from '../../iptables/kernel-state.ts'
+import { answerDelivery } from './answer-rules.ts'
+import { Transparency } from './transparency.ts'
+
+const never = new AbortController().signal
+const wishing = testRoute('shop/web', { relaying: { clientAddress: 'transparent' } })
+const plain = testRoute('shop/plain', { clusterIP: '10.96.0.11' })
+const led = [
+  ':KUBE-PORTALS-ANSWERS - [0:0]',
+  '-A PREROUTING -m comment --comment "kubernetes service portals: answers of pods to clients" -j KUBE-PORTALS-ANSWERS',
+  '-A KUBE-PORTALS-ANSWERS -m socket --transparent -j MARK --set-xmark 0x1000/0x1000',
+]
+
+test('answers are led back while a Service wants it, and not a moment longer', async () => {
+  const { transparency, sync, held } = underTest()
+  await sync([plain])
+  expect(transparency.isOn).toBe(false)
+  expect(await held()).toEqual({ rules: [], isDelivered: false })
+  await sync([wishing, plain], [wishing])
+  expect(transparency.isOn).toBe(true)
+  expect(await held()).toEqual({ rules: led, isDelivered: true })
+  await sync([plain], [wishing])
+  expect(transparency.isOn).toBe(false)
+  expect(await held()).toEqual({ rules: [], isDelivered: false })
+})
+
+test('rules stay for connections that are open, and go with the last', async () => {
+  const { sync, held, connections } = underTest()
+  await sync([wishing])
+  connections.open = 1
+  await sync([plain], [wishing])
+  expect(await held()).toEqual({ rules: led, isDelivered: true })
+  connections.open = 0
+  await sync([plain], [])
+  expect(await held()).toEqual({ rules: [], isDelivered: false })
+})
+
+test('what an earlier process left goes with the first sync', async () => {
+  const { kernel, delivery, sync, held } = underTest()
+  await kernel.restore(`*mangle\n:KUBE-PORTALS-ANSWERS - [0:0]\n${led.slice(1).join('\n')}\nCOMMIT\n`, never)
+  await delivery.ensure('ipv4', never)
+  await sync([plain])
+  expect(await held()).toEqual({ rules: [], isDelivered: false })
+})
+
+test('a full sync puts back what others removed, and the jump is there once', async () => {
+  const { transparency, kernel, delivery, sync, held } = underTest()
+  await sync([wishing])
+  expect(transparency.findDrift(await readKernelState(kernel, never))).toBeUndefined()
+  await kernel.restore('*mangle\n-F KUBE-PORTALS-ANSWERS\nCOMMIT\n', never)
+  expect(transparency.findDrift(await readKernelState(kernel, never))).toContain('mangle/KUBE-PORTALS-ANSWERS')
+  await kernel.restore('*mangle\n-F PREROUTING\nCOMMIT\n', never)
+  expect(transparency.findDrift(await readKernelState(kernel, never))).toContain('the jump from mangle/PREROUTING')
+  await delivery.remove('ipv4', never)
+  await sync([wishing])
+  await sync([wishing])
+  expect(await held()).toEqual({ rules: led, isDelivered: true })
+})
+
+test('a kernel that cannot is told of once, asked again by a full sync, and leaves endpoints plain', async () => {
+  const log = new RecordingLogger()
+  const { transparency, kernel, sync } = underTest({ log, missingMatches: new Set(['socket']) })
+  await sync([wishing])
+  await sync([wishing], [wishing])
+  await sync([wishing])
+  expect(transparency.isOn).toBe(false)
+  expect(transparency.findDrift(await readKernelState(kernel, never))).toBeUndefined()
+  expect(log.at('warn')).toMatchObject([
+    {
+      message: 'pods see the address of the node, although a Service wants them to see the client',
+      fields: { service: wishing.key, reason: 'the kernel does not take the rules', error: expect.any(IptablesError) },
+    },
+  ])
+})
+
+test('a kernel without routing rules leaves endpoints plain, until it has them', async () => {
+  const { transparency, delivery, sync } = underTest()
+  delivery.refuseWith = 95
+  await sync([wishing])
+  expect(transparency.isOn).toBe(false)
+  delivery.refuseWith = undefined
+  await sync([wishing])
+  expect(transparency.isOn).toBe(true)
+})
+
+test('an engine that cannot is told of once, and no rule is written', async () => {
+  const log = new RecordingLogger()
+  const { transparency, sync, held } = underTest({ log, isNative: false })
+  await sync([wishing])
+  await sync([wishing])
+  expect(transparency.isOn).toBe(false)
+  expect(await held()).toEqual({ rules: [], isDelivered: false })
+  expect(log.at('warn').map(({ fields }) => fields?.['reason'])).toEqual([
+    'only the native engine can; see --userspace-engine',
+  ])
+})
+
+test('the end takes everything away', async () => {
+  const { transparency, sync, held } = underTest()
+  await sync([wishing])
+  await transparency[Symbol.asyncDispose]()
+  expect(await held()).toEqual({ rules: [], isDelivered: false })
+})
+
+function underTest({
+  log = silentLogger,
+  missingMatches = new Set<string>(),
+  isNative = true,
+}: {
+  readonly log?: typeof silentLogger
+  readonly missingMatches?: ReadonlySet<string>
+  readonly isNative?: boolean
+} = {}) {
+  const connections = { open: 0 }
+  const nodeRelay: Relay = new NodeRelay({ log: silentLogger, clock: systemClock })
+  const relay = isNative ? Object.assign(nodeRelay, { transparentConnections: () => connections.open }) : nodeRelay
+  const kernel = new MemoryIptables({ family: 'ipv4', missingMatches })
+  const delivery = new MemoryMarkedDelivery(answerDelivery)
+  const transparency = new Transparency({ relay, iptables: kernel, delivery, log })
+  return {
+    transparency,
+    kernel,
+    delivery,
+    connections,
+    /** A full sync, unless the changed routes are given. */
+    sync: async (routes: readonly Route[], changed?: readonly Route[]) => {
+      const keys = (changed ?? routes).map(({ key }) => key)
+      await transparency.prepare(testView(...routes), { keys, isFull: changed === undefined }, never)
+      await transparency.tidy(never)
+    },
+    held: async () => {
+      const lines = (await kernel.save('mangle', never)).split('\n')
+      return {
+        rules: lines.filter((line) => line.includes('KUBE-')),
+        isDelivered: await delivery.isThere('ipv4', never),
+      }
+    },
+  }
+}

@@ -1,0 +1,94 @@
+/** What routing netlink says about rules and the routes behind them. Pure: tested on the kernel. */
+import type { Family } from '../../net/ip.ts'
+import { attribute, findAttribute, skip, u32 } from '../netlink/attribute.ts'
+import type { Slice } from '../netlink/attribute.ts'
+import { messageFlag } from '../netlink/message.ts'
+import type { NetlinkMessage } from '../netlink/message.ts'
+import type { NetlinkRequest } from '../netlink/netlink.ts'
+import type { DeliveryNumbers } from './marked-delivery.ts'
+
+const messageType = { newRoute: 24, deleteRoute: 25, newRule: 32, deleteRule: 33, listRules: 34 } as const
+const ruleField = { priority: 6, mark: 10, table: 15, markMask: 16 } as const
+const routeField = { outDevice: 4, table: 15 } as const
+const familyNumber = { ipv4: 2, ipv6: 10 } as const
+/** Of rules and of routes: family, lengths of prefixes, type of service, table, and more, each a byte; then flags. */
+const headerBytes = 12
+/** The device is always the first that a network namespace has. */
+const loopbackIndex = 1
+
+export function newRule(family: Family, numbers: DeliveryNumbers): NetlinkRequest {
+  const flags = messageFlag.create | messageFlag.exclusive
+  return { doing: `add ${ruleText(numbers)}`, type: messageType.newRule, flags, body: ruleBody(family, numbers) }
+}
+
+export function deleteRule(family: Family, numbers: DeliveryNumbers): NetlinkRequest {
+  return { doing: `remove ${ruleText(numbers)}`, type: messageType.deleteRule, body: ruleBody(family, numbers) }
+}
+
+export function listRules(family: Family): NetlinkRequest {
+  const body = Buffer.alloc(headerBytes)
+  body.writeUInt8(familyNumber[family], 0)
+  return { doing: 'list the routing rules', type: messageType.listRules, body }
+}
+
+/** Makes every address a local one, for those who look into the table. */
+export function newRoute(family: Family, numbers: DeliveryNumbers): NetlinkRequest {
+  const flags = messageFlag.create | messageFlag.exclusive
+  return { doing: `fill ${tableText(numbers)}`, type: messageType.newRoute, flags, body: routeBody(family, numbers) }
+}
+
+export function deleteRoute(family: Family, numbers: DeliveryNumbers): NetlinkRequest {
+  return { doing: `empty ${tableText(numbers)}`, type: messageType.deleteRoute, body: routeBody(family, numbers) }
+}
+
+export function isRule({ type, body }: NetlinkMessage, { mark, table, priority }: DeliveryNumbers): boolean {
+  if (type !== messageType.newRule || body.to - body.from < headerBytes) return false
+  const fields = skip(body, headerBytes)
+  const wanted = [
+    [ruleField.priority, priority],
+    [ruleField.mark, mark],
+    [ruleField.markMask, mark],
+    [ruleField.table, table],
+  ] as const
+  return wanted.every(([field, value]) => number(findAttribute(fields, field)) === value)
+}
+
+function number(field: Slice | undefined): number | undefined {
+  return field === undefined || field.to - field.from !== 4 ? undefined : field.buffer.readUInt32LE(field.from)
+}
+
+function ruleBody(family: Family, { mark, table, priority }: DeliveryNumbers): Buffer {
+  const toTable = 1
+  const header = Buffer.alloc(headerBytes)
+  header.writeUInt8(familyNumber[family], 0)
+  header.writeUInt8(toTable, 7)
+  return Buffer.concat([
+    header,
+    attribute(ruleField.priority, u32(priority)),
+    attribute(ruleField.mark, u32(mark)),
+    attribute(ruleField.markMask, u32(mark)),
+    attribute(ruleField.table, u32(table)),
+  ])
+}
+
+function routeBody(family: Family, { table }: DeliveryNumbers): Buffer {
+  const [byAdministrator, onThisHost, isLocal] = [4, 254, 2]
+  const header = Buffer.alloc(headerBytes)
+  header.writeUInt8(familyNumber[family], 0)
+  header.writeUInt8(byAdministrator, 5)
+  header.writeUInt8(onThisHost, 6)
+  header.writeUInt8(isLocal, 7)
+  return Buffer.concat([
+    header,
+    attribute(routeField.table, u32(table)),
+    attribute(routeField.outDevice, u32(loopbackIndex)),
+  ])
+}
+
+function ruleText({ mark, table }: DeliveryNumbers): string {
+  return `the routing rule from mark 0x${mark.toString(16)} to table ${table}`
+}
+
+function tableText({ table }: DeliveryNumbers): string {
+  return `the routing table ${table}`
+}
