@@ -145,7 +145,7 @@ describe('a watch', () => {
     plain.request('node-a')
     curious.request('node-a')
     expect(await plain.untilSync()).toEqual(['reset', '+ default/web 80', 'sync'])
-    expect(await curious.untilSync()).toContain('+ default/web/web-0 10.244.1.5')
+    expect(await curious.untilSync()).toContain('+ default/web/web-0 10.244.1.5 E')
   })
 })
 

@@ -13,6 +13,7 @@ import { KpngError } from '../kpng-error.ts'
 import { WatchReq } from '../proto/generated/localv1/api.ts'
 import { GlobalCursor } from '../store/global-cursor.ts'
 import type { GlobalStore } from '../store/global-store.ts'
+import { LocalAnswers } from '../store/local-answers.ts'
 import { LocalCursor } from '../store/local-cursor.ts'
 import { globalWatchPath, localWatchPath, oldLocalWatchPath, unscopedHeader } from '../wire/grpc-names.ts'
 import { isPrivate } from './bind-spec.ts'
@@ -65,6 +66,7 @@ export class KpngServer implements AsyncDisposable {
   readonly #options: KpngServerOptions
   readonly #server: Http2Server
   readonly #pacer: Pacer
+  readonly #answers: LocalAnswers
   readonly #streams = new Set<WatchStream>()
   readonly #clients: Record<WatchedApi, number> = { local: 0, global: 0 }
   readonly #sessions = new Set<ServerHttp2Session>()
@@ -89,6 +91,7 @@ export class KpngServer implements AsyncDisposable {
     const { store, tls, clock, pushIntervalMs } = options
     this.#options = options
     this.#pacer = new Pacer({ clock, intervalMs: pushIntervalMs })
+    this.#answers = new LocalAnswers(store)
     const settings = { settings: { maxConcurrentStreams: 100 } }
     this.#server =
       tls === undefined
@@ -186,7 +189,7 @@ export class KpngServer implements AsyncDisposable {
       metrics.refused('too-slow')
       watch.end(tooSlow)
     }
-    const watched = api === 'global' ? globalWatch(store, expire) : localWatch(store, headers, expire)
+    const watched = api === 'global' ? globalWatch(store, expire) : localWatch(store, this.#answers, headers, expire)
     const onSent = (operations: number) => metrics.sent(api, operations)
     const watch = new WatchStream(watched, { stream, store, pacer: this.#pacer, maxRequestBytes, onSent })
     this.#streams.add(watch)
@@ -212,8 +215,14 @@ const tooSlow: GrpcStatus = {
   message: 'too many changes since your last request: connect again for the whole state',
 }
 
-function localWatch(store: GlobalStore, headers: IncomingHttpHeaders, onExpired: () => void): Watched {
-  const cursor = new LocalCursor({ store, wantsUnscoped: headers[unscopedHeader] === 'true', onExpired })
+function localWatch(
+  store: GlobalStore,
+  answers: LocalAnswers,
+  headers: IncomingHttpHeaders,
+  onExpired: () => void,
+): Watched {
+  const wantsUnscoped = headers[unscopedHeader] === 'true'
+  const cursor = new LocalCursor({ store, answers, wantsUnscoped, onExpired })
   return {
     read: (message) => WatchReq.decode(message).NodeName,
     advance: (node) => cursor.advance(node),

@@ -4,6 +4,8 @@
  */
 import type { ServerHttp2Stream } from 'node:http2'
 import type { GlobalStore } from '../store/global-store.ts'
+import { inPieces } from '../store/op-bytes.ts'
+import type { OpBytes } from '../store/op-bytes.ts'
 import { resetFrame, syncFrame } from '../wire/op-frames.ts'
 import { grpcCode, grpcHeaders, statusHeaders, statusOk } from './grpc-status.ts'
 import type { GrpcStatus } from './grpc-status.ts'
@@ -14,8 +16,8 @@ import { RequestFrames } from './request-frames.ts'
 export interface Watched {
   /** Reads a request: what the client wants to see. */
   read(message: Buffer): string
-  /** What the client has to be told now; nothing when it is up to date. */
-  advance(wanted: string): readonly Buffer[]
+  /** What the client has to be told now; undefined when it is up to date. */
+  advance(wanted: string): Iterable<OpBytes> | undefined
   [Symbol.dispose](): void
 }
 
@@ -67,13 +69,13 @@ export class WatchStream implements Waiting {
   look(): void {
     const wanted = this.#requests[0]
     if (wanted === undefined || this.#isSending || this.#isEnded || !this.#options.store.isSynced) return
-    const frames = this.#watched.advance(wanted)
+    const changes = this.#watched.advance(wanted)
     // The first state is sent even when it is empty: only then can a client remove what it had before.
-    if (frames.length === 0 && this.#hasSentState) return
+    if (changes === undefined && this.#hasSentState) return
     this.#hasSentState = true
     this.#requests.shift()
     this.#options.stream.resume()
-    void this.#send([...frames, syncFrame])
+    void this.#send(changes ?? [])
   }
 
   #onData(chunk: Buffer): void {
@@ -115,15 +117,16 @@ export class WatchStream implements Waiting {
     this.look()
   }
 
-  async #send(frames: readonly Buffer[]): Promise<void> {
+  async #send(changes: Iterable<OpBytes>): Promise<void> {
     const { stream, pacer, onSent } = this.#options
     this.#isSending = true
     pacer.remove(this)
-    for (const piece of inPieces(frames)) {
+    for (const { bytes, operations } of inPieces(withSync(changes), pieceLength)) {
       if (this.#isEnded) return
-      if (!stream.write(piece)) await drained(stream)
+      const hasRoom = stream.write(bytes)
+      onSent(operations)
+      if (!hasRoom) await drained(stream)
     }
-    onSent(frames.length)
     this.#isSending = false
     this.#onRequest()
   }
@@ -136,18 +139,9 @@ export class WatchStream implements Waiting {
   }
 }
 
-function* inPieces(frames: readonly Buffer[]): Generator<Buffer> {
-  let piece: Buffer[] = []
-  let length = 0
-  for (const frame of frames) {
-    piece.push(frame)
-    length += frame.length
-    if (length < pieceLength) continue
-    yield Buffer.concat(piece, length)
-    piece = []
-    length = 0
-  }
-  if (length > 0) yield Buffer.concat(piece, length)
+function* withSync(changes: Iterable<OpBytes>): Generator<OpBytes> {
+  yield* changes
+  yield { bytes: syncFrame, operations: 1 }
 }
 
 /** Also when the client has gone. */

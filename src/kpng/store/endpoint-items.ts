@@ -1,10 +1,11 @@
 /** Endpoints as they would be sent. An endpoint that stays as it is keeps its bytes, whatever changes around it. */
 import type { ClusterEndpoint } from '../model/cluster-model.ts'
+import { EndpointInfo } from '../proto/generated/globalv1/api.ts'
 import { Endpoint, Set as Sets } from '../proto/generated/localv1/api.ts'
 import type { EndpointScopes, Service } from '../proto/generated/localv1/api.ts'
 import { hashEndpoint } from '../wire/hashes.ts'
 import { deleteFrame, setFrame } from '../wire/op-frames.ts'
-import { endpointPath, servicePath } from '../wire/paths.ts'
+import { endpointPath, globalEndpointPath, servicePath } from '../wire/paths.ts'
 import type { OpItem } from './op-items.ts'
 
 /** How a node sees an endpoint. */
@@ -17,6 +18,7 @@ export interface SeenAs {
 
 export class EndpointItems {
   readonly #itemsByEndpoint = new WeakMap<ClusterEndpoint, Map<string, OpItem>>()
+  readonly #globalItems = new WeakMap<ClusterEndpoint, OpItem>()
 
   of(service: Service, endpoint: ClusterEndpoint, seen: SeenAs): OpItem {
     let items = this.#itemsByEndpoint.get(endpoint)
@@ -28,6 +30,22 @@ export class EndpointItems {
     if (item === undefined)
       items.set(id, (item = endpointItem(service, seen.key, localEndpoint(service, endpoint, seen))))
     return item
+  }
+
+  /** As those see it who watch the whole cluster. */
+  global(endpoint: ClusterEndpoint): OpItem {
+    let item = this.#globalItems.get(endpoint)
+    if (item === undefined) this.#globalItems.set(endpoint, (item = globalEndpointItem(endpoint)))
+    return item
+  }
+}
+
+function globalEndpointItem({ info }: ClusterEndpoint): OpItem {
+  const path = globalEndpointPath(info.Namespace, info.ServiceName, info.SourceName, info.Hash)
+  return {
+    path,
+    set: setFrame(Sets.GlobalEndpointInfos, path, EndpointInfo.encode(info).finish()),
+    delete: deleteFrame(Sets.GlobalEndpointInfos, path),
   }
 }
 

@@ -8,6 +8,8 @@ import { deleteFrame, setFrame } from '../wire/op-frames.ts'
 import { globalNodePath } from '../wire/paths.ts'
 import { ChangeSetPosition } from './change-set.ts'
 import type { GlobalStore, StoreReader } from './global-store.ts'
+import { eachAlone } from './op-bytes.ts'
+import type { OpBytes } from './op-bytes.ts'
 import { diffItems } from './op-items.ts'
 import type { GlobalView } from './service-state.ts'
 
@@ -36,7 +38,8 @@ export class GlobalCursor implements StoreReader, Disposable {
     this.#options.onExpired()
   }
 
-  advance(): readonly Buffer[] {
+  /** Undefined when the peer is up to date. */
+  advance(): Iterable<OpBytes> | undefined {
     const { store } = this.#options
     const before = this.#revision
     this.#revision = store.revision
@@ -68,7 +71,7 @@ export class GlobalCursor implements StoreReader, Disposable {
     const frames: Buffer[] = []
     for (const position of [nodeSets, serviceSets, endpointSets, endpointDeletes, serviceDeletes, nodeDeletes])
       position.appendTo(frames)
-    return frames
+    return frames.length === 0 ? undefined : eachAlone(frames)
   }
 
   [Symbol.dispose](): void {

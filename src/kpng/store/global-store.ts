@@ -19,7 +19,10 @@ export interface StoreReader {
 }
 
 export interface GlobalStoreOptions {
-  /** How many changes a reader may fall behind. */
+  /**
+   * How far a reader may fall behind: in changes, where each endpoint that came with a change counts as one too, and
+   * 64 that stayed. So what is remembered has a limit that does not depend on the size of Services.
+   */
   readonly maxBacklog: number
 }
 
@@ -36,7 +39,7 @@ export class GlobalStore {
   /** Which Service each source belongs to, by `namespace/source`. */
   readonly #serviceBySource = new Map<string, string>()
   readonly #nodesByName = new Map<string, ClusterNode>()
-  readonly services = new VersionedMap<ServiceState>()
+  readonly services = new VersionedMap<ServiceState>((state) => state.forgetViews())
   readonly nodes = new VersionedMap<ClusterNode>()
   readonly #dirtyServices = new Set<string>()
   readonly #dirtyNodes = new Set<string>()
@@ -206,15 +209,16 @@ export class GlobalStore {
     const endpoints = sources.flatMap(([, list]) => list)
     if (before?.service?.hash === service?.hash && before !== undefined && isSameList(before.endpoints, endpoints))
       return false
-    this.services.set(path, revision, new ServiceState(service, endpoints, this.#items))
+    const state = new ServiceState(service, endpoints, this.#items)
+    this.services.set(path, revision, state, weightOf(endpoints, before?.endpoints ?? []))
     return true
   }
 
   #forget(): void {
     const { maxBacklog } = this.#options
     for (const map of [this.services, this.nodes]) {
-      if (map.depth <= maxBacklog) continue
-      const oldestKept = map.revisionAfter(map.depth - maxBacklog)
+      if (map.weight <= maxBacklog) continue
+      const oldestKept = map.oldestWithin(maxBacklog)
       for (const reader of this.#readers)
         if (reader.revision > 0 && reader.revision < oldestKept) {
           this.#readers.delete(reader)
@@ -227,6 +231,12 @@ export class GlobalStore {
     this.services.forgetBefore(oldest)
     this.nodes.forgetBefore(oldest)
   }
+}
+
+function weightOf(endpoints: readonly ClusterEndpoint[], before: readonly ClusterEndpoint[]): number {
+  const known = new Set(before)
+  const added = endpoints.reduce((count, endpoint) => (known.has(endpoint) ? count : count + 1), 0)
+  return 1 + added + Math.floor(endpoints.length / 64)
 }
 
 /** The objects that are already known, where they say the same: what is made from them is then made once. */

@@ -1,18 +1,19 @@
 import { describe, expect, test } from 'vitest'
 import { sampleNode, sampleService, setEndpoints, syncedStore } from '../testing/cluster-samples.ts'
-import { opLines } from '../testing/readable-frames.ts'
+import { framesOf, opLines } from '../testing/readable-frames.ts'
 import type { GlobalStore } from './global-store.ts'
+import { LocalAnswers } from './local-answers.ts'
 import { LocalCursor } from './local-cursor.ts'
 
 const both = { ExternalTrafficToLocal: true, InternalTrafficToLocal: true }
 
 function cursorOf(store: GlobalStore, wantsUnscoped = false) {
-  const cursor = new LocalCursor({ store, wantsUnscoped, onExpired: () => {} })
+  const cursor = new LocalCursor({ store, answers: new LocalAnswers(store), wantsUnscoped, onExpired: () => {} })
   return {
     cursor,
     next: (node = 'node-a') => {
       store.commit()
-      return opLines(cursor.advance(node))
+      return opLines(framesOf(cursor.advance(node)))
     },
   }
 }
@@ -177,8 +178,17 @@ describe('traffic policies', () => {
   test('who asks for it also learns of endpoints that it may not use', () => {
     const store = syncedStore()
     store.setService(sampleService('default/web', both))
-    setEndpoints(store, 'default/web', [{ ip: '10.1.0.2', pod: 'there', node: 'node-b' }])
-    expect(cursorOf(store, true).next()).toEqual(['+ default/web 80', '+ default/web/there 10.1.0.2'])
+    setEndpoints(store, 'default/web', [
+      { ip: '10.1.0.1', pod: 'here', node: 'node-a', ready: false, terminating: true },
+      { ip: '10.1.0.2', pod: 'there', node: 'node-b' },
+    ])
+    // With both policies Local, E is said of those that serve the whole cluster.
+    expect(cursorOf(store, true).next()).toEqual([
+      '+ default/web 80',
+      '+ default/web/here 10.1.0.1 local I',
+      '+ default/web/there 10.1.0.2 E',
+    ])
+    expect(cursorOf(store, false).next()).toEqual(['+ default/web 80', '+ default/web/here 10.1.0.1 local IE'])
   })
 })
 
@@ -243,31 +253,55 @@ describe('the past', () => {
       store.setService(sampleService('default/web', { port }))
       quick.next()
     }
-    expect(store.services.depth).toBe(100)
+    expect(store.services.weight).toBe(100)
     expect(slow.next()).toEqual(['+ default/web 100'])
     store.setService(sampleService('default/web', { port: 101 }))
     quick.next()
     slow.next()
     store.setService(sampleService('default/web', { port: 102 }))
     store.commit()
-    expect(store.services.depth).toBeLessThanOrEqual(2)
+    expect(store.services.weight).toBeLessThanOrEqual(2)
     slow.cursor[Symbol.dispose]()
     quick.cursor[Symbol.dispose]()
     store.setService(sampleService('default/web', { port: 103 }))
     store.commit()
-    expect(store.services.depth).toBe(0)
+    expect(store.services.weight).toBe(0)
   })
 
   test('a reader that falls too far behind is told to start anew', () => {
     const store = syncedStore({ maxBacklog: 10 })
     let isExpired = false
-    const cursor = new LocalCursor({ store, wantsUnscoped: false, onExpired: () => (isExpired = true) })
+    const answers = new LocalAnswers(store)
+    const cursor = new LocalCursor({ store, answers, wantsUnscoped: false, onExpired: () => (isExpired = true) })
     cursor.advance('node-a')
     for (let port = 1; port <= 30; port++) {
       store.setService(sampleService('default/web', { port }))
       store.commit()
     }
     expect(isExpired).toBe(true)
-    expect(store.services.depth).toBeLessThanOrEqual(10)
+    expect(store.services.weight).toBeLessThanOrEqual(10)
+  })
+
+  test('a change of many endpoints counts as many', () => {
+    const store = syncedStore({ maxBacklog: 1000 })
+    store.setService(sampleService('default/web'))
+    const expired: string[] = []
+    const cursors = ['slow', 'quick'].map((name) => {
+      const answers = new LocalAnswers(store)
+      return new LocalCursor({ store, answers, wantsUnscoped: false, onExpired: () => expired.push(name) })
+    })
+    store.commit()
+    for (const cursor of cursors) cursor.advance('node-a')
+    for (let round = 1; round <= 6; round++) {
+      setEndpoints(
+        store,
+        'default/web',
+        Array.from({ length: 200 }, (_, host) => ({ ip: `10.1.${round}.${host}`, pod: `pod-${host}`, node: 'node-b' })),
+      )
+      store.commit()
+      cursors[1]?.advance('node-a')
+    }
+    expect(expired).toEqual(['slow'])
+    expect(store.services.weight).toBeLessThanOrEqual(1000)
   })
 })

@@ -17,7 +17,8 @@ export interface Place {
   readonly zone: string
   /**
    * Also the endpoints that neither kind of traffic may use here. KPNG does not send them, and Go backends would use
-   * them; but who knows of them can tell "nobody serves" from "others serve".
+   * them; but who knows of them can tell "nobody serves" from "others serve". With both policies Local, the external
+   * scope then is that of the whole cluster, which pods of this node may use even so.
    */
   readonly wantsUnscoped: boolean
 }
@@ -59,6 +60,8 @@ function scopesOf(
 ): readonly (EndpointScopes | undefined)[] {
   const isInternalLocal = service.InternalTrafficToLocal
   const isExternalLocal = service.ExternalTrafficToLocal
+  // With both policies Local the two scopes would say the same, and nothing would tell who serves the whole cluster.
+  const tellsCluster = place.wantsUnscoped && isInternalLocal && isExternalLocal
   const scopes: (EndpointScopes | undefined)[] = endpoints.map(() => undefined)
   for (const family of families) {
     const indexByCandidate = new Map<CoreEndpoint, number>()
@@ -70,7 +73,7 @@ function scopesOf(
       { nodeName: place.node, zone: place.zone },
     )
     const internal = new Set(isInternalLocal ? local : cluster)
-    const external = new Set(isExternalLocal ? local : cluster)
+    const external = new Set(isExternalLocal && !tellsCluster ? local : cluster)
     for (const usable of new Set([...cluster, ...local])) {
       const scope = { Internal: internal.has(usable), External: external.has(usable) }
       const index = indexByCandidate.get(usable)

@@ -4,11 +4,11 @@
  */
 import { serviceInfo } from '../model/cluster-model.ts'
 import type { ClusterEndpoint, ClusterService } from '../model/cluster-model.ts'
-import { EndpointInfo, ServiceInfo } from '../proto/generated/globalv1/api.ts'
+import { ServiceInfo } from '../proto/generated/globalv1/api.ts'
 import { Service, Set as Sets } from '../proto/generated/localv1/api.ts'
 import { compareBytes } from '../wire/byte-order.ts'
 import { deleteFrame, setFrame } from '../wire/op-frames.ts'
-import { globalEndpointPath, globalServicePath, servicePath } from '../wire/paths.ts'
+import { globalServicePath, servicePath } from '../wire/paths.ts'
 import type { EndpointItems } from './endpoint-items.ts'
 import { localView } from './local-view.ts'
 import type { LocalView, Place } from './local-view.ts'
@@ -26,9 +26,8 @@ export class ServiceState {
   readonly endpoints: readonly ClusterEndpoint[]
   readonly #items: EndpointItems
   readonly #viewsByPlace = new Map<string, LocalView>()
-  /** Nodes that see this Service as no other node does. */
   #particularNodes: ReadonlySet<string> | undefined
-  #hasZoneHints = false
+  #hasZoneHints: boolean | undefined
   #serviceItem: OpItem | undefined
   #globalView: GlobalView | undefined
 
@@ -38,15 +37,19 @@ export class ServiceState {
     this.endpoints = endpoints
   }
 
+  /** The Service itself, which all nodes see alike; undefined when there is nothing to program. */
+  get serviceItem(): OpItem | undefined {
+    return (this.#serviceItem ??= this.service && localServiceItem(this.service.service))
+  }
+
   /** Undefined when there is nothing to program. */
   localView(place: Place): LocalView | undefined {
-    if (this.service === undefined) return undefined
+    const { service, serviceItem } = this
+    if (service === undefined || serviceItem === undefined) return undefined
     const key = this.#placeKey(place)
     let view = this.#viewsByPlace.get(key)
     if (view === undefined) {
-      const { service } = this.service
-      this.#serviceItem ??= localServiceItem(service)
-      view = localView(service, this.#serviceItem, this.endpoints, place, this.#items)
+      view = localView(service.service, serviceItem, this.endpoints, place, this.#items)
       this.#viewsByPlace.set(key, view)
     }
     return view
@@ -56,20 +59,29 @@ export class ServiceState {
     return (this.#globalView ??= {
       services: this.service === undefined ? [] : [globalServiceItem(this.service)],
       endpoints: this.endpoints
-        .map(globalEndpointItem)
+        .map((endpoint) => this.#items.global(endpoint))
         .sort((left, right) => compareBytes(left.path, right.path))
         .filter((item, index, all) => item.path !== all[index - 1]?.path),
     })
   }
 
+  /** Whoever asks again has them made again. */
+  forgetViews(): void {
+    this.#viewsByPlace.clear()
+    this.#globalView = undefined
+  }
+
+  /** Nodes that see this Service as no other node does: they have endpoints of their own, or hints. */
+  get particularNodes(): ReadonlySet<string> {
+    return (this.#particularNodes ??= new Set(
+      this.endpoints.flatMap(({ info, nodeHints }) => [info.Topology?.Node ?? '', ...nodeHints]),
+    ))
+  }
+
   /** Equal for all places that see the Service alike. */
   #placeKey({ node, zone, wantsUnscoped }: Place): string {
-    if (this.#particularNodes === undefined) {
-      const hosts = this.endpoints.flatMap(({ info, nodeHints }) => [info.Topology?.Node ?? '', ...nodeHints])
-      this.#particularNodes = new Set(hosts)
-      this.#hasZoneHints = this.endpoints.some(({ info }) => (info.Hints?.Zones.length ?? 0) > 0)
-    }
-    const who = node !== '' && this.#particularNodes.has(node) ? node : ''
+    this.#hasZoneHints ??= this.endpoints.some(({ info }) => (info.Hints?.Zones.length ?? 0) > 0)
+    const who = node !== '' && this.particularNodes.has(node) ? node : ''
     return `${wantsUnscoped ? '+' : '-'}|${this.#hasZoneHints ? zone : ''}|${who}`
   }
 }
@@ -97,14 +109,5 @@ function globalServiceItem(service: ClusterService): OpItem {
     path,
     set: setFrame(Sets.GlobalServiceInfos, path, ServiceInfo.encode(message).finish()),
     delete: deleteFrame(Sets.GlobalServiceInfos, path),
-  }
-}
-
-function globalEndpointItem({ info }: ClusterEndpoint): OpItem {
-  const path = globalEndpointPath(info.Namespace, info.ServiceName, info.SourceName, info.Hash)
-  return {
-    path,
-    set: setFrame(Sets.GlobalEndpointInfos, path, EndpointInfo.encode(info).finish()),
-    delete: deleteFrame(Sets.GlobalEndpointInfos, path),
   }
 }

@@ -8,25 +8,48 @@ interface Version<T> {
   readonly value: T | undefined
 }
 
+/** Versions of a value before the older ones are told that they are old. */
+const youngVersions = 8
+
 export class VersionedMap<T> {
+  readonly #onOld: (value: T) => void
   /** Oldest first; there is at least one. */
   readonly #versionsByKey = new Map<string, Version<T>[]>()
   /** What changed when, oldest first. */
-  #log: { readonly revision: number; readonly key: string }[] = []
+  #log: { readonly revision: number; readonly key: string; readonly weight: number }[] = []
   #logStart = 0
+  #weight = 0
+  #keysVersion = 0
 
-  /** How many changes are remembered. */
-  get depth(): number {
-    return this.#log.length - this.#logStart
+  /** `onOld`: only a reader far behind may still ask for this value; what can be made again need not be kept. */
+  constructor(onOld: (value: T) => void = () => {}) {
+    this.#onOld = onOld
   }
 
-  set(key: string, revision: number, value: T | undefined): void {
+  /** Of all changes that are remembered. */
+  get weight(): number {
+    return this.#weight
+  }
+
+  /** Another number when there are other keys. */
+  get keysVersion(): number {
+    return this.#keysVersion
+  }
+
+  /** `weight`: what it costs to remember this change, in whatever unit. */
+  set(key: string, revision: number, value: T | undefined, weight = 1): void {
     const versions = this.#versionsByKey.get(key)
     if (versions === undefined) {
       if (value === undefined) return
       this.#versionsByKey.set(key, [{ revision, value }])
-    } else versions.push({ revision, value })
-    this.#log.push({ revision, key })
+      this.#keysVersion++
+    } else {
+      versions.push({ revision, value })
+      const old = versions.at(-1 - youngVersions)?.value
+      if (old !== undefined) this.#onOld(old)
+    }
+    this.#log.push({ revision, key, weight })
+    this.#weight += weight
   }
 
   latest(key: string): T | undefined {
@@ -35,7 +58,11 @@ export class VersionedMap<T> {
 
   /** The value as a reader of that revision knows it. */
   at(key: string, revision: number): T | undefined {
-    return this.#versionsByKey.get(key)?.findLast((version) => version.revision <= revision)?.value
+    const versions = this.#versionsByKey.get(key)
+    const newest = versions?.at(-1)
+    // Nearly always.
+    if (newest === undefined || newest.revision <= revision) return newest?.value
+    return versions?.findLast((version) => version.revision <= revision)?.value
   }
 
   /** Every key that has a value, or had one for some reader. */
@@ -61,9 +88,15 @@ export class VersionedMap<T> {
     return keys
   }
 
-  /** The revision after the oldest `count` remembered changes. */
-  revisionAfter(count: number): number {
-    return this.#log[this.#logStart + count - 1]?.revision ?? 0
+  /** The oldest revision that a reader may have when only so much is remembered. */
+  oldestWithin(weight: number): number {
+    let excess = this.#weight - weight
+    let revision = 0
+    for (let i = this.#logStart; excess > 0 && i < this.#log.length; i++) {
+      excess -= this.#log[i]?.weight ?? 0
+      revision = this.#log[i]?.revision ?? revision
+    }
+    return revision
   }
 
   /** No reader is older than this revision any more. */
@@ -71,6 +104,7 @@ export class VersionedMap<T> {
     for (; this.#logStart < this.#log.length; this.#logStart++) {
       const change = this.#log[this.#logStart]
       if (change === undefined || change.revision > revision) break
+      this.#weight -= change.weight
       this.#forgetVersionsOf(change.key, revision)
     }
     // Moving the rest down costs as much as was forgotten, so only when that is most of it.
@@ -85,6 +119,8 @@ export class VersionedMap<T> {
     if (versions === undefined) return
     const kept = versions.findLastIndex((version) => version.revision <= revision)
     if (kept > 0) versions.splice(0, kept)
-    if (versions.length === 1 && versions[0]?.value === undefined) this.#versionsByKey.delete(key)
+    if (versions.length > 1 || versions[0]?.value !== undefined) return
+    this.#versionsByKey.delete(key)
+    this.#keysVersion++
   }
 }

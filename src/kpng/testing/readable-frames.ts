@@ -1,7 +1,12 @@
 /** Frames as lines that a test can read. */
 import { EndpointInfo, NodeInfo, ServiceInfo } from '../proto/generated/globalv1/api.ts'
 import { Endpoint, OpItem, Service, Set as Sets } from '../proto/generated/localv1/api.ts'
+import type { OpBytes } from '../store/op-bytes.ts'
 import { frameHeaderLength } from '../wire/op-frames.ts'
+
+export function framesOf(parts: Iterable<OpBytes> | undefined): Buffer[] {
+  return Array.from(parts ?? [], ({ bytes }) => bytes)
+}
 
 export function readFrames(bytes: Buffer | readonly Buffer[]): OpItem[] {
   const whole = Buffer.isBuffer(bytes) ? bytes : Buffer.concat(bytes)

@@ -86,12 +86,12 @@ function familySlices(
 
 /**
  * Whether traffic with policy Cluster may use the endpoint. A local one that may not (topology keeps it for external
- * traffic, or it is shutting down) is told apart by hints: that is how a slice says "ready, but not for you".
+ * traffic, or it is shutting down) is told apart by hints: that is how a slice says "ready, but not for you". With both
+ * policies Local, the external scope tells: Fairlead's servers put it there for us, and others send local ones only.
  */
 function servesWholeCluster(service: Service, { Scopes: scopes }: Endpoint): boolean {
   if (scopes === undefined) return true
-  if (!service.InternalTrafficToLocal) return scopes.Internal
-  return service.ExternalTrafficToLocal || scopes.External
+  return service.InternalTrafficToLocal ? scopes.External : scopes.Internal
 }
 
 /** No node can have this name. */

@@ -14,8 +14,9 @@ import { ChangeSetReader } from '../../kpng/client/change-set.ts'
 import type { ChangeSet } from '../../kpng/client/change-set.ts'
 import type { WatchClient } from '../../kpng/client/watch-client.ts'
 import { GlobalStore } from '../../kpng/store/global-store.ts'
+import { LocalAnswers } from '../../kpng/store/local-answers.ts'
 import { LocalCursor } from '../../kpng/store/local-cursor.ts'
-import { readFrames } from '../../kpng/testing/readable-frames.ts'
+import { framesOf, readFrames } from '../../kpng/testing/readable-frames.ts'
 import { syncFrame } from '../../kpng/wire/op-frames.ts'
 import { families } from '../../net/ip.ts'
 import { Intake } from '../intake.ts'
@@ -157,7 +158,8 @@ class Peer {
 
   constructor(store: GlobalStore, catalog: Catalog) {
     this.#store = store
-    this.#cursor = new LocalCursor({ store, wantsUnscoped: true, onExpired: () => {} })
+    const answers = new LocalAnswers(store)
+    this.#cursor = new LocalCursor({ store, answers, wantsUnscoped: true, onExpired: () => {} })
     const client: Pick<WatchClient, 'follow'> = {
       follow: (_watch, apply) => {
         this.#apply = (changes) => void apply(changes)
@@ -170,7 +172,7 @@ class Peer {
 
   ask(): void {
     this.#store.commit()
-    for (const item of readFrames([...this.#cursor.advance(nodeName), syncFrame])) {
+    for (const item of readFrames([...framesOf(this.#cursor.advance(nodeName)), syncFrame])) {
       const changes = this.#reader.push(item)
       if (changes !== undefined) this.#apply(changes)
     }
@@ -197,14 +199,12 @@ function routes(catalog: Catalog) {
 
 /** All that decides where a packet goes. */
 function essence({ endpoints: _endpoints, topology: _topology, ...route }: Route) {
-  // With both policies Local, a local endpoint that is only good for local traffic cannot be told apart on the wire.
-  const isAllLocal = route.internalPolicy === 'Local' && route.externalPolicy === 'Local'
   return {
     ...route,
     externalIPs: [...route.externalIPs].sort(),
-    clusterEndpoints: isAllLocal ? [] : route.clusterEndpoints.map(addressAndPlace),
+    clusterEndpoints: route.clusterEndpoints.map(addressAndPlace),
     localEndpoints: route.localEndpoints.map(addressAndPlace),
-    reachableEndpoints: isAllLocal ? [] : route.reachableEndpoints.map(addressAndPlace),
+    reachableEndpoints: route.reachableEndpoints.map(addressAndPlace),
   }
 }
 
