@@ -1,5 +1,6 @@
 /** `fairlead --cleanup`: gives the node back as if no proxy had ever run on it. */
 import { IptablesError } from '../../dataplane/iptables/iptables.ts'
+import { NetlinkError } from '../../dataplane/netlink/netlink-error.ts'
 import { NfacctError } from '../../dataplane/nfacct/nfacct.ts'
 import { CommandError } from '../program.ts'
 import type { Program } from '../program.ts'
@@ -49,6 +50,6 @@ async function look(signal: AbortSignal): Promise<Findings & { readonly host: Cl
   }
 }
 
-function isToolFailure(error: unknown): error is IptablesError | NfacctError | ToolError {
-  return error instanceof IptablesError || error instanceof NfacctError || error instanceof ToolError
+function isToolFailure(error: unknown): error is IptablesError | NfacctError | NetlinkError | ToolError {
+  return [IptablesError, NfacctError, NetlinkError, ToolError].some((kind) => error instanceof kind)
 }

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
+import { answerDelivery } from '../../backends/userspace/portals/answer-rules.ts'
 import { systemClock } from '../../core/clock.ts'
 import { silentLogger } from '../../core/logger.ts'
 import { scriptedExec } from '../../dataplane/iptables/testing/scripted-exec.ts'
+import { MemoryMarkedDelivery } from '../../dataplane/marked-delivery/memory-marked-delivery.ts'
 import { MemoryNfacct } from '../../dataplane/nfacct/memory-nfacct.ts'
 import { NfacctError } from '../../dataplane/nfacct/nfacct.ts'
 import type { CleanupHost } from './cleanup-host.ts'
@@ -101,21 +103,37 @@ test('a kernel without counters has none to remove, but one that refuses to show
   await expect(find({ nfacct })).rejects.toBeInstanceOf(NfacctError)
 })
 
+test('the routing rule of the userspace mode is found in the family that has it', async () => {
+  const delivery = new MemoryMarkedDelivery(answerDelivery)
+  await delivery.ensure('ipv6', signal)
+  const { leftovers } = await find({ delivery })
+  expect(leftovers.map(renderLeftover)).toEqual([
+    'ipv6 routing: the rule from mark 0x1000 to table 4096, and the table (leads answers of pods back to the userspace mode)',
+  ])
+})
+
 interface Host {
   /** By command line. What is not listed is not installed. */
   readonly printed?: Readonly<Record<string, string>>
   readonly files?: Readonly<Record<string, string>>
   readonly nfacct?: MemoryNfacct
+  readonly delivery?: MemoryMarkedDelivery
   /** What the kernel says where there is no nft. */
   readonly tables?: Awaited<ReturnType<CleanupHost['listTables']>>
 }
 
-async function find({ printed = {}, files = {}, nfacct = new MemoryNfacct(), tables = [] }: Host): Promise<Findings> {
+async function find({
+  printed = {},
+  files = {},
+  nfacct = new MemoryNfacct(),
+  tables = [],
+  delivery = new MemoryMarkedDelivery(answerDelivery),
+}: Host): Promise<Findings> {
   const { exec } = scriptedExec((command) => {
     const stdout = printed[command]
     return stdout === undefined ? undefined : { stdout }
   })
   const iptables = await findHostIptables({ exec, clock: systemClock, log: silentLogger }, signal)
   const readText = (path: string) => Promise.resolve(files[path] ?? '')
-  return findLeftovers({ exec, iptables, nfacct, listTables: async () => tables, readText }, signal)
+  return findLeftovers({ exec, iptables, nfacct, delivery, listTables: async () => tables, readText }, signal)
 }

@@ -2,6 +2,7 @@
 import type { PlacedRule } from '../../backends/iptables/cleanup-plan.ts'
 import { counterNames } from '../../backends/iptables/settings.ts'
 import { NfacctError } from '../../dataplane/nfacct/nfacct.ts'
+import { families } from '../../net/ip.ts'
 import type { CleanupHost } from './cleanup-host.ts'
 import { iptablesLeftovers } from './iptables-leftovers.ts'
 import type { Findings, Leftover } from './leftover.ts'
@@ -22,6 +23,7 @@ export async function findLeftovers(host: CleanupHost, signal: AbortSignal): Pro
     await lookIntoNft(host, looks, signal),
     await lookIntoIpvs(host, foreignRules, signal),
     { leftovers: await lookForCounters(host, foreignRules, signal), problems: [] },
+    { leftovers: await lookForRoutingRules(host, signal), problems: [] },
   ]
   return {
     leftovers: parts.flatMap(({ leftovers }) => leftovers),
@@ -35,6 +37,21 @@ function ruleLine({ chain, rule }: PlacedRule): string {
 
 function isText(text: string | undefined): text is string {
   return text !== undefined
+}
+
+async function lookForRoutingRules({ delivery }: CleanupHost, signal: AbortSignal): Promise<readonly Leftover[]> {
+  const { mark, table } = delivery.numbers
+  const found: Leftover[] = []
+  for (const family of families)
+    if (await delivery.isThere(family, signal))
+      found.push({
+        kind: 'routing-rule',
+        family,
+        mark,
+        table,
+        reason: 'leads answers of pods back to the userspace mode',
+      })
+  return found
 }
 
 /** A counter that somebody else's rule uses stays, and does no harm. */

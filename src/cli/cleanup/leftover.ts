@@ -1,5 +1,6 @@
 /** One object of a proxy in the kernel, as data: what it is, where it is, and how we know whose it is. */
 import type { Table } from '../../dataplane/iptables/iptables.ts'
+import type { Family } from '../../net/ip.ts'
 
 export type Leftover =
   | IptablesRuleLeftover
@@ -8,6 +9,7 @@ export type Leftover =
   | EmptyTableLeftover
   | NftTableLeftover
   | VirtualServerLeftover
+  | RoutingRuleLeftover
   | NamedLeftover
 
 /** A jump from a chain that is not ours. */
@@ -64,6 +66,15 @@ export interface VirtualServerLeftover {
   readonly protocol: VirtualServerProtocol
   /** `10.96.0.1:443`, `[fd00::1]:443` */
   readonly address: string
+  readonly reason: string
+}
+
+/** Delivers packets with a mark to this machine; goes with the routing table it leads to. */
+export interface RoutingRuleLeftover {
+  readonly kind: 'routing-rule'
+  readonly family: Family
+  readonly mark: number
+  readonly table: number
   readonly reason: string
 }
 

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { answerDelivery } from '../../backends/userspace/portals/answer-rules.ts'
 import type { Exec } from '../../dataplane/exec/exec.ts'
+import { MemoryMarkedDelivery } from '../../dataplane/marked-delivery/memory-marked-delivery.ts'
 import { MemoryNfacct } from '../../dataplane/nfacct/memory-nfacct.ts'
 import { scriptedExec } from '../../dataplane/iptables/testing/scripted-exec.ts'
 import type { Findings, Leftover } from './leftover.ts'
@@ -120,6 +122,7 @@ function nodeOf(scenario: string): Node & { ipset: string; ipvsadm: string } {
 const host = {
   iptables: [],
   nfacct: new MemoryNfacct(),
+  delivery: new MemoryMarkedDelivery(answerDelivery),
   listTables: async () => [],
   readText: () => Promise.resolve(''),
 }

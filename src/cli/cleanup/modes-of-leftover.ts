@@ -23,6 +23,8 @@ export function modesOfLeftover(leftover: Leftover): readonly ProxyMode[] {
       return ['ipvs']
     case 'counter':
       return ['iptables']
+    case 'routing-rule':
+      return ['userspace']
     default:
       return leftover satisfies never
   }

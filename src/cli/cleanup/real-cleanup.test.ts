@@ -14,6 +14,7 @@ import {
   eachOnFreshNode,
   kernelState,
   loadIpsetGoldens,
+  loadAnswerRules,
   loadIptablesGoldens,
   loadNftGoldens,
   neededPrograms,
@@ -49,6 +50,13 @@ describe.skipIf(missing !== undefined)(`clean-up ${where}`, () => {
 
     test(`all rules of iptables mode go from ${variant} where nobody else has any`, async () => {
       const { seen, wanted } = await lifeOf(() => loadIptablesGoldens(variant))
+      expect(seen).toEqual(wanted)
+    })
+
+    test(`what lets pods see the client goes from ${variant} and from the routing, and all others stay`, async () => {
+      addForeignRules(variant)
+      run('ip rule add priority 91 fwmark 0x1000/0x1000 lookup 4097')
+      const { seen, wanted } = await lifeOf(() => loadAnswerRules(variant))
       expect(seen).toEqual(wanted)
     })
 

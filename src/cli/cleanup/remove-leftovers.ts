@@ -97,7 +97,7 @@ async function removeOne(
   host: CleanupHost,
   signal: AbortSignal,
 ): Promise<void> {
-  const { exec, nfacct } = host
+  const { exec, nfacct, delivery } = host
   switch (leftover.kind) {
     case 'nft-chain':
       return removeEmptyChain(host, leftover, signal)
@@ -112,6 +112,8 @@ async function removeOne(
       return removeNamed(exec, leftover, signal)
     case 'counter':
       return nfacct.remove(leftover.name, signal)
+    case 'routing-rule':
+      return delivery.remove(leftover.family, signal)
     default:
       return leftover satisfies never
   }

@@ -26,6 +26,10 @@ function whereAndWhat(leftover: Leftover): string {
       return `${leftover.kind} ${leftover.name}`
     case 'counter':
       return `nfacct: counter ${leftover.name}`
+    case 'routing-rule': {
+      const { family, mark, table } = leftover
+      return `${family} routing: the rule from mark 0x${mark.toString(16)} to table ${table}, and the table`
+    }
     default:
       return leftover satisfies never
   }

@@ -36,6 +36,14 @@ describe.skipIf(missing !== undefined)(`on the kernel${missing === undefined ? '
     },
   )
 
+  test.each(families)('what somebody made by hand goes too (%s)', async (family) => {
+    const ip = `ip -${family === 'ipv4' ? 4 : 6}`
+    const delivery = onFreshMachine({ mark: 0x1000, table: 4096, priority: 90 })
+    run(`${ip} rule add priority 90 fwmark 0x1000/0x1000 lookup 4096; ${ip} route add local default dev lo table 4096`)
+    await delivery.remove(family, signal)
+    expect(run(`${ip} rule; ${ip} route show table all`)).not.toContain('4096')
+  })
+
   test('a rule or a route that somebody removed alone comes back', async () => {
     const delivery = onFreshMachine({ mark: 0x1000, table: 4096, priority: 90 })
     for (const damage of ['ip rule delete priority 90', 'ip route flush table 4096']) {

@@ -27,12 +27,12 @@ export function netlinkMarkedDelivery({ open, numbers }: Options): MarkedDeliver
     },
 
     async isThere(family, signal) {
-      await using socket = await open('route')
       try {
+        await using socket = await open('route')
         for await (const messages of socket.dump(listRules(family), signal))
           if (messages.some((message) => isRule(message, numbers))) return true
       } catch (error) {
-        // A kernel without the family, or without routing rules, holds none.
+        // A kernel without the family, without routing rules, or without a way to ask for them, got none from us.
         ignore('unsupported')(error)
       }
       return false

@@ -34,11 +34,20 @@ export function listRules(family: Family): NetlinkRequest {
 /** Makes every address a local one, for those who look into the table. */
 export function newRoute(family: Family, numbers: DeliveryNumbers): NetlinkRequest {
   const flags = messageFlag.create | messageFlag.exclusive
-  return { doing: `fill ${tableText(numbers)}`, type: messageType.newRoute, flags, body: routeBody(family, numbers) }
+  return {
+    doing: `fill ${tableText(numbers)}`,
+    type: messageType.newRoute,
+    flags,
+    body: routeBody(family, numbers, fromUs),
+  }
 }
 
 export function deleteRoute(family: Family, numbers: DeliveryNumbers): NetlinkRequest {
-  return { doing: `empty ${tableText(numbers)}`, type: messageType.deleteRoute, body: routeBody(family, numbers) }
+  return {
+    doing: `empty ${tableText(numbers)}`,
+    type: messageType.deleteRoute,
+    body: routeBody(family, numbers, fromAnybody),
+  }
 }
 
 export function isRule({ type, body }: NetlinkMessage, { mark, table, priority }: DeliveryNumbers): boolean {
@@ -71,12 +80,20 @@ function ruleBody(family: Family, { mark, table, priority }: DeliveryNumbers): B
   ])
 }
 
-function routeBody(family: Family, { table }: DeliveryNumbers): Buffer {
-  const [byAdministrator, onThisHost, isLocal] = [4, 254, 2]
+/** Who made a route, and how far it reaches: to delete one, both may be left open. */
+const fromUs = { protocol: 4, scope: 254 } as const
+const fromAnybody = { protocol: 0, scope: 255 } as const
+
+function routeBody(
+  family: Family,
+  { table }: DeliveryNumbers,
+  { protocol, scope }: typeof fromUs | typeof fromAnybody,
+): Buffer {
+  const isLocal = 2
   const header = Buffer.alloc(headerBytes)
   header.writeUInt8(familyNumber[family], 0)
-  header.writeUInt8(byAdministrator, 5)
-  header.writeUInt8(onThisHost, 6)
+  header.writeUInt8(protocol, 5)
+  header.writeUInt8(scope, 6)
   header.writeUInt8(isLocal, 7)
   return Buffer.concat([
     header,

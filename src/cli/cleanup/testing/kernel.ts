@@ -48,7 +48,8 @@ export function kernelState(): string {
     nft list ruleset
     ipset save
     nfacct list
-    ip -brief address show`)
+    ip -brief address show
+    for family in -4 -6; do ip $family rule; ip $family route show table all | grep 'table 4096' || true; done`)
     .replaceAll(/^# .*\n/gm, '')
     .replaceAll(/\[\d+:\d+\]/g, '[0:0]')
     .replaceAll(/counter packets \d+ bytes \d+/g, 'counter')
@@ -82,6 +83,21 @@ export function loadNftGoldens(): void {
 export function loadIpsetGoldens(): void {
   // They are sorted by name, and sets must be made before they are filled.
   for (const { path } of goldenFiles('ipset-save.txt')) run(`sort -r ${path} | ipset -exist restore`)
+}
+
+/** What the userspace mode makes where pods see the client's address. */
+export function loadAnswerRules(variant: Variant): void {
+  for (const [command, ip] of [
+    ['iptables', 'ip -4'],
+    ['ip6tables', 'ip -6'],
+  ])
+    run(`
+      ${command}-${variant} -t mangle -N KUBE-PORTALS-ANSWERS
+      ${command}-${variant} -t mangle -A KUBE-PORTALS-ANSWERS -m socket --transparent -j MARK --or-mark 0x1000
+      ${command}-${variant} -t mangle -A PREROUTING -m comment \\
+        --comment "kubernetes service portals: answers of pods to clients" -j KUBE-PORTALS-ANSWERS
+      ${ip} rule add priority 90 fwmark 0x1000/0x1000 lookup 4096
+      ${ip} route add local default dev lo table 4096`)
 }
 
 /** What kubelet 1.36 makes. */
