@@ -21,6 +21,7 @@ export interface ToApi {
 
 /** Listens at once, so that a mistake ends the command; clients hear nothing before the state is complete. */
 export async function apiServer({ store, values, registry, clock, log }: ToApi): Promise<Runnable> {
+  const metrics = new KpngServerSeries(registry)
   const server = await KpngServer.listen({
     store,
     bind: parseBindSpec(values.listen),
@@ -35,10 +36,11 @@ export async function apiServer({ store, values, registry, clock, log }: ToApi):
     maxClients: values['max-clients'],
     maxRequestBytes: 64 * 1024,
     pushIntervalMs: values['push-interval'],
-    metrics: new KpngServerSeries(registry),
+    metrics,
     clock,
     log,
   })
+  metrics.unsentBytesFrom(() => server.unsentBytes)
   log.info('serving the KPNG API', { address: server.address })
   return {
     async run(signal) {

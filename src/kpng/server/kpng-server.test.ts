@@ -241,32 +241,6 @@ describe('a server refuses', () => {
   })
 })
 
-describe('a slow client', () => {
-  test('neither holds up the others nor makes the server keep what it has not read', async () => {
-    const store = syncedStore()
-    for (let i = 0; i < 2000; i++)
-      store.setService(sampleService(`default/svc-${i}`, { Labels: { pad: 'x'.repeat(500) } }))
-    store.commit()
-    await using server = await testServer(store)
-    // Not a gRPC library: it must not read ahead.
-    const session = connect(`http://${server.address}`)
-    const slow = session.request({
-      ':method': 'POST',
-      ':path': '/localv1.Sets/Watch',
-      'content-type': 'application/grpc',
-    })
-    slow.write(Buffer.from('00000000080a066e6f64652d61', 'hex'))
-    slow.pause()
-    using quick = rawWatch(server.address)
-    quick.request('node-a')
-    expect(await quick.untilSync()).toHaveLength(2002)
-    store.setService(sampleService('default/new'))
-    quick.request('node-a')
-    expect(await quick.untilSync()).toEqual(['+ default/new 80', 'sync'])
-    session.destroy()
-  })
-})
-
 describe('a unix socket', () => {
   test('is for its owner only, and a stale file makes way', async () => {
     await using folder = await TemporaryFolder.make()

@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events'
 import { createSecureServer, createServer } from 'node:http2'
-import type { Http2Server, IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
+import type { Http2Server, Http2Session, IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
@@ -120,6 +120,13 @@ export class KpngServer implements AsyncDisposable {
     return hostPort(address, port)
   }
 
+  /** What waits in memory until clients read on. */
+  get unsentBytes(): number {
+    let sum = 0
+    for (const { unsentBytes } of this.#streams) sum += unsentBytes
+    return sum
+  }
+
   /** Ends all streams in good order. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort()
@@ -188,6 +195,7 @@ export class KpngServer implements AsyncDisposable {
     const expire = () => {
       metrics.refused('too-slow')
       watch.end(tooSlow)
+      void this.#hangUp(watch, stream.session)
     }
     const watched = api === 'global' ? globalWatch(store, expire) : localWatch(store, this.#answers, headers, expire)
     const onSent = (operations: number) => metrics.sent(api, operations)
@@ -198,6 +206,12 @@ export class KpngServer implements AsyncDisposable {
       this.#streams.delete(watch)
       metrics.clients(api, --this.#clients[api])
     })
+  }
+
+  /** Who does not even read from the connection never hears that a stream on it has ended. */
+  async #hangUp(watch: WatchStream, session: Http2Session | undefined): Promise<void> {
+    await this.#options.clock.sleep(closeWithinMs, this.#stop.signal).catch(() => {})
+    if (this.#streams.has(watch)) session?.destroy()
   }
 
   #apiOf(headers: IncomingHttpHeaders): WatchedApi | undefined {

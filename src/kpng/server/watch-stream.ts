@@ -2,6 +2,7 @@
  * One client that watches. Each of its requests buys one change set, so a client that does not ask costs nothing but
  * its place; and what is sent goes out in pieces, each when the one before has left.
  */
+import { constants } from 'node:http2'
 import type { ServerHttp2Stream } from 'node:http2'
 import type { GlobalStore } from '../store/global-store.ts'
 import { inPieces } from '../store/op-bytes.ts'
@@ -61,9 +62,18 @@ export class WatchStream implements Waiting {
 
   end(status: GrpcStatus): void {
     if (this.#isEnded) return
+    const { stream } = this.#options
     this.#status = status
     this.#leave()
-    if (!this.#options.stream.destroyed) this.#options.stream.end()
+    if (stream.destroyed) return
+    // Who does not read what was sent would not read the status either, and hold its place for ever.
+    if (this.#isSending && status !== statusOk) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM)
+    else stream.end()
+  }
+
+  /** What was sent and not yet taken. */
+  get unsentBytes(): number {
+    return this.#options.stream.writableLength
   }
 
   look(): void {

@@ -7,6 +7,7 @@ export class KpngServerSeries {
   readonly #clients: Gauge<'api'>
   readonly #operations: Counter<'api'>
   readonly #refused: Counter<'reason'>
+  #readUnsentBytes = () => 0
 
   constructor(registry: MetricRegistry) {
     this.#clients = registry.gauge({
@@ -24,6 +25,14 @@ export class KpngServerSeries {
       labels: ['reason'],
       help: 'Clients that were turned away.',
     })
+    registry.gauge(
+      { name: 'fairlead_kpng_unsent_bytes', labels: [], help: 'What waits in memory until clients read on.' },
+      (gauge) => gauge.set({}, this.#readUnsentBytes()),
+    )
+  }
+
+  unsentBytesFrom(read: () => number): void {
+    this.#readUnsentBytes = read
   }
 
   clients(api: Api, count: number): void {
