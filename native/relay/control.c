@@ -288,5 +288,6 @@ int main(int count, char **arguments) {
     if (line[size - 1] == '\n') line[size - 1] = '\0';
     obey(line);
   }
+  free(line);
   return 0; /* Fairlead is gone. */
 }

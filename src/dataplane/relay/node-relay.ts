@@ -1,4 +1,5 @@
 /** The relay on Node's own sockets, in this thread. */
+import { setMaxListeners } from 'node:events'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
 import { DescriptorBudget, openFilesLimit } from './descriptor-budget.ts'
@@ -42,6 +43,8 @@ export class NodeRelay implements Relay {
     const all = withDefaults(settings)
     const descriptors = new DescriptorBudget({ limit: all.maxDescriptors, log, clock, ...threads })
     const buffers = new ReadBuffers()
+    // Each change that leaves connections to drain waits for it: Node would take many of them for a leak.
+    setMaxListeners(0, this.#ending.signal)
     this.#parts = { settings: all, log, clock, random, descriptors, buffers, ending: this.#ending.signal }
     this.#pools = new Pools(this.#parts)
   }

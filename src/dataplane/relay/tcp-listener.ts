@@ -60,6 +60,8 @@ class TcpListener implements OpenListener {
   /** Accepted, and not joined to an endpoint yet. */
   readonly #waiting = new Set<Socket>()
   readonly #connections = new Set<TcpConnection>()
+  /** Those whose drain time runs. */
+  readonly #leaving = new Set<TcpConnection>()
   readonly finished: Promise<void>
   #finish!: () => void
   #isStopped = false
@@ -188,6 +190,7 @@ class TcpListener implements OpenListener {
       toClient: this.#toClient,
       onClose: (closed) => {
         this.#connections.delete(closed)
+        this.#leaving.delete(closed)
         this.counters.add('active', -1)
         pool.closed(choice.name)
         this.counters.add('seconds', (clock.monotonic() - startedAtMs) / 1000)
@@ -261,12 +264,18 @@ class TcpListener implements OpenListener {
   #drainOrphans(): void {
     const { settings, clock, ending } = this.#parts
     if (settings.drainTimeoutMs === undefined) return
-    const orphans = [...this.#connections].filter((connection) => this.#isOrphan(connection))
+    const orphans = [...this.#connections].filter((one) => !this.#leaving.has(one) && this.#isOrphan(one))
     if (orphans.length === 0) return
+    for (const connection of orphans) this.#leaving.add(connection)
     clock.sleep(settings.drainTimeoutMs, ending).then(
-      () => orphans.filter((connection) => this.#isOrphan(connection)).forEach((connection) => connection.cut()),
+      () => orphans.forEach((connection) => this.#drained(connection)),
       () => {}, // The engine ends and cuts them itself.
     )
+  }
+
+  #drained(connection: TcpConnection): void {
+    this.#leaving.delete(connection)
+    if (this.#isOrphan(connection)) connection.cut()
   }
 
   #isOrphan(connection: TcpConnection): boolean {

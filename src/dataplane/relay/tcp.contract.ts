@@ -253,6 +253,17 @@ export function tcpContract(make: MakeRelay): void {
     await eventually(() => stats().active === 0)
   })
 
+  test('the drain time also runs for connections whose listener leads elsewhere now', async () => {
+    const [a, b] = [use(await echoEndpoint()), use(await echoEndpoint())]
+    const { address, change, stats } = await relayTo(make, [a], {}, { drainTimeoutMs: 30 })
+    const client = open(address)
+    client.write('hello')
+    await once(client, 'data')
+    await change([b], { pool: { id: 'other' } })
+    await expect(once(client, 'close')).rejects.toMatchObject({ code: 'ECONNRESET' })
+    await eventually(() => stats().active === 0)
+  })
+
   test('turns clients away at the limit, keeps serving the others, and recovers', async () => {
     const echo = use(await echoEndpoint())
     // 64 are reserved and a tenth is headroom: room for the listener and 10 connections.

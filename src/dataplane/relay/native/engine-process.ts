@@ -31,6 +31,9 @@ export class EngineProcess {
   readonly #waitingByCall = new Map<string, Waiting>()
   readonly #options: EngineOptions
   readonly #exited: Promise<void>
+  /** How the process has ended. */
+  #ending: Error | undefined
+  #isClean = false
   #lastWords = ''
   #calls = 0
   #isEnding = false
@@ -53,9 +56,10 @@ export class EngineProcess {
         resolve()
       }
       this.#child.once('error', died)
-      this.#child.once('close', (code, signal) =>
-        died(new Error(`the native relay ended ${endingOf(code, signal)}${this.#lastWords && `: ${this.#lastWords}`}`)),
-      )
+      this.#child.once('close', (code, signal) => {
+        this.#isClean = code === 0
+        died(new Error(`the native relay ended ${endingOf(code, signal)}${this.#lastWords && `: ${this.#lastWords}`}`))
+      })
     })
   }
 
@@ -63,8 +67,13 @@ export class EngineProcess {
     return this.#child.pid
   }
 
-  /** Resolves when it has been done, with what there is to know about it. */
+  get hasEnded(): boolean {
+    return this.#ending !== undefined
+  }
+
+  /** Resolves when it has been done, with what there is to know about it; fails when nobody is there to do it. */
   async ask(...words: readonly (string | number)[]): Promise<string | undefined> {
+    if (this.#ending !== undefined) throw this.#ending
     const call = `${this.#calls++}`
     return new Promise((resolve, reject) => {
       this.#waitingByCall.set(call, { resolve, reject })
@@ -72,13 +81,15 @@ export class EngineProcess {
     })
   }
 
-  /** Lets connections end within the grace, then ends the process. */
-  async end(graceMs: number): Promise<void> {
+  /** Lets connections end within the grace, then ends the process; the error says that it ended in another way. */
+  async end(graceMs: number): Promise<Error | undefined> {
+    if (this.hasEnded) return undefined
     this.#isEnding = true
     // If it dies instead, it has ended as well.
     await this.ask('end', graceMs).catch(() => {})
     this.#commands.end()
     await this.#exited
+    return this.#isClean ? undefined : this.#ending
   }
 
   #heard([what, ...words]: readonly string[]): void {
@@ -90,10 +101,11 @@ export class EngineProcess {
   }
 
   #died(error: Error): void {
+    if (this.#ending !== undefined) return
+    this.#ending = error
     for (const waiting of this.#waitingByCall.values()) waiting.reject(error)
     this.#waitingByCall.clear()
     if (!this.#isEnding) this.#options.onDied(error)
-    this.#isEnding = true
   }
 }
 

@@ -20,14 +20,12 @@ export interface EngineReportsOptions {
 
 export class EngineReports {
   readonly #options: EngineReportsOptions
-  readonly #unreachable: Throttle
-  readonly #acceptFailed: Throttle
+  /** A Service in trouble must not silence another. */
+  readonly #throttles = new Map<string, Throttle>()
   #isFollowed = false
 
   constructor(options: EngineReportsOptions) {
     this.#options = options
-    this.#unreachable = new Throttle(options.clock)
-    this.#acceptFailed = new Throttle(options.clock)
   }
 
   /** Lets the engine tell of each connection when somebody wants to know; the verbosity may change at any time. */
@@ -46,11 +44,16 @@ export class EngineReports {
     const { log, onGone, descriptors, poolOf } = this.#options
     if (what === 'lost') return log.debug(3, 'lines about connections were left out', { lines: Number(words[0]) })
     const [slot = '', ...rest] = words
-    if (what === 'gone') return onGone(Number(slot))
+    if (what === 'gone') {
+      this.#throttles.delete(slot)
+      return onGone(Number(slot))
+    }
     const pool = poolOf(Number(slot))
     if (pool === undefined) return
     if (what === 'shortage') return descriptors.reportShortage(pool.service)
-    this.#aboutConnection(what, pool, rest)
+    if (what === 'unreachable' || what === 'accept-failed')
+      this.#throttleOf(slot).run((silenced) => this.#trouble(what, pool, Number(rest[0]), silenced))
+    else this.#aboutConnection(what, pool, rest)
   }
 
   #aboutConnection(
@@ -60,14 +63,13 @@ export class EngineReports {
   ) {
     const { log } = this.#options
     const { service } = pool
-    const endpoints = () => pool.endpoints.map(({ ip, port }) => hostPort(ip, port))
     switch (what) {
       case 'accepted':
         return logAccepted(log, { remoteAddress: first, localAddress: second })
       case 'chosen': {
         const client = { ip: ipOf(first), address: first }
         const because = third === 'affinity' ? 'affinity' : 'turn'
-        return logChoice(log, { service, endpoints: endpoints(), client, endpoint: second, because })
+        return logChoice(log, { service, endpoints: namesOf(pool), client, endpoint: second, because })
       }
       case 'joined':
         return logJoined(log, {
@@ -87,18 +89,28 @@ export class EngineReports {
         })
       case 'dial-failed':
         return logDialFailed(log, service, first, systemError(Number(second)))
-      case 'unreachable':
-        return this.#unreachable.run((silenced) =>
-          log.warn('no endpoint answered', { service, endpoints: endpoints(), alsoTurnedAway: silenced }),
-        )
-      case 'accept-failed':
-        return this.#acceptFailed.run((silenced) =>
-          log.warn('accepting a connection failed', { service, error: systemError(Number(first)).code, silenced }),
-        )
       default:
         log.warn('the native relay said something unexpected', { what })
     }
   }
+
+  #trouble(what: 'unreachable' | 'accept-failed', pool: PoolSpec, errno: number, silenced: number): void {
+    const { log } = this.#options
+    const { service } = pool
+    if (what === 'unreachable')
+      log.warn('no endpoint answered', { service, endpoints: namesOf(pool), alsoTurnedAway: silenced })
+    else log.warn('accepting a connection failed', { service, error: systemError(errno).code, silenced })
+  }
+
+  #throttleOf(slot: string): Throttle {
+    const throttle = this.#throttles.get(slot) ?? new Throttle(this.#options.clock)
+    this.#throttles.set(slot, throttle)
+    return throttle
+  }
+}
+
+function namesOf({ endpoints }: PoolSpec): readonly string[] {
+  return endpoints.map(({ ip, port }) => hostPort(ip, port))
 }
 
 /** Of `1.2.3.4:5` or `[::1]:5`. */

@@ -109,11 +109,11 @@ export class NativeRelay implements Relay {
   }
 
   async set(spec: ListenerSpec): Promise<ListenResult> {
+    await this.#settled()
     const held = this.#heldById.get(spec.id)
     const stays = held !== undefined && isThere(held.spec.protocol, held.address, spec)
     if (held !== undefined && !stays) await this.remove(spec.id)
     try {
-      await this.#running
       this.#reports.follow(this.#engine)
       return { ok: true, address: stays ? await this.#change(held, spec) : await this.#open(spec) }
     } catch (error) {
@@ -122,6 +122,7 @@ export class NativeRelay implements Relay {
   }
 
   async remove(id: string): Promise<void> {
+    await this.#settled()
     const held = this.#heldById.get(id)
     if (held === undefined) return
     this.#heldById.delete(id)
@@ -164,7 +165,8 @@ export class NativeRelay implements Relay {
     if (this.#ending.signal.aborted) return
     this.#ending.abort()
     await Promise.all([...this.#heldById.keys()].map((id) => this.remove(id)))
-    await this.#engine.end(this.#settings.shutdownGraceMs)
+    const error = await this.#engine.end(this.#settings.shutdownGraceMs)
+    if (error !== undefined) this.#log.warn('the native relay did not end as it should', { error })
     closeSync(this.#memory.fd)
   }
 
@@ -197,7 +199,8 @@ export class NativeRelay implements Relay {
 
   async #openIn(slot: number, spec: ListenerSpec): Promise<SocketAddress> {
     this.#specsBySlot.set(slot, spec)
-    const pool = this.#pools.acquire(spec.pool)
+    const pools = this.#pools
+    const pool = pools.acquire(spec.pool)
     const ranges = spec.allowedSources.map(renderCidr)
     try {
       const port = await this.#engine.ask('listen', slot, spec.address.ip, spec.address.port, pool, ...ranges)
@@ -205,7 +208,7 @@ export class NativeRelay implements Relay {
       this.#heldById.set(spec.id, { spec, slot, address })
       return address
     } catch (error) {
-      this.#pools.release(spec.pool.id)
+      pools.release(spec.pool.id)
       throw error
     }
   }
@@ -226,6 +229,13 @@ export class NativeRelay implements Relay {
     this.#slots.giveBack(slot)
   }
 
+  /** Waits for an engine that knows all listeners; it may die again meanwhile. */
+  async #settled(): Promise<void> {
+    let running: Promise<void>
+    do await (running = this.#running)
+    while (running !== this.#running)
+  }
+
   /** The connections are lost; the listeners come back at the addresses they had. */
   async #revive(error: Error): Promise<void> {
     const lost = [...this.#heldById.values()]
@@ -239,17 +249,21 @@ export class NativeRelay implements Relay {
     if (livedMs < shortestLifeMs) await this.#clock.sleep(shortestLifeMs, this.#ending.signal).catch(() => {})
     if (this.#ending.signal.aborted) return
     this.#startedAtMs = this.#clock.monotonic()
-    this.#engine = this.#start()
-    this.#pools = new EnginePools(this.#engine)
+    const engine = this.#start()
+    this.#engine = engine
+    this.#pools = new EnginePools(engine)
     this.#reports.startOver()
+    this.#reports.follow(engine)
     for (const { spec, slot, address } of lost) {
-      // Somebody may have removed it meanwhile.
-      if (this.#heldById.get(spec.id)?.slot !== slot) continue
+      if (this.#ending.signal.aborted) return
       await this.#openIn(slot, { ...spec, address }).catch((reason: unknown) => {
+        if (engine.hasEnded) return
         this.#heldById.delete(spec.id)
         this.#forgetSlot(slot)
         this.#log.warn('a listener could not be opened again', { id: spec.id, reason })
       })
+      // Its successor begins with all of them again.
+      if (engine.hasEnded) return
     }
   }
 }

@@ -1,0 +1,39 @@
+/** The engine's threads under ThreadSanitizer: two of them that touch something at once, without a lock, end it. */
+import { spawnSync } from 'node:child_process'
+import { afterAll, afterEach, describe, expect } from 'vitest'
+import { systemClock } from '../../../core/clock.ts'
+import { silentLogger } from '../../../core/logger.ts'
+import { RecordingLogger } from '../../../core/testing/recording-logger.ts'
+import { NodeRelay } from '../node-relay.ts'
+import { relayContract } from '../relay.contract.ts'
+import { NativeRelay } from './native-relay.ts'
+import { SplitRelay } from './split-relay.ts'
+import { buildEngine } from './testing/build-engine.ts'
+
+const engine = await buildEngine('thread')
+afterAll(() => engine[Symbol.asyncDispose]())
+
+// Old sanitizers do not know how newer kernels lay out memory. A process without arguments says what it is for.
+const isChecked = spawnSync(engine.program).stderr.toString().includes('started by Fairlead')
+const log = new RecordingLogger()
+
+/** An engine ends after its test: what it says then is seen after the next one, or after the last. */
+function expectNoTrouble() {
+  const lines = [...log.at('error'), ...log.at('warn')].filter(({ message }) => message.includes('native relay'))
+  log.lines.length = 0
+  expect(lines).toEqual([])
+}
+
+describe.runIf(isChecked)(`threads${isChecked ? '' : ' (ThreadSanitizer does not run on this kernel)'}`, () => {
+  afterEach(expectNoTrouble)
+  afterAll(expectNoTrouble)
+
+  relayContract('the native relay, without data races', async (settings) => {
+    const udp = new NodeRelay({ log: silentLogger, clock: systemClock, settings })
+    const { program } = engine
+    return new SplitRelay({
+      tcp: await NativeRelay.start({ log, clock: systemClock, workers: 3, program, settings }),
+      udp,
+    })
+  })
+})

@@ -1,0 +1,61 @@
+/** A relay in a process of its own, with limits of its own: what it holds and what it takes can be seen from outside. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
+import type { ListenerStats, RelayStats, SocketAddress } from '../relay.ts'
+
+export interface RelayProgramOptions {
+  readonly endpoint: SocketAddress
+  readonly engine: 'node' | { readonly program: string }
+  /** How many files it believes that it may open; without, it looks. */
+  readonly maxDescriptors?: number
+}
+
+export interface ProcessStats extends ListenerStats, Pick<RelayStats, 'descriptors'> {
+  readonly warnings: readonly string[]
+  readonly errors: readonly unknown[]
+}
+
+export interface RelayProcess {
+  readonly address: SocketAddress
+  /** Fails when the process is dead. */
+  stats(this: void): Promise<ProcessStats>
+  /** Of the process that has the sockets. */
+  openDescriptors(this: void): number
+  residentBytes(this: void): number
+}
+
+/** Ends with the test. */
+export async function relayProcess(
+  options: RelayProgramOptions,
+  { openFiles }: { readonly openFiles: number },
+): Promise<RelayProcess> {
+  const program = fileURLToPath(new URL('relay-program.ts', import.meta.url))
+  const command = `ulimit -n ${openFiles}; exec "$0" --import tsx "$@"`
+  const child = spawn('sh', ['-c', command, process.execPath, program, JSON.stringify(options)], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  onTestFinished(async () => {
+    child.stdin.end()
+    if (child.exitCode === null) await once(child, 'exit')
+  })
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  const read = async <T>() => {
+    const line = await lines.next()
+    if (line.done === true) throw new Error('the relay has died')
+    return JSON.parse(line.value) as T
+  }
+  const { address, pid } = await read<{ address: SocketAddress; pid: number }>()
+  return {
+    address,
+    stats() {
+      child.stdin.write('stats\n')
+      return read<ProcessStats>()
+    },
+    openDescriptors: () => readdirSync(`/proc/${pid}/fd`).length,
+    residentBytes: () => Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024,
+  }
+}

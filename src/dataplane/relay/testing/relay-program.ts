@@ -1,0 +1,38 @@
+/**
+ * A program that relays: its argument is a `RelayProgramOptions` in JSON. It prints its address and the process that
+ * holds the sockets, then its counts for each line it reads.
+ */
+import { createInterface } from 'node:readline'
+import { systemClock } from '../../../core/clock.ts'
+import { RecordingLogger } from '../../../core/testing/recording-logger.ts'
+import { NativeRelay } from '../native/native-relay.ts'
+import { NodeRelay } from '../node-relay.ts'
+import type { RelayProgramOptions } from './relay-process.ts'
+
+const { endpoint, engine, maxDescriptors } = JSON.parse(process.argv[2] ?? '') as RelayProgramOptions
+const log = new RecordingLogger()
+const settings = maxDescriptors === undefined ? {} : { maxDescriptors }
+await using relay =
+  engine === 'node'
+    ? new NodeRelay({ log, clock: systemClock, settings })
+    : await NativeRelay.start({ log, clock: systemClock, settings, workers: 2, program: engine.program })
+const opened = await relay.set({
+  id: 'web',
+  protocol: 'TCP',
+  address: { ip: '127.0.0.1', port: 0 },
+  allowedSources: [],
+  pool: { id: 'web', service: 'shop/web', endpoints: [endpoint], affinitySeconds: 0, whenEmpty: 'refuse' },
+})
+if (!opened.ok) throw new Error(opened.message)
+print({ address: opened.address, pid: relay instanceof NativeRelay ? relay.pid : process.pid })
+for await (const _ of createInterface({ input: process.stdin }))
+  print({
+    ...relay.stats().listeners[0],
+    descriptors: relay.stats().descriptors,
+    warnings: log.at('warn').map(({ message }) => message),
+    errors: log.at('error'),
+  })
+
+function print(value: unknown): void {
+  process.stdout.write(`${JSON.stringify(value)}\n`)
+}
