@@ -50,6 +50,8 @@ export interface UncheckedConfig {
   readonly oomScoreAdj: number
   readonly conntrack: ConntrackConfig
   readonly configSyncPeriodMs: number
+  /** Where the userspace mode takes its proxy ports from, as `parsePortRange` reads it; other modes have none. */
+  readonly portRange: string
   readonly windowsRunAsService: boolean
 }
 

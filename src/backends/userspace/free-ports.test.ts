@@ -22,6 +22,19 @@ test('a port that is taken is not guessed, until it is given back; protocols do 
   expect(ports.candidates('TCP')).toContain(100)
 })
 
+test('with a binding range each free port of it is tried, and no other', () => {
+  const ports = new FreePorts({ range, isRangeBinding: true, random: dice(0.75) })
+  ports.take('TCP', 100)
+  ports.take('TCP', 108)
+  ports.take('TCP', 30_080)
+  expect([...ports.candidates('TCP')]).toEqual([107, 109, 101, 102, 103, 104, 105, 106])
+  expect([...ports.candidates('UDP')]).toHaveLength(10)
+  for (let port = range.first; port <= range.last; port++) ports.take('TCP', port)
+  expect([...ports.candidates('TCP')]).toEqual([])
+  ports.giveBack('TCP', 103)
+  expect([...ports.candidates('TCP')]).toEqual([103])
+})
+
 test('when all are taken, only the kernel is asked', () => {
   const ports = new FreePorts({ range })
   for (let port = range.first; port <= range.last; port++) ports.take('TCP', port)

@@ -20,6 +20,8 @@ const guesses = 4
 
 export interface FreePortsOptions {
   readonly range?: PortRange
+  /** Ports of the range and no others. Without it the kernel has the last word. */
+  readonly isRangeBinding?: boolean
   /** Kept free for others. */
   readonly reserved?: readonly PortRange[]
   readonly random?: () => number
@@ -27,32 +29,61 @@ export interface FreePortsOptions {
 
 export class FreePorts {
   readonly #range: PortRange
+  readonly #isRangeBinding: boolean
   readonly #reserved: readonly PortRange[]
   readonly #random: () => number
   readonly #taken: Readonly<Record<Protocol, Set<number>>> = { TCP: new Set(), UDP: new Set() }
 
-  constructor({ range = usualRange, reserved = [], random = Math.random }: FreePortsOptions = {}) {
+  constructor({
+    range = usualRange,
+    isRangeBinding = false,
+    reserved = [],
+    random = Math.random,
+  }: FreePortsOptions = {}) {
     this.#range = range
+    this.#isRangeBinding = isRangeBinding
     this.#reserved = reserved
     this.#random = random
   }
 
-  /** Ports to try, and 0 at the end: then the kernel shall say. */
-  candidates(protocol: Protocol): readonly number[] {
+  /** Ports to try, in this order; 0 means that the kernel shall say. There is none when a binding range is used up. */
+  candidates(protocol: Protocol): Iterable<number> {
+    return this.#isRangeBinding ? this.#allFree(protocol) : this.#guesses(protocol)
+  }
+
+  take(protocol: Protocol, port: number): void {
+    const { first, last } = this.#range
+    if (first <= port && port <= last) this.#taken[protocol].add(port)
+  }
+
+  giveBack(protocol: Protocol, port: number): void {
+    this.#taken[protocol].delete(port)
+  }
+
+  get bindingRange(): PortRange | undefined {
+    return this.#isRangeBinding ? this.#range : undefined
+  }
+
+  /** From a random one on, so that a Service that comes back soon is not where another was a moment ago. */
+  *#allFree(protocol: Protocol): Iterable<number> {
+    const { first, last } = this.#range
+    const size = last - first + 1
+    const taken = this.#taken[protocol]
+    if (taken.size === size) return // Many may wait, and each asks in each sync.
+    const start = Math.floor(this.#random() * size)
+    for (let step = 0; step < size; step++) {
+      const port = first + ((start + step) % size)
+      if (!taken.has(port)) yield port
+    }
+  }
+
+  #guesses(protocol: Protocol): readonly number[] {
     const found = new Set<number>()
     for (let n = 0; n < guesses; n++) {
       const port = this.#guess(protocol)
       if (port !== undefined) found.add(port)
     }
     return [...found, 0]
-  }
-
-  take(protocol: Protocol, port: number): void {
-    this.#taken[protocol].add(port)
-  }
-
-  giveBack(protocol: Protocol, port: number): void {
-    this.#taken[protocol].delete(port)
   }
 
   /** A few throws hit a free port, unless there is hardly one left. */
@@ -68,6 +99,14 @@ export class FreePorts {
   #isReserved(port: number): boolean {
     return this.#reserved.some(({ first, last }) => first <= port && port <= last)
   }
+}
+
+/** What to say to whoever wants a port when there is none. */
+export function noPortLeft(protocol: Protocol, bindingRange: PortRange | undefined): string {
+  if (bindingRange === undefined)
+    return `no free port is left for ${protocol}: widen net.ipv4.ip_local_port_range, or use a kernel mode`
+  const { first, last } = bindingRange
+  return `no port of ${first}-${last} is left for ${protocol}: widen --proxy-port-range (portRange in a file), or use a kernel mode`
 }
 
 /** As the kernel writes ip_local_reserved_ports: `8080,30000-32767`. */

@@ -4,7 +4,7 @@ import type { RouteKey } from '../../core/route.ts'
 import type { ListenResult, Relay, SocketAddress } from '../../dataplane/relay/relay.ts'
 import { hostPort } from '../../net/ip.ts'
 import { addTraffic } from './add-traffic.ts'
-import type { FreePorts } from './free-ports.ts'
+import { noPortLeft, type FreePorts } from './free-ports.ts'
 import type { PlannedListener, Purpose, RoutePlan } from './plan.ts'
 import { PortMemory } from './port-memory.ts'
 
@@ -118,15 +118,16 @@ export class RouteListeners {
       // Another port helps only if it was the port that could not be had.
       if (result.ok || (result.problem !== 'in-use' && result.problem !== 'not-permitted')) return result
     }
-    return result ?? { ok: false, problem: 'failed', message: `no port to listen on for ${id}` }
+    // A range that is used up: whoever frees a port of it, the next sync takes it.
+    return result ?? { ok: false, problem: 'in-use', message: `no port to listen on for ${id}` }
   }
 
-  #portsToTry({ id, protocol, ports }: PlannedListener): readonly number[] {
+  *#portsToTry({ id, protocol, ports }: PlannedListener): Iterable<number> {
     const { freePorts } = this.#options
-    const remembered = this.#ports.candidates(id, ports)
-    return freePorts === undefined
-      ? remembered
-      : remembered.flatMap((port) => (port === 0 ? freePorts.candidates(protocol) : [port]))
+    for (const port of this.#ports.candidates(id, ports)) {
+      if (port === 0 && freePorts !== undefined) yield* freePorts.candidates(protocol)
+      else yield port
+    }
   }
 
   #noteListening(key: RouteKey, { id, protocol, purpose }: PlannedListener, { ip, port }: SocketAddress): void {
@@ -155,7 +156,7 @@ export class RouteListeners {
     { problem, message }: ListenResult & { ok: false },
   ): string {
     if (problem === 'in-use' && ports[0] === 0)
-      return `${purpose}: no free port is left for ${protocol}: widen net.ipv4.ip_local_port_range, or use a kernel mode`
+      return `${purpose}: ${noPortLeft(protocol, this.#options.freePorts?.bindingRange)}`
     const address = { ip, port: ports[0], protocol }
     const holder = problem === 'in-use' ? this.#keysByAddress.get(addressText(address)) : undefined
     if (holder === undefined) return `${purpose}: ${message}`

@@ -10,6 +10,8 @@ import type { PortalPlan } from '../../backends/userspace/portals/plan.ts'
 import { portalSettings } from '../../backends/userspace/portals/settings.ts'
 import { Transparency } from '../../backends/userspace/portals/transparency.ts'
 import type { UdpPortals } from '../../backends/userspace/portals/udp-portals.ts'
+import { parsePortRange as parseProxyPortRange } from '../../config/port-range.ts'
+import type { ProxyConfig } from '../../config/proxy-config.ts'
 import type { Backend } from '../../core/backend.ts'
 import type { RouteKey } from '../../core/route.ts'
 import type { AfterSync } from '../../core/sync-runner.ts'
@@ -40,7 +42,7 @@ export const portalMode: RunnableMode = {
   prepare: () => Promise.resolve(),
 
   async createBackend(family, context, signal) {
-    const { iptablesOf, clock, log, metrics, localIps, borrowRelay } = context
+    const { config, iptablesOf, clock, log, metrics, localIps, borrowRelay } = context
     const iptables = await iptablesOf(family, signal)
     const fixed = trafficSettings(family, context)
     const openDetector = (opening: AbortSignal) =>
@@ -52,7 +54,7 @@ export const portalMode: RunnableMode = {
       (await findPortalDrift(plan, state)) ?? transparency.findDrift(state)
     const portals = new PortalBackend({
       relay,
-      freePorts: new FreePorts(await portsToGuess()),
+      freePorts: new FreePorts(proxyPorts(config) ?? (await portsToGuess())),
       iptables,
       settings: (node) => portalSettings(fixed, node),
       transparency,
@@ -72,6 +74,12 @@ export const portalMode: RunnableMode = {
       afterSync: [staleFlows(portals.udp, localIps, reconciler)],
     }
   },
+}
+
+/** Those that the configuration names: whoever does that may well keep them free from all others, and from the kernel. */
+function proxyPorts({ portRange }: ProxyConfig): FreePortsOptions | undefined {
+  const parsed = parseProxyPortRange(portRange)
+  return parsed.ok && parsed.range !== undefined ? { range: parsed.range, isRangeBinding: true } : undefined
 }
 
 /** Those that the kernel would choose from, as far as it says which they are. */

@@ -66,6 +66,7 @@ export function configFromFlags(flags: DaemonFlagValues, given: Given): Unchecke
       udpStreamTimeoutMs: flags['conntrack-udp-timeout-stream'],
     },
     configSyncPeriodMs: flags['config-sync-period'],
+    portRange: flags['proxy-port-range'],
     windowsRunAsService: flags['windows-service'],
   }
 }

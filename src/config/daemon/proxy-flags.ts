@@ -13,6 +13,12 @@ export const proxyFlags = {
       configField: 'mode',
       help: 'How traffic is forwarded. Linux: iptables (default), ipvs, nftables, userspace. Windows: kernelspace (default), userspace.',
     },
+    'proxy-port-range': {
+      type: type.text,
+      default: '',
+      configField: 'portRange',
+      help: 'Where the userspace mode takes its proxy ports from: from-to, from+size, or one port. Empty: any free port. Other modes have no proxy ports.',
+    },
     'masquerade-all': {
       type: type.bool,
       default: false,

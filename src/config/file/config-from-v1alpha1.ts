@@ -81,6 +81,7 @@ export function configFromV1alpha1(file: KubeProxyConfiguration): UncheckedConfi
       udpStreamTimeoutMs: conntrack.udpStreamTimeout ?? 0,
     },
     configSyncPeriodMs: file.configSyncPeriod || 15 * minute,
+    portRange: mode === 'userspace' ? (file.portRange ?? '') : '',
     windowsRunAsService: file.windowsRunAsService ?? false,
   }
 }

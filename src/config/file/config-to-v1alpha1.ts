@@ -64,7 +64,7 @@ export function configToV1alpha1(config: UncheckedConfig): Readonly<Record<strin
       udpStreamTimeout: renderGoDuration(conntrack.udpStreamTimeoutMs),
     },
     configSyncPeriod: renderGoDuration(config.configSyncPeriodMs),
-    portRange: '',
+    portRange: config.portRange,
     ...(config.windowsRunAsService && { windowsRunAsService: true }),
   }
 }

@@ -152,6 +152,7 @@ test('an empty configuration has every default', () => {
       udpStreamTimeoutMs: 0,
     },
     configSyncPeriodMs: 900_000,
+    portRange: '',
     windowsRunAsService: false,
   })
 })
@@ -176,6 +177,17 @@ test('zero means unset for some fields and zero for others', () => {
     iptables: { masqueradeBit: 0, localhostNodePorts: false },
     conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeoutMs: 0, tcpCloseWaitTimeoutMs: 0 },
   })
+})
+
+test('only the userspace mode has a range of proxy ports', () => {
+  const rangeIn = (mode: string) => config(`mode: ${mode}\nportRange: 40000-40999`).portRange
+  expect(['userspace', 'iptables', 'nftables', 'ipvs', 'kernelspace'].map(rangeIn)).toEqual([
+    '40000-40999',
+    '',
+    '',
+    '',
+    '',
+  ])
 })
 
 test('each mode takes the sync periods and masqueradeAll of its own section', () => {

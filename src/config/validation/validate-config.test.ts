@@ -96,6 +96,9 @@ const examples: readonly (readonly [file: string, ...problems: string[]])[] = [
     `${root}.Mode.ProxyMode: Invalid value: "kernelspace": must be iptables, ipvs, nftables, userspace or blank (blank means iptables) on linux`,
   ],
   ['mode: userspace'],
+  ['mode: userspace\nportRange: 40000-40999'],
+  ['mode: userspace\nportRange: 9-7', `${root}.PortRange: Invalid value: "9-7": must not end before it begins`],
+  ['portRange: 9-7'], // kube-proxy accepts whatever is there, and so do the modes without proxy ports
   ['mode: ""'],
   [
     'detectLocalMode: Guess',

@@ -4,6 +4,7 @@ import { renderGoDuration } from '../go-duration.ts'
 import { splitHostPort } from '../host-port.ts'
 import { kubernetesVersion } from '../kubernetes-version.ts'
 import { modesOn } from '../platform.ts'
+import { parsePortRange } from '../port-range.ts'
 import type { ConntrackConfig, IpvsConfig, ProxyConfig, UncheckedConfig } from '../proxy-config.ts'
 import { cidrListProblems, detectLocalProblems, nodePortAddressProblems } from './address-rules.ts'
 import { invalid } from './field-problem.ts'
@@ -35,6 +36,7 @@ function configProblems(config: UncheckedConfig, platform: NodeJS.Platform): str
       : []),
     ...linuxProblems(config),
     ...modeProblems(config.mode, platform),
+    ...portRangeProblems(config),
     ...atLeastZero(`${root}.ClientConnection.Burst`, config.clientConnection.burst),
     ...periodProblems(config),
     ...serverProblems(config),
@@ -84,6 +86,13 @@ function modeProblems(mode: string, platform: NodeJS.Platform): string[] {
   if (modes.includes(mode)) return []
   const reason = `must be ${modes.join(', ')} or blank (blank means ${modes[0]}) on ${platform}`
   return [invalid(`${root}.Mode.ProxyMode`, mode, reason)]
+}
+
+/** In other modes it means nothing, and kube-proxy does not look at it any more. */
+function portRangeProblems({ mode, portRange }: UncheckedConfig): string[] {
+  if (mode !== 'userspace') return []
+  const parsed = parsePortRange(portRange)
+  return parsed.ok ? [] : [invalid(`${root}.PortRange`, portRange, parsed.problem)]
 }
 
 function periodProblems({ configSyncPeriodMs, syncPeriodMs, minSyncPeriodMs }: UncheckedConfig): string[] {

@@ -6,6 +6,7 @@ import { ask } from '../../../dataplane/relay/testing/clients.ts'
 import { namedEndpoint } from '../../../dataplane/relay/testing/endpoints.ts'
 import { freePort } from '../../../dataplane/relay/testing/own-loopback.ts'
 import { use } from '../../../dataplane/relay/testing/relay-under-test.ts'
+import { FreePorts } from '../free-ports.ts'
 import { onLoopback, portalsUnderTest, savedRules } from './testing/portals-under-test.ts'
 
 const never = new AbortController().signal
@@ -48,6 +49,29 @@ test('a changed Service is edited where it stands, and the others are not writte
   const report = await sync([...others, { ...web, externalIPs: ['198.51.100.7'] }], [web.key])
   expect(report.facts).toMatchObject({ natRules: 5 })
   expect(kernel.lastInput).not.toContain('load/')
+})
+
+test('proxy ports come from the range that was given; who finds none left is named, and gets one that is freed', async () => {
+  // The second of the two is somebody else's.
+  const range = await twoFreePorts()
+  const server = createServer().listen({ port: range.last, host: '127.0.0.1' })
+  await once(server, 'listening')
+  const { sync, ports } = portalsUnderTest({ freePorts: new FreePorts({ range, isRangeBinding: true }) })
+  const [first, second] = [testRoute('shop/first'), testRoute('shop/second', { clusterIP: '10.96.0.11' })]
+  const { failed } = await sync([first, second])
+  expect(failed).toEqual([
+    {
+      key: second.key,
+      reason: `proxy-port: no port of ${range.first}-${range.last} is left for TCP: widen --proxy-port-range (portRange in a file), or use a kernel mode`,
+    },
+  ])
+  expect(await ports(first)).toEqual([range.first, range.first])
+  expect(await ports(second)).toEqual([])
+
+  server.close()
+  await once(server, 'close')
+  expect(await sync([first, second], [])).toMatchObject({ failed: [] })
+  expect(await ports(second)).toEqual([range.last, range.last])
 })
 
 test('a Service whose rules the kernel refuses is left out and named, and the others are served', async () => {
@@ -161,4 +185,14 @@ test('at the end listeners close even when the rules cannot be removed', async (
 async function pod(name: string) {
   const { address } = use(await namedEndpoint(name))
   return testEndpoint(address.ip, address.port, { isLocal: true })
+}
+
+/** Neighbours that nobody has, below those that the kernel gives out. */
+async function twoFreePorts() {
+  for (let first = 20_000 + (process.pid % 5_000) * 2; ; first += 2) {
+    const servers = [first, first + 1].map((port) => createServer().listen({ port, host: '127.0.0.1' }))
+    const opened = await Promise.allSettled(servers.map((server) => once(server, 'listening')))
+    for (const server of servers) server.close()
+    if (opened.every(({ status }) => status === 'fulfilled')) return { first, last: first + 1 }
+  }
 }

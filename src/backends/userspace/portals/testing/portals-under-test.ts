@@ -78,7 +78,12 @@ class RecordingRelay extends NodeRelay {
 export function portalsUnderTest({
   missingMatches = new Set<string>(),
   settings = () => onLoopback,
-}: { readonly missingMatches?: ReadonlySet<string>; readonly settings?: () => PortalSettings } = {}) {
+  freePorts = new FreePorts(),
+}: {
+  readonly missingMatches?: ReadonlySet<string>
+  readonly settings?: () => PortalSettings
+  readonly freePorts?: FreePorts
+} = {}) {
   const events: string[] = []
   const clock = new FakeClock()
   const kernel = new RecordingIptables(events, missingMatches)
@@ -87,7 +92,7 @@ export function portalsUnderTest({
   const backend = new PortalBackend({
     relay,
     transparency: new Transparency({ relay, iptables: kernel, delivery, log: silentLogger }),
-    freePorts: new FreePorts(),
+    freePorts,
     iptables: kernel,
     settings,
     drift: new DriftWatch({
