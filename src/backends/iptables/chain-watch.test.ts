@@ -1,13 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { silentLogger } from '../../core/logger.ts'
 import { FakeClock } from '../../core/testing/fake-clock.ts'
-import type { ChainPath, Table } from '../../dataplane/iptables/iptables.ts'
+import type { ChainPath, RestoreText, Table } from '../../dataplane/iptables/iptables.ts'
 import { MemoryIptables } from '../../dataplane/iptables/memory-iptables.ts'
 import { newsFromTokens } from '../../dataplane/iptables/table-news.ts'
 import type { News, TableNews } from '../../dataplane/iptables/table-news.ts'
 import type { Damage } from './damage.ts'
 import { ChainWatch } from './chain-watch.ts'
 import { fullInput } from './full-input.ts'
+import { emptyRuleset } from './ruleset.ts'
 import { assumedSettings } from './settings-source.ts'
 import { Written } from './written.ts'
 
@@ -19,7 +20,7 @@ class CountingIptables extends MemoryIptables {
   reads = 0
   readonly chainReads: string[] = []
 
-  override async restore(input: string, signal: AbortSignal): Promise<void> {
+  override async restore(input: RestoreText, signal: AbortSignal): Promise<void> {
     await super.restore(input, signal)
     this.writes++
   }
@@ -85,7 +86,7 @@ async function watched(makeNews: (kernel: CountingIptables) => TableNews) {
   const kernel = new CountingIptables({ family: 'ipv4' })
   const clock = new FakeClock()
   const written = new Written(settings)
-  await kernel.restore(fullInput(written, { filter: new Map(), nat: new Map() }).render(), never)
+  await kernel.restore(fullInput(written, emptyRuleset).render(), never)
   const watch = new ChainWatch({
     iptables: kernel,
     openNews: () => Promise.resolve(makeNews(kernel)),

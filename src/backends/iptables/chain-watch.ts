@@ -10,7 +10,7 @@ import type { TableNews } from '../../dataplane/iptables/table-news.ts'
 import { totalDamage } from './damage.ts'
 import type { Damage } from './damage.ts'
 import { findDamage } from './find-damage.ts'
-import { readChains, readKernelState } from './kernel-state.ts'
+import { readChains, readRuleset } from './ruleset.ts'
 import { hasUnknownChain, Suspects, topPaths } from './suspects.ts'
 import type { Written } from './written.ts'
 
@@ -146,7 +146,7 @@ export class ChainWatch {
     let damage: Damage | undefined
     let isUndisturbed = false
     try {
-      damage = await findDamage(written, await readKernelState(iptables, signal))
+      damage = await findDamage(written, await readRuleset(iptables, signal))
       isUndisturbed = look.syncCount() === syncCount
     } finally {
       if (!isUndisturbed || damage !== undefined) this.#suspects.addEveryone()

@@ -1,6 +1,7 @@
 /** What differs between the kernel and what we wrote: enough to put it back without touching the rest. */
 import type { ChainPath } from '../../dataplane/iptables/iptables.ts'
-import type { KernelState, StaleChain } from './kernel-state.ts'
+import type { Ruleset } from './ruleset.ts'
+import type { StaleChain } from './stale-chains.ts'
 import type { Jump } from './top-chains.ts'
 
 export interface Damage {
@@ -12,7 +13,7 @@ export interface Damage {
   readonly chains: ReadonlySet<ChainPath>
   readonly stale: readonly StaleChain[]
   /** What the kernel holds, as far as it was read; undefined when nobody has looked. */
-  readonly state: KernelState | undefined
+  readonly state: Ruleset | undefined
   /** Nobody has written down all of it: only writing everything repairs it. */
   readonly isTotal: boolean
 }
@@ -52,7 +53,7 @@ export class DamageReport {
   }
 
   /** Undefined when nothing was found. */
-  damageTo(state: KernelState): Damage | undefined {
+  damageTo(state: Ruleset): Damage | undefined {
     if (this.#found === undefined) return undefined
     return {
       found: this.#found,

@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest'
 import { silentLogger } from '../../core/logger.ts'
 import { FakeClock } from '../../core/testing/fake-clock.ts'
+import type { RestoreText } from '../../dataplane/iptables/iptables.ts'
 import { MemoryIptables } from '../../dataplane/iptables/memory-iptables.ts'
 import { DriftWatch } from './drift-watch.ts'
 import { findDamage } from './find-damage.ts'
 import { fullInput } from './full-input.ts'
+import { emptyRuleset } from './ruleset.ts'
 import { assumedSettings } from './settings-source.ts'
 import { Written } from './written.ts'
 
@@ -15,7 +17,7 @@ class CountingIptables extends MemoryIptables {
   writes = 0
   reads = 0
 
-  override async restore(input: string, signal: AbortSignal): Promise<void> {
+  override async restore(input: RestoreText, signal: AbortSignal): Promise<void> {
     await super.restore(input, signal)
     this.writes++
   }
@@ -45,11 +47,11 @@ async function watched({ isCheap }: { readonly isCheap: boolean }) {
   const kernel = new CountingIptables({ family: 'ipv4' })
   const clock = new FakeClock()
   const written = new Written(settings)
-  await kernel.restore(fullInput(written, { filter: new Map(), nat: new Map() }).render(), never)
+  await kernel.restore(fullInput(written, emptyRuleset).render(), never)
   const detector = { isCheap, token: () => Promise.resolve(`${kernel.writes} writes`), [Symbol.dispose]() {} }
   const drift = new DriftWatch({
     iptables: kernel,
-    findDrift: async (plan: Written, state) => (await findDamage(plan, state))?.found,
+    findDrift: async (plan: Written, state) => (await findDamage(plan, { ...emptyRuleset, ...state }))?.found,
     openDetector: () => Promise.resolve(detector),
     clock,
     log: silentLogger,

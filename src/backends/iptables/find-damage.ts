@@ -1,14 +1,18 @@
 /** Compares what we wrote with what the kernel holds: all of it, or only the chains in question. */
 import { canonicalRule } from '../../dataplane/iptables/canonical-rule.ts'
 import type { ChainPath } from '../../dataplane/iptables/iptables.ts'
+import { digestOfRules } from '../../dataplane/iptables/rules-digest.ts'
+import type { Family } from '../../net/ip.ts'
 import { DamageReport } from './damage.ts'
 import type { Damage } from './damage.ts'
 import { fixedChains, nodePortTail } from './fixed-chains.ts'
-import { missingJumps, staleChains } from './kernel-state.ts'
-import type { KernelState } from './kernel-state.ts'
+import { missingJumps } from './kernel-state.ts'
 import { renderRule } from './render-rule.ts'
-import { SharedRules } from './shared-rules-comparison.ts'
 import { rulesOf } from './rendered-chain.ts'
+import type { RenderedChain } from './rendered-chain.ts'
+import type { Ruleset } from './ruleset.ts'
+import { SharedRules } from './shared-rules-comparison.ts'
+import { staleChains } from './stale-chains.ts'
 import { sharedChains, topChains } from './top-chains.ts'
 import type { Table } from './top-chains.ts'
 import type { Written } from './written.ts'
@@ -19,25 +23,30 @@ const batchSize = 200
 /** With `only`, the state need not hold any other chain. */
 export async function findDamage(
   written: Written,
-  state: KernelState,
+  state: Ruleset,
   only?: ReadonlySet<ChainPath>,
 ): Promise<Damage | undefined> {
   const { settings, routesByKey } = written
   const { family } = settings
   const report = new DamageReport()
   const isInQuestion = (table: Table, chain: string) => only === undefined || only.has(`${table}/${chain}`)
-  const compare = (table: Table, chain: string, rules: () => readonly string[]) => {
-    if (!isInQuestion(table, chain)) return
-    const found = chainProblem(state, table, chain, rules)
-    if (found !== undefined) report.addChain(`${table}/${chain}`, found)
+  const compare = (table: Table, chain: string, problemOf: () => string | undefined) => {
+    const problem = isInQuestion(table, chain) ? problemOf() : undefined
+    if (problem !== undefined) report.addChain(`${table}/${chain}`, `chain ${table}/${chain} ${problem}`)
   }
 
   for (const jump of missingJumps(state, family))
     if (isInQuestion(jump.table, jump.from))
       report.addJump(jump, `the jump from ${jump.table}/${jump.from} is missing: ${renderRule(jump.rule)}`)
   for (const { table, chain } of fixedChains(settings))
-    compare(table, chain.name, () => chain.rules.map((rule) => canonicalRule(renderRule(rule), family)))
-  for (const table of ['filter', 'nat'] as const) compare(table, topChains.canary, () => [])
+    compare(table, chain.name, () =>
+      problemWithRules(
+        state[table].get(chain.name),
+        chain.rules.map((rule) => canonicalRule(renderRule(rule), family)),
+      ),
+    )
+  for (const table of ['filter', 'nat'] as const)
+    compare(table, topChains.canary, () => problemWithRules(state[table].get(topChains.canary), []))
 
   const shared = new SharedRules(sharedChains.filter(({ table, chain }) => isInQuestion(table, chain)))
   let compared = 0
@@ -48,8 +57,7 @@ export async function findDamage(
     }
     for (const { table, chain, rule } of rendered.shared)
       if (isInQuestion(table, chain)) shared.add(table, chain, canonicalRule(rule, family))
-    for (const chain of rendered.chains)
-      compare('nat', chain.name, () => rulesOf(chain).map((rule) => canonicalRule(rule, family)))
+    for (const chain of rendered.chains) compare('nat', chain.name, () => problemWithServiceChain(state, chain, family))
   }
   const tail = nodePortTail(settings).map((rule) => canonicalRule(renderRule(rule), family))
   if (isInQuestion('nat', topChains.services)) {
@@ -66,29 +74,29 @@ export async function findDamage(
   return report.damageTo(state)
 }
 
-function chainProblem(
-  state: KernelState,
-  table: Table,
-  chain: string,
-  wanted: () => readonly string[],
-): string | undefined {
-  const actual = state[table].get(chain)
-  if (actual === undefined) return `chain ${table}/${chain} is missing`
-  const rules = wanted()
-  const isSame = actual.length === rules.length && actual.every((rule, index) => rule === rules[index])
-  return isSame ? undefined : `chain ${table}/${chain} was changed`
+function problemWithRules(actual: readonly string[] | undefined, wanted: readonly string[]): string | undefined {
+  if (actual === undefined) return 'is missing'
+  const isSame = actual.length === wanted.length && actual.every((rule, index) => rule === wanted[index])
+  return isSame ? undefined : 'was changed'
+}
+
+function problemWithServiceChain(state: Ruleset, chain: RenderedChain, family: Family): string | undefined {
+  const actual = state.serviceChains.get(chain.name)
+  if (actual === undefined) return 'is missing'
+  const wanted = digestOfRules(rulesOf(chain).map((rule) => canonicalRule(rule, family)))
+  return actual.digest === wanted ? undefined : 'was changed'
 }
 
 /** Rules for node ports come after all addresses: before them they would catch what is meant for a Service. */
-function isTailMisplaced(tail: readonly string[], { nat }: KernelState): boolean {
+function isTailMisplaced(tail: readonly string[], { nat }: Ruleset): boolean {
   const last = nat.get(topChains.services)?.slice(-tail.length) ?? []
   return last.length > 0 && !tail.every((rule) => last.includes(rule))
 }
 
 /** A restore that a dying process had started may end after our own, and bring back chains of Services that are gone. */
-function addLeftovers(written: Written, state: KernelState, report: DamageReport): void {
+function addLeftovers(written: Written, state: Ruleset, report: DamageReport): void {
   for (const chain of staleChains(state, written))
-    if (!chain.isHeld || (state.nat.get(chain.name) ?? []).length > 0) report.addStale(chain)
+    if (!chain.isHeld || state.serviceChains.get(chain.name)?.ruleCount !== 0) report.addStale(chain)
 }
 
 function nextTurn(): Promise<void> {

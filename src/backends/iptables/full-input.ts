@@ -2,11 +2,12 @@
 import type { Variant } from '../../dataplane/iptables/iptables.ts'
 import { firewallChain } from './fixed-chains.ts'
 import { entryOrder } from './entry-order.ts'
-import { missingJumps, staleChains } from './kernel-state.ts'
-import type { KernelState } from './kernel-state.ts'
+import { missingJumps } from './kernel-state.ts'
 import { writeFixedChains, writeOwnChains, writeSharedChains, writeStaleChains } from './plan.ts'
 import { renderRule } from './render-rule.ts'
 import { RestoreInput } from './restore-input.ts'
+import type { Ruleset } from './ruleset.ts'
+import { staleChains } from './stale-chains.ts'
 import { canaryTables, topChains } from './top-chains.ts'
 import type { Written, WrittenRoute } from './written.ts'
 
@@ -21,7 +22,7 @@ const routesPerPiece: Readonly<Record<Variant, number>> = { nf_tables: 250, lega
  * To be restored one after the other. Chains come before what jumps to them, and the chains that every packet walks
  * change in the last piece, in one step; so no Service is out of reach in between.
  */
-export function fullInputs(plan: Written, state: KernelState, variant: Variant): readonly RestoreInput[] {
+export function fullInputs(plan: Written, state: Ruleset, variant: Variant): readonly RestoreInput[] {
   const pieceSize = routesPerPiece[variant]
   const routes = [...plan.routesByKey.values()]
   if (routes.length <= pieceSize) return [fullInput(plan, state)]
@@ -39,7 +40,7 @@ export function fullInputs(plan: Written, state: KernelState, variant: Variant):
 }
 
 /** All of it in one input. */
-export function fullInput(plan: Written, state: KernelState): RestoreInput {
+export function fullInput(plan: Written, state: Ruleset): RestoreInput {
   const input = new RestoreInput()
   writeFoundation(plan, state, input)
   writeOwnChains(plan.routesByKey.values(), input)
@@ -47,7 +48,7 @@ export function fullInput(plan: Written, state: KernelState): RestoreInput {
   return input
 }
 
-function writeFoundation(plan: Written, state: KernelState, input: RestoreInput): void {
+function writeFoundation(plan: Written, state: Ruleset, input: RestoreInput): void {
   for (const table of canaryTables) input.declare(table, topChains.canary)
   // The kubelet fills this chain too: when we have nothing to put in, it must exist for our jumps, and stay as it is.
   if (firewallChain(plan.settings) === undefined && !state.filter.has(topChains.firewall))
@@ -56,7 +57,7 @@ function writeFoundation(plan: Written, state: KernelState, input: RestoreInput)
 }
 
 /** What packets meet first, and the end of what nobody meets any more. */
-function writeEntry(plan: Written, routes: Iterable<WrittenRoute>, state: KernelState, input: RestoreInput): void {
+function writeEntry(plan: Written, routes: Iterable<WrittenRoute>, state: Ruleset, input: RestoreInput): void {
   writeSharedChains(plan, routes, input)
   writeStaleChains(staleChains(state, plan), input)
   for (const { table, from, rule } of missingJumps(state, plan.settings.family))

@@ -8,12 +8,12 @@ import type { Damage } from './damage.ts'
 import type { ChainWatch } from './chain-watch.ts'
 import { replaceTail, wantedRoutes, writeEdits } from './edit.ts'
 import { fullInputs } from './full-input.ts'
-import { readKernelState } from './kernel-state.ts'
-import type { KernelState } from './kernel-state.ts'
 import { planIptables } from './plan.ts'
 import { findRefusedRoutes } from './refused-routes.ts'
 import { repairInput } from './repair-input.ts'
 import { RestoreInput } from './restore-input.ts'
+import { readRuleset } from './ruleset.ts'
+import type { Ruleset } from './ruleset.ts'
 import type { SettingsSource } from './settings-source.ts'
 import { noCounters } from './settings.ts'
 import type { IptablesSettings } from './settings.ts'
@@ -105,13 +105,13 @@ export class IptablesBackend implements Backend {
     }
     const fullSettings = change.full ? settings : await source.current({ isFull: true }, signal)
     // A table that was flushed is not worth reading again: what it lacks is known.
-    const state = (damage?.isTotal === true ? damage.state : undefined) ?? (await readKernelState(iptables, signal))
+    const state = (damage?.isTotal === true ? damage.state : undefined) ?? (await readRuleset(iptables, signal))
     return this.#rewrite(view, state, fullSettings, change, signal)
   }
 
   async #rewrite(
     view: NodeView,
-    state: KernelState,
+    state: Ruleset,
     settings: IptablesSettings,
     change: Change,
     signal: AbortSignal,
@@ -171,7 +171,7 @@ export class IptablesBackend implements Backend {
 
   async #restore(input: RestoreInput, sync: { readonly isFull: boolean }, signal: AbortSignal): Promise<void> {
     try {
-      await this.#options.iptables.restore(input.render(), signal)
+      await this.#options.iptables.restore(input.pieces(), signal)
     } catch (error) {
       if (!signal.aborted) this.#options.metrics.restoreFailed(sync)
       throw error

@@ -7,7 +7,7 @@ export type RestoreTable = 'mangle' | 'filter' | 'nat'
 interface TableInput {
   readonly chains: string[]
   /**
-   * Pieces of lines, joined at the end: a large cluster has more than a hundred thousand lines, and most of them need
+   * Pieces of lines, which nobody joins: a large cluster has more than a hundred thousand lines, and most of them need
    * no string of their own.
    */
   readonly rules: string[]
@@ -85,13 +85,17 @@ export class RestoreInput {
   }
 
   render(): string {
+    return this.pieces().join('')
+  }
+
+  /** Not put together: the text of a large cluster has 15 MB, and most of it is in memory already, chain by chain. */
+  pieces(): readonly string[] {
     let pieces: readonly string[] = []
     for (const [table, { chains, rules }] of Object.entries(this.#tables)) {
       if (chains.length === 0 && rules.length === 0) continue
       pieces = pieces.concat(`*${table}\n`, chainLines(chains), rules, 'COMMIT\n')
     }
-    // Joined once: the text of a large cluster has 15 MB, and each step on the way would be another copy of it.
-    return pieces.join('')
+    return pieces
   }
 
   #write(table: RestoreTable, command: string, chain: string, rule: string): void {

@@ -123,6 +123,28 @@ test('50 MB of input reach the program while the event loop goes on', async () =
   expect(turns).toBeGreaterThan(3)
 })
 
+test('input in pieces arrives as one text, however short and long they are', async () => {
+  const stdin = [
+    '',
+    'a'.repeat(300_000),
+    ...Array.from({ length: 100_000 }, (_, n) => `${n}ü `),
+    '😀'.repeat(200_000),
+    '',
+  ]
+  const result = await processExec('cat', [], { signal: never, stdin, maxStdoutBytes: 10_000_000 })
+  expect(result.stdout === stdin.join('')).toBe(true)
+})
+
+test('whoever wants output as it comes gets all of it, and it is not kept', async () => {
+  const pieces: Buffer[] = []
+  const onStdout = (piece: Buffer) => void pieces.push(Buffer.from(piece))
+  const stdin = 'hällo\n'.repeat(100_000)
+  const { stdout } = await processExec('cat', [], { signal: never, stdin, onStdout, maxStdoutBytes: 10_000_000 })
+  expect(stdout).toBe('')
+  expect(pieces.length).toBeGreaterThan(1)
+  expect(Buffer.concat(pieces).toString() === stdin).toBe(true)
+})
+
 test('characters beyond the basic plane survive being cut into pieces', async () => {
   const stdin = 'a' + '😀'.repeat(600_000)
   const result = await processExec('cat', [], { signal: never, stdin, maxStdoutBytes: 10_000_000 })

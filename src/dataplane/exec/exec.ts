@@ -7,7 +7,8 @@ export type Exec = (program: string, args: readonly string[], options: ExecOptio
 export interface ExecOptions {
   /** Ends the program at once. The promise then rejects with the signal's reason, after the program is gone. */
   readonly signal: AbortSignal
-  readonly stdin?: string
+  /** Pieces are written one after the other. */
+  readonly stdin?: string | readonly string[]
   /** Called with the id of the process as soon as it has one. */
   readonly onStart?: (processId: number) => void
   /** Added to the environment of this process. */
@@ -15,6 +16,8 @@ export interface ExecOptions {
   readonly timeoutMs?: number
   /** A program that prints more is ended: half an answer is worse than none. */
   readonly maxStdoutBytes?: number
+  /** Gets what the program prints as it comes, for output that nobody should hold whole. The result's is empty then. */
+  readonly onStdout?: (piece: Buffer) => void
 }
 
 export interface ExecResult {
@@ -62,9 +65,10 @@ export const processExec: Exec = async (program, args, options) => {
       : setTimeout(() => end(timeoutError(program, args, options.timeoutMs ?? 0)), options.timeoutMs)
 
   const maxStdoutBytes = options.maxStdoutBytes ?? defaultMaxStdoutBytes
-  const stdout = collect(child.stdout, maxStdoutBytes, () => end(tooMuchOutput(program, args, maxStdoutBytes)))
+  const tooMuch = () => end(tooMuchOutput(program, args, maxStdoutBytes))
+  const stdout = collect(child.stdout, maxStdoutBytes, tooMuch, options.onStdout)
   const stderr = collect(child.stderr, maxStderrBytes, () => {})
-  feed(child.stdin, options.stdin ?? '')
+  feed(child.stdin, typeof options.stdin === 'string' ? [options.stdin] : (options.stdin ?? []))
 
   try {
     const { exitCode, signal } = await new Promise<Pick<ExecResult, 'exitCode' | 'signal'>>((resolve, reject) => {
@@ -91,26 +95,45 @@ function searchPath(path: string | undefined): string {
   return [...new Set([...folders, ...system])].join(':')
 }
 
-/** Written piece by piece, so that encoding a large input never holds up the event loop. */
-function feed(stdin: Writable, text: string): void {
+/** Never all of it at once: encoding a large input would hold up the event loop, and its copy would need memory. */
+function feed(stdin: Writable, texts: readonly string[]): void {
   // A program may end before it has read everything, as iptables-restore does at the first bad line. Its exit code tells.
   stdin.on('error', () => {})
-  const pieceLength = 1 << 19
-  let at = 0
+  const pieces = evenPieces(texts)
   const writeOn = () => {
-    while (at < text.length) {
-      let next = Math.min(at + pieceLength, text.length)
-      if (isHighSurrogate(text.charCodeAt(next - 1))) next++
-      const hasRoom = stdin.write(text.slice(at, next))
-      at = next
-      if (!hasRoom) {
+    for (let piece = pieces.next(); piece.done !== true; piece = pieces.next())
+      if (!stdin.write(piece.value)) {
         stdin.once('drain', writeOn)
         return
       }
-    }
     stdin.end()
   }
   writeOn()
+}
+
+/** Short ones together and long ones cut, because each write costs something. */
+function* evenPieces(texts: readonly string[]): Generator<string> {
+  const pieceLength = 1 << 18
+  let waiting: string[] = []
+  let waitingLength = 0
+  for (const text of texts) {
+    waiting.push(text)
+    waitingLength += text.length
+    if (waitingLength < pieceLength) continue
+    yield* cut(waiting.join(''), pieceLength)
+    waiting = []
+    waitingLength = 0
+  }
+  if (waitingLength > 0) yield waiting.join('')
+}
+
+function* cut(text: string, pieceLength: number): Generator<string> {
+  for (let at = 0; at < text.length;) {
+    let next = Math.min(at + pieceLength, text.length)
+    if (isHighSurrogate(text.charCodeAt(next - 1))) next++
+    yield text.slice(at, next)
+    at = next
+  }
 }
 
 function isHighSurrogate(code: number): boolean {
@@ -118,8 +141,14 @@ function isHighSurrogate(code: number): boolean {
 }
 
 /** Gathers what the stream says, up to `maxBytes`; the result is read once the program has ended. */
-function collect(stream: Readable, maxBytes: number, onOverflow: () => void): () => string {
+function collect(
+  stream: Readable,
+  maxBytes: number,
+  onOverflow: () => void,
+  onChunk?: (chunk: Buffer) => void,
+): () => string {
   const chunks: Buffer[] = []
+  const take = onChunk ?? ((chunk: Buffer) => void chunks.push(chunk))
   let bytes = 0
   stream.on('data', (chunk: Buffer) => {
     if (bytes + chunk.length > maxBytes) {
@@ -127,11 +156,11 @@ function collect(stream: Readable, maxBytes: number, onOverflow: () => void): ()
       onOverflow()
     }
     bytes += chunk.length
-    if (chunk.length > 0) chunks.push(chunk)
+    if (chunk.length > 0) take(chunk)
   })
   // A stream that we destroyed ourselves is no news.
   stream.on('error', () => {})
-  return () => Buffer.concat(chunks, bytes).toString()
+  return () => Buffer.concat(chunks).toString()
 }
 
 function startError(program: string, cause: NodeJS.ErrnoException): ExecError {

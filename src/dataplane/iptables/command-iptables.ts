@@ -4,7 +4,7 @@ import type { Logger } from '../../core/logger.ts'
 import type { Family } from '../../net/ip.ts'
 import type { Exec, ExecOptions, ExecResult } from '../exec/exec.ts'
 import { ExecError } from '../exec/exec.ts'
-import type { Iptables, IptablesFeatures, Table } from './iptables.ts'
+import type { Iptables, IptablesFeatures, RestoreText, Table } from './iptables.ts'
 import { IptablesError } from './iptables.ts'
 import { OneAtATime } from '../../core/one-at-a-time.ts'
 import { commandError, restoreError } from './tool-error.ts'
@@ -70,11 +70,11 @@ export class CommandIptables implements Iptables {
     return false
   }
 
-  restore(input: string, signal: AbortSignal): Promise<void> {
+  restore(input: RestoreText, signal: AbortSignal): Promise<void> {
     const program = this.#tools.restore
     return this.#inTurn(signal, async () => {
       const result = await this.#run(program, [...wait, '--noflush', '--counters'], { signal, stdin: input })
-      if (result.exitCode !== 0) throw restoreError(program, input, result)
+      if (result.exitCode !== 0) throw restoreError(program, textOf(input), result)
     })
   }
 
@@ -84,6 +84,10 @@ export class CommandIptables implements Iptables {
 
   saveAll(signal: AbortSignal): Promise<string> {
     return this.#save([], 'save all tables', signal)
+  }
+
+  async readAll(onPiece: (piece: Buffer) => void, signal: AbortSignal): Promise<void> {
+    await this.#save([], 'save all tables', signal, onPiece)
   }
 
   ensureChain(table: Table, chain: string, signal: AbortSignal): Promise<boolean> {
@@ -141,10 +145,16 @@ export class CommandIptables implements Iptables {
   }
 
   /** Not in turn: it changes nothing, takes no lock, and may take seconds, in which a change must not wait for it. */
-  async #save(args: readonly string[], what: string, signal: AbortSignal): Promise<string> {
+  async #save(
+    args: readonly string[],
+    what: string,
+    signal: AbortSignal,
+    onStdout?: (piece: Buffer) => void,
+  ): Promise<string> {
     await this.features(signal)
     const program = this.#tools.save
-    const result = await this.#run(program, args, { signal, maxStdoutBytes: maxSaveBytes })
+    const options: ExecOptions = { signal, maxStdoutBytes: maxSaveBytes }
+    const result = await this.#run(program, args, onStdout === undefined ? options : { ...options, onStdout })
     if (result.exitCode !== 0) throw commandError(program, what, result)
     return result.stdout
   }
@@ -198,10 +208,14 @@ export class CommandIptables implements Iptables {
         this.#log.info('iptables was slow', {
           command: [program, ...args].join(' '),
           durationMs,
-          inputBytes: options.stdin?.length ?? 0,
+          inputBytes: [options.stdin ?? []].flat().reduce((sum, { length }) => sum + length, 0),
         })
     }
   }
+}
+
+function textOf(input: RestoreText): string {
+  return typeof input === 'string' ? input : input.join('')
 }
 
 function iptablesErrorFrom(cause: ExecError): IptablesError {

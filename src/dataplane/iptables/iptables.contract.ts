@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import type { Family } from '../../net/ip.ts'
 import type { Iptables, Table } from './iptables.ts'
+import { SaveReader } from './save-reader.ts'
 import { chainNames, parseSave } from './save-text.ts'
 
 const never = new AbortController().signal
@@ -62,10 +63,13 @@ export function iptablesContract(name: string, family: Family, make: () => Promi
 
   test(`${name} saves all tables at once, too`, async () => {
     await using iptables = await make()
-    await iptables.restore(table('filter', ':A - [0:0]', '-A A -j DROP') + table('nat', ':B - [0:0]'), never)
+    await iptables.restore([table('filter', ':A - [0:0]', '-A A -j DROP'), table('nat', ':B - [0:0]')], never)
     const saved = parseSave(await iptables.saveAll(never))
     expect(saved.get('filter')).toEqual(parseSave(await iptables.save('filter', never)).get('filter'))
     expect(saved.get('nat')).toEqual(parseSave(await iptables.save('nat', never)).get('nat'))
+    const reader = new SaveReader({ isSummaryEnough: () => false })
+    await iptables.readAll((piece) => reader.add(piece), never)
+    expect(reader.end().rules).toEqual(saved)
   })
 
   test(`${name} empties a chain that is declared again, and leaves the others alone`, async () => {

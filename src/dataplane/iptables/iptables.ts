@@ -12,6 +12,9 @@ export type ChainPath = `${Table}/${string}`
 
 export type Variant = 'nf_tables' | 'legacy'
 
+/** Pieces need not end with a line: a large cluster has 15 MB of them, and nobody has to put them together. */
+export type RestoreText = string | readonly string[]
+
 export interface Iptables {
   readonly family: Family
   features(signal: AbortSignal): Promise<IptablesFeatures>
@@ -24,11 +27,13 @@ export interface Iptables {
    * `iptables-restore --noflush --counters`: chains that the input declares are emptied and filled, the rest stays.
    * All of a table or nothing of it; an earlier table of the same input stays applied.
    */
-  restore(input: string, signal: AbortSignal): Promise<void>
+  restore(input: RestoreText, signal: AbortSignal): Promise<void>
   /** The text of `iptables-save -t TABLE`. */
   save(table: Table, signal: AbortSignal): Promise<string>
   /** The text of `iptables-save`: all tables that the kernel has. The nft variant takes as long for one of them. */
   saveAll(signal: AbortSignal): Promise<string>
+  /** The same, in pieces as they come: see `SaveReader`. */
+  readAll(onPiece: (piece: Buffer) => void, signal: AbortSignal): Promise<void>
   /** True when it was missing and was made. */
   ensureChain(table: Table, chain: string, signal: AbortSignal): Promise<boolean>
   /** True when the rule was missing and was inserted at the top. Its arguments are plain words, without quotes. */

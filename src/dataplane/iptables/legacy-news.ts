@@ -14,9 +14,6 @@ import type { News, TableNews } from './table-news.ts'
 const timesCost = 50
 const leastPauseMs = 3_000
 
-/** A table that the kernel does not have. */
-const noEntries = { bytes: Buffer.alloc(0), hooks: new Map<number, string>() }
-
 /** A table as it was when its bytes were read last. */
 interface Known {
   readonly info: string
@@ -75,13 +72,12 @@ export class LegacyNews implements TableNews {
     const startedAtMs = this.#clock.monotonic()
     const infoText = info?.toString('base64') ?? ''
     if (known?.info === infoText && startedAtMs < known.readAgainAtMs) return true
-    const entries = info === undefined ? noEntries : await this.#kernel.entries(table, info)
-    if (entries === undefined) {
+    const digests = info === undefined ? new Map<string, number>() : await this.#digests(table, info)
+    if (digests === undefined) {
       // Somebody was changing it just now.
       this.#knownByTable.delete(table)
       return false
     }
-    const digests = chainDigests(entries, this.#family)
     const now = this.#clock.monotonic()
     const readAgainAtMs = now + Math.max(leastPauseMs, timesCost * (now - startedAtMs))
     this.#knownByTable.set(table, { info: infoText, digests, readAgainAtMs, own: new Set() })
@@ -91,5 +87,9 @@ export class LegacyNews implements TableNews {
       if (known.digests.get(chain) !== digests.get(chain) && !known.own.has(path)) touched.add(path)
     }
     return true
+  }
+
+  #digests(table: Table, info: Buffer): Promise<ReadonlyMap<string, number> | undefined> {
+    return this.#kernel.read(table, info, (entries) => chainDigests(entries, this.#family))
   }
 }

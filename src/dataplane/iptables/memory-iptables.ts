@@ -2,7 +2,7 @@
 import type { Family } from '../../net/ip.ts'
 import { familyOf, parseCidr, parseIp } from '../../net/ip.ts'
 import { canonicalRule } from './canonical-rule.ts'
-import type { Iptables, IptablesFeatures, Table } from './iptables.ts'
+import type { Iptables, IptablesFeatures, RestoreText, Table } from './iptables.ts'
 import { IptablesError } from './iptables.ts'
 import { MemoryTable, Refusal } from './memory-table.ts'
 import type { RestoreCommand } from './restore-text.ts'
@@ -37,10 +37,10 @@ export class MemoryIptables implements Iptables {
     return true
   }
 
-  async restore(input: string, signal: AbortSignal): Promise<void> {
+  async restore(input: RestoreText, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     let table: MemoryTable | undefined
-    for (const { line, text, command } of restoreLines(input)) {
+    for (const { line, text, command } of restoreLines(typeof input === 'string' ? input : input.join(''))) {
       try {
         if (command.kind === 'begin') table = this.#table(command.table).copy()
         else if (table === undefined) throw new Refusal('it is outside of a table')
@@ -70,6 +70,10 @@ export class MemoryIptables implements Iptables {
   async saveAll(signal: AbortSignal): Promise<string> {
     const tables = await Promise.all((['mangle', 'filter', 'nat'] as const).map((table) => this.save(table, signal)))
     return tables.join('')
+  }
+
+  async readAll(onPiece: (piece: Buffer) => void, signal: AbortSignal): Promise<void> {
+    onPiece(Buffer.from(await this.saveAll(signal)))
   }
 
   async ensureChain(table: Table, chain: string, signal: AbortSignal): Promise<boolean> {

@@ -49,7 +49,7 @@ test('what the tool refuses for a reason of its own is found by looking at what 
   const listed = 'TCP  10.96.0.9:80 rr\n'
   const after = `${listed}TCP  10.96.0.10:80 rr\n`
   const answers = [said({ stdout: listed }), said({ stderr: 'Memory allocation problem' }), said({ stdout: after })]
-  const scripts: (string | undefined)[] = []
+  const scripts: unknown[] = []
   const exec: Exec = async (_program, _args, { stdin }) => {
     if (stdin !== '') scripts.push(stdin)
     return answers.shift() ?? said({})

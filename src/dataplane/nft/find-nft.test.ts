@@ -11,7 +11,7 @@ function nft(version: string, check: (script: string) => Partial<ExecResult> = (
   const commands: string[] = []
   const exec: Exec = async (program, args, { stdin = '' }) => {
     commands.push([program, ...args].join(' '))
-    const answer = args[0] === '--version' ? { stdout: `${version}\n` } : check(stdin)
+    const answer = args[0] === '--version' ? { stdout: `${version}\n` } : check([stdin].flat().join(''))
     return { exitCode: 0, signal: null, stdout: '', stderr: '', ...answer }
   }
   return { exec, commands }

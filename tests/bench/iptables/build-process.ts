@@ -6,6 +6,7 @@ import { wantedRoutes, writeEdits } from '../../../src/backends/iptables/edit.ts
 import { fullInput } from '../../../src/backends/iptables/full-input.ts'
 import { planIptables } from '../../../src/backends/iptables/plan.ts'
 import { RestoreInput } from '../../../src/backends/iptables/restore-input.ts'
+import { emptyRuleset } from '../../../src/backends/iptables/ruleset.ts'
 import type { Written } from '../../../src/backends/iptables/written.ts'
 import { sharedClockMs } from '../core/shared-clock.ts'
 import { benchSettings } from './bench-settings.ts'
@@ -15,7 +16,6 @@ import { largeCluster } from './large-cluster.ts'
 const services = Number(process.argv[2])
 const warmBuilds = 6
 const edits = 500
-const emptyKernel = { filter: new Map(), nat: new Map() }
 
 const cluster = largeCluster(services)
 const { view, change } = cluster.table.take({ full: true })
@@ -40,7 +40,7 @@ process.stdout.write(`${JSON.stringify(result)}\n`)
 
 function buildAll(): void {
   plan = planIptables(view, benchSettings, change.keys)
-  fullText = fullInput(plan, emptyKernel).render()
+  fullText = fullInput(plan, emptyRuleset).render()
 }
 
 /** Also takes the change from the brain, which is not counted as the cost of the input. */

@@ -5,8 +5,8 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { findDamage } from '../../../src/backends/iptables/find-damage.ts'
 import { fullInputs } from '../../../src/backends/iptables/full-input.ts'
-import { readKernelState } from '../../../src/backends/iptables/kernel-state.ts'
 import { planIptables } from '../../../src/backends/iptables/plan.ts'
+import { readRuleset } from '../../../src/backends/iptables/ruleset.ts'
 import { systemClock } from '../../../src/core/clock.ts'
 import { silentLogger } from '../../../src/core/logger.ts'
 import { processExec } from '../../../src/dataplane/exec/exec.ts'
@@ -38,8 +38,8 @@ const iptables = await findIptables({
 const settings = { ...benchSettings, counters: { invalidDropped: false, localhostAccepted: false } }
 const { view, change } = largeCluster(services).table.take({ full: true })
 const plan = planIptables(view, settings, change.keys)
-for (const input of fullInputs(plan, await readKernelState(iptables, signal), variant))
-  await iptables.restore(input.render(), signal)
+for (const input of fullInputs(plan, await readRuleset(iptables, signal), variant))
+  await iptables.restore(input.pieces(), signal)
 
 await using news = await openTableNews(
   { iptables, tables: ['filter', 'nat'], openDatagrams, clock: systemClock, log: silentLogger },
@@ -76,7 +76,7 @@ async function lookOnce(): Promise<LookCost> {
   const before = await daemonCost('self')
   delay.enable()
   const startedMs = sharedClockMs()
-  const state = await readKernelState(iptables, signal)
+  const state = await readRuleset(iptables, signal)
   const readMs = sharedClockMs() - startedMs
   const damage = await findDamage(plan, state)
   const ms = sharedClockMs() - startedMs

@@ -7,6 +7,7 @@ import { FakeClock } from '../../../core/testing/fake-clock.ts'
 import { service } from '../../../core/testing/objects.ts'
 import { savedRulesHash } from '../../../dataplane/iptables/change-detector.ts'
 import { IptablesError } from '../../../dataplane/iptables/iptables.ts'
+import type { RestoreText } from '../../../dataplane/iptables/iptables.ts'
 import { MemoryIptables } from '../../../dataplane/iptables/memory-iptables.ts'
 import { newsFromTokens } from '../../../dataplane/iptables/table-news.ts'
 import { ChainWatch } from '../chain-watch.ts'
@@ -20,8 +21,8 @@ class RecordingIptables extends MemoryIptables {
   readonly inputs: string[] = []
   failures = 0
 
-  override async restore(input: string, signal: AbortSignal): Promise<void> {
-    this.inputs.push(input)
+  override async restore(input: RestoreText, signal: AbortSignal): Promise<void> {
+    this.inputs.push([input].flat().join(''))
     if (this.failures > 0) {
       this.failures--
       throw new IptablesError('locked', 'somebody holds the xtables lock')
