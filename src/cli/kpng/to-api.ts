@@ -3,7 +3,7 @@ import type { FlagValues } from '../../config/flags/flag.ts'
 import type { Clock } from '../../core/clock.ts'
 import { parseBindSpec } from '../../kpng/server/bind-spec.ts'
 import { KpngServer } from '../../kpng/server/kpng-server.ts'
-import { readTlsFiles } from '../../kpng/tls-files.ts'
+import { TlsSource } from '../../kpng/tls-source.ts'
 import type { GlobalStore } from '../../kpng/store/global-store.ts'
 import type { RootLogger } from '../../observe/logging/create-logger.ts'
 import { KpngServerSeries } from '../../observe/metrics/kpng-metrics.ts'
@@ -21,15 +21,16 @@ export interface ToApi {
 
 /** Listens at once, so that a mistake ends the command; clients hear nothing before the state is complete. */
 export async function apiServer({ store, values, registry, clock, log }: ToApi): Promise<Runnable> {
+  const files = {
+    key: values['listen-tls-key'],
+    certificate: values['listen-tls-crt'],
+    ca: values['listen-tls-ca'],
+  }
   const metrics = new KpngServerSeries(registry)
   const server = await KpngServer.listen({
     store,
     bind: parseBindSpec(values.listen),
-    tls: await readTlsFiles({
-      key: values['listen-tls-key'],
-      certificate: values['listen-tls-crt'],
-      ca: values['listen-tls-ca'],
-    }),
+    tls: await TlsSource.open(files, log),
     allowsPlaintext: values['allow-plaintext'],
     servesLocal: values['local-api'],
     servesGlobal: values['globalv1-api'],

@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
 import { parseApiTarget } from '../../kpng/client/api-target.ts'
 import { WatchClient } from '../../kpng/client/watch-client.ts'
-import { readTlsFiles } from '../../kpng/tls-files.ts'
+import { TlsSource } from '../../kpng/tls-source.ts'
 import type { apiFlags } from './kpng-flags.ts'
 
 /** The client that the flags ask for; a TLS file that cannot be used is found out now. */
@@ -11,16 +11,18 @@ export async function watchClientFor(
   values: FlagValues<typeof apiFlags>,
   { clock, log }: { readonly clock: Clock; readonly log: Logger },
 ): Promise<WatchClient> {
+  const ownLog = log.child({ source: 'kpng' })
+  const files = {
+    key: values['api-client-tls-key'],
+    certificate: values['api-client-tls-crt'],
+    ca: values['api-client-tls-ca'],
+  }
   return new WatchClient({
     target: parseApiTarget(values.api),
-    tls: await readTlsFiles({
-      key: values['api-client-tls-key'],
-      certificate: values['api-client-tls-crt'],
-      ca: values['api-client-tls-ca'],
-    }),
+    tls: await TlsSource.open(files, ownLog),
     maxMessageBytes: values['max-msg-size'],
     clock,
     random: Math.random,
-    log: log.child({ source: 'kpng' }),
+    log: ownLog,
   })
 }

@@ -9,14 +9,15 @@ import type { Logger } from '../../core/logger.ts'
 import { GlobalWatchReq } from '../proto/generated/globalv1/api.ts'
 import { OpItem, WatchReq } from '../proto/generated/localv1/api.ts'
 import { globalWatchPath, localWatchPath, unscopedHeader } from '../wire/grpc-names.ts'
-import type { TlsMaterial } from '../tls-files.ts'
+import type { TlsSource } from '../tls-source.ts'
 import { ChangeSetReader } from './change-set.ts'
 import type { ChangeSet } from './change-set.ts'
 
 export interface WatchClientOptions {
   /** See parseApiTarget. */
   readonly target: string
-  readonly tls: TlsMaterial | undefined
+  /** Plaintext when undefined. */
+  readonly tls: TlsSource | undefined
   readonly maxMessageBytes: number
   readonly clock: Clock
   /** From 0 to 1, to spread the tries of many clients. */
@@ -60,14 +61,8 @@ export class WatchClient {
 
   /** Until the signal aborts. What `apply` throws restarts the stream, and thereby brings the whole state again. */
   async follow(watch: Watch, apply: (changes: ChangeSet) => Promise<void> | void, signal: AbortSignal): Promise<void> {
-    const { target, tls, maxMessageBytes, clock, random, log } = this.#options
-    const client = new Client(target, channelCredentials(tls), {
-      'grpc.max_receive_message_length': maxMessageBytes,
-      'grpc.keepalive_time_ms': keepaliveMs,
-      'grpc.initial_reconnect_backoff_ms': firstPauseMs,
-      'grpc.min_reconnect_backoff_ms': firstPauseMs,
-      'grpc.max_reconnect_backoff_ms': longestPauseMs,
-    })
+    const { target, tls, clock, random, log } = this.#options
+    let client = this.#newClient()
     let pauseMs = firstPauseMs
     try {
       while (!signal.aborted) {
@@ -78,11 +73,26 @@ export class WatchClient {
         log.warn('the KPNG server is away; what it said last stays in force', { target, reason, pauseMs })
         await clock.sleep(pauseMs * (0.5 + random() / 2), signal).catch(() => {})
         pauseMs = Math.min(2 * pauseMs, longestPauseMs)
+        if ((await tls?.refresh()) === true) {
+          client.close()
+          client = this.#newClient()
+        }
       }
     } finally {
       this.#isConnected = false
       client.close()
     }
+  }
+
+  #newClient(): Client {
+    const { target, tls, maxMessageBytes } = this.#options
+    return new Client(target, channelCredentials(tls), {
+      'grpc.max_receive_message_length': maxMessageBytes,
+      'grpc.keepalive_time_ms': keepaliveMs,
+      'grpc.initial_reconnect_backoff_ms': firstPauseMs,
+      'grpc.min_reconnect_backoff_ms': firstPauseMs,
+      'grpc.max_reconnect_backoff_ms': longestPauseMs,
+    })
   }
 
   /** Resolves with why the stream ended. An end in good order is an end too, and no word about the state. */
@@ -138,8 +148,10 @@ function requestOf(watch: Watch): Uint8Array {
   return watch.api === 'local' ? WatchReq.encode({ NodeName: watch.node }).finish() : GlobalWatchReq.encode({}).finish()
 }
 
-function channelCredentials(tls: TlsMaterial | undefined): ChannelCredentials {
-  return tls === undefined ? credentials.createInsecure() : credentials.createSsl(tls.ca ?? null, tls.key, tls.cert)
+function channelCredentials(tls: TlsSource | undefined): ChannelCredentials {
+  if (tls === undefined) return credentials.createInsecure()
+  const { ca = null, key, cert } = tls.current
+  return credentials.createSsl(ca, key, cert)
 }
 
 function textOf(error: unknown): string {

@@ -4,15 +4,15 @@ import { systemClock } from '../../core/clock.ts'
 import { silentLogger } from '../../core/logger.ts'
 import type { Logger } from '../../core/logger.ts'
 import { parseApiTarget } from '../client/api-target.ts'
-import { readTlsFiles } from '../tls-files.ts'
 import type { TlsFiles } from '../tls-files.ts'
+import { TlsSource } from '../tls-source.ts'
 import { BackendDriver } from './backend-driver.ts'
 import type { KpngBackend } from './define-backend.ts'
 
 export interface RunBackendOptions {
   /** `unix:///run/fairlead.sock`, `host:port` or `dns:///name:port`. */
   readonly api: string
-  /** Mutual TLS; plaintext when absent. */
+  /** Mutual TLS; plaintext when absent. Files that are replaced are read again for the next connection. */
   readonly tls?: TlsFiles
   /** The node to program; `$NODE_NAME` or the host name when absent. */
   readonly node?: string
@@ -29,7 +29,7 @@ export async function runBackend(backend: KpngBackend, options: RunBackendOption
   const { WatchClient } = await import('../client/watch-client.ts')
   const client = new WatchClient({
     target: parseApiTarget(options.api),
-    tls: options.tls && (await readTlsFiles(options.tls)),
+    tls: options.tls && (await TlsSource.open(options.tls, log)),
     maxMessageBytes: 4 << 20,
     clock: systemClock,
     random: Math.random,

@@ -3,33 +3,33 @@
  * are encoded once and sent to many clients in one write each, which a general gRPC library has no way to do.
  */
 import { once } from 'node:events'
-import { createSecureServer, createServer } from 'node:http2'
-import type { Http2Server, Http2Session, IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
+import type { Http2Session, IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
 import { hostPort } from '../../net/ip.ts'
-import { KpngError } from '../kpng-error.ts'
 import { WatchReq } from '../proto/generated/localv1/api.ts'
 import { GlobalCursor } from '../store/global-cursor.ts'
 import type { GlobalStore } from '../store/global-store.ts'
 import { LocalAnswers } from '../store/local-answers.ts'
 import { LocalCursor } from '../store/local-cursor.ts'
 import { globalWatchPath, localWatchPath, oldLocalWatchPath, unscopedHeader } from '../wire/grpc-names.ts'
-import { isPrivate } from './bind-spec.ts'
 import type { BindSpec } from './bind-spec.ts'
 import { grpcCode, refuse, statusOk } from './grpc-status.ts'
 import type { GrpcStatus } from './grpc-status.ts'
+import { http2Server } from './http2-server.ts'
+import type { ApiHttp2Server } from './http2-server.ts'
+import { listenOn, refusePlaintext } from './listening.ts'
 import { Pacer } from './pacer.ts'
-import type { TlsMaterial } from '../tls-files.ts'
-import { clearSocketPath, listenPrivately } from './unix-socket.ts'
+import type { TlsSource } from '../tls-source.ts'
 import { WatchStream } from './watch-stream.ts'
 import type { Watched } from './watch-stream.ts'
 
 export interface KpngServerOptions {
   readonly store: GlobalStore
   readonly bind: BindSpec
-  readonly tls: TlsMaterial | undefined
+  /** Plaintext when undefined. */
+  readonly tls: TlsSource | undefined
   /** Plaintext beyond this machine: everybody who reaches the port can read the state of the cluster. */
   readonly allowsPlaintext: boolean
   readonly servesLocal: boolean
@@ -64,7 +64,7 @@ const closeWithinMs = 2_000
 
 export class KpngServer implements AsyncDisposable {
   readonly #options: KpngServerOptions
-  readonly #server: Http2Server
+  readonly #server: ApiHttp2Server['server']
   readonly #pacer: Pacer
   readonly #answers: LocalAnswers
   readonly #streams = new Set<WatchStream>()
@@ -75,35 +75,21 @@ export class KpngServer implements AsyncDisposable {
 
   /** Resolves once the server listens. */
   static async listen(options: KpngServerOptions): Promise<KpngServer> {
-    const { bind, tls, allowsPlaintext } = options
-    if (tls === undefined && !allowsPlaintext && !isPrivate(bind))
-      throw new KpngError(
-        'plaintext',
-        `refusing to serve the cluster's state in plaintext on ${addressText(bind)}: give TLS files, listen on ` +
-          'unix:///… or tcp://127.0.0.1:…, or say --allow-plaintext',
-      )
-    const server = new KpngServer(options)
-    await server.#listen()
+    const { bind, tls, allowsPlaintext, clock } = options
+    if (tls === undefined && !allowsPlaintext) refusePlaintext(bind)
+    const http = http2Server(tls)
+    const server = new KpngServer(options, http.server)
+    await listenOn(http.server, bind)
+    void http.renew(clock, server.#stop.signal)
     return server
   }
 
-  private constructor(options: KpngServerOptions) {
-    const { store, tls, clock, pushIntervalMs } = options
+  private constructor(options: KpngServerOptions, server: ApiHttp2Server['server']) {
+    const { store, clock, pushIntervalMs } = options
     this.#options = options
     this.#pacer = new Pacer({ clock, intervalMs: pushIntervalMs })
     this.#answers = new LocalAnswers(store)
-    const settings = { settings: { maxConcurrentStreams: 100 } }
-    this.#server =
-      tls === undefined
-        ? createServer(settings)
-        : createSecureServer({
-            ...settings,
-            ...tls,
-            minVersion: 'TLSv1.2',
-            ALPNProtocols: ['h2'],
-            requestCert: true,
-            rejectUnauthorized: true,
-          })
+    this.#server = server
     this.#server.on('stream', (stream: ServerHttp2Stream, headers) => this.#onStream(stream, headers))
     this.#server.on('session', (session: ServerHttp2Session) => this.#onSession(session))
     this.#server.on('tlsClientError', (error: Error) =>
@@ -142,22 +128,6 @@ export class KpngServer implements AsyncDisposable {
     waited.abort()
     for (const session of this.#sessions) session.destroy()
     await closed
-  }
-
-  async #listen(): Promise<void> {
-    const { bind } = this.#options
-    const listening = once(this.#server, 'listening')
-    try {
-      if (bind.kind === 'tcp') this.#server.listen(bind.port, bind.host === '' ? undefined : bind.host)
-      else {
-        await clearSocketPath(bind.path)
-        listenPrivately(this.#server, bind.path)
-      }
-      await listening
-    } catch (error) {
-      listening.catch(() => {})
-      throw listenError(bind, error)
-    }
   }
 
   #onSession(session: ServerHttp2Session): void {
@@ -247,23 +217,4 @@ function localWatch(
 function globalWatch(store: GlobalStore, onExpired: () => void): Watched {
   const cursor = new GlobalCursor({ store, onExpired })
   return { read: () => '', advance: () => cursor.advance(), [Symbol.dispose]: () => cursor[Symbol.dispose]() }
-}
-
-function listenError(bind: BindSpec, error: unknown): Error {
-  if (error instanceof KpngError) return error
-  const { code = '', message = String(error) } = error as { readonly code?: string; readonly message?: string }
-  const where = addressText(bind)
-  if (code === 'EADDRINUSE')
-    return new KpngError('in-use', `cannot listen on ${where}: another process does, choose another address`, {
-      cause: error,
-    })
-  if (code === 'EACCES' || code === 'EPERM')
-    return new KpngError('not-permitted', `may not listen on ${where}: choose another address, or run as root`, {
-      cause: error,
-    })
-  return new KpngError('bad-address', `cannot listen on ${where}: ${message}`, { cause: error })
-}
-
-function addressText(bind: BindSpec): string {
-  return bind.kind === 'unix' ? `unix://${bind.path}` : `tcp://${hostPort(bind.host, bind.port)}`
 }

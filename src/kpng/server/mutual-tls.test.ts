@@ -1,12 +1,14 @@
 import { credentials } from '@grpc/grpc-js'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { silentLogger } from '../../core/logger.ts'
 import { CertificateAuthority } from '../../sources/kube/testing/certificates.ts'
 import { TemporaryFolder } from '../../sources/kube/testing/temporary-folder.ts'
 import { sampleService, syncedStore } from '../testing/cluster-samples.ts'
 import { rawWatch } from '../testing/raw-watch.ts'
 import { testServer } from '../testing/test-server.ts'
 import { readTlsFiles } from '../tls-files.ts'
+import { TlsSource } from '../tls-source.ts'
 
 let folder: TemporaryFolder
 let authority: CertificateAuthority
@@ -32,7 +34,7 @@ const serverFiles = () => ({ key: file('server.key'), certificate: file('server.
 async function secureServer() {
   const store = syncedStore()
   store.setService(sampleService('default/web'))
-  return testServer(store, { tls: await readTlsFiles(serverFiles()) })
+  return testServer(store, { tls: await TlsSource.open(serverFiles(), silentLogger) })
 }
 
 test('a client with a certificate of our CA is served', async () => {

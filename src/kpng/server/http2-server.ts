@@ -1,0 +1,39 @@
+/** The HTTP/2 server below the API: in plaintext, or with TLS and a certificate demanded of every client. */
+import { createSecureServer, createServer } from 'node:http2'
+import type { Http2SecureServer, Http2Server } from 'node:http2'
+import type { Clock } from '../../core/clock.ts'
+import type { TlsMaterial } from '../tls-files.ts'
+import type { TlsSource } from '../tls-source.ts'
+
+const settings = { settings: { maxConcurrentStreams: 100 } }
+const renewEveryMs = 10_000
+
+export interface ApiHttp2Server {
+  readonly server: Http2Server | Http2SecureServer
+  /** Takes up TLS files that were replaced, for connections that begin then; until the signal aborts. */
+  renew(clock: Clock, signal: AbortSignal): Promise<void>
+}
+
+export function http2Server(tls: TlsSource | undefined): ApiHttp2Server {
+  if (tls === undefined) return { server: createServer(settings), renew: () => Promise.resolve() }
+  const server = createSecureServer({
+    ...settings,
+    ...secureContext(tls.current),
+    ALPNProtocols: ['h2'],
+    requestCert: true,
+    rejectUnauthorized: true,
+  })
+  return {
+    server,
+    async renew(clock, signal) {
+      while (!signal.aborted) {
+        await clock.sleep(renewEveryMs, signal).catch(() => {})
+        if (!signal.aborted && (await tls.refresh())) server.setSecureContext(secureContext(tls.current))
+      }
+    },
+  }
+}
+
+function secureContext(material: TlsMaterial): TlsMaterial & { readonly minVersion: 'TLSv1.2' } {
+  return { ...material, minVersion: 'TLSv1.2' }
+}

@@ -1,0 +1,56 @@
+/**
+ * TLS files that are replaced while the process runs, as whoever renews certificates does. A set that does not fit
+ * together (key and certificate are rarely replaced in one step) leaves the one before in force.
+ */
+import type { Logger } from '../core/logger.ts'
+import { readTlsFiles } from './tls-files.ts'
+import type { TlsFiles, TlsMaterial } from './tls-files.ts'
+
+export class TlsSource {
+  readonly #files: TlsFiles
+  readonly #log: Logger
+  #current: TlsMaterial
+  #lastProblem = ''
+
+  /** Undefined when no file is named at all: plaintext. Files that cannot be used are an error now, not later. */
+  static async open(files: TlsFiles, log: Logger): Promise<TlsSource | undefined> {
+    const material = await readTlsFiles(files)
+    return material && new TlsSource(files, material, log)
+  }
+
+  private constructor(files: TlsFiles, current: TlsMaterial, log: Logger) {
+    this.#files = files
+    this.#current = current
+    this.#log = log
+  }
+
+  get current(): TlsMaterial {
+    return this.#current
+  }
+
+  /** Reads the files again. True when there is something new to use. */
+  async refresh(): Promise<boolean> {
+    let found: TlsMaterial | undefined
+    try {
+      found = await readTlsFiles(this.#files)
+      this.#lastProblem = ''
+    } catch (error) {
+      const problem = error instanceof Error ? error.message : String(error)
+      if (problem !== this.#lastProblem)
+        this.#log.warn('the TLS files cannot be used as they are now; the ones before stay in force', { problem })
+      this.#lastProblem = problem
+    }
+    if (found === undefined || isSame(found, this.#current)) return false
+    this.#current = found
+    this.#log.info('the TLS files were replaced; new connections use them', { certificate: this.#files.certificate })
+    return true
+  }
+}
+
+function isSame(left: TlsMaterial, right: TlsMaterial): boolean {
+  return left.key.equals(right.key) && left.cert.equals(right.cert) && isSameCa(left.ca, right.ca)
+}
+
+function isSameCa(left: Buffer | undefined, right: Buffer | undefined): boolean {
+  return left === undefined || right === undefined ? left === right : left.equals(right)
+}
