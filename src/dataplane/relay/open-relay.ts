@@ -25,7 +25,10 @@ const workerProgram = new URL('./relay-worker.js', import.meta.url)
 /** UDP is always carried by Node's sockets: a datagram is no stream that the kernel could move by itself. */
 export async function openRelay(options: OpenRelayOptions): Promise<Relay> {
   const onNode = () => openNodeRelay(options)
-  if (options.engine === 'node') return onNode()
+  if (options.engine === 'node') {
+    options.log.info('TCP connections are carried by Node.js')
+    return onNode()
+  }
   const native = await openNativeRelay(options)
   return native === undefined ? onNode() : new SplitRelay({ tcp: native, udp: onNode() })
 }
