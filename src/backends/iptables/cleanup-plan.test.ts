@@ -14,7 +14,10 @@ describe('of what kube-proxy programmed, nothing stays', () => {
   ))
     test(`in ${path}`, () => {
       const saved = readFileSync(new URL(path, goldens), 'utf8')
-      const { jumps, chains, staying } = planCleanup(parseSave(saved), path.includes('ip6') ? 'ipv6' : 'ipv4')
+      const { jumps, chains, staying } = planCleanup(
+        { rules: parseSave(saved) },
+        path.includes('ip6') ? 'ipv6' : 'ipv4',
+      )
       expect(staying).toEqual([])
       expect(jumps).toHaveLength(saved.match(/^-A [A-Z]+ /gm)?.length ?? 0)
       expect(chains).toHaveLength(saved.match(/^:KUBE-/gm)?.length ?? 0)
@@ -143,5 +146,8 @@ function plan(table: string, ...chains: readonly SavedChain[]): IptablesCleanup 
 }
 
 function planOf(family: Family, table: string, chains: readonly SavedChain[]): IptablesCleanup {
-  return planCleanup(new Map([[table, new Map(chains.map(([chain = '', rules]) => [chain, rules]))]]), family)
+  return planCleanup(
+    { rules: new Map([[table, new Map(chains.map(([chain = '', rules]) => [chain, rules]))]]) },
+    family,
+  )
 }

@@ -1,6 +1,7 @@
 /** Decides what of an iptables a clean-up removes. Pure: it reads what `iptables-save` printed. */
 import type { Table } from '../../dataplane/iptables/iptables.ts'
 import { ruleWords } from '../../dataplane/iptables/rule-words.ts'
+import type { SummaryByChain } from '../../dataplane/iptables/save-reader.ts'
 import type { RulesByChain } from '../../dataplane/iptables/save-text.ts'
 import type { Family } from '../../net/ip.ts'
 import { isJumpComment, kernelChains, kubeletChains, proxyChainReason } from './cleanup-names.ts'
@@ -37,11 +38,24 @@ export interface LeftoverChain {
 /** In the order of a clean-up. */
 export const cleanupTables: readonly Table[] = ['mangle', 'filter', 'nat']
 
-export function planCleanup(savedTables: ReadonlyMap<string, RulesByChain>, family: Family): IptablesCleanup {
+/** Of a chain whose name says that it is a proxy's, a summary will do. */
+export function isSummaryEnough(table: string, chain: string): boolean {
+  const known = cleanupTables.find((name) => name === table)
+  return known !== undefined && proxyChainReason(known, chain) !== undefined
+}
+
+interface Saved {
+  readonly rules: ReadonlyMap<string, RulesByChain>
+  readonly summaries?: ReadonlyMap<string, SummaryByChain>
+}
+
+export function planCleanup({ rules, summaries }: Saved, family: Family): IptablesCleanup {
   const hasKubelet = cleanupTables.some((table) =>
-    [...(savedTables.get(table)?.keys() ?? [])].some((c) => kubeletChains.has(c)),
+    [...(rules.get(table)?.keys() ?? [])].some((c) => kubeletChains.has(c)),
   )
-  const parts = cleanupTables.map((table) => planTable(table, savedTables.get(table) ?? new Map(), family, hasKubelet))
+  const parts = cleanupTables.map((table) =>
+    planTable(table, rules.get(table) ?? new Map(), summaries?.get(table) ?? new Map(), { family, hasKubelet }),
+  )
   return {
     jumps: parts.flatMap(({ jumps }) => jumps),
     chains: parts.flatMap(({ chains }) => chains),
@@ -49,10 +63,19 @@ export function planCleanup(savedTables: ReadonlyMap<string, RulesByChain>, fami
   }
 }
 
-function planTable(table: Table, saved: RulesByChain, family: Family, hasKubelet: boolean): IptablesCleanup {
+function planTable(
+  table: Table,
+  saved: RulesByChain,
+  summaries: SummaryByChain,
+  node: { readonly family: Family; readonly hasKubelet: boolean },
+): IptablesCleanup {
   const reasons = new Map<string, string>()
   for (const [chain, rules] of saved) {
-    const reason = proxyChainReason(table, chain) ?? sharedChainReason({ table, chain, rules, family, hasKubelet })
+    const reason = proxyChainReason(table, chain) ?? sharedChainReason({ table, chain, rules, ...node })
+    if (reason !== undefined) reasons.set(chain, reason)
+  }
+  for (const chain of summaries.keys()) {
+    const reason = proxyChainReason(table, chain)
     if (reason !== undefined) reasons.set(chain, reason)
   }
   const jumps: LeftoverJump[] = []
@@ -73,7 +96,7 @@ function planTable(table: Table, saved: RulesByChain, family: Family, hasKubelet
   const chains = [...reasons].map(([chain, reason]) => ({
     table,
     chain,
-    ruleCount: saved.get(chain)?.length ?? 0,
+    ruleCount: saved.get(chain)?.length ?? summaries.get(chain)?.ruleCount ?? 0,
     reason,
     heldBy: holders.get(chain) ?? [],
   }))

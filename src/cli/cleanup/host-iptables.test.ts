@@ -2,7 +2,8 @@ import { expect, test } from 'vitest'
 import { systemClock } from '../../core/clock.ts'
 import { silentLogger } from '../../core/logger.ts'
 import { scriptedExec } from '../../dataplane/iptables/testing/scripted-exec.ts'
-import { findHostIptables, saveEverything } from './host-iptables.ts'
+import { noTables } from '../../dataplane/iptables/save-reader.ts'
+import { findHostIptables, readTables } from './host-iptables.ts'
 
 const { signal } = new AbortController()
 
@@ -41,7 +42,7 @@ test('a variant that the kernel does not support counts as missing', async () =>
 test('a kernel without the family holds nothing of it', async () => {
   const stderr = 'ip6tables-save v1.8.9 (legacy): Cannot initialize: Table does not exist (do you need to insmod?)\n'
   const { exec } = scriptedExec(() => ({ exitCode: 1, stderr }))
-  expect(await saveEverything(exec, 'ip6tables-legacy', signal)).toBe('')
+  expect(await readTables(exec, 'ip6tables-legacy', signal)).toBe(noTables)
 })
 
 test('tables that cannot be read are not taken for empty', async () => {
@@ -49,7 +50,7 @@ test('tables that cannot be read are not taken for empty', async () => {
     exitCode: 4,
     stderr: 'iptables-nft-save: Permission denied (you must be root)',
   }))
-  await expect(saveEverything(exec, 'iptables-nft', signal)).rejects.toMatchObject({ reason: 'not-permitted' })
+  await expect(readTables(exec, 'iptables-nft', signal)).rejects.toMatchObject({ reason: 'not-permitted' })
 })
 
 /** `installed`: names of IPv4 programs; plain ones are legacy. Those of IPv6 are there too. */

@@ -1,10 +1,13 @@
 /** Every iptables of this host. A proxy writes to one of them, but an earlier one may have written to another. */
+import { isSummaryEnough } from '../../backends/iptables/cleanup-plan.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { Exec } from '../../dataplane/exec/exec.ts'
 import { findIptables } from '../../dataplane/iptables/find-iptables.ts'
 import type { Iptables, Variant } from '../../dataplane/iptables/iptables.ts'
 import { IptablesError } from '../../dataplane/iptables/iptables.ts'
+import { noTables, SaveReader } from '../../dataplane/iptables/save-reader.ts'
+import type { SavedTables } from '../../dataplane/iptables/save-reader.ts'
 import { commandError } from '../../dataplane/iptables/tool-error.ts'
 import type { Family } from '../../net/ip.ts'
 import { families } from '../../net/ip.ts'
@@ -59,15 +62,17 @@ async function variantOf(iptables: Iptables, signal: AbortSignal): Promise<Varia
 }
 
 /**
- * The text of all tables that there are. Naming a table, as `Iptables.save` does, would make the legacy variant load
- * it into a kernel that may never have used it.
+ * All tables that there are. Naming a table, as `Iptables.save` does, would make the legacy variant load it into a kernel
+ * that may never have used it.
  */
-export async function saveEverything(exec: Exec, tool: string, signal: AbortSignal): Promise<string> {
+export async function readTables(exec: Exec, tool: string, signal: AbortSignal): Promise<SavedTables> {
   const program = `${tool}-save`
-  const done = await exec(program, [], { signal, env: { LC_ALL: 'C' }, maxStdoutBytes: 400 << 20 })
-  if (done.exitCode === 0) return done.stdout
+  const reader = new SaveReader({ isSummaryEnough })
+  const onStdout = (piece: Buffer) => reader.add(piece)
+  const done = await exec(program, [], { signal, env: { LC_ALL: 'C' }, maxStdoutBytes: 400 << 20, onStdout })
+  if (done.exitCode === 0) return reader.end()
   const error = commandError(program, 'save the tables', done)
   // A kernel without this family or variant holds nothing of it.
-  if (error.reason === 'unsupported') return ''
+  if (error.reason === 'unsupported') return noTables
   throw error
 }

@@ -1,9 +1,9 @@
 /** Reads every iptables of the host. */
 import { planCleanup } from '../../backends/iptables/cleanup-plan.ts'
 import type { IptablesCleanup } from '../../backends/iptables/cleanup-plan.ts'
-import { parseSave } from '../../dataplane/iptables/save-text.ts'
+import { noTables } from '../../dataplane/iptables/save-reader.ts'
 import type { CleanupHost } from './cleanup-host.ts'
-import { saveEverything } from './host-iptables.ts'
+import { readTables } from './host-iptables.ts'
 import type { HostIptables } from './host-iptables.ts'
 
 export interface IptablesLook extends HostIptables {
@@ -15,11 +15,11 @@ export interface IptablesLook extends HostIptables {
 export function lookIntoIptables(host: CleanupHost, signal: AbortSignal): Promise<readonly IptablesLook[]> {
   return Promise.all(
     host.iptables.map(async (found) => {
-      const saved = found.tool === undefined ? '' : await saveEverything(host.exec, found.tool, signal)
+      const saved = found.tool === undefined ? noTables : await readTables(host.exec, found.tool, signal)
       return {
         ...found,
-        cleanup: planCleanup(parseSave(saved), found.family),
-        unreadableTables: Array.from(saved.matchAll(/^# Table `(\w+)' is incompatible/gm), ([, table = '']) => table),
+        cleanup: planCleanup(saved, found.family),
+        unreadableTables: saved.remarks.flatMap((remark) => /^# Table `(\w+)' is incompatible/.exec(remark)?.[1] ?? []),
       }
     }),
   )

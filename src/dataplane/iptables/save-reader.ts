@@ -22,6 +22,8 @@ export interface ChainSummary {
   readonly digest: number
 }
 
+export const noTables: SavedTables = { rules: new Map(), summaries: new Map(), remarks: [] }
+
 export const noRules: ChainSummary = { ruleCount: 0, digest: 0 }
 
 export interface SaveReaderOptions {

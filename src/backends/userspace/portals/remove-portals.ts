@@ -7,7 +7,7 @@ import { placedChains } from './chains.ts'
 
 export async function removePortals(iptables: Iptables, signal: AbortSignal): Promise<void> {
   const state = await readKernelState(iptables, signal)
-  const found = planCleanup(new Map(Object.entries(state)), iptables.family)
+  const found = planCleanup({ rules: new Map(Object.entries(state)) }, iptables.family)
   const isOurs = (table: string, chain: string) =>
     placedChains.some((placed) => placed.table === table && placed.chain === chain)
   // Nat first: what no portal takes any more needs no firewall.

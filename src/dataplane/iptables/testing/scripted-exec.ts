@@ -15,12 +15,13 @@ export function scriptedExec(
   const commands: string[] = []
   return {
     commands,
-    async exec(program, args) {
+    async exec(program, args, { onStdout }) {
       const command = [program, ...args].join(' ')
       commands.push(command)
       const result = await answer(command)
       if (result === undefined) throw new ExecError('not-found', `there is no program "${program}"`)
-      return { exitCode: 0, signal: null, stdout: '', stderr: '', ...result }
+      if (onStdout !== undefined) onStdout(Buffer.from(result.stdout ?? ''))
+      return { exitCode: 0, signal: null, stderr: '', ...result, stdout: onStdout ? '' : (result.stdout ?? '') }
     },
   }
 }
