@@ -46,10 +46,10 @@ export const portalMode: RunnableMode = {
     const iptables = await iptablesOf(family, signal)
     const fixed = trafficSettings(family, context)
     const openDetector = (opening: AbortSignal) =>
-      openChangeDetector({ iptables, tables: ['filter', 'nat', 'mangle'], log }, opening)
+      openChangeDetector({ iptables, tables: ['filter', 'nat'], log }, opening)
     const relay = await borrowRelay()
     const delivery = netlinkMarkedDelivery({ open: openNetlink, numbers: answerDelivery })
-    const transparency = new Transparency({ relay, iptables, delivery, log })
+    const transparency = new Transparency({ relay, iptables, delivery, sysctl, log })
     const findDrift = async (plan: PortalPlan, state: KernelState) =>
       (await findPortalDrift(plan, state)) ?? transparency.findDrift(state)
     const portals = new PortalBackend({

@@ -1,4 +1,5 @@
 /** Fairlead on a node in its userspace mode: iptables leads to a relay, which every endpoint takes for the client. */
+import { existsSync } from 'node:fs'
 import { TemporaryFolder } from '../../../src/sources/kube/testing/temporary-folder.ts'
 import type { Cluster } from './cluster.ts'
 import { FairleadProcess } from './fairlead.ts'
@@ -17,11 +18,19 @@ export function fairleadUserspace(variant: IptablesVariant): Proxy {
   }
 }
 
+/** Why the native engine cannot be used, or undefined when it can. */
+export function missingEngine(): string | undefined {
+  const program = new URL(`../../../dist/native/${process.platform}-${process.arch}/fairlead-relay`, import.meta.url)
+  return existsSync(program) ? undefined : 'the native engine is not built: npm run build:native'
+}
+
 export async function startUserspace(
   cluster: Cluster,
   variant: IptablesVariant,
   settings: ProxySettings,
+  moreFlags: readonly string[] = [],
 ): Promise<FairleadProcess> {
   chooseVariant(cluster.node, variant)
-  return new FairleadProcess(cluster, proxyFlags('userspace', settings), await TemporaryFolder.make(), {})
+  const flags = [...proxyFlags('userspace', settings), ...moreFlags]
+  return new FairleadProcess(cluster, flags, await TemporaryFolder.make(), {})
 }

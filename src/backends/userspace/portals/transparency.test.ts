@@ -9,6 +9,7 @@ import { MemoryIptables } from '../../../dataplane/iptables/memory-iptables.ts'
 import { MemoryMarkedDelivery } from '../../../dataplane/marked-delivery/memory-marked-delivery.ts'
 import { NodeRelay } from '../../../dataplane/relay/node-relay.ts'
 import type { Relay } from '../../../dataplane/relay/relay.ts'
+import { MemorySysctl } from '../../../dataplane/sysctl/memory-sysctl.ts'
 import { readKernelState } from '../../iptables/kernel-state.ts'
 import { answerDelivery } from './answer-rules.ts'
 import { Transparency } from './transparency.ts'
@@ -101,9 +102,21 @@ test('an engine that cannot is told of once, and no rule is written', async () =
   await sync([wishing])
   expect(transparency.isOn).toBe(false)
   expect(await held()).toEqual({ rules: [], isDelivered: false })
-  expect(log.at('warn').map(({ fields }) => fields?.['reason'])).toEqual([
+  expect(log.at('warn').map(({ fields }) => fields['reason'])).toEqual([
     'only the native engine can; see --userspace-engine',
   ])
+})
+
+test('a setting of the kernel that would drop the answers is told of, and respected', async () => {
+  const log = new RecordingLogger()
+  const { transparency, sync, held } = underTest({
+    log,
+    sysctl: new MemorySysctl({ 'net/ipv4/conf/all/src_valid_mark': '1' }),
+  })
+  await sync([wishing])
+  expect(transparency.isOn).toBe(false)
+  expect(await held()).toEqual({ rules: [], isDelivered: false })
+  expect(log.at('warn')[0]?.fields['reason']).toContain('net.ipv4.conf.all.src_valid_mark is 1')
 })
 
 test('the end takes everything away', async () => {
@@ -117,17 +130,19 @@ function underTest({
   log = silentLogger,
   missingMatches = new Set<string>(),
   isNative = true,
+  sysctl = new MemorySysctl({}),
 }: {
   readonly log?: typeof silentLogger
   readonly missingMatches?: ReadonlySet<string>
   readonly isNative?: boolean
+  readonly sysctl?: MemorySysctl
 } = {}) {
   const connections = { open: 0 }
   const nodeRelay: Relay = new NodeRelay({ log: silentLogger, clock: systemClock })
   const relay = isNative ? Object.assign(nodeRelay, { transparentConnections: () => connections.open }) : nodeRelay
   const kernel = new MemoryIptables({ family: 'ipv4', missingMatches })
   const delivery = new MemoryMarkedDelivery(answerDelivery)
-  const transparency = new Transparency({ relay, iptables: kernel, delivery, log })
+  const transparency = new Transparency({ relay, iptables: kernel, delivery, sysctl, log })
   return {
     transparency,
     kernel,

@@ -2,10 +2,13 @@
 import type { NodeView } from '../../../core/backend.ts'
 import type { Logger } from '../../../core/logger.ts'
 import type { Route, RouteKey } from '../../../core/route.ts'
+import { IptablesError } from '../../../dataplane/iptables/iptables.ts'
 import type { Iptables } from '../../../dataplane/iptables/iptables.ts'
 import type { RulesByChain } from '../../../dataplane/iptables/save-text.ts'
 import type { MarkedDelivery } from '../../../dataplane/marked-delivery/marked-delivery.ts'
 import type { Relay } from '../../../dataplane/relay/relay.ts'
+import type { Sysctl } from '../../../dataplane/sysctl/sysctl.ts'
+import type { Family } from '../../../net/ip.ts'
 import type { KernelState } from '../../iptables/kernel-state.ts'
 import { RestoreInput } from '../../iptables/restore-input.ts'
 import { answerChains, findAnswerDrift, removalOfAnswerRules, writeAnswerRules } from './answer-rules.ts'
@@ -14,6 +17,7 @@ export interface TransparencyOptions {
   readonly relay: Relay
   readonly iptables: Iptables
   readonly delivery: MarkedDelivery
+  readonly sysctl: Pick<Sysctl, 'read'>
   readonly log: Logger
 }
 
@@ -81,9 +85,11 @@ export class Transparency implements AsyncDisposable {
   }
 
   async #lead(signal: AbortSignal): Promise<void> {
-    const { iptables, delivery } = this.#options
+    const { iptables, delivery, sysctl } = this.#options
     const { family } = iptables
-    this.#answers = 'unknown'
+    const obstacle = await findObstacle(family, sysctl)
+    this.#answers = obstacle === undefined ? 'unknown' : 'cannot be led'
+    if (obstacle !== undefined) return this.#sayWhyNot(obstacle)
     try {
       await delivery.ensure(family, signal)
       const input = new RestoreInput()
@@ -109,9 +115,14 @@ export class Transparency implements AsyncDisposable {
   /** Only the chains that matter: all rules of a large cluster take a second. */
   async #read(signal: AbortSignal): Promise<RulesByChain> {
     const rulesByChain = new Map<string, readonly string[]>()
-    for (const chain of answerChains) {
-      const rules = await this.#options.iptables.chainRules('mangle', chain, signal)
-      if (rules !== undefined) rulesByChain.set(chain, rules)
+    try {
+      for (const chain of answerChains) {
+        const rules = await this.#options.iptables.chainRules('mangle', chain, signal)
+        if (rules !== undefined) rulesByChain.set(chain, rules)
+      }
+    } catch (error) {
+      // A kernel without the table has nothing in it.
+      if (!(error instanceof IptablesError) || error.reason !== 'unsupported') throw error
     }
     return rulesByChain
   }
@@ -127,6 +138,12 @@ export class Transparency implements AsyncDisposable {
       ...(error !== undefined && { error }),
     })
   }
+}
+
+/** With this setting the kernel looks for the way back to a pod with the mark of its answer, and finds itself. */
+async function findObstacle(family: Family, sysctl: TransparencyOptions['sysctl']): Promise<string | undefined> {
+  if (family === 'ipv6' || (await sysctl.read('net/ipv4/conf/all/src_valid_mark')) !== '1') return undefined
+  return 'the kernel would drop the answers of pods, because net.ipv4.conf.all.src_valid_mark is 1 (wg-quick sets it)'
 }
 
 export function wishesTransparency(route: Route | undefined): boolean {

@@ -11,6 +11,7 @@ import { MemoryMarkedDelivery } from '../../../../dataplane/marked-delivery/memo
 import { NodeRelay } from '../../../../dataplane/relay/node-relay.ts'
 import type { ListenerSpec } from '../../../../dataplane/relay/relay.ts'
 import { use } from '../../../../dataplane/relay/testing/relay-under-test.ts'
+import { MemorySysctl } from '../../../../dataplane/sysctl/memory-sysctl.ts'
 import { DriftWatch } from '../../../iptables/drift-watch.ts'
 import { FreePorts } from '../../free-ports.ts'
 import { findPortalDrift } from '../find-drift.ts'
@@ -91,7 +92,13 @@ export function portalsUnderTest({
   const delivery = new MemoryMarkedDelivery(answerDelivery)
   const backend = new PortalBackend({
     relay,
-    transparency: new Transparency({ relay, iptables: kernel, delivery, log: silentLogger }),
+    transparency: new Transparency({
+      relay,
+      iptables: kernel,
+      delivery,
+      sysctl: new MemorySysctl({}),
+      log: silentLogger,
+    }),
     freePorts,
     iptables: kernel,
     settings,
