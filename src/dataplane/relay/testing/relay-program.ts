@@ -4,13 +4,19 @@
  */
 import { createInterface } from 'node:readline'
 import { systemClock } from '../../../core/clock.ts'
-import { RecordingLogger } from '../../../core/testing/recording-logger.ts'
+import { silentLogger, type LogFields, type Logger } from '../../../core/logger.ts'
 import { NativeRelay } from '../native/native-relay.ts'
 import { NodeRelay } from '../node-relay.ts'
 import type { RelayProgramOptions } from './relay-process.ts'
 
 const { endpoint, engine, maxDescriptors } = JSON.parse(process.argv[2] ?? '') as RelayProgramOptions
-const log = new RecordingLogger()
+// As in a daemon without -v: nobody wants to know of each connection, and nothing is kept of it.
+const [warnings, errors]: [string[], LogFields[]] = [[], []]
+const log: Logger = {
+  ...silentLogger,
+  warn: (message) => warnings.push(message),
+  error: (message, fields) => errors.push({ message, ...fields }),
+}
 const settings = maxDescriptors === undefined ? {} : { maxDescriptors }
 await using relay =
   engine === 'node'
@@ -29,8 +35,8 @@ for await (const _ of createInterface({ input: process.stdin }))
   print({
     ...relay.stats().listeners[0],
     descriptors: relay.stats().descriptors,
-    warnings: log.at('warn').map(({ message }) => message),
-    errors: log.at('error'),
+    warnings,
+    errors,
   })
 
 function print(value: unknown): void {
