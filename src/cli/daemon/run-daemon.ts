@@ -244,9 +244,9 @@ async function familiesToProxy(
   context: ModeContext,
   signal: AbortSignal,
 ): Promise<readonly Family[]> {
-  const families: Family[] = []
-  for (const family of supportedFamilies(platform))
-    if (await mode.supports(family, context, signal)) families.push(family)
+  const candidates = supportedFamilies(platform)
+  const areSupported = await Promise.all(candidates.map((family) => mode.supports(family, context, signal)))
+  const families = candidates.filter((_, index) => areSupported[index])
   if (!families.includes(primaryFamily))
     throw new CommandError(
       `no support for primary IP family "${primaryFamily}" in mode ${mode.name}: ` +

@@ -10,7 +10,7 @@ import type { CommandIptablesOptions, ToolNames } from './command-iptables.ts'
 import { CommandIptables } from './command-iptables.ts'
 import type { Iptables, Variant } from './iptables.ts'
 import { OneAtATime } from '../../core/one-at-a-time.ts'
-import { chainNames } from './save-text.ts'
+import { SaveReader } from './save-reader.ts'
 
 export interface FindIptablesOptions extends Omit<CommandIptablesOptions, 'tools'> {
   readonly signal: AbortSignal
@@ -48,18 +48,14 @@ export function iptablesOfHost(options: Pick<CommandIptablesOptions, 'exec' | 'c
 
 /** Undefined when the host has only one and does not tell which: then the plain names are right. */
 async function variantInUse(exec: Exec, signal: AbortSignal): Promise<Variant | undefined> {
-  for (const program of ['iptables-nft', 'iptables-legacy'])
-    if (!(await succeeds(exec, program, ['--version'], signal))) return undefined
-  for (const family of families)
-    for (const chain of hints)
-      // Saving the table would read the rules of all others, too.
-      if (await succeeds(exec, toolNames(family, 'nf_tables').single, ['-t', 'mangle', '-S', chain], signal))
-        return 'nf_tables'
-  for (const family of families) {
-    // No -t: naming a legacy table would load it into a kernel that may not use it otherwise.
-    const saved = new Set(chainNames(await savedText(exec, toolNames(family, 'legacy').save, signal)))
-    if (hints.some((chain) => saved.has(chain))) return 'legacy'
-  }
+  const doAll = ['iptables-nft', 'iptables-legacy'].map((program) => succeeds(exec, program, ['--version'], signal))
+  if (!(await Promise.all(doAll)).every(Boolean)) return undefined
+  const hasHints = families.flatMap((family) =>
+    // Saving the table would read the rules of all others, too.
+    hints.map((chain) => succeeds(exec, toolNames(family, 'nf_tables').single, ['-t', 'mangle', '-S', chain], signal)),
+  )
+  if ((await Promise.all(hasHints)).some(Boolean)) return 'nf_tables'
+  for (const family of families) if (await savesHint(exec, toolNames(family, 'legacy').save, signal)) return 'legacy'
   return 'nf_tables'
 }
 
@@ -82,11 +78,15 @@ async function succeeds(exec: Exec, program: string, args: readonly string[], si
 }
 
 /** What cannot be read holds no hint: a kernel without one variant must not stop us from using the other. */
-async function savedText(exec: Exec, program: string, signal: AbortSignal): Promise<string> {
+async function savesHint(exec: Exec, program: string, signal: AbortSignal): Promise<boolean> {
+  const reader = new SaveReader({ isSummaryEnough: () => true })
+  const onStdout = (piece: Buffer) => reader.add(piece)
   try {
-    return (await exec(program, [], { signal, maxStdoutBytes: 400 << 20 })).stdout
+    // No -t: naming a legacy table would load it into a kernel that may not use it otherwise.
+    await exec(program, [], { signal, maxStdoutBytes: 400 << 20, onStdout })
   } catch (error) {
-    if (error instanceof ExecError) return ''
+    if (error instanceof ExecError) return false
     throw error
   }
+  return [...reader.end().summaries.values()].some((chains) => hints.some((chain) => chains.has(chain)))
 }

@@ -6,17 +6,6 @@
 /** The rules of each chain in their order, without the leading `-A CHAIN `. An empty chain has an empty list. */
 export type RulesByChain = ReadonlyMap<string, readonly string[]>
 
-/** All chains of a text, built-in ones too. */
-export function chainNames(saved: string): string[] {
-  const names: string[] = []
-  let at = saved.startsWith(':') ? 0 : nextChainLine(saved, 0)
-  while (at >= 0) {
-    names.push(saved.slice(at + 1, saved.indexOf(' ', at)))
-    at = nextChainLine(saved, at)
-  }
-  return names
-}
-
 /** Chains and rules by the table that they are in; `iptables-save -t nat` prints only one. */
 export function parseSave(saved: string): ReadonlyMap<string, RulesByChain> {
   const steps = parseInSteps(saved)
@@ -85,11 +74,6 @@ function* parseInSteps(saved: string): Generator<void, ReadonlyMap<string, Rules
 const asterisk = 42
 const dash = 45
 const colon = 58
-
-function nextChainLine(saved: string, from: number): number {
-  const at = saved.indexOf('\n:', from)
-  return at < 0 ? -1 : at + 1
-}
 
 function endOfWord(text: string, from: number, lineEnd: number): number {
   const at = text.indexOf(' ', from)
