@@ -242,6 +242,15 @@ export function tcpContract(make: MakeRelay): void {
       expect(Buffer.concat(received).toString('latin1')).toBe(expected.toString('latin1'))
     })
 
+  for (const ip of ['127.0.0.1', '::1'])
+    test(`an endpoint whose answers would not come past this machine is dialled from it all the same (${ip})`, async () => {
+      const { address: plain } = use(await namedEndpoint('a', { ip }))
+      const transparent = { address: { ...plain, isTransparent: true } }
+      const { relay, address } = await relayTo(make, [transparent], { address: { ip, port: 0 } })
+      expect(await ask(address)).toBe('a')
+      expect(relay.transparentConnections?.() ?? 0).toBe(0)
+    })
+
   test('open connections to a removed endpoint end after the drain time, if one is set', async () => {
     const [a, b] = [use(await echoEndpoint()), use(await echoEndpoint())]
     const { address, change, stats } = await relayTo(make, [a], {}, { drainTimeoutMs: 30 })
