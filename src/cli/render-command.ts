@@ -77,6 +77,7 @@ export async function renderCommand(argv: readonly string[], program: Program): 
     podCIDRs: node?.podCIDRs ?? [],
     localIps: () => ['127.0.0.1', '::1', ...(given.length > 0 ? given : (node?.ips ?? []))],
   }
+  const needs = new Set<string>()
   for (const family of wantedFamilies) {
     const table = new RouteTable({
       catalog,
@@ -93,8 +94,13 @@ export async function renderCommand(argv: readonly string[], program: Program): 
       const known = parts.map(({ part }) => part).join(', ')
       throw new CommandError(`mode ${mode.name} has no part "${values.part}": choose --part from ${known}`)
     }
-    for (const { text } of chosen) program.out(text)
+    for (const part of chosen) {
+      program.out(part.text)
+      for (const command of part.needs ?? []) needs.add(command)
+    }
   }
+  if (needs.size > 0)
+    program.err(`note: to load this where it is not in place yet, first run: ${[...needs].join('; ')}\n`)
   return 0
 }
 

@@ -46,6 +46,8 @@ export interface SyncReport {
 export interface RenderedPart {
   readonly part: string
   readonly text: string
+  /** Commands that must have run before the tool takes the text. */
+  readonly needs?: readonly string[]
 }
 
 /** All but `active` only grow, as long as the route is there. */

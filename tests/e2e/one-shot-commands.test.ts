@@ -49,6 +49,15 @@ test.concurrent('--init-only prepares the machine for the node that the API serv
   expect(await daemon.process.ended()).toEqual({ code: 0, signal: null })
 })
 
+test.concurrent('render says what must be there before iptables-restore takes the rules', async () => {
+  await using folder = await TemporaryFolder.make()
+  await folder.write('objects.yaml', manifest(service('web', 80, { clusterIP: '10.96.0.10' }), slice('web', 8080)))
+  const args = ['render', '--proxy-mode=iptables', `--objects=${folder.path}`, '--family=ipv4']
+  const { stdout, stderr } = await runFairlead(args)
+  expect(stdout).toMatch(/^\*filter\n/m)
+  expect(stderr).toContain('first run: nfacct add ct_state_invalid_dropped_pkts')
+})
+
 test.concurrent('render prints the plan on stdout and diagnostics on stderr', async () => {
   await using folder = await TemporaryFolder.make()
   const web = service('web', 80, { clusterIP: '10.96.0.10' })

@@ -73,7 +73,10 @@ export const iptablesMode: Mode = {
 
   render(view, settings) {
     const plan = planIptables(view, assumedSettings(fixedSettings(view.family, settings, true)))
-    return [{ part: 'iptables', text: renderPlan(plan) }]
+    const text = renderPlan(plan)
+    // The kernel refuses a rule that names a counter which is not there.
+    const counters = Object.values(counterNames).filter((name) => text.includes(name))
+    return [{ part: 'iptables', text, needs: counters.map((name) => `nfacct add ${name}`) }]
   },
 }
 
