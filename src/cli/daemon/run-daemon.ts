@@ -46,6 +46,7 @@ import { supportedFamilies } from './ip-families.ts'
 import { localAddresses } from './local-addresses.ts'
 import { findNode, nodeNameOf } from './node-at-start.ts'
 import { nodeGuard } from './node-guard.ts'
+import { closedNodePortWarnings } from './node-port-check.ts'
 import { startFromSavedState } from './saved-start.ts'
 import type { SavedStart } from './saved-start.ts'
 
@@ -257,7 +258,9 @@ async function familiesToProxy(
   const facts = { podCidrs: context.podCIDRs, primaryFamily }
   const expanded = { ...config, nodePortAddresses: context.nodePortAddresses }
   const { warnings, fatal } = checkFamilies(config, { ...facts, isDualStack })
-  for (const warning of [...nodePortWarnings(expanded, facts), ...warnings]) log.warn('configuration', { warning })
+  const closed = closedNodePortWarnings(context.nodePortAddresses, families, context.localIps())
+  for (const warning of [...nodePortWarnings(expanded, facts), ...closed, ...warnings])
+    log.warn('configuration', { warning })
   if (fatal !== undefined) throw new CommandError(fatal)
   return families
 }
