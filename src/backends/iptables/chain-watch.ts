@@ -34,13 +34,13 @@ export interface Look {
 }
 
 /** Drift is to be noticed within five seconds. */
-const lookEveryMs = 1_000
+export const lookEveryMs = 1_000
 /**
  * News can miss something: a token, a rule that was put in the place of another of equal length; those who listen, a
  * chain with a new name, or what others do while we write. The tables themselves do not. So they are compared anyway,
  * as often as it costs a fraction of a CPU, within these bounds.
  */
-const compareAnyway = {
+export const compareAnyway = {
   withTokens: { timesCost: 50, leastMs: 4_000, mostMs: 60_000 },
   withNames: { timesCost: 200, leastMs: 60_000, mostMs: 600_000 },
 }

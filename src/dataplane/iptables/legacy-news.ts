@@ -11,8 +11,7 @@ import type { SocketFfi } from './socket-ffi.ts'
 import type { News, TableNews } from './table-news.ts'
 
 /** Reading the bytes may cost a fiftieth of a CPU: 0.2 s for 10,000 services with four endpoints. */
-const timesCost = 50
-const leastPauseMs = 3_000
+export const readAgain = { timesCost: 50, leastMs: 3_000 }
 
 /** A table as it was when its bytes were read last. */
 interface Known {
@@ -79,7 +78,7 @@ export class LegacyNews implements TableNews {
       return false
     }
     const now = this.#clock.monotonic()
-    const readAgainAtMs = now + Math.max(leastPauseMs, timesCost * (now - startedAtMs))
+    const readAgainAtMs = now + Math.max(readAgain.leastMs, readAgain.timesCost * (now - startedAtMs))
     this.#knownByTable.set(table, { info: infoText, digests, readAgainAtMs, own: new Set() })
     if (known === undefined) return false
     for (const chain of new Set([...known.digests.keys(), ...digests.keys()])) {

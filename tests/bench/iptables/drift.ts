@@ -1,6 +1,8 @@
 /** What it costs to notice that somebody else changed the rules. */
 import { spawn } from 'node:child_process'
 import { text } from 'node:stream/consumers'
+import { compareAnyway, lookEveryMs } from '../../../src/backends/iptables/chain-watch.ts'
+import { readAgain } from '../../../src/dataplane/iptables/legacy-news.ts'
 import { Namespace } from '../../packet/testing/namespace.ts'
 import type { BenchOptions, BenchSection } from '../bench-group.ts'
 import { compiledScript } from '../compiled-scripts.ts'
@@ -35,6 +37,7 @@ const cases = [
 type Case = (typeof cases)[number]
 
 const looksPerProcess = 4
+const everything = compareAnyway.withNames
 const script = compiledScript(new URL('./drift-process.ts', import.meta.url))
 
 export async function drift({ runs, progress }: BenchOptions): Promise<BenchSection> {
@@ -47,11 +50,12 @@ export async function drift({ runs, progress }: BenchOptions): Promise<BenchSect
   return {
     title: 'What watching costs',
     about: [
-      `In a fresh network namespace. Every second Fairlead asks the kernel whether anything changed. When something did, it`,
-      `finds out which chains, and reads those. With the legacy variant it also does so without a reason, as often as it takes a`,
-      `fiftieth of a core (but not more than every 3 s), because a rule can be replaced by one of the same length. "A look" is`,
-      `a comparison of everything, every minute to ten (200 times what it takes). Median (min – max) of ${looksPerProcess} times in`,
-      `each of ${runs} processes.`,
+      `In a fresh network namespace. Every ${lookEveryMs / 1000} s Fairlead asks the kernel whether anything changed. When something`,
+      `did, it finds out which chains, and reads those. With the legacy variant it also does so without a reason, because a rule`,
+      `can be replaced by one of the same length: every ${readAgain.leastMs / 1000} s, or ${readAgain.timesCost} times what it`,
+      `takes if that is longer. "A look" is a comparison of everything: after ${everything.timesCost} times what it takes, but`,
+      `within ${everything.leastMs / 1000} to ${everything.mostMs / 1000} s. Median (min – max) of ${looksPerProcess} times in each`,
+      `of ${runs} processes.`,
     ].join(' '),
     tables: [
       {
@@ -97,13 +101,13 @@ function titleOf({ services, variant }: Case): string {
   return `${services.toLocaleString('en')} Services, ${variant}`
 }
 
-/** The pauses of ChainWatch and of LegacyNews. */
 function shareOfLooks({ ms, ownCpuMs, toolsCpuMs }: LookCost): number {
-  return (ownCpuMs + toolsCpuMs) / (Math.min(600_000, Math.max(60_000, 200 * ms)) + ms)
+  const { timesCost, leastMs, mostMs } = everything
+  return (ownCpuMs + toolsCpuMs) / (Math.min(mostMs, Math.max(leastMs, timesCost * ms)) + ms)
 }
 
 function shareOfNames(ms: number): number {
-  return ms / (Math.max(3_000, 50 * ms) + ms)
+  return ms / (Math.max(readAgain.leastMs, readAgain.timesCost * ms) + ms)
 }
 
 async function measure({ services, variant }: Case): Promise<DriftResult> {
