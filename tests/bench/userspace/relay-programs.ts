@@ -89,7 +89,7 @@ const haproxy: RelayProgram = {
     const config = join(directory, 'haproxy.cfg')
     await writeFile(config, haproxyConfig(port, endpointPort))
     const relay = new RunningProgram(['haproxy', '-db', '-q', '-f', config])
-    await untilAccepting(port)
+    await untilAccepting(port, 'HAProxy')
     return {
       port,
       process: relay,
@@ -121,7 +121,7 @@ async function announced(relay: RunningProgram): Promise<RunningRelay> {
 }
 
 /** Nobody else takes it: the kernel gives out other ports first. */
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await new Promise((resolve) => server.once('listening', resolve))
   const { port } = server.address() as AddressInfo
@@ -130,12 +130,12 @@ async function freePort(): Promise<number> {
 }
 
 /** One request has been answered. */
-async function untilAccepting(port: number): Promise<void> {
+export async function untilAccepting(port: number, name: string): Promise<void> {
   const deadline = performance.now() + 10_000
   while (performance.now() < deadline) {
     await using probe = startLoad(port, 'idle', 1, 0)
     const { failures } = await probe.nextLine<{ failures: number }>()
     if (failures === 0) return
   }
-  throw new Error(`HAProxy does not answer on port ${port}: its output is above`)
+  throw new Error(`${name} does not answer on port ${port}: its output is above`)
 }

@@ -56,6 +56,9 @@ export async function traffic(programs: readonly RelayProgram[], options: BenchO
     about: [
       'One machine runs the client, the relay and the endpoint, all on loopback. The client and the endpoint are epoll loops in Go, one thread each; the client lets the kernel throw streams away.',
       'A request has 64 bytes and its answer 128; new and kept connections come from 64 clients at once, and a new connection carries one request.',
+      ...(relays.has('kube-proxy 1.25')
+        ? ['kube-proxy 1.25 is asked at its proxy port, so that no rule of the kernel is measured with it.']
+        : []),
       `HAProxy runs in TCP mode with its defaults. CPU is that of the relay's processes, per gigabyte or per 1,000 requests. Median (min – max) of ${options.runs} runs.`,
     ].join(' '),
     tables: loads.map((load) => tableOf(load, measured.get(load) ?? new Map())),
