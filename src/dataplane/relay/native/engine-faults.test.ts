@@ -1,6 +1,7 @@
 /** Faults that only the native engine can have: between its process and this one, and in what C does by hand. */
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { createInterface } from 'node:readline'
 import koffi from 'koffi'
@@ -9,6 +10,7 @@ import { systemClock } from '../../../core/clock.ts'
 import { RecordingLogger } from '../../../core/testing/recording-logger.ts'
 import { ask, askTimes, eventually, open } from '../testing/clients.ts'
 import { namedEndpoint, tcpEndpoint } from '../testing/endpoints.ts'
+import { relayProcess } from '../testing/relay-process.ts'
 import { listenerSpec, relayTo, use } from '../testing/relay-under-test.ts'
 import { sizeOfSlots, slotCount } from './counter-slots.ts'
 import { NativeRelay } from './native-relay.ts'
@@ -73,6 +75,22 @@ describe('an engine that is killed', () => {
     }
     return { relay, addresses }
   }
+})
+
+test('an engine does not outlive the process that started it, however that ends', async () => {
+  const { address: endpoint } = use(await namedEndpoint('a'))
+  const relay = await relayProcess({ endpoint, engine }, { openFiles: 1_024 })
+  expect(isRunning(relay.pid)).toBe(true)
+  await relay.kill()
+  await eventually(() => !isRunning(relay.pid))
+  expect(await ask(relay.address)).toBe('ECONNREFUSED')
+})
+
+test('an engine that hears nothing any more does not keep the relay from ending', async () => {
+  const relay = await start()
+  process.kill(relay.pid ?? 0, 'SIGSTOP')
+  await relay[Symbol.asyncDispose]()
+  expect(log.at('warn').map(({ message }) => message)).toEqual(['the native relay did not end as it should'])
 })
 
 test('a pool of 5,000 endpoints is told, changed and served', async () => {
@@ -155,6 +173,15 @@ test('an engine that nobody listens to goes on, and says later how much it has l
   const [code] = (await once(child, 'close')) as [number]
   expect(code).toBe(0)
 })
+
+/** One that has ended may wait as a zombie for somebody to ask how. */
+function isRunning(pid: number): boolean {
+  try {
+    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false
+  }
+}
 
 /** How many urgent bytes the kernel took. */
 function sendUrgent(socket: Socket): number {

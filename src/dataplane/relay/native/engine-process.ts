@@ -25,6 +25,9 @@ interface Waiting {
   reject(error: Error): void
 }
 
+/** An engine that does not end so long after its grace has stopped to listen to us. */
+const stuckAfterMs = 5_000
+
 export class EngineProcess {
   readonly #child: ChildProcess
   readonly #commands: Writable
@@ -85,10 +88,12 @@ export class EngineProcess {
   async end(graceMs: number): Promise<Error | undefined> {
     if (this.hasEnded) return undefined
     this.#isEnding = true
+    const patience = setTimeout(() => this.#child.kill('SIGKILL'), graceMs + stuckAfterMs)
     // If it dies instead, it has ended as well.
     await this.ask('end', graceMs).catch(() => {})
     this.#commands.end()
     await this.#exited
+    clearTimeout(patience)
     return this.#isClean ? undefined : this.#ending
   }
 

@@ -21,9 +21,12 @@ export interface ProcessStats extends ListenerStats, Pick<RelayStats, 'descripto
 
 export interface RelayProcess {
   readonly address: SocketAddress
+  /** Of the process that has the sockets. */
+  readonly pid: number
+  /** Ends the program at once, as when there is no memory left. */
+  kill(this: void): Promise<void>
   /** Fails when the process is dead. */
   stats(this: void): Promise<ProcessStats>
-  /** Of the process that has the sockets. */
   openDescriptors(this: void): number
   residentBytes(this: void): number
 }
@@ -38,9 +41,10 @@ export async function relayProcess(
   const child = spawn('sh', ['-c', command, process.execPath, program, JSON.stringify(options)], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
+  const exited = once(child, 'exit')
   onTestFinished(async () => {
     child.stdin.end()
-    if (child.exitCode === null) await once(child, 'exit')
+    await exited
   })
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
   const read = async <T>() => {
@@ -51,6 +55,11 @@ export async function relayProcess(
   const { address, pid } = await read<{ address: SocketAddress; pid: number }>()
   return {
     address,
+    pid,
+    async kill() {
+      child.kill('SIGKILL')
+      await exited
+    },
     stats() {
       child.stdin.write('stats\n')
       return read<ProcessStats>()
