@@ -61,6 +61,11 @@ describe('a command line', () => {
   test.each([
     [['kube'], 'what is to be done with it?'],
     [['kube', 'to-nft-tables'], 'did you mean to-nftables?'],
+    [['api', 'to-winkernel'], "to-winkernel needs one of Fairlead's Windows modes, which do not exist yet"],
+    [['local', 'to-winuserspace'], "to-winuserspace needs one of Fairlead's Windows modes, which do not exist yet"],
+    [['api', 'to-local', 'to-ebpf'], 'to-nftables is its fastest backend'],
+    [['api', 'to-healthchecks'], 'every mode (to-nftables, …) serves the health check node ports'],
+    [['api', 'to-nftables', '--service-cidrs=10.96'], '--service-cidrs=10.96 is not a range of addresses'],
     [['file', 'to-api'], 'no objects'],
     [['file', 'to-api', '-i', '/nowhere'], '--input=/nowhere cannot be read'],
     [['file', 'to-api', '--api=127.0.0.1:1', '-i', '.'], 'cannot listen on "127.0.0.1:1"'],
@@ -77,6 +82,53 @@ describe('a command line', () => {
     expect(stderr).toContain(message)
     expect(code).toBe(1)
   })
+})
+
+test.each([
+  [
+    ['kube', '--help'],
+    ['fairlead kube SINK', 'to-exec -- PROGRAM'],
+  ],
+  [
+    ['kube', 'to-api', '--help'],
+    ['fairlead kube to-api [flags]', '--listen-tls-key', '--kubeconfig', '--api says the same'],
+  ],
+  [
+    ['api', 'to-nftables', '--help'],
+    ['fairlead api to-nftables [flags]', '--api-client-tls-ca', '--service-cidrs', 'fairlead --help'],
+  ],
+  [
+    ['kube', 'to-iptables', '--help'],
+    ['fairlead kube to-iptables [flags]', '--node-name'],
+  ],
+  [
+    ['file', 'to-userspace', '-h'],
+    ['fairlead file to-userspace [flags]', '--input'],
+  ],
+  [
+    ['local', 'to-exec', '--help'],
+    ['--answer-within', '--exportMetrics'],
+  ],
+])('%j says what can be said', async (args, texts) => {
+  const { code, stdout } = await runFairlead(args)
+  expect(code).toBe(0)
+  for (const text of texts) expect(stdout).toContain(text)
+})
+
+test('a backend behind a core says on its own address how it is', async () => {
+  await using objects = await Objects.write()
+  const { metrics } = await freePorts('metrics')
+  const url = `http://127.0.0.1:${metrics}`
+  await using backend = new FairleadProcess([
+    'file',
+    'to-local',
+    `--input=${objects.path}`,
+    `--exportMetrics=127.0.0.1:${metrics}`,
+  ])
+  await eventually(async () => expect((await get(`${url}/healthz`)).status).toBe(200))
+  expect((await get(`${url}/metrics`)).body).toContain('process_resident_memory_bytes')
+  backend.send('SIGTERM')
+  expect(await backend.ended()).toEqual({ code: 0, signal: null })
 })
 
 test('to-file writes what file reads', async () => {

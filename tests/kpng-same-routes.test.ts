@@ -48,7 +48,12 @@ async function catalogThroughApi(scenario: string): Promise<Catalog> {
     random: () => 0.5,
     log: silentLogger,
   })
-  const source = new KpngLocalSource({ client, nodeName: 'node1', intake: new Intake({ catalog, ...quiet }) })
+  const source = new KpngLocalSource({
+    client,
+    nodeName: 'node1',
+    serviceCidrs: [],
+    intake: new Intake({ catalog, ...quiet }),
+  })
   const stop = new AbortController()
   const listed = new Promise<void>((resolve) =>
     catalog.subscribe({ changed() {}, listed: (kind) => kind === 'Service' && resolve() }),

@@ -1,19 +1,25 @@
-/** API server, core, unix socket, nftables backend, real packets. */
+/** API server, core, unix socket, backend, real packets: either of the two processes is killed under traffic. */
 import { expect, test } from 'vitest'
 import { Load } from '../packet/testing/load.ts'
 import { describeEach } from '../packet/testing/proxies.ts'
+import { compareFlow } from '../packet/testing/observe.ts'
+import type { Proxy } from '../packet/testing/proxy.ts'
 import { Rig } from '../packet/testing/rig.ts'
+import { reaches } from '../packet/testing/row.ts'
 import { flowsTo, serviceFaults } from '../packet/testing/service-faults.ts'
 import { clusterObjects, givenService, objectsOf } from '../packet/testing/service-fixture.ts'
 import type { ServiceFixture } from '../packet/testing/service-fixture.ts'
-import { SplitProxy, splitNftables } from './testing/split-proxy.ts'
+import { SplitProxy, splitNftables, splitOnIptables } from './testing/split-proxy.ts'
 
 const web = givenService('web', 1, { type: 'NodePort', endpoints: ['here-1', 'there-1'] })
 const changedWeb: ServiceFixture = { ...web, endpoints: ['here-1', 'here-3', 'there-2'] }
 
-describeEach([splitNftables], () => {
+const inKernel = [splitNftables, splitOnIptables('iptables', 'nft')]
+const userspace = splitOnIptables('userspace', 'nft')
+
+describeEach([...inKernel, userspace], (proxy) => {
   test('no connection fails when the core is killed, while it is away, and when it is back', async () => {
-    await using rig = await startRig()
+    await using rig = await startRig(proxy)
     await using load = new Load(rig, flowsTo(web))
     for (const wanted of [changedWeb, web]) {
       await rig.proxy.stopCore('SIGKILL')
@@ -23,14 +29,29 @@ describeEach([splitNftables], () => {
       await expect.poll(() => load.connections, aWhile).toBeGreaterThan(answered + 10)
       rig.proxy.runCore()
       await rig.program([wanted])
-      expect(await serviceFaults(rig, wanted)).toEqual([])
+      expect(await faultsOf(rig, wanted)).toEqual([])
     }
     await load.stop()
     expect(load.failures).toEqual([])
   })
 
+  test('a core that comes back with the same state makes the backend program nothing', async () => {
+    await using rig = await startRig(proxy)
+    // One for each family; what a process says comes later than what it does.
+    await expect.poll(() => syncsIn(rig.proxy.log()), aWhile).toBeGreaterThanOrEqual(2)
+    const before = syncsIn(rig.proxy.log())
+    await rig.proxy.stopCore('SIGKILL')
+    rig.proxy.runCore()
+    await expect.poll(() => rig.proxy.log().match(/following a KPNG server/g)?.length, aWhile).toBe(2)
+    expect(syncsIn(rig.proxy.log())).toBe(before)
+    expect(await faultsOf(rig, web)).toEqual([])
+  })
+})
+
+// The relay of the userspace mode ends with its process.
+describeEach(inKernel, (proxy) => {
   test('no connection fails when the backend is killed, while it is away, and when it is back', async () => {
-    await using rig = await startRig()
+    await using rig = await startRig(proxy)
     await using load = new Load(rig, flowsTo(web))
     await rig.proxy.stop('SIGKILL')
     await rig.proxy.apply([...clusterObjects, ...objectsOf(changedWeb)])
@@ -38,28 +59,30 @@ describeEach([splitNftables], () => {
     await expect.poll(() => load.connections, aWhile).toBeGreaterThan(answered + 10)
     rig.proxy.run()
     await rig.program([changedWeb])
-    expect(await serviceFaults(rig, changedWeb)).toEqual([])
+    expect(await faultsOf(rig, changedWeb)).toEqual([])
     await load.stop()
     expect(load.failures).toEqual([])
-  })
-
-  test('a core that comes back with the same state makes the backend program nothing', async () => {
-    await using rig = await startRig()
-    const before = syncsIn(rig.proxy.log())
-    await rig.proxy.stopCore('SIGKILL')
-    rig.proxy.runCore()
-    await expect.poll(() => rig.proxy.log().match(/following a KPNG server/g)?.length, aWhile).toBe(2)
-    expect(syncsIn(rig.proxy.log())).toBe(before)
-    expect(await serviceFaults(rig, web)).toEqual([])
   })
 })
 
 type SplitRig = Rig & { readonly proxy: SplitProxy }
 
-async function startRig(): Promise<SplitRig> {
-  const rig = await Rig.start(splitNftables, {}, [web])
+async function startRig(proxy: Proxy): Promise<SplitRig> {
+  const rig = await Rig.start(proxy, {}, [web])
   expect(rig.proxy).toBeInstanceOf(SplitProxy)
   return rig as SplitRig
+}
+
+/** Through a relay, endpoints see the node; otherwise it depends on the way that the packet takes. */
+async function faultsOf(rig: SplitRig, service: ServiceFixture): Promise<readonly string[]> {
+  if (rig.proxy.mode !== 'userspace') return serviceFaults(rig, service)
+  const expectation = reaches(podsOf(service), 'node')
+  const compared = await Promise.all(flowsTo(service).map((flow) => compareFlow(rig, { ...flow, expectation })))
+  return compared.filter(({ observed, expected }) => observed !== expected).map(({ observed }) => observed)
+}
+
+function podsOf({ endpoints }: ServiceFixture) {
+  return endpoints.map((endpoint) => (typeof endpoint === 'string' ? endpoint : endpoint.pod))
 }
 
 function syncsIn(log: string): number {

@@ -30,6 +30,8 @@ export interface ObjectSource extends Runnable, AsyncDisposable {
 /** A KPNG server that computes what this node has to program. */
 export interface ApiSource {
   readonly target: string
+  /** The server does not know them. */
+  readonly serviceCidrs: readonly string[]
   client(log: Logger): Promise<WatchClient>
 }
 
@@ -55,7 +57,8 @@ export async function openSource(context: SourceContext): Promise<ObjectSource> 
 
 async function apiSource(api: ApiSource, { intake, nodeName, catalog, log }: SourceContext): Promise<ObjectSource> {
   const { KpngLocalSource } = await import('../../sources/kpng/local-source.ts')
-  const source = new KpngLocalSource({ client: await api.client(log), nodeName, intake })
+  const { serviceCidrs } = api
+  const source = new KpngLocalSource({ client: await api.client(log), nodeName, serviceCidrs, intake })
   return {
     client: undefined,
     run: (signal) => source.run(signal),

@@ -5,7 +5,6 @@
 import { renderFlagHelp } from '../../config/flags/flag-help.ts'
 import { parseFlags } from '../../config/flags/flag-set.ts'
 import type { FlagTable, FlagValues } from '../../config/flags/flag.ts'
-import { nearestName } from '../../config/nearest-name.ts'
 import { systemClock } from '../../core/clock.ts'
 import { KpngError } from '../../kpng/kpng-error.ts'
 import { BackendDriver } from '../../kpng/sdk/backend-driver.ts'
@@ -30,6 +29,7 @@ import {
   toFileFlags,
 } from './kpng-flags.ts'
 import { nodeNameFrom, openLocalFeed } from './local-feed.ts'
+import type { LocalFeed } from './local-feed.ts'
 import { metricsServer } from './metrics-endpoint.ts'
 import { openModel } from './open-model.ts'
 import type { ModelSource } from './open-model.ts'
@@ -38,7 +38,8 @@ import { ExecBackend } from './to-exec.ts'
 import { printChanges } from './to-local.ts'
 import { stateWriter } from './to-file.ts'
 import { loadBackend } from './to-module.ts'
-import { modeOfSink, runMode } from './to-mode.ts'
+import { checkSink, modeOfSink, sinkHelp } from './sinks.ts'
+import { runMode } from './to-mode.ts'
 import type { KpngSource } from './to-mode.ts'
 
 const about: Readonly<Record<KpngSource, string>> = {
@@ -48,17 +49,20 @@ const about: Readonly<Record<KpngSource, string>> = {
   local: 'Follows a KPNG server (the same as api).',
 }
 
-const sinks = ['to-api', 'to-file', 'to-local', 'to-exec', 'to-module'] as const
-const modeSinks = ['to-nftables', 'to-iptables', 'to-ipvs', 'to-userspace']
-
 export function kpngCommand(source: KpngSource) {
   return async (argv: readonly string[], program: Program, signal: AbortSignal): Promise<number> => {
     const { words, flags, command } = splitCommandLine(argv)
-    const sink = sinkOf(source, words, flags, program)
-    if (sink === undefined) return 0
+    // The last word counts: in `to-local to-nft` the first only says where the state is computed.
+    const sink = words.at(-1)
+    if (sink === undefined && flags.some((flag) => flag === '--help' || flag === '-h')) {
+      program.out(`${about[source]}\n\nUsage:\n  fairlead ${source} SINK [flags]\n\nSinks:\n${sinkHelp}\n`)
+      return 0
+    }
+    checkSink(sink)
     try {
       const mode = modeOfSink(sink)
-      if (mode !== undefined) return await runMode({ source, mode, argv: flags }, program, signal)
+      if (mode !== undefined)
+        return await runMode({ source, sink, about: about[source], mode, argv: flags }, program, signal)
       return await runSink({ source, sink, flags, command }, program, signal)
     } catch (error) {
       if (error instanceof KpngError || error instanceof KubeError)
@@ -84,29 +88,6 @@ function splitCommandLine(argv: readonly string[]): CommandLine {
     flags: own.filter((argument) => !argument.startsWith('to-')),
     command: end < 0 ? [] : argv.slice(end + 1),
   }
-}
-
-/** The last word counts: in `to-local to-nft` the first only says where the state is computed. */
-function sinkOf(
-  source: KpngSource,
-  words: readonly string[],
-  flags: readonly string[],
-  program: Program,
-): string | undefined {
-  const sink = words.at(-1)
-  const known = [...sinks, ...modeSinks]
-  if (sink === undefined) {
-    if (!flags.some((flag) => flag === '--help' || flag === '-h'))
-      throw new CommandError(`what is to be done with it? Add one of: ${known.join(', ')}`)
-    program.out(`${about[source]}\n\nUsage:\n  fairlead ${source} SINK [flags]\n\nSinks:\n  ${known.join('\n  ')}\n`)
-    return undefined
-  }
-  if (!(sinks as readonly string[]).includes(sink) && modeOfSink(sink) === undefined) {
-    const nearest = nearestName(sink, known)
-    const hint = nearest === undefined ? `choose from ${known.join(', ')}` : `did you mean ${nearest}?`
-    throw new CommandError(`"${sink}" is unknown: ${hint}`)
-  }
-  return sink
 }
 
 interface SinkCommand {
@@ -203,28 +184,46 @@ async function keepModel({ line, values, model, log }: SinkContext, signal: Abor
   await runAll(parts, signal)
 }
 
-async function followLocally({ line, values, model, log, program }: SinkContext, signal: AbortSignal): Promise<void> {
+async function followLocally(context: SinkContext, signal: AbortSignal): Promise<void> {
+  const { values, model, log, program } = context
   const clock = systemClock
   const node = nodeNameFrom(values['node-name'], program.env)
   const feed = await openLocalFeed(model, node, { clock, log })
   const done = new AbortController()
-  const running = AbortSignal.any([signal, done.signal])
+  let hasState = false
+  const observed: LocalFeed = {
+    follow: (apply, until) =>
+      feed.follow(async (changes) => {
+        await apply(changes)
+        hasState = true
+        if (values.once) done.abort()
+      }, until),
+  }
+  const parts: Runnable[] = [{ run: (until) => feedSink(context, node, observed, until) }]
+  if (values.exportMetrics !== '') {
+    const registry = new MetricRegistry()
+    registry.addProcessMetrics()
+    parts.push(metricsServer({ address: values.exportMetrics, registry, isHealthy: () => hasState, clock, log }))
+  }
+  await runAll(parts, AbortSignal.any([signal, done.signal]))
+}
+
+async function feedSink(
+  { line, values, log, program }: SinkContext,
+  node: string,
+  feed: LocalFeed,
+  signal: AbortSignal,
+): Promise<void> {
+  const clock = systemClock
   if (line.sink === 'to-exec') {
     const answerWithinMs = values['answer-within']
     await using backend = new ExecBackend({ command: line.command, node, answerWithinMs, clock, log })
-    await feed.follow((changes) => backend.apply(changes, running), running)
-    return
-  }
-  if (line.sink === 'to-module') {
+    await feed.follow((changes) => backend.apply(changes, signal), signal)
+  } else if (line.sink === 'to-module') {
     const backend = await loadBackend(line.command)
-    await using driver = new BackendDriver(backend, { node, log, signal: running }, clock)
-    await feed.follow((changes) => driver.apply(changes), running)
-    return
-  }
-  await feed.follow((changes) => {
-    printChanges(changes, program)
-    if (values.once) done.abort()
-  }, running)
+    await using driver = new BackendDriver(backend, { node, log, signal }, clock)
+    await feed.follow((changes) => driver.apply(changes), signal)
+  } else await feed.follow((changes) => printChanges(changes, program), signal)
 }
 
 function loggerWith(verbosity: number): RootLogger {

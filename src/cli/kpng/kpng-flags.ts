@@ -60,7 +60,7 @@ export const toApiFlags = inGroup('API server', {
   listen: {
     type: type.text,
     default: 'tcp://127.0.0.1:12090',
-    help: 'Where to serve: tcp://HOST:PORT or unix:///PATH.',
+    help: 'Where to serve: tcp://HOST:PORT or unix:///PATH. Unless another API is followed, --api says the same.',
   },
   'globalv1-api': { type: type.bool, default: true, help: 'Serve the state of the whole cluster.' },
   'local-api': { type: type.bool, default: true, help: 'Serve what each node has to program.' },
@@ -86,6 +86,16 @@ export const toApiFlags = inGroup('API server', {
 
 export const nodeFlags = inGroup('Node', {
   'node-name': { type: type.text, default: '', help: 'The node to ask for; $NODE_NAME or the host name when empty.' },
+})
+
+/** For modes behind a KPNG server, which does not know them. */
+export const behindApiFlags = inGroup('Node', {
+  ...nodeFlags,
+  'service-cidrs': {
+    type: type.strings,
+    default: none,
+    help: 'The ranges of cluster IPs: the nftables mode rejects what is in them and belongs to no Service.',
+  },
 })
 
 export const printFlags = inGroup('Output', {

@@ -1,10 +1,14 @@
 /** `… to-nftables` and the like: the daemon itself, with another source. */
+import { renderFlagHelp } from '../../config/flags/flag-help.ts'
 import { parseFlags } from '../../config/flags/flag-set.ts'
+import type { FlagTable } from '../../config/flags/flag.ts'
 import { systemClock } from '../../core/clock.ts'
 import { daemonCommand } from '../daemon/daemon-command.ts'
 import { CommandError } from '../program.ts'
 import type { Program } from '../program.ts'
-import { apiFlags, fileFlags, nodeFlags } from './kpng-flags.ts'
+import { parseCidr } from '../../net/ip.ts'
+import { apiFlags, behindApiFlags, fileFlags, nodeFlags } from './kpng-flags.ts'
+import { translateModeFlags } from './kpng-mode-flags.ts'
 import { nodeNameFrom } from './local-feed.ts'
 import { machineAddresses } from './machine-addresses.ts'
 import { splitFlags } from './own-flags.ts'
@@ -13,22 +17,11 @@ import { watchClientFor } from './watch-client-for.ts'
 /** Where the state of the cluster comes from. */
 export type KpngSource = 'kube' | 'file' | 'api' | 'local'
 
-/** KPNG's names for them too. */
-const modeBySink: ReadonlyMap<string, string> = new Map([
-  ['to-nftables', 'nftables'],
-  ['to-nft', 'nftables'],
-  ['to-iptables', 'iptables'],
-  ['to-ipvs', 'ipvs'],
-  ['to-userspace', 'userspace'],
-  ['to-userspacelin', 'userspace'],
-])
-
-export function modeOfSink(sink: string): string | undefined {
-  return modeBySink.get(sink)
-}
-
 export interface ModeCommand {
   readonly source: KpngSource
+  readonly sink: string
+  /** What the source does, for the help text. */
+  readonly about: string
   readonly mode: string
   readonly argv: readonly string[]
 }
@@ -36,10 +29,21 @@ export interface ModeCommand {
 /** All flags of the daemon work; those of the source are taken out first. */
 export async function runMode(line: ModeCommand, program: Program, signal: AbortSignal): Promise<number> {
   const { source, mode } = line
-  const table = source === 'file' ? { ...fileFlags, ...nodeFlags } : { ...apiFlags, ...nodeFlags }
-  const { own, others } = source === 'kube' ? splitFlags(nodeFlags, line.argv) : splitFlags(table, line.argv)
-  const read = parseFlags({ ...apiFlags, ...fileFlags, ...nodeFlags }, own, program.platform)
-  if (!read.ok) throw new CommandError(read.problem)
+  const table = flagsOf(source)
+  if (line.argv.includes('--help') || line.argv.includes('-h')) {
+    program.out(
+      `${line.about}\n\nUsage:\n  fairlead ${source} ${line.sink} [flags]\n\n` +
+        `${renderFlagHelp(table, program.platform)}\n` +
+        'All flags of the daemon itself work here too: fairlead --help lists them.\n',
+    )
+    return 0
+  }
+  const translated = translateModeFlags(line.argv)
+  for (const name of translated.ignored)
+    program.err(`Note: --${name} of KPNG has no effect here: Fairlead lays out its rules in its own way.\n`)
+  const { own, others } = splitFlags(table, translated.argv)
+  const read = parseFlags({ ...apiFlags, ...fileFlags, ...behindApiFlags }, own, program.platform)
+  if (!read.ok) throw new CommandError(`${read.problem} (see fairlead ${source} ${line.sink} --help)`)
   const { values } = read
   const node = values['node-name'] === '' ? [] : [`--hostname-override=${values['node-name']}`]
   const argv = [...others, ...node, `--proxy-mode=${mode}`]
@@ -51,11 +55,27 @@ export async function runMode(line: ModeCommand, program: Program, signal: Abort
     case 'api':
     case 'local':
       return daemonCommand([...argv, ...nodeFlagsFor(values['node-name'], others, program)], program, signal, {
-        api: { client: (log) => watchClientFor(values, { clock: systemClock, log }), target: values.api },
+        api: {
+          client: (log) => watchClientFor(values, { clock: systemClock, log }),
+          target: values.api,
+          serviceCidrs: checkedCidrs(values['service-cidrs']),
+        },
       })
     default:
       return source satisfies never
   }
+}
+
+function flagsOf(source: KpngSource): FlagTable {
+  if (source === 'kube') return nodeFlags
+  return source === 'file' ? { ...fileFlags, ...nodeFlags } : { ...apiFlags, ...behindApiFlags }
+}
+
+function checkedCidrs(cidrs: readonly string[]): readonly string[] {
+  for (const cidr of cidrs)
+    if (parseCidr(cidr) === undefined)
+      throw new CommandError(`--service-cidrs=${cidr} is not a range of addresses, such as 10.96.0.0/12`)
+  return cidrs
 }
 
 /** A KPNG server knows neither; the machine has to. */

@@ -43,6 +43,16 @@ export function serviceObject(service: Service): JsonObject {
   }
 }
 
+export function serviceCidrObject(cidrs: readonly string[]): JsonObject {
+  return {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'ServiceCIDR',
+    metadata: { name: 'kubernetes' },
+    spec: { cidrs },
+    status: { conditions: [{ type: 'Ready', status: 'True' }] },
+  }
+}
+
 /** One slice for each family and set of ports. */
 export function sliceObjects({ service, endpointsByKey }: ServiceWithEndpoints, nodeName: string): JsonObject[] {
   return families.flatMap((family) => familySlices(service, [...endpointsByKey.values()], family, nodeName))

@@ -5,11 +5,13 @@ import { LocalState } from '../../kpng/client/local-state.ts'
 import type { ServiceWithEndpoints } from '../../kpng/client/local-state.ts'
 import type { WatchClient, WatchStatus } from '../../kpng/client/watch-client.ts'
 import type { KindSink, ObjectIntake } from '../kind-sink.ts'
-import { serviceObject, sliceObjects } from './local-objects.ts'
+import { serviceCidrObject, serviceObject, sliceObjects } from './local-objects.ts'
 
 export interface LocalSourceOptions {
   readonly client: WatchClient
   readonly nodeName: string
+  /** The ranges of cluster IPs, as far as they are known. */
+  readonly serviceCidrs: readonly string[]
   readonly intake: ObjectIntake
 }
 
@@ -37,9 +39,11 @@ export class KpngLocalSource {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { client, nodeName, intake } = this.#options
+    const { client, nodeName, serviceCidrs, intake } = this.#options
     // A KPNG server knows no addresses of nodes and no ServiceCIDRs; both lists are complete as they are.
-    for (const kind of ['Node', 'ServiceCIDR'] as const) intake.sink(kind).replace([])
+    intake.sink('Node').replace([])
+    const ranges = intake.sink('ServiceCIDR')
+    ranges.replace(serviceCidrs.length === 0 ? [] : [ranges.read(serviceCidrObject(serviceCidrs))])
     const watch = { api: 'local', node: nodeName, wantsUnscoped: true } as const
     await client.follow(watch, (changes) => this.#apply(changes), signal)
   }

@@ -166,7 +166,12 @@ class Peer {
         return Promise.resolve()
       },
     }
-    const source = new KpngLocalSource({ client: client as WatchClient, nodeName, intake: intakeInto(catalog) })
+    const source = new KpngLocalSource({
+      client: client as WatchClient,
+      nodeName,
+      serviceCidrs: [],
+      intake: intakeInto(catalog),
+    })
     void source.run(new AbortController().signal)
   }
 

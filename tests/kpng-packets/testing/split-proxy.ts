@@ -1,12 +1,14 @@
 /** Fairlead as two processes on a node: a core that watches the API server, and a backend that follows the core. */
 import { fileURLToPath } from 'node:url'
+import { families } from '../../../src/net/ip.ts'
 import { TemporaryFolder } from '../../../src/sources/kube/testing/temporary-folder.ts'
 import { ApiObjects } from '../../packet/testing/api-objects.ts'
 import type { Cluster } from '../../packet/testing/cluster.ts'
-import { missingPrograms } from '../../packet/testing/iptables-variant.ts'
+import { chooseVariant, missingPrograms } from '../../packet/testing/iptables-variant.ts'
+import type { IptablesVariant } from '../../packet/testing/iptables-variant.ts'
 import { NodeProcess } from '../../packet/testing/node-process.ts'
 import { proxyFlags } from '../../packet/testing/proxy-flags.ts'
-import type { Proxy, ProxySettings, RunningProxy } from '../../packet/testing/proxy.ts'
+import type { Proxy, ProxyMode, ProxySettings, RunningProxy } from '../../packet/testing/proxy.ts'
 import { nodeName } from '../../packet/testing/service-fixture.ts'
 import type { KubernetesObject } from '../../packet/testing/service-fixture.ts'
 import { plans } from '../../packet/testing/address-plan.ts'
@@ -16,28 +18,49 @@ export const splitNftables: Proxy = {
   mode: 'nftables',
   cannot: {},
   missing: () => missingPrograms('nft'),
-  start: (cluster, settings) => SplitProxy.start(cluster, settings),
+  start: (cluster, settings) => SplitProxy.start(cluster, 'nftables', settings),
+}
+
+export function splitOnIptables(mode: 'iptables' | 'userspace', variant: IptablesVariant): Proxy {
+  return {
+    name: `${mode} (${variant}) behind a KPNG core`,
+    mode,
+    cannot: {},
+    missing: () => missingPrograms(`iptables-${variant}`, `ip6tables-${variant}`),
+    start(cluster, settings) {
+      chooseVariant(cluster.node, variant)
+      return SplitProxy.start(cluster, mode, settings)
+    },
+  }
 }
 
 export class SplitProxy implements RunningProxy {
   readonly #cluster: Cluster
+  readonly mode: ProxyMode
   readonly #settings: ProxySettings
   readonly #objects: ApiObjects
   readonly #folder: TemporaryFolder
   #core: NodeProcess
   #backend: NodeProcess | undefined
 
-  private constructor(cluster: Cluster, settings: ProxySettings, objects: ApiObjects, folder: TemporaryFolder) {
+  private constructor(
+    cluster: Cluster,
+    mode: ProxyMode,
+    settings: ProxySettings,
+    objects: ApiObjects,
+    folder: TemporaryFolder,
+  ) {
     this.#cluster = cluster
+    this.mode = mode
     this.#settings = settings
     this.#objects = objects
     this.#folder = folder
     this.#core = this.#newCore()
   }
 
-  static async start(cluster: Cluster, settings: ProxySettings): Promise<SplitProxy> {
+  static async start(cluster: Cluster, mode: ProxyMode, settings: ProxySettings): Promise<SplitProxy> {
     const objects = await ApiObjects.start(cluster.node)
-    return new SplitProxy(cluster, settings, objects, await TemporaryFolder.make())
+    return new SplitProxy(cluster, mode, settings, objects, await TemporaryFolder.make())
   }
 
   async apply(objects: readonly KubernetesObject[]): Promise<void> {
@@ -47,15 +70,16 @@ export class SplitProxy implements RunningProxy {
 
   /** The backend; the core is another process. */
   run(): void {
-    const flags = proxyFlags('nftables', this.#settings).filter((flag) => !flag.startsWith('--proxy-mode'))
+    const flags = proxyFlags(this.mode, this.#settings).filter((flag) => !flag.startsWith('--proxy-mode'))
     const addresses = [plans.ipv4.nodeIP, plans.ipv6.nodeIP].join(',')
     this.#backend = this.#fairlead([
       'api',
-      'to-nftables',
+      `to-${this.mode}`,
       `--api=${this.#socket}`,
       `--node-name=${nodeName}`,
       ...flags,
       `--node-address=${addresses}`,
+      `--service-cidrs=${families.map((family) => plans[family].serviceRange).join(',')}`,
     ])
   }
 

@@ -1,0 +1,55 @@
+/** What can be done with the state of a cluster: the second word of the KPNG commands. */
+import { nearestName } from '../../config/nearest-name.ts'
+import { CommandError } from '../program.ts'
+
+const aboutBySink: ReadonlyMap<string, string> = new Map([
+  ['to-api', 'serve it to other processes and machines'],
+  ['to-file', 'keep a state file up to date'],
+  ['to-local', 'print what one node has to program'],
+  ['to-exec', 'feed a program with JSON lines: to-exec -- PROGRAM [ARGUMENT…]'],
+  ['to-module', 'run a backend written with the SDK: to-module -- MODULE'],
+  ['to-nftables', 'program this node with nftables (also to-nft)'],
+  ['to-iptables', 'program this node with iptables'],
+  ['to-ipvs', 'program this node with IPVS'],
+  ['to-userspace', 'relay connections on this node (also to-userspacelin)'],
+])
+
+/** KPNG's names for them too. */
+const modeBySink: ReadonlyMap<string, string> = new Map([
+  ['to-nftables', 'nftables'],
+  ['to-nft', 'nftables'],
+  ['to-iptables', 'iptables'],
+  ['to-ipvs', 'ipvs'],
+  ['to-userspace', 'userspace'],
+  ['to-userspacelin', 'userspace'],
+])
+
+const windowsModes =
+  "needs one of Fairlead's Windows modes, which do not exist yet: a Windows node can follow this API with KPNG's own " +
+  'backend, or with one of your own (to-exec, to-module)'
+
+/** KPNG has them, Fairlead has not. */
+const missingSinks: ReadonlyMap<string, string> = new Map([
+  ['to-winkernel', windowsModes],
+  ['to-winuserspace', windowsModes],
+  ['to-ebpf', 'is not part of Fairlead: to-nftables is its fastest backend'],
+  ['to-healthchecks', 'is not needed: every mode (to-nftables, …) serves the health check node ports of Services'],
+])
+
+export const sinkHelp: string = [...aboutBySink].map(([name, about]) => `  ${name.padEnd(14)}${about}`).join('\n')
+
+export function modeOfSink(sink: string): string | undefined {
+  return modeBySink.get(sink)
+}
+
+/** Throws with a way out when it is not one. */
+export function checkSink(sink: string | undefined): asserts sink is string {
+  const known = [...aboutBySink.keys()]
+  if (sink === undefined) throw new CommandError(`what is to be done with it? Add one of: ${known.join(', ')}`)
+  if (aboutBySink.has(sink) || modeBySink.has(sink)) return
+  const missing = missingSinks.get(sink)
+  if (missing !== undefined) throw new CommandError(`${sink} ${missing}`)
+  const nearest = nearestName(sink, known)
+  const hint = nearest === undefined ? `choose from ${known.join(', ')}` : `did you mean ${nearest}?`
+  throw new CommandError(`"${sink}" is unknown: ${hint}`)
+}
