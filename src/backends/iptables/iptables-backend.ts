@@ -105,25 +105,29 @@ export class IptablesBackend implements Backend {
     }
     const fullSettings = change.full ? settings : await source.current({ isFull: true }, signal)
     // A table that was flushed is not worth reading again: what it lacks is known.
-    const state = (damage?.isTotal === true ? damage.state : undefined) ?? (await readRuleset(iptables, signal))
-    return this.#rewrite(view, state, fullSettings, change, signal)
+    const known = damage?.isTotal === true ? damage.state : undefined
+    const order = change.full ? change.keys : undefined
+    const [state, plan] = await Promise.all([
+      known ?? readRuleset(iptables, signal),
+      // In the next turn the tool has been started, and reads while we plan.
+      nextTurn().then(() => planIptables(view, fullSettings, order)),
+    ])
+    return this.#rewrite(plan, state, signal, (settings) => planIptables(view, settings, order))
   }
 
   async #rewrite(
-    view: NodeView,
+    plan: Written,
     state: Ruleset,
-    settings: IptablesSettings,
-    change: Change,
     signal: AbortSignal,
+    planAgain: (settings: IptablesSettings) => Written,
   ): Promise<SyncReport> {
     const { iptables } = this.#options
     const { variant } = await iptables.features(signal)
-    const send = async (plan: Written, failed: readonly Failure[]) => {
-      const inputs = fullInputs(plan, state, variant)
+    const send = async (wanted: Written, failed: readonly Failure[]) => {
+      const inputs = fullInputs(wanted, state, variant)
       await this.#sendAll(inputs, signal)
-      return this.#finish(plan, inputs, failed)
+      return this.#finish(wanted, inputs, failed)
     }
-    const plan = planIptables(view, settings, change.full ? change.keys : undefined)
     try {
       return await send(plan, [])
     } catch (error) {
@@ -132,9 +136,9 @@ export class IptablesBackend implements Backend {
       const refused = await findRefusedRoutes(iptables, plan.routesByKey, signal)
       if (refused.length > 0) return await send(without(plan, refused), refused)
       // Not a Service, then. Some kernels have counters, but no way for a rule to use them.
-      if (!usesCounters(settings)) throw error
+      if (!usesCounters(plan.settings)) throw error
       this.#options.settings.giveUpCounters()
-      return this.#rewrite(view, state, { ...settings, counters: noCounters }, change, signal)
+      return this.#rewrite(planAgain({ ...plan.settings, counters: noCounters }), state, signal, planAgain)
     }
   }
 
@@ -194,6 +198,10 @@ function without(plan: Written, refused: readonly Failure[]): Written {
   const keys = new Set(refused.map(({ key }) => key))
   for (const [key, route] of plan.routesByKey) if (!keys.has(key)) rest.set(key, route)
   return rest
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
 }
 
 function isRefusal(error: unknown): boolean {
