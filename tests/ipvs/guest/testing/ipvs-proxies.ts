@@ -85,7 +85,7 @@ function flagsFor(settings: IpvsSettings): readonly string[] {
   ]
 }
 
-function prepareNode({ node }: Cluster): void {
+export function prepareNode({ node }: Cluster): void {
   // The only one that the guest's kernel has.
   chooseVariant(node, 'legacy')
   // Links to pods have no address, and IPv6 would masquerade as the address of a Service that looks more like a pod's.
