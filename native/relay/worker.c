@@ -180,10 +180,10 @@ void connection_close(struct connection *connection, bool with_reset) {
   socket_close(connection->backend.fd, with_reset);
   copy_free(connection);
   pose_end(connection);
+  descriptors_give_back(DESCRIPTORS_PER_CONNECTION); /* Whoever sees fewer connections sees these, too. */
   if (connection->is_joined) note_end(connection);
   if (connection->endpoint != NULL) endpoint_release(connection->endpoint);
   if (connection->pool != NULL) pool_release(connection->pool);
-  descriptors_give_back(DESCRIPTORS_PER_CONNECTION);
   atomic_fetch_sub(&connection->worker->load, 1);
   list_remove(&connection->ready);
   list_remove(&connection->queued);

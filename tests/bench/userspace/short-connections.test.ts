@@ -41,7 +41,7 @@ describe.runIf(isPossible)(`short connections${obstacle}`, () => {
       await carry(relay, warmUp + measured)
       expect((relay.residentBytes() - before) / 2 ** 20).toBeLessThan(toleratedMb)
       expect(relay.openDescriptors()).toBeLessThanOrEqual(descriptors)
-      expect(await relay.stats()).toMatchObject({ dialFailures: 0, errors: [], warnings: [], descriptors: { used: 1 } })
+      expect(await relay.stats()).toMatchObject({ dialFailures: 0, errors: [], warnings: [] })
     },
     300_000,
   )
@@ -55,5 +55,6 @@ async function carry(relay: RelayProcess, count: number): Promise<void> {
     expect(await clients.nextLine()).toMatchObject({ failures: 0 })
     stats = await relay.stats()
   }
-  for (; stats.active > 0; stats = await relay.stats()) await sleep(5)
+  // Those that broke off while they were dialled are not active, but they have descriptors.
+  for (; stats.active > 0 || stats.descriptors.used > 1; stats = await relay.stats()) await sleep(5)
 }
