@@ -20,8 +20,9 @@ test('a backend behind a core serves, keeps on while the core is away, and follo
     [web],
   )
   // Virtual servers answer before the rules are there that masquerade.
-  const works = (service: ServiceFixture) =>
-    expect.poll(() => serviceFaults(rig, service), { timeout: 100_000, interval: 500 }).toEqual([])
+  const works = async (service: ServiceFixture) => {
+    await expect.poll(() => serviceFaults(rig, service), { timeout: 100_000, interval: 500 }).toEqual([])
+  }
   await works(web)
   await split?.stopCore('SIGKILL')
   await rig.proxy.apply([...clusterObjects, ...objectsOf(changedWeb)])
