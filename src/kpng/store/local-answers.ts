@@ -1,14 +1,16 @@
 /**
- * What nodes are told. Most of them see a change alike, so the bytes of a difference are made once and shared; a node
- * that sees one of the changed Services as no other does gets its own.
+ * What nodes are told. Most of them see a change alike, so a difference is worked out once and its bytes are shared. A
+ * node that sees some of the changed Services as no other does has only these worked out for itself.
  */
-import { compareBytes } from '../wire/byte-order.ts'
 import type { GlobalStore } from './global-store.ts'
-import { LocalChanges } from './local-changes.ts'
+import { localChanges, localFrames } from './local-changes.ts'
+import type { LocalChanges } from './local-changes.ts'
 import type { Place } from './local-view.ts'
 import { joined } from './op-bytes.ts'
 import type { OpBytes } from './op-bytes.ts'
 import type { OpItem } from './op-items.ts'
+import { pathOrder } from './path-order.ts'
+import type { PathOrder } from './path-order.ts'
 
 /** A place at a revision: what a peer knows. */
 export interface KnownState {
@@ -16,10 +18,13 @@ export interface KnownState {
   readonly revision: number
 }
 
+/** What changed since one revision, as a node sees it that has nothing to do with the Services that changed. */
 interface SharedDifference {
+  readonly order: PathOrder
+  readonly changesByPath: ReadonlyMap<string, LocalChanges | undefined>
   readonly difference: OpBytes | undefined
-  /** Nodes that it is not for. */
-  readonly particularNodes: ReadonlySet<string>
+  /** What each node sees in its own way. */
+  readonly particularPathsByNode: ReadonlyMap<string, ReadonlySet<string>>
 }
 
 export class LocalAnswers {
@@ -27,7 +32,8 @@ export class LocalAnswers {
   #sharedRevision = 0
   readonly #sharedByKey = new Map<string, SharedDifference>()
   readonly #joinedSets = new WeakMap<readonly OpItem[], OpBytes>()
-  #order: StateOrder = { version: -1, paths: [], prefixed: [] }
+  #wholeOrder: PathOrder | undefined
+  #keysVersion = -1
 
   constructor(store: GlobalStore) {
     this.#store = store
@@ -38,17 +44,17 @@ export class LocalAnswers {
    * at that revision. Nothing is kept for it in the meantime.
    */
   everything(place: Place): Iterable<OpBytes> {
-    return this.#stateAt(this.#store.revision, this.#stateOrder(), place)
+    return this.#stateAt(this.#store.revision, this.#orderOfAll(), place)
   }
 
-  *#stateAt(revision: number, { paths, prefixed }: StateOrder, place: Place): Generator<OpBytes> {
+  *#stateAt(revision: number, { paths, prefixes }: PathOrder, place: Place): Generator<OpBytes> {
     const { services } = this.#store
     for (const path of paths) {
       const item = services.at(path, revision)?.serviceItem
       if (item !== undefined) yield { bytes: item.set, operations: 1 }
     }
     const anonymous: (readonly OpItem[])[] = []
-    for (const path of prefixed) {
+    for (const path of prefixes) {
       const view = services.at(path, revision)?.localView(place)
       if (view === undefined) continue
       if (view.anonymous.length > 0) anonymous.push(view.anonymous)
@@ -59,43 +65,58 @@ export class LocalAnswers {
 
   /** Undefined when there is none. */
   difference(known: KnownState, place: Place): OpBytes | undefined {
-    if (known.place.node !== place.node || known.place.zone !== place.zone)
-      return this.#differenceOf(this.#store.services.keys(), known, place)
-    const shared = this.#shared(known.revision, place)
-    if (!shared.particularNodes.has(place.node)) return shared.difference
-    return this.#differenceOf(this.#store.services.changedSince(known.revision), known, place)
+    if (known.place.node !== place.node || known.place.zone !== place.zone) return this.#moved(known, place)
+    const { order, changesByPath, difference, particularPathsByNode } = this.#shared(known.revision, place)
+    const own = particularPathsByNode.get(place.node)
+    if (own === undefined) return difference
+    const changes = new Map(changesByPath)
+    for (const path of own) changes.set(path, this.#changes(path, known, place))
+    return joinedOrNothing(localFrames(order, (path) => changes.get(path)))
+  }
+
+  /** Whoever asks for another place than before, or whose node is in another zone, may see all Services anew. */
+  #moved(known: KnownState, place: Place): OpBytes | undefined {
+    const order = this.#orderOfAll()
+    const changes = new Map(order.paths.map((path) => [path, this.#changes(path, known, place)]))
+    return joinedOrNothing(localFrames(order, (path) => changes.get(path)))
   }
 
   #shared(since: number, { zone, wantsUnscoped }: Place): SharedDifference {
-    const { services, revision } = this.#store
+    const { revision } = this.#store
     if (this.#sharedRevision !== revision) this.#sharedByKey.clear()
     this.#sharedRevision = revision
     const key = `${since}|${wantsUnscoped}|${zone}`
     let shared = this.#sharedByKey.get(key)
     if (shared === undefined) {
       const anybody: Place = { node: '', zone, wantsUnscoped }
-      const changed = services.changedSince(since)
-      const particularNodes = new Set<string>()
-      for (const path of changed)
-        for (const state of [services.at(path, since), services.latest(path)])
-          for (const node of state?.particularNodes ?? []) particularNodes.add(node)
-      particularNodes.delete('')
-      const known = { place: anybody, revision: since }
-      shared = { difference: this.#differenceOf(changed, known, anybody), particularNodes }
-      this.#sharedByKey.set(key, shared)
+      this.#sharedByKey.set(key, (shared = this.#makeShared({ place: anybody, revision: since })))
     }
     return shared
   }
 
-  #differenceOf(paths: Iterable<string>, known: KnownState, place: Place): OpBytes | undefined {
+  #makeShared(known: KnownState): SharedDifference {
     const { services } = this.#store
-    const changes = new LocalChanges()
-    for (const path of paths) {
-      const before = services.at(path, known.revision)?.localView(known.place)
-      changes.add(path, before, services.latest(path)?.localView(place))
+    const order = pathOrder(services.changedSince(known.revision))
+    const changesByPath = new Map<string, LocalChanges | undefined>()
+    const particularPathsByNode = new Map<string, Set<string>>()
+    for (const path of order.paths) {
+      changesByPath.set(path, this.#changes(path, known, known.place))
+      for (const state of [services.at(path, known.revision), services.latest(path)])
+        for (const node of state?.particularNodes ?? []) {
+          if (node === '') continue
+          const paths = particularPathsByNode.get(node)
+          if (paths === undefined) particularPathsByNode.set(node, new Set([path]))
+          else paths.add(path)
+        }
     }
-    const frames = changes.frames()
-    return frames.length === 0 ? undefined : joined(frames)
+    const difference = joinedOrNothing(localFrames(order, (path) => changesByPath.get(path)))
+    return { order, changesByPath, difference, particularPathsByNode }
+  }
+
+  #changes(path: string, known: KnownState, place: Place): LocalChanges | undefined {
+    const { services } = this.#store
+    const before = services.at(path, known.revision)?.localView(known.place)
+    return localChanges(before, services.latest(path)?.localView(place))
   }
 
   /** Those of a small Service together, because every newcomer needs them; a large one would be kept twice. */
@@ -111,23 +132,17 @@ export class LocalAnswers {
   }
 
   /** Sorted again only when there are other Services. */
-  #stateOrder(): StateOrder {
+  #orderOfAll(): PathOrder {
     const { services } = this.#store
-    if (this.#order.version !== services.keysVersion)
-      this.#order = {
-        version: services.keysVersion,
-        paths: [...services.keys()].sort(compareBytes),
-        // Not the same order: `a-b/` comes before `a/`, but `a` before `a-b`.
-        prefixed: [...services.keys()].sort((left, right) => compareBytes(`${left}/`, `${right}/`)),
-      }
-    return this.#order
+    if (this.#wholeOrder === undefined || this.#keysVersion !== services.keysVersion)
+      this.#wholeOrder = pathOrder(services.keys())
+    this.#keysVersion = services.keysVersion
+    return this.#wholeOrder
   }
 }
 
 const largestJoined = 16
 
-interface StateOrder {
-  readonly version: number
-  readonly paths: readonly string[]
-  readonly prefixed: readonly string[]
+function joinedOrNothing(frames: readonly Buffer[]): OpBytes | undefined {
+  return frames.length === 0 ? undefined : joined(frames)
 }

@@ -69,6 +69,8 @@ export class ServiceState {
   forgetViews(): void {
     this.#viewsByPlace.clear()
     this.#globalView = undefined
+    this.#serviceItem = undefined
+    this.#particularNodes = undefined
   }
 
   /** Nodes that see this Service as no other node does: they have endpoints of their own, or hints. */

@@ -9,7 +9,7 @@ interface Version<T> {
 }
 
 /** Versions of a value before the older ones are told that they are old. */
-const youngVersions = 8
+const youngVersions = 4
 
 export class VersionedMap<T> {
   readonly #onOld: (value: T) => void
