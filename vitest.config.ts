@@ -7,6 +7,8 @@ export default defineConfig({
     include: ['src/**/*.test.ts', 'tests/**/*.test.ts', 'tools/**/*.test.ts'],
     exclude: ['**/node_modules/**', 'tests/cluster/**'],
     pool: 'forks',
+    // Vitest would leave one core to itself, but these tests wait for the kernel and for other processes more than they work.
+    maxWorkers: '100%',
     testTimeout: 30_000,
     hookTimeout: 60_000,
   },
