@@ -18,25 +18,18 @@ import type { Sender } from '../src/backends/nftables/testing/packets.ts'
 import { RecordingTable } from '../src/backends/nftables/testing/recording-table.ts'
 import { planTable, replacement } from '../src/backends/nftables/whole-table.ts'
 import type { NodeView } from '../src/core/backend.ts'
-import { Catalog } from '../src/core/catalog.ts'
-import { systemClock } from '../src/core/clock.ts'
 import { localTraffic } from '../src/core/local-traffic.ts'
-import { silentLogger } from '../src/core/logger.ts'
 import { expandPrimary } from '../src/core/node-port-addresses.ts'
-import { silentMetrics } from '../src/core/proxy-metrics.ts'
-import { RouteTable } from '../src/core/route-table.ts'
 import type { Family } from '../src/net/ip.ts'
 import { families } from '../src/net/ip.ts'
-import { FileSource } from '../src/sources/file/file-source.ts'
-import { Intake } from '../src/sources/intake.ts'
-import { configPath, golden, objectPaths, scenarioNames } from './testing/golden-scenarios.ts'
+import { configPath, golden, scenarioNames } from './testing/golden-scenarios.ts'
 import { parseListing } from './testing/nft-listing.ts'
+import { nodeIps, scenarioView } from './testing/scenario-view.ts'
 
 const never = new AbortController().signal
 const cases = scenarioNames.flatMap((scenario) => families.map((family) => ({ scenario, family })))
 
 /** The machine that kube-proxy ran on. */
-const nodeIps = { ipv4: '10.200.0.2', ipv6: '::1' }
 const localIps = { ipv4: ['10.200.0.2'], ipv6: ['fe80::2'] }
 const serviceCidrs = { ipv4: ['10.96.0.0/12'], ipv6: ['fd00:10:96::/112'] }
 /** Not allocated, not of this node, of nobody. */
@@ -50,19 +43,7 @@ const clients = {
 }
 
 async function load(scenario: string, family: Family): Promise<{ view: NodeView; state: NftablesState }> {
-  const catalog = new Catalog()
-  const intake = new Intake({ catalog, log: silentLogger, metrics: silentMetrics })
-  await new FileSource({ paths: objectPaths(scenario), intake, log: silentLogger, clock: systemClock }).load()
   const config = JSON.parse(readFileSync(configPath(scenario), 'utf8'))
-  const table = new RouteTable({
-    catalog,
-    family,
-    nodeName: 'node1',
-    nodeIP: nodeIps[family],
-    allowExternalIPs: true,
-    metrics: silentMetrics,
-    startedAtMs: 0,
-  })
   const state = currentState({
     family,
     localTraffic: localTraffic({
@@ -77,7 +58,7 @@ async function load(scenario: string, family: Family): Promise<{ view: NodeView;
     nodePortAddresses: expandPrimary(config.nodePortAddresses ?? ['primary'], nodeIps),
     localIps: () => localIps[family],
   })
-  return { view: { ...table.take({ full: true }).view, serviceCidrs: serviceCidrs[family] }, state }
+  return { view: { ...(await scenarioView(scenario, family)), serviceCidrs: serviceCidrs[family] }, state }
 }
 
 function sendersFor(view: NodeView): readonly Sender[] {

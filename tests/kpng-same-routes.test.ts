@@ -7,7 +7,6 @@ import { Catalog } from '../src/core/catalog.ts'
 import { systemClock } from '../src/core/clock.ts'
 import { silentLogger } from '../src/core/logger.ts'
 import { silentMetrics } from '../src/core/proxy-metrics.ts'
-import { RouteTable } from '../src/core/route-table.ts'
 import type { Endpoint, Route } from '../src/core/route.ts'
 import { WatchClient } from '../src/kpng/client/watch-client.ts'
 import { GlobalStore } from '../src/kpng/store/global-store.ts'
@@ -19,7 +18,7 @@ import { Intake } from '../src/sources/intake.ts'
 import { KpngLocalSource } from '../src/sources/kpng/local-source.ts'
 import { StoreIntake } from '../src/sources/kpng/store-intake.ts'
 import { objectPaths, scenarioNames } from './testing/golden-scenarios.ts'
-import { nodeIps, scenarioView } from './testing/scenario-view.ts'
+import { scenarioView, viewOf } from './testing/scenario-view.ts'
 
 describe.each(scenarioNames)('%s', (scenario) => {
   test('has the same routes through the API', async () => {
@@ -66,16 +65,7 @@ async function catalogThroughApi(scenario: string): Promise<Catalog> {
 }
 
 function routesOf(catalog: Catalog, family: Family): readonly Route[] {
-  const table = new RouteTable({
-    catalog,
-    family,
-    nodeName: 'node1',
-    nodeIP: nodeIps[family],
-    allowExternalIPs: true,
-    metrics: silentMetrics,
-    startedAtMs: 0,
-  })
-  return [...table.take({ full: true }).view.routesByKey.values()].sort(byKey)
+  return [...viewOf(catalog, family).routesByKey.values()].sort(byKey)
 }
 
 /** All that decides where a packet goes. The rest (hints, endpoints that cannot serve) stays with the core. */

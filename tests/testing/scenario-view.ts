@@ -14,11 +14,20 @@ import { objectPaths } from './golden-scenarios.ts'
 export const nodeIps = { ipv4: '10.200.0.2', ipv6: '::1' }
 
 export async function scenarioView(scenario: string, family: Family): Promise<NodeView> {
+  return viewOf(await scenarioCatalog(scenario), family)
+}
+
+async function scenarioCatalog(scenario: string): Promise<Catalog> {
   const catalog = new Catalog()
   const intake = new Intake({ catalog, log: silentLogger, metrics: silentMetrics })
   const source = new FileSource({ paths: objectPaths(scenario), intake, log: silentLogger, clock: systemClock })
   const [problem] = await source.load()
   if (problem !== undefined) throw new Error(`scenario ${scenario}: ${problem}`)
+  return catalog
+}
+
+/** What the recording node makes of the objects. */
+export function viewOf(catalog: Catalog, family: Family): NodeView {
   const table = new RouteTable({
     catalog,
     family,

@@ -10,6 +10,7 @@ import type { OpenListener } from './open-listener.ts'
 import type { Pool } from './pool.ts'
 import { Pools } from './pools.ts'
 import { ReadBuffers } from './read-buffers.ts'
+import { relayStats } from './relay-stats.ts'
 import type { RelayParts } from './relay-parts.ts'
 import type { ListenerSpec, ListenResult, Relay, RelaySettings, RelayStats, TrafficCounts } from './relay.ts'
 import { openTcpListener } from './tcp-listener.ts'
@@ -69,22 +70,16 @@ export class NodeRelay implements Relay {
   }
 
   stats(): RelayStats {
-    const { descriptors } = this.#parts
-    const open = [...this.#heldById.values()].map((held) => held.listener)
-    const draining = [...this.#draining]
-    return {
-      listeners: [...this.#heldById.values()].map(({ spec, listener, pool }) => ({
-        id: spec.id,
-        service: pool.service,
-        protocol: spec.protocol,
-        address: listener.address,
-        ...listener.counters.snapshot(),
+    return relayStats({
+      held: [...this.#heldById.values()].map(({ spec, listener: { address, counters } }) => ({
+        spec,
+        address,
+        counters,
       })),
+      draining: [...this.#draining].map(({ counters }) => counters),
       pools: this.#pools.size,
-      bufferedBytes: sum([...open, ...draining].map((listener) => listener.counters.waitingBytes)),
-      draining: sum(draining.map((listener) => listener.counters.active)),
-      descriptors: { used: descriptors.used, budget: descriptors.budget },
-    }
+      descriptors: this.#parts.descriptors,
+    })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -151,8 +146,4 @@ export function withDefaults(settings: Partial<RelaySettings>): RelaySettings {
     maxDescriptors: openFilesLimit(),
     ...settings,
   }
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, number) => total + number, 0)
 }

@@ -9,6 +9,7 @@ import { isThere } from './is-there.ts'
 import { listenFailure } from './listen-problem.ts'
 import { ListenerCounters } from './listener-counters.ts'
 import { withDefaults } from './node-relay.ts'
+import { relayStats } from './relay-stats.ts'
 import { RelayThread } from './relay-thread.ts'
 import type {
   ListenerSpec,
@@ -90,20 +91,12 @@ export class ThreadedRelay implements Relay {
     this.#noteShownLevel()
     this.#forgetDrained()
     const held = [...this.#heldById.values()]
-    const draining = [...this.#draining]
-    return {
-      listeners: held.map(({ spec, address, counters }) => ({
-        id: spec.id,
-        service: spec.pool.service,
-        protocol: spec.protocol,
-        address,
-        ...counters.snapshot(),
-      })),
+    return relayStats({
+      held,
+      draining: [...this.#draining].map(({ counters }) => counters),
       pools: new Set(held.map(({ spec }) => spec.pool.id)).size,
-      bufferedBytes: sum([...held, ...draining].map(({ counters }) => counters.waitingBytes)),
-      draining: sum(draining.map(({ counters }) => counters.active)),
       descriptors: { used: usedByAll(this.#usedByThread), budget: budgetOf(this.#settings.maxDescriptors) },
-    }
+    })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -182,8 +175,4 @@ function hash(text: string): number {
   let value = 0x811c9dc5
   for (let index = 0; index < text.length; index++) value = Math.imul(value ^ text.charCodeAt(index), 0x01000193)
   return value >>> 0
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, number) => total + number, 0)
 }

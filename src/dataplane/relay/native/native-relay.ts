@@ -19,6 +19,7 @@ import type {
   SocketAddress,
   TrafficCounts,
 } from '../relay.ts'
+import { relayStats } from '../relay-stats.ts'
 import { CounterSlots, sizeOfSlots } from './counter-slots.ts'
 import { EngineProcess } from './engine-process.ts'
 import { EnginePools } from './engine-pools.ts'
@@ -139,22 +140,12 @@ export class NativeRelay implements Relay {
 
   stats(): RelayStats {
     this.#reports.follow(this.#engine)
-    const held = [...this.#heldById.values()].map((one) => ({ ...one, counters: this.#slots.read(one.slot) }))
-    const draining = [...this.#draining].map((slot) => this.#slots.read(slot))
-    const waiting = [...held.map(({ counters }) => counters), ...draining].map(({ waitingBytes }) => waitingBytes)
-    return {
-      listeners: held.map(({ spec, address, counters }) => ({
-        id: spec.id,
-        service: spec.pool.service,
-        protocol: spec.protocol,
-        address,
-        ...counters.snapshot(),
-      })),
+    return relayStats({
+      held: [...this.#heldById.values()].map((one) => ({ ...one, counters: this.#slots.read(one.slot) })),
+      draining: [...this.#draining].map((slot) => this.#slots.read(slot)),
       pools: this.#pools.size,
-      bufferedBytes: sum(waiting),
-      draining: sum(draining.map(({ active }) => active)),
-      descriptors: { used: this.#descriptors.used, budget: this.#descriptors.budget },
-    }
+      descriptors: this.#descriptors,
+    })
   }
 
   transparentConnections(): number {
@@ -266,8 +257,4 @@ export class NativeRelay implements Relay {
       if (engine.hasEnded) return
     }
   }
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, number) => total + number, 0)
 }
