@@ -111,8 +111,24 @@ function damagesTo(list: (chain: string) => string): readonly Damage[] {
     { name: 'a flush of the nat table', args: ['-F'], chains: ['PREROUTING', 'KUBE-SERVICES', chainOfEndpoint] },
     { name: 'a deleted jump', args: ['-D', 'PREROUTING', '1'], chains: ['PREROUTING'] },
     { name: 'a rule less in KUBE-SERVICES', args: ['-D', 'KUBE-SERVICES', '5000'], chains: ['KUBE-SERVICES'] },
+    {
+      name: 'a rule replaced by one of the same length',
+      args: replaced(list, chainOfEndpoint),
+      chains: [chainOfEndpoint],
+    },
     { name: 'a chain of an endpoint emptied', args: ['-F', chainOfEndpoint], chains: [chainOfEndpoint] },
   ]
+}
+
+/** Leads to another port of the same endpoint. */
+function replaced(list: (chain: string) => string, chain: string): readonly string[] {
+  const rules = list(chain)
+    .split('\n')
+    .filter((line) => line.startsWith('-A '))
+  const place = rules.findIndex((line) => line.includes('-j DNAT'))
+  const words = (rules[place] ?? '').split(' ').slice(2)
+  const target = (words.pop() ?? '').replace(/\d$/, (digit) => `${(Number(digit) + 1) % 10}`)
+  return ['-R', chain, `${place + 1}`, ...words.map((word) => word.replaceAll('"', '')), target]
 }
 
 function seconds(ms: readonly number[]): string {
