@@ -10,13 +10,14 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   api: ['net'],
   core: ['api', 'net'],
   config: ['net'],
-  dataplane: ['core', 'net'],
+  host: [],
+  dataplane: ['core', 'net', 'host'],
   observe: ['core', 'api', 'net'],
   kpng: ['core', 'api', 'net'],
-  sources: ['core', 'api', 'net', 'kpng'],
+  sources: ['core', 'api', 'net', 'kpng', 'host'],
   backends: ['core', 'api', 'net', 'dataplane'],
   embedded: ['core', 'api', 'net'],
-  cli: ['net', 'api', 'core', 'config', 'dataplane', 'observe', 'kpng', 'sources', 'backends', 'embedded'],
+  cli: ['net', 'api', 'core', 'config', 'host', 'dataplane', 'observe', 'kpng', 'sources', 'backends', 'embedded'],
 }
 /** The pure folders: no Node API, so they run anywhere and cannot reach out. */
 const pure = new Set(['net', 'api', 'core'])

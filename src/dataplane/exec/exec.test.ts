@@ -2,6 +2,7 @@ import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
+import { withLockedFolder } from '../../host/testing/locked-folder.ts'
 import { processExec } from './exec.ts'
 
 const never = new AbortController().signal
@@ -32,6 +33,19 @@ test('a program that a signal ended says which', async () => {
 test('a missing program is told apart', async () => {
   const run = processExec('fairlead-no-such-program', [], { signal: never })
   await expect(run).rejects.toMatchObject({ name: 'ExecError', reason: 'not-found' })
+})
+
+test('a missing program is told apart although PATH holds a folder that this user may not read', async () => {
+  await withLockedFolder(async (folder) => {
+    const env = { PATH: `${folder}:/usr/bin` }
+    await expect(processExec('fairlead-no-such-program', [], { signal: never, env })).rejects.toMatchObject({
+      reason: 'not-found',
+      message:
+        `there is no program "fairlead-no-such-program" (this user may not look into ${folder}): ` +
+        'install it, or add its folder to PATH',
+      cause: { code: 'EACCES' },
+    })
+  })
 })
 
 test('a program that may not be run is told apart', async () => {

@@ -1,6 +1,7 @@
 /** Runs a program to its end. Every kernel tool that Fairlead calls is started here and nowhere else. */
 import { spawn } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
+import { findProgram, hiddenNote } from '../../host/find-program.ts'
 
 export type Exec = (program: string, args: readonly string[], options: ExecOptions) => Promise<ExecResult>
 
@@ -45,8 +46,9 @@ const maxStderrBytes = 64 << 10
 
 export const processExec: Exec = async (program, args, options) => {
   options.signal.throwIfAborted()
+  const env: NodeJS.ProcessEnv = { ...process.env, PATH: searchPath(process.env['PATH']), ...options.env }
   const child = spawn(program, args, {
-    env: { ...process.env, PATH: searchPath(process.env['PATH']), ...options.env },
+    env,
     stdio: ['pipe', 'pipe', 'pipe'],
   })
   if (child.pid !== undefined) options.onStart?.(child.pid)
@@ -72,7 +74,7 @@ export const processExec: Exec = async (program, args, options) => {
 
   try {
     const { exitCode, signal } = await new Promise<Pick<ExecResult, 'exitCode' | 'signal'>>((resolve, reject) => {
-      child.once('error', (cause) => reject(startError(program, cause)))
+      child.once('error', (cause) => reject(startError(program, env['PATH'], cause)))
       child.once('close', (code, signal) => resolve({ exitCode: code, signal }))
       // A program that we ended may have left children that hold its output open: do not wait for those.
       child.once('exit', (code, signal) => {
@@ -163,14 +165,16 @@ function collect(
   return () => Buffer.concat(chunks).toString()
 }
 
-function startError(program: string, cause: NodeJS.ErrnoException): ExecError {
-  if (cause.code === 'ENOENT')
-    return new ExecError('not-found', `there is no program "${program}": install it, or add its folder to PATH`, {
-      cause,
-    })
-  if (cause.code === 'EACCES' || cause.code === 'EPERM')
-    return new ExecError('not-permitted', `this user may not run "${program}": check its permissions`, { cause })
-  return new ExecError('cannot-start', `cannot start "${program}": ${cause.message}`, { cause })
+function startError(program: string, path: string | undefined, cause: NodeJS.ErrnoException): ExecError {
+  if (!['ENOENT', 'EACCES', 'EPERM'].includes(cause.code ?? ''))
+    return new ExecError('cannot-start', `cannot start "${program}": ${cause.message}`, { cause })
+  const where = findProgram(program, path)
+  if (cause.code === 'ENOENT' || where.kind === 'missing') {
+    const note = where.kind === 'missing' ? hiddenNote(where) : ''
+    const wayOut = 'install it, or add its folder to PATH'
+    return new ExecError('not-found', `there is no program "${program}"${note}: ${wayOut}`, { cause })
+  }
+  return new ExecError('not-permitted', `this user may not run "${where.file}": check its permissions`, { cause })
 }
 
 function timeoutError(program: string, args: readonly string[], timeoutMs: number): ExecError {

@@ -1,6 +1,7 @@
 /** Credentials from a program that the kubeconfig names, as `kubectl` gets them from cloud plugins. */
 import { execFile } from 'node:child_process'
 import type { Clock } from '../../core/clock.ts'
+import { findProgram, hiddenNote } from '../../host/find-program.ts'
 import { KubeError } from './kube-error.ts'
 import type { ExecPluginSpec } from './kube-target.ts'
 import { asObject, asString } from './loose-json.ts'
@@ -60,15 +61,30 @@ function runProgram(
     const options = { env, timeout: pluginTimeoutMs, maxBuffer: 1024 * 1024 }
     const child = execFile(command, args, options, (error, stdout, stderr) => {
       if (error === null) return resolve(stdout)
-      const hint = installHint === '' ? '' : `\n${installHint}`
-      const missing = error.code === 'ENOENT' ? `not found: install it, or give its full path.${hint}` : undefined
       const ended = error.killed === true ? `no answer in ${pluginTimeoutMs / 1000} s` : `exit code ${error.code}`
-      const reason = missing ?? `${ended}; it printed: ${stderr.trim().slice(0, 1000)}`
+      const reason =
+        whyNotStarted(error, command, env['PATH'], installHint) ??
+        `${ended}; it printed: ${stderr.trim().slice(0, 1000)}`
       reject(new KubeError('credentials', `credential plugin "${command}" failed: ${reason}`, { cause: error }))
     })
     child.stdin?.on('error', () => {}) // a plugin that never reads its input is fine
     child.stdin?.end()
   })
+}
+
+/** Undefined when it was started, and failed by itself. */
+function whyNotStarted(
+  { code }: { readonly code?: number | string | null },
+  command: string,
+  path: string | undefined,
+  installHint: string,
+): string | undefined {
+  if (code !== 'ENOENT' && code !== 'EACCES') return undefined
+  const where = findProgram(command, path)
+  if (code === 'EACCES' && where.kind === 'found') return `this user may not run "${where.file}": check its permissions`
+  const hint = installHint === '' ? '' : `\n${installHint}`
+  const note = where.kind === 'missing' ? hiddenNote(where) : ''
+  return `not found${note}: install it, or give its full path.${hint}`
 }
 
 function parseExecCredential(output: string, { apiVersion, command }: ExecPluginSpec): ExecCredential {

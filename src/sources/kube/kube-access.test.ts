@@ -1,5 +1,7 @@
+import { chmod } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { FakeClock } from '../../core/testing/fake-clock.ts'
+import { withLockedFolder } from '../../host/testing/locked-folder.ts'
 import { loadKubeAccess } from './kube-access.ts'
 import type { KubeAccess } from './kube-access.ts'
 import { KubeClient } from './kube-client.ts'
@@ -211,4 +213,23 @@ test('an exec plugin that is not installed brings its own hint', async () => {
   await expect(access.resolve()).rejects.toThrow(
     /"no-such-plugin" failed: not found: install it.*Get it from the shop\./s,
   )
+})
+
+test('an exec plugin that is not installed is told from one that may not run, whatever folders are in PATH', async () => {
+  await using folder = await TemporaryFolder.make()
+  // Whoever the test is for a while may write here too.
+  await chmod(folder.path, 0o777)
+  const resolveWith = async (name: string, command: string, path: string) => {
+    const env = `[{name: PATH, value: "${path}"}]`
+    const exec = `{apiVersion: ${v1}, command: ${command}, interactiveMode: Never, env: ${env}}`
+    const access = await loadKubeAccess({ kubeconfig: await folder.write(name, kubeconfig(`{exec: ${exec}}`)) })
+    await access.resolve()
+  }
+  const locked = await folder.write('locked-plugin', '#!/bin/sh\n')
+  await expect(resolveWith('one', locked, '/usr/bin')).rejects.toThrow(`this user may not run "${locked}"`)
+  await withLockedFolder(async (unreadable) => {
+    await expect(resolveWith('other', 'no-such-plugin', `${unreadable}:/usr/bin`)).rejects.toThrow(
+      `"no-such-plugin" failed: not found (this user may not look into ${unreadable}): install it`,
+    )
+  })
 })
