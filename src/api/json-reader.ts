@@ -2,6 +2,7 @@
  * Reads fields of an API object that came from outside. Each accessor gives the value in the type we want, or the
  * fallback; what is present but wrong is noted as a Problem with its path. Missing and null mean the same, as in Go.
  */
+import { shownValue } from '../net/shown-value.ts'
 import type { ObjectKey, ObjectKind, Problem } from './records.ts'
 
 export type JsonObject = Readonly<Record<string, unknown>>
@@ -30,7 +31,7 @@ export class JsonReader {
     const value = parent[name]
     if (value === undefined || value === null) return nothing
     if (isJsonObject(value)) return value
-    this.problem(path, `must be an object, not ${describe(value)}`)
+    this.problem(path, `must be an object, not ${shownValue(value)}`)
     return nothing
   }
 
@@ -38,7 +39,7 @@ export class JsonReader {
     const value = parent[name]
     if (value === undefined || value === null) return []
     if (Array.isArray(value)) return value
-    this.problem(path, `must be a list, not ${describe(value)}`)
+    this.problem(path, `must be a list, not ${shownValue(value)}`)
     return []
   }
 
@@ -46,14 +47,14 @@ export class JsonReader {
   *objects(parent: JsonObject, name: string, path: string): Generator<readonly [JsonObject, number]> {
     for (const [index, item] of this.list(parent, name, path).entries()) {
       if (isJsonObject(item)) yield [item, index]
-      else this.problem(`${path}[${index}]`, `must be an object, not ${describe(item)}`)
+      else this.problem(`${path}[${index}]`, `must be an object, not ${shownValue(item)}`)
     }
   }
 
   *strings(parent: JsonObject, name: string, path: string): Generator<readonly [string, number]> {
     for (const [index, item] of this.list(parent, name, path).entries()) {
       if (typeof item === 'string') yield [item, index]
-      else this.problem(`${path}[${index}]`, `must be a string, not ${describe(item)}`)
+      else this.problem(`${path}[${index}]`, `must be a string, not ${shownValue(item)}`)
     }
   }
 
@@ -61,7 +62,7 @@ export class JsonReader {
     const value = parent[name]
     if (value === undefined || value === null) return ''
     if (typeof value === 'string') return value
-    this.problem(path, `must be a string, not ${describe(value)}`)
+    this.problem(path, `must be a string, not ${shownValue(value)}`)
     return ''
   }
 
@@ -69,7 +70,7 @@ export class JsonReader {
     const value = parent[name]
     if (value === undefined || value === null) return fallback
     if (typeof value === 'boolean') return value
-    this.problem(path, `must be true or false, not ${describe(value)}`)
+    this.problem(path, `must be true or false, not ${shownValue(value)}`)
     return fallback
   }
 
@@ -83,7 +84,7 @@ export class JsonReader {
     const value = parent[name]
     if (value === undefined || value === null) return undefined
     if (typeof value === 'number' && Number.isInteger(value) && value >= range.min && value <= range.max) return value
-    this.problem(path, `must be a whole number from ${range.min} to ${range.max}, not ${describe(value)}`)
+    this.problem(path, `must be a whole number from ${range.min} to ${range.max}, not ${shownValue(value)}`)
     return undefined
   }
 
@@ -92,14 +93,7 @@ export class JsonReader {
     const value = this.string(parent, name, path)
     if (value === '') return fallback
     const known = choices.find((choice) => choice === value)
-    if (known === undefined) this.problem(path, `must be one of ${choices.join(', ')}, not ${describe(value)}`)
+    if (known === undefined) this.problem(path, `must be one of ${choices.join(', ')}, not ${shownValue(value)}`)
     return known ?? fallback
   }
-}
-
-function describe(value: unknown): string {
-  if (Array.isArray(value)) return 'a list'
-  if (typeof value === 'object' && value !== null) return 'an object'
-  const text = JSON.stringify(value)
-  return text.length > 80 ? `${text.slice(0, 77)}…` : text
 }

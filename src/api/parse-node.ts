@@ -1,4 +1,5 @@
 import { familyOf, parseCidr, parseIp, renderCidr } from '../net/ip.ts'
+import { shownValue } from '../net/shown-value.ts'
 import type { JsonObject, JsonReader } from './json-reader.ts'
 import type { Identified } from './identified.ts'
 import type { NodeRecord } from './records.ts'
@@ -32,7 +33,7 @@ function parseNodeIps(raw: JsonObject, read: JsonReader): string[] {
     if (type !== 'InternalIP' && type !== 'ExternalIP') continue
     const text = read.string(address, 'address', `status.addresses[${index}].address`)
     const ip = parseIp(text)
-    if (ip === undefined) read.problem(`status.addresses[${index}].address`, `"${text}" is not an IP address`)
+    if (ip === undefined) read.problem(`status.addresses[${index}].address`, `${shownValue(text)} is not an IP address`)
     else ips.push({ type, ip })
   }
   const ordered = [
@@ -49,7 +50,7 @@ function parsePodCidrs(spec: JsonObject, read: JsonReader): string[] {
   const cidrs: string[] = []
   for (const [text, index] of read.strings(spec, 'podCIDRs', 'spec.podCIDRs')) {
     const cidr = parseCidr(text)
-    if (cidr === undefined) read.problem(`spec.podCIDRs[${index}]`, `"${text}" is not a CIDR`)
+    if (cidr === undefined) read.problem(`spec.podCIDRs[${index}]`, `${shownValue(text)} is not a CIDR`)
     else cidrs.push(renderCidr(cidr))
   }
   return cidrs

@@ -1,5 +1,6 @@
 import { parseCidr } from '../net/ip.ts'
 import type { Cidr } from '../net/ip.ts'
+import { shownValue } from '../net/shown-value.ts'
 import type { Identified } from './identified.ts'
 import type { ServiceCidrRecord } from './records.ts'
 
@@ -7,7 +8,7 @@ export function parseServiceCidr({ raw, name, resourceVersion, read }: Identifie
   const cidrs: Cidr[] = []
   for (const [text, index] of read.strings(read.object(raw, 'spec', 'spec'), 'cidrs', 'spec.cidrs')) {
     const cidr = parseCidr(text)
-    if (cidr === undefined) read.problem(`spec.cidrs[${index}]`, `"${text}" is not a CIDR`)
+    if (cidr === undefined) read.problem(`spec.cidrs[${index}]`, `${shownValue(text)} is not a CIDR`)
     else cidrs.push(cidr)
   }
   return { kind: 'ServiceCIDR', name, resourceVersion, cidrs }

@@ -1,19 +1,20 @@
 import { familyOf, parseCidr, parseIp } from '../net/ip.ts'
 import type { Cidr, Family } from '../net/ip.ts'
+import { shownValue } from '../net/shown-value.ts'
 import type { JsonObject, JsonReader } from './json-reader.ts'
 import type { Identified } from './identified.ts'
 import { parseRelaying } from './parse-relaying.ts'
 import { isPortName, protocols, validPort } from './port-range.ts'
 import type { ServicePort, ServiceRecord } from './records.ts'
 
-const types = ['ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName'] as const
-const policies = ['Cluster', 'Local'] as const
+export const serviceTypes = ['ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName'] as const
+export const policies = ['Cluster', 'Local'] as const
 /** What the API server fills in when client-IP affinity names no timeout. */
 const defaultAffinitySeconds = 10_800
 
 export function parseService({ raw, namespace, name, resourceVersion, read }: Identified): ServiceRecord | undefined {
   const spec = read.object(raw, 'spec', 'spec')
-  const type = read.choice(spec, 'type', 'spec.type', types, 'ClusterIP')
+  const type = read.choice(spec, 'type', 'spec.type', serviceTypes, 'ClusterIP')
   const isExternallyReachableType =
     type === 'LoadBalancer' ||
     type === 'NodePort' ||
@@ -66,7 +67,10 @@ function parseClusterIPs(spec: JsonObject, read: JsonReader): Partial<Record<Fam
     const wanted = family === 'IPv6' ? 'ipv6' : 'ipv4'
     if (ip === undefined) read.problem(`spec.clusterIPs[${index}]`, notAnAddress(address))
     else if (familyOf(ip) !== wanted)
-      read.problem(`spec.clusterIPs[${index}]`, `"${address}" is not of the family in spec.ipFamilies[${index}]`)
+      read.problem(
+        `spec.clusterIPs[${index}]`,
+        `${shownValue(address)} is not of the family in spec.ipFamilies[${index}]`,
+      )
     else byFamily[wanted] ??= ip
   }
   return byFamily
@@ -81,11 +85,11 @@ function parsePorts(spec: JsonObject, read: JsonReader): ServicePort[] {
     if (port === undefined || (raw['protocol'] ?? protocol) !== protocol) continue // noted, or the port is absent
     const name = read.string(raw, 'name', `${path}.name`)
     if (!isPortName(name)) {
-      read.problem(`${path}.name`, `${JSON.stringify(name)} is not a name of letters, digits and "-"`)
+      read.problem(`${path}.name`, `${shownValue(name)} is not a name of letters, digits and "-"`)
       continue
     }
     const id = `${name}/${protocol}`
-    if (ports.has(id)) read.problem(path, `repeats port name "${name}" for ${protocol}; the last one counts`)
+    if (ports.has(id)) read.problem(path, `repeats port name ${shownValue(name)} for ${protocol}; the last one counts`)
     const nodePort = read.integer(raw, 'nodePort', `${path}.nodePort`, { min: 0, max: 65_535 }) ?? 0
     ports.set(id, { name, protocol, port, nodePort })
   }
@@ -123,7 +127,7 @@ function parseSourceRanges(spec: JsonObject, read: JsonReader): Cidr[] {
   for (const [text, index] of read.strings(spec, 'loadBalancerSourceRanges', 'spec.loadBalancerSourceRanges')) {
     const cidr = parseCidr(text.trim())
     if (cidr !== undefined) ranges.push(cidr)
-    else read.problem(`spec.loadBalancerSourceRanges[${index}]`, `"${text}" is not a CIDR such as 10.0.0.0/8`)
+    else read.problem(`spec.loadBalancerSourceRanges[${index}]`, `${shownValue(text)} is not a CIDR such as 10.0.0.0/8`)
   }
   return ranges
 }
@@ -144,5 +148,5 @@ function parseHealthCheckPort(spec: JsonObject, read: JsonReader): number {
 }
 
 function notAnAddress(text: string): string {
-  return `"${text}" is not an IP address`
+  return `${shownValue(text)} is not an IP address`
 }

@@ -1,5 +1,6 @@
 import { familyOf, parseIp } from '../net/ip.ts'
 import type { Family } from '../net/ip.ts'
+import { shownValue } from '../net/shown-value.ts'
 import type { JsonObject, JsonReader } from './json-reader.ts'
 import type { Identified } from './identified.ts'
 import { protocols, validPort } from './port-range.ts'
@@ -65,7 +66,7 @@ function parseEndpoints(raw: JsonObject, family: Family, read: JsonReader): Slic
     const ip = typeof address === 'string' ? parseIp(address) : undefined
     if (ip === undefined || familyOf(ip) !== family) {
       const wanted = family === 'ipv4' ? 'an IPv4' : 'an IPv6'
-      read.problem(`${path}.addresses[0]`, `must be ${wanted} address, not ${JSON.stringify(address)}`)
+      read.problem(`${path}.addresses[0]`, `must be ${wanted} address, not ${shownValue(address)}`)
       continue
     }
     const conditions = read.object(endpoint, 'conditions', `${path}.conditions`)

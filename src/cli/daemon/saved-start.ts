@@ -22,6 +22,12 @@ export async function startFromSavedState(
       log.warn('saved state is not used', { reason: state.reason })
       return { savedAtMs: undefined }
     case 'loaded': {
+      const [reason, ...more] = state.dropped
+      if (reason !== undefined)
+        log.warn('part of the saved state is not used', {
+          reason,
+          ...(more.length > 0 && { moreRecords: more.length }),
+        })
       restoreState(catalog, state.records)
       const ageSeconds = Math.round((clock.now() - state.savedAtMs) / 1000)
       log.info('starting from the saved state until the API server answers', {

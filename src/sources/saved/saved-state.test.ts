@@ -1,11 +1,12 @@
-import { mkdtemp, readFile, readdir, rm, truncate, writeFile } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { chmod, mkdtemp, readFile, readdir, rename, rm, symlink, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Catalog } from '../../core/catalog.ts'
 import { silentLogger } from '../../core/logger.ts'
 import { systemClock } from '../../core/clock.ts'
-import { node, service, slice } from '../../core/testing/objects.ts'
+import { node, rawService, record, service, slice } from '../../core/testing/objects.ts'
 import { loadState, restoreState, saveState } from './saved-state.ts'
 import { StateKeeper } from './state-keeper.ts'
 
@@ -29,7 +30,27 @@ function fullCatalog(services = 3): Catalog {
       service(`demo/s${i}`, { clusterIP: '10.96.0.1', ports: [{ port: 80 }], externalIPs: ['192.0.2.1'] }),
     ),
   )
-  catalog.replace('EndpointSlice', [slice('demo/s1-a', 's1', ['10.0.0.1', '10.0.0.2'])])
+  catalog.replace('EndpointSlice', [
+    slice('demo/s1-a', 's1', [
+      '10.0.0.1',
+      { addresses: ['10.0.0.2'], nodeName: 'n', hints: { forZones: [{ name: 'z' }] } },
+    ]),
+  ])
+  catalog.upsert(
+    record('Service', {
+      ...rawService('demo/wishes', {
+        type: 'LoadBalancer',
+        loadBalancerSourceRanges: ['10.0.0.0/8', 'fd00::/16'],
+        sessionAffinity: 'ClientIP',
+        externalTrafficPolicy: 'Local',
+        healthCheckNodePort: 30_000,
+      }),
+      metadata: { namespace: 'demo', name: 'wishes', annotations: { 'fairlead.dev/balancing': 'random' } },
+    }),
+  )
+  catalog.upsert(
+    record('ServiceCIDR', { metadata: { name: 'kubernetes' }, spec: { cidrs: ['10.96.0.0/16', 'fd00::/112'] } }),
+  )
   return catalog
 }
 
@@ -38,13 +59,14 @@ describe('the saved state', () => {
     const before = fullCatalog(1_200)
     await saveState(folder, before, 1_234)
     const loaded = await loadState(folder)
-    expect(loaded).toMatchObject({ kind: 'loaded', savedAtMs: 1_234 })
+    expect(loaded).toMatchObject({ kind: 'loaded', savedAtMs: 1_234, dropped: [] })
     const after = new Catalog()
     if (loaded.kind === 'loaded') restoreState(after, loaded.records)
     expect(after.isInitialised).toBe(true)
     expect([...after.services]).toEqual([...before.services])
     expect([...after.slices]).toEqual([...before.slices])
     expect([...after.nodes]).toEqual([...before.nodes])
+    expect([...after.serviceCidrs]).toEqual([...before.serviceCidrs])
     expect(await readdir(folder)).toEqual(['last-state.jsonl'])
   })
 
@@ -62,6 +84,84 @@ describe('the saved state', () => {
       expect(await loadState(folder)).toMatchObject({ kind: 'unusable', reason: `${file()} is cut off or damaged` })
     }
     await writeFile(file(), good.replace('10.0.0.2', '10.0.0.3'))
+    expect(await loadState(folder)).toMatchObject({ kind: 'unusable' })
+  })
+})
+
+/** A file as an attacker would make it: with a checksum that fits. */
+async function forge(...records: unknown[]): Promise<void> {
+  const header = JSON.stringify({ format: 'fairlead-state/1', savedAtMs: 1 })
+  const body = [header, ...records.map((it) => (typeof it === 'string' ? it : JSON.stringify(it))), ''].join('\n')
+  const sha256 = createHash('sha256').update(body).digest('hex')
+  await writeFile(file(), `${body}${JSON.stringify({ sha256 })}\n`, { mode: 0o600 })
+}
+
+describe('a forged state', () => {
+  const good = service('demo/good', { clusterIP: '10.96.0.1', ports: [{ name: 'http', port: 80 }] })
+  const goodSlice = slice('demo/s1-a', 's1', ['10.0.0.1'])
+  const [goodPort] = good.ports
+  const [goodEndpoint] = goodSlice.endpoints
+  const rule = '-A INPUT -j ACCEPT'
+
+  test.each<[string, unknown]>([
+    ['a rule in a name', { ...good, name: `x\n${rule}` }],
+    ['a rule in a namespace', { ...good, namespace: `x\n${rule}` }],
+    ['a rule in a port name', { ...good, ports: [{ ...goodPort, name: `x\n${rule}` }] }],
+    ['a rule in a protocol', { ...good, ports: [{ ...goodPort, protocol: `tcp\n${rule}` }] }],
+    ['a rule in a cluster IP', { ...good, clusterIPs: { ipv4: `10.96.0.1\n${rule}` } }],
+    ['an address of the other family', { ...good, clusterIPs: { ipv6: '10.96.0.1' } }],
+    ['an address that is not canonical', { ...good, externalIPs: ['010.0.0.1'] }],
+    ['a rule in a source range', { ...good, sourceRanges: [{ family: 'ipv4', network: rule, prefixLength: 8 }] }],
+    [
+      'a prefix length that is none',
+      { ...good, sourceRanges: [{ family: 'ipv4', network: '10.0.0.0', prefixLength: '8 -j X' }] },
+    ],
+    ['a port that is none', { ...good, ports: [{ ...goodPort, port: 65_536 }] }],
+    ['a port that is text', { ...good, ports: [{ ...goodPort, nodePort: `1 ${rule}` }] }],
+    ['an unknown type', { ...good, type: 'Else' }],
+    ['an unknown policy', { ...good, externalTrafficPolicy: '' }],
+    ['an affinity without end', { ...good, affinitySeconds: 1e9 }],
+    ['an unknown wish', { ...good, relaying: { balancing: 'x' } }],
+    ['ports that are no list', { ...good, ports: {} }],
+    ['a missing field', { ...good, ports: undefined }],
+    ['a rule in an endpoint', { ...goodSlice, endpoints: [{ ...goodEndpoint, ip: `10.0.0.1\n${rule}` }] }],
+    ['a rule in a node name', { ...goodSlice, endpoints: [{ ...goodEndpoint, nodeName: `n\n${rule}` }] }],
+    ['a rule in a hint', { ...goodSlice, endpoints: [{ ...goodEndpoint, zoneHints: [`z\n${rule}`] }] }],
+    ['a condition that is text', { ...goodSlice, endpoints: [{ ...goodEndpoint, ready: 'yes' }] }],
+    ['a pod range that is none', { ...node('here'), podCIDRs: [rule] }],
+    ['an unknown kind', { ...good, kind: 'Pod' }],
+    ['something else', ['x']],
+    ['no JSON', '{'],
+  ])('with %s loses that record, says which, and keeps the others', async (_, bad) => {
+    await forge(good, bad, goodSlice)
+    const loaded = await loadState(folder)
+    expect(loaded).toMatchObject({ kind: 'loaded', records: [good, goodSlice] })
+    const dropped = loaded.kind === 'loaded' ? loaded.dropped : []
+    expect(dropped).toHaveLength(1)
+    expect(dropped[0]).toMatch(/last-state\.jsonl:3: [^\n]+ cannot be [^\n]+$/)
+  })
+
+  test('of a megabyte is told in a line', async () => {
+    await forge({ ...good, name: 'x'.repeat(1 << 20) })
+    const loaded = await loadState(folder)
+    expect(loaded.kind === 'loaded' && loaded.dropped[0]?.length).toBeLessThan(1_000)
+  })
+
+  test('that is a link, or that others may write, is not read at all', async () => {
+    await saveState(folder, fullCatalog(), 1)
+    await chmod(file(), 0o666)
+    expect(await loadState(folder)).toMatchObject({ kind: 'unusable', reason: expect.stringContaining('mode 0666') })
+    await rename(file(), join(folder, 'elsewhere'))
+    await symlink(join(folder, 'elsewhere'), file())
+    expect(await loadState(folder)).toMatchObject({
+      kind: 'unusable',
+      reason: expect.stringContaining('symbolic link'),
+    })
+  })
+
+  test('with a header that is no JSON is not used', async () => {
+    const sha256 = createHash('sha256').update('{\n').digest('hex')
+    await writeFile(file(), `{\n${JSON.stringify({ sha256 })}\n`, { mode: 0o600 })
     expect(await loadState(folder)).toMatchObject({ kind: 'unusable' })
   })
 })

@@ -1,13 +1,16 @@
 /**
  * The last complete state on disk, so that a node that reboots while the API server is away can serve at once.
- * One JSON record a line between a header and a footer with a checksum; a file that does not add up is ignored.
+ * One JSON record a line between a header and a footer with a checksum; a file that does not add up is ignored. The checksum
+ * finds damage, not malice: the file must be ours alone, and its records are read as strictly as those of an API server.
  */
 import { createHash } from 'node:crypto'
-import { mkdir, open, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isJsonObject } from '../../api/json-reader.ts'
 import type { ObjectKind, ObjectRecord } from '../../api/records.ts'
-import { objectKinds } from '../../api/records.ts'
+import { readStoredRecord } from '../../api/stored-record.ts'
 import type { Catalog } from '../../core/catalog.ts'
+import { shownValue } from '../../net/shown-value.ts'
+import { ensurePrivateFolder, readPrivateFile, replaceFile } from '../private-file.ts'
 
 const fileName = 'last-state.jsonl'
 const format = 'fairlead-state/1'
@@ -15,46 +18,51 @@ const format = 'fairlead-state/1'
 const chunkSize = 500
 
 export type LoadedState =
-  | { readonly kind: 'loaded'; readonly savedAtMs: number; readonly records: readonly ObjectRecord[] }
+  | {
+      readonly kind: 'loaded'
+      readonly savedAtMs: number
+      readonly records: readonly ObjectRecord[]
+      /** What the file holds beside them that nobody of ours has written: where, what and why. */
+      readonly dropped: readonly string[]
+    }
   | { readonly kind: 'none' }
   | { readonly kind: 'unusable'; readonly reason: string }
 
 /** Replaces the file in one step: a crash at any moment leaves the old state or the new one. */
 export async function saveState(folder: string, catalog: Catalog, nowMs: number): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 })
-  const path = join(folder, fileName)
-  const temporary = `${path}.new`
-  const checksum = createHash('sha256')
-  await using file = await open(temporary, 'w', 0o600)
-  const write = async (text: string) => {
-    checksum.update(text)
-    await file.appendFile(text)
-  }
-  await write(`${JSON.stringify({ format, savedAtMs: nowMs })}\n`)
-  let lines: string[] = []
-  for (const record of recordsOf(catalog)) {
-    lines.push(JSON.stringify(record))
-    if (lines.length < chunkSize) continue
-    await write(`${lines.join('\n')}\n`)
-    lines = []
-  }
-  if (lines.length > 0) await write(`${lines.join('\n')}\n`)
-  await file.appendFile(`${JSON.stringify({ sha256: checksum.digest('hex') })}\n`)
-  await file.sync()
-  await rename(temporary, path)
-  await syncFolder(folder)
+  await ensurePrivateFolder(folder)
+  await replaceFile(join(folder, fileName), async (append) => {
+    const checksum = createHash('sha256')
+    const write = async (text: string) => {
+      checksum.update(text)
+      await append(text)
+    }
+    await write(`${JSON.stringify({ format, savedAtMs: nowMs })}\n`)
+    let lines: string[] = []
+    for (const record of recordsOf(catalog)) {
+      lines.push(JSON.stringify(record))
+      if (lines.length < chunkSize) continue
+      await write(`${lines.join('\n')}\n`)
+      lines = []
+    }
+    if (lines.length > 0) await write(`${lines.join('\n')}\n`)
+    await append(`${JSON.stringify({ sha256: checksum.digest('hex') })}\n`)
+  })
 }
 
 export async function loadState(folder: string): Promise<LoadedState> {
   const path = join(folder, fileName)
-  let text: string
-  try {
-    text = await readFile(path, 'utf8')
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return { kind: 'none' }
-    return { kind: 'unusable', reason: `${path} cannot be read: ${String(error)}` }
+  const found = await readPrivateFile(path)
+  switch (found.kind) {
+    case 'none':
+      return found
+    case 'refused':
+      return { kind: 'unusable', reason: found.reason }
+    case 'text':
+      return parseState(found.text, path)
+    default:
+      return found satisfies never
   }
-  return parseState(text, path)
 }
 
 /** Hands the saved records to the Catalog as complete lists, as if a source had just listed them. */
@@ -83,16 +91,39 @@ function parseState(text: string, path: string): LoadedState {
   const sha256 = createHash('sha256').update(body).digest('hex')
   if (text.slice(footerAt) !== `${JSON.stringify({ sha256 })}\n`) return unusable('is cut off or damaged')
   const [header = '', ...lines] = body.trimEnd().split('\n')
-  const { format: found, savedAtMs } = JSON.parse(header) as { format?: unknown; savedAtMs?: unknown }
-  if (found !== format || typeof savedAtMs !== 'number')
-    return unusable(`was written by another version (${String(found)}, expected ${format})`)
-  const records = lines.map((line) => JSON.parse(line) as ObjectRecord)
-  const isKnown = records.every(({ kind }) => objectKinds.includes(kind))
-  return isKnown ? { kind: 'loaded', savedAtMs, records } : unusable('holds objects of an unknown kind')
+  const head = parseJson(header)
+  const { format: found, savedAtMs } = isJsonObject(head) ? head : {}
+  if (found !== format || !isTime(savedAtMs))
+    return unusable(`was written by another version (${shownValue(found)}, expected ${format})`)
+  const records: ObjectRecord[] = []
+  const dropped: string[] = []
+  for (const [index, line] of lines.entries()) {
+    const stored = parseJson(line)
+    const read = readStoredRecord(stored)
+    if (read.ok) records.push(read.record)
+    else dropped.push(`${path}:${index + 2}: ${identityOf(stored)}: ${read.reason}`)
+  }
+  return { kind: 'loaded', savedAtMs, records, dropped }
 }
 
-/** A rename is only safe from a power cut once the folder itself is on disk. */
-async function syncFolder(folder: string): Promise<void> {
-  await using handle = await open(folder, 'r')
-  await handle.sync()
+/** Undefined when the text is no JSON. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return undefined
+  }
+}
+
+function isTime(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0
+}
+
+function identityOf(stored: unknown): string {
+  if (!isJsonObject(stored)) return shownValue(stored)
+  const { kind, namespace, name } = stored
+  return [kind, namespace, name]
+    .filter((part) => part !== undefined)
+    .map(shownValue)
+    .join(' ')
 }

@@ -1,0 +1,218 @@
+/**
+ * Records that come back from disk. Whoever wrote the file may not have been us, so nothing in it is believed: a record
+ * passes only if parsing an API object could have made it.
+ */
+import { familyOf, families, parseCidr, parseIp, renderCidr } from '../net/ip.ts'
+import type { Cidr, Family } from '../net/ip.ts'
+import { shownValue } from '../net/shown-value.ts'
+import { isJsonObject } from './json-reader.ts'
+import type { JsonObject } from './json-reader.ts'
+import { isObjectName } from './object-name.ts'
+import { policies, serviceTypes } from './parse-service.ts'
+import { isPortName, protocols } from './port-range.ts'
+import { objectKinds } from './records.ts'
+import type {
+  NodeRecord,
+  ObjectKind,
+  ObjectRecord,
+  Relaying,
+  ServiceCidrRecord,
+  ServicePort,
+  ServiceRecord,
+  SliceEndpoint,
+  SlicePort,
+  SliceRecord,
+} from './records.ts'
+
+export type ReadRecord =
+  { readonly ok: true; readonly record: ObjectRecord } | { readonly ok: false; readonly reason: string }
+
+export function readStoredRecord(stored: unknown): ReadRecord {
+  try {
+    const fields = objectOf(stored, 'the record')
+    const kind = choiceOf(fields, 'kind', objectKinds)
+    return { ok: true, record: readers[kind](fields) }
+  } catch (error) {
+    if (error instanceof Unfit) return { ok: false, reason: error.message }
+    throw error
+  }
+}
+
+/** Ends the reading of one record; it never leaves this file. */
+class Unfit extends Error {}
+
+const readers: { readonly [K in ObjectKind]: (fields: JsonObject) => Extract<ObjectRecord, { kind: K }> } = {
+  Service: readService,
+  EndpointSlice: readSlice,
+  Node: readNode,
+  ServiceCIDR: readServiceCidr,
+}
+
+function readService(fields: JsonObject): ServiceRecord {
+  return {
+    kind: 'Service',
+    namespace: nameOf(fields, 'namespace'),
+    name: nameOf(fields, 'name'),
+    resourceVersion: textOf(fields, 'resourceVersion'),
+    type: choiceOf(fields, 'type', serviceTypes),
+    clusterIPs: clusterIPsOf(fields),
+    ports: listOf(fields, 'ports', servicePortOf),
+    externalIPs: listOf(fields, 'externalIPs', ipOf),
+    loadBalancerIPs: listOf(fields, 'loadBalancerIPs', ipOf),
+    sourceRanges: listOf(fields, 'sourceRanges', cidrOf),
+    affinitySeconds: numberOf(fields, 'affinitySeconds', 86_400),
+    externalTrafficPolicy: choiceOf(fields, 'externalTrafficPolicy', policies),
+    internalTrafficPolicy: choiceOf(fields, 'internalTrafficPolicy', policies),
+    healthCheckNodePort: portOf(fields, 'healthCheckNodePort', 0),
+    ...(fields['relaying'] !== undefined && { relaying: relayingOf(objectOf(fields['relaying'], 'relaying')) }),
+  }
+}
+
+function readSlice(fields: JsonObject): SliceRecord {
+  const family = choiceOf(fields, 'family', families)
+  return {
+    kind: 'EndpointSlice',
+    namespace: nameOf(fields, 'namespace'),
+    name: nameOf(fields, 'name'),
+    resourceVersion: textOf(fields, 'resourceVersion'),
+    serviceName: textOf(fields, 'serviceName'),
+    family,
+    ports: listOf(fields, 'ports', slicePortOf),
+    endpoints: listOf(fields, 'endpoints', (value, place) => endpointOf(objectOf(value, place), family)),
+    triggerTimeMs: fields['triggerTimeMs'] === undefined ? undefined : numberOf(fields, 'triggerTimeMs', maxTimeMs),
+  }
+}
+
+function readNode(fields: JsonObject): NodeRecord {
+  return {
+    kind: 'Node',
+    name: nameOf(fields, 'name'),
+    resourceVersion: textOf(fields, 'resourceVersion'),
+    ips: listOf(fields, 'ips', ipOf),
+    podCIDRs: listOf(fields, 'podCIDRs', cidrTextOf),
+    zone: textOf(fields, 'zone'),
+    isBeingDeleted: booleanOf(fields, 'isBeingDeleted'),
+    taintKeys: listOf(fields, 'taintKeys', plainText),
+  }
+}
+
+function readServiceCidr(fields: JsonObject): ServiceCidrRecord {
+  return {
+    kind: 'ServiceCIDR',
+    name: nameOf(fields, 'name'),
+    resourceVersion: textOf(fields, 'resourceVersion'),
+    cidrs: listOf(fields, 'cidrs', cidrOf),
+  }
+}
+
+function clusterIPsOf(fields: JsonObject): Partial<Record<Family, string>> {
+  const byFamily: Partial<Record<Family, string>> = {}
+  for (const [family, value] of Object.entries(objectOf(fields['clusterIPs'], 'clusterIPs'))) {
+    const known = families.find((name) => name === family) ?? unfit('clusterIPs', family)
+    byFamily[known] = ipOf(value, `clusterIPs.${family}`, known)
+  }
+  return byFamily
+}
+
+function servicePortOf(value: unknown, place: string): ServicePort {
+  const port = objectOf(value, place)
+  return { ...slicePortOf(port, place), nodePort: portOf(port, 'nodePort', 0) }
+}
+
+function slicePortOf(value: unknown, place: string): SlicePort {
+  const port = objectOf(value, place)
+  const name = textOf(port, 'name')
+  if (!isPortName(name)) unfit(`${place}.name`, name)
+  return { name, protocol: choiceOf(port, 'protocol', protocols), port: portOf(port, 'port', 1) }
+}
+
+function endpointOf(endpoint: JsonObject, family: Family): SliceEndpoint {
+  return {
+    ip: ipOf(endpoint['ip'], 'ip', family),
+    nodeName: textOf(endpoint, 'nodeName'),
+    ready: booleanOf(endpoint, 'ready'),
+    serving: booleanOf(endpoint, 'serving'),
+    terminating: booleanOf(endpoint, 'terminating'),
+    zoneHints: listOf(endpoint, 'zoneHints', plainText),
+    nodeHints: listOf(endpoint, 'nodeHints', plainText),
+  }
+}
+
+function relayingOf(wishes: JsonObject): Relaying {
+  return {
+    ...(wishes['balancing'] !== undefined && {
+      balancing: choiceOf(wishes, 'balancing', ['random', 'least-connections']),
+    }),
+    ...(wishes['proxyProtocol'] !== undefined && { proxyProtocol: choiceOf(wishes, 'proxyProtocol', ['v1', 'v2']) }),
+    ...(wishes['clientAddress'] !== undefined && { clientAddress: choiceOf(wishes, 'clientAddress', ['transparent']) }),
+  }
+}
+
+function objectOf(value: unknown, place: string): JsonObject {
+  return isJsonObject(value) ? value : unfit(place, value)
+}
+
+function listOf<T>(fields: JsonObject, field: string, read: (value: unknown, place: string) => T): T[] {
+  const values = fields[field]
+  if (!Array.isArray(values)) return unfit(field, values)
+  return values.map((value: unknown, index) => read(value, `${field}[${index}]`))
+}
+
+function choiceOf<T extends string>(fields: JsonObject, field: string, choices: readonly T[]): T {
+  return choices.find((choice) => choice === fields[field]) ?? unfit(field, fields[field])
+}
+
+function nameOf(fields: JsonObject, field: string): string {
+  const value = fields[field]
+  return isObjectName(value) ? value : unfit(field, value)
+}
+
+function textOf(fields: JsonObject, field: string): string {
+  return plainText(fields[field], field)
+}
+
+/** Names of nodes and zones, and versions: text that never needs a control character, nor to be long. */
+function plainText(value: unknown, place: string): string {
+  // oxlint-disable-next-line no-control-regex -- these are what is looked for
+  return typeof value === 'string' && /^[^\u0000-\u001f\u007f]{0,317}$/.test(value) ? value : unfit(place, value)
+}
+
+function booleanOf(fields: JsonObject, field: string): boolean {
+  const value = fields[field]
+  return typeof value === 'boolean' ? value : unfit(field, value)
+}
+
+/** The last moment that a Date can be. */
+const maxTimeMs = 8.64e15
+
+function numberOf(fields: JsonObject, field: string, max: number, min = 0): number {
+  const value = fields[field]
+  return typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max
+    ? value
+    : unfit(field, value)
+}
+
+function portOf(fields: JsonObject, field: string, min: 0 | 1): number {
+  return numberOf(fields, field, 65_535, min)
+}
+
+/** Records hold canonical text only: anything else was not made by us. */
+function ipOf(value: unknown, place: string, family?: Family): string {
+  const isCanonical = typeof value === 'string' && parseIp(value) === value
+  return isCanonical && (family === undefined || familyOf(value) === family) ? value : unfit(place, value)
+}
+
+function cidrOf(value: unknown, place: string): Cidr {
+  const { network, prefixLength } = objectOf(value, place)
+  const cidr = parseCidr(`${String(network)}/${String(prefixLength)}`)
+  return cidr !== undefined && cidr.network === network ? cidr : unfit(place, network)
+}
+
+function cidrTextOf(value: unknown, place: string): string {
+  const cidr = typeof value === 'string' ? parseCidr(value) : undefined
+  return cidr !== undefined && renderCidr(cidr) === value ? value : unfit(place, value)
+}
+
+function unfit(place: string, value: unknown): never {
+  throw new Unfit(`${place} cannot be ${shownValue(value)}`)
+}
