@@ -42,6 +42,7 @@ async function catalogThroughApi(scenario: string): Promise<Catalog> {
   const client = new WatchClient({
     target: server.address,
     tls: undefined,
+    allowsPlaintext: false,
     maxMessageBytes: 4 << 20,
     clock: systemClock,
     random: () => 0.5,

@@ -1,4 +1,5 @@
 /** Key, certificate and CA, read at once: a file that cannot be used must not show only when somebody connects. */
+import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createSecureContext } from 'node:tls'
 import { KpngError } from './kpng-error.ts'
@@ -6,7 +7,7 @@ import { KpngError } from './kpng-error.ts'
 export interface TlsFiles {
   readonly key: string
   readonly certificate: string
-  /** Empty: the CAs of the system. */
+  /** Empty: the CAs of the system; a server must have one. */
   readonly ca: string
 }
 
@@ -27,6 +28,7 @@ export async function readTlsFiles(files: TlsFiles): Promise<TlsMaterial | undef
     cert: await read(certificate),
     ca: ca === '' ? undefined : await read(ca),
   }
+  if (material.ca !== undefined) mustHoldCertificate(material.ca, ca)
   try {
     createSecureContext({ ...material, minVersion: 'TLSv1.2' })
   } catch (error) {
@@ -39,6 +41,15 @@ export async function readTlsFiles(files: TlsFiles): Promise<TlsMaterial | undef
     )
   }
   return material
+}
+
+/** OpenSSL takes a file without any for an empty list. */
+function mustHoldCertificate(ca: Buffer, path: string): void {
+  try {
+    void new X509Certificate(ca)
+  } catch (error) {
+    throw new KpngError('bad-tls', `the TLS file ${path} holds no certificate: ${reasonOf(error)}`, { cause: error })
+  }
 }
 
 async function read(path: string): Promise<Buffer> {

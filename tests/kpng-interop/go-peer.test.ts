@@ -137,6 +137,7 @@ function follow(target: string) {
   const client = new WatchClient({
     target,
     tls: undefined,
+    allowsPlaintext: false,
     maxMessageBytes: 4 << 20,
     clock: systemClock,
     random: () => 0,

@@ -44,6 +44,17 @@ export const fileFlags = inGroup('Files', {
   },
 })
 
+/** One word for both sides: a relay that says it means what it follows and what it serves. */
+const plaintextFlag = {
+  'allow-plaintext': {
+    type: type.bool,
+    default: false,
+    help:
+      'Do without TLS beyond this machine, too: whoever is on the way can read the state of the cluster, and tell ' +
+      'backends what to program.',
+  },
+}
+
 export const apiFlags = inGroup('API client', {
   api: {
     type: type.text,
@@ -53,6 +64,7 @@ export const apiFlags = inGroup('API client', {
   'api-client-tls-key': { type: type.text, default: '', help: 'Our private key; with it, TLS is used.' },
   'api-client-tls-crt': { type: type.text, default: '', help: 'Our certificate.' },
   'api-client-tls-ca': { type: type.text, default: '', help: "The CA of the server's certificate." },
+  ...plaintextFlag,
   'max-msg-size': { type: type.int32, default: 4_194_304, help: 'Largest message that is read, in bytes.' },
 })
 
@@ -67,15 +79,11 @@ export const toApiFlags = inGroup('API server', {
   'listen-tls-key': {
     type: type.text,
     default: '',
-    help: 'The private key; with it, TLS is used and clients need certificates.',
+    help: 'The private key; with it, TLS is used and clients need certificates of --listen-tls-ca.',
   },
   'listen-tls-crt': { type: type.text, default: '', help: 'The certificate.' },
-  'listen-tls-ca': { type: type.text, default: '', help: "The CA of the clients' certificates." },
-  'allow-plaintext': {
-    type: type.bool,
-    default: false,
-    help: 'Serve beyond this machine without TLS: whoever reaches the port can read the state of the cluster.',
-  },
+  'listen-tls-ca': { type: type.text, default: '', help: "The CA of the clients' certificates; needed with TLS." },
+  ...plaintextFlag,
   'max-clients': { type: type.int32, default: 10_000, help: 'Clients beyond this number are refused.' },
   'push-interval': {
     type: type.duration,

@@ -20,6 +20,7 @@ export async function watchClientFor(
   return new WatchClient({
     target: parseApiTarget(values.api),
     tls: await TlsSource.open(files, ownLog),
+    allowsPlaintext: values['allow-plaintext'],
     maxMessageBytes: values['max-msg-size'],
     clock,
     random: Math.random,

@@ -1,15 +1,25 @@
 /** Which server to ask: `host:port`, `dns:///name:port` or `unix:///path`. */
 import { KpngError } from '../kpng-error.ts'
+import type { Place } from '../plaintext.ts'
 
 /** KPNG refuses `tcp://` here although its servers want it; people paste the one into the other, so it is understood. */
 export function parseApiTarget(text: string): string {
-  const [, scheme, rest = ''] = /^(\w+):\/\/(.*)$/s.exec(text) ?? []
-  if (scheme === 'tcp' && /^.+:\d+$/.test(rest)) return rest
-  if (scheme === 'unix' && rest.startsWith('/')) return text
-  if (scheme === 'dns' && rest.startsWith('/')) return text
-  if (scheme === undefined && /^.+:\d+$/.test(text)) return text
+  const target = text.startsWith('tcp://') ? text.slice('tcp://'.length) : text
+  placeOf(target)
+  return target
+}
+
+/** Where a target is, as far as its name tells. */
+export function placeOf(target: string): Place {
+  if (target.startsWith('unix:///')) return { kind: 'unix', path: target.slice('unix://'.length) }
+  const isName = target.startsWith('dns:///')
+  const [, bracketed, plain = '', port] =
+    /^(?:\[([^\]]+)\]|([^:/[\]]+))(?::(\d{1,5}))?$/.exec(isName ? target.slice('dns:///'.length) : target) ?? []
+  const host = bracketed ?? plain
+  // Only a name that is looked up has a port by default: gRPC's own.
+  if (host !== '' && (isName || port !== undefined)) return { kind: 'tcp', host, port: Number(port ?? 443) }
   throw new KpngError(
     'bad-address',
-    `"${text}" names no KPNG server: write 127.0.0.1:12090, dns:///brain.example:12090 or unix:///run/fairlead.sock`,
+    `"${target}" names no KPNG server: write 127.0.0.1:12090, dns:///brain.example:12090 or unix:///run/fairlead.sock`,
   )
 }

@@ -9,7 +9,9 @@ import type { Logger } from '../../core/logger.ts'
 import { GlobalWatchReq } from '../proto/generated/globalv1/api.ts'
 import { OpItem, WatchReq } from '../proto/generated/localv1/api.ts'
 import { globalWatchPath, localWatchPath, unscopedHeader } from '../wire/grpc-names.ts'
+import { refusePlaintext } from '../plaintext.ts'
 import type { TlsSource } from '../tls-source.ts'
+import { placeOf } from './api-target.ts'
 import { ChangeSetReader } from './change-set.ts'
 import type { ChangeSet } from './change-set.ts'
 
@@ -18,6 +20,8 @@ export interface WatchClientOptions {
   readonly target: string
   /** Plaintext when undefined. */
   readonly tls: TlsSource | undefined
+  /** Also from another machine: whoever is on the way can then tell us what to program. */
+  readonly allowsPlaintext: boolean
   readonly maxMessageBytes: number
   readonly clock: Clock
   /** From 0 to 1, to spread the tries of many clients. */
@@ -52,6 +56,7 @@ export class WatchClient {
   #lastContactMs: number | undefined
 
   constructor(options: WatchClientOptions) {
+    if (options.tls === undefined && !options.allowsPlaintext) refusePlaintext(placeOf(options.target), 'follow')
     this.#options = options
   }
 
@@ -89,6 +94,8 @@ export class WatchClient {
     return new Client(target, channelCredentials(tls), {
       'grpc.max_receive_message_length': maxMessageBytes,
       'grpc.keepalive_time_ms': keepaliveMs,
+      // Through a proxy of the environment, what is meant for this machine would leave it.
+      'grpc.enable_http_proxy': tls === undefined ? 0 : 1,
       'grpc.initial_reconnect_backoff_ms': firstPauseMs,
       'grpc.min_reconnect_backoff_ms': firstPauseMs,
       'grpc.max_reconnect_backoff_ms': longestPauseMs,

@@ -14,6 +14,8 @@ export interface RunBackendOptions {
   readonly api: string
   /** Mutual TLS; plaintext when absent. Files that are replaced are read again for the next connection. */
   readonly tls?: TlsFiles
+  /** Without TLS, a server on another machine is refused unless this is set: see docs/kpng.md. */
+  readonly allowPlaintext?: boolean
   /** The node to program; `$NODE_NAME` or the host name when absent. */
   readonly node?: string
   readonly log?: Logger
@@ -30,6 +32,7 @@ export async function runBackend(backend: KpngBackend, options: RunBackendOption
   const client = new WatchClient({
     target: parseApiTarget(options.api),
     tls: options.tls && (await TlsSource.open(options.tls, log)),
+    allowsPlaintext: options.allowPlaintext ?? false,
     maxMessageBytes: 4 << 20,
     clock: systemClock,
     random: Math.random,

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
-import { parseApiTarget } from '../client/api-target.ts'
-import { isPrivate, parseBindSpec } from './bind-spec.ts'
+import { parseApiTarget, placeOf } from '../client/api-target.ts'
+import { isPrivate } from '../plaintext.ts'
+import { parseBindSpec } from './bind-spec.ts'
 
 test.each([
   ['tcp://:12090', { kind: 'tcp', host: '', port: 12090 }, false],
@@ -20,12 +21,24 @@ test.each(['127.0.0.1:12090', 'unix://run/x', 'tcp://127.0.0.1', 'tcp://x:70000'
 )
 
 test.each([
-  ['127.0.0.1:12090', '127.0.0.1:12090'],
-  ['unix:///run/fairlead.sock', 'unix:///run/fairlead.sock'],
-  ['dns:///brain.example:12090', 'dns:///brain.example:12090'],
-  ['tcp://127.0.0.1:12090', '127.0.0.1:12090'],
-])('a client can follow %s', (text, target) => expect(parseApiTarget(text)).toBe(target))
+  ['127.0.0.1:12090', '127.0.0.1:12090', true],
+  ['[::1]:12090', '[::1]:12090', true],
+  ['localhost:12090', 'localhost:12090', true],
+  ['unix:///run/fairlead.sock', 'unix:///run/fairlead.sock', true],
+  ['tcp://127.0.0.1:12090', '127.0.0.1:12090', true],
+  ['dns:///localhost:12090', 'dns:///localhost:12090', true],
+  ['dns:///brain.example:12090', 'dns:///brain.example:12090', false],
+  ['dns:///brain.example', 'dns:///brain.example', false],
+  ['localhost.example:12090', 'localhost.example:12090', false],
+  ['127.0.0.1.example:12090', '127.0.0.1.example:12090', false],
+  ['[fd00::1]:12090', '[fd00::1]:12090', false],
+])('a client can follow %s', (text, target, isLocalOnly) => {
+  expect(parseApiTarget(text)).toBe(target)
+  expect(isPrivate(placeOf(target))).toBe(isLocalOnly)
+})
 
-test.each(['brain', 'unix://run/x', 'http://brain:1', ''])('a client cannot follow "%s"', (text) =>
-  expect(() => parseApiTarget(text)).toThrow(/names no KPNG server/),
+// The last ones are something else to gRPC than they seem: other schemes, or a server that resolves names.
+test.each(['brain', 'unix://run/x', 'http://brain:1', '', 'unix:x:1', 'ipv4:127.0.0.1:1', 'dns://9.9.9.9/localhost:1'])(
+  'a client cannot follow "%s"',
+  (text) => expect(() => parseApiTarget(text)).toThrow(/names no KPNG server/),
 )

@@ -1,13 +1,8 @@
 /** Where a server listens: `tcp://host:port`, `tcp://:port` or `unix:///path`, as KPNG writes it. */
-import { isLoopback, parseIp } from '../../net/ip.ts'
 import { KpngError } from '../kpng-error.ts'
+import type { Place } from '../plaintext.ts'
 
-export type BindSpec =
-  | { readonly kind: 'unix'; readonly path: string }
-  /** An empty host means every address. */
-  | { readonly kind: 'tcp'; readonly host: string; readonly port: number }
-
-export function parseBindSpec(text: string): BindSpec {
+export function parseBindSpec(text: string): Place {
   const [, scheme, rest = ''] = /^(\w+):\/\/(.*)$/s.exec(text) ?? []
   if (scheme === 'unix' && rest.startsWith('/')) return { kind: 'unix', path: rest }
   const [, bracketed, plain = '', digits = ''] = /^(?:\[([^\]]*)\]|([^:]*)):(\d{1,5})$/.exec(rest) ?? []
@@ -17,10 +12,4 @@ export function parseBindSpec(text: string): BindSpec {
     'bad-address',
     `cannot listen on "${text}": write tcp://127.0.0.1:12090, tcp://[::1]:12090 or unix:///run/fairlead.sock`,
   )
-}
-
-/** Reachable from this machine only. */
-export function isPrivate(spec: BindSpec): boolean {
-  if (spec.kind === 'unix') return true
-  return spec.host === 'localhost' || isLoopback(parseIp(spec.host) ?? '')
 }

@@ -2,6 +2,7 @@
 import { createSecureServer, createServer } from 'node:http2'
 import type { Http2SecureServer, Http2Server } from 'node:http2'
 import type { Clock } from '../../core/clock.ts'
+import { KpngError } from '../kpng-error.ts'
 import type { TlsMaterial } from '../tls-files.ts'
 import type { TlsSource } from '../tls-source.ts'
 
@@ -16,6 +17,13 @@ export interface ApiHttp2Server {
 
 export function http2Server(tls: TlsSource | undefined): ApiHttp2Server {
   if (tls === undefined) return { server: createServer(settings), renew: () => Promise.resolve() }
+  // Without one, Node would take the word of every public CA, and anybody can have a certificate of those.
+  if (tls.current.ca === undefined)
+    throw new KpngError(
+      'bad-tls',
+      'TLS needs a CA that says who may connect: name the one that issues the certificates of your clients with ' +
+        '--listen-tls-ca',
+    )
   const server = createSecureServer({
     ...settings,
     ...secureContext(tls.current),

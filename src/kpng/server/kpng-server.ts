@@ -14,12 +14,13 @@ import type { GlobalStore } from '../store/global-store.ts'
 import { LocalAnswers } from '../store/local-answers.ts'
 import { LocalCursor } from '../store/local-cursor.ts'
 import { globalWatchPath, localWatchPath, oldLocalWatchPath, unscopedHeader } from '../wire/grpc-names.ts'
-import type { BindSpec } from './bind-spec.ts'
+import { refusePlaintext } from '../plaintext.ts'
+import type { Place } from '../plaintext.ts'
 import { grpcCode, refuse, statusOk } from './grpc-status.ts'
 import type { GrpcStatus } from './grpc-status.ts'
 import { http2Server } from './http2-server.ts'
 import type { ApiHttp2Server } from './http2-server.ts'
-import { listenOn, refusePlaintext } from './listening.ts'
+import { listenOn } from './listening.ts'
 import { Pacer } from './pacer.ts'
 import type { TlsSource } from '../tls-source.ts'
 import { WatchStream } from './watch-stream.ts'
@@ -27,7 +28,7 @@ import type { Watched } from './watch-stream.ts'
 
 export interface KpngServerOptions {
   readonly store: GlobalStore
-  readonly bind: BindSpec
+  readonly bind: Place
   /** Plaintext when undefined. */
   readonly tls: TlsSource | undefined
   /** Plaintext beyond this machine: everybody who reaches the port can read the state of the cluster. */
@@ -76,7 +77,7 @@ export class KpngServer implements AsyncDisposable {
   /** Resolves once the server listens. */
   static async listen(options: KpngServerOptions): Promise<KpngServer> {
     const { bind, tls, allowsPlaintext, clock } = options
-    if (tls === undefined && !allowsPlaintext) refusePlaintext(bind)
+    if (tls === undefined && !allowsPlaintext) refusePlaintext(bind, 'serve')
     const http = http2Server(tls)
     const server = new KpngServer(options, http.server)
     await listenOn(http.server, bind)

@@ -135,6 +135,7 @@ test('a backend comes back with new files after those of both sides were replace
   const client = new WatchClient({
     target: server.address,
     tls: await TlsSource.open(clientFiles.paths, silentLogger),
+    allowsPlaintext: false,
     maxMessageBytes: 4 << 20,
     clock: systemClock,
     random: () => 0,

@@ -25,6 +25,7 @@ function relayOf(target: string) {
   const client = new WatchClient({
     target,
     tls: undefined,
+    allowsPlaintext: false,
     maxMessageBytes: 4 << 20,
     clock: systemClock,
     random: () => 0,

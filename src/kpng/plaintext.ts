@@ -1,0 +1,36 @@
+/**
+ * Without TLS, whoever is on the way can read the state of the cluster, and can tell a backend what to program. So it
+ * is used within this machine only, unless somebody says that the network is to be trusted.
+ */
+import { hostPort, isLoopback, parseIp } from '../net/ip.ts'
+import { KpngError } from './kpng-error.ts'
+
+/** Where a server is. */
+export type Place =
+  | { readonly kind: 'unix'; readonly path: string }
+  /** An empty host means every address. */
+  | { readonly kind: 'tcp'; readonly host: string; readonly port: number }
+
+/** Throws when the place can be reached from other machines, or is on one. */
+export function refusePlaintext(place: Place, purpose: 'serve' | 'follow'): void {
+  if (!isPrivate(place)) throw new KpngError('plaintext', message[purpose](placeText(place)))
+}
+
+/** Reachable from this machine only. */
+export function isPrivate(place: Place): boolean {
+  if (place.kind === 'unix') return true
+  return place.host === 'localhost' || isLoopback(parseIp(place.host) ?? '')
+}
+
+export function placeText(place: Place): string {
+  return place.kind === 'unix' ? `unix://${place.path}` : `tcp://${hostPort(place.host, place.port)}`
+}
+
+const message = {
+  serve: (where: string) =>
+    `refusing to serve the cluster's state in plaintext on ${where}: give TLS files, listen on unix:///… or ` +
+    'tcp://127.0.0.1:…, or say --allow-plaintext',
+  follow: (where: string) =>
+    `refusing to follow the cluster's state in plaintext from ${where}: give TLS files, follow unix:///… or ` +
+    '127.0.0.1:…, or say --allow-plaintext (in a program: allowPlaintext)',
+} as const
