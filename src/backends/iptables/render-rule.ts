@@ -1,4 +1,5 @@
 /** The one writer of rules: from data to a line that iptables-restore understands. */
+import { refuseControlCharacter } from '../../dataplane/iptables/refuse-control-characters.ts'
 import { probabilityText } from './probability-text.ts'
 import type { Match, Rule, Target } from './rule.ts'
 
@@ -7,7 +8,9 @@ export function renderRule(rule: Rule): string {
   const pieces: string[] = []
   renderInto(pieces, rule)
   // Joining makes one plain string; adding the pieces up would leave a tree of them in memory for as long as the rule.
-  return pieces.join('')
+  const text = pieces.join('')
+  refuseControlCharacter(text)
+  return text
 }
 
 /** For those who join many rules at once: a large cluster has more than a hundred thousand. */

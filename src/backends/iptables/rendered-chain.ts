@@ -1,4 +1,5 @@
 /** A chain of ours as text. It is one string, because a large cluster has tens of thousands of them in memory. */
+import { refuseExtraLines } from '../../dataplane/iptables/refuse-control-characters.ts'
 import { renderInto } from './render-rule.ts'
 import type { Chain } from './rule.ts'
 
@@ -16,7 +17,9 @@ export function renderChain({ name, rules }: Chain): RenderedChain {
     renderInto(pieces, rule)
     pieces.push('\n')
   }
-  return { name, lines: pieces.join(''), ruleCount: rules.length }
+  const lines = pieces.join('')
+  refuseExtraLines(lines, rules.length)
+  return { name, lines, ruleCount: rules.length }
 }
 
 /** The rules again, one by one, without `-A NAME`. */

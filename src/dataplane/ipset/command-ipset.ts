@@ -4,6 +4,7 @@ import { ExecError } from '../exec/exec.ts'
 import { entryForTool, parseEntry } from './entry-text.ts'
 import { IpsetError } from './ipset.ts'
 import type { EntryChange, IpSet, Ipset } from './ipset.ts'
+import { refuseName } from './refuse-name.ts'
 import { parseSaved } from './saved-sets.ts'
 import { failedLine, toolError } from './tool-error.ts'
 
@@ -16,6 +17,7 @@ export function commandIpset(exec: Exec): Ipset {
   const run = (args: readonly string[], signal: AbortSignal, stdin = '') => runIpset(exec, args, stdin, signal)
   /** Throws unless the tool succeeds. */
   const must = async (doing: string, args: readonly string[], signal: AbortSignal) => {
+    args.forEach(refuseName)
     const result = await run(args, signal)
     if (result.exitCode !== 0) throw toolError(doing, result.stderr)
   }
@@ -41,6 +43,7 @@ export function commandIpset(exec: Exec): Ipset {
     },
 
     async ensure(sets, signal) {
+      for (const { name } of sets) refuseName(name)
       const result = await run(['restore', '-exist'], signal, sets.map((set) => `${createLine(set)}\n`).join(''))
       if (result.exitCode === 0) return
       const culprit = sets[(failedLine(result.stderr) ?? 0) - 1]
@@ -99,6 +102,7 @@ async function applyChanges(
 ): Promise<ReadonlyMap<number, IpsetError>> {
   signal.throwIfAborted()
   const errorsByIndex = new Map<number, IpsetError>()
+  for (const name of new Set(changes.map(({ set }) => set))) refuseName(name)
   let lines: readonly Line[] = changes.flatMap((change, index) => {
     const entry = parseEntry(change.entry)
     if (entry === undefined) errorsByIndex.set(index, new IpsetError('refused', `${cannot(change)}: it is no entry`))

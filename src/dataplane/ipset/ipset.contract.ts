@@ -198,6 +198,18 @@ export function ipsetContract(name: string, make: () => Promise<IpsetUnderTest>)
       })
     })
 
+    test('refuses a control character in the name of a set, and then changes nothing', async () => {
+      const { ipset } = await make()
+      await ipset.ensure([services], signal)
+      const name = `FL-X hash:ip\nadd ${services.name} 10.96.0.66,tcp:80\ncreate FL-Y`
+      const refused = { reason: 'refused', message: expect.stringContaining(String.raw`FL-X hash:ip\nadd`) as string }
+      await expect(ipset.ensure([{ ...addresses, name }], signal)).rejects.toMatchObject(refused)
+      await expect(ipset.apply([add({ ...addresses, name }, '10.96.0.1')], signal)).rejects.toMatchObject(refused)
+      const entry = `10.96.0.1,tcp:80\nadd ${services.name} 10.96.0.66,tcp:80`
+      expect(reasons(await ipset.apply([add(services, entry)], signal))).toEqual([[0, 'refused']])
+      expect(await entriesOf(ipset, services)).toEqual([])
+    })
+
     test('stops when it is aborted', async () => {
       const { ipset } = await make()
       const aborted = AbortSignal.abort(new Error('stopping'))

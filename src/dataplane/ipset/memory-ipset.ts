@@ -3,6 +3,7 @@ import { familyOf } from '../../net/ip.ts'
 import { canonicalEntry, parseEntry } from './entry-text.ts'
 import type { Entry } from './entry-text.ts'
 import { IpsetError } from './ipset.ts'
+import { refuseName } from './refuse-name.ts'
 import type { EntryChange, IpSet, Ipset, ListedSet } from './ipset.ts'
 
 interface Content {
@@ -42,6 +43,7 @@ export class MemoryIpset implements Ipset {
   async ensure(sets: readonly IpSet[], signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     for (const set of sets) {
+      refuseName(set.name)
       if (set.name.length > 31) throw new IpsetError('refused', `cannot make the set ${set.name}: its name is too long`)
       const old = this.#contentsByName.get(set.name)
       if (old === undefined) this.#contentsByName.set(set.name, { set, entries: new Set() })
@@ -53,6 +55,7 @@ export class MemoryIpset implements Ipset {
   async apply(changes: readonly EntryChange[], signal: AbortSignal): Promise<ReadonlyMap<number, IpsetError>> {
     signal.throwIfAborted()
     const errorsByIndex = new Map<number, IpsetError>()
+    for (const { set } of changes) refuseName(set)
     for (const [index, change] of changes.entries()) {
       const error = this.#carryOut(change)
       if (error !== undefined) errorsByIndex.set(index, error)

@@ -7,6 +7,7 @@ import { ExecError } from '../exec/exec.ts'
 import type { Iptables, IptablesFeatures, RestoreText, Table } from './iptables.ts'
 import { IptablesError } from './iptables.ts'
 import { OneAtATime } from '../../core/one-at-a-time.ts'
+import { refuseControlCharacter, refuseControlCharacters } from './refuse-control-characters.ts'
 import { commandError, restoreError } from './tool-error.ts'
 import { rulesOfListing } from './save-text.ts'
 import { featuresFromVersion } from './tool-version.ts'
@@ -73,6 +74,7 @@ export class CommandIptables implements Iptables {
   restore(input: RestoreText, signal: AbortSignal): Promise<void> {
     const program = this.#tools.restore
     return this.#inTurn(signal, async () => {
+      refuseControlCharacters(input)
       const result = await this.#run(program, [...wait, '--noflush', '--counters'], { signal, stdin: input })
       if (result.exitCode !== 0) throw restoreError(program, textOf(input), result)
     })
@@ -174,7 +176,8 @@ export class CommandIptables implements Iptables {
     if (result.exitCode !== 0) throw commandError(this.#tools.single, what, result)
   }
 
-  #single(args: readonly string[], signal: AbortSignal): Promise<ExecResult> {
+  async #single(args: readonly string[], signal: AbortSignal): Promise<ExecResult> {
+    args.forEach(refuseControlCharacter)
     // -S prints a whole chain, and KUBE-SERVICES has a line per service.
     const options = { signal, timeoutMs: singleTimeoutMs, maxStdoutBytes: maxSaveBytes }
     return this.#run(this.#tools.single, [...wait, ...args], options)

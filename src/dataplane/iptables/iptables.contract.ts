@@ -263,6 +263,20 @@ export function iptablesContract(name: string, family: Family, make: () => Promi
     expect(saved?.get('KUBE-SVC-2499')).toHaveLength(2)
   })
 
+  test(`${name} refuses a control character in what it is given, and then changes nothing`, async () => {
+    await using iptables = await make()
+    const refused = { reason: 'refused', message: expect.stringContaining('holds a control character') }
+    for (const evil of ['a\u0000b', 'a\rb', 'a\u001b[2J', 'a\tb', 'a\u007f'])
+      await expect(
+        iptables.restore(table('nat', ':A - [0:0]', `-A A -m comment --comment "${evil} c" -j RETURN`), never),
+      ).rejects.toMatchObject(refused)
+    await expect(iptables.ensureChain('nat', 'A\nB', never)).rejects.toMatchObject(refused)
+    const rule = ['-m', 'comment', '--comment', 'x\n-A INPUT -j ACCEPT', '-j', 'RETURN']
+    await expect(iptables.ensureRule('nat', 'OUTPUT', rule, never)).rejects.toMatchObject(refused)
+    expect(await chainNames(iptables, 'nat')).toEqual(['PREROUTING', 'INPUT', 'OUTPUT', 'POSTROUTING'])
+    expect(await rulesOf(iptables, 'nat', 'OUTPUT')).toEqual([])
+  })
+
   test(`${name} does nothing for a signal that has aborted`, async () => {
     await using iptables = await make()
     const aborted = AbortSignal.abort(new Error('stop'))

@@ -5,6 +5,7 @@ import { canonicalRule } from './canonical-rule.ts'
 import type { Iptables, IptablesFeatures, RestoreText, Table } from './iptables.ts'
 import { IptablesError } from './iptables.ts'
 import { MemoryTable, Refusal } from './memory-table.ts'
+import { refuseControlCharacter, refuseControlCharacters } from './refuse-control-characters.ts'
 import type { RestoreCommand } from './restore-text.ts'
 import { restoreLines } from './restore-text.ts'
 import { quoted, ruleWords } from './rule-words.ts'
@@ -39,6 +40,7 @@ export class MemoryIptables implements Iptables {
 
   async restore(input: RestoreText, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
+    refuseControlCharacters(input)
     let table: MemoryTable | undefined
     for (const { line, text, command } of restoreLines(typeof input === 'string' ? input : input.join(''))) {
       try {
@@ -78,6 +80,7 @@ export class MemoryIptables implements Iptables {
 
   async ensureChain(table: Table, chain: string, signal: AbortSignal): Promise<boolean> {
     signal.throwIfAborted()
+    refuseControlCharacter(chain)
     if (this.#tables[table].hasChain(chain)) return false
     this.#change(table, `add chain ${chain}`, (copy) => copy.addChain(chain))
     return true
@@ -85,6 +88,7 @@ export class MemoryIptables implements Iptables {
 
   async ensureRule(table: Table, chain: string, rule: readonly string[], signal: AbortSignal): Promise<boolean> {
     signal.throwIfAborted()
+    rule.forEach(refuseControlCharacter)
     const text = this.#rule(rule.map(quoted).join(' '))
     if (this.#tables[table].hasRule(chain, text)) return false
     this.#change(table, `insert the rule "${text}" into chain ${chain}`, (copy) => copy.insertRule(chain, text))

@@ -1,5 +1,6 @@
 /** IPVS through the `ipvsadm` command, for machines where netlink is out of reach. */
 import { hostPort } from '../../net/ip.ts'
+import { controlCharacterIn } from '../control-characters.ts'
 import { ExecError } from '../exec/exec.ts'
 import type { Exec } from '../exec/exec.ts'
 import { IpvsError, serverKey } from './ipvs.ts'
@@ -132,6 +133,7 @@ async function usableSchedulers(
   const wanted = new Set(operations.flatMap(({ server }) => ('scheduler' in server ? [server.scheduler] : [])))
   for (const scheduler of wanted) {
     if (typeof scheduler !== 'string' || usable.has(scheduler)) continue
+    if (controlCharacterIn(scheduler) !== undefined) continue // the model says so
     const server = { ...probe, scheduler }
     const script = [renderOperation({ kind: 'add-server', server }), renderOperation({ kind: 'delete-server', server })]
     const { stderr } = await run('try a scheduler', ['-R'], signal, `${script.join('\n')}\n`)

@@ -218,6 +218,23 @@ export function ipvsContract(name: string, make: () => Promise<Ipvs>): void {
       expect(await ipvs.apply([], signal)).toEqual(new Map())
     })
 
+    test('refuses a control character in an operation, and carries out the others', async () => {
+      const ipvs = await make()
+      const evil = { ...sticky, scheduler: 'rr\n-A -t 10.96.0.66:80 -s rr' }
+      const errors = await ipvs.apply(
+        [
+          { kind: 'add-server', server: evil },
+          { kind: 'add-server', server: web },
+        ],
+        signal,
+      )
+      const message = expect.stringContaining(
+        String.raw`"rr\n-A -t 10.96.0.66:80 -s rr" holds a control character`,
+      ) as string
+      expect(messages(errors)).toEqual([[0, 'refused', message]])
+      expect(await snapshot(ipvs)).toEqual(byKey([listed(web)]))
+    })
+
     test('stops when it is aborted', async () => {
       const ipvs = await make()
       const aborted = AbortSignal.abort(new Error('stopping'))

@@ -1,5 +1,6 @@
 /** A load balancer that exists only in memory, and refuses what the kernel refuses. */
 import { familyOf, hostPort } from '../../net/ip.ts'
+import { controlCharacterRefusal } from './control-character-refusal.ts'
 import { IpvsError, serverKey } from './ipvs.ts'
 import type {
   Ipvs,
@@ -82,6 +83,8 @@ export class MemoryIpvs implements Ipvs {
   }
 
   #carryOut(operation: IpvsOperation): IpvsError | undefined {
+    const refused = controlCharacterRefusal(operation, true)
+    if (refused !== undefined) return refused
     const key = serverKey(operation.server)
     const entry = this.#entriesByKey.get(key)
     if (operation.kind === 'add-server') {

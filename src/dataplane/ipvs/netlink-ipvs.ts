@@ -7,6 +7,7 @@ import { NetlinkError } from '../netlink/netlink-error.ts'
 import type { Netlink, NetlinkRequest } from '../netlink/netlink.ts'
 import type { OpenNetlink } from '../netlink/open-netlink.ts'
 import { readRealServer, readServer, readTimeouts } from './answers.ts'
+import { controlCharacterRefusal } from './control-character-refusal.ts'
 import { IpvsError, serverKey } from './ipvs.ts'
 import type { Ipvs, IpvsOperation, ListedRealServer, ServerAddress } from './ipvs.ts'
 import { operationWords } from './operation-words.ts'
@@ -49,10 +50,17 @@ export function netlinkIpvs({ open, readRealServerTable }: NetlinkIpvsOptions): 
       talk(signal, async (socket, request) => {
         const errorsByIndex = new Map<number, IpvsError>()
         for (let at = 0; at < operations.length; at += operationsPerDatagram) {
-          const some = operations.slice(at, at + operationsPerDatagram)
+          const indexes: number[] = []
+          for (const [offset, operation] of operations.slice(at, at + operationsPerDatagram).entries()) {
+            const refused = controlCharacterRefusal(operation, false)
+            if (refused === undefined) indexes.push(at + offset)
+            else errorsByIndex.set(at + offset, refused)
+          }
+          const some = indexes.flatMap((index) => operations[index] ?? [])
           const batch = some.map((operation) => request(operationWords(operation), requests.operation(operation)))
+          if (batch.length === 0) continue
           for (const [index, error] of await socket.batch(batch, signal))
-            errorsByIndex.set(at + index, operationError(some[index], error))
+            errorsByIndex.set(indexes[index] ?? index, operationError(some[index], error))
         }
         return errorsByIndex
       }),

@@ -1,3 +1,5 @@
+import { refuseControlCharacter } from './refuse-control-character.ts'
+
 /**
  * Writes netlink messages one after the other into one growing buffer. A first sync has 250,000 elements of a dozen
  * attributes each, so nothing here makes an object per attribute.
@@ -87,6 +89,7 @@ export class BatchWriter {
 
   /** With the final NUL that the kernel expects. */
   text(type: number, text: string): void {
+    refuseControlCharacter(text)
     const bytes = Buffer.byteLength(text)
     const payload = this.attribute(type, bytes + 1)
     this.#buffer.write(text, payload)

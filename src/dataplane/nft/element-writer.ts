@@ -1,4 +1,5 @@
 /** Writes the elements of one set or map into the messages of a batch. */
+import { shownValue } from '../../net/shown-value.ts'
 import { BatchWriter } from './batch-writer.ts'
 import { writeComment } from './comment-user-data.ts'
 import { NftError } from './nft.ts'
@@ -94,7 +95,7 @@ export class ElementWriter {
     const types = part === 'key' || !Array.isArray(value) ? keyTypes : value
     const wanted = part === 'value' && value === 'verdict' ? 'a verdict' : types.join(' . ')
     const place = key === undefined ? name : `${name} at "${key}"`
-    return new NftError('refused', `cannot write "${text}" as a ${part} of ${place}: it wants ${wanted}`)
+    return new NftError('refused', `cannot write ${shownValue(text)} as a ${part} of ${place}: it wants ${wanted}`)
   }
 }
 

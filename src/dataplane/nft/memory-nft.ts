@@ -1,6 +1,7 @@
 /** A table in memory, for tests without a kernel. It refuses what nft and the kernel refuse. */
 import { MemoryTable } from './memory-table.ts'
 import type { ForeignChange, FoundElement, NftTable, NftTransaction, SetDeclaration, TableListing } from './nft.ts'
+import { renderScript } from './script.ts'
 
 export class MemoryNftTable implements NftTable {
   readonly #table = new MemoryTable()
@@ -10,12 +11,14 @@ export class MemoryNftTable implements NftTable {
 
   async commit(transaction: NftTransaction, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
+    renderScript('ipv4', transaction) // throws for what cannot be said to nft
     this.#table.apply(transaction)
     this.commits++
   }
 
   async check(transaction: NftTransaction, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
+    renderScript('ipv4', transaction)
     this.#table.apply(transaction)()
   }
 

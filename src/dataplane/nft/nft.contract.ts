@@ -325,6 +325,35 @@ export function nftContract(name: string, family: Family, open: () => Promise<Nf
       })
     })
 
+    const evil = 'x\nadd rule ip fairlead spare accept'
+    const withControlCharacters: readonly (readonly [string, NftOperation])[] = [
+      [
+        'the comment of an element',
+        { do: 'add elements', set: services, elements: [{ key: web, value: 'drop', comment: evil }] },
+      ],
+      ['the comment of a chain', { do: 'add chain', chain: { name: 'more', comment: evil } }],
+      ['the name of a chain', { do: 'add chain', chain: { name: evil, comment: '' } }],
+      ['the name of a chain to be emptied', { do: 'flush chain', name: evil }],
+      ['the name of a set', { do: 'delete set', set: { ...services, name: evil } }],
+      ['a rule', { do: 'add rule', chain: 'spare', rule: `accept\n${evil}` }],
+      [
+        'where an element leads',
+        { do: 'add elements', set: services, elements: [{ key: web, value: `goto ${evil}` }] },
+      ],
+    ]
+    for (const [what, operation] of withControlCharacters)
+      test(`refuses a control character in ${what}, and then changes nothing`, async () => {
+        await using table = await filled()
+        const transaction: NftOperation[] = [
+          { do: 'add elements', set: nodePorts, elements: [{ key: 'tcp . 30000', value: 'drop' }] },
+          operation,
+        ]
+        const error = { name: 'NftError', reason: 'refused', message: expect.stringContaining(String.raw`x\nadd rule`) }
+        await expect(table.check(transaction, signal)).rejects.toMatchObject(error)
+        await expect(table.commit(transaction, signal)).rejects.toMatchObject(error)
+        expect(await found(table, nodePorts)).toEqual({})
+      })
+
     test('refuses to delete a table that is not there', async () => {
       await using table = await open()
       await expect(table.commit([{ do: 'delete table' }], signal)).rejects.toMatchObject({ reason: 'missing' })

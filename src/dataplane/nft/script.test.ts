@@ -126,8 +126,9 @@ describe('a comment', () => {
       line({ do: 'add elements', set: services, elements: [{ key: '10.0.0.1 . tcp . 80', value: 'drop', comment }] }),
     )?.[1]
 
-  test('loses what would end it or the line', () => {
-    expect(written('a "b"\n} ; c')).toBe('a b} ; c')
+  test('loses the quotes that would end it, and may not end the line', () => {
+    expect(written('a "b" } ; c')).toBe('a b } ; c')
+    expect(() => written('a\n} ; c')).toThrow(String.raw`"a\n} ; c" holds a control character`)
   })
 
   test('is cut where nft would refuse it, between characters', () => {

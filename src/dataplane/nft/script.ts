@@ -3,6 +3,7 @@ import type { Family } from '../../net/ip.ts'
 import { tableName } from './nft.ts'
 import type { Chain, FieldType, NftOperation, NftTransaction, SetDeclaration, SetElement } from './nft.ts'
 import { commentText } from './comment-text.ts'
+import { refuseControlCharacter } from './refuse-control-character.ts'
 
 export interface ScriptOptions {
   /** False for kernels before 5.10 and nft before 0.9.7, which know comments of rules and elements only. */
@@ -17,6 +18,8 @@ export function renderScript(family: Family, transaction: NftTransaction, option
   const table = `${nftFamily(family)} ${tableName}`
   const lines: string[] = []
   for (const operation of transaction) addLines(lines, table, operation, hasObjectComments)
+  // Before they are joined: afterwards nobody can tell a line too many.
+  lines.forEach(refuseControlCharacter)
   lines.push('')
   return lines.join('\n')
 }
