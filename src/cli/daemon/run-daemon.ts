@@ -248,26 +248,34 @@ async function familiesToProxy(
   const candidates = supportedFamilies(platform)
   const areSupported = await Promise.all(candidates.map((family) => mode.supports(family, context, signal)))
   const families = candidates.filter((_, index) => areSupported[index])
-  if (!families.includes(primaryFamily))
+  if (!families.includes(primaryFamily)) {
+    const missing = await mode.whatIsMissing?.(primaryFamily, context, signal)
+    const reason = missing ?? 'this machine lacks it, or the tools of the mode may not run'
     throw new CommandError(
-      `no support for primary IP family "${primaryFamily}" in mode ${mode.name}: ` +
-        `this machine lacks it, or the tools of the mode are missing or may not run`,
+      `no support for primary IP family "${primaryFamily}" in mode ${mode.name}: ${reason}; ` +
+        'or choose another mode with --proxy-mode',
     )
+  }
   const isDualStack = families.length === 2
   log.info(isDualStack ? 'proxying both IP families' : 'proxying one IP family', { primaryFamily })
   const facts = { podCidrs: context.podCIDRs, primaryFamily }
   const expanded = { ...config, nodePortAddresses: context.nodePortAddresses }
   const { warnings, fatal } = checkFamilies(config, { ...facts, isDualStack })
-  const closed = closedNodePortWarnings(context.nodePortAddresses, families, context.localIps())
-  for (const warning of [...nodePortWarnings(expanded, facts), ...closed, ...warnings])
-    log.warn('configuration', { warning })
+  // Without rules of the kernel nothing is open but loopback, whatever nodePortAddresses says.
+  const nodePorts = mode.usesKernel
+    ? [
+        ...nodePortWarnings(expanded, facts),
+        ...closedNodePortWarnings(context.nodePortAddresses, families, context.localIps()),
+      ]
+    : []
+  for (const warning of [...nodePorts, ...warnings]) log.warn('configuration', { warning })
   if (fatal !== undefined) throw new CommandError(fatal)
   return families
 }
 
-/** The kernel modes cannot work well without these; plain sockets can. */
+/** The kernel modes cannot work well without these; plain sockets can, and change nothing of the machine. */
 async function applySystemSettings({ config, platform, log }: Daemon, mode: RunnableMode): Promise<void> {
-  if (platform !== 'linux') return
+  if (platform !== 'linux' || !mode.usesKernel) return
   try {
     await applyConntrackSettings(config.conntrack, {
       sysctl: fileSysctl({ root: '/proc/sys' }),
@@ -277,11 +285,9 @@ async function applySystemSettings({ config, platform, log }: Daemon, mode: Runn
     })
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    if (mode.usesKernel)
-      throw new CommandError(`could not set conntrack parameters from kube-proxy configuration: ${reason}`, {
-        cause: error,
-      })
-    log.info('connection tracking is left as it is; this mode does without', { reason })
+    throw new CommandError(`could not set conntrack parameters from kube-proxy configuration: ${reason}`, {
+      cause: error,
+    })
   }
 }
 

@@ -19,6 +19,7 @@ import { routeLocalnet } from '../../dataplane/sysctl/localhost-node-ports.ts'
 import type { Family } from '../../net/ip.ts'
 import { PrometheusConntrackMetrics } from '../../observe/metrics/conntrack-metrics.ts'
 import { PrometheusIptablesMetrics } from '../../observe/metrics/iptables-metrics.ts'
+import { missingIptables } from './iptables-support.ts'
 import type { Mode, ModeContext, ModeSettings } from './mode.ts'
 import { trafficSettings } from './traffic-settings.ts'
 
@@ -32,6 +33,8 @@ export const iptablesMode: Mode = {
     const iptables = await iptablesOf(family, signal)
     return iptables.isSupported(signal)
   },
+
+  whatIsMissing: missingIptables,
 
   async prepare({ config, nodePortAddresses: addresses }) {
     const isOpenOnLoopback = nodePortAddresses(addresses, 'ipv4').containsLoopback

@@ -22,6 +22,7 @@ import type { Family } from '../../net/ip.ts'
 import { PrometheusConntrackMetrics } from '../../observe/metrics/conntrack-metrics.ts'
 import { PrometheusIptablesMetrics } from '../../observe/metrics/iptables-metrics.ts'
 import { CommandError } from '../program.ts'
+import { missingIptables } from './iptables-support.ts'
 import type { Mode, ModeSettings } from './mode.ts'
 import { trafficSettings } from './traffic-settings.ts'
 
@@ -39,6 +40,8 @@ export const ipvsMode: Mode = {
     const iptables = await iptablesOf(family, signal)
     return iptables.isSupported(signal)
   },
+
+  whatIsMissing: missingIptables,
 
   async prepare({ config, log }) {
     const signal = AbortSignal.timeout(prepareTimeoutMs)

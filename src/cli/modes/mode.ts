@@ -56,6 +56,8 @@ export interface RunnableMode {
   readonly usesKernel: boolean
   /** Whether the tools and the kernel of this machine can program the family. */
   supports(family: Family, context: ModeContext, signal: AbortSignal): Promise<boolean>
+  /** What is missing on this machine for a family that is not supported; undefined when nobody can tell. */
+  whatIsMissing?(family: Family, context: ModeContext, signal: AbortSignal): Promise<string | undefined>
   /** Privileged settings of the machine, before anything is programmed: all that --init-only does. */
   prepare(context: ModeContext): Promise<void>
   createBackend(family: Family, context: ModeContext, signal: AbortSignal): Promise<ModeBackend>

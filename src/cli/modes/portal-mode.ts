@@ -25,6 +25,7 @@ import type { Relay } from '../../dataplane/relay/relay.ts'
 import { PrometheusConntrackMetrics } from '../../observe/metrics/conntrack-metrics.ts'
 import { PrometheusIptablesMetrics } from '../../observe/metrics/iptables-metrics.ts'
 import { fileSysctl } from '../../dataplane/sysctl/file-sysctl.ts'
+import { missingIptables } from './iptables-support.ts'
 import type { RunnableMode } from './mode.ts'
 import { trafficSettings } from './traffic-settings.ts'
 
@@ -38,6 +39,8 @@ export const portalMode: RunnableMode = {
     const iptables = await iptablesOf(family, signal)
     return iptables.isSupported(signal)
   },
+
+  whatIsMissing: missingIptables,
 
   prepare: () => Promise.resolve(),
 

@@ -1,10 +1,12 @@
 /** What an error says, with its causes, on one line: `cannot list services: connect ECONNREFUSED 127.0.0.1:6443`. */
 export function errorText(error: Error): string {
-  const own = ownText(error)
-  if (!(error.cause instanceof Error)) return own
-  const cause = errorText(error.cause)
-  // Many messages already repeat their cause.
-  return own.includes(cause) ? own : `${own}: ${cause}`
+  let text = ownText(error)
+  for (let { cause } = error; cause instanceof Error; cause = cause.cause) {
+    const own = ownText(cause)
+    // Many messages already repeat their cause.
+    if (!text.includes(own)) text += `: ${own}`
+  }
+  return text
 }
 
 function ownText(error: Error): string {

@@ -217,6 +217,16 @@ test('an error tells its causes, but none twice', () => {
   )
 })
 
+test('an error whose cause adds a little to the cause below says each thing once', () => {
+  const root = new Error('EROFS: read-only file system')
+  const file = new Error('cannot set nf_conntrack_max', { cause: root })
+  const explained = new Error('cannot set nf_conntrack_max; or leave it alone', { cause: file })
+  const err = new Error('could not start: cannot set nf_conntrack_max; or leave it alone', { cause: explained })
+  expect(renderKlogLine(record({ message: 'failed', fields: { err } }), 1)).toContain(
+    'err="could not start: cannot set nf_conntrack_max; or leave it alone: EROFS: read-only file system"',
+  )
+})
+
 function endsWith(text: string): RegExp {
   return new RegExp(`${text.replace(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`)}$`)
 }
