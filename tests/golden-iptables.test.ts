@@ -1,6 +1,7 @@
 /** `fairlead render --proxy-mode=iptables` against what kube-proxy 1.36 programmed, in all recorded scenarios. */
 import { execFileSync } from 'node:child_process'
 import { describe, expect, test } from 'vitest'
+import { unwatched } from '../src/cli/program.ts'
 import type { Program } from '../src/cli/program.ts'
 import { renderCommand } from '../src/cli/render-command.ts'
 import { MemoryIptables } from '../src/dataplane/iptables/memory-iptables.ts'
@@ -16,6 +17,7 @@ const cases = scenarioNames.flatMap((scenario) => families.map((family) => ({ sc
 async function render(scenario: string, family: Family): Promise<string> {
   let printed = ''
   const program: Program = {
+    ...unwatched,
     platform: 'linux',
     env: {},
     out: (text) => void (printed += text),

@@ -1,5 +1,6 @@
 /** `fairlead render --proxy-mode=ipvs` against what kube-proxy 1.36 programmed, in all recorded scenarios. */
 import { expect, test } from 'vitest'
+import { unwatched } from '../src/cli/program.ts'
 import type { Program } from '../src/cli/program.ts'
 import { renderCommand } from '../src/cli/render-command.ts'
 import { MemoryIptables } from '../src/dataplane/iptables/memory-iptables.ts'
@@ -19,6 +20,7 @@ const unorderedChains = new Set(['FORWARD', 'KUBE-IPVS-OUT-FILTER'])
 async function render(scenario: string, part: string, family?: Family): Promise<string> {
   let printed = ''
   const program: Program = {
+    ...unwatched,
     platform: 'linux',
     env: {},
     out: (text) => void (printed += text),

@@ -10,6 +10,7 @@ import { describe, expect, test } from 'vitest'
 import { portalChains } from '../src/backends/userspace/portals/chains.ts'
 import { renderPortals } from '../src/backends/userspace/portals/render.ts'
 import type { PortalSettings } from '../src/backends/userspace/portals/settings.ts'
+import { unwatched } from '../src/cli/program.ts'
 import type { Program } from '../src/cli/program.ts'
 import { renderCommand } from '../src/cli/render-command.ts'
 import { MemoryIptables } from '../src/dataplane/iptables/memory-iptables.ts'
@@ -69,6 +70,7 @@ for (const variant of ['nft', 'legacy'] as const) {
 async function render(scenario: string, family: Family): Promise<string> {
   let printed = ''
   const program: Program = {
+    ...unwatched,
     platform: 'linux',
     env: {},
     out: (text) => void (printed += text),

@@ -53,6 +53,8 @@ function untilInterrupted(): AbortSignal {
   for (const [signal, code] of [
     ['SIGINT', 130],
     ['SIGTERM', 143],
+    // The terminal was closed. Node.js would end at once, and leave behind what belongs to this run.
+    ['SIGHUP', 129],
   ] as const)
     process.on(signal, () => {
       if (stop.signal.aborted) process.exit(code)

@@ -1,5 +1,9 @@
 /** What a command may use of the process it runs in; tests hand in their own. */
 import { readFileSync } from 'node:fs'
+import { noProgress, showProgress } from './progress.ts'
+import type { Progress } from './progress.ts'
+import { noTerminal, terminalOf } from './terminal.ts'
+import type { Terminal } from './terminal.ts'
 
 export interface Program {
   readonly platform: NodeJS.Platform
@@ -8,6 +12,19 @@ export interface Program {
   out(text: string): void
   /** Diagnostics, for people. */
   err(text: string): void
+  /** Where `out` goes to. */
+  readonly stdout: Terminal
+  /** Where `err` goes to. */
+  readonly stderr: Terminal
+  /** For work that may take longer than a second; ends when it is disposed of. */
+  progress(label: string): Progress
+}
+
+/** What a program has whose output nobody watches. */
+export const unwatched: Pick<Program, 'stdout' | 'stderr' | 'progress'> = {
+  stdout: noTerminal,
+  stderr: noTerminal,
+  progress: () => noProgress,
 }
 
 /** Ends a command with one clear sentence on stderr and exit code 1. */
@@ -18,11 +35,21 @@ export class CommandError extends Error {
 export function thisProgram(): Program {
   // Whoever read our output may be gone (`| head`); that ends the output, not the program.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
+  const { stdout, stderr, env } = process
+  const [outTerminal, errTerminal] = [terminalOf(stdout, env), terminalOf(stderr, env)]
+  let progress = noProgress
+  const writeTo = (stream: NodeJS.WriteStream) => (text: string) => {
+    progress.makeRoom()
+    stream.write(text)
+  }
   return {
     platform: process.platform,
-    env: process.env,
-    out: (text) => void process.stdout.write(text),
-    err: (text) => void process.stderr.write(text),
+    env,
+    out: writeTo(stdout),
+    err: writeTo(stderr),
+    stdout: outTerminal,
+    stderr: errTerminal,
+    progress: (label) => (progress = showProgress(label, errTerminal, (text) => void stderr.write(text))),
   }
 }
 

@@ -8,6 +8,7 @@ import { freePorts } from '../cluster/testing/free-ports.ts'
 import { failureOf, whoTakesTurns } from './testing/clients.ts'
 import { DemoProcess } from './testing/demo-process.ts'
 import { eventually } from './testing/eventually.ts'
+import { runFairlead } from './testing/fairlead-process.ts'
 import { service, slice } from './testing/objects.ts'
 
 /** Its own port is not for users, so it has one that no other demo would take. */
@@ -32,14 +33,18 @@ test.concurrent('ports that are in use: the demo takes others and says so', asyn
   expect((await new ApiClient(fetchRequests(apiUrl)).expect(200, 'GET', '/api/v1/services')).kind).toBe('ServiceList')
 })
 
-test.concurrent('Ctrl-C ends the demo with code 0; its ports are free and its folder is gone', async () => {
+test.concurrent.each([
+  ['Ctrl-C', 'SIGINT'],
+  ['SIGTERM', 'SIGTERM'],
+  ['a closed terminal', 'SIGHUP'],
+] as const)('%s ends the demo with code 0; its ports are free and its folder is gone', async (_what, signal) => {
   await using folder = await TemporaryFolder.make()
   await using demo = await DemoProcess.start(folder, '--api-port=0')
   const { url } = demo.service(anyPort)
   const apiUrl = await demo.apiUrl()
   expect(await demo.temporaryFolders()).toHaveLength(1)
 
-  demo.process.send('SIGINT')
+  demo.process.send(signal)
   expect(await demo.process.ended()).toEqual({ code: 0, signal: null })
   expect(demo.process.stdout).toMatch(/\nStopped\.\n$/)
   expect(demo.process.stderr).toBe('')
@@ -62,6 +67,7 @@ test.concurrent('a second Ctrl-C does not wait for those who are slow', async ()
   await eventually(async () => expect(await failureOf(url)).toBe('ECONNREFUSED'))
   demo.process.send('SIGINT')
   expect(await demo.process.ended()).toEqual({ code: 130, signal: null })
+  expect(await demo.temporaryFolders()).toEqual([])
   client.destroy()
 })
 
@@ -72,6 +78,9 @@ test.concurrent.each(['SIGINT', 'SIGKILL'] as const)('with --data-dir objects ou
   const mine = service('mine', ports.mine)
   {
     await using demo = await DemoProcess.start(folder, ...args)
+    expect(demo.kubeconfig).toBe(`${folder.path}/data/kubeconfig`)
+    expect(demo.manifests).toBe(`${folder.path}/data/shop.yaml`)
+    expect(await demo.temporaryFolders()).toEqual([])
     const client = new ApiClient(fetchRequests(await demo.apiUrl()))
     await client.expect(201, 'POST', '/api/v1/namespaces/default/services', mine)
     const slices = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices'
@@ -86,6 +95,29 @@ test.concurrent.each(['SIGINT', 'SIGKILL'] as const)('with --data-dir objects ou
   })
   // The sample application has new ports; nothing of the old ones is left.
   expect(await whoTakesTurns(again.service('shop/web:http').url, 6)).toEqual(replicas)
+})
+
+test.concurrent('--kubeconfig-out chooses the file, but never one that holds something else', async () => {
+  await using folder = await TemporaryFolder.make()
+  const out = `--kubeconfig-out=${folder.path}/mine`
+  for (const _round of ['a new file', 'that of the round before']) {
+    await using demo = await DemoProcess.start(folder, '--api-port=0', out)
+    expect(demo.kubeconfig).toBe(`${folder.path}/mine`)
+    await new ApiClient(fetchRequests(await demo.apiUrl())).expect(200, 'GET', '/api/v1/services')
+  }
+  await folder.write('mine', 'clusters: [{name: production, cluster: {server: "https://10.0.0.1"}}]\n')
+  expect(await runFairlead(['demo', '--api-port=0', out])).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: `Error: ${out} holds something else already: name a file that is not there yet\n`,
+  })
+})
+
+test.concurrent('a folder for temporary files that cannot be used is one clear sentence', async () => {
+  const env = { TMPDIR: '/dev/null/missing' }
+  const { code, stderr } = await runFairlead(['demo', '--api-port=0'], { env })
+  expect(code).toBe(1)
+  expect(stderr).toMatch(/^Error: cannot make a folder in \/dev\/null\/missing, .*; set TMPDIR .*\n$/)
 })
 
 async function holdPort(port: number): Promise<AsyncDisposable & { readonly port: number }> {

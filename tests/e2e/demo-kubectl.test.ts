@@ -85,6 +85,26 @@ describe.skipIf(whyNoKubectl !== undefined)(`kubectl and the demo${reason}`, () 
     await eventually(async () => expect(await whoTakesTurns(url, 6)).toHaveLength(3))
   })
 
+  test('what was deleted and patched comes back when the manifests of the demo are applied', async () => {
+    const { url } = demo.service('shop/web:http')
+    await run('-n', 'shop', 'delete', 'endpointslice', 'web-2')
+    await run('-n', 'shop', 'patch', 'service', 'web', '-p', '{"spec":{"sessionAffinity":"ClientIP"}}')
+    await eventually(async () => expect(await whoTakesTurns(url, 6)).toHaveLength(1))
+    const applied = await run('apply', '-f', demo.manifests)
+    expect(applied).toContain('endpointslice.discovery.k8s.io/web-2 created\n')
+    expect(applied).toContain('service/web configured\n')
+    expect(applied).toContain('service/api unchanged\n')
+    expect(applied.split('\n').filter((line) => line.includes('Warning'))).toEqual([])
+    await eventually(async () => expect(await whoTakesTurns(url, 6)).toEqual(['web-1', 'web-2', 'web-3']))
+  })
+
+  test('a node port, which nobody opens here, is said to be closed', async () => {
+    await run('-n', 'shop', 'patch', 'service', 'closed', '-p', '{"spec":{"type":"NodePort"}}')
+    await demo.process.says('of shop/closed:http is closed')
+    expect(demo.process.stdout).toMatch(/\nNode port 3\d{4} of shop\/closed:http is closed: /)
+    await run('-n', 'shop', 'patch', 'service', 'closed', '-p', '{"spec":{"type":"ClusterIP"}}')
+  })
+
   test('get --watch shows a change as it happens', async () => {
     await using watch = new RunningKubectl(demo.kubeconfig, '-n', 'shop', 'get', 'services', '--watch')
     await watch.says('closed')

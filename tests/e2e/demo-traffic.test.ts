@@ -24,7 +24,7 @@ test('the demo prints a table: Service, how to try it, endpoints', () => {
   const endpoint = String.raw`127\.0\.0\.1:\d+`
   expect(rows).toEqual([
     ['shop/api:http', http, expect.stringMatching(`^${endpoint}, ${endpoint} \\(each client keeps one\\)$`)],
-    ['shop/closed:http', http, 'none: connections are refused'],
+    ['shop/closed:http', http, 'none: connections are reset'],
     [
       'shop/echo:echo',
       expect.stringMatching(/^echo hello \| nc -u -w1 127\.0\.0\.1 \d+$/),
@@ -52,6 +52,16 @@ test('a Service with session affinity keeps each client at one replica', async (
 test('the UDP Service echoes', async () => {
   const answer = await sayOverUdp('ahoy', demo.service('shop/echo:echo'))
   expect(answer).toMatch(/^echo-[12] heard ahoy$/)
+})
+
+test('the metrics tell what each Service carried', async () => {
+  await whoAnswers(demo.service('shop/web:http').url)
+  const [, url = ''] = /Metrics: curl (\S+)/.exec(demo.process.stdout) ?? []
+  const { body } = await get(url)
+  const labels = String.raw`ip_family="IPv4",namespace="shop",port="http",protocol="TCP",service="web"`
+  const web = labels.split(',').map((label) => `(?=[^}]*${label})`)
+  expect(body).toMatch(new RegExp(`^fairlead_service_connections_total{${web.join('')}[^}]*} [1-9]`, 'm'))
+  expect(body).toMatch(new RegExp(`^fairlead_service_bytes_total{${web.join('')}[^}]*} [1-9]`, 'm'))
 })
 
 test('a Service without endpoints turns its clients away', async () => {

@@ -1,4 +1,5 @@
-import { readFile } from 'node:fs/promises'
+import { spawnSync } from 'node:child_process'
+import { copyFile, mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
@@ -14,6 +15,19 @@ test.concurrent('--version names the release of kube-proxy that this stands in f
     signal: null,
     stdout: expect.stringMatching(/^Kubernetes v1\.36\.\d+ \(Fairlead \d+\.\d+\.\d+\)\n$/),
     stderr: '',
+  })
+})
+
+test.concurrent('a program that was not built says how to build it', async () => {
+  await using folder = await TemporaryFolder.make()
+  await mkdir(join(folder.path, 'bin'))
+  const program = join(folder.path, 'bin', 'fairlead.mjs')
+  await copyFile(new URL('../../bin/fairlead.js', import.meta.url), program)
+  const { status, stdout, stderr } = spawnSync(process.execPath, [program, 'demo'], { encoding: 'utf8' })
+  expect({ status, stdout, stderr }).toEqual({
+    status: 1,
+    stdout: '',
+    stderr: `Error: Fairlead is not built yet: run "npm ci && npm run build" in ${folder.path}/\n`,
   })
 })
 

@@ -33,6 +33,7 @@ export function announcingBackend(inner: UserspaceBackend, announce: Announce): 
       isFirst = false
       return report
     },
+    traffic: () => inner.traffic(),
     [Symbol.asyncDispose]: () => inner[Symbol.asyncDispose](),
   }
 }

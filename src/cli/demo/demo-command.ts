@@ -1,18 +1,22 @@
 /** `fairlead demo`: a cluster in one process. The real daemon proxies it, and real kubectl changes it. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { resolve } from 'node:path'
 import { inGroup } from '../../config/flags/flag.ts'
 import { renderFlagHelp } from '../../config/flags/flag-help.ts'
 import { parseFlags } from '../../config/flags/flag-set.ts'
 import * as type from '../../config/flags/flag-types.ts'
 import { CommandError } from '../program.ts'
 import type { Program } from '../program.ts'
+import { DemoFolder } from './demo-folder.ts'
 import { runDemo } from './run-demo.ts'
 
 const demoFlags = inGroup('Demo', {
   'api-port': { type: type.int32, default: 18_001, help: 'Port of the API server on 127.0.0.1.' },
   'data-dir': { type: type.text, default: '', help: 'Keep the objects here over restarts; in memory when empty.' },
+  'kubeconfig-out': {
+    type: type.text,
+    default: '',
+    help: 'Write the kubeconfig to this file; in --data-dir, or in a folder of its own, when empty.',
+  },
   v: { type: type.int32, default: 0, short: 'v', help: 'Verbosity of the log: 2 shows each sync, 4 each connection.' },
 })
 
@@ -22,7 +26,8 @@ export async function demoCommand(argv: readonly string[], program: Program, sig
   const read = parseFlags(demoFlags, argv, program.platform)
   if (!read.ok) throw new CommandError(`${read.problem} (see fairlead demo --help)`)
   if (read.wantsHelp) {
-    program.out(`${about}\n\nUsage:\n  fairlead demo [flags]\n\n${renderFlagHelp(demoFlags, program.platform)}`)
+    const flags = renderFlagHelp(demoFlags, program.platform)
+    program.out(`${about}\n\nUsage:\n  fairlead demo [flags]\n\n${flags}`)
     return 0
   }
   if (read.positionals.length > 0) throw new CommandError(`demo takes no argument "${read.positionals[0]}"`)
@@ -30,14 +35,9 @@ export async function demoCommand(argv: readonly string[], program: Program, sig
   const apiPort = values['api-port']
   if (apiPort < 0 || apiPort > 65_535)
     throw new CommandError(`--api-port=${apiPort} is not a port: choose one up to 65535, or 0 for any that is free`)
-  const folder = await mkdtemp(join(tmpdir(), 'fairlead-demo-'))
-  try {
-    const kubeconfig = join(folder, 'kubeconfig')
-    const demo = { apiPort, dataDir: values['data-dir'], verbosity: values.v, kubeconfig, program }
-    await runDemo(demo, signal)
-    program.out('Stopped.\n')
-    return 0
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+  const dataDir = values['data-dir'] === '' ? '' : resolve(values['data-dir'])
+  await using folder = await DemoFolder.open(dataDir, values['kubeconfig-out'])
+  await runDemo({ apiPort, dataDir, verbosity: values.v, folder, program }, signal)
+  program.out('Stopped.\n')
+  return 0
 }

@@ -2,14 +2,17 @@
 import { routeName } from '../../core/route.ts'
 import { hostPort } from '../../net/ip.ts'
 import { renderTable } from '../table.ts'
+import { paint } from '../terminal.ts'
+import type { Terminal } from '../terminal.ts'
 import type { Served } from './announcing-backend.ts'
 
-export function renderServices(served: readonly Served[]): string {
+export function renderServices(served: readonly Served[], terminal: Terminal): string {
   const rows = served
     .filter(({ route }) => route !== undefined)
     .sort((left, right) => (left.key < right.key ? -1 : 1))
     .map((it) => [nameOf(it), howToTry(it), endpointsOf(it)])
-  return renderTable(['SERVICE', 'TRY', 'ENDPOINTS'], rows)
+  const table = renderTable(['SERVICE', 'TRY', 'ENDPOINTS'], rows, terminal.columns)
+  return table.replace(/^.*/, (header) => paint(terminal, 'bold', header))
 }
 
 export function renderChange(it: Served): string {
@@ -29,6 +32,18 @@ export function renderMovedPorts(served: readonly Served[]): string {
     .join('')
 }
 
+/** A node port that nobody opens looks like a fault, unless somebody says so. */
+export function renderClosedNodePorts(served: readonly Served[]): string {
+  return served
+    .flatMap((it) => {
+      const { route, addresses } = it
+      if (route === undefined || route.nodePort === 0) return []
+      if (addresses.some(({ port }) => port === route.nodePort)) return []
+      return [`Node port ${route.nodePort} of ${nameOf(it)} is closed: the demo serves each Service at one port.\n`]
+    })
+    .join('')
+}
+
 /** As people write it: the protocol of the key only tells apart what has no name. */
 function nameOf({ key, route }: Served): string {
   return route === undefined ? key.replace(/\/[A-Z]+$/, '') : routeName(route)
@@ -44,26 +59,37 @@ function howToTry({ addresses, problem, route }: Served): string {
 
 function endpointsOf({ route }: Served): string {
   const addresses = route?.clusterEndpoints.map(({ address }) => address) ?? []
-  if (addresses.length === 0) return 'none: connections are refused'
+  // A socket that listens has accepted before it can know; so the client sees a reset, not a refusal.
+  if (addresses.length === 0) return route?.protocol === 'UDP' ? 'none: nobody answers' : 'none: connections are reset'
   return addresses.join(', ') + (route?.affinitySeconds === 0 ? '' : ' (each client keeps one)')
 }
 
 export function renderHints({
   kubeconfig,
+  manifests,
   metricsAddress,
 }: {
   readonly kubeconfig: string
+  readonly manifests: string
   readonly metricsAddress: string
 }): string {
-  const kubectl = `kubectl --kubeconfig ${kubeconfig}`
   return `
-Change it with kubectl; each change is live at once:
-  ${kubectl} get services,endpointslices -A
-  ${kubectl} -n shop delete endpointslice web-2
-  ${kubectl} -n shop patch service web -p '{"spec":{"sessionAffinity":"ClientIP"}}'
+Change it with kubectl, in another terminal; each change is live at once:
+  export KUBECONFIG=${quoted(kubeconfig)}
+  kubectl get services,endpointslices -A
+  kubectl -n shop delete endpointslice web-2
+  kubectl -n shop patch service web -p '{"spec":{"sessionAffinity":"ClientIP"}}'
+
+Bring the sample application back to what it was:
+  kubectl apply -f ${quoted(manifests)}
 
 Metrics: curl http://${metricsAddress}/metrics
 Stop with Ctrl-C.
 
 `
+}
+
+/** For a shell. */
+function quoted(path: string): string {
+  return /^[\w./@%+:,=-]+$/.test(path) ? path : `'${path.replaceAll("'", String.raw`'\''`)}'`
 }

@@ -9,7 +9,6 @@ import { ApiServerError } from '../../embedded/api-server-error.ts'
 import { startApiServer } from '../../embedded/api-server.ts'
 import type { ApiServer } from '../../embedded/api-server.ts'
 import { JournalError } from '../../embedded/journal-error.ts'
-import { writeKubeconfig } from '../../embedded/kubeconfig-file.ts'
 import { allResources } from '../../embedded/resources/all-resources.ts'
 import type { RootLogger } from '../../observe/logging/create-logger.ts'
 import { loadConfig } from '../daemon/load-config.ts'
@@ -17,11 +16,13 @@ import { loggerFor } from '../daemon/logger-for.ts'
 import { runDaemon } from '../daemon/run-daemon.ts'
 import { userspaceMode } from '../modes/userspace-mode.ts'
 import { plainLogger } from '../plain-logger.ts'
+import { noProgress } from '../progress.ts'
 import { CommandError, fairleadVersion } from '../program.ts'
 import type { Program } from '../program.ts'
 import { announcingBackend } from './announcing-backend.ts'
 import type { Announce } from './announcing-backend.ts'
-import { renderChange, renderHints, renderMovedPorts, renderServices } from './demo-screen.ts'
+import type { DemoFolder } from './demo-folder.ts'
+import { renderChange, renderClosedNodePorts, renderHints, renderMovedPorts, renderServices } from './demo-screen.ts'
 import { freePort } from './free-port.ts'
 import { loadObjects } from './load-objects.ts'
 import { demoNode, startSampleApplication } from './sample-application.ts'
@@ -31,29 +32,38 @@ export interface Demo {
   /** Empty: in memory. */
   readonly dataDir: string
   readonly verbosity: number
-  /** Where to write it. */
-  readonly kubeconfig: string
+  /** Where files for the user go. */
+  readonly folder: DemoFolder
   readonly program: Program
 }
 
 const host = '127.0.0.1'
 
 export async function runDemo(demo: Demo, signal: AbortSignal): Promise<void> {
-  const { program, kubeconfig } = demo
+  const { program, folder } = demo
+  // Log lines would run into it.
+  using progress = demo.verbosity > 0 ? noProgress : program.progress('starting the demo')
   const metricsAddress = `${host}:${await freePort(host)}`
   const options = daemonOptions(demo, metricsAddress)
   const { config } = await loadConfig(options, program.platform)
   await using application = await startSampleApplication()
   await using server = await startServer(demo)
   await loadObjects(server.url, [demoNode, ...application.objects])
-  await writeKubeconfig(kubeconfig, server.url)
+  await folder.writeKubeconfig(server.url)
+  await folder.writeManifests(application.manifests)
 
   // The sample Services are IPv4; the first word about them is the table, the rest are changes to it.
   const announce: Announce = (served, isFirst, family) => {
-    const texts =
-      isFirst && family === 'ipv4'
-        ? [renderMovedPorts(served), renderServices(served), renderHints({ kubeconfig, metricsAddress })]
-        : served.map(renderChange)
+    const isTable = isFirst && family === 'ipv4'
+    if (isTable) progress[Symbol.dispose]()
+    const texts = isTable
+      ? [
+          renderMovedPorts(served),
+          renderServices(served, program.stdout),
+          renderClosedNodePorts(served),
+          renderHints({ kubeconfig: folder.kubeconfig, manifests: folder.manifests, metricsAddress }),
+        ]
+      : [...served.map(renderChange), renderClosedNodePorts(served)]
     program.out(texts.join(''))
   }
   const log = demo.verbosity > 0 ? loggerFor(config.logging) : onlyTrouble(program)
@@ -77,11 +87,11 @@ export async function runDemo(demo: Demo, signal: AbortSignal): Promise<void> {
 }
 
 /** The daemon's own command line, so that the demo runs what a node runs. */
-function daemonOptions({ kubeconfig, verbosity, program }: Demo, metricsAddress: string): DaemonOptions {
+function daemonOptions({ folder, verbosity, program }: Demo, metricsAddress: string): DaemonOptions {
   const parsed = parseDaemonCommandLine(
     [
       '--proxy-mode=userspace',
-      `--kubeconfig=${kubeconfig}`,
+      `--kubeconfig=${folder.kubeconfig}`,
       `--hostname-override=${demoNode.object.metadata.name}`,
       `--node-address=${host}`,
       `--metrics-bind-address=${metricsAddress}`,
@@ -91,9 +101,6 @@ function daemonOptions({ kubeconfig, verbosity, program }: Demo, metricsAddress:
       '--iptables-min-sync-period=0s',
       '--kube-api-qps=-1',
       '--oom-score-adj=0',
-      '--conntrack-max-per-core=0',
-      '--conntrack-tcp-timeout-established=0s',
-      '--conntrack-tcp-timeout-close-wait=0s',
       `--v=${verbosity}`,
     ],
     program.platform,

@@ -49,6 +49,8 @@ const services: readonly SampleService[] = [
 
 export interface SampleApplication extends AsyncDisposable {
   readonly objects: readonly SampleObject[]
+  /** The same, for `kubectl apply -f`. */
+  readonly manifests: readonly SampleObject['object'][]
 }
 
 export async function startSampleApplication(): Promise<SampleApplication> {
@@ -73,7 +75,26 @@ export async function startSampleApplication(): Promise<SampleApplication> {
     await stop()
     throw error
   }
-  return { objects, [Symbol.asyncDispose]: stop }
+  return {
+    objects: objects.map(({ path, object }) => ({ path, object: asAppliedByKubectl(object) })),
+    manifests: objects.map(({ object }) => object),
+    [Symbol.asyncDispose]: stop,
+  }
+}
+
+/** kubectl looks here for what it applied last, and warns when there is nothing. In its own words, or it would see a change. */
+function asAppliedByKubectl(object: SampleObject['object']): SampleObject['object'] {
+  const applied = { ...object, metadata: { ...object.metadata, annotations: {} } }
+  const text = `${JSON.stringify(sorted(applied))}\n`
+  const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': text }
+  return { ...object, metadata: { ...object.metadata, annotations } }
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value).map(([name, inner]) => [name, sorted(inner)] as const)
+  return Object.fromEntries(entries.sort(([left], [right]) => (left < right ? -1 : 1)))
 }
 
 function serviceObject({ name, protocol, port, portName, spec }: SampleService): SampleObject {
@@ -83,7 +104,8 @@ function serviceObject({ name, protocol, port, portName, spec }: SampleService):
       apiVersion: 'v1',
       kind: 'Service',
       metadata: { name, namespace, labels: { app: name } },
-      spec: { ...spec, ports: [{ name: portName, port, protocol }] },
+      // Said although it is the default: applying the manifest again then takes back what a patch changed.
+      spec: { type: 'ClusterIP', sessionAffinity: 'None', ...spec, ports: [{ name: portName, port, protocol }] },
     },
   }
 }

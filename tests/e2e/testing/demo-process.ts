@@ -45,9 +45,14 @@ export class DemoProcess implements AsyncDisposable {
   }
 
   get kubeconfig(): string {
-    const [, path] = /--kubeconfig (\S+)/.exec(this.process.stdout) ?? []
+    const [, path] = /KUBECONFIG=(\S+)/.exec(this.process.stdout) ?? []
     if (path === undefined) throw new Error(`no kubeconfig in:\n${this.process.stdout}`)
     return path
+  }
+
+  /** The sample application, to be applied again. */
+  get manifests(): string {
+    return /kubectl apply -f (\S+)/.exec(this.process.stdout)?.[1] ?? ''
   }
 
   /** Where its API server is. */

@@ -14,13 +14,13 @@ export const whyNoKubectl =
     ? undefined
     : `no ${program} found; install it or set KUBECTL`
 
-/** What it prints; an error when it fails. */
+/** What it prints, warnings last; an error when it fails. */
 export async function kubectl(kubeconfig: string, ...args: readonly string[]): Promise<string> {
-  const { stdout } = await promisify(execFile)(program, ['--kubeconfig', kubeconfig, ...args], {
+  const { stdout, stderr } = await promisify(execFile)(program, ['--kubeconfig', kubeconfig, ...args], {
     timeout: deadlineMs,
     env: environment(kubeconfig),
   })
-  return stdout
+  return stdout + stderr
 }
 
 /** A kubectl that goes on until it is disposed of, such as `get --watch`. */
