@@ -1,5 +1,5 @@
 /** The commands as people run them: a core and a backend as two processes, without root. */
-import { mkdir } from 'node:fs/promises'
+import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { startHttpBackend } from '../src/cli/demo/sample-backends.ts'
@@ -71,6 +71,9 @@ describe('a command line', () => {
     [['file', 'to-api', '--api=127.0.0.1:1', '-i', '.'], 'cannot listen on "127.0.0.1:1"'],
     [['file', 'to-api', '--api=tcp://:0', '-i', '.'], "refusing to serve the cluster's state in plaintext"],
     [['api', 'to-local', '--api=http://x'], 'names no KPNG server'],
+    [['api', 'to-exec'], 'to-exec needs a program: write it after "--"'],
+    [['file', 'to-exec', '-i', '.', '--'], 'to-exec needs a program: write it after "--"'],
+    [['api', 'to-module'], 'to-module needs a module: write it after "--"'],
     [['api', 'to-local', '--api-client-tls-key=/nowhere', '--api-client-tls-crt=/nowhere'], '/nowhere cannot be read'],
     [
       ['kube', 'to-api', '--with-service-labels=[a', '--server=http://127.0.0.1:1', '--listen=tcp://127.0.0.1:0'],
@@ -129,6 +132,42 @@ test('a backend behind a core says on its own address how it is', async () => {
   expect((await get(`${url}/metrics`)).body).toContain('process_resident_memory_bytes')
   backend.send('SIGTERM')
   expect(await backend.ended()).toEqual({ code: 0, signal: null })
+})
+
+test('a backend program that is killed shows in /healthz until it is back with the whole state', async () => {
+  await using objects = await Objects.write()
+  const { metrics } = await freePorts('metrics')
+  const health = async () => {
+    const { status, body } = await get(`http://127.0.0.1:${metrics}/healthz`)
+    return `${status} ${body}`
+  }
+  const program = join(objects.folder.path, 'backend')
+  // It may be installed later than the daemon that feeds it.
+  await using exec = new FairleadProcess([
+    'file',
+    'to-exec',
+    `--input=${objects.path}`,
+    `--exportMetrics=127.0.0.1:${metrics}`,
+    '--',
+    program,
+  ])
+  await exec.says(`there is no program`)
+  expect(exec.stderr).toContain(program)
+  expect(exec.stderr).toContain('nextTryMs=500')
+  await eventually(async () => expect(await health()).toMatch(/^503 there is no program/))
+  const script = `#!/bin/sh\necho "pid $$" >&2\nsed -u -n 's/^{"t":"commit"/{"t":"ack"/p'\n`
+  await writeFile(program, script.replace('sed', 'exec sed'), { mode: 0o755 })
+  await eventually(async () => expect(await health()).toBe('200 ok\n'))
+  // Once it is killed, it is not there for a while.
+  await rename(program, `${program}.away`)
+  const [, pid = ''] = /^pid (\d+)$/m.exec(exec.stderr) ?? []
+  process.kill(Number(pid), 'SIGKILL')
+  await exec.says('SIGKILL ended it')
+  await eventually(async () => expect(await health()).toMatch(/^503 /))
+  await rename(`${program}.away`, program)
+  await eventually(async () => expect(await health()).toBe('200 ok\n'))
+  exec.send('SIGTERM')
+  expect(await exec.ended()).toEqual({ code: 0, signal: null })
 })
 
 test('to-file writes what file reads', async () => {

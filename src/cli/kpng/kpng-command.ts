@@ -6,6 +6,7 @@ import { renderFlagHelp } from '../../config/flags/flag-help.ts'
 import { parseFlags } from '../../config/flags/flag-set.ts'
 import type { FlagTable, FlagValues } from '../../config/flags/flag.ts'
 import { systemClock } from '../../core/clock.ts'
+import type { ChangeSet } from '../../kpng/client/change-set.ts'
 import { KpngError } from '../../kpng/kpng-error.ts'
 import { BackendDriver } from '../../kpng/sdk/backend-driver.ts'
 import { GlobalStore } from '../../kpng/store/global-store.ts'
@@ -29,7 +30,6 @@ import {
   toFileFlags,
 } from './kpng-flags.ts'
 import { nodeNameFrom, openLocalFeed } from './local-feed.ts'
-import type { LocalFeed } from './local-feed.ts'
 import { metricsServer } from './metrics-endpoint.ts'
 import { openModel } from './open-model.ts'
 import type { ModelSource } from './open-model.ts'
@@ -172,9 +172,9 @@ async function keepModel({ line, values, model, log }: SinkContext, signal: Abor
   const registry = new MetricRegistry()
   registry.addProcessMetrics()
   const parts: Runnable[] = [await openModel(model, { store, clock, log })]
-  const isHealthy = () => store.isSynced
+  const problem = () => (store.isSynced ? undefined : incomplete)
   if (values.exportMetrics !== '')
-    parts.push(metricsServer({ address: values.exportMetrics, registry, isHealthy, clock, log }))
+    parts.push(metricsServer({ address: values.exportMetrics, registry, problem, clock, log }))
   // Last, because it listens at once: what else is wrong has shown by now.
   parts.push(
     line.sink === 'to-api'
@@ -184,46 +184,78 @@ async function keepModel({ line, values, model, log }: SinkContext, signal: Abor
   await runAll(parts, signal)
 }
 
+const incomplete = 'the state is not complete yet'
+
 async function followLocally(context: SinkContext, signal: AbortSignal): Promise<void> {
   const { values, model, log, program } = context
   const clock = systemClock
   const node = nodeNameFrom(values['node-name'], program.env)
-  const feed = await openLocalFeed(model, node, { clock, log })
   const done = new AbortController()
-  let hasState = false
-  const observed: LocalFeed = {
-    follow: (apply, until) =>
-      feed.follow(async (changes) => {
-        await apply(changes)
-        hasState = true
-        if (values.once) done.abort()
-      }, until),
+  const running = AbortSignal.any([signal, done.signal])
+  const feed = await openLocalFeed(model, node, { clock, log })
+  const sink = await openSink(context, node, running)
+  const follow = async (until: AbortSignal) => {
+    await using owned = sink
+    await feed.follow(async (changes) => {
+      await owned.apply(changes, until)
+      if (values.once) done.abort()
+    }, until)
   }
-  const parts: Runnable[] = [{ run: (until) => feedSink(context, node, observed, until) }]
+  const parts: Runnable[] = [{ run: follow }, ...sink.parts]
   if (values.exportMetrics !== '') {
     const registry = new MetricRegistry()
     registry.addProcessMetrics()
-    parts.push(metricsServer({ address: values.exportMetrics, registry, isHealthy: () => hasState, clock, log }))
+    parts.push(metricsServer({ address: values.exportMetrics, registry, problem: () => sink.problem(), clock, log }))
   }
-  await runAll(parts, AbortSignal.any([signal, done.signal]))
+  await runAll(parts, running)
 }
 
-async function feedSink(
+/** What is done with the state of a node. */
+interface LocalSink extends AsyncDisposable {
+  apply(changes: ChangeSet, signal: AbortSignal): Promise<void>
+  /** What else must run for it. */
+  readonly parts: readonly Runnable[]
+  /** Why what was applied last is not in force; undefined when it is. */
+  problem(): string | undefined
+}
+
+/** A mistake in the command line shows now, before anything is asked of a server. */
+async function openSink(
   { line, values, log, program }: SinkContext,
   node: string,
-  feed: LocalFeed,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<LocalSink> {
   const clock = systemClock
   if (line.sink === 'to-exec') {
     const answerWithinMs = values['answer-within']
-    await using backend = new ExecBackend({ command: line.command, node, answerWithinMs, clock, log })
-    await feed.follow((changes) => backend.apply(changes, signal), signal)
-  } else if (line.sink === 'to-module') {
-    const backend = await loadBackend(line.command)
-    await using driver = new BackendDriver(backend, { node, log, signal }, clock)
-    await feed.follow((changes) => driver.apply(changes), signal)
-  } else await feed.follow((changes) => printChanges(changes, program), signal)
+    const backend = new ExecBackend({ command: line.command, node, answerWithinMs, clock, log })
+    return {
+      apply: (changes, until) => backend.apply(changes, until),
+      parts: [backend],
+      problem: () => backend.problem,
+      [Symbol.asyncDispose]: () => Promise.resolve(),
+    }
+  }
+  if (line.sink === 'to-module') {
+    const driver = new BackendDriver(await loadBackend(line.command), { node, log, signal }, clock)
+    return {
+      apply: (changes) => driver.apply(changes),
+      parts: [],
+      problem: () => driver.problem,
+      [Symbol.asyncDispose]: () => driver[Symbol.asyncDispose](),
+    }
+  }
+  let hasPrinted = false
+  return {
+    apply(changes) {
+      printChanges(changes, program)
+      hasPrinted = true
+      return Promise.resolve()
+    },
+    parts: [],
+    problem: () => (hasPrinted ? undefined : incomplete),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  }
 }
 
 function loggerWith(verbosity: number): RootLogger {

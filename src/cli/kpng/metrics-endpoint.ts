@@ -11,13 +11,13 @@ import type { Runnable } from '../run-all.ts'
 export interface MetricsEndpoint {
   readonly address: string
   readonly registry: MetricRegistry
-  /** The state is complete: what is served can be relied on. */
-  readonly isHealthy: () => boolean
+  /** Why what is served cannot be relied on; undefined when it can. */
+  readonly problem: () => string | undefined
   readonly clock: Clock
   readonly log: Logger
 }
 
-export function metricsServer({ address, registry, isHealthy, clock, log }: MetricsEndpoint): Runnable {
+export function metricsServer({ address, registry, problem, clock, log }: MetricsEndpoint): Runnable {
   const { host = '', port = '' } = splitHostPort(address) ?? {}
   if (!/^\d+$/.test(port)) throw new CommandError(`--exportMetrics=${address} is not IP:PORT, such as 127.0.0.1:9099`)
   const bind = { ip: host === '' ? '0.0.0.0' : host, port: Number(port) }
@@ -35,9 +35,10 @@ export function metricsServer({ address, registry, isHealthy, clock, log }: Metr
             if (path === '/metrics')
               return reply(response, 200, { 'Content-Type': registry.contentType }, await registry.render())
             if (path !== '/healthz') return replyNotFound(response)
-            return isHealthy()
+            const wrong = problem()
+            return wrong === undefined
               ? reply(response, 200, { 'Content-Type': plainText }, 'ok\n')
-              : reply(response, 503, { 'Content-Type': plainText }, 'the state is not complete yet\n')
+              : reply(response, 503, { 'Content-Type': plainText }, `${wrong}\n`)
           },
         },
         signal,

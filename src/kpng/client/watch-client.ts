@@ -53,6 +53,7 @@ const keepaliveMs = 5 * 60_000
 export class WatchClient {
   readonly #options: WatchClientOptions
   #isConnected = false
+  #connections = 0
   #lastContactMs: number | undefined
 
   constructor(options: WatchClientOptions) {
@@ -69,12 +70,13 @@ export class WatchClient {
     const { target, tls, clock, random, log } = this.#options
     let client = this.#newClient()
     let pauseMs = firstPauseMs
+    let connections = 0
     try {
       while (!signal.aborted) {
         const reason = await this.#stream(client, watch, apply, signal)
         if (signal.aborted) return
-        if (this.#isConnected) pauseMs = firstPauseMs
-        this.#isConnected = false
+        if (this.#connections > connections) pauseMs = firstPauseMs
+        connections = this.#connections
         log.warn('the KPNG server is away; what it said last stays in force', { target, reason, pauseMs })
         await clock.sleep(pauseMs * (0.5 + random() / 2), signal).catch(() => {})
         pauseMs = Math.min(2 * pauseMs, longestPauseMs)
@@ -112,24 +114,36 @@ export class WatchClient {
     const { log, clock, target } = this.#options
     const call = open(client, watch)
     const reader = new ChangeSetReader()
+    // Whoever applies is never asked to do two things at once: the next stream waits for what this one began.
+    let applying = Promise.resolve()
+    let hasEnded = false
     return new Promise((resolve) => {
       const end = (reason: string) => {
+        hasEnded = true
+        this.#isConnected = false
         signal.removeEventListener('abort', onAbort)
         call.cancel()
-        resolve(reason)
+        void applying.then(() => resolve(reason))
       }
       const onAbort = () => end('stopped')
       signal.addEventListener('abort', onAbort, { once: true })
       const onChangeSet = async (changes: ChangeSet) => {
         await apply(changes)
-        if (!this.#isConnected) log.info('following a KPNG server', { target })
+        if (hasEnded) return
+        if (!this.#isConnected) {
+          log.info('following a KPNG server', { target })
+          this.#connections++
+        }
         this.#isConnected = true
         this.#lastContactMs = clock.now()
         if (!signal.aborted) call.write(requestOf(watch))
       }
       call.on('data', (item: OpItem) => {
         const changes = reader.push(item)
-        if (changes !== undefined) onChangeSet(changes).catch((error: unknown) => end(textOf(error)))
+        if (changes !== undefined)
+          applying = applying
+            .then(() => (hasEnded ? undefined : onChangeSet(changes)))
+            .catch((error: unknown) => end(textOf(error)))
       })
       call.on('error', (error) => end(error.message))
       call.on('end', () => end('the server ended the stream'))

@@ -20,11 +20,17 @@ export class BackendDriver implements AsyncDisposable {
   readonly #services = new Map<ServiceId, NodeService>()
   #isSetUp = false
   #isFullDue = true
+  #problem: string | undefined = 'the backend has not been given a state yet'
 
   constructor(backend: KpngBackend, context: BackendContext, clock: Clock) {
     this.#backend = backend
     this.#context = context
     this.#clock = clock
+  }
+
+  /** Why the backend does not have the state; undefined when it has. */
+  get problem(): string | undefined {
+    return this.#problem
   }
 
   /** Resolves when the backend has it; the server keeps what changes meanwhile. */
@@ -38,9 +44,11 @@ export class BackendDriver implements AsyncDisposable {
         this.#isSetUp = true
         await this.#backend.sync(this.#update(changed), this.#context)
         this.#isFullDue = false
+        this.#problem = undefined
         return
       } catch (error) {
         this.#isFullDue = true
+        this.#problem = `the backend failed: ${error instanceof Error ? error.message : String(error)}`
         if (signal.aborted) return
         log.error('the backend failed, it will be called again', { backend: this.#backend.name, error, pauseMs })
         await this.#clock.sleep(pauseMs, signal).catch(() => {})

@@ -1,0 +1,133 @@
+/** One life of a backend program: from its start until it is gone. It is told batches, and answers each with a line. */
+import { spawn } from 'node:child_process'
+import type { ChildProcessByStdio } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import type { Readable, Writable } from 'node:stream'
+import type { Clock } from '../../core/clock.ts'
+
+export interface ExecProgramOptions {
+  readonly command: readonly string[]
+  readonly node: string
+  readonly clock: Clock
+}
+
+/** How long a program may take to end by itself when it is asked to. */
+const graceMs = 2_000
+
+export class ExecProgram {
+  /** Called when something may be different now: it is gone, or it has answered or read. */
+  onNews = () => {}
+  readonly #clock: Clock
+  readonly #child: ChildProcessByStdio<Writable, Readable, null> | undefined
+  readonly #exited: Promise<void>
+  /** How it ended; undefined while it runs. */
+  #ending: string | undefined
+  #hasClosedInput = false
+  #answer: Answer | undefined
+
+  constructor({ command, node, clock }: ExecProgramOptions) {
+    this.#clock = clock
+    const [program = '', ...args] = command
+    let settle = () => {}
+    this.#exited = new Promise((resolve) => (settle = resolve))
+    const over = (ending: string) => {
+      this.#ending ??= ending
+      settle()
+      this.onNews()
+    }
+    try {
+      const env = { ...process.env, NODE_NAME: node }
+      this.#child = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'], env })
+    } catch (error) {
+      over(startProblem(program, error))
+      return
+    }
+    const child = this.#child
+    child.on('exit', (code, killer) => over(killer === null ? `it ended with exit code ${code}` : `${killer} ended it`))
+    child.on('error', (error) => child.pid === undefined && over(startProblem(program, error)))
+    child.stdin.on('error', () => {
+      this.#hasClosedInput = true
+      this.onNews()
+    })
+    child.stdin.on('drain', () => this.onNews())
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      this.#answer = parseAnswer(line) ?? this.#answer
+      this.onNews()
+    })
+    this.#write({ t: 'welcome', protocol: 1, node })
+  }
+
+  /** Undefined as long as it can be told something. */
+  get problem(): string | undefined {
+    return this.#ending ?? (this.#hasClosedInput ? 'it does not read any more' : undefined)
+  }
+
+  /** Undefined when the program has taken the batch, otherwise why not. */
+  async tell(lines: Iterable<string>, revision: number, signal: AbortSignal): Promise<string | undefined> {
+    const isOver = () => this.problem !== undefined || signal.aborted
+    for (const line of lines) {
+      if (isOver()) break
+      this.#child?.stdin.write(`${line}\n`)
+      while (!isOver() && this.#child?.stdin.writableNeedDrain === true) await this.#news(signal)
+    }
+    while (!isOver() && this.#answer?.to !== String(revision)) await this.#news(signal)
+    if (this.#answer?.to === String(revision))
+      return this.#answer.t === 'ack' ? undefined : `it refused the batch: ${this.#answer.reason}`
+    return this.problem ?? 'it did not answer in time'
+  }
+
+  /** Lets it end, and makes it. Resolves when it is gone, with how it ended if that was its own doing. */
+  async end(words?: object): Promise<string | undefined> {
+    const child = this.#child
+    if (child === undefined || this.#ending !== undefined) return this.#ending
+    if (words !== undefined) this.#write(words)
+    child.stdin.end()
+    const grace = new AbortController()
+    await Promise.race([this.#exited, this.#clock.sleep(graceMs, grace.signal).catch(() => {})])
+    grace.abort()
+    const ownEnding = this.#ending
+    if (ownEnding === undefined) child.kill('SIGKILL')
+    await this.#exited
+    return ownEnding
+  }
+
+  #write(message: object): void {
+    if (this.problem === undefined) this.#child?.stdin.write(`${JSON.stringify(message)}\n`)
+  }
+
+  #news(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        signal.removeEventListener('abort', done)
+        resolve()
+      }
+      this.onNews = done
+      signal.addEventListener('abort', done, { once: true })
+    })
+  }
+}
+
+interface Answer {
+  readonly t: string
+  readonly to: string
+  readonly reason: string
+}
+
+/** Lines that are no answer are the program's own business. */
+function parseAnswer(text: string): Answer | undefined {
+  try {
+    const { t, to, reason } = JSON.parse(text) as Readonly<Record<string, unknown>>
+    return (t === 'ack' || t === 'nack') && typeof to === 'string'
+      ? { t, to, reason: typeof reason === 'string' ? reason : 'it gave no reason' }
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function startProblem(program: string, error: unknown): string {
+  const { code, message = String(error) } = error as { readonly code?: string; readonly message?: string }
+  if (code === 'ENOENT') return `there is no program ${JSON.stringify(program)}`
+  if (code === 'EACCES') return `${JSON.stringify(program)} may not be executed: is it a program, with mode +x?`
+  return `${JSON.stringify(program)} cannot be started: ${message}`
+}
