@@ -3,7 +3,7 @@
  * so, and that is all: without the engine the userspace mode runs on Node's own sockets.
  */
 import { fileURLToPath } from 'node:url'
-import { compileNativeRelay } from './compile-native-relay.ts'
+import { compileForUse } from './compile-native-relay.ts'
 
 const isOptional = process.argv.includes('--if-possible')
 const folder = `${process.platform}-${process.arch}`
@@ -11,8 +11,11 @@ const program = fileURLToPath(new URL(`../dist/native/${folder}/fairlead-relay`,
 
 try {
   if (process.platform !== 'linux') throw new Error('it needs epoll and splice, which only Linux has')
-  // Linked statically it runs on any distribution; not every compiler has the library for that.
-  await compileNativeRelay(program, ['-static']).catch(() => compileNativeRelay(program))
+  if ((await compileForUse(program)) === 'pie')
+    process.stderr.write(
+      'the native relay is built, but not statically: the compiler has no -static-pie, or no static C library. ' +
+        'It runs on machines with the same C library\n',
+    )
 } catch (error) {
   const reason = error instanceof Error ? error.message : String(error)
   process.stderr.write(`the native relay is not built (the userspace mode works without, but slower): ${reason}\n`)

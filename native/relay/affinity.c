@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 /* Far above what a Service sees in one timeout; keeps a flood of spoofed clients from eating the memory. */
 #define MOST_CLIENTS 100000
@@ -27,6 +28,10 @@ struct affinity {
   size_t bucket_count, count;
 };
 
+static uint64_t key[2];
+
+bool affinity_choose_key(void) { return getrandom(key, sizeof key, 0) == sizeof key; }
+
 struct affinity *affinity_create(int64_t timeout_ns) {
   struct affinity *affinity = must_have(calloc(1, sizeof *affinity));
   affinity->timeout_ns = timeout_ns;
@@ -37,9 +42,7 @@ struct affinity *affinity_create(int64_t timeout_ns) {
 }
 
 static size_t bucket_of(const struct affinity *affinity, const unsigned char *ip, size_t size) {
-  uint64_t hash = 14695981039346656037u;
-  for (size_t index = 0; index < size; index++) hash = (hash ^ ip[index]) * 1099511628211u;
-  return (hash ^ (hash >> 32)) & (affinity->bucket_count - 1);
+  return siphash(key, ip, size) & (affinity->bucket_count - 1);
 }
 
 static struct record **place_of(struct affinity *affinity, const union address *client) {

@@ -8,10 +8,12 @@
  *   <call> assign <slot> <pool> {<range>}
  *   <call> close <slot>                                      done <call> when the address is free
  *   <call> follow <0|1>
+ *   <call> ping                                              done <call> when all workers have seen it
  *   <call> end <grace in ms>                                 exits
  *
  * Everything else is answered by "done <call>" when it is so. Slots and pools are small numbers that the other side
- * gives; a slot is free again after "gone <slot>".
+ * gives; a slot is free again after "gone <slot>". An engine whose system calls cannot be restricted says "unfiltered
+ * <errno>" at the start.
  */
 #define _GNU_SOURCE
 #include "relay.h"
@@ -28,6 +30,7 @@
 
 struct settings settings;
 atomic_bool is_followed;
+static pthread_barrier_t all_run;
 
 /* The kernel caps it at net.core.somaxconn. */
 #define BACKLOG 4096
@@ -243,6 +246,13 @@ static void end(unsigned call, struct words *words) {
   tell_answer("done %u", call);
 }
 
+static void ping_workers(unsigned call) {
+  struct ping *ping = must_have(calloc(1, sizeof *ping));
+  ping->call = call;
+  atomic_init(&ping->unseen, settings.workers);
+  for (unsigned index = 0; index < settings.workers; index++) worker_ping(&workers[index], ping);
+}
+
 static void obey(char *line) {
   struct words words = {line};
   unsigned call = (unsigned)number(&words);
@@ -253,6 +263,7 @@ static void obey(char *line) {
   if (strcmp(verb, "assign") == 0) return assign_listener(call, &words);
   if (strcmp(verb, "close") == 0) return close_listener(call, &words);
   if (strcmp(verb, "end") == 0) return end(call, &words);
+  if (strcmp(verb, "ping") == 0) return ping_workers(call);
   if (strcmp(verb, "follow") == 0) {
     atomic_store(&is_followed, number(&words) != 0);
     return tell_answer("done %u", call);
@@ -262,26 +273,53 @@ static void obey(char *line) {
 
 /* ---- start -------------------------------------------------------------------------------------------------- */
 
-/* fairlead-relay WORKERS SLOTS BUDGET HALF_CLOSE_MS DRAIN_MS DIAL_MS…; descriptor 3 is the shared memory. */
-int main(int count, char **arguments) {
-  if (count < 7 || count > 6 + MOST_DIALS) fail("it is started by Fairlead, and has no use alone");
-  /* A terminal and systemd signal both processes; Fairlead then ends this one in its own time. */
-  const int ignored[] = {SIGPIPE, SIGINT, SIGTERM, SIGHUP};
-  for (size_t index = 0; index < sizeof ignored / sizeof *ignored; index++) signal(ignored[index], SIG_IGN);
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  settings.workers = (unsigned)atoi(arguments[1]);
-  settings.descriptor_budget = atoi(arguments[3]);
-  settings.half_close_ns = atoll(arguments[4]) * 1000000;
-  settings.drain_ns = atoll(arguments[5]) * 1000000;
-  settings.dial_attempts = (unsigned)(count - 6);
-  for (unsigned index = 0; index < settings.dial_attempts; index++)
-    settings.dial_timeouts_ns[index] = atoll(arguments[6 + index]) * 1000000;
-  if (!shared_map(3, (unsigned)atoi(arguments[2]))) fail("the shared memory cannot be mapped");
+/* fairlead-relay WORKERS SLOTS BUDGET HALF_CLOSE_MS DRAIN_MS plain|transparent DIAL_MS… */
+#define FIXED_ARGUMENTS 6
+
+static void read_arguments(char **arguments, unsigned dials) {
+  settings.workers = (unsigned)atoi(arguments[0]);
+  settings.descriptor_budget = atoi(arguments[2]);
+  settings.half_close_ns = atoll(arguments[3]) * 1000000;
+  settings.drain_ns = atoll(arguments[4]) * 1000000;
+  settings.dial_attempts = dials;
+  for (unsigned index = 0; index < dials; index++)
+    settings.dial_timeouts_ns[index] = atoll(arguments[FIXED_ARGUMENTS + index]) * 1000000;
+}
+
+void thread_runs(void) { pthread_barrier_wait(&all_run); }
+
+/* The C library is done with what a thread needs at its start when each of them says so. */
+static void start_threads(void) {
   pthread_t teller;
+  pthread_barrier_init(&all_run, NULL, settings.workers + 2);
   if (pthread_create(&teller, NULL, tell_run, NULL) != 0) fail("no thread can be started");
   workers = must_have(calloc(settings.workers, sizeof *workers));
   for (unsigned index = 0; index < settings.workers; index++)
     if (!worker_start(&workers[index], index)) fail("a worker cannot be started");
+  thread_runs();
+}
+
+static void restrict_calls(void) {
+  static char input[1 << 16];
+  setvbuf(stdin, input, _IOFBF, sizeof input); /* Its default would ask what kind of file it is. */
+  int error = calls_restrict();
+  if (error != 0) tell_answer("unfiltered %d", error);
+}
+
+/* Descriptor 3 is the shared memory. */
+int main(int count, char **arguments) {
+  int dials = count - 1 - FIXED_ARGUMENTS;
+  if (dials < 1 || dials > MOST_DIALS) fail("it is started by Fairlead, and has no use alone");
+  /* A terminal and systemd signal both processes; Fairlead then ends this one in its own time. */
+  const int ignored[] = {SIGPIPE, SIGINT, SIGTERM, SIGHUP};
+  for (size_t index = 0; index < sizeof ignored / sizeof *ignored; index++) signal(ignored[index], SIG_IGN);
+  if (!privileges_give_up(one_of(arguments[6], sources) == 1)) fail("its privileges cannot be given up");
+  prctl(PR_SET_PDEATHSIG, SIGKILL); /* Other privileges make the kernel forget it. */
+  if (!affinity_choose_key()) fail("the kernel has no random numbers");
+  read_arguments(arguments + 1, (unsigned)dials);
+  if (!shared_map(3, (unsigned)atoi(arguments[2]))) fail("the shared memory cannot be mapped");
+  start_threads();
+  restrict_calls();
   char *line = NULL;
   size_t room = 0;
   for (ssize_t size; (size = getline(&line, &room, stdin)) > 0;) {

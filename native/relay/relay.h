@@ -7,6 +7,8 @@
  *   worker threads   accept, dial and copy; a connection stays in the thread it       worker.c, dial.c, pose.c, copy.c
  *                    came to, so it needs no locks
  *   pools            who serves, and whose turn it is; shared, each behind a lock     pool.c, affinity.c
+ *
+ * Before it serves anybody it gives up the privileges that it does not need            privileges.c, calls.c
  */
 #ifndef FAIRLEAD_RELAY_H
 #define FAIRLEAD_RELAY_H
@@ -55,6 +57,17 @@ static inline void *must_have(void *memory) {
   if (memory == NULL) abort();
   return memory;
 }
+
+/* ---- privileges --------------------------------------------------------------------------------------------- */
+
+/* Capabilities, descriptors, and the way to more of them; what posing takes is kept if asked for. */
+bool privileges_give_up(bool may_pose);
+/* Forbids all system calls but those of an engine that runs; an errno where the kernel has no filters. */
+int calls_restrict(void);
+
+/* ---- hashes ------------------------------------------------------------------------------------------------- */
+
+uint64_t siphash(const uint64_t key[2], const unsigned char *bytes, size_t size);
 
 /* ---- lists -------------------------------------------------------------------------------------------------- */
 
@@ -190,6 +203,8 @@ void pool_succeeded(struct pool *pool, struct endpoint *endpoint);
 bool pool_has(struct pool *pool, const struct endpoint *endpoint);
 void endpoint_release(struct endpoint *endpoint);
 
+/* Once, before there is any; false where the kernel has no random numbers. */
+bool affinity_choose_key(void);
 struct affinity *affinity_create(int64_t timeout_ns);
 void affinity_destroy(struct affinity *affinity);
 void affinity_set_timeout(struct affinity *affinity, int64_t timeout_ns);
@@ -271,7 +286,13 @@ struct connection {
   int64_t due_ns;
 };
 
-enum message { MESSAGE_RETIRE, MESSAGE_TAKE, MESSAGE_DRAIN, MESSAGE_CUT };
+/* Whoever is the last to see it answers: all workers are there. */
+struct ping {
+  unsigned call;
+  atomic_uint unseen;
+};
+
+enum message { MESSAGE_RETIRE, MESSAGE_TAKE, MESSAGE_DRAIN, MESSAGE_CUT, MESSAGE_PING };
 
 struct worker {
   unsigned index;
@@ -295,8 +316,11 @@ extern struct worker *workers;
 /* Edge-triggered: each event is told once. */
 extern const uint32_t side_events;
 
+/* Each thread calls it first, and goes on when all are there. */
+void thread_runs(void);
 bool worker_start(struct worker *worker, unsigned index);
 void worker_post(struct worker *worker, enum message message, struct listener *listener, int fd);
+void worker_ping(struct worker *worker, struct ping *ping);
 int64_t timer_ns(enum timer timer);
 
 void connection_accepted(struct worker *worker, struct listener *listener, int fd, const union address *client);

@@ -81,6 +81,7 @@ static void write_all(const char *text, size_t size) {
 
 void *tell_run(void *unused) {
   (void)unused;
+  thread_runs();
   for (;;) {
     pthread_mutex_lock(&lock);
     while (first == NULL) pthread_cond_wait(&has_line, &lock);

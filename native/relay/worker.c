@@ -36,11 +36,12 @@ struct parcel {
   enum message message;
   struct listener *listener;
   int fd;
+  struct ping *ping;
 };
 
-void worker_post(struct worker *worker, enum message message, struct listener *listener, int fd) {
+static void send_parcel(struct worker *worker, struct parcel contents) {
   struct parcel *parcel = must_have(calloc(1, sizeof *parcel));
-  *parcel = (struct parcel){NULL, message, listener, fd};
+  *parcel = contents;
   pthread_mutex_lock(&worker->inbox_lock);
   if (worker->inbox == NULL)
     worker->inbox = parcel;
@@ -49,6 +50,14 @@ void worker_post(struct worker *worker, enum message message, struct listener *l
   worker->inbox_end = parcel;
   pthread_mutex_unlock(&worker->inbox_lock);
   eventfd_write(worker->wake_fd, 1);
+}
+
+void worker_post(struct worker *worker, enum message message, struct listener *listener, int fd) {
+  send_parcel(worker, (struct parcel){.message = message, .listener = listener, .fd = fd});
+}
+
+void worker_ping(struct worker *worker, struct ping *ping) {
+  send_parcel(worker, (struct parcel){.message = MESSAGE_PING, .ping = ping});
 }
 
 /* ---- connections -------------------------------------------------------------------------------------------- */
@@ -231,8 +240,9 @@ static struct worker *idlest(struct worker *self) {
   return lead > TOLERATED_LEAD ? best : self;
 }
 
+/* Any will do. A copy of one that is there needs no file to be opened, which the engine may not. */
 static void keep_spare(struct worker *worker) {
-  if (worker->spare_fd < 0) worker->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (worker->spare_fd < 0) worker->spare_fd = fcntl(worker->wake_fd, F_DUPFD_CLOEXEC, 0);
 }
 
 /*
@@ -308,6 +318,12 @@ static void retire(struct listener *listener) {
   listener_release(listener);
 }
 
+static void see(struct ping *ping) {
+  if (atomic_fetch_sub(&ping->unseen, 1) != 1) return;
+  tell_answer("done %u", ping->call);
+  free(ping);
+}
+
 static void read_inbox(struct worker *worker) {
   pthread_mutex_lock(&worker->inbox_lock);
   struct parcel *parcel = worker->inbox;
@@ -321,6 +337,7 @@ static void read_inbox(struct worker *worker) {
       case MESSAGE_TAKE: take(worker, parcel->listener, parcel->fd); break;
       case MESSAGE_DRAIN: has_orphans = true; break;
       case MESSAGE_CUT: cut_all(worker); break;
+      case MESSAGE_PING: see(parcel->ping); break;
     }
     free(parcel);
   }
@@ -383,6 +400,7 @@ static void run_ready(struct worker *worker) {
 static void *run(void *argument) {
   struct worker *worker = argument;
   struct epoll_event events[EVENTS];
+  thread_runs();
   for (;;) {
     keep_spare(worker);
     int wait_ms = run_timers(worker);

@@ -136,9 +136,9 @@ async function runProxy(daemon: Daemon, parts: Parts, signal: AbortSignal): Prom
     localIps: localAddresses,
     listen: { kind: 'loopback' },
     serviceSeriesLimit: daemon.serviceSeriesLimit,
-    borrowRelay: lendRelay(async () => {
+    borrowRelay: lendRelay(async (use) => {
       const { openRelay } = await import('../../dataplane/relay/open-relay.ts')
-      return openRelay({ ...daemon.userspace, log, clock: systemClock })
+      return openRelay({ ...daemon.userspace, ...use, log, clock: systemClock })
     }),
     iptablesOf: iptablesOfHost({ exec: processExec, clock: systemClock, log }),
     metrics: metrics.families,

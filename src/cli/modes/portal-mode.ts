@@ -50,7 +50,7 @@ export const portalMode: RunnableMode = {
     const fixed = trafficSettings(family, context)
     const openDetector = (opening: AbortSignal) =>
       openChangeDetector({ iptables, tables: ['filter', 'nat'], log }, opening)
-    const relay = await borrowRelay()
+    const relay = await borrowRelay({ mayBeTransparent: true })
     const delivery = netlinkMarkedDelivery({ open: openNetlink, numbers: answerDelivery })
     const transparency = new Transparency({ relay, iptables, delivery, sysctl, log })
     const findDrift = async (plan: PortalPlan, state: KernelState) =>

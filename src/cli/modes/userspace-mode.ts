@@ -27,7 +27,7 @@ export const userspaceMode: Mode = {
   prepare: () => Promise.resolve(),
 
   async createBackend(_family, { log, listen, borrowRelay }) {
-    const relay = await borrowRelay()
+    const relay = await borrowRelay({ mayBeTransparent: false })
     return { backend: endingWith(relay, new UserspaceBackend({ relay, listen, log })), afterSync: [] }
   },
 

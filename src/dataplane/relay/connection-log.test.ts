@@ -3,7 +3,7 @@ import { systemClock } from '../../core/clock.ts'
 import { RecordingLogger } from '../../core/testing/recording-logger.ts'
 import { hostPort } from '../../net/ip.ts'
 import { NativeRelay } from './native/native-relay.ts'
-import { buildEngine, type BuiltEngine } from './native/testing/build-engine.ts'
+import { buildShippedEngine, type BuiltEngine } from './native/testing/build-engine.ts'
 import { NodeRelay } from './node-relay.ts'
 import { ask, eventually, udpClient } from './testing/clients.ts'
 import { refusingAddress, tcpEndpoint, udpEndpoint } from './testing/endpoints.ts'
@@ -12,7 +12,7 @@ import { relayTo, use, type MakeRelay } from './testing/relay-under-test.ts'
 let engine: BuiltEngine
 
 beforeAll(async () => {
-  engine = await buildEngine()
+  engine = await buildShippedEngine()
 }, 60_000)
 afterAll(() => engine[Symbol.asyncDispose]())
 

@@ -143,6 +143,7 @@ export function withDefaults(settings: Partial<RelaySettings>): RelaySettings {
     maxUdpFlowsPerListener: 4096,
     drainTimeoutMs: undefined,
     shutdownGraceMs: 0,
+    stuckAfterMs: 10_000,
     maxDescriptors: openFilesLimit(),
     ...settings,
   }

@@ -14,6 +14,8 @@ import type { UserspaceOptions } from './userspace-options.ts'
 export interface OpenRelayOptions extends UserspaceOptions {
   readonly log: Logger
   readonly clock: Clock
+  /** Endpoints may ask to see the client's address. */
+  readonly mayBeTransparent: boolean
 }
 
 /** Both lie beside the compiled program, and not beside TypeScript sources. */
@@ -34,11 +36,12 @@ export async function openRelay(options: OpenRelayOptions): Promise<Relay> {
 }
 
 async function openNativeRelay(options: OpenRelayOptions): Promise<NativeRelay | undefined> {
-  const { log, clock, engine, workers: wanted, drainTimeoutMs } = options
+  const { log, clock, engine, workers: wanted, drainTimeoutMs, mayBeTransparent } = options
   const workers = wanted > 0 ? wanted : availableParallelism()
   try {
     if (!existsSync(nativeProgram)) throw new Error(`${nativeProgram} is not there: npm run build:native makes it`)
-    const relay = await NativeRelay.start({ log, clock, workers, program: nativeProgram, settings: { drainTimeoutMs } })
+    const settings = { drainTimeoutMs }
+    const relay = await NativeRelay.start({ log, clock, workers, program: nativeProgram, mayBeTransparent, settings })
     log.info('TCP connections are carried by the native engine', { threads: workers })
     return relay
   } catch (cause) {

@@ -1,7 +1,9 @@
 /** One worker thread of the relay: requests go in, answers and log lines come out, and its death is noticed. */
 import { Worker } from 'node:worker_threads'
+import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { ListenerSpec, ListenResult } from './relay.ts'
+import { untilStuck } from './until-stuck.ts'
 import type { FromWorker, LogLine, ToWorker, WorkerSettings } from './worker-messages.ts'
 
 export interface RelayThreadOptions {
@@ -9,6 +11,7 @@ export interface RelayThreadOptions {
   readonly program: URL
   readonly settings: WorkerSettings
   readonly log: Logger
+  readonly clock: Clock
   /** The thread has ended although nobody told it to; what it was asked and had not done has failed. */
   onDied(this: void, error: Error): void
 }
@@ -24,10 +27,13 @@ export class RelayThread {
   readonly #worker: Worker
   readonly #waitingByCall = new Map<number, Waiting>()
   readonly #onDied: (error: Error) => void
+  readonly #over = new AbortController()
+  /** It hangs, and is about to be gone. */
+  #stuck: Error | undefined
   #calls = 0
   #isEnding = false
 
-  constructor({ program, settings, log, onDied }: RelayThreadOptions) {
+  constructor({ program, settings, log, clock, onDied }: RelayThreadOptions) {
     this.#onDied = onDied
     this.#worker = new Worker(program, { workerData: settings })
     this.#worker.on('message', (message: FromWorker) => {
@@ -37,7 +43,13 @@ export class RelayThread {
     let cause: unknown
     this.#worker.on('error', (error) => (cause = error))
     this.#worker.on('exit', (code) =>
-      this.#died(new Error(`a thread of the relay ended with status ${code}`, { cause })),
+      this.#died(this.#stuck ?? new Error(`a thread of the relay ended with status ${code}`, { cause })),
+    )
+    const { stuckAfterMs } = settings.settings
+    const ping = () => this.#ask({ kind: 'ping' })
+    untilStuck({ ping }, { clock, stuckAfterMs }, this.#over.signal).then(
+      () => this.#endStuck(stuckAfterMs),
+      () => {},
     )
   }
 
@@ -59,7 +71,15 @@ export class RelayThread {
     await this.#worker.terminate()
   }
 
-  #ask(request: Request): Promise<ListenResult | undefined> {
+  /** Whoever waits for it need not wait until it has really ended. */
+  #endStuck(afterMs: number): void {
+    this.#stuck = new Error(`a thread of the relay hangs: it did not answer for ${afterMs / 1000} s, and is ended`)
+    this.#failWaiting(this.#stuck)
+    void this.#worker.terminate()
+  }
+
+  async #ask(request: Request): Promise<ListenResult | undefined> {
+    if (this.#stuck !== undefined) throw this.#stuck
     const call = this.#calls++
     return new Promise((resolve, reject) => {
       this.#waitingByCall.set(call, { resolve, reject })
@@ -73,8 +93,14 @@ export class RelayThread {
     this.#waitingByCall.delete(call)
   }
 
-  #died(error: Error): void {
+  #failWaiting(error: Error): void {
     for (const waiting of this.#waitingByCall.values()) waiting.reject(error)
+    this.#waitingByCall.clear()
+  }
+
+  #died(error: Error): void {
+    this.#over.abort()
+    this.#failWaiting(error)
     if (!this.#isEnding) this.#onDied(error)
   }
 }

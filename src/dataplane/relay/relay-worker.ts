@@ -28,6 +28,8 @@ async function answer(request: ToWorker): Promise<FromWorker<'done'>['result']> 
     case 'end':
       await relay[Symbol.asyncDispose]()
       return undefined
+    case 'ping':
+      return undefined
     default:
       return request satisfies never
   }

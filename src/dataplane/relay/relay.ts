@@ -89,6 +89,8 @@ export interface RelaySettings {
   readonly drainTimeoutMs: number | undefined
   /** How long disposing waits for connections to end before it cuts them. */
   readonly shutdownGraceMs: number
+  /** An engine or a thread that does not answer for so long hangs, and is replaced. */
+  readonly stuckAfterMs: number
   /** Sockets the process may have open; the relay stays well below. */
   readonly maxDescriptors: number
 }

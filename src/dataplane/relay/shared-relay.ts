@@ -1,15 +1,20 @@
 /** One relay for all who want one: it is opened for the first, and ends with the last. Their listeners' ids differ. */
 import type { Relay } from './relay.ts'
 
-export type LendRelay = () => Promise<Relay>
+export interface RelayUse {
+  /** Endpoints may ask to see the client's address, which takes more privileges. The first who wants the relay decides. */
+  readonly mayBeTransparent: boolean
+}
 
-export function lendRelay(open: () => Promise<Relay>): LendRelay {
+export type LendRelay = (use: RelayUse) => Promise<Relay>
+
+export function lendRelay(open: (use: RelayUse) => Promise<Relay>): LendRelay {
   let opened: Promise<Relay> | undefined
   let borrowers = 0
 
-  return async () => {
+  return async (use) => {
     borrowers++
-    const relay = await (opened ??= open())
+    const relay = await (opened ??= open(use))
     let isBorrowed = true
     return {
       set: (spec) => relay.set(spec),

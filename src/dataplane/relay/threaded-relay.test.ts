@@ -27,7 +27,7 @@ relayContract('the threaded relay', (settings) => {
 
 test('a thread that dies comes back with its listeners, and its counts go on', async () => {
   const log = new RecordingLogger()
-  const { program, crash } = crashingWorker()
+  const { program, fail } = failingWorker()
   const make = () => new ThreadedRelay({ log, clock: systemClock, threads: 2, program })
   const { relay, address, stats } = await relayTo(make, [use(await echoEndpoint())])
   const client = open(address)
@@ -35,7 +35,7 @@ test('a thread that dies comes back with its listeners, and its counts go on', a
   await once(client, 'data')
   expect(relay.stats().descriptors.used).toBe(3)
 
-  crash('all')
+  fail('die', 'all')
   await once(client, 'end')
   client.destroy()
   await eventually(() => log.at('error').length === 1)
@@ -47,7 +47,7 @@ test('a thread that dies comes back with its listeners, and its counts go on', a
 
 test('what others serve is not disturbed when a thread dies', async () => {
   const log = new RecordingLogger()
-  const { program, crash } = crashingWorker()
+  const { program, fail } = failingWorker()
   const relay = use(new ThreadedRelay({ log, clock: systemClock, threads: 2, program }))
   const echo = use(await echoEndpoint())
   const clients: Socket[] = []
@@ -61,7 +61,7 @@ test('what others serve is not disturbed when a thread dies', async () => {
     await once(client, 'data')
     clients.push(client)
   }
-  crash(0)
+  fail('die', 0)
   await eventually(() => log.at('error').length === 1)
   const lost = log.at('error')[0]?.fields['listeners']
   await eventually(() => clients.filter((client) => client.readableEnded).length === lost)
@@ -87,11 +87,35 @@ test('log lines of the threads arrive, as detailed as wanted', async () => {
   ])
 })
 
-/** Its threads die when told so: all, or the one with this number. */
-function crashingWorker() {
-  const { program, channel: name } = worker.crashing
+test('a thread that hangs is replaced: its listeners come back, and nobody waits for it for ever', async () => {
+  const log = new RecordingLogger()
+  const { program, fail } = failingWorker()
+  const make = () =>
+    new ThreadedRelay({ log, clock: systemClock, threads: 1, program, settings: { stuckAfterMs: 500 } })
+  const { relay, address, stats } = await relayTo(make, [use(await echoEndpoint())])
+  expect(await ask(address, 'hello')).toBe('hello')
+  fail('hang', 'all')
+  await eventually(() => log.at('error').length === 1)
+  expect(log.at('error')[0]?.fields).toMatchObject({
+    listeners: 1,
+    error: { message: expect.stringContaining('hangs') as string },
+  })
+  await eventually(() => relay.stats().descriptors.used === 1)
+  expect(await ask(address, 'again')).toBe('again')
+  expect(stats()).toMatchObject({ connections: 2, bytesIn: 'hello'.length + 'again'.length })
+
+  fail('hang', 'all')
+  await relay[Symbol.asyncDispose]()
+  expect(await ask(address)).toBe('ECONNREFUSED')
+})
+
+/** Its threads fail when told so: all, or the one with this number. */
+function failingWorker() {
+  const { program, channel: name } = worker.failing
   const channel = new BroadcastChannel(name)
   onTestFinished(() => channel.close())
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origin
-  return { program, crash: (thread: number | 'all') => channel.postMessage(thread) }
+  const fail = (how: 'die' | 'hang', who: number | 'all') =>
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origin
+    channel.postMessage({ how, who })
+  return { program, fail }
 }

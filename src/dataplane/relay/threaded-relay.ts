@@ -132,6 +132,7 @@ export class ThreadedRelay implements Relay {
         shownLevel: this.#shownLevel,
       },
       log: this.#log,
+      clock: this.#clock,
       onDied: (error) => void this.#revive(index, error),
     })
     this.#threads[index] = { thread, startedAtMs: this.#clock.monotonic() }

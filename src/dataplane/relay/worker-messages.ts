@@ -16,6 +16,7 @@ export type ToWorker =
   | { readonly kind: 'set'; readonly call: number; readonly spec: ListenerSpec; readonly cells: Float64Array }
   | { readonly kind: 'remove'; readonly call: number; readonly id: string }
   | { readonly kind: 'end'; readonly call: number }
+  | { readonly kind: 'ping'; readonly call: number }
 
 type AnyFromWorker =
   | { readonly kind: 'done'; readonly call: number; readonly result: ListenResult | undefined }

@@ -4,7 +4,14 @@ import { silentLogger } from '../../../src/core/logger.ts'
 import { openRelay } from '../../../src/dataplane/relay/open-relay.ts'
 
 const engine = process.argv[3] === 'native' ? 'native' : 'node'
-const relay = await openRelay({ log: silentLogger, clock: systemClock, workers: 0, engine, drainTimeoutMs: undefined })
+const relay = await openRelay({
+  log: silentLogger,
+  clock: systemClock,
+  workers: 0,
+  engine,
+  drainTimeoutMs: undefined,
+  mayBeTransparent: false,
+})
 const opened = await relay.set({
   id: 'bench',
   protocol: 'TCP',

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { compileNativeRelay } from '../../../tools/compile-native-relay.ts'
+import { compileForUse } from '../../../tools/compile-native-relay.ts'
 import type { BenchOptions } from '../bench-group.ts'
 import { compiledScript } from '../compiled-scripts.ts'
 import { RunningProgram } from './running-program.ts'
@@ -37,9 +37,9 @@ export async function buildPeer(): Promise<void> {
 }
 
 /** Where the compiled scripts look for it. */
-export function buildNativeEngine(): Promise<void> {
+export async function buildNativeEngine(): Promise<void> {
   const folder = `.cache/bench/compiled/src/native/${process.platform}-${process.arch}`
-  return compileNativeRelay(join(root, folder, 'fairlead-relay'))
+  await compileForUse(join(root, folder, 'fairlead-relay'))
 }
 
 export async function relayPrograms({ progress }: BenchOptions): Promise<readonly RelayProgram[]> {

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { buildEngine, type BuiltEngine } from '../../../src/dataplane/relay/native/testing/build-engine.ts'
+import { buildShippedEngine, type BuiltEngine } from '../../../src/dataplane/relay/native/testing/build-engine.ts'
 import { relayProcess, type RelayProcess } from '../../../src/dataplane/relay/testing/relay-process.ts'
 import { use } from '../../../src/dataplane/relay/testing/relay-under-test.ts'
 import { buildPeer, startEndpoint, startLoad } from './relay-programs.ts'
@@ -18,7 +18,7 @@ describe.runIf(isPossible)(`short connections${obstacle}`, () => {
   let native: BuiltEngine
 
   beforeAll(async () => {
-    const [engine] = await Promise.all([buildEngine(), buildPeer()])
+    const [engine] = await Promise.all([buildShippedEngine(), buildPeer()])
     native = engine
   }, 180_000)
   afterAll(() => native[Symbol.asyncDispose]())

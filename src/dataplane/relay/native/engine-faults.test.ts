@@ -150,7 +150,7 @@ test('an engine that nobody listens to goes on, and says later how much it has l
   const said: string[] = []
   const memory = createSharedMemory(sizeOfSlots(1))
   const [workers, budget, halfCloseMs, drainMs, dialMs] = [1, 10_000, 5_000, -1, 5_000]
-  const child = spawn(engine.program, [workers, slotCount, budget, halfCloseMs, drainMs, dialMs].map(String), {
+  const child = spawn(engine.program, [workers, slotCount, budget, halfCloseMs, drainMs, 'plain', dialMs].map(String), {
     stdio: ['pipe', 'pipe', 'inherit', memory.fd],
   }) as unknown as ChildProcessWithoutNullStreams
   const reader = createInterface({ input: child.stdout }).on('line', (line) => said.push(line))

@@ -3,7 +3,9 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
 import { getSystemErrorName } from 'node:util'
+import type { Clock } from '../../../core/clock.ts'
 import type { RelaySettings } from '../relay.ts'
+import { untilStuck } from '../until-stuck.ts'
 import { slotCount } from './counter-slots.ts'
 
 export interface EngineOptions {
@@ -14,6 +16,9 @@ export interface EngineOptions {
   readonly settings: RelaySettings
   /** Of the shared memory. */
   readonly memoryFd: number
+  /** Endpoints may ask to see the client's address. */
+  readonly mayBeTransparent: boolean
+  readonly clock: Clock
   /** What it says without being asked, in words. */
   onReport(this: void, words: readonly string[]): void
   /** It has ended although nobody told it to; what it was asked and had not done has failed. */
@@ -26,7 +31,7 @@ interface Waiting {
 }
 
 /** An engine that does not end so long after its grace has stopped to listen to us. */
-const stuckAfterMs = 5_000
+const endPatienceMs = 5_000
 
 export class EngineProcess {
   readonly #child: ChildProcess
@@ -34,6 +39,12 @@ export class EngineProcess {
   readonly #waitingByCall = new Map<string, Waiting>()
   readonly #options: EngineOptions
   readonly #exited: Promise<void>
+  readonly #watching = new AbortController()
+  /** It hangs, and is about to be gone. */
+  #stuck: Error | undefined
+  /** The last that it was asked only to see whether it answers, and whether it answered one before that since. */
+  #pingCall = 0
+  #hasMoved = false
   /** How the process has ended. */
   #ending: Error | undefined
   #isClean = false
@@ -61,9 +72,17 @@ export class EngineProcess {
       this.#child.once('error', died)
       this.#child.once('close', (code, signal) => {
         this.#isClean = code === 0
-        died(new Error(`the native relay ended ${endingOf(code, signal)}${this.#lastWords && `: ${this.#lastWords}`}`))
+        const words = this.#lastWords && `: ${this.#lastWords}`
+        died(this.#stuck ?? new Error(`the native relay ended ${endingOf(code, signal)}${words}`))
       })
     })
+    const { clock, settings } = options
+    const { stuckAfterMs } = settings
+    const watched = { ping: () => this.#ping(), hasMoved: () => this.#takeMoved() }
+    untilStuck(watched, { clock, stuckAfterMs }, this.#watching.signal).then(
+      () => this.#endStuck(stuckAfterMs),
+      () => {},
+    )
   }
 
   get pid(): number | undefined {
@@ -74,9 +93,17 @@ export class EngineProcess {
     return this.#ending !== undefined
   }
 
+  /** Whether it has ended, or hangs; then it has really ended when this resolves, and its addresses are free. */
+  async isLost(): Promise<boolean> {
+    if (this.#ending === undefined && this.#stuck === undefined) return false
+    await this.#exited
+    return true
+  }
+
   /** Resolves when it has been done, with what there is to know about it; fails when nobody is there to do it. */
   async ask(...words: readonly (string | number)[]): Promise<string | undefined> {
-    if (this.#ending !== undefined) throw this.#ending
+    const gone = this.#ending ?? this.#stuck
+    if (gone !== undefined) throw gone
     const call = `${this.#calls++}`
     return new Promise((resolve, reject) => {
       this.#waitingByCall.set(call, { resolve, reject })
@@ -88,7 +115,8 @@ export class EngineProcess {
   async end(graceMs: number): Promise<Error | undefined> {
     if (this.hasEnded) return undefined
     this.#isEnding = true
-    const patience = setTimeout(() => this.#child.kill('SIGKILL'), graceMs + stuckAfterMs)
+    this.#watching.abort()
+    const patience = setTimeout(() => this.#child.kill('SIGKILL'), graceMs + endPatienceMs)
     // If it dies instead, it has ended as well.
     await this.ask('end', graceMs).catch(() => {})
     this.#commands.end()
@@ -97,26 +125,52 @@ export class EngineProcess {
     return this.#isClean ? undefined : this.#ending
   }
 
+  #ping(): Promise<unknown> {
+    this.#pingCall = this.#calls
+    return this.ask('ping')
+  }
+
+  #takeMoved(): boolean {
+    const hasMoved = this.#hasMoved
+    this.#hasMoved = false
+    return hasMoved
+  }
+
+  /** Whoever waits for it need not wait until it has really ended; its addresses are free only then. */
+  #endStuck(afterMs: number): void {
+    this.#stuck = new Error(`the native relay hangs: it did not answer for ${afterMs / 1000} s, and is killed`)
+    this.#failWaiting(this.#stuck)
+    this.#child.kill('SIGKILL')
+  }
+
   #heard([what, ...words]: readonly string[]): void {
     const [call = '', detail] = words
     if (what === 'done') this.#waitingByCall.get(call)?.resolve(detail)
     else if (what === 'failed') this.#waitingByCall.get(call)?.reject(systemError(Number(detail)))
     else return this.#options.onReport(what === undefined ? words : [what, ...words])
     this.#waitingByCall.delete(call)
+    if (Number(call) < this.#pingCall) this.#hasMoved = true
+  }
+
+  #failWaiting(error: Error): void {
+    for (const waiting of this.#waitingByCall.values()) waiting.reject(error)
+    this.#waitingByCall.clear()
   }
 
   #died(error: Error): void {
     if (this.#ending !== undefined) return
     this.#ending = error
-    for (const waiting of this.#waitingByCall.values()) waiting.reject(error)
-    this.#waitingByCall.clear()
+    this.#watching.abort()
+    this.#failWaiting(error)
     if (!this.#isEnding) this.#options.onDied(error)
   }
 }
 
-function argumentsOf({ workers, descriptorBudget, settings }: EngineOptions): readonly string[] {
+function argumentsOf({ workers, descriptorBudget, settings, mayBeTransparent }: EngineOptions): readonly string[] {
   const { halfCloseTimeoutMs, drainTimeoutMs = -1, dialTimeoutsMs } = settings
-  return [workers, slotCount, descriptorBudget, halfCloseTimeoutMs, drainTimeoutMs, ...dialTimeoutsMs].map(String)
+  const endpoints = mayBeTransparent ? 'transparent' : 'plain'
+  const fixed = [workers, slotCount, descriptorBudget, halfCloseTimeoutMs, drainTimeoutMs, endpoints]
+  return [...fixed, ...dialTimeoutsMs].map(String)
 }
 
 function endingOf(code: number | null, signal: NodeJS.Signals | null): string {

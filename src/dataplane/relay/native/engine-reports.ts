@@ -43,6 +43,10 @@ export class EngineReports {
   heard([what = '', ...words]: readonly string[]): void {
     const { log, onGone, descriptors, poolOf } = this.#options
     if (what === 'lost') return log.debug(3, 'lines about connections were left out', { lines: Number(words[0]) })
+    if (what === 'unfiltered')
+      return log.warn('the native relay runs without a filter of its system calls: the kernel refused it', {
+        error: systemError(Number(words[0])).code,
+      })
     const [slot = '', ...rest] = words
     if (what === 'gone') {
       this.#throttles.delete(slot)

@@ -32,6 +32,8 @@ export interface NativeRelayOptions {
   readonly workers: number
   /** The executable of the engine. */
   readonly program: string
+  /** Endpoints may ask to see the client's address. What that takes is given up otherwise. */
+  readonly mayBeTransparent?: boolean
   readonly settings?: Partial<RelaySettings>
 }
 
@@ -111,6 +113,15 @@ export class NativeRelay implements Relay {
 
   async set(spec: ListenerSpec): Promise<ListenResult> {
     await this.#settled()
+    const engine = this.#engine
+    const result = await this.#setNow(spec)
+    // It may have died, or hung, over something else; its successor is asked once more.
+    if (result.ok || this.#ending.signal.aborted || !(await engine.isLost())) return result
+    await this.#settled()
+    return this.#setNow(spec)
+  }
+
+  async #setNow(spec: ListenerSpec): Promise<ListenResult> {
     const held = this.#heldById.get(spec.id)
     const stays = held !== undefined && isThere(held.spec.protocol, held.address, spec)
     if (held !== undefined && !stays) await this.remove(spec.id)
@@ -170,9 +181,12 @@ export class NativeRelay implements Relay {
       descriptorBudget: this.#descriptors.budget,
       settings: this.#settings,
       memoryFd: this.#memory.fd,
+      mayBeTransparent: this.#options.mayBeTransparent ?? false,
+      clock: this.#clock,
       onReport: (words) => this.#reports.heard(words),
       onDied: (error) => {
         if (!this.#ending.signal.aborted) this.#running = this.#revive(error)
+        else this.#log.warn('the native relay did not end as it should', { error })
       },
     })
   }

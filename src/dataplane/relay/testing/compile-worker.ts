@@ -12,8 +12,8 @@ const settings = fileURLToPath(new URL('./tsconfig.worker.json', import.meta.url
 
 export interface CompiledWorker extends AsyncDisposable {
   readonly program: URL
-  /** The same, but a thread throws when its number, or `all`, comes through the channel. */
-  readonly crashing: { readonly program: URL; readonly channel: string }
+  /** The same, but a thread throws, or loops for ever, when its number, or `all`, comes through the channel. */
+  readonly failing: { readonly program: URL; readonly channel: string }
 }
 
 export async function compileWorker(): Promise<CompiledWorker> {
@@ -21,20 +21,24 @@ export async function compileWorker(): Promise<CompiledWorker> {
   await writeFile(join(directory, 'package.json'), '{ "type": "module" }')
   await promisify(execFile)(compiler, ['-p', settings, '--outDir', directory])
   const program = pathToFileURL(join(directory, 'dataplane/relay/relay-worker.js'))
-  const crashing = join(directory, 'crashing-worker.js')
-  await writeFile(crashing, crashingWorker(program, directory))
+  const failing = join(directory, 'failing-worker.js')
+  await writeFile(failing, failingWorker(program, directory))
   return {
     program,
-    crashing: { program: pathToFileURL(crashing), channel: directory },
+    failing: { program: pathToFileURL(failing), channel: directory },
     [Symbol.asyncDispose]: () => rm(directory, { recursive: true }),
   }
 }
 
-function crashingWorker(program: URL, channel: string): string {
+function failingWorker(program: URL, channel: string): string {
   return `
     import { BroadcastChannel, workerData } from 'node:worker_threads'
     import ${JSON.stringify(program.href)}
-    new BroadcastChannel(${JSON.stringify(channel)}).onmessage = ({ data }) => {
-      if (data === 'all' || data === workerData.thread) setImmediate(() => { throw new Error('told to') })
+    const fail = {
+      die: () => setImmediate(() => { throw new Error('told to') }),
+      hang: () => { for (;;); },
+    }
+    new BroadcastChannel(${JSON.stringify(channel)}).onmessage = ({ data: { how, who } }) => {
+      if (who === 'all' || who === workerData.thread) fail[how]()
     }`
 }

@@ -23,6 +23,8 @@ export interface RelayProcess {
   readonly address: SocketAddress
   /** Of the process that has the sockets. */
   readonly pid: number
+  /** Of the process that started it; the same, where there is one only. */
+  readonly parent: number
   /** Ends the program at once, as when there is no memory left. */
   kill(this: void): Promise<void>
   /** Fails when the process is dead. */
@@ -34,10 +36,10 @@ export interface RelayProcess {
 /** Ends with the test. */
 export async function relayProcess(
   options: RelayProgramOptions,
-  { openFiles }: { readonly openFiles: number },
+  { openFiles, inherited = '/dev/null' }: { readonly openFiles: number; readonly inherited?: string },
 ): Promise<RelayProcess> {
   const program = fileURLToPath(new URL('relay-program.ts', import.meta.url))
-  const command = `ulimit -n ${openFiles}; exec "$0" --import tsx "$@"`
+  const command = `ulimit -n ${openFiles}; exec "$0" --import tsx "$@" 9<${inherited}`
   const child = spawn('sh', ['-c', command, process.execPath, program, JSON.stringify(options)], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
@@ -56,6 +58,7 @@ export async function relayProcess(
   return {
     address,
     pid,
+    parent: child.pid ?? 0,
     async kill() {
       child.kill('SIGKILL')
       await exited
