@@ -32,14 +32,14 @@ const renderFlags = inGroup('Render', {
     help: 'Files or directories of Kubernetes objects. Repeatable.',
   },
   config: { type: type.text, default: '', help: 'A KubeProxyConfiguration file.' },
-  'node-name': { type: type.text, default: '', help: 'The node to render for; the host name when empty.' },
+  'node-name': { type: type.text, default: '', help: 'The node to render for. Empty: the host name.' },
   'node-address': {
     type: type.ips,
     default: [] as readonly string[],
     help: "The node's IP addresses, instead of those of its Node object. Repeatable.",
   },
-  family: { type: type.text, default: '', help: 'Only ipv4 or only ipv6; both when empty.' },
-  part: { type: type.text, default: '', help: 'Only this part, for modes that program several tools.' },
+  family: { type: type.text, default: '', help: 'Only ipv4 or only ipv6. Empty: both.' },
+  part: { type: type.text, default: '', help: 'Only this part, for modes with several parts.' },
 })
 
 const usage = 'Usage:\n  fairlead render --proxy-mode=MODE --objects=PATH [flags]\n'

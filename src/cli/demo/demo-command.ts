@@ -11,11 +11,15 @@ import { runDemo } from './run-demo.ts'
 
 const demoFlags = inGroup('Demo', {
   'api-port': { type: type.int32, default: 18_001, help: 'Port of the API server on 127.0.0.1.' },
-  'data-dir': { type: type.text, default: '', help: 'Keep the objects here over restarts; in memory when empty.' },
+  'data-dir': {
+    type: type.text,
+    default: '',
+    help: 'Keep the objects in this directory over restarts. Empty: in memory only.',
+  },
   'kubeconfig-out': {
     type: type.text,
     default: '',
-    help: 'Write the kubeconfig to this file; in --data-dir, or in a folder of its own, when empty.',
+    help: 'Write the kubeconfig to this file. Empty: into --data-dir, or into a folder of its own.',
   },
   v: { type: type.int32, default: 0, short: 'v', help: 'Verbosity of the log: 2 shows each sync, 4 each connection.' },
 })

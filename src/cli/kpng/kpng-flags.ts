@@ -9,17 +9,21 @@ export const commonFlags = inGroup('Process', {
   exportMetrics: {
     type: type.text,
     default: '',
-    help: 'Serve /metrics and /healthz on this IP:PORT; nowhere when empty.',
+    help: 'Serve /metrics and /healthz on this IP:PORT. Empty: do not serve them.',
   },
 })
 
 export const kubeFlags = inGroup('Kubernetes', {
-  kubeconfig: { type: type.text, default: '', help: 'How to reach the API server; $KUBECONFIG or the pod when empty.' },
+  kubeconfig: {
+    type: type.text,
+    default: '',
+    help: 'The kubeconfig file. Empty: $KUBECONFIG, or the service account of the pod.',
+  },
   server: { type: type.text, default: '', help: 'The API server, instead of the one in the kubeconfig.' },
   'service-proxy-name': {
     type: type.text,
     default: '',
-    help: 'Only Services that ask for this proxy by label; those that ask for none when empty.',
+    help: 'Only Services whose label service.kubernetes.io/service-proxy-name has this value. Empty: Services without the label.',
   },
   'with-service-labels': { type: type.strings, default: none, help: 'Patterns of Service labels to pass on.' },
   'with-service-annotations': {
@@ -44,13 +48,13 @@ export const fileFlags = inGroup('Files', {
   },
 })
 
-/** One word for both sides: a relay that says it means what it follows and what it serves. */
+/** One flag for both directions: on a relay it allows plaintext both to the core it follows and to its clients. */
 const plaintextFlag = {
   'allow-plaintext': {
     type: type.bool,
     default: false,
     help:
-      'Do without TLS beyond this machine, too: whoever is on the way can read the state of the cluster, and tell ' +
+      'Allow other machines without TLS. Anyone on the network path can then read the state of the cluster and tell ' +
       'backends what to program.',
   },
 }
@@ -61,39 +65,43 @@ export const apiFlags = inGroup('API client', {
     default: '127.0.0.1:12090',
     help: 'The KPNG server to follow: HOST:PORT, dns:///NAME:PORT or unix:///PATH.',
   },
-  'api-client-tls-key': { type: type.text, default: '', help: 'Our private key; with it, TLS is used.' },
-  'api-client-tls-crt': { type: type.text, default: '', help: 'Our certificate.' },
-  'api-client-tls-ca': { type: type.text, default: '', help: "The CA of the server's certificate." },
+  'api-client-tls-key': { type: type.text, default: '', help: 'The private key of this client. Turns on TLS.' },
+  'api-client-tls-crt': { type: type.text, default: '', help: 'The certificate of this client.' },
+  'api-client-tls-ca': { type: type.text, default: '', help: "The CA that signed the server's certificate." },
   ...plaintextFlag,
-  'max-msg-size': { type: type.int32, default: 4_194_304, help: 'Largest message that is read, in bytes.' },
+  'max-msg-size': { type: type.int32, default: 4_194_304, help: 'Largest message to accept, in bytes.' },
 })
 
 export const toApiFlags = inGroup('API server', {
   listen: {
     type: type.text,
     default: 'tcp://127.0.0.1:12090',
-    help: 'Where to serve: tcp://HOST:PORT or unix:///PATH. Unless another API is followed, --api says the same.',
+    help: 'The address to serve on: tcp://HOST:PORT or unix:///PATH. --api means the same, unless the source is another core.',
   },
   'globalv1-api': { type: type.bool, default: true, help: 'Serve the state of the whole cluster.' },
-  'local-api': { type: type.bool, default: true, help: 'Serve what each node has to program.' },
+  'local-api': { type: type.bool, default: true, help: 'Serve the state that each node has to program.' },
   'listen-tls-key': {
     type: type.text,
     default: '',
-    help: 'The private key; with it, TLS is used and clients need certificates of --listen-tls-ca.',
+    help: 'The private key. Turns on TLS; clients then need certificates signed by --listen-tls-ca.',
   },
   'listen-tls-crt': { type: type.text, default: '', help: 'The certificate.' },
-  'listen-tls-ca': { type: type.text, default: '', help: "The CA of the clients' certificates; needed with TLS." },
+  'listen-tls-ca': {
+    type: type.text,
+    default: '',
+    help: "The CA that signs the clients' certificates. Required with TLS.",
+  },
   ...plaintextFlag,
-  'max-clients': { type: type.int32, default: 10_000, help: 'Clients beyond this number are refused.' },
+  'max-clients': { type: type.int32, default: 10_000, help: 'Refuse more clients than this.' },
   'push-interval': {
     type: type.duration,
     default: 100,
-    help: 'Least time between two answers to a client; changes in between travel together.',
+    help: 'Shortest time between two answers to a client. Changes in between are sent together.',
   },
 })
 
 export const nodeFlags = inGroup('Node', {
-  'node-name': { type: type.text, default: '', help: 'The node to ask for; $NODE_NAME or the host name when empty.' },
+  'node-name': { type: type.text, default: '', help: 'The name of this node. Empty: $NODE_NAME, or the host name.' },
 })
 
 /** For modes behind a KPNG server, which does not know them. */
@@ -102,19 +110,19 @@ export const behindApiFlags = inGroup('Node', {
   'service-cidrs': {
     type: type.strings,
     default: none,
-    help: 'The ranges of cluster IPs: the nftables mode rejects what is in them and belongs to no Service.',
+    help: 'The ranges of cluster IPs. In nftables mode, addresses in them that belong to no Service are rejected.',
   },
 })
 
 export const printFlags = inGroup('Output', {
-  once: { type: type.bool, default: false, help: 'End after the first complete state.' },
+  once: { type: type.bool, default: false, help: 'Exit after the first complete state.' },
 })
 
 export const execFlags = inGroup('Program', {
   'answer-within': {
     type: type.duration,
     default: 60_000,
-    help: 'How long the program may take for a batch before it is started again.',
+    help: 'How long the program may take to answer a batch before it is restarted.',
   },
 })
 

@@ -12,7 +12,7 @@ export const fairleadFlags = {
     'state-dir': {
       type: type.text,
       default: '',
-      help: 'Keep the last complete state here, so that a restart without API server programs from it.',
+      help: 'Keep the last complete state in this directory. A restart without the API server programs from it.',
     },
     'node-address': {
       type: type.ips,
@@ -22,27 +22,27 @@ export const fairleadFlags = {
     'service-series-limit': {
       type: type.int32,
       default: 2000,
-      help: 'Count connections per Service in /metrics while there are at most this many Service ports; 0 turns it off.',
+      help: 'Have per-Service series in /metrics up to this many Service ports. 0 turns them off.',
     },
     'userspace-workers': {
       type: type.int32,
       default: 0,
-      help: 'Threads that carry the connections of the userspace mode; 0 means one per core, and the main one where there is one core only.',
+      help: 'Threads that relay connections in userspace mode. 0: one per core; with a single core, the main thread.',
     },
     'userspace-engine': {
       type: type.oneOf(['auto', 'native', 'node']),
       default: 'auto',
-      help: 'What carries the TCP connections of the userspace mode: native, node, or auto for the first of them that runs here.',
+      help: 'What relays TCP connections in userspace mode: native, node, or auto (native if it runs here, otherwise node).',
     },
     'userspace-drain-timeout': {
       type: type.duration,
       default: 0,
-      help: 'Reset connections of the userspace mode so long after their endpoint or Service has gone; 0 lets them end by themselves.',
+      help: 'In userspace mode, reset connections this long after their endpoint or Service was removed. 0: never.',
     },
     'dry-run': {
       type: type.bool,
       default: false,
-      help: 'With --cleanup: print what would be removed, and remove nothing.',
+      help: 'With --cleanup: list what would be removed, and remove nothing.',
     },
   }),
 } as const

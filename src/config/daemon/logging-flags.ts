@@ -13,7 +13,7 @@ export const loggingFlags = {
       default: 'text',
       configField: 'logging.format',
       withConfigFile: 'kept',
-      help: 'text or json.',
+      help: 'Format of the log: text or json.',
     },
     'log-flush-frequency': {
       type: type.duration,
@@ -35,7 +35,7 @@ export const loggingFlags = {
       default: [],
       configField: 'logging.vmodule',
       withConfigFile: 'merged',
-      help: 'Verbosity for single source files, text format only.',
+      help: 'Verbosity of single source files. Text format only.',
     },
     'log-text-split-stream': {
       type: type.bool,
@@ -49,7 +49,7 @@ export const loggingFlags = {
       default: zeroQuantity,
       configField: 'logging.options.text.infoBufferSize',
       withConfigFile: 'kept',
-      help: `Bytes to buffer of the stdout stream in text format: 512, 1k, 2Ki. ${loggingAlpha}`,
+      help: `Bytes of stdout to buffer in text format: 512, 1k, 2Ki. ${loggingAlpha}`,
     },
     'log-json-split-stream': {
       type: type.bool,
@@ -63,7 +63,7 @@ export const loggingFlags = {
       default: zeroQuantity,
       configField: 'logging.options.json.infoBufferSize',
       withConfigFile: 'kept',
-      help: `Bytes to buffer of the stdout stream in JSON format: 512, 1k, 2Ki. ${loggingAlpha}`,
+      help: `Bytes of stdout to buffer in JSON format: 512, 1k, 2Ki. ${loggingAlpha}`,
     },
   }),
 } as const

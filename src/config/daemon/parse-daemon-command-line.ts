@@ -137,7 +137,7 @@ function renderHelp(platform: NodeJS.Platform): string {
   return [
     'Fairlead makes the Services of a Kubernetes cluster reachable on this node, in place of kube-proxy.',
     usageLine,
-    'With --config, the file decides: flags for what a file can say are ignored, but for --hostname-override and logging.',
+    'With --config, flags that have a field in the file are ignored, except --hostname-override and the logging flags.',
     renderFlagHelp(daemonFlags, platform),
   ].join('\n\n')
 }

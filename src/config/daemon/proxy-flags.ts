@@ -17,7 +17,7 @@ export const proxyFlags = {
       type: type.text,
       default: '',
       configField: 'portRange',
-      help: 'Where the userspace mode takes its proxy ports from: from-to, from+size, or one port. Empty: any free port. Other modes have no proxy ports.',
+      help: 'Proxy ports of the userspace mode: from-to, from+size, or one port. Empty: any free port. No effect in other modes.',
     },
     'masquerade-all': {
       type: type.bool,
@@ -35,19 +35,19 @@ export const proxyFlags = {
       type: type.int32,
       default: 14,
       configField: 'iptables.masqueradeBit',
-      help: 'The bit of the packet mark that asks for masquerading (iptables and ipvs), 0 to 31.',
+      help: 'Bit of the packet mark that requests masquerading (iptables and ipvs), 0 to 31.',
     },
     'iptables-localhost-nodeports': {
       type: type.bool,
       default: true,
       configField: 'iptables.localhostNodePorts',
-      help: 'Let node ports be reached through 127.0.0.1 (iptables, IPv4 only).',
+      help: 'Open node ports on 127.0.0.1 too (iptables, IPv4 only).',
     },
     'iptables-sync-period': {
       type: type.duration,
       default: 30 * second,
       configField: 'iptables.syncPeriod',
-      help: 'How often rules are checked and a failed sync is tried again, in every mode but ipvs.',
+      help: 'How often rules are checked and a failed sync is retried, in every mode but ipvs.',
     },
     'iptables-min-sync-period': {
       type: type.duration,
@@ -77,7 +77,7 @@ export const proxyFlags = {
       type: type.strings,
       default: [],
       configField: 'ipvs.excludeCIDRs',
-      help: 'CIDRs of virtual servers that are not ours and stay when ipvs rules are cleaned up.',
+      help: 'CIDRs of virtual servers of other programs. Fairlead leaves these alone in ipvs mode.',
     },
     'ipvs-strict-arp': {
       type: type.bool,
@@ -110,7 +110,7 @@ export const proxyFlags = {
       type: type.text,
       default: '',
       configField: 'detectLocalMode',
-      help: 'How traffic of local pods is told apart: ClusterCIDR (default on Linux), NodeCIDR, BridgeInterface, InterfaceNamePrefix.',
+      help: 'How to recognise traffic from local pods: ClusterCIDR (default on Linux), NodeCIDR, BridgeInterface, InterfaceNamePrefix.',
     },
     'cluster-cidr': {
       type: type.text,
@@ -128,7 +128,7 @@ export const proxyFlags = {
       type: type.text,
       default: '',
       configField: 'detectLocal.interfaceNamePrefix',
-      help: "How the names of the pods' interfaces begin, for --detect-local-mode=InterfaceNamePrefix.",
+      help: "Prefix of the names of the pods' interfaces, for --detect-local-mode=InterfaceNamePrefix.",
     },
   }),
 
@@ -137,13 +137,13 @@ export const proxyFlags = {
       type: type.int32,
       default: 32 * 1024,
       configField: 'conntrack.maxPerCore',
-      help: 'Connections to track per CPU. 0 leaves the kernel limit alone and ignores --conntrack-min.',
+      help: "Limit of tracked connections per CPU. 0 leaves the kernel's limit alone and ignores --conntrack-min.",
     },
     'conntrack-min': {
       type: type.int32,
       default: 128 * 1024,
       configField: 'conntrack.min',
-      help: 'Connections to track at least, whatever the number of CPUs.',
+      help: 'Lowest limit of tracked connections, whatever the number of CPUs.',
     },
     'conntrack-tcp-timeout-established': {
       type: type.duration,

@@ -10,7 +10,7 @@ export const windowsFlags = {
       default: false,
       configField: 'windowsRunAsService',
       withConfigFile: 'kept',
-      help: 'Run as a Windows service. Only the flag does this, the field of the file is too late.',
+      help: 'Run as a Windows service. Only the flag works: the file is read too late.',
     },
     'source-vip': {
       platform: 'win32',
@@ -31,7 +31,7 @@ export const windowsFlags = {
       type: type.bool,
       default: false,
       configField: 'winkernel.enableDSR',
-      help: 'Let answers take the direct way back (direct server return).',
+      help: 'Send answers directly to the client (direct server return).',
     },
     'root-hnsendpoint-name': {
       platform: 'win32',
