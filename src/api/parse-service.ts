@@ -1,6 +1,8 @@
 import { familyOf, parseCidr, parseIp } from '../net/ip.ts'
 import type { Cidr, Family } from '../net/ip.ts'
 import { shownValue } from '../net/shown-value.ts'
+import { addressProblem } from './address-rules.ts'
+import type { AddressUse } from './address-rules.ts'
 import type { JsonObject, JsonReader } from './json-reader.ts'
 import type { Identified } from './identified.ts'
 import { parseRelaying } from './parse-relaying.ts'
@@ -12,7 +14,8 @@ export const policies = ['Cluster', 'Local'] as const
 /** What the API server fills in when client-IP affinity names no timeout. */
 const defaultAffinitySeconds = 10_800
 
-export function parseService({ raw, namespace, name, resourceVersion, read }: Identified): ServiceRecord | undefined {
+export function parseService(object: Identified): ServiceRecord | undefined {
+  const { raw, metadata, namespace, name, resourceVersion, read } = object
   const spec = read.object(raw, 'spec', 'spec')
   const type = read.choice(spec, 'type', 'spec.type', serviceTypes, 'ClusterIP')
   const isExternallyReachableType =
@@ -26,12 +29,15 @@ export function parseService({ raw, namespace, name, resourceVersion, read }: Id
     namespace,
     name,
     resourceVersion,
+    ...createdAt(metadata),
     type,
     clusterIPs: type === 'ExternalName' ? {} : parseClusterIPs(spec, read),
     ports: parsePorts(spec, read),
-    externalIPs: [...parseAddresses(read.strings(spec, 'externalIPs', 'spec.externalIPs'), 'spec.externalIPs', read)],
+    externalIPs: [
+      ...parseAddresses(read.strings(spec, 'externalIPs', 'spec.externalIPs'), 'external IP', 'spec.externalIPs', read),
+    ],
     loadBalancerIPs: parseIngress(raw, read),
-    sourceRanges: parseSourceRanges(spec, read),
+    ...parseSourceRanges(spec, read),
     affinitySeconds: parseAffinity(spec, read),
     externalTrafficPolicy,
     internalTrafficPolicy: read.choice(
@@ -47,6 +53,12 @@ export function parseService({ raw, namespace, name, resourceVersion, read }: Id
   }
 }
 
+function createdAt(metadata: JsonObject): Pick<ServiceRecord, 'createdAtMs'> {
+  const text = metadata['creationTimestamp']
+  const createdAtMs = typeof text === 'string' ? Date.parse(text) : Number.NaN
+  return createdAtMs >= 0 ? { createdAtMs } : {}
+}
+
 /** `clusterIPs[i]` belongs to `ipFamilies[i]`; objects from before dual stack have only `clusterIP`. */
 function parseClusterIPs(spec: JsonObject, read: JsonReader): Partial<Record<Family, string>> {
   const first = read.string(spec, 'clusterIP', 'spec.clusterIP')
@@ -56,7 +68,7 @@ function parseClusterIPs(spec: JsonObject, read: JsonReader): Partial<Record<Fam
   if (families.length === 0) {
     const ip = parseIp(first)
     if (ip === undefined) read.problem('spec.clusterIP', notAnAddress(first))
-    else byFamily[familyOf(ip)] = ip
+    else if (mayHave(ip, 'cluster IP', 'spec.clusterIP', read)) byFamily[familyOf(ip)] = ip
     return byFamily
   }
   const addresses = read.list(spec, 'clusterIPs', 'spec.clusterIPs')
@@ -71,9 +83,16 @@ function parseClusterIPs(spec: JsonObject, read: JsonReader): Partial<Record<Fam
         `spec.clusterIPs[${index}]`,
         `${shownValue(address)} is not of the family in spec.ipFamilies[${index}]`,
       )
-    else byFamily[wanted] ??= ip
+    else if (mayHave(ip, 'cluster IP', `spec.clusterIPs[${index}]`, read)) byFamily[wanted] ??= ip
   }
   return byFamily
+}
+
+/** Whoever writes such an address into a Service would take what belongs to the machine itself. */
+function mayHave(ip: string, use: AddressUse, path: string, read: JsonReader): boolean {
+  const problem = addressProblem(ip, use)
+  if (problem !== undefined) read.problem(path, problem)
+  return problem === undefined
 }
 
 function parsePorts(spec: JsonObject, read: JsonReader): ServicePort[] {
@@ -106,11 +125,12 @@ function parseIngress(raw: JsonObject, read: JsonReader): string[] {
     const mode = ingress['ipMode'] ?? 'VIP'
     if (mode === 'VIP') addresses.push([read.string(ingress, 'ip', `${path}[${index}].ip`), index])
   }
-  return [...parseAddresses(addresses, path, read)]
+  return [...parseAddresses(addresses, 'load-balancer IP', path, read)]
 }
 
 function* parseAddresses(
   addresses: Iterable<readonly [string, number]>,
+  use: AddressUse,
   path: string,
   read: JsonReader,
 ): Generator<string> {
@@ -118,18 +138,30 @@ function* parseAddresses(
     if (address.trim() === '') continue
     const ip = parseIp(address)
     if (ip === undefined) read.problem(`${path}[${index}]`, notAnAddress(address))
-    else yield ip
+    else if (mayHave(ip, use, `${path}[${index}]`, read)) yield ip
   }
 }
 
-function parseSourceRanges(spec: JsonObject, read: JsonReader): Cidr[] {
+/** A restriction that cannot be read still restricts: what it meant to allow is unknown, so it allows nobody. */
+function parseSourceRanges(
+  spec: JsonObject,
+  read: JsonReader,
+): Pick<ServiceRecord, 'sourceRanges' | 'hasUnreadableSourceRange'> {
+  const field = 'loadBalancerSourceRanges'
   const ranges: Cidr[] = []
-  for (const [text, index] of read.strings(spec, 'loadBalancerSourceRanges', 'spec.loadBalancerSourceRanges')) {
+  const texts = [...read.strings(spec, field, `spec.${field}`)]
+  for (const [text, index] of texts) {
     const cidr = parseCidr(text.trim())
     if (cidr !== undefined) ranges.push(cidr)
-    else read.problem(`spec.loadBalancerSourceRanges[${index}]`, `${shownValue(text)} is not a CIDR such as 10.0.0.0/8`)
+    else
+      read.problem(
+        `spec.${field}[${index}]`,
+        `${shownValue(text)} is not a CIDR such as 10.0.0.0/8; it allows nobody to use the load-balancer IPs`,
+      )
   }
-  return ranges
+  const raw = spec[field]
+  const count = Array.isArray(raw) ? raw.length : raw === undefined || raw === null ? 0 : 1
+  return { sourceRanges: ranges, ...(ranges.length < count && { hasUnreadableSourceRange: true }) }
 }
 
 function parseAffinity(spec: JsonObject, read: JsonReader): number {

@@ -1,6 +1,7 @@
 import { familyOf, parseIp } from '../net/ip.ts'
 import type { Family } from '../net/ip.ts'
 import { shownValue } from '../net/shown-value.ts'
+import { addressProblem } from './address-rules.ts'
 import type { JsonObject, JsonReader } from './json-reader.ts'
 import type { Identified } from './identified.ts'
 import { protocols, validPort } from './port-range.ts'
@@ -67,6 +68,11 @@ function parseEndpoints(raw: JsonObject, family: Family, read: JsonReader): Slic
     if (ip === undefined || familyOf(ip) !== family) {
       const wanted = family === 'ipv4' ? 'an IPv4' : 'an IPv6'
       read.problem(`${path}.addresses[0]`, `must be ${wanted} address, not ${shownValue(address)}`)
+      continue
+    }
+    const problem = addressProblem(ip, 'endpoint')
+    if (problem !== undefined) {
+      read.problem(`${path}.addresses[0]`, problem)
       continue
     }
     const conditions = read.object(endpoint, 'conditions', `${path}.conditions`)

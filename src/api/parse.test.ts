@@ -58,9 +58,61 @@ describe('a Service', () => {
   test('trims source ranges and drops unreadable ones', () => {
     const raw = rawService('demo/web', { loadBalancerSourceRanges: [' 10.1.2.0/28', 'x', '10.9.9.9/8'] })
     expect(record('Service', raw).sourceRanges.map(({ network }) => network)).toEqual(['10.1.2.0', '10.0.0.0'])
+    expect(record('Service', raw).hasUnreadableSourceRange).toBe(true)
     expect(problemsOf('Service', raw)).toEqual([
-      'spec.loadBalancerSourceRanges[1]: "x" is not a CIDR such as 10.0.0.0/8',
+      'spec.loadBalancerSourceRanges[1]: "x" is not a CIDR such as 10.0.0.0/8; it allows nobody to use the load-balancer IPs',
     ])
+  })
+
+  test.each([
+    ['no ranges', undefined, undefined],
+    ['null', null, undefined],
+    ['an empty list', [], undefined],
+    ['good ranges', ['10.0.0.0/8', 'fd00::/64'], undefined],
+    ['a text instead of a list', '10.0.0.0/8', true],
+    ['a number instead of a list', 10, true],
+    ['an entry that is not a text', [10], true],
+    ['an empty text', ['10.0.0.0/8', ''], true],
+  ])('knows whether a source range cannot be read: %s', (_, loadBalancerSourceRanges, isUnreadable) => {
+    const raw = rawService('demo/web', { loadBalancerSourceRanges })
+    expect(record('Service', raw).hasUnreadableSourceRange).toBe(isUnreadable)
+    expect(problemsOf('Service', raw).length > 0).toBe(isUnreadable === true)
+  })
+
+  test.each([
+    '127.0.0.1',
+    '0.0.0.0',
+    '169.254.169.254',
+    '224.0.0.1',
+    '239.1.2.3',
+    '255.255.255.255',
+    '::1',
+    '::',
+    'fe80::1',
+    'ff02::1',
+    'ff05::2',
+    '::ffff:169.254.169.254',
+  ])('has no address that belongs to the machine itself: %s', (ip) => {
+    const spec = { clusterIP: '10.0.0.1', ports: [port80], externalIPs: [ip, '192.0.2.1'] }
+    const raw = rawService('demo/web', spec, { loadBalancer: { ingress: [{ ip: '192.0.2.2' }, { ip }] } })
+    expect(record('Service', raw)).toMatchObject({ externalIPs: ['192.0.2.1'], loadBalancerIPs: ['192.0.2.2'] })
+    const [first, second, ...rest] = problemsOf('Service', raw)
+    expect(first).toMatch(/^spec\.externalIPs\[0\]: ".+" is an? .+ address, which nobody may have as an external IP$/)
+    expect(second).toMatch(/^status\.loadBalancer\.ingress\[1\]: /)
+    expect(rest).toEqual([])
+  })
+
+  test('has no such cluster IP either; one on loopback is left to the modes', () => {
+    expect(parse({ clusterIP: '169.254.169.254' }).clusterIPs).toEqual({})
+    expect(parse({ clusterIP: 'fe80::1', clusterIPs: ['fe80::1'], ipFamilies: ['IPv6'] }).clusterIPs).toEqual({})
+    expect(parse({ clusterIP: '127.0.0.5' }).clusterIPs).toEqual({ ipv4: '127.0.0.5' })
+  })
+
+  test('knows when it was made, if the object says so', () => {
+    const made = (creationTimestamp: unknown) =>
+      record('Service', rawService('demo/web', {}, {}, { creationTimestamp })).createdAtMs
+    expect(made('2026-01-02T03:04:05Z')).toBe(Date.UTC(2026, 0, 2, 3, 4, 5))
+    for (const unknown of [undefined, null, '', 'yesterday', 5]) expect(made(unknown)).toBeUndefined()
   })
 
   test('has an external policy Local only when its type can be reached from outside', () => {

@@ -22,6 +22,8 @@ export interface ServiceRecord {
   readonly namespace: string
   readonly name: string
   readonly resourceVersion: string
+  /** When the API server made it (Unix milliseconds): of two Services that want the same address, the older one has it. */
+  readonly createdAtMs?: number
   readonly type: 'ClusterIP' | 'NodePort' | 'LoadBalancer' | 'ExternalName'
   /** The cluster IP of each family; empty for headless, ExternalName and unallocated Services. */
   readonly clusterIPs: Readonly<Partial<Record<Family, string>>>
@@ -31,6 +33,8 @@ export interface ServiceRecord {
   /** Ingress addresses of the status whose ipMode is VIP. */
   readonly loadBalancerIPs: readonly string[]
   readonly sourceRanges: readonly Cidr[]
+  /** Some range could not be read. It allows nobody, so the load balancer is not open to everybody by mistake. */
+  readonly hasUnreadableSourceRange?: true
   /** Seconds of client-IP affinity; 0 when there is none. */
   readonly affinitySeconds: number
   readonly externalTrafficPolicy: TrafficPolicy

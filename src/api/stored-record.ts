@@ -5,6 +5,8 @@
 import { familyOf, families, parseCidr, parseIp, renderCidr } from '../net/ip.ts'
 import type { Cidr, Family } from '../net/ip.ts'
 import { shownValue } from '../net/shown-value.ts'
+import { addressProblem } from './address-rules.ts'
+import type { AddressUse } from './address-rules.ts'
 import { isJsonObject } from './json-reader.ts'
 import type { JsonObject } from './json-reader.ts'
 import { isObjectName } from './object-name.ts'
@@ -54,12 +56,14 @@ function readService(fields: JsonObject): ServiceRecord {
     namespace: nameOf(fields, 'namespace'),
     name: nameOf(fields, 'name'),
     resourceVersion: textOf(fields, 'resourceVersion'),
+    ...(fields['createdAtMs'] !== undefined && { createdAtMs: numberOf(fields, 'createdAtMs', maxTimeMs) }),
     type: choiceOf(fields, 'type', serviceTypes),
     clusterIPs: clusterIPsOf(fields),
     ports: listOf(fields, 'ports', servicePortOf),
-    externalIPs: listOf(fields, 'externalIPs', ipOf),
-    loadBalancerIPs: listOf(fields, 'loadBalancerIPs', ipOf),
+    externalIPs: listOf(fields, 'externalIPs', ipFor('external IP')),
+    loadBalancerIPs: listOf(fields, 'loadBalancerIPs', ipFor('load-balancer IP')),
     sourceRanges: listOf(fields, 'sourceRanges', cidrOf),
+    ...(fields['hasUnreadableSourceRange'] !== undefined && { hasUnreadableSourceRange: true }),
     affinitySeconds: numberOf(fields, 'affinitySeconds', 86_400),
     externalTrafficPolicy: choiceOf(fields, 'externalTrafficPolicy', policies),
     internalTrafficPolicy: choiceOf(fields, 'internalTrafficPolicy', policies),
@@ -109,7 +113,7 @@ function clusterIPsOf(fields: JsonObject): Partial<Record<Family, string>> {
   const byFamily: Partial<Record<Family, string>> = {}
   for (const [family, value] of Object.entries(objectOf(fields['clusterIPs'], 'clusterIPs'))) {
     const known = families.find((name) => name === family) ?? unfit('clusterIPs', family)
-    byFamily[known] = ipOf(value, `clusterIPs.${family}`, known)
+    byFamily[known] = ipFor('cluster IP')(value, `clusterIPs.${family}`, known)
   }
   return byFamily
 }
@@ -128,7 +132,7 @@ function slicePortOf(value: unknown, place: string): SlicePort {
 
 function endpointOf(endpoint: JsonObject, family: Family): SliceEndpoint {
   return {
-    ip: ipOf(endpoint['ip'], 'ip', family),
+    ip: ipFor('endpoint')(endpoint['ip'], 'ip', family),
     nodeName: textOf(endpoint, 'nodeName'),
     ready: booleanOf(endpoint, 'ready'),
     serving: booleanOf(endpoint, 'serving'),
@@ -194,6 +198,13 @@ function numberOf(fields: JsonObject, field: string, max: number, min = 0): numb
 
 function portOf(fields: JsonObject, field: string, min: 0 | 1): number {
   return numberOf(fields, field, 65_535, min)
+}
+
+function ipFor(use: AddressUse): typeof ipOf {
+  return (value, place, family) => {
+    const ip = ipOf(value, place, family)
+    return addressProblem(ip, use) === undefined ? ip : unfit(place, ip)
+  }
 }
 
 /** Records hold canonical text only: anything else was not made by us. */

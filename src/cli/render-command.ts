@@ -1,14 +1,18 @@
 /** `fairlead render`: prints what a mode would program for the objects in files, without root and without a cluster. */
 import { hostname } from 'node:os'
+import { isGateOn } from '../config/feature-gates.ts'
 import { inGroup } from '../config/flags/flag.ts'
 import { renderFlagHelp } from '../config/flags/flag-help.ts'
 import { parseFlags } from '../config/flags/flag-set.ts'
 import * as type from '../config/flags/flag-types.ts'
+import { strictSourceRangesHelp } from '../config/daemon/fairlead-flags.ts'
 import { Catalog } from '../core/catalog.ts'
 import { systemClock } from '../core/clock.ts'
 import { nodeIps } from '../core/node-ips.ts'
 import { silentMetrics } from '../core/proxy-metrics.ts'
 import { RouteTable } from '../core/route-table.ts'
+import { usualPolicy } from '../core/serving-policy.ts'
+import { ToldNotices } from '../core/told-notices.ts'
 import { families } from '../net/ip.ts'
 import type { Family } from '../net/ip.ts'
 import { objectKey } from '../api/records.ts'
@@ -38,6 +42,7 @@ const renderFlags = inGroup('Render', {
     default: [] as readonly string[],
     help: "The node's IP addresses, instead of those of its Node object. Repeatable.",
   },
+  'strict-source-ranges': { type: type.bool, default: false, help: strictSourceRangesHelp },
   family: { type: type.text, default: '', help: 'Only ipv4 or only ipv6. Empty: both.' },
   part: { type: type.text, default: '', help: 'Only this part, for modes with several parts.' },
 })
@@ -77,6 +82,8 @@ export async function renderCommand(argv: readonly string[], program: Program): 
     podCIDRs: node?.podCIDRs ?? [],
     localIps: () => ['127.0.0.1', '::1', ...(given.length > 0 ? given : (node?.ips ?? []))],
   }
+  const allowExternalIPs = isGateOn(config.featureGates, 'AllowServiceExternalIPs')
+  const notices = new ToldNotices({ log, metrics: silentMetrics, onNotice() {} })
   const needs = new Set<string>()
   for (const family of wantedFamilies) {
     const table = new RouteTable({
@@ -84,7 +91,8 @@ export async function renderCommand(argv: readonly string[], program: Program): 
       family,
       nodeName,
       nodeIP: ips[family],
-      allowExternalIPs: config.featureGates['AllowServiceExternalIPs'] ?? true,
+      policy: { ...usualPolicy, allowExternalIPs, strictSourceRanges: values['strict-source-ranges'] },
+      notices,
       metrics: silentMetrics,
       startedAtMs: 0,
     })

@@ -1,8 +1,9 @@
 /** From the slices of a Service to the endpoints of one of its ports. */
 import type { Protocol, SliceEndpoint, SliceRecord } from '../api/records.ts'
-import { hostPort } from '../net/ip.ts'
+import { hostPort, isLoopback } from '../net/ip.ts'
 import type { Family } from '../net/ip.ts'
 import type { Endpoint } from './route.ts'
+import type { ServingPolicy } from './serving-policy.ts'
 
 /** Endpoints by `portName/protocol`, each list sorted by address. */
 export type EndpointsByPort = ReadonlyMap<string, readonly Endpoint[]>
@@ -15,7 +16,12 @@ export function endpointPortId(portName: string, protocol: Protocol): string {
  * Merges the slices of one family. The same `ip:port` may appear twice while it moves between slices: an entry that is
  * not terminating beats one that is, and among equals the last one counts, in order of slice name.
  */
-export function endpointsByPort(slices: Iterable<SliceRecord>, family: Family, nodeName: string): EndpointsByPort {
+export function endpointsByPort(
+  slices: Iterable<SliceRecord>,
+  family: Family,
+  nodeName: string,
+  { allowLoopback }: Pick<ServingPolicy, 'allowLoopback'>,
+): EndpointsByPort {
   const merged = new Map<string, Map<string, Endpoint>>()
   const ordered = [...slices].filter((slice) => slice.family === family)
   if (ordered.length > 1) ordered.sort((left, right) => compareText(left.name, right.name))
@@ -25,6 +31,7 @@ export function endpointsByPort(slices: Iterable<SliceRecord>, family: Family, n
       let byAddress = merged.get(id)
       if (byAddress === undefined) merged.set(id, (byAddress = new Map()))
       for (const source of slice.endpoints) {
+        if (!allowLoopback && isLoopback(source.ip)) continue
         const endpoint = toEndpoint(source, port.port, nodeName)
         if (endpoint.terminating && byAddress.has(endpoint.address)) continue
         byAddress.set(endpoint.address, endpoint)

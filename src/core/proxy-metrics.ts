@@ -1,6 +1,7 @@
 /** What the brain reports about itself, in its own words; `observe/` turns it into Prometheus series. */
 import type { ObjectKind } from '../api/records.ts'
 import type { Family } from '../net/ip.ts'
+import type { NoticeReason } from './service-notices.ts'
 
 export interface ProxyMetrics {
   /** A Service, or an EndpointSlice, event arrived for a family (dual stack counts each family). */
@@ -17,6 +18,8 @@ export interface ProxyMetrics {
   noLocalEndpoints(family: Family, policy: 'internal' | 'external', routes: number): void
   /** An object, or a part of it, was skipped because it is invalid. */
   objectProblem(kind: ObjectKind): void
+  /** How many notices about Services hold now. */
+  serviceNotices(family: Family, reason: NoticeReason, count: number): void
 }
 
 /** Nobody counts: for commands that run once, and for tests. */
@@ -30,4 +33,5 @@ export const silentMetrics: ProxyMetrics = {
   programmed() {},
   noLocalEndpoints() {},
   objectProblem() {},
+  serviceNotices() {},
 }

@@ -2,6 +2,8 @@ import { describe, expect, test } from 'vitest'
 import type { ObjectKey } from '../api/records.ts'
 import { Catalog } from './catalog.ts'
 import { RouteTable } from './route-table.ts'
+import { silentNotices } from './service-notices.ts'
+import { usualPolicy } from './serving-policy.ts'
 import type { SyncRequest } from './route-source.ts'
 import { silentMetrics } from './proxy-metrics.ts'
 import type { ProxyMetrics } from './proxy-metrics.ts'
@@ -24,7 +26,8 @@ function setUp(options: { initialised?: boolean } = {}) {
     family: 'ipv4',
     nodeName: 'here',
     nodeIP: '10.200.0.2',
-    allowExternalIPs: true,
+    policy: usualPolicy,
+    notices: silentNotices,
     metrics,
     startedAtMs: 1_000,
   })
@@ -288,7 +291,8 @@ test('a table that is made late takes what is there as changes too', () => {
     family: 'ipv4',
     nodeName: 'here',
     nodeIP: '10.200.0.2',
-    allowExternalIPs: true,
+    policy: usualPolicy,
+    notices: silentNotices,
     metrics: { ...silentMetrics, serviceChange: () => changes++, endpointChange: () => changes++ },
     startedAtMs: 0,
   })

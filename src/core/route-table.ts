@@ -6,6 +6,7 @@
 import type { ObjectKey, ServiceRecord, SliceRecord } from '../api/records.ts'
 import { renderCidr } from '../net/ip.ts'
 import type { Family } from '../net/ip.ts'
+import { AddressClaims } from './address-claims.ts'
 import type { NodeView } from './backend.ts'
 import { serviceKeyOf } from './catalog.ts'
 import type { Catalog, CatalogEvent } from './catalog.ts'
@@ -16,6 +17,9 @@ import type { PendingSync, SyncRequest, RouteSource } from './route-source.ts'
 import type { Route, RouteKey } from './route.ts'
 import { routesOf } from './router.ts'
 import { isSameData } from './same-data.ts'
+import { noticesAbout } from './service-notices.ts'
+import type { NoticeSink } from './service-notices.ts'
+import type { ServingPolicy } from './serving-policy.ts'
 import { SyncReasons } from './sync-reasons.ts'
 
 export interface RouteTableOptions {
@@ -24,7 +28,8 @@ export interface RouteTableOptions {
   readonly nodeName: string
   /** This node's address of the family, as found at start. */
   readonly nodeIP: string
-  readonly allowExternalIPs: boolean
+  readonly policy: ServingPolicy
+  readonly notices: NoticeSink
   readonly metrics: ProxyMetrics
   /** Changes that happened in the cluster before this moment say nothing about our latency. */
   readonly startedAtMs: number
@@ -34,6 +39,7 @@ const noRoutes: readonly Route[] = []
 
 export class RouteTable implements RouteSource {
   readonly #options: RouteTableOptions
+  readonly #claims: AddressClaims
   readonly #routesByKey = new Map<RouteKey, Route>()
   /** The newest routes of each Service, programmed or pending. */
   readonly #latestByService = new Map<ObjectKey, readonly Route[]>()
@@ -53,7 +59,8 @@ export class RouteTable implements RouteSource {
   constructor(options: RouteTableOptions) {
     this.#options = options
     this.#reasons = new SyncReasons(options.startedAtMs)
-    const { catalog } = options
+    const { catalog, family, nodeIP, policy } = options
+    this.#claims = new AddressClaims({ family, nodeIP, services: catalog.services, ...policy })
     catalog.subscribe({ changed: (event) => this.#onChange(event), listed: () => this.#initialise() })
     this.#readNode()
     this.#readServiceCidrs()
@@ -153,6 +160,7 @@ export class RouteTable implements RouteSource {
     if (!isOurs) return
     this.#reasons.serviceChanged(key, previous, current)
     this.#markDirty(key)
+    for (const other of this.#claims.replace(key, previous, current)) this.#markDirty(other)
   }
 
   #onSlice(key: ObjectKey, previous: SliceRecord | undefined, current: SliceRecord | undefined): void {
@@ -246,11 +254,17 @@ export class RouteTable implements RouteSource {
   }
 
   #route(service: ObjectKey): readonly Route[] {
-    const { catalog, family, nodeName, nodeIP, allowExternalIPs } = this.#options
+    const { catalog, family, nodeName, nodeIP, policy, notices } = this.#options
     const record = catalog.services.get(service)
-    if (record === undefined) return noRoutes
-    const context = { family, nodeName, nodeIP, allowExternalIPs, zone: this.#zone }
-    return routesOf(record, catalog.slicesOf(service).values(), context)
+    if (record === undefined) {
+      notices.tell(family, service, [])
+      return noRoutes
+    }
+    const context = { family, nodeName, nodeIP, policy, zone: this.#zone }
+    const slices = [...catalog.slicesOf(service).values()]
+    const refused = this.#claims.refusedOf(service)
+    notices.tell(family, service, noticesAbout(record, slices, context, refused))
+    return routesOf(record, slices, context, refused)
   }
 
   #commit(key: RouteKey, route: Route | undefined): void {

@@ -50,8 +50,8 @@ export interface Route {
   readonly nodePort: number
   readonly externalIPs: readonly string[]
   readonly loadBalancerIPs: readonly string[]
-  /** Canonical CIDRs that may use the load-balancer IPs; empty means everybody. */
-  readonly sourceRanges: readonly string[]
+  /** Canonical CIDRs that may use the load-balancer IPs: undefined means everybody, an empty list nobody. */
+  readonly sourceRanges: readonly string[] | undefined
   /** The ranges contain this node, so the load-balancer IPs themselves are allowed sources too. */
   readonly sourceRangesCoverNode: boolean
   /** Seconds of client-IP affinity; 0 when there is none. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Family } from '../net/ip.ts'
 import { routesOf } from './router.ts'
+import { usualPolicy } from './serving-policy.ts'
 import type { RouterContext } from './router.ts'
 import { service, slice } from './testing/objects.ts'
 
@@ -9,7 +10,7 @@ const context: RouterContext = {
   nodeName: 'here',
   zone: '',
   nodeIP: '10.200.0.2',
-  allowExternalIPs: true,
+  policy: usualPolicy,
 }
 const v6 = { ...context, family: 'ipv6' as Family, nodeIP: 'fd00:200::2' }
 const dual = { clusterIP: '10.96.0.1', clusterIPs: ['10.96.0.1', 'fd00:96::1'], ipFamilies: ['IPv4', 'IPv6'] }
@@ -57,9 +58,41 @@ describe('the routes of a Service', () => {
     const ranges = (loadBalancerSourceRanges: string[]) =>
       service('demo/web', { ...dual, ports: [{ port: 80 }], loadBalancerSourceRanges })
     const open = ranges(['10.0.0.0/8', '0.0.0.0/0', 'fd00::/64'])
-    expect(routesOf(open, [], context)[0]?.sourceRanges).toEqual([])
+    expect(routesOf(open, [], context)[0]?.sourceRanges).toBeUndefined()
     expect(routesOf(open, [], v6)[0]?.sourceRanges).toEqual(['fd00::/64'])
-    expect(routesOf(ranges(['10.0.0.0/8']), [], v6)[0]?.sourceRanges).toEqual([])
+    expect(routesOf(ranges(['10.0.0.0/8']), [], v6)[0]?.sourceRanges).toBeUndefined()
+  })
+
+  test('are open to nobody when a range cannot be read and no other allows anybody', () => {
+    const ranges = (loadBalancerSourceRanges: unknown) =>
+      service('demo/web', { ...dual, ports: [{ port: 80 }], loadBalancerSourceRanges })
+    for (const unreadable of [['10.0.0/8'], '10.0.0.0/8', [8]]) {
+      expect(routesOf(ranges(unreadable), [], context)[0]?.sourceRanges).toEqual([])
+      expect(routesOf(ranges(unreadable), [], v6)[0]?.sourceRanges).toEqual([])
+    }
+    expect(routesOf(ranges(['10.0.0.0/8', 'x']), [], context)[0]?.sourceRanges).toEqual(['10.0.0.0/8'])
+    expect(routesOf(ranges(['10.0.0.0/8', 'x']), [], v6)[0]?.sourceRanges).toEqual([])
+    expect(routesOf(ranges(['0.0.0.0/0', 'x']), [], context)[0]?.sourceRanges).toBeUndefined()
+  })
+
+  test('are open to nobody when all ranges are of the other family and the administrator is strict', () => {
+    const strict = { ...usualPolicy, strictSourceRanges: true }
+    const ranged = service('demo/web', { ...dual, ports: [{ port: 80 }], loadBalancerSourceRanges: ['10.0.0.0/8'] })
+    expect(routesOf(ranged, [], { ...v6, policy: strict })[0]?.sourceRanges).toEqual([])
+    expect(routesOf(ranged, [], { ...context, policy: strict })[0]?.sourceRanges).toEqual(['10.0.0.0/8'])
+    const open = service('demo/web', { ...dual, ports: [{ port: 80 }] })
+    expect(routesOf(open, [], { ...context, policy: strict })[0]?.sourceRanges).toBeUndefined()
+  })
+
+  test('have loopback addresses only where no kernel leads there', () => {
+    const web = service('demo/web', { clusterIP: '10.96.0.1', ports: [{ port: 80 }] })
+    const here = service('demo/here', { clusterIP: '127.0.0.5', ports: [{ port: 80 }] })
+    const slices = [slice('demo/web', 'web', ['127.0.0.1', '10.0.0.1'])]
+    const onLoopback = { ...context, policy: { ...usualPolicy, allowLoopback: true } }
+    expect(routesOf(web, slices, context)[0]?.endpoints.map(({ ip }) => ip)).toEqual(['10.0.0.1'])
+    expect(routesOf(web, slices, onLoopback)[0]?.endpoints.map(({ ip }) => ip)).toEqual(['10.0.0.1', '127.0.0.1'])
+    expect(routesOf(here, [], context)).toEqual([])
+    expect(routesOf(here, [], onLoopback)).toHaveLength(1)
   })
 
   test('know whether their source ranges contain this node', () => {
@@ -71,7 +104,7 @@ describe('the routes of a Service', () => {
 
   test('stay externally accessible when a feature gate hides their external IPs', () => {
     const web = service('demo/web', { clusterIP: '10.96.0.1', ports: [{ port: 80 }], externalIPs: ['192.0.2.1'] })
-    const [route] = routesOf(web, [], { ...context, allowExternalIPs: false })
+    const [route] = routesOf(web, [], { ...context, policy: { ...usualPolicy, allowExternalIPs: false } })
     expect(route).toMatchObject({ externalIPs: [], isExternallyAccessible: true })
   })
 

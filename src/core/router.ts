@@ -1,12 +1,14 @@
 /** Pure: a Service, its slices and this node become the Routes of one IP family. */
 import type { ServicePort, ServiceRecord, SliceRecord } from '../api/records.ts'
-import { cidrContains, familyOf, renderCidr } from '../net/ip.ts'
-import type { Cidr, Family } from '../net/ip.ts'
+import { cidrContains, familyOf, isLoopback, renderCidr } from '../net/ip.ts'
+import type { Family } from '../net/ip.ts'
+import type { ClaimKind, RefusedClaim } from './address-claims.ts'
 import { categorize } from './categorize.ts'
 import { endpointPortId, endpointsByPort } from './endpoints.ts'
 import type { EndpointsByPort } from './endpoints.ts'
 import { routeKey } from './route.ts'
 import type { Endpoint, Route } from './route.ts'
+import type { ServingPolicy } from './serving-policy.ts'
 
 export interface RouterContext {
   readonly family: Family
@@ -14,29 +16,47 @@ export interface RouterContext {
   readonly zone: string
   /** This node's address of the family. */
   readonly nodeIP: string
-  /** Feature gate AllowServiceExternalIPs: without it nobody can claim an address by writing it into a Service. */
-  readonly allowExternalIPs: boolean
+  readonly policy: Omit<ServingPolicy, 'apiServers'>
 }
 
 const noEndpoints: readonly Endpoint[] = []
 
+/** Entrances that were refused to the Service are left out of its Routes. */
 export function routesOf(
   service: ServiceRecord,
   slices: Iterable<SliceRecord>,
   context: RouterContext,
+  refused: readonly RefusedClaim[] = noneRefused,
 ): readonly Route[] {
-  const clusterIP = service.clusterIPs[context.family]
+  const { family, nodeName, policy } = context
+  const clusterIP = service.clusterIPs[family]
   if (clusterIP === undefined || service.ports.length === 0) return []
-  const endpoints = endpointsByPort(slices, context.family, context.nodeName)
-  const externalIPs = ofFamily(service.externalIPs, context.family)
+  if (isLoopback(clusterIP) && !policy.allowLoopback) return []
+  const endpoints = endpointsByPort(slices, family, nodeName, policy)
   const addresses = {
     clusterIP,
-    externalIPs,
-    loadBalancerIPs: ofFamily(service.loadBalancerIPs, context.family),
-    ...sourceRanges(service.sourceRanges, context),
+    externalIPs: ofFamily(service.externalIPs, family),
+    loadBalancerIPs: ofFamily(service.loadBalancerIPs, family),
+    ...sourceRanges(service, context),
   }
-  return service.ports.map((port) => routeOf(service, port, addresses, endpoints, context))
+  return service.ports.flatMap((port) => {
+    if (refused.length === 0) return [routeOf(service, port, addresses, endpoints, context)]
+    const isRefused = (kind: ClaimKind, number: number, ip?: string) =>
+      refused.some(
+        (claim) => claim.kind === kind && claim.protocol === port.protocol && claim.port === number && claim.ip === ip,
+      )
+    if (isRefused('clusterIP', port.port, clusterIP)) return []
+    const granted = {
+      ...addresses,
+      externalIPs: addresses.externalIPs.filter((ip) => !isRefused('externalIP', port.port, ip)),
+      loadBalancerIPs: addresses.loadBalancerIPs.filter((ip) => !isRefused('loadBalancerIP', port.port, ip)),
+    }
+    const nodePort = isRefused('nodePort', port.nodePort) ? 0 : port.nodePort
+    return [routeOf(service, { ...port, nodePort }, granted, endpoints, context)]
+  })
 }
+
+const noneRefused: readonly RefusedClaim[] = []
 
 type Addresses = Pick<Route, 'clusterIP' | 'externalIPs' | 'loadBalancerIPs' | 'sourceRanges' | 'sourceRangesCoverNode'>
 
@@ -47,7 +67,7 @@ function routeOf(
   endpointsOfService: EndpointsByPort,
   context: RouterContext,
 ): Route {
-  const { family, nodeName, zone } = context
+  const { family, nodeName, zone, policy } = context
   const isExternallyAccessible =
     port.nodePort !== 0 || addresses.loadBalancerIPs.length > 0 || addresses.externalIPs.length > 0
   const isInternalLocal = service.internalTrafficPolicy === 'Local'
@@ -71,7 +91,7 @@ function routeOf(
     clusterIP: addresses.clusterIP,
     port: port.port,
     nodePort: port.nodePort,
-    externalIPs: context.allowExternalIPs ? addresses.externalIPs : [],
+    externalIPs: policy.allowExternalIPs ? addresses.externalIPs : [],
     loadBalancerIPs: addresses.loadBalancerIPs,
     sourceRanges: addresses.sourceRanges,
     sourceRangesCoverNode: addresses.sourceRangesCoverNode,
@@ -94,15 +114,21 @@ function ofFamily(ips: readonly string[], family: Family): readonly string[] {
   return ips.filter((ip) => familyOf(ip) === family)
 }
 
-/** A range that allows everybody lifts the restriction; ranges of the other family say nothing about this one. */
+/**
+ * A range that allows everybody lifts the restriction. Ranges of the other family alone say nothing about this one, so
+ * kube-proxy leaves it open; one that cannot be read may have been of this family, so it does not.
+ */
 function sourceRanges(
-  ranges: readonly Cidr[],
-  context: RouterContext,
+  { sourceRanges: ranges, hasUnreadableSourceRange }: ServiceRecord,
+  { family, nodeIP, policy }: RouterContext,
 ): Pick<Route, 'sourceRanges' | 'sourceRangesCoverNode'> {
-  const own = ranges.filter((range) => range.family === context.family)
-  if (own.some((range) => range.prefixLength === 0)) return { sourceRanges: [], sourceRangesCoverNode: false }
+  const own = ranges.filter((range) => range.family === family)
+  const isRestricted =
+    own.length > 0 || hasUnreadableSourceRange === true || (policy.strictSourceRanges && ranges.length > 0)
+  if (!isRestricted || own.some((range) => range.prefixLength === 0))
+    return { sourceRanges: undefined, sourceRangesCoverNode: false }
   return {
     sourceRanges: own.map(renderCidr),
-    sourceRangesCoverNode: own.some((range) => cidrContains(range, context.nodeIP)),
+    sourceRangesCoverNode: own.some((range) => cidrContains(range, nodeIP)),
   }
 }

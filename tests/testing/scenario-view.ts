@@ -5,6 +5,8 @@ import type { NodeView } from '../../src/core/backend.ts'
 import { silentLogger } from '../../src/core/logger.ts'
 import { silentMetrics } from '../../src/core/proxy-metrics.ts'
 import { RouteTable } from '../../src/core/route-table.ts'
+import { silentNotices } from '../../src/core/service-notices.ts'
+import { usualPolicy } from '../../src/core/serving-policy.ts'
 import type { Family } from '../../src/net/ip.ts'
 import { FileSource } from '../../src/sources/file/file-source.ts'
 import { Intake } from '../../src/sources/intake.ts'
@@ -33,7 +35,8 @@ export function viewOf(catalog: Catalog, family: Family): NodeView {
     family,
     nodeName: 'node1',
     nodeIP: nodeIps[family],
-    allowExternalIPs: true,
+    policy: usualPolicy,
+    notices: silentNotices,
     metrics: silentMetrics,
     startedAtMs: 0,
   })

@@ -52,7 +52,8 @@ function externalChain(facts: ServiceFacts, settings: IptablesSettings): Chain {
 
 /** What no range lets pass stays as it is, and the filter table drops it. */
 function firewallChain({ name, route, chains }: ServiceFacts): Chain {
-  const sources = route.sourceRangesCoverNode ? [...route.sourceRanges, ...route.loadBalancerIPs] : route.sourceRanges
+  const { sourceRanges = [], sourceRangesCoverNode, loadBalancerIPs } = route
+  const sources = sourceRangesCoverNode ? [...sourceRanges, ...loadBalancerIPs] : sourceRanges
   const allow = sources.map((value): Rule => ({
     matches: [comment(`${name} loadbalancer IP`), { kind: 'source', value }],
     target: jump(chains.external),

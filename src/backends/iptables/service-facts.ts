@@ -38,7 +38,7 @@ export function serviceFacts(route: Route): ServiceFacts {
     externalPolicyChain: isExternalLocal ? chains.local : chains.cluster,
     // Even without an endpoint for outside traffic: pods and the node itself may use endpoints elsewhere.
     usesExternalChain: hasUsableEndpoint && isExternallyAccessible,
-    usesFirewallChain: hasUsableEndpoint && route.loadBalancerIPs.length > 0 && route.sourceRanges.length > 0,
+    usesFirewallChain: hasUsableEndpoint && route.loadBalancerIPs.length > 0 && route.sourceRanges !== undefined,
     usesClusterChain: route.clusterEndpoints.length > 0 && (!isInternalLocal || isExternallyAccessible),
     usesLocalChain: route.localEndpoints.length > 0 && (isInternalLocal || (isExternalLocal && isExternallyAccessible)),
   }

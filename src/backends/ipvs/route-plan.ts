@@ -24,7 +24,7 @@ export function planRoute(route: Route, settings: IpvsSettings): RoutePlan {
  * the node out, it is stopped on the way out, after IPVS has taken it.
  */
 function outRules({ loadBalancerIPs, sourceRanges, sourceRangesCoverNode, protocol, port }: Route): readonly string[] {
-  if (sourceRanges.length === 0 || sourceRangesCoverNode) return []
+  if (sourceRanges === undefined || sourceRangesCoverNode) return []
   return loadBalancerIPs.map((ip) =>
     renderRule({
       matches: [

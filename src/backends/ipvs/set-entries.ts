@@ -28,7 +28,7 @@ export function setEntries(
     const address = `${ip},${protocol}:${route.port}`
     add('loadBalancer', address)
     if (isLocal) add('loadBalancerLocal', address)
-    if (route.sourceRanges.length === 0) continue
+    if (route.sourceRanges === undefined) continue
     add('loadBalancerFirewall', address)
     for (const range of route.sourceRanges) add('loadBalancerSourceCidr', `${address},${withoutFullLength(range)}`)
     if (route.sourceRangesCoverNode) add('loadBalancerSourceIp', `${address},${ip}`)

@@ -121,7 +121,7 @@ class Draft {
 
   addSourceRanges(): void {
     const { sourceRanges, sourceRangesCoverNode, loadBalancerIPs } = this.#route
-    if (sourceRanges.length === 0) return
+    if (sourceRanges === undefined) return
     // A node that holds the address of the load balancer uses it as its source.
     const own = sourceRangesCoverNode ? loadBalancerIPs.map(hostCidr) : []
     const ranges = disjointCidrs([...sourceRanges, ...own]).map(prefixText)

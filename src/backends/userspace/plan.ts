@@ -43,6 +43,7 @@ export interface RoutePlan {
 export function planRoute(route: Route, node: NodeFacts, policy: ListenPolicy): RoutePlan {
   const { key, protocol } = route
   if (protocol === 'SCTP') return { key, listeners: [], problem: noSctp }
+  const sources = allowedSources(route)
   const wanted = policy.kind === 'loopback' ? [loopbackPlace(route, policy.host)] : ownPlaces(route, node)
   const listeners = wanted.map((place) => ({
     id: `${route.family} ${key} ${place.name}`,
@@ -50,7 +51,7 @@ export function planRoute(route: Route, node: NodeFacts, policy: ListenPolicy): 
     protocol,
     ip: place.ip,
     ports: place.ports,
-    allowedSources: place.purpose === 'load-balancer-ip' ? allowedSources(route) : [],
+    allowedSources: place.purpose === 'load-balancer-ip' ? (sources ?? []) : [],
     pool: poolUnder(place.purpose === 'cluster-ip' ? route.internalPolicy : route.externalPolicy, route),
   }))
   return { key, listeners, problem: undefined }
@@ -78,10 +79,12 @@ function loopbackPlace(route: Route, host = route.family === 'ipv6' ? '::1' : '1
 }
 
 function ownPlaces(route: Route, node: NodeFacts): readonly Place[] {
+  // Where nobody may come, nothing needs to listen.
+  const loadBalancerIPs = allowedSources(route)?.length === 0 ? [] : route.loadBalancerIPs
   const places = [
     place('cluster-ip', route.clusterIP, route.port),
     ...route.externalIPs.map((ip) => place('external-ip', ip, route.port)),
-    ...route.loadBalancerIPs.map((ip) => place('load-balancer-ip', ip, route.port)),
+    ...loadBalancerIPs.map((ip) => place('load-balancer-ip', ip, route.port)),
     ...(route.nodePort === 0 ? [] : [place('node-port', node.ip, route.nodePort)]),
   ]
   // One Service may list an address twice; the first purpose has it.
@@ -98,10 +101,14 @@ function place(purpose: Purpose, ip: string, port: number): Place {
   return { name: `${purpose} ${ip} ${port}`, purpose, ip, ports: [port] }
 }
 
-/** When the ranges contain this node, it may also come from the load-balancer addresses it holds itself. */
-export function allowedSources(route: Route): readonly Cidr[] {
+/**
+ * Undefined means everybody, an empty list nobody. When the ranges contain this node, it may also come from the
+ * load-balancer addresses it holds itself.
+ */
+export function allowedSources(route: Route): readonly Cidr[] | undefined {
+  if (route.sourceRanges === undefined) return undefined
   const texts = [...route.sourceRanges]
-  if (texts.length > 0 && route.sourceRangesCoverNode)
+  if (route.sourceRangesCoverNode)
     for (const ip of route.loadBalancerIPs) texts.push(`${ip}/${route.family === 'ipv6' ? 128 : 32}`)
   return texts.map(parseCidr).filter((range) => range !== undefined)
 }

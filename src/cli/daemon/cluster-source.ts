@@ -1,5 +1,6 @@
 /** Where the objects come from, seen from the daemon: a cluster or files, with what differs between the two. */
 import { stat } from 'node:fs/promises'
+import type { ApiServerAddress } from '../../core/address-claims.ts'
 import type { Catalog } from '../../core/catalog.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
@@ -15,6 +16,7 @@ import { KubeSource } from '../../sources/kube/kube-source.ts'
 import type { WatchClient } from '../../kpng/client/watch-client.ts'
 import { CommandError } from '../program.ts'
 import type { Runnable } from '../run-all.ts'
+import { apiServerAddresses } from './api-server-addresses.ts'
 
 export interface ObjectSource extends Runnable, AsyncDisposable {
   /** Complete lists of Services and EndpointSlices have come from it (not from saved state). */
@@ -25,6 +27,8 @@ export interface ObjectSource extends Runnable, AsyncDisposable {
   detail(): Readonly<Record<string, unknown>>
   /** The API server to write Events to; undefined for files. */
   readonly client: KubeClient | undefined
+  /** Where Fairlead reaches the API server; empty for files. */
+  readonly apiServers: readonly ApiServerAddress[]
 }
 
 /** A KPNG server that computes what this node has to program. */
@@ -61,6 +65,7 @@ async function apiSource(api: ApiSource, { intake, nodeName, catalog, log }: Sou
   const source = new KpngLocalSource({ client: await api.client(log), nodeName, serviceCidrs, intake })
   return {
     client: undefined,
+    apiServers: [],
     run: (signal) => source.run(signal),
     isLive: () => catalog.isInitialised,
     status: () => new Map([['KPNG', source.status()]]),
@@ -74,6 +79,7 @@ async function fileSource({ objects, intake, catalog, clock, log }: SourceContex
   const source = new FileSource({ paths: objects, intake, clock, log: log.child({ source: 'files' }) })
   return {
     client: undefined,
+    apiServers: [],
     run: (signal) => source.run(signal),
     isLive: () => catalog.isInitialised,
     status: () => new Map(),
@@ -117,6 +123,7 @@ async function kubeSource(context: SourceContext): Promise<ObjectSource> {
   const hasSynced = (kind: 'Service' | 'EndpointSlice') => source.status().get(kind)?.hasSynced ?? false
   return {
     client,
+    apiServers: await apiServerAddresses(await access.server(), log),
     run: (signal) => source.run(signal),
     isLive: () => hasSynced('Service') && hasSynced('EndpointSlice'),
     status: () => source.status(),

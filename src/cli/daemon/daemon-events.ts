@@ -1,7 +1,9 @@
 /** What the daemon tells the cluster about itself; without a cluster there is nobody to tell. */
 import { hostname } from 'node:os'
+import type { ObjectKey } from '../../api/records.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { HealthCheckPort } from '../../core/service-health.ts'
+import type { NoticeReason } from '../../core/service-notices.ts'
 import { EventRecorder } from '../../sources/kube/event-recorder.ts'
 import type { KubeClient } from '../../sources/kube/kube-client.ts'
 import type { Runnable } from '../run-all.ts'
@@ -10,6 +12,7 @@ export interface DaemonEvents extends Runnable {
   started(): void
   bindFailed(reason: BindFailure, note: string): void
   healthPortFailed(port: HealthCheckPort, note: string): void
+  serviceNotice(service: ObjectKey, reason: NoticeReason, note: string): void
 }
 
 export type BindFailure = 'FailedToStartProxierHealthcheck' | 'FailedToStartMetricServer'
@@ -19,7 +22,7 @@ export function daemonEvents(
   { nodeName, log }: { readonly nodeName: string; readonly log: Logger },
 ): DaemonEvents {
   if (client === undefined)
-    return { started() {}, bindFailed() {}, healthPortFailed() {}, run: () => Promise.resolve() }
+    return { started() {}, bindFailed() {}, healthPortFailed() {}, serviceNotice() {}, run: () => Promise.resolve() }
   const recorder = new EventRecorder({ client, hostname: hostname(), log })
   const regarding = { apiVersion: 'v1', kind: 'Node', name: nodeName }
   const action = 'StartKubeProxy'
@@ -35,5 +38,17 @@ export function daemonEvents(
         action: 'Listen',
         note,
       }),
+    serviceNotice(service, reason, note) {
+      const [namespace = '', name = ''] = service.split('/')
+      recorder.record({
+        regarding: { apiVersion: 'v1', kind: 'Service', namespace, name },
+        type: 'Warning',
+        reason,
+        action: 'Program',
+        note,
+        // Every node sees the same Service: one Event says it for all of them.
+        isSameOnEveryNode: true,
+      })
+    },
   }
 }

@@ -11,6 +11,8 @@ import { RouteTable } from '../../core/route-table.ts'
 import type { RouteKey } from '../../core/route.ts'
 import type { HealthCheckPort } from '../../core/service-health.ts'
 import { ServiceHealth } from '../../core/service-health.ts'
+import type { NoticeSink } from '../../core/service-notices.ts'
+import type { ServingPolicy } from '../../core/serving-policy.ts'
 import { SyncRunner } from '../../core/sync-runner.ts'
 import type { AfterSync, SyncPeriods } from '../../core/sync-runner.ts'
 import type { Family } from '../../net/ip.ts'
@@ -26,7 +28,8 @@ export interface FamilyProxyOptions {
   readonly catalog: Catalog
   readonly nodeName: string
   readonly nodeIP: string
-  readonly allowExternalIPs: boolean
+  readonly policy: ServingPolicy
+  readonly notices: NoticeSink
   /** With `primary` already replaced by CIDRs. */
   readonly nodePortAddresses: readonly string[]
   readonly localIps: () => readonly string[]

@@ -11,6 +11,8 @@ import { nodeIps } from '../../core/node-ips.ts'
 import type { NodeIps } from '../../core/node-ips.ts'
 import { expandPrimary } from '../../core/node-port-addresses.ts'
 import { ProxyHealth } from '../../core/proxy-health.ts'
+import type { ServingPolicy } from '../../core/serving-policy.ts'
+import { ToldNotices } from '../../core/told-notices.ts'
 import { lendRelay } from '../../dataplane/relay/shared-relay.ts'
 import type { UserspaceOptions } from '../../dataplane/relay/userspace-options.ts'
 import { processExec } from '../../dataplane/exec/exec.ts'
@@ -62,6 +64,7 @@ export interface Daemon {
   readonly file: LoadedFile | undefined
   readonly stateDir: string
   readonly serviceSeriesLimit: number
+  readonly strictSourceRanges: boolean
   readonly userspace: UserspaceOptions
   readonly nodeAddresses: readonly string[]
   /** Only prepare the machine, then end. */
@@ -163,6 +166,17 @@ async function runProxy(daemon: Daemon, parts: Parts, signal: AbortSignal): Prom
   const events = daemonEvents(source.client, { nodeName, log })
   events.started()
   const health = new ProxyHealth({ clock: systemClock, timeoutMs: 2 * config.syncPeriodMs })
+  const policy: ServingPolicy = {
+    allowExternalIPs: isGateOn(config.featureGates, 'AllowServiceExternalIPs'),
+    strictSourceRanges: daemon.strictSourceRanges,
+    allowLoopback: !mode.usesKernel,
+    apiServers: source.apiServers,
+  }
+  const notices = new ToldNotices({
+    log,
+    metrics: metrics.proxy,
+    onNotice: (service, reason, text) => events.serviceNotice(service, reason, text),
+  })
   const proxies: FamilyProxy[] = []
   const otherModes = new OtherModes({ mode: config.mode, families: families.length, openHost: thisHost, log })
   for (const family of families) {
@@ -175,7 +189,8 @@ async function runProxy(daemon: Daemon, parts: Parts, signal: AbortSignal): Prom
         catalog,
         nodeName,
         nodeIP: addresses.ips[family],
-        allowExternalIPs: isGateOn(config.featureGates, 'AllowServiceExternalIPs'),
+        policy,
+        notices,
         nodePortAddresses: context.nodePortAddresses,
         localIps: localAddresses,
         periods: { minMs: config.minSyncPeriodMs, retryMs: config.syncPeriodMs, maxMs: hourMs },

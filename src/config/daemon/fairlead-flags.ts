@@ -1,6 +1,9 @@
 import { inGroup } from '../flags/flag.ts'
 import * as type from '../flags/flag-types.ts'
 
+export const strictSourceRangesHelp =
+  'Where loadBalancerSourceRanges names ranges of one IP family only, close the load-balancer IPs of the other one. kube-proxy leaves them open.'
+
 /** What kube-proxy does not have. Options of the process, not part of its configuration file. */
 export const fairleadFlags = {
   ...inGroup('Fairlead', {
@@ -39,6 +42,7 @@ export const fairleadFlags = {
       default: 0,
       help: 'In userspace mode, reset connections this long after their endpoint or Service was removed. 0: never.',
     },
+    'strict-source-ranges': { type: type.bool, default: false, help: strictSourceRangesHelp },
     'dry-run': {
       type: type.bool,
       default: false,

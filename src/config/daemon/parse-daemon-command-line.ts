@@ -35,6 +35,7 @@ export interface DaemonOptions {
   readonly stateDir: string
   /** Above this many Service ports, /metrics has no series for each of them. */
   readonly serviceSeriesLimit: number
+  readonly strictSourceRanges: boolean
   readonly userspace: {
     /** Threads that carry connections; 0: one per core. */
     readonly workers: number
@@ -73,6 +74,7 @@ export function parseDaemonCommandLine(argv: readonly string[], platform: NodeJS
       objects: values.objects,
       stateDir: values['state-dir'],
       serviceSeriesLimit: values['service-series-limit'],
+      strictSourceRanges: values['strict-source-ranges'],
       userspace: {
         workers: Math.max(0, values['userspace-workers']),
         engine: values['userspace-engine'],

@@ -20,14 +20,18 @@ export const anyService = fc
       maxLength: 2,
       selector: ({ name, protocol }) => name + protocol,
     }),
-    nodePort: fc.constantFrom(0, 30_080),
-    externalIPs: fc.subarray(['192.0.2.1', 'fd00::9']),
+    nodePort: fc.constantFrom(0, 80, 30_080),
+    // Some are cluster IPs of others, or the address of the node.
+    externalIPs: fc.subarray(['192.0.2.1', '10.96.0.1', '10.200.0.2', 'fd00::9', 'fd00::3']),
+    loadBalancerIPs: fc.subarray(['192.0.2.1', '10.96.0.2', 'fd00::9']),
+    creationTimestamp: fc.constantFrom(undefined, '2026-01-01T00:00:00Z', '2026-01-02T00:00:00Z'),
     externalTrafficPolicy: policy,
     internalTrafficPolicy: policy,
   })
-  .map(({ name, clusterIPs, ports, nodePort, ...spec }) =>
+  .map(({ name, clusterIPs, ports, nodePort, loadBalancerIPs, creationTimestamp, ...spec }) =>
     record('Service', {
-      metadata: { namespace: 'demo', name },
+      metadata: { namespace: 'demo', name, creationTimestamp },
+      status: { loadBalancer: { ingress: loadBalancerIPs.map((ip) => ({ ip })) } },
       spec: {
         ...spec,
         clusterIP: clusterIPs[0] ?? 'None',

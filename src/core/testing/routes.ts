@@ -37,7 +37,7 @@ export function testRoute(name: string, overrides: Partial<Omit<Route, 'key' | '
     nodePort: 0,
     externalIPs: [],
     loadBalancerIPs: [],
-    sourceRanges: [],
+    sourceRanges: undefined,
     sourceRangesCoverNode: false,
     affinitySeconds: 0,
     internalPolicy: 'Cluster',

@@ -2,7 +2,8 @@
 import type { JsonObject } from '../../api/json-reader.ts'
 import { isJsonObject } from '../../api/json-reader.ts'
 import type { Protocol as ProtocolName, ServicePort, ServiceRecord } from '../../api/records.ts'
-import { renderCidr } from '../../net/ip.ts'
+import { families, renderCidr } from '../../net/ip.ts'
+import type { Family } from '../../net/ip.ts'
 import { Protocol } from '../proto/generated/localv1/api.ts'
 import type { PortMapping, Service } from '../proto/generated/localv1/api.ts'
 import { ipSet } from './ip-set.ts'
@@ -34,13 +35,24 @@ export function readService(record: ServiceRecord, raw: JsonObject, filters: Ser
     InternalTrafficToLocal: record.internalTrafficPolicy === 'Local',
     Labels: filters.labels(objectIn(metadata, 'labels')),
     Annotations: filters.annotations(objectIn(metadata, 'annotations')),
-    IPFilters: record.sourceRanges.length === 0 ? [] : [{ SourceRanges: record.sourceRanges.map(renderCidr) }],
+    IPFilters: ipFilters(record),
     HealthCheckNodePort: record.healthCheckNodePort,
     ...(record.affinitySeconds > 0 && {
       SessionAffinity: { $case: 'ClientIP', value: { TimeoutSeconds: record.affinitySeconds } } as const,
     }),
   }
 }
+
+function ipFilters({ sourceRanges, hasUnreadableSourceRange }: ServiceRecord): Service['IPFilters'] {
+  const ranges = sourceRanges.map(renderCidr)
+  if (hasUnreadableSourceRange === true)
+    for (const family of families)
+      if (sourceRanges.every((range) => range.family !== family)) ranges.push(nobody[family])
+  return ranges.length === 0 ? [] : [{ SourceRanges: ranges }]
+}
+
+/** KPNG has no word for "nobody may come", but no packet of a client has these as its source. */
+const nobody: Readonly<Record<Family, string>> = { ipv4: '0.0.0.0/32', ipv6: '::/128' }
 
 const protocolNumbers: Readonly<Record<ProtocolName, Protocol>> = {
   TCP: Protocol.TCP,

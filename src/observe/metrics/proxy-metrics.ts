@@ -1,14 +1,16 @@
 import type { ObjectKind } from '../../api/records.ts'
 import type { ProxyMetrics } from '../../core/proxy-metrics.ts'
+import type { NoticeReason } from '../../core/service-notices.ts'
 import type { Family } from '../../net/ip.ts'
 import { familyLabel } from './family-label.ts'
-import type { Counter, MetricRegistry } from './prometheus.ts'
+import type { Counter, Gauge, MetricRegistry } from './prometheus.ts'
 import type { ProxyMetricFamilies } from './proxy-metric-families.ts'
 
 /** Turns what the brain reports into kube-proxy's series. */
 export class PrometheusProxyMetrics implements ProxyMetrics {
   readonly #families: ProxyMetricFamilies
   readonly #objectProblems: Counter<'kind'>
+  readonly #serviceNotices: Gauge<'ip_family' | 'reason'>
 
   constructor(registry: MetricRegistry, families: ProxyMetricFamilies) {
     this.#families = families
@@ -16,6 +18,11 @@ export class PrometheusProxyMetrics implements ProxyMetrics {
       name: 'fairlead_object_problems_total',
       labels: ['kind'],
       help: 'Objects, or parts of them, that were ignored because they are invalid.',
+    })
+    this.#serviceNotices = registry.gauge({
+      name: 'fairlead_service_notices',
+      labels: ['ip_family', 'reason'],
+      help: 'Services that are not served as they ask now, or with a danger: addresses that are not theirs, source ranges.',
     })
   }
 
@@ -61,6 +68,10 @@ export class PrometheusProxyMetrics implements ProxyMetrics {
 
   objectProblem(kind: ObjectKind): void {
     this.#objectProblems.increment({ kind })
+  }
+
+  serviceNotices(family: Family, reason: NoticeReason, count: number): void {
+    this.#serviceNotices.set({ ...familyLabel(family), reason }, count)
   }
 
   /** One answer of the health server. */

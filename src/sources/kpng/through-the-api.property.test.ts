@@ -9,6 +9,8 @@ import { Catalog } from '../../core/catalog.ts'
 import { silentLogger } from '../../core/logger.ts'
 import { silentMetrics } from '../../core/proxy-metrics.ts'
 import { RouteTable } from '../../core/route-table.ts'
+import { silentNotices } from '../../core/service-notices.ts'
+import { usualPolicy } from '../../core/serving-policy.ts'
 import type { Endpoint, Route } from '../../core/route.ts'
 import { ChangeSetReader } from '../../kpng/client/change-set.ts'
 import type { ChangeSet } from '../../kpng/client/change-set.ts'
@@ -192,7 +194,8 @@ function routes(catalog: Catalog) {
       family,
       nodeName,
       nodeIP,
-      allowExternalIPs: true,
+      policy: usualPolicy,
+      notices: silentNotices,
       metrics: silentMetrics,
       startedAtMs: 0,
     })

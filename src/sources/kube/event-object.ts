@@ -8,6 +8,8 @@ export interface ProxyEvent {
   readonly action: string
   /** A sentence for people; may be empty. */
   readonly note: string
+  /** All nodes of a cluster say it in the same words, so it is kept once, not once for each node. */
+  readonly isSameOnEveryNode?: true
 }
 
 export interface EventSubject {

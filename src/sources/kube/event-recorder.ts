@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { systemClock } from '../../core/clock.ts'
 import type { Clock } from '../../core/clock.ts'
 import { silentLogger } from '../../core/logger.ts'
@@ -189,7 +190,12 @@ export class EventRecorder {
   }
 
   /** Nanoseconds, as in kube-proxy's event names; the counter keeps two of the same millisecond apart. */
-  #nameFor({ regarding }: ProxyEvent): string {
+  #nameFor(event: ProxyEvent): string {
+    const { regarding, reason, note, isSameOnEveryNode } = event
+    if (isSameOnEveryNode === true) {
+      const digest = createHash('sha256').update(`${reason} ${note}`).digest('hex').slice(0, 16)
+      return `${regarding.name}.${digest}`
+    }
     const nanos = BigInt(Math.floor(this.#clock.now())) * 1_000_000n + (this.#names++ % 1_000_000n)
     return `${regarding.name}.${nanos.toString(16)}`
   }

@@ -69,6 +69,11 @@ export class KubeAccess {
     if (user.auth.kind !== 'exec') await this.resolve()
   }
 
+  /** Where requests go now. */
+  async server(): Promise<URL> {
+    return parseServer((await this.#parts.findTarget()).cluster.server)
+  }
+
   async resolve(): Promise<KubeEndpoint> {
     const { cluster, user } = await this.#parts.findTarget()
     const execCredential = user.auth.kind === 'exec' ? await this.#pluginFor(user.auth.plugin).credential() : undefined

@@ -7,6 +7,8 @@ import { Catalog } from '../../../src/core/catalog.ts'
 import { silentLogger } from '../../../src/core/logger.ts'
 import { silentMetrics } from '../../../src/core/proxy-metrics.ts'
 import { RouteTable } from '../../../src/core/route-table.ts'
+import { silentNotices } from '../../../src/core/service-notices.ts'
+import { usualPolicy } from '../../../src/core/serving-policy.ts'
 import { Intake } from '../../../src/sources/intake.ts'
 import { loadKubeAccess } from '../../../src/sources/kube/kube-access.ts'
 import { KubeClient } from '../../../src/sources/kube/kube-client.ts'
@@ -30,7 +32,8 @@ for (const family of families) {
     family,
     nodeName,
     nodeIP: family === 'ipv4' ? '192.0.2.10' : '::1',
-    allowExternalIPs: true,
+    policy: usualPolicy,
+    notices: silentNotices,
     metrics: silentMetrics,
     startedAtMs: Date.now(),
   })

@@ -6,6 +6,8 @@ import { Catalog } from '../../../src/core/catalog.ts'
 import { silentLogger } from '../../../src/core/logger.ts'
 import { silentMetrics } from '../../../src/core/proxy-metrics.ts'
 import { RouteTable } from '../../../src/core/route-table.ts'
+import { silentNotices } from '../../../src/core/service-notices.ts'
+import { usualPolicy } from '../../../src/core/serving-policy.ts'
 import type { Route } from '../../../src/core/route.ts'
 import { routesOf } from '../../../src/core/router.ts'
 import { Intake } from '../../../src/sources/intake.ts'
@@ -17,7 +19,7 @@ import { watchEvent } from './watch-bytes.ts'
 
 const services = Number(process.argv[2])
 const changes = Number(process.argv[3])
-const place = { family: 'ipv4', nodeName, nodeIP: '192.0.2.10', allowExternalIPs: true } as const
+const place = { family: 'ipv4', nodeName, nodeIP: '192.0.2.10', policy: usualPolicy, notices: silentNotices } as const
 const fromScratchRuns = 7
 
 const catalog = new Catalog()

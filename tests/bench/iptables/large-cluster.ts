@@ -3,6 +3,8 @@ import { Catalog } from '../../../src/core/catalog.ts'
 import { silentLogger } from '../../../src/core/logger.ts'
 import { silentMetrics } from '../../../src/core/proxy-metrics.ts'
 import { RouteTable } from '../../../src/core/route-table.ts'
+import { silentNotices } from '../../../src/core/service-notices.ts'
+import { usualPolicy } from '../../../src/core/serving-policy.ts'
 import { Intake } from '../../../src/sources/intake.ts'
 import { nodeName, serviceObject, sliceObject } from '../core/cluster-objects.ts'
 
@@ -27,7 +29,8 @@ export function largeCluster(services: number): LargeCluster {
       family: 'ipv4',
       nodeName,
       nodeIP: '192.0.2.10',
-      allowExternalIPs: true,
+      policy: usualPolicy,
+      notices: silentNotices,
       metrics: silentMetrics,
       startedAtMs: Date.now(),
     }),

@@ -3,6 +3,8 @@ import { Catalog } from '../../../core/catalog.ts'
 import { silentLogger } from '../../../core/logger.ts'
 import { silentMetrics } from '../../../core/proxy-metrics.ts'
 import { RouteTable } from '../../../core/route-table.ts'
+import { silentNotices } from '../../../core/service-notices.ts'
+import { usualPolicy } from '../../../core/serving-policy.ts'
 import { FakeClock } from '../../../core/testing/fake-clock.ts'
 import { service } from '../../../core/testing/objects.ts'
 import { savedRulesHash } from '../../../dataplane/iptables/change-detector.ts'
@@ -74,7 +76,8 @@ export function setUp(options: { readonly missingMatches?: ReadonlySet<string> }
       family: 'ipv4',
       nodeName: 'here',
       nodeIP: '10.200.0.2',
-      allowExternalIPs: true,
+      policy: usualPolicy,
+      notices: silentNotices,
       metrics: silentMetrics,
       startedAtMs: 0,
     })

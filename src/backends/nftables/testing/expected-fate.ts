@@ -83,7 +83,7 @@ export class ExpectedFates {
       if (lacksEndpoints(externalPolicy)) this.#noEndpointNodePorts.add(key, failure)
     }
 
-    if (route.sourceRanges.length > 0)
+    if (route.sourceRanges !== undefined)
       for (const ip of route.loadBalancerIPs)
         this.#firewalls.add(
           `${ip} ${protocol} ${port}`,

@@ -4,6 +4,7 @@ import type { NodeView } from '../../../core/backend.ts'
 import type { LocalTraffic } from '../../../core/local-traffic.ts'
 import type { Route } from '../../../core/route.ts'
 import { routesOf } from '../../../core/router.ts'
+import { usualPolicy } from '../../../core/serving-policy.ts'
 import { service, slice } from '../../../core/testing/objects.ts'
 import type { Family } from '../../../net/ip.ts'
 import type { NftablesState } from '../settings.ts'
@@ -213,7 +214,7 @@ function routesOfService(plan: AddressPlan, chosen: ChosenService): readonly Rou
     ports.map((port) => ({ name: port.name, protocol: port.protocol, port: 8080 })),
     { addressType: plan.family === 'ipv4' ? 'IPv4' : 'IPv6' },
   )
-  const context = { family: plan.family, nodeName: 'here', zone: '', nodeIP: plan.node[0], allowExternalIPs: true }
+  const context = { family: plan.family, nodeName: 'here', zone: '', nodeIP: plan.node[0], policy: usualPolicy }
   return routesOf(record, [slices], context)
 }
 

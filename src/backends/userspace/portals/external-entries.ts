@@ -12,13 +12,13 @@ export interface Entry {
   readonly policy: TrafficPolicy
 }
 
-/** In the order to ask; `sources` are CIDRs, and none means everybody. */
+/** In the order to ask. Without `sources`, which are CIDRs, everybody may come. */
 export function externalEntries(
   { externalPolicy }: Pick<Route, 'externalPolicy'>,
   localTraffic: LocalTraffic,
-  sources: readonly string[],
+  sources?: readonly string[],
 ): readonly Entry[] {
-  const each = sources.length === 0 ? [undefined] : sources
+  const each = sources ?? [undefined]
   return each.flatMap((source) => {
     const everybody = { matches: source === undefined ? [] : [from(source)], policy: externalPolicy }
     return externalPolicy === 'Cluster' ? [everybody] : [...podEntries(localTraffic, source), everybody]

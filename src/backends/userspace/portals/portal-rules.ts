@@ -46,7 +46,7 @@ function clusterIpRules(portal: Portal): readonly SharedRule[] {
 function externalIpRules(portal: Portal, ip: string): readonly SharedRule[] {
   const address = addressed(portal, ip)
   const isLocal: Match = { kind: 'local-address', end: 'destination' }
-  const entries = externalEntries(portal.route, portal.settings.localTraffic, [])
+  const entries = externalEntries(portal.route, portal.settings.localTraffic)
   return [
     ...([{ kind: 'not-bridged' }, isLocal] as const).flatMap((condition) =>
       entries.flatMap(({ matches, policy }) =>
@@ -60,14 +60,14 @@ function externalIpRules(portal: Portal, ip: string): readonly SharedRule[] {
 function loadBalancerIpRules(portal: Portal, ip: string): readonly SharedRule[] {
   const { route, settings } = portal
   const address = addressed(portal, ip)
-  const sources = allowedSources(route).map(renderCidr)
-  const sourceMatches = sources.length === 0 ? [[]] : sources.map((value) => [{ kind: 'source', value } as const])
+  const sources = allowedSources(route)?.map(renderCidr)
+  const sourceMatches = sources === undefined ? [[]] : sources.map((value) => [{ kind: 'source', value } as const])
   return [
     ...externalEntries(route, settings.localTraffic, sources).flatMap(({ matches, policy }) =>
       fromElsewhere(portal, portalChains.portalsContainer, [address, ...matches], policy),
     ),
     ...sourceMatches.flatMap((matches) => fromHost(portal, portalChains.portalsHost, [address, ...matches], 'Cluster')),
-    ...(sources.length === 0 ? [] : [notAllowed(portal, address)]),
+    ...(sources === undefined ? [] : [notAllowed(portal, address)]),
   ]
 }
 
@@ -80,7 +80,7 @@ function notAllowed({ route }: Portal, address: Match): SharedRule {
 function nodePortRules(portal: Portal): readonly SharedRule[] {
   const { route, ports, settings } = portal
   const { protocol, nodePort } = route
-  const entries = externalEntries(route, settings.localTraffic, [])
+  const entries = externalEntries(route, settings.localTraffic)
   const rules = ports.nodePortIps.flatMap((ip) => {
     const traffic: Match = { kind: 'traffic', protocol, ...unlessEverywhere(ip), destinationPort: nodePort }
     return [

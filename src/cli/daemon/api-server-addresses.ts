@@ -1,0 +1,27 @@
+/** Where the API server is, as addresses: what Fairlead itself depends on, no Service may take. */
+import { lookup } from 'node:dns/promises'
+import { isIP } from 'node:net'
+import type { ApiServerAddress } from '../../core/address-claims.ts'
+import type { Logger } from '../../core/logger.ts'
+import { parseIp } from '../../net/ip.ts'
+
+/** A name is looked up once, at the start: one that cannot be resolved is protected by nothing, and that is said. */
+export async function apiServerAddresses(server: URL, log: Logger): Promise<readonly ApiServerAddress[]> {
+  const host = server.hostname.replace(/^\[|\]$/g, '')
+  const port = Number(server.port) || (server.protocol === 'http:' ? 80 : 443)
+  const found = isIP(host) === 0 ? await resolve(host, log) : [host]
+  return found.flatMap((address) => {
+    const ip = parseIp(address)
+    return ip === undefined ? [] : [{ ip, port }]
+  })
+}
+
+async function resolve(host: string, log: Logger): Promise<readonly string[]> {
+  try {
+    return (await lookup(host, { all: true })).map(({ address }) => address)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    log.warn('the address of the API server is unknown, so Services can claim it', { host, reason })
+    return []
+  }
+}

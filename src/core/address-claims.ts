@@ -1,0 +1,209 @@
+/**
+ * Who gets an address that several Services name. Anybody who may write a Service can name any address as its external
+ * IP (CVE-2020-8554), so this is decided here, for every mode alike, and never by the order of events or of rules:
+ * a cluster IP first, then a node port, then a load-balancer IP, then an external IP; among equals the older Service,
+ * and then the name.
+ */
+import type { ObjectKey, Protocol, ServiceRecord } from '../api/records.ts'
+import { familyOf } from '../net/ip.ts'
+import type { Family } from '../net/ip.ts'
+import { isSameData } from './same-data.ts'
+import { SharedIndex } from './shared-index.ts'
+
+/** In the order of precedence. */
+const claimKinds = ['clusterIP', 'nodePort', 'loadBalancerIP', 'externalIP'] as const
+
+export type ClaimKind = (typeof claimKinds)[number]
+
+/** One way to reach a Service port that it names and does not get. */
+export interface RefusedClaim {
+  readonly kind: ClaimKind
+  readonly protocol: Protocol
+  /** Absent for a node port. */
+  readonly ip?: string
+  readonly port: number
+  /** What it is instead: an entrance of another Service, or where Fairlead itself reaches the API server. */
+  readonly takenAs: ClaimKind | 'apiServer'
+  /** The Service that has it. */
+  readonly owner: ObjectKey
+}
+
+/** Where Fairlead itself reaches the API server. */
+export interface ApiServerAddress {
+  readonly ip: string
+  readonly port: number
+}
+
+export interface AddressClaimsOptions {
+  readonly family: Family
+  /** All Services there are. */
+  readonly services: ReadonlyMap<ObjectKey, ServiceRecord>
+  /** This node's address of the family. */
+  readonly nodeIP: string
+  readonly apiServers: readonly ApiServerAddress[]
+  /** Without it, external IPs are nobody's claim. */
+  readonly allowExternalIPs: boolean
+}
+
+/** The Service that may have the API server's address. */
+const apiServerService = 'default/kubernetes' as ObjectKey
+
+const noneRefused: readonly RefusedClaim[] = []
+
+export class AddressClaims {
+  readonly #options: AddressClaimsOptions
+  readonly #byClusterIP = new SharedIndex()
+  readonly #byNodePort = new SharedIndex()
+  /** By external or load-balancer IP: alone, and with protocol and port. */
+  readonly #byNamedIP = new SharedIndex()
+  readonly #byNamedAddress = new SharedIndex()
+
+  constructor(options: AddressClaimsOptions) {
+    this.#options = options
+  }
+
+  /** A Service came, changed or went. Returns the others that may gain or lose an address by it. */
+  replace(
+    service: ObjectKey,
+    previous: ServiceRecord | undefined,
+    current: ServiceRecord | undefined,
+  ): ReadonlySet<ObjectKey> {
+    const concerned = new Set<ObjectKey>()
+    if (isSameData(whatClaims(previous), whatClaims(current))) return concerned
+    for (const entry of previous === undefined ? [] : this.#entriesOf(previous)) {
+      entry.index.delete(entry.key, service)
+      for (const [index, key] of entry.concerns) index.addOthersThan(service, key, concerned)
+    }
+    for (const entry of current === undefined ? [] : this.#entriesOf(current)) {
+      entry.index.add(entry.key, service)
+      for (const [index, key] of entry.concerns) index.addOthersThan(service, key, concerned)
+    }
+    return concerned
+  }
+
+  /** What the Service names and does not get. */
+  refusedOf(service: ObjectKey): readonly RefusedClaim[] {
+    const record = this.#options.services.get(service)
+    const claims = record === undefined ? [] : this.#claimsOf(record)
+    const refused = claims.flatMap((claim) => this.#refusal(service, claim) ?? [])
+    return refused.length === 0 ? noneRefused : refused
+  }
+
+  #refusal(service: ObjectKey, claim: Claim): RefusedClaim | undefined {
+    if (this.#isApiServer(claim) && service !== apiServerService)
+      return { ...claim, takenAs: 'apiServer', owner: apiServerService }
+    const own = { service, kind: claim.kind }
+    const winner = this.#rivalsOf(service, claim).reduce((best, it) => (this.#precedes(it, best) ? it : best), own)
+    return winner === own ? undefined : { ...claim, takenAs: winner.kind, owner: winner.service }
+  }
+
+  #claimsOf(record: ServiceRecord): readonly Claim[] {
+    const ip = record.clusterIPs[this.#options.family]
+    if (ip === undefined) return []
+    const named = this.#namedIPs(record)
+    return record.ports.flatMap(({ protocol, port, nodePort }) => [
+      { kind: 'clusterIP', protocol, ip, port },
+      ...(nodePort === 0 ? [] : [{ kind: 'nodePort' as const, protocol, port: nodePort }]),
+      ...named.map((name) => ({ kind: this.#kindOfNamed(record, name), protocol, ip: name, port })),
+    ])
+  }
+
+  #rivalsOf(service: ObjectKey, { kind, protocol, ip, port }: Claim): readonly Rival[] {
+    const nodePortOwners = () => this.#byNodePort.othersThan(service, nodePortKey(protocol, port)).map(as('nodePort'))
+    if (ip === undefined) return nodePortOwners()
+    const clusterOwners = this.#byClusterIP.othersThan(service, ip)
+    if (kind === 'clusterIP')
+      return clusterOwners.filter((other) => this.#hasPort(other, protocol, port)).map(as('clusterIP'))
+    return [
+      // All of a cluster IP is its Service's: the ports that the Service does not have are nobody else's.
+      ...clusterOwners.map(as('clusterIP')),
+      ...(ip === this.#options.nodeIP ? nodePortOwners() : []),
+      ...this.#byNamedAddress.othersThan(service, addressKey(ip, protocol, port)).flatMap((other) => {
+        const record = this.#options.services.get(other)
+        return record === undefined ? [] : [{ service: other, kind: this.#kindOfNamed(record, ip) }]
+      }),
+    ]
+  }
+
+  #precedes(left: Rival, right: Rival): boolean {
+    const byKind = claimKinds.indexOf(left.kind) - claimKinds.indexOf(right.kind)
+    if (byKind !== 0) return byKind < 0
+    const [leftMs, rightMs] = [this.#createdAtMs(left), this.#createdAtMs(right)]
+    return leftMs === rightMs ? left.service < right.service : leftMs < rightMs
+  }
+
+  /** One that does not say when it was made, because it comes from a file, is younger than those that do. */
+  #createdAtMs({ service }: Rival): number {
+    return this.#options.services.get(service)?.createdAtMs ?? Infinity
+  }
+
+  #isApiServer({ protocol, ip = this.#options.nodeIP, port }: Claim): boolean {
+    return protocol === 'TCP' && this.#options.apiServers.some((server) => server.ip === ip && server.port === port)
+  }
+
+  #hasPort(service: ObjectKey, protocol: Protocol, port: number): boolean {
+    const ports = this.#options.services.get(service)?.ports ?? []
+    return ports.some((other) => other.protocol === protocol && other.port === port)
+  }
+
+  /** Each once, and not the cluster IP, which is the Service's own already. */
+  #namedIPs({ clusterIPs, loadBalancerIPs, externalIPs }: ServiceRecord): readonly string[] {
+    const { family, allowExternalIPs } = this.#options
+    const named = allowExternalIPs ? [...loadBalancerIPs, ...externalIPs] : loadBalancerIPs
+    return [...new Set(named)].filter((ip) => familyOf(ip) === family && ip !== clusterIPs[family])
+  }
+
+  #kindOfNamed({ loadBalancerIPs }: ServiceRecord, ip: string): ClaimKind {
+    return loadBalancerIPs.includes(ip) ? 'loadBalancerIP' : 'externalIP'
+  }
+
+  *#entriesOf(record: ServiceRecord): Generator<Entry> {
+    const clusterIP = record.clusterIPs[this.#options.family]
+    if (clusterIP === undefined) return
+    yield this.#entry(this.#byClusterIP, clusterIP, [this.#byNamedIP, clusterIP])
+    const named = this.#namedIPs(record)
+    for (const ip of named) yield { index: this.#byNamedIP, key: ip, concerns: [] }
+    for (const { protocol, port, nodePort } of record.ports) {
+      for (const ip of named) yield this.#entry(this.#byNamedAddress, addressKey(ip, protocol, port))
+      if (nodePort === 0) continue
+      const onNode = addressKey(this.#options.nodeIP, protocol, nodePort)
+      yield this.#entry(this.#byNodePort, nodePortKey(protocol, nodePort), [this.#byNamedAddress, onNode])
+    }
+  }
+
+  #entry(index: SharedIndex, key: string, ...others: Entry['concerns']): Entry {
+    return { index, key, concerns: [[index, key], ...others] }
+  }
+}
+
+type Claim = Pick<RefusedClaim, 'kind' | 'protocol' | 'ip' | 'port'>
+
+interface Rival {
+  readonly service: ObjectKey
+  readonly kind: ClaimKind
+}
+
+/** A key that a Service has in an index, and whose claims that concerns. */
+interface Entry {
+  readonly index: SharedIndex
+  readonly key: string
+  readonly concerns: readonly (readonly [SharedIndex, string])[]
+}
+
+function as(kind: ClaimKind): (service: ObjectKey) => Rival {
+  return (service) => ({ service, kind })
+}
+
+function nodePortKey(protocol: Protocol, port: number): string {
+  return `${protocol} ${port}`
+}
+
+function addressKey(ip: string, protocol: Protocol, port: number): string {
+  return `${ip} ${protocol} ${port}`
+}
+
+function whatClaims(record: ServiceRecord | undefined): unknown {
+  if (record === undefined) return undefined
+  const { createdAtMs, clusterIPs, ports, externalIPs, loadBalancerIPs } = record
+  return { createdAtMs, clusterIPs, ports, externalIPs, loadBalancerIPs }
+}
