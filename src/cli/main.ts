@@ -18,6 +18,9 @@ const commands: ReadonlyMap<string, LoadCommand> = new Map<string, LoadCommand>(
   ...(['kube', 'file', 'api', 'local'] as const).map((source) => [source, kpngCommand(source)] as const),
 ])
 
+/** What people try first; each is a flag of the daemon, or of the command that they name. */
+const words = ['help', 'version'] as const
+
 function kpngCommand(source: KpngSource): LoadCommand {
   return async () => (await import('./kpng/kpng-command.ts')).kpngCommand(source)
 }
@@ -25,11 +28,12 @@ function kpngCommand(source: KpngSource): LoadCommand {
 /** Returns the exit code. */
 export async function main(argv: readonly string[]): Promise<number> {
   const program = thisProgram()
-  const [name = '', ...rest] = argv
   try {
+    const args = asFlags(argv)
+    const [name = '', ...rest] = args
     const load = commandNamed(name)
     const signal = untilInterrupted()
-    return await (load === undefined ? daemonCommand(argv, program, signal) : (await load())(rest, program, signal))
+    return await (load === undefined ? daemonCommand(args, program, signal) : (await load())(rest, program, signal))
   } catch (error) {
     // A sentence for the user; anything else is a bug, and its stack helps to find it.
     if (!(error instanceof CommandError)) throw error
@@ -38,11 +42,18 @@ export async function main(argv: readonly string[]): Promise<number> {
   }
 }
 
+/** `help render` is `render --help`, and `version` is `--version`. */
+function asFlags(argv: readonly string[]): readonly string[] {
+  const [word, ...rest] = argv
+  if (word === 'version') return ['--version', ...rest]
+  return word === 'help' ? [...rest, '--help'] : argv
+}
+
 /** Undefined: the daemon, which has flags only. */
 function commandNamed(name: string): LoadCommand | undefined {
   const command = commands.get(name)
   if (command !== undefined || name === '' || name.startsWith('-')) return command
-  const nearest = nearestName(name, commands.keys())
+  const nearest = nearestName(name, [...commands.keys(), ...words])
   const hint = nearest === undefined ? '' : `, did you mean ${nearest}?`
   throw new CommandError(`unknown command "${name}"${hint} (see fairlead --help)`)
 }

@@ -25,6 +25,19 @@ describe.concurrent('what cannot work ends with code 1 and one error that says w
       ['--dry-run'],
       '--dry-run works only with --cleanup: add --cleanup, or use "fairlead render"',
     ],
+    ['a mistyped mode', ['--proxy-mode=nftable'], '(blank means iptables) on linux; did you mean nftables?'],
+    [
+      'a mistyped mode to render',
+      ['render', '--proxy-mode=nftable', '--objects=.'],
+      '(blank means iptables) on linux; did you mean nftables?',
+    ],
+    ['help for a command that is none', ['help', 'rendr'], 'unknown command "rendr", did you mean render?'],
+    ['a mistyped word', ['versoin'], 'unknown command "versoin", did you mean version? (see fairlead --help)'],
+    [
+      'a switch with its value apart',
+      ['--masquerade-all', 'false'],
+      '--masquerade-all takes its value after "=": write --masquerade-all=false',
+    ],
     ['an unknown mode', ['--proxy-mode=magic'], 'Invalid value: "magic": must be iptables, ipvs, nftables, userspace'],
     [
       'a kubeconfig that is not there',
@@ -55,6 +68,17 @@ describe.concurrent('what cannot work ends with code 1 and one error that says w
       'a field that is set twice',
       'mode: userspace\nmode: nftables\n',
       'line 4: duplicate field "mode", first set on line 3',
+    ],
+    [
+      'a field of an older kube-proxy',
+      'udpIdleTimeout: 250ms\n',
+      'line 3: field "udpIdleTimeout" is of an older kube-proxy, and nothing looks at it any more: remove it',
+    ],
+    [
+      'a field of an older kube-proxy that has a successor',
+      'conntrack:\n  max: null\n',
+      'line 4: field "conntrack.max" is of an older kube-proxy, and nothing looks at it any more: ' +
+        'remove it, and set conntrack.maxPerCore and conntrack.min instead',
     ],
     ['YAML that is none', 'iptables: [\nmode: userspace\n', 'line 4: '],
     ['a value that cannot be', 'mode: magic\n', 'KubeProxyConfiguration.Mode.ProxyMode: Invalid value: "magic"'],

@@ -16,9 +16,12 @@ import { renderVersion } from '../version.ts'
 
 /** The flags are kube-proxy's; what Fairlead has besides must be found too. */
 const commandHelp = `Commands:
-  fairlead demo --help      Runs a sample application on this machine: no root, no cluster.
-  fairlead render --help    Prints what a proxy mode would program: no root, no cluster.
-  fairlead kube --help      Serves what it knows of the cluster to other processes (also: file, api).
+  fairlead demo      Runs a sample application on this machine: no root, no cluster.
+  fairlead render    Prints what a proxy mode would program: no root, no cluster.
+  fairlead kube      Serves what it knows of the cluster to other processes.
+                     Also: file, api, local.
+  fairlead help      Prints this text; "fairlead help render" that of a command.
+  fairlead version   Prints the version, as --version does.
 `
 
 /** Where the objects come from, when that is neither a cluster nor files. */

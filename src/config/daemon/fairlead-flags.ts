@@ -10,7 +10,7 @@ export const fairleadFlags = {
     objects: {
       type: type.strings,
       default: [],
-      help: 'Read Kubernetes objects from these files or directories instead of a cluster. Repeatable.',
+      help: 'Read Kubernetes objects from these files or directories, or - for standard input, instead of a cluster. Repeatable.',
     },
     'state-dir': {
       type: type.text,

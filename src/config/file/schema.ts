@@ -2,6 +2,7 @@ import { isMap, isScalar, isSeq, type Node } from 'yaml'
 import { parseGoDuration } from '../go-duration.ts'
 import { nearestName } from '../nearest-name.ts'
 import { parseQuantity, type Quantity } from '../quantity.ts'
+import { formerFields } from './former-fields.ts'
 
 /**
  * What a field of a configuration file may hold. Decoding works on the YAML nodes, not on plain values, because only
@@ -158,9 +159,13 @@ function entriesOf(node: Node, place: Place): Entry[] {
 }
 
 function unknownField(name: string, place: Place, fields: Fields): string {
+  const { path } = place.inside(name)
+  const wayOut = formerFields.get(path)
+  if (wayOut !== undefined)
+    return `field "${path}" is of an older kube-proxy, and nothing looks at it any more: ${wayOut}`
   const nearest = nearestName(name, Object.keys(fields))
   const hint = nearest === undefined ? '' : `, did you mean "${place.inside(nearest).path}"?`
-  return `unknown field "${place.inside(name).path}"${hint}`
+  return `unknown field "${path}"${hint}`
 }
 
 function isNull(node: Node): boolean {

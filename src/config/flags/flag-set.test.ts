@@ -27,7 +27,11 @@ test('values come after = or as the next argument', () => {
 test('a bool needs no value, and takes one only after =', () => {
   expect(read('--anchor').values.anchor).toBe(true)
   expect(read('--anchor=false').values.anchor).toBe(false)
-  expect(read('--anchor', 'false')).toMatchObject({ values: { anchor: true }, positionals: ['false'] })
+  expect(read('--anchor', 'aft')).toMatchObject({ values: { anchor: true }, positionals: ['aft'] })
+  expect(parseFlags(table, ['--anchor', 'false'], 'linux')).toEqual({
+    ok: false,
+    problem: '--anchor takes its value after "=": write --anchor=false',
+  })
 })
 
 test('short flags take their value in every form and can be joined', () => {

@@ -101,6 +101,10 @@ class Reading<Table extends FlagTable> {
   }
 
   #set(name: string, flag: Flag<unknown>, inline: string | undefined, rest: string[]): void {
+    const [next = ''] = rest
+    // kube-proxy would take it for an argument, and say that it takes none.
+    if (inline === undefined && flag.type.alone !== undefined && /^(true|false)$/i.test(next))
+      throw new FlagProblem(`--${name} takes its value after "=": write --${name}=${next}`)
     const text = inline ?? flag.type.alone ?? rest.shift()
     if (text === undefined) throw new FlagProblem(`flag needs an argument: --${name} ${flag.type.label}`)
     const earlier = { value: this.values.get(name), isDefault: !this.given.has(name) }

@@ -3,6 +3,7 @@ import { aggregate } from '../aggregate.ts'
 import { renderGoDuration } from '../go-duration.ts'
 import { splitHostPort } from '../host-port.ts'
 import { kubernetesVersion } from '../kubernetes-version.ts'
+import { nearestName } from '../nearest-name.ts'
 import { modesOn } from '../platform.ts'
 import { parsePortRange } from '../port-range.ts'
 import type { ConntrackConfig, IpvsConfig, ProxyConfig, UncheckedConfig } from '../proxy-config.ts'
@@ -84,7 +85,9 @@ function conntrackProblems(path: string, conntrack: ConntrackConfig): string[] {
 function modeProblems(mode: string, platform: NodeJS.Platform): string[] {
   const modes: readonly string[] = modesOn(platform)
   if (modes.includes(mode)) return []
-  const reason = `must be ${modes.join(', ')} or blank (blank means ${modes[0]}) on ${platform}`
+  const nearest = nearestName(mode, modes)
+  const hint = nearest === undefined ? '' : `; did you mean ${nearest}?`
+  const reason = `must be ${modes.join(', ')} or blank (blank means ${modes[0]}) on ${platform}${hint}`
   return [invalid(`${root}.Mode.ProxyMode`, mode, reason)]
 }
 
