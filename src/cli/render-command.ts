@@ -33,7 +33,7 @@ const renderFlags = inGroup('Render', {
   objects: {
     type: type.strings,
     default: [] as readonly string[],
-    help: 'Files or directories of Kubernetes objects. Repeatable.',
+    help: 'Files or directories of Kubernetes objects, or - for standard input. Repeatable.',
   },
   config: { type: type.text, default: '', help: 'A KubeProxyConfiguration file.' },
   'node-name': { type: type.text, default: '', help: 'The node to render for. Empty: the host name.' },
@@ -65,6 +65,7 @@ export async function renderCommand(argv: readonly string[], program: Program): 
   const mode = await findMode(config.mode)
   const wantedFamilies = familiesNamed(values.family)
 
+  using progress = program.progress('reading objects')
   const log = plainLogger((text) => program.err(text))
   const catalog = new Catalog()
   const intake = new Intake({ catalog, log, metrics: silentMetrics })
@@ -85,7 +86,9 @@ export async function renderCommand(argv: readonly string[], program: Program): 
   const allowExternalIPs = isGateOn(config.featureGates, 'AllowServiceExternalIPs')
   const notices = new ToldNotices({ log, metrics: silentMetrics, onNotice() {} })
   const needs = new Set<string>()
+  const sections: { readonly title: string; readonly text: string }[] = []
   for (const family of wantedFamilies) {
+    progress.step(`rendering ${family}`)
     const table = new RouteTable({
       catalog,
       family,
@@ -103,10 +106,13 @@ export async function renderCommand(argv: readonly string[], program: Program): 
       throw new CommandError(`mode ${mode.name} has no part "${values.part}": choose --part from ${known}`)
     }
     for (const part of chosen) {
-      program.out(part.text)
+      sections.push({ title: `${family}, part ${part.part}`, text: part.text })
       for (const command of part.needs ?? []) needs.add(command)
     }
   }
+  progress[Symbol.dispose]()
+  // One alone is what its tool reads, to the byte; several need a line between them, which every tool takes as a comment.
+  for (const { title, text } of sections) program.out(sections.length === 1 ? text : `# ${title}\n${text}`)
   if (needs.size > 0)
     program.err(`note: to load this where it is not in place yet, first run: ${[...needs].join('; ')}\n`)
   return 0

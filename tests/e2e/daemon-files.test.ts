@@ -24,6 +24,17 @@ test.concurrent(
   },
 )
 
+test.concurrent('objects from standard input are read once, and served', async () => {
+  await using blue = await startHttpBackend('blue')
+  const { port } = await freePorts('port')
+  const stdin = manifest(service('web', port, { clusterIP }), slice('web', blue.port))
+  await using daemon = await DaemonProcess.startReading(stdin, '--objects=-')
+  await eventually(async () => expect(await whoAnswers(`http://127.0.0.1:${port}`)).toBe('blue'))
+  await daemon.isUp()
+  daemon.process.send('SIGHUP')
+  expect(await daemon.process.ended()).toEqual({ code: 0, signal: null })
+})
+
 test.concurrent('a Service in a new file is served too', async () => {
   await using rig = await webFromFiles()
   const { folder, blue } = rig

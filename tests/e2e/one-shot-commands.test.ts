@@ -10,12 +10,13 @@ import { runFairlead } from './testing/fairlead-process.ts'
 import { manifest, node, service, slice } from './testing/objects.ts'
 
 test.concurrent('--version names the release of kube-proxy that this stands in for, and its own', async () => {
-  expect(await runFairlead(['--version'])).toEqual({
-    code: 0,
-    signal: null,
-    stdout: expect.stringMatching(/^Kubernetes v1\.36\.\d+ \(Fairlead \d+\.\d+\.\d+\)\n$/),
-    stderr: '',
-  })
+  for (const args of [['--version'], ['version']])
+    expect(await runFairlead(args)).toEqual({
+      code: 0,
+      signal: null,
+      stdout: expect.stringMatching(/^Kubernetes v1\.36\.\d+ \(Fairlead \d+\.\d+\.\d+\)\n$/),
+      stderr: '',
+    })
 })
 
 test.concurrent('a program that was not built says how to build it', async () => {
@@ -32,6 +33,9 @@ test.concurrent('a program that was not built says how to build it', async () =>
 })
 
 test.concurrent.each([
+  { args: ['help'], names: ['--proxy-mode', 'fairlead demo', 'fairlead help'] },
+  { args: ['help', 'render'], names: ['fairlead render', '--node-address'] },
+  { args: ['help', 'kube'], names: ['to-api'] },
   { args: ['--help'], names: ['--proxy-mode', '--objects', '--state-dir', 'fairlead demo', 'fairlead render'] },
   { args: ['demo', '--help'], names: ['--api-port', '--data-dir'] },
   { args: ['render', '--help'], names: ['--proxy-mode', '--objects', '--node-address', '--family'] },
@@ -83,4 +87,29 @@ test.concurrent('render prints the plan on stdout and diagnostics on stderr', as
   expect(stdout).toMatch(/^-A KUBE-PORTALS-CONTAINER .* -d 10\.96\.0\.10 --dport 80 -j REDIRECT --to-ports 40000$/m)
   expect(stdout).toMatch(/^# default\/web:http\/TCP proxy-port 0\.0\.0\.0:40000 -> 127\.0\.0\.1:8080$/m)
   expect(stderr).toMatch(/^warning: .*default\/bad.*10\.96\.0\.300/)
+})
+
+test.concurrent('render reads standard input, and names the family and part of each section', async () => {
+  const stdin = manifest(service('web', 80, { clusterIP: '10.96.0.10' }), slice('web', 8080))
+  const args = ['render', '--proxy-mode=userspace', '--objects=-', '--node-address=10.0.0.1']
+  const all = await runFairlead(args, { stdin })
+  expect([all.code, all.stderr]).toEqual([0, ''])
+  expect(all.stdout.split('\n').filter((line) => line.startsWith('# ipv'))).toEqual([
+    '# ipv4, part iptables',
+    '# ipv4, part listeners',
+    '# ipv4, part routing',
+    '# ipv6, part iptables',
+    '# ipv6, part listeners',
+    '# ipv6, part routing',
+  ])
+  const one = await runFairlead([...args, '--family=ipv4', '--part=iptables'], { stdin })
+  expect(one.stdout).toMatch(/^\*/)
+  expect(all.stdout).toContain(`# ipv4, part iptables\n${one.stdout}# ipv4, part listeners\n`)
+})
+
+test.concurrent('what is wrong with standard input is said with its line', async () => {
+  const args = ['render', '--proxy-mode=nftables', '--objects=-']
+  const { code, stdout, stderr } = await runFairlead(args, { stdin: 'kind: Service\nports: [\nspec: {}\n' })
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+  expect(stderr).toMatch(/^Error: standard input:3:\d+: /)
 })

@@ -14,12 +14,14 @@ import { ToolError } from './run-tool.ts'
 
 export interface CleanupOptions {
   readonly isDryRun: boolean
-  readonly program: Pick<Program, 'out' | 'err'>
+  readonly program: Pick<Program, 'out' | 'err' | 'progress'>
 }
 
 /** Returns the exit code: 1 when something of a proxy stays, or may have. */
 export async function cleanupCommand({ isDryRun, program }: CleanupOptions, signal: AbortSignal): Promise<number> {
+  using progress = program.progress('looking for what proxies left')
   const { host, leftovers, problems } = await look(signal)
+  progress.step('removing what proxies left')
   const report = (verb: string, gone: readonly Leftover[]) =>
     program.out(gone.map((leftover) => `${verb} ${renderLeftover(leftover)}\n`).join(''))
   const failures: string[] = [...problems]

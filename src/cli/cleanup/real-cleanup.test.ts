@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { IptablesError } from '../../dataplane/iptables/iptables.ts'
 import type { Iptables } from '../../dataplane/iptables/iptables.ts'
 import { missingForNamespace, run } from '../../dataplane/netlink/testing/network-namespace.ts'
+import { unwatched } from '../program.ts'
 import { cleanupCommand } from './cleanup-command.ts'
 import { thisHost } from './cleanup-host.ts'
 import type { CleanupHost } from './cleanup-host.ts'
@@ -242,7 +243,11 @@ function withoutDeleteChain(iptables: Iptables): Iptables {
 
 async function cleanup(isDryRun: boolean): Promise<{ code: number; out: string; err: string }> {
   let [out, err] = ['', '']
-  const program = { out: (text: string) => void (out += text), err: (text: string) => void (err += text) }
+  const program = {
+    ...unwatched,
+    out: (text: string) => void (out += text),
+    err: (text: string) => void (err += text),
+  }
   const code = await cleanupCommand({ isDryRun, program }, signal)
   return { code, out, err }
 }

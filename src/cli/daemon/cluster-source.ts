@@ -9,6 +9,7 @@ import type { ProxyConfig } from '../../config/proxy-config.ts'
 import type { RestClientMetrics } from '../../observe/metrics/rest-client-metrics.ts'
 import type { SourceMetrics } from '../../observe/metrics/source-metrics.ts'
 import { FileSource } from '../../sources/file/file-source.ts'
+import { standardInput } from '../../sources/file/manifest-folder.ts'
 import type { Intake } from '../../sources/intake.ts'
 import { KubeClient } from '../../sources/kube/kube-client.ts'
 import { loadKubeAccess } from '../../sources/kube/kube-access.ts'
@@ -90,6 +91,7 @@ async function fileSource({ objects, intake, catalog, clock, log }: SourceContex
 
 /** A path may vanish later and come back; one that was never there is a mistake. */
 async function mustExist(path: string): Promise<void> {
+  if (path === standardInput) return
   try {
     await stat(path)
   } catch (error) {

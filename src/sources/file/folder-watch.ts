@@ -2,13 +2,15 @@
 import { statSync, watch } from 'node:fs'
 import type { FSWatcher } from 'node:fs'
 import { dirname } from 'node:path'
+import { standardInput } from './manifest-folder.ts'
 
 export class FolderWatch {
   readonly #watchers: FSWatcher[] = []
   #notify: () => void = () => {}
 
   constructor(paths: readonly string[]) {
-    for (const folder of new Set(paths.map(folderOf))) {
+    const followed = paths.filter((path) => path !== standardInput)
+    for (const folder of new Set(followed.map(folderOf))) {
       try {
         const watcher = watch(folder, () => this.#notify())
         watcher.on('error', () => watcher.close()) // the folder is gone; whoever reads it reports that

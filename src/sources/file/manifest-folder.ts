@@ -1,8 +1,12 @@
 /** Finds the manifest files behind the paths a user gave, and reads those that changed since last time. */
 import { readFile, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { text as textOf } from 'node:stream/consumers'
 import type { JsonObject } from '../../api/json-reader.ts'
 import { parseManifest } from './manifest.ts'
+
+/** As a path: standard input, which is read once. */
+export const standardInput = '-'
 
 const manifestName = /^[^.].*\.(ya?ml|json)$/i
 
@@ -26,7 +30,7 @@ export class ManifestFolder {
   readonly #paths: readonly string[]
   #filesByName: ReadonlyMap<string, LoadedFile> = new Map()
 
-  /** Paths of files, or of folders whose *.yaml, *.yml and *.json files count (not those of subfolders). */
+  /** Paths of files, or of folders whose *.yaml, *.yml and *.json files count (not those of subfolders), or `-`. */
   constructor(paths: readonly string[]) {
     this.#paths = paths
   }
@@ -55,6 +59,7 @@ export class ManifestFolder {
   }
 
   async #filesBehind(path: string): Promise<{ readonly names: readonly string[]; readonly problem?: string }> {
+    if (path === standardInput) return { names: [path] }
     try {
       if (!(await stat(path)).isDirectory()) return { names: [path] }
       const names = (await readdir(path)).filter((name) => manifestName.test(name)).sort()
@@ -68,6 +73,8 @@ export class ManifestFolder {
 
   async #load(name: string): Promise<LoadedFile> {
     const previous = this.#filesByName.get(name)
+    if (name === standardInput)
+      return previous ?? this.#parse('standard input', '', await textOf(process.stdin), undefined)
     try {
       const { mtimeMs, size, ino } = await stat(name)
       const version = `${mtimeMs} ${size} ${ino}`

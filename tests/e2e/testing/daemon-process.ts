@@ -4,6 +4,7 @@ import { get } from './clients.ts'
 import type { HttpAnswer } from './clients.ts'
 import { eventually } from './eventually.ts'
 import { FairleadProcess } from './fairlead-process.ts'
+import type { StartOptions } from './fairlead-process.ts'
 
 export const nodeName = 'node1'
 
@@ -11,14 +12,19 @@ export class DaemonProcess implements AsyncDisposable {
   readonly process: FairleadProcess
   readonly #ports: { readonly health: number; readonly metrics: number }
 
-  private constructor(args: readonly string[], ports: { health: number; metrics: number }) {
-    this.process = new FairleadProcess([...args, ...daemonFlags, ...portFlags(ports)])
+  private constructor(args: readonly string[], ports: { health: number; metrics: number }, options: StartOptions = {}) {
+    this.process = new FairleadProcess([...args, ...daemonFlags, ...portFlags(ports)], options)
     this.#ports = ports
   }
 
   /** Does not wait: what a daemon can do at which moment is what tests ask. */
   static async start(...args: readonly string[]): Promise<DaemonProcess> {
     return new DaemonProcess(args, await freePorts('health', 'metrics'))
+  }
+
+  /** The same with something to read from standard input. */
+  static async startReading(stdin: string, ...args: readonly string[]): Promise<DaemonProcess> {
+    return new DaemonProcess(args, await freePorts('health', 'metrics'), { stdin })
   }
 
   /** Asks the health server, as a load balancer does. */

@@ -16,6 +16,8 @@ export interface Ended {
 export interface StartOptions {
   /** Added to those of the test. */
   readonly env?: Readonly<Record<string, string>>
+  /** All that it can read from standard input. */
+  readonly stdin?: string
 }
 
 export class FairleadProcess implements AsyncDisposable {
@@ -27,11 +29,12 @@ export class FairleadProcess implements AsyncDisposable {
   readonly #killAtExit: () => void
   #hasClosed = false
 
-  constructor(args: readonly string[], { env = {} }: StartOptions = {}) {
+  constructor(args: readonly string[], { env = {}, stdin }: StartOptions = {}) {
     this.#child = spawn(process.execPath, [program, ...args], {
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: [stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
       env: { ...environment(), ...env },
     })
+    this.#child.stdin?.end(stdin)
     this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => (this.stdout += text))
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.stderr += text))
     this.#killAtExit = () => this.#child.kill('SIGKILL')
