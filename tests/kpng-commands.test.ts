@@ -1,5 +1,5 @@
 /** The commands as people run them: a core and a backend as two processes, without root. */
-import { mkdir, rename, writeFile } from 'node:fs/promises'
+import { lstat, mkdir, readFile, rename, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { startHttpBackend } from '../src/cli/demo/sample-backends.ts'
@@ -173,12 +173,18 @@ test('a backend program that is killed shows in /healthz until it is back with t
 test('to-file writes what file reads', async () => {
   await using objects = await Objects.write()
   const file = join(objects.folder.path, 'state.yaml')
+  // What another user of the folder might lay in the way.
+  const victim = join(objects.folder.path, 'victim')
+  await writeFile(victim, 'mine')
+  for (const trap of [file, `${file}.new`]) await symlink(victim, trap)
   await using writer = new FairleadProcess(['file', 'to-file', '-i', objects.path, '-o', file])
   const print = ['--once', '--node-name=node1']
   const fromState = () => runFairlead(['file', 'to-local', '-i', file, ...print])
   await eventually(async () => expect((await fromState()).stdout).toContain('+ default/web {'))
   const fromObjects = await runFairlead(['file', 'to-local', '-i', objects.path, ...print])
   expect((await fromState()).stdout).toBe(fromObjects.stdout)
+  expect(await readFile(victim, 'utf8')).toBe('mine')
+  expect((await lstat(file)).mode & 0o170777).toBe(0o100600)
   writer.send('SIGTERM')
   expect(await writer.ended()).toEqual({ code: 0, signal: null })
 })

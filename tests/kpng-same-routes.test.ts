@@ -53,6 +53,7 @@ async function catalogThroughApi(scenario: string): Promise<Catalog> {
     nodeName: 'node1',
     serviceCidrs: [],
     intake: new Intake({ catalog, ...quiet }),
+    log: silentLogger,
   })
   const stop = new AbortController()
   const listed = new Promise<void>((resolve) =>

@@ -143,7 +143,7 @@ function follow(target: string) {
     random: () => 0,
     log: silentLogger,
   })
-  const state = new LocalState()
+  const state = new LocalState(silentLogger)
   const stop = new AbortController()
   const seen: string[][] = []
   const apply = (changes: ChangeSet) => {

@@ -63,7 +63,7 @@ export async function openSource(context: SourceContext): Promise<ObjectSource> 
 async function apiSource(api: ApiSource, { intake, nodeName, catalog, log }: SourceContext): Promise<ObjectSource> {
   const { KpngLocalSource } = await import('../../sources/kpng/local-source.ts')
   const { serviceCidrs } = api
-  const source = new KpngLocalSource({ client: await api.client(log), nodeName, serviceCidrs, intake })
+  const source = new KpngLocalSource({ client: await api.client(log), nodeName, serviceCidrs, intake, log })
   return {
     client: undefined,
     apiServers: [],

@@ -28,7 +28,7 @@ const forgetAfterMs = 2 * longestPauseMs
 
 export class ExecBackend {
   readonly #options: ExecBackendOptions
-  readonly #state = new LocalState()
+  readonly #state: LocalState
   /** Counts the batches; the program sees where each begins and ends. */
   #revision = 0
   /** What the last one changed. */
@@ -43,6 +43,7 @@ export class ExecBackend {
     if ((options.command[0] ?? '') === '')
       throw new CommandError('to-exec needs a program: write it after "--", as in: to-exec -- ./backend')
     this.#options = options
+    this.#state = new LocalState(options.log)
   }
 
   /** Why the program does not have the state; undefined when it has. */

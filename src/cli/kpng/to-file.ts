@@ -1,8 +1,8 @@
 /** `… to-file`: the state of the cluster in a file, for people and for `fairlead file`. */
-import { rename, writeFile } from 'node:fs/promises'
 import type { Logger } from '../../core/logger.ts'
 import { renderStateFile } from '../../kpng/model/state-file.ts'
 import type { GlobalStore } from '../../kpng/store/global-store.ts'
+import { replaceFile } from '../../sources/private-file.ts'
 import type { Runnable } from '../run-all.ts'
 
 export interface StateWriter {
@@ -11,7 +11,7 @@ export interface StateWriter {
   readonly log: Logger
 }
 
-/** Writes after each change, in one step each: whoever reads sees a whole file. */
+/** Writes after each change, in one step each: whoever reads sees a whole file. Only its owner may read it. */
 export function stateWriter({ store, path, log }: StateWriter): Runnable {
   return {
     async run(signal) {
@@ -23,8 +23,7 @@ export function stateWriter({ store, path, log }: StateWriter): Runnable {
         const changed = new Promise<void>((resolve) => (wake = resolve))
         if (store.isSynced && store.revision !== written) {
           written = store.revision
-          await writeFile(`${path}.new`, renderStateFile(store))
-          await rename(`${path}.new`, path)
+          await replaceFile(path, (append) => append(renderStateFile(store)))
           log.debug(2, 'state written', { path, revision: written })
         } else await changed
       }

@@ -1,6 +1,7 @@
 /** `… to-local`: prints what the node has to program, and every change of it. */
 import type { ChangeSet } from '../../kpng/client/change-set.ts'
 import { endpointJson, serviceJson } from '../../kpng/client/go-json.ts'
+import type { Json } from '../../kpng/client/go-json.ts'
 import { Endpoint, Service, Set as Sets } from '../../kpng/proto/generated/localv1/api.ts'
 import type { Program } from '../program.ts'
 
@@ -8,10 +9,21 @@ import type { Program } from '../program.ts'
 export function printChanges({ isReset, sets, deletes }: ChangeSet, program: Program): void {
   const lines: string[] = isReset ? ['< reset'] : []
   for (const { Ref: ref, Bytes } of sets) {
-    if (ref?.Set === Sets.ServicesSet) lines.push(`+ ${ref.Path} ${JSON.stringify(serviceJson(Service.decode(Bytes)))}`)
-    if (ref?.Set === Sets.EndpointsSet)
-      lines.push(`+ ${ref.Path} ${JSON.stringify(endpointJson(Endpoint.decode(Bytes)))}`)
+    if (ref?.Set === Sets.ServicesSet) lines.push(setLine(ref.Path, serviceJson(Service.decode(Bytes))))
+    if (ref?.Set === Sets.EndpointsSet) lines.push(setLine(ref.Path, endpointJson(Endpoint.decode(Bytes))))
   }
-  for (const { Path } of deletes) lines.push(`- ${Path}`)
+  for (const { Path } of deletes) lines.push(`- ${visible(Path)}`)
   program.out([...lines, '> sync', ''].join('\n'))
+}
+
+function setLine(path: string, value: Json): string {
+  return `+ ${visible(path)} ${visible(JSON.stringify(value))}`
+}
+
+/** A server that lies must not speak to the terminal: what is printed is shown as it came, and on one line. */
+function visible(text: string): string {
+  // oxlint-disable-next-line no-control-regex -- they are what is looked for
+  return text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, (character) => {
+    return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+  })
 }

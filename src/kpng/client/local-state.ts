@@ -1,9 +1,11 @@
 /** What a server said about one node: its Services, and the endpoints of each. */
 import { isSameData } from '../../core/same-data.ts'
-import { KpngError } from '../kpng-error.ts'
-import { Endpoint, Service, Set as Sets } from '../proto/generated/localv1/api.ts'
-import { isServicePath, parseEndpointPath } from '../wire/paths.ts'
+import type { Logger } from '../../core/logger.ts'
+import { Set as Sets } from '../proto/generated/localv1/api.ts'
+import type { Endpoint, Service } from '../proto/generated/localv1/api.ts'
 import type { ChangeSet } from './change-set.ts'
+import { checkedEndpointPath, checkedServicePath, readSets } from './local-records.ts'
+import { RefusedRecords } from './refused-records.ts'
 
 /** A photograph: later changes make a new one. */
 export interface ServiceWithEndpoints {
@@ -27,10 +29,15 @@ interface Entry {
 
 export class LocalState {
   #entries = new Map<string, Entry>()
+  readonly #refused: RefusedRecords
+
+  constructor(log: Logger) {
+    this.#refused = new RefusedRecords(log)
+  }
 
   /** Returns what is different now, and nothing that is not. Throws before anything is changed. */
   apply({ isReset, sets, deletes }: ChangeSet): readonly ServiceChange[] {
-    const changes = [...readSets(sets), ...readDeletes(deletes)]
+    const changes = [...this.#readSets(sets), ...readDeletes(deletes)]
     const before = this.#entries
     const touched = new Map<string, Entry>()
     for (const change of changes) {
@@ -56,6 +63,23 @@ export class LocalState {
     return different
   }
 
+  /** A bad version of a good record leaves the good one in place, also when the server tells everything again. */
+  *#readSets(sets: ChangeSet['sets']): Generator<Change> {
+    for (const { read, ...place } of readSets(sets)) {
+      const record = place.kind === 'service' ? place.service : `${place.service}/${place.key}`
+      if (read.ok) this.#refused.forget(record)
+      else this.#refused.refuse(record, read.problem)
+      const known = this.#entries.get(place.service)
+      if (place.kind === 'service') {
+        const value = read.ok ? (read.value as Service) : known?.service
+        if (value !== undefined) yield { ...place, value }
+      } else {
+        const value = read.ok ? (read.value as Endpoint) : known?.endpointsByKey.get(place.key)
+        if (value !== undefined) yield { ...place, value }
+      }
+    }
+  }
+
   *services(): Generator<readonly [string, ServiceWithEndpoints]> {
     for (const [path, entry] of this.#entries) {
       const known = withService(entry)
@@ -73,33 +97,11 @@ type Change =
       readonly value: Endpoint | undefined
     }
 
-function* readSets(sets: ChangeSet['sets']): Generator<Change> {
-  for (const { Ref: ref, Bytes } of sets) {
-    if (ref?.Set === Sets.ServicesSet) {
-      const service = checkedServicePath(ref.Path)
-      const [Namespace = '', Name = ''] = service.split('/')
-      yield { kind: 'service', service, value: { ...Service.decode(Bytes), Namespace, Name } }
-    } else if (ref?.Set === Sets.EndpointsSet)
-      yield { kind: 'endpoint', ...checkedEndpointPath(ref.Path), value: Endpoint.decode(Bytes) }
-  }
-}
-
 function* readDeletes(deletes: ChangeSet['deletes']): Generator<Change> {
   for (const { Set: set, Path } of deletes) {
     if (set === Sets.ServicesSet) yield { kind: 'service', service: checkedServicePath(Path), value: undefined }
     else if (set === Sets.EndpointsSet) yield { kind: 'endpoint', ...checkedEndpointPath(Path), value: undefined }
   }
-}
-
-function checkedServicePath(path: string): string {
-  if (isServicePath(path)) return path
-  throw new KpngError('protocol', `the server sent a Service at "${path}", which is no namespace/name`)
-}
-
-function checkedEndpointPath(path: string): { readonly service: string; readonly key: string } {
-  const parsed = parseEndpointPath(path)
-  if (parsed !== undefined) return parsed
-  throw new KpngError('protocol', `the server sent an endpoint at "${path}", which is no namespace/service/key`)
 }
 
 function perform(entry: Entry, change: Change): void {

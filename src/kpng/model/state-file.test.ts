@@ -37,10 +37,58 @@ test('what a file leaves out has its default, and an endpoint without a place is
 })
 
 test.each([
-  ['services: [{service: {nmae: web}}]', 'state.yaml.services[0].service has an unknown key "nmae"'],
-  ['services: 7', 'state.yaml.services must be a list'],
-  ['nodes: [{name: a, topology: x}]', 'state.yaml.nodes[0].topology must be an object'],
+  ['services: [{service: {nmae: web}}]', 'state.yaml:1: services[0].service.nmae is unknown: the known keys are '],
+  ['services: 7', 'state.yaml:1: services must be a list, not 7'],
+  ['\nnodes: [{name: a, topology: x}]', 'state.yaml:2: nodes[0].topology must be an object, not "x"'],
   ['services: [', 'state.yaml: '],
-])('%s is refused with its place', (text, message) => {
-  expect(() => parseStateFile(text, 'state.yaml')).toThrow(message)
+  ['services:\n- service:\n    namespace: a', 'state.yaml:3: services[0].service.name must be a name of letters'],
+  [
+    web('name: "we\\nb"'),
+    'state.yaml:3: services[0].service.name must be a name of letters, digits, "-" and ".", not "we\\nb"',
+  ],
+  [web('name: a\n    namespace: ../x'), 'state.yaml:4: services[0].service.namespace must be a name'],
+  [web('name: a\n    type: Odd'), 'state.yaml:4: services[0].service.type must be ClusterIP, NodePort'],
+  [web('name: a\n    ips: {clusterips: {v4: [10.0.0.1, "10.0.0.2; x"]}}'), 'clusterips.v4[1] must be an IPv4 address'],
+  [web('name: a\n    ips: {clusterips: {v6: [10.0.0.1]}}'), 'ips.clusterips.v6[0] must be an IPv6 address'],
+  [web('name: a\n    ports: [{name: "a b", port: 1}]'), 'ports[0].name must be the name of a port, not "a b"'],
+  [web('name: a\n    ports: [{port: 65536}]'), 'ports[0].port must be a number from 1 to 65535, not 65536'],
+  [web('name: a\n    ipfilters: [{sourceranges: [10.0.0.0/33]}]'), 'sourceranges[0] must be a CIDR'],
+  [web('name: a\n    labels: {"a\\u0007": b}'), 'labels must be a text without control characters, not "a\\u0007"'],
+  [
+    web('name: a\n- service: {name: b}\n- service: {name: a}'),
+    'state.yaml:5: services[2] is a second Service default/a',
+  ],
+  [
+    endpoint('endpoint: {ips: {v4: [nowhere]}}'),
+    'state.yaml:5: services[0].endpoints[0].endpoint.ips.v4[0] must be an',
+  ],
+  [endpoint('endpoint: {hostname: "a\\rb"}'), 'endpoints[0].endpoint.hostname must be a name'],
+  [endpoint('podname: "a/b"'), 'endpoints[0].podname must be a name'],
+  [endpoint('hints: {zones: ["z\\n1"]}'), 'hints.zones[0] must be a name'],
+  ['nodes:\n- {name: "a\\x1b[31m"}', 'state.yaml:2: nodes[0].name must be a name of letters'],
+  [
+    `nodes: [&a [1,1], &b [${'*a,'.repeat(12)}], &c [${'*b,'.repeat(12)}], [${'*c,'.repeat(12)}]]`,
+    'state.yaml: ReferenceError: Excessive alias count',
+  ],
+])('%j is refused with its place', (text, message) => {
+  let problem
+  try {
+    parseStateFile(text, 'state.yaml')
+  } catch (error) {
+    problem = error
+  }
+  expect(problem).toMatchObject({ reason: 'bad-file' })
+  expect(String(problem)).toContain(message)
 })
+
+test('an annotation may say anything', () => {
+  expect(() => parseStateFile(web('name: a\n    annotations: {x: "line\\nline"}'), 'state.yaml')).not.toThrow()
+})
+
+function web(fields: string): string {
+  return `services:\n- service:\n    ${fields}\n`
+}
+
+function endpoint(fields: string): string {
+  return `services:\n- service:\n    name: web\n  endpoints:\n  - ${fields}\n`
+}

@@ -1,42 +1,90 @@
 /** The global model as a file that people can read and write: KPNG's own format. */
-import { parseDocument, stringify } from 'yaml'
+import { isNode, LineCounter, parseDocument, stringify } from 'yaml'
+import type { Document } from 'yaml'
 import { KpngError } from '../kpng-error.ts'
 import type { EndpointInfo, Node } from '../proto/generated/globalv1/api.ts'
 import type { Endpoint, Service } from '../proto/generated/localv1/api.ts'
 import type { GlobalStore } from '../store/global-store.ts'
 import { compareBytes } from '../wire/byte-order.ts'
+import { servicePath } from '../wire/paths.ts'
 import { clusterEndpoint, clusterNode, clusterService } from './cluster-model.ts'
 import type { ClusterEndpoint, ClusterNode, ClusterService } from './cluster-model.ts'
+import { pathText, recordProblem } from './record-problem.ts'
+import type { RecordProblem } from './record-problem.ts'
 import { stateShape } from './state-shape.ts'
 import type { Shape } from './state-shape.ts'
+import { readStateValue, StateMistake } from './state-values.ts'
 
 export interface FileState {
   readonly nodes: readonly ClusterNode[]
   readonly services: readonly { readonly service: ClusterService; readonly endpoints: readonly ClusterEndpoint[] }[]
 }
 
-/** Throws a KpngError that names the place of what is wrong. */
+/** Throws a KpngError that names the file, the line and the field of what is wrong. */
 export function parseStateFile(content: string, file: string): FileState {
-  const document = parseDocument(content)
-  const [problem] = document.errors
-  if (problem !== undefined) throw new KpngError('bad-file', `${file}: ${problem.message}`)
-  const state = readValue(document.toJS() ?? {}, stateShape, file) as ReadState
-  return {
-    nodes: (state.Nodes ?? []).map((node) => clusterNode({ ...bareNode, ...node })),
-    services: (state.Services ?? []).map(({ Service: read, Endpoints = [] }) => {
-      const service: Service = {
-        ...bareService,
-        ...read,
-        Namespace: read?.Namespace || bareService.Namespace,
-        Type: read?.Type || bareService.Type,
-        SessionAffinity: affinityOf(read),
-      }
-      return {
-        service: clusterService(service),
-        endpoints: Endpoints.map((endpoint) => readEndpoint(endpoint, service)),
-      }
-    }),
+  const lines = new LineCounter()
+  const document = parseDocument(content, { lineCounter: lines })
+  const [mistake] = document.errors
+  if (mistake !== undefined) throw new KpngError('bad-file', `${file}: ${mistake.message}`)
+  try {
+    return checkedState(readStateValue(document.toJS() ?? {}, stateShape, []) as ReadState)
+  } catch (error) {
+    if (!(error instanceof StateMistake)) throw new KpngError('bad-file', `${file}: ${String(error)}`, { cause: error })
+    const { path, reason } = error.problem
+    const where = `${file}:${lineOf(path, document, lines)}`
+    throw new KpngError('bad-file', `${where}: ${pathText(path)} ${reason}`)
   }
+}
+
+function checkedState({ Nodes = [], Services = [] }: ReadState): FileState {
+  const state = {
+    Nodes: Nodes.map((node): Node => ({ ...bareNode, ...node })),
+    Services: Services.map(({ Service: service, Endpoints = [] }) => ({
+      Service: completeService(service),
+      Endpoints,
+    })),
+  }
+  const problem =
+    recordProblem(state, stateShape) ?? repetitionIn(state.Services.map(({ Service: service }) => service))
+  if (problem !== undefined) throw new StateMistake(problem)
+  return {
+    nodes: state.Nodes.map(clusterNode),
+    services: state.Services.map(({ Service: service, Endpoints }) => ({
+      service: clusterService(service),
+      endpoints: Endpoints.map((endpoint) => readEndpoint(endpoint, service)),
+    })),
+  }
+}
+
+function completeService(read: ReadService | undefined): Service {
+  return {
+    ...bareService,
+    ...read,
+    Namespace: read?.Namespace || bareService.Namespace,
+    Type: read?.Type || bareService.Type,
+    SessionAffinity: affinityOf(read),
+  }
+}
+
+/** The last one would count, and nobody would see why. */
+function repetitionIn(services: readonly Service[]): RecordProblem | undefined {
+  const seen = new Set<string>()
+  for (const [index, { Namespace, Name }] of services.entries()) {
+    const path = servicePath(Namespace, Name)
+    if (seen.has(path)) return { path: ['Services', index], reason: `is a second Service ${path}` }
+    seen.add(path)
+  }
+  return undefined
+}
+
+/** Where the field is, or where it should be. */
+function lineOf(path: RecordProblem['path'], document: Document, lines: LineCounter): number {
+  const keys = path.map((part) => (typeof part === 'number' ? part : part.toLowerCase()))
+  for (let length = keys.length; length > 0; length--) {
+    const node = document.getIn(keys.slice(0, length), true)
+    if (isNode(node) && node.range) return lines.linePos(node.range[0]).line
+  }
+  return 1
 }
 
 export function renderStateFile(store: GlobalStore): string {
@@ -108,87 +156,6 @@ function readEndpoint(read: ReadEndpoint, service: Service): ClusterEndpoint {
     },
     { serving: Conditions?.Ready ?? true, terminating: false, nodeHints: [] },
   )
-}
-
-function readValue(value: unknown, shape: Shape, place: string): unknown {
-  if (value === null || value === undefined) return emptyOf(shape)
-  const wrong = (wanted: string) =>
-    new KpngError('bad-file', `${place} must be ${wanted}, not ${JSON.stringify(value)}`)
-  switch (shape.kind) {
-    case 'ignored':
-      return undefined
-    case 'text':
-      if (typeof value !== 'string' && typeof value !== 'number') throw wrong('a text')
-      return String(value)
-    case 'number':
-      if (!Number.isInteger(value)) throw wrong('a whole number')
-      return value
-    case 'flag':
-      if (typeof value !== 'boolean') throw wrong('true or false')
-      return value
-    case 'texts':
-      if (!Array.isArray(value)) throw wrong('a list')
-      return value.map(String)
-    case 'map':
-      if (typeof value !== 'object' || Array.isArray(value)) throw wrong('names with values')
-      return sortedMap(value)
-    case 'list':
-      if (!Array.isArray(value)) throw wrong('a list')
-      return value.map((item, index) => readValue(item, shape.of, `${place}[${index}]`))
-    case 'object':
-      if (typeof value !== 'object' || Array.isArray(value)) throw wrong('an object')
-      return readObject(value, shape.fields, place)
-    default:
-      return shape satisfies never
-  }
-}
-
-function readObject(value: object, fields: Readonly<Record<string, Shape>>, place: string): unknown {
-  const nameByKey = new Map(Object.keys(fields).map((name) => [name.toLowerCase(), name]))
-  const read: Record<string, unknown> = {}
-  for (const [name, shape] of Object.entries(fields)) {
-    const empty = emptyOf(shape)
-    if (empty !== undefined) read[name] = empty
-  }
-  for (const [key, item] of Object.entries(value) as [string, unknown][]) {
-    const name = nameByKey.get(key)
-    const shape = name === undefined ? undefined : fields[name]
-    if (name === undefined || shape === undefined)
-      throw new KpngError(
-        'bad-file',
-        `${place} has an unknown key "${key}": the known ones are ${[...nameByKey.keys()].join(', ')}`,
-      )
-    const field = readValue(item, shape, `${place}.${key}`)
-    if (field !== undefined) read[name] = field
-  }
-  return read
-}
-
-/** What a message has where the file says nothing; submessages are absent then. */
-function emptyOf(shape: Shape): unknown {
-  switch (shape.kind) {
-    case 'text':
-      return ''
-    case 'number':
-      return 0
-    case 'flag':
-      return false
-    case 'texts':
-    case 'list':
-      return []
-    case 'map':
-      return {}
-    case 'ignored':
-    case 'object':
-      return undefined
-    default:
-      return shape satisfies never
-  }
-}
-
-function sortedMap(value: object): Record<string, string> {
-  const entries = Object.entries(value).map(([name, item]) => [name, String(item)] as const)
-  return Object.fromEntries(entries.sort(([left], [right]) => compareBytes(left, right)))
 }
 
 /** Empty values are left out. */

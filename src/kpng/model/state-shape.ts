@@ -1,16 +1,102 @@
-/** The shape of KPNG's state file: the names of the messages in lower case. Whatever else is in a file is an error. */
+/** The shapes of KPNG's records, and of its state file, which has them in lower case. Whatever else is in a file is an error. */
+import * as rule from './field-rules.ts'
+import type { NumberRange, TextRule } from './field-rules.ts'
 
-/** How the text form of a value becomes a message field, and back. */
+/** How the text form of a value becomes a message field, and back, and what the field may say. */
 export type Shape =
-  | { readonly kind: 'text' | 'number' | 'flag' | 'texts' | 'map' | 'ignored' }
+  | { readonly kind: 'flag' | 'ignored' }
+  | { readonly kind: 'text' | 'texts'; readonly rule: TextRule }
+  | { readonly kind: 'map'; readonly rule: TextRule }
+  | { readonly kind: 'number'; readonly range: NumberRange }
   | { readonly kind: 'object'; readonly fields: Readonly<Record<string, Shape>> }
   | { readonly kind: 'list'; readonly of: Shape }
 
-const text: Shape = { kind: 'text' }
-const number: Shape = { kind: 'number' }
 const flag: Shape = { kind: 'flag' }
-const texts: Shape = { kind: 'texts' }
-const map: Shape = { kind: 'map' }
+const ignored: Shape = { kind: 'ignored' }
+const port = number(rule.portNumber)
+const portOrNone = number(rule.portNumberOrNone)
+const nameOrNone = text(rule.objectNameOrNone)
+const portName = text(rule.portName)
+const labels: Shape = { kind: 'map', rule: rule.plainText }
+/** People put whole documents there. */
+const annotations: Shape = { kind: 'map', rule: rule.anyText }
+const ipSet = object({ V4: texts(rule.ipv4), V6: texts(rule.ipv6) })
+const topology = object({ Node: nameOrNone, Zone: nameOrNone })
+
+export const serviceShape = object({
+  Namespace: text(rule.objectName),
+  Name: text(rule.objectName),
+  Type: text(rule.serviceType),
+  IPs: object({ ClusterIPs: ipSet, ExternalIPs: ipSet, LoadBalancerIPs: ipSet, Headless: flag }),
+  MapIP: flag,
+  Ports: list(
+    object({
+      Name: portName,
+      Protocol: number({ min: 0, max: 3 }),
+      Port: port,
+      NodePort: portOrNone,
+      TargetPort: portOrNone,
+      TargetPortName: portName,
+    }),
+  ),
+  ExternalTrafficToLocal: flag,
+  InternalTrafficToLocal: flag,
+  Labels: labels,
+  Annotations: annotations,
+  IPFilters: list(object({ TargetIPs: ipSet, SourceRanges: texts(rule.cidr) })),
+  SessionAffinity: object({ ClientIP: object({ TimeoutSeconds: number(rule.anyNumber) }) }),
+  HealthCheckNodePort: portOrNone,
+})
+
+export const endpointShape = object({
+  Hostname: nameOrNone,
+  IPs: ipSet,
+  Local: flag,
+  PortOverrides: list(object({ Name: portName, Port: portOrNone })),
+  Scopes: object({ Internal: flag, External: flag }),
+})
+
+export const endpointInfoShape = endpointInfo(text(rule.objectName))
+
+export const nodeShape = object({
+  Name: text(rule.objectName),
+  Topology: topology,
+  Labels: labels,
+  Annotations: annotations,
+})
+
+export const stateShape: Shape = object({
+  Nodes: list(nodeShape),
+  // Files of KPNG say for each endpoint what it belongs to; it belongs to the Service that it stands below.
+  Services: list(object({ Service: serviceShape, Endpoints: list(endpointInfo(ignored)) })),
+})
+
+function endpointInfo(owner: Shape): Shape {
+  return object({
+    // Computed anew.
+    Hash: ignored,
+    Namespace: owner,
+    SourceName: owner,
+    ServiceName: owner,
+    PodName: nameOrNone,
+    Endpoint: endpointShape,
+    Conditions: object({ Ready: flag }),
+    Topology: topology,
+    Hints: object({ Zones: texts(rule.objectName) }),
+  })
+}
+
+function text(wanted: TextRule): Shape {
+  return { kind: 'text', rule: wanted }
+}
+
+function texts(wanted: TextRule): Shape {
+  return { kind: 'texts', rule: wanted }
+}
+
+function number(range: NumberRange): Shape {
+  return { kind: 'number', range }
+}
 
 function object(fields: Readonly<Record<string, Shape>>): Shape {
   return { kind: 'object', fields }
@@ -19,48 +105,3 @@ function object(fields: Readonly<Record<string, Shape>>): Shape {
 function list(of: Shape): Shape {
   return { kind: 'list', of }
 }
-
-const ipSet = object({ V4: texts, V6: texts })
-const topology = object({ Node: text, Zone: text })
-
-const service = object({
-  Namespace: text,
-  Name: text,
-  Type: text,
-  IPs: object({ ClusterIPs: ipSet, ExternalIPs: ipSet, LoadBalancerIPs: ipSet, Headless: flag }),
-  MapIP: flag,
-  Ports: list(
-    object({ Name: text, Protocol: number, Port: number, NodePort: number, TargetPort: number, TargetPortName: text }),
-  ),
-  ExternalTrafficToLocal: flag,
-  InternalTrafficToLocal: flag,
-  Labels: map,
-  Annotations: map,
-  IPFilters: list(object({ TargetIPs: ipSet, SourceRanges: texts })),
-  SessionAffinity: object({ ClientIP: object({ TimeoutSeconds: number }) }),
-  HealthCheckNodePort: number,
-})
-
-const endpoint = object({
-  // Computed anew, or taken from the Service; files of KPNG have them.
-  Hash: { kind: 'ignored' },
-  Namespace: { kind: 'ignored' },
-  SourceName: { kind: 'ignored' },
-  ServiceName: { kind: 'ignored' },
-  PodName: text,
-  Endpoint: object({
-    Hostname: text,
-    IPs: ipSet,
-    Local: flag,
-    PortOverrides: list(object({ Name: text, Port: number })),
-    Scopes: object({ Internal: flag, External: flag }),
-  }),
-  Conditions: object({ Ready: flag }),
-  Topology: topology,
-  Hints: object({ Zones: texts }),
-})
-
-export const stateShape: Shape = object({
-  Nodes: list(object({ Name: text, Topology: topology, Labels: map, Annotations: map })),
-  Services: list(object({ Service: service, Endpoints: list(endpoint) })),
-})

@@ -16,7 +16,7 @@ export class BackendDriver implements AsyncDisposable {
   readonly #backend: KpngBackend
   readonly #context: BackendContext
   readonly #clock: Clock
-  readonly #state = new LocalState()
+  readonly #state: LocalState
   readonly #services = new Map<ServiceId, NodeService>()
   #isSetUp = false
   #isFullDue = true
@@ -25,6 +25,7 @@ export class BackendDriver implements AsyncDisposable {
   constructor(backend: KpngBackend, context: BackendContext, clock: Clock) {
     this.#backend = backend
     this.#context = context
+    this.#state = new LocalState(context.log)
     this.#clock = clock
   }
 

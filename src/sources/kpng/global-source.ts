@@ -1,7 +1,11 @@
 /** The global API of a KPNG server as a source for a store of our own: the way to relay, and to compute on the node. */
 import type { ChangeSet } from '../../kpng/client/change-set.ts'
 import type { WatchClient } from '../../kpng/client/watch-client.ts'
+import { RefusedRecords } from '../../kpng/client/refused-records.ts'
 import type { ClusterEndpoint } from '../../kpng/model/cluster-model.ts'
+import { recordProblem } from '../../kpng/model/record-problem.ts'
+import { endpointInfoShape, nodeShape, serviceShape } from '../../kpng/model/state-shape.ts'
+import type { Shape } from '../../kpng/model/state-shape.ts'
 import { EndpointInfo, NodeInfo, ServiceInfo } from '../../kpng/proto/generated/globalv1/api.ts'
 import { Set as Sets } from '../../kpng/proto/generated/localv1/api.ts'
 import type { GlobalStore } from '../../kpng/store/global-store.ts'
@@ -25,9 +29,11 @@ export class KpngGlobalSource {
   readonly #options: GlobalSourceOptions
   /** By `namespace/service/source`. */
   #sources = new Map<string, SourceEntry>()
+  readonly #refused: RefusedRecords
 
   constructor(options: GlobalSourceOptions) {
     this.#options = options
+    this.#refused = new RefusedRecords(options.log)
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -49,15 +55,17 @@ export class KpngGlobalSource {
         const { Hash, Node: node } = NodeInfo.decode(Bytes)
         if (node === undefined) continue
         nodes.add(node.Name)
-        store.setNode({ node, hash: Hash })
+        if (this.#isGood(ref.Path, node, nodeShape)) store.setNode({ node, hash: Hash })
       } else if (ref?.Set === Sets.GlobalServiceInfos) {
         const { Hash, Service: service } = ServiceInfo.decode(Bytes)
         if (service === undefined) continue
         services.add(servicePath(service.Namespace, service.Name))
-        store.setService({ service, hash: Hash })
+        if (this.#isGood(ref.Path, service, serviceShape)) store.setService({ service, hash: Hash })
       } else if (ref?.Set === Sets.GlobalEndpointInfos) {
         // Each endpoint comes a second time under its source alone.
-        if (path.name !== '') dirtySources.add(this.#setEndpoint(path, EndpointInfo.decode(Bytes)))
+        if (path.name === '') continue
+        const info = EndpointInfo.decode(Bytes)
+        if (this.#isGood(ref.Path, info, endpointInfoShape)) dirtySources.add(this.#setEndpoint(path, info))
       } else this.#ignore(ref?.Path)
     }
     for (const { Set: set, Path } of changes.deletes) {
@@ -104,6 +112,14 @@ export class KpngGlobalSource {
     this.#sources.delete(id)
     const gone = entry ?? before
     if (gone !== undefined) store.replaceSource({ ...gone, endpoints: [] })
+  }
+
+  /** A bad version of a good record leaves the good one in place. */
+  #isGood(path: string, record: object, shape: Shape): boolean {
+    const problem = recordProblem(record, shape)
+    if (problem === undefined) this.#refused.forget(path)
+    else this.#refused.refuse(path, problem)
+    return problem === undefined
   }
 
   #ignore(path: string | undefined): void {

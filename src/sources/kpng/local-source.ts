@@ -1,5 +1,6 @@
 /** A KPNG server as a source: what it says about this node goes into the Catalog, as if an API server had said it. */
 import type { ObjectKey } from '../../api/records.ts'
+import type { Logger } from '../../core/logger.ts'
 import type { ChangeSet } from '../../kpng/client/change-set.ts'
 import { LocalState } from '../../kpng/client/local-state.ts'
 import type { ServiceWithEndpoints } from '../../kpng/client/local-state.ts'
@@ -13,6 +14,7 @@ export interface LocalSourceOptions {
   /** The ranges of cluster IPs, as far as they are known. */
   readonly serviceCidrs: readonly string[]
   readonly intake: ObjectIntake
+  readonly log: Logger
 }
 
 interface ServiceItems {
@@ -24,12 +26,13 @@ export class KpngLocalSource {
   readonly #options: LocalSourceOptions
   readonly #services: KindSink
   readonly #slices: KindSink
-  readonly #state = new LocalState()
+  readonly #state: LocalState
   readonly #itemsByPath = new Map<string, ServiceItems>()
   #hasDelivered = false
 
   constructor(options: LocalSourceOptions) {
     this.#options = options
+    this.#state = new LocalState(options.log)
     this.#services = options.intake.sink('Service')
     this.#slices = options.intake.sink('EndpointSlice')
   }

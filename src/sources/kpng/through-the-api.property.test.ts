@@ -173,6 +173,7 @@ class Peer {
       nodeName,
       serviceCidrs: [],
       intake: intakeInto(catalog),
+      log: silentLogger,
     })
     void source.run(new AbortController().signal)
   }
