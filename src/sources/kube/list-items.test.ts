@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { readListItems } from './list-items.ts'
 
 async function read(bytes: Buffer, chunkSize = bytes.length): Promise<{ items: unknown[]; rest: unknown }> {
@@ -38,6 +38,37 @@ test('any list is taken apart as JSON.parse would see it', async () => {
 test('an empty list may be null, as Go writes it', async () => {
   expect(await read(Buffer.from('{"items":null}'))).toEqual({ items: [], rest: { items: null } })
 })
+
+test('a key that only ends like items is another key', async () => {
+  const answer = { 'a"items': [1], items2: [2], kind: 'items', xitems: [3] }
+  expect(await read(Buffer.from(JSON.stringify(answer)))).toEqual({ items: [], rest: answer })
+})
+
+for (const [what, repeated] of [
+  ['lists beside the items', (index: number) => `"k${index}":[]`],
+  ['names that resemble the one of the items', () => '"items" :"items"'],
+  ['lists of items', () => '"items":[]'],
+] as const)
+  test(`an answer with many ${what} costs as much as it is long`, async () => {
+    const costOf = async (count: number) => {
+      const text = `{${Array.from({ length: count }, (_, index) => repeated(index)).join(',')}}`
+      return { bytes: text.length, touched: await bytesJoined(() => read(Buffer.from(text), 512)) }
+    }
+    const small = await costOf(1000)
+    const large = await costOf(8000)
+    expect(large.touched / small.touched).toBeLessThan((1.5 * large.bytes) / small.bytes)
+  })
+
+/** How many bytes were put together for it: the part of the work that could grow faster than the answer. */
+async function bytesJoined(work: () => Promise<unknown>): Promise<number> {
+  const concat = vi.spyOn(Buffer, 'concat')
+  try {
+    await work()
+    return concat.mock.results.reduce((sum, { value }) => sum + (value as Buffer).length, 0)
+  } finally {
+    concat.mockRestore()
+  }
+}
 
 test('items somewhere else in the answer are not the items of the list', async () => {
   const answer = { metadata: { items: [1] }, others: [2] }

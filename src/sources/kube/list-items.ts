@@ -3,11 +3,13 @@ import { KubeError } from './kube-error.ts'
 
 const quote = 0x22
 const comma = 0x2c
+const colon = 0x3a
 const openBracket = 0x5b
 const backslash = 0x5c
 const closeBracket = 0x5d
 const openBrace = 0x7b
 const closeBrace = 0x7d
+const itemsKey = Buffer.from('items')
 
 /**
  * Hands over each element of the top-level list `items` as soon as it is there. Returns the answer without them: its
@@ -37,6 +39,11 @@ class ListSplitter {
   #isInString = false
   #isEscaped = false
   #isInItems = false
+  /** How much of `items` the string under way has spelled so far; -1: it is another one. Only for the top level. */
+  #spelled = -1
+  /** The string before a colon, and then the value after it, is what `items` names. */
+  #isItemsKey = false
+  #isItemsValue = false
 
   constructor(onElement: (text: string) => void) {
     this.#onElement = onElement
@@ -48,16 +55,26 @@ class ListSplitter {
       const byte = chunk[at]
       if (this.#isInString) {
         if (this.#isEscaped) this.#isEscaped = false
-        else if (byte === backslash) this.#isEscaped = true
-        else if (byte === quote) this.#isInString = false
-      } else if (byte === quote) this.#isInString = true
-      else if (byte === openBrace || byte === openBracket) {
+        else if (byte === backslash) {
+          this.#isEscaped = true
+          this.#spelled = -1
+        } else if (byte === quote) {
+          this.#isInString = false
+          this.#isItemsKey = this.#spelled === itemsKey.length
+        } else if (this.#spelled >= 0) this.#spelled = byte === itemsKey[this.#spelled] ? this.#spelled + 1 : -1
+      } else if (byte === quote) {
+        this.#isInString = true
+        this.#spelled = this.#depth === 1 ? 0 : -1
+      } else if (byte === colon) {
+        if (this.#depth === 1) this.#isItemsValue = this.#isItemsKey
+      } else if (byte === openBrace || byte === openBracket) {
         this.#depth++
-        if (byte === openBracket && this.#depth === 2 && this.#beginsItems(chunk.subarray(start, at))) {
+        if (byte === openBracket && this.#depth === 2 && this.#isItemsValue) {
           this.#head += this.#take(chunk.subarray(start, at + 1))
           this.#isInItems = true
           start = at + 1
         }
+        this.#isItemsValue = false
       } else if (byte === closeBrace || byte === closeBracket) {
         this.#depth--
         if (this.#isInItems && this.#depth === 1) {
@@ -76,10 +93,6 @@ class ListSplitter {
   /** The answer without its elements. */
   end(): string {
     return this.#head + this.#take(Buffer.alloc(0))
-  }
-
-  #beginsItems(last: Buffer): boolean {
-    return /"items"\s*:\s*$/.test(Buffer.concat([...this.#parts, last]).toString('utf8'))
   }
 
   #element(last: Buffer): void {
