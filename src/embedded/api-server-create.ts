@@ -1,5 +1,5 @@
 /** Creates an object: its name, what the server adds to its metadata, and the refusals. */
-import { discardIf, preparedOrThrow, timestamp } from './api-server-write.ts'
+import { answerOf, preparedOrThrow, refuseTooLarge, timestamp } from './api-server-write.ts'
 import type { WriteContext } from './api-server-write.ts'
 import type { Kind } from './api-server-kinds.ts'
 import { requireLiveNamespace } from './api-server-namespaces.ts'
@@ -32,8 +32,8 @@ export function createObject(transaction: Transaction, request: CreateRequest, c
   const named = request.track({ ...object, metadata: newMetadata(object.metadata, name, namespace, context) })
   const prepared = preparedOrThrow(kind, name, kind.type.prepareCreate(named, context.allocator))
   const entry = transaction.put(kind.collection, kind.toStored(prepared))
-  discardIf(request.isDryRun, transaction)
-  return entry
+  refuseTooLarge(entry)
+  return answerOf(entry, undefined, request, transaction)
 }
 
 function namespaceFor({ kind, namespace, object }: CreateRequest): string | undefined {

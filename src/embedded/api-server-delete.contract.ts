@@ -36,8 +36,9 @@ export function deleteContract(api: ContractApi): void {
 
     test('leaves everything when it is a dry run', async () => {
       const path = await api.servicesPath()
-      await api.createServices(path, 'web')
-      await api.client.expect(200, 'DELETE', `${path}/web?dryRun=All`)
+      const [created] = await api.createServices(path, 'web')
+      const dry = await api.client.expect(200, 'DELETE', `${path}/web?dryRun=All`)
+      assert.equal(dry.metadata.resourceVersion, created?.metadata.resourceVersion)
       const kept = await api.client.expect(200, 'GET', `${path}/web`)
       assert.notExists(kept.metadata.deletionTimestamp)
     })

@@ -1,5 +1,5 @@
 /** Deletes objects: at once, or by a mark when finalizers want to do something first. */
-import { discardIf, finalizersOf, timestamp } from './api-server-write.ts'
+import { answerOf, finalizersOf, timestamp } from './api-server-write.ts'
 import type { Target, WriteContext } from './api-server-write.ts'
 import { deleteNamespaceContents, refuseProtectedNamespace, removeEmptiedNamespace } from './api-server-namespaces.ts'
 import { conflict, notFound } from './status.ts'
@@ -29,8 +29,7 @@ export function deleteObject(transaction: Transaction, request: DeleteRequest, c
   if (kind.collection === 'namespaces') refuseProtectedNamespace(kind.type, name)
   const deleted = deleteEntry(transaction, kind.collection, entry, context)
   removeEmptiedNamespace(transaction, namespace)
-  discardIf(request.isDryRun, transaction)
-  return deleted
+  return { ...deleted, entry: answerOf(deleted.entry, entry, request, transaction) }
 }
 
 /** Deletes several objects in one go; returns what they were. */
@@ -43,10 +42,11 @@ export function deleteAll(
 ): Entry[] {
   const deleted = names.flatMap((name) => {
     const current = transaction.get(kind.collection, namespace, name)
-    return current === undefined ? [] : [deleteEntry(transaction, kind.collection, current, context).entry]
+    if (current === undefined) return []
+    const { entry } = deleteEntry(transaction, kind.collection, current, context)
+    return [answerOf(entry, current, options, transaction)]
   })
   removeEmptiedNamespace(transaction, namespace)
-  discardIf(options.isDryRun, transaction)
   return deleted
 }
 

@@ -122,6 +122,65 @@ export function updateContract(api: ContractApi): void {
       assert.equal(kept.metadata.labels.a, '2')
     })
 
+    test('answers a dry run with the version that is there, so that a diff shows nothing but the change', async () => {
+      const path = await api.servicesPath()
+      const [web] = await api.createServices(path, 'web')
+      const labels = { a: '1' }
+      const patched = await api.client.patch(`${path}/web?dryRun=All`, mergePatch, { metadata: { labels } })
+      const put = await api.client.expect(200, 'PUT', `${path}/web?dryRun=All`, service('web', labels))
+      for (const { metadata } of [patched.json, put]) {
+        assert.deepEqual(metadata.labels, labels)
+        assert.equal(metadata.resourceVersion, web?.metadata.resourceVersion)
+      }
+      assert.deepEqual(await api.client.expect(200, 'GET', `${path}/web`), web)
+    })
+
+    test('counts the generation of a dry run as it would count that of the change', async () => {
+      const path = `/apis/discovery.k8s.io/v1/namespaces/${await api.freshNamespace()}/endpointslices`
+      const created = await api.client.expect(201, 'POST', path, slice('web', '10.0.0.1'))
+      const changed = { ...slice('web', '10.0.0.2') }
+      const dry = await api.client.expect(200, 'PUT', `${path}/web?dryRun=All`, changed)
+      assert.equal(dry.metadata.resourceVersion, created.metadata.resourceVersion)
+      assert.equal(dry.metadata.generation, created.metadata.generation + 1)
+    })
+
+    test('refuses a JSON patch of more than 10,000 operations', async () => {
+      const path = await api.servicesPath()
+      await api.client.expect(201, 'POST', path, service('web', { a: '1' }))
+      const test = { op: 'test', path: '/metadata/labels/a', value: '1' }
+      const most = await api.client.patch(
+        `${path}/web`,
+        jsonPatch,
+        Array.from({ length: 10_000 }, () => test),
+      )
+      assert.equal(most.status, 200, most.text)
+      const { status, json } = await api.client.patch(
+        `${path}/web`,
+        jsonPatch,
+        Array.from({ length: 10_001 }, () => test),
+      )
+      assert.equal(status, 413)
+      assert.equal(json.reason, 'RequestEntityTooLarge')
+      assert.equal(
+        json.message,
+        'Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001',
+      )
+    })
+
+    test('refuses a JSON patch whose copies add up to more than 3 MiB', async () => {
+      const path = await api.servicesPath()
+      await api.client.expect(201, 'POST', path, service('web'))
+      const doubling = Array.from({ length: 40 }, (_, round) => ({
+        op: 'copy',
+        from: '/metadata/annotations',
+        path: `/metadata/annotations/a${round}`,
+      }))
+      const seed = { op: 'add', path: '/metadata/annotations', value: { seed: 'x'.repeat(100) } }
+      const { status, json } = await api.client.patch(`${path}/web`, jsonPatch, [seed, ...doubling])
+      assert.equal(status, 422)
+      assert.equal(json.reason, 'Invalid')
+    })
+
     test('refuses a patch that names an older version', async () => {
       const path = await api.servicesPath()
       const [created] = await api.createServices(path, 'web')

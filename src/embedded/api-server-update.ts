@@ -1,6 +1,6 @@
 /** Replaces an object, whole or in part, unless another write came in between. */
 import { isDeepStrictEqual } from 'node:util'
-import { discardIf, finalizersOf, preparedOrThrow } from './api-server-write.ts'
+import { answerOf, finalizersOf, preparedOrThrow, refuseTooLarge } from './api-server-write.ts'
 import type { Target, WriteContext } from './api-server-write.ts'
 import { removeEmptiedNamespace } from './api-server-namespaces.ts'
 import type { ApiObject, ObjectMeta } from './resource.ts'
@@ -30,13 +30,13 @@ export function updateObject(transaction: Transaction, request: UpdateRequest, c
   if (isSame(prepared, current)) return old
   const stored = kind.toStored(withGeneration(prepared, current))
   const entry = transaction.put(kind.collection, stored)
+  refuseTooLarge(entry)
   const isLetGo = entry.object.metadata.deletionTimestamp !== undefined && finalizersOf(entry.object).length === 0
   if (isLetGo) {
     transaction.remove(kind.collection, entry)
     removeEmptiedNamespace(transaction, namespace)
   }
-  discardIf(request.isDryRun, transaction)
-  return entry
+  return answerOf(entry, old, request, transaction)
 }
 
 export function refuseOtherName({ metadata }: ApiObject, name: string): void {

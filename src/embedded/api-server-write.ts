@@ -1,7 +1,9 @@
 /** What all writes share: where they write to, how they number and name things. */
 import type { Kind } from './api-server-kinds.ts'
 import type { Allocator, ApiObject, Prepared } from './resource.ts'
-import { invalid } from './status.ts'
+import { invalid, tooLarge } from './status.ts'
+import { storedEntry } from './store-entry.ts'
+import type { Entry } from './store-entry.ts'
 import type { Transaction } from './store-transaction.ts'
 
 export interface WriteContext {
@@ -36,7 +38,27 @@ export function finalizersOf(object: ApiObject): readonly string[] {
   return Array.isArray(finalizers) ? (finalizers as string[]) : []
 }
 
-/** A dry run answers as if it had written. */
-export function discardIf(isDryRun: boolean, transaction: Transaction): void {
-  if (isDryRun) transaction.discard()
+/** One object may be as large as one request: many small ones must not make it grow without end. */
+const maxObjectBytes = 3 * 1024 * 1024
+
+export function refuseTooLarge(entry: Entry): void {
+  if (entry.json.length > maxObjectBytes) throw tooLarge(`limit is ${maxObjectBytes}`)
+}
+
+/**
+ * What a write answers. A dry run leaves nothing behind and answers as if it had written, but for the version: that
+ * stays the one which is there, or none.
+ */
+export function answerOf(
+  written: Entry,
+  before: Entry | undefined,
+  { isDryRun }: { readonly isDryRun: boolean },
+  transaction: Transaction,
+): Entry {
+  if (!isDryRun) return written
+  transaction.discard()
+  const { resourceVersion: _made, ...metadata } = written.object.metadata
+  const kept = before === undefined ? {} : { resourceVersion: before.object.metadata.resourceVersion }
+  const object = { ...written.object, metadata: { ...metadata, ...kept } } as ApiObject
+  return storedEntry(object, before?.revision ?? 0, JSON.stringify(object))
 }

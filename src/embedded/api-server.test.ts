@@ -170,6 +170,21 @@ test('a request body larger than a real server takes is refused', async () => {
   expect([refused.status, refused.json['reason']]).toEqual([413, 'RequestEntityTooLarge'])
 })
 
+test('many requests together cannot make an object larger than one request may be', async () => {
+  await using api = await serverUnderTest()
+  await api.client.expect(201, 'POST', servicesPath, serviceNamed('web'))
+  const grow = async (round: number) => {
+    const keys = Array.from({ length: 3000 }, (_, index) => `${'k'.repeat(200)}.${round}/${'k'.repeat(50)}${index}`)
+    const labels = Object.fromEntries(keys.map((key) => [key, 'v'.repeat(60)]))
+    const answer = await api.client.patch(`${servicesPath}/web`, 'application/merge-patch+json', {
+      metadata: { labels },
+    })
+    return [answer.status, answer.json['message']]
+  }
+  expect((await grow(1))[0]).toBe(200)
+  expect(await grow(2)).toEqual([413, 'Request entity too large: limit is 3145728'])
+})
+
 describe('the form of an answer', () => {
   test('is YAML for those who prefer it', async () => {
     await using api = await serverUnderTest()

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { parse as parseYaml } from 'yaml'
 import { decodeProtobuf } from './resources/decode-protobuf.ts'
 import type { KindSchema } from './resources/schema.ts'
-import { ApiError, badRequest, unsupportedMediaType } from './status.ts'
+import { badRequest, tooLarge, unsupportedMediaType } from './status.ts'
 
 /** What a real API server takes at most. */
 const maxBodyBytes = 3 * 1024 * 1024
@@ -23,8 +23,7 @@ export async function readBody(request: IncomingMessage): Promise<Body> {
   let size = 0
   for await (const chunk of request as AsyncIterable<Buffer>) {
     size += chunk.length
-    if (size > maxBodyBytes)
-      throw new ApiError(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${maxBodyBytes}`)
+    if (size > maxBodyBytes) throw tooLarge(`limit is ${maxBodyBytes}`)
     chunks.push(chunk)
   }
   const mediaType = (request.headers['content-type'] ?? '').split(';', 1)[0] ?? ''

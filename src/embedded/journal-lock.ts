@@ -3,13 +3,14 @@ import { randomUUID } from 'node:crypto'
 import { link, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { JournalError } from './journal-error.ts'
+import { privateMode } from './private-files.ts'
 
 export async function lockDirectory(directory: string): Promise<AsyncDisposable> {
   const path = join(directory, 'lock')
   const mine = JSON.stringify({ pid: process.pid, started: await startOf(process.pid), token: randomUUID() })
   for (;;) {
     try {
-      await writeFile(path, mine, { flag: 'wx' })
+      await writeFile(path, mine, { flag: 'wx', mode: privateMode })
       break
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error

@@ -1,5 +1,5 @@
 /** Opens a data directory: what it holds is read back, what a crash left half-written is dropped. */
-import { mkdir, open, readFile } from 'node:fs/promises'
+import { open, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Logger } from '../core/logger.ts'
 import { JournalError } from './journal-error.ts'
@@ -9,6 +9,7 @@ import { parseRecords } from './journal-record.ts'
 import { readSnapshot, syncDirectory, writeSnapshot } from './journal-snapshot.ts'
 import { Journal } from './journal.ts'
 import type { JournalFile } from './journal.ts'
+import { makePrivate, makePrivateDirectory, privateMode } from './private-files.ts'
 import type { Recovered, RecoveredChange } from './store-change-log.ts'
 
 export interface JournalOptions {
@@ -20,7 +21,7 @@ export interface JournalOptions {
 
 /** Locks the directory, reads what it holds, and makes it ready for more. */
 export async function openJournal(options: JournalOptions): Promise<{ journal: Journal; recovered: Recovered }> {
-  await mkdir(options.directory, { recursive: true })
+  await makePrivateDirectory(options.directory, options.log)
   const lock = await lockDirectory(options.directory)
   let file: JournalFile | undefined
   try {
@@ -35,7 +36,8 @@ export async function openJournal(options: JournalOptions): Promise<{ journal: J
 
 async function openFile(path: string): Promise<JournalFile> {
   // "r+" does not create and "a+" ignores positions, so one makes the file and the other writes it.
-  await using _made = await open(path, 'a')
+  await using made = await open(path, 'a', privateMode)
+  await makePrivate(made)
   await syncDirectory(dirname(path))
   return open(path, 'r+')
 }

@@ -1,9 +1,10 @@
 /** The whole state in one file, written aside and renamed, so that there is always a complete one. */
-import { open, readFile, rename, rm } from 'node:fs/promises'
+import { open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { JournalError } from './journal-error.ts'
 import { encodeFrame, scanFrames } from './journal-frame.ts'
 import { parseRecords, renderPut } from './journal-record.ts'
+import { makePrivate, privateMode } from './private-files.ts'
 import type { KindEntry } from './store-change-log.ts'
 
 export interface Snapshot {
@@ -16,10 +17,7 @@ const entriesPerFrame = 256
 
 /** Undefined when there is none yet. */
 export async function readSnapshot(path: string): Promise<Snapshot | undefined> {
-  const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined
-    throw error
-  })
+  const bytes = await contentOf(path)
   if (bytes === undefined) return undefined
   const { payloads, goodBytes, broken } = scanFrames(bytes)
   const [first, ...rest] = payloads
@@ -33,6 +31,17 @@ export async function readSnapshot(path: string): Promise<Snapshot | undefined> 
     )
   }
   return { revision: head.revision, entries, bytes: bytes.length }
+}
+
+async function contentOf(path: string): Promise<Buffer | undefined> {
+  try {
+    await using file = await open(path, 'r')
+    await makePrivate(file)
+    return await file.readFile()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
 }
 
 /** Returns the size of the file. */
@@ -71,7 +80,8 @@ function* framesOf(revision: number, entries: readonly KindEntry[]): Iterable<Bu
 }
 
 async function writeFrames(path: string, frames: Iterable<Buffer>): Promise<number> {
-  await using handle = await open(path, 'w')
+  await using handle = await open(path, 'w', privateMode)
+  await makePrivate(handle)
   let bytes = 0
   for (const frame of frames) {
     await handle.appendFile(frame)

@@ -1,7 +1,7 @@
-import { appendFile, copyFile, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { appendFile, chmod, copyFile, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { RecordingLogger } from '../core/testing/recording-logger.ts'
 import { scanFrames } from './journal-frame.ts'
 import { openJournal } from './journal-recovery.ts'
@@ -37,6 +37,43 @@ const contents = () =>
 
 test('a new directory is an empty store', async () => {
   expect(await contents()).toEqual({ things: [], revision: 1 })
+})
+
+describe.skipIf(process.platform === 'win32')('other users (skipped on Windows, which has no modes)', () => {
+  const modeOf = async (...path: string[]) => ((await stat(join(directory, ...path))).mode & 0o777).toString(8)
+  const files = ['journal.jsonl', 'snapshot.jsonl', 'lock']
+
+  test('can read nothing in a directory that the server made', async () => {
+    const before = process.umask(0)
+    onTestFinished(() => void process.umask(before))
+    directory = join(directory, 'new', 'data')
+    await withStore(async ({ store }) => {
+      await putThing(store, 'a', 'x'.repeat(500))
+      await store.settled()
+      expect(await Promise.all(files.map((file) => modeOf(file)))).toEqual(['600', '600', '600'])
+    }, 100)
+    expect([await modeOf(), await modeOf('..')]).toEqual(['700', '700'])
+    expect(log.at('warn')).toEqual([])
+  })
+
+  test('lose what they could read, and a directory that is open to them is a warning', async () => {
+    await withStore(async ({ store }) => {
+      await putThing(store, 'a', 'x'.repeat(500))
+      await store.settled()
+    }, 100)
+    for (const file of ['journal.jsonl', 'snapshot.jsonl']) await chmod(join(directory, file), 0o644)
+    await chmod(directory, 0o755)
+    await withStore(async () => {
+      expect(await Promise.all(files.map((file) => modeOf(file)))).toEqual(['600', '600', '600'])
+    })
+    expect(await modeOf()).toBe('755')
+    expect(log.at('warn')).toMatchObject([
+      {
+        message: 'the data directory is open to other users; close it with chmod 700',
+        fields: { directory, mode: '755' },
+      },
+    ])
+  })
 })
 
 test('what was written is there after a restart, under the same revisions', async () => {

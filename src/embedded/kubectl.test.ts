@@ -190,6 +190,29 @@ describe.skipIf(clientVersion === undefined)(`kubectl ${clientVersion ?? ''}${re
     })
   })
 
+  describe('diff', () => {
+    test.each(['diff -f -', 'diff --server-side -f -'])('%s shows the change and nothing else', async (command) => {
+      await kubectl(command.includes('--server-side') ? 'apply --server-side -f -' : 'apply -f -', service(8080))
+      expect(await run(command.split(' '), JSON.stringify(service(8080)))).toEqual({
+        exitCode: 0,
+        stdout: '',
+        stderr: '',
+      })
+      const { exitCode, stdout } = await run(command.split(' '), JSON.stringify(service(9090)))
+      expect(exitCode).toBe(1)
+      const changed = stdout.split('\n').filter((line) => /^[-+](?![-+])/.test(line))
+      const ofAnnotation = (line: string) => line.includes('{"apiVersion":"v1"')
+      expect(changed.filter((line) => !ofAnnotation(line))).toEqual(['-    targetPort: 8080', '+    targetPort: 9090'])
+    })
+
+    test('of an object that is not there shows it without a version', async () => {
+      const { exitCode, stdout } = await run(['diff', '-f', '-'], JSON.stringify(service(8080)))
+      expect(exitCode).toBe(1)
+      expect(stdout).toContain('+  name: web')
+      expect(stdout).not.toContain('resourceVersion')
+    })
+  })
+
   describe('changing', () => {
     beforeEach(async () => {
       await kubectl('apply -f -', service(8080))

@@ -119,6 +119,10 @@ export function badRequest(message: string, cause?: unknown): ApiError {
   return new ApiError(400, 'BadRequest', message, { cause })
 }
 
+export function tooLarge(why: string): ApiError {
+  return new ApiError(413, 'RequestEntityTooLarge', `Request entity too large: ${why}`)
+}
+
 export function methodNotAllowed(): ApiError {
   return new ApiError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {
     details: {},

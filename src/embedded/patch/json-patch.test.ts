@@ -43,6 +43,14 @@ describe('a JSON patch', () => {
     expect(() => applyJsonPatch(document, [operation])).toThrow(message)
   })
 
+  test('may copy up to 3 MiB, counted over all its operations', () => {
+    const half = 'x'.repeat(1.5 * 1024 * 1024 - 2) // and two quotes
+    const copies = (count: number) =>
+      Array.from({ length: count }, (_, index) => ({ op: 'copy', from: '/half', path: `/${index}` }))
+    expect(applyJsonPatch({ half }, copies(2))).toEqual({ half, 0: half, 1: half })
+    expect(() => applyJsonPatch({ half }, copies(3))).toThrow('may add up to 3145728 bytes')
+  })
+
   test('that is no list is refused', () => {
     expect(() => applyJsonPatch(document, { op: 'remove', path: '/a' })).toThrow('must be a list of operations')
   })

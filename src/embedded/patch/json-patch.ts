@@ -4,20 +4,40 @@ import { isJsonObject } from '../../api/json-reader.ts'
 import { withKey, withoutKey } from './json-object.ts'
 import { PatchError } from './patch-error.ts'
 
-/** A server that copies a large value again and again for a small request would run out of memory. */
+/** Limits of a real server: a small patch that copies what it has copied doubles the object with every operation. */
 const maximumOperations = 10_000
+const maximumCopiedBytes = 3 * 1024 * 1024
 
 export function applyJsonPatch(current: unknown, patch: unknown): unknown {
   if (!Array.isArray(patch)) throw new PatchError(400, 'a JSON patch must be a list of operations')
   if (patch.length > maximumOperations)
     throw new PatchError(
-      400,
-      `a JSON patch may have at most ${maximumOperations} operations, this one has ${patch.length}`,
+      413,
+      'Request entity too large: The allowed maximum operations in a JSON patch is ' +
+        `${maximumOperations}, got ${patch.length}`,
     )
-  return patch.reduce((document: unknown, operation: unknown) => applyOperation(document, operation), current)
+  const copier = boundedCopier()
+  return patch.reduce((document: unknown, operation: unknown) => applyOperation(document, operation, copier), current)
 }
 
-function applyOperation(document: unknown, operation: unknown): unknown {
+type Copier = (value: unknown) => unknown
+
+/** Copies until all copies of the patch together are too large. */
+function boundedCopier(): Copier {
+  let copiedBytes = 0
+  return (value) => {
+    const json = JSON.stringify(value)
+    copiedBytes += Buffer.byteLength(json)
+    if (copiedBytes > maximumCopiedBytes)
+      throw new PatchError(
+        422,
+        `the copies of a JSON patch may add up to ${maximumCopiedBytes} bytes, those of this one are more`,
+      )
+    return JSON.parse(json) as unknown
+  }
+}
+
+function applyOperation(document: unknown, operation: unknown, copy: Copier): unknown {
   if (!isJsonObject(operation)) throw new PatchError(400, 'an operation of a JSON patch must be an object')
   const { op } = operation
   const path = parsePointer(operation['path'], 'path')
@@ -35,7 +55,7 @@ function applyOperation(document: unknown, operation: unknown): unknown {
       return add(remove(document, from), path, get(document, from))
     }
     case 'copy':
-      return add(document, path, structuredClone(get(document, parsePointer(operation['from'], 'from'))))
+      return add(document, path, copy(get(document, parsePointer(operation['from'], 'from'))))
     case 'test':
       if (isDeepStrictEqual(get(document, path), valueOf(operation))) return document
       throw new PatchError(422, `testing value ${renderPointer(path)} failed: the value is another one`)

@@ -1,12 +1,14 @@
 /** A patch that cannot be applied, with the HTTP answer it deserves. */
 export class PatchError extends Error {
   override readonly name = 'PatchError'
-  readonly code: 400 | 422
-  readonly reason: 'BadRequest' | 'Invalid'
+  readonly code: keyof typeof reasons
+  readonly reason: (typeof reasons)[keyof typeof reasons]
 
-  constructor(code: 400 | 422, message: string, options?: ErrorOptions) {
+  constructor(code: keyof typeof reasons, message: string, options?: ErrorOptions) {
     super(message, options)
     this.code = code
-    this.reason = code === 400 ? 'BadRequest' : 'Invalid'
+    this.reason = reasons[code]
   }
 }
+
+const reasons = { 400: 'BadRequest', 413: 'RequestEntityTooLarge', 422: 'Invalid' } as const
