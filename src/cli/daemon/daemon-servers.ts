@@ -5,6 +5,7 @@ import { splitHostPort } from '../../config/host-port.ts'
 import type { ProxyConfig } from '../../config/proxy-config.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { ProxyHealth } from '../../core/proxy-health.ts'
+import { ConnectionLimit } from '../../http/connection-limit.ts'
 import { healthzHandler } from '../../observe/http/healthz-server.ts'
 import { serveHttp } from '../../observe/http/http-server.ts'
 import type { BindAddress } from '../../observe/http/http-server.ts'
@@ -22,6 +23,8 @@ export interface DaemonServersOptions {
   readonly health: ProxyHealth
   readonly detail: () => Readonly<Record<string, unknown>>
   readonly metrics: DaemonMetrics
+  /** Of each server. */
+  readonly maxConnections: number
   readonly clock: Clock
   readonly log: RootLogger
   /** Told before the error ends the process, which it does only with bindAddressHardFail. */
@@ -53,7 +56,7 @@ export function daemonServers(options: DaemonServersOptions): readonly Runnable[
 }
 
 function server(
-  { config, clock, log, onBindFailure }: DaemonServersOptions,
+  { config, clock, log, maxConnections, onBindFailure }: DaemonServersOptions,
   what: string,
   address: string,
   handler: HttpHandler,
@@ -63,7 +66,8 @@ function server(
   return {
     async run(signal) {
       try {
-        await serveHttp({ what, bind: parseBind(address), handler, log, clock, isHardFail }, signal)
+        const connections = new ConnectionLimit(maxConnections)
+        await serveHttp({ what, bind: parseBind(address), handler, connections, log, clock, isHardFail }, signal)
       } catch (error) {
         if (error instanceof Error) onBindFailure(failure, error)
         throw error

@@ -38,6 +38,8 @@ export interface FamilyProxyOptions {
   /** Whether the proxy may be judged unhealthy: without a health server nobody can tell. */
   readonly hasHealthServer: boolean
   readonly metrics: ProxyMetrics
+  /** Of all health-check node ports together. */
+  readonly maxConnections: number
   readonly onHealthPortFailure: (port: HealthCheckPort, note: string) => void
   readonly clock: Clock
   readonly log: Logger
@@ -67,6 +69,7 @@ export function familyProxy(options: FamilyProxyOptions): FamilyProxy {
         health: serviceHealth,
         listenIps: healthCheckIps(options),
         onListenFailure: options.onHealthPortFailure,
+        maxConnections: options.maxConnections,
         log,
       })
       const healthChecks = {

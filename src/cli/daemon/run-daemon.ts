@@ -13,6 +13,8 @@ import { expandPrimary } from '../../core/node-port-addresses.ts'
 import { ProxyHealth } from '../../core/proxy-health.ts'
 import type { ServingPolicy } from '../../core/serving-policy.ts'
 import { ToldNotices } from '../../core/told-notices.ts'
+import { connectionsFor } from '../../http/connection-limit.ts'
+import { openFilesLimit } from '../../dataplane/relay/descriptor-budget.ts'
 import { lendRelay } from '../../dataplane/relay/shared-relay.ts'
 import type { UserspaceOptions } from '../../dataplane/relay/userspace-options.ts'
 import { processExec } from '../../dataplane/exec/exec.ts'
@@ -177,6 +179,7 @@ async function runProxy(daemon: Daemon, parts: Parts, signal: AbortSignal): Prom
     metrics: metrics.proxy,
     onNotice: (service, reason, text) => events.serviceNotice(service, reason, text),
   })
+  const maxConnections = connectionsFor(openFilesLimit())
   const proxies: FamilyProxy[] = []
   const otherModes = new OtherModes({ mode: config.mode, families: families.length, openHost: thisHost, log })
   for (const family of families) {
@@ -197,6 +200,7 @@ async function runProxy(daemon: Daemon, parts: Parts, signal: AbortSignal): Prom
         health,
         hasHealthServer: config.healthzBindAddress !== '',
         metrics: metrics.proxy,
+        maxConnections,
         onHealthPortFailure: (port, note) => events.healthPortFailed(port, note),
         clock: systemClock,
         log,
@@ -214,6 +218,7 @@ async function runProxy(daemon: Daemon, parts: Parts, signal: AbortSignal): Prom
     health,
     detail: () => ({ ...startDetail(parts), ...source.detail() }),
     metrics,
+    maxConnections,
     clock: systemClock,
     log,
     onBindFailure: (reason, error) => events.bindFailed(reason, error.message),

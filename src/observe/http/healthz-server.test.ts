@@ -1,4 +1,5 @@
-import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { networkInterfaces } from 'node:os'
+import { assert, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import type { NodeRecord } from '../../api/records.ts'
 import { silentLogger } from '../../core/logger.ts'
 import { ProxyHealth } from '../../core/proxy-health.ts'
@@ -19,6 +20,7 @@ const node: NodeRecord = {
   taintKeys: [],
 }
 
+const options = { what: 'test', bind: { ip: '127.0.0.1', port: 0 }, log: silentLogger }
 let clock: FakeClock
 let health: ProxyHealth
 let listener: HttpListener
@@ -30,7 +32,7 @@ beforeEach(async () => {
   health = new ProxyHealth({ clock, timeoutMs: 60_000 })
   const detail = () => ({ sources: { Service: 'connected' } })
   const handler = healthzHandler({ health, detail, metrics: { healthAnswered } })
-  listener = await listenHttp({ what: 'test', bind: { ip: '127.0.0.1', port: 0 }, handler, log: silentLogger })
+  listener = await listenHttp({ ...options, handler })
   onTestFinished(() => listener[Symbol.asyncDispose]())
 })
 
@@ -76,6 +78,24 @@ test('?verbose adds one key to /healthz and changes nothing else', async () => {
   expect(verbose.body).toBe(brief.body.replace(/\}$/, ',"detail":{"sources":{"Service":"connected"}}}'))
   expect({ ...verbose, body: '' }).toEqual({ ...brief, body: '' })
   expect(await rawRequest(listener.address, '/livez?verbose')).toEqual(await rawRequest(listener.address, '/livez'))
+})
+
+test('what ?verbose adds is for clients on this machine only', async () => {
+  const own = Object.values(networkInterfaces())
+    .flat()
+    .find((entry) => entry?.family === 'IPv4' && !entry.internal)?.address
+  assert(own !== undefined, 'this test needs an address beside loopback')
+  const handler = healthzHandler({ health, detail: () => ({ secret: 1 }), metrics: { healthAnswered } })
+  await using everywhere = await listenHttp({ ...options, bind: { ip: '0.0.0.0', port: 0 }, handler })
+  const detailFrom = async (host: string, headers = {}) => {
+    const { body } = await rawRequest(everywhere.address, '/healthz?verbose', { host, headers })
+    return (JSON.parse(body) as { detail?: unknown }).detail
+  }
+  expect(await detailFrom('127.0.0.1')).toEqual({ secret: 1 })
+  expect(await detailFrom('127.0.0.1', { host: 'localhost:10256' })).toEqual({ secret: 1 })
+  expect(await detailFrom(own)).toBeUndefined()
+  // A web page whose name has been made to lead here.
+  expect(await detailFrom('127.0.0.1', { host: 'page.example:10256' })).toBeUndefined()
 })
 
 for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']) {

@@ -3,12 +3,14 @@
  * Only `/healthz?verbose` says more, under one additional key.
  */
 import type { HealthAnswer } from '../../core/proxy-health.ts'
+import type { IncomingMessage } from 'node:http'
+import { hostnameIn, isLocalName, isLoopbackPeer, pageBehind } from '../../http/web-pages.ts'
 import { noSniff, reply, replyNotFound, requestTarget } from './reply.ts'
 import type { HttpHandler } from './reply.ts'
 
 export interface HealthzOptions {
   readonly health: { healthz(): HealthAnswer; livez(): HealthAnswer }
-  /** For `?verbose`: sources' last contact, last sync, failed routes, and whatever else explains the state. */
+  /** For `?verbose` from this machine: sources' last contact, last sync, failed routes, and whatever else explains the state. */
   readonly detail: () => Readonly<Record<string, unknown>>
   readonly metrics: { healthAnswered(endpoint: 'healthz' | 'livez', status: 200 | 503): void }
 }
@@ -20,8 +22,14 @@ export function healthzHandler({ health, detail, metrics }: HealthzOptions): Htt
     const endpoint = path === '/healthz' ? 'healthz' : 'livez'
     const { status, body } = health[endpoint]()
     metrics.healthAnswered(endpoint, status)
-    const isVerbose = endpoint === 'healthz' && query.has('verbose')
+    const isVerbose = endpoint === 'healthz' && query.has('verbose') && isFromThisMachine(request)
     const headers = { 'Content-Type': 'application/json', ...noSniff }
     reply(response, status, headers, JSON.stringify(isVerbose ? { ...body, detail: detail() } : body))
   }
+}
+
+/** Paths, addresses and names are for people on the node, not for whoever reaches the port, nor for their browsers' pages. */
+function isFromThisMachine({ socket, headers }: IncomingMessage): boolean {
+  const isNamedLocally = headers.host === undefined || isLocalName(hostnameIn(headers.host) ?? '')
+  return isLoopbackPeer(socket.remoteAddress) && isNamedLocally && pageBehind(headers) === undefined
 }

@@ -103,9 +103,9 @@ test.skipIf(!hasIpv6)('a single family means exactly that (skipped where the hos
 test('closing waits for no client: idle, in the middle of a request, or in want of an answer', async () => {
   const never: HttpHandler = () => new Promise(() => {})
   for (const [handler, sent] of [
-    [hello, 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'],
-    [hello, 'GET / HTTP/1.1\r\nHost: x\r\n\r\nGET / HT'],
-    [never, 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'],
+    [hello, 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'],
+    [hello, 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\nGET / HT'],
+    [never, 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'],
   ] as const) {
     const arrived = vi.fn<() => void>()
     const counting: HttpHandler = (request, response) => {
@@ -123,6 +123,53 @@ test('closing waits for no client: idle, in the middle of a request, or in want 
     expect(client.destroyed).toBe(true)
   }
 })
+
+const page = { origin: 'https://page.example' }
+const named = { host: 'page.example:10249' }
+for (const [what, path, headers, onLoopback, elsewhere] of [
+  ['a program', '/metrics', {}, 200, 200],
+  ['a person who types the address', '/metrics', { 'sec-fetch-site': 'none' }, 200, 200],
+  ['a web page', '/metrics', page, 403, 403],
+  ['a web page, without saying from where', '/configz', { 'sec-fetch-site': 'cross-site' }, 403, 403],
+  ['a web page that asks for leave', '/debug/flags/v', { ...page, 'access-control-request-method': 'PUT' }, 403, 403],
+  ['somebody by another name', '/metrics', named, 403, 200],
+  ['somebody by another name, about health', '/healthz', named, 200, 200],
+  ['a web page, about health', '/livez?x', page, 200, 200],
+] as const)
+  test(`a request of ${what} gets ${onLoopback} on loopback and ${elsewhere} elsewhere`, async () => {
+    for (const [ip, status] of [
+      ['127.0.0.1', onLoopback],
+      ['0.0.0.0', elsewhere],
+    ] as const) {
+      await using listener = await listenHttp({ ...server(), bind: { ip, port: 0 } })
+      const answer = await rawRequest(listener.address, path, { host: '127.0.0.1', headers })
+      expect([answer.status, /^(hello|forbidden)/.exec(answer.body)?.[0]]).toEqual([
+        status,
+        status === 200 ? 'hello' : 'forbidden',
+      ])
+    }
+  })
+
+test('a server for health checks only may answer everybody', async () => {
+  await using listener = await listenHttp({ ...server(), answersPages: true })
+  expect(await rawRequest(listener.address, '/x', { headers: { ...page, ...named } })).toMatchObject({ status: 200 })
+})
+
+for (const [what, request, status] of [
+  ['headers that are far too long', `GET / HTTP/1.1\r\nHost: localhost\r\nX: ${'x'.repeat(100_000)}\r\n\r\n`, 431],
+  ['an address that is far too long', `GET /${'x'.repeat(100_000)} HTTP/1.1\r\nHost: localhost\r\n\r\n`, 431],
+  ['something else than HTTP', `hello\r\n\r\n`, 400],
+] as const)
+  test(`a client that sends ${what} gets ${status} and is gone`, async () => {
+    await using listener = await listenHttp(server())
+    const client = connect(listener.address.port, '127.0.0.1')
+    client.on('error', () => {})
+    client.write(request)
+    const [answer] = (await once(client, 'data')) as [Buffer]
+    expect(answer.toString()).toContain(`HTTP/1.1 ${status} `)
+    client.resume()
+    await once(client, 'close')
+  })
 
 test('a handler that throws is a 500 and a log line, and the server goes on', async () => {
   const log = new RecordingLogger()

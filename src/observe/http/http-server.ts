@@ -3,9 +3,11 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
-import { hostPort } from '../../net/ip.ts'
+import { ConnectionLimit, smallRequestTimeouts } from '../../http/connection-limit.ts'
+import { namesThisMachine, pageBehind } from '../../http/web-pages.ts'
+import { hostPort, isLoopback } from '../../net/ip.ts'
 import { ListenError } from './listen-error.ts'
-import { noSniff, plainText, reply } from './reply.ts'
+import { noSniff, plainText, reply, requestTarget } from './reply.ts'
 import type { HttpHandler } from './reply.ts'
 
 export interface BindAddress {
@@ -20,8 +22,17 @@ export interface HttpServerOptions {
   /** Only the family of the address, even if it is the wildcard. */
   readonly isSingleFamily?: boolean
   readonly handler: HttpHandler
+  /** Shared by servers that are to be bounded together; one of its own unless given. */
+  readonly connections?: ConnectionLimit
+  /** Answers web pages too, on every path. Otherwise only bare health checks do. */
+  readonly answersPages?: boolean
   readonly log: Logger
 }
+
+/** For servers whose process nobody has measured. */
+const defaultConnections = 64
+/** A client that takes nothing of its answer for so long is gone. */
+const silenceMs = 60_000
 
 export interface HttpListener extends AsyncDisposable {
   readonly address: BindAddress
@@ -30,7 +41,10 @@ export interface HttpListener extends AsyncDisposable {
 /** Listens once, or throws a ListenError. Disposing closes every connection, idle ones first of all, and waits. */
 export async function listenHttp(options: HttpServerOptions): Promise<HttpListener> {
   const { what, bind } = options
-  const server = createServer((request, response) => void answer(request, response, options))
+  const server = createServer(smallRequestTimeouts, (request, response) => void answer(request, response, options))
+  const connections = options.connections ?? new ConnectionLimit(defaultConnections)
+  connections.bound(server)
+  server.timeout = silenceMs
   // A load balancer keeps its connection between two checks, which can be minutes apart; Node's five seconds would
   // close it just as the next check is sent, and that counts as a failed one.
   server.keepAliveTimeout = 180_000
@@ -112,6 +126,11 @@ function close(server: Server): Promise<void> {
 }
 
 async function answer(request: IncomingMessage, response: ServerResponse, options: HttpServerOptions): Promise<void> {
+  const refusal = options.answersPages === true ? undefined : whyRefused(request, options.bind)
+  if (refusal !== undefined) {
+    options.log.debug(2, 'a request is refused', { server: options.what, url: request.url, why: refusal })
+    return reply(response, 403, { 'Content-Type': plainText, ...noSniff }, `forbidden: ${refusal}\n`)
+  }
   try {
     await options.handler(request, response)
   } catch (error) {
@@ -121,6 +140,18 @@ async function answer(request: IncomingMessage, response: ServerResponse, option
     if (response.headersSent) response.destroy()
     else reply(response, 500, { 'Content-Type': plainText, ...noSniff }, 'internal error, see the log\n')
   }
+}
+
+/** Load balancers and kubelets ask these by any name, and there is nothing in the answer to protect. */
+const openPaths: ReadonlySet<string> = new Set(['/healthz', '/healthz/ping', '/livez'])
+
+function whyRefused(request: IncomingMessage, bind: BindAddress): string | undefined {
+  if (openPaths.has(requestTarget(request).path)) return undefined
+  const page = pageBehind(request.headers)
+  if (page !== undefined) return `${page}; this server answers programs only`
+  // Beyond loopback any name may be right: Prometheus uses those of Services.
+  if (!isLoopback(bind.ip) || namesThisMachine(request.headers.host)) return undefined
+  return `the Host header names "${request.headers.host ?? ''}"; use localhost or an IP address`
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

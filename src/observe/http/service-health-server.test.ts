@@ -165,7 +165,14 @@ function given({ isProxyHealthy = true, listenIps = [ownIp] } = {}) {
   const onListenFailure = vi.fn<ServiceHealthServerOptions['onListenFailure']>((port, note) => {
     failures.push({ service: port.service, note })
   })
-  const server = new ServiceHealthServer({ nodeName: 'n1', health, listenIps, onListenFailure, log: silentLogger })
+  const server = new ServiceHealthServer({
+    nodeName: 'n1',
+    health,
+    listenIps,
+    onListenFailure,
+    maxConnections: 8,
+    log: silentLogger,
+  })
   onTestFinished(() => server[Symbol.asyncDispose]())
   const sync = async (...services: Service[]) => {
     health.update(viewOf(services), { full: true, keys: [], causes: [] })

@@ -1,6 +1,7 @@
 import type { ObjectKey } from '../../api/records.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { HealthCheckPort, ServiceHealthAnswer } from '../../core/service-health.ts'
+import { ConnectionLimit } from '../../http/connection-limit.ts'
 import { listenHttp } from './http-server.ts'
 import type { HttpListener } from './http-server.ts'
 import { reply } from './reply.ts'
@@ -13,6 +14,8 @@ export interface ServiceHealthServerOptions {
   readonly listenIps: readonly string[]
   /** Becomes a Warning event `FailedToStartServiceHealthcheck` on the Service. */
   readonly onListenFailure: (port: HealthCheckPort, note: string) => void
+  /** For all ports together. */
+  readonly maxConnections: number
   readonly log: Logger
 }
 
@@ -24,12 +27,14 @@ interface Open {
 /** Listens on the health-check node ports of one family, one server per Service and address. */
 export class ServiceHealthServer implements AsyncDisposable {
   readonly #options: ServiceHealthServerOptions
+  readonly #connections: ConnectionLimit
   readonly #openByService = new Map<ObjectKey, Open>()
   /** Changes run one after the other, whoever asks for them. */
   #last: Promise<void> = Promise.resolve()
 
   constructor(options: ServiceHealthServerOptions) {
     this.#options = options
+    this.#connections = new ConnectionLimit(options.maxConnections)
   }
 
   /**
@@ -64,7 +69,10 @@ export class ServiceHealthServer implements AsyncDisposable {
       for (const ip of listenIps) {
         const bind = { ip, port: wanted.port }
         const handler = serviceHealthHandler(() => health.answer(wanted.service))
-        listeners.push(await listenHttp({ what, bind, isSingleFamily: true, handler, log }))
+        const connections = this.#connections
+        listeners.push(
+          await listenHttp({ what, bind, isSingleFamily: true, handler, connections, answersPages: true, log }),
+        )
       }
       this.#openByService.set(wanted.service, { port: wanted.port, listeners })
     } catch (error) {

@@ -12,14 +12,22 @@ export class DaemonProcess implements AsyncDisposable {
   readonly process: FairleadProcess
   readonly #ports: { readonly health: number; readonly metrics: number }
 
+<<<<<<< HEAD
   private constructor(args: readonly string[], ports: { health: number; metrics: number }, options: StartOptions = {}) {
+=======
+  private constructor(args: readonly string[], ports: { health: number; metrics: number }, options: StartOptions) {
+>>>>>>> d899a5b (observe: bound connections, refuse web pages, tell details to this machine only)
     this.process = new FairleadProcess([...args, ...daemonFlags, ...portFlags(ports)], options)
     this.#ports = ports
   }
 
   /** Does not wait: what a daemon can do at which moment is what tests ask. */
   static async start(...args: readonly string[]): Promise<DaemonProcess> {
-    return new DaemonProcess(args, await freePorts('health', 'metrics'))
+    return DaemonProcess.startWith({}, ...args)
+  }
+
+  static async startWith(options: StartOptions, ...args: readonly string[]): Promise<DaemonProcess> {
+    return new DaemonProcess(args, await freePorts('health', 'metrics'), options)
   }
 
   /** The same with something to read from standard input. */

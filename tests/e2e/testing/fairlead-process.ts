@@ -18,6 +18,8 @@ export interface StartOptions {
   readonly env?: Readonly<Record<string, string>>
   /** All that it can read from standard input. */
   readonly stdin?: string
+  /** How many files the process may have open; needs prlimit. */
+  readonly openFiles?: number
 }
 
 export class FairleadProcess implements AsyncDisposable {
@@ -29,8 +31,12 @@ export class FairleadProcess implements AsyncDisposable {
   readonly #killAtExit: () => void
   #hasClosed = false
 
-  constructor(args: readonly string[], { env = {}, stdin }: StartOptions = {}) {
-    this.#child = spawn(process.execPath, [program, ...args], {
+  constructor(args: readonly string[], { env = {}, openFiles, stdin }: StartOptions = {}) {
+    const command = [process.execPath, program, ...args]
+    // prlimit becomes what it starts, so signals and the process id are those of the program.
+    const limited = openFiles === undefined ? command : ['prlimit', `--nofile=${openFiles}:${openFiles}`, ...command]
+    const [executable = '', ...rest] = limited
+    this.#child = spawn(executable, rest, {
       stdio: [stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
       env: { ...environment(), ...env },
     })
@@ -47,6 +53,10 @@ export class FairleadProcess implements AsyncDisposable {
         resolve({ code, signal })
       }),
     )
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0
   }
 
   get isRunning(): boolean {

@@ -1,0 +1,52 @@
+/**
+ * Servers without passwords must not answer web pages. A page can make a browser send requests here (cross-site), or
+ * have its own name resolve to this machine (DNS rebinding). Both show in headers that a page cannot forge.
+ */
+import { isLoopback, parseIp } from '../net/ip.ts'
+
+export interface RequestHeaders {
+  readonly host?: string | undefined
+  readonly origin?: string | undefined
+  readonly 'sec-fetch-site'?: string | string[] | undefined
+}
+
+/** Why a browser must have sent this for a page of somewhere else; undefined for programs and for typed addresses. */
+export function pageBehind({ origin, 'sec-fetch-site': site }: RequestHeaders): string | undefined {
+  if (origin !== undefined) return `the request comes from a web page of "${origin}"`
+  // "none" is a person who typed the address, "same-origin" a link on a page of ours.
+  if (site !== undefined && site !== 'none' && site !== 'same-origin')
+    return `the request comes from a web page of somewhere else (Sec-Fetch-Site: ${String(site)})`
+  return undefined
+}
+
+/**
+ * Whether a request can be meant for a server on loopback: a name that somebody else's DNS resolves could be a trap.
+ * No Host at all is HTTP/1.0, which no browser speaks.
+ */
+export function namesThisMachine(host: string | undefined): boolean {
+  if (host === undefined || host === '') return true
+  const name = hostnameIn(host)
+  return name !== undefined && (parseIp(name) !== undefined || isLocalName(name))
+}
+
+/** `localhost`, or an address of loopback. */
+export function isLocalName(name: string): boolean {
+  const ip = parseIp(name)
+  if (ip !== undefined) return isLoopback(ip)
+  return name === 'localhost' || name.endsWith('.localhost')
+}
+
+/** Without the port, and without the brackets of IPv6; undefined when it is not a host. */
+export function hostnameIn(host: string): string | undefined {
+  try {
+    return new URL(`http://${host}`).hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether a peer with this address is on this machine. */
+export function isLoopbackPeer(address: string | undefined): boolean {
+  const ip = parseIp(address ?? '')
+  return ip !== undefined && isLoopback(ip)
+}
