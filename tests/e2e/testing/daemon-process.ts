@@ -12,11 +12,7 @@ export class DaemonProcess implements AsyncDisposable {
   readonly process: FairleadProcess
   readonly #ports: { readonly health: number; readonly metrics: number }
 
-<<<<<<< HEAD
-  private constructor(args: readonly string[], ports: { health: number; metrics: number }, options: StartOptions = {}) {
-=======
   private constructor(args: readonly string[], ports: { health: number; metrics: number }, options: StartOptions) {
->>>>>>> d899a5b (observe: bound connections, refuse web pages, tell details to this machine only)
     this.process = new FairleadProcess([...args, ...daemonFlags, ...portFlags(ports)], options)
     this.#ports = ports
   }
@@ -32,7 +28,7 @@ export class DaemonProcess implements AsyncDisposable {
 
   /** The same with something to read from standard input. */
   static async startReading(stdin: string, ...args: readonly string[]): Promise<DaemonProcess> {
-    return new DaemonProcess(args, await freePorts('health', 'metrics'), { stdin })
+    return DaemonProcess.startWith({ stdin }, ...args)
   }
 
   /** Asks the health server, as a load balancer does. */
