@@ -15,6 +15,7 @@ export function proxyFlags(mode: ProxyMode, settings: ProxySettings): readonly s
     `--iptables-localhost-nodeports=${localhostNodePorts}`,
     ...nodePortFlags(mode, settings),
     ...(externalIPs ? [] : ['--feature-gates=AllowServiceExternalIPs=false']),
+    ...(settings.strictSourceRanges === true ? ['--strict-source-ranges'] : []),
     '--iptables-min-sync-period=10ms',
     `--iptables-sync-period=${syncPeriod}`,
     // What belongs to the whole machine stays as it is.

@@ -18,6 +18,8 @@ export interface ProxySettings {
   readonly nodePortAddresses?: readonly string[] | 'as the mode has it by default'
   /** Whether `externalIPs` of Services count; they do unless told otherwise. */
   readonly externalIPs?: boolean
+  /** Whether source ranges of one family close the other one, which only Fairlead can. */
+  readonly strictSourceRanges?: boolean
   /** How soon a sync that failed is tried again, as a duration; 30s unless given. */
   readonly syncPeriod?: string
 }

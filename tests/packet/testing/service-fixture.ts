@@ -15,6 +15,9 @@ export interface ServiceFixture {
   readonly hasExternalIP: boolean
   /** What its load balancer got. A proxied VIP is one whose packets come through the load balancer anyway. */
   readonly vips: 'none' | 'one' | 'two' | 'proxied' | 'host name'
+  /** Services whose cluster IPs it names as external IPs of its own, and as its VIPs. */
+  readonly takesAsExternalIPs: readonly ServiceFixture[]
+  readonly takesAsVips: readonly ServiceFixture[]
   readonly sourceRanges: readonly string[]
   /** 0 for none. */
   readonly affinitySeconds: number
@@ -52,6 +55,8 @@ export function givenService(
     externalTrafficPolicy: 'Cluster',
     hasExternalIP: false,
     vips: facts.type === 'LoadBalancer' ? 'one' : 'none',
+    takesAsExternalIPs: [],
+    takesAsVips: [],
     sourceRanges: [],
     affinitySeconds: 0,
     endpoints: [],
@@ -98,7 +103,11 @@ const namespace = 'shop'
 function serviceObject(service: ServiceFixture): KubernetesObject {
   const { name, index, type, affinitySeconds, sourceRanges, annotations } = service
   const isExternal = type !== 'ClusterIP' || service.hasExternalIP
-  const clusterIPs = families.map((family) => plans[family].clusterIP(index))
+  const clusterIPs = clusterIPsOf(service)
+  const externalIPs = [
+    ...(service.hasExternalIP ? families.map((family) => plans[family].externalIP(index)) : []),
+    ...service.takesAsExternalIPs.flatMap(clusterIPsOf),
+  ]
   return {
     apiVersion: 'v1',
     kind: 'Service',
@@ -111,7 +120,7 @@ function serviceObject(service: ServiceFixture): KubernetesObject {
       ipFamilyPolicy: 'RequireDualStack',
       internalTrafficPolicy: service.internalTrafficPolicy,
       ...(isExternal ? { externalTrafficPolicy: service.externalTrafficPolicy } : {}),
-      ...(service.hasExternalIP ? { externalIPs: families.map((family) => plans[family].externalIP(index)) } : {}),
+      ...(externalIPs.length > 0 ? { externalIPs } : {}),
       ...(sourceRanges.length > 0 ? { loadBalancerSourceRanges: sourceRanges } : {}),
       ...(hasHealthPort(service) ? { healthCheckNodePort: healthPortOf(service) } : {}),
       sessionAffinity: affinitySeconds > 0 ? 'ClientIP' : 'None',
@@ -122,8 +131,16 @@ function serviceObject(service: ServiceFixture): KubernetesObject {
         ...(type === 'ClusterIP' ? {} : { nodePort: nodePortOf(service, number) }),
       })),
     },
-    status: { loadBalancer: { ingress: ingressOf(service) } },
+    status: {
+      loadBalancer: {
+        ingress: [...ingressOf(service), ...service.takesAsVips.flatMap(clusterIPsOf).map((ip) => ({ ip }))],
+      },
+    },
   }
+}
+
+function clusterIPsOf({ index }: ServiceFixture): readonly string[] {
+  return families.map((family) => plans[family].clusterIP(index))
 }
 
 function hasHealthPort({ type, externalTrafficPolicy }: ServiceFixture): boolean {
