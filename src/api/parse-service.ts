@@ -108,7 +108,7 @@ function parsePorts(spec: JsonObject, read: JsonReader): ServicePort[] {
       continue
     }
     const id = `${name}/${protocol}`
-    if (ports.has(id)) read.problem(path, `repeats port name ${shownValue(name)} for ${protocol}; the last one counts`)
+    if (ports.has(id)) read.problem(path, `repeats port name ${shownValue(name)} for ${protocol}; the last one is used`)
     const nodePort = read.integer(raw, 'nodePort', `${path}.nodePort`, { min: 0, max: 65_535 }) ?? 0
     ports.set(id, { name, protocol, port, nodePort })
   }

@@ -34,7 +34,7 @@ const longestPodCidrWaitMs = 300_000
 export async function waitForNode(wait: NodeWait, signal: AbortSignal): Promise<NodeRecord | undefined> {
   const hasIp = (node: NodeRecord | undefined) => node !== undefined && node.ips.length > 0
   if (!(await pollNode(wait, hasIp, longestIpWaitMs, signal)))
-    wait.log.error('node has no IP address, going on with loopback addresses', {
+    wait.log.error('the node has no IP address; using loopback addresses', {
       node: wait.nodeName,
       problem: wait.readNode() === undefined ? 'there is no such Node' : 'status.addresses has no usable IP',
     })

@@ -21,7 +21,7 @@ export function nodeReactions(
 ): readonly NodeReaction[] {
   const { ips, podCIDRs, zone } = previous ?? unknownNode
   if (next === undefined)
-    return [{ kind: 'log', message: 'node was deleted, its last state stays in use', was: ips, is: [] }]
+    return [{ kind: 'log', message: 'the Node was deleted; its last state stays in use', was: ips, is: [] }]
   if (isNodeCidrMode && !isSameList(podCIDRs, next.podCIDRs))
     return [{ kind: 'exit', message: 'pod CIDRs of the node changed', was: podCIDRs, is: next.podCIDRs }]
   const reactions: NodeReaction[] = []

@@ -48,7 +48,7 @@ export class SyncLoop {
   constructor(options: SyncLoopOptions) {
     if (options.maxMs < options.minMs)
       throw new RangeError(
-        `a sync would be due every ${options.maxMs} ms but may run only every ${options.minMs} ms: lower the minimum sync period`,
+        `the sync period is ${options.maxMs} ms, shorter than the minimum sync period of ${options.minMs} ms: lower the minimum`,
       )
     this.#options = options
   }

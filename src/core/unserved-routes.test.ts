@@ -12,7 +12,7 @@ test('a route that could not be programmed is tried again, at longer and longer 
   expect(unserved.waitMs(0)).toBe(30_000)
   expect(unserved.addTo(change('c'), 29_999).keys).toEqual(['c'])
   const retry = unserved.addTo(change('c'), 30_000)
-  expect(retry).toMatchObject({ keys: ['c', 'a'], causes: ['routes that failed before'] })
+  expect(retry).toMatchObject({ keys: ['c', 'a'], causes: ['retrying routes that failed'] })
   unserved.note(retry, [key('a')], 30_000)
   expect(unserved.waitMs(30_000)).toBe(60_000)
   for (let now = 90_000, i = 0; i < 10; i++, now += 600_000) unserved.note(change('a'), [key('a')], now)

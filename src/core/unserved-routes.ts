@@ -26,7 +26,7 @@ export class UnservedRoutes {
     if (change.full || this.#keys.size === 0 || nowMs < this.#dueMs) return change
     const listed = new Set(change.keys)
     const again = [...this.#keys].filter((key) => !listed.has(key))
-    return { ...change, keys: [...change.keys, ...again], causes: [...change.causes, 'routes that failed before'] }
+    return { ...change, keys: [...change.keys, ...again], causes: [...change.causes, 'retrying routes that failed'] }
   }
 
   /** After a sync: what it looked at and could not program, and what it did not look at, stays. */

@@ -78,7 +78,7 @@ export class ChainWatch {
         everyMs: lookEveryMs,
         look: () => this.#look(news, look, signal),
         onFound: (damage) => look.onDamage(damage),
-        trouble: 'rules cannot be compared with the kernel',
+        trouble: 'cannot compare the rules with the kernel',
         clock,
         log,
       },

@@ -10,7 +10,7 @@ const shared = 'shared by all Services'
 const ipvsMode = 'of the ipvs mode'
 const userspaceMode = 'of the userspace mode, which kube-proxy had until 1.25'
 const portals = "of Fairlead's userspace mode"
-const canary = 'shows a proxy that nobody has emptied the table'
+const canary = 'lets a proxy notice that the table was flushed'
 
 const reasonsByChain: Readonly<Record<Table, Readonly<Record<string, string>>>> = {
   mangle: { [topChains.canary]: canary, 'KUBE-PORTALS-ANSWERS': portals },

@@ -114,9 +114,11 @@ interface SharedChain {
 /** Chains that the kubelet makes too, so that it takes more than their name to tell whose they are. */
 function sharedChainReason({ table, chain, rules, family, hasKubelet }: SharedChain): string | undefined {
   if (table === 'filter' && chain === topChains.firewall) {
-    if (!hasKubelet) return 'shared with the kubelet, of which there is no trace here'
+    if (!hasKubelet) return 'shared with the kubelet, but no kubelet runs here'
     // No kubelet leaves it empty in IPv6: today's makes none there, older ones put a rule into it.
-    return family === 'ipv6' && rules.length === 0 ? 'made by a proxy: the kubelet has none without rules' : undefined
+    return family === 'ipv6' && rules.length === 0
+      ? 'made by a proxy: a chain of the kubelet has rules, this one is empty'
+      : undefined
   }
   if (table === 'nat' && chain === 'KUBE-MARK-DROP' && !hasKubelet)
     return rules.every((rule) => /^-j MARK --set-xmark (0x[0-9a-f]+)\/\1$/.test(rule))

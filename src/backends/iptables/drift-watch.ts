@@ -62,7 +62,7 @@ export class DriftWatch<Plan> {
         everyMs: lookEveryMs,
         look: () => look.inTurn(() => this.#look(detector, look, signal)),
         onFound: (found) => look.onDrift(found),
-        trouble: 'rules cannot be compared with the kernel',
+        trouble: 'cannot compare the rules with the kernel',
         clock,
         log,
       },

@@ -46,7 +46,7 @@ export class SettingsSource {
   giveUpCounters(): void {
     this.#hasGivenUpCounters = true
     this.#counters = noCounters
-    this.#options.log.warn('rules cannot use kernel counters on this node, and go without')
+    this.#options.log.warn('rules cannot use kernel counters on this node; they are written without')
   }
 
   async #ensureCounter(counter: CounterName, signal: AbortSignal): Promise<boolean> {
@@ -55,7 +55,10 @@ export class SettingsSource {
       return await this.#options.ensureCounter(name, signal)
     } catch (error) {
       if (signal.aborted) throw error
-      this.#options.log.warn('kernel counter is not available, its rule goes without', { counter: name, error })
+      this.#options.log.warn('a kernel counter is not available; its rule is written without it', {
+        counter: name,
+        error,
+      })
       return false
     }
   }

@@ -70,7 +70,7 @@ export class Draining {
           operations.push({ kind: 'delete-real-server', server: draining.server, realServer: endpoint })
       } catch (error) {
         if (signal.aborted) throw error
-        this.#log.warn('cannot ask for connections of endpoints that shall go', { server: id, error })
+        this.#log.warn('cannot read the connections of endpoints that are draining', { server: id, error })
       }
     }
     if (operations.length > 0) await this.#delete(operations, signal)
@@ -97,7 +97,7 @@ export class Draining {
       const error = errors.get(index)
       const address = hostPort(realServer.ip, realServer.port)
       if (error === undefined || error.reason === 'not-found') this.forget(serverId(server), address)
-      else this.#log.warn('an endpoint without connections cannot be deleted', { endpoint: address, error })
+      else this.#log.warn('cannot delete an endpoint without connections', { endpoint: address, error })
     }
   }
 }

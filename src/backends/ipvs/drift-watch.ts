@@ -59,7 +59,7 @@ export class DriftWatch {
         everyMs: lookEveryMs,
         look: () => this.#look(detector, look, signal),
         onFound: (found) => look.onDrift(found),
-        trouble: 'the kernel cannot be compared with what was programmed',
+        trouble: 'cannot compare the kernel with what was programmed',
         clock,
         log,
       },

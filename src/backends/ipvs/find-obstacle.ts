@@ -43,7 +43,7 @@ async function findIpvsObstacle({ ipvs, scheduler }: Needs, signal: AbortSignal)
   if (refused !== undefined) return refused
   const isThere = (await ipvs.list(signal)).length > 0
   const [stuck] = (await ipvs.apply([{ kind: 'delete-server', server: probeAddress }], signal)).values()
-  if (!isThere) return 'ipvs not supported: the kernel took a virtual server and does not show it'
+  if (!isThere) return 'ipvs not supported: the kernel accepted a virtual server but does not list it'
   return stuck?.message
 }
 

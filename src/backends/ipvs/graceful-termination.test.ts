@@ -139,7 +139,7 @@ test('when connections cannot be counted the endpoint stays, and is asked for ag
   ipvs.failsToCount = true
   await withoutOne()
   expect(await weights().catch(() => 'unknown')).toBe('unknown')
-  expect(log.at('warn')).toMatchObject([{ message: 'cannot ask for connections of endpoints that shall go' }])
+  expect(log.at('warn')).toMatchObject([{ message: 'cannot read the connections of endpoints that are draining' }])
   ipvs.failsToCount = false
   await clock.advance(60_000)
   expect(await weights()).toEqual({ [staying.ip]: 1 })

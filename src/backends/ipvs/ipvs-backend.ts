@@ -100,7 +100,7 @@ export class IpvsBackend implements Backend {
       await clock.sleep(sweepEveryMs, signal).catch(() => {})
       if (this.#draining.size === 0 || signal.aborted) continue
       await this.#turns.run(sweep).catch((error: unknown) => {
-        if (!signal.aborted) log.warn('endpoints that shall go cannot be looked at', { error })
+        if (!signal.aborted) log.warn('cannot check the endpoints that are draining', { error })
       })
     }
   }
@@ -111,7 +111,7 @@ export class IpvsBackend implements Backend {
         return await this.#edit(known, view, change.keys, signal)
       } catch (error) {
         if (!(error instanceof Surprise)) throw error
-        this.#options.log.warn('the kernel is not as it was left, reading it again', { error })
+        this.#options.log.warn('somebody else changed the kernel; reading it again', { error })
       }
     return this.#rewrite(view, change, signal)
   }

@@ -60,7 +60,7 @@ async function connectionReuse({ sysctl, log }: KernelSettingsHost): Promise<rea
   if (major === undefined || minor === undefined)
     throw new SysctlError(
       'not-found',
-      `cannot tell the version of the kernel from "${release ?? ''}" in /proc/sys/kernel/osrelease: mount /proc`,
+      `cannot read the version of the kernel from "${release ?? ''}" in /proc/sys/kernel/osrelease: mount /proc`,
     )
   const version = Number(major) * 1000 + Number(minor)
   if (version >= 5_009) return []
@@ -92,6 +92,6 @@ async function setTimeouts(settings: KernelSettings, { ipvs, log }: KernelSettin
     await ipvs.setTimeouts(timeouts, signal)
   } catch (error) {
     if (signal.aborted) throw error
-    log.error('the timeouts of IPVS cannot be set, the kernel keeps its own', { ...timeouts, error })
+    log.error('cannot set the timeouts of IPVS; the kernel keeps its own', { ...timeouts, error })
   }
 }

@@ -27,7 +27,7 @@ export async function unbindAddresses(work: Work, signal: AbortSignal): Promise<
     const error = errors.get(ip)
     if (error === undefined) written.addresses.delete(ip)
     else {
-      log.warn('an address cannot be taken off the link', { link: ipvsLink, ip, error })
+      log.warn('cannot remove an address from the link', { link: ipvsLink, ip, error })
       leftovers.addEntry('ipvsIps', ip)
     }
   }

@@ -36,7 +36,7 @@ export async function writeEntries(work: Work, signal: AbortSignal): Promise<voi
       throw new Surprise(error.message, { cause: error })
     else if (kind === 'add') failures.entryFailed(id, entry, error.message)
     else {
-      log.warn('an entry cannot be deleted from its set', { set, entry, error })
+      log.warn('cannot delete an entry from its set', { set, entry, error })
       leftovers.addEntry(id, entry)
     }
   }

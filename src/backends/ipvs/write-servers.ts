@@ -72,7 +72,7 @@ export async function deleteServers(work: Work, signal: AbortSignal): Promise<vo
     const error = errors.get(index)
     if (error === undefined || error.reason === 'not-found') written.serversById.delete(id)
     else {
-      log.warn('a virtual server cannot be deleted', { server: id, error })
+      log.warn('cannot delete a virtual server', { server: id, error })
       leftovers.servers.add(id)
     }
   }

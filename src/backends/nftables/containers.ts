@@ -70,16 +70,16 @@ function containerList(ip: FieldType) {
       name: 'no-endpoints',
       key: address,
       value: 'verdict',
-      comment: 'Service addresses that nobody here can serve',
+      comment: 'Service addresses without a usable endpoint',
     },
     {
       name: 'no-endpoint-nodeports',
       key: nodePort,
       value: 'verdict',
-      comment: 'node ports that nobody here can serve',
+      comment: 'node ports without a usable endpoint',
     },
     { name: 'cluster-ips', key: [ip], comment: 'cluster IPs in use' },
-    { name: 'service-cidrs', key: [ip], isInterval: true, comment: 'where cluster IPs are allocated from' },
+    { name: 'service-cidrs', key: [ip], isInterval: true, comment: 'ranges of cluster IPs' },
     { name: 'node-ips', key: [ip], comment: 'addresses of this node that node ports are open on' },
     {
       name: 'restricted',
@@ -90,12 +90,13 @@ function containerList(ip: FieldType) {
       name: 'source-ranges',
       key: [...address, ip],
       isInterval: true,
-      comment: 'who may use the addresses in restricted',
+      comment: 'sources that may use the addresses in restricted',
     },
     {
       name: 'hairpin',
       key: [ip, ip, 'inet_proto', 'inet_service'],
-      comment: 'endpoints on this node, as source and as destination: who is sent to itself must be masqueraded',
+      comment:
+        'endpoints on this node, as source and destination: traffic of an endpoint to itself must be masqueraded',
     },
   ] as const satisfies readonly SetDeclaration[]
 }

@@ -84,7 +84,7 @@ test('a table that cannot be watched is watched again', async () => {
     return changed
   })
   await clock.advance(1_000)
-  expect(log.at('warn').map(({ message }) => message)).toEqual(['the nftables table cannot be watched'])
+  expect(log.at('warn').map(({ message }) => message)).toEqual(['cannot watch the nftables table'])
   isBroken = false
   await clock.advance(2_000)
   expect(found).toHaveLength(1)

@@ -25,14 +25,14 @@ export async function watchDrift(
     if (change.kind === 'changed') return change.what
     if (change.kind === 'none' || clock.monotonic() < suspectedAtMs + suspectEveryMs) return undefined
     suspectedAtMs = clock.monotonic()
-    return 'somebody may have changed the table unseen'
+    return 'somebody may have changed the table unnoticed'
   }
   await lookNowAndThen(
     {
       everyMs: lookEveryMs,
       look: async () => findingOf(await table.foreignChange(signal)),
       onFound: onDrift,
-      trouble: 'the nftables table cannot be watched',
+      trouble: 'cannot watch the nftables table',
       clock,
       log,
     },

@@ -23,7 +23,7 @@ const afterNat = 100
 const isNew: Statement = { kind: 'new connection' }
 
 const hooks: readonly PlannedChain[] = [
-  hook('prerouting-firewall', 'filter', 'prerouting', beforeNat, 'who may use an address at all', [
+  hook('prerouting-firewall', 'filter', 'prerouting', beforeNat, 'drops sources that may not use an address', [
     rule(isNew, jump('source-ranges-check')),
   ]),
   hook('output-firewall', 'filter', 'output', beforeNat, 'the same for programs on this node', [
@@ -49,14 +49,19 @@ const hooks: readonly PlannedChain[] = [
     rule(jump('service-dispatch')),
   ]),
   hook('output-nat', 'nat', 'output', nat, 'the same for programs on this node', [rule(jump('service-dispatch'))]),
-  hook('postrouting-nat', 'nat', 'postrouting', afterNat, 'hides the source where answers would miss us', [
-    rule(jump('masquerading')),
-  ]),
+  hook(
+    'postrouting-nat',
+    'nat',
+    'postrouting',
+    afterNat,
+    'masquerades where answers would otherwise bypass this node',
+    [rule(jump('masquerading'))],
+  ),
 ]
 
 function checks(settings: NftablesSettings): readonly PlannedChain[] {
   return [
-    chain(rejectChain, 'says at once that nobody serves the address', [rule({ kind: 'reject' })]),
+    chain(rejectChain, 'rejects: no endpoint serves the address', [rule({ kind: 'reject' })]),
     chain('source-ranges-check', 'loadBalancerSourceRanges', [
       rule(
         { kind: 'in set', fields: addressDoor.fields, set: 'restricted' },
@@ -64,7 +69,7 @@ function checks(settings: NftablesSettings): readonly PlannedChain[] {
         { kind: 'drop' },
       ),
     ]),
-    chain('endpoints-check', 'rejects or drops what no endpoint can take', [
+    chain('endpoints-check', 'rejects or drops traffic without an endpoint', [
       rule({ kind: 'look up verdict', fields: addressDoor.fields, map: addressDoor.noEndpoints }),
     ]),
     chain('nodeport-endpoints-check', 'the same for node ports', [
@@ -74,14 +79,14 @@ function checks(settings: NftablesSettings): readonly PlannedChain[] {
         map: nodePortDoor.noEndpoints,
       }),
     ]),
-    chain('cluster-ips-check', 'what is still for a cluster IP after translation', [
+    chain('cluster-ips-check', 'traffic to a cluster IP that was not translated', [
       commentedRule(
         'a port that the Service does not have',
         { kind: 'in set', fields: ['destination'], set: 'cluster-ips' },
         { kind: 'reject' },
       ),
       commentedRule(
-        'no Service has this address, or none yet',
+        'no Service has this address',
         { kind: 'in set', fields: ['destination'], set: 'service-cidrs' },
         { kind: 'drop' },
       ),
@@ -99,7 +104,7 @@ function translation(settings: NftablesSettings): readonly PlannedChain[] {
       rule({ kind: 'look up verdict', fields: addressDoor.fields, map: addressDoor.services }),
       rule(...isHere, { kind: 'look up verdict', fields: nodePortDoor.fields, map: nodePortDoor.services }),
     ]),
-    chain('masquerading', 'hides the source of marked packets, and of endpoints that are sent to themselves', [
+    chain('masquerading', 'masquerades marked packets, and endpoints that reach themselves', [
       rule(
         { kind: 'marked', mark: settings.masqueradeMark },
         // A tunnel may carry the same packet through here again.

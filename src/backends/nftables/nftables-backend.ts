@@ -97,7 +97,7 @@ export class NftablesBackend implements Backend {
       } catch (error) {
         // Somebody removed what we wanted to change, or something new is not taken. What the kernel holds decides, now.
         if (!isRefusal(error)) throw error
-        this.#options.log.warn('a change was refused, comparing everything', { error })
+        this.#options.log.warn('a change was refused; comparing the whole table', { error })
       }
     }
     return this.#rewrite(view, state, signal)
@@ -129,7 +129,7 @@ export class NftablesBackend implements Backend {
       return await this.#repair(whole, [], signal)
     } catch (error) {
       if (!isRefusal(error)) throw error
-      this.#options.log.warn('the table cannot be completed, looking for the cause', { error })
+      this.#options.log.warn('the whole table was refused; looking for the Service that causes it', { error })
     }
     const { table } = this.#options
     const keys = [...view.routesByKey.keys()]

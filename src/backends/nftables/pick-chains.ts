@@ -57,7 +57,7 @@ function contents(chain: PickChain, settings: NftablesSettings): Pick<PlannedCha
       return { comment: `one of ${count(choices)} on this node`, rules: pickOne(fields, choices, localEndpoints) }
     case 'external':
       return {
-        comment: `hides the source, then one of ${count(choices)}`,
+        comment: `masquerades, then picks one of ${count(choices)}`,
         rules: [rule({ kind: 'set mark', mark: settings.masqueradeMark }), rule(pick)],
       }
     case 'external-local':
@@ -90,7 +90,10 @@ export function shortCircuit(settings: NftablesSettings, pick: Statement): reado
 function pickOne(fields: readonly Field[], choices: number, map: string): readonly Rule[] {
   const first = rule({ kind: 'dnat by map', fields, choices, map })
   if (choices === 1) return [first]
-  return [first, commentedRule('the Service shrank this very moment', { kind: 'dnat by map', fields, choices: 1, map })]
+  return [
+    first,
+    commentedRule('if the Service has just lost this endpoint', { kind: 'dnat by map', fields, choices: 1, map }),
+  ]
 }
 
 function count(endpoints: number): string {

@@ -47,7 +47,7 @@ function affinitySet(route: Route, endpoint: Endpoint): SetDeclaration {
 function endpointChain(route: Route, endpoint: Endpoint): PlannedChain {
   return {
     name: endpointChainName(route, endpoint),
-    comment: 'remembers the client, then goes to the endpoint',
+    comment: 'remembers the client, then sends it to the endpoint',
     rules: [
       // A rule of its own: a set that is full must not keep anybody from the endpoint.
       rule({ kind: 'remember source', set: affinitySetName(route, endpoint) }),
@@ -79,7 +79,7 @@ function externalChain(route: Route, settings: NftablesSettings): PlannedChain {
   ]
   return route.externalPolicy === 'Local'
     ? { name: names.external, comment: 'policy Local: endpoints on this node', rules: local }
-    : { name: names.external, comment: 'hides the source', rules: hasCluster ? cluster : [] }
+    : { name: names.external, comment: 'masquerades', rules: hasCluster ? cluster : [] }
 }
 
 function affinitySetName(route: Route, endpoint: Endpoint): string {

@@ -161,7 +161,7 @@ export class RouteListeners {
     const holder = problem === 'in-use' ? this.#keysByAddress.get(addressText(address)) : undefined
     if (holder === undefined) return `${purpose}: ${message}`
     const where = `${hostPort(ip, ports[0])}/${protocol}`
-    return `${purpose}: cannot listen on ${where}: ${holder} has it; give one of the two Services another port or address`
+    return `${purpose}: cannot listen on ${where}: ${holder} already uses it; give one of the two Services another port or address`
   }
 }
 

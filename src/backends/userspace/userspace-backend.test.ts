@@ -165,7 +165,7 @@ test.runIf(isWholeLoopbackLocal)(
     expect(failed).toEqual([
       {
         key: second.key,
-        reason: `cluster-ip: cannot listen on ${ownLoopback(5)}:${place.port}/TCP: shop/first/TCP has it; give one of the two Services another port or address`,
+        reason: `cluster-ip: cannot listen on ${ownLoopback(5)}:${place.port}/TCP: shop/first/TCP already uses it; give one of the two Services another port or address`,
       },
     ])
     expect(await sync([second], [first.key])).toMatchObject({ failed: [] })

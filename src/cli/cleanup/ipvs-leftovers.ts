@@ -32,7 +32,9 @@ export function ipvsLeftovers(state: IpvsState, foreignRules: readonly string[])
   if (device?.kind === 'dummy')
     leftovers.push({ kind: 'interface', name: ipvsInterface, reason: 'holds the addresses of Services in ipvs mode' })
   else if (device !== undefined)
-    problems.push(`interface ${ipvsInterface} stays: it is no dummy but of kind "${device.kind}", so no proxy made it`)
+    problems.push(
+      `interface ${ipvsInterface} stays: it is not a dummy link but of kind "${device.kind}", so no proxy made it`,
+    )
   for (const { name } of sets) {
     const user = foreignRules.find((rule) => rule.includes(` ${name} `))
     if (user === undefined) leftovers.push({ kind: 'ipset', name, reason: 'of the ipvs mode' })

@@ -63,7 +63,9 @@ test('an interface of that name which is no dummy stays, and so do the servers a
     ipvsadm: '-A -t 192.0.2.7:80 -s rr\n',
   })
   expect(leftovers).toEqual([])
-  expect(problems).toEqual(['interface kube-ipvs0 stays: it is no dummy but of kind "bridge", so no proxy made it'])
+  expect(problems).toEqual([
+    'interface kube-ipvs0 stays: it is not a dummy link but of kind "bridge", so no proxy made it',
+  ])
 })
 
 test('virtual servers that only a missing tool could remove are reported', async () => {

@@ -67,7 +67,8 @@ test('a kernel without dummy links is told from one that has them, with the modu
   const { addresses } = scripted(verdict(1, ENODEV), verdict(2, EOPNOTSUPP))
   await expect(addresses.ensureDummy('kube-ipvs0', signal)).rejects.toMatchObject({
     reason: 'unsupported',
-    message: 'cannot make the dummy link kube-ipvs0: the kernel has no such links; load them with "modprobe dummy"',
+    message:
+      'cannot create the dummy link kube-ipvs0: the kernel has no dummy links; load the module with "modprobe dummy"',
   })
 })
 
@@ -75,6 +76,6 @@ test('a real device is not taken for a dummy link', async () => {
   const { addresses } = scripted(foundLink(1, ''))
   await expect(addresses.removeDummy('kube-ipvs0', signal)).rejects.toMatchObject({
     reason: 'not-dummy',
-    message: 'cannot remove the link kube-ipvs0: it is a device, no dummy',
+    message: 'cannot remove the link kube-ipvs0: it is a device, not a dummy link',
   })
 })

@@ -55,7 +55,7 @@ export function newDummy(name: string): NetlinkRequest {
     attribute(linkField.info, attribute(infoField.kind, Buffer.from('dummy'))),
   ])
   const flags = messageFlag.create | messageFlag.exclusive
-  return { doing: `make the dummy link ${name}`, type: messageType.newLink, flags, body }
+  return { doing: `create the dummy link ${name}`, type: messageType.newLink, flags, body }
 }
 
 export function deleteLink({ name, index }: Link): NetlinkRequest {

@@ -33,7 +33,7 @@ export class MemoryAddresses implements Addresses {
   async removeDummy(link: string, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     if (this.#linksByName.get(link)?.isDummy === false)
-      throw new AddressError('not-dummy', `cannot remove the link ${link}: it is no dummy`)
+      throw new AddressError('not-dummy', `cannot remove the link ${link}: it is not a dummy link`)
     this.#linksByName.delete(link)
   }
 

@@ -52,7 +52,7 @@ export function netlinkAddresses({ open }: { readonly open: OpenNetlink }): Addr
         const link = await linkNamed(socket, name, signal)
         if (link === undefined) return
         if (link.kind !== 'dummy')
-          throw new AddressError('not-dummy', `cannot remove the link ${name}: it is ${kindOf(link)}, no dummy`)
+          throw new AddressError('not-dummy', `cannot remove the link ${name}: it is ${kindOf(link)}, not a dummy link`)
         await socket.request(deleteLink(link), signal).catch(ignore('not-found'))
       }),
 
@@ -135,8 +135,8 @@ function ignore(reason: NetlinkError['reason']): (error: unknown) => undefined {
 }
 
 function noDummies(name: string, cause: NetlinkError): AddressError {
-  const wayOut = 'the kernel has no such links; load them with "modprobe dummy"'
-  return new AddressError('unsupported', `cannot make the dummy link ${name}: ${wayOut}`, { cause })
+  const wayOut = 'the kernel has no dummy links; load the module with "modprobe dummy"'
+  return new AddressError('unsupported', `cannot create the dummy link ${name}: ${wayOut}`, { cause })
 }
 
 function kindOf({ kind }: Link): string {

@@ -58,7 +58,8 @@ export function conntrackReconciler({ conntrack, clock, log, metrics }: Conntrac
       return await conntrack.delete(flows, signal)
     } catch (error) {
       const deleted = error instanceof ConntrackError ? error.deleted : 0
-      if (!signal.aborted) log.warn('some stale UDP flows stay', { family, stale: flows.length, deleted, error })
+      if (!signal.aborted)
+        log.warn('some stale UDP flows could not be deleted', { family, stale: flows.length, deleted, error })
       return deleted
     }
   }

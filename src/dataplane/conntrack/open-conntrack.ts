@@ -19,7 +19,7 @@ export async function openConntrack({ openNetlink, exec, log }: OpenConntrackOpt
     return netlinkConntrack({ open: openNetlink, log })
   } catch (error) {
     if (!(error instanceof NetlinkError)) throw error
-    log.info('netlink is out of reach, using the conntrack command', { error })
+    log.info('netlink does not work here, using the conntrack command', { error })
     return commandConntrack(exec)
   }
 }

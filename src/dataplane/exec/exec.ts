@@ -178,13 +178,13 @@ function startError(program: string, path: string | undefined, cause: NodeJS.Err
 }
 
 function timeoutError(program: string, args: readonly string[], timeoutMs: number): ExecError {
-  return new ExecError('timeout', `ended "${commandLine(program, args)}": it ran longer than ${timeoutMs} ms`)
+  return new ExecError('timeout', `killed "${commandLine(program, args)}": it ran longer than ${timeoutMs} ms`)
 }
 
 function tooMuchOutput(program: string, args: readonly string[], maxBytes: number): ExecError {
   return new ExecError(
     'too-much-output',
-    `ended "${commandLine(program, args)}": it printed more than ${maxBytes} bytes`,
+    `killed "${commandLine(program, args)}": it printed more than ${maxBytes} bytes`,
   )
 }
 

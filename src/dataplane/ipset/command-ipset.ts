@@ -47,7 +47,7 @@ export function commandIpset(exec: Exec): Ipset {
       const result = await run(['restore', '-exist'], signal, sets.map((set) => `${createLine(set)}\n`).join(''))
       if (result.exitCode === 0) return
       const culprit = sets[(failedLine(result.stderr) ?? 0) - 1]
-      throw toolError(`make the set ${culprit?.name} (${culprit?.type})`, result.stderr, culprit?.type)
+      throw toolError(`create the set ${culprit?.name} (${culprit?.type})`, result.stderr, culprit?.type)
     },
 
     apply: (changes, signal) => applyChanges(run, changes, signal),
@@ -105,7 +105,8 @@ async function applyChanges(
   for (const name of new Set(changes.map(({ set }) => set))) refuseName(name)
   let lines: readonly Line[] = changes.flatMap((change, index) => {
     const entry = parseEntry(change.entry)
-    if (entry === undefined) errorsByIndex.set(index, new IpsetError('refused', `${cannot(change)}: it is no entry`))
+    if (entry === undefined)
+      errorsByIndex.set(index, new IpsetError('refused', `${cannot(change)}: it is not a valid entry`))
     return entry === undefined ? [] : [{ index, change, text: lineFor(change, entryForTool(entry)) }]
   })
   while (lines.length > 0) {

@@ -44,11 +44,12 @@ export class MemoryIpset implements Ipset {
     signal.throwIfAborted()
     for (const set of sets) {
       refuseName(set.name)
-      if (set.name.length > 31) throw new IpsetError('refused', `cannot make the set ${set.name}: its name is too long`)
+      if (set.name.length > 31)
+        throw new IpsetError('refused', `cannot create the set ${set.name}: its name is too long`)
       const old = this.#contentsByName.get(set.name)
       if (old === undefined) this.#contentsByName.set(set.name, { set, entries: new Set() })
       else if (parametersOf(old.set) !== parametersOf(set))
-        throw new IpsetError('exists', `cannot make the set ${set.name}: another set has this name`)
+        throw new IpsetError('exists', `cannot create the set ${set.name}: another set has this name`)
     }
   }
 
@@ -78,7 +79,8 @@ export class MemoryIpset implements Ipset {
 
   async destroy(name: string, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
-    if (this.#usedNames.has(name)) throw new IpsetError('in-use', `cannot destroy the set ${name}: a rule refers to it`)
+    if (this.#usedNames.has(name))
+      throw new IpsetError('in-use', `cannot destroy the set ${name}: a rule still uses it`)
     this.#contentsByName.delete(name)
   }
 
@@ -93,7 +95,7 @@ export class MemoryIpset implements Ipset {
     const [entry, canonical] = [parseEntry(text), canonicalEntry(text)]
     const content = this.#contentsByName.get(name)
     if (entry === undefined || canonical === undefined)
-      return new IpsetError('refused', `cannot ${doing}: it is no entry`)
+      return new IpsetError('refused', `cannot ${doing}: it is not a valid entry`)
     if (content === undefined) return new IpsetError('not-found', `cannot ${doing}: there is no such set`)
     const { set, entries } = content
     if (!fits(set, entry)) return new IpsetError('refused', `cannot ${doing}: the set is for ${set.type}`)

@@ -4,5 +4,5 @@ import { IpsetError } from './ipset.ts'
 /** A set's name goes to the tool as it is; entries do not: they are parsed and written anew. */
 export function refuseName(name: string): void {
   const problem = controlCharacterIn(name)
-  if (problem !== undefined) throw new IpsetError('refused', `cannot name a set so: ${problem}`)
+  if (problem !== undefined) throw new IpsetError('refused', `this cannot be the name of a set: ${problem}`)
 }

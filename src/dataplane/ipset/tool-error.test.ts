@@ -8,8 +8,8 @@ test('what the tool says becomes a reason and a way out', () => {
     ['The set with the given name does not exist', 'not-found', 'no such set'],
     ['Sets cannot be swapped: the second set does not exist', 'not-found', 'no such set'],
     ['Set cannot be created: set with the same name already exists', 'exists', '"ipset destroy" it'],
-    ['Set cannot be destroyed: it is in use by a kernel component', 'in-use', 'a rule refers to it'],
-    ['Error in line 3: Hash is full, cannot add more elements', 'full', 'takes no more entries'],
+    ['Set cannot be destroyed: it is in use by a kernel component', 'in-use', 'a rule still uses it'],
+    ['Error in line 3: Hash is full, cannot add more elements', 'full', 'it is full'],
     ['Null-valued element, cannot be stored in a hash type of set', 'refused', 'Null-valued'],
   ] as const) {
     const error = toolError('do something', `ipset v7.17: ${said}\n`)

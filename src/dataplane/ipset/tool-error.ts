@@ -30,8 +30,8 @@ const explanations: readonly Explanation[] = [
   { pattern: /Operation not permitted|must be root/i, reason: 'not-permitted', wayOut: needsRoot },
   { pattern: /second set does not exist|given name does not exist/, reason: 'not-found', wayOut: () => 'no such set' },
   { pattern: /same name already exists/, reason: 'exists', wayOut: destroyFirst },
-  { pattern: /in use by a kernel component/, reason: 'in-use', wayOut: () => 'a rule refers to it' },
-  { pattern: /is full/, reason: 'full', wayOut: () => 'it takes no more entries' },
+  { pattern: /in use by a kernel component/, reason: 'in-use', wayOut: () => 'a rule still uses it' },
+  { pattern: /is full/, reason: 'full', wayOut: () => 'it is full' },
   { pattern: /typename .* is unknown|set type not supported|Cannot open session/i, ...missingModule() },
 ]
 
@@ -48,7 +48,7 @@ function missingModule(): Omit<Explanation, 'pattern'> {
     reason: 'module-missing',
     wayOut: (type) => {
       const module = type === undefined ? 'ip_set' : `ip_set_${type.replace(':', '_').replaceAll(',', '')}`
-      return `the kernel does not have this; load it with "modprobe ${module}"`
+      return `the kernel does not support this; load the module with "modprobe ${module}"`
     },
   }
 }

@@ -46,7 +46,10 @@ export async function openChangeDetector(options: ChangeDetectorOptions, signal:
     await native.token(signal)
     return native
   } catch (error) {
-    log.warn('cannot ask the kernel whether rules changed; reading all of them instead', { variant, error })
+    log.warn('cannot ask the kernel whether rules changed; comparing all rules from time to time instead', {
+      variant,
+      error,
+    })
     return savedRulesHash(iptables, tables)
   }
 }

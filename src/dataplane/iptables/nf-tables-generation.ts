@@ -48,7 +48,7 @@ function generationFrom(message: Buffer): number {
     const errno = -read32(message, headerLength)
     throw new IptablesError(
       errno === 1 || errno === 13 ? 'not-permitted' : 'unsupported',
-      `the kernel does not tell the generation of nf_tables (errno ${errno}): it takes CAP_NET_ADMIN and nf_tables`,
+      `cannot read the generation of nf_tables (errno ${errno}): it needs CAP_NET_ADMIN and nf_tables`,
     )
   }
   if (type === NFT_MSG_NEWGEN)

@@ -41,7 +41,7 @@ export async function openTableNews(options: TableNewsOptions, signal: AbortSign
     try {
       return NfTablesNews.listen(await openDatagrams('netfilter'), iptables.family, tables)
     } catch (error) {
-      log.warn('cannot listen to changes of rules; asking for them instead', { error })
+      log.warn('cannot listen for changes of rules; asking the kernel regularly instead', { error })
     }
   else if (isReadable)
     try {
@@ -50,7 +50,7 @@ export async function openTableNews(options: TableNewsOptions, signal: AbortSign
       await news.take()
       return news
     } catch (error) {
-      log.warn('cannot read the tables of the kernel; asking for their sizes instead', { error })
+      log.warn('cannot read the tables of the kernel directly; asking for their sizes instead', { error })
     }
   return newsFromTokens(await openChangeDetector(options, signal))
 }

@@ -91,5 +91,5 @@ function complaintOf(program: string, result: ExecResult): string {
     .map((line) => line.replace(/^ip6?tables[a-z-]*( v[\d.]+ \([a-z_]+\))?: */, '').trim())
     .filter((line) => line !== '')
   if (words.length > 0) return words.join('; ')
-  return result.signal === null ? `exit code ${result.exitCode}` : `${program} was ended by ${result.signal}`
+  return result.signal === null ? `exit code ${result.exitCode}` : `${program} was killed by ${result.signal}`
 }

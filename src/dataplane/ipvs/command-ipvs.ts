@@ -85,7 +85,7 @@ async function runIpvsadm(
   )
   const { exitCode, stderr } = result
   if (stderr.includes("Can't initialize ipvs")) {
-    const wayOut = 'the kernel does not have IPVS; load it with "modprobe ip_vs"'
+    const wayOut = 'the kernel does not have IPVS; load the module with "modprobe ip_vs"'
     throw new IpvsError('module-missing', `cannot ${doing}: ${wayOut}`)
   }
   if (/permission denied|must be root/i.test(stderr))

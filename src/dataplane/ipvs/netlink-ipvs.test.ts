@@ -39,7 +39,7 @@ test('a kernel without IPVS is named with the module to load', async () => {
   await expect(ipvs.list(signal)).rejects.toMatchObject({
     name: 'IpvsError',
     reason: 'module-missing',
-    message: 'cannot use IPVS: the kernel does not have it; load it with "modprobe ip_vs"',
+    message: 'cannot use IPVS: the kernel does not have it; load the module with "modprobe ip_vs"',
   })
 })
 

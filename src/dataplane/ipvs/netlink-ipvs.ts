@@ -106,7 +106,7 @@ async function familyType(socket: Netlink, signal: AbortSignal): Promise<number>
     return await genericType(socket, ipvsFamily, signal)
   } catch (cause) {
     if (!(cause instanceof NetlinkError) || cause.reason !== 'not-found') throw cause
-    const message = 'cannot use IPVS: the kernel does not have it; load it with "modprobe ip_vs"'
+    const message = 'cannot use IPVS: the kernel does not have it; load the module with "modprobe ip_vs"'
     throw new IpvsError('module-missing', message, { cause })
   }
 }

@@ -23,7 +23,7 @@ export async function openIpvs({ openNetlink, exec, log, signal }: OpenIpvsOptio
     return netlinkIpvs({ open: openNetlink, readRealServerTable: procRealServerTable })
   } catch (error) {
     if (!(error instanceof NetlinkError)) throw error
-    log.info('netlink is out of reach, using the ipvsadm command', { error })
+    log.info('netlink does not work here, using the ipvsadm command', { error })
     return commandIpvs(exec)
   }
 }

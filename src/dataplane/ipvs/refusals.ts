@@ -20,10 +20,10 @@ function describe(
     case 'no such real server':
       return { reason: 'not-found', words: 'it has no such real server' }
     case 'exists':
-      return { reason: 'exists', words: 'it is there already' }
+      return { reason: 'exists', words: 'it already exists' }
     case 'no such scheduler': {
       const scheduler = 'scheduler' in operation.server ? operation.server.scheduler : ''
-      const words = `the kernel has no scheduler "${scheduler}"; load it with "modprobe ip_vs_${scheduler}"`
+      const words = `the kernel has no scheduler "${scheduler}"; load the module with "modprobe ip_vs_${scheduler}"`
       return { reason: 'module-missing', words }
     }
     default:

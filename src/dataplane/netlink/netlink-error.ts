@@ -30,10 +30,10 @@ export function netlinkErrorFrom(errno: number, doing: string, detail = '', opti
 const wayOut: Readonly<Record<NetlinkReason, string>> = {
   'not-permitted': 'run as root, or give the container CAP_NET_ADMIN',
   'not-found': 'the kernel has no such object',
-  exists: 'the kernel has such an object already',
+  exists: 'the kernel already has such an object',
   busy: 'the object is in use',
-  interrupted: 'it changed, or overflowed, while it was read; ask again',
-  unsupported: 'this kernel does not support it; load the module that brings it',
+  interrupted: 'it changed while it was read, or the buffer overflowed; retry',
+  unsupported: 'this kernel does not support it; load the module that provides it',
   closed: 'the socket is closed; open another',
   failed: 'the kernel refused',
 }

@@ -36,7 +36,7 @@ async function loadLibc(): Promise<Libc> {
   const tried = 'cannot open a netlink socket'
   if (process.platform !== 'linux') throw new NetlinkError('unsupported', `${tried}: only Linux has netlink`)
   if (endianness() !== 'LE')
-    throw new NetlinkError('unsupported', `${tried}: Fairlead speaks it on little-endian machines only`)
+    throw new NetlinkError('unsupported', `${tried}: Fairlead supports it on little-endian machines only`)
   try {
     return await import('./libc.ts')
   } catch (cause) {
@@ -85,7 +85,7 @@ function socketSettings(libc: Libc, fd: number): Omit<KernelDatagrams, keyof Dat
     leave: (group) => set(`leave netlink group ${group}`, netlinkLevel, dropMembership, group),
     makeRoom(bytes) {
       // The kernel keeps 32 bytes for itself, and doubles what it is asked for.
-      if (bytes > socketBufferBytes) set('send so much at once', socketLevel, sendBufferForce, bytes + 32)
+      if (bytes > socketBufferBytes) set('send this much at once', socketLevel, sendBufferForce, bytes + 32)
     },
   }
 }

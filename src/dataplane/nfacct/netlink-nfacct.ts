@@ -54,7 +54,7 @@ export function getCounter(name: string): NetlinkRequest {
 /** Exclusive: the kernel must not take it for a request to set an existing counter back to zero. */
 export function newCounter(name: string): NetlinkRequest {
   return {
-    doing: `make the counter "${name}"`,
+    doing: `create the counter "${name}"`,
     type: netfilterType('accounting', command.new),
     flags: messageFlag.create | messageFlag.exclusive,
     body: netfilterBody('unspecified', attribute(field.name, cString(name))),

@@ -9,7 +9,7 @@ export async function isNfacctUsable(nfacct: Nfacct, log: Logger, signal: AbortS
     return true
   } catch (error) {
     if (!(error instanceof NfacctError)) throw error
-    log.info('the kernel offers no nfacct counters, rules are written without them', { error })
+    log.info('the kernel has no nfacct counters; rules are written without them', { error })
     return false
   }
 }

@@ -36,7 +36,7 @@ export class BatchSocket implements AsyncDisposable {
       const [answer] = await receiveAnswers(datagrams)
       const errno = answer === undefined ? undefined : verdictOf(answer)?.errno
       if (answer === undefined || errno !== undefined)
-        throw new NetlinkError('unsupported', `nf_tables does not tell its generation (errno ${errno ?? 'unknown'})`)
+        throw new NetlinkError('unsupported', `cannot read the generation of nf_tables (errno ${errno ?? 'unknown'})`)
       return new BatchSocket(datagrams, portOf(answer))
     } catch (error) {
       await datagrams.close()

@@ -80,7 +80,7 @@ export class MemoryTable {
         const { sets } = this.#open()
         const { set } = operation
         const old = sets.get(set.name)
-        if (old?.isLike(set) === false) throw refusal('exists', `${set.name} is there with another definition`)
+        if (old?.isLike(set) === false) throw refusal('exists', `${set.name} already exists with another definition`)
         if (old !== undefined) return
         sets.set(set.name, new MemorySet(set))
         undos.push(() => sets.delete(set.name))
@@ -93,7 +93,7 @@ export class MemoryTable {
         for (const element of operation.elements) {
           const target = jumpTargets(element.value ?? '')[0]
           if (target !== undefined && !this.#open().chains.has(target))
-            throw refusal('missing', `${element.key} leads to ${target}, which is not there`)
+            throw refusal('missing', `${element.key} leads to ${target}, which does not exist`)
           undos.push(set.add(element))
         }
         return
@@ -118,7 +118,7 @@ export class MemoryTable {
     const old = chains.get(chain.name)
     // Without a hook nothing is asked of a chain that is there.
     if (old !== undefined && chain.hook !== undefined && !isSameHook(old.declaration, chain))
-      throw refusal('exists', `chain ${chain.name} is there with another hook`)
+      throw refusal('exists', `chain ${chain.name} already exists with another hook`)
     if (old !== undefined) return
     chains.set(chain.name, { declaration: chain, rules: [] })
     undos.push(() => chains.delete(chain.name))

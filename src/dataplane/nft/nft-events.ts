@@ -108,7 +108,7 @@ export class NftEvents implements AsyncDisposable {
   async #askGeneration(): Promise<void> {
     await this.#datagrams.send(askGeneration(++this.#asked))
     await this.#drain()
-    if (this.#answered !== this.#asked) throw new NetlinkError('unsupported', 'nf_tables does not tell its generation')
+    if (this.#answered !== this.#asked) throw new NetlinkError('unsupported', 'cannot read the generation of nf_tables')
   }
 
   async #drain(): Promise<void> {

@@ -32,7 +32,11 @@ describe.skipIf(missing !== undefined)(`on the kernel${missing === undefined ? '
       const tables = new NftTables({ exec, openDatagrams: () => Promise.reject(error) })
       await using table = await tables.open('ipv4', log, signal)
       expect(log.lines).toMatchObject([
-        { level: 'info', message: 'netlink is out of reach, using the nft command', fields: { family: 'ipv4', error } },
+        {
+          level: 'info',
+          message: 'netlink does not work here, using the nft command',
+          fields: { family: 'ipv4', error },
+        },
       ])
       await table.commit(setUp, signal)
       expect((await table.list(signal))?.comment).toBe('a sample')

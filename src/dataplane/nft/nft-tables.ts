@@ -39,7 +39,7 @@ export class NftTables {
       return new NetlinkNftTable(options)
     } catch (error) {
       if (!isSocketTrouble(error)) throw error
-      log.info('netlink is out of reach, using the nft command', { family, nft: version, error })
+      log.info('netlink does not work here, using the nft command', { family, nft: version, error })
       return new CommandNftTable({ family, exec, hasObjectComments })
     }
   }

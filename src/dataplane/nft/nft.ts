@@ -42,7 +42,7 @@ export interface ChainHook {
 }
 
 /**
- * Adding what is there is no error, unless it is there with another definition or value. Deleting what is not there is
+ * Adding what is there is no error, unless it already exists with another definition or value. Deleting what is not there is
  * one, and so is deleting what is in use.
  */
 export type NftOperation =

@@ -64,7 +64,7 @@ test('an nft that was killed, or says nothing, may do better next time', () => {
   const result = { exitCode: null, signal: 'SIGKILL', stdout: '', stderr: '' } as const
   expect(toolError('list the table', result)).toMatchObject({
     reason: 'failed',
-    message: 'cannot list the table: nft was ended by SIGKILL',
+    message: 'cannot list the table: nft was killed by SIGKILL',
   })
   expect(failed('').message).toContain('code 1')
 })

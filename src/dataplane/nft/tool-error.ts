@@ -56,7 +56,7 @@ const reasonsByText: readonly (readonly [string, NftErrorReason])[] = [
 const maxComplaints = 5
 
 function complaintsOf({ stderr, exitCode, signal }: ExecResult, script: string): string[] {
-  if (signal !== null) return [`nft was ended by ${signal}`]
+  if (signal !== null) return [`nft was killed by ${signal}`]
   const complaints = stderr.split('\n').filter((line) => /\bError: /.test(line))
   const shown = complaints.slice(0, maxComplaints).map((line) => complaintText(line, script))
   if (complaints.length > maxComplaints) shown.push(`${complaints.length - maxComplaints} more`)

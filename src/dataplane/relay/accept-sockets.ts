@@ -34,7 +34,7 @@ function handleOf(server: Server): TcpHandle {
   const handle = (server as unknown as { readonly _handle?: TcpHandle | null })._handle
   if (typeof handle?.onconnection !== 'function')
     throw new Error(
-      `Node.js ${process.version} accepts connections in a way Fairlead does not know: use Node.js 20 to 24`,
+      `Node.js ${process.version} accepts connections in a way that Fairlead does not support: use Node.js 20 to 24`,
     )
   return handle
 }

@@ -114,7 +114,7 @@ export class NodeRelay implements Relay {
       const listener = await open(spec.address, { pool, allowedSources: spec.allowedSources }, counters, this.#parts)
       if (this.#ending.signal.aborted) {
         await listener.stop()
-        throw new Error('the relay has ended')
+        throw new Error('the relay has stopped')
       }
       this.#parts.descriptors.take(1)
       this.#heldById.set(spec.id, { spec, listener, pool })

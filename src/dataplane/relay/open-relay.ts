@@ -28,7 +28,7 @@ const workerProgram = new URL('./relay-worker.js', import.meta.url)
 export async function openRelay(options: OpenRelayOptions): Promise<Relay> {
   const onNode = () => openNodeRelay(options)
   if (options.engine === 'node') {
-    options.log.info('TCP connections are carried by Node.js')
+    options.log.info('TCP connections are relayed by Node.js')
     return onNode()
   }
   const native = await openNativeRelay(options)
@@ -39,16 +39,16 @@ async function openNativeRelay(options: OpenRelayOptions): Promise<NativeRelay |
   const { log, clock, engine, workers: wanted, drainTimeoutMs, mayBeTransparent } = options
   const workers = wanted > 0 ? wanted : availableParallelism()
   try {
-    if (!existsSync(nativeProgram)) throw new Error(`${nativeProgram} is not there: npm run build:native makes it`)
+    if (!existsSync(nativeProgram)) throw new Error(`${nativeProgram} does not exist: "npm run build:native" builds it`)
     const settings = { drainTimeoutMs }
     const relay = await NativeRelay.start({ log, clock, workers, program: nativeProgram, mayBeTransparent, settings })
-    log.info('TCP connections are carried by the native engine', { threads: workers })
+    log.info('TCP connections are relayed by the native engine', { threads: workers })
     return relay
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
     if (engine === 'native')
       throw new Error(`--userspace-engine=native, but the native engine does not start: ${reason}`, { cause })
-    log.info('the native engine does not start; connections are carried by Node.js, which is slower', { reason })
+    log.info('the native engine does not start; connections are relayed by Node.js, which is slower', { reason })
     return undefined
   }
 }
@@ -59,9 +59,13 @@ function openNodeRelay({ workers, drainTimeoutMs, ...options }: OpenRelayOptions
   const threads = workers > 0 || cores === 1 ? workers : cores
   if (threads === 0) return new NodeRelay({ ...options, settings })
   if (!existsSync(workerProgram)) {
-    options.log.debug(1, 'connections are carried by the main thread: the program of worker threads is not there', {
-      missing: workerProgram.href,
-    })
+    options.log.debug(
+      1,
+      'connections are relayed by the main thread: the program of the worker threads does not exist',
+      {
+        missing: workerProgram.href,
+      },
+    )
     return new NodeRelay({ ...options, settings })
   }
   return new ThreadedRelay({ ...options, threads, program: workerProgram, settings })

@@ -43,7 +43,7 @@ export class RelayThread {
     let cause: unknown
     this.#worker.on('error', (error) => (cause = error))
     this.#worker.on('exit', (code) =>
-      this.#died(this.#stuck ?? new Error(`a thread of the relay ended with status ${code}`, { cause })),
+      this.#died(this.#stuck ?? new Error(`a relay thread ended with status ${code}`, { cause })),
     )
     const { stuckAfterMs } = settings.settings
     const ping = () => this.#ask({ kind: 'ping' })
@@ -73,7 +73,7 @@ export class RelayThread {
 
   /** Whoever waits for it need not wait until it has really ended. */
   #endStuck(afterMs: number): void {
-    this.#stuck = new Error(`a thread of the relay hangs: it did not answer for ${afterMs / 1000} s, and is ended`)
+    this.#stuck = new Error(`a relay thread did not answer for ${afterMs / 1000} s and is stopped`)
     this.#failWaiting(this.#stuck)
     void this.#worker.terminate()
   }

@@ -147,7 +147,7 @@ export class ThreadedRelay implements Relay {
     const lost = [...this.#heldById.values()].filter(({ thread }) => thread === index)
     for (const { counters } of lost) counters.forgetActive()
     for (const one of this.#draining) if (one.thread === index) this.#draining.delete(one)
-    this.#log.error('a thread of the relay died: its connections are lost, its listeners are opened again', {
+    this.#log.error('a relay thread died: its connections are lost, its listeners are being reopened', {
       error,
       listeners: lost.length,
     })
@@ -156,7 +156,7 @@ export class ThreadedRelay implements Relay {
       // Somebody may have changed or removed it meanwhile, and that is then done.
       if (this.#heldById.get(spec.id)?.spec !== spec || this.#ending.signal.aborted) continue
       const result = await this.#setIn(index, { ...spec, address }, counters)
-      if (!result.ok) this.#log.warn('a listener could not be opened again', { id: spec.id, reason: result.message })
+      if (!result.ok) this.#log.warn('a listener could not be reopened', { id: spec.id, reason: result.message })
     }
   }
 

@@ -71,7 +71,7 @@ async function growHashTable(max: number, { moduleParameters, log }: ConntrackHo
   const wanted = Math.trunc(max / 4)
   if (Number(text) >= wanted) return
   await explained('maxPerCore', () => moduleParameters.write(hashSizeFile, String(wanted)))
-  log.info('connection hash table grown', { was: Number(text), is: wanted })
+  log.info('connection hash table enlarged', { was: Number(text), is: wanted })
 }
 
 function timeoutsAndFlags(settings: ConntrackSettings): readonly Setting[] {

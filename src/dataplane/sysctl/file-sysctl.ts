@@ -38,9 +38,13 @@ function sysctlError(file: string, value: string, needs: string, cause: unknown)
   switch (code) {
     case 'ENOENT':
     case 'ENOTDIR':
-      return new SysctlError('not-found', `${tried}: the kernel has no such setting; load the module that brings it`, {
-        cause,
-      })
+      return new SysctlError(
+        'not-found',
+        `${tried}: the kernel has no such setting; load the module that provides it`,
+        {
+          cause,
+        },
+      )
     case 'EACCES':
     case 'EPERM':
       return new SysctlError('not-permitted', `${tried}: it takes ${needs}`, { cause })

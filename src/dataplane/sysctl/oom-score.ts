@@ -21,7 +21,7 @@ export async function setOomScore({ score, self, clock, log }: OomScore, signal:
     try {
       return await self.write('oom_score_adj', String(score))
     } catch (error) {
-      if (attempt === attempts) return log.warn('OOM score not set', { score, error })
+      if (attempt === attempts) return log.warn('the OOM score could not be set', { score, error })
     }
     await clock.sleep(pauseMs, signal)
   }

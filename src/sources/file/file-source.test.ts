@@ -71,7 +71,7 @@ describe('manifests on disk', () => {
     const { source, services, lines } = setUp()
     await source.load()
     expect(services()).toEqual([])
-    expect(lines).toEqual(['objects of this kind do not concern a service proxy and are ignored: Deployment'])
+    expect(lines).toEqual(['objects of this kind are ignored, because a service proxy does not use them: Deployment'])
   })
 
   test('that are broken at the start hold everything back, so that nothing is removed for lack of them', async () => {
@@ -111,7 +111,7 @@ describe('manifests on disk', () => {
     await source.load()
     await source.load()
     expect(catalog.services.get('default/a' as never)?.clusterIPs).toEqual({ ipv4: '10.96.0.2' })
-    expect(lines).toEqual(['object is in the manifests more than once, the last one counts: Service default/a'])
+    expect(lines).toEqual(['object is in the manifests more than once; the last one is used: Service default/a'])
   })
 
   test('that are deleted from a folder are gone, but a folder that vanishes is not the end of its objects', async () => {
@@ -149,7 +149,7 @@ test('a running source follows edits, atomic replacement and broken files, and e
   await rename(join(folder, 'new.tmp'), join(folder, 'a.yaml'))
   await vi.waitFor(() => expect(services()).toEqual(['default/b', 'default/c']), 10_000)
   await put('b.yaml', 'kind: Service\n  bad: indent\n')
-  await vi.waitFor(() => expect(lines.join()).toMatch(/last good content stays: .*b\.yaml:\d+:\d+: /), 10_000)
+  await vi.waitFor(() => expect(lines.join()).toMatch(/last good content stays in use: .*b\.yaml:\d+:\d+: /), 10_000)
   expect(services()).toEqual(['default/b', 'default/c'])
   stop.abort()
   await running

@@ -69,7 +69,7 @@ export class FileSource {
     const { log } = this.#options
     for (const problem of problems)
       if (!this.#lastProblems.includes(problem))
-        log.error('manifest is ignored; its last good content stays', { problem })
+        log.error('manifest is ignored; its last good content stays in use', { problem })
     if (problems.length === 0 && this.#lastProblems.length > 0) log.info('every manifest is readable again')
     this.#lastProblems = problems
   }
@@ -96,7 +96,7 @@ export class FileSource {
       const id = identityOf(object)
       if (seen.has(id) && !this.#repeatedObjects.has(id)) {
         this.#repeatedObjects.add(id)
-        this.#options.log.warn('object is in the manifests more than once, the last one counts', { object: id })
+        this.#options.log.warn('object is in the manifests more than once; the last one is used', { object: id })
       }
       seen.add(id)
     }
@@ -105,7 +105,7 @@ export class FileSource {
   #ignoreKind(kind: string): void {
     if (this.#ignoredKinds.has(kind)) return
     this.#ignoredKinds.add(kind)
-    this.#options.log.info('objects of this kind do not concern a service proxy and are ignored', { kind })
+    this.#options.log.info('objects of this kind are ignored, because a service proxy does not use them', { kind })
   }
 }
 

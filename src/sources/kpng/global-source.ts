@@ -123,7 +123,7 @@ export class KpngGlobalSource {
   }
 
   #ignore(path: string | undefined): void {
-    this.#options.log.warn('the KPNG server sent something that has no place in the global model', { path })
+    this.#options.log.warn('the KPNG server sent a path that is unknown here; it is ignored', { path })
   }
 }
 

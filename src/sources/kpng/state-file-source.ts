@@ -55,7 +55,7 @@ export class StateFileSource {
     } catch (error) {
       const problem = error instanceof Error ? error.message : String(error)
       if (problem !== this.#lastProblem)
-        log.error('the state file is ignored; its last good content stays', { problem })
+        log.error('the state file is ignored; its last good content stays in use', { problem })
       this.#lastProblem = problem
     }
   }

@@ -158,7 +158,7 @@ test('the end waits for a silent server for five seconds only', async () => {
   await eventually('a last try', () => rig.server.received.length > 0)
   await rig.clock.advance(5_000)
   await ended
-  expect(rig.log.messages('warn')).toEqual(['events lost at the end'])
+  expect(rig.log.messages('warn')).toEqual(['events were not sent before the process ended'])
 })
 
 test('a server in trouble is tried again every ten seconds, twelve times', async () => {

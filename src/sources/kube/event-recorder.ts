@@ -105,13 +105,13 @@ export class EventRecorder {
     using limit = new Watchdog({
       clock: this.#clock,
       limitMs: flushLimitMs,
-      message: 'posting the last events: no success',
+      message: 'the last events could not be sent in time',
       parent: new AbortController().signal,
     })
     for (const series of this.#seriesByKey.values())
       if (series.sentCount < series.count && !limit.signal.aborted) await this.#send(series, limit.signal)
     const lost = [...this.#seriesByKey.values()].filter(({ sentCount, count }) => sentCount < count).length
-    if (lost > 0) this.#log.warn('events lost at the end', { events: lost })
+    if (lost > 0) this.#log.warn('events were not sent before the process ended', { events: lost })
   }
 
   #nextUnsent(): Series | undefined {

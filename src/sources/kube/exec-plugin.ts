@@ -109,7 +109,7 @@ function parseExecCredential(output: string, { apiVersion, command }: ExecPlugin
     throw problem('gave neither status.token nor status.clientCertificateData')
   const expiry = asString(status['expirationTimestamp'])
   const expiresAtMs = expiry === undefined ? Infinity : Date.parse(expiry)
-  if (Number.isNaN(expiresAtMs)) throw problem(`gave an expirationTimestamp that is no time: ${expiry}`)
+  if (Number.isNaN(expiresAtMs)) throw problem(`gave an expirationTimestamp that is not a time: ${expiry}`)
   return {
     token,
     clientCertificate: cert === undefined || key === undefined ? undefined : { cert, key },

@@ -195,7 +195,7 @@ test.each([
   [
     'gives a wrong time',
     `echo '{"apiVersion":"${v1}","status":{"token":"t","expirationTimestamp":"soon"}}'`,
-    /expirationTimestamp that is no time: soon/,
+    /expirationTimestamp that is not a time: soon/,
   ],
 ])('an exec plugin that %s is reported, and tried again the next time', async (_what, print, message) => {
   await using folder = await TemporaryFolder.make()

@@ -101,7 +101,7 @@ function readPlugin(exec: KubeconfigSection, cluster: KubeconfigSection, place: 
   const mode = exec.string('interactiveMode') ?? (apiVersion.endsWith('v1') ? undefined : 'IfAvailable')
   if (mode === undefined) throw exec.problem('has no interactiveMode: v1 plugins must set it; write Never')
   if (mode === 'Always')
-    throw exec.problem('has interactiveMode Always, but a proxy has no one to ask: use Never or IfAvailable')
+    throw exec.problem('has interactiveMode Always, but a daemon has no terminal: use Never or IfAvailable')
   if (mode !== 'Never' && mode !== 'IfAvailable')
     throw exec.problem(`has interactiveMode ${mode}: write Never or IfAvailable`)
   const env = exec

@@ -68,7 +68,7 @@ export class ReflectorJournal {
     const { query, log } = this.#options
     this.contact()
     if (!this.#hasSynced)
-      log.info('the API server does not have this kind of object, going on without', { resource: query.resource })
+      log.info('the API server does not have this kind of object; continuing without it', { resource: query.resource })
     this.#hasSynced = true
     this.#recovered()
   }
@@ -104,7 +104,7 @@ export class ReflectorJournal {
     const isKnown = this.#trouble?.reason === error.reason
     this.#trouble = error
     const fields = { resource: query.resource, verb, reason: error.reason, problem: error.message, retryInMs: delayMs }
-    if (isKnown) log.debug(2, 'API server still in trouble', fields)
+    if (isKnown) log.debug(2, 'requests to the API server still fail', fields)
     else if (error.reason === 'forbidden')
       log.error('not allowed by RBAC: grant the verbs list and watch on this resource', fields)
     else if (error.reason === 'gone') log.info('the watched version has expired, listing again', fields)

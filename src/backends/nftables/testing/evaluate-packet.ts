@@ -102,7 +102,7 @@ function walkRules(scene: Scene, rules: readonly KernelRule[], at: number, trave
 
 function walkChain(scene: Scene, name: string, travel: Travel): readonly Place[] {
   const chain = scene.ruleset.chains.get(name)
-  if (chain === undefined) throw new Error(`a packet was sent to the chain ${name}, which is not there`)
+  if (chain === undefined) throw new Error(`a packet was sent to the chain ${name}, which does not exist`)
   return walkRules(scene, chain.rules, 0, travel)
 }
 

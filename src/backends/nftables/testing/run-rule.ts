@@ -154,6 +154,6 @@ function keyOf({ packet }: Scene, fields: readonly Field[], travel: Travel): rea
 
 function findSet({ ruleset }: Scene, name: string): KernelSet {
   const set = ruleset.sets.get(name)
-  if (set === undefined) throw new Error(`a packet was looked up in ${name}, which is not there`)
+  if (set === undefined) throw new Error(`a packet was looked up in ${name}, which does not exist`)
   return set
 }

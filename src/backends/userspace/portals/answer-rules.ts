@@ -58,7 +58,7 @@ export function findAnswerDrift(mangle: RulesByChain, family: Family): string | 
   if (jumpsIn(mangle, family) === 0) return `the jump from ${place.table}/${place.from} is missing`
   const rules = mangle.get(portalChains.answers) ?? []
   const isAsWritten = rules.length === 1 && rules[0] === canonicalRule(answerRule, family)
-  return isAsWritten ? undefined : `chain ${place.table}/${portalChains.answers} is not as it was written`
+  return isAsWritten ? undefined : `chain ${place.table}/${portalChains.answers} was changed`
 }
 
 /** The routing that belongs to the rules, as commands. */

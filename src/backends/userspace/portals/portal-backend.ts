@@ -88,7 +88,9 @@ export class PortalBackend implements Backend {
       try {
         await this.#kernel.remove(AbortSignal.timeout(removalTimeoutMs))
       } catch (error) {
-        this.#options.log.warn('portals stay and lead nowhere: remove them with fairlead --cleanup', { error })
+        this.#options.log.warn('could not remove the portals, which now lead nowhere: run fairlead --cleanup', {
+          error,
+        })
       }
       await this.#listeners.closeAll()
     })

@@ -79,8 +79,8 @@ test('a kernel that cannot is told of once, asked again by a full sync, and leav
   expect(transparency.findDrift(await readKernelState(kernel, never))).toBeUndefined()
   expect(log.at('warn')).toMatchObject([
     {
-      message: 'pods see the address of the node, although a Service wants them to see the client',
-      fields: { service: wishing.key, reason: 'the kernel does not take the rules', error: expect.any(IptablesError) },
+      message: 'pods see the address of the node, although a Service asks for that of the client',
+      fields: { service: wishing.key, reason: 'the kernel refused the rules', error: expect.any(IptablesError) },
     },
   ])
 })
@@ -103,7 +103,7 @@ test('an engine that cannot is told of once, and no rule is written', async () =
   expect(transparency.isOn).toBe(false)
   expect(await held()).toEqual({ rules: [], isDelivered: false })
   expect(log.at('warn').map(({ fields }) => fields['reason'])).toEqual([
-    'only the native engine can; see --userspace-engine',
+    'only the native engine supports it; see --userspace-engine',
   ])
 })
 

@@ -52,7 +52,7 @@ export class Transparency implements AsyncDisposable {
       else this.#wishingKeys.delete(key)
     if (this.#wishingKeys.size === 0) return
     if (this.#options.relay.transparentConnections === undefined)
-      return this.#sayWhyNot('only the native engine can; see --userspace-engine')
+      return this.#sayWhyNot('only the native engine supports it; see --userspace-engine')
     const isSettled = this.#answers === 'led' || this.#answers === 'cannot be led'
     if (!isSettled || isFull) await this.#lead(signal)
   }
@@ -66,7 +66,7 @@ export class Transparency implements AsyncDisposable {
     } catch (error) {
       signal.throwIfAborted()
       this.#answers = 'unknown'
-      this.#options.log.warn('rules that nobody needs any more stay: tried again with the next change', { error })
+      this.#options.log.warn('could not remove unused rules; retried at the next change', { error })
     }
   }
 
@@ -80,7 +80,9 @@ export class Transparency implements AsyncDisposable {
     try {
       await this.#remove(AbortSignal.timeout(removalTimeoutMs))
     } catch (error) {
-      this.#options.log.warn('rules for transparent connections stay: remove them with fairlead --cleanup', { error })
+      this.#options.log.warn('could not remove the rules for transparent connections: run fairlead --cleanup', {
+        error,
+      })
     }
   }
 
@@ -99,7 +101,7 @@ export class Transparency implements AsyncDisposable {
     } catch (error) {
       signal.throwIfAborted()
       this.#answers = 'cannot be led'
-      this.#sayWhyNot('the kernel does not take the rules', error)
+      this.#sayWhyNot('the kernel refused the rules', error)
     }
   }
 
@@ -131,7 +133,7 @@ export class Transparency implements AsyncDisposable {
     if (this.#hasSaidWhyNot) return
     this.#hasSaidWhyNot = true
     const [first = ''] = this.#wishingKeys
-    this.#options.log.warn('pods see the address of the node, although a Service wants them to see the client', {
+    this.#options.log.warn('pods see the address of the node, although a Service asks for that of the client', {
       service: first,
       family: this.#options.iptables.family,
       reason,

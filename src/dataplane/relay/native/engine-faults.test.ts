@@ -91,7 +91,7 @@ test('an engine that hears nothing any more does not keep the relay from ending'
   const relay = await start()
   process.kill(relay.pid ?? 0, 'SIGSTOP')
   await relay[Symbol.asyncDispose]()
-  expect(log.at('warn').map(({ message }) => message)).toEqual(['the native relay did not end as it should'])
+  expect(log.at('warn').map(({ message }) => message)).toEqual(['the native relay did not stop cleanly'])
 })
 
 test('a pool of 5,000 endpoints is told, changed and served', async () => {

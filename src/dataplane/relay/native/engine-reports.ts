@@ -42,7 +42,7 @@ export class EngineReports {
 
   heard([what = '', ...words]: readonly string[]): void {
     const { log, onGone, descriptors, poolOf } = this.#options
-    if (what === 'lost') return log.debug(3, 'lines about connections were left out', { lines: Number(words[0]) })
+    if (what === 'lost') return log.debug(3, 'log lines about connections were left out', { lines: Number(words[0]) })
     if (what === 'unfiltered')
       return log.warn('the native relay runs without a filter of its system calls: the kernel refused it', {
         error: systemError(Number(words[0])).code,
@@ -94,7 +94,7 @@ export class EngineReports {
       case 'dial-failed':
         return logDialFailed(log, service, first, systemError(Number(second)))
       default:
-        log.warn('the native relay said something unexpected', { what })
+        log.warn('the native relay sent an unexpected message', { what })
     }
   }
 

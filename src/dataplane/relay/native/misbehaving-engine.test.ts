@@ -90,7 +90,7 @@ test.each([
   expect(opened).toMatchObject({ ok: true })
   await eventually(() => log.at('error').length === 1)
   expect(log.at('error')[0]).toMatchObject({
-    message: 'the native relay died: its connections are lost, its listeners are opened again',
+    message: 'the native relay died: its connections are lost, its listeners are being reopened',
     fields: { error: { message: expect.stringContaining('hangs: it did not answer for 0.5 s') as string } },
   })
   await eventually(() => client.readableEnded)
@@ -109,7 +109,7 @@ test('an engine that hangs does not keep its listeners from being closed', async
   const { log, native, relay } = await relayThatMisbehaves()
   process.kill(native.pid ?? 0, 'SIGSTOP')
   await relay[Symbol.asyncDispose]()
-  expect(log.at('warn').map(({ message }) => message)).toEqual(['the native relay did not end as it should'])
+  expect(log.at('warn').map(({ message }) => message)).toEqual(['the native relay did not stop cleanly'])
   expect(log.at('error')).toEqual([])
 })
 

@@ -168,7 +168,7 @@ export class NativeRelay implements Relay {
     this.#ending.abort()
     await Promise.all([...this.#heldById.keys()].map((id) => this.remove(id)))
     const error = await this.#engine.end(this.#settings.shutdownGraceMs)
-    if (error !== undefined) this.#log.warn('the native relay did not end as it should', { error })
+    if (error !== undefined) this.#log.warn('the native relay did not stop cleanly', { error })
     closeSync(this.#memory.fd)
   }
 
@@ -186,7 +186,7 @@ export class NativeRelay implements Relay {
       onReport: (words) => this.#reports.heard(words),
       onDied: (error) => {
         if (!this.#ending.signal.aborted) this.#running = this.#revive(error)
-        else this.#log.warn('the native relay did not end as it should', { error })
+        else this.#log.warn('the native relay did not stop cleanly', { error })
       },
     })
   }
@@ -246,7 +246,7 @@ export class NativeRelay implements Relay {
     const lost = [...this.#heldById.values()]
     for (const { slot } of lost) this.#slots.forgetActive(slot)
     for (const slot of this.#draining) this.#forgetSlot(slot)
-    this.#log.error('the native relay died: its connections are lost, its listeners are opened again', {
+    this.#log.error('the native relay died: its connections are lost, its listeners are being reopened', {
       error,
       listeners: lost.length,
     })
@@ -265,7 +265,7 @@ export class NativeRelay implements Relay {
         if (engine.hasEnded) return
         this.#heldById.delete(spec.id)
         this.#forgetSlot(slot)
-        this.#log.warn('a listener could not be opened again', { id: spec.id, reason })
+        this.#log.warn('a listener could not be reopened', { id: spec.id, reason })
       })
       // Its successor begins with all of them again.
       if (engine.hasEnded) return
