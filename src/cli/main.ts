@@ -4,6 +4,7 @@ import { daemonCommand } from './daemon/daemon-command.ts'
 import type { KpngSource } from './kpng/to-mode.ts'
 import { CommandError, thisProgram } from './program.ts'
 import type { Program } from './program.ts'
+import { paint } from './terminal.ts'
 
 type Command = (argv: readonly string[], program: Program, signal: AbortSignal) => Promise<number>
 type LoadCommand = () => Promise<Command>
@@ -37,7 +38,7 @@ export async function main(argv: readonly string[]): Promise<number> {
   } catch (error) {
     // A sentence for the user; anything else is a bug, and its stack helps to find it.
     if (!(error instanceof CommandError)) throw error
-    program.err(`Error: ${error.message}\n`)
+    program.err(`${paint(program.stderr, 'red', 'Error:')} ${error.message}\n`)
     return 1
   }
 }

@@ -54,7 +54,7 @@ export async function renderCommand(argv: readonly string[], program: Program): 
   if (!read.ok) throw new CommandError(read.problem)
   if (read.wantsHelp) {
     const about = 'Prints what a proxy mode would program, without root and without a cluster.'
-    program.out(`${about}\n\n${usage}\n${renderFlagHelp(renderFlags, program.platform)}`)
+    program.out(`${about}\n\n${usage}\n${renderFlagHelp(renderFlags, program.platform, program.stdout.columns)}`)
     return 0
   }
   const { values } = read
@@ -66,7 +66,7 @@ export async function renderCommand(argv: readonly string[], program: Program): 
   const wantedFamilies = familiesNamed(values.family)
 
   using progress = program.progress('reading objects')
-  const log = plainLogger((text) => program.err(text))
+  const log = plainLogger(program)
   const catalog = new Catalog()
   const intake = new Intake({ catalog, log, metrics: silentMetrics })
   const source = new FileSource({ paths: values.objects, intake, log, clock: systemClock })

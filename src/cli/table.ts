@@ -1,3 +1,5 @@
+import { breakWords } from '../config/flags/break-words.ts'
+
 /**
  * Columns of text, aligned as kubectl does it: padded to the widest cell, three spaces apart. Where the lines would be
  * wider than the terminal, the last column is broken between words, under itself.
@@ -33,16 +35,3 @@ const narrowGap = 2
 /** Holds an IPv4 address with a port, and the comma behind it. */
 const narrowestCell = 16
 const belowIndent = 4
-
-/** Lines of at most this width; a word that is longer stays whole, so that it can be copied. */
-export function breakWords(text: string, width: number): readonly string[] {
-  const lines: string[] = []
-  let line = ''
-  for (const word of text.split(' ')) {
-    if (line !== '' && line.length + 1 + word.length > width) {
-      lines.push(line)
-      line = word
-    } else line = line === '' ? word : `${line} ${word}`
-  }
-  return [...lines, line]
-}

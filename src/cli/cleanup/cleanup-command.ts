@@ -4,6 +4,7 @@ import { NetlinkError } from '../../dataplane/netlink/netlink-error.ts'
 import { NfacctError } from '../../dataplane/nfacct/nfacct.ts'
 import { CommandError } from '../program.ts'
 import type { Program } from '../program.ts'
+import { paint } from '../terminal.ts'
 import { thisHost } from './cleanup-host.ts'
 import type { CleanupHost } from './cleanup-host.ts'
 import { findLeftovers } from './find-leftovers.ts'
@@ -14,7 +15,7 @@ import { ToolError } from './run-tool.ts'
 
 export interface CleanupOptions {
   readonly isDryRun: boolean
-  readonly program: Pick<Program, 'out' | 'err' | 'progress'>
+  readonly program: Pick<Program, 'out' | 'err' | 'stderr' | 'progress'>
 }
 
 /** Returns the exit code: 1 when something of a proxy stays, or may have. */
@@ -33,7 +34,7 @@ export async function cleanupCommand({ isDryRun, program }: CleanupOptions, sign
       else failures.push(removal.problem)
 
   if (leftovers.length === 0 && failures.length === 0) program.out('Nothing to remove.\n')
-  for (const failure of failures) program.err(`Error: ${failure}\n`)
+  for (const failure of failures) program.err(`${paint(program.stderr, 'red', 'Error:')} ${failure}\n`)
   return failures.length === 0 ? 0 : 1
 }
 

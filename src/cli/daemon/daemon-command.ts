@@ -12,12 +12,13 @@ import { keepYoungHeapSmall } from './young-heap.ts'
 import type { LoadedConfig } from './load-config.ts'
 import { loadConfig } from './load-config.ts'
 import { loggerFor } from './logger-for.ts'
+import { paint } from '../terminal.ts'
 import { renderVersion } from '../version.ts'
 
 /** The flags are kube-proxy's; what Fairlead has besides must be found too. */
 const commandHelp = `Commands:
-  fairlead demo      Runs a sample application on this machine: no root, no cluster.
-  fairlead render    Prints what a proxy mode would program: no root, no cluster.
+  fairlead demo      Runs a sample application here: no root, no cluster.
+  fairlead render    Prints what a mode would program: no root, no cluster.
   fairlead kube      Serves what it knows of the cluster to other processes.
                      Also: file, api, local.
   fairlead help      Prints this text; "fairlead help render" that of a command.
@@ -35,7 +36,7 @@ export async function daemonCommand(
   signal: AbortSignal,
   other: OtherSource = {},
 ): Promise<number> {
-  const parsed = parseDaemonCommandLine(argv, program.platform)
+  const parsed = parseDaemonCommandLine(argv, program.platform, program.stdout.columns)
   switch (parsed.kind) {
     case 'help':
       program.out(`${parsed.text}\n${commandHelp}`)
@@ -44,7 +45,7 @@ export async function daemonCommand(
       program.out(renderVersion(parsed.format))
       return 0
     case 'refused':
-      program.err(`${parsed.usage}\nError: ${parsed.message}\n`)
+      program.err(`${parsed.usage}\n${paint(program.stderr, 'red', 'Error:')} ${parsed.message}\n`)
       return 1
     case 'run':
       for (const warning of parsed.warnings) program.err(`${warning}\n`)

@@ -30,7 +30,7 @@ export async function demoCommand(argv: readonly string[], program: Program, sig
   const read = parseFlags(demoFlags, argv, program.platform)
   if (!read.ok) throw new CommandError(`${read.problem} (see fairlead demo --help)`)
   if (read.wantsHelp) {
-    const flags = renderFlagHelp(demoFlags, program.platform)
+    const flags = renderFlagHelp(demoFlags, program.platform, program.stdout.columns)
     program.out(`${about}\n\nUsage:\n  fairlead demo [flags]\n\n${flags}`)
     return 0
   }

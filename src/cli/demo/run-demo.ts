@@ -112,7 +112,7 @@ function daemonOptions({ folder, verbosity, program }: Demo, metricsAddress: str
 /** A newcomer reads the table; what is only interesting to operators comes with -v. */
 function onlyTrouble(program: Program): RootLogger {
   const logger: RootLogger = {
-    ...plainLogger((text) => program.err(text)),
+    ...plainLogger(program),
     info() {},
     child: () => logger,
     verbosity: 0,

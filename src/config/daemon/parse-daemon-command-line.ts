@@ -1,3 +1,4 @@
+import { breakWords } from '../flags/break-words.ts'
 import { flagsOn } from '../flags/flag.ts'
 import { renderFlagHelp } from '../flags/flag-help.ts'
 import { type FlagsRead, parseFlags } from '../flags/flag-set.ts'
@@ -52,10 +53,15 @@ export interface DaemonOptions {
   readonly given: ReadonlySet<DaemonFlagName>
 }
 
-export function parseDaemonCommandLine(argv: readonly string[], platform: NodeJS.Platform): DaemonCommandLine {
+/** `columns` is the width of the terminal that a help text is for, when there is one. */
+export function parseDaemonCommandLine(
+  argv: readonly string[],
+  platform: NodeJS.Platform,
+  columns?: number,
+): DaemonCommandLine {
   const read = parseFlags(daemonFlags, argv, platform)
   if (!read.ok) return refused(read.problem)
-  if (read.wantsHelp) return { kind: 'help', text: renderHelp(platform) }
+  if (read.wantsHelp) return { kind: 'help', text: renderHelp(platform, columns) }
   const { values, given, warnings } = read
   // Kubernetes lets an empty argument pass: templates leave one behind when a variable is empty.
   const extra = read.positionals.filter((argument) => argument !== '')
@@ -135,11 +141,14 @@ function refused(message: string): DaemonCommandLine {
 
 const usageLine = 'Usage:\n  fairlead [flags]'
 
-function renderHelp(platform: NodeJS.Platform): string {
+function renderHelp(platform: NodeJS.Platform, columns = Number.POSITIVE_INFINITY): string {
+  const paragraph = (text: string) => breakWords(text, columns).join('\n')
   return [
-    'Fairlead makes the Services of a Kubernetes cluster reachable on this node, in place of kube-proxy.',
+    paragraph('Fairlead makes the Services of a Kubernetes cluster reachable on this node, in place of kube-proxy.'),
     usageLine,
-    'With --config, flags that have a field in the file are ignored, except --hostname-override and the logging flags.',
-    renderFlagHelp(daemonFlags, platform),
+    paragraph(
+      'With --config, flags that have a field in the file are ignored, except --hostname-override and the logging flags.',
+    ),
+    renderFlagHelp(daemonFlags, platform, columns),
   ].join('\n\n')
 }

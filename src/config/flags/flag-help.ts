@@ -1,9 +1,14 @@
+import { breakWords } from './break-words.ts'
 import { type Flag, flagsOn, type FlagTable } from './flag.ts'
 
-const width = 116
+const widest = 116
+/** With less room beside the flags, their text goes below them. */
+const narrowestText = 40
+const belowIndent = 10
 
-/** The flags under their headings, with the value each takes, what it does and its default. */
-export function renderFlagHelp(table: FlagTable, platform: NodeJS.Platform): string {
+/** The flags under their headings, with the value each takes, what it does and its default; as wide as the terminal. */
+export function renderFlagHelp(table: FlagTable, platform: NodeJS.Platform, columns = widest): string {
+  const width = Math.min(columns, widest)
   const shown = flagsOn(table, platform).filter(([, flag]) => flag.deprecated === undefined)
   const lefts = new Map(shown.map(([name, flag]) => [name, leftColumn(name, flag)]))
   const indent = Math.max(...[...lefts.values()].map((left) => left.length)) + 3
@@ -11,12 +16,12 @@ export function renderFlagHelp(table: FlagTable, platform: NodeJS.Platform): str
     .map((group) => {
       const members = shown.filter(([, flag]) => flag.group === group)
       const lines = members.map(([name, flag]) =>
-        row(lefts.get(name) ?? '', `${flag.help}${renderDefault(flag)}`, indent),
+        row(lefts.get(name) ?? '', `${flag.help}${renderDefault(flag)}`, indent, width),
       )
       return `${group}:\n${lines.join('\n')}\n`
     })
     .join('\n')
-  return `${groups}\n${row('  -h, --help', 'Print this text and exit.', indent)}\n`
+  return `${groups}\n${row('  -h, --help', 'Print this text and exit.', indent, width)}\n`
 }
 
 function leftColumn(name: string, flag: Flag<unknown>): string {
@@ -31,14 +36,8 @@ function renderDefault({ type, default: value }: Flag<unknown>): string {
   return ` (default ${typeof value === 'string' && type.label === 'string' ? JSON.stringify(text) : text})`
 }
 
-function row(left: string, text: string, indent: number): string {
-  const lines: string[] = []
-  let line = ''
-  for (const word of text.split(' ')) {
-    if (line !== '' && line.length + 1 + word.length > width - indent) {
-      lines.push(line)
-      line = word
-    } else line = line === '' ? word : `${line} ${word}`
-  }
-  return left.padEnd(indent) + [...lines, line].join(`\n${' '.repeat(indent)}`)
+function row(left: string, text: string, indent: number, width: number): string {
+  if (width - indent >= narrowestText)
+    return left.padEnd(indent) + breakWords(text, width - indent).join(`\n${' '.repeat(indent)}`)
+  return [left, ...breakWords(text, width - belowIndent)].join(`\n${' '.repeat(belowIndent)}`)
 }
