@@ -51,7 +51,7 @@ test('an address that was refused is said once, with both Services, and counted 
   expect(log.at('warn')).toEqual([
     {
       level: 'warn',
-      message: 'Service is not served as it asks',
+      message: 'Service needs attention',
       fields: { service: 'shop/thief', reason: text, owner: 'default/kubernetes' },
     },
   ])

@@ -37,7 +37,7 @@ export class ToldNotices implements NoticeSink {
     const said = new Set(before?.map(({ text }) => text))
     const news = notices.filter(({ text }) => !said.has(text))
     for (const { text, owner } of news)
-      this.#options.log.warn('Service is not served as it asks', { service, reason: text, ...(owner && { owner }) })
+      this.#options.log.warn('Service needs attention', { service, reason: text, ...(owner && { owner }) })
     for (const reason of noticeReasons) {
       const texts = news.filter((notice) => notice.reason === reason).map(({ text }) => text)
       if (texts.length > 0) this.#options.onNotice(service, reason, texts.join('; '))

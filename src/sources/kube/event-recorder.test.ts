@@ -190,3 +190,34 @@ test('a flood of different events is bounded', async () => {
   rig.run()
   await eventually('the rest to be sent', () => rig.server.received.length === 1_000)
 })
+
+test('what every node says in the same words is kept once: the second node is told that it is there, and rests', async () => {
+  await using first = await RecorderRig.make()
+  await using second = await RecorderRig.make()
+  const shared: ProxyEvent = {
+    regarding: { apiVersion: 'v1', kind: 'Service', namespace: 'shop', name: 'web' },
+    type: 'Warning',
+    reason: 'AddressInUse',
+    action: 'Program',
+    note: 'external IP 10.96.0.1:443/TCP is not served',
+    isSameOnEveryNode: true,
+  }
+  await second.clock.advance(12_345)
+  second.server.otherwise((exchange) => exchange.status(409, 'AlreadyExists'))
+  for (const rig of [first, second]) rig.run().recorder.record(shared)
+  const names = await Promise.all(
+    [first, second].map(async (rig) => {
+      const [body] = (await rig.bodies(1)) as readonly { readonly metadata: { readonly name: string } }[]
+      return body?.metadata.name
+    }),
+  )
+  expect(names[0]).toMatch(/^web\.[0-9a-f]{16}$/)
+  expect(names[1]).toBe(names[0])
+  await second.clock.advance(600_000)
+  expect(await second.bodies(1)).toHaveLength(1)
+  expect(second.log.lines).toEqual([])
+
+  first.recorder.record({ ...shared, reason: 'NodeAddress', note: 'something else' })
+  const other = (await first.bodies(2))[1] as { readonly metadata: { readonly name: string } }
+  expect(other.metadata.name).not.toBe(names[0])
+})

@@ -78,7 +78,7 @@ export function testAddressClaims(proxy: Proxy): void {
 
   test('it is said in the log, with both Services', () => {
     for (const { name } of [external, balanced])
-      expect(rig.proxy.log()).toMatch(new RegExp(`not served as it asks.*shop/${name}.*shop/zz-owner`))
+      expect(rig.proxy.log()).toMatch(new RegExp(`Service needs attention.*shop/${name}.*shop/zz-owner`))
   })
 
   test('source ranges that cannot be read, or that leave a family out, close the load balancer', async () => {
