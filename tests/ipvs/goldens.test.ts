@@ -1,3 +1,3 @@
 import { relayGuestTests } from './testing/relay-guest-tests.ts'
 
-await relayGuestTests({ name: 'goldens', files: ['goldens.guest.ts'], timeoutMs: 900_000 })
+await relayGuestTests({ name: 'goldens', files: ['goldens.guest.ts'], timeoutMs: 1_800_000 })

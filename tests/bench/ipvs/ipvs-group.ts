@@ -8,8 +8,8 @@ import { syncs } from './syncs.ts'
 export const ipvsGroup: BenchGroup = {
   name: 'ipvs',
   async run(options) {
-    const problem = guestProblem()
-    if (problem !== undefined) throw new Error(`the ipvs group runs in a guest of user-mode-linux: ${problem}`)
+    const problem = await guestProblem()
+    if (problem !== undefined) throw new Error(`the ipvs group runs in a guest: ${problem}`)
     options.progress('compiling the API server, and looking for kube-proxy')
     await compileScripts()
     const peer = await findKubeProxy().catch((error: Error) => {

@@ -101,7 +101,7 @@ async function choicesOfOutside(): Promise<readonly string[]> {
   const choices: string[] = []
   for (const source of outsideAddresses) {
     const ip = plans.ipv4.clusterIP(web.index)
-    const question = { transport: 'tcp', ip, port: webPort.port, source, patienceMs: 10_000 } as const
+    const question = { transport: 'tcp', ip, port: webPort.port, source, patienceMs: 60_000 } as const
     const outcome = await ask(rig.cluster.host('outside'), question)
     choices.push(outcome.kind === 'answer' ? outcome.answer.answeredBy : outcome.kind)
   }

@@ -2,12 +2,15 @@
 # The first process of the guest. The root file system is the host's, read-only; what the guest writes is in memory,
 # except for /run/shared. The kernel gives us no PATH, and passes GUEST_* from its command line.
 export PATH=/run/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/run LC_ALL=C
-mount -t proc proc /proc && mount -t sysfs sysfs /sys && mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /tmp
-mkdir -p /run/bin /run/shared /run/modules/lib/modules
-# A clone in /tmp has just gone out of sight.
+mount -t proc proc /proc && mount -t sysfs sysfs /sys && mount -t tmpfs tmpfs /run
+mkdir -p /run/bin /run/shared /run/project /run/modules/lib/modules
+# A clone in /tmp would go out of sight.
 project=${0%/tests/ipvs/testing/*}
-case $project in /tmp/*) mkdir -p "$project" && mount -t hostfs -o "$project,ro" none "$project" ;; esac
-mount -t hostfs -o "$GUEST_SHARED" none /run/shared
+mount --bind "$project" /run/project
+mount -t tmpfs tmpfs /tmp
+case $project in /tmp/*) mkdir -p "$project" && mount --bind /run/project "$project" ;; esac
+umount /run/project
+mount -t "${GUEST_SHARED_MOUNT%%:*}" -o "${GUEST_SHARED_MOUNT#*:}" shared /run/shared
 
 # Modules are not where this kernel looks for them, neither for us nor for itself.
 ln -s "$GUEST_MODULES/$(uname -r)" "/run/modules/lib/modules/$(uname -r)"
@@ -15,7 +18,7 @@ printf '#!/bin/sh\nexec /usr/sbin/modprobe -d /run/modules "$@"\n' >/run/bin/mod
 chmod +x /run/bin/modprobe
 echo /run/bin/modprobe >/proc/sys/kernel/modprobe
 
-# This kernel has no nf_tables for IP, so "iptables" means the legacy one.
+# The kernel of user-mode-linux has no nf_tables for IP, so "iptables" means the legacy one.
 for name in iptables ip6tables; do
   for tool in '' -save -restore; do ln -s "/usr/sbin/$name-legacy$tool" "/run/bin/$name$tool"; done
 done
@@ -29,5 +32,5 @@ bash /run/shared/command.sh </dev/null 2>&1 | cat
 echo "${PIPESTATUS[0]}" >/run/shared/exit-code
 echo "$GUEST_END"
 sync
-echo o >/proc/sysrq-trigger
+echo "$GUEST_OFF_KEY" >/proc/sysrq-trigger
 sleep 10

@@ -1,6 +1,7 @@
 /** One long TCP connection to an echo server. */
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
+import { answerDeadlineMs } from './answer-deadline.ts'
 
 export class Conversation implements Disposable {
   readonly #socket: Socket
@@ -18,7 +19,7 @@ export class Conversation implements Disposable {
   /** Says something and waits for the echo; rejects when the connection is broken. */
   async goesOn(): Promise<void> {
     const line = `line ${this.#lines++}`
-    const heard = once(this.#socket, 'data', { signal: AbortSignal.timeout(10_000) })
+    const heard = once(this.#socket, 'data', { signal: AbortSignal.timeout(answerDeadlineMs(10_000)) })
     this.#socket.write(line)
     const [echo] = (await heard) as [Buffer]
     if (echo.toString() !== line) throw new Error(`said "${line}" and heard "${echo.toString()}"`)

@@ -1,5 +1,6 @@
 /** Clients that connect again and again while something happens. */
 import type { Family } from '../../../src/net/ip.ts'
+import { answerDeadlineMs } from './answer-deadline.ts'
 import type { Rig } from './rig.ts'
 import type { Source, Target } from './row.ts'
 
@@ -36,7 +37,7 @@ export class Load implements AsyncDisposable {
     for (let n = 0; n < mostConnections && !this.#isOver; n++) {
       // Longer than it takes the kernel to send a lost packet twice again: what was dropped once counts as late, not
       // as failed, as it does for users.
-      const outcome = await this.#rig.ask(from, to, family, 10_000)
+      const outcome = await this.#rig.ask(from, to, family, answerDeadlineMs(10_000))
       if (outcome.kind === 'answer') {
         const { answeredBy } = outcome.answer
         this.answers.set(answeredBy, (this.answers.get(answeredBy) ?? 0) + 1)

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Family } from '../../../src/net/ip.ts'
 import { plans } from './address-plan.ts'
+import { answerDeadlineMs } from './answer-deadline.ts'
 import type { Outcome } from './ask.ts'
 import type { Rig } from './rig.ts'
 import { isOnNode } from './row.ts'
@@ -42,7 +43,7 @@ const fewestTries: Readonly<Record<Expectation['kind'], number>> = { reaches: 8,
  * refusal of an IPv6 connection comes while the socket is still in connect(), and Linux 6.18 heeds only the next one, for
  * the second SYN after a second.
  */
-const [patienceMs, silenceMs] = [5000, 1500]
+const [patienceMs, silenceMs] = [answerDeadlineMs(5000), 1500]
 
 async function observe(rig: Rig, flow: Flow): Promise<ReadonlySet<string>> {
   const { from, to, family, expectation } = flow
