@@ -45,6 +45,8 @@ export { startApiServer } from './embedded/api-server.ts'
 export { writeKubeconfig } from './embedded/kubeconfig-file.ts'
 export { allResources } from './embedded/resources/all-resources.ts'
 
+export type { ConsoleLoggerOptions } from './kpng/sdk/console-logger.ts'
+export { consoleLogger } from './kpng/sdk/console-logger.ts'
 export type { BackendContext, KpngBackend, NodeUpdate } from './kpng/sdk/define-backend.ts'
 export { defineBackend } from './kpng/sdk/define-backend.ts'
 export type { EndpointChange, NodeChanges } from './kpng/sdk/node-changes.ts'

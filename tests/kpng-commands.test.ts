@@ -39,11 +39,16 @@ test('a cluster, a core and a backend: traffic follows the endpoints, also over 
   await core.ended()
   await cluster.merge(web, { ports: [{ name: 'http', port: green.port }] })
   await daemon.process.says('the KPNG server is away; what it said last stays in force')
+  expect((await daemon.metrics('/metrics')).body).toContain('fairlead_kpng_core_connected 0\n')
   expect(await whoAnswers(url)).toBe('blue')
 
   await using again = startCore()
   await eventually(async () => expect(await whoAnswers(url)).toBe('green'))
   expect(await daemon.detail()).toMatchObject({ kpng: { target: api, isConnected: true } })
+  const { body: series } = await daemon.metrics('/metrics')
+  expect(series).toContain('fairlead_kpng_core_connected 1\n')
+  expect(series).toContain('fairlead_kpng_core_reconnects_total 1\n')
+  expect(series).toMatch(/^fairlead_kpng_core_last_message_seconds [\d.]+$/m)
   again.send('SIGTERM')
   expect(await again.ended()).toEqual({ code: 0, signal: null })
 })
@@ -94,7 +99,7 @@ test.each([
   ],
   [
     ['kube', 'to-api', '--help'],
-    ['fairlead kube to-api [flags]', '--listen-tls-key', '--kubeconfig', '--api says the same'],
+    ['fairlead kube to-api [flags]', '--listen-tls-key', '--kubeconfig', 'unless the source is another core'],
   ],
   [
     ['api', 'to-nftables', '--help'],
@@ -129,7 +134,10 @@ test('a backend behind a core says on its own address how it is', async () => {
     `--exportMetrics=127.0.0.1:${metrics}`,
   ])
   await eventually(async () => expect((await get(`${url}/healthz`)).status).toBe(200))
-  expect((await get(`${url}/metrics`)).body).toContain('process_resident_memory_bytes')
+  const { body } = await get(`${url}/metrics`)
+  expect(body).toContain('process_resident_memory_bytes')
+  // It follows no core.
+  expect(body).not.toContain('fairlead_kpng_core')
   backend.send('SIGTERM')
   expect(await backend.ended()).toEqual({ code: 0, signal: null })
 })
@@ -180,6 +188,7 @@ test('to-file writes what file reads', async () => {
   await using writer = new FairleadProcess(['file', 'to-file', '-i', objects.path, '-o', file])
   const print = ['--once', '--node-name=node1']
   const fromState = () => runFairlead(['file', 'to-local', '-i', file, ...print])
+  await eventually(async () => expect((await lstat(file)).isFile()).toBe(true))
   await eventually(async () => expect((await fromState()).stdout).toContain('+ default/web {'))
   const fromObjects = await runFairlead(['file', 'to-local', '-i', objects.path, ...print])
   expect((await fromState()).stdout).toBe(fromObjects.stdout)

@@ -9,7 +9,7 @@ set=0 removed=0
 while IFS= read -r line; do
   case $line in
     '{"t":"welcome"'*) echo "this is node $(field node)" >&2 ;;
-    '{"t":"begin","from":null'*) echo 'everything anew' >&2; set=0 removed=0 ;;
+    '{"t":"begin","full":true'*) echo 'everything anew' >&2; set=0 removed=0 ;;
     '{"t":"begin"'*) set=0 removed=0 ;;
     *'"op":"put"'*) set=$((set + 1)) ;;
     *'"op":"del"'*) removed=$((removed + 1)) ;;

@@ -14,7 +14,7 @@ import type { Intake } from '../../sources/intake.ts'
 import { KubeClient } from '../../sources/kube/kube-client.ts'
 import { loadKubeAccess } from '../../sources/kube/kube-access.ts'
 import { KubeSource } from '../../sources/kube/kube-source.ts'
-import type { WatchClient } from '../../kpng/client/watch-client.ts'
+import type { WatchClient, WatchStatus } from '../../kpng/client/watch-client.ts'
 import { CommandError } from '../program.ts'
 import type { Runnable } from '../run-all.ts'
 import { apiServerAddresses } from './api-server-addresses.ts'
@@ -26,6 +26,8 @@ export interface ObjectSource extends Runnable, AsyncDisposable {
   status(): ReadonlyMap<string, { readonly lastContactMs: number | undefined }>
   /** For `/healthz?verbose`. */
   detail(): Readonly<Record<string, unknown>>
+  /** How the connection to a KPNG server is; undefined for other sources. */
+  readonly core?: () => WatchStatus
   /** The API server to write Events to; undefined for files. */
   readonly client: KubeClient | undefined
   /** Where Fairlead reaches the API server; empty for files. */
@@ -70,6 +72,7 @@ async function apiSource(api: ApiSource, { intake, nodeName, catalog, log }: Sou
     run: (signal) => source.run(signal),
     isLive: () => catalog.isInitialised,
     status: () => new Map([['KPNG', source.status()]]),
+    core: () => source.status(),
     detail: () => ({ kpng: { target: api.target, ...source.status() } }),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   }

@@ -25,6 +25,7 @@ import { setOomScore } from '../../dataplane/sysctl/oom-score.ts'
 import type { Family } from '../../net/ip.ts'
 import { isLoopback } from '../../net/ip.ts'
 import type { RootLogger } from '../../observe/logging/create-logger.ts'
+import { addKpngCoreSeries } from '../../observe/metrics/kpng-metrics.ts'
 import { addSourceContact } from '../../observe/metrics/source-metrics.ts'
 import { addConnectionMetrics } from '../../observe/metrics/connection-metrics.ts'
 import type { CountedView } from '../../observe/metrics/connection-metrics.ts'
@@ -211,6 +212,7 @@ async function runProxy(daemon: Daemon, parts: Parts, signal: AbortSignal): Prom
   addConnectionMetrics(metrics.registry, () => countedViews(proxies, daemon.serviceSeriesLimit, signal))
   addTrafficMetrics(metrics.registry, () => carriedViews(proxies, daemon.serviceSeriesLimit))
   addSourceContact(metrics.registry, systemClock, () => source.status())
+  if (source.core !== undefined) addKpngCoreSeries(metrics.registry, systemClock, source.core)
   const servers = daemonServers({
     config,
     version: daemon.version,

@@ -171,7 +171,7 @@ async function keepModel({ line, values, model, log }: SinkContext, signal: Abor
   const store = new GlobalStore()
   const registry = new MetricRegistry()
   registry.addProcessMetrics()
-  const parts: Runnable[] = [await openModel(model, { store, clock, log })]
+  const parts: Runnable[] = [await openModel(model, { store, clock, log, registry })]
   const problem = () => (store.isSynced ? undefined : incomplete)
   if (values.exportMetrics !== '')
     parts.push(metricsServer({ address: values.exportMetrics, registry, problem, clock, log }))
@@ -192,7 +192,9 @@ async function followLocally(context: SinkContext, signal: AbortSignal): Promise
   const node = nodeNameFrom(values['node-name'], program.env)
   const done = new AbortController()
   const running = AbortSignal.any([signal, done.signal])
-  const feed = await openLocalFeed(model, node, { clock, log })
+  const registry = new MetricRegistry()
+  registry.addProcessMetrics()
+  const feed = await openLocalFeed(model, node, { clock, log, registry })
   const sink = await openSink(context, node, running)
   const follow = async (until: AbortSignal) => {
     await using owned = sink
@@ -202,11 +204,8 @@ async function followLocally(context: SinkContext, signal: AbortSignal): Promise
     }, until)
   }
   const parts: Runnable[] = [{ run: follow }, ...sink.parts]
-  if (values.exportMetrics !== '') {
-    const registry = new MetricRegistry()
-    registry.addProcessMetrics()
+  if (values.exportMetrics !== '')
     parts.push(metricsServer({ address: values.exportMetrics, registry, problem: () => sink.problem(), clock, log }))
-  }
   await runAll(parts, running)
 }
 

@@ -7,6 +7,7 @@ import { silentMetrics } from '../../core/proxy-metrics.ts'
 import type { FlagValues } from '../../config/flags/flag.ts'
 import { globProblem } from '../../kpng/model/label-globs.ts'
 import type { GlobalStore } from '../../kpng/store/global-store.ts'
+import type { MetricRegistry } from '../../observe/metrics/prometheus.ts'
 import { FileSource } from '../../sources/file/file-source.ts'
 import { Intake } from '../../sources/intake.ts'
 import type { ObjectIntake } from '../../sources/kind-sink.ts'
@@ -32,6 +33,8 @@ export interface ModelContext {
   readonly store: GlobalStore
   readonly clock: Clock
   readonly log: Logger
+  /** For the series of the connection, where another core is followed. */
+  readonly registry: MetricRegistry
 }
 
 export async function openModel(source: ModelSource, context: ModelContext): Promise<Runnable> {

@@ -4,12 +4,14 @@ import type { Logger } from '../../core/logger.ts'
 import { parseApiTarget } from '../../kpng/client/api-target.ts'
 import { WatchClient } from '../../kpng/client/watch-client.ts'
 import { TlsSource } from '../../kpng/tls-source.ts'
+import { addKpngCoreSeries } from '../../observe/metrics/kpng-metrics.ts'
+import type { MetricRegistry } from '../../observe/metrics/prometheus.ts'
 import type { apiFlags } from './kpng-flags.ts'
 
 /** The client that the flags ask for; a TLS file that cannot be used is found out now. */
 export async function watchClientFor(
   values: FlagValues<typeof apiFlags>,
-  { clock, log }: { readonly clock: Clock; readonly log: Logger },
+  { clock, log, registry }: { readonly clock: Clock; readonly log: Logger; readonly registry?: MetricRegistry },
 ): Promise<WatchClient> {
   const ownLog = log.child({ source: 'kpng' })
   const files = {
@@ -17,7 +19,7 @@ export async function watchClientFor(
     certificate: values['api-client-tls-crt'],
     ca: values['api-client-tls-ca'],
   }
-  return new WatchClient({
+  const client = new WatchClient({
     target: parseApiTarget(values.api),
     tls: await TlsSource.open(files, ownLog),
     allowsPlaintext: values['allow-plaintext'],
@@ -26,4 +28,6 @@ export async function watchClientFor(
     random: Math.random,
     log: ownLog,
   })
+  if (registry !== undefined) addKpngCoreSeries(registry, clock, () => client.status())
+  return client
 }

@@ -1,6 +1,6 @@
 /** A batch of changes as lines of JSON, for backends in any language. Updates come before removals. */
 import { isSameData } from '../../core/same-data.ts'
-import { endpointJson, serviceJson } from './go-json.ts'
+import { endpointLineJson, serviceLineJson } from './line-json.ts'
 import type { ServiceChange } from './local-state.ts'
 
 export interface Batch {
@@ -11,14 +11,18 @@ export interface Batch {
 }
 
 export function* batchLines({ from, to, changes }: Batch): Generator<string> {
-  yield JSON.stringify({ t: 'begin', from: from === undefined ? null : String(from), to: String(to) })
+  yield JSON.stringify({
+    t: 'begin',
+    ...(from === undefined ? { full: true } : { from: String(from) }),
+    to: String(to),
+  })
   const removals: object[] = []
   for (const { path, before, after } of changes) {
     if (after !== undefined && !isSameData(before?.service, after.service))
-      yield JSON.stringify({ t: 'service', op: 'put', id: path, value: serviceJson(after.service) })
+      yield JSON.stringify({ t: 'service', op: 'put', id: path, value: serviceLineJson(after.service) })
     for (const [key, endpoint] of after?.endpointsByKey ?? [])
       if (!isSameData(before?.endpointsByKey.get(key), endpoint))
-        yield JSON.stringify({ t: 'endpoint', op: 'put', id: key, service: path, value: endpointJson(endpoint) })
+        yield JSON.stringify({ t: 'endpoint', op: 'put', id: key, service: path, value: endpointLineJson(endpoint) })
     for (const key of before?.endpointsByKey.keys() ?? [])
       if (after?.endpointsByKey.has(key) !== true) removals.push({ t: 'endpoint', op: 'del', id: key, service: path })
     if (before !== undefined && after === undefined) removals.push({ t: 'service', op: 'del', id: path })

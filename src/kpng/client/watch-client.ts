@@ -41,6 +41,8 @@ export type Watch =
 
 export interface WatchStatus {
   readonly isConnected: boolean
+  /** How often the connection was made anew. */
+  readonly reconnects: number
   /** When the last change set was applied (Unix milliseconds). */
   readonly lastContactMs: number | undefined
 }
@@ -62,7 +64,8 @@ export class WatchClient {
   }
 
   status(): WatchStatus {
-    return { isConnected: this.#isConnected, lastContactMs: this.#lastContactMs }
+    const reconnects = Math.max(0, this.#connections - 1)
+    return { isConnected: this.#isConnected, reconnects, lastContactMs: this.#lastContactMs }
   }
 
   /** Until the signal aborts. What `apply` throws restarts the stream, and thereby brings the whole state again. */

@@ -113,6 +113,25 @@ describe('the events of a Service', () => {
     ])
   })
 
+  test('endpoints come before what leads to them, and go after it', async () => {
+    const { apply, updates } = drive()
+    const sets = [setService('default/web', ips('10.96.0.1')), setEndpoint('default/web/a', '10.1.0.1')]
+    await apply({ isReset: true, sets })
+    await apply({
+      sets: [setEndpoint('default/web/b', '10.1.0.2'), setEndpoint('default/web/a', '10.1.0.9')],
+    })
+    await apply({ deletes: [deleted(Sets.EndpointsSet, 'default/web/a')] })
+    await apply({
+      deletes: [deleted(Sets.EndpointsSet, 'default/web/b'), deleted(Sets.ServicesSet, 'default/web')],
+    })
+    expect(updates.map(({ events }) => events.map(eventLine))).toEqual([
+      ['port-added 80', 'endpoint-added a 10.1.0.1', 'address-added 10.96.0.1', 'pair-added 10.96.0.1 80'],
+      ['endpoint-changed a 10.1.0.9 a 10.1.0.1', 'endpoint-added b 10.1.0.2'],
+      ['endpoint-removed a 10.1.0.9'],
+      ['port-removed 80', 'pair-removed 10.96.0.1 80', 'address-removed 10.96.0.1', 'endpoint-removed b 10.1.0.2'],
+    ])
+  })
+
   test('another timeout of the affinity is an event', async () => {
     const sticky = (TimeoutSeconds: number) => ({
       SessionAffinity: { $case: 'ClientIP', value: { TimeoutSeconds } } as const,
@@ -128,7 +147,8 @@ function eventLine(event: NodeUpdate['events'][number]): string {
   const { kind, service: _service, ...facts } = event
   const texts = Object.entries(facts).flatMap(([name, value]) => {
     if (name === 'of') return []
-    return [typeof value === 'object' ? String(value.port) : String(value)]
+    if (typeof value !== 'object') return [String(value)]
+    return 'id' in value ? [value.id, ...value.ips] : [String(value.port)]
   })
   return [kind, ...texts].join(' ')
 }

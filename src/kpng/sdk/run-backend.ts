@@ -1,12 +1,12 @@
 /** Runs a backend of your own in a process of its own, behind a KPNG server. */
 import { hostname } from 'node:os'
 import { systemClock } from '../../core/clock.ts'
-import { silentLogger } from '../../core/logger.ts'
 import type { Logger } from '../../core/logger.ts'
 import { parseApiTarget } from '../client/api-target.ts'
 import type { TlsFiles } from '../tls-files.ts'
 import { TlsSource } from '../tls-source.ts'
 import { BackendDriver } from './backend-driver.ts'
+import { consoleLogger } from './console-logger.ts'
 import type { KpngBackend } from './define-backend.ts'
 
 export interface RunBackendOptions {
@@ -18,6 +18,7 @@ export interface RunBackendOptions {
   readonly allowPlaintext?: boolean
   /** The node to program; `$NODE_NAME` or the host name when absent. */
   readonly node?: string
+  /** Lines on stderr when absent; silentLogger for none. */
   readonly log?: Logger
   /** Ends the backend. */
   readonly signal: AbortSignal
@@ -25,7 +26,7 @@ export interface RunBackendOptions {
 
 /** Resolves when the signal has aborted. While the server is away, the backend keeps what it has programmed. */
 export async function runBackend(backend: KpngBackend, options: RunBackendOptions): Promise<void> {
-  const { log = silentLogger, signal } = options
+  const { log = consoleLogger(), signal } = options
   const node = options.node ?? process.env['NODE_NAME'] ?? hostname().toLowerCase()
   // Programs that use the library for something else do not load gRPC.
   const { WatchClient } = await import('../client/watch-client.ts')

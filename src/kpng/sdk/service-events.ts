@@ -1,15 +1,17 @@
 /**
  * What happened to Services, in steps that a data plane can follow one by one. For each Service: ports go before ports
- * come, addresses come before they go, so that nothing is ever taken away that the next step needs.
+ * come; endpoints and addresses come before they go, so that nothing is ever taken away that the next step needs.
  */
 import { isSameData } from '../../core/same-data.ts'
 import type { ChangedService } from './node-changes.ts'
-import type { NodeService, NodeServicePort } from './node-service.ts'
+import type { NodeEndpoint, NodeService, NodeServicePort } from './node-service.ts'
 
 export type AddressKind = 'cluster' | 'external' | 'load-balancer'
 
 export type ServiceEvent = { readonly service: NodeService } & (
   | { readonly kind: 'port-removed' | 'port-added'; readonly port: NodeServicePort }
+  | { readonly kind: 'endpoint-added' | 'endpoint-removed'; readonly endpoint: NodeEndpoint }
+  | { readonly kind: 'endpoint-changed'; readonly endpoint: NodeEndpoint; readonly previous: NodeEndpoint }
   | { readonly kind: 'address-added' | 'address-removed'; readonly address: string; readonly of: AddressKind }
   /** One address with one port. */
   | {
@@ -35,6 +37,12 @@ function* eventsOf({ before, after }: ChangedService): Generator<ServiceEvent> {
   const pairs = difference(pairsOf(before), pairsOf(after))
   for (const port of ports.removed) yield { kind: 'port-removed', service, port }
   for (const port of ports.added) yield { kind: 'port-added', service, port }
+  const endpointsBefore = byId(before)
+  for (const endpoint of after?.endpoints ?? []) {
+    const previous = endpointsBefore.get(endpoint.id)
+    if (previous === undefined) yield { kind: 'endpoint-added', service, endpoint }
+    else if (!isSameData(previous, endpoint)) yield { kind: 'endpoint-changed', service, endpoint, previous }
+  }
   for (const address of addresses.added) yield { kind: 'address-added', service, ...address }
   for (const pair of pairs.removed) yield { kind: 'pair-removed', service, ...pair }
   for (const pair of pairs.added) yield { kind: 'pair-added', service, ...pair }
@@ -45,6 +53,13 @@ function* eventsOf({ before, after }: ChangedService): Generator<ServiceEvent> {
   const seconds = after?.affinitySeconds ?? 0
   if ((before?.affinitySeconds ?? 0) !== seconds) yield { kind: 'affinity-changed', service, seconds }
   for (const address of addresses.removed) yield { kind: 'address-removed', service, ...address }
+  const endpointsAfter = byId(after)
+  for (const endpoint of endpointsBefore.values())
+    if (!endpointsAfter.has(endpoint.id)) yield { kind: 'endpoint-removed', service, endpoint }
+}
+
+function byId(service: NodeService | undefined): ReadonlyMap<string, NodeEndpoint> {
+  return new Map(service?.endpoints.map((endpoint) => [endpoint.id, endpoint]))
 }
 
 function policyOf(service: NodeService | undefined, traffic: 'internal' | 'external'): 'Cluster' | 'Local' {

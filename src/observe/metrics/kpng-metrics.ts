@@ -1,3 +1,4 @@
+import type { Clock } from '../../core/clock.ts'
 import type { Counter, Gauge, MetricRegistry } from './prometheus.ts'
 
 type Api = 'local' | 'global'
@@ -46,4 +47,40 @@ export class KpngServerSeries {
   refused(reason: string): void {
     this.#refused.increment({ reason })
   }
+}
+
+/** How the connection to the core is, of whoever follows one. */
+export interface CoreStatus {
+  readonly isConnected: boolean
+  /** How often it was made anew. */
+  readonly reconnects: number
+  /** When the last change set was applied (Unix milliseconds). */
+  readonly lastContactMs: number | undefined
+}
+
+export function addKpngCoreSeries(registry: MetricRegistry, clock: Clock, status: () => CoreStatus): void {
+  registry.gauge(
+    { name: 'fairlead_kpng_core_connected', labels: [], help: '1 while this process follows its core, otherwise 0.' },
+    (gauge) => gauge.set({}, status().isConnected ? 1 : 0),
+  )
+  registry.counterFrom(
+    {
+      name: 'fairlead_kpng_core_reconnects_total',
+      labels: [],
+      help: 'How often the connection to the core was made anew.',
+    },
+    () => Promise.resolve([{ labels: {}, value: status().reconnects }]),
+  )
+  // A core that has not been heard of yet has no series.
+  registry.gaugeFrom(
+    {
+      name: 'fairlead_kpng_core_last_message_seconds',
+      labels: [],
+      help: 'Seconds since the last changes of the core were applied.',
+    },
+    () => {
+      const { lastContactMs } = status()
+      return lastContactMs === undefined ? [] : [{ labels: {}, value: (clock.now() - lastContactMs) / 1000 }]
+    },
+  )
 }

@@ -1,0 +1,38 @@
+/**
+ * Records as programs get them in JSON lines: words instead of numbers, and only what says something. What is missing
+ * is false, 0, "" or an empty list.
+ */
+import { Protocol } from '../proto/generated/localv1/api.ts'
+import type { Endpoint, Service } from '../proto/generated/localv1/api.ts'
+import type { Json } from './go-json.ts'
+
+export function serviceLineJson({ SessionAffinity: affinity, Ports, ...service }: Service): Json {
+  const ports = Ports.map((port) => ({ ...port, Protocol: protocolName(port.Protocol) }))
+  return meaningful({ ...service, Ports: ports, SessionAffinity: affinity && { ClientIP: affinity.value } }) ?? {}
+}
+
+export function endpointLineJson(endpoint: Endpoint): Json {
+  // Servers before August 2022 say nothing about it, and mean all traffic.
+  const { Scopes = { Internal: true, External: true } } = endpoint
+  return meaningful({ ...endpoint, Scopes }) ?? {}
+}
+
+function protocolName(protocol: Protocol): string | undefined {
+  return (['TCP', 'UDP', 'SCTP'] as const).find((name) => Protocol[name] === protocol)
+}
+
+/** Undefined when nothing is left. */
+function meaningful(value: unknown, name = ''): Json | undefined {
+  if (value === undefined || value === null || value === '' || value === 0 || value === false) return undefined
+  if (Array.isArray(value))
+    return value.length === 0 ? undefined : value.map((item: unknown) => meaningful(item) ?? (item as Json))
+  if (typeof value !== 'object') return value as Json
+  // A label without a value is there all the same.
+  const isMap = name === 'Labels' || name === 'Annotations'
+  const kept: Record<string, Json> = {}
+  for (const [key, item] of Object.entries(value) as [string, unknown][]) {
+    const json = isMap ? (item as Json) : meaningful(item, key)
+    if (json !== undefined) kept[key] = json
+  }
+  return Object.keys(kept).length === 0 ? undefined : kept
+}
