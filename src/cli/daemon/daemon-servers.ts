@@ -11,6 +11,7 @@ import { serveHttp } from '../../observe/http/http-server.ts'
 import type { BindAddress } from '../../observe/http/http-server.ts'
 import { metricsHandler } from '../../observe/http/metrics-server.ts'
 import type { HttpHandler } from '../../observe/http/reply.ts'
+import { writeSnapshotsOnSignal } from '../../observe/profiling/heap-snapshots.ts'
 import type { RootLogger } from '../../observe/logging/create-logger.ts'
 import type { Runnable } from '../run-all.ts'
 import type { BindFailure } from './daemon-events.ts'
@@ -52,7 +53,11 @@ export function daemonServers(options: DaemonServersOptions): readonly Runnable[
         'FailedToStartProxierHealthcheck',
       ),
     )
-  return servers
+  return config.enableProfiling ? [...servers, heapSnapshots(options)] : servers
+}
+
+function heapSnapshots({ log }: DaemonServersOptions): Runnable {
+  return { run: (signal) => writeSnapshotsOnSignal(log, signal) }
 }
 
 function server(

@@ -145,10 +145,25 @@ test('a CPU profile ends when its client goes away', async () => {
   await vi.waitUntil(() => clock.sleeping === 0)
 })
 
-test('/debug/pprof/heap is a heap snapshot', async () => {
+test('one CPU profile is taken at a time', async () => {
+  const { get, clock } = await serveMetrics({ profiling: { setVerbosity: () => {} } })
+  const first = get('/debug/pprof/profile?seconds=2')
+  await vi.waitUntil(() => clock.sleeping === 1)
+  expect(await get('/debug/pprof/profile')).toMatchObject({
+    status: 500,
+    body: 'Could not enable CPU profiling: cpu profiling already in use\n',
+  })
+  await clock.advance(2000)
+  expect((await first).status).toBe(200)
+  const next = get('/debug/pprof/profile?seconds=2')
+  await vi.waitUntil(() => clock.sleeping === 1)
+  await clock.advance(2000)
+  expect((await next).status).toBe(200)
+})
+
+test('/debug/pprof/heap is a profile and not what is in memory', async () => {
   const { get } = await serveMetrics({ profiling: { setVerbosity: () => {} } })
-  const { status, headers, body } = await get('/debug/pprof/heap')
+  const { status, headers } = await get('/debug/pprof/heap')
   expect(status).toBe(200)
-  expect(headers['content-disposition']).toBe('attachment; filename="heap.heapsnapshot"')
-  expect(body.slice(0, 30)).toContain('{"snapshot":{')
+  expect(headers['content-disposition']).toBe('attachment; filename="heap.pb.gz"')
 })

@@ -1,12 +1,11 @@
 /**
- * `/debug/pprof/…`: the paths of Go's profiler with what V8 has. The formats are V8's own: open `.cpuprofile` and
- * `.heapsnapshot` files in the developer tools of Chrome or in VS Code. `go tool pprof` does not read them.
+ * `/debug/pprof/…`: the paths of Go's profiler with what V8 has. The heap profile is in pprof's format, the CPU profile
+ * in V8's own: open a `.cpuprofile` in the developer tools of Chrome or in VS Code.
  */
 import type { ServerResponse } from 'node:http'
 import { Session } from 'node:inspector/promises'
-import { pipeline } from 'node:stream/promises'
-import { getHeapSnapshot } from 'node:v8'
 import type { Clock } from '../../core/clock.ts'
+import { HeapSampling } from '../profiling/heap-profile.ts'
 import { noSniff, plainText, reply, requestTarget } from './reply.ts'
 import type { HttpHandler } from './reply.ts'
 
@@ -16,6 +15,8 @@ const defaultSeconds = 30
 
 /** Handles everything below the prefix. */
 export function profilingHandler(clock: Clock): HttpHandler {
+  const heap = new HeapSampling()
+  let isTakingCpuProfile = false
   return async (request, response) => {
     const { path, query } = requestTarget(request)
     const headers = { 'Content-Type': plainText, ...noSniff }
@@ -23,11 +24,21 @@ export function profilingHandler(clock: Clock): HttpHandler {
       case '':
         return reply(response, 200, { 'Content-Type': 'text/html; charset=utf-8' }, indexPage)
       case 'heap':
-        return sendHeapSnapshot(response)
+        return sendHeapProfile(response, heap, clock)
       case 'profile': {
         const seconds = Number(query.get('seconds') ?? defaultSeconds)
-        if (seconds > 0 && seconds <= 3600) return sendCpuProfile(response, seconds, clock)
-        return reply(response, 400, headers, 'seconds must be a number above 0 and up to 3600\n')
+        if (!(seconds > 0 && seconds <= 3600))
+          return reply(response, 400, headers, 'seconds must be a number above 0 and up to 3600\n')
+        if (isTakingCpuProfile)
+          return reply(response, 500, headers, 'Could not enable CPU profiling: cpu profiling already in use\n')
+        isTakingCpuProfile = true
+        // Silence is no sign here that the client is gone.
+        request.socket.setTimeout(0)
+        try {
+          return await sendCpuProfile(response, seconds, clock)
+        } finally {
+          isTakingCpuProfile = false
+        }
       }
       default:
         return reply(response, 404, headers, 'Unknown profile\n')
@@ -44,7 +55,7 @@ const indexPage = `<!doctype html>
 <title>${pprofPrefix}</title>
 <ul>
 <li><a href="profile?seconds=30">profile</a>: CPU profile, a V8 .cpuprofile</li>
-<li><a href="heap">heap</a>: heap snapshot, a V8 .heapsnapshot; the proxy stands still while it is taken</li>
+<li><a href="heap">heap</a>: what is in memory, by the functions that allocated it; for go tool pprof</li>
 </ul>
 `
 
@@ -66,9 +77,10 @@ async function sendCpuProfile(response: ServerResponse, seconds: number, clock: 
   }
 }
 
-async function sendHeapSnapshot(response: ServerResponse): Promise<void> {
-  response.writeHead(200, attachment('heap.heapsnapshot'))
-  await pipeline(getHeapSnapshot(), response)
+async function sendHeapProfile(response: ServerResponse, heap: HeapSampling, clock: Clock): Promise<void> {
+  const bytes = await heap.profile(clock.now())
+  response.writeHead(200, { ...attachment('heap.pb.gz'), 'Content-Length': bytes.length })
+  response.end(bytes)
 }
 
 function attachment(name: string) {

@@ -1,0 +1,37 @@
+/**
+ * A heap snapshot holds all that the process has in memory, credentials included. So it never goes over the network: a
+ * signal writes it to a file that only the owner of the process can read.
+ */
+import { createWriteStream } from 'node:fs'
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { getHeapSnapshot } from 'node:v8'
+import type { Logger } from '../../core/logger.ts'
+
+const snapshotSignal = 'SIGUSR2'
+
+/** Writes a snapshot at each signal until `signal` aborts. */
+export async function writeSnapshotsOnSignal(log: Logger, signal: AbortSignal): Promise<void> {
+  let writing: Promise<void> | undefined
+  const onSignal = () => {
+    writing ??= writeSnapshot(log).finally(() => (writing = undefined))
+  }
+  process.on(snapshotSignal, onSignal)
+  if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+  process.off(snapshotSignal, onSignal)
+  await writing
+}
+
+async function writeSnapshot(log: Logger): Promise<void> {
+  try {
+    // A new directory for its owner alone: nobody can have put a file or a link there.
+    const directory = await mkdtemp(join(tmpdir(), 'fairlead-heap-'))
+    const file = join(directory, 'heap.heapsnapshot')
+    await pipeline(getHeapSnapshot(), createWriteStream(file, { flags: 'wx', mode: 0o600 }))
+    log.warn('heap snapshot written; it holds credentials, so remove it after use', { file })
+  } catch (error) {
+    log.error('heap snapshot not written', { error })
+  }
+}
