@@ -9,13 +9,13 @@ import { answerResource } from './api-server-verbs.ts'
 import type { WriteContext } from './api-server-write.ts'
 import type { Kind, Kinds } from './api-server-kinds.ts'
 import { negotiate } from './http-accept.ts'
-import { refuseForeignPages } from './http-guard.ts'
+import { refuseWebPages } from './http-guard.ts'
 import { isWatch, parseWatchQuery } from './http-query.ts'
 import { sendError, sendReply } from './http-reply.ts'
 import { JournalError } from './journal-error.ts'
 import { routeOf } from './router.ts'
 import type { ResourceRoute } from './router.ts'
-import { ApiError, noSuchResource } from './status.ts'
+import { ApiError, noSuchResource, tooManyRequests } from './status.ts'
 import type { Store } from './store.ts'
 import { metadataEncoder, objectEncoder, tableEncoder } from './watch-encoder.ts'
 import type { WatchEncoder } from './watch-encoder.ts'
@@ -31,17 +31,18 @@ export interface HandlerOptions {
   readonly bookmarkIntervalMs: number
   readonly hasStreamingLists: boolean
   readonly version: string
-  /** Checks where requests come from; off when the server is not on loopback, where any name may be right. */
-  readonly refusesForeignPages: boolean
+  readonly isOnLoopback: boolean
+  /** So that watches, which last, leave connections to the others. */
+  readonly maxWatches: number
   /** Ends the watches. */
   readonly signal: AbortSignal
   random(): number
 }
 
 export function requestHandler(options: HandlerOptions): (request: IncomingMessage, response: ServerResponse) => void {
-  const lines = new EventLines()
+  const watches: Watches = { lines: new EventLines(), open: 0 }
   return (request, response) => {
-    answer(options, lines, request, response).catch((error: unknown) => {
+    answer(options, watches, request, response).catch((error: unknown) => {
       // The client left in the middle of its body: nobody waits for an answer.
       if (error === request.errored) return
       const apiError = apiErrorOf(error, options.log)
@@ -51,13 +52,18 @@ export function requestHandler(options: HandlerOptions): (request: IncomingMessa
   }
 }
 
+interface Watches {
+  readonly lines: EventLines
+  open: number
+}
+
 async function answer(
   options: HandlerOptions,
-  lines: EventLines,
+  watches: Watches,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  if (options.refusesForeignPages) refuseForeignPages(request.headers)
+  refuseWebPages(request, options)
   const [path = '/', ...search] = (request.url ?? '/').split('?')
   const query = new URLSearchParams(search.join('?'))
   const route = routeOf(path)
@@ -68,7 +74,7 @@ async function answer(
   }
   const resourceRequest = resourceRequestOf(options, route, request, query)
   if (request.method === 'GET' && isWatch(query) && route.subresource === undefined)
-    await watch(options, lines, resourceRequest, response)
+    await watch(options, watches, resourceRequest, response)
   else sendReply(response, await answerResource(resourceRequest))
 }
 
@@ -90,7 +96,7 @@ function fitsScope({ namespace, name }: ResourceRoute, { type }: Kind): boolean 
 
 async function watch(
   options: HandlerOptions,
-  lines: EventLines,
+  watches: Watches,
   request: ResourceRequest,
   response: ServerResponse,
 ): Promise<void> {
@@ -98,23 +104,29 @@ async function watch(
   const { store, clock, bookmarkIntervalMs } = options
   if (route.name !== undefined) query.append('fieldSelector', selectorWithName(query, route.name))
   const watchQuery = parseWatchQuery(query, kind.type, options.hasStreamingLists)
-  const encoder = encoderFor(options, lines, request)
+  const encoder = encoderFor(options, watches.lines, request)
   // A real server picks a time between half an hour and an hour, so that its clients do not come back all at once.
   const defaultTimeoutMs = (1 + options.random()) * 30 * 60 * 1000
-  await serveWatch(
-    {
-      store,
-      kind,
-      namespace: route.namespace,
-      query: watchQuery,
-      encoder,
-      clock,
-      bookmarkIntervalMs,
-      defaultTimeoutMs,
-    },
-    response,
-    options.signal,
-  )
+  if (watches.open >= options.maxWatches) throw tooManyRequests()
+  watches.open++
+  try {
+    await serveWatch(
+      {
+        store,
+        kind,
+        namespace: route.namespace,
+        query: watchQuery,
+        encoder,
+        clock,
+        bookmarkIntervalMs,
+        defaultTimeoutMs,
+      },
+      response,
+      options.signal,
+    )
+  } finally {
+    watches.open--
+  }
 }
 
 /** Watching one object by its path is watching its collection for that name. */

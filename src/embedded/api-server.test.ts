@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
-import { get as httpGet } from 'node:http'
+import { request as httpRequest } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { parse } from 'yaml'
 import { RecordingLogger } from '../core/testing/recording-logger.ts'
 import { writeKubeconfig } from './kubeconfig-file.ts'
@@ -47,8 +47,8 @@ describe('where it listens', () => {
 
 describe('web pages', () => {
   /** fetch does not let a test choose Host and Origin. */
-  const statusFor = async (url: string, headers: Record<string, string>) => {
-    const [response] = (await once(httpGet(url, { headers }), 'response')) as [IncomingMessage]
+  const statusFor = async (url: string, headers: Record<string, string>, method = 'GET') => {
+    const [response] = (await once(httpRequest(url, { headers, method }).end(), 'response')) as [IncomingMessage]
     response.resume()
     return response.statusCode
   }
@@ -63,6 +63,54 @@ describe('web pages', () => {
     expect(await statusFor(url, { Host: '127.0.0.1.evil.example' })).toBe(403)
     expect(await statusFor(url, { Origin: 'https://evil.example' })).toBe(403)
     expect(await statusFor(url, { Origin: 'null' })).toBe(403)
+    expect(await statusFor(url, { 'Sec-Fetch-Site': 'cross-site' })).toBe(403)
+    expect(await statusFor(url, { 'Sec-Fetch-Site': 'none' })).toBe(200)
+  })
+
+  test('change nothing, wherever they are from', async () => {
+    await using api = await serverUnderTest()
+    for (const origin of ['https://evil.example', 'http://localhost:5173', api.server.url])
+      for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+        expect(await statusFor(`${api.server.url}${servicesPath}/kubernetes`, { Origin: origin }, method)).toBe(403)
+    expect((await api.client.request('GET', `${servicesPath}/kubernetes`)).status).toBe(200)
+  })
+
+  test('get no answer on other addresses either, where any name is right', async () => {
+    await using api = await serverUnderTest({ host: '0.0.0.0', allowNonLoopback: true })
+    const url = `${api.server.url}/api/v1/services`
+    expect(await statusFor(url, { Host: 'laptop.example' })).toBe(200)
+    expect(await statusFor(url, { Origin: 'https://evil.example' })).toBe(403)
+  })
+})
+
+describe('many clients', () => {
+  test('that only hold on to their connections make room for others', async () => {
+    await using api = await serverUnderTest({ maxConnections: 4 })
+    const { port } = new URL(api.server.url)
+    const held = Array.from({ length: 20 }, () => connect(Number(port), '127.0.0.1').on('error', () => {}))
+    await Promise.all(held.map((socket) => once(socket, 'connect')))
+    expect((await api.client.request('GET', servicesPath)).status).toBe(200)
+    for (const socket of held) socket.destroy()
+  })
+
+  test('that watch leave half of the connections to others, and are told to come back', async () => {
+    await using api = await serverUnderTest({ maxConnections: 4 })
+    const path = `${servicesPath}?watch=true`
+    await using first = await api.client.watch(path)
+    await using second = await api.client.watch(path)
+    expect([first.status, second.status]).toEqual([200, 200])
+    const refused = await api.client.request('GET', path)
+    expect([refused.status, refused.json['reason'], refused.headers['retry-after']]).toEqual([
+      429,
+      'TooManyRequests',
+      '1',
+    ])
+    expect((await api.client.request('GET', servicesPath)).status).toBe(200)
+    await first[Symbol.asyncDispose]()
+    await vi.waitUntil(async () => {
+      await using third = await api.client.watch(path)
+      return third.status === 200
+    })
   })
 })
 

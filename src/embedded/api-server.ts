@@ -9,6 +9,7 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Clock } from '../core/clock.ts'
 import type { Logger } from '../core/logger.ts'
+import { ConnectionLimit, smallRequestTimeouts } from '../http/connection-limit.ts'
 import { hostPort, isLoopback, isUnspecified, parseIp } from '../net/ip.ts'
 import { defaultServiceCidrs, ServiceAllocator } from './allocator.ts'
 import type { PortRange } from './allocator.ts'
@@ -33,6 +34,8 @@ export interface ApiServerOptions {
   readonly allowNonLoopback?: boolean
   /** Keeps the objects over restarts. */
   readonly dataDir?: string
+  /** At once; half of them may be watches. 512 unless given. */
+  readonly maxConnections?: number
   /** How many changes per kind a watch may lag behind before it gets 410; 10,000 unless given. */
   readonly historySize?: number
   readonly bookmarkIntervalMs?: number
@@ -68,7 +71,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
 }
 
 async function serve(options: ApiServerOptions, host: string, disk: Disk | undefined): Promise<ApiServer> {
-  const { clock, log, historySize = 10_000, serviceCidrs = defaultServiceCidrs } = options
+  const { clock, log, historySize = 10_000, maxConnections = 512, serviceCidrs = defaultServiceCidrs } = options
   const kinds = new Kinds(options.resources)
   const allocator = new ServiceAllocator(options.nodePorts)
   const collections = kinds.all.map((kind) => kind.collection)
@@ -86,13 +89,15 @@ async function serve(options: ApiServerOptions, host: string, disk: Disk | undef
     bookmarkIntervalMs: options.bookmarkIntervalMs ?? 60_000,
     hasStreamingLists: options.hasStreamingLists ?? true,
     version: options.version ?? 'v1.36.0',
-    refusesForeignPages: isLoopback(host),
+    isOnLoopback: isLoopback(host),
+    maxWatches: Math.ceil(maxConnections / 2),
     signal: closing.signal,
     random: Math.random,
   })
   // Go's clients keep an idle connection for 90 seconds: the server must not be the one to hang up, lest a request be
   // on its way when it does.
-  const server = createServer({ keepAliveTimeout: 120_000 }, handler)
+  const server = createServer({ ...smallRequestTimeouts, keepAliveTimeout: 120_000 }, handler)
+  new ConnectionLimit(maxConnections).bound(server)
   const port = await listen(server, host, options.port ?? 0)
   const stop = async () => {
     closing.abort()

@@ -1,34 +1,22 @@
-/**
- * A server on loopback without passwords must not answer web pages: a page can make a browser send requests here
- * (cross-site), or have its own name resolve to 127.0.0.1 (DNS rebinding). Both show in the headers.
- */
-import type { IncomingHttpHeaders } from 'node:http'
-import { isLoopback, parseIp } from '../net/ip.ts'
+/** A server without passwords must not answer web pages, and must not do what they ask for. */
+import type { IncomingMessage } from 'node:http'
+import { hostnameIn, isLocalName, pageBehind } from '../http/web-pages.ts'
 import { ApiError } from './status.ts'
 
-export function refuseForeignPages(headers: IncomingHttpHeaders): void {
-  if (!isLocalHost(hostOf(headers.host)))
-    throw refusal(`the Host header names "${headers.host ?? ''}"; use localhost or 127.0.0.1`)
-  if (headers.origin !== undefined && !isLocalHost(hostOfUrl(headers.origin)))
-    throw refusal(`the request comes from a web page of "${headers.origin}"`)
+export interface GuardOptions {
+  /** On other addresses any name may be right. */
+  readonly isOnLoopback: boolean
 }
 
-function isLocalHost(host: string | undefined): boolean {
-  if (host === undefined || host === 'localhost') return host !== undefined
-  const ip = parseIp(host)
-  return ip !== undefined && isLoopback(ip)
-}
-
-function hostOf(header: string | undefined): string | undefined {
-  return header === undefined ? undefined : hostOfUrl(`http://${header}`)
-}
-
-function hostOfUrl(url: string): string | undefined {
-  try {
-    return new URL(url).hostname.replace(/^\[|\]$/g, '')
-  } catch {
-    return undefined
-  }
+export function refuseWebPages({ method, headers }: IncomingMessage, { isOnLoopback }: GuardOptions): void {
+  const { host, origin } = headers
+  if (isOnLoopback && !isLocalName(hostnameIn(host ?? '') ?? ''))
+    throw refusal(`the Host header names "${host ?? ''}"; use localhost or 127.0.0.1`)
+  // A page that is developed on this machine may look at the objects. To change them takes a program: kubectl sends no Origin.
+  const isReading = method === 'GET' || method === 'HEAD'
+  if (origin !== undefined && isReading && isLocalName(hostnameIn(origin.replace(/^https?:\/\//, '')) ?? '')) return
+  const page = pageBehind(headers)
+  if (page !== undefined) throw refusal(page)
 }
 
 function refusal(why: string): ApiError {

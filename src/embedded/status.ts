@@ -123,6 +123,12 @@ export function tooLarge(why: string): ApiError {
   return new ApiError(413, 'RequestEntityTooLarge', `Request entity too large: ${why}`)
 }
 
+export function tooManyRequests(): ApiError {
+  return new ApiError(429, 'TooManyRequests', 'Too many requests, please try again later.', {
+    details: { retryAfterSeconds: 1 },
+  })
+}
+
 export function methodNotAllowed(): ApiError {
   return new ApiError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {
     details: {},
