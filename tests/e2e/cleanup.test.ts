@@ -55,7 +55,9 @@ describe.skipIf(missing !== undefined)(`the program ${where}`, () => {
     expect({ status, stdout, stderr }).toEqual({
       status: 1,
       stdout: '',
-      stderr: 'Error: --cleanup works on the rules of the kernel: run it as root\n',
+      stderr:
+        'Error: --cleanup works on the rules of the kernel: run it as root, with CAP_NET_ADMIN and CAP_NET_RAW, ' +
+        'which this process lacks\n',
     })
   })
 })

@@ -1,4 +1,5 @@
 /** `fairlead --cleanup`: gives the node back as if no proxy had ever run on it. */
+import { lackedCapabilities } from '../../dataplane/capabilities.ts'
 import { IptablesError } from '../../dataplane/iptables/iptables.ts'
 import { NetlinkError } from '../../dataplane/netlink/netlink-error.ts'
 import { NfacctError } from '../../dataplane/nfacct/nfacct.ts'
@@ -46,11 +47,17 @@ async function look(signal: AbortSignal): Promise<Findings & { readonly host: Cl
     signal.throwIfAborted()
     if (!isToolFailure(error)) throw error
     if (error.reason === 'not-permitted')
-      throw new CommandError('--cleanup works on the rules of the kernel: run it as root', { cause: error })
+      throw new CommandError(`--cleanup works on the rules of the kernel: run it as root${lack()}`, { cause: error })
     throw new CommandError(`--cleanup removed nothing, because it could not look everywhere: ${error.message}`, {
       cause: error,
     })
   }
+}
+
+/** Root in a container may lack what root of the machine has. */
+function lack(): string {
+  const lacked = lackedCapabilities(['CAP_NET_ADMIN', 'CAP_NET_RAW'])
+  return lacked.length === 0 ? '' : `, with ${lacked.join(' and ')}, which this process lacks`
 }
 
 function isToolFailure(error: unknown): error is IptablesError | NfacctError | NetlinkError | ToolError {

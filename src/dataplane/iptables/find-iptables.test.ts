@@ -63,6 +63,21 @@ test('a host is asked once for both families, however often they are wanted', as
   expect(commands.filter((command) => command === 'iptables-legacy-save')).toHaveLength(1)
 })
 
+test("legacy tables that may not be read are not taken for nobody's", async () => {
+  const { exec } = scriptedExec((command) => {
+    if (command.includes(' -S ')) return { exitCode: 1 }
+    if (command !== 'iptables-legacy-save') return { stdout: 'iptables v1.8.9' }
+    return {
+      exitCode: 1,
+      stderr: 'iptables-save v1.8.9 (legacy): Cannot initialize: Permission denied (you must be root)\n',
+    }
+  })
+  await expect(find(exec, 'ipv4')).rejects.toMatchObject({
+    reason: 'not-permitted',
+    message: expect.stringMatching(/^iptables-legacy-save may not read .*CAP_NET/) as string,
+  })
+})
+
 test('a host that could not be asked is asked again', async () => {
   const { exec } = hostWith({})
   let isBroken = true

@@ -8,6 +8,8 @@ import type { Exec } from '../exec/exec.ts'
 import { ExecError } from '../exec/exec.ts'
 import type { CommandIptablesOptions, ToolNames } from './command-iptables.ts'
 import { CommandIptables } from './command-iptables.ts'
+import { lackedCapabilities } from '../capabilities.ts'
+import { IptablesError } from './iptables.ts'
 import type { Iptables, Variant } from './iptables.ts'
 import { OneAtATime } from '../../core/one-at-a-time.ts'
 import { SaveReader } from './save-reader.ts'
@@ -77,16 +79,30 @@ async function succeeds(exec: Exec, program: string, args: readonly string[], si
   }
 }
 
-/** What cannot be read holds no hint: a kernel without one variant must not stop us from using the other. */
+/**
+ * What cannot be read holds no hint: a kernel without one variant must not stop us from using the other. But what is
+ * there, and only we may not see, could well be what the host uses.
+ */
 async function savesHint(exec: Exec, program: string, signal: AbortSignal): Promise<boolean> {
   const reader = new SaveReader({ isSummaryEnough: () => true })
   const onStdout = (piece: Buffer) => reader.add(piece)
   try {
     // No -t: naming a legacy table would load it into a kernel that may not use it otherwise.
-    await exec(program, [], { signal, maxStdoutBytes: 400 << 20, onStdout })
+    const { stderr } = await exec(program, [], { signal, maxStdoutBytes: 400 << 20, onStdout })
+    if (/you must be root|Permission denied|Operation not permitted/.test(stderr)) throw mayNotLook(program)
   } catch (error) {
     if (error instanceof ExecError) return false
     throw error
   }
   return [...reader.end().summaries.values()].some((chains) => hints.some((chain) => chains.has(chain)))
+}
+
+function mayNotLook(program: string): IptablesError {
+  const needed = ['CAP_NET_ADMIN', 'CAP_NET_RAW'] as const
+  const lacked = lackedCapabilities(needed)
+  return new IptablesError(
+    'not-permitted',
+    `${program} may not read the tables that are there, so there is no telling which iptables this host uses: ` +
+      `run as root, or give the container ${(lacked.length > 0 ? lacked : needed).join(' and ')}`,
+  )
 }

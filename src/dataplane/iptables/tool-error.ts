@@ -61,7 +61,7 @@ function hostError(program: string, complaint: string): IptablesError | undefine
   if (/Permission denied|Operation not permitted|you must be root/.test(complaint))
     return new IptablesError(
       'not-permitted',
-      `${program} may not do this: run as root, or give the container CAP_NET_ADMIN (${complaint})`,
+      `${program} may not do this: run as root, or give the container CAP_NET_ADMIN, and CAP_NET_RAW for iptables-legacy (${complaint})`,
     )
   if (/[Tt]able does not exist|do you need to insmod|Protocol not supported/.test(complaint))
     return new IptablesError(

@@ -4,6 +4,7 @@ import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
+import { lackedCapabilities } from '../capabilities.ts'
 import { NativeRelay } from './native/native-relay.ts'
 import { SplitRelay } from './native/split-relay.ts'
 import { NodeRelay } from './node-relay.ts'
@@ -32,7 +33,9 @@ export async function openRelay(options: OpenRelayOptions): Promise<Relay> {
     return onNode()
   }
   const native = await openNativeRelay(options)
-  return native === undefined ? onNode() : new SplitRelay({ tcp: native, udp: onNode() })
+  if (native === undefined) return onNode()
+  const isTransparent = options.mayBeTransparent && lackedCapabilities(['CAP_NET_RAW']).length === 0
+  return new SplitRelay({ tcp: native, udp: onNode(), isTransparent })
 }
 
 async function openNativeRelay(options: OpenRelayOptions): Promise<NativeRelay | undefined> {

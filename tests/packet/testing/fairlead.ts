@@ -50,18 +50,22 @@ export class FairleadProcess implements RunningProxy {
   readonly #flags: readonly string[]
   readonly #folder: TemporaryFolder
   readonly #env: Readonly<Record<string, string>>
+  readonly #starter: readonly string[]
   #process: NodeProcess | undefined
 
+  /** The starter is a program, with arguments, that runs the one named after it. */
   constructor(
     cluster: Cluster,
     flags: readonly string[],
     folder: TemporaryFolder,
     env: Readonly<Record<string, string>>,
+    starter: readonly string[] = [],
   ) {
     this.#cluster = cluster
     this.#flags = flags
     this.#folder = folder
     this.#env = env
+    this.#starter = starter
   }
 
   /** The process starts with the first objects, as a node joins a cluster that has some. */
@@ -74,10 +78,11 @@ export class FairleadProcess implements RunningProxy {
   }
 
   run(): void {
+    const [first, ...rest] = [...this.#starter, process.execPath, fairleadProgram]
     this.#process = new NodeProcess(
       this.#cluster.node,
-      process.execPath,
-      [program, ...this.#flags, `--objects=${this.#folder.path}`],
+      first ?? process.execPath,
+      [...rest, ...this.#flags, `--objects=${this.#folder.path}`],
       this.#env,
     )
   }
@@ -85,6 +90,11 @@ export class FairleadProcess implements RunningProxy {
   /** Ends the process; its rules stay. */
   async stop(signal: NodeJS.Signals): Promise<void> {
     await this.#process?.stop(signal)
+  }
+
+  /** Of the process that runs, or ran last. */
+  get pid(): number {
+    return this.#process?.pid ?? 0
   }
 
   /** To a process that runs; it may go on afterwards. */
@@ -104,7 +114,7 @@ export class FairleadProcess implements RunningProxy {
 
 /** Removes what proxies left on the node; throws when it cannot. */
 export function cleanUp({ node }: Cluster): void {
-  node.run(process.execPath, [program, '--cleanup'])
+  node.run(process.execPath, [fairleadProgram, '--cleanup'])
 }
 
-const program = fileURLToPath(new URL('../../../bin/fairlead.js', import.meta.url))
+export const fairleadProgram = fileURLToPath(new URL('../../../bin/fairlead.js', import.meta.url))

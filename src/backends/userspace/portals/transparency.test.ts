@@ -103,7 +103,7 @@ test('an engine that cannot is told of once, and no rule is written', async () =
   expect(transparency.isOn).toBe(false)
   expect(await held()).toEqual({ rules: [], isDelivered: false })
   expect(log.at('warn').map(({ fields }) => fields['reason'])).toEqual([
-    'only the native engine supports it; see --userspace-engine',
+    'only the native engine supports it, with CAP_NET_RAW; see --userspace-engine',
   ])
 })
 

@@ -52,7 +52,7 @@ export class Transparency implements AsyncDisposable {
       else this.#wishingKeys.delete(key)
     if (this.#wishingKeys.size === 0) return
     if (this.#options.relay.transparentConnections === undefined)
-      return this.#sayWhyNot('only the native engine supports it; see --userspace-engine')
+      return this.#sayWhyNot('only the native engine supports it, with CAP_NET_RAW; see --userspace-engine')
     const isSettled = this.#answers === 'led' || this.#answers === 'cannot be led'
     if (!isSettled || isFull) await this.#lead(signal)
   }

@@ -1,13 +1,22 @@
 /** Two engines behind one interface: TCP in the one, UDP in the other. */
 import type { ListenerSpec, ListenResult, Relay, RelayStats, TrafficCounts } from '../relay.ts'
 
+export interface SplitRelayOptions {
+  readonly tcp: Required<Relay>
+  readonly udp: Relay
+  /** Whether it may dial from the client's own address here. */
+  readonly isTransparent?: boolean
+}
+
 export class SplitRelay implements Relay {
   readonly #tcp: Required<Relay>
   readonly #udp: Relay
+  readonly transparentConnections?: () => number
 
-  constructor({ tcp, udp }: { readonly tcp: Required<Relay>; readonly udp: Relay }) {
+  constructor({ tcp, udp, isTransparent = true }: SplitRelayOptions) {
     this.#tcp = tcp
     this.#udp = udp
+    if (isTransparent) this.transparentConnections = () => tcp.transparentConnections()
   }
 
   async set(spec: ListenerSpec): Promise<ListenResult> {
@@ -36,10 +45,6 @@ export class SplitRelay implements Relay {
         budget: tcp.descriptors.budget + udp.descriptors.budget,
       },
     }
-  }
-
-  transparentConnections(): number {
-    return this.#tcp.transparentConnections()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,0 +1,25 @@
+/** Which privileges this process has, in the kernel's own words: for messages that name the one that is missing. */
+import { readFileSync } from 'node:fs'
+
+/** Their numbers are from linux/capability.h. */
+const bits = { CAP_NET_BIND_SERVICE: 10n, CAP_NET_ADMIN: 12n, CAP_NET_RAW: 13n }
+
+export type Capability = keyof typeof bits
+
+/** Those of the wanted that this process does not have; none where the system does not tell. */
+export function lackedCapabilities(
+  wanted: readonly Capability[],
+  readStatus: () => string = () => readFileSync('/proc/self/status', 'utf8'),
+): readonly Capability[] {
+  const effective = /^CapEff:\s*([0-9a-f]+)$/m.exec(statusOr(readStatus))?.[1]
+  if (effective === undefined) return []
+  return wanted.filter((name) => ((BigInt(`0x${effective}`) >> bits[name]) & 1n) === 0n)
+}
+
+function statusOr(readStatus: () => string): string {
+  try {
+    return readStatus()
+  } catch {
+    return ''
+  }
+}
