@@ -179,7 +179,7 @@ for (const variant of ['nft', 'legacy'] as const)
           })
           expect(observed).toBe(expected)
         }
-        expect(nodeRig.proxy.log()).toContain('only the native engine can')
+        expect(nodeRig.proxy.log()).toContain('only the native engine')
         expect(leftIn(nodeRig.cluster.node, variant)).toEqual([])
       })
     },

@@ -1,0 +1,43 @@
+/**
+ * Prints what Fairlead consists of, as CycloneDX in JSON: itself and the packages that it needs to run, on any platform.
+ * npm knows them, but its own --omit=dev leaves out packages that development needs, too, and it calls the root after
+ * the folder that it happens to lie in.
+ */
+import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+interface Component {
+  readonly 'bom-ref': string
+  readonly properties?: readonly { readonly name: string; readonly value: string }[]
+}
+
+interface Sbom {
+  readonly metadata: { readonly component: Component }
+  readonly components: readonly Component[]
+  readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[]
+}
+
+const root = fileURLToPath(new URL('../', import.meta.url))
+const { name } = JSON.parse(await readFile(`${root}package.json`, 'utf8')) as { name: string }
+const command = ['sbom', '--sbom-format=cyclonedx', '--package-lock-only']
+const { stdout } = await promisify(execFile)('npm', command, { cwd: root, maxBuffer: 64 << 20 })
+const all = JSON.parse(stdout) as Sbom
+
+const components = all.components.filter((component) => !isForDevelopment(component))
+const self = all.metadata.component
+const kept = new Set([self, ...components].map((component) => component['bom-ref']))
+const sbom = {
+  ...all,
+  metadata: { ...all.metadata, component: { ...self, name } },
+  components,
+  dependencies: all.dependencies
+    .filter(({ ref }) => kept.has(ref))
+    .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((one) => kept.has(one)) })),
+}
+process.stdout.write(`${JSON.stringify(sbom, undefined, 2)}\n`)
+
+function isForDevelopment({ properties = [] }: Component): boolean {
+  return properties.some((property) => property.name === 'cdx:npm:package:development' && property.value === 'true')
+}
