@@ -260,3 +260,30 @@ test('no object, however broken, makes the parser throw', () => {
     { numRuns: 500 },
   )
 })
+
+describe('a field of a megabyte', () => {
+  const huge = 'x'.repeat(1 << 20)
+  const metadata = { namespace: 'demo', name: 'web', labels: { 'kubernetes.io/service-name': 'web' } }
+
+  test.each<[string, ObjectKind, unknown]>([
+    ['name', 'Service', { metadata: { namespace: 'demo', name: huge } }],
+    ['namespace', 'Service', { metadata: { namespace: huge, name: 'web' } }],
+    ['type', 'Service', { metadata, spec: { type: huge } }],
+    ['clusterIP', 'Service', { metadata, spec: { clusterIP: huge } }],
+    ['clusterIPs', 'Service', { metadata, spec: { clusterIP: huge, clusterIPs: [huge], ipFamilies: ['IPv4'] } }],
+    ['externalIPs', 'Service', { metadata, spec: { externalIPs: [huge] } }],
+    ['ports', 'Service', { metadata, spec: { ports: huge } }],
+    ['port', 'Service', { metadata, spec: { ports: [{ port: huge }] } }],
+    ['port name', 'Service', { metadata, spec: { ports: [{ port: 80, name: huge }] } }],
+    ['source range', 'Service', { metadata, spec: { type: 'LoadBalancer', loadBalancerSourceRanges: [huge] } }],
+    ['address type', 'EndpointSlice', { metadata, addressType: huge }],
+    ['address', 'EndpointSlice', { metadata, addressType: 'IPv4', endpoints: [{ addresses: [huge] }] }],
+    ['node address', 'Node', { metadata, status: { addresses: [{ type: 'InternalIP', address: huge }] } }],
+    ['pod CIDR', 'Node', { metadata, spec: { podCIDRs: [huge] } }],
+    ['service CIDR', 'ServiceCIDR', { metadata, spec: { cidrs: [huge] } }],
+  ])('is no line of a megabyte: %s', (_, kind, raw) => {
+    const { problems } = parseObject(kind, raw)
+    expect(problems).not.toEqual([])
+    for (const { key, field, reason } of problems) expect(`${key} ${field} ${reason}`.length).toBeLessThan(1_000)
+  })
+})

@@ -69,13 +69,19 @@ export class Intake {
       this.#reportedByObject.delete(object)
       return
     }
-    const said = parsed.problems.map(({ field, reason }) => `${field} ${reason}`).join('; ')
+    const said = summaryOf(parsed.problems)
     if (this.#reportedByObject.get(object) === said) return
     this.#reportedByObject.set(object, said)
     this.#options.metrics.objectProblem(kind)
     const message = parsed.ok ? 'part of an object is ignored' : 'object is ignored'
     this.#options.log.warn(message, { object, ...problemFields(first, parsed.problems.length - 1) })
   }
+}
+
+/** What tells one report from the next; an object with ten thousand problems need not be remembered with all of them. */
+function summaryOf(problems: readonly Problem[]): string {
+  const first = problems.slice(0, 10).map(({ field, reason }) => `${field} ${reason}`)
+  return [...first, problems.length].join('; ')
 }
 
 function problemFields({ field, reason }: Problem, more: number): Record<string, unknown> {

@@ -3,6 +3,7 @@ import { flagsOn } from '../flags/flag.ts'
 import { renderFlagHelp } from '../flags/flag-help.ts'
 import { type FlagsRead, parseFlags } from '../flags/flag-set.ts'
 import { type DaemonFlagName, daemonFlags, type DaemonFlagValues } from './daemon-flags.ts'
+import { shortened } from '../../net/shown-value.ts'
 
 export type DaemonCommandLine =
   | { readonly kind: 'help'; readonly text: string }
@@ -65,7 +66,7 @@ export function parseDaemonCommandLine(
   const { values, given, warnings } = read
   // Kubernetes lets an empty argument pass: templates leave one behind when a variable is empty.
   const extra = read.positionals.filter((argument) => argument !== '')
-  if (extra.length > 0) return refused(`fairlead does not take any arguments, got ${JSON.stringify(extra)}`)
+  if (extra.length > 0) return refused(`fairlead does not take any arguments, got ${shortened(JSON.stringify(extra))}`)
   if (values.version.kind === 'plain' || values.version.kind === 'raw')
     return { kind: 'version', format: values.version.kind }
   const contradiction = findContradiction(read, platform)

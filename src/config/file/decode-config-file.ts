@@ -1,4 +1,5 @@
 import { isAlias, LineCounter, type Node, parseAllDocuments, type Tags } from 'yaml'
+import { shortened } from '../../net/shown-value.ts'
 import type { Place } from './schema.ts'
 import { apiVersion, kind, kubeProxyConfiguration, type KubeProxyConfiguration } from './v1alpha1.ts'
 
@@ -21,7 +22,7 @@ export function decodeConfigFile(content: string): DecodedFile {
   })
   if (document === undefined || !('contents' in document) || document.contents === null)
     return { ok: false, problems: [`the file is empty: it needs "apiVersion: ${apiVersion}" and "kind: ${kind}"`] }
-  const syntax = document.errors.map((error) => `line ${lines.linePos(error.pos[0]).line}: ${error.message}`)
+  const syntax = document.errors.map((error) => `line ${lines.linePos(error.pos[0]).line}: ${shortened(error.message)}`)
   if (syntax.length > 0) return { ok: false, problems: syntax }
 
   const problems: string[] = []

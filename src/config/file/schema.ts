@@ -3,6 +3,7 @@ import { parseGoDuration } from '../go-duration.ts'
 import { nearestName } from '../nearest-name.ts'
 import { parseQuantity, type Quantity } from '../quantity.ts'
 import { formerFields } from './former-fields.ts'
+import { shortened, shownValue } from '../../net/shown-value.ts'
 
 /**
  * What a field of a configuration file may hold. Decoding works on the YAML nodes, not on plain values, because only
@@ -165,7 +166,7 @@ function unknownField(name: string, place: Place, fields: Fields): string {
     return `field "${path}" is of an older kube-proxy, and nothing looks at it any more: ${wayOut}`
   const nearest = nearestName(name, Object.keys(fields))
   const hint = nearest === undefined ? '' : `, did you mean "${place.inside(nearest).path}"?`
-  return `unknown field "${path}"${hint}`
+  return `unknown field "${shortened(path)}"${hint}`
 }
 
 function isNull(node: Node): boolean {
@@ -173,6 +174,6 @@ function isNull(node: Node): boolean {
 }
 
 function renderFound(node: Node): string {
-  if (isScalar(node)) return JSON.stringify(node.value) ?? 'nothing'
+  if (isScalar(node)) return shownValue(node.value)
   return isSeq(node) ? 'a list' : 'an object'
 }

@@ -1,5 +1,6 @@
 import { type Flag, flagsOn, type FlagTable, type FlagValues } from './flag.ts'
 import { nearestName } from '../nearest-name.ts'
+import { shortened, shownValue } from '../../net/shown-value.ts'
 
 export interface FlagsRead<Table extends FlagTable> {
   readonly ok: true
@@ -110,7 +111,7 @@ class Reading<Table extends FlagTable> {
     const earlier = { value: this.values.get(name), isDefault: !this.given.has(name) }
     const parsed = flag.type.parse(text, earlier)
     if (!parsed.ok)
-      throw new FlagProblem(`invalid argument ${JSON.stringify(text)} for "--${name}" flag: ${parsed.problem}`)
+      throw new FlagProblem(`invalid argument ${shownValue(text)} for "--${name}" flag: ${shortened(parsed.problem)}`)
     this.values.set(name, parsed.value)
     if (flag.deprecated !== undefined && !this.given.has(name))
       this.warnings.push(`Flag --${name} has been deprecated, ${flag.deprecated}`)

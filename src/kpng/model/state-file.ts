@@ -14,6 +14,7 @@ import type { RecordProblem } from './record-problem.ts'
 import { stateShape } from './state-shape.ts'
 import type { Shape } from './state-shape.ts'
 import { readStateValue, StateMistake } from './state-values.ts'
+import { shortened } from '../../net/shown-value.ts'
 
 export interface FileState {
   readonly nodes: readonly ClusterNode[]
@@ -25,7 +26,7 @@ export function parseStateFile(content: string, file: string): FileState {
   const lines = new LineCounter()
   const document = parseDocument(content, { lineCounter: lines })
   const [mistake] = document.errors
-  if (mistake !== undefined) throw new KpngError('bad-file', `${file}: ${mistake.message}`)
+  if (mistake !== undefined) throw new KpngError('bad-file', `${file}: ${shortened(mistake.message)}`)
   try {
     return checkedState(readStateValue(document.toJS() ?? {}, stateShape, []) as ReadState)
   } catch (error) {

@@ -5,6 +5,7 @@ import { KubeError } from './kube-error.ts'
 import { anonymous, normalizeServer } from './kube-target.ts'
 import type { ExecPluginSpec, Impersonation, KubeAuth, KubeCluster, KubeTarget, KubeUser } from './kube-target.ts'
 import { KubeconfigSection } from './kubeconfig-fields.ts'
+import { shortened } from '../../net/shown-value.ts'
 
 export interface KubeconfigPlace {
   /** For messages, and for the paths in it that are relative. */
@@ -38,7 +39,8 @@ export function onlyServer(server: string): KubeCluster {
 function parseYaml(text: string, file: string): unknown {
   const document = parseDocument(text)
   const [first] = document.errors
-  if (first !== undefined) throw new KubeError('bad-config', `kubeconfig "${file}" is not valid YAML: ${first.message}`)
+  if (first !== undefined)
+    throw new KubeError('bad-config', `kubeconfig "${file}" is not valid YAML: ${shortened(first.message)}`)
   return document.toJS()
 }
 

@@ -2,6 +2,10 @@
 import { asArray, asNumber, asObject, asString } from './loose-json.ts'
 import { KubeError } from './kube-error.ts'
 import type { KubeErrorReason } from './kube-error.ts'
+import { shortened } from '../../net/shown-value.ts'
+
+/** A refusal of many fields may be long and worth reading; a megabyte is neither. */
+const longestMessage = 2_000
 
 /** A server that asks for more patience than this is asked again anyway: a node must not stay stale for an hour. */
 const longestRetryAfterMs = 5 * 60_000
@@ -39,10 +43,14 @@ function statusError(
   const statusRetry = asNumber(details['retryAfterSeconds'])
   const retryAfterMs = http.retryAfterMs ?? (statusRetry === undefined ? undefined : cap(statusRetry * 1000))
   const message = asString(status['message']) ?? http.fallbackText
-  return new KubeError(reasonOf(code, status), `${doing}: the API server answered ${code}: ${message}`, {
-    code,
-    retryAfterMs,
-  })
+  return new KubeError(
+    reasonOf(code, status),
+    `${doing}: the API server answered ${code}: ${shortened(message, longestMessage)}`,
+    {
+      code,
+      retryAfterMs,
+    },
+  )
 }
 
 function reasonOf(code: number, status: Readonly<Record<string, unknown>>): KubeErrorReason {
