@@ -18,6 +18,7 @@ import { ApiServerError } from './api-server-error.ts'
 import { requestHandler } from './api-server-handler.ts'
 import { Kinds } from './api-server-kinds.ts'
 import type { WriteContext } from './api-server-write.ts'
+import { mirrorStoredEndpoints } from './endpoints-mirror.ts'
 import { openJournal } from './journal-recovery.ts'
 import type { ResourceType } from './resource.ts'
 import { Store } from './store.ts'
@@ -43,6 +44,8 @@ export interface ApiServerOptions {
   readonly hasStreamingLists?: boolean
   readonly serviceCidrs?: readonly string[]
   readonly nodePorts?: PortRange
+  /** False: leaves Endpoints alone, as a real API server without its controllers does. */
+  readonly mirrorsEndpoints?: boolean
   /** What /version says, e.g. `v1.36.0`. */
   readonly version?: string
   /** The journal is folded into a snapshot when it is larger than this. */
@@ -99,8 +102,10 @@ async function serve(options: ApiServerOptions, host: string, disk: Disk | undef
   const server = createServer({ ...smallRequestTimeouts, keepAliveTimeout: 120_000 }, handler)
   new ConnectionLimit(maxConnections).bound(server)
   const port = await listen(server, host, options.port ?? 0)
+  let mirror: AsyncDisposable | undefined
   const stop = async () => {
     closing.abort()
+    await mirror?.[Symbol.asyncDispose]()
     await close(server)
     await store.settled()
   }
@@ -108,6 +113,7 @@ async function serve(options: ApiServerOptions, host: string, disk: Disk | undef
   const url = `http://${hostPort(reachableHost, port)}`
   try {
     await bootstrap({ store, kinds, context, log, serviceCidrs, host: reachableHost, port })
+    if (options.mirrorsEndpoints ?? true) mirror = mirrorStoredEndpoints({ store, kinds, context, log })
   } catch (error) {
     await stop()
     throw error

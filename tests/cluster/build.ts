@@ -11,7 +11,9 @@ if (unknown.length > 0) {
   process.exitCode = 1
 } else {
   try {
-    for (const name of names.length > 0 ? names.filter(isProgram) : (['etcd', 'kube-apiserver'] as const)) {
+    for (const name of names.length > 0
+      ? names.filter(isProgram)
+      : (['etcd', 'kube-apiserver', 'endpointslice-mirroring'] as const)) {
       process.stderr.write(`cluster: ${name} is at ${await buildProgram(name)}\n`)
     }
   } catch (error) {

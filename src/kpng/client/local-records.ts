@@ -2,6 +2,7 @@
  * What a server says about a node, read and checked: it may be mistaken, or lie, and what it says ends up in rules,
  * configuration files and terminals.
  */
+import { shownValue } from '../../net/shown-value.ts'
 import { KpngError } from '../kpng-error.ts'
 import { endpointKey } from '../model/field-rules.ts'
 import { recordProblem } from '../model/record-problem.ts'
@@ -36,7 +37,7 @@ export function* readSets(sets: ChangeSet['sets']): Generator<LocalRecord> {
 
 export function checkedServicePath(path: string): string {
   if (isServicePath(path)) return path
-  throw new KpngError('protocol', `the server sent a Service at ${JSON.stringify(path)}, which is no namespace/name`)
+  throw new KpngError('protocol', `the server sent a Service at ${shownValue(path)}, which is no namespace/name`)
 }
 
 export function checkedEndpointPath(path: string): { readonly service: string; readonly key: string } {
@@ -44,7 +45,7 @@ export function checkedEndpointPath(path: string): { readonly service: string; r
   if (parsed !== undefined) return parsed
   throw new KpngError(
     'protocol',
-    `the server sent an endpoint at ${JSON.stringify(path)}, which is no namespace/service/key`,
+    `the server sent an endpoint at ${shownValue(path)}, which is no namespace/service/key`,
   )
 }
 

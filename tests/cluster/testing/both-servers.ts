@@ -19,6 +19,8 @@ export async function startBothServers(): Promise<BothServers> {
     resources: allResources,
     clock: systemClock,
     log: silentLogger,
+    // The real one has no controllers either.
+    mirrorsEndpoints: false,
     serviceCidrs: ['10.96.0.0/16', 'fd00:10:96::/112'],
   })
   return {

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /** The programs of tests/cluster/programs: the real ones, each behind a main of a few lines. */
-export const programs = ['etcd', 'kube-apiserver', 'kube-proxy'] as const
+export const programs = ['etcd', 'kube-apiserver', 'kube-proxy', 'endpointslice-mirroring'] as const
 
 export type Program = (typeof programs)[number]
 
