@@ -1,5 +1,5 @@
 /** The command line: one daemon with kube-proxy's flags, and commands of Fairlead's own. */
-import { nearestName } from '../config/nearest-name.ts'
+import { nearestName } from '../net/nearest-name.ts'
 import { daemonCommand } from './daemon/daemon-command.ts'
 import type { KpngSource } from './kpng/to-mode.ts'
 import { CommandError, thisProgram } from './program.ts'

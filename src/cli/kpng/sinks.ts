@@ -1,5 +1,5 @@
 /** What can be done with the state of a cluster: the second word of the KPNG commands. */
-import { nearestName } from '../../config/nearest-name.ts'
+import { nearestName } from '../../net/nearest-name.ts'
 import { CommandError } from '../program.ts'
 
 const aboutBySink: ReadonlyMap<string, string> = new Map([

@@ -1,6 +1,6 @@
 import { isMap, isScalar, isSeq, type Node } from 'yaml'
 import { parseGoDuration } from '../go-duration.ts'
-import { nearestName } from '../nearest-name.ts'
+import { nearestName } from '../../net/nearest-name.ts'
 import { parseQuantity, type Quantity } from '../quantity.ts'
 import { formerFields } from './former-fields.ts'
 import { shortened, shownValue } from '../../net/shown-value.ts'

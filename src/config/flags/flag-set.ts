@@ -1,5 +1,5 @@
 import { type Flag, flagsOn, type FlagTable, type FlagValues } from './flag.ts'
-import { nearestName } from '../nearest-name.ts'
+import { nearestName } from '../../net/nearest-name.ts'
 import { shortened, shownValue } from '../../net/shown-value.ts'
 
 export interface FlagsRead<Table extends FlagTable> {

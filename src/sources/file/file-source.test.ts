@@ -111,7 +111,9 @@ describe('manifests on disk', () => {
     await source.load()
     await source.load()
     expect(catalog.services.get('default/a' as never)?.clusterIPs).toEqual({ ipv4: '10.96.0.2' })
-    expect(lines).toEqual(['object is in the manifests more than once; the last one is used: Service default/a'])
+    expect(lines).toEqual([
+      `object is in the manifests more than once; the last one is used: Service default/a ${join(folder, 'b.yaml')}:1`,
+    ])
   })
 
   test('that are deleted from a folder are gone, but a folder that vanishes is not the end of its objects', async () => {

@@ -1,14 +1,12 @@
 /** Manifests on disk as a source: what an API server would send if these objects were in it. */
-import { objectKinds } from '../../api/records.ts'
-import type { ObjectKind } from '../../api/records.ts'
-import { isJsonObject } from '../../api/json-reader.ts'
-import type { JsonObject } from '../../api/json-reader.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { ObjectIntake } from '../kind-sink.ts'
-import { completeObject, isHidden, proxiedKind } from './complete-object.ts'
+import { desiredObjects } from './desired-objects.ts'
 import { FolderWatch } from './folder-watch.ts'
 import { ManifestFolder } from './manifest-folder.ts'
+import type { ManifestObject } from './manifest.ts'
+import type { Notice } from './notice.ts'
 
 export interface FileSourceOptions {
   readonly paths: readonly string[]
@@ -28,8 +26,7 @@ export class FileSource {
   readonly #folder: ManifestFolder
   #lastProblems: readonly string[] = []
   #hasDelivered = false
-  readonly #ignoredKinds = new Set<string>()
-  readonly #repeatedObjects = new Set<string>()
+  #toldNotices: ReadonlySet<string> = new Set()
 
   constructor(options: FileSourceOptions) {
     this.#options = options
@@ -74,42 +71,26 @@ export class FileSource {
     this.#lastProblems = problems
   }
 
-  #deliver(objects: readonly JsonObject[]): void {
+  #deliver(objects: readonly ManifestObject[]): void {
     this.#hasDelivered = true
-    this.#reportRepeated(objects)
-    const rawByKind = new Map<ObjectKind, JsonObject[]>(objectKinds.map((kind) => [kind, []]))
-    for (const object of objects) {
-      const kind = proxiedKind(object)
-      if (kind === undefined) this.#ignoreKind(String(object['kind']))
-      else if (!isHidden(kind, object)) rawByKind.get(kind)?.push(completeObject(kind, object))
-    }
+    const { byKind, notices } = desiredObjects(objects)
+    this.#tell(notices)
     // The Node first: it says in which zone we are, and thereby which endpoints are near.
     for (const kind of ['Node', 'ServiceCIDR', 'EndpointSlice', 'Service'] as const) {
       const sink = this.#options.intake.sink(kind)
-      sink.replace((rawByKind.get(kind) ?? []).map((object) => sink.read(object)))
+      sink.replace(byKind[kind].map((object) => sink.read(object)))
     }
   }
 
-  #reportRepeated(objects: readonly JsonObject[]): void {
-    const seen = new Set<string>()
-    for (const object of objects) {
-      const id = identityOf(object)
-      if (seen.has(id) && !this.#repeatedObjects.has(id)) {
-        this.#repeatedObjects.add(id)
-        this.#options.log.warn('object is in the manifests more than once; the last one is used', { object: id })
-      }
-      seen.add(id)
+  /** Once for each; again when it was mended in between. */
+  #tell(notices: readonly Notice[]): void {
+    const told = new Set<string>()
+    for (const notice of notices) {
+      const text = JSON.stringify(notice)
+      if (!told.has(text) && !this.#toldNotices.has(text))
+        this.#options.log[notice.level](notice.message, notice.fields)
+      told.add(text)
     }
+    this.#toldNotices = told
   }
-
-  #ignoreKind(kind: string): void {
-    if (this.#ignoredKinds.has(kind)) return
-    this.#ignoredKinds.add(kind)
-    this.#options.log.info('objects of this kind are ignored, because a service proxy does not use them', { kind })
-  }
-}
-
-function identityOf(object: JsonObject): string {
-  const { namespace = 'default', name } = isJsonObject(object['metadata']) ? object['metadata'] : {}
-  return `${String(object['kind'])} ${String(namespace)}/${String(name)}`
 }

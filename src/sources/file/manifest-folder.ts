@@ -2,8 +2,8 @@
 import { readFile, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text as textOf } from 'node:stream/consumers'
-import type { JsonObject } from '../../api/json-reader.ts'
 import { parseManifest } from './manifest.ts'
+import type { ManifestObject } from './manifest.ts'
 
 /** As a path: standard input, which is read once. */
 export const standardInput = '-'
@@ -14,12 +14,12 @@ interface LoadedFile {
   /** Changes whenever the content may have changed. */
   readonly version: string
   /** The newest content that could be read; undefined when there never was one. */
-  readonly objects: readonly JsonObject[] | undefined
+  readonly objects: readonly ManifestObject[] | undefined
   readonly problem: string | undefined
 }
 
 export interface Reading {
-  readonly objects: readonly JsonObject[]
+  readonly objects: readonly ManifestObject[]
   /** What is wrong now, one sentence for each file, in order. */
   readonly problems: readonly string[]
   /** Every file was readable at least once, so the objects are all there. */
