@@ -27,7 +27,7 @@ test('the demo prints a table: Service, how to try it, endpoints', () => {
     ['shop/closed:http', http, 'none: connections are reset'],
     [
       'shop/echo:echo',
-      expect.stringMatching(/^echo hello \| nc -u -w1 127\.0\.0\.1 \d+$/),
+      expect.stringMatching(/^echo hi \| nc -u -w1 127\.0\.0\.1 \d+$/),
       expect.stringMatching(`^${endpoint}, ${endpoint}$`),
     ],
     ['shop/web:http', http, expect.stringMatching(`^${endpoint}, ${endpoint}, ${endpoint}$`)],

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { copyFile, mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { TemporaryFolder } from '../../src/sources/kube/testing/temporary-folder.ts'
@@ -8,6 +9,9 @@ import { Cluster } from './testing/cluster.ts'
 import { DaemonProcess, nodeName } from './testing/daemon-process.ts'
 import { runFairlead } from './testing/fairlead-process.ts'
 import { manifest, node, service, slice } from './testing/objects.ts'
+
+/** An endpoint that a node may use. */
+const pod = { addresses: ['10.64.0.1'] }
 
 test.concurrent('--version names the release of kube-proxy that this stands in for, and its own', async () => {
   for (const args of [['--version'], ['version']])
@@ -69,7 +73,7 @@ test.concurrent('--init-only prepares the machine for the node that the API serv
 
 test.concurrent('render says what must be there before iptables-restore takes the rules', async () => {
   await using folder = await TemporaryFolder.make()
-  await folder.write('objects.yaml', manifest(service('web', 80, { clusterIP: '10.96.0.10' }), slice('web', 8080)))
+  await folder.write('objects.yaml', manifest(service('web', 80, { clusterIP: '10.96.0.10' }), slice('web', 8080, pod)))
   const args = ['render', '--proxy-mode=iptables', `--objects=${folder.path}`, '--family=ipv4']
   const { stdout, stderr } = await runFairlead(args)
   expect(stdout).toMatch(/^\*filter\n/m)
@@ -80,17 +84,17 @@ test.concurrent('render prints the plan on stdout and diagnostics on stderr', as
   await using folder = await TemporaryFolder.make()
   const web = service('web', 80, { clusterIP: '10.96.0.10' })
   const bad = service('bad', 80, { clusterIP: '10.96.0.300' })
-  await folder.write('objects.yaml', manifest(web, slice('web', 8080), bad))
+  await folder.write('objects.yaml', manifest(web, slice('web', 8080, pod), bad))
   const args = ['render', '--proxy-mode=userspace', `--objects=${folder.path}`, '--family=ipv4']
   const { code, stdout, stderr } = await runFairlead(args)
   expect(code).toBe(0)
   expect(stdout).toMatch(/^-A KUBE-PORTALS-CONTAINER .* -d 10\.96\.0\.10 --dport 80 -j REDIRECT --to-ports 40000$/m)
-  expect(stdout).toMatch(/^# default\/web:http\/TCP proxy-port 0\.0\.0\.0:40000 -> 127\.0\.0\.1:8080$/m)
+  expect(stdout).toMatch(/^# default\/web:http\/TCP proxy-port 0\.0\.0\.0:40000 -> 10\.64\.0\.1:8080$/m)
   expect(stderr).toMatch(/^warning: .*default\/bad.*10\.96\.0\.300/)
 })
 
 test.concurrent('render reads standard input, and names the family and part of each section', async () => {
-  const stdin = manifest(service('web', 80, { clusterIP: '10.96.0.10' }), slice('web', 8080))
+  const stdin = manifest(service('web', 80, { clusterIP: '10.96.0.10' }), slice('web', 8080, pod))
   const args = ['render', '--proxy-mode=userspace', '--objects=-', '--node-address=10.0.0.1']
   const all = await runFairlead(args, { stdin })
   expect([all.code, all.stderr]).toEqual([0, ''])
@@ -112,4 +116,12 @@ test.concurrent('what is wrong with standard input is said with its line', async
   const { code, stdout, stderr } = await runFairlead(args, { stdin: 'kind: Service\nports: [\nspec: {}\n' })
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
   expect(stderr).toMatch(/^Error: standard input:3:\d+: /)
+})
+
+test.concurrent('the manifests in examples are as good as the README says', async () => {
+  const onANode = fileURLToPath(new URL('../../examples/manifests/on-a-node.yaml', import.meta.url))
+  const args = ['render', '--proxy-mode=nftables', `--objects=${onANode}`, '--node-name=node1', '--family=ipv4']
+  const { code, stdout, stderr } = await runFairlead(args)
+  expect([code, stderr]).toEqual([0, ''])
+  for (const address of ['10.96.0.20', '10.244.1.5', '10.244.2.7', '30080']) expect(stdout).toContain(address)
 })

@@ -19,7 +19,7 @@ describe.skipIf(whyNoTerminal !== undefined)(`on a terminal${reason}`, () => {
     expect(terminal.raw).toContain(`${bold}SERVICE`)
     const table = terminal.lines.slice(terminal.lines.findIndex((line) => line.startsWith('SERVICE')))
     const shop = table.filter((line) => line.startsWith('shop/web:http '))
-    expect(shop).toHaveLength(1)
+    expect(shop).toEqual([expect.stringMatching(/^shop\/web:http +curl http:\/\/127\.0\.0\.1:\d+ +127\.0\.0\.1:\d+,$/)])
     for (const line of table.filter((candidate) => !candidate.includes(folder.path)))
       expect(line.length).toBeLessThanOrEqual(columns)
   })

@@ -1,4 +1,5 @@
 /** What the demo shows: one table at the start, then a line for each change. */
+import { breakWords } from '../../config/flags/break-words.ts'
 import { routeName } from '../../core/route.ts'
 import { hostPort } from '../../net/ip.ts'
 import { renderTable } from '../table.ts'
@@ -15,10 +16,13 @@ export function renderServices(served: readonly Served[], terminal: Terminal): s
   return table.replace(/^.*/, (header) => paint(terminal, 'bold', header))
 }
 
-export function renderChange(it: Served): string {
+export function renderChange(it: Served, { columns = Number.POSITIVE_INFINITY }: Terminal): string {
   if (it.route === undefined) return `${nameOf(it)} is gone\n`
-  return `${nameOf(it)}: ${howToTry(it)} -> ${endpointsOf(it)}\n`
+  const text = `${nameOf(it)}: ${howToTry(it)} -> ${endpointsOf(it)}`
+  return `${breakWords(text, columns - changeIndent.length).join(`\n${changeIndent}`)}\n`
 }
+
+const changeIndent = '  '
 
 /** Services whose own port somebody else has, so that they listen elsewhere. */
 export function renderMovedPorts(served: readonly Served[]): string {
@@ -54,7 +58,7 @@ function howToTry({ addresses, problem, route }: Served): string {
   if (address === undefined) return `not served: ${problem ?? 'no address'}`
   const where = hostPort(address.ip, address.port)
   if (address.protocol === 'TCP') return `curl http://${where}`
-  return route?.family === 'ipv6' ? `udp ${where}` : `echo hello | nc -u -w1 ${address.ip} ${address.port}`
+  return route?.family === 'ipv6' ? `udp ${where}` : `echo hi | nc -u -w1 ${address.ip} ${address.port}`
 }
 
 function endpointsOf({ route }: Served): string {

@@ -63,7 +63,7 @@ export async function runDemo(demo: Demo, signal: AbortSignal): Promise<void> {
           renderClosedNodePorts(served),
           renderHints({ kubeconfig: folder.kubeconfig, manifests: folder.manifests, metricsAddress }),
         ]
-      : [...served.map(renderChange), renderClosedNodePorts(served)]
+      : [...served.map((it) => renderChange(it, program.stdout)), renderClosedNodePorts(served)]
     program.out(texts.join(''))
   }
   const log = demo.verbosity > 0 ? loggerFor(config.logging) : onlyTrouble(program)
