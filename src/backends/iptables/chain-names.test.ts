@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Protocol } from '../../api/records.ts'
 import { serviceChainNames } from './chain-names.ts'
-import { probabilityText } from './probability-text.ts'
+import { probabilityText } from '../../dataplane/iptables/language/probability-text.ts'
 
 const names = (namespace: string, name: string, portName: string, protocol: Protocol) =>
   serviceChainNames({ namespace, name, portName, protocol })

@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto'
 import { routeName } from '../../core/route.ts'
 import type { Endpoint, Route } from '../../core/route.ts'
+import { serviceChainPrefixes } from '../../dataplane/iptables/language/kube-chains.ts'
 
 export interface ServiceChainNames {
   /** Spreads over the endpoints that policy Cluster allows. */
@@ -56,8 +57,6 @@ class ChainNames implements ServiceChainNames {
 }
 
 /** Chains with these prefixes belong to some Service port, ours or an earlier process's. */
-export const serviceChainPrefixes = ['KUBE-SVC-', 'KUBE-SVL-', 'KUBE-SEP-', 'KUBE-FW-', 'KUBE-EXT-'] as const
-
 export function isServiceChain(name: string): boolean {
   return serviceChainPrefixes.some((prefix) => name.startsWith(prefix))
 }

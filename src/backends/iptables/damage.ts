@@ -2,7 +2,7 @@
 import type { ChainPath } from '../../dataplane/iptables/iptables.ts'
 import type { Ruleset } from './ruleset.ts'
 import type { StaleChain } from './stale-chains.ts'
-import type { Jump } from './top-chains.ts'
+import type { Jump } from '../../dataplane/iptables/language/kube-chains.ts'
 
 export interface Damage {
   /** The first thing that was found, for people. */

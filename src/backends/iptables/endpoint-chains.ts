@@ -1,8 +1,8 @@
 /** One chain for each endpoint: the hairpin rule, and the rewrite of the destination. */
-import type { Chain, Match } from './rule.ts'
-import { comment, jump } from './rule.ts'
+import type { Chain, Match } from '../../dataplane/iptables/language/rule.ts'
+import { comment, jump } from '../../dataplane/iptables/language/rule.ts'
 import type { ServiceFacts } from './service-facts.ts'
-import { topChains } from './top-chains.ts'
+import { topChains } from '../../dataplane/iptables/language/kube-chains.ts'
 
 const masquerade = jump(topChains.markMasquerade)
 

@@ -6,15 +6,16 @@ import type { Family } from '../../net/ip.ts'
 import { DamageReport } from './damage.ts'
 import type { Damage } from './damage.ts'
 import { fixedChains, nodePortTail } from './fixed-chains.ts'
-import { missingJumps } from './kernel-state.ts'
-import { renderRule } from './render-rule.ts'
-import { rulesOf } from './rendered-chain.ts'
-import type { RenderedChain } from './rendered-chain.ts'
+import { missingJumps } from '../../dataplane/iptables/language/kernel-state.ts'
+import { renderRule } from '../../dataplane/iptables/language/render-rule.ts'
+import { rulesOf } from '../../dataplane/iptables/language/rendered-chain.ts'
+import type { RenderedChain } from '../../dataplane/iptables/language/rendered-chain.ts'
 import type { Ruleset } from './ruleset.ts'
-import { SharedRules } from './shared-rules-comparison.ts'
+import { SharedRules } from '../../dataplane/iptables/language/shared-rules-comparison.ts'
 import { staleChains } from './stale-chains.ts'
-import { sharedChains, topChains } from './top-chains.ts'
-import type { Table } from './top-chains.ts'
+import { jumps, sharedChains } from './top-chains.ts'
+import { topChains } from '../../dataplane/iptables/language/kube-chains.ts'
+import type { Table } from '../../dataplane/iptables/language/kube-chains.ts'
 import type { Written } from './written.ts'
 
 /** Routes compared before others get a turn on the event loop. */
@@ -35,7 +36,7 @@ export async function findDamage(
     if (problem !== undefined) report.addChain(`${table}/${chain}`, `chain ${table}/${chain} ${problem}`)
   }
 
-  for (const jump of missingJumps(state, family))
+  for (const jump of missingJumps(state, family, jumps))
     if (isInQuestion(jump.table, jump.from))
       report.addJump(jump, `the jump from ${jump.table}/${jump.from} is missing: ${renderRule(jump.rule)}`)
   for (const { table, chain } of fixedChains(settings))

@@ -2,13 +2,14 @@
 import type { Variant } from '../../dataplane/iptables/iptables.ts'
 import { firewallChain } from './fixed-chains.ts'
 import { entryOrder } from './entry-order.ts'
-import { missingJumps } from './kernel-state.ts'
+import { missingJumps } from '../../dataplane/iptables/language/kernel-state.ts'
 import { writeFixedChains, writeOwnChains, writeSharedChains, writeStaleChains } from './plan.ts'
-import { renderRule } from './render-rule.ts'
-import { RestoreInput } from './restore-input.ts'
+import { renderRule } from '../../dataplane/iptables/language/render-rule.ts'
+import { RestoreInput } from '../../dataplane/iptables/language/restore-input.ts'
 import type { Ruleset } from './ruleset.ts'
 import { staleChains } from './stale-chains.ts'
-import { canaryTables, topChains } from './top-chains.ts'
+import { canaryTables, jumps } from './top-chains.ts'
+import { topChains } from '../../dataplane/iptables/language/kube-chains.ts'
 import type { Written, WrittenRoute } from './written.ts'
 
 /**
@@ -60,6 +61,6 @@ function writeFoundation(plan: Written, state: Ruleset, input: RestoreInput): vo
 function writeEntry(plan: Written, routes: Iterable<WrittenRoute>, state: Ruleset, input: RestoreInput): void {
   writeSharedChains(plan, routes, input)
   writeStaleChains(staleChains(state, plan), input)
-  for (const { table, from, rule } of missingJumps(state, plan.settings.family))
+  for (const { table, from, rule } of missingJumps(state, plan.settings.family, jumps))
     input.insertJump(table, from, renderRule(rule))
 }

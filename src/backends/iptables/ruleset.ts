@@ -4,7 +4,7 @@ import { digestOfRules } from '../../dataplane/iptables/rules-digest.ts'
 import { SaveReader } from '../../dataplane/iptables/save-reader.ts'
 import type { ChainSummary, SummaryByChain } from '../../dataplane/iptables/save-reader.ts'
 import { isServiceChain } from './chain-names.ts'
-import type { KernelState } from './kernel-state.ts'
+import type { KernelState } from '../../dataplane/iptables/language/kernel-state.ts'
 
 /** Its `nat` is without the chains of Services. */
 export interface Ruleset extends KernelState {

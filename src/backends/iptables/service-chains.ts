@@ -1,12 +1,12 @@
 /** The chains of one Service port in the nat table: entry from outside, source ranges, and the spread over endpoints. */
 import type { Endpoint } from '../../core/route.ts'
 import { endpointChains } from './endpoint-chains.ts'
-import { fromLocalPods } from './from-local-pods.ts'
-import type { Chain, Match, Rule } from './rule.ts'
-import { comment, jump } from './rule.ts'
+import { fromLocalPods } from '../../dataplane/iptables/language/from-local-pods.ts'
+import type { Chain, Match, Rule } from '../../dataplane/iptables/language/rule.ts'
+import { comment, jump } from '../../dataplane/iptables/language/rule.ts'
 import type { ServiceFacts } from './service-facts.ts'
 import type { IptablesSettings } from './settings.ts'
-import { topChains } from './top-chains.ts'
+import { topChains } from '../../dataplane/iptables/language/kube-chains.ts'
 
 export interface ChainOptions {
   readonly settings: IptablesSettings

@@ -4,8 +4,9 @@ import { matchingAddresses, nodePortAddresses } from '../../core/node-port-addre
 import type { TrafficSettings } from '../../core/traffic-settings.ts'
 import type { Iptables } from '../../dataplane/iptables/iptables.ts'
 import { isLoopback } from '../../net/ip.ts'
-import type { CounterName, IptablesSettings } from './settings.ts'
-import { counterNames, noCounters } from './settings.ts'
+import type { CounterName } from '../../dataplane/iptables/language/counters.ts'
+import type { IptablesSettings } from './settings.ts'
+import { counterNames, noCounters } from '../../dataplane/iptables/language/counters.ts'
 
 /** What the configuration says. */
 export interface FixedSettings extends TrafficSettings {

@@ -1,5 +1,6 @@
 /** What shapes the rules besides the routes: configuration, and what the kernel and the tools can do. */
 import type { LocalTraffic } from '../../core/local-traffic.ts'
+import type { Counters } from '../../dataplane/iptables/language/counters.ts'
 import type { Family } from '../../net/ip.ts'
 
 export interface IptablesSettings {
@@ -17,17 +18,8 @@ export interface IptablesSettings {
   /** Packets in state INVALID are dropped, unless the kernel was told to be liberal about them. */
   readonly dropsInvalid: boolean
   /** Kernel counters (nfacct) that exist, so that rules may name them. */
-  readonly counters: Readonly<Record<CounterName, boolean>>
+  readonly counters: Counters
 }
-
-export type CounterName = keyof typeof counterNames
-
-export const counterNames = {
-  invalidDropped: 'ct_state_invalid_dropped_pkts',
-  localhostAccepted: 'localhost_nps_accepted_pkts',
-} as const
-
-export const noCounters: IptablesSettings['counters'] = { invalidDropped: false, localhostAccepted: false }
 
 /** Above this many endpoints in all, rules of endpoints carry no comment: it would be most of the text. */
 export const largeClusterEndpoints = 1000

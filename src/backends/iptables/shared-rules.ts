@@ -1,18 +1,12 @@
 /** The rules of one Service port in chains that all Services share: its addresses, and what has no endpoint. */
-import type { Match, Rule, Target } from './rule.ts'
-import { comment, jump } from './rule.ts'
+import type { Match, Rule, Target } from '../../dataplane/iptables/language/rule.ts'
+import { comment, jump } from '../../dataplane/iptables/language/rule.ts'
 import type { ServiceFacts } from './service-facts.ts'
 import type { IptablesSettings } from './settings.ts'
-import { counterNames } from './settings.ts'
-import { loopbackRange } from './fixed-chains.ts'
-import { topChains } from './top-chains.ts'
-import type { Table } from './top-chains.ts'
-
-export interface SharedRule {
-  readonly table: Table
-  readonly chain: string
-  readonly rule: Rule
-}
+import { counterNames } from '../../dataplane/iptables/language/counters.ts'
+import { loopbackRange } from '../../dataplane/iptables/language/masquerade-chains.ts'
+import { topChains } from '../../dataplane/iptables/language/kube-chains.ts'
+import type { SharedRule } from '../../dataplane/iptables/language/rendered-rules.ts'
 
 export function sharedRules(facts: ServiceFacts, settings: IptablesSettings): readonly SharedRule[] {
   const { route } = facts

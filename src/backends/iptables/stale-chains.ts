@@ -1,7 +1,7 @@
 /** Chains of Services that nobody wants any more, also those that an earlier process left behind. */
 import type { RulesByChain } from '../../dataplane/iptables/save-text.ts'
 import type { Ruleset } from './ruleset.ts'
-import { topChains } from './top-chains.ts'
+import { topChains } from '../../dataplane/iptables/language/kube-chains.ts'
 import type { Written } from './written.ts'
 
 export interface StaleChain {

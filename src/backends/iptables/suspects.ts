@@ -2,7 +2,8 @@
 import type { ChainPath } from '../../dataplane/iptables/iptables.ts'
 import type { News } from '../../dataplane/iptables/table-news.ts'
 import { isServiceChain } from './chain-names.ts'
-import { jumps, sharedChains, topChains } from './top-chains.ts'
+import { jumps, sharedChains } from './top-chains.ts'
+import { topChains } from '../../dataplane/iptables/language/kube-chains.ts'
 import type { Written } from './written.ts'
 
 export class Suspects {

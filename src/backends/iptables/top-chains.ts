@@ -1,21 +1,8 @@
 /** The chains that every Service shares, and the jumps that lead to them from the kernel's own chains. */
-import type { Rule } from './rule.ts'
-import { comment, jump } from './rule.ts'
-import type { Match } from './rule.ts'
-
-export type Table = 'filter' | 'nat'
-
-export const topChains = {
-  services: 'KUBE-SERVICES',
-  externalServices: 'KUBE-EXTERNAL-SERVICES',
-  nodePorts: 'KUBE-NODEPORTS',
-  forward: 'KUBE-FORWARD',
-  firewall: 'KUBE-FIREWALL',
-  proxyFirewall: 'KUBE-PROXY-FIREWALL',
-  postrouting: 'KUBE-POSTROUTING',
-  markMasquerade: 'KUBE-MARK-MASQ',
-  canary: 'KUBE-PROXY-CANARY',
-} as const
+import { topChains } from '../../dataplane/iptables/language/kube-chains.ts'
+import type { Jump, Table } from '../../dataplane/iptables/language/kube-chains.ts'
+import { comment, jump } from '../../dataplane/iptables/language/rule.ts'
+import type { Match } from '../../dataplane/iptables/language/rule.ts'
 
 /** Chains that hold rules of every Service, and no others but the last ones of nat/KUBE-SERVICES. */
 export const sharedChains: readonly { readonly table: Table; readonly chain: string }[] = [
@@ -29,13 +16,6 @@ export const sharedChains: readonly { readonly table: Table; readonly chain: str
 
 /** Each of these tables has an empty chain of ours; kube-proxy takes its absence for a flush by others. */
 export const canaryTables = ['mangle', 'filter', 'nat'] as const
-
-export interface Jump {
-  readonly table: Table
-  /** A chain of the kernel. */
-  readonly from: string
-  readonly rule: Rule
-}
 
 const isNew: Match = { kind: 'connection-state', states: ['NEW'] }
 const external = [isNew, comment('kubernetes externally-visible service portals')]

@@ -1,9 +1,9 @@
 /** What the kernel holds of ours, as far as we know: the basis for writing only what changed. */
 import type { Route, RouteKey } from '../../core/route.ts'
-import type { RenderedRoute } from './rendered-route.ts'
+import type { RenderedRoute } from '../../dataplane/iptables/language/rendered-rules.ts'
 import { fixedChains, nodePortTail } from './fixed-chains.ts'
 import type { IptablesSettings } from './settings.ts'
-import type { Table } from './top-chains.ts'
+import type { Table } from '../../dataplane/iptables/language/kube-chains.ts'
 
 export interface WrittenRoute {
   readonly route: Route

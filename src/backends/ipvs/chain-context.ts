@@ -1,6 +1,6 @@
 /** What the fixed chains depend on: the settings, and which sets have something in them. */
-import type { Match } from '../iptables/rule.ts'
-import { comment } from '../iptables/rule.ts'
+import type { Match } from '../../dataplane/iptables/language/rule.ts'
+import { comment } from '../../dataplane/iptables/language/rule.ts'
 import { ipSets, setName } from './ip-sets.ts'
 import type { SetId } from './ip-sets.ts'
 import type { IpvsSettings } from './settings.ts'

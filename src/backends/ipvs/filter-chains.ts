@@ -1,8 +1,8 @@
 /** The chains of the filter table: who may reach a Service address, and what else may reach it. */
-import { forwardChain } from '../iptables/fixed-chains.ts'
-import type { Chain, Rule } from '../iptables/rule.ts'
-import { jump } from '../iptables/rule.ts'
-import { noCounters } from '../iptables/settings.ts'
+import { forwardChain } from '../../dataplane/iptables/language/masquerade-chains.ts'
+import type { Chain, Rule } from '../../dataplane/iptables/language/rule.ts'
+import { jump } from '../../dataplane/iptables/language/rule.ts'
+import { noCounters } from '../../dataplane/iptables/language/counters.ts'
 import { explainedSet, inSet } from './chain-context.ts'
 import type { ChainContext } from './chain-context.ts'
 import { ipvsChains } from './top-chains.ts'

@@ -1,9 +1,13 @@
 /** The chains of the nat table: they choose what is masqueraded. Where connections go is up to IPVS. */
 import type { Protocol } from '../../api/records.ts'
-import { loopbackRange, markMasqueradeChain, postroutingChain } from '../iptables/fixed-chains.ts'
-import { fromLocalPods } from '../iptables/from-local-pods.ts'
-import type { Chain, Match, Rule, Target } from '../iptables/rule.ts'
-import { jump } from '../iptables/rule.ts'
+import {
+  loopbackRange,
+  markMasqueradeChain,
+  postroutingChain,
+} from '../../dataplane/iptables/language/masquerade-chains.ts'
+import { fromLocalPods } from '../../dataplane/iptables/language/from-local-pods.ts'
+import type { Chain, Match, Rule, Target } from '../../dataplane/iptables/language/rule.ts'
+import { jump } from '../../dataplane/iptables/language/rule.ts'
 import { explainedSet, inSet } from './chain-context.ts'
 import type { ChainContext } from './chain-context.ts'
 import type { SetId } from './ip-sets.ts'

@@ -1,6 +1,6 @@
 /** Everything one route needs from the kernel: worked out from that route alone. */
 import type { Route } from '../../core/route.ts'
-import { renderRule } from '../iptables/render-rule.ts'
+import { renderRule } from '../../dataplane/iptables/language/render-rule.ts'
 import { plannedServers } from './planned-server.ts'
 import type { PlannedServer } from './planned-server.ts'
 import { setEntries } from './set-entries.ts'

@@ -1,8 +1,8 @@
 /** The chains of this mode, and the jumps that lead to them from the kernel's own. Some names are those of iptables mode. */
-import type { Match } from '../iptables/rule.ts'
-import { comment, jump } from '../iptables/rule.ts'
-import { topChains } from '../iptables/top-chains.ts'
-import type { Jump, Table } from '../iptables/top-chains.ts'
+import type { Match } from '../../dataplane/iptables/language/rule.ts'
+import { comment, jump } from '../../dataplane/iptables/language/rule.ts'
+import { topChains } from '../../dataplane/iptables/language/kube-chains.ts'
+import type { Jump, Table } from '../../dataplane/iptables/language/kube-chains.ts'
 
 export const ipvsChains = {
   services: topChains.services,

@@ -1,6 +1,6 @@
 /** One sync's work: what is wanted, what is there, and what to look at. Its steps share this. */
 import type { Logger } from '../../core/logger.ts'
-import type { KernelState as RulesState } from '../iptables/kernel-state.ts'
+import type { KernelState as RulesState } from '../../dataplane/iptables/language/kernel-state.ts'
 import type { Draining } from './draining.ts'
 import type { Failures } from './failures.ts'
 import type { Kernel } from './kernel.ts'

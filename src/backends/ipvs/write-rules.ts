@@ -1,7 +1,7 @@
 /** The iptables rules. They speak of sets, so they change only when a set gets its first entry or loses its last. */
 import { IptablesError } from '../../dataplane/iptables/iptables.ts'
-import { RestoreInput } from '../iptables/restore-input.ts'
-import type { KernelState as RulesState } from '../iptables/kernel-state.ts'
+import { RestoreInput } from '../../dataplane/iptables/language/restore-input.ts'
+import type { KernelState as RulesState } from '../../dataplane/iptables/language/kernel-state.ts'
 import { fixedChains, fullRules } from './rules-input.ts'
 import { ipvsChains } from './top-chains.ts'
 import { Surprise } from './work.ts'

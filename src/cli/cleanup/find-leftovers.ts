@@ -1,6 +1,6 @@
 /** Looks for what proxies of any mode left in the kernel. Only reads. */
-import type { PlacedRule } from '../../backends/iptables/cleanup-plan.ts'
-import { counterNames } from '../../backends/iptables/settings.ts'
+import type { PlacedRule } from '../../dataplane/iptables/cleanup/cleanup-plan.ts'
+import { counterNames } from '../../dataplane/iptables/language/counters.ts'
 import { NfacctError } from '../../dataplane/nfacct/nfacct.ts'
 import { families } from '../../net/ip.ts'
 import type { CleanupHost } from './cleanup-host.ts'

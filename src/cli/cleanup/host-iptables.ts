@@ -1,5 +1,5 @@
 /** Every iptables of this host. A proxy writes to one of them, but an earlier one may have written to another. */
-import { isSummaryEnough } from '../../backends/iptables/cleanup-plan.ts'
+import { isSummaryEnough } from '../../dataplane/iptables/cleanup/cleanup-plan.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { Exec } from '../../dataplane/exec/exec.ts'

@@ -1,6 +1,6 @@
 /** What a proxy left in one iptables. */
-import { cleanupTables } from '../../backends/iptables/cleanup-plan.ts'
-import type { IptablesCleanup, LeftoverChain, LeftoverJump } from '../../backends/iptables/cleanup-plan.ts'
+import { cleanupTables } from '../../dataplane/iptables/cleanup/cleanup-plan.ts'
+import type { IptablesCleanup, LeftoverChain, LeftoverJump } from '../../dataplane/iptables/cleanup/cleanup-plan.ts'
 import type { Findings, Leftover } from './leftover.ts'
 
 export function iptablesLeftovers(tool: string, cleanup: IptablesCleanup): Findings {

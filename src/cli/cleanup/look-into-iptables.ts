@@ -1,6 +1,6 @@
 /** Reads every iptables of the host. */
-import { planCleanup } from '../../backends/iptables/cleanup-plan.ts'
-import type { IptablesCleanup } from '../../backends/iptables/cleanup-plan.ts'
+import { planCleanup } from '../../dataplane/iptables/cleanup/cleanup-plan.ts'
+import type { IptablesCleanup } from '../../dataplane/iptables/cleanup/cleanup-plan.ts'
 import { noTables } from '../../dataplane/iptables/save-reader.ts'
 import type { CleanupHost } from './cleanup-host.ts'
 import { readTables } from './host-iptables.ts'

@@ -1,6 +1,6 @@
 /** Reads nf_tables with nft: its own tables, and those that iptables-nft keeps in it. */
-import { cleanupTables } from '../../backends/iptables/cleanup-plan.ts'
-import type { IptablesCleanup } from '../../backends/iptables/cleanup-plan.ts'
+import { cleanupTables } from '../../dataplane/iptables/cleanup/cleanup-plan.ts'
+import type { IptablesCleanup } from '../../dataplane/iptables/cleanup/cleanup-plan.ts'
 import type { Exec } from '../../dataplane/exec/exec.ts'
 import { NetlinkError } from '../../dataplane/netlink/netlink-error.ts'
 import type { Family } from '../../net/ip.ts'

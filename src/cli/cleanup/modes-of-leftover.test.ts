@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { proxyChainReason } from '../../backends/iptables/cleanup-names.ts'
+import { proxyChainReason } from '../../dataplane/iptables/cleanup/cleanup-names.ts'
 import { placedChains } from '../../backends/userspace/portals/chains.ts'
 import { modesOfLeftover } from './modes-of-leftover.ts'
 

@@ -1,5 +1,5 @@
 /** Which modes use an object of a proxy. */
-import { topChains } from '../../backends/iptables/top-chains.ts'
+import { topChains } from '../../dataplane/iptables/language/kube-chains.ts'
 import { portalChains } from '../../backends/userspace/portals/chains.ts'
 import type { Table } from '../../dataplane/iptables/iptables.ts'
 import type { ProxyMode } from '../../config/proxy-config.ts'

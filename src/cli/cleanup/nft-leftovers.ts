@@ -1,6 +1,6 @@
 /** What a proxy left in nf_tables besides the rules themselves. */
-import type { IptablesCleanup } from '../../backends/iptables/cleanup-plan.ts'
-import { kernelChains, proxyChainReason } from '../../backends/iptables/cleanup-names.ts'
+import type { IptablesCleanup } from '../../dataplane/iptables/cleanup/cleanup-plan.ts'
+import { kernelChains, proxyChainReason } from '../../dataplane/iptables/cleanup/cleanup-names.ts'
 import type { Table } from '../../dataplane/iptables/iptables.ts'
 import type { Leftover, NftTableLeftover } from './leftover.ts'
 import type { NftChainShape, NftTableName, NftTableShape } from './nft-tool.ts'

@@ -1,5 +1,5 @@
 /** Removes exactly what it is given, in its order, and goes on after a failure: the rest must not wait for it. */
-import { cleanupInput } from '../../backends/iptables/cleanup-input.ts'
+import { cleanupInput } from '../../dataplane/iptables/cleanup/cleanup-input.ts'
 import type { Exec } from '../../dataplane/exec/exec.ts'
 import { IptablesError } from '../../dataplane/iptables/iptables.ts'
 import type { Iptables } from '../../dataplane/iptables/iptables.ts'

@@ -1,6 +1,6 @@
 /** The userspace mode on a node: iptables leads the addresses of Services to listeners of this process. */
-import { DriftWatch } from '../../backends/iptables/drift-watch.ts'
-import type { KernelState } from '../../backends/iptables/kernel-state.ts'
+import { DriftWatch } from '../../dataplane/iptables/language/drift-watch.ts'
+import type { KernelState } from '../../dataplane/iptables/language/kernel-state.ts'
 import { FreePorts, parsePortList, parsePortRange } from '../../backends/userspace/free-ports.ts'
 import type { FreePortsOptions } from '../../backends/userspace/free-ports.ts'
 import { answerDelivery } from '../../backends/userspace/portals/answer-rules.ts'

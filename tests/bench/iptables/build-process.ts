@@ -2,10 +2,11 @@
  * `node build-process.js SERVICES` works out restore inputs without any tool and prints how long each took: everything,
  * again and again, then one endpoint at a time. One line of JSON.
  */
-import { wantedRoutes, writeEdits } from '../../../src/backends/iptables/edit.ts'
+import { wantedRoutes } from '../../../src/backends/iptables/edit.ts'
+import { writeEdits } from '../../../src/dataplane/iptables/language/edit-rules.ts'
 import { fullInput } from '../../../src/backends/iptables/full-input.ts'
 import { planIptables } from '../../../src/backends/iptables/plan.ts'
-import { RestoreInput } from '../../../src/backends/iptables/restore-input.ts'
+import { RestoreInput } from '../../../src/dataplane/iptables/language/restore-input.ts'
 import { emptyRuleset } from '../../../src/backends/iptables/ruleset.ts'
 import type { Written } from '../../../src/backends/iptables/written.ts'
 import { sharedClockMs } from '../core/shared-clock.ts'

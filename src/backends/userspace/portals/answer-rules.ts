@@ -7,9 +7,9 @@ import { canonicalRule } from '../../../dataplane/iptables/canonical-rule.ts'
 import type { DeliveryNumbers } from '../../../dataplane/marked-delivery/marked-delivery.ts'
 import type { Family } from '../../../net/ip.ts'
 import type { RulesByChain } from '../../../dataplane/iptables/save-text.ts'
-import { renderRule } from '../../iptables/render-rule.ts'
-import { RestoreInput } from '../../iptables/restore-input.ts'
-import { comment, jump } from '../../iptables/rule.ts'
+import { renderRule } from '../../../dataplane/iptables/language/render-rule.ts'
+import { RestoreInput } from '../../../dataplane/iptables/language/restore-input.ts'
+import { comment, jump } from '../../../dataplane/iptables/language/rule.ts'
 import { portalChains } from './chains.ts'
 
 /** Fixed, so that `--cleanup` and people find them. */

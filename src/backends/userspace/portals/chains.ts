@@ -1,5 +1,5 @@
 /** The chains of the portals. Five are those of kube-proxy's old userspace mode; the last three are Fairlead's own. */
-import type { Table } from '../../iptables/top-chains.ts'
+import type { Table } from '../../../dataplane/iptables/language/kube-chains.ts'
 
 export const portalChains = {
   /** Service addresses, for what arrives at the node; and for what the node itself sends. */

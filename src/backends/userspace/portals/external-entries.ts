@@ -3,8 +3,8 @@ import type { TrafficPolicy } from '../../../api/records.ts'
 import type { LocalTraffic } from '../../../core/local-traffic.ts'
 import type { Route } from '../../../core/route.ts'
 import { cidrContains, parseCidr } from '../../../net/ip.ts'
-import { fromLocalPods } from '../../iptables/from-local-pods.ts'
-import type { Match } from '../../iptables/rule.ts'
+import { fromLocalPods } from '../../../dataplane/iptables/language/from-local-pods.ts'
+import type { Match } from '../../../dataplane/iptables/language/rule.ts'
 
 export interface Entry {
   /** Who it is for. */

@@ -1,7 +1,7 @@
 /** Compares the portals that we wrote with what the kernel holds, and names the first thing that differs. */
 import { canonicalRule } from '../../../dataplane/iptables/canonical-rule.ts'
-import type { KernelState } from '../../iptables/kernel-state.ts'
-import { SharedRules } from '../../iptables/shared-rules-comparison.ts'
+import type { KernelState } from '../../../dataplane/iptables/language/kernel-state.ts'
+import { SharedRules } from '../../../dataplane/iptables/language/shared-rules-comparison.ts'
 import { placedChains } from './chains.ts'
 import { misplacedJumps } from './jumps.ts'
 import { nextTurn } from './next-turn.ts'

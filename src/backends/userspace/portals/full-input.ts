@@ -1,6 +1,6 @@
 /** All portals at once: for the first sync, after a failure, and to repair what others broke. */
-import type { KernelState } from '../../iptables/kernel-state.ts'
-import { RestoreInput } from '../../iptables/restore-input.ts'
+import type { KernelState } from '../../../dataplane/iptables/language/kernel-state.ts'
+import { RestoreInput } from '../../../dataplane/iptables/language/restore-input.ts'
 import { placedChains } from './chains.ts'
 import { writeJumps } from './jumps.ts'
 import type { PortalPlan } from './plan.ts'

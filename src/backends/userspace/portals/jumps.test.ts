@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { MemoryIptables } from '../../../dataplane/iptables/memory-iptables.ts'
 import { parseSave } from '../../../dataplane/iptables/save-text.ts'
-import { readKernelState } from '../../iptables/kernel-state.ts'
+import { readKernelState } from '../../../dataplane/iptables/language/kernel-state.ts'
 import { fullInput } from './full-input.ts'
 import { misplacedJumps } from './jumps.ts'
 import { removePortals } from './remove-portals.ts'

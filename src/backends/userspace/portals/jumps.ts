@@ -1,12 +1,12 @@
 /** The jumps from the kernel's chains to those of the portals, and how to bring them into order. */
 import { canonicalRule } from '../../../dataplane/iptables/canonical-rule.ts'
 import type { Family } from '../../../net/ip.ts'
-import type { KernelState } from '../../iptables/kernel-state.ts'
-import { renderRule } from '../../iptables/render-rule.ts'
-import type { RestoreInput } from '../../iptables/restore-input.ts'
-import type { Match } from '../../iptables/rule.ts'
-import { comment, jump } from '../../iptables/rule.ts'
-import type { Table } from '../../iptables/top-chains.ts'
+import type { KernelState } from '../../../dataplane/iptables/language/kernel-state.ts'
+import { renderRule } from '../../../dataplane/iptables/language/render-rule.ts'
+import type { RestoreInput } from '../../../dataplane/iptables/language/restore-input.ts'
+import type { Match } from '../../../dataplane/iptables/language/rule.ts'
+import { comment, jump } from '../../../dataplane/iptables/language/rule.ts'
+import type { Table } from '../../../dataplane/iptables/language/kube-chains.ts'
 import { portalChains } from './chains.ts'
 
 /** All jumps of one chain of the kernel. */

@@ -1,7 +1,7 @@
 /** The portals of all routes: what the chains shall hold. */
 import type { Route, RouteKey } from '../../../core/route.ts'
-import type { RenderedRoute } from '../../iptables/rendered-route.ts'
-import { renderRule } from '../../iptables/render-rule.ts'
+import type { RenderedRoute } from '../../../dataplane/iptables/language/rendered-rules.ts'
+import { renderRule } from '../../../dataplane/iptables/language/render-rule.ts'
 import type { RoutePorts } from './plan-listeners.ts'
 import { portalRules } from './portal-rules.ts'
 import type { PortalSettings } from './settings.ts'

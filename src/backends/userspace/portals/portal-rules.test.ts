@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Route } from '../../../core/route.ts'
 import { testEndpoint, testRoute } from '../../../core/testing/routes.ts'
-import { renderRule } from '../../iptables/render-rule.ts'
+import { renderRule } from '../../../dataplane/iptables/language/render-rule.ts'
 import { portalRules } from './portal-rules.ts'
 import type { RoutePorts } from './plan-listeners.ts'
 import type { PortalSettings } from './settings.ts'

@@ -1,8 +1,8 @@
 /** Takes the portals away. Without the process that listens behind them they would lead to whoever has the port next. */
 import type { Iptables } from '../../../dataplane/iptables/iptables.ts'
-import { cleanupInput } from '../../iptables/cleanup-input.ts'
-import { planCleanup } from '../../iptables/cleanup-plan.ts'
-import { readKernelState } from '../../iptables/kernel-state.ts'
+import { cleanupInput } from '../../../dataplane/iptables/cleanup/cleanup-input.ts'
+import { planCleanup } from '../../../dataplane/iptables/cleanup/cleanup-plan.ts'
+import { readKernelState } from '../../../dataplane/iptables/language/kernel-state.ts'
 import { placedChains } from './chains.ts'
 
 export async function removePortals(iptables: Iptables, signal: AbortSignal): Promise<void> {

@@ -10,7 +10,7 @@ import { MemoryMarkedDelivery } from '../../../dataplane/marked-delivery/memory-
 import { NodeRelay } from '../../../dataplane/relay/node-relay.ts'
 import type { Relay } from '../../../dataplane/relay/relay.ts'
 import { MemorySysctl } from '../../../dataplane/sysctl/memory-sysctl.ts'
-import { readKernelState } from '../../iptables/kernel-state.ts'
+import { readKernelState } from '../../../dataplane/iptables/language/kernel-state.ts'
 import { answerDelivery } from './answer-rules.ts'
 import { Transparency } from './transparency.ts'
 

@@ -9,8 +9,8 @@ import type { MarkedDelivery } from '../../../dataplane/marked-delivery/marked-d
 import type { Relay } from '../../../dataplane/relay/relay.ts'
 import type { Sysctl } from '../../../dataplane/sysctl/sysctl.ts'
 import type { Family } from '../../../net/ip.ts'
-import type { KernelState } from '../../iptables/kernel-state.ts'
-import { RestoreInput } from '../../iptables/restore-input.ts'
+import type { KernelState } from '../../../dataplane/iptables/language/kernel-state.ts'
+import { RestoreInput } from '../../../dataplane/iptables/language/restore-input.ts'
 import { answerChains, findAnswerDrift, removalOfAnswerRules, writeAnswerRules } from './answer-rules.ts'
 
 export interface TransparencyOptions {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach } from 'vitest'
 import { enterFreshNamespace, run } from '../../../dataplane/netlink/testing/network-namespace.ts'
-import { counterNames } from '../../../backends/iptables/settings.ts'
+import { counterNames } from '../../../dataplane/iptables/language/counters.ts'
 import { goldenFiles } from './golden-files.ts'
 
 export const neededPrograms = [

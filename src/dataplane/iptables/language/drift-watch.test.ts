@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
-import { silentLogger } from '../../core/logger.ts'
-import { FakeClock } from '../../core/testing/fake-clock.ts'
-import type { RestoreText } from '../../dataplane/iptables/iptables.ts'
-import { MemoryIptables } from '../../dataplane/iptables/memory-iptables.ts'
+import { silentLogger } from '../../../core/logger.ts'
+import { FakeClock } from '../../../core/testing/fake-clock.ts'
+import type { RestoreText } from '../iptables.ts'
+import { MemoryIptables } from '../memory-iptables.ts'
 import { DriftWatch } from './drift-watch.ts'
-import { findDamage } from './find-damage.ts'
-import { fullInput } from './full-input.ts'
-import { emptyRuleset } from './ruleset.ts'
-import { assumedSettings } from './settings-source.ts'
-import { Written } from './written.ts'
+import { findDamage } from '../../../backends/iptables/find-damage.ts'
+import { fullInput } from '../../../backends/iptables/full-input.ts'
+import { emptyRuleset } from '../../../backends/iptables/ruleset.ts'
+import { assumedSettings } from '../../../backends/iptables/settings-source.ts'
+import { Written } from '../../../backends/iptables/written.ts'
 
 const never = new AbortController().signal
 

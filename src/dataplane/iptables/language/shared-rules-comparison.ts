@@ -1,5 +1,5 @@
 import type { KernelState } from './kernel-state.ts'
-import type { Table } from './top-chains.ts'
+import type { Table } from './kube-chains.ts'
 
 /** The order between Services in a shared chain means nothing, so these chains are compared as bags of rules. */
 export class SharedRules {

@@ -1,5 +1,5 @@
 /** A rule as data: what must match, in the order the kernel keeps it, and what happens then. */
-import type { Protocol } from '../../api/records.ts'
+import type { Protocol } from '../../../api/records.ts'
 
 export interface Rule {
   readonly matches: readonly Match[]

@@ -1,12 +1,12 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { parseSave } from '../../dataplane/iptables/save-text.ts'
-import type { Family } from '../../net/ip.ts'
+import { parseSave } from '../save-text.ts'
+import type { Family } from '../../../net/ip.ts'
 import { cleanupInput } from './cleanup-input.ts'
 import { planCleanup } from './cleanup-plan.ts'
 import type { IptablesCleanup } from './cleanup-plan.ts'
 
-const goldens = new URL('../../../tests/goldens/', import.meta.url)
+const goldens = new URL('../../../../tests/goldens/', import.meta.url)
 
 describe('of what kube-proxy programmed, nothing stays', () => {
   for (const path of readdirSync(goldens, { recursive: true, encoding: 'utf8' }).filter((path) =>

@@ -1,5 +1,5 @@
 /** The one writer of rules: from data to a line that iptables-restore understands. */
-import { refuseControlCharacter } from '../../dataplane/iptables/refuse-control-characters.ts'
+import { refuseControlCharacter } from '../refuse-control-characters.ts'
 import { probabilityText } from './probability-text.ts'
 import type { Match, Rule, Target } from './rule.ts'
 

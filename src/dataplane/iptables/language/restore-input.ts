@@ -1,5 +1,5 @@
 /** The input of `iptables-restore --noflush`: chain lines first, so that every jump finds its chain, then rules. */
-import type { ChainPath } from '../../dataplane/iptables/iptables.ts'
+import type { ChainPath } from '../iptables.ts'
 import type { RenderedChain } from './rendered-chain.ts'
 
 export type RestoreTable = 'mangle' | 'filter' | 'nat'

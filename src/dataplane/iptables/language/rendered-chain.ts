@@ -1,5 +1,5 @@
 /** A chain of ours as text. It is one string, because a large cluster has tens of thousands of them in memory. */
-import { refuseExtraLines } from '../../dataplane/iptables/refuse-control-characters.ts'
+import { refuseExtraLines } from '../refuse-control-characters.ts'
 import { renderInto } from './render-rule.ts'
 import type { Chain } from './rule.ts'
 

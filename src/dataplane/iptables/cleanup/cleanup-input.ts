@@ -1,4 +1,4 @@
-import type { Table } from '../../dataplane/iptables/iptables.ts'
+import type { Table } from '../iptables.ts'
 
 export interface TableRemoval {
   readonly table: Table

@@ -1,11 +1,11 @@
 /** Decides what of an iptables a clean-up removes. Pure: it reads what `iptables-save` printed. */
-import type { Table } from '../../dataplane/iptables/iptables.ts'
-import { ruleWords } from '../../dataplane/iptables/rule-words.ts'
-import type { SummaryByChain } from '../../dataplane/iptables/save-reader.ts'
-import type { RulesByChain } from '../../dataplane/iptables/save-text.ts'
-import type { Family } from '../../net/ip.ts'
+import type { Table } from '../iptables.ts'
+import { ruleWords } from '../rule-words.ts'
+import type { SummaryByChain } from '../save-reader.ts'
+import type { RulesByChain } from '../save-text.ts'
+import type { Family } from '../../../net/ip.ts'
 import { isJumpComment, kernelChains, kubeletChains, proxyChainReason } from './cleanup-names.ts'
-import { topChains } from './top-chains.ts'
+import { topChains } from '../language/kube-chains.ts'
 
 export interface IptablesCleanup {
   /** Rules in chains that are not ours. */

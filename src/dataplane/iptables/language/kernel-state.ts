@@ -1,12 +1,11 @@
 /** The rules that the kernel holds, and which of our jumps are missing there. */
-import { canonicalRule } from '../../dataplane/iptables/canonical-rule.ts'
-import type { Iptables } from '../../dataplane/iptables/iptables.ts'
-import { parseSaveInTurns } from '../../dataplane/iptables/save-text.ts'
-import type { RulesByChain } from '../../dataplane/iptables/save-text.ts'
-import type { Family } from '../../net/ip.ts'
+import { canonicalRule } from '../canonical-rule.ts'
+import type { Iptables } from '../iptables.ts'
+import { parseSaveInTurns } from '../save-text.ts'
+import type { RulesByChain } from '../save-text.ts'
+import type { Family } from '../../../net/ip.ts'
 import { renderRule } from './render-rule.ts'
-import type { Jump } from './top-chains.ts'
-import { jumps } from './top-chains.ts'
+import type { Jump } from './kube-chains.ts'
 
 export interface KernelState {
   readonly filter: RulesByChain
@@ -22,11 +21,7 @@ export async function readKernelState(iptables: Iptables, signal: AbortSignal): 
 }
 
 /** In the order to insert them. One that is there stays where it is: an operator may have put a rule above it. */
-export function missingJumps(
-  state: KernelState,
-  family: Family,
-  wantedJumps: readonly Jump[] = jumps,
-): readonly Jump[] {
+export function missingJumps(state: KernelState, family: Family, wantedJumps: readonly Jump[]): readonly Jump[] {
   return wantedJumps.filter(({ table, from, rule }) => {
     const wanted = canonicalRule(renderRule(rule), family)
     return state[table].get(from)?.includes(wanted) !== true

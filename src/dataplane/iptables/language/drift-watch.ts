@@ -2,11 +2,11 @@
  * Notices what others do to our rules: a flush, a deleted jump, an edited chain. A cheap token tells whether anything
  * changed at all; only then are the tables read and compared with what we wrote.
  */
-import type { Clock } from '../../core/clock.ts'
-import type { Logger } from '../../core/logger.ts'
-import { lookNowAndThen } from '../../core/look-now-and-then.ts'
-import type { ChangeDetector } from '../../dataplane/iptables/change-detector.ts'
-import type { Iptables } from '../../dataplane/iptables/iptables.ts'
+import type { Clock } from '../../../core/clock.ts'
+import type { Logger } from '../../../core/logger.ts'
+import { lookNowAndThen } from '../../../core/look-now-and-then.ts'
+import type { ChangeDetector } from '../change-detector.ts'
+import type { Iptables } from '../iptables.ts'
 import { readKernelState } from './kernel-state.ts'
 import type { KernelState } from './kernel-state.ts'
 

@@ -2,9 +2,9 @@
  * What kube-proxy and Fairlead leave in iptables, by name. The list is closed on purpose: others name their chains
  * KUBE-something too (the kubelet, kube-router, network plugins), and those are theirs.
  */
-import type { Table } from '../../dataplane/iptables/iptables.ts'
-import { serviceChainPrefixes } from './chain-names.ts'
-import { topChains } from './top-chains.ts'
+import type { Table } from '../iptables.ts'
+import { serviceChainPrefixes } from '../language/kube-chains.ts'
+import { topChains } from '../language/kube-chains.ts'
 
 const shared = 'shared by all Services'
 const ipvsMode = 'of the ipvs mode'

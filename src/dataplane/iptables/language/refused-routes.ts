@@ -2,15 +2,15 @@
  * Finds out whose rules the kernel refuses. Suspects are put into a chain that no packet ever enters, half of them at
  * a time, until single routes are left; nothing that carries traffic is touched.
  */
-import type { SyncReport } from '../../core/backend.ts'
-import { findRefused } from '../../core/find-refused.ts'
-import type { RouteKey } from '../../core/route.ts'
-import type { Iptables } from '../../dataplane/iptables/iptables.ts'
-import { IptablesError } from '../../dataplane/iptables/iptables.ts'
+import type { SyncReport } from '../../../core/backend.ts'
+import { findRefused } from '../../../core/find-refused.ts'
+import type { RouteKey } from '../../../core/route.ts'
+import type { Iptables } from '../iptables.ts'
+import { IptablesError } from '../iptables.ts'
 import { rulesOf } from './rendered-chain.ts'
 import { RestoreInput } from './restore-input.ts'
-import type { Table } from './top-chains.ts'
-import type { RenderedRoute } from './rendered-route.ts'
+import type { Table } from './kube-chains.ts'
+import type { RenderedRoute } from './rendered-rules.ts'
 
 const trialChain = 'KUBE-PROXY-TRIAL'
 const tables = ['filter', 'nat'] as const

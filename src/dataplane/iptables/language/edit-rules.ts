@@ -1,0 +1,72 @@
+/** The smallest restore input that leads from the rules of some routes to other rules. */
+import type { RouteKey } from '../../../core/route.ts'
+import type { RenderedRoute, SharedLine } from './rendered-rules.ts'
+import type { RestoreInput } from './restore-input.ts'
+
+/** How the changed routes shall be; undefined for those that are gone. */
+export type WantedRoutes<R extends HasRules = HasRules> = ReadonlyMap<RouteKey, R | undefined>
+
+/** All that an edit must know of a route. */
+export interface HasRules {
+  readonly rendered: RenderedRoute
+}
+
+export function writeEdits(
+  written: { get(key: RouteKey): HasRules | undefined },
+  wantedByKey: WantedRoutes,
+  input: RestoreInput,
+): void {
+  const edits = [...wantedByKey].map(([key, route]) => [written.get(key)?.rendered, route?.rendered] as const)
+  // Chains that stay come first: a rule can only jump to a chain that exists. Chains that go are last: nothing may
+  // jump to them any more.
+  for (const [before, after] of edits) fillChangedChains(before, after, input)
+  for (const [before, after] of edits) replaceSharedRules(before, after, input)
+  for (const [before, after] of edits) deleteChains(before, after, input)
+}
+
+type Side = RenderedRoute | undefined
+
+function fillChangedChains(before: Side, after: Side, input: RestoreInput): void {
+  const linesByChain = new Map(before?.chains.map(({ name, lines }) => [name, lines]))
+  for (const chain of after?.chains ?? []) if (linesByChain.get(chain.name) !== chain.lines) input.fill('nat', chain)
+}
+
+/**
+ * Shared chains are not rewritten: that would cost as much as there are Services. The rules of a route in one chain
+ * are exchanged together, and the new ones go on top, so that they keep their order and stay before the last rule.
+ */
+function replaceSharedRules(before: Side, after: Side, input: RestoreInput): void {
+  const oldByPlace = byPlace(before?.shared ?? [])
+  const newByPlace = byPlace(after?.shared ?? [])
+  for (const place of new Set([...oldByPlace.keys(), ...newByPlace.keys()])) {
+    const old = oldByPlace.get(place) ?? []
+    const now = newByPlace.get(place) ?? []
+    if (isSameText(old.map(textOf), now.map(textOf))) continue
+    for (const { table, chain, rule } of old) input.delete(table, chain, rule)
+    for (const { table, chain, rule } of [...now].reverse()) input.insert(table, chain, rule)
+  }
+}
+
+function deleteChains(before: Side, after: Side, input: RestoreInput): void {
+  const kept = new Set(after?.chains.map(({ name }) => name))
+  for (const { name } of before?.chains ?? []) if (!kept.has(name)) input.deleteChain('nat', name)
+}
+
+function byPlace(lines: readonly SharedLine[]): ReadonlyMap<string, readonly SharedLine[]> {
+  const places = new Map<string, SharedLine[]>()
+  for (const line of lines) {
+    const place = `${line.table} ${line.chain}`
+    const known = places.get(place)
+    if (known === undefined) places.set(place, [line])
+    else known.push(line)
+  }
+  return places
+}
+
+function textOf({ rule }: SharedLine): string {
+  return rule
+}
+
+export function isSameText(left: readonly string[], right: readonly string[]): boolean {
+  return left.length === right.length && left.every((text, index) => text === right[index])
+}
