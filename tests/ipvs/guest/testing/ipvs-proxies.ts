@@ -28,9 +28,14 @@ export const fairleadIpvs: Proxy = {
   start: startFairleadIpvs,
 }
 
-export async function startFairleadIpvs(cluster: Cluster, settings: IpvsSettings): Promise<RunningProxy> {
+/** The starter is a program, with arguments, that runs the one named after it. */
+export async function startFairleadIpvs(
+  cluster: Cluster,
+  settings: IpvsSettings,
+  starter: readonly string[] = [],
+): Promise<RunningProxy> {
   prepareNode(cluster)
-  const fairlead = new FairleadProcess(cluster, flagsFor(settings), await TemporaryFolder.make(), {})
+  const fairlead = new FairleadProcess(cluster, flagsFor(settings), await TemporaryFolder.make(), {}, starter)
   return {
     apply: async (objects) => {
       await fairlead.apply(objects)
