@@ -38,7 +38,7 @@ test('a cluster, a core and a backend: traffic follows the endpoints, also over 
   core.send('SIGKILL')
   await core.ended()
   await cluster.merge(web, { ports: [{ name: 'http', port: green.port }] })
-  await daemon.process.says('the KPNG server is away; what it said last stays in force')
+  await daemon.process.says('no contact with the KPNG server; the last state stays in use')
   expect((await daemon.metrics('/metrics')).body).toContain('fairlead_kpng_core_connected 0\n')
   expect(await whoAnswers(url)).toBe('blue')
 
@@ -64,7 +64,7 @@ describe('a command line', () => {
   })
 
   test.each([
-    [['kube'], 'what is to be done with it?'],
+    [['kube'], 'name a sink, one of:'],
     [['kube', 'to-nft-tables'], 'did you mean to-nftables?'],
     [['api', 'to-winkernel'], "to-winkernel needs one of Fairlead's Windows modes, which do not exist yet"],
     [['local', 'to-winuserspace'], "to-winuserspace needs one of Fairlead's Windows modes, which do not exist yet"],

@@ -113,8 +113,7 @@ export async function renderCommand(argv: readonly string[], program: Program): 
   progress[Symbol.dispose]()
   // One alone is what its tool reads, to the byte; several need a line between them, which every tool takes as a comment.
   for (const { title, text } of sections) program.out(sections.length === 1 ? text : `# ${title}\n${text}`)
-  if (needs.size > 0)
-    program.err(`note: to load this where it is not in place yet, first run: ${[...needs].join('; ')}\n`)
+  if (needs.size > 0) program.err(`note: before you load this, run (unless already done): ${[...needs].join('; ')}\n`)
   return 0
 }
 

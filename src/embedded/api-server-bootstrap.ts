@@ -80,7 +80,7 @@ async function ensure(options: BootstrapOptions, plural: string, content: Conten
     })
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
-    log.warn('object of a new cluster not made', { kind: kind.type.kind, name, problem: error.message })
+    log.warn('an object of a new cluster could not be created', { kind: kind.type.kind, name, problem: error.message })
   }
 }
 

@@ -160,10 +160,10 @@ function encoderFor(
 function apiErrorOf(error: unknown, log: Logger): ApiError {
   if (error instanceof ApiError) return error
   if (error instanceof JournalError) {
-    log.error('write refused, the data directory cannot take it', { error })
+    log.error('a write was refused: the data directory cannot be written', { error })
     const isFull = error.reason === 'disk-full'
     return new ApiError(isFull ? 507 : 500, isFull ? 'InsufficientStorage' : 'InternalError', error.message)
   }
-  log.error('request failed for a reason of the server', { error })
+  log.error('a request failed inside the server', { error })
   return new ApiError(500, 'InternalError', `Internal error occurred: ${(error as Error).message}`)
 }

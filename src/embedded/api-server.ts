@@ -118,7 +118,7 @@ async function serve(options: ApiServerOptions, host: string, disk: Disk | undef
     await stop()
     throw error
   }
-  log.info('embedded API server listens', { url })
+  log.info('the embedded API server is listening', { url })
   return {
     url,
     get revision() {

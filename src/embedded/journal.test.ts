@@ -245,7 +245,7 @@ test('a snapshot that cannot be written leaves the journal as it is', async () =
   const store = memoryStore({ log, journal: journalOn(disk, { compactAboveBytes: 1, writeSnapshot: refuse }) })
   await putThing(store, 'a')
   await store.settled()
-  expect(log.at('warn').map(({ message }) => message)).toEqual(['journal not compacted, it goes on growing'])
+  expect(log.at('warn').map(({ message }) => message)).toEqual(['the journal could not be compacted and keeps growing'])
   expect(disk.frames()).toHaveLength(1)
   await putThing(store, 'b')
   expect(disk.frames()).toHaveLength(2)

@@ -77,7 +77,7 @@ export class Journal implements ChangeLog, AsyncDisposable {
     try {
       await this.#parts.file.truncate(this.#bytes)
     } catch (cause) {
-      this.#broken = unusable('half a record could not be taken back', cause)
+      this.#broken = unusable('an incomplete record could not be removed', cause)
     }
   }
 }

@@ -131,7 +131,7 @@ export class Store implements CommittedState {
     try {
       await journal.compact(this.#revision, this.#entries())
     } catch (error) {
-      log.warn('journal not compacted, it goes on growing', { error })
+      log.warn('the journal could not be compacted and keeps growing', { error })
     }
   }
 

@@ -29,8 +29,8 @@ export function placeText(place: Place): string {
 const message = {
   serve: (where: string) =>
     `refusing to serve the cluster's state in plaintext on ${where}: give TLS files, listen on unix:///… or ` +
-    'tcp://127.0.0.1:…, or say --allow-plaintext',
+    'tcp://127.0.0.1:…, or set --allow-plaintext',
   follow: (where: string) =>
     `refusing to follow the cluster's state in plaintext from ${where}: give TLS files, follow unix:///… or ` +
-    '127.0.0.1:…, or say --allow-plaintext (in a program: allowPlaintext)',
+    '127.0.0.1:…, or set --allow-plaintext (in a program: allowPlaintext)',
 } as const

@@ -22,7 +22,7 @@ export async function readTlsFiles(files: TlsFiles): Promise<TlsMaterial | undef
   const { key, certificate, ca } = files
   if (key === '' && certificate === '' && ca === '') return undefined
   if (key === '' || certificate === '')
-    throw new KpngError('bad-tls', 'TLS needs a key and a certificate: both sides prove who they are')
+    throw new KpngError('bad-tls', 'TLS needs a key and a certificate on both sides')
   const material: TlsMaterial = {
     key: await read(key),
     cert: await read(certificate),
@@ -32,13 +32,9 @@ export async function readTlsFiles(files: TlsFiles): Promise<TlsMaterial | undef
   try {
     createSecureContext({ ...material, minVersion: 'TLSv1.2' })
   } catch (error) {
-    throw new KpngError(
-      'bad-tls',
-      `the TLS files ${key}, ${certificate} ${ca} do not fit together: ${reasonOf(error)}`,
-      {
-        cause: error,
-      },
-    )
+    throw new KpngError('bad-tls', `the TLS files ${key}, ${certificate} ${ca} do not match: ${reasonOf(error)}`, {
+      cause: error,
+    })
   }
   return material
 }

@@ -37,7 +37,7 @@ export class TlsSource {
     } catch (error) {
       const problem = error instanceof Error ? error.message : String(error)
       if (problem !== this.#lastProblem)
-        this.#log.warn('the TLS files cannot be used as they are now; the ones before stay in force', { problem })
+        this.#log.warn('the new TLS files cannot be used; the previous ones stay in use', { problem })
       this.#lastProblem = problem
     }
     if (found === undefined || isSame(found, this.#current)) return false

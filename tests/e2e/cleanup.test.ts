@@ -56,7 +56,7 @@ describe.skipIf(missing !== undefined)(`the program ${where}`, () => {
       status: 1,
       stdout: '',
       stderr:
-        'Error: --cleanup works on the rules of the kernel: run it as root, with CAP_NET_ADMIN and CAP_NET_RAW, ' +
+        'Error: --cleanup changes kernel rules: run it as root, with CAP_NET_ADMIN and CAP_NET_RAW, ' +
         'which this process lacks\n',
     })
   })

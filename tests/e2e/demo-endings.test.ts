@@ -109,7 +109,7 @@ test.concurrent('--kubeconfig-out chooses the file, but never one that holds som
   expect(await runFairlead(['demo', '--api-port=0', out])).toMatchObject({
     code: 1,
     stdout: '',
-    stderr: `Error: ${out} holds something else already: name a file that is not there yet\n`,
+    stderr: `Error: ${out} already holds something else: name a file that does not exist yet\n`,
   })
 })
 

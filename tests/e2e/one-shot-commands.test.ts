@@ -77,7 +77,7 @@ test.concurrent('render says what must be there before iptables-restore takes th
   const args = ['render', '--proxy-mode=iptables', `--objects=${folder.path}`, '--family=ipv4']
   const { stdout, stderr } = await runFairlead(args)
   expect(stdout).toMatch(/^\*filter\n/m)
-  expect(stderr).toContain('first run: nfacct add ct_state_invalid_dropped_pkts')
+  expect(stderr).toContain('run (unless already done): nfacct add ct_state_invalid_dropped_pkts')
 })
 
 test.concurrent('render prints the plan on stdout and diagnostics on stderr', async () => {

@@ -47,8 +47,8 @@ async function look(signal: AbortSignal): Promise<Findings & { readonly host: Cl
     signal.throwIfAborted()
     if (!isToolFailure(error)) throw error
     if (error.reason === 'not-permitted')
-      throw new CommandError(`--cleanup works on the rules of the kernel: run it as root${lack()}`, { cause: error })
-    throw new CommandError(`--cleanup removed nothing, because it could not look everywhere: ${error.message}`, {
+      throw new CommandError(`--cleanup changes kernel rules: run it as root${lack()}`, { cause: error })
+    throw new CommandError(`--cleanup removed nothing, because it could not check everything: ${error.message}`, {
       cause: error,
     })
   }

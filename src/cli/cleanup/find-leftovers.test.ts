@@ -30,8 +30,8 @@ test('tables of the nftables mode are reported where there is no nft to remove t
   const { leftovers, problems } = await find({ tables: [...tables, { family: 'ipv4', name: 'nat' }] })
   expect(leftovers).toEqual([])
   expect(problems).toEqual([
-    'nf_tables: table ip fairlead is there, but there is no nft to remove it with: install it',
-    'nf_tables: table ip6 fairlead is there, but there is no nft to remove it with: install it',
+    'nf_tables: table ip fairlead exists, but nft, which removes it, is missing: install it',
+    'nf_tables: table ip6 fairlead exists, but nft, which removes it, is missing: install it',
   ])
 })
 
@@ -42,8 +42,8 @@ test('chains of a proxy that only iptables-nft could remove are reported where i
     'nft --terse list table ip6 nat': 'table ip6 nat {\n\tchain POSTROUTING {\n\t}\n}\n',
   }
   expect((await find({ printed })).problems).toEqual([
-    'nf_tables: table ip nat holds chains of a proxy (KUBE-SERVICES), but there is no iptables-nft to remove ' +
-      'them with: install it',
+    'nf_tables: table ip nat holds chains of a proxy (KUBE-SERVICES), but iptables-nft, ' +
+      'which removes them, is missing: install it',
   ])
 })
 
@@ -89,8 +89,8 @@ COMMIT
       '(has the comment of a proxy)',
     'iptables-nft nat: chain KUBE-SERVICES with 1 rule (shared by all Services)',
     'nft: table ip6 kube-proxy (all that the nftables mode of kube-proxy makes)',
-    'nft ip nat: chain OUTPUT (made by iptables-nft, and empty then)',
-    'nft: table ip nat (made by iptables-nft, and empty then)',
+    'nft ip nat: chain OUTPUT (made by iptables-nft; empty after the clean-up)',
+    'nft: table ip nat (made by iptables-nft; empty after the clean-up)',
     'nfacct: counter localhost_nps_accepted_pkts (counts packets for the metrics of the iptables mode)',
   ])
 })
@@ -108,7 +108,7 @@ test('the routing rule of the userspace mode is found in the family that has it'
   await delivery.ensure('ipv6', signal)
   const { leftovers } = await find({ delivery })
   expect(leftovers.map(renderLeftover)).toEqual([
-    'ipv6 routing: the rule from mark 0x1000 to table 4096, and the table (leads answers of pods back to the userspace mode)',
+    'ipv6 routing: the rule from mark 0x1000 to table 4096, and the table (returns answers of pods to the userspace mode)',
   ])
 })
 

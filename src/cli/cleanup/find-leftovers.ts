@@ -49,7 +49,7 @@ async function lookForRoutingRules({ delivery }: CleanupHost, signal: AbortSigna
         family,
         mark,
         table,
-        reason: 'leads answers of pods back to the userspace mode',
+        reason: 'returns answers of pods to the userspace mode',
       })
   return found
 }

@@ -26,10 +26,10 @@ function chainLeftover(tool: string, { table, chain, ruleCount, reason, heldBy }
 
 function heldSentence(tool: string, { table, chain, heldBy }: LeftoverChain): string {
   const isOne = heldBy.length === 1
-  const who = isOne ? "a rule of somebody else's jumps" : `${heldBy.length} rules of somebody else's jump`
+  const who = isOne ? 'a foreign rule jumps' : `${heldBy.length} foreign rules jump`
   const rules = heldBy.map(({ chain, rule }) => `-A ${chain} ${rule}`).join('; ')
   return (
-    `${tool} ${table}: chain ${chain} stays, without rules, because ${who} to it. ` +
+    `${tool} ${table}: chain ${chain} stays, but is emptied, because ${who} to it. ` +
     `Delete ${isOne ? 'it' : 'them'} and clean up again: ${rules}`
   )
 }

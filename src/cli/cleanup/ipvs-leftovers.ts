@@ -33,12 +33,12 @@ export function ipvsLeftovers(state: IpvsState, foreignRules: readonly string[])
     leftovers.push({ kind: 'interface', name: ipvsInterface, reason: 'holds the addresses of Services in ipvs mode' })
   else if (device !== undefined)
     problems.push(
-      `interface ${ipvsInterface} stays: it is not a dummy link but of kind "${device.kind}", so no proxy made it`,
+      `interface ${ipvsInterface} stays: it is not a dummy link but of kind "${device.kind}", so no proxy created it`,
     )
   for (const { name } of sets) {
     const user = foreignRules.find((rule) => rule.includes(` ${name} `))
     if (user === undefined) leftovers.push({ kind: 'ipset', name, reason: 'of the ipvs mode' })
-    else problems.push(`ipset ${name} stays because a rule of somebody else's asks for it: "${user}"`)
+    else problems.push(`ipset ${name} stays because a foreign rule uses it: "${user}"`)
   }
   return { leftovers: [...virtualServerLeftovers(state), ...leftovers], problems }
 }

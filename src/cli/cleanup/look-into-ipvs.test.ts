@@ -64,7 +64,7 @@ test('an interface of that name which is no dummy stays, and so do the servers a
   })
   expect(leftovers).toEqual([])
   expect(problems).toEqual([
-    'interface kube-ipvs0 stays: it is not a dummy link but of kind "bridge", so no proxy made it',
+    'interface kube-ipvs0 stays: it is not a dummy link but of kind "bridge", so no proxy created it',
   ])
 })
 
@@ -72,7 +72,7 @@ test('virtual servers that only a missing tool could remove are reported', async
   const { ipvsadm: _, ...node } = nodeOf('node-port')
   const { problems } = await look({ ...node, procIpvs: 'IP Virtual Server version 1.2.1\nTCP  0A600001:01BB rr\n' })
   expect(problems).toEqual([
-    'the kernel has IPVS virtual servers, and there is no ipvsadm to remove them with: install it',
+    'the kernel has IPVS virtual servers, but ipvsadm, which removes them, is missing: install it',
   ])
   expect((await look({ ...node, procIpvs: 'IP Virtual Server version 1.2.1\n' })).problems).toEqual([])
 })

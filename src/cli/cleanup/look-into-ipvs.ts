@@ -59,4 +59,4 @@ async function findVirtualServers(
   }
 }
 
-const missingIpvsadm = 'the kernel has IPVS virtual servers, and there is no ipvsadm to remove them with: install it'
+const missingIpvsadm = 'the kernel has IPVS virtual servers, but ipvsadm, which removes them, is missing: install it'

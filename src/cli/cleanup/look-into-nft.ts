@@ -38,9 +38,9 @@ export async function lookIntoNft(
 }
 
 const familyOf: Readonly<Record<NftFamily, Family>> = { ip: 'ipv4', ip6: 'ipv6' }
-const noTool = 'there is no iptables-nft to remove them with: install it'
+const noTool = 'iptables-nft, which removes them, is missing: install it'
 const notOnlyIptables =
-  'somebody has added rules there that iptables-nft cannot read: move those to a table of their own, then clean up again'
+  'the table also has rules that iptables-nft cannot read: move those to a table of their own, then clean up again'
 
 function isOfIptables(name: NftTableName): name is IptablesTableName {
   return cleanupTables.some((table) => table === name.table)
@@ -74,7 +74,7 @@ async function tablesWithoutTool(
   }))
   return modeTableLeftovers(named).map(
     ({ family, table }) =>
-      `nf_tables: table ${family} ${table} is there, but there is no nft to remove it with: install it`,
+      `nf_tables: table ${family} ${table} exists, but nft, which removes it, is missing: install it`,
   )
 }
 

@@ -46,7 +46,7 @@ export function emptyLeftovers(
   const isTableEmpty = !shape.hasOtherObjects && others.every(isEmptied)
   // In a table that stays, only a jump of ours tells that a chain was made for it.
   const emptied = isTableEmpty ? others : others.filter((chain) => jumpCounts.has(chain[0]) && isEmptied(chain))
-  const reason = 'made by iptables-nft, and empty then'
+  const reason = 'made by iptables-nft; empty after the clean-up'
   return [
     ...emptied.map(([chain]): Leftover => ({ kind: 'nft-chain', tool, family, table, chain, reason })),
     ...(isTableEmpty ? [{ kind: 'empty-nft-table' as const, family, table, reason }] : []),

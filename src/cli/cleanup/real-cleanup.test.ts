@@ -97,8 +97,8 @@ describe.skipIf(missing !== undefined)(`clean-up ${where}`, () => {
         commands
           .map(
             (command) =>
-              `Error: ${command}-${variant} nat: chain KUBE-MARK-MASQ stays, without rules, because a rule of somebody ` +
-              "else's jumps to it. Delete it and clean up again: -A CNI-HOSTPORT -p tcp -g KUBE-MARK-MASQ\n",
+              `Error: ${command}-${variant} nat: chain KUBE-MARK-MASQ stays, but is emptied, because a foreign ` +
+              'rule jumps to it. Delete it and clean up again: -A CNI-HOSTPORT -p tcp -g KUBE-MARK-MASQ\n',
           )
           .join(''),
       )
@@ -138,7 +138,7 @@ describe.skipIf(missing !== undefined)(`clean-up ${where}`, () => {
     const { code, err } = await cleanup(false)
     expect([code, err]).toEqual([
       1,
-      'Error: ipset KUBE-CLUSTER-IP stays because a rule of somebody else\'s asks for it: "-A INPUT -m set ' +
+      'Error: ipset KUBE-CLUSTER-IP stays because a foreign rule uses it: "-A INPUT -m set ' +
         '--match-set KUBE-CLUSTER-IP dst,dst -j DROP"\n',
     ])
     expect(run('ipset list -n')).toBe('KUBE-CLUSTER-IP\n')
@@ -164,8 +164,8 @@ describe.skipIf(missing !== undefined)(`clean-up ${where}`, () => {
     run('iptables-nft -A FORWARD -s 192.0.2.1 -j DROP')
     const problems = await problemsOfRemoving(leftovers, host)
     expect(problems).toEqual([
-      'nft ip filter: chain FORWARD stays, because somebody else uses it now',
-      'nft: table ip filter stays, because somebody else uses it now',
+      'nft ip filter: chain FORWARD stays, because another program uses it now',
+      'nft: table ip filter stays, because another program uses it now',
     ])
     expect(run('iptables-nft -S')).toBe(
       ['-P INPUT ACCEPT', '-P FORWARD ACCEPT', '-P OUTPUT ACCEPT', '-A FORWARD -s 192.0.2.1/32 -j DROP', ''].join('\n'),
@@ -188,7 +188,9 @@ describe.skipIf(missing !== undefined)(`clean-up ${where}`, () => {
     run('nft add rule ip nat PREROUTING numgen random mod 2 0 counter')
     const { code, err } = await cleanup(false)
     expect(code).toBe(1)
-    expect(err).toMatch(/^Error: nf_tables: table ip nat holds chains of a proxy \(KUBE-[^)]*\), but somebody/)
+    expect(err).toMatch(
+      /^Error: nf_tables: table ip nat holds chains of a proxy \(KUBE-[^)]*\), but the table also has rules/,
+    )
   })
 })
 

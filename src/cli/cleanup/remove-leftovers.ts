@@ -88,7 +88,7 @@ async function removeFromTable(
 
 function iptablesOf(tool: string, host: CleanupHost): Iptables {
   const found = host.iptables.find((candidate) => candidate.tool === tool)
-  if (found === undefined) throw new Error(`${tool} was there a moment ago, and now is not`)
+  if (found === undefined) throw new Error(`${tool} disappeared during the clean-up`)
   return found.iptables
 }
 
@@ -128,7 +128,7 @@ async function removeEmptyChain(host: CleanupHost, leftover: NftChainLeftover, s
     if (!(error instanceof IptablesError)) throw error
     const { chainsByName } = await nftTableShape(host.exec, leftover, signal)
     if (chainsByName.get(chain)?.ruleCount !== 0)
-      throw new Error(`nft ${family} ${table}: chain ${chain} stays, because somebody else uses it now`, {
+      throw new Error(`nft ${family} ${table}: chain ${chain} stays, because another program uses it now`, {
         cause: error,
       })
     // Older versions of iptables do not let go of the kernel's chains.
@@ -140,7 +140,7 @@ async function removeEmptyChain(host: CleanupHost, leftover: NftChainLeftover, s
 async function removeEmptyTable(exec: Exec, leftover: EmptyTableLeftover, signal: AbortSignal): Promise<void> {
   const { chainsByName, hasOtherObjects } = await nftTableShape(exec, leftover, signal)
   if (hasOtherObjects || chainsByName.size > 0)
-    throw new Error(`nft: table ${leftover.family} ${leftover.table} stays, because somebody else uses it now`)
+    throw new Error(`nft: table ${leftover.family} ${leftover.table} stays, because another program uses it now`)
   await deleteNftTable(exec, leftover, signal)
 }
 

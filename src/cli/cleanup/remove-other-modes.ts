@@ -48,7 +48,7 @@ export class OtherModes implements Runnable {
     try {
       await remove(this.#options, signal)
     } catch (error) {
-      if (!signal.aborted) this.#options.log.warn('what other proxy modes left cannot be looked for', { error })
+      if (!signal.aborted) this.#options.log.warn('cannot look for leftovers of other proxy modes', { error })
     }
   }
 }
@@ -67,11 +67,11 @@ async function remove({ mode, openHost, log }: OtherModesOptions, signal: AbortS
   const others = leftovers.filter((leftover) => !modesOfLeftover(leftover).includes(mode))
   for await (const removal of removeLeftovers(others, host, signal)) {
     if ('problem' in removal) {
-      log.warn('something of another proxy mode stays', { problem: removal.problem })
+      log.warn('a leftover of another proxy mode could not be removed', { problem: removal.problem })
       continue
     }
     const [first] = removal.removed
     if (first === undefined) continue
-    log.info('removed what another proxy mode left', { count: removal.removed.length, first: renderLeftover(first) })
+    log.info('removed leftovers of another proxy mode', { count: removal.removed.length, first: renderLeftover(first) })
   }
 }

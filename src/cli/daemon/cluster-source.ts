@@ -99,7 +99,7 @@ async function mustExist(path: string): Promise<void> {
     await stat(path)
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    throw new CommandError(`--objects=${path} cannot be read: ${reason}; name a file or a directory that is there`, {
+    throw new CommandError(`--objects=${path} cannot be read: ${reason}; name a file or a directory that exists`, {
       cause: error,
     })
   }

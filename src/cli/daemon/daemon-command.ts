@@ -19,7 +19,7 @@ import { renderVersion } from '../version.ts'
 const commandHelp = `Commands:
   fairlead demo      Runs a sample application here: no root, no cluster.
   fairlead render    Prints what a mode would program: no root, no cluster.
-  fairlead kube      Serves what it knows of the cluster to other processes.
+  fairlead kube      Serves the state of the cluster to other processes.
                      Also: file, api, local.
   fairlead help      Prints this text; "fairlead help render" that of a command.
   fairlead version   Prints the version, as --version does.

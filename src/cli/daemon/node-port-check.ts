@@ -15,7 +15,7 @@ export function closedNodePortWarnings(
     const cidrs = addresses.cidrs.map(({ network, prefixLength }) => `${network}/${prefixLength}`).join(', ')
     return [
       `no address of this machine is in nodePortAddresses (${cidrs}): its ${family} node ports are closed; ` +
-        `an address that comes later counts when rules are written next, so start the proxy again then`,
+        `after you add such an address to the machine, restart the proxy`,
     ]
   })
 }

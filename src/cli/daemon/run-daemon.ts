@@ -134,7 +134,7 @@ async function runProxy(daemon: Daemon, parts: Parts, signal: AbortSignal): Prom
   )
   const addresses = nodeIps({ ips: node?.ips ?? [], bindAddress: config.bindAddress })
   if (isLoopback(addresses.ips[addresses.primaryFamily]))
-    log.info('the node has no address of its own; a loopback address stands in', { node: nodeName })
+    log.info('the node has no address of its own; using a loopback address', { node: nodeName })
   const context: ModeContext = {
     config,
     nodePortAddresses: expandPrimary(config.nodePortAddresses, addresses.ips),
@@ -272,7 +272,7 @@ async function familiesToProxy(
   const families = candidates.filter((_, index) => areSupported[index])
   if (!families.includes(primaryFamily)) {
     const missing = await mode.whatIsMissing?.(primaryFamily, context, signal)
-    const reason = missing ?? 'this machine lacks it, or the tools of the mode may not run'
+    const reason = missing ?? 'the machine does not support it, or the tools of the mode cannot run'
     throw new CommandError(
       `no support for primary IP family "${primaryFamily}" in mode ${mode.name}: ${reason}; ` +
         'or choose another mode with --proxy-mode',

@@ -62,7 +62,7 @@ async function temporaryFolder(): Promise<string> {
 async function mustBeOurs(path: string): Promise<void> {
   const text = await readFile(path, 'utf8').catch(() => undefined)
   if (text === undefined || isOurs(text)) return
-  throw new CommandError(`--kubeconfig-out=${path} holds something else already: name a file that is not there yet`)
+  throw new CommandError(`--kubeconfig-out=${path} already holds something else: name a file that does not exist yet`)
 }
 
 function isOurs(text: string): boolean {

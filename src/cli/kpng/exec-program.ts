@@ -118,7 +118,7 @@ function parseAnswer(text: string): Answer | undefined {
   try {
     const { t, to, reason } = JSON.parse(text) as Readonly<Record<string, unknown>>
     return (t === 'ack' || t === 'nack') && typeof to === 'string'
-      ? { t, to, reason: typeof reason === 'string' ? reason : 'it gave no reason' }
+      ? { t, to, reason: typeof reason === 'string' ? reason : 'no reason given' }
       : undefined
   } catch {
     return undefined

@@ -33,7 +33,6 @@ export async function openLocalFeed(
 /** A server answers for no node at all when asked for none, and the answer is wrong everywhere. */
 export function nodeNameFrom(given: string, env: NodeJS.ProcessEnv): string {
   const name = (given || env['NODE_NAME'] || hostname()).trim().toLowerCase()
-  if (name === '')
-    throw new KpngError('no-node-name', 'this machine has no host name: say which node it is with --node-name')
+  if (name === '') throw new KpngError('no-node-name', 'this machine has no host name: set --node-name')
   return name
 }

@@ -45,7 +45,7 @@ export function modeOfSink(sink: string): string | undefined {
 /** Throws with a way out when it is not one. */
 export function checkSink(sink: string | undefined): asserts sink is string {
   const known = [...aboutBySink.keys()]
-  if (sink === undefined) throw new CommandError(`what is to be done with it? Add one of: ${known.join(', ')}`)
+  if (sink === undefined) throw new CommandError(`name a sink, one of: ${known.join(', ')}`)
   if (aboutBySink.has(sink) || modeBySink.has(sink)) return
   const missing = missingSinks.get(sink)
   if (missing !== undefined) throw new CommandError(`${sink} ${missing}`)

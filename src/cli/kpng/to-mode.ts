@@ -40,7 +40,7 @@ export async function runMode(line: ModeCommand, program: Program, signal: Abort
   }
   const translated = translateModeFlags(line.argv)
   for (const name of translated.ignored)
-    program.err(`Note: --${name} of KPNG has no effect here: Fairlead lays out its rules in its own way.\n`)
+    program.err(`Note: --${name} of KPNG has no effect here: Fairlead's rules have another layout.\n`)
   const { own, others } = splitFlags(table, translated.argv)
   const read = parseFlags({ ...apiFlags, ...fileFlags, ...behindApiFlags }, own, program.platform)
   if (!read.ok) throw new CommandError(`${read.problem} (see fairlead ${source} ${line.sink} --help)`)

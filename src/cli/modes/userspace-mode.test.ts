@@ -10,16 +10,14 @@ const node: NodeAtHand = { ip: '192.0.2.1', platform: 'linux', isRoot: true }
 test('as root on a node the mode uses portals, and says so', () => {
   const { mode, said } = onNode(node)
   expect(mode).toBe(portalMode)
-  expect(said).toEqual([
-    ['rules of the kernel lead the addresses of Services to this process', { nodeIP: '192.0.2.1' }],
-  ])
+  expect(said).toEqual([['kernel rules send traffic for Services to this process', { nodeIP: '192.0.2.1' }]])
 })
 
 test.each([
   ['not running as root', { ...node, isRoot: false }],
   ["the node's address is 127.0.0.1", { ...node, ip: '127.0.0.1' }],
   ["the node's address 192.0.2.9 is not an address of this machine", { ...node, ip: '192.0.2.9' }],
-  ['only Linux has the rules that would lead there from other addresses', { ...node, platform: 'darwin' }],
+  ['only Linux has the rules for other addresses', { ...node, platform: 'darwin' }],
 ] as const)('it stays on loopback and says why: %s', (reason, at) => {
   const { mode, said } = onNode(at)
   expect(mode).toBeUndefined()

@@ -16,7 +16,7 @@ export const userspaceMode: Mode = {
   onNode({ ip, platform, isRoot }, { localIps, log }) {
     const obstacle = whyNoPortals(ip, platform, isRoot, localIps())
     if (obstacle === undefined) {
-      log.info('rules of the kernel lead the addresses of Services to this process', { nodeIP: ip })
+      log.info('kernel rules send traffic for Services to this process', { nodeIP: ip })
       return portalMode
     }
     log.info('Services are served on loopback only', { reason: obstacle })
@@ -48,7 +48,7 @@ function whyNoPortals(
   isRoot: boolean,
   localIps: readonly string[],
 ): string | undefined {
-  if (platform !== 'linux') return 'only Linux has the rules that would lead there from other addresses'
+  if (platform !== 'linux') return 'only Linux has the rules for other addresses'
   if (!isRoot) return 'not running as root'
   if (isLoopback(nodeIp)) return `the node's address is ${nodeIp}`
   return localIps.includes(nodeIp) ? undefined : `the node's address ${nodeIp} is not an address of this machine`

@@ -37,7 +37,7 @@ export function* readSets(sets: ChangeSet['sets']): Generator<LocalRecord> {
 
 export function checkedServicePath(path: string): string {
   if (isServicePath(path)) return path
-  throw new KpngError('protocol', `the server sent a Service at ${shownValue(path)}, which is no namespace/name`)
+  throw new KpngError('protocol', `the server sent a Service at ${shownValue(path)}, which is not namespace/name`)
 }
 
 export function checkedEndpointPath(path: string): { readonly service: string; readonly key: string } {
@@ -45,7 +45,7 @@ export function checkedEndpointPath(path: string): { readonly service: string; r
   if (parsed !== undefined) return parsed
   throw new KpngError(
     'protocol',
-    `the server sent an endpoint at ${shownValue(path)}, which is no namespace/service/key`,
+    `the server sent an endpoint at ${shownValue(path)}, which is not namespace/service/key`,
   )
 }
 

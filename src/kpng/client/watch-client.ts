@@ -80,7 +80,7 @@ export class WatchClient {
         if (signal.aborted) return
         if (this.#connections > connections) pauseMs = firstPauseMs
         connections = this.#connections
-        log.warn('the KPNG server is away; what it said last stays in force', { target, reason, pauseMs })
+        log.warn('no contact with the KPNG server; the last state stays in use', { target, reason, pauseMs })
         await clock.sleep(pauseMs * (0.5 + random() / 2), signal).catch(() => {})
         pauseMs = Math.min(2 * pauseMs, longestPauseMs)
         if ((await tls?.refresh()) === true) {

@@ -51,7 +51,7 @@ export class BackendDriver implements AsyncDisposable {
         this.#isFullDue = true
         this.#problem = `the backend failed: ${error instanceof Error ? error.message : String(error)}`
         if (signal.aborted) return
-        log.error('the backend failed, it will be called again', { backend: this.#backend.name, error, pauseMs })
+        log.error('the backend failed; it will be called again', { backend: this.#backend.name, error, pauseMs })
         await this.#clock.sleep(pauseMs, signal).catch(() => {})
       }
     }

@@ -43,7 +43,7 @@ test('a sync that throws shows, with the place where it did', { timeout: 60_000 
   store.commit()
   await using server = await testServer(store, { bind: { kind: 'unix', path: `${folder.path}/core.sock` } })
   const said = await runProgram(server.address, 'throw new Error("no such table")', /no such table\n {4}at /)
-  expect(said).toMatch(/^ERROR the backend failed, it will be called again backend=mine error="no such table"/m)
+  expect(said).toMatch(/^ERROR the backend failed; it will be called again backend=mine error="no such table"/m)
 })
 
 test('a plaintext server on another machine is refused', async () => {

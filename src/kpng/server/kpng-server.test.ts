@@ -189,7 +189,7 @@ describe('a stream ends', () => {
       store.setService(sampleService('default/web', { port }))
       store.commit()
     }
-    expect(await watch.status()).toMatchObject({ code: 14, details: expect.stringContaining('connect again') })
+    expect(await watch.status()).toMatchObject({ code: 14, details: expect.stringContaining('reconnect') })
   })
 })
 

@@ -107,7 +107,7 @@ export class KpngServer implements AsyncDisposable {
     return hostPort(address, port)
   }
 
-  /** What waits in memory until clients read on. */
+  /** Bytes in memory that clients have not read yet. */
   get unsentBytes(): number {
     let sum = 0
     for (const { unsentBytes } of this.#streams) sum += unsentBytes
@@ -158,10 +158,13 @@ export class KpngServer implements AsyncDisposable {
     const { store, maxClients, maxRequestBytes, metrics } = this.#options
     const api = this.#apiOf(headers)
     if (api === undefined)
-      return refuse(stream, { code: grpcCode.unimplemented, message: `no such method here: ${headers[':path'] ?? ''}` })
+      return refuse(stream, { code: grpcCode.unimplemented, message: `unknown method: ${headers[':path'] ?? ''}` })
     if (this.#streams.size >= maxClients) {
       metrics.refused('too-many-clients')
-      return refuse(stream, { code: grpcCode.resourceExhausted, message: `this server takes ${maxClients} clients` })
+      return refuse(stream, {
+        code: grpcCode.resourceExhausted,
+        message: `this server accepts at most ${maxClients} clients`,
+      })
     }
     const expire = () => {
       metrics.refused('too-slow')
@@ -197,7 +200,7 @@ export class KpngServer implements AsyncDisposable {
 /** Sending Reset in the middle of a stream would leave old entries in Go clients; a new stream does not. */
 const tooSlow: GrpcStatus = {
   code: grpcCode.unavailable,
-  message: 'too many changes since your last request: connect again for the whole state',
+  message: 'too many changes since your last request: reconnect for the whole state',
 }
 
 function localWatch(

@@ -27,7 +27,7 @@ function listenError(bind: Place, error: unknown): Error {
   const { code = '', message = String(error) } = error as { readonly code?: string; readonly message?: string }
   const where = placeText(bind)
   if (code === 'EADDRINUSE')
-    return new KpngError('in-use', `cannot listen on ${where}: another process does, choose another address`, {
+    return new KpngError('in-use', `cannot listen on ${where}: another process uses it, choose another address`, {
       cause: error,
     })
   if (code === 'EACCES' || code === 'EPERM')

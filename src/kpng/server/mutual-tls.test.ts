@@ -71,5 +71,5 @@ test('files that cannot be used are found before anybody connects', async () => 
   expect(await problem({})).toBe('none')
   expect(await problem({ key: '' })).toMatch(/^bad-tls: TLS needs a key and a certificate/)
   expect(await problem({ ca: file('missing.crt') })).toMatch(/^bad-tls: .*missing\.crt cannot be read/)
-  expect(await problem({ key: file('ca.crt') })).toMatch(/^bad-tls: .*do not fit together/)
+  expect(await problem({ key: file('ca.crt') })).toMatch(/^bad-tls: .*do not match/)
 })

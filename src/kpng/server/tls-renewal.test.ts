@@ -114,7 +114,7 @@ test('a key that has come without its certificate changes nothing, and is report
     for (let i = 0; i < 3; i++) expect(await source?.refresh()).toBe(false)
   })
   expect(source?.current).toBe(before)
-  expect(warnings).toEqual(['the TLS files cannot be used as they are now; the ones before stay in force'])
+  expect(warnings).toEqual(['the new TLS files cannot be used; the previous ones stay in use'])
   expect(await source?.refresh()).toBe(true)
   expect(await source?.refresh()).toBe(false)
   expect(source?.current.ca?.toString()).toBe(second.cert)

@@ -13,9 +13,12 @@ export async function clearSocketPath(path: string): Promise<void> {
     return // nothing there; a folder that is missing shows when we listen
   }
   if (!found.isSocket())
-    throw new KpngError('in-use', `cannot listen on unix://${path}: there is a file that is no socket, remove it`)
+    throw new KpngError('in-use', `cannot listen on unix://${path}: the path is a file that is not a socket, remove it`)
   if (await answers(path))
-    throw new KpngError('in-use', `cannot listen on unix://${path}: another server is there, stop it or choose another`)
+    throw new KpngError(
+      'in-use',
+      `cannot listen on unix://${path}: another server uses it, stop that one or choose another path`,
+    )
   await unlink(path)
 }
 

@@ -91,7 +91,7 @@ export class WatchStream implements Waiting {
   #onData(chunk: Buffer): void {
     const messages = this.#frames.push(chunk)
     if (messages === 'too-large')
-      return this.end({ code: grpcCode.resourceExhausted, message: 'the request is larger than this server reads' })
+      return this.end({ code: grpcCode.resourceExhausted, message: 'the request is larger than this server accepts' })
     if (messages === 'compressed')
       return this.end({ code: grpcCode.unimplemented, message: 'compressed requests are not supported' })
     try {

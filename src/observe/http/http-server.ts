@@ -135,7 +135,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, option
     await options.handler(request, response)
   } catch (error) {
     const fields = { server: options.what, url: request.url, error }
-    if (response.destroyed) return options.log.debug(2, 'a client went away before its answer was complete', fields)
+    if (response.destroyed) return options.log.debug(2, 'a client disconnected before its answer was complete', fields)
     options.log.error('cannot answer a request', fields)
     if (response.headersSent) response.destroy()
     else reply(response, 500, { 'Content-Type': plainText, ...noSniff }, 'internal error, see the log\n')

@@ -11,7 +11,10 @@ export class ListenError extends Error {
 }
 
 const diagnoses: Readonly<Record<string, readonly [ListenError['reason'], string]>> = {
-  EADDRINUSE: ['in-use', 'the port is in use; stop what holds it (another kube-proxy?) or choose another port'],
+  EADDRINUSE: [
+    'in-use',
+    'the port is in use; stop the process that has it (another kube-proxy?) or choose another port',
+  ],
   EACCES: ['not-permitted', 'not permitted; run as root or choose a port above 1023'],
-  EADDRNOTAVAIL: ['no-such-address', 'this host does not have the address; choose one of its own, or 0.0.0.0'],
+  EADDRNOTAVAIL: ['no-such-address', 'it is not an address of this host; choose one that is, or 0.0.0.0'],
 }

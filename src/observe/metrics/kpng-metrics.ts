@@ -27,7 +27,7 @@ export class KpngServerSeries {
       help: 'Clients that were turned away.',
     })
     registry.gauge(
-      { name: 'fairlead_kpng_unsent_bytes', labels: [], help: 'What waits in memory until clients read on.' },
+      { name: 'fairlead_kpng_unsent_bytes', labels: [], help: 'Bytes in memory that clients have not read yet.' },
       (gauge) => gauge.set({}, this.#readUnsentBytes()),
     )
   }

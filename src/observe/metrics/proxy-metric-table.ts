@@ -57,7 +57,7 @@ export const proxyMetricTable = {
     type: 'gauge',
     labels: ['ip_family'],
     modes: 'all',
-    help: 'When a sync was last asked for, in Unix seconds',
+    help: 'When a sync was last requested, in Unix seconds',
   },
   kubeproxy_network_programming_duration_seconds: {
     type: 'histogram',

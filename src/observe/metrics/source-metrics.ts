@@ -21,7 +21,7 @@ export class SourceMetrics {
     this.#errors = registry.counter({
       name: 'fairlead_reflector_errors_total',
       labels: ['kind', 'reason'],
-      help: 'Lists and watches that failed and are tried again.',
+      help: 'Lists and watches that failed.',
     })
   }
 
@@ -48,7 +48,7 @@ export function addSourceContact(
     {
       name: 'fairlead_source_last_contact_seconds',
       labels: ['kind'],
-      help: 'Seconds since the source of the objects was last heard of.',
+      help: 'Seconds since the source of the objects last sent something.',
     },
     (gauge) => {
       for (const [kind, { lastContactMs }] of status())

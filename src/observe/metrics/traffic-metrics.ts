@@ -20,7 +20,7 @@ export function addTrafficMetrics(registry: MetricRegistry, read: () => readonly
     {
       name: 'fairlead_service_bytes_total',
       labels: [...labels, 'direction'],
-      help: 'Bytes carried for each Service port, in from clients and out to them.',
+      help: 'Bytes relayed for each Service port: in from clients, out to clients.',
     },
     () =>
       Promise.resolve([
@@ -40,7 +40,7 @@ export function addTrafficMetrics(registry: MetricRegistry, read: () => readonly
     {
       name: 'fairlead_service_connection_seconds_total',
       labels,
-      help: 'How long the connections of each Service port lasted that have ended, added up.',
+      help: 'Total duration of the ended connections of each Service port, in seconds.',
     },
     () => Promise.resolve(seriesOf(({ seconds }) => seconds)),
   )
@@ -48,7 +48,7 @@ export function addTrafficMetrics(registry: MetricRegistry, read: () => readonly
     {
       name: 'fairlead_service_turned_away_total',
       labels: [...labels, 'reason'],
-      help: 'Connections to each Service port that no endpoint saw.',
+      help: 'Connections to each Service port that reached no endpoint.',
     },
     () =>
       Promise.resolve(

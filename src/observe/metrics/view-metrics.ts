@@ -14,7 +14,7 @@ export function addViewMetrics(registry: MetricRegistry, views: () => readonly N
     {
       name: 'fairlead_endpoints',
       labels: ['ip_family'],
-      help: 'Endpoints of the Service ports that this node proxies, not ready ones included.',
+      help: 'Endpoints of the Service ports that this node proxies, also those that are not ready.',
     },
     (gauge) => {
       for (const view of views()) {
