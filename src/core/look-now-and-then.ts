@@ -15,9 +15,9 @@ export interface LookOptions<Finding> {
 
 /** So many findings in a row are answered at full speed: an operator or a script may do several things. */
 const patience = 4
-/** After that, somebody keeps changing the same thing, and an endless fight helps nobody. */
+/** After that, somebody keeps changing the same thing, and repairing without end would not help. */
 const longestPauseMs = 60_000
-/** So long without a finding makes peace. */
+/** After this long without a finding, pauses are short again. */
 const peaceMs = 60_000
 
 export async function lookNowAndThen<Finding>(options: LookOptions<Finding>, signal: AbortSignal): Promise<void> {

@@ -71,7 +71,7 @@ export class TablePlan {
     return this.#stickyKeys
   }
 
-  /** In no order. */
+  /** Not sorted. */
   get pickChains(): readonly PickChain[] {
     return [...this.#pickChainUses.values()].map(({ chain }) => chain)
   }

@@ -9,7 +9,7 @@ export interface LinkAddress {
 
 /** Every method rejects with an AddressError when the kernel cannot be asked at all. */
 export interface Addresses {
-  /** The addresses of all links, also of those that are down, which Node's own list leaves out. In no order. */
+  /** The addresses of all links, also of those that are down, which Node's own list leaves out. Not sorted. */
   list(signal: AbortSignal): Promise<readonly LinkAddress[]>
   /** Makes a dummy link, which stays down. A link that has this name is fine, whatever it is. */
   ensureDummy(link: string, signal: AbortSignal): Promise<void>

@@ -56,7 +56,7 @@ export class NftTables {
     }
   }
 
-  /** The last one turns off the light. */
+  /** The last table to be closed also closes the shared listener. */
   async #release(): Promise<void> {
     if (--this.#users > 0) return
     const events = this.#events

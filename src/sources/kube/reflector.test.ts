@@ -101,7 +101,7 @@ describe('a server without streaming lists', () => {
       expect(rig.log.messages('warn')).toEqual([])
     })
 
-  test('that ignores the wish and just streams is found out by its silence', async () => {
+  test('that ignores sendInitialEvents and just streams is noticed by its silence', async () => {
     await using rig = await ReflectorRig.make()
     rig.server
       .script((exchange) => void exchange.open().event('ADDED', thing('a', 3)))
@@ -116,7 +116,7 @@ describe('a server without streaming lists', () => {
     expect(parameter(rig, 1, 'limit')).toBe('500')
   })
 
-  test('that ignores the wish and never falls silent is found out after a minute', async () => {
+  test('that ignores sendInitialEvents and never falls silent is noticed after a minute', async () => {
     await using rig = await ReflectorRig.make()
     rig.server
       .script((exchange) => void exchange.open().event('ADDED', thing('a', 3)))
@@ -135,7 +135,7 @@ describe('a server without streaming lists', () => {
     expect(rig.sink.diary).toEqual(['replace a@89'])
   })
 
-  test('that ignores the wish is found out by its first ordinary bookmark', async () => {
+  test('that ignores sendInitialEvents is noticed by its first ordinary bookmark', async () => {
     await using rig = await ReflectorRig.make()
     rig.server
       .script((exchange) => void exchange.open().event('ADDED', thing('a', 3)).event('BOOKMARK', bookmark(6)))

@@ -10,7 +10,7 @@ export interface WatchdogOptions {
   readonly parent: AbortSignal
 }
 
-/** Aborts its signal, with a `timeout` error, when nobody feeds it for the limit. Dispose it to send it home. */
+/** Aborts its signal, with a `timeout` error, when `feed` is not called for the limit. Dispose it to stop its timer. */
 export class Watchdog implements Disposable {
   readonly #options: WatchdogOptions
   readonly #outcome = new AbortController()

@@ -46,7 +46,7 @@ export class KernelPortals {
     return this.#written
   }
 
-  /** What the kernel holds is nobody's knowledge until the next write. */
+  /** Forgets what was written, because the kernel may hold something else; the next write is a full one. */
   lose(): void {
     this.#written = undefined
   }
