@@ -40,12 +40,17 @@ function fullCatalog(services = 3): Catalog {
     record('Service', {
       ...rawService('demo/wishes', {
         type: 'LoadBalancer',
-        loadBalancerSourceRanges: ['10.0.0.0/8', 'fd00::/16'],
+        loadBalancerSourceRanges: ['10.0.0.0/8', 'fd00::/16', 'unreadable'],
         sessionAffinity: 'ClientIP',
         externalTrafficPolicy: 'Local',
         healthCheckNodePort: 30_000,
       }),
-      metadata: { namespace: 'demo', name: 'wishes', annotations: { 'fairlead.dev/balancing': 'random' } },
+      metadata: {
+        namespace: 'demo',
+        name: 'wishes',
+        creationTimestamp: '2026-01-01T00:00:00Z',
+        annotations: { 'fairlead.dev/balancing': 'random' },
+      },
     }),
   )
   catalog.upsert(
