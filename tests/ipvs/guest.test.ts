@@ -53,7 +53,7 @@ describe.for(guests)('$title', { timeout: timeoutMs + 10_000 }, ({ kernel }) => 
       'echo /bin/false >/proc/sys/kernel/modprobe; rm /run/bin/modprobe; mount -t tmpfs none /lib/modules 2>/dev/null'
     const fairlead = `${process.execPath} bin/fairlead.js --proxy-mode=ipvs --hostname-override=node1 --objects=tests/goldens`
     const { exitCode, output } = await runInGuest(['sh', '-c', `${noModules}; ${fairlead}`], { timeoutMs }, kernel)
-    expect(output).toContain('the kernel does not have it; load it with')
+    expect(output).toContain('the kernel does not have it; load the module with')
     expect(output).toMatch(/modprobe ip_vs\b/)
     expect(exitCode).toBe(1)
   })

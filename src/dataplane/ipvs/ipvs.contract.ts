@@ -129,7 +129,7 @@ export function ipvsContract(name: string, make: () => Promise<Ipvs>): void {
         signal,
       )
       expect(messages(errors)).toEqual([
-        [1, 'exists', 'cannot add the virtual server 10.96.0.10:80/TCP: it is there already'],
+        [1, 'exists', 'cannot add the virtual server 10.96.0.10:80/TCP: it already exists'],
         [2, 'not-found', 'cannot change the virtual server 10.96.0.10:81/TCP: there is no such virtual server'],
         [3, 'not-found', 'cannot delete the virtual server 10.96.0.10:81/TCP: there is no such virtual server'],
         [
@@ -137,7 +137,7 @@ export function ipvsContract(name: string, make: () => Promise<Ipvs>): void {
           'not-found',
           'cannot add the real server 10.64.0.1:8080 to 10.96.0.10:81/TCP: there is no such virtual server',
         ],
-        [6, 'exists', 'cannot add the real server 10.64.0.1:8080 to 10.96.0.10:80/TCP: it is there already'],
+        [6, 'exists', 'cannot add the real server 10.64.0.1:8080 to 10.96.0.10:80/TCP: it already exists'],
         [
           7,
           'not-found',
@@ -167,7 +167,7 @@ export function ipvsContract(name: string, make: () => Promise<Ipvs>): void {
         ],
         signal,
       )
-      const words = 'the kernel has no scheduler "nosuch"; load it with "modprobe ip_vs_nosuch"'
+      const words = 'the kernel has no scheduler "nosuch"; load the module with "modprobe ip_vs_nosuch"'
       expect(messages(errors)).toEqual([
         [0, 'module-missing', `cannot add the virtual server 10.96.0.10:80/TCP: ${words}`],
         [2, 'module-missing', `cannot change the virtual server 10.96.0.10:80/TCP: ${words}`],
