@@ -8,7 +8,7 @@ export interface ConsoleLoggerOptions {
   readonly write?: (line: string) => void
 }
 
-/** `WARN the KPNG server is away … target=… reason="…"`; what was thrown comes with its stack. */
+/** `WARN no contact with the KPNG server … target=… reason="…"`; what was thrown comes with its stack. */
 export function consoleLogger({ verbosity = 0, write = toStderr }: ConsoleLoggerOptions = {}): Logger {
   const withFields = (own: LogFields): Logger => {
     const say = (level: string, message: string, fields: LogFields = {}) => {

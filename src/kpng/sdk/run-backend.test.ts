@@ -32,8 +32,10 @@ async function runProgram(api: string, sync: string, untilSaid: RegExp): Promise
 }
 
 test('a wrong socket shows', { timeout: 60_000 }, async () => {
-  const said = await runProgram('unix:///nowhere/core.sock', '', /the KPNG server is away/)
-  expect(said).toMatch(/^WARN +the KPNG server is away; .* target=unix:\/\/\/nowhere\/core\.sock reason=".*ENOENT.*"/m)
+  const said = await runProgram('unix:///nowhere/core.sock', '', /no contact with the KPNG server/)
+  expect(said).toMatch(
+    /^WARN +no contact with the KPNG server; .* target=unix:\/\/\/nowhere\/core\.sock reason=".*ENOENT.*"/m,
+  )
 })
 
 test('a sync that throws shows, with the place where it did', { timeout: 60_000 }, async () => {
