@@ -200,6 +200,24 @@ describe('the view', () => {
   })
 })
 
+test('an address that a Service names twice, and that belongs to another one, is refused both times', () => {
+  const { catalog, take } = setUp()
+  const ip = '192.0.2.1'
+  const balanced = { loadBalancer: { ingress: [{ ip }] } }
+  catalog.upsert(service('demo/owner', { clusterIP: '10.96.0.1', ports: [{ port: 80 }] }, balanced))
+  catalog.upsert(
+    service(
+      'demo/thief',
+      { clusterIP: '10.96.0.2', ports: [{ port: 80 }, { name: 'b', port: 81 }], externalIPs: [ip] },
+      balanced,
+    ),
+  )
+  const { routesByKey } = take().view
+  expect(routesByKey.get('demo/owner/TCP' as never)).toMatchObject({ loadBalancerIPs: [ip] })
+  expect(routesByKey.get('demo/thief/TCP' as never)).toMatchObject({ loadBalancerIPs: [], externalIPs: [] })
+  expect(routesByKey.get('demo/thief:b/TCP' as never)).toMatchObject({ loadBalancerIPs: [ip], externalIPs: [ip] })
+})
+
 test('a sync programs removals first, then the API server and DNS, then the rest by name', () => {
   const { catalog, take } = setUp()
   const at = (id: string, clusterIP: string) => service(id, { clusterIP, ports: [{ port: 80 }] })

@@ -2,7 +2,7 @@
 import type { ServicePort, ServiceRecord, SliceRecord } from '../api/records.ts'
 import { cidrContains, familyOf, isLoopback, renderCidr } from '../net/ip.ts'
 import type { Family } from '../net/ip.ts'
-import type { ClaimKind, RefusedClaim } from './address-claims.ts'
+import type { RefusedClaim } from './address-claims.ts'
 import { categorize } from './categorize.ts'
 import { endpointPortId, endpointsByPort } from './endpoints.ts'
 import type { EndpointsByPort } from './endpoints.ts'
@@ -41,17 +41,16 @@ export function routesOf(
   }
   return service.ports.flatMap((port) => {
     if (refused.length === 0) return [routeOf(service, port, addresses, endpoints, context)]
-    const isRefused = (kind: ClaimKind, number: number, ip?: string) =>
-      refused.some(
-        (claim) => claim.kind === kind && claim.protocol === port.protocol && claim.port === number && claim.ip === ip,
-      )
-    if (isRefused('clusterIP', port.port, clusterIP)) return []
+    // Whatever it was named as: an address on both lists is claimed once, and refused on both.
+    const isRefused = (number: number, ip?: string) =>
+      refused.some((claim) => claim.protocol === port.protocol && claim.port === number && claim.ip === ip)
+    if (isRefused(port.port, clusterIP)) return []
     const granted = {
       ...addresses,
-      externalIPs: addresses.externalIPs.filter((ip) => !isRefused('externalIP', port.port, ip)),
-      loadBalancerIPs: addresses.loadBalancerIPs.filter((ip) => !isRefused('loadBalancerIP', port.port, ip)),
+      externalIPs: addresses.externalIPs.filter((ip) => !isRefused(port.port, ip)),
+      loadBalancerIPs: addresses.loadBalancerIPs.filter((ip) => !isRefused(port.port, ip)),
     }
-    const nodePort = isRefused('nodePort', port.nodePort) ? 0 : port.nodePort
+    const nodePort = isRefused(port.nodePort) ? 0 : port.nodePort
     return [routeOf(service, { ...port, nodePort }, granted, endpoints, context)]
   })
 }
