@@ -96,6 +96,48 @@ describe('a partial sync, which reads nothing,', () => {
     ])
   })
 
+  const outside = { externalIPs: ['192.0.2.60'], isExternallyAccessible: true }
+
+  test.each([
+    [
+      'in the cluster',
+      web({ endpoints: [there(5), there(6)] }),
+      web({ endpoints: [there(5), there(6), there(7)] }),
+      'pick-3',
+    ],
+    [
+      'on this node',
+      web({ ...outside, externalPolicy: 'Local', endpoints: [here(5), here(6), there(7)] }),
+      web({ ...outside, externalPolicy: 'Local', endpoints: [here(5), here(6), here(7)] }),
+      'pick-local-3',
+    ],
+  ])(
+    'has the chain for a new number of endpoints %s in the transaction that uses it',
+    async (_, before, after, name) => {
+      const node = new ProxiedNode()
+      await node.sync([...others, before], { full: true })
+      node.table.transactions.length = 0
+      await node.sync([...others, after])
+      const [sent = []] = node.table.transactions.map(describeOperations)
+      expect(sent).toContain(`add chain ${name}`)
+      expect(sent.filter((line) => line.startsWith('+ ') && line.endsWith(`goto ${name}`))).toHaveLength(1)
+    },
+  )
+
+  test('makes a chain that leads to another one in a transaction before the one that uses it', async () => {
+    const three = [there(5), there(6), there(7)]
+    const node = new ProxiedNode()
+    await node.sync([...others, web({ ...outside, endpoints: three.slice(1) })], { full: true })
+    node.table.transactions.length = 0
+    await node.sync([...others, web({ ...outside, endpoints: three })])
+    const [first = [], second = []] = node.table.transactions.map(describeOperations)
+    expect(first).toEqual(expect.arrayContaining(['add chain pick-3', 'add chain external-3', 'add rule external-3']))
+    expect(first).not.toContain('add rule pick-3')
+    expect(second).toEqual(
+      expect.arrayContaining(['add rule pick-3', '+ services 192.0.2.60 . tcp . 80 : goto external-3']),
+    )
+  })
+
   test('removes a chain when nobody has that number of endpoints any more, in a transaction of its own', async () => {
     const three = [there(5), there(6), there(7)]
     const node = new ProxiedNode()
