@@ -36,6 +36,6 @@ test('a second failure is logged, and the start goes on', async () => {
   await clock.advance(100)
   await running
   expect(log.at('warn')).toMatchObject([
-    { message: expect.stringMatching(/^OOM score not set/) as string, fields: { score: -999 } },
+    { message: expect.stringMatching(/^the OOM score could not be set/) as string, fields: { score: -999 } },
   ])
 })

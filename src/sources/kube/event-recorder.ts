@@ -105,7 +105,7 @@ export class EventRecorder {
     using limit = new Watchdog({
       clock: this.#clock,
       limitMs: flushLimitMs,
-      message: 'the last events could not be sent in time',
+      message: 'the last events could not be sent',
       parent: new AbortController().signal,
     })
     for (const series of this.#seriesByKey.values())

@@ -125,13 +125,13 @@ export class KubeClient implements AsyncDisposable {
     using total = new Watchdog({
       clock: this.clock,
       limitMs: requestLimitMs,
-      message: `${doing}: the answer was not complete in time`,
+      message: `${doing}: no complete answer`,
       parent: signal,
     })
     using silence = new Watchdog({
       clock: this.clock,
       limitMs: silenceLimitMs,
-      message: `${doing}: the API server stopped sending`,
+      message: `${doing}: the API server sent nothing`,
       parent: total.signal,
     })
     for await (const chunk of await this.stream(request, silence.signal)) {

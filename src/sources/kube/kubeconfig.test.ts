@@ -153,7 +153,7 @@ describe('a kubeconfig is refused with the place and the way out when', () => {
     [
       'a plugin needs a person',
       exec('apiVersion: client.authentication.k8s.io/v1, interactiveMode: Always, command: x'),
-      /a proxy has no one to ask/,
+      /a daemon has no terminal/,
     ],
     [
       'a v1 plugin says no mode',

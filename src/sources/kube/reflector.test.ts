@@ -534,7 +534,7 @@ describe('a server in trouble', () => {
     await rig.pauses.pass()
     await rig.requests(3)
     await eventually('the useless request to be closed', () => rig.server.exchanges[1]?.isGone === true)
-    expect(rig.reflector.status().lastError).toMatch(/silence for 30 s/)
+    expect(rig.reflector.status().lastError).toMatch(/the server sent nothing for 30 s/)
   })
 
   test('that stops sending bookmarks is given up, and the watch goes on from the last one', async () => {

@@ -55,15 +55,13 @@ export async function* watchEvents(request: WatchRequest, signal: AbortSignal): 
   using total = new Watchdog({
     clock,
     limitMs: isInitial ? initialLimitMs : timeoutSeconds * 1000 + graceMs,
-    message: isInitial
-      ? `${doing}: the initial events did not end`
-      : `${doing}: the server did not end the watch in time`,
+    message: isInitial ? `${doing}: the initial events did not end` : `${doing}: the server kept the watch open`,
     parent: signal,
   })
   using silence = new Watchdog({
     clock,
     limitMs: answerLimitMs,
-    message: `${doing}: the server sent nothing for too long`,
+    message: `${doing}: the server sent nothing`,
     parent: total.signal,
   })
   const body = await client.stream({ path: query.path, query: watchParameters(request) }, silence.signal)

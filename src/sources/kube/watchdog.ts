@@ -4,7 +4,7 @@ import { KubeError } from './kube-error.ts'
 export interface WatchdogOptions {
   readonly clock: Clock
   readonly limitMs: number
-  /** The sentence of the error, e.g. `GET /api/v1/services: no answer`. */
+  /** The error is this and "for N s", e.g. `GET /api/v1/services: no answer`. */
   readonly message: string
   /** Its abort is passed on. */
   readonly parent: AbortSignal
