@@ -1,5 +1,5 @@
 /** Pure: a Service, its slices and this node become the Routes of one IP family. */
-import type { ServicePort, ServiceRecord, SliceRecord } from '../api/records.ts'
+import type { Protocol, ServicePort, ServiceRecord, SliceRecord } from '../api/records.ts'
 import { cidrContains, familyOf, isLoopback, renderCidr } from '../net/ip.ts'
 import type { Family } from '../net/ip.ts'
 import type { RefusedClaim } from './address-claims.ts'
@@ -39,20 +39,25 @@ export function routesOf(
     loadBalancerIPs: ofFamily(service.loadBalancerIPs, family),
     ...sourceRanges(service, context),
   }
+  if (refused.length === 0) return service.ports.map((port) => routeOf(service, port, addresses, endpoints, context))
+  // By place, not by kind: a Service may name one address both as external and as load-balancer IP.
+  const refusedPlaces = new Set(refused.map(({ protocol, port, ip }) => place(protocol, port, ip)))
   return service.ports.flatMap((port) => {
-    if (refused.length === 0) return [routeOf(service, port, addresses, endpoints, context)]
-    // Whatever it was named as: an address on both lists is claimed once, and refused on both.
-    const isRefused = (number: number, ip?: string) =>
-      refused.some((claim) => claim.protocol === port.protocol && claim.port === number && claim.ip === ip)
+    const isRefused = (number: number, ip?: string) => refusedPlaces.has(place(port.protocol, number, ip))
     if (isRefused(port.port, clusterIP)) return []
+    const isGranted = (ip: string) => !isRefused(port.port, ip)
     const granted = {
       ...addresses,
-      externalIPs: addresses.externalIPs.filter((ip) => !isRefused(port.port, ip)),
-      loadBalancerIPs: addresses.loadBalancerIPs.filter((ip) => !isRefused(port.port, ip)),
+      externalIPs: addresses.externalIPs.filter(isGranted),
+      loadBalancerIPs: addresses.loadBalancerIPs.filter(isGranted),
     }
     const nodePort = isRefused(port.nodePort) ? 0 : port.nodePort
     return [routeOf(service, { ...port, nodePort }, granted, endpoints, context)]
   })
+}
+
+function place(protocol: Protocol, port: number, ip = 'this node'): string {
+  return `${ip} ${protocol} ${port}`
 }
 
 const noneRefused: readonly RefusedClaim[] = []

@@ -40,7 +40,7 @@ export function noticesAbout(
 ): readonly ServiceNotice[] {
   if (service.clusterIPs[context.family] === undefined || service.ports.length === 0) return none
   const notices = [
-    ...refused.map(refusedNotice),
+    ...refusedNotices(refused),
     ...loopbackNotices(service, slices, context),
     ...nodeAddressNotices(service, context, refused),
     ...sourceRangeNotices(service, context),
@@ -55,6 +55,18 @@ const claimWords: Readonly<Record<ClaimKind, string>> = {
   nodePort: 'node port',
   loadBalancerIP: 'load-balancer IP',
   externalIP: 'external IP',
+}
+
+/** Each is a line in the log: one Service that names thousands of addresses must not fill it. */
+const mostRefusedNotices = 10
+
+function refusedNotices(refused: readonly RefusedClaim[]): readonly ServiceNotice[] {
+  const notices = refused.slice(0, mostRefusedNotices).map(refusedNotice)
+  const more = refused.length - notices.length
+  const words = more === 1 ? 'address is' : 'addresses are'
+  return more === 0
+    ? notices
+    : [...notices, { reason: 'AddressInUse', text: `${more} more ${words} not served either` }]
 }
 
 function refusedNotice({ kind, protocol, ip, port, takenAs, owner }: RefusedClaim): ServiceNotice {

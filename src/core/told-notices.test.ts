@@ -71,6 +71,22 @@ test('an address that was refused is said once, with both Services, and counted 
   expect(events).toHaveLength(2)
 })
 
+test('a Service that asks for very many addresses is told of the first ones, soon', () => {
+  const { catalog, table, log, events, counts } = setUp()
+  catalog.upsert(kubernetes)
+  const owned = Array.from({ length: 200 }, (_, index) => `10.97.${index >> 8}.${index & 255}`)
+  for (const [index, clusterIP] of owned.entries())
+    catalog.upsert(service(`shop/owner-${index}`, { clusterIP, ports: [{ port: 1 }] }))
+  const ports = Array.from({ length: 200 }, (_, index) => ({ name: `p${index}`, port: 1000 + index }))
+  catalog.upsert(service('shop/thief', { clusterIP: '10.96.0.2', externalIPs: owned, ports }))
+  table.flush()
+  expect(table.take({ full: true }).view.routesByKey.get('shop/thief:p199/TCP' as never)?.externalIPs).toEqual([])
+  expect(log.at('warn')).toHaveLength(11)
+  expect(log.at('warn').at(-1)?.fields).toMatchObject({ reason: '39990 more addresses are not served either' })
+  expect(events).toHaveLength(1)
+  expect(counts['ipv4 AddressInUse']).toBe(11)
+})
+
 test.each<[string, Partial<ServingPolicy>, string, Record<string, unknown>, readonly string[]]>([
   [
     "the node's own address",
