@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { ObjectKey } from '../api/records.ts'
 import { Catalog } from './catalog.ts'
 import { RouteTable } from './route-table.ts'
-import { silentNotices } from './service-notices.ts'
+import type { NoticeSink } from './service-notices.ts'
 import { usualPolicy } from './serving-policy.ts'
 import type { SyncRequest } from './route-source.ts'
 import { silentMetrics } from './proxy-metrics.ts'
@@ -11,6 +11,8 @@ import { node, rawSlice, record, service, slice } from './testing/objects.ts'
 
 const web = service('demo/web', { clusterIP: '10.96.0.1', ports: [{ port: 80 }] })
 const db = service('demo/db', { clusterIP: '10.96.0.2', ports: [{ port: 5432 }] })
+
+const serviceCidr = (name: string, ...cidrs: string[]) => record('ServiceCIDR', { metadata: { name }, spec: { cidrs } })
 
 function setUp(options: { initialised?: boolean } = {}) {
   const catalog = new Catalog()
@@ -21,13 +23,17 @@ function setUp(options: { initialised?: boolean } = {}) {
     endpointChange: () => counts.slices++,
     pendingChanges: (pending) => (counts.pending = { ...pending }),
   }
+  const told: string[] = []
+  const notices: NoticeSink = {
+    tell: (_, name, list) => told.push([name, ...list.map(({ reason }) => reason)].join(' ')),
+  }
   const table = new RouteTable({
     catalog,
     family: 'ipv4',
     nodeName: 'here',
     nodeIP: '10.200.0.2',
     policy: usualPolicy,
-    notices: silentNotices,
+    notices,
     metrics,
     startedAtMs: 1_000,
   })
@@ -45,7 +51,7 @@ function setUp(options: { initialised?: boolean } = {}) {
     requests.length = 0
     return table.take({ full })
   }
-  return { catalog, table, requests, take, counts }
+  return { catalog, table, requests, take, counts, told }
 }
 
 describe('a sync is asked for', () => {
@@ -58,7 +64,30 @@ describe('a sync is asked for', () => {
     catalog.replace('EndpointSlice', [])
     expect(table.isInitialised).toBe(true)
     expect(requests.at(-1)).toEqual({ urgent: false, initialised: true })
-    expect(table.take({ full: false }).change).toMatchObject({ full: true, keys: ['demo/web/TCP'] })
+    expect(table.take({ full: false }).change).toEqual({
+      full: true,
+      keys: ['demo/web/TCP'],
+      causes: ['the first complete list', 'Service demo/web added'],
+    })
+  })
+
+  test('for nothing as long as they are not', () => {
+    const { catalog, table } = setUp({ initialised: false })
+    catalog.upsert(web)
+    expect(table.take({ full: false })).toMatchObject({
+      change: { full: false, keys: [] },
+      view: { serviceCidrs: [], routesByKey: new Map() },
+    })
+  })
+
+  test('of nobody who no longer listens', () => {
+    const { catalog, table } = setUp()
+    const heard: SyncRequest[] = []
+    const unsubscribe = table.subscribe((request) => heard.push(request))
+    unsubscribe()
+    catalog.upsert(web)
+    table.flush()
+    expect(heard).toEqual([])
   })
 
   test('when a Service or its endpoints change, naming the object', async () => {
@@ -77,8 +106,13 @@ describe('a sync is asked for', () => {
     catalog.upsert(web)
     catalog.upsert(db)
     catalog.upsert(slice('demo/web-1', 'web', ['10.0.0.1']))
+    catalog.upsert(serviceCidr('foo', '10.1.0.0/16'))
+    catalog.upsert(serviceCidr('bar', '10.2.0.0/16'))
     await Promise.resolve()
     expect(requests).toHaveLength(1)
+    catalog.remove('Service', 'demo/db' as ObjectKey)
+    await Promise.resolve()
+    expect(requests).toHaveLength(2)
   })
 
   test('with urgency when an endpoint is gone, and without when one is added', () => {
@@ -91,6 +125,23 @@ describe('a sync is asked for', () => {
     expect(requests).toEqual([{ urgent: false, initialised: false }])
     take()
     catalog.upsert(slice('demo/web-1', 'web', ['10.0.0.2']))
+    table.flush()
+    expect(requests).toEqual([{ urgent: true, initialised: false }])
+  })
+
+  test('with urgency when one port of a Service loses an endpoint and another one gains one', () => {
+    const { catalog, table, requests, take } = setUp()
+    const ports = [
+      { name: 'a', port: 80 },
+      { name: 'b', port: 81 },
+    ]
+    const of = (name: string, ...ips: string[]) =>
+      slice(`demo/${name}`, 'web', ips, [{ name, port: 8080, protocol: 'TCP' }])
+    catalog.upsert(service('demo/web', { clusterIP: '10.96.0.1', ports }))
+    catalog.upsert(of('a', '10.0.0.1'))
+    take()
+    catalog.upsert(of('a'))
+    catalog.upsert(of('b', '10.0.0.2'))
     table.flush()
     expect(requests).toEqual([{ urgent: true, initialised: false }])
   })
@@ -118,6 +169,7 @@ describe('a sync is asked for', () => {
       (catalog: Catalog) => catalog.upsert(slice('demo/web-6', 'web', ['fd00::1'])),
     ],
     ['the node gets a label that is not its zone', (catalog: Catalog) => catalog.upsert(node('here'))],
+    ['a ServiceCIDR has no range of the family', (catalog: Catalog) => catalog.upsert(serviceCidr('six', 'fd00::/64'))],
     ['another node moves', (catalog: Catalog) => catalog.upsert(node('there', 'zone-b'))],
   ])('not when %s', (_, change) => {
     const { catalog, table, requests, take, counts } = setUp()
@@ -143,10 +195,8 @@ describe('a sync is asked for', () => {
 
   test('when the service CIDRs change, which hold each range once whoever lists it', () => {
     const { catalog, table, requests, take } = setUp()
-    const cidrs = (name: string, ...list: string[]) =>
-      record('ServiceCIDR', { metadata: { name }, spec: { cidrs: list } })
-    catalog.upsert(cidrs('foo', '10.1.0.0/16', 'fd00::/64'))
-    catalog.upsert(cidrs('bar', '10.2.0.0/16', '10.1.0.0/16'))
+    catalog.upsert(serviceCidr('foo', '10.1.0.0/16', 'fd00::/64'))
+    catalog.upsert(serviceCidr('bar', '10.2.0.0/16', '10.1.0.0/16'))
     table.flush()
     expect(requests).toHaveLength(1)
     expect(take().view.serviceCidrs).toEqual(['10.1.0.0/16', '10.2.0.0/16'])
@@ -185,6 +235,15 @@ describe('the view', () => {
     const { change, view } = take()
     expect(change.keys).toEqual(['demo/web/TCP', 'demo/web:http/TCP'])
     expect([...view.routesByKey.keys()]).toEqual(['demo/web:http/TCP'])
+  })
+
+  test('follows a slice that was made again for the other family', () => {
+    const { catalog, take } = setUp()
+    catalog.upsert(web)
+    catalog.upsert(slice('demo/s', 'web', ['10.0.0.1']))
+    take()
+    catalog.upsert(slice('demo/s', 'web', ['fd00::1']))
+    expect(take().view.routesByKey.get('demo/web/TCP' as never)?.endpoints).toEqual([])
   })
 
   test('follows a slice that moves to another Service', () => {
@@ -297,6 +356,48 @@ test('Services without a local endpoint are counted by policy, only while others
   expect(table.noLocalEndpoints).toEqual({ internal: 0, external: 0 })
 })
 
+test('Services without a local endpoint are not counted where no traffic follows policy Local', () => {
+  const { catalog, table, take } = setUp()
+  const add = (name: string, spec: object) => {
+    catalog.upsert(service(`demo/${name}`, { type: 'NodePort', ports: [{ port: 80 }], ...spec }))
+    catalog.upsert(slice(`demo/${name}-1`, name, ['10.0.0.1']))
+  }
+  add('nobody', { clusterIP: '10.96.0.1', ports: [{ port: 80, nodePort: 30_080 }] })
+  add('closed', { clusterIP: '10.96.0.2', externalTrafficPolicy: 'Local' })
+  take()
+  expect(table.noLocalEndpoints).toEqual({ internal: 0, external: 0 })
+})
+
+test('the changes of Services and slices that wait are counted until a sync takes them', () => {
+  const { catalog, table, counts } = setUp()
+  catalog.upsert(web)
+  catalog.upsert(slice('demo/web-1', 'web', ['10.0.0.1']))
+  table.flush()
+  expect(counts.pending).toEqual({ services: 1, slices: 1 })
+  table.take({ full: false })
+  expect(counts.pending).toEqual({ services: 0, slices: 0 })
+})
+
+describe('what is wrong with a Service', () => {
+  test('is told, and taken back when it is gone', () => {
+    const { catalog, take, told } = setUp()
+    catalog.upsert(service('demo/odd', { clusterIP: '127.0.0.5', ports: [{ port: 80 }] }))
+    take()
+    catalog.remove('Service', 'demo/odd' as ObjectKey)
+    take()
+    expect(told).toEqual(['demo/odd LoopbackAddress', 'demo/odd'])
+  })
+
+  test('is not looked for in a Service of the other family', () => {
+    const { catalog, take, told } = setUp()
+    catalog.upsert(service('demo/six', { clusterIP: 'fd00::1', ports: [{ port: 80 }] }))
+    take()
+    catalog.remove('Service', 'demo/six' as ObjectKey)
+    take()
+    expect(told).toEqual([])
+  })
+})
+
 test('a table that is made late takes what is there as changes too', () => {
   const catalog = new Catalog()
   catalog.replace('Service', [web])
@@ -310,7 +411,7 @@ test('a table that is made late takes what is there as changes too', () => {
     nodeName: 'here',
     nodeIP: '10.200.0.2',
     policy: usualPolicy,
-    notices: silentNotices,
+    notices: { tell() {} },
     metrics: { ...silentMetrics, serviceChange: () => changes++, endpointChange: () => changes++ },
     startedAtMs: 0,
   })

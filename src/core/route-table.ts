@@ -52,8 +52,6 @@ export class RouteTable implements RouteSource {
   #serviceCidrs: readonly string[] = []
   #isInitialised = false
   #isFlushScheduled = false
-  /** Something other than a route changed, so the next sync is due even without one. */
-  #isSyncDue = false
   #isFullDue = false
 
   constructor(options: RouteTableOptions) {
@@ -102,7 +100,6 @@ export class RouteTable implements RouteSource {
     const { causes, triggerTimesMs, needsConntrackCleanup } = this.#reasons
     this.#pendingByKey.clear()
     this.#reasons = new SyncReasons(this.#options.startedAtMs)
-    this.#isSyncDue = false
     this.#isFullDue = false
     this.#reportPending()
     return {
@@ -121,7 +118,7 @@ export class RouteTable implements RouteSource {
 
   #routeDirtyServices(): { readonly isNews: boolean; readonly urgent: boolean } {
     if (!this.#isInitialised) return { isNews: false, urgent: false }
-    let isNews = this.#isSyncDue
+    let isNews = this.#reasons.hasNotes
     let urgent = false
     for (const service of this.#dirtyServices) {
       const news = this.#reroute(service)
@@ -143,7 +140,7 @@ export class RouteTable implements RouteSource {
         this.#onSlice(event.key, event.previous, event.current)
         break
       case 'Node':
-        if (event.key === this.#options.nodeName && event.current !== undefined) this.#readNode()
+        this.#readNode()
         break
       case 'ServiceCIDR':
         this.#readServiceCidrs()
@@ -204,7 +201,6 @@ export class RouteTable implements RouteSource {
   #markAllDirty(): void {
     for (const service of this.#options.catalog.services.keys()) this.#dirtyServices.add(service)
     this.#isFullDue = true
-    this.#isSyncDue = true
   }
 
   /** A deleted Node leaves its zone in place: the node is still where it is. */
@@ -227,7 +223,6 @@ export class RouteTable implements RouteSource {
     if (isSameData(sorted, this.#serviceCidrs)) return
     this.#serviceCidrs = sorted
     this.#reasons.note('the ServiceCIDRs changed')
-    this.#isSyncDue = true
     this.#scheduleFlush()
   }
 

@@ -46,6 +46,11 @@ export class SyncReasons {
     return this.#pending
   }
 
+  /** Something other than a Service changed, so the next sync is due even without one. */
+  get hasNotes(): boolean {
+    return this.#notes.length > 0
+  }
+
   note(cause: string): void {
     this.#notes.push(cause)
   }
