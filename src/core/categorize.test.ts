@@ -83,6 +83,13 @@ describe('endpoints that shut down', () => {
     expect(split(both, rollout)).toMatchObject({ cluster: '1', local: '3', reachable: '1 3', hasUsable: true })
   })
 
+  test('count as usable, those that do not serve do not', () => {
+    for (const wants of [both, localOnly]) {
+      expect(split(wants, ['1 leaving'])).toMatchObject({ hasUsable: true })
+      expect(split(wants, ['1 not-ready', '2 gone'])).toMatchObject({ hasUsable: false })
+    }
+  })
+
   test('elsewhere leave nothing for policy Local', () => {
     expect(split(both, ['1 leaving', '2 leaving'])).toMatchObject({ cluster: '1 2', local: '', hasUsable: true })
   })
@@ -105,6 +112,35 @@ describe('policy Local', () => {
 
   test('for outside traffic only keeps the whole cluster for the rest', () => {
     expect(split(both, ['1', '2 local'])).toMatchObject({ cluster: '1 2', local: '2', reachable: '1 2' })
+  })
+})
+
+test('policy Cluster alone knows no local endpoints', () => {
+  expect(split(clusterOnly, ['1 local', '2'])).toMatchObject({ cluster: '1 2', local: '', reachable: '1 2' })
+})
+
+describe('most Services need no second list:', () => {
+  const lists = (wants: Wants, ...descriptions: readonly string[]) => {
+    const endpoints = descriptions.map(endpoint)
+    return { endpoints, ...categorize(endpoints, wants, here) }
+  }
+
+  test('endpoints that all stay are the list that was given', () => {
+    const { endpoints, cluster, local } = lists(both, '1 local', '2 local')
+    expect(cluster).toBe(endpoints)
+    expect(local).toBe(endpoints)
+  })
+
+  test.each([
+    ['a local endpoint is among them', ['1', '2 local', '3 not-ready']],
+    ['none is local', ['1', '2', '3 not-ready']],
+  ])('the reachable endpoints are those of the cluster when %s', (_, descriptions) => {
+    const { cluster, reachable } = lists(both, ...descriptions)
+    expect(reachable).toBe(cluster)
+  })
+
+  test('all that have no endpoints share one list', () => {
+    expect(lists(both, '1').local).toBe(lists(both, '2').local)
   })
 })
 

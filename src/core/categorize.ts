@@ -27,7 +27,6 @@ export interface Place {
 const none: readonly Endpoint[] = []
 
 export function categorize(endpoints: readonly Endpoint[], wants: Wants, place: Place): Categorized {
-  if (endpoints.length === 0) return { cluster: none, local: none, reachable: none, hasUsable: false, topology: 'none' }
   const topology = wants.clusterEndpoints ? topologyMode(endpoints, place) : 'none'
   const cluster = wants.clusterEndpoints ? clusterEndpoints(endpoints, topology, place) : none
   if (!wants.localEndpoints)

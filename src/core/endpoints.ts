@@ -23,8 +23,9 @@ export function endpointsByPort(
   { allowLoopback }: Pick<ServingPolicy, 'allowLoopback'>,
 ): EndpointsByPort {
   const merged = new Map<string, Map<string, Endpoint>>()
-  const ordered = [...slices].filter((slice) => slice.family === family)
-  if (ordered.length > 1) ordered.sort((left, right) => compareText(left.name, right.name))
+  const ordered = [...slices]
+    .filter((slice) => slice.family === family)
+    .sort((left, right) => compareText(left.name, right.name))
   for (const slice of ordered) {
     for (const port of slice.ports) {
       const id = endpointPortId(port.name, port.protocol)

@@ -30,7 +30,7 @@ export function routesOf(
 ): readonly Route[] {
   const { family, nodeName, policy } = context
   const clusterIP = service.clusterIPs[family]
-  if (clusterIP === undefined || service.ports.length === 0) return []
+  if (clusterIP === undefined) return []
   if (isLoopback(clusterIP) && !policy.allowLoopback) return []
   const endpoints = endpointsByPort(slices, family, nodeName, policy)
   const addresses = {

@@ -19,6 +19,21 @@ test('a route that could not be programmed is tried again, at longer and longer 
   expect(unserved.waitMs(90_000 + 9 * 600_000)).toBe(600_000)
 })
 
+test('it is tried again even if only one of several that failed was looked at', () => {
+  const unserved = new UnservedRoutes(30_000)
+  unserved.note(change('a', 'b'), [key('a'), key('b')], 0)
+  unserved.note(change('a'), [key('a')], 10_000)
+  expect(unserved.waitMs(10_000)).toBe(60_000)
+})
+
+test('a sync that looks at it anyway stays as it is', () => {
+  const unserved = new UnservedRoutes(30_000)
+  unserved.note(change('a'), [key('a')], 0)
+  const full: Change = { full: true, keys: [key('c')], causes: [] }
+  expect(unserved.addTo(full, 30_000)).toBe(full)
+  expect(unserved.addTo(change('a', 'c'), 30_000).keys).toEqual(['a', 'c'])
+})
+
 test('other changes neither hasten nor delay it', () => {
   const unserved = new UnservedRoutes(30_000)
   unserved.note(change('a'), [key('a')], 0)
@@ -34,4 +49,15 @@ test('it is over when the route is programmed, or gone', () => {
   unserved.note(change('a'), [key('a')], 40_000)
   unserved.note({ full: true, keys: [], causes: [] }, [], 50_000)
   expect(unserved.waitMs(50_000)).toBeUndefined()
+  const next = change('c')
+  expect(unserved.addTo(next, 90_000)).toBe(next)
+})
+
+test('the next failure after that begins with the shortest interval', () => {
+  const unserved = new UnservedRoutes(30_000)
+  unserved.note(change('a'), [key('a')], 0)
+  unserved.note(change('a'), [key('a')], 30_000)
+  unserved.note(change('a'), [], 90_000)
+  unserved.note(change('a'), [key('a')], 100_000)
+  expect(unserved.waitMs(100_000)).toBe(30_000)
 })
