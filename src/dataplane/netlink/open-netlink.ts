@@ -4,7 +4,7 @@ import { endianness } from 'node:os'
 import { promisify } from 'node:util'
 import { u32 } from './attribute.ts'
 import type { Datagrams, KernelDatagrams } from './datagrams.ts'
-import type * as libcModule from './libc.ts'
+import type * as libcModule from '../libc/libc.ts'
 import { NetlinkError, netlinkErrorFrom } from './netlink-error.ts'
 import { NetlinkSocket } from './netlink-socket.ts'
 import type { Netlink, NetlinkProtocol } from './netlink.ts'
@@ -38,7 +38,7 @@ async function loadLibc(): Promise<Libc> {
   if (endianness() !== 'LE')
     throw new NetlinkError('unsupported', `${tried}: Fairlead supports it on little-endian machines only`)
   try {
-    return await import('./libc.ts')
+    return await import('../libc/libc.ts')
   } catch (cause) {
     const machine = `${process.platform}-${process.arch}`
     throw new NetlinkError('unsupported', `${tried}: the package koffi does not load on ${machine}`, { cause })
