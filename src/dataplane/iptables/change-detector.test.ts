@@ -97,7 +97,7 @@ test('where the kernel cannot be asked, the saved rules are read instead and the
   const log = { ...silentLogger, warn: (_: string, fields?: LogFields) => void warnings.push(fields) }
   const error = new Error('no binary for this platform')
   const iptables = new MemoryIptables({ family: 'ipv4' })
-  using detector = await openChangeDetector({ iptables, tables, log, loadFfi: () => Promise.reject(error) }, never)
+  using detector = await openChangeDetector({ iptables, tables, log, loadLibc: () => Promise.reject(error) }, never)
   expect(warnings).toEqual([{ variant: 'nf_tables', error }])
   const before = await detector.token(never)
   await iptables.ensureChain('mangle', 'KUBE-PROXY-CANARY', never)

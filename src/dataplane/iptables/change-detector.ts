@@ -13,11 +13,11 @@
  */
 import { createHash } from 'node:crypto'
 import type { Logger } from '../../core/logger.ts'
+import { loadLibc } from '../libc/load-libc.ts'
+import type { Libc } from '../libc/load-libc.ts'
 import type { Iptables, Table } from './iptables.ts'
 import { legacyTableInfo } from './legacy-table-info.ts'
 import { nfTablesGeneration } from './nf-tables-generation.ts'
-import type { SocketFfi } from './socket-ffi.ts'
-import { loadSocketFfi } from './socket-ffi.ts'
 
 export interface ChangeDetector extends Disposable {
   /**
@@ -33,16 +33,16 @@ export interface ChangeDetectorOptions {
   readonly iptables: Iptables
   readonly tables: readonly Table[]
   readonly log: Logger
-  readonly loadFfi?: () => Promise<SocketFfi>
+  readonly loadLibc?: () => Promise<Libc>
 }
 
 /** The cheapest that works on this host. */
 export async function openChangeDetector(options: ChangeDetectorOptions, signal: AbortSignal): Promise<ChangeDetector> {
-  const { iptables, tables, log, loadFfi = loadSocketFfi } = options
+  const { iptables, tables, log } = options
   const { variant } = await iptables.features(signal)
   try {
-    const ffi = await loadFfi()
-    const native = variant === 'legacy' ? legacyTableInfo(ffi, iptables.family, tables) : nfTablesGeneration(ffi)
+    const libc = await (options.loadLibc ?? loadLibc)()
+    const native = variant === 'legacy' ? legacyTableInfo(libc, iptables.family, tables) : nfTablesGeneration(libc)
     await native.token(signal)
     return native
   } catch (error) {

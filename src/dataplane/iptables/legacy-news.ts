@@ -7,7 +7,7 @@ import type { Family } from '../../net/ip.ts'
 import type { ChainPath, Table } from './iptables.ts'
 import { chainDigests } from './legacy-entries.ts'
 import { LegacyTables } from './legacy-tables.ts'
-import type { SocketFfi } from './socket-ffi.ts'
+import type { SocketCalls } from './legacy-tables.ts'
 import type { News, TableNews } from './table-news.ts'
 
 /**
@@ -34,8 +34,8 @@ export class LegacyNews implements TableNews {
   readonly #clock: Clock
   readonly #knownByTable = new Map<Table, Known>()
 
-  constructor(ffi: SocketFfi, family: Family, tables: readonly Table[], clock: Clock) {
-    this.#kernel = new LegacyTables(ffi, family)
+  constructor(libc: SocketCalls, family: Family, tables: readonly Table[], clock: Clock) {
+    this.#kernel = new LegacyTables(libc, family)
     this.#family = family
     this.#tables = tables
     this.#clock = clock

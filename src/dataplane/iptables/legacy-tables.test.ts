@@ -7,11 +7,11 @@ function kernelWith(size: number) {
   return {
     // The file descriptor is closed at the end, so it must be one.
     socket: () => openSync('/dev/null', 'r'),
-    getsockopt: (_fd: number, _level: number, _option: number, value: Buffer) => {
+    getSocketOption: (_fd: number, _level: number, _option: number, value: Buffer) => {
       value.writeUInt32LE(size, 80)
-      return true
+      return 0
     },
-    getsockoptAside: async (_fd: number, _level: number, _option: number, value: Buffer) => {
+    getSocketOptionAside: async (_fd: number, _level: number, _option: number, value: Buffer) => {
       value.fill(7, 40)
       return value.readUInt32LE(32) === size
     },

@@ -1,9 +1,11 @@
 /** The legacy tables of one family, asked for without a tool: their sizes in microseconds, their rules as bytes. */
 import { closeSync } from 'node:fs'
+import { constants } from 'node:os'
 import type { Family } from '../../net/ip.ts'
+import type { Libc } from '../libc/load-libc.ts'
+import { IptablesError } from './iptables.ts'
 import type { Table } from './iptables.ts'
 import type { LegacyEntries } from './legacy-entries.ts'
-import type { SocketFfi } from './socket-ffi.ts'
 
 const SOCK_DGRAM_CLOEXEC = 2 | 0o2000000
 const protocols = {
@@ -20,23 +22,30 @@ const [hookMaskAt, hookEntriesAt, sizeAt] = [32, 36, 80]
 const entriesAt = 40
 const hookNames = ['PREROUTING', 'INPUT', 'FORWARD', 'OUTPUT', 'POSTROUTING'] as const
 
+/** The part of the C library that it needs. */
+export type SocketCalls = Pick<Libc, 'socket' | 'getSocketOption' | 'getSocketOptionAside'>
+
 export class LegacyTables implements Disposable {
-  readonly #ffi: SocketFfi
+  readonly #libc: SocketCalls
   readonly #level: number
   readonly #fd: number
 
-  constructor(ffi: SocketFfi, family: Family) {
+  constructor(libc: SocketCalls, family: Family) {
     const { domain, level } = protocols[family]
-    this.#ffi = ffi
+    this.#libc = libc
     this.#level = level
-    this.#fd = ffi.socket(domain, SOCK_DGRAM_CLOEXEC, 0)
+    this.#fd = libc.socket(domain, SOCK_DGRAM_CLOEXEC, 0)
+    if (this.#fd < 0) throw failure('socket', -this.#fd)
   }
 
   /** Sizes and offsets; undefined when the kernel has no such table. */
   info(table: Table): Buffer | undefined {
     const info = Buffer.alloc(infoBytes)
     info.write(table)
-    return this.#ffi.getsockopt(this.#fd, this.#level, getInfo, info) ? info.subarray(nameBytes) : undefined
+    const errno = this.#libc.getSocketOption(this.#fd, this.#level, getInfo, info)
+    if (errno === constants.errno.ENOENT) return undefined
+    if (errno !== 0) throw failure('getsockopt', errno)
+    return info.subarray(nameBytes)
   }
 
   /** The entries are there while `read` runs, not longer. Undefined when the table is not of this size any more. */
@@ -48,7 +57,7 @@ export class LegacyTables implements Disposable {
     answer.writeUInt32LE(size, nameBytes)
     try {
       // The kernel adds up the counters of all rules, and takes a fifth of a second for the largest tables.
-      const isAnswered = await this.#ffi.getsockoptAside(this.#fd, this.#level, getEntries, answer)
+      const isAnswered = await this.#libc.getSocketOptionAside(this.#fd, this.#level, getEntries, answer)
       return isAnswered ? read({ bytes: answer.subarray(entriesAt), hooks: hooksOf(info) }) : undefined
     } finally {
       giveBack(answer)
@@ -76,4 +85,12 @@ function hooksOf(info: Buffer): ReadonlyMap<number, string> {
   for (const [hook, name] of hookNames.entries())
     if ((mask & (1 << hook)) !== 0) hooks.set(info.readUInt32LE(hookEntriesAt - nameBytes + 4 * hook), name)
   return hooks
+}
+
+function failure(call: string, errno: number): IptablesError {
+  const isDenied = errno === constants.errno.EPERM || errno === constants.errno.EACCES
+  return new IptablesError(
+    isDenied ? 'not-permitted' : 'unsupported',
+    `${call} failed with errno ${errno}${isDenied ? ': run as root, or give the container CAP_NET_ADMIN' : ''}`,
+  )
 }

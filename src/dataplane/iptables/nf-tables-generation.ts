@@ -3,7 +3,7 @@ import { closeSync, readSync, writeSync } from 'node:fs'
 import { endianness } from 'node:os'
 import type { ChangeDetector } from './change-detector.ts'
 import { IptablesError } from './iptables.ts'
-import type { SocketFfi } from './socket-ffi.ts'
+import type { SocketCalls } from './legacy-tables.ts'
 
 const AF_NETLINK = 16
 const SOCK_RAW_NONBLOCK_CLOEXEC = 3 | 0o4000 | 0o2000000
@@ -17,8 +17,8 @@ const headerLength = 16
 /** The netlink header, then struct nfgenmsg. */
 const firstAttribute = headerLength + 4
 
-export function nfTablesGeneration(ffi: SocketFfi): ChangeDetector {
-  const fd = ffi.socket(AF_NETLINK, SOCK_RAW_NONBLOCK_CLOEXEC, NETLINK_NETFILTER)
+export function nfTablesGeneration(libc: SocketCalls): ChangeDetector {
+  const fd = libc.socket(AF_NETLINK, SOCK_RAW_NONBLOCK_CLOEXEC, NETLINK_NETFILTER)
   const answer = Buffer.alloc(4096)
   const question = getGeneration()
   return {

@@ -148,7 +148,7 @@ test('where nobody can listen, the log says so and the kernel is asked instead',
   const log = { ...silentLogger, warn: (message: string) => void warnings.push(message) }
   const refuse = () => Promise.reject(new Error('not on this machine'))
   const iptables = new MemoryIptables({ family: 'ipv4' })
-  const options = { iptables, tables, openDatagrams: refuse, loadFfi: refuse, clock: systemClock, log }
+  const options = { iptables, tables, openDatagrams: refuse, loadLibc: refuse, clock: systemClock, log }
   await using news = await openTableNews(options, never)
   expect(warnings).toHaveLength(2)
   await news.take(never)

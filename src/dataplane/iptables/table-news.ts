@@ -5,13 +5,13 @@
  */
 import { arch, endianness } from 'node:os'
 import type { Clock } from '../../core/clock.ts'
+import { loadLibc } from '../libc/load-libc.ts'
 import type { OpenDatagrams } from '../netlink/open-netlink.ts'
 import type { ChangeDetector, ChangeDetectorOptions } from './change-detector.ts'
 import { openChangeDetector } from './change-detector.ts'
 import type { ChainPath } from './iptables.ts'
 import { LegacyNews } from './legacy-news.ts'
 import { NfTablesNews } from './nf-tables-news.ts'
-import { loadSocketFfi } from './socket-ffi.ts'
 
 /** `any`: every chain may have changed. */
 export type News = 'any' | ReadonlySet<ChainPath>
@@ -45,8 +45,8 @@ export async function openTableNews(options: TableNewsOptions, signal: AbortSign
     }
   else if (isReadable)
     try {
-      const { loadFfi = loadSocketFfi } = options
-      const news = new LegacyNews(await loadFfi(), iptables.family, tables, clock)
+      const libc = await (options.loadLibc ?? loadLibc)()
+      const news = new LegacyNews(libc, iptables.family, tables, clock)
       await news.take()
       return news
     } catch (error) {

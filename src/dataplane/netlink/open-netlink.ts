@@ -4,7 +4,8 @@ import { endianness } from 'node:os'
 import { promisify } from 'node:util'
 import { u32 } from './attribute.ts'
 import type { Datagrams, KernelDatagrams } from './datagrams.ts'
-import type * as libcModule from '../libc/libc.ts'
+import { loadLibc } from '../libc/load-libc.ts'
+import type { Libc } from '../libc/load-libc.ts'
 import { NetlinkError, netlinkErrorFrom } from './netlink-error.ts'
 import { NetlinkSocket } from './netlink-socket.ts'
 import type { Netlink, NetlinkProtocol } from './netlink.ts'
@@ -18,27 +19,25 @@ export const openNetlink: OpenNetlink = async (protocol) => new NetlinkSocket(aw
 export type OpenDatagrams = (protocol: NetlinkProtocol) => Promise<KernelDatagrams>
 
 export const openDatagrams: OpenDatagrams = async (protocol) => {
-  const libc = await loadLibc()
+  const libc = await libcForNetlink()
   const fd = openSocket(libc, protocol)
   return { ...fileDatagrams(fd), ...socketSettings(libc, fd) }
 }
 
 const protocolNumber: Readonly<Record<NetlinkProtocol, number>> = { route: 0, netfilter: 12, generic: 16 }
 
-type Libc = typeof libcModule
-
 /** The largest attribute is 64 KiB; dumps come in datagrams of up to 32 KiB. */
 const largestDatagramBytes = 128 << 10
 /** Room for thousands of errors in answer to one batch, and for a batch of a million bytes and more. */
 const socketBufferBytes = 16 << 20
 
-async function loadLibc(): Promise<Libc> {
+async function libcForNetlink(): Promise<Libc> {
   const tried = 'cannot open a netlink socket'
   if (process.platform !== 'linux') throw new NetlinkError('unsupported', `${tried}: only Linux has netlink`)
   if (endianness() !== 'LE')
     throw new NetlinkError('unsupported', `${tried}: Fairlead supports it on little-endian machines only`)
   try {
-    return await import('../libc/libc.ts')
+    return await loadLibc()
   } catch (cause) {
     const machine = `${process.platform}-${process.arch}`
     throw new NetlinkError('unsupported', `${tried}: the package koffi does not load on ${machine}`, { cause })

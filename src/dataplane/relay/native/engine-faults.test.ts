@@ -8,6 +8,7 @@ import koffi from 'koffi'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { systemClock } from '../../../core/clock.ts'
 import { RecordingLogger } from '../../../core/testing/recording-logger.ts'
+import * as libc from '../../libc/libc.ts'
 import { ask, askTimes, eventually, open } from '../testing/clients.ts'
 import { namedEndpoint, tcpEndpoint } from '../testing/endpoints.ts'
 import { relayProcess } from '../testing/relay-process.ts'
@@ -148,7 +149,7 @@ test.each([100, 3_000_000])('a stream of %i bytes with urgent ones in it does no
 
 test('an engine that nobody listens to goes on, and says later how much it has left out', async () => {
   const said: string[] = []
-  const memory = createSharedMemory(sizeOfSlots(1))
+  const memory = createSharedMemory(libc, sizeOfSlots(1))
   const [workers, budget, halfCloseMs, drainMs, dialMs] = [1, 10_000, 5_000, -1, 5_000]
   const child = spawn(engine.program, [workers, slotCount, budget, halfCloseMs, drainMs, 'plain', dialMs].map(String), {
     stdio: ['pipe', 'pipe', 'inherit', memory.fd],

@@ -6,6 +6,7 @@ import { closeSync } from 'node:fs'
 import type { Clock } from '../../../core/clock.ts'
 import type { Logger } from '../../../core/logger.ts'
 import { renderCidr } from '../../../net/ip.ts'
+import { loadLibc } from '../../libc/load-libc.ts'
 import { DescriptorBudget } from '../descriptor-budget.ts'
 import { isThere } from '../is-there.ts'
 import { listenFailure } from '../listen-problem.ts'
@@ -24,6 +25,7 @@ import { CounterSlots, sizeOfSlots } from './counter-slots.ts'
 import { EngineProcess } from './engine-process.ts'
 import { EnginePools } from './engine-pools.ts'
 import { EngineReports } from './engine-reports.ts'
+import { createSharedMemory } from './shared-memory.ts'
 import type { SharedMemory } from './shared-memory.ts'
 
 export interface NativeRelayOptions {
@@ -68,8 +70,7 @@ export class NativeRelay implements Relay {
 
   /** Fails where the executable, or the memory to share with it, cannot be had. */
   static async start(options: NativeRelayOptions): Promise<NativeRelay> {
-    const { createSharedMemory } = await import('./shared-memory.ts')
-    const memory = createSharedMemory(sizeOfSlots(options.workers))
+    const memory = createSharedMemory(await loadLibc(), sizeOfSlots(options.workers))
     const relay = new NativeRelay(options, memory)
     try {
       await relay.#engine.ask('follow', 0)

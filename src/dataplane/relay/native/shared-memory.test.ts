@@ -1,9 +1,10 @@
 import { closeSync, ftruncateSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
+import * as libc from '../../libc/libc.ts'
 import { createSharedMemory } from './shared-memory.ts'
 
 test.each([0, 100, 10_000])('nobody can make the shared memory %i bytes long', (size) => {
-  const { fd, bytes } = createSharedMemory(4096)
+  const { fd, bytes } = createSharedMemory(libc, 4096)
   onTestFinished(() => closeSync(fd))
   expect(() => ftruncateSync(fd, size)).toThrow('EPERM')
   new Uint8Array(bytes)[4095] = 7
@@ -11,5 +12,5 @@ test.each([0, 100, 10_000])('nobody can make the shared memory %i bytes long', (
 })
 
 test('memory that cannot be had is an error that says so', () => {
-  expect(() => createSharedMemory(2 ** 52)).toThrow(/EFBIG|ENOMEM/)
+  expect(() => createSharedMemory(libc, 2 ** 52)).toThrow(/EFBIG|ENOMEM/)
 })
