@@ -7,7 +7,7 @@ import { NetlinkError } from '../netlink/netlink-error.ts'
 import type { OpenDatagrams } from '../netlink/open-netlink.ts'
 import { receiveAnswers } from './answers.ts'
 import type { Batch } from './batch.ts'
-import { askGeneration, portOf } from './generation.ts'
+import { askGeneration, portOf } from '../nf-tables/generation.ts'
 
 export interface BatchError {
   readonly sequence: number

@@ -1,6 +1,6 @@
 /** From a message of a batch back to what it was to do: errors name messages, people want to read keys. */
 import { align, findAttribute } from '../netlink/attribute.ts'
-import { elementListField } from './nf-tables.ts'
+import { elementListField } from '../nf-tables/nf-tables.ts'
 import type { NftOperation } from './nft.ts'
 
 /** Those that a batch can hold. */

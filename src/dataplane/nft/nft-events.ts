@@ -15,8 +15,8 @@ import { NetlinkError } from '../netlink/netlink-error.ts'
 import { netfilterFamily } from '../netlink/nfnetlink.ts'
 import type { OpenDatagrams } from '../netlink/open-netlink.ts'
 import { ChangeLog } from './change-log.ts'
-import { askGeneration, portOf, readGeneration } from './generation.ts'
-import { changesGroup } from './nf-tables.ts'
+import { askGeneration, portOf, readGeneration } from '../nf-tables/generation.ts'
+import { changesGroup } from '../nf-tables/nf-tables.ts'
 import type { ForeignChange } from './nft.ts'
 
 export class NftEvents implements AsyncDisposable {

@@ -6,7 +6,7 @@
 import type { Family } from '../../net/ip.ts'
 import type { BatchWriter } from './batch-writer.ts'
 import { writeComment } from './comment-user-data.ts'
-import { expressionField, familyNumber, listItem, ruleField } from './nf-tables.ts'
+import { expressionField, familyNumber, listItem, ruleField } from '../nf-tables/nf-tables.ts'
 
 export interface PickRule {
   readonly fields: readonly PickField[]
