@@ -1,9 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { attribute, be16, be32, cString, findAttribute, nested, skip, u16, u32, u8 } from './attribute.ts'
+import { attribute, be16, be32, cString, findAttribute, nested, skip, textIn, u16, u32, u8 } from './attribute.ts'
 import { ipBytes, readIp } from './ip-bytes.ts'
 import { hex } from './testing/hex.ts'
-import { textIn } from './testing/text-in.ts'
 
 const whole = (buffer: Buffer) => ({ buffer, from: 0, to: buffer.length })
 

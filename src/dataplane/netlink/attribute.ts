@@ -83,6 +83,12 @@ export function readText({ buffer, from, to }: Slice): string {
   return buffer.toString('utf8', from, nul < 0 || nul > to ? to : nul)
 }
 
+/** The text that an attribute of this type holds; undefined when there is none. */
+export function textIn(list: Slice, type: number): string | undefined {
+  const found = findAttribute(list, type)
+  return found && readText(found)
+}
+
 export function align(length: number): number {
   return (length + 3) & ~3
 }

@@ -1,5 +1,5 @@
 /** Netlink messages: u32 length, u16 type, u16 flags, u32 sequence, u32 port, then a body. A datagram holds several. */
-import { align, findAttribute, readText, skip } from './attribute.ts'
+import { align, skip, textIn } from './attribute.ts'
 import type { Slice } from './attribute.ts'
 
 const headerBytes = 16
@@ -76,8 +76,7 @@ export function verdictOf({ type, flags, body }: NetlinkMessage): Verdict | unde
 
 function ackText(type: number, flags: number, body: Slice): string {
   const textType = 1
-  const text = findAttribute(skip(body, 4 + echoedBytes(type, flags, body)), textType)
-  return text === undefined ? '' : readText(text)
+  return textIn(skip(body, 4 + echoedBytes(type, flags, body)), textType) ?? ''
 }
 
 /** An error repeats the message it speaks of, or its header when that was asked for. The end of a dump repeats nothing. */

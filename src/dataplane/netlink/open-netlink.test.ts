@@ -1,12 +1,11 @@
 import { readdirSync } from 'node:fs'
 import { describe, expect, test, vi } from 'vitest'
-import { attribute, cString, findAttribute, skip } from './attribute.ts'
+import { attribute, cString, findAttribute, skip, textIn } from './attribute.ts'
 import type { NetlinkMessage } from './message.ts'
 import type { NetlinkRequest } from './netlink.ts'
 import { netfilterAttributes, netfilterBody, netfilterType } from './nfnetlink.ts'
 import { openNetlink } from './open-netlink.ts'
 import { enterFreshNamespace, missingForNamespace } from './testing/network-namespace.ts'
-import { textIn } from './testing/text-in.ts'
 
 const { signal } = new AbortController()
 

@@ -1,5 +1,5 @@
 /** Each commit to nf_tables, by anybody and to any table of the network namespace, begins a new generation. */
-import { findAttribute, readText } from '../netlink/attribute.ts'
+import { findAttribute, textIn } from '../netlink/attribute.ts'
 import { encodeMessage, messageFlag } from '../netlink/message.ts'
 import type { NetlinkMessage } from '../netlink/message.ts'
 import { netfilterAttributes, netfilterBody } from '../netlink/nfnetlink.ts'
@@ -22,8 +22,7 @@ export function readGeneration(message: NetlinkMessage): Generation | undefined 
   const id = findAttribute(fields, generationField.id)
   if (id === undefined) return undefined
   const processId = findAttribute(fields, generationField.processId)
-  const name = findAttribute(fields, generationField.processName)
-  const nameText = name === undefined ? 'a process' : readText(name)
+  const nameText = textIn(fields, generationField.processName) ?? 'a process'
   const idText = processId === undefined ? '' : ` (process ${processId.buffer.readUInt32BE(processId.from)})`
   return { id: id.buffer.readUInt32BE(id.from), process: `${nameText}${idText}` }
 }

@@ -1,5 +1,5 @@
 /** What happened to our table of one family, by the port of the socket that did it. */
-import { findAttribute, readText } from '../netlink/attribute.ts'
+import { textIn } from '../netlink/attribute.ts'
 import type { Slice } from '../netlink/attribute.ts'
 import type { NetlinkMessage } from '../netlink/message.ts'
 import { netfilterAttributes } from '../netlink/nfnetlink.ts'
@@ -84,9 +84,4 @@ function describe(type: number, fields: Slice): string {
     default:
       return 'changed an object'
   }
-}
-
-function textIn(fields: Slice, type: number): string | undefined {
-  const text = findAttribute(fields, type)
-  return text && readText(text)
 }

@@ -1,5 +1,5 @@
 import type { Family } from '../../net/ip.ts'
-import { findAttribute, readText } from '../netlink/attribute.ts'
+import { textIn } from '../netlink/attribute.ts'
 import type { OpenNetlink } from '../netlink/open-netlink.ts'
 import { netfilterAttributes, netfilterBody, netfilterFamily } from '../netlink/nfnetlink.ts'
 import { nftMessage, tableField } from '../nf-tables/nf-tables.ts'
@@ -17,8 +17,8 @@ export async function listTables(open: OpenNetlink, signal: AbortSignal): Promis
   for await (const messages of socket.dump(request, signal))
     for (const message of messages) {
       const family = netfilterFamily(message)
-      const name = findAttribute(netfilterAttributes(message), tableField.name)
-      if (family !== undefined && name !== undefined) tables.push({ family, name: readText(name) })
+      const name = textIn(netfilterAttributes(message), tableField.name)
+      if (family !== undefined && name !== undefined) tables.push({ family, name })
     }
   return tables
 }

@@ -1,6 +1,6 @@
 /** Reads the names of what is in the table from the kernel. */
 import type { Family } from '../../net/ip.ts'
-import { attribute, cString, findAttribute, readText } from '../netlink/attribute.ts'
+import { attribute, cString, findAttribute, readText, textIn } from '../netlink/attribute.ts'
 import type { Slice } from '../netlink/attribute.ts'
 import type { NetlinkMessage } from '../netlink/message.ts'
 import type { NetlinkRequest } from '../netlink/netlink.ts'
@@ -46,11 +46,6 @@ export function readSetName(message: NetlinkMessage): string | undefined {
   const flags = findAttribute(fields, setField.flags)
   const isAnonymous = flags !== undefined && (flags.buffer.readUInt32BE(flags.from) & anonymousSet) !== 0
   return isAnonymous || textIn(fields, setField.table) !== tableName ? undefined : textIn(fields, setField.name)
-}
-
-function textIn(fields: Slice, type: number): string | undefined {
-  const text = findAttribute(fields, type)
-  return text && readText(text)
 }
 
 /** User data: u8 type, u8 length, bytes, over and over. */
