@@ -125,7 +125,11 @@ async function watched(makeNews: (kernel: CountingIptables) => TableNews) {
 const tokens =
   ({ isCheap }: { readonly isCheap: boolean }) =>
   (kernel: CountingIptables) =>
-    newsFromTokens({ isCheap, token: () => Promise.resolve(`${kernel.writes} writes`), [Symbol.dispose]() {} })
+    newsFromTokens({
+      isCheap,
+      token: () => Promise.resolve(`${kernel.writes} writes`),
+      async [Symbol.asyncDispose]() {},
+    })
 
 test('after a write of our own nothing is read, because nobody else has written', async () => {
   const { kernel, clock, found, ownWrite, end } = await watched(tokens({ isCheap: true }))

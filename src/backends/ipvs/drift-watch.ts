@@ -53,7 +53,7 @@ export class DriftWatch {
 
   async run(look: Look, signal: AbortSignal): Promise<void> {
     const { openDetector, clock, log } = this.#options
-    using detector = await openDetector(signal)
+    await using detector = await openDetector(signal)
     await lookNowAndThen(
       {
         everyMs: lookEveryMs,

@@ -16,7 +16,7 @@ import { processExec as exec } from '../../dataplane/exec/exec.ts'
 import { commandIpset } from '../../dataplane/ipset/command-ipset.ts'
 import { openChangeDetector } from '../../dataplane/iptables/change-detector.ts'
 import { openIpvs } from '../../dataplane/ipvs/open-ipvs.ts'
-import { openNetlink } from '../../dataplane/netlink/open-netlink.ts'
+import { openDatagrams, openNetlink } from '../../dataplane/netlink/open-netlink.ts'
 import { fileSysctl } from '../../dataplane/sysctl/file-sysctl.ts'
 import type { Family } from '../../net/ip.ts'
 import { PrometheusConntrackMetrics } from '../../observe/metrics/conntrack-metrics.ts'
@@ -59,7 +59,7 @@ export const ipvsMode: Mode = {
       iptables,
     }
     const openDetector = (opening: AbortSignal) =>
-      openChangeDetector({ iptables, tables: ['filter', 'nat'], log }, opening)
+      openChangeDetector({ iptables, tables: ['filter', 'nat'], openDatagrams, log }, opening)
     const conntrack = await openConntrack({ openNetlink, exec, log })
     const iptablesMetrics = new PrometheusIptablesMetrics(metrics, family)
     return {

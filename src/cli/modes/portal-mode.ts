@@ -20,7 +20,7 @@ import { openConntrack } from '../../dataplane/conntrack/open-conntrack.ts'
 import { processExec as exec } from '../../dataplane/exec/exec.ts'
 import { openChangeDetector } from '../../dataplane/iptables/change-detector.ts'
 import { netlinkMarkedDelivery } from '../../dataplane/marked-delivery/netlink-marked-delivery.ts'
-import { openNetlink } from '../../dataplane/netlink/open-netlink.ts'
+import { openDatagrams, openNetlink } from '../../dataplane/netlink/open-netlink.ts'
 import type { Relay } from '../../dataplane/relay/relay.ts'
 import { PrometheusConntrackMetrics } from '../../observe/metrics/conntrack-metrics.ts'
 import { PrometheusIptablesMetrics } from '../../observe/metrics/iptables-metrics.ts'
@@ -49,7 +49,7 @@ export const portalMode: RunnableMode = {
     const iptables = await iptablesOf(family, signal)
     const fixed = trafficSettings(family, context)
     const openDetector = (opening: AbortSignal) =>
-      openChangeDetector({ iptables, tables: ['filter', 'nat'], log }, opening)
+      openChangeDetector({ iptables, tables: ['filter', 'nat'], openDatagrams, log }, opening)
     const relay = await borrowRelay({ mayBeTransparent: true })
     const delivery = netlinkMarkedDelivery({ open: openNetlink, numbers: answerDelivery })
     const transparency = new Transparency({ relay, iptables, delivery, sysctl, log })

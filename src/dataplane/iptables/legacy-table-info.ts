@@ -10,6 +10,6 @@ export function legacyTableInfo(libc: SocketCalls, family: Family, tables: reado
   return {
     token: async () => tables.map((table) => kernel.info(table)?.toString('base64') ?? 'none').join(' '),
     isCheap: true,
-    [Symbol.dispose]: () => kernel[Symbol.dispose](),
+    [Symbol.asyncDispose]: async () => kernel[Symbol.dispose](),
   }
 }

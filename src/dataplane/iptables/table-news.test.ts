@@ -157,7 +157,7 @@ test('where nobody can listen, the log says so and the kernel is asked instead',
 })
 
 test('the first token is news, because nobody knows what was before', async () => {
-  const detector = { isCheap: true, token: () => Promise.resolve('the same'), [Symbol.dispose]() {} }
+  const detector = { isCheap: true, token: () => Promise.resolve('the same'), async [Symbol.asyncDispose]() {} }
   await using news = newsFromTokens(detector)
   expect(await news.take(never)).toBe('any')
   expect(await news.take(never)).toEqual(new Set())

@@ -6,7 +6,6 @@
 import { arch, endianness } from 'node:os'
 import type { Clock } from '../../core/clock.ts'
 import { loadLibc } from '../libc/load-libc.ts'
-import type { OpenDatagrams } from '../netlink/open-netlink.ts'
 import type { ChangeDetector, ChangeDetectorOptions } from './change-detector.ts'
 import { openChangeDetector } from './change-detector.ts'
 import type { ChainPath } from './iptables.ts'
@@ -29,7 +28,6 @@ export interface TableNews extends AsyncDisposable {
 }
 
 export interface TableNewsOptions extends ChangeDetectorOptions {
-  readonly openDatagrams: OpenDatagrams
   readonly clock: Clock
 }
 
@@ -76,6 +74,6 @@ export function newsFromTokens(detector: ChangeDetector): TableNews {
       return nothing
     },
     deaf: (work) => work(),
-    [Symbol.asyncDispose]: () => Promise.resolve(detector[Symbol.dispose]()),
+    [Symbol.asyncDispose]: () => detector[Symbol.asyncDispose](),
   }
 }

@@ -1,7 +1,10 @@
 /** Each commit to nf_tables, by anybody and to any table of the network namespace, begins a new generation. */
+import { constants } from 'node:os'
 import { findAttribute, textIn } from '../netlink/attribute.ts'
-import { encodeMessage, messageFlag } from '../netlink/message.ts'
+import type { Datagrams } from '../netlink/datagrams.ts'
+import { decodeMessages, encodeMessage, messageFlag, verdictOf } from '../netlink/message.ts'
 import type { NetlinkMessage } from '../netlink/message.ts'
+import { NetlinkError } from '../netlink/netlink-error.ts'
 import { netfilterAttributes, netfilterBody } from '../netlink/nfnetlink.ts'
 import { generationField, nftMessage } from './nf-tables.ts'
 
@@ -9,6 +12,27 @@ export interface Generation {
   readonly id: number
   /** Who began it; in an answer, who asked. */
   readonly process: string
+  /** Of the socket that it was begun with; in an answer, of the one that asked. */
+  readonly port: number
+}
+
+/** Asks with a socket that does not listen. Rejects with a NetlinkError where the kernel does not answer. */
+export async function currentGeneration(datagrams: Datagrams): Promise<Generation> {
+  await datagrams.send(askGeneration(1))
+  // The kernel answers while it takes the question, in one message.
+  const datagram = await datagrams.receive()
+  const [answer] = (datagram && decodeMessages(datagram)) ?? []
+  const generation = answer && readGeneration(answer)
+  if (generation === undefined) throw notAnswered(answer && verdictOf(answer)?.errno)
+  return generation
+}
+
+export function notAnswered(errno: number | undefined): NetlinkError {
+  return new NetlinkError(
+    errno === constants.errno.EPERM || errno === constants.errno.EACCES ? 'not-permitted' : 'unsupported',
+    `cannot read the generation of nf_tables (errno ${errno ?? 'unknown'}): it needs CAP_NET_ADMIN and nf_tables`,
+    errno === undefined ? {} : { errno },
+  )
 }
 
 export function askGeneration(sequence: number): Buffer {
@@ -24,7 +48,7 @@ export function readGeneration(message: NetlinkMessage): Generation | undefined 
   const processId = findAttribute(fields, generationField.processId)
   const nameText = textIn(fields, generationField.processName) ?? 'a process'
   const idText = processId === undefined ? '' : ` (process ${processId.buffer.readUInt32BE(processId.from)})`
-  return { id: id.buffer.readUInt32BE(id.from), process: `${nameText}${idText}` }
+  return { id: id.buffer.readUInt32BE(id.from), process: `${nameText}${idText}`, port: portOf(message) }
 }
 
 /** The last 16 bits of the generation that the message is of. */

@@ -7,7 +7,7 @@ import { NetlinkError } from '../netlink/netlink-error.ts'
 import type { OpenDatagrams } from '../netlink/open-netlink.ts'
 import { receiveAnswers } from './answers.ts'
 import type { Batch } from './batch.ts'
-import { askGeneration, portOf } from '../nf-tables/generation.ts'
+import { currentGeneration } from '../nf-tables/generation.ts'
 
 export interface BatchError {
   readonly sequence: number
@@ -32,12 +32,8 @@ export class BatchSocket implements AsyncDisposable {
     const datagrams = await openDatagrams('netfilter')
     try {
       // Any answer carries our port.
-      await datagrams.send(askGeneration(1))
-      const [answer] = await receiveAnswers(datagrams)
-      const errno = answer === undefined ? undefined : verdictOf(answer)?.errno
-      if (answer === undefined || errno !== undefined)
-        throw new NetlinkError('unsupported', `cannot read the generation of nf_tables (errno ${errno ?? 'unknown'})`)
-      return new BatchSocket(datagrams, portOf(answer))
+      const { port } = await currentGeneration(datagrams)
+      return new BatchSocket(datagrams, port)
     } catch (error) {
       await datagrams.close()
       throw error

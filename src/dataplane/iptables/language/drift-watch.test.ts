@@ -48,7 +48,11 @@ async function watched({ isCheap }: { readonly isCheap: boolean }) {
   const clock = new FakeClock()
   const written = new Written(settings)
   await kernel.restore(fullInput(written, emptyRuleset).render(), never)
-  const detector = { isCheap, token: () => Promise.resolve(`${kernel.writes} writes`), [Symbol.dispose]() {} }
+  const detector = {
+    isCheap,
+    token: () => Promise.resolve(`${kernel.writes} writes`),
+    async [Symbol.asyncDispose]() {},
+  }
   const drift = new DriftWatch({
     iptables: kernel,
     findDrift: async (plan: Written, state) => (await findDamage(plan, { ...emptyRuleset, ...state }))?.found,

@@ -55,7 +55,7 @@ export class DriftWatch<Plan> {
 
   async run(look: Look<Plan>, signal: AbortSignal): Promise<void> {
     const { openDetector, clock, log } = this.#options
-    using detector = await openDetector(signal)
+    await using detector = await openDetector(signal)
     this.#detector = detector
     await lookNowAndThen(
       {
