@@ -6,6 +6,7 @@
 import { arch, endianness } from 'node:os'
 import type { Clock } from '../../core/clock.ts'
 import { loadLibc } from '../libc/load-libc.ts'
+import { NfTablesEvents } from '../nf-tables/nf-tables-events.ts'
 import type { ChangeDetector, ChangeDetectorOptions } from './change-detector.ts'
 import { openChangeDetector } from './change-detector.ts'
 import type { ChainPath } from './iptables.ts'
@@ -37,7 +38,7 @@ export async function openTableNews(options: TableNewsOptions, signal: AbortSign
   const { variant } = await iptables.features(signal)
   if (variant === 'nf_tables')
     try {
-      return NfTablesNews.listen(await openDatagrams('netfilter'), iptables.family, tables)
+      return new NfTablesNews(await NfTablesEvents.open(openDatagrams), iptables.family, tables)
     } catch (error) {
       log.warn('cannot listen for changes of rules; asking the kernel regularly instead', { error })
     }

@@ -30,7 +30,7 @@ export interface NetlinkNftOptions {
   readonly onDispose?: () => Promise<void>
 }
 
-/** From so many changes on, hearing of our own transaction costs more than it is worth: see NftEvents. */
+/** From so many changes on, hearing of our own transaction costs more than it is worth: see NfTablesEvents. */
 const manyChanges = 2000
 
 export class NetlinkNftTable implements NftTable {

@@ -17,7 +17,7 @@ export interface NftTablesOptions extends Omit<FindNftOptions, 'family'> {
   readonly openDatagrams: OpenDatagrams
 }
 
-/** One object for both families: they listen to changes through one socket, for the reason that NftEvents gives. */
+/** One object for both families: they listen to changes through one socket, for the reason that NfTablesEvents gives. */
 export class NftTables {
   readonly #options: NftTablesOptions
   #events: Promise<NftEvents> | undefined
