@@ -33,8 +33,16 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'embedded',
   ],
 }
-/** Rooms of these folders know nothing of each other: a backend or a door can be read, and thrown away, alone. */
-const separate = new Set(['backends'])
+/**
+ * Rooms of these folders know nothing of each other: a backend or a door can be read, and thrown away, alone. The rooms
+ * and files listed are shared; those of them that use others stand behind them.
+ */
+const sharedByFolder: Readonly<Record<string, readonly string[]>> = {
+  backends: [],
+  dataplane: ['capabilities.ts', 'control-characters.ts', 'exec', 'libc', 'netlink', 'nf-tables'],
+}
+/** Packages that only one file may import. A wrong declaration of a C function ends the process. */
+const onlyImporter: Readonly<Record<string, string>> = { koffi: join('dataplane', 'libc', 'libc.ts') }
 /** The pure folders: no Node API, so they run anywhere and cannot reach out. */
 const pure = new Set(['net', 'api', 'core'])
 
@@ -49,13 +57,16 @@ for (const entry of readdirSync(source, { recursive: true, withFileTypes: true }
   if (allowed === undefined && folder !== 'index.ts')
     problems.push(`${file}: folder "${folder}" has no rule in mayImport`)
   checked++
-  for (const [, specifier = ''] of readFileSync(file, 'utf8').matchAll(/(?:from|import\()\s*'([^']+)'/g)) {
+  for (const [, specifier = ''] of readFileSync(file, 'utf8').matchAll(/(?:from|import\(?)\s*'([^']+)'/g)) {
     if (isTest || folder === 'index.ts') continue
     if (pure.has(folder) && !specifier.startsWith('.'))
       problems.push(`${relative(source, file)} imports "${specifier}", but ${folder}/ is pure`)
+    const importer = onlyImporter[specifier]
+    if (importer !== undefined && relative(source, file) !== importer)
+      problems.push(`${relative(source, file)} imports "${specifier}", which only ${importer} may do`)
     if (!specifier.startsWith('.')) continue
     const [target = '', targetRoom] = relative(source, resolve(dirname(file), specifier)).split(sep)
-    if (target === folder && separate.has(folder) && targetRoom !== room)
+    if (target === folder && targetRoom !== room && !mayKnow(sharedByFolder[folder], room, targetRoom))
       problems.push(
         `${relative(source, file)} imports ${specifier}: ${folder}/${room} may not know ${folder}/${targetRoom}`,
       )
@@ -70,3 +81,10 @@ if (problems.length > 0) {
   process.stderr.write(problems.join('\n') + '\n')
   process.exitCode = 1
 } else process.stdout.write(`${checked} files import in the right direction\n`)
+
+/** A shared room is known to all that are not, and to the shared ones behind it. */
+function mayKnow(shared: readonly string[] | undefined, room = '', target = ''): boolean {
+  if (shared === undefined) return true
+  const known = shared.includes(room) ? shared.slice(0, shared.indexOf(room)) : shared
+  return known.includes(target)
+}
