@@ -141,6 +141,23 @@ describe('of other addresses', () => {
     expect([...claims.replace(objectKey(open), undefined, open)]).toEqual([objectKey(thief)])
   })
 
+  test("a node port is at the node's address alone", () => {
+    const open = service('b/open', { clusterIP: '10.96.7.1', nodePort: 30_080 })
+    const fair = service('a/fair', { clusterIP: '10.96.7.2', port: 30_080, external: [ip] })
+    expect(claimsOf([open, fair]).refused).toEqual({})
+  })
+
+  test('those of the other family do not matter, and neither do Services that have none of this one', () => {
+    const web = service('b/web', { clusterIP: '10.96.7.1', external: [ip, 'fd00::9'] })
+    const too = service('c/too', { clusterIP: '10.96.7.2', external: ['fd00::9'] })
+    const six = service('a/six', { clusterIP: 'fd00::1', external: [ip], created: '2020-01-01T00:00:00Z' })
+    expect(claimsOf([six, web, too]).refused).toEqual({})
+  })
+
+  test('nothing is refused to a Service that is not there', () => {
+    expect(claimsOf([]).claims.refusedOf(objectKey(dns))).toEqual([])
+  })
+
   test('a node port is had once', () => {
     const one = service('a/one', { clusterIP: '10.96.7.1', nodePort: 30_080 })
     const other = service('a/two', { clusterIP: '10.96.7.2', nodePort: 30_080 })
@@ -153,6 +170,32 @@ describe('of other addresses', () => {
     const two = service('a/two', { clusterIP: '10.96.7.1' })
     const three = service('a/three', { clusterIP: '10.96.7.1', port: 443 })
     expect(claimsOf([two, three, one]).refused).toEqual({ 'a/two clusterIP 10.96.7.1 80/TCP': 'clusterIP of a/one' })
+    const udp = service('a/udp', { clusterIP: '10.96.7.1', protocol: 'UDP' })
+    const namesItself = service('a/vain', { clusterIP: '10.96.7.1', port: 8080, external: ['10.96.7.1'] })
+    expect(claimsOf([one, udp, namesItself]).refused).toEqual({})
+    const many = { ...one, ports: [...three.ports, ...one.ports] }
+    expect(claimsOf([two, many]).refused).toEqual({ 'a/two clusterIP 10.96.7.1 80/TCP': 'clusterIP of a/one' })
+  })
+})
+
+describe('a Service that changes concerns others', () => {
+  const ip = '192.0.2.1'
+  const web = service('b/web', { clusterIP: '10.96.7.1' })
+  const rival = service('a/rival', { clusterIP: '10.96.7.2', external: [ip] })
+  const concerned = (current: ServiceRecord) => [...claimsOf([web, rival]).claims.replace(objectKey(web), web, current)]
+
+  test('when it names an address that they name', () => {
+    expect(concerned({ ...web, externalIPs: [ip] })).toEqual([objectKey(rival)])
+  })
+
+  test('not when it stays with its addresses', () => {
+    expect(concerned({ ...web, affinitySeconds: 5 })).toEqual([])
+    expect(concerned({ ...web, externalIPs: ['192.0.2.2'] })).toEqual([])
+    const both = [web, { ...rival, externalIPs: [] }]
+    expect([...claimsOf(both).claims.replace(objectKey(web), web, undefined)]).toEqual([])
+    const shared = [{ ...web, externalIPs: [ip] }, rival] as const
+    const { claims } = claimsOf(shared)
+    expect([...claims.replace(objectKey(web), shared[0], { ...shared[0], affinitySeconds: 5 })]).toEqual([])
   })
 })
 

@@ -99,6 +99,8 @@ describe('a sync is asked for', () => {
     expect(take().change).toEqual({ full: false, keys: ['demo/web/TCP'], causes: ['Service demo/web added'] })
     catalog.upsert(slice('demo/web-1', 'web', ['10.0.0.2']))
     expect(take().change.causes).toEqual(['EndpointSlice demo/web-1 updated'])
+    catalog.remove('EndpointSlice', 'demo/web-1' as ObjectKey)
+    expect(take().change.causes).toEqual(['EndpointSlice demo/web-1 deleted'])
   })
 
   test('once for a whole batch of events', async () => {
@@ -282,13 +284,16 @@ test('a sync programs removals first, then the API server and DNS, then the rest
   const at = (id: string, clusterIP: string) => service(id, { clusterIP, ports: [{ port: 80 }] })
   catalog.upsert(at('zoo/last', '10.96.0.3'))
   catalog.upsert(slice('zoo/last-1', 'last', ['10.0.0.1']))
+  catalog.upsert(at('zoo/empty', '10.96.0.7'))
   take()
   catalog.upsert(at('aaa/first', '10.96.0.4'))
   catalog.upsert(at('default/kubernetes-dashboard', '10.96.0.6'))
   catalog.upsert(at('kube-system/kube-dns', '10.96.0.10'))
   catalog.upsert(at('default/kubernetes', '10.96.0.5'))
   catalog.remove('EndpointSlice', 'zoo/last-1' as ObjectKey)
+  catalog.remove('Service', 'zoo/empty' as ObjectKey)
   expect(take().change.keys).toEqual([
+    'zoo/empty/TCP',
     'zoo/last/TCP',
     'default/kubernetes/TCP',
     'kube-system/kube-dns/TCP',
@@ -315,6 +320,7 @@ describe('what a sync is told about its changes', () => {
     catalog.upsert(timed(['10.0.0.2'], 3_000))
     expect(take().triggerTimesMs).toEqual([2_000, 3_000])
     catalog.upsert(timed(['10.0.0.3'], 500))
+    catalog.upsert(timed(['10.0.0.4'], 1_000))
     expect(take().triggerTimesMs).toEqual([])
     catalog.upsert(timed(['10.0.0.4'], 4_000))
     catalog.remove('EndpointSlice', 'demo/web-1' as ObjectKey)
@@ -330,6 +336,9 @@ describe('what a sync is told about its changes', () => {
     catalog.upsert(timed(['10.0.0.1'], 2_000, { name: 'dns', port: 53, protocol: 'UDP' }))
     expect(take().needsConntrackCleanup).toBe(true)
     catalog.upsert(timed(['10.0.0.1'], 2_000))
+    expect(take().needsConntrackCleanup).toBe(true)
+    const both = [80, { name: 'dns', port: 53, protocol: 'UDP' }]
+    catalog.upsert(slice('demo/web-2', 'web', ['10.0.0.2'], both))
     expect(take().needsConntrackCleanup).toBe(true)
   })
 
