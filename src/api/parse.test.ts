@@ -34,6 +34,23 @@ describe('a Service', () => {
     expect(parse({ ...spec, clusterIPs: ['fd00::1'] }).clusterIPs).toEqual({ ipv6: 'fd00::1' })
   })
 
+  test('loses only the cluster IP that is wrong', () => {
+    const both = { ports: [port80], clusterIP: '10.0.0.1', ipFamilies: ['IPv4', 'IPv6'] }
+    const swapped = rawService('demo/web', { ...both, clusterIPs: ['fd00::1', 'fd00::2'] })
+    expect(record('Service', swapped).clusterIPs).toEqual({ ipv6: 'fd00::2' })
+    expect(problemsOf('Service', swapped)).toEqual([
+      'spec.clusterIPs[0]: "fd00::1" is not of the family in spec.ipFamilies[0]',
+    ])
+    const nonsense = rawService('demo/web', { ...both, clusterIPs: ['10.0.0.1', 'x'] })
+    expect(record('Service', nonsense).clusterIPs).toEqual({ ipv4: '10.0.0.1' })
+    expect(problemsOf('Service', nonsense)).toEqual(['spec.clusterIPs[1]: "x" is not an IP address'])
+    expect(problemsOf('Service', rawService('demo/web', { clusterIP: 'x' }))).toEqual([
+      'spec.clusterIP: "x" is not an IP address',
+    ])
+    const twice = { ...both, ipFamilies: ['IPv4', 'IPv4'], clusterIPs: ['10.0.0.1', '10.0.0.2'] }
+    expect(parse(twice).clusterIPs).toEqual({ ipv4: '10.0.0.1' })
+  })
+
   test('keeps good external IPs, skips blank ones in silence and reports bad ones', () => {
     const raw = rawService('demo/web', {
       clusterIP: '10.0.0.1',
@@ -120,12 +137,18 @@ describe('a Service', () => {
     expect(parse(local).externalTrafficPolicy).toBe('Cluster')
     expect(parse({ ...local, externalIPs: ['fd00::9'] }).externalTrafficPolicy).toBe('Local')
     expect(parse({ ...local, type: 'NodePort' }).externalTrafficPolicy).toBe('Local')
+    expect(parse({ ...local, type: 'LoadBalancer', healthCheckNodePort: 1 }).externalTrafficPolicy).toBe('Local')
+    const elsewhere = { ...local, type: 'ExternalName', externalIPs: ['192.0.2.1'] }
+    expect(parse(elsewhere).externalTrafficPolicy).toBe('Cluster')
   })
 
   test('has a health-check port only as a load balancer with policy Local', () => {
     const spec = { clusterIP: '10.0.0.1', externalTrafficPolicy: 'Local', healthCheckNodePort: 345 }
     expect(parse({ ...spec, type: 'LoadBalancer' }).healthCheckNodePort).toBe(345)
     expect(parse({ ...spec, type: 'NodePort' }).healthCheckNodePort).toBe(0)
+    const cluster = { ...spec, type: 'LoadBalancer', externalTrafficPolicy: 'Cluster' }
+    expect(parse(cluster).healthCheckNodePort).toBe(0)
+    expect(problemsOf('Service', rawService('a/b', { ...spec, type: 'LoadBalancer' }))).toEqual([])
     expect(problemsOf('Service', rawService('a/b', { ...spec, type: 'LoadBalancer', healthCheckNodePort: 0 }))).toEqual(
       ['spec.healthCheckNodePort: is needed by a load balancer with externalTrafficPolicy Local'],
     )
@@ -158,6 +181,28 @@ describe('a Service', () => {
     ])
   })
 
+  test('has its ports with name, protocol and node port; of repeated ones the last', () => {
+    const raw = rawService('demo/web', {
+      ports: [
+        { name: 'a', port: 80, nodePort: 30_080 },
+        { name: 'a', port: 81, protocol: 'UDP' },
+        { name: 'b', port: 65_535, protocol: null, nodePort: 65_535 },
+        { name: 'a', port: 82, protocol: 'TCP' },
+        { name: 'c', port: 83, nodePort: 65_536 },
+      ],
+    })
+    expect(record('Service', raw).ports).toEqual([
+      { name: 'a', protocol: 'TCP', port: 82, nodePort: 0 },
+      { name: 'a', protocol: 'UDP', port: 81, nodePort: 0 },
+      { name: 'b', protocol: 'TCP', port: 65_535, nodePort: 65_535 },
+      { name: 'c', protocol: 'TCP', port: 83, nodePort: 0 },
+    ])
+    expect(problemsOf('Service', raw)).toEqual([
+      'spec.ports[3]: repeats port name "a" for TCP; the last one is used',
+      'spec.ports[4].nodePort: must be a whole number from 0 to 65535, not 65536',
+    ])
+  })
+
   test('loses only the port that is wrong', () => {
     const raw = rawService('demo/web', { ports: [{ port: 0 }, { port: 53, protocol: 'QUIC' }, { port: 80 }, 7] })
     expect(record('Service', raw).ports).toEqual([{ name: '', protocol: 'TCP', port: 80, nodePort: 0 }])
@@ -167,6 +212,31 @@ describe('a Service', () => {
       'spec.ports[3]: must be an object, not 7',
     ])
   })
+})
+
+test('an object says what it is named, where it must be and which version it has', () => {
+  const metadata = { namespace: 'demo', name: 'web', resourceVersion: '7' }
+  expect(parseObject('Service', { metadata })).toMatchObject({
+    ok: true,
+    record: { kind: 'Service', namespace: 'demo', name: 'web', resourceVersion: '7' },
+  })
+  expect(parseObject('Service', { metadata: { ...metadata, resourceVersion: 7 } })).toMatchObject({
+    record: { resourceVersion: '' },
+  })
+  expect(parseObject('Node', { metadata: { name: 'here' } })).toMatchObject({ ok: true, record: { name: 'here' } })
+  const reason = 'must be a name of letters, digits, "-" and ".", not missing'
+  expect(parseObject('Service', { metadata: { name: 'web' } })).toEqual({
+    ok: false,
+    key: undefined,
+    problems: [{ kind: 'Service', key: 'web', field: 'metadata.namespace', reason }],
+  })
+  for (const unnamed of [{ metadata: { namespace: 'demo' } }, { metadata: [] }, {}, [], null, 'web'])
+    expect(parseObject('Service', unnamed)).toEqual({
+      ok: false,
+      key: undefined,
+      problems: [{ kind: 'Service', key: 'missing', field: 'metadata.name', reason }],
+    })
+  expect(parseObject('EndpointSlice', { metadata })).toMatchObject({ ok: false, key: 'demo/web' })
 })
 
 test.each(['', 'a"b', 'a\nb', 'a b', '-a', '../x', 'é', 7])('an object named %j is refused', (name) => {
@@ -216,6 +286,71 @@ describe('an EndpointSlice', () => {
     expect(problemsOf('EndpointSlice', names)).toEqual(['addressType: only IPv4 and IPv6 can be proxied'])
   })
 
+  test('has the conditions, the node and the hints that it says, each hint once', () => {
+    const zones = [{ name: 'a' }, { name: 'b' }, { name: 'a' }]
+    const said = {
+      addresses: ['10.0.0.1'],
+      nodeName: 'here',
+      conditions: { ready: false, serving: false, terminating: true },
+      hints: { forZones: zones, forNodes: [{ name: 'here' }] },
+    }
+    const silent = {
+      addresses: ['10.0.0.2'],
+      nodeName: null,
+      conditions: null,
+      hints: { forZones: null, forNodes: [] },
+    }
+    const raw = rawSlice('demo/web-1', 'web', [said, silent])
+    expect(record('EndpointSlice', raw).endpoints).toEqual([
+      {
+        ip: '10.0.0.1',
+        nodeName: 'here',
+        ready: false,
+        serving: false,
+        terminating: true,
+        zoneHints: ['a', 'b'],
+        nodeHints: ['here'],
+      },
+      { ip: '10.0.0.2', nodeName: '', ready: true, serving: true, terminating: false, zoneHints: [], nodeHints: [] },
+    ])
+    expect(problemsOf('EndpointSlice', raw)).toEqual([])
+  })
+
+  test('has no endpoint of the other family, nor one that no pod can have', () => {
+    const raw = (addressType: string, ...ips: string[]) => rawSlice('demo/web-1', 'web', ips, [80], { addressType })
+    const six = raw('IPv6', 'fd00::1', '10.0.0.1')
+    expect(record('EndpointSlice', six)).toMatchObject({ family: 'ipv6', endpoints: [{ ip: 'fd00::1' }] })
+    expect(problemsOf('EndpointSlice', six)).toEqual([
+      'endpoints[1].addresses[0]: must be an IPv6 address, not "10.0.0.1"',
+    ])
+    const four = raw('IPv4', '169.254.1.1', '127.0.0.1', 'fd00::1')
+    expect(record('EndpointSlice', four)).toMatchObject({ family: 'ipv4', endpoints: [{ ip: '127.0.0.1' }] })
+    expect(problemsOf('EndpointSlice', four)).toEqual([
+      'endpoints[0].addresses[0]: "169.254.1.1" is a link-local address, which nobody may have as an endpoint',
+      'endpoints[2].addresses[0]: must be an IPv4 address, not "fd00::1"',
+    ])
+  })
+
+  test('has the ports whose number and protocol it can read', () => {
+    const ports = [
+      { name: 'a', port: 53, protocol: 'UDP' },
+      { name: 'b', port: 54, protocol: 'QUIC' },
+      { name: 'c', port: 70_000 },
+      { name: 'd', port: null },
+      { name: 'e', port: 55, protocol: null },
+    ]
+    const raw = rawSlice('demo/web-1', 'web', [], ports)
+    expect(record('EndpointSlice', raw).ports).toEqual([
+      { name: 'a', protocol: 'UDP', port: 53 },
+      { name: 'e', protocol: 'TCP', port: 55 },
+    ])
+    expect(problemsOf('EndpointSlice', raw)).toEqual([
+      'ports[1].protocol: must be one of TCP, UDP, SCTP, not "QUIC"',
+      'ports[2].port: must be a whole number from 1 to 65535, not 70000',
+      'ports[3].port: must be a number: a port that means "all ports" cannot be proxied',
+    ])
+  })
+
   test('remembers when the change happened, if it is told in a form it can read', () => {
     const at = (time: string) =>
       record(
@@ -226,7 +361,8 @@ describe('an EndpointSlice', () => {
       ).triggerTimeMs
     expect(at('2026-01-02T03:04:05.5Z')).toBe(Date.UTC(2026, 0, 2, 3, 4, 5, 500))
     expect(at('2026-01-02T03:04:05+01:00')).toBe(Date.UTC(2026, 0, 2, 2, 4, 5))
-    expect(at('yesterday')).toBeUndefined()
+    for (const unreadable of ['yesterday', '2026', 'on 2026-01-02T03:04:05Z', '2026-99-02T03:04:05Z'])
+      expect(at(unreadable)).toBeUndefined()
   })
 })
 
@@ -240,7 +376,51 @@ describe('a Node', () => {
     expect(ips([internal('fd00::1'), internal('10.0.0.1')])).toEqual(['fd00::1', '10.0.0.1'])
     expect(ips([internal('10.0.0.1'), external('2001:db8::1')])).toEqual(['10.0.0.1', '2001:db8::1'])
     expect(ips([{ type: 'Hostname', address: 'n' }])).toEqual([])
+    expect(ips([external('192.0.2.1')])).toEqual(['192.0.2.1'])
   })
+
+  test('has its zone, its taints, its pod CIDRs, and whether it is going', () => {
+    const metadata = { name: 'n', labels: { 'topology.kubernetes.io/zone': 'zone-a' } }
+    const spec = { taints: [{ key: 'a' }, { key: 'b' }], podCIDRs: ['10.1.2.3/16', 'fd00::/64'] }
+    const going = { ...metadata, deletionTimestamp: '2026-01-02T03:04:05Z' }
+    const staying = { zone: 'zone-a', taintKeys: ['a', 'b'], podCIDRs: ['10.1.0.0/16', 'fd00::/64'] }
+    expect(record('Node', rawNode('n', { metadata, spec }))).toMatchObject({ ...staying, isBeingDeleted: false })
+    expect(record('Node', rawNode('n', { metadata: going, spec }))).toMatchObject({ ...staying, isBeingDeleted: true })
+    const notGoing = { ...metadata, deletionTimestamp: null }
+    expect(record('Node', rawNode('n', { metadata: notGoing }))).toMatchObject({
+      isBeingDeleted: false,
+      taintKeys: [],
+      podCIDRs: [],
+    })
+  })
+
+  test('loses only the addresses that are wrong', () => {
+    const addresses = [
+      { type: 'InternalIP', address: 'x' },
+      { type: 'InternalIP', address: '10.0.0.1' },
+    ]
+    const raw = rawNode('n', { spec: { podCIDRs: ['y', '10.1.0.0/16'] }, status: { addresses } })
+    expect(record('Node', raw)).toMatchObject({ ips: ['10.0.0.1'], podCIDRs: ['10.1.0.0/16'] })
+    expect(problemsOf('Node', raw).toSorted()).toEqual([
+      'spec.podCIDRs[0]: "y" is not a CIDR',
+      'status.addresses[0].address: "x" is not an IP address',
+    ])
+  })
+})
+
+test('a ServiceCIDR has the ranges that can be read', () => {
+  const raw = { metadata: { name: 'kubernetes' }, spec: { cidrs: ['10.96.0.0/12', 'x', 'fd00::/112'] } }
+  expect(record('ServiceCIDR', raw).cidrs.map(({ network }) => network)).toEqual(['10.96.0.0', 'fd00::'])
+  expect(problemsOf('ServiceCIDR', raw)).toEqual(['spec.cidrs[1]: "x" is not a CIDR'])
+})
+
+test('a port name has up to 63 letters and digits', () => {
+  const named = (name: string) => record('Service', rawService('demo/web', { ports: [{ name, port: 80 }] })).ports
+  expect(named('x'.repeat(63))).toHaveLength(1)
+  expect(named('x'.repeat(64))).toHaveLength(0)
+  expect(named('a;b')).toHaveLength(0)
+  expect(named(';b')).toHaveLength(0)
+  expect(named('a;')).toHaveLength(0)
 })
 
 test('no object, however broken, makes the parser throw', () => {
