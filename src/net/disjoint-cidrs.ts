@@ -10,8 +10,6 @@ export function disjointCidrs(texts: readonly string[]): readonly string[] {
   const isCovered = ({ cidr }: { cidr: Cidr }, index: number) =>
     cidrs.some(
       (other, at) =>
-        at !== index &&
-        other.cidr.family === cidr.family &&
         cidrContains(other.cidr, cidr.network) &&
         // Of two that are equal, the first stays.
         (other.cidr.prefixLength < cidr.prefixLength || (other.cidr.prefixLength === cidr.prefixLength && at < index)),

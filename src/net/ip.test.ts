@@ -1,7 +1,18 @@
 import { isIPv4, isIPv6, BlockList } from 'node:net'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { cidrContains, familyOf, hostPort, ipFromBigInt, ipToBigInt, parseCidr, parseIp, renderCidr } from './ip.ts'
+import {
+  cidrContains,
+  familyOf,
+  hostPort,
+  ipFromBigInt,
+  ipToBigInt,
+  isLoopback,
+  isUnspecified,
+  parseCidr,
+  parseIp,
+  renderCidr,
+} from './ip.ts'
 
 describe('parseIp', () => {
   test.each([
@@ -14,6 +25,10 @@ describe('parseIp', () => {
     ['1:0:2:3:4:5:6:7', '1:0:2:3:4:5:6:7'],
     ['::', '::'],
     ['64:ff9b::1.2.3.4', '64:ff9b::102:304'],
+    ['1::ffff:1.2.3.4', '1::ffff:102:304'],
+    ['1:2:3:4:5:6:1.2.3.4', '1:2:3:4:5:6:102:304'],
+    ['1:0:0:2:0:0:0:3', '1:0:0:2::3'],
+    ['0:0:1::', '0:0:1::'],
   ])('reads %s as %s', (text, canonical) => {
     expect(parseIp(text)).toBe(canonical)
   })
@@ -30,7 +45,17 @@ describe('parseIp', () => {
     '12345::',
     'web',
     '1.2.3.4/8',
+    '1.2.3.',
+    '1.2.3.a',
+    '1/2/3/4',
+    '.1.2.3',
+    '1:2:3',
+    '1:2:3:4:5:6:7:8:9',
+    '1:2:3:4:5:6:7:1.2.3.4',
+    '1.2.3.4::1',
+    '::1.2.3.4:5',
     '1:2:3:4:5:6:7::8:9',
+    '1:2:3:4:5:6:7:8::',
   ])('refuses %j', (text) => {
     expect(parseIp(text)).toBeUndefined()
   })
@@ -54,15 +79,29 @@ describe('CIDRs', () => {
     expect(renderCidr(parseCidr('10.20.30.40/16')!)).toBe('10.20.0.0/16')
     expect(renderCidr(parseCidr('2001:db8:ffff::1/33')!)).toBe('2001:db8:8000::/33')
     expect(renderCidr(parseCidr('1.2.3.4/0')!)).toBe('0.0.0.0/0')
+    expect(renderCidr(parseCidr('1.2.3.4/32')!)).toBe('1.2.3.4/32')
+    expect(renderCidr(parseCidr('fd00::1/128')!)).toBe('fd00::1/128')
     expect(renderCidr(parseCidr('::ffff:10.1.2.3/104')!)).toBe('10.0.0.0/8')
   })
 
-  test.each(['10.0.0.0', '10.0.0.0/33', '10.0.0.0/-1', 'fd00::/129', '10.0.0.0/', '/8', '10.0.0.0/8/8', ' 10.0.0.0/8'])(
-    'refuse %j',
-    (text) => {
-      expect(parseCidr(text)).toBeUndefined()
-    },
-  )
+  test.each([
+    '10.0.0.0',
+    '10.0.0.0/33',
+    '10.0.0.0/-1',
+    'fd00::/129',
+    '::ffff:10.0.0.0/95',
+    '10.0.0.0/',
+    '/8',
+    '10.0.0.0/8/8',
+    ' 10.0.0.0/8',
+  ])('refuse %j', (text) => {
+    expect(parseCidr(text)).toBeUndefined()
+  })
+
+  test('contain no address of the other family', () => {
+    expect(cidrContains(parseCidr('0.0.0.0/0')!, 'fd00::1')).toBe(false)
+    expect(cidrContains(parseCidr('::/0')!, '10.0.0.1')).toBe(false)
+  })
 
   test('contain what the operating system says they contain', () => {
     const cidr = fc.oneof(
@@ -87,6 +126,22 @@ describe('CIDRs', () => {
       }),
     )
   })
+})
+
+test('the unspecified and the loopback addresses are known in both families', () => {
+  expect(['0.0.0.0', '::', '0.0.0.1', '::1'].map(isUnspecified)).toEqual([true, true, false, false])
+  expect(['127.0.0.1', '127.9.9.9', '::1', '::', '10.127.0.1', '1.0.0.127'].map(isLoopback)).toEqual([
+    true,
+    true,
+    true,
+    false,
+    false,
+    false,
+  ])
+})
+
+test.each(['x', '1.2.3', 'fd00:::1'])('a text that parseIp did not return has no number: %s', (text) => {
+  expect(() => ipToBigInt(text)).toThrow(`"${text}" is not a canonical IP address`)
 })
 
 test('hostPort brackets IPv6', () => {

@@ -38,7 +38,7 @@ export function parseCidr(text: string): Cidr | undefined {
   if (ip === undefined || length === undefined) return undefined
   const family = familyOf(ip)
   // ::ffff:10.0.0.0/104 is 10.0.0.0/8: the mapped prefix is not part of an IPv4 length.
-  const prefixLength = family === 'ipv4' && text.slice(0, slash).includes(':') ? length - 96 : length
+  const prefixLength = family === 'ipv4' && text.includes(':') ? length - 96 : length
   if (prefixLength < 0 || prefixLength > bitsOf(family)) return undefined
   return { family, network: masked(ip, prefixLength), prefixLength }
 }
@@ -126,7 +126,7 @@ function parseV6(text: string): number[] | undefined {
   const halves = text.split('::')
   if (halves.length > 2 || !text.includes(':')) return undefined
   const head = parseGroups(halves[0] ?? '', halves.length === 1)
-  const tail = halves.length === 2 ? parseGroups(halves[1] ?? '', true) : []
+  const tail = parseGroups(halves[1] ?? '', true)
   if (head === undefined || tail === undefined) return undefined
   const missing = 8 - head.length - tail.length
   if (halves.length === 1) return missing === 0 ? head : undefined

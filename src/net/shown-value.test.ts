@@ -25,5 +25,6 @@ test('what is long only once it is quoted is cut too', () => {
 
 test('a text keeps its beginning', () => {
   expect(shortened('short')).toBe('short')
+  expect(shortened('x'.repeat(512))).toBe('x'.repeat(512))
   expect(shortened(megabyte)).toBe(`${'x'.repeat(512)}… (1048576 characters)`)
 })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { parseIp } from './ip.ts'
-import { specialAddress } from './special-addresses.ts'
+import { specialAddress, withArticle } from './special-addresses.ts'
 
 // What Go's net.IP says of each: IsUnspecified, IsLoopback, IsLinkLocalUnicast, IsLinkLocalMulticast, IsMulticast.
 test.each([
@@ -31,6 +31,14 @@ test.each([
   ['ff05::2', 'multicast'],
   ['ff2::1', undefined],
   ['fd00::1', undefined],
+  ['fd00:fe80::1', undefined],
+  ['fd00:ff02::1', undefined],
+  ['fd00:ff05::1', undefined],
 ])('%s is %s', (text, kind) => {
   expect(specialAddress(parseIp(text) ?? '')).toBe(kind)
+})
+
+test('each has its article in a sentence', () => {
+  expect(withArticle('unspecified')).toBe('an unspecified')
+  expect(withArticle('loopback')).toBe('a loopback')
 })
