@@ -27,6 +27,8 @@ test('no CIDR at all means every address', () => {
 test('a CIDR of length zero makes the others irrelevant', () => {
   expect(open(['1.2.3.0/24', '0.0.0.0/0'], 'ipv4')).toBe('all')
   expect(open(['1.2.3.0/24', '0.0.0.0/0'], 'ipv6')).toBe('all')
+  expect(open(['0.0.0.0/0', '1.2.3.0/24'], 'ipv4')).toBe('all')
+  expect(nodePortAddresses(['0.0.0.0/0', '1.2.3.0/24'], 'ipv4').cidrs).toEqual([])
   expect(open(['::/0', '1.2.3.0/24'], 'ipv4')).toEqual([])
 })
 
@@ -70,5 +72,7 @@ test('"primary" stands for the addresses of the node; a family without one is no
 })
 
 test('CIDRs are left as they are', () => {
-  expect(expandPrimary(['10.0.0.0/8'], { ipv4: '192.0.2.1', ipv6: '::1' })).toEqual(['10.0.0.0/8'])
+  const nodeIps = { ipv4: '192.0.2.1', ipv6: '::1' }
+  for (const texts of [[], ['10.0.0.0/8'], ['primary', '10.0.0.0/8']])
+    expect(expandPrimary(texts, nodeIps)).toEqual(texts)
 })

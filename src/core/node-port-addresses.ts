@@ -14,8 +14,7 @@ export interface NodePortAddresses {
 /** No CIDR of the family, like no CIDR at all, means every address. */
 export function nodePortAddresses(texts: readonly string[], family: Family): NodePortAddresses {
   const ofFamily = texts.flatMap((text) => parseCidr(text) ?? []).filter((cidr) => cidr.family === family)
-  const zero = ofFamily.findIndex(({ prefixLength }) => prefixLength === 0)
-  const matchesAll = ofFamily.length === 0 || zero >= 0
+  const matchesAll = ofFamily.length === 0 || ofFamily.some(({ prefixLength }) => prefixLength === 0)
   return {
     family,
     matchesAll,

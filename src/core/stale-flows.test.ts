@@ -85,6 +85,23 @@ test('flows to other ports of a Service address, or to other addresses, stay', (
   expect(isStale('10.96.0.11:53', '10.64.0.99:5353', serving)).toBe(false)
 })
 
+test('each port of an address has its own endpoints', () => {
+  const at = (port: number, ip: string) =>
+    testRoute('kube-system/dns', {
+      protocol: 'UDP',
+      clusterIP: '10.96.0.10',
+      port,
+      endpoints: [testEndpoint(ip, 5353)],
+    })
+  const flows = [flow('10.96.0.10:53', '10.64.0.3:5353'), flow('10.96.0.10:54', '10.64.0.3:5353')]
+  expect(selectStaleFlows([at(53, '10.64.0.2'), at(54, '10.64.0.3')], flows)).toEqual([flows[0]])
+})
+
+test('a Service without a node port has no flow elsewhere', () => {
+  const route = testRoute('kube-system/dns', { ...dns, nodePort: 0, endpoints: serving })
+  expect(selectStaleFlows([route], [flow('8.8.8.8:0', '8.8.8.8:0')])).toEqual([])
+})
+
 test('a node port counts on any destination address', () => {
   expect(isStale('8.8.8.8:30053', '8.8.8.8:30053', serving)).toBe(true)
 })

@@ -159,6 +159,7 @@ test('a retry period longer than the longest period is cut to it', async () => {
 
 test('a longest period below the shortest is refused', () => {
   expect(() => given({ minMs: 1000, maxMs: 999 })).toThrow('lower the minimum')
+  expect(() => given({ minMs: 1000, maxMs: 1000 })).not.toThrow()
 })
 
 test('an urgent request cuts the cool-down to 100 ms after the last completion', async () => {
@@ -266,6 +267,26 @@ test('stopping during a run waits for the run', async () => {
   await clock.advance(30)
   await running
   expect(events).toEqual(['work ended', 'loop ended'])
+})
+
+test('a clock that fails ends the loop, with its reason', async () => {
+  const broken = Object.assign(new FakeClock(), { sleep: () => Promise.reject(new Error('no timers left')) })
+  const loop = new SyncLoop({ minMs: 0, retryMs: 10, maxMs: 100, clock: broken, work: async () => 'succeeded' })
+  await expect(loop.run(new AbortController().signal)).rejects.toThrow('no timers left')
+})
+
+test('a loop that has ended no longer listens to its signal', async () => {
+  const { signal } = new AbortController()
+  const listeners = new Set<unknown>()
+  const watched = Object.assign(signal, {
+    addEventListener: (_: string, listener: unknown) => listeners.add(listener),
+    removeEventListener: (_: string, listener: unknown) => listeners.delete(listener),
+  }) as AbortSignal
+  const work = () => Promise.reject(new Error('a bug'))
+  const loop = new SyncLoop({ minMs: 0, retryMs: 10, maxMs: 100, clock: new FakeClock(), work })
+  loop.request()
+  await expect(loop.run(watched)).rejects.toThrow('a bug')
+  expect(listeners.size).toBe(0)
 })
 
 test('a loop that is stopped before it starts does nothing', async () => {
