@@ -41,3 +41,23 @@ async function search(keys: readonly RouteKey[], tryRoutes: TryRoutes): Promise<
   await searchIn(keys)
   return culprits
 }
+
+interface Sparing<T> {
+  /** Writes everything but what is known to be refused. */
+  readonly write: (refused: Failures) => Promise<T>
+  readonly isRefusal: (error: unknown) => boolean
+  readonly findRefused: (error: unknown) => Promise<Failures>
+  /** Nobody's part alone is refused. */
+  readonly withoutCulprit: (error: unknown) => Promise<T>
+}
+
+/** One bad rule refuses everything that is written with it. Everybody else must not wait for it. */
+export async function writeAllButRefused<T>(sparing: Sparing<T>): Promise<T> {
+  try {
+    return await sparing.write([])
+  } catch (error) {
+    if (!sparing.isRefusal(error)) throw error
+    const refused = await sparing.findRefused(error)
+    return refused.length > 0 ? sparing.write(refused) : sparing.withoutCulprit(error)
+  }
+}

@@ -100,13 +100,15 @@ async function watched(makeNews: (kernel: CountingIptables) => TableNews) {
   const running = watch.run(
     {
       inTurn: (work) => work(),
-      written: () => written,
-      isLost: () => false,
-      syncCount: () => syncs.count,
-      onDamage(damage) {
-        found.push(damage.found)
-        damages.push(damage)
+      written,
+      isLost: false,
+      get syncCount() {
+        return syncs.count
       },
+    },
+    (damage) => {
+      found.push(damage.found)
+      damages.push(damage)
     },
     stop.signal,
   )

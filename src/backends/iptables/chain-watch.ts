@@ -5,6 +5,7 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
 import { lookNowAndThen } from '../../core/look-now-and-then.ts'
+import type { Programming } from '../../core/programming.ts'
 import type { ChainPath, Iptables, Variant } from '../../dataplane/iptables/iptables.ts'
 import type { TableNews } from '../../dataplane/iptables/table-news.ts'
 import { totalDamage } from './damage.ts'
@@ -21,17 +22,7 @@ export interface ChainWatchOptions {
   readonly log: Logger
 }
 
-export interface Look {
-  /** Runs the work while no sync does. */
-  inTurn<T>(work: () => Promise<T>): Promise<T>
-  /** What the kernel should hold; undefined while nobody knows. */
-  written(): Written | undefined
-  /** Nobody knows, because a sync failed. */
-  isLost(): boolean
-  /** How many syncs have begun. */
-  syncCount(): number
-  onDamage(damage: Damage): void
-}
+type Look = Pick<Programming<unknown, Written, Damage>, 'inTurn' | 'written' | 'isLost' | 'syncCount'>
 
 /** Drift is to be noticed within five seconds. */
 export const lookEveryMs = 1_000
@@ -69,7 +60,7 @@ export class ChainWatch {
     this.#options = options
   }
 
-  async run(look: Look, signal: AbortSignal): Promise<void> {
+  async run(look: Look, onDamage: (damage: Damage) => void, signal: AbortSignal): Promise<void> {
     const { openNews, clock, log } = this.#options
     await using news = await openNews(signal)
     this.#news = news
@@ -77,7 +68,7 @@ export class ChainWatch {
       {
         everyMs: lookEveryMs,
         look: () => this.#look(news, look, signal),
-        onFound: (damage) => look.onDamage(damage),
+        onFound: onDamage,
         trouble: 'cannot compare the rules with the kernel',
         clock,
         log,
@@ -107,7 +98,7 @@ export class ChainWatch {
 
   async #look(news: TableNews, look: Look, signal: AbortSignal): Promise<Damage | undefined> {
     const damage = await look.inTurn(() => this.#lookAtSuspects(news, look, signal))
-    if (damage !== undefined || look.written() === undefined) return damage
+    if (damage !== undefined || look.written === undefined) return damage
     const now = this.#options.clock.monotonic()
     const { isEmpty, isEveryone } = this.#suspects
     if (isEmpty && now < this.#anywayAtMs) return undefined
@@ -119,8 +110,8 @@ export class ChainWatch {
   /** Looks at what was touched, or, when nobody knows what was, at the few chains that all traffic passes. */
   async #lookAtSuspects(news: TableNews, look: Look, signal: AbortSignal): Promise<Damage | undefined> {
     const { iptables } = this.#options
-    const written = look.written()
-    if (written === undefined) return look.isLost() ? totalDamage('the last sync failed') : undefined
+    const written = look.written
+    if (written === undefined) return look.isLost ? totalDamage('the last sync failed') : undefined
     const suspects = this.#suspects
     const isNews = suspects.add(await news.take(signal))
     const { variant } = await iptables.features(signal)
@@ -137,9 +128,9 @@ export class ChainWatch {
 
   async #compareAll(news: TableNews, look: Look, signal: AbortSignal): Promise<Damage | undefined> {
     const { iptables, clock } = this.#options
-    const written = look.written()
+    const written = look.written
     if (written === undefined) return undefined
-    const syncCount = look.syncCount()
+    const syncCount = look.syncCount
     const startedAt = clock.monotonic()
     // What comes in from now on is for the next time.
     this.#suspects.clear()
@@ -147,7 +138,7 @@ export class ChainWatch {
     let isUndisturbed = false
     try {
       damage = await findDamage(written, await readRuleset(iptables, signal))
-      isUndisturbed = look.syncCount() === syncCount
+      isUndisturbed = look.syncCount === syncCount
     } finally {
       if (!isUndisturbed || damage !== undefined) this.#suspects.addEveryone()
       this.#disturbed = isUndisturbed ? 0 : this.#disturbed + 1

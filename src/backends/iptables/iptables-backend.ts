@@ -3,7 +3,9 @@ import type { Backend, Change, NodeView, SyncReport } from '../../core/backend.t
 import { isSameData } from '../../core/same-data.ts'
 import type { Iptables } from '../../dataplane/iptables/iptables.ts'
 import { IptablesError } from '../../dataplane/iptables/iptables.ts'
-import { OneAtATime } from '../../core/one-at-a-time.ts'
+import { writeAllButRefused } from '../../core/find-refused.ts'
+import { Programming } from '../../core/programming.ts'
+import type { Programmed, Written as Known } from '../../core/programming.ts'
 import type { Damage } from './damage.ts'
 import type { ChainWatch } from './chain-watch.ts'
 import { replaceTail, wantedRoutes } from './edit.ts'
@@ -34,55 +36,38 @@ export interface IptablesBackendOptions {
   readonly metrics: IptablesMetrics
 }
 
-type Failure = SyncReport['failed'][number]
+type Failures = SyncReport['failed']
 
-interface Known {
-  readonly written: Written | undefined
-  readonly damage: Damage | undefined
+interface Task {
+  readonly view: NodeView
+  readonly change: Change
 }
 
 export class IptablesBackend implements Backend {
   readonly name = 'iptables'
   readonly #options: IptablesBackendOptions
-  /** A sync, and a look at the kernel, must not see each other half done. */
-  readonly #turns = new OneAtATime()
-  /** Undefined when the kernel may hold anything: then only a full sync is safe. */
-  #written: Written | undefined
-  /** A sync failed and left us without knowledge. */
-  #isLost = false
-  #syncCount = 0
-  /** What others did, as far as the next sync must repair it. */
-  #damage: Damage | undefined
+  readonly #programming: Programming<Task, Written, Damage>
 
   constructor(options: IptablesBackendOptions) {
     this.#options = options
-  }
-
-  sync(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
-    return this.#turns.run(async () => {
-      const [written, damage] = [this.#written, this.#damage]
-      this.#written = undefined
-      this.#damage = undefined
-      this.#isLost = true
-      this.#syncCount++
-      const report = await this.#program({ written, damage }, view, change, signal)
-      this.#isLost = false
-      return report
+    this.#programming = new Programming<Task, Written, Damage>({
+      edit: (known, task, signal) => this.#repairAndEdit(known, task, signal),
+      rewrite: (task, known, signal) =>
+        this.#rewrite(task, known.kind === 'damaged' ? known.damage : undefined, signal),
+      isRefusal,
     })
   }
 
+  sync(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
+    return this.#programming.sync({ view, change }, signal)
+  }
+
   async watch(onDrift: (found: string) => void, signal: AbortSignal): Promise<void> {
-    const look = {
-      inTurn: <T>(work: () => Promise<T>) => this.#turns.run(work),
-      written: () => this.#written,
-      isLost: () => this.#isLost,
-      syncCount: () => this.#syncCount,
-      onDamage: (damage: Damage) => {
-        this.#damage = damage
-        onDrift(damage.found)
-      },
+    const onDamage = (damage: Damage) => {
+      this.#programming.noteDamage(damage)
+      onDrift(damage.found)
     }
-    await this.#options.drift?.run(look, signal)
+    await this.#options.drift?.run(this.#programming, onDamage, signal)
   }
 
   /** The rules stay: restarting the proxy must not disturb traffic. */
@@ -90,57 +75,63 @@ export class IptablesBackend implements Backend {
     return Promise.resolve()
   }
 
-  async #program({ written, damage }: Known, view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
-    const { iptables, settings: source } = this.#options
-    const settings = await source.current({ isFull: change.full }, signal)
+  async #repairAndEdit(
+    known: Known<Written, Damage>,
+    { view, change }: Task,
+    signal: AbortSignal,
+  ): Promise<Programmed<Written> | undefined> {
+    const { plan: written } = known
+    const damage = known.kind === 'damaged' ? known.damage : undefined
     // When it is known what others did, putting that back makes everything right again.
-    const mustRewrite = damage === undefined ? change.full : damage.isTotal
-    if (!mustRewrite && written !== undefined && isSameButForAddresses(written.settings, settings)) {
-      try {
-        if (damage !== undefined) await this.#sendEdit(repairInput(written, damage), signal)
-        return await this.#edit(written, view, settings, change, signal)
-      } catch (error) {
-        // Somebody removed what we wanted to change, or a new rule is not taken. What the kernel holds decides, now.
-        if (!isRefusal(error)) throw error
-      }
-    }
-    const fullSettings = change.full ? settings : await source.current({ isFull: true }, signal)
-    // A table that was flushed is not worth reading again: what it lacks is known.
-    const known = damage?.isTotal === true ? damage.state : undefined
-    const order = change.full ? change.keys : undefined
-    const [state, plan] = await Promise.all([
-      known ?? readRuleset(iptables, signal),
-      // In the next turn the tool has been started, and reads while we plan.
-      nextTurn().then(() => planIptables(view, fullSettings, order)),
-    ])
-    return this.#rewrite(plan, state, signal, (settings) => planIptables(view, settings, order))
+    if (damage === undefined ? change.full : damage.isTotal) return undefined
+    const settings = await this.#options.settings.current({ isFull: change.full }, signal)
+    if (!isSameButForAddresses(written.settings, settings)) return undefined
+    if (damage !== undefined) await this.#sendEdit(repairInput(written, damage), signal)
+    return this.#edit(written, view, settings, change, signal)
   }
 
   async #rewrite(
+    { view, change }: Task,
+    damage: Damage | undefined,
+    signal: AbortSignal,
+  ): Promise<Programmed<Written>> {
+    const { iptables } = this.#options
+    const settings = await this.#options.settings.current({ isFull: true }, signal)
+    // A table that was flushed is not worth reading again: what it lacks is known.
+    const known = damage?.isTotal === true ? damage.state : undefined
+    const planWith = (chosen: IptablesSettings) => planIptables(view, chosen, change.full ? change.keys : undefined)
+    const [state, plan] = await Promise.all([
+      known ?? readRuleset(iptables, signal),
+      // In the next turn the tool has been started, and reads while we plan.
+      nextTurn().then(() => planWith(settings)),
+    ])
+    return this.#write(plan, state, planWith, signal)
+  }
+
+  async #write(
     plan: Written,
     state: Ruleset,
+    planWith: (settings: IptablesSettings) => Written,
     signal: AbortSignal,
-    planAgain: (settings: IptablesSettings) => Written,
-  ): Promise<SyncReport> {
-    const { iptables } = this.#options
+  ): Promise<Programmed<Written>> {
+    const { iptables, settings } = this.#options
     const { variant } = await iptables.features(signal)
-    const send = async (wanted: Written, failed: readonly Failure[]) => {
-      const inputs = fullInputs(wanted, state, variant)
-      await this.#sendAll(inputs, signal)
-      return this.#finish(wanted, inputs, failed)
-    }
-    try {
-      return await send(plan, [])
-    } catch (error) {
-      if (!isRefusal(error)) throw error
-      // One bad rule refuses a whole table. Everybody else's rules must not wait for it.
-      const refused = await findRefusedRoutes(iptables, plan.routesByKey, signal)
-      if (refused.length > 0) return await send(without(plan, refused), refused)
+    return writeAllButRefused({
+      write: async (refused) => {
+        const wanted = refused.length === 0 ? plan : without(plan, refused)
+        const inputs = fullInputs(wanted, state, variant)
+        await this.#sendAll(inputs, signal)
+        return this.#finish(wanted, inputs, refused)
+      },
+      isRefusal,
+      findRefused: () => findRefusedRoutes(iptables, plan.routesByKey, signal),
       // Not a Service, then. Some kernels have counters, but no way for a rule to use them.
-      if (!usesCounters(plan.settings)) throw error
-      this.#options.settings.giveUpCounters()
-      return this.#rewrite(planAgain({ ...plan.settings, counters: noCounters }), state, signal, planAgain)
-    }
+      withoutCulprit: (error) => {
+        if (!usesCounters(plan.settings)) throw error
+        settings.giveUpCounters()
+        return this.#write(planWith({ ...plan.settings, counters: noCounters }), state, planWith, signal)
+      },
+    })
   }
 
   async #edit(
@@ -149,7 +140,7 @@ export class IptablesBackend implements Backend {
     settings: IptablesSettings,
     change: Change,
     signal: AbortSignal,
-  ): Promise<SyncReport> {
+  ): Promise<Programmed<Written>> {
     const wantedByKey = wantedRoutes(written, view, settings, change.keys)
     const input = new RestoreInput()
     writeEdits(written, wantedByKey, input)
@@ -183,18 +174,17 @@ export class IptablesBackend implements Backend {
     }
   }
 
-  #finish(written: Written, inputs: readonly RestoreInput[], failed: readonly Failure[]): SyncReport {
-    this.#written = written
+  #finish(plan: Written, inputs: readonly RestoreInput[], failed: Failures): Programmed<Written> {
     const last = { filter: 0, nat: 0 }
     for (const table of ['filter', 'nat'] as const) {
       for (const input of inputs) last[table] += input.addedRules(table)
-      this.#options.metrics.rules(table, { total: written.ruleCount(table), last: last[table] })
+      this.#options.metrics.rules(table, { total: plan.ruleCount(table), last: last[table] })
     }
-    return { facts: { filterRules: last.filter, natRules: last.nat }, failed }
+    return { plan, report: { facts: { filterRules: last.filter, natRules: last.nat }, failed } }
   }
 }
 
-function without(plan: Written, refused: readonly Failure[]): Written {
+function without(plan: Written, refused: Failures): Written {
   const rest = new Written(plan.settings)
   const keys = new Set(refused.map(({ key }) => key))
   for (const [key, route] of plan.routesByKey) if (!keys.has(key)) rest.set(key, route)

@@ -5,6 +5,7 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
 import { lookNowAndThen } from '../../core/look-now-and-then.ts'
+import type { Programming } from '../../core/programming.ts'
 import type { ChangeDetector } from '../../dataplane/iptables/change-detector.ts'
 import type { Family } from '../../net/ip.ts'
 import { readKernelState } from '../../dataplane/iptables/language/kernel-state.ts'
@@ -21,15 +22,8 @@ export interface DriftWatchOptions {
   readonly log: Logger
 }
 
-export interface Look {
-  /** Runs the work while no sync does. */
-  inTurn<T>(work: () => Promise<T>): Promise<T>
-  /** What the kernel should hold: another object after each sync, undefined while nobody knows. */
-  expected(): Expected | undefined
-  /** Nobody knows, because a sync failed. */
-  isLost(): boolean
-  onDrift(found: string): void
-}
+/** What was written is another object after each sync. */
+type Look = Pick<Programming<unknown, Expected>, 'inTurn' | 'written' | 'isLost'>
 
 /** Drift is to be noticed within five seconds. */
 const lookEveryMs = 2_000
@@ -51,14 +45,14 @@ export class DriftWatch {
     this.#options = options
   }
 
-  async run(look: Look, signal: AbortSignal): Promise<void> {
+  async run(look: Look, onDrift: (found: string) => void, signal: AbortSignal): Promise<void> {
     const { openDetector, clock, log } = this.#options
     await using detector = await openDetector(signal)
     await lookNowAndThen(
       {
         everyMs: lookEveryMs,
         look: () => this.#look(detector, look, signal),
-        onFound: (found) => look.onDrift(found),
+        onFound: onDrift,
         trouble: 'cannot compare the kernel with what was programmed',
         clock,
         log,
@@ -74,8 +68,8 @@ export class DriftWatch {
   async #lookAtRules(detector: ChangeDetector, look: Look, signal: AbortSignal): Promise<string | undefined> {
     const { kernel, clock } = this.#options
     return look.inTurn(async () => {
-      const expected = look.expected()
-      if (expected === undefined) return look.isLost() ? 'the last sync failed' : undefined
+      const expected = look.written
+      if (expected === undefined) return look.isLost ? 'the last sync failed' : undefined
       const token = await detector.token(signal)
       const startedAt = clock.monotonic()
       if (token === this.#rules?.token && startedAt < this.#rules.untilMs) return undefined
@@ -90,7 +84,7 @@ export class DriftWatch {
 
   async #lookAtState(look: Look, signal: AbortSignal): Promise<string | undefined> {
     const { kernel, family, clock } = this.#options
-    const expected = look.expected()
+    const expected = look.written
     const startedAt = clock.monotonic()
     if (expected === undefined || startedAt < this.#nextStateMs) return undefined
     const read = () => readKernel(kernel, family, signal)
@@ -98,7 +92,7 @@ export class DriftWatch {
     // Reading takes seconds on a very large node, and a sync need not wait for it.
     const early = mustNotBeDisturbed ? undefined : await read()
     const found = await look.inTurn(async () => {
-      const now = look.expected()
+      const now = look.written
       if (now === undefined) return undefined
       if (early !== undefined && now !== expected) return 'disturbed' as const
       return { drift: await findDrift(now, early ?? (await read())) }

@@ -3,7 +3,8 @@ import type { Backend, Change, NodeView, SyncReport } from '../../core/backend.t
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { RouteKey } from '../../core/route.ts'
-import { OneAtATime } from '../../core/one-at-a-time.ts'
+import { Programming } from '../../core/programming.ts'
+import type { Programmed } from '../../core/programming.ts'
 import { cidrContains, parseCidr } from '../../net/ip.ts'
 import type { Cidr } from '../../net/ip.ts'
 import { readKernelState } from '../../dataplane/iptables/language/kernel-state.ts'
@@ -36,9 +37,14 @@ export interface IpvsBackendOptions {
 }
 
 /** Another object after each change. */
-interface Known extends Expected {
+interface Written extends Expected {
   readonly plan: IpvsPlan
   readonly leftovers: Touched
+}
+
+interface Task {
+  readonly view: NodeView
+  readonly change: Change
 }
 
 /** How often endpoints that shall go are looked at. */
@@ -49,40 +55,28 @@ export class IpvsBackend implements Backend {
   readonly #options: IpvsBackendOptions
   readonly #excluded: readonly Cidr[]
   readonly #draining: Draining
-  /** A sync, and a look at the kernel, must not see each other half done. */
-  readonly #turns = new OneAtATime()
-  /** Undefined when the kernel may hold anything: then only a full sync is safe. */
-  #known: Known | undefined
-  /** A sync failed and left us without knowledge. */
-  #isLost = false
+  readonly #programming: Programming<Task, Written>
   #hasRepairedWeights = false
 
   constructor(options: IpvsBackendOptions) {
     this.#options = options
     this.#excluded = options.settings.excludeCidrs.flatMap((text) => parseCidr(text) ?? [])
     this.#draining = new Draining({ ipvs: options.kernel.ipvs, log: options.log })
+    this.#programming = new Programming<Task, Written>({
+      edit: ({ plan: known }, task, signal) => this.#edit(known, task, signal),
+      rewrite: (task, _known, signal) => this.#rewrite(task, signal),
+      isRefusal: (error) => error instanceof Surprise,
+      onRefusedEdit: (error) => options.log.warn('somebody else changed the kernel; reading it again', { error }),
+    })
   }
 
   sync(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
-    return this.#turns.run(async () => {
-      const known = this.#known
-      this.#known = undefined
-      this.#isLost = true
-      const report = await this.#program(known, view, change, signal)
-      this.#isLost = false
-      return report
-    })
+    return this.#programming.sync({ view, change }, signal)
   }
 
   /** Also deletes endpoints whose last connection has ended. */
   async watch(onDrift: (found: string) => void, signal: AbortSignal): Promise<void> {
-    const look = {
-      inTurn: <T>(work: () => Promise<T>) => this.#turns.run(work),
-      expected: () => this.#known,
-      isLost: () => this.#isLost,
-      onDrift,
-    }
-    await Promise.all([this.#options.drift?.run(look, signal), this.#sweepNowAndThen(signal)])
+    await Promise.all([this.#options.drift?.run(this.#programming, onDrift, signal), this.#sweepNowAndThen(signal)])
   }
 
   /** Kernel state stays: restarting the proxy must not disturb traffic. */
@@ -94,40 +88,30 @@ export class IpvsBackend implements Backend {
     const { clock, log } = this.#options
     const sweep = async () => {
       await this.#draining.sweep(signal)
-      if (this.#known !== undefined) this.#known = { ...this.#known }
+      this.#programming.replaceWritten((written) => ({ ...written }))
     }
     while (!signal.aborted) {
       await clock.sleep(sweepEveryMs, signal).catch(() => {})
       if (this.#draining.size === 0 || signal.aborted) continue
-      await this.#turns.run(sweep).catch((error: unknown) => {
+      await this.#programming.inTurn(sweep).catch((error: unknown) => {
         if (!signal.aborted) log.warn('cannot check the endpoints that are draining', { error })
       })
     }
   }
 
-  async #program(known: Known | undefined, view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
-    if (!change.full && known !== undefined)
-      try {
-        return await this.#edit(known, view, change.keys, signal)
-      } catch (error) {
-        if (!(error instanceof Surprise)) throw error
-        this.#options.log.warn('somebody else changed the kernel; reading it again', { error })
-      }
-    return this.#rewrite(view, change, signal)
-  }
-
-  async #edit(known: Known, view: NodeView, keys: readonly RouteKey[], signal: AbortSignal): Promise<SyncReport> {
+  async #edit(known: Written, { view, change }: Task, signal: AbortSignal): Promise<Programmed<Written> | undefined> {
+    if (change.full) return undefined
     const { plan, written } = known
     const touched = new Touched()
     touched.addLeftovers(known.leftovers)
-    for (const key of keys) {
+    for (const key of change.keys) {
       const route = view.routesByKey.get(key)
       plan.set(key, route && planRoute(route, plan.settings), touched)
     }
-    return this.#carryOut({ plan, written, touched, rules: undefined }, keys, signal)
+    return this.#carryOut({ plan, written, touched, rules: undefined }, change.keys, signal)
   }
 
-  async #rewrite(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
+  async #rewrite({ view, change }: Task, signal: AbortSignal): Promise<Programmed<Written>> {
     const { kernel, settings: fixed } = this.#options
     const { family } = fixed
     await kernel.addresses.ensureDummy(ipvsLink, signal)
@@ -145,16 +129,16 @@ export class IpvsBackend implements Backend {
     const repairsWeights = !this.#hasRepairedWeights
     const written = writtenFrom(found, { family, draining: this.#draining, repairsWeights })
     const touched = everything(plan, written)
-    const report = await this.#carryOut({ plan, written, touched, rules }, plan.routesByKey.keys(), signal)
+    const programmed = await this.#carryOut({ plan, written, touched, rules }, plan.routesByKey.keys(), signal)
     this.#hasRepairedWeights = true
-    return report
+    return programmed
   }
 
   async #carryOut(
     part: Pick<Work, 'plan' | 'written' | 'touched' | 'rules'>,
     keys: Iterable<RouteKey>,
     signal: AbortSignal,
-  ): Promise<SyncReport> {
+  ): Promise<Programmed<Written>> {
     const { kernel, metrics, log } = this.#options
     const { plan, written, touched } = part
     const isExcluded = (ip: string) => this.#excluded.some((cidr) => cidrContains(cidr, ip))
@@ -170,18 +154,20 @@ export class IpvsBackend implements Backend {
       log,
     }
     await carryOut(work, signal)
-    this.#known = {
-      plan,
-      settings: plan.settings,
-      written,
-      draining: this.#draining,
-      leftovers: work.leftovers,
-      isExcluded,
-      nodeAddresses: (otherIps) => this.#nodeAddresses(otherIps),
-    }
     return {
-      facts: { ...work.counts, draining: this.#draining.size },
-      failed: work.failures.report(plan, keys, touched.servers),
+      plan: {
+        plan,
+        settings: plan.settings,
+        written,
+        draining: this.#draining,
+        leftovers: work.leftovers,
+        isExcluded,
+        nodeAddresses: (otherIps) => this.#nodeAddresses(otherIps),
+      },
+      report: {
+        facts: { ...work.counts, draining: this.#draining.size },
+        failed: work.failures.report(plan, keys, touched.servers),
+      },
     }
   }
 

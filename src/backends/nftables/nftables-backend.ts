@@ -1,8 +1,10 @@
 /** Programs one IP family with nftables: one table, flat maps, and transactions that hold what changed. */
 import type { Backend, Change, NodeView, SyncReport } from '../../core/backend.ts'
 import type { Clock } from '../../core/clock.ts'
-import { findRefused } from '../../core/find-refused.ts'
+import { findRefused, writeAllButRefused } from '../../core/find-refused.ts'
 import type { Logger } from '../../core/logger.ts'
+import { Programming } from '../../core/programming.ts'
+import type { Programmed } from '../../core/programming.ts'
 import type { RouteKey } from '../../core/route.ts'
 import { isSameData } from '../../core/same-data.ts'
 import { NftError } from '../../dataplane/nft/nft.ts'
@@ -40,15 +42,19 @@ export interface NftablesBackendOptions {
 
 type Failures = SyncReport['failed']
 
+interface Task {
+  readonly view: NodeView
+  readonly change: Change
+}
+
 export class NftablesBackend implements Backend {
   readonly name = 'nftables'
   readonly #options: NftablesBackendOptions
   readonly #containers: Containers
   readonly #unused: UnusedChains
   readonly #counts: ConnectionCounts
-  /** Undefined when the table may hold anything: then only a full sync is safe. */
-  #written: TablePlan | undefined
-  /** The last one that was written, whatever came after. */
+  readonly #programming: Programming<Task, TablePlan>
+  /** Whose element is which, also while a sync goes on. */
   #lastPlan: TablePlan | undefined
 
   constructor(options: NftablesBackendOptions) {
@@ -56,13 +62,17 @@ export class NftablesBackend implements Backend {
     this.#containers = containersOf(options.family)
     this.#counts = new ConnectionCounts(options.table, this.#containers)
     this.#unused = new UnusedChains(options.table, () => options.metrics.cleanupFailed())
+    this.#programming = new Programming<Task, TablePlan>({
+      edit: ({ plan }, task, signal) => this.#edit(plan, task, signal),
+      rewrite: ({ view }, _known, signal) => this.#rewrite(view, options.state(), signal),
+      isRefusal,
+      onRefusedEdit: (error) => options.log.warn('a change was refused; comparing the whole table', { error }),
+    })
   }
 
   async sync(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
-    const written = this.#written
-    this.#written = undefined
     try {
-      const report = await this.#program(written, view, change, signal)
+      const report = await this.#programming.sync({ view, change }, signal)
       await this.#unused.remove(signal)
       return report
     } catch (error) {
@@ -84,57 +94,29 @@ export class NftablesBackend implements Backend {
     await this.#options.table[Symbol.asyncDispose]()
   }
 
-  async #program(
-    written: TablePlan | undefined,
-    view: NodeView,
-    change: Change,
-    signal: AbortSignal,
-  ): Promise<SyncReport> {
-    const state = this.#options.state()
-    if (!change.full && written !== undefined && isSameData(written.settings, state.settings)) {
-      try {
-        return await this.#edit(written, view, state, change, signal)
-      } catch (error) {
-        // Somebody removed what we wanted to change, or something new is not taken. What the kernel holds decides, now.
-        if (!isRefusal(error)) throw error
-        this.#options.log.warn('a change was refused; comparing the whole table', { error })
-      }
-    }
-    return this.#rewrite(view, state, signal)
-  }
-
   async #edit(
-    written: TablePlan,
-    view: NodeView,
-    { nodePortIps }: NftablesState,
-    { keys }: Change,
+    plan: TablePlan,
+    { view, change }: Task,
     signal: AbortSignal,
-  ): Promise<SyncReport> {
-    const routes = new Map(keys.map((key) => [key, view.routesByKey.get(key)]))
+  ): Promise<Programmed<TablePlan> | undefined> {
+    const { settings, nodePortIps } = this.#options.state()
+    if (change.full || !isSameData(plan.settings, settings)) return undefined
+    const routes = new Map(change.keys.map((key) => [key, view.routesByKey.get(key)]))
     const node = { nodePortIps, serviceCidrs: view.serviceCidrs }
-    const { steps, unusedChains, transfers } = editTable(written, routes, node, this.#containers)
+    const { steps, unusedChains, transfers } = editTable(plan, routes, node, this.#containers)
     this.#unused.keep(namesOfChains(steps))
     if (this.#options.countsConnections(view.routesByKey.size))
       await this.#counts.keep(steps.elements, transfers, signal)
     await this.#carryOut(steps, { isFresh: false }, signal)
     this.#unused.add(unusedChains)
     for (const [key, route] of routes) if (route === undefined) this.#counts.forget(key)
-    this.#written = this.#lastPlan = written
-    return { facts: { elements: countElements(steps.elements) }, failed: [] }
+    return this.#finish(plan, steps.elements, [])
   }
 
-  async #rewrite(view: NodeView, state: NftablesState, signal: AbortSignal): Promise<SyncReport> {
-    const whole = planTable(view, state)
-    try {
-      return await this.#repair(whole, [], signal)
-    } catch (error) {
-      if (!isRefusal(error)) throw error
-      this.#options.log.warn('the whole table was refused; looking for the Service that causes it', { error })
-    }
-    const { table } = this.#options
+  #rewrite(view: NodeView, state: NftablesState, signal: AbortSignal): Promise<Programmed<TablePlan>> {
+    const { table, log } = this.#options
     const keys = [...view.routesByKey.keys()]
-    // One bad element refuses the whole transaction. Everybody else must not wait for it.
-    const failed = await findRefused(keys, async (suspects) => {
+    const isGood = async (suspects: readonly RouteKey[]) => {
       try {
         await table.check(replacement(planTable(view, state, suspects)), signal)
         return undefined
@@ -142,23 +124,28 @@ export class NftablesBackend implements Backend {
         if (isRefusal(error)) return error
         throw error
       }
-    })
-    if (failed.length > 0) {
-      const culprits = new Set<RouteKey>(failed.map(({ key }) => key))
-      const rest = planTable(
-        view,
-        state,
-        keys.filter((key) => !culprits.has(key)),
-      )
-      return this.#repair(rest, failed, signal)
     }
-    // The fault is not in what we want, so it is in what is there.
-    this.#options.log.warn('replacing the whole table')
-    return this.#replace(whole, [], signal)
+    return writeAllButRefused({
+      write: (refused) => {
+        const culprits = new Set<RouteKey>(refused.map(({ key }) => key))
+        const rest = refused.length === 0 ? undefined : keys.filter((key) => !culprits.has(key))
+        return this.#repair(planTable(view, state, rest), refused, signal)
+      },
+      isRefusal,
+      findRefused: (error) => {
+        log.warn('the whole table was refused; looking for the Service that causes it', { error })
+        return findRefused(keys, isGood)
+      },
+      // The fault is not in what we want, so it is in what is there.
+      withoutCulprit: () => {
+        log.warn('replacing the whole table')
+        return this.#replace(planTable(view, state), [], signal)
+      },
+    })
   }
 
   /** Brings the table to the plan, whatever it is now, and writes only the elements that differ. */
-  async #repair(whole: WholeTable, failed: Failures, signal: AbortSignal): Promise<SyncReport> {
+  async #repair(whole: WholeTable, failed: Failures, signal: AbortSignal): Promise<Programmed<TablePlan>> {
     const { table } = this.#options
     const listing = await table.list(signal)
     if (listing !== undefined && listing.comment !== tableComment) return this.#replace(whole, failed, signal)
@@ -176,7 +163,7 @@ export class NftablesBackend implements Backend {
     this.#unused.keep(namesOfChains(steps))
     await this.#carryOut({ ...steps, elements }, { isFresh }, signal)
     this.#unused.add(chains)
-    return this.#finish(whole, repairs, failed)
+    return this.#finish(whole.plan, repairs, failed)
   }
 
   async #readElements(signal: AbortSignal): Promise<ReadonlyMap<ContainerName, ReadonlyMap<string, FoundElement>>> {
@@ -190,15 +177,15 @@ export class NftablesBackend implements Backend {
     for (const transaction of transactionsFor(steps, options)) await this.#options.table.commit(transaction, signal)
   }
 
-  async #replace(whole: WholeTable, failed: Failures, signal: AbortSignal): Promise<SyncReport> {
+  async #replace(whole: WholeTable, failed: Failures, signal: AbortSignal): Promise<Programmed<TablePlan>> {
     const transaction = replacement(whole)
     await this.#options.table.commit(transaction, signal)
-    return this.#finish(whole, transaction, failed)
+    return this.#finish(whole.plan, transaction, failed)
   }
 
-  #finish({ plan }: WholeTable, written: NftTransaction, failed: Failures): SyncReport {
-    this.#written = this.#lastPlan = plan
-    return { facts: { elements: countElements(written) }, failed }
+  #finish(plan: TablePlan, written: NftTransaction, failed: Failures): Programmed<TablePlan> {
+    this.#lastPlan = plan
+    return { plan, report: { facts: { elements: countElements(written) }, failed } }
   }
 }
 
