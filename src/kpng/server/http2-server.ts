@@ -21,7 +21,7 @@ export function http2Server(tls: TlsSource | undefined): ApiHttp2Server {
   if (tls.current.ca === undefined)
     throw new KpngError(
       'bad-tls',
-      'TLS needs the CA that signs the certificates of your clients: name it with ' + '--listen-tls-ca',
+      'TLS needs the CA that signs the certificates of your clients: name it with --listen-tls-ca',
     )
   const server = createSecureServer({
     ...settings,
