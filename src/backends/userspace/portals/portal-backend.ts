@@ -2,19 +2,21 @@
 import type { Backend, Change, NodeFacts, NodeView, RouteTraffic, SyncReport } from '../../../core/backend.ts'
 import type { Logger } from '../../../core/logger.ts'
 import type { RouteKey } from '../../../core/route.ts'
-import { OneAtATime } from '../../../core/one-at-a-time.ts'
+import { Programming } from '../../../core/programming.ts'
+import type { Programmed } from '../../../core/programming.ts'
+import { isSameData } from '../../../core/same-data.ts'
 import type { Relay } from '../../../dataplane/relay/relay.ts'
 import { hostPort } from '../../../net/ip.ts'
 import type { RoutePlan } from '../plan.ts'
 import type { FreePorts } from '../free-ports.ts'
 import { planOfNothing, RouteListeners } from '../route-listeners.ts'
-import { KernelPortals } from './kernel-portals.ts'
-import type { KernelPortalsOptions } from './kernel-portals.ts'
+import { isRefusal, KernelPortals } from './kernel-portals.ts'
+import type { KernelPortalsOptions, WantedPortals } from './kernel-portals.ts'
 import { nextTurn } from './next-turn.ts'
 import { planListeners, portsOf } from './plan-listeners.ts'
 import type { ListenersContext } from './plan-listeners.ts'
 import { planPortal } from './plan.ts'
-import type { PlannedPortal } from './plan.ts'
+import type { PlannedPortal, PortalPlan } from './plan.ts'
 import type { PortalSettings } from './settings.ts'
 import type { Transparency } from './transparency.ts'
 import { UdpPortals } from './udp-portals.ts'
@@ -36,6 +38,20 @@ const batchSize = 50
 /** Long enough for a busy machine, and shorter than those who stop us wait. */
 const removalTimeoutMs = 10_000
 
+interface Task {
+  readonly view: NodeView
+  readonly change: Change
+}
+
+type Write = (wanted: WantedPortals) => Promise<Programmed<PortalPlan>>
+
+interface Step {
+  readonly keys: readonly RouteKey[]
+  readonly settings: PortalSettings
+  readonly isFull: boolean
+  readonly write: Write
+}
+
 export class PortalBackend implements Backend {
   readonly name = 'userspace'
   /** Where UDP flows may lead. */
@@ -43,10 +59,7 @@ export class PortalBackend implements Backend {
   readonly #options: PortalBackendOptions
   readonly #listeners: RouteListeners
   readonly #kernel: KernelPortals
-  /** A sync, and a look at the kernel, must not see each other half done. */
-  readonly #turns = new OneAtATime()
-  /** A sync failed and left us without knowledge. */
-  #isLost = false
+  readonly #programming: Programming<Task, PortalPlan>
 
   constructor(options: PortalBackendOptions) {
     this.#options = options
@@ -57,25 +70,19 @@ export class PortalBackend implements Backend {
       onOpened: (key, { purpose, ip, port }) =>
         options.log.debug(2, 'route is served', { route: key, purpose, address: hostPort(ip, port) }),
     })
-  }
-
-  sync(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
-    return this.#turns.run(async () => {
-      this.#isLost = true
-      const report = await this.#program(view, change, signal)
-      this.#isLost = false
-      return report
+    this.#programming = new Programming<Task, PortalPlan>({
+      edit: ({ plan }, task, signal) => this.#edit(plan, task, signal),
+      rewrite: (task, _known, signal) => this.#rewrite(task, signal),
+      isRefusal,
     })
   }
 
+  sync(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
+    return this.#programming.sync({ view, change }, signal)
+  }
+
   async watch(onDrift: (found: string) => void, signal: AbortSignal): Promise<void> {
-    const look = {
-      inTurn: <T>(work: () => Promise<T>) => this.#turns.run(work),
-      written: () => this.#kernel.written,
-      isLost: () => this.#isLost,
-      onDrift,
-    }
-    await this.#options.drift?.run(look, signal)
+    await this.#options.drift?.run(this.#programming, onDrift, signal)
   }
 
   traffic(): ReadonlyMap<RouteKey, RouteTraffic> {
@@ -84,7 +91,7 @@ export class PortalBackend implements Backend {
 
   /** Unlike in other modes the rules go: without a relay behind them they lead to whoever has the port next. */
   [Symbol.asyncDispose](): Promise<void> {
-    return this.#turns.run(async () => {
+    return this.#programming.inTurn(async () => {
       try {
         await this.#kernel.remove(AbortSignal.timeout(removalTimeoutMs))
       } catch (error) {
@@ -96,33 +103,51 @@ export class PortalBackend implements Backend {
     })
   }
 
-  async #program(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
+  async #edit(
+    plan: PortalPlan,
+    { view, change }: Task,
+    signal: AbortSignal,
+  ): Promise<Programmed<PortalPlan> | undefined> {
     const settings = this.#options.settings(view.node)
-    if (change.full) this.#kernel.lose()
-    const keys = this.#kernel.canEdit(settings) ? this.#changedKeys(change) : this.#allKeys(view, change)
+    if (change.full || !isSameData(plan.settings, settings)) return undefined
+    // Those that wait for a port may have it now.
+    const keys = [...new Set([...change.keys, ...this.#listeners.waiting])]
+    const write: Write = (wanted) => this.#kernel.edit(plan, wanted, signal)
+    return this.#program({ keys, settings, isFull: false, write }, view, signal)
+  }
+
+  #rewrite({ view, change }: Task, signal: AbortSignal): Promise<Programmed<PortalPlan>> {
+    const settings = this.#options.settings(view.node)
+    // The most important ones first, as far as the change says which they are.
+    const keys = [...new Set([...change.keys, ...view.routesByKey.keys(), ...this.#listeners.keys])]
+    const write: Write = (wanted) => this.#kernel.rewrite(wanted, signal)
+    return this.#program({ keys, settings, isFull: change.full, write }, view, signal)
+  }
+
+  /** Listeners first, then rules that lead to them, then what nothing leads to any more goes. */
+  async #program(
+    { keys, settings, isFull, write }: Step,
+    view: NodeView,
+    signal: AbortSignal,
+  ): Promise<Programmed<PortalPlan>> {
     const { transparency } = this.#options
-    await transparency.prepare(view, { keys, isFull: change.full }, signal)
+    await transparency.prepare(view, { keys, isFull }, signal)
     const context = { ...settings, canBeTransparent: transparency.isOn }
     const plans = keys.map((key) => planOf(key, view, context))
     // Node ports may pass from one route to another. Proxy ports stay until no rule leads to them.
     for (const plan of plans) await this.#listeners.closeUnwanted(plan, ['node-port'])
     const failed = await this.#serve(plans, signal)
-    const rules = await this.#kernel.write(
-      {
-        settings,
-        changedKeys: keys,
-        allKeys: () => this.#allKeys(view, change),
-        portalOf: (key) => this.#portalOf(key, view, settings),
-      },
-      signal,
-    )
+    const { plan, report } = await write({ settings, keys, portalOf: (key) => this.#portalOf(key, view, settings) })
     let closed = 0
-    for (const plan of plans) closed += await this.#listeners.closeUnwanted(plan)
+    for (const unwanted of plans) closed += await this.#listeners.closeUnwanted(unwanted)
     this.#noteFlows(keys, view)
     await transparency.tidy(signal)
     return {
-      facts: { ...rules.facts, listeners: this.#listeners.count, closed },
-      failed: [...failed, ...rules.failed],
+      plan,
+      report: {
+        facts: { ...report.facts, listeners: this.#listeners.count, closed },
+        failed: [...failed, ...report.failed],
+      },
     }
   }
 
@@ -134,15 +159,6 @@ export class PortalBackend implements Backend {
       failed.push(...(await this.#listeners.serve(plan)))
     }
     return failed
-  }
-
-  #changedKeys(change: Change): readonly RouteKey[] {
-    return [...new Set([...change.keys, ...this.#listeners.waiting])]
-  }
-
-  /** The most important ones first, as far as the change says which they are. */
-  #allKeys(view: NodeView, change: Change): readonly RouteKey[] {
-    return [...new Set([...change.keys, ...view.routesByKey.keys(), ...this.#listeners.keys])]
   }
 
   #portalOf(key: RouteKey, view: NodeView, settings: PortalSettings): PlannedPortal | undefined {

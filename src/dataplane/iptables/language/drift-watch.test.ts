@@ -62,8 +62,8 @@ async function watched({ isCheap }: { readonly isCheap: boolean }) {
   })
   const found: string[] = []
   const stop = new AbortController()
-  const look = { inTurn: <T>(work: () => Promise<T>) => work(), isLost: () => false, written: () => written }
-  const running = drift.run({ ...look, onDrift: (what) => found.push(what) }, stop.signal)
+  const look = { inTurn: <T>(work: () => Promise<T>) => work(), isLost: false, written }
+  const running = drift.run(look, (what) => void found.push(what), stop.signal)
   await clock.advance(0)
   kernel.reads = 0
   const ownWrite = () => drift.ownWrite(() => kernel.restore(ours, never), never)

@@ -5,6 +5,7 @@
 import type { Clock } from '../../../core/clock.ts'
 import type { Logger } from '../../../core/logger.ts'
 import { lookNowAndThen } from '../../../core/look-now-and-then.ts'
+import type { Programming } from '../../../core/programming.ts'
 import type { ChangeDetector } from '../change-detector.ts'
 import type { Iptables } from '../iptables.ts'
 import { readKernelState } from './kernel-state.ts'
@@ -20,15 +21,7 @@ export interface DriftWatchOptions<Plan> {
   readonly log: Logger
 }
 
-export interface Look<Plan> {
-  /** Runs the work while no sync does. */
-  inTurn<T>(work: () => Promise<T>): Promise<T>
-  /** What the kernel should hold; undefined while nobody knows. */
-  written(): Plan | undefined
-  /** Nobody knows, because a sync failed. */
-  isLost(): boolean
-  onDrift(found: string): void
-}
+type Look<Plan> = Pick<Programming<unknown, Plan>, 'inTurn' | 'written' | 'isLost'>
 
 /** Drift is to be noticed within five seconds. */
 const lookEveryMs = 2_000
@@ -53,7 +46,7 @@ export class DriftWatch<Plan> {
     this.#options = options
   }
 
-  async run(look: Look<Plan>, signal: AbortSignal): Promise<void> {
+  async run(look: Look<Plan>, onDrift: (found: string) => void, signal: AbortSignal): Promise<void> {
     const { openDetector, clock, log } = this.#options
     await using detector = await openDetector(signal)
     this.#detector = detector
@@ -61,7 +54,7 @@ export class DriftWatch<Plan> {
       {
         everyMs: lookEveryMs,
         look: () => look.inTurn(() => this.#look(detector, look, signal)),
-        onFound: (found) => look.onDrift(found),
+        onFound: onDrift,
         trouble: 'cannot compare the rules with the kernel',
         clock,
         log,
@@ -89,8 +82,8 @@ export class DriftWatch<Plan> {
 
   async #look(detector: ChangeDetector, look: Look<Plan>, signal: AbortSignal): Promise<string | undefined> {
     const { iptables, findDrift, clock } = this.#options
-    const written = look.written()
-    if (written === undefined) return look.isLost() ? 'the last sync failed' : undefined
+    const written = look.written
+    if (written === undefined) return look.isLost ? 'the last sync failed' : undefined
     const token = await detector.token(signal)
     const startedAt = clock.monotonic()
     if (token === this.#verified?.token && startedAt < this.#verified.untilMs) return undefined
