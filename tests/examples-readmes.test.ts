@@ -43,7 +43,7 @@ function blocksOf(readme: string): readonly Block[] {
   const page = readFileSync(join(root, 'examples', readme), 'utf8')
   return [...page.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, script = '']) => ({
     script,
-    folder: /(?:^|[\s/])examples\//.test(script) ? '.' : join('examples', dirname(readme)),
+    folder: /(?:^|[\s/=])examples\//.test(script) ? '.' : join('examples', dirname(readme)),
     says: /# says: (.*)$/m.exec(script)?.[1],
     commands: script.split('\n').flatMap((line) => /^(?:\w+=\S*\s+)*([\w-]+)(?:\s|$)/.exec(line)?.[1] ?? []),
   }))

@@ -1,5 +1,6 @@
 /** An HTTP request from inside a namespace. */
 import { get } from 'node:http'
+import { hostPort } from '../../../src/net/ip.ts'
 import { openTcp } from './ask.ts'
 import type { Namespace } from './namespace.ts'
 
@@ -17,7 +18,7 @@ export function fetchFrom(
 ): Promise<HttpAnswer | 'silence' | 'refused'> {
   return new Promise((resolve, reject) => {
     const createConnection = () => openTcp(client, { ip, port })
-    const request = get({ path, headers: { host: 'node' }, createConnection }, (response) => {
+    const request = get({ path, headers: { host: hostPort(ip, port) }, createConnection }, (response) => {
       let body = ''
       response.setEncoding('utf8').on('data', (text: string) => (body += text))
       response.on('end', () => resolve({ status: response.statusCode ?? 0, body }))
