@@ -52,6 +52,7 @@ function bareNode(name: string): NodeRecord {
 
 function untilListed(catalog: Catalog, kind: ObjectKind, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason as Error)
     if (catalog.hasListed(kind)) return resolve()
     const end = () => {
       unsubscribe()

@@ -22,6 +22,8 @@ export function nodeGuard(options: NodeGuardOptions): Runnable {
   return {
     run: (signal) =>
       new Promise((resolve, reject) => {
+        // Told to end while the proxy was being set up: no event would say so again.
+        if (signal.aborted) return resolve()
         if (options.node !== undefined) options.health.setNode(options.node)
         const current = options.catalog.nodes.get(objectKey({ name: options.nodeName }))
         // Addresses given on the command line are not the Node's, and are none of what is compared.
