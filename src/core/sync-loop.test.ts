@@ -129,6 +129,16 @@ test('a failed run is tried again after the retry period, each time', async () =
   expect(startedAt).toHaveLength(4)
 })
 
+test('a run that asks for another one gets it then', async () => {
+  const { clock, loop, startedAt, start } = given({ retryMs: 5000, outcomes: [{ againAfterMs: 20_000 }] })
+  start()
+  loop.request()
+  await clock.advance(19_999)
+  expect(startedAt).toEqual([0])
+  await clock.advance(1)
+  expect(startedAt).toEqual([0, 20_000])
+})
+
 test('a run that succeeds before the retry is due cancels the retry', async () => {
   const { clock, loop, startedAt, start } = given({ retryMs: 5000, outcomes: ['failed'] })
   start()

@@ -25,11 +25,12 @@ test('nothing is programmed before the first complete lists, and nothing counts 
 })
 
 test('the first complete lists are programmed at once, as a full sync', async () => {
-  const { clock, table, syncs } = given({ initialised: false })
+  const { clock, table, syncs, metricCalls } = given({ initialised: false })
   await clock.advance(500)
   table.initialise()
   await clock.advance(0)
-  expect(syncs).toMatchObject([{ atMs: 500, change: { full: true } }])
+  expect(syncs).toMatchObject([{ atMs: 500, change: { full: true, causes: [] } }])
+  expect(metricCalls('syncRequested')).toEqual([['ipv4', start]])
 })
 
 test('a table that is complete from the start is programmed at once', async () => {
@@ -98,6 +99,14 @@ test('when others changed the data plane, everything is programmed again at once
   runner.requestFull('a flush')
   await clock.advance(0)
   expect(syncs.slice(1)).toMatchObject([{ atMs: 10, change: { full: true, causes: ['a flush'] } }])
+})
+
+test('before the first complete lists there is nothing that others could have changed', async () => {
+  const { clock, syncs, runner, metricCalls } = given({ initialised: false })
+  runner.requestFull('a flush')
+  await clock.advance(2 * hour)
+  expect(syncs).toEqual([])
+  expect(metricCalls('syncRequested')).toEqual([['ipv4', start]])
 })
 
 test('what others change during a full sync needs another one', async () => {
@@ -195,6 +204,26 @@ test('each route that could not be programmed is a warning', async () => {
   ])
 })
 
+test('a route that could not be programmed is tried again after the retry period, even one that is gone', async () => {
+  const { clock, backend, syncs, log } = given()
+  backend.report = { facts: {}, failed: [{ key: 'demo/gone/TCP' as RouteKey, reason: 'the kernel said no' }] }
+  await clock.advance(29_999)
+  expect(syncs).toHaveLength(1)
+  expect(log.at('warn')).toHaveLength(1)
+  await clock.advance(1)
+  expect(syncs.slice(1)).toMatchObject([{ atMs: 30_000, change: { full: false, keys: ['demo/gone/TCP'] } }])
+})
+
+test('a full sync that somebody asked for puts the hourly one off', async () => {
+  const { clock, table, syncs, runner } = given()
+  await clock.advance(hour / 2)
+  runner.requestFull('a flush')
+  await clock.advance(hour / 4)
+  table.change({ keys: ['demo/web/TCP'] })
+  await clock.advance(0)
+  expect(syncs.map(({ change }) => change.full)).toEqual([true, true, false])
+})
+
 test('a sync is measured whether it succeeds or not; only a success is stamped', async () => {
   const { clock, backend, metricCalls } = given()
   backend.failures = 1
@@ -203,6 +232,7 @@ test('a sync is measured whether it succeeds or not; only a success is stamped',
   expect(metricCalls('syncRan')).toEqual([['ipv4', { seconds: 0.25, full: true }]])
   expect(metricCalls('syncSucceeded')).toEqual([])
   await clock.advance(31_000)
+  expect(metricCalls('syncRan').slice(1)).toEqual([['ipv4', { seconds: 0.25, full: true }]])
   expect(metricCalls('syncSucceeded')).toEqual([['ipv4', start + 30_500]])
   expect(metricCalls('noLocalEndpoints')).toEqual([
     ['ipv4', 'internal', 1],
@@ -271,6 +301,19 @@ test('stopping during a sync interrupts it and ends without an error line', asyn
   expect(hooked).toEqual([])
   expect(clock.sleeping).toBe(0)
   expect(table.listeners.size).toBe(0)
+})
+
+test('stopping during the work after a sync ends it without an error line', async () => {
+  const interrupted: AfterSync = {
+    name: 'stale flows',
+    run: (_, signal) =>
+      new Promise((_done, fail) => signal.addEventListener('abort', () => fail(new Error('stopped')))),
+  }
+  const { clock, log, stop, hooked } = given({ hooks: [interrupted] })
+  await clock.advance(10)
+  await stop()
+  expect(log.at('error')).toEqual([])
+  expect(hooked).toEqual([])
 })
 
 const hour = 60 * 60 * 1000
