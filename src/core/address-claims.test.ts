@@ -119,6 +119,19 @@ describe('of other addresses', () => {
     })
   })
 
+  test('the next one has it when the first one goes, and not before', () => {
+    const [first, second, third] = ['a', 'b', 'c'].map((name, index) =>
+      service(`shop/${name}`, { clusterIP: `10.96.7.${index}`, external: [ip] }),
+    ) as [ServiceRecord, ServiceRecord, ServiceRecord]
+    const { claims } = claimsOf([third, second, first])
+    const owners = () => [second, third].map((it) => claims.refusedOf(objectKey(it))[0]?.owner)
+    expect(owners()).toEqual(['shop/a', 'shop/a'])
+    claims.replace(objectKey(first), first, undefined)
+    expect(owners()).toEqual([undefined, 'shop/b'])
+    claims.replace(objectKey(first), undefined, first)
+    expect(owners()).toEqual(['shop/a', 'shop/a'])
+  })
+
   test('Services may share one as long as their ports differ', () => {
     const web = service('a/web', { clusterIP: '10.96.7.1', balancer: [ip] })
     const secure = service('a/secure', { clusterIP: '10.96.7.2', port: 443, balancer: [ip] })

@@ -57,6 +57,8 @@ export class AddressClaims {
   /** By external or load-balancer IP: alone, and with protocol and port. */
   readonly #byNamedIP = new SharedIndex()
   readonly #byNamedAddress = new SharedIndex()
+  /** Who comes first where several name an address: thousands may share one, and each asks who has it. */
+  readonly #firstByNamedAddress = new Map<string, Rival>()
 
   constructor(options: AddressClaimsOptions) {
     this.#options = options
@@ -72,10 +74,12 @@ export class AddressClaims {
     if (isSameData(whatClaims(previous), whatClaims(current))) return concerned
     for (const entry of previous === undefined ? [] : this.#entriesOf(previous)) {
       entry.index.delete(entry.key, service)
+      this.#firstByNamedAddress.delete(entry.key)
       for (const [index, key] of entry.concerns) index.addOthersThan(service, key, concerned)
     }
     for (const entry of current === undefined ? [] : this.#entriesOf(current)) {
       entry.index.add(entry.key, service)
+      this.#firstByNamedAddress.delete(entry.key)
       for (const [index, key] of entry.concerns) index.addOthersThan(service, key, concerned)
     }
     return concerned
@@ -118,11 +122,24 @@ export class AddressClaims {
       // All of a cluster IP is its Service's: the ports that the Service does not have are nobody else's.
       ...clusterOwners.map(as('clusterIP')),
       ...(ip === this.#options.nodeIP ? nodePortOwners() : []),
-      ...this.#byNamedAddress.othersThan(service, addressKey(ip, protocol, port)).flatMap((other) => {
-        const record = this.#options.services.get(other)
-        return record === undefined ? [] : [{ service: other, kind: this.#kindOfNamed(record, ip) }]
-      }),
+      ...this.#firstToName(ip, addressKey(ip, protocol, port)).filter((first) => first.service !== service),
     ]
+  }
+
+  /** Nobody, where at most one Service names the address. */
+  #firstToName(ip: string, key: string): readonly Rival[] {
+    const known = this.#firstByNamedAddress.get(key)
+    if (known !== undefined) return [known]
+    let first: Rival | undefined
+    for (const service of this.#byNamedAddress.sharersOf(key) ?? []) {
+      const record = this.#options.services.get(service)
+      if (record === undefined) continue
+      const rival = { service, kind: this.#kindOfNamed(record, ip) }
+      if (first === undefined || this.#precedes(rival, first)) first = rival
+    }
+    if (first === undefined) return []
+    this.#firstByNamedAddress.set(key, first)
+    return [first]
   }
 
   #precedes(left: Rival, right: Rival): boolean {

@@ -24,6 +24,12 @@ export class SharedIndex {
     for (const other of this.othersThan(service, key)) to.add(other)
   }
 
+  /** Undefined where nobody shares the key with another. */
+  sharersOf(key: string): ReadonlySet<ObjectKey> | undefined {
+    const known = this.#servicesByKey.get(key)
+    return typeof known === 'object' ? known : undefined
+  }
+
   othersThan(service: ObjectKey, key: string): readonly ObjectKey[] {
     const known = this.#servicesByKey.get(key)
     if (known === undefined || known === service) return nobody
