@@ -4,6 +4,7 @@ import type { ChildProcessByStdio } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
 import type { Clock } from '../../core/clock.ts'
+import { findProgram, hiddenNote } from '../../host/find-program.ts'
 
 export interface ExecProgramOptions {
   readonly command: readonly string[]
@@ -125,9 +126,13 @@ function parseAnswer(text: string): Answer | undefined {
   }
 }
 
-function startProblem(program: string, error: unknown): string {
+/** Why a program did not start. */
+export function startProblem(program: string, error: unknown, path = process.env['PATH']): string {
   const { code, message = String(error) } = error as { readonly code?: string; readonly message?: string }
   if (code === 'ENOENT') return `there is no program ${JSON.stringify(program)}`
+  const where = findProgram(program, path)
+  if (code === 'EACCES' && where.kind === 'missing')
+    return `there is no program ${JSON.stringify(program)}${hiddenNote(where)}`
   if (code === 'EACCES') return `${JSON.stringify(program)} may not be executed: is it a program, with mode +x?`
   return `${JSON.stringify(program)} cannot be started: ${message}`
 }
