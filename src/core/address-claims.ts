@@ -49,6 +49,7 @@ export interface AddressClaimsOptions {
 const apiServerService = 'default/kubernetes' as ObjectKey
 
 const noneRefused: readonly RefusedClaim[] = []
+const noNames: readonly string[] = []
 
 export class AddressClaims {
   readonly #options: AddressClaimsOptions
@@ -71,26 +72,33 @@ export class AddressClaims {
     current: ServiceRecord | undefined,
   ): ReadonlySet<ObjectKey> {
     const concerned = new Set<ObjectKey>()
-    if (isSameData(whatClaims(previous), whatClaims(current))) return concerned
-    for (const entry of previous === undefined ? [] : this.#entriesOf(previous)) {
-      entry.index.delete(entry.key, service)
-      this.#firstByNamedAddress.delete(entry.key)
-      for (const [index, key] of entry.concerns) index.addOthersThan(service, key, concerned)
-    }
-    for (const entry of current === undefined ? [] : this.#entriesOf(current)) {
-      entry.index.add(entry.key, service)
-      this.#firstByNamedAddress.delete(entry.key)
-      for (const [index, key] of entry.concerns) index.addOthersThan(service, key, concerned)
-    }
+    if (previous !== undefined && current !== undefined && isSameData(whatClaims(previous), whatClaims(current)))
+      return concerned
+    if (previous !== undefined) this.#index(service, previous, 'delete', concerned)
+    if (current !== undefined) this.#index(service, current, 'add', concerned)
     return concerned
   }
 
   /** What the Service names and does not get. */
   refusedOf(service: ObjectKey): readonly RefusedClaim[] {
     const record = this.#options.services.get(service)
-    const claims = record === undefined ? [] : this.#claimsOf(record)
-    const refused = claims.flatMap((claim) => this.#refusal(service, claim) ?? [])
+    if (record === undefined || !this.#mayBeContested(service, record)) return noneRefused
+    const refused = this.#claimsOf(record).flatMap((claim) => this.#refusal(service, claim) ?? [])
     return refused.length === 0 ? noneRefused : refused
+  }
+
+  /** Nearly every Service is alone with its addresses, and that must cost next to nothing. */
+  #mayBeContested(service: ObjectKey, { clusterIPs, ports, loadBalancerIPs, externalIPs }: ServiceRecord): boolean {
+    const { family, apiServers, nodeIP } = this.#options
+    const clusterIP = clusterIPs[family]
+    if (clusterIP === undefined) return false
+    if (loadBalancerIPs.length > 0 || externalIPs.length > 0 || this.#byClusterIP.hasOthersThan(service, clusterIP))
+      return true
+    if (apiServers.some(({ ip }) => ip === clusterIP || ip === nodeIP)) return true
+    return ports.some(
+      ({ protocol, nodePort }) =>
+        nodePort !== 0 && this.#byNodePort.hasOthersThan(service, nodePortKey(protocol, nodePort)),
+    )
   }
 
   #refusal(service: ObjectKey, claim: Claim): RefusedClaim | undefined {
@@ -165,6 +173,7 @@ export class AddressClaims {
 
   /** Each once, and not the cluster IP, which is the Service's own already. */
   #namedIPs({ clusterIPs, loadBalancerIPs, externalIPs }: ServiceRecord): readonly string[] {
+    if (loadBalancerIPs.length === 0 && externalIPs.length === 0) return noNames
     const { family, allowExternalIPs } = this.#options
     const named = allowExternalIPs ? [...loadBalancerIPs, ...externalIPs] : loadBalancerIPs
     return [...new Set(named)].filter((ip) => familyOf(ip) === family && ip !== clusterIPs[family])
@@ -174,22 +183,29 @@ export class AddressClaims {
     return loadBalancerIPs.includes(ip) ? 'loadBalancerIP' : 'externalIP'
   }
 
-  *#entriesOf(record: ServiceRecord): Generator<Entry> {
-    const clusterIP = record.clusterIPs[this.#options.family]
+  /** Enters what the Service names, or takes it out, and notes whom else that concerns. */
+  #index(service: ObjectKey, record: ServiceRecord, step: 'add' | 'delete', concerned: Set<ObjectKey>): void {
+    const { family, nodeIP } = this.#options
+    const clusterIP = record.clusterIPs[family]
     if (clusterIP === undefined) return
-    yield this.#entry(this.#byClusterIP, clusterIP, [this.#byNamedIP, clusterIP])
+    this.#byClusterIP[step](clusterIP, service)
+    this.#byClusterIP.addOthersThan(service, clusterIP, concerned)
+    this.#byNamedIP.addOthersThan(service, clusterIP, concerned)
     const named = this.#namedIPs(record)
-    for (const ip of named) yield { index: this.#byNamedIP, key: ip, concerns: [] }
+    for (const ip of named) this.#byNamedIP[step](ip, service)
     for (const { protocol, port, nodePort } of record.ports) {
-      for (const ip of named) yield this.#entry(this.#byNamedAddress, addressKey(ip, protocol, port))
+      for (const ip of named) {
+        const key = addressKey(ip, protocol, port)
+        this.#byNamedAddress[step](key, service)
+        this.#firstByNamedAddress.delete(key)
+        this.#byNamedAddress.addOthersThan(service, key, concerned)
+      }
       if (nodePort === 0) continue
-      const onNode = addressKey(this.#options.nodeIP, protocol, nodePort)
-      yield this.#entry(this.#byNodePort, nodePortKey(protocol, nodePort), [this.#byNamedAddress, onNode])
+      const key = nodePortKey(protocol, nodePort)
+      this.#byNodePort[step](key, service)
+      this.#byNodePort.addOthersThan(service, key, concerned)
+      this.#byNamedAddress.addOthersThan(service, addressKey(nodeIP, protocol, nodePort), concerned)
     }
-  }
-
-  #entry(index: SharedIndex, key: string, ...others: Entry['concerns']): Entry {
-    return { index, key, concerns: [[index, key], ...others] }
   }
 }
 
@@ -198,13 +214,6 @@ type Claim = Pick<RefusedClaim, 'kind' | 'protocol' | 'ip' | 'port'>
 interface Rival {
   readonly service: ObjectKey
   readonly kind: ClaimKind
-}
-
-/** A key that a Service has in an index, and whose claims that concerns. */
-interface Entry {
-  readonly index: SharedIndex
-  readonly key: string
-  readonly concerns: readonly (readonly [SharedIndex, string])[]
 }
 
 function as(kind: ClaimKind): (service: ObjectKey) => Rival {
@@ -219,8 +228,7 @@ function addressKey(ip: string, protocol: Protocol, port: number): string {
   return `${ip} ${protocol} ${port}`
 }
 
-function whatClaims(record: ServiceRecord | undefined): unknown {
-  if (record === undefined) return undefined
+function whatClaims(record: ServiceRecord): unknown {
   const { createdAtMs, clusterIPs, ports, externalIPs, loadBalancerIPs } = record
   return { createdAtMs, clusterIPs, ports, externalIPs, loadBalancerIPs }
 }

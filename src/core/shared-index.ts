@@ -21,7 +21,12 @@ export class SharedIndex {
   }
 
   addOthersThan(service: ObjectKey, key: string, to: Set<ObjectKey>): void {
-    for (const other of this.othersThan(service, key)) to.add(other)
+    if (this.hasOthersThan(service, key)) for (const other of this.othersThan(service, key)) to.add(other)
+  }
+
+  hasOthersThan(service: ObjectKey, key: string): boolean {
+    const known = this.#servicesByKey.get(key)
+    return known !== undefined && known !== service
   }
 
   /** Undefined where nobody shares the key with another. */

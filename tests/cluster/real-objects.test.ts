@@ -78,5 +78,6 @@ function withoutAllocations(record: ObjectRecord | undefined): unknown {
   const unversioned = { ...record, resourceVersion: '', name: '' }
   if (unversioned.kind !== 'Service') return unversioned
   const ports = unversioned.ports.map((port) => ({ ...port, nodePort: 0 }))
-  return { ...unversioned, ports, clusterIPs: {}, healthCheckNodePort: 0 }
+  const { createdAtMs: _, ...timeless } = unversioned
+  return { ...timeless, ports, clusterIPs: {}, healthCheckNodePort: 0 }
 }
