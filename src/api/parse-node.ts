@@ -16,7 +16,7 @@ export function parseNode({ raw, metadata, name, resourceVersion, read }: Identi
     kind: 'Node',
     name,
     resourceVersion,
-    ips: parseNodeIps(raw, read),
+    ...parseNodeIps(raw, read),
     podCIDRs: parsePodCidrs(spec, read),
     zone: read.string(labels, zoneLabel, `metadata.labels["${zoneLabel}"]`),
     isBeingDeleted: metadata['deletionTimestamp'] !== undefined && metadata['deletionTimestamp'] !== null,
@@ -25,7 +25,7 @@ export function parseNode({ raw, metadata, name, resourceVersion, read }: Identi
 }
 
 /** Internal addresses before external ones; the first is the primary, the first of the other family the second. */
-function parseNodeIps(raw: JsonObject, read: JsonReader): string[] {
+function parseNodeIps(raw: JsonObject, read: JsonReader): Pick<NodeRecord, 'ips' | 'otherIps'> {
   const status = read.object(raw, 'status', 'status')
   const ips: { readonly type: unknown; readonly ip: string }[] = []
   for (const [address, index] of read.objects(status, 'addresses', 'status.addresses')) {
@@ -41,9 +41,11 @@ function parseNodeIps(raw: JsonObject, read: JsonReader): string[] {
     ...ips.filter(({ type }) => type === 'ExternalIP'),
   ]
   const primary = ordered[0]?.ip
-  if (primary === undefined) return []
+  if (primary === undefined) return { ips: [] }
   const secondary = ordered.find(({ ip }) => familyOf(ip) !== familyOf(primary))?.ip
-  return secondary === undefined ? [primary] : [primary, secondary]
+  const usable = secondary === undefined ? [primary] : [primary, secondary]
+  const otherIps = [...new Set(ordered.map(({ ip }) => ip))].filter((ip) => !usable.includes(ip))
+  return { ips: usable, ...(otherIps.length > 0 && { otherIps }) }
 }
 
 function parsePodCidrs(spec: JsonObject, read: JsonReader): string[] {

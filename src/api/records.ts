@@ -91,6 +91,8 @@ export interface NodeRecord {
   readonly resourceVersion: string
   /** Usable addresses: the primary, then the first of the other family. */
   readonly ips: readonly string[]
+  /** Its further addresses: traffic may come in there, too. */
+  readonly otherIps?: readonly string[]
   readonly podCIDRs: readonly string[]
   /** Label topology.kubernetes.io/zone; empty when absent. */
   readonly zone: string

@@ -96,6 +96,7 @@ function readNode(fields: JsonObject): NodeRecord {
     name: nameOf(fields, 'name'),
     resourceVersion: textOf(fields, 'resourceVersion'),
     ips: listOf(fields, 'ips', ipOf),
+    ...(fields['otherIps'] !== undefined && { otherIps: listOf(fields, 'otherIps', ipOf) }),
     podCIDRs: listOf(fields, 'podCIDRs', cidrTextOf),
     zone: textOf(fields, 'zone'),
     isBeingDeleted: booleanOf(fields, 'isBeingDeleted'),

@@ -9,7 +9,13 @@ const nodeIP = '10.200.0.2'
 /** The claims of Services that came in this order. */
 function claimsOf(services: readonly ServiceRecord[], apiServers: { ip: string; port: number }[] = []) {
   const known = new Map<ReturnType<typeof objectKey>, ServiceRecord>()
-  const claims = new AddressClaims({ family: 'ipv4', services: known, nodeIP, apiServers, allowExternalIPs: true })
+  const claims = new AddressClaims({
+    family: 'ipv4',
+    services: known,
+    nodeIPs: () => [nodeIP],
+    apiServers,
+    allowExternalIPs: true,
+  })
   for (const service of services) {
     known.set(objectKey(service), service)
     claims.replace(objectKey(service), undefined, service)

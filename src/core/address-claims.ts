@@ -38,8 +38,8 @@ export interface AddressClaimsOptions {
   readonly family: Family
   /** All Services there are. */
   readonly services: ReadonlyMap<ObjectKey, ServiceRecord>
-  /** This node's address of the family. */
-  readonly nodeIP: string
+  /** This node's addresses of the family, as of now. */
+  readonly nodeIPs: () => readonly string[]
   readonly apiServers: readonly ApiServerAddress[]
   /** Without it, external IPs are nobody's claim. */
   readonly allowExternalIPs: boolean
@@ -79,6 +79,11 @@ export class AddressClaims {
     return concerned
   }
 
+  /** The Services that name the address as external or load-balancer IP. */
+  namersOf(ip: string): readonly ObjectKey[] {
+    return this.#byNamedIP.all(ip)
+  }
+
   /** What the Service names and does not get. */
   refusedOf(service: ObjectKey): readonly RefusedClaim[] {
     const record = this.#options.services.get(service)
@@ -89,12 +94,12 @@ export class AddressClaims {
 
   /** Nearly every Service is alone with its addresses, and that must cost next to nothing. */
   #mayBeContested(service: ObjectKey, { clusterIPs, ports, loadBalancerIPs, externalIPs }: ServiceRecord): boolean {
-    const { family, apiServers, nodeIP } = this.#options
+    const { family, apiServers, nodeIPs } = this.#options
     const clusterIP = clusterIPs[family]
     if (clusterIP === undefined) return false
     if (loadBalancerIPs.length > 0 || externalIPs.length > 0 || this.#byClusterIP.hasOthersThan(service, clusterIP))
       return true
-    if (apiServers.some(({ ip }) => ip === clusterIP || ip === nodeIP)) return true
+    if (apiServers.some(({ ip }) => ip === clusterIP || nodeIPs().includes(ip))) return true
     return ports.some(
       ({ protocol, nodePort }) =>
         nodePort !== 0 && this.#byNodePort.hasOthersThan(service, nodePortKey(protocol, nodePort)),
@@ -129,7 +134,7 @@ export class AddressClaims {
     return [
       // All of a cluster IP is its Service's: the ports that the Service does not have are nobody else's.
       ...clusterOwners.map(as('clusterIP')),
-      ...(ip === this.#options.nodeIP ? nodePortOwners() : []),
+      ...(this.#options.nodeIPs().includes(ip) ? nodePortOwners() : []),
       ...this.#firstToName(ip, addressKey(ip, protocol, port)).filter((first) => first.service !== service),
     ]
   }
@@ -162,8 +167,10 @@ export class AddressClaims {
     return this.#options.services.get(service)?.createdAtMs ?? Infinity
   }
 
-  #isApiServer({ protocol, ip = this.#options.nodeIP, port }: Claim): boolean {
-    return protocol === 'TCP' && this.#options.apiServers.some((server) => server.ip === ip && server.port === port)
+  #isApiServer({ protocol, ip, port }: Claim): boolean {
+    const { apiServers, nodeIPs } = this.#options
+    const isThere = (address: string) => (ip === undefined ? nodeIPs().includes(address) : ip === address)
+    return protocol === 'TCP' && apiServers.some((server) => server.port === port && isThere(server.ip))
   }
 
   #hasPort(service: ObjectKey, protocol: Protocol, port: number): boolean {
@@ -185,7 +192,7 @@ export class AddressClaims {
 
   /** Enters what the Service names, or takes it out, and notes whom else that concerns. */
   #index(service: ObjectKey, record: ServiceRecord, step: 'add' | 'delete', concerned: Set<ObjectKey>): void {
-    const { family, nodeIP } = this.#options
+    const { family, nodeIPs } = this.#options
     const clusterIP = record.clusterIPs[family]
     if (clusterIP === undefined) return
     this.#byClusterIP[step](clusterIP, service)
@@ -204,7 +211,8 @@ export class AddressClaims {
       const key = nodePortKey(protocol, nodePort)
       this.#byNodePort[step](key, service)
       this.#byNodePort.addOthersThan(service, key, concerned)
-      this.#byNamedAddress.addOthersThan(service, addressKey(nodeIP, protocol, nodePort), concerned)
+      for (const ip of nodeIPs())
+        this.#byNamedAddress.addOthersThan(service, addressKey(ip, protocol, nodePort), concerned)
     }
   }
 }

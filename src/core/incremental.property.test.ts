@@ -63,6 +63,7 @@ function claimsOf(service: ServiceRecord, family: Family): readonly NaiveClaim[]
 /** Looks at every claim of every Service. */
 function isBest(claim: NaiveClaim, service: ServiceRecord, catalog: Catalog, family: Family): boolean {
   const { nodeIP } = context(family, '')
+  const nodeIPs = [nodeIP, ...(catalog.nodes.get('here' as ObjectKey)?.otherIps ?? [])]
   const named = new Set<ClaimKind>(['loadBalancerIP', 'externalIP'])
   const place = ({ ip = nodeIP, protocol, port }: NaiveClaim) => `${ip} ${protocol} ${port}`
   // Its own lists may name an address twice; a load-balancer IP is the better claim of the two.
@@ -81,6 +82,7 @@ function isBest(claim: NaiveClaim, service: ServiceRecord, catalog: Catalog, fam
     .filter((other) => {
       // Node ports and cluster IPs stand above the rest, and do not meet each other.
       if (kind === 'clusterIP' || kind === 'nodePort') return other.kind === kind && place(other) === place(claim)
+      if (other.kind === 'nodePort') return nodeIPs.some((ip) => place({ ...other, ip }) === place(claim))
       return place(other) === place(claim)
     })
     .every((other) => {

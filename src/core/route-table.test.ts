@@ -436,3 +436,22 @@ test('every Service counts as a change in both families, a slice in its own', ()
   catalog.upsert(slice('demo/web-6', 'web', ['fd00::1']))
   expect(counts).toMatchObject({ services: 2, slices: 1 })
 })
+
+test('a node port comes first at every address that the Node object names, as soon as it does', () => {
+  const { catalog, take } = setUp()
+  const addresses = (...external: readonly string[]) => [
+    { type: 'InternalIP', address: '10.200.0.2' },
+    ...external.map((address) => ({ type: 'ExternalIP', address })),
+  ]
+  const here = (...external: readonly string[]) =>
+    record('Node', { metadata: { name: 'here' }, status: { addresses: addresses(...external) } })
+  const spec = { clusterIP: '10.96.0.2', ports: [{ port: 30_080 }], externalIPs: ['203.0.113.7'] }
+  catalog.upsert(service('demo/thief', spec))
+  catalog.upsert(service('demo/open', { clusterIP: '10.96.0.1', ports: [{ port: 80, nodePort: 30_080 }] }))
+  const thiefHas = () => take().view.routesByKey.get('demo/thief/TCP' as never)?.externalIPs
+  expect(thiefHas()).toEqual(['203.0.113.7'])
+  catalog.upsert(here('203.0.113.7'))
+  expect(thiefHas()).toEqual([])
+  catalog.upsert(here('203.0.113.8'))
+  expect(thiefHas()).toEqual(['203.0.113.7'])
+})

@@ -3,8 +3,8 @@
  * are routed again once the current batch of events is in; what differs from the programmed Route waits as pending.
  * Only `take` moves pending Routes into the view, so the view a backend works on does not change under its hands.
  */
-import type { ObjectKey, ServiceRecord, SliceRecord } from '../api/records.ts'
-import { renderCidr } from '../net/ip.ts'
+import type { NodeRecord, ObjectKey, ServiceRecord, SliceRecord } from '../api/records.ts'
+import { familyOf, renderCidr } from '../net/ip.ts'
 import type { Family } from '../net/ip.ts'
 import { AddressClaims } from './address-claims.ts'
 import type { NodeView } from './backend.ts'
@@ -49,6 +49,8 @@ export class RouteTable implements RouteSource {
   readonly #noLocalEndpoints = { internal: 0, external: 0 }
   #reasons: SyncReasons
   #zone = ''
+  /** All of the family that the Node object names; the one to use comes first. */
+  #nodeIPs: readonly string[]
   #serviceCidrs: readonly string[] = []
   #isInitialised = false
   #isFlushScheduled = false
@@ -57,8 +59,9 @@ export class RouteTable implements RouteSource {
   constructor(options: RouteTableOptions) {
     this.#options = options
     this.#reasons = new SyncReasons(options.startedAtMs)
-    const { catalog, family, nodeIP, policy } = options
-    this.#claims = new AddressClaims({ family, nodeIP, services: catalog.services, ...policy })
+    const { catalog, family, policy } = options
+    this.#nodeIPs = [options.nodeIP]
+    this.#claims = new AddressClaims({ family, nodeIPs: () => this.#nodeIPs, services: catalog.services, ...policy })
     catalog.subscribe({ changed: (event) => this.#onChange(event), listed: () => this.#initialise() })
     this.#readNode()
     this.#readServiceCidrs()
@@ -206,12 +209,24 @@ export class RouteTable implements RouteSource {
   /** A deleted Node leaves its zone in place: the node is still where it is. */
   #readNode(): void {
     const { catalog, nodeName } = this.#options
-    const zone = catalog.nodes.get(nodeName as ObjectKey)?.zone ?? this.#zone
+    const node = catalog.nodes.get(nodeName as ObjectKey)
+    if (node !== undefined) this.#readNodeIPs(node)
+    const zone = node?.zone ?? this.#zone
     if (zone === this.#zone) return
     this.#zone = zone
     this.#reasons.note(`the node is in zone "${zone}" now`)
     this.#markAllDirty()
     this.#scheduleFlush()
+  }
+
+  /** Whoever names an address that became the node's, or is no more, may lose it to a node port, or get it back. */
+  #readNodeIPs({ ips, otherIps = [] }: NodeRecord): void {
+    const { family, nodeIP } = this.#options
+    const own = [...ips, ...otherIps].filter((ip) => familyOf(ip) === family)
+    const before = this.#nodeIPs
+    this.#nodeIPs = [...new Set([nodeIP, ...own])]
+    const changed = [...before, ...this.#nodeIPs].filter((ip) => before.includes(ip) !== this.#nodeIPs.includes(ip))
+    for (const ip of changed) for (const service of this.#claims.namersOf(ip)) this.#markDirty(service)
   }
 
   #readServiceCidrs(): void {
@@ -258,7 +273,7 @@ export class RouteTable implements RouteSource {
     const context = { family, nodeName, nodeIP, policy, zone: this.#zone }
     const slices = [...catalog.slicesOf(service).values()]
     const refused = this.#claims.refusedOf(service)
-    notices.tell(family, service, noticesAbout(record, slices, context, refused))
+    notices.tell(family, service, noticesAbout(record, slices, context, refused, this.#nodeIPs))
     return routesOf(record, slices, context, refused)
   }
 

@@ -37,12 +37,15 @@ export function noticesAbout(
   slices: Iterable<SliceRecord>,
   context: RouterContext,
   refused: readonly RefusedClaim[],
+  nodeIPs: readonly string[] = [context.nodeIP],
 ): readonly ServiceNotice[] {
   if (service.clusterIPs[context.family] === undefined || service.ports.length === 0) return none
+  const isPlain = service.loadBalancerIPs.length === 0 && service.externalIPs.length === 0 && refused.length === 0
+  if (isPlain) return loopbackNotices(service, slices, context)
   const notices = [
     ...refusedNotices(refused),
     ...loopbackNotices(service, slices, context),
-    ...nodeAddressNotices(service, context, refused),
+    ...nodeIPs.flatMap((ip) => nodeAddressNotices(service, ip, context, refused)),
     ...sourceRangeNotices(service, context),
   ]
   return notices.length === 0 ? none : notices
@@ -98,7 +101,8 @@ function loopbackNotices(
 /** Allowed, because people do it on purpose; but whatever else listens there is out of reach. */
 function nodeAddressNotices(
   { externalIPs, loadBalancerIPs, ports }: ServiceRecord,
-  { nodeIP, policy }: RouterContext,
+  nodeIP: string,
+  { policy }: RouterContext,
   refused: readonly RefusedClaim[],
 ): readonly ServiceNotice[] {
   const kind = loadBalancerIPs.includes(nodeIP)

@@ -24,6 +24,12 @@ export class SharedIndex {
     if (this.hasOthersThan(service, key)) for (const other of this.othersThan(service, key)) to.add(other)
   }
 
+  all(key: string): readonly ObjectKey[] {
+    const known = this.#servicesByKey.get(key)
+    if (known === undefined) return nobody
+    return typeof known === 'object' ? [...known] : [known]
+  }
+
   hasOthersThan(service: ObjectKey, key: string): boolean {
     const known = this.#servicesByKey.get(key)
     return known !== undefined && known !== service

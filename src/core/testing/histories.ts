@@ -75,8 +75,23 @@ export const anySlice = fc
   )
 
 export const anyNode = fc
-  .constantFrom('', 'zone-a', 'zone-b')
-  .map((zone) => record('Node', { metadata: { name: 'here', labels: { 'topology.kubernetes.io/zone': zone } } }))
+  .record({
+    zone: fc.constantFrom('', 'zone-a', 'zone-b'),
+    // Services name them, too.
+    external: fc.subarray(['192.0.2.1', 'fd00::9']),
+  })
+  .map(({ zone, external }) =>
+    record('Node', {
+      metadata: { name: 'here', labels: { 'topology.kubernetes.io/zone': zone } },
+      status: {
+        addresses: [
+          { type: 'InternalIP', address: '10.200.0.2' },
+          { type: 'InternalIP', address: 'fd00:200::2' },
+          ...external.map((address) => ({ type: 'ExternalIP', address })),
+        ],
+      },
+    }),
+  )
 
 export type Step =
   | { readonly do: 'upsert'; readonly record: ObjectRecord }
