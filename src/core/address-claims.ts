@@ -203,9 +203,11 @@ export class AddressClaims {
     for (const { protocol, port, nodePort } of record.ports) {
       for (const ip of named) {
         const key = addressKey(ip, protocol, port)
+        // Where several name it and nobody has asked yet who is first, all of them were told before, and wait.
+        const isAwaited = this.#byNamedAddress.sharersOf(key) !== undefined && !this.#firstByNamedAddress.has(key)
         this.#byNamedAddress[step](key, service)
         this.#firstByNamedAddress.delete(key)
-        this.#byNamedAddress.addOthersThan(service, key, concerned)
+        if (!isAwaited) this.#byNamedAddress.addOthersThan(service, key, concerned)
       }
       if (nodePort === 0) continue
       const key = nodePortKey(protocol, nodePort)
