@@ -13,7 +13,7 @@ import { routesOf } from './router.ts'
 import { silentMetrics } from './proxy-metrics.ts'
 import { silentNotices } from './service-notices.ts'
 import { usualPolicy } from './serving-policy.ts'
-import { anyNode, anyService, anySlice, anyStep, applyStep } from './testing/histories.ts'
+import { anyContestedStep, anyNode, anyService, anySlice, anyStep, applyStep } from './testing/histories.ts'
 
 const context = (family: Family, zone: string) => ({
   family,
@@ -119,9 +119,12 @@ function sync({ table, programmed }: ReturnType<typeof tables>[number]): void {
   }
 }
 
-test('programming only what changed gives what programming everything would give', () => {
+test.each([
+  ['any Services', anyStep],
+  ['Services that want the same addresses', anyContestedStep],
+])('programming only what changed gives what programming everything would give: %s', (_, steps) => {
   fc.assert(
-    fc.property(fc.array(anyStep, { maxLength: 40 }), (history) => {
+    fc.property(fc.array(steps, { maxLength: 40, size: 'max' }), (history) => {
       const catalog = new Catalog()
       catalog.replace('Service', [])
       catalog.replace('EndpointSlice', [])

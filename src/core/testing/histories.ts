@@ -93,6 +93,24 @@ export const anyNode = fc
     }),
   )
 
+/** Services that want the same few addresses, and little else. */
+const contestedService = fc
+  .record({
+    place: fc.integer({ min: 1, max: 4 }),
+    protocol,
+    nodePort: fc.constantFrom(0, 80),
+    externalIPs: fc.subarray(['192.0.2.1', '10.96.0.1', '10.96.0.2', '10.200.0.2']),
+    loadBalancerIPs: fc.subarray(['192.0.2.1', '10.96.0.3']),
+    creationTimestamp: fc.constantFrom(undefined, '2026-01-01T00:00:00Z', '2026-01-02T00:00:00Z'),
+  })
+  .map(({ place, protocol, nodePort, externalIPs, loadBalancerIPs, creationTimestamp }) =>
+    record('Service', {
+      metadata: { namespace: 'demo', name: `contested-${place}`, creationTimestamp },
+      status: { loadBalancer: { ingress: loadBalancerIPs.map((ip) => ({ ip })) } },
+      spec: { clusterIP: `10.96.0.${place}`, externalIPs, ports: [{ port: 80, protocol, nodePort }] },
+    }),
+  )
+
 export type Step =
   | { readonly do: 'upsert'; readonly record: ObjectRecord }
   | { readonly do: 'remove'; readonly kind: ObjectKind; readonly key: ObjectKey }
@@ -116,6 +134,21 @@ export const anyStep: fc.Arbitrary<Step> = fc.oneof(
       })),
   },
   { weight: 1, arbitrary: fc.constant<Step>({ do: 'relist' }) },
+  { weight: 4, arbitrary: fc.constant<Step>({ do: 'flush' }) },
+  { weight: 2, arbitrary: fc.constant<Step>({ do: 'sync' }) },
+)
+
+export const anyContestedStep: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 6, arbitrary: contestedService.map((it): Step => ({ do: 'upsert', record: it })) },
+  { weight: 1, arbitrary: anyNode.map((it): Step => ({ do: 'upsert', record: it })) },
+  {
+    weight: 2,
+    arbitrary: fc.integer({ min: 1, max: 4 }).map((place): Step => ({
+      do: 'remove',
+      kind: 'Service',
+      key: objectKey({ namespace: 'demo', name: `contested-${place}` }),
+    })),
+  },
   { weight: 4, arbitrary: fc.constant<Step>({ do: 'flush' }) },
   { weight: 2, arbitrary: fc.constant<Step>({ do: 'sync' }) },
 )
