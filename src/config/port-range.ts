@@ -1,5 +1,5 @@
 /** Ports from the first to the last, both included. */
-export interface PortRange {
+interface PortRange {
   readonly first: number
   readonly last: number
 }

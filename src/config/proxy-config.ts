@@ -55,7 +55,7 @@ export interface UncheckedConfig {
   readonly windowsRunAsService: boolean
 }
 
-export interface ClientConnection {
+interface ClientConnection {
   readonly kubeconfig: string
   readonly acceptContentTypes: string
   readonly contentType: string
@@ -89,7 +89,7 @@ export interface IpvsConfig {
   readonly udpTimeoutMs: number
 }
 
-export interface WinkernelConfig {
+interface WinkernelConfig {
   readonly networkName: string
   readonly sourceVip: string
   readonly enableDsr: boolean

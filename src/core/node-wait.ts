@@ -3,7 +3,7 @@ import type { NodeRecord } from '../api/records.ts'
 import type { Clock } from './clock.ts'
 import type { Logger } from './logger.ts'
 
-export class NodeWaitError extends Error {
+class NodeWaitError extends Error {
   override readonly name = 'NodeWaitError'
   readonly reason: 'node-missing' | 'pod-cidr-missing'
 

@@ -7,7 +7,7 @@ import { families } from '../net/ip.ts'
 import type { Family } from '../net/ip.ts'
 import type { Clock } from './clock.ts'
 
-export interface FamilyHealth {
+interface FamilyHealth {
   readonly lastUpdated: string
   readonly healthy: boolean
 }

@@ -12,7 +12,7 @@ export interface Page {
   readonly metadata: ListMetadata
 }
 
-export interface ListMetadata {
+interface ListMetadata {
   readonly resourceVersion: string
   readonly continue?: string
   readonly remainingItemCount?: number

@@ -1,12 +1,12 @@
 /** Which form of an answer a client asks for in its Accept header. */
 import { notAcceptable } from './status.ts'
 
-export type Representation =
+type Representation =
   | { readonly as: 'object' }
   | { readonly as: 'metadata' }
   | { readonly as: 'table'; readonly apiVersion: 'meta.k8s.io/v1' | 'meta.k8s.io/v1beta1' }
 
-export type MediaType = 'application/json' | 'application/yaml'
+type MediaType = 'application/json' | 'application/yaml'
 
 export interface Accepted {
   readonly representation: Representation

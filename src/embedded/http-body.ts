@@ -62,7 +62,7 @@ export function parseJson(text: string): unknown {
 }
 
 /** YAML, which JSON is a part of. */
-export function parseYamlText(text: string): unknown {
+function parseYamlText(text: string): unknown {
   try {
     return parseYaml(text, { maxAliasCount: 100 })
   } catch (error) {

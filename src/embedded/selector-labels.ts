@@ -1,7 +1,7 @@
 /** Label selectors as kubectl -l writes them: equality, sets, existence, numeric comparison. */
 import { badRequest } from './status.ts'
 
-export type Labels = Readonly<Record<string, string>>
+type Labels = Readonly<Record<string, string>>
 
 export type LabelSelector = (labels: Labels) => boolean
 

@@ -37,7 +37,7 @@ export function whyNotMirrored(endpoints: JsonObject, service: JsonObject | unde
   return hasSelector ? 'selector' : undefined
 }
 
-export interface MirroredSlice {
+interface MirroredSlice {
   /** The same for the same ports and address type, whatever the addresses: a slice is changed, not replaced. */
   readonly key: string
   /** Without a name: whoever stores it gives it one. */
@@ -65,7 +65,7 @@ export function keyOfSlice({ addressType, ports }: JsonObject): string {
 }
 
 /** Who the endpoint is: one that is listed twice counts once, as it was listed last. */
-export function identityOfEndpoint({ addresses, hostname, targetRef }: JsonObject): string {
+function identityOfEndpoint({ addresses, hostname, targetRef }: JsonObject): string {
   const { namespace, name } = isJsonObject(targetRef) ? targetRef : {}
   return JSON.stringify([addresses, hostname ?? '', namespace ?? '', name ?? ''])
 }

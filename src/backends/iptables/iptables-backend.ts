@@ -22,7 +22,7 @@ import { noCounters } from '../../dataplane/iptables/language/counters.ts'
 import type { IptablesSettings } from './settings.ts'
 import { Written } from './written.ts'
 
-export interface IptablesMetrics {
+interface IptablesMetrics {
   /** How many rules of ours a table holds, and how many of them this sync wrote. */
   rules(table: 'filter' | 'nat', rules: { readonly total: number; readonly last: number }): void
   restoreFailed(sync: { readonly isFull: boolean }): void

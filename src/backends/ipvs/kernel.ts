@@ -40,7 +40,7 @@ export async function readKernel(kernel: Kernel, family: Family, signal: AbortSi
   }
 }
 
-export async function readAddresses(
+async function readAddresses(
   addresses: Pick<Addresses, 'list'>,
   family: Family,
   signal: AbortSignal,

@@ -23,7 +23,7 @@ import { UnusedChains } from './unused-chains.ts'
 import { elementRepairs, planTable, replacement, stepsFor, strangersIn, tableComment } from './whole-table.ts'
 import type { WholeTable } from './whole-table.ts'
 
-export interface NftablesMetrics {
+interface NftablesMetrics {
   syncFailed(): void
   cleanupFailed(): void
 }

@@ -16,7 +16,7 @@ export interface PickChain {
   readonly choices: number
 }
 
-export type PickKind =
+type PickKind =
   /** One of the endpoints that policy Cluster allows. */
   | 'pick'
   /** The same, with the source hidden. */

@@ -70,7 +70,7 @@ export interface VirtualServerLeftover {
 }
 
 /** Delivers packets with a mark to this machine; goes with the routing table it leads to. */
-export interface RoutingRuleLeftover {
+interface RoutingRuleLeftover {
   readonly kind: 'routing-rule'
   readonly family: Family
   readonly mark: number

@@ -63,7 +63,7 @@ export interface RunnableMode {
   createBackend(family: Family, context: ModeContext, signal: AbortSignal): Promise<ModeBackend>
 }
 
-export interface ModeBackend {
+interface ModeBackend {
   readonly backend: Backend
   /** Runs after each successful sync. */
   readonly afterSync: readonly AfterSync[]

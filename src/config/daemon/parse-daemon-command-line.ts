@@ -19,7 +19,7 @@ export type DaemonCommandLine =
     }
 
 /** What to do once the configuration is valid. When several are asked for, the first of this list is done. */
-export type Action =
+type Action =
   | { readonly kind: 'write-config'; readonly path: string }
   | { readonly kind: 'cleanup'; readonly isDryRun: boolean }
   | { readonly kind: 'init-only' }

@@ -9,8 +9,8 @@ const second = 1_000
 const minute = 60 * second
 const hour = 60 * minute
 
-export const healthzPort = 10256
-export const metricsPort = 10249
+const healthzPort = 10256
+const metricsPort = 10249
 
 /** What a file that says nothing means. */
 export function defaultConfig(): UncheckedConfig {

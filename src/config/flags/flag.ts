@@ -11,7 +11,7 @@ export interface FlagType<Value> {
 }
 
 /** What the flag holds so far: its default at first use, the result of the previous use after that. */
-export interface Earlier<Value> {
+interface Earlier<Value> {
   readonly value: Value
   readonly isDefault: boolean
 }

@@ -20,7 +20,7 @@ export interface ConntrackReconcilerOptions {
   readonly metrics: ConntrackMetrics
 }
 
-export interface ConntrackMetrics {
+interface ConntrackMetrics {
   /** The table was read and the stale flows were deleted, or some of them. */
   reconciled(family: Family, result: { readonly seconds: number; readonly deleted: number }): void
 }

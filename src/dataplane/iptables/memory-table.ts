@@ -1,7 +1,7 @@
 /** One table of the in-memory iptables: its chains, and what may be done to them. Refusals are thrown as plain text. */
 import type { Table } from './iptables.ts'
 
-export const builtInChains: Readonly<Record<Table, readonly string[]>> = {
+const builtInChains: Readonly<Record<Table, readonly string[]>> = {
   filter: ['INPUT', 'FORWARD', 'OUTPUT'],
   nat: ['PREROUTING', 'INPUT', 'OUTPUT', 'POSTROUTING'],
   mangle: ['PREROUTING', 'INPUT', 'FORWARD', 'OUTPUT', 'POSTROUTING'],

@@ -4,7 +4,7 @@ import { skip } from './attribute.ts'
 import type { Slice } from './attribute.ts'
 import type { NetlinkMessage } from './message.ts'
 
-export const netfilterSubsystem = { conntrack: 1, accounting: 7 } as const
+const netfilterSubsystem = { conntrack: 1, accounting: 7 } as const
 
 export type NetfilterSubsystem = keyof typeof netfilterSubsystem
 

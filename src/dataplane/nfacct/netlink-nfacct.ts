@@ -43,7 +43,7 @@ export function netlinkNfacct({ open }: { readonly open: OpenNetlink }): Nfacct 
   }
 }
 
-export function getCounter(name: string): NetlinkRequest {
+function getCounter(name: string): NetlinkRequest {
   return {
     doing: `read the counter "${name}"`,
     type: netfilterType('accounting', command.get),
@@ -52,7 +52,7 @@ export function getCounter(name: string): NetlinkRequest {
 }
 
 /** Exclusive: the kernel must not take it for a request to set an existing counter back to zero. */
-export function newCounter(name: string): NetlinkRequest {
+function newCounter(name: string): NetlinkRequest {
   return {
     doing: `create the counter "${name}"`,
     type: netfilterType('accounting', command.new),

@@ -10,7 +10,7 @@ import { tupleCodec } from './tuple-codec.ts'
 import type { TupleCodec } from './tuple-codec.ts'
 
 /** More than any element takes: two keys of 64 bytes, a chain's name of 255 and a comment of 128. */
-export const largestElementBytes = 1024
+const largestElementBytes = 1024
 
 export class ElementWriter {
   readonly #set: SetDeclaration

@@ -34,7 +34,7 @@ export interface KindSchema extends ObjectSchema {
   readonly kind: GroupVersionKind
 }
 
-export interface GroupVersionKind {
+interface GroupVersionKind {
   readonly group: string
   readonly version: string
   readonly kind: string

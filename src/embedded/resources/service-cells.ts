@@ -27,7 +27,7 @@ export function serviceCells(service: Service, nowMs: number): string[] {
   ]
 }
 
-export function renderLabels(labels: Readonly<Record<string, string>>): string {
+function renderLabels(labels: Readonly<Record<string, string>>): string {
   const pairs = Object.entries(labels).map(([key, value]) => `${key}=${value}`)
   return pairs.length === 0 ? '<none>' : pairs.sort().join(',')
 }

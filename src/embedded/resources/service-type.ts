@@ -37,11 +37,11 @@ export interface ServicePort {
   readonly appProtocol?: string
 }
 
-export interface ServiceStatus {
+interface ServiceStatus {
   readonly loadBalancer?: { readonly ingress?: readonly LoadBalancerIngress[] }
 }
 
-export interface LoadBalancerIngress {
+interface LoadBalancerIngress {
   readonly ip?: string
   readonly hostname?: string
   readonly ipMode?: string

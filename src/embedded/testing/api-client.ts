@@ -1,7 +1,7 @@
 /** A plain client for tests of API servers: it reads whole answers and follows watches line by line. */
 import { assert } from 'vitest'
 
-export interface ApiRequest {
+interface ApiRequest {
   readonly method: string
   /** With the query, e.g. `/api/v1/services?watch=true`. */
   readonly path: string

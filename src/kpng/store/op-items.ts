@@ -38,4 +38,4 @@ export function diffItems(
   return sets.length === 0 && deletes.length === 0 ? noChanges : { sets, deletes: deletes.reverse() }
 }
 
-export const noChanges: ItemChanges = { sets: [], deletes: [] }
+const noChanges: ItemChanges = { sets: [], deletes: [] }

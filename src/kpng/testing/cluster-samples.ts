@@ -40,7 +40,7 @@ export interface SampleEndpoint {
   readonly terminating?: boolean
 }
 
-export function sampleEndpoint(path: string, sample: SampleEndpoint): ClusterEndpoint {
+function sampleEndpoint(path: string, sample: SampleEndpoint): ClusterEndpoint {
   const [Namespace = '', ServiceName = ''] = path.split('/')
   const { ip, pod = '', node = '', source = `${ServiceName}-abcde`, zones = [], nodeHints = [] } = sample
   const { ready = true, terminating = false } = sample

@@ -5,7 +5,7 @@
 import { Counter as LibraryCounter, Gauge as LibraryGauge, Histogram as LibraryHistogram } from 'prom-client'
 import { Registry, collectDefaultMetrics } from 'prom-client'
 
-export type Labels<Name extends string> = Readonly<Record<Name, string>>
+type Labels<Name extends string> = Readonly<Record<Name, string>>
 
 export interface FamilySpec<Label extends string = string> {
   readonly name: string

@@ -8,7 +8,7 @@ import type { UnknownField } from '../../api/known-fields.ts'
 import { shortened } from '../../net/shown-value.ts'
 import { kindOfObject } from './object-kind.ts'
 
-export class ManifestError extends Error {
+class ManifestError extends Error {
   override readonly name = 'ManifestError'
 }
 
@@ -21,7 +21,7 @@ export interface ManifestObject {
   readonly unknownFields: readonly UnknownFieldPlace[]
 }
 
-export interface UnknownFieldPlace {
+interface UnknownFieldPlace {
   readonly place: string
   /** `spec.ports[0].prtocol` */
   readonly field: string

@@ -20,7 +20,7 @@ export interface KubeEndpoint {
   readonly execCredential: ExecCredential | undefined
 }
 
-export interface TlsSettings {
+interface TlsSettings {
   readonly ca: string | undefined
   readonly cert: string | undefined
   readonly key: string | undefined

@@ -46,7 +46,7 @@ export interface ExecPluginSpec {
   readonly clusterInfo: Readonly<Record<string, unknown>> | undefined
 }
 
-export type ExecApiVersion = 'client.authentication.k8s.io/v1' | 'client.authentication.k8s.io/v1beta1'
+type ExecApiVersion = 'client.authentication.k8s.io/v1' | 'client.authentication.k8s.io/v1beta1'
 
 export const anonymous: KubeUser = { auth: { kind: 'none' }, clientCertificate: undefined, impersonate: undefined }
 

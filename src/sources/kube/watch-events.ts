@@ -7,7 +7,7 @@ import type { ResourceQuery } from './resource-query.ts'
 import { errorFromStatusObject } from './status-error.ts'
 import { Watchdog } from './watchdog.ts'
 
-export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'
+type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'
 
 export interface WatchEvent {
   readonly type: WatchEventType

@@ -5,7 +5,7 @@
 import type { JsonObject } from '../../../src/api/json-reader.ts'
 
 export const nodeName = 'node-0'
-export const endpointsPerService = 4
+const endpointsPerService = 4
 /** Has the first address of every pod in it. */
 export const podRange = '10.128.0.0/9'
 
@@ -150,7 +150,7 @@ export function sliceObject(index: number, resourceVersion: number, moved = 0): 
   }
 }
 
-export function sliceName(index: number): string {
+function sliceName(index: number): string {
   return `${serviceName(index).name}-${suffix(index)}`
 }
 

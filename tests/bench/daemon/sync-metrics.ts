@@ -8,7 +8,7 @@ export interface SyncMetrics {
   readonly syncedAtMs: number
 }
 
-export interface Syncs {
+interface Syncs {
   readonly count: number
   /** Of all of them together. */
   readonly ms: number

@@ -6,7 +6,7 @@ import { Reflector } from '../../../src/sources/kube/reflector.ts'
 import type { ReflectorStatus } from '../../../src/sources/kube/reflector-status.ts'
 import type { ResourceQuery } from '../../../src/sources/kube/resource-query.ts'
 
-export interface MirroredObject {
+interface MirroredObject {
   readonly metadata: { readonly name: string; readonly namespace?: string; readonly labels?: Record<string, string> }
   readonly [field: string]: unknown
 }

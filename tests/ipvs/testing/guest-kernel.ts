@@ -14,7 +14,7 @@ export const guestKernelNames = ['user-mode-linux', 'qemu-kvm', 'qemu-tcg'] as c
 export type GuestKernelName = (typeof guestKernelNames)[number]
 
 /** What a guest is made of. */
-export interface GuestMachine {
+interface GuestMachine {
   readonly memoryMb: number
   /** The folder of the host that the guest sees, and may write, as /run/shared. */
   readonly shared: string
@@ -24,7 +24,7 @@ export interface GuestMachine {
   readonly parameters: readonly string[]
 }
 
-export interface GuestStart {
+interface GuestStart {
   readonly program: string
   readonly args: readonly string[]
   readonly env?: Readonly<Record<string, string>>

@@ -13,7 +13,7 @@ export interface Run {
 }
 
 /** Vitest starts a process for each test file. */
-export const thisRun: Run = { folder: tmpdir(), pid: process.ppid }
+const thisRun: Run = { folder: tmpdir(), pid: process.ppid }
 
 /** What `compute` answered to the first who asked in this run. Nobody else's is called, unless the first one failed. */
 export async function oncePerRun<T>(name: string, compute: () => Promise<T>, run = thisRun): Promise<T> {

@@ -10,7 +10,7 @@ import { parseAnswer } from './echo-server.ts'
 import { sendEcho } from './icmp-echo.ts'
 import type { Namespace } from './namespace.ts'
 
-export type Transport = 'tcp' | 'udp' | 'icmp'
+type Transport = 'tcp' | 'udp' | 'icmp'
 
 export interface Question {
   readonly transport: Transport

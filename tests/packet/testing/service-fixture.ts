@@ -34,7 +34,7 @@ export interface PortFixture {
   readonly target: number
 }
 
-export type EndpointState = 'ready' | 'serving while terminating' | 'terminating' | 'not ready'
+type EndpointState = 'ready' | 'serving while terminating' | 'terminating' | 'not ready'
 
 export type EndpointFixture = PodName | { readonly pod: PodName; readonly is: EndpointState }
 

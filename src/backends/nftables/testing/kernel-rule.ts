@@ -13,7 +13,7 @@ export type Verdict =
   | { readonly kind: 'jump' | 'goto'; readonly chain: string }
   | { readonly kind: 'drop' | 'reject' | 'accept' | 'return' | 'continue' }
 
-export type Expression = Match | Action
+type Expression = Match | Action
 
 export type Match =
   | { readonly kind: 'new connection' }

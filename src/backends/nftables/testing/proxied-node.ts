@@ -66,7 +66,7 @@ export class ProxiedNode {
   }
 }
 
-export function usualState({ family, podCidr, node }: AddressPlan): NftablesState {
+function usualState({ family, podCidr, node }: AddressPlan): NftablesState {
   return {
     settings: {
       family,

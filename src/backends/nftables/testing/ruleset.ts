@@ -17,7 +17,7 @@ export interface KernelChain {
   readonly rules: readonly KernelRule[]
 }
 
-export interface BaseChain extends KernelChain {
+interface BaseChain extends KernelChain {
   readonly hook: ChainHook
 }
 

@@ -68,7 +68,7 @@ export function portsOf(route: Route, settings: PortalSettings, listening: reado
 }
 
 /** Where traffic from outside may only use local endpoints, that of pods and of the node itself may still use all. */
-export function policiesInUse(route: Route): readonly TrafficPolicy[] {
+function policiesInUse(route: Route): readonly TrafficPolicy[] {
   const hasDoors = route.nodePort !== 0 || route.externalIPs.length > 0 || route.loadBalancerIPs.length > 0
   const policies: TrafficPolicy[] = []
   if (route.internalPolicy === 'Cluster' || hasDoors) policies.push('Cluster')

@@ -27,7 +27,7 @@ export interface FixedPortalSettings {
   readonly localIps: () => readonly string[]
 }
 
-export const everywhere: Readonly<Record<Family, string>> = { ipv4: '0.0.0.0', ipv6: '::' }
+const everywhere: Readonly<Record<Family, string>> = { ipv4: '0.0.0.0', ipv6: '::' }
 const loopback: Readonly<Record<Family, string>> = { ipv4: '127.0.0.1', ipv6: '::1' }
 
 export function portalSettings(fixed: FixedPortalSettings, node: NodeFacts): PortalSettings {

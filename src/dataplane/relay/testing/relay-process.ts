@@ -14,7 +14,7 @@ export interface RelayProgramOptions {
   readonly maxDescriptors?: number
 }
 
-export interface ProcessStats extends ListenerStats, Pick<RelayStats, 'descriptors'> {
+interface ProcessStats extends ListenerStats, Pick<RelayStats, 'descriptors'> {
   readonly warnings: readonly string[]
   readonly errors: readonly unknown[]
 }
