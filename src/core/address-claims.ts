@@ -94,15 +94,17 @@ export class AddressClaims {
 
   /** Nearly every Service is alone with its addresses, and that must cost next to nothing. */
   #mayBeContested(service: ObjectKey, { clusterIPs, ports, loadBalancerIPs, externalIPs }: ServiceRecord): boolean {
-    const { family, apiServers, nodeIPs } = this.#options
+    const { family, apiServers } = this.#options
     const clusterIP = clusterIPs[family]
     if (clusterIP === undefined) return false
     if (loadBalancerIPs.length > 0 || externalIPs.length > 0 || this.#byClusterIP.hasOthersThan(service, clusterIP))
       return true
-    if (apiServers.some(({ ip }) => ip === clusterIP || nodeIPs().includes(ip))) return true
+    if (apiServers.some(({ ip }) => ip === clusterIP)) return true
     return ports.some(
       ({ protocol, nodePort }) =>
-        nodePort !== 0 && this.#byNodePort.hasOthersThan(service, nodePortKey(protocol, nodePort)),
+        nodePort !== 0 &&
+        (this.#byNodePort.hasOthersThan(service, nodePortKey(protocol, nodePort)) ||
+          apiServers.some(({ port }) => port === nodePort)),
     )
   }
 
@@ -234,7 +236,8 @@ function nodePortKey(protocol: Protocol, port: number): string {
   return `${protocol} ${port}`
 }
 
-function addressKey(ip: string, protocol: Protocol, port: number): string {
+/** Tells one way to reach a Service port from another. */
+export function addressKey(ip: string, protocol: Protocol, port: number): string {
   return `${ip} ${protocol} ${port}`
 }
 

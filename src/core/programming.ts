@@ -2,7 +2,7 @@
  * How every backend syncs: it edits what it knows to be written, and where nothing is known, or the data plane does not
  * take the edit, it reads what is there and makes all of it right. Nothing is remembered before the data plane agreed.
  */
-import type { SyncReport } from './backend.ts'
+import type { Change, NodeView, SyncReport } from './backend.ts'
 import { OneAtATime } from './one-at-a-time.ts'
 
 /** What a backend knows of its data plane. */
@@ -13,6 +13,12 @@ export type Knowledge<Plan, Damage> =
   | { readonly kind: 'damaged'; readonly plan: Plan; readonly damage: Damage }
 
 export type Written<Plan, Damage> = Exclude<Knowledge<Plan, Damage>, { readonly kind: 'unknown' }>
+
+/** What most backends are asked for. */
+export interface SyncTask {
+  readonly view: NodeView
+  readonly change: Change
+}
 
 /** What the data plane holds now, and what to say about the sync. */
 export interface Programmed<Plan> {

@@ -2,6 +2,7 @@
 import type { Protocol, ServicePort, ServiceRecord, SliceRecord } from '../api/records.ts'
 import { cidrContains, familyOf, isLoopback, renderCidr } from '../net/ip.ts'
 import type { Family } from '../net/ip.ts'
+import { addressKey } from './address-claims.ts'
 import type { RefusedClaim } from './address-claims.ts'
 import { categorize } from './categorize.ts'
 import { endpointPortId, endpointsByPort } from './endpoints.ts'
@@ -56,8 +57,9 @@ export function routesOf(
   })
 }
 
+/** A node port has no address of its own. */
 function place(protocol: Protocol, port: number, ip = 'this node'): string {
-  return `${ip} ${protocol} ${port}`
+  return addressKey(ip, protocol, port)
 }
 
 const noneRefused: readonly RefusedClaim[] = []

@@ -1,6 +1,6 @@
 /** What a Service asks for and does not get, or gets with a danger in it: said once, with the way out. */
 import type { ObjectKey, ServiceRecord, SliceRecord } from '../api/records.ts'
-import { familyOf, isLoopback } from '../net/ip.ts'
+import { familyOf, hostPort, isLoopback } from '../net/ip.ts'
 import type { Family } from '../net/ip.ts'
 import type { ClaimKind, RefusedClaim } from './address-claims.ts'
 import type { RouterContext } from './router.ts'
@@ -73,7 +73,7 @@ function refusedNotices(refused: readonly RefusedClaim[]): readonly ServiceNotic
 }
 
 function refusedNotice({ kind, protocol, ip, port, takenAs, owner }: RefusedClaim): ServiceNotice {
-  const place = `${ip === undefined ? '' : ip.includes(':') ? `[${ip}]:` : `${ip}:`}${port}/${protocol}`
+  const place = `${ip === undefined ? port : hostPort(ip, port)}/${protocol}`
   const claim = `${claimWords[kind]} ${place} is not served`
   return takenAs === 'apiServer'
     ? { reason: 'ApiServerAddress', text: `${claim}: Fairlead reaches the API server there`, owner }

@@ -21,7 +21,7 @@ export class SharedIndex {
   }
 
   addOthersThan(service: ObjectKey, key: string, to: Set<ObjectKey>): void {
-    if (this.hasOthersThan(service, key)) for (const other of this.othersThan(service, key)) to.add(other)
+    for (const other of this.othersThan(service, key)) to.add(other)
   }
 
   all(key: string): readonly ObjectKey[] {

@@ -2,17 +2,16 @@
 import type { Backend, Change, NodeView, SyncReport } from '../../core/backend.ts'
 import { isSameData } from '../../core/same-data.ts'
 import type { Iptables } from '../../dataplane/iptables/iptables.ts'
-import { IptablesError } from '../../dataplane/iptables/iptables.ts'
 import { writeAllButRefused } from '../../core/find-refused.ts'
 import { Programming } from '../../core/programming.ts'
-import type { Programmed, Written as Known } from '../../core/programming.ts'
+import type { Programmed, SyncTask, Written as Known } from '../../core/programming.ts'
 import type { Damage } from './damage.ts'
 import type { ChainWatch } from './chain-watch.ts'
 import { replaceTail, wantedRoutes } from './edit.ts'
 import { writeEdits } from '../../dataplane/iptables/language/edit-rules.ts'
 import { fullInputs } from './full-input.ts'
 import { planIptables } from './plan.ts'
-import { findRefusedRoutes } from '../../dataplane/iptables/language/refused-routes.ts'
+import { findRefusedRoutes, isRefusal } from '../../dataplane/iptables/language/refused-routes.ts'
 import { repairInput } from './repair-input.ts'
 import { RestoreInput } from '../../dataplane/iptables/language/restore-input.ts'
 import { readRuleset } from './ruleset.ts'
@@ -38,19 +37,14 @@ export interface IptablesBackendOptions {
 
 type Failures = SyncReport['failed']
 
-interface Task {
-  readonly view: NodeView
-  readonly change: Change
-}
-
 export class IptablesBackend implements Backend {
   readonly name = 'iptables'
   readonly #options: IptablesBackendOptions
-  readonly #programming: Programming<Task, Written, Damage>
+  readonly #programming: Programming<SyncTask, Written, Damage>
 
   constructor(options: IptablesBackendOptions) {
     this.#options = options
-    this.#programming = new Programming<Task, Written, Damage>({
+    this.#programming = new Programming<SyncTask, Written, Damage>({
       edit: (known, task, signal) => this.#repairAndEdit(known, task, signal),
       rewrite: (task, known, signal) =>
         this.#rewrite(task, known.kind === 'damaged' ? known.damage : undefined, signal),
@@ -77,7 +71,7 @@ export class IptablesBackend implements Backend {
 
   async #repairAndEdit(
     known: Known<Written, Damage>,
-    { view, change }: Task,
+    { view, change }: SyncTask,
     signal: AbortSignal,
   ): Promise<Programmed<Written> | undefined> {
     const { plan: written } = known
@@ -91,7 +85,7 @@ export class IptablesBackend implements Backend {
   }
 
   async #rewrite(
-    { view, change }: Task,
+    { view, change }: SyncTask,
     damage: Damage | undefined,
     signal: AbortSignal,
   ): Promise<Programmed<Written>> {
@@ -193,10 +187,6 @@ function without(plan: Written, refused: Failures): Written {
 
 function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
-}
-
-function isRefusal(error: unknown): boolean {
-  return error instanceof IptablesError && error.reason === 'refused'
 }
 
 function usesCounters({ counters }: IptablesSettings): boolean {

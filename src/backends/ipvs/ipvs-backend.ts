@@ -4,7 +4,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { RouteKey } from '../../core/route.ts'
 import { Programming } from '../../core/programming.ts'
-import type { Programmed } from '../../core/programming.ts'
+import type { Programmed, SyncTask } from '../../core/programming.ts'
 import { cidrContains, parseCidr } from '../../net/ip.ts'
 import type { Cidr } from '../../net/ip.ts'
 import { readKernelState } from '../../dataplane/iptables/language/kernel-state.ts'
@@ -42,11 +42,6 @@ interface Written extends Expected {
   readonly leftovers: Touched
 }
 
-interface Task {
-  readonly view: NodeView
-  readonly change: Change
-}
-
 /** How often endpoints that shall go are looked at. */
 const sweepEveryMs = 60_000
 
@@ -55,14 +50,14 @@ export class IpvsBackend implements Backend {
   readonly #options: IpvsBackendOptions
   readonly #excluded: readonly Cidr[]
   readonly #draining: Draining
-  readonly #programming: Programming<Task, Written>
+  readonly #programming: Programming<SyncTask, Written>
   #hasRepairedWeights = false
 
   constructor(options: IpvsBackendOptions) {
     this.#options = options
     this.#excluded = options.settings.excludeCidrs.flatMap((text) => parseCidr(text) ?? [])
     this.#draining = new Draining({ ipvs: options.kernel.ipvs, log: options.log })
-    this.#programming = new Programming<Task, Written>({
+    this.#programming = new Programming<SyncTask, Written>({
       edit: ({ plan: known }, task, signal) => this.#edit(known, task, signal),
       rewrite: (task, _known, signal) => this.#rewrite(task, signal),
       isRefusal: (error) => error instanceof Surprise,
@@ -99,7 +94,11 @@ export class IpvsBackend implements Backend {
     }
   }
 
-  async #edit(known: Written, { view, change }: Task, signal: AbortSignal): Promise<Programmed<Written> | undefined> {
+  async #edit(
+    known: Written,
+    { view, change }: SyncTask,
+    signal: AbortSignal,
+  ): Promise<Programmed<Written> | undefined> {
     if (change.full) return undefined
     const { plan, written } = known
     const touched = new Touched()
@@ -111,7 +110,7 @@ export class IpvsBackend implements Backend {
     return this.#carryOut({ plan, written, touched, rules: undefined }, change.keys, signal)
   }
 
-  async #rewrite({ view, change }: Task, signal: AbortSignal): Promise<Programmed<Written>> {
+  async #rewrite({ view, change }: SyncTask, signal: AbortSignal): Promise<Programmed<Written>> {
     const { kernel, settings: fixed } = this.#options
     const { family } = fixed
     await kernel.addresses.ensureDummy(ipvsLink, signal)

@@ -4,7 +4,7 @@ import type { Clock } from '../../core/clock.ts'
 import { findRefused, writeAllButRefused } from '../../core/find-refused.ts'
 import type { Logger } from '../../core/logger.ts'
 import { Programming } from '../../core/programming.ts'
-import type { Programmed } from '../../core/programming.ts'
+import type { Programmed, SyncTask } from '../../core/programming.ts'
 import type { RouteKey } from '../../core/route.ts'
 import { isSameData } from '../../core/same-data.ts'
 import { NftError } from '../../dataplane/nft/nft.ts'
@@ -42,18 +42,13 @@ export interface NftablesBackendOptions {
 
 type Failures = SyncReport['failed']
 
-interface Task {
-  readonly view: NodeView
-  readonly change: Change
-}
-
 export class NftablesBackend implements Backend {
   readonly name = 'nftables'
   readonly #options: NftablesBackendOptions
   readonly #containers: Containers
   readonly #unused: UnusedChains
   readonly #counts: ConnectionCounts
-  readonly #programming: Programming<Task, TablePlan>
+  readonly #programming: Programming<SyncTask, TablePlan>
   /** Whose element is which, also while a sync goes on. */
   #lastPlan: TablePlan | undefined
 
@@ -62,7 +57,7 @@ export class NftablesBackend implements Backend {
     this.#containers = containersOf(options.family)
     this.#counts = new ConnectionCounts(options.table, this.#containers)
     this.#unused = new UnusedChains(options.table, () => options.metrics.cleanupFailed())
-    this.#programming = new Programming<Task, TablePlan>({
+    this.#programming = new Programming<SyncTask, TablePlan>({
       edit: ({ plan }, task, signal) => this.#edit(plan, task, signal),
       rewrite: ({ view }, _known, signal) => this.#rewrite(view, options.state(), signal),
       isRefusal,
@@ -96,7 +91,7 @@ export class NftablesBackend implements Backend {
 
   async #edit(
     plan: TablePlan,
-    { view, change }: Task,
+    { view, change }: SyncTask,
     signal: AbortSignal,
   ): Promise<Programmed<TablePlan> | undefined> {
     const { settings, nodePortIps } = this.#options.state()

@@ -3,12 +3,11 @@ import type { SyncReport } from '../../../core/backend.ts'
 import { writeAllButRefused } from '../../../core/find-refused.ts'
 import type { Programmed } from '../../../core/programming.ts'
 import type { RouteKey } from '../../../core/route.ts'
-import { IptablesError } from '../../../dataplane/iptables/iptables.ts'
 import type { Iptables } from '../../../dataplane/iptables/iptables.ts'
 import type { DriftWatch } from '../../../dataplane/iptables/language/drift-watch.ts'
 import { writeEdits } from '../../../dataplane/iptables/language/edit-rules.ts'
 import { readKernelState } from '../../../dataplane/iptables/language/kernel-state.ts'
-import { findRefusedRoutes } from '../../../dataplane/iptables/language/refused-routes.ts'
+import { findRefusedRoutes, isRefusal } from '../../../dataplane/iptables/language/refused-routes.ts'
 import { RestoreInput } from '../../../dataplane/iptables/language/restore-input.ts'
 import { fullInput } from './full-input.ts'
 import type { PlannedPortal, PortalPlan } from './plan.ts'
@@ -100,8 +99,4 @@ export class KernelPortals {
 
 function factsOf(input: RestoreInput): SyncReport['facts'] {
   return { filterRules: input.addedRules('filter'), natRules: input.addedRules('nat') }
-}
-
-export function isRefusal(error: unknown): boolean {
-  return error instanceof IptablesError && error.reason === 'refused'
 }

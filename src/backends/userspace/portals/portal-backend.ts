@@ -3,14 +3,15 @@ import type { Backend, Change, NodeFacts, NodeView, RouteTraffic, SyncReport } f
 import type { Logger } from '../../../core/logger.ts'
 import type { RouteKey } from '../../../core/route.ts'
 import { Programming } from '../../../core/programming.ts'
-import type { Programmed } from '../../../core/programming.ts'
+import type { Programmed, SyncTask } from '../../../core/programming.ts'
 import { isSameData } from '../../../core/same-data.ts'
+import { isRefusal } from '../../../dataplane/iptables/language/refused-routes.ts'
 import type { Relay } from '../../../dataplane/relay/relay.ts'
 import { hostPort } from '../../../net/ip.ts'
 import type { RoutePlan } from '../plan.ts'
 import type { FreePorts } from '../free-ports.ts'
 import { planOfNothing, RouteListeners } from '../route-listeners.ts'
-import { isRefusal, KernelPortals } from './kernel-portals.ts'
+import { KernelPortals } from './kernel-portals.ts'
 import type { KernelPortalsOptions, WantedPortals } from './kernel-portals.ts'
 import { nextTurn } from './next-turn.ts'
 import { planListeners, portsOf } from './plan-listeners.ts'
@@ -38,11 +39,6 @@ const batchSize = 50
 /** Long enough for a busy machine, and shorter than those who stop us wait. */
 const removalTimeoutMs = 10_000
 
-interface Task {
-  readonly view: NodeView
-  readonly change: Change
-}
-
 type Write = (wanted: WantedPortals) => Promise<Programmed<PortalPlan>>
 
 interface Step {
@@ -59,7 +55,7 @@ export class PortalBackend implements Backend {
   readonly #options: PortalBackendOptions
   readonly #listeners: RouteListeners
   readonly #kernel: KernelPortals
-  readonly #programming: Programming<Task, PortalPlan>
+  readonly #programming: Programming<SyncTask, PortalPlan>
 
   constructor(options: PortalBackendOptions) {
     this.#options = options
@@ -70,7 +66,7 @@ export class PortalBackend implements Backend {
       onOpened: (key, { purpose, ip, port }) =>
         options.log.debug(2, 'route is served', { route: key, purpose, address: hostPort(ip, port) }),
     })
-    this.#programming = new Programming<Task, PortalPlan>({
+    this.#programming = new Programming<SyncTask, PortalPlan>({
       edit: ({ plan }, task, signal) => this.#edit(plan, task, signal),
       rewrite: (task, _known, signal) => this.#rewrite(task, signal),
       isRefusal,
@@ -105,7 +101,7 @@ export class PortalBackend implements Backend {
 
   async #edit(
     plan: PortalPlan,
-    { view, change }: Task,
+    { view, change }: SyncTask,
     signal: AbortSignal,
   ): Promise<Programmed<PortalPlan> | undefined> {
     const settings = this.#options.settings(view.node)
@@ -116,7 +112,7 @@ export class PortalBackend implements Backend {
     return this.#program({ keys, settings, isFull: false, write }, view, signal)
   }
 
-  #rewrite({ view, change }: Task, signal: AbortSignal): Promise<Programmed<PortalPlan>> {
+  #rewrite({ view, change }: SyncTask, signal: AbortSignal): Promise<Programmed<PortalPlan>> {
     const settings = this.#options.settings(view.node)
     // The most important ones first, as far as the change says which they are.
     const keys = [...new Set([...change.keys, ...view.routesByKey.keys(), ...this.#listeners.keys])]

@@ -46,9 +46,14 @@ async function tryRoutes(
     await iptables.restore(input.render(), signal)
     return undefined
   } catch (error) {
-    if (error instanceof IptablesError && error.reason === 'refused') return error
+    if (isRefusal(error)) return error
     throw error
   }
+}
+
+/** The tool works and did not take the rules; anything else says nothing about them. */
+export function isRefusal(error: unknown): error is IptablesError {
+  return error instanceof IptablesError && error.reason === 'refused'
 }
 
 /** The chains that a route jumps to are not there in a trial; what matters is everything else in the rule. */
