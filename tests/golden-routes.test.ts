@@ -3,8 +3,8 @@
  * affinity as the virtual servers that kube-proxy's ipvs mode programmed, and drop or reject where its nftables mode did.
  */
 import { expect, test } from 'vitest'
-import { externalOutcome, internalOutcome } from '../src/core/outcome.ts'
-import type { Outcome } from '../src/core/outcome.ts'
+import { externalOutcome, internalOutcome } from '../src/core/routing/outcome.ts'
+import type { Outcome } from '../src/core/routing/outcome.ts'
 import type { Endpoint, Route } from '../src/core/route.ts'
 import { families, hostPort, isLoopback } from '../src/net/ip.ts'
 import { golden, scenarioNames } from './testing/golden-scenarios.ts'

@@ -1,7 +1,7 @@
 /** What the brain reports about itself, in its own words; `observe/` turns it into Prometheus series. */
 import type { ObjectKind } from '../api/records.ts'
 import type { Family } from '../net/ip.ts'
-import type { NoticeReason } from './service-notices.ts'
+import type { NoticeReason } from './routing/service-notices.ts'
 
 export interface ProxyMetrics {
   /** A Service, or an EndpointSlice, event arrived for a family (dual stack counts each family). */

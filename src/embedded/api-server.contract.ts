@@ -3,14 +3,14 @@
  * what both promise: codes, reasons, events and their order, not the wording of every message.
  */
 import { afterAll, beforeAll, describe } from 'vitest'
-import { createContract } from './api-server-create.contract.ts'
-import { deleteContract } from './api-server-delete.contract.ts'
-import { listContract } from './api-server-list.contract.ts'
-import { updateContract } from './api-server-update.contract.ts'
-import { discoveryContract } from './discovery.contract.ts'
+import { createContract } from './verbs/create.contract.ts'
+import { deleteContract } from './verbs/delete.contract.ts'
+import { listContract } from './verbs/list.contract.ts'
+import { updateContract } from './verbs/update.contract.ts'
+import { discoveryContract } from './discovery/discovery.contract.ts'
 import { ContractApi } from './testing/contract-api.ts'
 import type { ContractServer } from './testing/contract-api.ts'
-import { watchContract } from './watch.contract.ts'
+import { watchContract } from './watch/watch.contract.ts'
 
 export function apiServerContract(name: string, start: () => Promise<ContractServer>): void {
   describe(`API server: ${name}`, () => {

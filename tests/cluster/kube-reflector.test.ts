@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { resourceQueries } from '../../src/sources/kube/resource-query.ts'
+import { resourceQueries } from '../../src/sources/kube/reflector/resource-query.ts'
 import { adminToken, startControlPlane } from './testing/control-plane.ts'
 import type { ControlPlane } from './testing/control-plane.ts'
 import { CuttableLink } from './testing/cuttable-link.ts'

@@ -4,8 +4,8 @@
  */
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
-import { lookNowAndThen } from '../../core/look-now-and-then.ts'
-import type { Programming } from '../../core/programming.ts'
+import { lookNowAndThen } from '../../core/sync/look-now-and-then.ts'
+import type { Programming } from '../../core/sync/programming.ts'
 import type { ChainPath, Iptables, Variant } from '../../dataplane/iptables/iptables.ts'
 import type { TableNews } from '../../dataplane/iptables/table-news.ts'
 import { totalDamage } from './damage.ts'

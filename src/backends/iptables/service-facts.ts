@@ -1,5 +1,5 @@
 /** What the rules of one Service port are about, worked out once: its names, and which chains it needs. */
-import { externalOutcome, internalOutcome } from '../../core/outcome.ts'
+import { externalOutcome, internalOutcome } from '../../core/routing/outcome.ts'
 import { routeName } from '../../core/route.ts'
 import type { Route } from '../../core/route.ts'
 import { serviceChainNames } from './chain-names.ts'

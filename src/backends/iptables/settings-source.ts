@@ -1,7 +1,7 @@
 /** Where the settings come from: the configuration, the tools, the kernel, and the node's addresses of the moment. */
 import type { Logger } from '../../core/logger.ts'
-import { matchingAddresses, nodePortAddresses } from '../../core/node-port-addresses.ts'
-import type { TrafficSettings } from '../../core/traffic-settings.ts'
+import { matchingAddresses, nodePortAddresses } from '../../core/node/node-port-addresses.ts'
+import type { TrafficSettings } from '../../core/node/traffic-settings.ts'
 import type { Iptables } from '../../dataplane/iptables/iptables.ts'
 import { isLoopback } from '../../net/ip.ts'
 import type { CounterName } from '../../dataplane/iptables/language/counters.ts'

@@ -1,5 +1,5 @@
 /** What shapes the rules besides the routes: configuration, and what the kernel and the tools can do. */
-import type { LocalTraffic } from '../../core/local-traffic.ts'
+import type { LocalTraffic } from '../../core/node/local-traffic.ts'
 import type { Counters } from '../../dataplane/iptables/language/counters.ts'
 import type { Family } from '../../net/ip.ts'
 

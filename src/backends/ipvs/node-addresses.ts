@@ -1,5 +1,5 @@
 /** Which addresses of this machine are the node's own, and on which of them node ports are open. */
-import { matchingAddresses, nodePortAddresses } from '../../core/node-port-addresses.ts'
+import { matchingAddresses, nodePortAddresses } from '../../core/node/node-port-addresses.ts'
 import type { Family } from '../../net/ip.ts'
 import { familyOf, isLoopback } from '../../net/ip.ts'
 import type { IpvsSettings } from './settings.ts'

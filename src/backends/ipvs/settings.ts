@@ -1,5 +1,5 @@
 /** What shapes the plan besides the routes: the configuration, the tools, and the addresses of the node. */
-import type { TrafficSettings } from '../../core/traffic-settings.ts'
+import type { TrafficSettings } from '../../core/node/traffic-settings.ts'
 
 /** What the configuration says. */
 export interface FixedSettings extends Omit<TrafficSettings, 'localIps'> {

@@ -1,7 +1,7 @@
 /** Notices what others do to the table, within seconds. */
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
-import { lookNowAndThen } from '../../core/look-now-and-then.ts'
+import { lookNowAndThen } from '../../core/sync/look-now-and-then.ts'
 import type { ForeignChange, NftTable } from '../../dataplane/nft/nft.ts'
 
 export interface DriftWatchOptions {

@@ -1,5 +1,5 @@
 /** How a rule tells traffic of pods on this node from the rest. */
-import type { LocalTraffic } from '../../core/local-traffic.ts'
+import type { LocalTraffic } from '../../core/node/local-traffic.ts'
 import type { Statement } from './rule.ts'
 
 /** Undefined when there is no way to tell. */

@@ -1,10 +1,10 @@
 /** Programs one IP family with nftables: one table, flat maps, and transactions that hold what changed. */
 import type { Backend, Change, NodeView, SyncReport } from '../../core/backend.ts'
 import type { Clock } from '../../core/clock.ts'
-import { findRefused, writeAllButRefused } from '../../core/find-refused.ts'
+import { findRefused, writeAllButRefused } from '../../core/sync/find-refused.ts'
 import type { Logger } from '../../core/logger.ts'
-import { Programming } from '../../core/programming.ts'
-import type { Programmed, SyncTask } from '../../core/programming.ts'
+import { Programming } from '../../core/sync/programming.ts'
+import type { Programmed, SyncTask } from '../../core/sync/programming.ts'
 import type { RouteKey } from '../../core/route.ts'
 import { isSameData } from '../../core/same-data.ts'
 import { NftError } from '../../dataplane/nft/nft.ts'

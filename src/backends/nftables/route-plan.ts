@@ -1,6 +1,6 @@
 /** What one Service port needs in the table. */
-import { externalOutcome, internalOutcome } from '../../core/outcome.ts'
-import type { Outcome } from '../../core/outcome.ts'
+import { externalOutcome, internalOutcome } from '../../core/routing/outcome.ts'
+import type { Outcome } from '../../core/routing/outcome.ts'
 import { routeName } from '../../core/route.ts'
 import type { Endpoint, Route } from '../../core/route.ts'
 import { disjointCidrs } from '../../net/disjoint-cidrs.ts'

@@ -1,6 +1,6 @@
 /** Where the settings come from: the configuration, and the node's addresses of the moment. */
-import { matchingAddresses, nodePortAddresses } from '../../core/node-port-addresses.ts'
-import type { TrafficSettings } from '../../core/traffic-settings.ts'
+import { matchingAddresses, nodePortAddresses } from '../../core/node/node-port-addresses.ts'
+import type { TrafficSettings } from '../../core/node/traffic-settings.ts'
 import { isLoopback } from '../../net/ip.ts'
 import type { NftablesState } from './settings.ts'
 

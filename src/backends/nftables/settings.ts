@@ -1,5 +1,5 @@
 /** What shapes the ruleset besides the routes. */
-import type { LocalTraffic } from '../../core/local-traffic.ts'
+import type { LocalTraffic } from '../../core/node/local-traffic.ts'
 import type { Family } from '../../net/ip.ts'
 
 export interface NftablesSettings {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { silentLogger } from '../../core/logger.ts'
 import type { ProxyMode } from '../../config/proxy-config.ts'
-import type { PendingSync } from '../../core/route-source.ts'
+import type { PendingSync } from '../../core/sync/route-source.ts'
 import { missingForNamespace, run } from '../../dataplane/netlink/testing/network-namespace.ts'
 import { thisHost } from './cleanup-host.ts'
 import { OtherModes } from './remove-other-modes.ts'

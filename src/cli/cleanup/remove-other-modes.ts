@@ -4,7 +4,7 @@
  */
 import type { ProxyMode } from '../../config/proxy-config.ts'
 import type { Logger } from '../../core/logger.ts'
-import type { AfterSync } from '../../core/sync-runner.ts'
+import type { AfterSync } from '../../core/sync/sync-runner.ts'
 import type { CleanupHost } from './cleanup-host.ts'
 import type { Runnable } from '../run-all.ts'
 import { findLeftovers } from './find-leftovers.ts'

@@ -1,7 +1,7 @@
 /** Where the API server is, as addresses: what Fairlead itself depends on, no Service may take. */
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import type { ApiServerAddress } from '../../core/address-claims.ts'
+import type { ApiServerAddress } from '../../core/routing/address-claims.ts'
 import type { Logger } from '../../core/logger.ts'
 import { parseIp } from '../../net/ip.ts'
 

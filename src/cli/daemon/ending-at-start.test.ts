@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { Catalog } from '../../core/catalog.ts'
 import { systemClock } from '../../core/clock.ts'
 import { silentLogger } from '../../core/logger.ts'
-import { ProxyHealth } from '../../core/proxy-health.ts'
+import { ProxyHealth } from '../../core/health/proxy-health.ts'
 import { findNode } from './node-at-start.ts'
 import { nodeGuard } from './node-guard.ts'
 

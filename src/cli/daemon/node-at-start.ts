@@ -5,7 +5,7 @@ import { objectKey } from '../../api/records.ts'
 import type { Catalog } from '../../core/catalog.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
-import { waitForNode } from '../../core/node-wait.ts'
+import { waitForNode } from '../../core/node/node-wait.ts'
 import { CommandError } from '../program.ts'
 
 export function nodeNameOf(hostnameOverride: string): string {

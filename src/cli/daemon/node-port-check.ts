@@ -1,5 +1,5 @@
 /** Node ports that nobody can reach are easily overlooked: nothing fails. */
-import { matchingAddresses, nodePortAddresses } from '../../core/node-port-addresses.ts'
+import { matchingAddresses, nodePortAddresses } from '../../core/node/node-port-addresses.ts'
 import type { Family } from '../../net/ip.ts'
 
 /** Says for which families the machine has none of the addresses that node ports shall be open on. */

@@ -14,7 +14,7 @@ import { parsePortRange as parseProxyPortRange } from '../../config/port-range.t
 import type { ProxyConfig } from '../../config/proxy-config.ts'
 import type { Backend } from '../../core/backend.ts'
 import type { RouteKey } from '../../core/route.ts'
-import type { AfterSync } from '../../core/sync-runner.ts'
+import type { AfterSync } from '../../core/sync/sync-runner.ts'
 import { conntrackReconciler } from '../../dataplane/conntrack/conntrack-reconciler.ts'
 import { openConntrack } from '../../dataplane/conntrack/open-conntrack.ts'
 import { processExec as exec } from '../../dataplane/exec/exec.ts'

@@ -1,8 +1,8 @@
 /** From the configuration to what the kernel modes need of it. */
 import { masqueradeBit } from '../../config/proxy-config.ts'
-import { localTraffic } from '../../core/local-traffic.ts'
-import { masqueradeMark } from '../../core/masquerade-mark.ts'
-import type { TrafficSettings } from '../../core/traffic-settings.ts'
+import { localTraffic } from '../../core/node/local-traffic.ts'
+import { masqueradeMark } from '../../core/node/masquerade-mark.ts'
+import type { TrafficSettings } from '../../core/node/traffic-settings.ts'
 import type { Family } from '../../net/ip.ts'
 import type { ModeSettings } from './mode.ts'
 

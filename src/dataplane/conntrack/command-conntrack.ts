@@ -1,6 +1,6 @@
 /** The connection table through the `conntrack` command, for machines where netlink is out of reach. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { FlowDirection } from '../../core/stale-flows.ts'
+import type { FlowDirection } from '../../core/sync/stale-flows.ts'
 import { familyOf, hostPort, parseIp } from '../../net/ip.ts'
 import { ExecError } from '../exec/exec.ts'
 import type { Exec, ExecResult } from '../exec/exec.ts'

@@ -1,5 +1,5 @@
 /** The one door to the kernel's connection table. Each implementation passes `conntrack.contract.ts`. */
-import type { Flow } from '../../core/stale-flows.ts'
+import type { Flow } from '../../core/sync/stale-flows.ts'
 import type { Family } from '../../net/ip.ts'
 
 /** A flow as the kernel has it. Callers hand the whole of it back to `delete`. */

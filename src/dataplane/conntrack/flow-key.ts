@@ -1,4 +1,4 @@
-import type { Flow, FlowDirection } from '../../core/stale-flows.ts'
+import type { Flow, FlowDirection } from '../../core/sync/stale-flows.ts'
 import { hostPort } from '../../net/ip.ts'
 
 /** Equal for equal flows: the protocol and both directions. */

@@ -1,5 +1,5 @@
 /** Flows as the kernel's conntrack subsystem reads and writes them. */
-import type { FlowDirection } from '../../core/stale-flows.ts'
+import type { FlowDirection } from '../../core/sync/stale-flows.ts'
 import { familyOf, hostPort } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
 import { attribute, be16, be32, findAttribute, nested, u8 } from '../netlink/attribute.ts'

@@ -1,5 +1,5 @@
 /** A connection table that exists only in memory. */
-import type { Flow } from '../../core/stale-flows.ts'
+import type { Flow } from '../../core/sync/stale-flows.ts'
 import { familyOf } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
 import type { Conntrack, ConntrackError, TrackedFlow } from './conntrack.ts'

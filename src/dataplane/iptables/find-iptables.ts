@@ -11,7 +11,7 @@ import { CommandIptables } from './command-iptables.ts'
 import { lackedCapabilities } from '../capabilities.ts'
 import { IptablesError } from './iptables.ts'
 import type { Iptables, Variant } from './iptables.ts'
-import { OneAtATime } from '../../core/one-at-a-time.ts'
+import { OneAtATime } from '../../core/sync/one-at-a-time.ts'
 import { SaveReader } from './save-reader.ts'
 
 export interface FindIptablesOptions extends Omit<CommandIptablesOptions, 'tools'> {

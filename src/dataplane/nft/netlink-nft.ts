@@ -5,7 +5,7 @@
 import type { Logger } from '../../core/logger.ts'
 import type { Family } from '../../net/ip.ts'
 import type { Exec } from '../exec/exec.ts'
-import { OneAtATime } from '../../core/one-at-a-time.ts'
+import { OneAtATime } from '../../core/sync/one-at-a-time.ts'
 import type { OpenDatagrams } from '../netlink/open-netlink.ts'
 import { countChanges, encodeBatch } from './batch.ts'
 import type { Batch } from './batch.ts'

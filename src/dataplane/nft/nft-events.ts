@@ -4,7 +4,7 @@
  */
 import type { Family } from '../../net/ip.ts'
 import { families } from '../../net/ip.ts'
-import { OneAtATime } from '../../core/one-at-a-time.ts'
+import { OneAtATime } from '../../core/sync/one-at-a-time.ts'
 import { portOf, readGeneration } from '../nf-tables/generation.ts'
 import { NfTablesEvents } from '../nf-tables/nf-tables-events.ts'
 import type { Told } from '../nf-tables/nf-tables-events.ts'

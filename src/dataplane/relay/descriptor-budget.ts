@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
-import { Throttle } from './throttle.ts'
+import { Throttle } from './node/throttle.ts'
 
 /** For the API server's watch, log files, metrics: what the rest of the process keeps open. */
 const reserved = 64

@@ -7,9 +7,9 @@ import type { Logger } from '../../core/logger.ts'
 import { lackedCapabilities } from '../capabilities.ts'
 import { NativeRelay } from './native/native-relay.ts'
 import { SplitRelay } from './native/split-relay.ts'
-import { NodeRelay } from './node-relay.ts'
+import { NodeRelay } from './node/node-relay.ts'
 import type { Relay } from './relay.ts'
-import { ThreadedRelay } from './threaded-relay.ts'
+import { ThreadedRelay } from './threads/threaded-relay.ts'
 import type { UserspaceOptions } from './userspace-options.ts'
 
 export interface OpenRelayOptions extends UserspaceOptions {
@@ -23,7 +23,7 @@ export interface OpenRelayOptions extends UserspaceOptions {
 const nativeProgram = fileURLToPath(
   new URL(`../../native/${process.platform}-${process.arch}/fairlead-relay`, import.meta.url),
 )
-const workerProgram = new URL('./relay-worker.js', import.meta.url)
+const workerProgram = new URL('./threads/relay-worker.js', import.meta.url)
 
 /** UDP is always carried by Node's sockets: a datagram is no stream that the kernel could move by itself. */
 export async function openRelay(options: OpenRelayOptions): Promise<Relay> {

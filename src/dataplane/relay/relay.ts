@@ -4,7 +4,7 @@
  * engine implements the same interface and passes the same `relay.contract.ts`.
  */
 import type { Cidr } from '../../net/ip.ts'
-import type { ProxyProtocol } from './proxy-protocol.ts'
+import type { ProxyProtocol } from './node/proxy-protocol.ts'
 
 export interface Relay extends AsyncDisposable {
   /**

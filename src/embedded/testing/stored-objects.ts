@@ -1,9 +1,9 @@
 /** Small objects for tests of the store and its journal, which do not care what is in them. */
 import { silentLogger } from '../../core/logger.ts'
 import type { ApiObject } from '../resource.ts'
-import { Store } from '../store.ts'
-import type { StoreOptions } from '../store.ts'
-import type { Entry } from '../store-entry.ts'
+import { Store } from '../store/store.ts'
+import type { StoreOptions } from '../store/store.ts'
+import type { Entry } from '../store/entry.ts'
 
 export function thing(name: string, value: unknown = name): ApiObject {
   return { apiVersion: 'v1', kind: 'Thing', metadata: { name, namespace: 'test' }, value }

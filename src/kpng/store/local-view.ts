@@ -1,5 +1,5 @@
 /** What one node must program for one Service, as it would be sent. */
-import { categorize } from '../../core/categorize.ts'
+import { categorize } from '../../core/routing/categorize.ts'
 import type { Endpoint as CoreEndpoint } from '../../core/route.ts'
 import { families } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'

@@ -2,7 +2,7 @@
  * `/healthz` and `/livez`, byte for byte as kube-proxy answers them: cloud load balancers and kubelets depend on it.
  * Only `/healthz?verbose` says more, under one additional key.
  */
-import type { HealthAnswer } from '../../core/proxy-health.ts'
+import type { HealthAnswer } from '../../core/health/proxy-health.ts'
 import type { IncomingMessage } from 'node:http'
 import { hostnameIn, isLocalName, isLoopbackPeer, pageBehind } from '../../http/web-pages.ts'
 import { noSniff, reply, replyNotFound, requestTarget } from './reply.ts'

@@ -1,6 +1,6 @@
 import type { ObjectKey } from '../../api/records.ts'
 import type { Logger } from '../../core/logger.ts'
-import type { HealthCheckPort, ServiceHealthAnswer } from '../../core/service-health.ts'
+import type { HealthCheckPort, ServiceHealthAnswer } from '../../core/health/service-health.ts'
 import { ConnectionLimit } from '../../http/connection-limit.ts'
 import { listenHttp } from './http-server.ts'
 import type { HttpListener } from './http-server.ts'

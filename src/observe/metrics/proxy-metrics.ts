@@ -1,6 +1,6 @@
 import type { ObjectKind } from '../../api/records.ts'
 import type { ProxyMetrics } from '../../core/proxy-metrics.ts'
-import type { NoticeReason } from '../../core/service-notices.ts'
+import type { NoticeReason } from '../../core/routing/service-notices.ts'
 import type { Family } from '../../net/ip.ts'
 import { familyLabel } from './family-label.ts'
 import type { Counter, Gauge, MetricRegistry } from './prometheus.ts'

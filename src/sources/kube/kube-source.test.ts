@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { objectKinds } from '../../api/records.ts'
-import { loadKubeAccess } from './kube-access.ts'
+import { loadKubeAccess } from './access/kube-access.ts'
 import { KubeClient } from './kube-client.ts'
 import { kubeErrorReasons } from './kube-error.ts'
 import { KubeSource } from './kube-source.ts'

@@ -4,10 +4,10 @@ import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { KindSink } from '../kind-sink.ts'
 import type { KubeClient } from './kube-client.ts'
-import { Reflector } from './reflector.ts'
-import type { ReflectorMetrics, ReflectorStatus } from './reflector-status.ts'
-import { resourceQueries } from './resource-query.ts'
-import type { ResourceQuery } from './resource-query.ts'
+import { Reflector } from './reflector/reflector.ts'
+import type { ReflectorMetrics, ReflectorStatus } from './reflector/reflector-status.ts'
+import { resourceQueries } from './reflector/resource-query.ts'
+import type { ResourceQuery } from './reflector/resource-query.ts'
 
 export interface KubeSourceOptions {
   readonly client: KubeClient

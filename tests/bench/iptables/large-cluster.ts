@@ -2,9 +2,9 @@
 import { Catalog } from '../../../src/core/catalog.ts'
 import { silentLogger } from '../../../src/core/logger.ts'
 import { silentMetrics } from '../../../src/core/proxy-metrics.ts'
-import { RouteTable } from '../../../src/core/route-table.ts'
-import { silentNotices } from '../../../src/core/service-notices.ts'
-import { usualPolicy } from '../../../src/core/serving-policy.ts'
+import { RouteTable } from '../../../src/core/routing/route-table.ts'
+import { silentNotices } from '../../../src/core/routing/service-notices.ts'
+import { usualPolicy } from '../../../src/core/routing/serving-policy.ts'
 import { Intake } from '../../../src/sources/intake.ts'
 import { nodeName, serviceObject, sliceObject } from '../core/cluster-objects.ts'
 

@@ -1,10 +1,10 @@
 import type { KindSink } from '../../../src/sources/kind-sink.ts'
-import { loadKubeAccess } from '../../../src/sources/kube/kube-access.ts'
-import type { KubeAccessOptions } from '../../../src/sources/kube/kube-access.ts'
+import { loadKubeAccess } from '../../../src/sources/kube/access/kube-access.ts'
+import type { KubeAccessOptions } from '../../../src/sources/kube/access/kube-access.ts'
 import { KubeClient } from '../../../src/sources/kube/kube-client.ts'
-import { Reflector } from '../../../src/sources/kube/reflector.ts'
-import type { ReflectorStatus } from '../../../src/sources/kube/reflector-status.ts'
-import type { ResourceQuery } from '../../../src/sources/kube/resource-query.ts'
+import { Reflector } from '../../../src/sources/kube/reflector/reflector.ts'
+import type { ReflectorStatus } from '../../../src/sources/kube/reflector/reflector-status.ts'
+import type { ResourceQuery } from '../../../src/sources/kube/reflector/resource-query.ts'
 
 interface MirroredObject {
   readonly metadata: { readonly name: string; readonly namespace?: string; readonly labels?: Record<string, string> }

@@ -3,7 +3,7 @@ import { createSocket } from 'node:dgram'
 import type { RemoteInfo } from 'node:dgram'
 import type { EventEmitter } from 'node:events'
 import { createServer } from 'node:net'
-import { noLookup } from '../../../src/dataplane/relay/no-lookup.ts'
+import { noLookup } from '../../../src/dataplane/relay/node/no-lookup.ts'
 import { familyOf } from '../../../src/net/ip.ts'
 import type { Namespace } from './namespace.ts'
 

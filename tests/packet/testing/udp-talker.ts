@@ -2,7 +2,7 @@
 import { createSocket } from 'node:dgram'
 import type { Socket } from 'node:dgram'
 import { once } from 'node:events'
-import { noLookup } from '../../../src/dataplane/relay/no-lookup.ts'
+import { noLookup } from '../../../src/dataplane/relay/node/no-lookup.ts'
 import { familyOf } from '../../../src/net/ip.ts'
 import { parseAnswer } from './echo-server.ts'
 import type { Namespace } from './namespace.ts'

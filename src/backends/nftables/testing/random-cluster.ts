@@ -1,10 +1,10 @@
 /** Random Services on a random node. Few values, so that they meet: on addresses, ports, endpoints and node ports. */
 import fc from 'fast-check'
 import type { NodeView } from '../../../core/backend.ts'
-import type { LocalTraffic } from '../../../core/local-traffic.ts'
+import type { LocalTraffic } from '../../../core/node/local-traffic.ts'
 import type { Route } from '../../../core/route.ts'
-import { routesOf } from '../../../core/router.ts'
-import { usualPolicy } from '../../../core/serving-policy.ts'
+import { routesOf } from '../../../core/routing/router.ts'
+import { usualPolicy } from '../../../core/routing/serving-policy.ts'
 import { service, slice } from '../../../core/testing/objects.ts'
 import type { Family } from '../../../net/ip.ts'
 import type { NftablesState } from '../settings.ts'

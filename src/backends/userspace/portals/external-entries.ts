@@ -1,6 +1,6 @@
 /** Who enters through the doors to the outside, and which endpoints each may use. */
 import type { TrafficPolicy } from '../../../api/records.ts'
-import type { LocalTraffic } from '../../../core/local-traffic.ts'
+import type { LocalTraffic } from '../../../core/node/local-traffic.ts'
 import type { Route } from '../../../core/route.ts'
 import { cidrContains, parseCidr } from '../../../net/ip.ts'
 import { fromLocalPods } from '../../../dataplane/iptables/language/from-local-pods.ts'

@@ -1,7 +1,7 @@
 /** Writes portals into the kernel: all of them, or only what differs from those that are there. */
 import type { SyncReport } from '../../../core/backend.ts'
-import { writeAllButRefused } from '../../../core/find-refused.ts'
-import type { Programmed } from '../../../core/programming.ts'
+import { writeAllButRefused } from '../../../core/sync/find-refused.ts'
+import type { Programmed } from '../../../core/sync/programming.ts'
 import type { RouteKey } from '../../../core/route.ts'
 import type { Iptables } from '../../../dataplane/iptables/iptables.ts'
 import type { DriftWatch } from '../../../dataplane/iptables/language/drift-watch.ts'

@@ -1,6 +1,6 @@
 /** The rules that lead from the addresses of a route to its proxy ports. */
 import type { TrafficPolicy } from '../../../api/records.ts'
-import { outcomeUnder } from '../../../core/outcome.ts'
+import { outcomeUnder } from '../../../core/routing/outcome.ts'
 import { routeName } from '../../../core/route.ts'
 import type { Route } from '../../../core/route.ts'
 import { hostPort, isUnspecified, renderCidr } from '../../../net/ip.ts'

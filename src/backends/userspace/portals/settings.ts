@@ -1,7 +1,7 @@
 /** What shapes the portals besides the routes. */
 import type { NodeFacts } from '../../../core/backend.ts'
-import type { LocalTraffic } from '../../../core/local-traffic.ts'
-import { matchingAddresses, nodePortAddresses } from '../../../core/node-port-addresses.ts'
+import type { LocalTraffic } from '../../../core/node/local-traffic.ts'
+import { matchingAddresses, nodePortAddresses } from '../../../core/node/node-port-addresses.ts'
 import { isLoopback } from '../../../net/ip.ts'
 import type { Family } from '../../../net/ip.ts'
 

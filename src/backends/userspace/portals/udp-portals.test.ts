@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Route } from '../../../core/route.ts'
-import { selectStaleFlows } from '../../../core/stale-flows.ts'
-import type { Flow } from '../../../core/stale-flows.ts'
+import { selectStaleFlows } from '../../../core/sync/stale-flows.ts'
+import type { Flow } from '../../../core/sync/stale-flows.ts'
 import { testRoute } from '../../../core/testing/routes.ts'
 import { UdpPortals } from './udp-portals.ts'
 

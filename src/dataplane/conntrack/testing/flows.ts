@@ -1,5 +1,5 @@
 /** Flows for tests. */
-import type { Flow, FlowDirection } from '../../../core/stale-flows.ts'
+import type { Flow, FlowDirection } from '../../../core/sync/stale-flows.ts'
 
 export interface FlowAddresses {
   readonly client: string

@@ -1,5 +1,5 @@
 /** Puts flows into the kernel's table without a packet, many at a time. */
-import type { Flow } from '../../../core/stale-flows.ts'
+import type { Flow } from '../../../core/sync/stale-flows.ts'
 import { familyOf } from '../../../net/ip.ts'
 import { attribute, be32, nested, u8 } from '../../netlink/attribute.ts'
 import { messageFlag } from '../../netlink/message.ts'

@@ -4,8 +4,8 @@
  */
 import type { Clock } from '../../../core/clock.ts'
 import type { Logger } from '../../../core/logger.ts'
-import { lookNowAndThen } from '../../../core/look-now-and-then.ts'
-import type { Programming } from '../../../core/programming.ts'
+import { lookNowAndThen } from '../../../core/sync/look-now-and-then.ts'
+import type { Programming } from '../../../core/sync/programming.ts'
 import type { ChangeDetector } from '../change-detector.ts'
 import type { Iptables } from '../iptables.ts'
 import { readKernelState } from './kernel-state.ts'

@@ -1,4 +1,4 @@
-import type { LocalTraffic } from '../../../core/local-traffic.ts'
+import type { LocalTraffic } from '../../../core/node/local-traffic.ts'
 import type { Match } from './rule.ts'
 
 type OriginMatch = Extract<Match, { kind: 'source' | 'destination' | 'in-interface' }>

@@ -3,7 +3,7 @@
  * a time, until single routes are left; nothing that carries traffic is touched.
  */
 import type { SyncReport } from '../../../core/backend.ts'
-import { findRefused } from '../../../core/find-refused.ts'
+import { findRefused } from '../../../core/sync/find-refused.ts'
 import type { RouteKey } from '../../../core/route.ts'
 import type { Iptables } from '../iptables.ts'
 import { IptablesError } from '../iptables.ts'

@@ -2,10 +2,10 @@
 import type { Clock } from '../../../core/clock.ts'
 import type { Logger } from '../../../core/logger.ts'
 import { hostPort } from '../../../net/ip.ts'
-import { isFollowed, logAccepted, logChoice, logCopied, logDialFailed, logJoined } from '../connection-log.ts'
+import { isFollowed, logAccepted, logChoice, logCopied, logDialFailed, logJoined } from '../node/connection-log.ts'
 import type { DescriptorBudget } from '../descriptor-budget.ts'
 import type { PoolSpec } from '../relay.ts'
-import { Throttle } from '../throttle.ts'
+import { Throttle } from '../node/throttle.ts'
 import { systemError, type EngineProcess } from './engine-process.ts'
 
 export interface EngineReportsOptions {

@@ -10,7 +10,7 @@ import { loadLibc } from '../../libc/load-libc.ts'
 import { DescriptorBudget } from '../descriptor-budget.ts'
 import { isThere } from '../is-there.ts'
 import { listenFailure } from '../listen-problem.ts'
-import { withDefaults } from '../node-relay.ts'
+import { withDefaults } from '../node/node-relay.ts'
 import type {
   ListenerSpec,
   ListenResult,

@@ -20,7 +20,7 @@ export async function compileWorker(): Promise<CompiledWorker> {
   const directory = await mkdtemp(join(tmpdir(), 'fairlead-relay-worker-'))
   await writeFile(join(directory, 'package.json'), '{ "type": "module" }')
   await promisify(execFile)(compiler, ['-p', settings, '--outDir', directory])
-  const program = pathToFileURL(join(directory, 'dataplane/relay/relay-worker.js'))
+  const program = pathToFileURL(join(directory, 'dataplane/relay/threads/relay-worker.js'))
   const failing = join(directory, 'failing-worker.js')
   await writeFile(failing, failingWorker(program, directory))
   return {

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline'
 import { systemClock } from '../../../core/clock.ts'
 import { silentLogger, type LogFields, type Logger } from '../../../core/logger.ts'
 import { NativeRelay } from '../native/native-relay.ts'
-import { NodeRelay } from '../node-relay.ts'
+import { NodeRelay } from '../node/node-relay.ts'
 import type { RelayProgramOptions } from './relay-process.ts'
 
 const { endpoint, engine, maxDescriptors } = JSON.parse(process.argv[2] ?? '') as RelayProgramOptions

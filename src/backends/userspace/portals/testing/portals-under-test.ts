@@ -8,7 +8,7 @@ import { savedRulesHash } from '../../../../dataplane/iptables/change-detector.t
 import { IptablesError } from '../../../../dataplane/iptables/iptables.ts'
 import { MemoryIptables } from '../../../../dataplane/iptables/memory-iptables.ts'
 import { MemoryMarkedDelivery } from '../../../../dataplane/marked-delivery/memory-marked-delivery.ts'
-import { NodeRelay } from '../../../../dataplane/relay/node-relay.ts'
+import { NodeRelay } from '../../../../dataplane/relay/node/node-relay.ts'
 import type { ListenerSpec } from '../../../../dataplane/relay/relay.ts'
 import { use } from '../../../../dataplane/relay/testing/relay-under-test.ts'
 import { MemorySysctl } from '../../../../dataplane/sysctl/memory-sysctl.ts'

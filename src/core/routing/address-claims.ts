@@ -1,0 +1,247 @@
+/**
+ * Who gets an address that several Services name. Anybody who may write a Service can name any address as its external
+ * IP (CVE-2020-8554), so this is decided here, for every mode alike, and never by the order of events or of rules:
+ * a cluster IP first, then a node port, then a load-balancer IP, then an external IP; among equals the older Service,
+ * and then the name.
+ */
+import type { ObjectKey, Protocol, ServiceRecord } from '../../api/records.ts'
+import { familyOf } from '../../net/ip.ts'
+import type { Family } from '../../net/ip.ts'
+import { isSameData } from '../same-data.ts'
+import { SharedIndex } from './shared-index.ts'
+
+/** In the order of precedence. */
+const claimKinds = ['clusterIP', 'nodePort', 'loadBalancerIP', 'externalIP'] as const
+
+export type ClaimKind = (typeof claimKinds)[number]
+
+/** One way to reach a Service port that it names and does not get. */
+export interface RefusedClaim {
+  readonly kind: ClaimKind
+  readonly protocol: Protocol
+  /** Absent for a node port. */
+  readonly ip?: string
+  readonly port: number
+  /** What it is instead: an entrance of another Service, or where Fairlead itself reaches the API server. */
+  readonly takenAs: ClaimKind | 'apiServer'
+  /** The Service that has it. */
+  readonly owner: ObjectKey
+}
+
+/** Where Fairlead itself reaches the API server. */
+export interface ApiServerAddress {
+  readonly ip: string
+  readonly port: number
+}
+
+export interface AddressClaimsOptions {
+  readonly family: Family
+  /** All Services there are. */
+  readonly services: ReadonlyMap<ObjectKey, ServiceRecord>
+  /** This node's addresses of the family, as of now. */
+  readonly nodeIPs: () => readonly string[]
+  readonly apiServers: readonly ApiServerAddress[]
+  /** Without it, external IPs are nobody's claim. */
+  readonly allowExternalIPs: boolean
+}
+
+/** The Service that may have the API server's address. */
+const apiServerService = 'default/kubernetes' as ObjectKey
+
+const noneRefused: readonly RefusedClaim[] = []
+const noNames: readonly string[] = []
+
+export class AddressClaims {
+  readonly #options: AddressClaimsOptions
+  readonly #byClusterIP = new SharedIndex()
+  readonly #byNodePort = new SharedIndex()
+  /** By external or load-balancer IP: alone, and with protocol and port. */
+  readonly #byNamedIP = new SharedIndex()
+  readonly #byNamedAddress = new SharedIndex()
+  /** Who comes first where several name an address: thousands may share one, and each asks who has it. */
+  readonly #firstByNamedAddress = new Map<string, Rival>()
+
+  constructor(options: AddressClaimsOptions) {
+    this.#options = options
+  }
+
+  /** A Service came, changed or went. Returns the others that may gain or lose an address by it. */
+  replace(
+    service: ObjectKey,
+    previous: ServiceRecord | undefined,
+    current: ServiceRecord | undefined,
+  ): ReadonlySet<ObjectKey> {
+    const concerned = new Set<ObjectKey>()
+    if (previous !== undefined && current !== undefined && isSameData(whatClaims(previous), whatClaims(current)))
+      return concerned
+    if (previous !== undefined) this.#index(service, previous, 'delete', concerned)
+    if (current !== undefined) this.#index(service, current, 'add', concerned)
+    return concerned
+  }
+
+  /** The Services that name the address as external or load-balancer IP. */
+  namersOf(ip: string): readonly ObjectKey[] {
+    return this.#byNamedIP.all(ip)
+  }
+
+  /** What the Service names and does not get. */
+  refusedOf(service: ObjectKey): readonly RefusedClaim[] {
+    const record = this.#options.services.get(service)
+    if (record === undefined || !this.#mayBeContested(service, record)) return noneRefused
+    const refused = this.#claimsOf(record).flatMap((claim) => this.#refusal(service, claim) ?? [])
+    return refused.length === 0 ? noneRefused : refused
+  }
+
+  /** Nearly every Service is alone with its addresses, and that must cost next to nothing. */
+  #mayBeContested(service: ObjectKey, { clusterIPs, ports, loadBalancerIPs, externalIPs }: ServiceRecord): boolean {
+    const { family, apiServers } = this.#options
+    const clusterIP = clusterIPs[family]
+    if (clusterIP === undefined) return false
+    if (loadBalancerIPs.length > 0 || externalIPs.length > 0 || this.#byClusterIP.hasOthersThan(service, clusterIP))
+      return true
+    if (apiServers.some(({ ip }) => ip === clusterIP)) return true
+    return ports.some(
+      ({ protocol, nodePort }) =>
+        nodePort !== 0 &&
+        (this.#byNodePort.hasOthersThan(service, nodePortKey(protocol, nodePort)) ||
+          apiServers.some(({ port }) => port === nodePort)),
+    )
+  }
+
+  #refusal(service: ObjectKey, claim: Claim): RefusedClaim | undefined {
+    if (this.#isApiServer(claim) && service !== apiServerService)
+      return { ...claim, takenAs: 'apiServer', owner: apiServerService }
+    const own = { service, kind: claim.kind }
+    const winner = this.#rivalsOf(service, claim).reduce((best, it) => (this.#precedes(it, best) ? it : best), own)
+    return winner === own ? undefined : { ...claim, takenAs: winner.kind, owner: winner.service }
+  }
+
+  #claimsOf(record: ServiceRecord): readonly Claim[] {
+    const ip = record.clusterIPs[this.#options.family]
+    if (ip === undefined) return []
+    const named = this.#namedIPs(record)
+    return record.ports.flatMap(({ protocol, port, nodePort }) => [
+      { kind: 'clusterIP', protocol, ip, port },
+      ...(nodePort === 0 ? [] : [{ kind: 'nodePort' as const, protocol, port: nodePort }]),
+      ...named.map((name) => ({ kind: this.#kindOfNamed(record, name), protocol, ip: name, port })),
+    ])
+  }
+
+  #rivalsOf(service: ObjectKey, { kind, protocol, ip, port }: Claim): readonly Rival[] {
+    const nodePortOwners = () => this.#byNodePort.othersThan(service, nodePortKey(protocol, port)).map(as('nodePort'))
+    if (ip === undefined) return nodePortOwners()
+    const clusterOwners = this.#byClusterIP.othersThan(service, ip)
+    if (kind === 'clusterIP')
+      return clusterOwners.filter((other) => this.#hasPort(other, protocol, port)).map(as('clusterIP'))
+    return [
+      // All of a cluster IP is its Service's: the ports that the Service does not have are nobody else's.
+      ...clusterOwners.map(as('clusterIP')),
+      ...(this.#options.nodeIPs().includes(ip) ? nodePortOwners() : []),
+      ...this.#firstToName(ip, addressKey(ip, protocol, port)).filter((first) => first.service !== service),
+    ]
+  }
+
+  /** Nobody, where at most one Service names the address. */
+  #firstToName(ip: string, key: string): readonly Rival[] {
+    const known = this.#firstByNamedAddress.get(key)
+    if (known !== undefined) return [known]
+    let first: Rival | undefined
+    for (const service of this.#byNamedAddress.sharersOf(key) ?? []) {
+      const record = this.#options.services.get(service)
+      if (record === undefined) continue
+      const rival = { service, kind: this.#kindOfNamed(record, ip) }
+      if (first === undefined || this.#precedes(rival, first)) first = rival
+    }
+    if (first === undefined) return []
+    this.#firstByNamedAddress.set(key, first)
+    return [first]
+  }
+
+  #precedes(left: Rival, right: Rival): boolean {
+    const byKind = claimKinds.indexOf(left.kind) - claimKinds.indexOf(right.kind)
+    if (byKind !== 0) return byKind < 0
+    const [leftMs, rightMs] = [this.#createdAtMs(left), this.#createdAtMs(right)]
+    return leftMs === rightMs ? left.service < right.service : leftMs < rightMs
+  }
+
+  /** One that does not say when it was made, because it comes from a file, is younger than those that do. */
+  #createdAtMs({ service }: Rival): number {
+    return this.#options.services.get(service)?.createdAtMs ?? Infinity
+  }
+
+  #isApiServer({ protocol, ip, port }: Claim): boolean {
+    const { apiServers, nodeIPs } = this.#options
+    const isThere = (address: string) => (ip === undefined ? nodeIPs().includes(address) : ip === address)
+    return protocol === 'TCP' && apiServers.some((server) => server.port === port && isThere(server.ip))
+  }
+
+  #hasPort(service: ObjectKey, protocol: Protocol, port: number): boolean {
+    const ports = this.#options.services.get(service)?.ports ?? []
+    return ports.some((other) => other.protocol === protocol && other.port === port)
+  }
+
+  /** Each once, and not the cluster IP, which is the Service's own already. */
+  #namedIPs({ clusterIPs, loadBalancerIPs, externalIPs }: ServiceRecord): readonly string[] {
+    if (loadBalancerIPs.length === 0 && externalIPs.length === 0) return noNames
+    const { family, allowExternalIPs } = this.#options
+    const named = allowExternalIPs ? [...loadBalancerIPs, ...externalIPs] : loadBalancerIPs
+    return [...new Set(named)].filter((ip) => familyOf(ip) === family && ip !== clusterIPs[family])
+  }
+
+  #kindOfNamed({ loadBalancerIPs }: ServiceRecord, ip: string): ClaimKind {
+    return loadBalancerIPs.includes(ip) ? 'loadBalancerIP' : 'externalIP'
+  }
+
+  /** Enters what the Service names, or takes it out, and notes whom else that concerns. */
+  #index(service: ObjectKey, record: ServiceRecord, step: 'add' | 'delete', concerned: Set<ObjectKey>): void {
+    const { family, nodeIPs } = this.#options
+    const clusterIP = record.clusterIPs[family]
+    if (clusterIP === undefined) return
+    this.#byClusterIP[step](clusterIP, service)
+    this.#byClusterIP.addOthersThan(service, clusterIP, concerned)
+    this.#byNamedIP.addOthersThan(service, clusterIP, concerned)
+    const named = this.#namedIPs(record)
+    for (const ip of named) this.#byNamedIP[step](ip, service)
+    for (const { protocol, port, nodePort } of record.ports) {
+      for (const ip of named) {
+        const key = addressKey(ip, protocol, port)
+        // Where several name it and nobody has asked yet who is first, all of them were told before, and wait.
+        const isAwaited = this.#byNamedAddress.sharersOf(key) !== undefined && !this.#firstByNamedAddress.has(key)
+        this.#byNamedAddress[step](key, service)
+        this.#firstByNamedAddress.delete(key)
+        if (!isAwaited) this.#byNamedAddress.addOthersThan(service, key, concerned)
+      }
+      if (nodePort === 0) continue
+      const key = nodePortKey(protocol, nodePort)
+      this.#byNodePort[step](key, service)
+      this.#byNodePort.addOthersThan(service, key, concerned)
+      for (const ip of nodeIPs())
+        this.#byNamedAddress.addOthersThan(service, addressKey(ip, protocol, nodePort), concerned)
+    }
+  }
+}
+
+type Claim = Pick<RefusedClaim, 'kind' | 'protocol' | 'ip' | 'port'>
+
+interface Rival {
+  readonly service: ObjectKey
+  readonly kind: ClaimKind
+}
+
+function as(kind: ClaimKind): (service: ObjectKey) => Rival {
+  return (service) => ({ service, kind })
+}
+
+function nodePortKey(protocol: Protocol, port: number): string {
+  return `${protocol} ${port}`
+}
+
+/** Tells one way to reach a Service port from another. */
+export function addressKey(ip: string, protocol: Protocol, port: number): string {
+  return `${ip} ${protocol} ${port}`
+}
+
+function whatClaims(record: ServiceRecord): unknown {
+  const { createdAtMs, clusterIPs, ports, externalIPs, loadBalancerIPs } = record
+  return { createdAtMs, clusterIPs, ports, externalIPs, loadBalancerIPs }
+}

@@ -1,0 +1,102 @@
+/**
+ * Which endpoints may serve which traffic on this node: readiness, termination, traffic policies and topology hints,
+ * decided here and nowhere else.
+ */
+import type { Endpoint, TopologyMode } from '../route.ts'
+
+export interface Categorized {
+  readonly cluster: readonly Endpoint[]
+  readonly local: readonly Endpoint[]
+  readonly reachable: readonly Endpoint[]
+  readonly hasUsable: boolean
+  readonly topology: TopologyMode
+}
+
+export interface Wants {
+  /** Some traffic follows policy Cluster. */
+  readonly clusterEndpoints: boolean
+  /** Some traffic follows policy Local. */
+  readonly localEndpoints: boolean
+}
+
+export interface Place {
+  readonly nodeName: string
+  readonly zone: string
+}
+
+const none: readonly Endpoint[] = []
+
+export function categorize(endpoints: readonly Endpoint[], wants: Wants, place: Place): Categorized {
+  const topology = wants.clusterEndpoints ? topologyMode(endpoints, place) : 'none'
+  const cluster = wants.clusterEndpoints ? clusterEndpoints(endpoints, topology, place) : none
+  if (!wants.localEndpoints)
+    return { cluster, local: none, reachable: cluster, hasUsable: cluster.length > 0, topology }
+
+  const hasUsable = endpoints.some((endpoint) => endpoint.ready || isLeaving(endpoint))
+  const localReady = keep(endpoints, (endpoint) => endpoint.isLocal && endpoint.ready)
+  const local = localReady.length > 0 ? localReady : keep(endpoints, (it) => it.isLocal && isLeaving(it))
+  const usesLeavingLocal = localReady.length === 0 && local.length > 0
+  const reachable = !wants.clusterEndpoints
+    ? local
+    : topology === 'none' && !usesLeavingLocal
+      ? cluster // every local endpoint is among them
+      : union(endpoints, cluster, local)
+  return { cluster, local, reachable, hasUsable, topology }
+}
+
+/** Shutting down, but still answering: better than nothing when nothing else is left. */
+function isLeaving(endpoint: Endpoint): boolean {
+  return !endpoint.ready && endpoint.serving && endpoint.terminating
+}
+
+function clusterEndpoints(endpoints: readonly Endpoint[], topology: TopologyMode, place: Place): readonly Endpoint[] {
+  const near = keep(endpoints, (endpoint) => endpoint.ready && isNear(endpoint, topology, place))
+  // Hints say where healthy traffic should go; they do not apply to the last resort.
+  return near.length > 0 ? near : keep(endpoints, (endpoint) => endpoint.serving && endpoint.terminating)
+}
+
+function isNear(endpoint: Endpoint, topology: TopologyMode, place: Place): boolean {
+  switch (topology) {
+    case 'none':
+      return true
+    case 'PreferSameNode':
+      return endpoint.nodeHints.includes(place.nodeName)
+    case 'PreferSameZone':
+      return endpoint.zoneHints.includes(place.zone)
+    default:
+      return topology satisfies never
+  }
+}
+
+/** Hints count only when every ready endpoint carries them and some ready endpoint is meant for us. */
+function topologyMode(endpoints: readonly Endpoint[], { nodeName, zone }: Place): TopologyMode {
+  let everyHasNodeHint = true
+  let everyHasZoneHint = true
+  let someForThisNode = false
+  let someForThisZone = false
+  for (const { ready, nodeHints, zoneHints } of endpoints) {
+    if (!ready) continue
+    everyHasNodeHint &&= nodeHints.length > 0
+    everyHasZoneHint &&= zoneHints.length > 0
+    someForThisNode ||= nodeHints.includes(nodeName)
+    someForThisZone ||= zoneHints.includes(zone)
+  }
+  if (everyHasNodeHint && someForThisNode) return 'PreferSameNode'
+  if (everyHasZoneHint && someForThisZone) return 'PreferSameZone'
+  return 'none'
+}
+
+function union(
+  endpoints: readonly Endpoint[],
+  left: readonly Endpoint[],
+  right: readonly Endpoint[],
+): readonly Endpoint[] {
+  const members = new Set([...left, ...right])
+  return keep(endpoints, (endpoint) => members.has(endpoint))
+}
+
+/** Filters, but gives the same list back when all of it stays: most Services need no second list. */
+function keep(endpoints: readonly Endpoint[], wanted: (endpoint: Endpoint) => boolean): readonly Endpoint[] {
+  const kept = endpoints.filter(wanted)
+  return kept.length === endpoints.length ? endpoints : kept.length === 0 ? none : kept
+}

@@ -1,0 +1,69 @@
+/** From the slices of a Service to the endpoints of one of its ports. */
+import type { Protocol, SliceEndpoint, SliceRecord } from '../../api/records.ts'
+import { hostPort, isLoopback } from '../../net/ip.ts'
+import type { Family } from '../../net/ip.ts'
+import type { Endpoint } from '../route.ts'
+import type { ServingPolicy } from './serving-policy.ts'
+
+/** Endpoints by `portName/protocol`, each list sorted by address. */
+export type EndpointsByPort = ReadonlyMap<string, readonly Endpoint[]>
+
+export function endpointPortId(portName: string, protocol: Protocol): string {
+  return `${portName}/${protocol}`
+}
+
+/**
+ * Merges the slices of one family. The same `ip:port` may appear twice while it moves between slices: an entry that is
+ * not terminating beats one that is, and among equals the last one counts, in order of slice name.
+ */
+export function endpointsByPort(
+  slices: Iterable<SliceRecord>,
+  family: Family,
+  nodeName: string,
+  { allowLoopback }: Pick<ServingPolicy, 'allowLoopback'>,
+): EndpointsByPort {
+  const merged = new Map<string, Map<string, Endpoint>>()
+  const ordered = [...slices]
+    .filter((slice) => slice.family === family)
+    .sort((left, right) => compareText(left.name, right.name))
+  for (const slice of ordered) {
+    for (const port of slice.ports) {
+      const id = endpointPortId(port.name, port.protocol)
+      let byAddress = merged.get(id)
+      if (byAddress === undefined) merged.set(id, (byAddress = new Map()))
+      for (const source of slice.endpoints) {
+        if (!allowLoopback && isLoopback(source.ip)) continue
+        const endpoint = toEndpoint(source, port.port, nodeName)
+        if (endpoint.terminating && byAddress.has(endpoint.address)) continue
+        byAddress.set(endpoint.address, endpoint)
+      }
+    }
+  }
+  const sorted = new Map<string, readonly Endpoint[]>()
+  for (const [id, byAddress] of merged)
+    sorted.set(
+      id,
+      [...byAddress.values()].sort((left, right) => compareText(left.address, right.address)),
+    )
+  return sorted
+}
+
+function toEndpoint(source: SliceEndpoint, port: number, nodeName: string): Endpoint {
+  return {
+    ip: source.ip,
+    port,
+    address: hostPort(source.ip, port),
+    nodeName: source.nodeName,
+    isLocal: nodeName !== '' && source.nodeName === nodeName,
+    ready: source.ready,
+    serving: source.serving,
+    terminating: source.terminating,
+    zoneHints: source.zoneHints,
+    nodeHints: source.nodeHints,
+  }
+}
+
+/** Byte order, as Go sorts strings: "10.0.1.10:80" comes before "10.0.1.1:80". */
+function compareText(left: string, right: string): number {
+  return left < right ? -1 : left > right ? 1 : 0
+}

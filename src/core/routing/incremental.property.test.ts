@@ -1,0 +1,187 @@
+/** For any history of events, the incremental result equals the one computed from scratch. */
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { NodeRecord, ObjectKey, ObjectRecord, Protocol, ServiceRecord } from '../../api/records.ts'
+import { objectKey } from '../../api/records.ts'
+import { families, familyOf } from '../../net/ip.ts'
+import type { Family } from '../../net/ip.ts'
+import type { ClaimKind, RefusedClaim } from './address-claims.ts'
+import { Catalog } from '../catalog.ts'
+import { RouteTable } from './route-table.ts'
+import type { Route, RouteKey } from '../route.ts'
+import { routesOf } from './router.ts'
+import { silentMetrics } from '../proxy-metrics.ts'
+import { silentNotices } from './service-notices.ts'
+import { usualPolicy } from './serving-policy.ts'
+import { anyContestedStep, anyNode, anyService, anySlice, anyStep, applyStep } from '../testing/histories.ts'
+
+const context = (family: Family, zone: string) => ({
+  family,
+  zone,
+  nodeName: 'here',
+  nodeIP: family === 'ipv4' ? '10.200.0.2' : 'fd00:200::2',
+  policy: usualPolicy,
+})
+
+/** The truth: all objects at once, no history. */
+function fromScratch(catalog: Catalog, family: Family): Record<string, Route> {
+  const zone = catalog.nodes.get('here' as ObjectKey)?.zone ?? ''
+  const routes: Record<string, Route> = {}
+  for (const service of catalog.services.values()) {
+    const slices = [...catalog.slices.values()].filter((it) => it.serviceName === service.name)
+    const refused = claimsOf(service, family).filter((claim) => !isBest(claim, service, catalog, family))
+    for (const route of routesOf(service, slices, context(family, zone), refused.map(asRefused)))
+      routes[route.key] = route
+  }
+  return routes
+}
+
+interface NaiveClaim {
+  readonly service: ServiceRecord
+  readonly kind: ClaimKind
+  readonly protocol: Protocol
+  /** Absent for a node port, which is open at the node's address. */
+  readonly ip?: string
+  readonly port: number
+}
+
+/** All ways to reach a Service that its object names. */
+function claimsOf(service: ServiceRecord, family: Family): readonly NaiveClaim[] {
+  const clusterIP = service.clusterIPs[family]
+  if (clusterIP === undefined) return []
+  const own = (ip: string) => familyOf(ip) === family && ip !== clusterIP
+  return service.ports.flatMap(({ protocol, port, nodePort }) => [
+    { service, kind: 'clusterIP' as const, protocol, ip: clusterIP, port },
+    ...(nodePort === 0 ? [] : [{ service, kind: 'nodePort' as const, protocol, port: nodePort }]),
+    ...service.loadBalancerIPs
+      .filter(own)
+      .map((ip) => ({ service, kind: 'loadBalancerIP' as const, protocol, ip, port })),
+    ...service.externalIPs.filter(own).map((ip) => ({ service, kind: 'externalIP' as const, protocol, ip, port })),
+  ])
+}
+
+/** Looks at every claim of every Service. */
+function isBest(claim: NaiveClaim, service: ServiceRecord, catalog: Catalog, family: Family): boolean {
+  const { nodeIP } = context(family, '')
+  const nodeIPs = [nodeIP, ...(catalog.nodes.get('here' as ObjectKey)?.otherIps ?? [])]
+  const named = new Set<ClaimKind>(['loadBalancerIP', 'externalIP'])
+  const place = ({ ip = nodeIP, protocol, port }: NaiveClaim) => `${ip} ${protocol} ${port}`
+  // Its own lists may name an address twice; a load-balancer IP is the better claim of the two.
+  const kind =
+    claim.ip !== undefined && named.has(claim.kind) && service.loadBalancerIPs.includes(claim.ip)
+      ? 'loadBalancerIP'
+      : claim.kind
+  const order = ['clusterIP', 'nodePort', 'loadBalancerIP', 'externalIP']
+  const rank = (it: Pick<NaiveClaim, 'kind' | 'service'>) =>
+    [order.indexOf(it.kind), it.service.createdAtMs ?? Infinity, objectKey(it.service)] as const
+  const mine = rank({ kind, service })
+  const others = [...catalog.services.values()].filter((other) => other !== service)
+  if (named.has(kind) && others.some((other) => other.clusterIPs[family] === claim.ip)) return false
+  return others
+    .flatMap((other) => claimsOf(other, family))
+    .filter((other) => {
+      // Node ports and cluster IPs stand above the rest, and do not meet each other.
+      if (kind === 'clusterIP' || kind === 'nodePort') return other.kind === kind && place(other) === place(claim)
+      if (other.kind === 'nodePort') return nodeIPs.some((ip) => place({ ...other, ip }) === place(claim))
+      return place(other) === place(claim)
+    })
+    .every((other) => {
+      const theirs = rank(other)
+      for (const [index, value] of mine.entries()) {
+        const rival = theirs[index]
+        if (rival !== undefined && rival !== value) return value < rival
+      }
+      return true
+    })
+}
+
+function asRefused({ kind, protocol, ip, port }: NaiveClaim): RefusedClaim {
+  // The router asks for no more than this.
+  return { kind, protocol, port, ...(ip !== undefined && { ip }), takenAs: kind, owner: objectKey({ name: '' }) }
+}
+
+function tables(catalog: Catalog) {
+  return families.map((family) => {
+    const place = context(family, '')
+    const options = { ...place, catalog, notices: silentNotices, metrics: silentMetrics, startedAtMs: 0 }
+    return { family, table: new RouteTable(options), programmed: new Map<RouteKey, Route>() }
+  })
+}
+
+/** A backend that trusts `change.keys` and looks at nothing else. */
+function sync({ table, programmed }: ReturnType<typeof tables>[number]): void {
+  const { view, change } = table.take({ full: false })
+  expect(new Set(change.keys).size).toBe(change.keys.length)
+  for (const key of change.keys) {
+    const route = view.routesByKey.get(key)
+    if (route === undefined) programmed.delete(key)
+    else programmed.set(key, route)
+  }
+}
+
+test.each([
+  ['any Services', anyStep],
+  ['Services that want the same addresses', anyContestedStep],
+])('programming only what changed gives what programming everything would give: %s', (_, steps) => {
+  fc.assert(
+    fc.property(fc.array(steps, { maxLength: 40, size: 'max' }), (history) => {
+      const catalog = new Catalog()
+      catalog.replace('Service', [])
+      catalog.replace('EndpointSlice', [])
+      const both = tables(catalog)
+      for (const step of history) {
+        applyStep(catalog, step)
+        if (step.do === 'flush') for (const { table } of both) table.flush()
+        if (step.do === 'sync') both.forEach(sync)
+      }
+      both.forEach(sync)
+      for (const { family, table, programmed } of both) {
+        const truth = fromScratch(catalog, family)
+        expect(Object.fromEntries(programmed)).toEqual(truth)
+        const without = Object.values(truth).filter((it) => it.hasUsableEndpoint && it.localEndpoints.length === 0)
+        expect(table.noLocalEndpoints.internal).toBe(without.filter((it) => it.internalPolicy === 'Local').length)
+      }
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test('the order in which objects arrive, and a second list of the same objects, do not show in the view', () => {
+  const objects = fc.tuple(
+    fc.uniqueArray(anyService, { selector: objectKey }),
+    fc.uniqueArray(anySlice, { selector: objectKey }),
+    fc.option(anyNode, { nil: undefined }),
+  )
+  const shuffled = objects.chain(([services, slices, node]) => {
+    const records: ObjectRecord[] = [...services, ...slices, ...(node === undefined ? [] : [node])]
+    return fc.record({
+      services: fc.constant(services),
+      slices: fc.constant(slices),
+      node: fc.constant<NodeRecord | undefined>(node),
+      events: fc.shuffledSubarray(records, { minLength: records.length }),
+    })
+  })
+  fc.assert(
+    fc.property(shuffled, ({ services, slices, node, events }) => {
+      const listed = new Catalog()
+      const listedTables = tables(listed)
+      if (node !== undefined) listed.upsert(node)
+      listed.replace('Service', services)
+      listed.replace('EndpointSlice', slices)
+
+      const streamed = new Catalog()
+      const streamedTables = tables(streamed)
+      streamed.replace('EndpointSlice', [])
+      streamed.replace('Service', [])
+      for (const event of events) streamed.upsert(event)
+      streamed.replace('Service', [...services].reverse())
+
+      for (const [index, { table }] of listedTables.entries()) {
+        const one = Object.fromEntries(table.take({ full: true }).view.routesByKey)
+        const other = streamedTables[index]?.table.take({ full: false }).view.routesByKey
+        expect(Object.fromEntries(other ?? [])).toEqual(one)
+      }
+    }),
+    { numRuns: 200 },
+  )
+})

@@ -1,0 +1,457 @@
+import { describe, expect, test } from 'vitest'
+import type { ObjectKey } from '../../api/records.ts'
+import { Catalog } from '../catalog.ts'
+import { RouteTable } from './route-table.ts'
+import type { NoticeSink } from './service-notices.ts'
+import { usualPolicy } from './serving-policy.ts'
+import type { SyncRequest } from '../sync/route-source.ts'
+import { silentMetrics } from '../proxy-metrics.ts'
+import type { ProxyMetrics } from '../proxy-metrics.ts'
+import { node, rawSlice, record, service, slice } from '../testing/objects.ts'
+
+const web = service('demo/web', { clusterIP: '10.96.0.1', ports: [{ port: 80 }] })
+const db = service('demo/db', { clusterIP: '10.96.0.2', ports: [{ port: 5432 }] })
+
+const serviceCidr = (name: string, ...cidrs: string[]) => record('ServiceCIDR', { metadata: { name }, spec: { cidrs } })
+
+function setUp(options: { initialised?: boolean } = {}) {
+  const catalog = new Catalog()
+  const counts = { services: 0, slices: 0, pending: { services: 0, slices: 0 } }
+  const metrics: ProxyMetrics = {
+    ...silentMetrics,
+    serviceChange: () => counts.services++,
+    endpointChange: () => counts.slices++,
+    pendingChanges: (pending) => (counts.pending = { ...pending }),
+  }
+  const told: string[] = []
+  const notices: NoticeSink = {
+    tell: (_, name, list) => told.push([name, ...list.map(({ reason }) => reason)].join(' ')),
+  }
+  const table = new RouteTable({
+    catalog,
+    family: 'ipv4',
+    nodeName: 'here',
+    nodeIP: '10.200.0.2',
+    policy: usualPolicy,
+    notices,
+    metrics,
+    startedAtMs: 1_000,
+  })
+  const requests: SyncRequest[] = []
+  table.subscribe((request) => requests.push(request))
+  if (options.initialised !== false) {
+    catalog.replace('Service', [])
+    catalog.replace('EndpointSlice', [])
+    table.take({ full: true })
+    requests.length = 0
+  }
+  /** What a sync would get now. */
+  const take = (full = false) => {
+    table.flush()
+    requests.length = 0
+    return table.take({ full })
+  }
+  return { catalog, table, requests, take, counts, told }
+}
+
+describe('a sync is asked for', () => {
+  test('only once Services and EndpointSlices are both complete', () => {
+    const { catalog, table, requests } = setUp({ initialised: false })
+    catalog.upsert(web)
+    catalog.replace('Service', [web])
+    table.flush()
+    expect([table.isInitialised, requests]).toEqual([false, []])
+    catalog.replace('EndpointSlice', [])
+    expect(table.isInitialised).toBe(true)
+    expect(requests.at(-1)).toEqual({ urgent: false, initialised: true })
+    expect(table.take({ full: false }).change).toEqual({
+      full: true,
+      keys: ['demo/web/TCP'],
+      causes: ['the first complete list', 'Service demo/web added'],
+    })
+  })
+
+  test('for nothing as long as they are not', () => {
+    const { catalog, table } = setUp({ initialised: false })
+    catalog.upsert(web)
+    expect(table.take({ full: false })).toMatchObject({
+      change: { full: false, keys: [] },
+      view: { serviceCidrs: [], routesByKey: new Map() },
+    })
+  })
+
+  test('of nobody who no longer listens', () => {
+    const { catalog, table } = setUp()
+    const heard: SyncRequest[] = []
+    const unsubscribe = table.subscribe((request) => heard.push(request))
+    unsubscribe()
+    catalog.upsert(web)
+    table.flush()
+    expect(heard).toEqual([])
+  })
+
+  test('when a Service or its endpoints change, naming the object', async () => {
+    const { catalog, requests, take } = setUp()
+    catalog.upsert(web)
+    await Promise.resolve()
+    expect(requests).toEqual([{ urgent: false, initialised: false }])
+    catalog.upsert(slice('demo/web-1', 'web', ['10.0.0.1']))
+    expect(take().change).toEqual({ full: false, keys: ['demo/web/TCP'], causes: ['Service demo/web added'] })
+    catalog.upsert(slice('demo/web-1', 'web', ['10.0.0.2']))
+    expect(take().change.causes).toEqual(['EndpointSlice demo/web-1 updated'])
+    catalog.remove('EndpointSlice', 'demo/web-1' as ObjectKey)
+    expect(take().change.causes).toEqual(['EndpointSlice demo/web-1 deleted'])
+  })
+
+  test('once for a whole batch of events', async () => {
+    const { catalog, requests } = setUp()
+    catalog.upsert(web)
+    catalog.upsert(db)
+    catalog.upsert(slice('demo/web-1', 'web', ['10.0.0.1']))
+    catalog.upsert(serviceCidr('foo', '10.1.0.0/16'))
+    catalog.upsert(serviceCidr('bar', '10.2.0.0/16'))
+    await Promise.resolve()
+    expect(requests).toHaveLength(1)
+    catalog.remove('Service', 'demo/db' as ObjectKey)
+    await Promise.resolve()
+    expect(requests).toHaveLength(2)
+  })
+
+  test('with urgency when an endpoint is gone, and without when one is added', () => {
+    const { catalog, table, requests, take } = setUp()
+    catalog.upsert(web)
+    catalog.upsert(slice('demo/web-1', 'web', ['10.0.0.1']))
+    take()
+    catalog.upsert(slice('demo/web-1', 'web', ['10.0.0.1', '10.0.0.2']))
+    table.flush()
+    expect(requests).toEqual([{ urgent: false, initialised: false }])
+    take()
+    catalog.upsert(slice('demo/web-1', 'web', ['10.0.0.2']))
+    table.flush()
+    expect(requests).toEqual([{ urgent: true, initialised: false }])
+  })
+
+  test('with urgency when one port of a Service loses an endpoint and another one gains one', () => {
+    const { catalog, table, requests, take } = setUp()
+    const ports = [
+      { name: 'a', port: 80 },
+      { name: 'b', port: 81 },
+    ]
+    const of = (name: string, ...ips: string[]) =>
+      slice(`demo/${name}`, 'web', ips, [{ name, port: 8080, protocol: 'TCP' }])
+    catalog.upsert(service('demo/web', { clusterIP: '10.96.0.1', ports }))
+    catalog.upsert(of('a', '10.0.0.1'))
+    take()
+    catalog.upsert(of('a'))
+    catalog.upsert(of('b', '10.0.0.2'))
+    table.flush()
+    expect(requests).toEqual([{ urgent: true, initialised: false }])
+  })
+
+  test.each([
+    ['the same Service arrives again', (catalog: Catalog) => catalog.upsert(web)],
+    ['only metadata changes', (catalog: Catalog) => catalog.upsert({ ...web, resourceVersion: '9' })],
+    [
+      'a change is taken back before the sync',
+      (catalog: Catalog) => {
+        catalog.upsert({ ...web, affinitySeconds: 5 })
+        catalog.upsert(web)
+      },
+    ],
+    [
+      'a Service comes and goes before the sync',
+      (catalog: Catalog) => {
+        catalog.upsert(db)
+        catalog.remove('Service', 'demo/db' as ObjectKey)
+      },
+    ],
+    ['a slice has no Service', (catalog: Catalog) => catalog.upsert(slice('demo/x-1', 'x', ['10.0.0.1']))],
+    [
+      'a slice of the other family changes',
+      (catalog: Catalog) => catalog.upsert(slice('demo/web-6', 'web', ['fd00::1'])),
+    ],
+    ['the node gets a label that is not its zone', (catalog: Catalog) => catalog.upsert(node('here'))],
+    ['a ServiceCIDR has no range of the family', (catalog: Catalog) => catalog.upsert(serviceCidr('six', 'fd00::/64'))],
+    ['another node moves', (catalog: Catalog) => catalog.upsert(node('there', 'zone-b'))],
+  ])('not when %s', (_, change) => {
+    const { catalog, table, requests, take, counts } = setUp()
+    catalog.upsert(web)
+    take()
+    change(catalog)
+    table.flush()
+    expect(requests).toEqual([])
+    expect(counts.pending).toEqual({ services: 0, slices: 0 })
+  })
+
+  test('for everything when the node moves to another zone, and never because it was deleted', () => {
+    const { catalog, table, requests, take } = setUp()
+    catalog.upsert(web)
+    take()
+    catalog.upsert(node('here', 'zone-a'))
+    expect(take()).toMatchObject({ change: { full: true, keys: ['demo/web/TCP'] }, view: { node: { zone: 'zone-a' } } })
+    catalog.remove('Node', 'here' as ObjectKey)
+    table.flush()
+    expect(requests).toEqual([])
+    expect(take().view.node.zone).toBe('zone-a')
+  })
+
+  test('when the service CIDRs change, which hold each range once whoever lists it', () => {
+    const { catalog, table, requests, take } = setUp()
+    catalog.upsert(serviceCidr('foo', '10.1.0.0/16', 'fd00::/64'))
+    catalog.upsert(serviceCidr('bar', '10.2.0.0/16', '10.1.0.0/16'))
+    table.flush()
+    expect(requests).toHaveLength(1)
+    expect(take().view.serviceCidrs).toEqual(['10.1.0.0/16', '10.2.0.0/16'])
+    catalog.remove('ServiceCIDR', 'foo' as ObjectKey)
+    expect(take().view.serviceCidrs).toEqual(['10.1.0.0/16', '10.2.0.0/16'])
+    catalog.remove('ServiceCIDR', 'bar' as ObjectKey)
+    expect(take().view.serviceCidrs).toEqual([])
+  })
+})
+
+describe('the view', () => {
+  test('does not change while a sync works on it', () => {
+    const { catalog, table, take } = setUp()
+    catalog.upsert(web)
+    const { view } = take()
+    catalog.remove('Service', 'demo/web' as ObjectKey)
+    table.flush()
+    expect([...view.routesByKey.keys()]).toEqual(['demo/web/TCP'])
+    expect([...take().view.routesByKey.keys()]).toEqual([])
+  })
+
+  test('keeps the very same Route where nothing changed', () => {
+    const { catalog, take } = setUp()
+    catalog.upsert(web)
+    catalog.upsert(db)
+    const before = take().view.routesByKey.get('demo/web/TCP' as never)
+    catalog.upsert({ ...db, affinitySeconds: 5 })
+    expect(take().view.routesByKey.get('demo/web/TCP' as never)).toBe(before)
+  })
+
+  test('follows a renamed port', () => {
+    const { catalog, take } = setUp()
+    catalog.upsert(web)
+    take()
+    catalog.upsert(service('demo/web', { clusterIP: '10.96.0.1', ports: [{ name: 'http', port: 80 }] }))
+    const { change, view } = take()
+    expect(change.keys).toEqual(['demo/web/TCP', 'demo/web:http/TCP'])
+    expect([...view.routesByKey.keys()]).toEqual(['demo/web:http/TCP'])
+  })
+
+  test('follows a slice that was made again for the other family', () => {
+    const { catalog, take } = setUp()
+    catalog.upsert(web)
+    catalog.upsert(slice('demo/s', 'web', ['10.0.0.1']))
+    take()
+    catalog.upsert(slice('demo/s', 'web', ['fd00::1']))
+    expect(take().view.routesByKey.get('demo/web/TCP' as never)?.endpoints).toEqual([])
+  })
+
+  test('follows a slice that moves to another Service', () => {
+    const { catalog, take } = setUp()
+    catalog.upsert(web)
+    catalog.upsert(db)
+    catalog.upsert(slice('demo/s', 'web', ['10.0.0.1']))
+    take()
+    catalog.upsert(slice('demo/s', 'db', ['10.0.0.1']))
+    const { view } = take()
+    const counts = [...view.routesByKey.values()].map((route) => `${route.name} ${route.endpoints.length}`)
+    expect(counts.sort()).toEqual(['db 1', 'web 0'])
+  })
+})
+
+test('an address that a Service names twice, and that belongs to another one, is refused both times', () => {
+  const { catalog, take } = setUp()
+  const ip = '192.0.2.1'
+  const balanced = { loadBalancer: { ingress: [{ ip }] } }
+  catalog.upsert(service('demo/owner', { clusterIP: '10.96.0.1', ports: [{ port: 80 }] }, balanced))
+  catalog.upsert(
+    service(
+      'demo/thief',
+      { clusterIP: '10.96.0.2', ports: [{ port: 80 }, { name: 'b', port: 81 }], externalIPs: [ip] },
+      balanced,
+    ),
+  )
+  const { routesByKey } = take().view
+  expect(routesByKey.get('demo/owner/TCP' as never)).toMatchObject({ loadBalancerIPs: [ip] })
+  expect(routesByKey.get('demo/thief/TCP' as never)).toMatchObject({ loadBalancerIPs: [], externalIPs: [] })
+  expect(routesByKey.get('demo/thief:b/TCP' as never)).toMatchObject({ loadBalancerIPs: [ip], externalIPs: [ip] })
+})
+
+test('a sync programs removals first, then the API server and DNS, then the rest by name', () => {
+  const { catalog, take } = setUp()
+  const at = (id: string, clusterIP: string) => service(id, { clusterIP, ports: [{ port: 80 }] })
+  catalog.upsert(at('zoo/last', '10.96.0.3'))
+  catalog.upsert(slice('zoo/last-1', 'last', ['10.0.0.1']))
+  catalog.upsert(at('zoo/empty', '10.96.0.7'))
+  take()
+  catalog.upsert(at('aaa/first', '10.96.0.4'))
+  catalog.upsert(at('default/kubernetes-dashboard', '10.96.0.6'))
+  catalog.upsert(at('kube-system/kube-dns', '10.96.0.10'))
+  catalog.upsert(at('default/kubernetes', '10.96.0.5'))
+  catalog.remove('EndpointSlice', 'zoo/last-1' as ObjectKey)
+  catalog.remove('Service', 'zoo/empty' as ObjectKey)
+  expect(take().change.keys).toEqual([
+    'zoo/empty/TCP',
+    'zoo/last/TCP',
+    'default/kubernetes/TCP',
+    'kube-system/kube-dns/TCP',
+    'aaa/first/TCP',
+    'default/kubernetes-dashboard/TCP',
+  ])
+})
+
+describe('what a sync is told about its changes', () => {
+  const timed = (ips: string[], time: number, port: object = { name: '', port: 80 }) =>
+    record(
+      'EndpointSlice',
+      rawSlice('demo/web-1', 'web', ips, [port as never], {
+        metadata: {
+          annotations: { 'endpoints.kubernetes.io/last-change-trigger-time': new Date(time).toISOString() },
+        },
+      }),
+    )
+
+  test('includes when they happened, unless that was before our start or the slice is gone', () => {
+    const { catalog, take } = setUp()
+    catalog.upsert(web)
+    catalog.upsert(timed(['10.0.0.1'], 2_000))
+    catalog.upsert(timed(['10.0.0.2'], 3_000))
+    expect(take().triggerTimesMs).toEqual([2_000, 3_000])
+    catalog.upsert(timed(['10.0.0.3'], 500))
+    catalog.upsert(timed(['10.0.0.4'], 1_000))
+    expect(take().triggerTimesMs).toEqual([])
+    catalog.upsert(timed(['10.0.0.4'], 4_000))
+    catalog.remove('EndpointSlice', 'demo/web-1' as ObjectKey)
+    catalog.upsert(timed(['10.0.0.5'], 5_000))
+    expect(take().triggerTimesMs).toEqual([5_000])
+  })
+
+  test('includes whether UDP flows may have gone stale', () => {
+    const { catalog, take } = setUp()
+    catalog.upsert(web)
+    catalog.upsert(timed(['10.0.0.1'], 2_000))
+    expect(take().needsConntrackCleanup).toBe(false)
+    catalog.upsert(timed(['10.0.0.1'], 2_000, { name: 'dns', port: 53, protocol: 'UDP' }))
+    expect(take().needsConntrackCleanup).toBe(true)
+    catalog.upsert(timed(['10.0.0.1'], 2_000))
+    expect(take().needsConntrackCleanup).toBe(true)
+    const both = [80, { name: 'dns', port: 53, protocol: 'UDP' }]
+    catalog.upsert(slice('demo/web-2', 'web', ['10.0.0.2'], both))
+    expect(take().needsConntrackCleanup).toBe(true)
+  })
+
+  test('names at most five causes and counts the rest', () => {
+    const { catalog, take } = setUp()
+    for (let i = 1; i <= 8; i++)
+      catalog.upsert(service(`demo/s${i}`, { clusterIP: `10.96.1.${i}`, ports: [{ port: 80 }] }))
+    const { causes } = take().change
+    expect([causes.length, causes[0], causes[5]]).toEqual([6, 'Service demo/s1 added', 'and 3 more'])
+  })
+})
+
+test('Services without a local endpoint are counted by policy, only while others could serve', () => {
+  const { catalog, table, take } = setUp()
+  const spec = { clusterIP: '10.96.0.1', ports: [{ port: 80, nodePort: 30_080 }], type: 'NodePort' }
+  catalog.upsert(service('demo/web', { ...spec, externalTrafficPolicy: 'Local', internalTrafficPolicy: 'Local' }))
+  take()
+  expect(table.noLocalEndpoints).toEqual({ internal: 0, external: 0 })
+  catalog.upsert(slice('demo/web-1', 'web', ['10.0.0.1']))
+  take()
+  expect(table.noLocalEndpoints).toEqual({ internal: 1, external: 1 })
+  catalog.upsert(slice('demo/web-1', 'web', [{ addresses: ['10.0.0.1'], nodeName: 'here' }]))
+  take()
+  expect(table.noLocalEndpoints).toEqual({ internal: 0, external: 0 })
+})
+
+test('Services without a local endpoint are not counted where no traffic follows policy Local', () => {
+  const { catalog, table, take } = setUp()
+  const add = (name: string, spec: object) => {
+    catalog.upsert(service(`demo/${name}`, { type: 'NodePort', ports: [{ port: 80 }], ...spec }))
+    catalog.upsert(slice(`demo/${name}-1`, name, ['10.0.0.1']))
+  }
+  add('nobody', { clusterIP: '10.96.0.1', ports: [{ port: 80, nodePort: 30_080 }] })
+  add('closed', { clusterIP: '10.96.0.2', externalTrafficPolicy: 'Local' })
+  take()
+  expect(table.noLocalEndpoints).toEqual({ internal: 0, external: 0 })
+})
+
+test('the changes of Services and slices that wait are counted until a sync takes them', () => {
+  const { catalog, table, counts } = setUp()
+  catalog.upsert(web)
+  catalog.upsert(slice('demo/web-1', 'web', ['10.0.0.1']))
+  table.flush()
+  expect(counts.pending).toEqual({ services: 1, slices: 1 })
+  table.take({ full: false })
+  expect(counts.pending).toEqual({ services: 0, slices: 0 })
+})
+
+describe('what is wrong with a Service', () => {
+  test('is told, and taken back when it is gone', () => {
+    const { catalog, take, told } = setUp()
+    catalog.upsert(service('demo/odd', { clusterIP: '127.0.0.5', ports: [{ port: 80 }] }))
+    take()
+    catalog.remove('Service', 'demo/odd' as ObjectKey)
+    take()
+    expect(told).toEqual(['demo/odd LoopbackAddress', 'demo/odd'])
+  })
+
+  test('is not looked for in a Service of the other family', () => {
+    const { catalog, take, told } = setUp()
+    catalog.upsert(service('demo/six', { clusterIP: 'fd00::1', ports: [{ port: 80 }] }))
+    take()
+    catalog.remove('Service', 'demo/six' as ObjectKey)
+    take()
+    expect(told).toEqual([])
+  })
+})
+
+test('a table that is made late takes what is there as changes too', () => {
+  const catalog = new Catalog()
+  catalog.replace('Service', [web])
+  catalog.replace('EndpointSlice', [
+    slice('demo/web-1', 'web', ['10.0.0.1'], [{ name: '', port: 53, protocol: 'UDP' }]),
+  ])
+  let changes = 0
+  const table = new RouteTable({
+    catalog,
+    family: 'ipv4',
+    nodeName: 'here',
+    nodeIP: '10.200.0.2',
+    policy: usualPolicy,
+    notices: { tell() {} },
+    metrics: { ...silentMetrics, serviceChange: () => changes++, endpointChange: () => changes++ },
+    startedAtMs: 0,
+  })
+  expect(changes).toBe(2)
+  expect(table.take({ full: false })).toMatchObject({ change: { full: true }, needsConntrackCleanup: true })
+})
+
+test('every Service counts as a change in both families, a slice in its own', () => {
+  const { catalog, counts } = setUp()
+  catalog.upsert(web)
+  catalog.upsert(service('demo/six', { clusterIP: 'fd00::1', ports: [{ port: 80 }] }))
+  catalog.upsert(slice('demo/web-1', 'web', ['10.0.0.1']))
+  catalog.upsert(slice('demo/web-6', 'web', ['fd00::1']))
+  expect(counts).toMatchObject({ services: 2, slices: 1 })
+})
+
+test('a node port comes first at every address that the Node object names, as soon as it does', () => {
+  const { catalog, take } = setUp()
+  const addresses = (...external: readonly string[]) => [
+    { type: 'InternalIP', address: '10.200.0.2' },
+    ...external.map((address) => ({ type: 'ExternalIP', address })),
+  ]
+  const here = (...external: readonly string[]) =>
+    record('Node', { metadata: { name: 'here' }, status: { addresses: addresses(...external) } })
+  const spec = { clusterIP: '10.96.0.2', ports: [{ port: 30_080 }], externalIPs: ['203.0.113.7'] }
+  catalog.upsert(service('demo/thief', spec))
+  catalog.upsert(service('demo/open', { clusterIP: '10.96.0.1', ports: [{ port: 80, nodePort: 30_080 }] }))
+  const thiefHas = () => take().view.routesByKey.get('demo/thief/TCP' as never)?.externalIPs
+  expect(thiefHas()).toEqual(['203.0.113.7'])
+  catalog.upsert(here('203.0.113.7'))
+  expect(thiefHas()).toEqual([])
+  catalog.upsert(here('203.0.113.8'))
+  expect(thiefHas()).toEqual(['203.0.113.7'])
+})

@@ -1,0 +1,300 @@
+/**
+ * The Routes of one IP family, kept up to date one Service at a time. Events mark a Service as dirty; dirty Services
+ * are routed again once the current batch of events is in; what differs from the programmed Route waits as pending.
+ * Only `take` moves pending Routes into the view, so the view a backend works on does not change under its hands.
+ */
+import type { NodeRecord, ObjectKey, ServiceRecord, SliceRecord } from '../../api/records.ts'
+import { familyOf, renderCidr } from '../../net/ip.ts'
+import type { Family } from '../../net/ip.ts'
+import { AddressClaims } from './address-claims.ts'
+import type { NodeView } from '../backend.ts'
+import { serviceKeyOf } from '../catalog.ts'
+import type { Catalog, CatalogEvent } from '../catalog.ts'
+import { losesEndpoint, programmingOrder } from '../sync/programming-order.ts'
+import type { PendingRoute } from '../sync/programming-order.ts'
+import type { ProxyMetrics } from '../proxy-metrics.ts'
+import type { PendingSync, SyncRequest, RouteSource } from '../sync/route-source.ts'
+import type { Route, RouteKey } from '../route.ts'
+import { routesOf } from './router.ts'
+import { isSameData } from '../same-data.ts'
+import { noticesAbout } from './service-notices.ts'
+import type { NoticeSink } from './service-notices.ts'
+import type { ServingPolicy } from './serving-policy.ts'
+import { SyncReasons } from '../sync/sync-reasons.ts'
+
+export interface RouteTableOptions {
+  readonly catalog: Catalog
+  readonly family: Family
+  readonly nodeName: string
+  /** This node's address of the family, as found at start. */
+  readonly nodeIP: string
+  readonly policy: ServingPolicy
+  readonly notices: NoticeSink
+  readonly metrics: ProxyMetrics
+  /** Changes that happened in the cluster before this moment say nothing about our latency. */
+  readonly startedAtMs: number
+}
+
+const noRoutes: readonly Route[] = []
+
+export class RouteTable implements RouteSource {
+  readonly #options: RouteTableOptions
+  readonly #claims: AddressClaims
+  readonly #routesByKey = new Map<RouteKey, Route>()
+  /** The newest routes of each Service, programmed or pending. */
+  readonly #latestByService = new Map<ObjectKey, readonly Route[]>()
+  readonly #pendingByKey = new Map<RouteKey, PendingRoute>()
+  readonly #dirtyServices = new Set<ObjectKey>()
+  readonly #listeners = new Set<(request: SyncRequest) => void>()
+  readonly #noLocalEndpoints = { internal: 0, external: 0 }
+  #reasons: SyncReasons
+  #zone = ''
+  /** All of the family that the Node object names; the one to use comes first. */
+  #nodeIPs: readonly string[]
+  #serviceCidrs: readonly string[] = []
+  #isInitialised = false
+  #isFlushScheduled = false
+  #isFullDue = false
+
+  constructor(options: RouteTableOptions) {
+    this.#options = options
+    this.#reasons = new SyncReasons(options.startedAtMs)
+    const { catalog, family, policy } = options
+    this.#nodeIPs = [options.nodeIP]
+    this.#claims = new AddressClaims({ family, nodeIPs: () => this.#nodeIPs, services: catalog.services, ...policy })
+    catalog.subscribe({ changed: (event) => this.#onChange(event), listed: () => this.#initialise() })
+    this.#readNode()
+    this.#readServiceCidrs()
+    // What is already there is as new to this table as what comes later.
+    for (const [key, service] of catalog.services) this.#onService(key, undefined, service)
+    for (const [key, slice] of catalog.slices) this.#onSlice(key, undefined, slice)
+    this.#initialise()
+  }
+
+  get isInitialised(): boolean {
+    return this.#isInitialised
+  }
+
+  /** What the last sync was given to program. */
+  get view(): NodeView {
+    const { family, nodeName, nodeIP } = this.#options
+    return {
+      family,
+      node: { name: nodeName, zone: this.#zone, ip: nodeIP },
+      routesByKey: this.#routesByKey,
+      serviceCidrs: this.#serviceCidrs,
+    }
+  }
+
+  get noLocalEndpoints(): { readonly internal: number; readonly external: number } {
+    return this.#noLocalEndpoints
+  }
+
+  subscribe(listener: (request: SyncRequest) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  take({ full }: { readonly full: boolean }): PendingSync {
+    this.#routeDirtyServices()
+    const pending = [...this.#pendingByKey.values()]
+    for (const { key, route } of pending) this.#commit(key, route)
+    const isFull = full || this.#isFullDue
+    const { causes, triggerTimesMs, needsConntrackCleanup } = this.#reasons
+    this.#pendingByKey.clear()
+    this.#reasons = new SyncReasons(this.#options.startedAtMs)
+    this.#isFullDue = false
+    this.#reportPending()
+    return {
+      view: this.view,
+      change: { full: isFull, keys: programmingOrder(pending, isFull ? this.#routesByKey : undefined), causes },
+      triggerTimesMs,
+      needsConntrackCleanup,
+    }
+  }
+
+  /** Routes the dirty Services now instead of at the end of the current batch, and asks for a sync if that is news. */
+  flush(): void {
+    const { isNews, urgent } = this.#routeDirtyServices()
+    if (isNews) this.#notify({ urgent, initialised: false })
+  }
+
+  #routeDirtyServices(): { readonly isNews: boolean; readonly urgent: boolean } {
+    if (!this.#isInitialised) return { isNews: false, urgent: false }
+    let isNews = this.#reasons.hasNotes
+    let urgent = false
+    for (const service of this.#dirtyServices) {
+      const news = this.#reroute(service)
+      if (news.length === 0) this.#reasons.forget(service)
+      isNews ||= news.length > 0
+      urgent ||= news.some(({ isRemoval }) => isRemoval)
+    }
+    this.#dirtyServices.clear()
+    this.#reportPending()
+    return { isNews, urgent }
+  }
+
+  #onChange(event: CatalogEvent): void {
+    switch (event.kind) {
+      case 'Service':
+        this.#onService(event.key, event.previous, event.current)
+        break
+      case 'EndpointSlice':
+        this.#onSlice(event.key, event.previous, event.current)
+        break
+      case 'Node':
+        this.#readNode()
+        break
+      case 'ServiceCIDR':
+        this.#readServiceCidrs()
+        break
+      default:
+        event satisfies never
+    }
+  }
+
+  #onService(key: ObjectKey, previous: ServiceRecord | undefined, current: ServiceRecord | undefined): void {
+    const { family, metrics } = this.#options
+    metrics.serviceChange() // as kube-proxy does, whichever family the Service is of
+    const isOurs = previous?.clusterIPs[family] !== undefined || current?.clusterIPs[family] !== undefined
+    if (!isOurs) return
+    this.#reasons.serviceChanged(key, previous, current)
+    this.#markDirty(key)
+    for (const other of this.#claims.replace(key, previous, current)) this.#markDirty(other)
+  }
+
+  #onSlice(key: ObjectKey, previous: SliceRecord | undefined, current: SliceRecord | undefined): void {
+    const { family, metrics } = this.#options
+    for (const slice of new Set([previous, current])) {
+      if (slice === undefined || slice.family !== family) continue
+      const service = serviceKeyOf(slice)
+      // A slice that moved to another Service is a removal for the old one.
+      const stays = current !== undefined && current.family === family && serviceKeyOf(current) === service
+      if (slice === previous && stays) continue
+      metrics.endpointChange()
+      this.#reasons.sliceChanged(key, service, previous, stays ? current : undefined)
+      this.#markDirty(service)
+    }
+  }
+
+  #markDirty(service: ObjectKey): void {
+    this.#dirtyServices.add(service)
+    this.#scheduleFlush()
+  }
+
+  #scheduleFlush(): void {
+    if (this.#isFlushScheduled || !this.#isInitialised) return
+    this.#isFlushScheduled = true
+    // A microtask runs after the source has handed over everything it read in one go.
+    queueMicrotask(() => {
+      this.#isFlushScheduled = false
+      this.flush()
+    })
+  }
+
+  #initialise(): void {
+    if (this.#isInitialised || !this.#options.catalog.isInitialised) return
+    this.#isInitialised = true
+    this.#reasons.note('the first complete list')
+    this.#markAllDirty()
+    this.#routeDirtyServices()
+    this.#notify({ urgent: false, initialised: true })
+  }
+
+  #markAllDirty(): void {
+    for (const service of this.#options.catalog.services.keys()) this.#dirtyServices.add(service)
+    this.#isFullDue = true
+  }
+
+  /** A deleted Node leaves its zone in place: the node is still where it is. */
+  #readNode(): void {
+    const { catalog, nodeName } = this.#options
+    const node = catalog.nodes.get(nodeName as ObjectKey)
+    if (node !== undefined) this.#readNodeIPs(node)
+    const zone = node?.zone ?? this.#zone
+    if (zone === this.#zone) return
+    this.#zone = zone
+    this.#reasons.note(`the node is in zone "${zone}" now`)
+    this.#markAllDirty()
+    this.#scheduleFlush()
+  }
+
+  /** Whoever names an address that became the node's, or is no more, may lose it to a node port, or get it back. */
+  #readNodeIPs({ ips, otherIps = [] }: NodeRecord): void {
+    const { family, nodeIP } = this.#options
+    const own = [...ips, ...otherIps].filter((ip) => familyOf(ip) === family)
+    const before = this.#nodeIPs
+    this.#nodeIPs = [...new Set([nodeIP, ...own])]
+    const changed = [...before, ...this.#nodeIPs].filter((ip) => before.includes(ip) !== this.#nodeIPs.includes(ip))
+    for (const ip of changed) for (const service of this.#claims.namersOf(ip)) this.#markDirty(service)
+  }
+
+  #readServiceCidrs(): void {
+    const { catalog, family } = this.#options
+    const cidrs = new Set<string>()
+    for (const record of catalog.serviceCidrs.values())
+      for (const cidr of record.cidrs) if (cidr.family === family) cidrs.add(renderCidr(cidr))
+    const sorted = [...cidrs].sort()
+    if (isSameData(sorted, this.#serviceCidrs)) return
+    this.#serviceCidrs = sorted
+    this.#reasons.note('the ServiceCIDRs changed')
+    this.#scheduleFlush()
+  }
+
+  /** Returns what is pending for the Service now. */
+  #reroute(service: ObjectKey): readonly PendingRoute[] {
+    const before = this.#latestByService.get(service) ?? noRoutes
+    const after = this.#route(service)
+    if (after.length === 0) this.#latestByService.delete(service)
+    else this.#latestByService.set(service, after)
+
+    const news: PendingRoute[] = []
+    const latestByKey = new Map<RouteKey, Route | undefined>(before.map(({ key }) => [key, undefined]))
+    for (const route of after) latestByKey.set(route.key, route)
+    for (const [key, route] of latestByKey) {
+      const programmed = this.#routesByKey.get(key)
+      if (isSameData(programmed, route)) this.#pendingByKey.delete(key)
+      else {
+        const pending = { key, route, isRemoval: programmed !== undefined && losesEndpoint(programmed, route) }
+        this.#pendingByKey.set(key, pending)
+        news.push(pending)
+      }
+    }
+    return news
+  }
+
+  #route(service: ObjectKey): readonly Route[] {
+    const { catalog, family, nodeName, nodeIP, policy, notices } = this.#options
+    const record = catalog.services.get(service)
+    if (record === undefined) {
+      notices.tell(family, service, [])
+      return noRoutes
+    }
+    const context = { family, nodeName, nodeIP, policy, zone: this.#zone }
+    const slices = [...catalog.slicesOf(service).values()]
+    const refused = this.#claims.refusedOf(service)
+    notices.tell(family, service, noticesAbout(record, slices, context, refused, this.#nodeIPs))
+    return routesOf(record, slices, context, refused)
+  }
+
+  #commit(key: RouteKey, route: Route | undefined): void {
+    this.#countNoLocalEndpoints(this.#routesByKey.get(key), -1)
+    this.#countNoLocalEndpoints(route, 1)
+    if (route === undefined) this.#routesByKey.delete(key)
+    else this.#routesByKey.set(key, route)
+  }
+
+  #countNoLocalEndpoints(route: Route | undefined, step: 1 | -1): void {
+    if (route === undefined || !route.hasUsableEndpoint || route.localEndpoints.length > 0) return
+    if (route.internalPolicy === 'Local') this.#noLocalEndpoints.internal += step
+    if (route.externalPolicy === 'Local' && route.isExternallyAccessible) this.#noLocalEndpoints.external += step
+  }
+
+  #reportPending(): void {
+    this.#options.metrics.pendingChanges(this.#reasons.pending)
+  }
+
+  #notify(request: SyncRequest): void {
+    for (const listener of this.#listeners) listener(request)
+  }
+}

@@ -1,0 +1,43 @@
+/** Looks at intervals for what others did to the data plane, and keeps out of endless fights. */
+import type { Clock } from '../clock.ts'
+import type { Logger } from '../logger.ts'
+
+export interface LookOptions<Finding> {
+  readonly everyMs: number
+  /** Undefined: all is well. */
+  readonly look: () => Promise<Finding | undefined>
+  readonly onFound: (finding: Finding) => void
+  /** What to say when the look itself fails; it is tried again. */
+  readonly trouble: string
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** So many findings in a row are answered at full speed: an operator or a script may do several things. */
+const patience = 4
+/** After that, somebody keeps changing the same thing, and repairing without end would not help. */
+const longestPauseMs = 60_000
+/** After this long without a finding, pauses are short again. */
+const peaceMs = 60_000
+
+export async function lookNowAndThen<Finding>(options: LookOptions<Finding>, signal: AbortSignal): Promise<void> {
+  const { everyMs, look, onFound, trouble, clock, log } = options
+  let findings = 0
+  let lastFoundAt = -Infinity
+  while (!signal.aborted) {
+    let pauseMs = everyMs
+    try {
+      const finding = await look()
+      const now = clock.monotonic()
+      if (finding !== undefined) {
+        findings++
+        lastFoundAt = now
+        pauseMs = Math.min(longestPauseMs, everyMs * 2 ** Math.max(0, findings - patience))
+        onFound(finding)
+      } else if (now - lastFoundAt >= peaceMs) findings = 0
+    } catch (error) {
+      if (!signal.aborted) log.warn(trouble, { error })
+    }
+    await clock.sleep(pauseMs, signal).catch(() => {})
+  }
+}

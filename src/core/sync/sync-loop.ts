@@ -1,0 +1,112 @@
+/**
+ * Decides when work runs: soon after it was asked for, but never too often; again after a failure; and now and then
+ * even when nobody asked. One run at a time.
+ */
+import type { Clock } from '../clock.ts'
+
+export type WorkOutcome =
+  | 'succeeded'
+  | 'failed'
+  /** It succeeded, but something in it is to be tried again then. */
+  | { readonly againAfterMs: number }
+
+/** How long a request may wait for the cool-down after the last run. */
+export type Pace =
+  /** All of it. */
+  | 'normal'
+  /** A short part of it: traffic is being lost until this runs. */
+  | 'urgent'
+  /** Not at all. */
+  | 'immediate'
+
+export interface SyncLoopOptions {
+  /** Reports a failure as its outcome; what it throws is a bug, and ends the loop. */
+  work(this: void, signal: AbortSignal): Promise<WorkOutcome>
+  /** Least time from the end of a run to the start of the next. */
+  readonly minMs: number
+  /** From the end of a failed run to the next try. */
+  readonly retryMs: number
+  /** From the end of a successful run to the next one that nobody asked for. */
+  readonly maxMs: number
+  readonly clock: Clock
+}
+
+/** However long the cool-down is, an urgent request waits no longer than this. */
+const urgentMs = 100
+
+/** Timers count in 31 bits of milliseconds and fire at once beyond that; a day is far below. */
+const longestSleepMs = 24 * 60 * 60 * 1000
+
+export class SyncLoop {
+  readonly #options: SyncLoopOptions
+  #requested: Pace | undefined
+  /** When the next run nobody asked for is due, and since when the cool-down counts (monotonic milliseconds). */
+  #periodicAt = Infinity
+  #completedAt = -Infinity
+  #wake: AbortController | undefined
+
+  constructor(options: SyncLoopOptions) {
+    if (options.maxMs < options.minMs)
+      throw new RangeError(
+        `the sync period is ${options.maxMs} ms, shorter than the minimum sync period of ${options.minMs} ms: lower the minimum`,
+      )
+    this.#options = options
+  }
+
+  /** Asks for one more run; requests that wait together are one. Before `run` it is remembered. */
+  request(pace: Pace = 'normal'): void {
+    if (this.#requested !== undefined && waitOf[pace] >= waitOf[this.#requested]) return
+    this.#requested = pace
+    this.#wake?.abort()
+  }
+
+  /** Somebody asked for a run that has not begun. */
+  get isRequested(): boolean {
+    return this.#requested !== undefined
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { work, clock, minMs, retryMs, maxMs } = this.#options
+    const stop = () => this.#wake?.abort()
+    signal.addEventListener('abort', stop)
+    try {
+      this.#periodicAt = clock.monotonic() + maxMs
+      while (await this.#nextTurn(signal)) {
+        this.#requested = undefined
+        const outcome = await work(signal)
+        this.#completedAt = clock.monotonic()
+        this.#periodicAt = this.#completedAt + Math.max(minMs, Math.min(maxMs, pauseAfter(outcome, retryMs, maxMs)))
+      }
+    } finally {
+      signal.removeEventListener('abort', stop)
+    }
+  }
+
+  /** Resolves when the next run is due: true; or when the loop is told to stop: false. */
+  async #nextTurn(signal: AbortSignal): Promise<boolean> {
+    const { clock } = this.#options
+    while (!signal.aborted) {
+      const waitMs = this.#dueAt() - clock.monotonic()
+      if (waitMs <= 0) return true
+      // A more urgent request, or the end of the loop, cuts the sleep short; then the wait is worked out anew.
+      const wake = (this.#wake = new AbortController())
+      await clock.sleep(Math.min(waitMs, longestSleepMs), wake.signal).catch((error: unknown) => {
+        if (!wake.signal.aborted) throw error
+      })
+    }
+    return false
+  }
+
+  #dueAt(): number {
+    if (this.#requested === undefined) return this.#periodicAt
+    const coolDownMs = Math.min(this.#options.minMs, waitOf[this.#requested])
+    return Math.min(this.#periodicAt, this.#completedAt + coolDownMs)
+  }
+}
+
+const waitOf: Readonly<Record<Pace, number>> = { normal: Infinity, urgent: urgentMs, immediate: 0 }
+
+function pauseAfter(outcome: WorkOutcome, retryMs: number, maxMs: number): number {
+  if (outcome === 'succeeded') return maxMs
+  return outcome === 'failed' ? retryMs : outcome.againAfterMs
+}

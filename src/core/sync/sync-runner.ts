@@ -1,0 +1,181 @@
+/** Keeps one IP family of the data plane equal to the node's view: one sync at a time, each with its reason. */
+import type { Family } from '../../net/ip.ts'
+import type { Backend, NodeView, SyncReport } from '../backend.ts'
+import type { Clock } from '../clock.ts'
+import type { Logger } from '../logger.ts'
+import type { ProxyMetrics } from '../proxy-metrics.ts'
+import type { PendingSync, RouteSource, SyncRequest } from './route-source.ts'
+import { SyncLoop } from './sync-loop.ts'
+import type { WorkOutcome } from './sync-loop.ts'
+import { withUnprogrammed } from './unprogrammed.ts'
+import { UnservedRoutes } from './unserved-routes.ts'
+
+export interface SyncPeriods {
+  readonly minMs: number
+  readonly retryMs: number
+  readonly maxMs: number
+}
+
+/** Runs after a successful sync, in the order given: service health checks, then stale flows. */
+export interface AfterSync {
+  /** For the log line when it fails; a failure does not make the sync fail. */
+  readonly name: string
+  run(synced: PendingSync, signal: AbortSignal): Promise<void> | void
+}
+
+export interface SyncRunnerOptions {
+  readonly family: Family
+  readonly backend: Pick<Backend, 'name' | 'sync'>
+  readonly table: RouteSource
+  readonly health: { queuedUpdate(family: Family): void; updated(family: Family): void }
+  readonly metrics: Pick<
+    ProxyMetrics,
+    'syncRequested' | 'syncRan' | 'syncSucceeded' | 'programmed' | 'noLocalEndpoints'
+  >
+  readonly clock: Clock
+  readonly log: Logger
+  readonly periods: SyncPeriods
+  readonly afterSync: readonly AfterSync[]
+}
+
+/** Others change kernel state behind our back; a full sync this often repairs it. */
+const fullSyncEveryMs = 60 * 60 * 1000
+
+export class SyncRunner {
+  readonly #options: SyncRunnerOptions
+  readonly #log: Logger
+  readonly #loop: SyncLoop
+  /** Monotonic time of the last successful full sync; undefined asks for one. */
+  #lastFullAt: number | undefined
+  readonly #unserved: UnservedRoutes
+  /** Somebody asked for a full sync since the last one began. */
+  #isFullRequested = false
+  /** Reasons for the next sync that are not in the table. */
+  readonly #ownCauses: string[] = []
+  /** What failed syncs took from the table and did not program. */
+  #unprogrammed: PendingSync | undefined
+
+  constructor(options: SyncRunnerOptions) {
+    this.#options = options
+    this.#log = options.log.child({ family: options.family, backend: options.backend.name })
+    this.#unserved = new UnservedRoutes(options.periods.retryMs)
+    this.#loop = new SyncLoop({ ...options.periods, clock: options.clock, work: (signal) => this.#work(signal) })
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { table, health, metrics, clock, family } = this.#options
+    const unsubscribe = table.subscribe((request) => this.#onRequest(request))
+    try {
+      health.updated(family)
+      metrics.syncRequested(family, clock.now())
+      if (table.isInitialised) this.#loop.request('immediate')
+      await this.#loop.run(signal)
+    } finally {
+      unsubscribe()
+    }
+  }
+
+  /** Somebody else changed the data plane: program everything, now. */
+  requestFull(cause: string): void {
+    const { table, health, metrics, clock, family } = this.#options
+    if (!table.isInitialised) return
+    this.#ownCauses.push(cause)
+    this.#isFullRequested = true
+    health.queuedUpdate(family)
+    metrics.syncRequested(family, clock.now())
+    this.#loop.request('immediate')
+  }
+
+  #onRequest({ urgent, initialised }: SyncRequest): void {
+    const { table, health, metrics, clock, family } = this.#options
+    // Half a list is no basis for deleting anything; the table keeps the change until both lists are complete.
+    if (!table.isInitialised) return
+    if (initialised) return this.#loop.request('immediate')
+    health.queuedUpdate(family)
+    metrics.syncRequested(family, clock.now())
+    this.#loop.request(urgent ? 'urgent' : 'normal')
+  }
+
+  async #work(signal: AbortSignal): Promise<WorkOutcome> {
+    if (!this.#options.table.isInitialised) return 'succeeded'
+    try {
+      await this.#sync(signal)
+      const againAfterMs = this.#unserved.waitMs(this.#options.clock.monotonic())
+      return againAfterMs === undefined ? 'succeeded' : { againAfterMs }
+    } catch (error) {
+      this.#lastFullAt = undefined
+      // A tool that was interrupted because we stop has not failed.
+      if (!signal.aborted)
+        this.#log.error('sync failed, will be retried', { error, retryMs: this.#options.periods.retryMs })
+      return 'failed'
+    }
+  }
+
+  async #sync(signal: AbortSignal): Promise<void> {
+    const { backend, metrics, clock, family } = this.#options
+    const startedAt = clock.monotonic()
+    const pending = (this.#unprogrammed = this.#take())
+    let report: SyncReport
+    try {
+      report = await backend.sync(pending.view, pending.change, signal)
+    } finally {
+      metrics.syncRan(family, { seconds: (clock.monotonic() - startedAt) / 1000, full: pending.change.full })
+    }
+    this.#unprogrammed = undefined
+    if (pending.change.full) this.#lastFullAt = startedAt
+    const failedKeys = report.failed.map(({ key }) => key)
+    this.#unserved.note(pending.change, failedKeys, clock.monotonic())
+    this.#recordSuccess(pending, report, clock.monotonic() - startedAt)
+    await this.#runAfterSync(pending, signal)
+  }
+
+  #take(): PendingSync {
+    const taken = this.#options.table.take({ full: this.#isFullDue() })
+    this.#isFullRequested = false
+    const causes = [...this.#ownCauses.splice(0), ...taken.change.causes]
+    const change = this.#unserved.addTo({ ...taken.change, causes }, this.#options.clock.monotonic())
+    return withUnprogrammed(this.#unprogrammed, { ...taken, change })
+  }
+
+  #isFullDue(): boolean {
+    if (this.#isFullRequested) return true
+    return this.#lastFullAt === undefined || this.#options.clock.monotonic() - this.#lastFullAt >= fullSyncEveryMs
+  }
+
+  #recordSuccess({ view, change, triggerTimesMs }: PendingSync, report: SyncReport, durationMs: number): void {
+    const { table, health, metrics, clock, family } = this.#options
+    const nowMs = clock.now()
+    // The trigger time is another machine's clock: one that runs ahead must not give a negative latency.
+    for (const atMs of triggerTimesMs) metrics.programmed(family, Math.max(0, nowMs - atMs) / 1000)
+    metrics.noLocalEndpoints(family, 'internal', table.noLocalEndpoints.internal)
+    metrics.noLocalEndpoints(family, 'external', table.noLocalEndpoints.external)
+    health.updated(family)
+    // What was asked for while this sync ran is not programmed yet; health must go on watching it.
+    if (this.#loop.isRequested) health.queuedUpdate(family)
+    metrics.syncSucceeded(family, nowMs)
+    this.#log.debug(2, 'synced', {
+      ...report.facts,
+      full: change.full,
+      routes: change.keys.length,
+      causes: change.causes,
+      durationMs: Math.round(durationMs * 10) / 10,
+    })
+    this.#warnOfFailedRoutes(report, view)
+  }
+
+  #warnOfFailedRoutes(report: SyncReport, view: NodeView): void {
+    for (const { key, reason } of report.failed)
+      this.#log.warn('route not programmed', { route: key, clusterIP: view.routesByKey.get(key)?.clusterIP, reason })
+  }
+
+  async #runAfterSync(pending: PendingSync, signal: AbortSignal): Promise<void> {
+    for (const hook of this.#options.afterSync) {
+      try {
+        await hook.run(pending, signal)
+      } catch (error) {
+        if (signal.aborted) return
+        this.#log.error('work after a sync failed', { work: hook.name, error })
+      }
+    }
+  }
+}

@@ -1,0 +1,24 @@
+/** What every relay engine must do, with real sockets on loopback. */
+import { describe } from 'vitest'
+import { faultContract } from './fault.contract.ts'
+import { listenerContract } from './listener.contract.ts'
+import { streamsContract } from './streams.contract.ts'
+import { tcpContract } from './tcp.contract.ts'
+import type { MakeRelay } from '../testing/relay-under-test.ts'
+import { udpContract } from './udp.contract.ts'
+
+export function relayContract(name: string, make: MakeRelay): void {
+  describe(`${name}: listeners`, () => {
+    listenerContract(make)
+  })
+  describe(`${name}: TCP`, () => {
+    tcpContract(make)
+    streamsContract(make)
+  })
+  describe(`${name}: faults`, () => {
+    faultContract(make)
+  })
+  describe(`${name}: UDP`, () => {
+    udpContract(make)
+  })
+}

@@ -1,6 +1,0 @@
-import { systemClock } from '../../core/clock.ts'
-import { silentLogger } from '../../core/logger.ts'
-import { NodeRelay } from './node-relay.ts'
-import { relayContract } from './relay.contract.ts'
-
-relayContract('the Node relay', (settings) => new NodeRelay({ log: silentLogger, clock: systemClock, settings }))

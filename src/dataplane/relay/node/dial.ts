@@ -1,0 +1,75 @@
+/** Connects to an endpoint, or to the next one, until the list of timeouts is used up. */
+import { connect, type Socket } from 'node:net'
+import type { Choice } from './balancer.ts'
+import { isOutOfDescriptors } from '../descriptor-budget.ts'
+import type { ReadBuffers } from './read-buffers.ts'
+import { RelaySocket } from './relay-socket.ts'
+import type { SocketAddress } from '../relay.ts'
+
+/** As Go sets them on every connection: small writes leave at once, dead peers are noticed. */
+const socketOptions = { allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: 15_000 }
+
+export type DialOutcome =
+  | { readonly ok: true; readonly socket: RelaySocket; readonly choice: Choice }
+  | { readonly ok: false; readonly why: 'no-endpoint' | 'unreachable' | 'overload' | 'client-left' }
+
+export interface DialRequest {
+  readonly timeoutsMs: readonly number[]
+  /** Each attempt asks anew, so a list that changes meanwhile is respected. */
+  choose(): Choice | undefined
+  failed(choice: Choice, error: unknown): void
+  /** When it closes, there is nobody left to dial for. */
+  readonly client: Socket
+  readonly buffers: ReadBuffers
+}
+
+export async function dialSomewhere(request: DialRequest): Promise<DialOutcome> {
+  for (const timeoutMs of request.timeoutsMs) {
+    if (request.client.destroyed) return { ok: false, why: 'client-left' }
+    const choice = request.choose()
+    if (choice === undefined) return { ok: false, why: 'no-endpoint' }
+    try {
+      return { ok: true, socket: await dial(choice.endpoint, timeoutMs, request), choice }
+    } catch (error) {
+      // Neither a client that left nor our own shortage says anything about the endpoint.
+      if (request.client.destroyed) return { ok: false, why: 'client-left' }
+      if (isOutOfDescriptors(error)) return { ok: false, why: 'overload' }
+      request.failed(choice, error)
+    }
+  }
+  return { ok: false, why: 'unreachable' }
+}
+
+function dial(to: SocketAddress, timeoutMs: number, { client, buffers }: DialRequest): Promise<RelaySocket> {
+  return new Promise((resolve, reject) => {
+    const relaySocket = new RelaySocket(buffers, (onread) =>
+      connect({
+        host: to.ip,
+        port: to.port,
+        autoSelectFamily: false,
+        timeout: timeoutMs,
+        onread,
+        ...socketOptions,
+      }).pause(),
+    )
+    const { socket } = relaySocket
+    const giveUp = () => {
+      if (socket.connecting) socket.destroy(new Error(`no answer within ${timeoutMs} ms`))
+    }
+    // Timers come before sockets in a turn of the event loop: after a busy moment the answer may be there already.
+    const onTimeout = () => setImmediate(giveUp)
+    const onClientClose = () => socket.destroy(new Error('the client has left'))
+    socket.once('timeout', onTimeout)
+    client.once('close', onClientClose)
+    socket.once('error', (error) => {
+      client.off('close', onClientClose)
+      reject(error)
+    })
+    socket.once('connect', () => {
+      client.off('close', onClientClose)
+      socket.off('timeout', onTimeout)
+      socket.setTimeout(0)
+      resolve(relaySocket)
+    })
+  })
+}

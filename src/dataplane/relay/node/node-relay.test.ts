@@ -1,0 +1,6 @@
+import { systemClock } from '../../../core/clock.ts'
+import { silentLogger } from '../../../core/logger.ts'
+import { NodeRelay } from './node-relay.ts'
+import { relayContract } from '../contract/relay.contract.ts'
+
+relayContract('the Node relay', (settings) => new NodeRelay({ log: silentLogger, clock: systemClock, settings }))

@@ -1,0 +1,150 @@
+/** The relay on Node's own sockets, in this thread. */
+import { setMaxListeners } from 'node:events'
+import type { Clock } from '../../../core/clock.ts'
+import type { Logger } from '../../../core/logger.ts'
+import { DescriptorBudget, openFilesLimit } from '../descriptor-budget.ts'
+import { ListenerCounters } from '../listener-counters.ts'
+import { isThere } from '../is-there.ts'
+import { listenFailure } from '../listen-problem.ts'
+import type { OpenListener } from './open-listener.ts'
+import type { Pool } from './pool.ts'
+import { Pools } from './pools.ts'
+import { ReadBuffers } from './read-buffers.ts'
+import { relayStats } from '../relay-stats.ts'
+import type { RelayParts } from './relay-parts.ts'
+import type { ListenerSpec, ListenResult, Relay, RelaySettings, RelayStats, TrafficCounts } from '../relay.ts'
+import { openTcpListener } from './tcp-listener.ts'
+import { openUdpListener } from './udp-listener.ts'
+
+export interface NodeRelayOptions {
+  readonly log: Logger
+  readonly clock: Clock
+  /** Shuffles the turn order of endpoints. */
+  readonly random?: () => number
+  readonly settings?: Partial<RelaySettings>
+  /** What the threads of the process use together, and which of them this one is. */
+  readonly threads?: { readonly usedByThread: Int32Array; readonly thread: number }
+}
+
+interface Held {
+  readonly spec: ListenerSpec
+  readonly listener: OpenListener
+  readonly pool: Pool
+}
+
+export class NodeRelay implements Relay {
+  readonly #parts: RelayParts
+  readonly #ending = new AbortController()
+  readonly #heldById = new Map<string, Held>()
+  readonly #pools: Pools
+  /** Removed, but with connections that go on. */
+  readonly #draining = new Set<OpenListener>()
+
+  constructor({ log, clock, random = Math.random, settings = {}, threads }: NodeRelayOptions) {
+    const all = withDefaults(settings)
+    const descriptors = new DescriptorBudget({ limit: all.maxDescriptors, log, clock, ...threads })
+    const buffers = new ReadBuffers()
+    // Each change that leaves connections to drain waits for it: Node would take many of them for a leak.
+    setMaxListeners(0, this.#ending.signal)
+    this.#parts = { settings: all, log, clock, random, descriptors, buffers, ending: this.#ending.signal }
+    this.#pools = new Pools(this.#parts)
+  }
+
+  /** Counts go on in the given counters when the listener is opened. */
+  async set(spec: ListenerSpec, counters = new ListenerCounters()): Promise<ListenResult> {
+    const held = this.#heldById.get(spec.id)
+    if (held !== undefined && isThere(held.spec.protocol, held.listener.address, spec)) return this.#change(held, spec)
+    if (held !== undefined) await this.remove(spec.id)
+    return this.#open(spec, counters)
+  }
+
+  async remove(id: string): Promise<void> {
+    const held = this.#heldById.get(id)
+    if (held === undefined) return
+    this.#heldById.delete(id)
+    await this.#stop(held)
+  }
+
+  counts(id: string): TrafficCounts | undefined {
+    return this.#heldById.get(id)?.listener.counters.snapshot()
+  }
+
+  stats(): RelayStats {
+    return relayStats({
+      held: [...this.#heldById.values()].map(({ spec, listener: { address, counters } }) => ({
+        spec,
+        address,
+        counters,
+      })),
+      draining: [...this.#draining].map(({ counters }) => counters),
+      pools: this.#pools.size,
+      descriptors: this.#parts.descriptors,
+    })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const { clock, settings } = this.#parts
+    this.#ending.abort()
+    const held = [...this.#heldById.values()]
+    this.#heldById.clear()
+    await Promise.all(held.map((one) => this.#stop(one)))
+    const finished = Promise.all([...this.#draining].map((listener) => listener.finished))
+    const patience = new AbortController()
+    await Promise.race([
+      finished.then(() => patience.abort()),
+      clock.sleep(settings.shutdownGraceMs, patience.signal).catch(() => {}),
+    ])
+    for (const listener of this.#draining) listener.cut()
+    await finished
+  }
+
+  /** The listener stays; who serves behind it, and who may come, changes. */
+  #change({ listener, pool: old }: Held, spec: ListenerSpec): ListenResult {
+    const pool = this.#pools.acquire(spec.pool)
+    listener.assign({ pool, allowedSources: spec.allowedSources })
+    this.#pools.release(old)
+    this.#heldById.set(spec.id, { spec, listener, pool })
+    return { ok: true, address: listener.address }
+  }
+
+  async #open(spec: ListenerSpec, counters: ListenerCounters): Promise<ListenResult> {
+    const pool = this.#pools.acquire(spec.pool)
+    try {
+      const open = spec.protocol === 'TCP' ? openTcpListener : openUdpListener
+      const listener = await open(spec.address, { pool, allowedSources: spec.allowedSources }, counters, this.#parts)
+      if (this.#ending.signal.aborted) {
+        await listener.stop()
+        throw new Error('the relay has stopped')
+      }
+      this.#parts.descriptors.take(1)
+      this.#heldById.set(spec.id, { spec, listener, pool })
+      return { ok: true, address: listener.address }
+    } catch (error) {
+      this.#pools.release(pool)
+      return listenFailure(spec, error)
+    }
+  }
+
+  async #stop({ listener, pool }: Held): Promise<void> {
+    this.#pools.release(pool)
+    this.#draining.add(listener)
+    void listener.finished.then(() => this.#draining.delete(listener))
+    await listener.stop()
+    this.#parts.descriptors.giveBack(1)
+  }
+}
+
+export function withDefaults(settings: Partial<RelaySettings>): RelaySettings {
+  return {
+    dialTimeoutsMs: [250, 500, 1000, 2000],
+    // What Linux gives a half-closed connection in its own tables.
+    halfCloseTimeoutMs: 60 * 60 * 1000,
+    udpIdleMs: 250,
+    maxUdpFlowsPerListener: 4096,
+    drainTimeoutMs: undefined,
+    shutdownGraceMs: 0,
+    stuckAfterMs: 10_000,
+    maxDescriptors: openFilesLimit(),
+    ...settings,
+  }
+}

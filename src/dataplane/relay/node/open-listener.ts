@@ -1,0 +1,28 @@
+/** What the engine needs of a listener, whatever its protocol. */
+import type { Cidr } from '../../../net/ip.ts'
+import { cidrContains } from '../../../net/ip.ts'
+import type { ListenerCounters } from '../listener-counters.ts'
+import type { Pool, PoolUser } from './pool.ts'
+import type { SocketAddress } from '../relay.ts'
+
+/** The part of a listener that may change while it listens. */
+export interface Assignment {
+  readonly pool: Pool
+  readonly allowedSources: readonly Cidr[]
+}
+
+export interface OpenListener extends PoolUser {
+  readonly address: SocketAddress
+  assign(assignment: Assignment): void
+  readonly counters: ListenerCounters
+  /** Frees the address at once. */
+  stop(): Promise<void>
+  /** Resolves when the listener has stopped and its last connection has ended. */
+  readonly finished: Promise<void>
+  /** Ends what is still open. */
+  cut(): void
+}
+
+export function mayUse({ allowedSources }: Assignment, clientIp: string): boolean {
+  return allowedSources.length === 0 || allowedSources.some((range) => cidrContains(range, clientIp))
+}

@@ -1,0 +1,75 @@
+/** The endpoints of one pool as the listeners that share it see them. */
+import { Balancer, type Choice } from './balancer.ts'
+import type { RelayParts } from './relay-parts.ts'
+import type { PoolSpec } from '../relay.ts'
+
+/** A listener that has to know when endpoints have left. */
+export interface PoolUser {
+  endpointsLeft(): void
+}
+
+export class Pool {
+  readonly id: string
+  readonly users = new Set<PoolUser>()
+  readonly #balancer: Balancer
+  #spec: PoolSpec
+
+  constructor(spec: PoolSpec, parts: RelayParts) {
+    this.id = spec.id
+    this.#spec = spec
+    this.#balancer = new Balancer(parts)
+    this.#balancer.update(spec.endpoints, spec.affinitySeconds, spec.balancing)
+  }
+
+  get service(): string {
+    return this.#spec.service
+  }
+
+  get whenEmpty(): PoolSpec['whenEmpty'] {
+    return this.#spec.whenEmpty
+  }
+
+  get proxyProtocol(): PoolSpec['proxyProtocol'] {
+    return this.#spec.proxyProtocol
+  }
+
+  /** Clients have to come back to their endpoint. */
+  get isSticky(): boolean {
+    return this.#spec.affinitySeconds > 0
+  }
+
+  get names(): readonly string[] {
+    return this.#balancer.names
+  }
+
+  update(spec: PoolSpec): void {
+    this.#spec = spec
+    const gone = this.#balancer.update(spec.endpoints, spec.affinitySeconds, spec.balancing)
+    if (gone.size > 0) for (const user of this.users) user.endpointsLeft()
+  }
+
+  has(name: string): boolean {
+    return this.#balancer.has(name)
+  }
+
+  next(client: string): Choice | undefined {
+    return this.#balancer.next(client)
+  }
+
+  failed(name: string, client: string): void {
+    this.#balancer.failed(name, client)
+  }
+
+  /** A connection to the endpoint has begun; `closed` follows. */
+  opened(name: string): void {
+    this.#balancer.opened(name)
+  }
+
+  closed(name: string): void {
+    this.#balancer.closed(name)
+  }
+
+  succeeded(name: string): void {
+    this.#balancer.succeeded(name)
+  }
+}

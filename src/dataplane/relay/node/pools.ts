@@ -1,0 +1,37 @@
+/** The pools in use: each lives as long as a listener holds it. */
+import { Pool } from './pool.ts'
+import type { RelayParts } from './relay-parts.ts'
+import type { PoolSpec } from '../relay.ts'
+
+export class Pools {
+  readonly #parts: RelayParts
+  readonly #heldById = new Map<string, { readonly pool: Pool; holders: number }>()
+
+  constructor(parts: RelayParts) {
+    this.#parts = parts
+  }
+
+  get size(): number {
+    return this.#heldById.size
+  }
+
+  /** The pool of that id with the contents of the spec. */
+  acquire(spec: PoolSpec): Pool {
+    const held = this.#heldById.get(spec.id)
+    if (held !== undefined) {
+      held.holders++
+      held.pool.update(spec)
+      return held.pool
+    }
+    const pool = new Pool(spec, this.#parts)
+    this.#heldById.set(spec.id, { pool, holders: 1 })
+    return pool
+  }
+
+  release(pool: Pool): void {
+    const held = this.#heldById.get(pool.id)
+    if (held === undefined) return
+    held.holders--
+    if (held.holders === 0) this.#heldById.delete(pool.id)
+  }
+}

@@ -1,0 +1,301 @@
+/** Accepts TCP connections at one address and joins each to an endpoint of its pool. */
+import { createServer, type Server, type Socket } from 'node:net'
+import { getSystemErrorName } from 'node:util'
+import { familyOf } from '../../../net/ip.ts'
+import { acceptSockets, type OpenAccepted } from './accept-sockets.ts'
+import type { Choice } from './balancer.ts'
+import { clientIp } from './client-ip.ts'
+import {
+  chosenFor,
+  endsOf,
+  isFollowed,
+  logAccepted,
+  logChoice,
+  logCopied,
+  logDialFailed,
+  logJoined,
+} from './connection-log.ts'
+import { dialSomewhere, type DialOutcome } from './dial.ts'
+import type { ListenerCounters } from '../listener-counters.ts'
+import { mayUse, type Assignment, type OpenListener } from './open-listener.ts'
+import { proxyHeader, type ProxyProtocol } from './proxy-protocol.ts'
+import type { RelayParts } from './relay-parts.ts'
+import { RelaySocket, type DirectionCount } from './relay-socket.ts'
+import type { SocketAddress, TurnedAway } from '../relay.ts'
+import { resetSocket } from './reset-socket.ts'
+import { TcpConnection } from './tcp-connection.ts'
+import { Throttle } from './throttle.ts'
+
+/** The kernel caps it at net.core.somaxconn; Node's own 511 would drop connections in a burst. */
+const backlog = 4096
+/** The client's socket and the endpoint's. */
+const descriptorsPerConnection = 2
+
+export async function openTcpListener(
+  address: SocketAddress,
+  assignment: Assignment,
+  counters: ListenerCounters,
+  parts: RelayParts,
+): Promise<OpenListener> {
+  const server = createServer()
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    const ipv6Only = familyOf(address.ip) === 'ipv6'
+    server.listen({ host: address.ip, port: address.port, backlog, ipv6Only }, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+  return new TcpListener(server, { ip: address.ip, port: boundPort(server) }, assignment, counters, parts)
+}
+
+class TcpListener implements OpenListener {
+  readonly address: SocketAddress
+  readonly #server: Server
+  readonly #parts: RelayParts
+  readonly counters: ListenerCounters
+  readonly #toEndpoint: DirectionCount
+  readonly #toClient: DirectionCount
+  readonly #unreachableLog: Throttle
+  /** Accepted, and not joined to an endpoint yet. */
+  readonly #waiting = new Set<Socket>()
+  readonly #connections = new Set<TcpConnection>()
+  /** Those whose drain time runs. */
+  readonly #leaving = new Set<TcpConnection>()
+  readonly finished: Promise<void>
+  #finish!: () => void
+  #isStopped = false
+  #assignment: Assignment
+
+  constructor(
+    server: Server,
+    address: SocketAddress,
+    assignment: Assignment,
+    counters: ListenerCounters,
+    parts: RelayParts,
+  ) {
+    this.address = address
+    this.counters = counters
+    const waiting = (bytes: number) => counters.add('waitingBytes', bytes)
+    this.#toEndpoint = { moved: (bytes) => counters.add('bytesIn', bytes), waiting }
+    this.#toClient = { moved: (bytes) => counters.add('bytesOut', bytes), waiting }
+    this.#server = server
+    this.#parts = parts
+    this.#assignment = assignment
+    this.#unreachableLog = new Throttle(parts.clock)
+    this.finished = new Promise((resolve) => (this.#finish = resolve))
+    assignment.pool.users.add(this)
+    const acceptLog = new Throttle(parts.clock)
+    acceptSockets(server, {
+      onAccept: (open) => this.#accept(open),
+      onError: (errno) =>
+        acceptLog.run((silenced) =>
+          parts.log.warn('accepting a connection failed', {
+            service: this.#assignment.pool.service,
+            error: getSystemErrorName(errno),
+            silenced,
+          }),
+        ),
+    })
+  }
+
+  assign(assignment: Assignment): void {
+    this.#assignment.pool.users.delete(this)
+    assignment.pool.users.add(this)
+    this.#assignment = assignment
+    this.endpointsLeft()
+  }
+
+  endpointsLeft(): void {
+    this.#drainOrphans()
+  }
+
+  async stop(): Promise<void> {
+    this.#assignment.pool.users.delete(this)
+    this.#isStopped = true
+    this.#server.close()
+    this.#finishWhenEmpty()
+    this.#drainOrphans()
+  }
+
+  cut(): void {
+    for (const client of this.#waiting) resetSocket(client)
+    for (const connection of this.#connections) connection.cut()
+  }
+
+  #accept(open: OpenAccepted): void {
+    const accepted = new RelaySocket(this.#parts.buffers, open)
+    const client = accepted.socket
+    // A socket without this listener ends the process when its peer resets the connection.
+    client.on('error', () => client.destroy())
+    if (isFollowed(this.#parts.log)) {
+      const { remote, local } = endsOf(client)
+      logAccepted(this.#parts.log, { remoteAddress: remote, localAddress: local })
+    }
+    this.counters.add('connections', 1)
+    const { pool } = this.#assignment
+    const ip = this.#needsAddress() ? client.remoteAddress : ''
+    if (ip === undefined) return void client.destroy() // It left before we looked.
+    if (!mayUse(this.#assignment, clientIp(ip))) return this.#turnAway(client, 'source-not-allowed')
+    if (!this.#parts.descriptors.tryTake(descriptorsPerConnection, pool.service))
+      return this.#turnAway(client, 'overload')
+    void this.#serve(accepted, clientIp(ip))
+  }
+
+  /** Asking the kernel who the client is takes time that most Services can do without. */
+  #needsAddress(): boolean {
+    const { pool, allowedSources } = this.#assignment
+    const isTold = pool.proxyProtocol !== undefined
+    return pool.isSticky || isTold || allowedSources.length > 0 || isFollowed(this.#parts.log)
+  }
+
+  /** Each connection dials on its own, so an endpoint that does not answer keeps nobody else waiting. */
+  async #serve(accepted: RelaySocket, ip: string): Promise<void> {
+    const client = accepted.socket
+    this.#waiting.add(client)
+    const outcome = await dialSomewhere({
+      timeoutsMs: this.#parts.settings.dialTimeoutsMs,
+      choose: () => this.#choose(ip, client),
+      failed: (choice, error) => this.#dialFailed(choice, ip, error),
+      client,
+      buffers: this.#parts.buffers,
+    })
+    this.#waiting.delete(client)
+    const isJoined = outcome.ok
+      ? this.#join(accepted, outcome.socket, outcome.choice)
+      : this.#giveUp(client, outcome.why)
+    if (!isJoined) this.#parts.descriptors.giveBack(descriptorsPerConnection)
+    this.#finishWhenEmpty()
+  }
+
+  #join(accepted: RelaySocket, dialled: RelaySocket, choice: Choice): boolean {
+    const [client, backend] = [accepted.socket, dialled.socket]
+    const { log, settings, descriptors, clock } = this.#parts
+    const startedAtMs = clock.monotonic()
+    const { pool } = this.#assignment
+    pool.succeeded(choice.name)
+    if (client.destroyed) {
+      resetSocket(backend)
+      return false
+    }
+    pool.opened(choice.name)
+    if (pool.proxyProtocol !== undefined) backend.write(headerFor(pool.proxyProtocol, client))
+    const logEnd = isFollowed(log) ? this.#follow(client, backend, startedAtMs) : undefined
+    const connection = new TcpConnection({
+      client: accepted,
+      backend: dialled,
+      endpoint: choice.name,
+      halfCloseTimeoutMs: settings.halfCloseTimeoutMs,
+      toEndpoint: this.#toEndpoint,
+      toClient: this.#toClient,
+      onClose: (closed) => {
+        this.#connections.delete(closed)
+        this.#leaving.delete(closed)
+        this.counters.add('active', -1)
+        pool.closed(choice.name)
+        this.counters.add('seconds', (clock.monotonic() - startedAtMs) / 1000)
+        descriptors.giveBack(descriptorsPerConnection)
+        logEnd?.(closed)
+        this.#finishWhenEmpty()
+      },
+    })
+    this.#connections.add(connection)
+    this.counters.add('active', 1)
+    return true
+  }
+
+  /** The addresses are asked for while both are open. */
+  #follow(client: Socket, backend: Socket, startedAtMs: number): (done: TcpConnection) => void {
+    const { log, clock } = this.#parts
+    const { service } = this.#assignment.pool
+    const [inside, outside] = [endsOf(client), endsOf(backend)]
+    logJoined(log, {
+      inRemoteAddress: inside.remote,
+      inLocalAddress: inside.local,
+      outLocalAddress: outside.local,
+      outRemoteAddress: outside.remote,
+    })
+    return ({ bytesIn, bytesOut }) => {
+      const durationMs = Math.round(clock.monotonic() - startedAtMs)
+      logCopied(log, { service, client: inside.remote, endpoint: outside.remote, bytesIn, bytesOut, durationMs })
+    }
+  }
+
+  #giveUp(client: Socket, why: Exclude<DialOutcome, { ok: true }>['why']): false {
+    const { pool } = this.#assignment
+    if (why === 'client-left') return false
+    if (why === 'overload') this.#parts.descriptors.reportShortage(pool.service)
+    if (why === 'unreachable')
+      this.#unreachableLog.run((silenced) =>
+        this.#parts.log.warn('no endpoint answered', {
+          service: pool.service,
+          endpoints: pool.names,
+          alsoTurnedAway: silenced,
+        }),
+      )
+    this.#turnAway(client, why)
+    return false
+  }
+
+  #turnAway(client: Socket, why: TurnedAway): void {
+    this.counters.turnedAway(why)
+    // A clean end would look like an empty answer; only the gap of a traffic policy is no failure of the Service.
+    if (why === 'no-endpoint' && this.#assignment.pool.whenEmpty === 'close') client.destroy()
+    else resetSocket(client)
+  }
+
+  #choose(ip: string, client: Socket): Choice | undefined {
+    const { pool } = this.#assignment
+    const choice = pool.next(ip)
+    const { log } = this.#parts
+    if (choice !== undefined && isFollowed(log))
+      logChoice(log, chosenFor(pool, choice, { ip, port: client.remotePort ?? 0 }))
+    return choice
+  }
+
+  #dialFailed(choice: Choice, ip: string, error: unknown): void {
+    const { pool } = this.#assignment
+    this.counters.add('dialFailures', 1)
+    pool.failed(choice.name, ip)
+    logDialFailed(this.#parts.log, pool.service, choice.name, error)
+  }
+
+  /** Cuts the connections whose endpoint or listener is gone, if they still are after the grace. */
+  #drainOrphans(): void {
+    const { settings, clock, ending } = this.#parts
+    if (settings.drainTimeoutMs === undefined) return
+    const orphans = [...this.#connections].filter((one) => !this.#leaving.has(one) && this.#isOrphan(one))
+    if (orphans.length === 0) return
+    for (const connection of orphans) this.#leaving.add(connection)
+    clock.sleep(settings.drainTimeoutMs, ending).then(
+      () => orphans.forEach((connection) => this.#drained(connection)),
+      () => {}, // The engine ends and cuts them itself.
+    )
+  }
+
+  #drained(connection: TcpConnection): void {
+    this.#leaving.delete(connection)
+    if (this.#isOrphan(connection)) connection.cut()
+  }
+
+  #isOrphan(connection: TcpConnection): boolean {
+    return this.#isStopped || !this.#assignment.pool.has(connection.endpoint)
+  }
+
+  #finishWhenEmpty(): void {
+    if (this.#isStopped && this.#connections.size === 0 && this.#waiting.size === 0) this.#finish()
+  }
+}
+
+function headerFor(version: ProxyProtocol, client: Socket): Buffer {
+  const { remoteAddress = '', remotePort = 0, localAddress = '', localPort = 0 } = client
+  const from = { ip: clientIp(remoteAddress), port: remotePort }
+  return proxyHeader(version, from, { ip: clientIp(localAddress), port: localPort })
+}
+
+function boundPort(server: Server): number {
+  const address = server.address()
+  if (address === null || typeof address === 'string')
+    throw new TypeError('a TCP server has an address once it listens')
+  return address.port
+}

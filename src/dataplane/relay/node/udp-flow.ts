@@ -1,0 +1,71 @@
+/** One UDP client on its way to one endpoint: a socket of its own, so that answers and errors find back to it. */
+import { createSocket, type Socket } from 'node:dgram'
+import { familyOf } from '../../../net/ip.ts'
+import { noLookup } from './no-lookup.ts'
+import type { SocketAddress } from '../relay.ts'
+
+/** Datagrams that wait while the socket connects (an instant); more are dropped, as a full socket would. */
+const maxWaiting = 64
+/** Node queues without end when the kernel's buffer is full; beyond this, datagrams are dropped. */
+export const maxSendQueueBytes = 1_048_576
+
+export interface UdpFlowOptions {
+  readonly endpoint: SocketAddress
+  /** The endpoint's name in the balancer. */
+  readonly name: string
+  onAnswer(this: void, datagram: Buffer): void
+  onSent(this: void, bytes: number): void
+  onClose(this: void): void
+  /** The endpoint refuses (an ICMP error came back), or there is no socket to be had. The flow is closed. */
+  onError(this: void, error: Error): void
+}
+
+export class UdpFlow {
+  readonly endpoint: string
+  readonly #socket: Socket
+  readonly #onSent: (bytes: number) => void
+  readonly #onClose: () => void
+  #waiting: Buffer[] | undefined = []
+  #isClosed = false
+
+  constructor({ endpoint, name, onAnswer, onSent, onClose, onError }: UdpFlowOptions) {
+    this.endpoint = name
+    const type = familyOf(endpoint.ip) === 'ipv6' ? 'udp6' : 'udp4'
+    // Connected, so that the kernel hands over only this endpoint's answers, and its ICMP errors.
+    this.#socket = createSocket({ type, lookup: noLookup })
+    this.#onSent = onSent
+    this.#onClose = onClose
+    this.#socket.on('message', onAnswer)
+    this.#socket.on('error', (error) => {
+      if (this.#isClosed) return
+      this.close()
+      onError(error)
+    })
+    this.#socket.connect(endpoint.port, endpoint.ip, () => this.#sendWaiting())
+  }
+
+  send(datagram: Buffer): void {
+    if (this.#isClosed) return
+    if (this.#waiting !== undefined) {
+      if (this.#waiting.length < maxWaiting) this.#waiting.push(datagram)
+      return
+    }
+    if (this.#socket.getSendQueueSize() > maxSendQueueBytes) return
+    this.#onSent(datagram.length)
+    // With a callback, a failed send does not become an 'error' event; an unreachable endpoint shows when receiving.
+    this.#socket.send(datagram, () => {})
+  }
+
+  close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#socket.close()
+    this.#onClose()
+  }
+
+  #sendWaiting(): void {
+    const waiting = this.#waiting ?? []
+    this.#waiting = undefined
+    for (const datagram of waiting) this.send(datagram)
+  }
+}

@@ -1,0 +1,179 @@
+/**
+ * Receives datagrams at one address. Each client address and port is a flow to one endpoint; answers leave from the
+ * listening socket, so the client sees them come from the Service's address.
+ */
+import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
+import { familyOf, hostPort } from '../../../net/ip.ts'
+import type { Choice } from './balancer.ts'
+import { clientIp } from './client-ip.ts'
+import { chosenFor, logChoice, logNewUdpClient } from './connection-log.ts'
+import { isOutOfDescriptors } from '../descriptor-budget.ts'
+import { IdleMap } from './idle-map.ts'
+import type { ListenerCounters } from '../listener-counters.ts'
+import { noLookup } from './no-lookup.ts'
+import { mayUse, type Assignment, type OpenListener } from './open-listener.ts'
+import type { RelayParts } from './relay-parts.ts'
+import type { SocketAddress } from '../relay.ts'
+import { maxSendQueueBytes, UdpFlow } from './udp-flow.ts'
+
+/** Datagrams arrive in bursts while Node is busy elsewhere; the kernel caps it at net.core.rmem_max. */
+const recvBufferSize = 1_048_576
+
+export async function openUdpListener(
+  address: SocketAddress,
+  assignment: Assignment,
+  counters: ListenerCounters,
+  parts: RelayParts,
+): Promise<OpenListener> {
+  const isIpv6 = familyOf(address.ip) === 'ipv6'
+  const socket = createSocket({ type: isIpv6 ? 'udp6' : 'udp4', ipv6Only: isIpv6, recvBufferSize, lookup: noLookup })
+  await new Promise<void>((resolve, reject) => {
+    socket.once('error', reject)
+    socket.bind({ address: address.ip, port: address.port, exclusive: true }, () => {
+      socket.off('error', reject)
+      resolve()
+    })
+  }).catch((error: unknown) => {
+    socket.close()
+    throw error
+  })
+  return new UdpListener(socket, { ip: address.ip, port: socket.address().port }, assignment, counters, parts)
+}
+
+class UdpListener implements OpenListener {
+  readonly address: SocketAddress
+  readonly finished: Promise<void>
+  readonly #socket: Socket
+  readonly #parts: RelayParts
+  readonly counters: ListenerCounters
+  readonly #flowsByClient: IdleMap<string, UdpFlow>
+  #assignment: Assignment
+
+  constructor(
+    socket: Socket,
+    address: SocketAddress,
+    assignment: Assignment,
+    counters: ListenerCounters,
+    parts: RelayParts,
+  ) {
+    this.address = address
+    this.counters = counters
+    this.#socket = socket
+    this.#parts = parts
+    this.#assignment = assignment
+    this.#flowsByClient = new IdleMap({
+      idleMs: parts.settings.udpIdleMs,
+      clock: parts.clock,
+      onIdle: (_client, flow) => {
+        parts.log.debug(3, 'Connection to endpoint closed due to inactivity', { endpoint: flow.endpoint })
+        this.#forget(flow)
+      },
+    })
+    this.finished = new Promise((resolve) => socket.once('close', resolve))
+    assignment.pool.users.add(this)
+    socket.on('message', (datagram, from) => this.#receive(datagram, from))
+    // Windows reports the ICMP errors of earlier answers here; the listener itself is well.
+    socket.on('error', (error) => parts.log.debug(3, 'receiving a datagram failed', { service: this.#service, error }))
+  }
+
+  assign(assignment: Assignment): void {
+    this.#assignment.pool.users.delete(this)
+    assignment.pool.users.add(this)
+    this.#assignment = assignment
+    this.endpointsLeft()
+  }
+
+  endpointsLeft(): void {
+    for (const [client, flow] of this.#flowsByClient.entries())
+      if (!this.#assignment.pool.has(flow.endpoint)) this.#drop(client)
+  }
+
+  async stop(): Promise<void> {
+    this.#assignment.pool.users.delete(this)
+    this.cut()
+    this.#socket.close()
+    await this.finished
+  }
+
+  cut(): void {
+    for (const [client] of this.#flowsByClient.entries()) this.#drop(client)
+  }
+
+  #receive(datagram: Buffer, from: RemoteInfo): void {
+    const ip = clientIp(from.address)
+    if (!mayUse(this.#assignment, ip)) return this.counters.turnedAway('source-not-allowed')
+    const client = hostPort(ip, from.port)
+    const flow = this.#flowsByClient.use(client) ?? this.#openFlow(client, ip, from)
+    flow?.send(datagram)
+  }
+
+  #openFlow(client: string, ip: string, from: RemoteInfo): UdpFlow | undefined {
+    const { log, descriptors, settings } = this.#parts
+    const { pool } = this.#assignment
+    logNewUdpClient(log, client)
+    this.counters.add('connections', 1)
+    if (this.#flowsByClient.size >= settings.maxUdpFlowsPerListener) this.#dropOldest()
+    if (!descriptors.tryTake(1, pool.service)) {
+      this.counters.turnedAway('overload')
+      return undefined
+    }
+    const choice = pool.next(ip)
+    if (choice === undefined) {
+      descriptors.giveBack(1)
+      this.counters.turnedAway('no-endpoint')
+      return undefined
+    }
+    logChoice(log, chosenFor(pool, choice, { ip, port: from.port }))
+    const flow: UdpFlow = new UdpFlow({
+      endpoint: choice.endpoint,
+      name: choice.name,
+      onAnswer: (datagram) => this.#answer(client, from, datagram),
+      onSent: (bytes) => this.counters.add('bytesIn', bytes),
+      onClose: () => pool.closed(choice.name),
+      onError: (error) => this.#flowFailed(client, ip, choice, error),
+    })
+    this.#flowsByClient.add(client, flow)
+    pool.opened(choice.name)
+    this.counters.add('active', 1)
+    return flow
+  }
+
+  #answer(client: string, to: RemoteInfo, datagram: Buffer): void {
+    this.counters.add('bytesOut', datagram.length)
+    this.#flowsByClient.use(client)
+    if (this.#socket.getSendQueueSize() > maxSendQueueBytes) return
+    this.#socket.send(datagram, to.port, to.address, () => {})
+  }
+
+  #flowFailed(client: string, ip: string, choice: Choice, error: Error): void {
+    const { log, descriptors } = this.#parts
+    const { pool } = this.#assignment
+    this.#drop(client)
+    if (isOutOfDescriptors(error)) {
+      this.counters.turnedAway('overload')
+      return descriptors.reportShortage(pool.service)
+    }
+    this.counters.add('dialFailures', 1)
+    pool.failed(choice.name, ip)
+    log.debug(3, 'Dial failed', { service: pool.service, endpoint: choice.name, error })
+  }
+
+  #dropOldest(): void {
+    for (const [client] of this.#flowsByClient.entries()) return this.#drop(client)
+  }
+
+  #drop(client: string): void {
+    const flow = this.#flowsByClient.remove(client)
+    if (flow !== undefined) this.#forget(flow)
+  }
+
+  #forget(flow: UdpFlow): void {
+    flow.close()
+    this.counters.add('active', -1)
+    this.#parts.descriptors.giveBack(1)
+  }
+
+  get #service(): string {
+    return this.#assignment.pool.service
+  }
+}

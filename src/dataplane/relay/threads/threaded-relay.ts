@@ -1,0 +1,179 @@
+/**
+ * The relay in worker threads. This thread only says what to serve and looks at counters in shared memory. Each
+ * Service port lives in one thread, chosen by its name: its turns, its affinity and its limits need no locks.
+ */
+import type { Clock } from '../../../core/clock.ts'
+import type { Logger } from '../../../core/logger.ts'
+import { budgetOf, usedByAll } from '../descriptor-budget.ts'
+import { isThere } from '../is-there.ts'
+import { listenFailure } from '../listen-problem.ts'
+import { ListenerCounters } from '../listener-counters.ts'
+import { withDefaults } from '../node/node-relay.ts'
+import { relayStats } from '../relay-stats.ts'
+import { RelayThread } from './relay-thread.ts'
+import type {
+  ListenerSpec,
+  ListenResult,
+  Relay,
+  RelaySettings,
+  RelayStats,
+  SocketAddress,
+  TrafficCounts,
+} from '../relay.ts'
+
+export interface ThreadedRelayOptions {
+  readonly log: Logger
+  readonly clock: Clock
+  readonly threads: number
+  /** What a thread runs: `relay-worker.ts`, compiled. */
+  readonly program: URL
+  readonly settings?: Partial<RelaySettings>
+}
+
+interface Held {
+  readonly spec: ListenerSpec
+  readonly thread: number
+  readonly address: SocketAddress
+  readonly counters: ListenerCounters
+}
+
+/** A thread that dies again sooner than this has to wait: it would only fill the log. */
+const shortestLifeMs = 1_000
+const detailLevels = [4, 3] as const
+
+export class ThreadedRelay implements Relay {
+  readonly #log: Logger
+  readonly #clock: Clock
+  readonly #settings: RelaySettings
+  readonly #program: URL
+  readonly #ending = new AbortController()
+  /** Each is started when the first listener needs it. */
+  readonly #threads: ({ readonly thread: RelayThread; readonly startedAtMs: number } | undefined)[]
+  readonly #usedByThread: Int32Array
+  readonly #shownLevel = new Int32Array(new SharedArrayBuffer(4))
+  readonly #heldById = new Map<string, Held>()
+  /** Listeners that are gone while connections of theirs go on. */
+  readonly #draining = new Set<Pick<Held, 'thread' | 'counters'>>()
+
+  constructor({ log, clock, threads, program, settings = {} }: ThreadedRelayOptions) {
+    this.#log = log
+    this.#clock = clock
+    this.#program = program
+    this.#settings = withDefaults(settings)
+    this.#threads = Array.from({ length: threads }, () => undefined)
+    this.#usedByThread = new Int32Array(new SharedArrayBuffer(threads * 4))
+  }
+
+  async set(spec: ListenerSpec): Promise<ListenResult> {
+    this.#noteShownLevel()
+    const thread = hash(spec.pool.service) % this.#threads.length
+    const held = this.#heldById.get(spec.id)
+    const stays = held !== undefined && held.thread === thread && isThere(held.spec.protocol, held.address, spec)
+    if (held !== undefined && !stays) await this.remove(spec.id)
+    return this.#setIn(thread, spec, stays ? held.counters : ListenerCounters.shared())
+  }
+
+  async remove(id: string): Promise<void> {
+    const held = this.#heldById.get(id)
+    if (held === undefined) return
+    this.#heldById.delete(id)
+    this.#draining.add(held)
+    // A thread that dies lets go of its listeners too.
+    await this.#threads[held.thread]?.thread.remove(id).catch(() => {})
+    this.#forgetDrained()
+  }
+
+  counts(id: string): TrafficCounts | undefined {
+    return this.#heldById.get(id)?.counters.snapshot()
+  }
+
+  stats(): RelayStats {
+    this.#noteShownLevel()
+    this.#forgetDrained()
+    const held = [...this.#heldById.values()]
+    return relayStats({
+      held,
+      draining: [...this.#draining].map(({ counters }) => counters),
+      pools: new Set(held.map(({ spec }) => spec.pool.id)).size,
+      descriptors: { used: usedByAll(this.#usedByThread), budget: budgetOf(this.#settings.maxDescriptors) },
+    })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#ending.abort()
+    this.#heldById.clear()
+    const running = this.#threads.splice(0)
+    await Promise.all(running.map(async (one) => one?.thread.end()))
+    this.#draining.clear()
+    this.#usedByThread.fill(0)
+  }
+
+  async #setIn(thread: number, spec: ListenerSpec, counters: ListenerCounters): Promise<ListenResult> {
+    try {
+      const result = await this.#running(thread).set(spec, counters.cells)
+      if (result.ok) this.#heldById.set(spec.id, { spec, thread, address: result.address, counters })
+      else this.#heldById.delete(spec.id)
+      return result
+    } catch (error) {
+      return listenFailure(spec, error)
+    }
+  }
+
+  #running(index: number): RelayThread {
+    this.#ending.signal.throwIfAborted()
+    const running = this.#threads[index]
+    if (running !== undefined) return running.thread
+    const thread = new RelayThread({
+      program: this.#program,
+      settings: {
+        settings: this.#settings,
+        usedByThread: this.#usedByThread,
+        thread: index,
+        shownLevel: this.#shownLevel,
+      },
+      log: this.#log,
+      clock: this.#clock,
+      onDied: (error) => void this.#revive(index, error),
+    })
+    this.#threads[index] = { thread, startedAtMs: this.#clock.monotonic() }
+    return thread
+  }
+
+  /** The connections are lost; the listeners come back at the addresses they had. */
+  async #revive(index: number, error: Error): Promise<void> {
+    const livedMs = this.#clock.monotonic() - (this.#threads[index]?.startedAtMs ?? 0)
+    this.#threads[index] = undefined
+    this.#usedByThread[index] = 0
+    const lost = [...this.#heldById.values()].filter(({ thread }) => thread === index)
+    for (const { counters } of lost) counters.forgetActive()
+    for (const one of this.#draining) if (one.thread === index) this.#draining.delete(one)
+    this.#log.error('a relay thread died: its connections are lost, its listeners are being reopened', {
+      error,
+      listeners: lost.length,
+    })
+    if (livedMs < shortestLifeMs) await this.#clock.sleep(shortestLifeMs, this.#ending.signal).catch(() => {})
+    for (const { spec, address, counters } of lost) {
+      // Somebody may have changed or removed it meanwhile, and that is then done.
+      if (this.#heldById.get(spec.id)?.spec !== spec || this.#ending.signal.aborted) continue
+      const result = await this.#setIn(index, { ...spec, address }, counters)
+      if (!result.ok) this.#log.warn('a listener could not be reopened', { id: spec.id, reason: result.message })
+    }
+  }
+
+  #forgetDrained(): void {
+    for (const one of this.#draining) if (one.counters.active === 0) this.#draining.delete(one)
+  }
+
+  /** Verbosity may change while the process runs. */
+  #noteShownLevel(): void {
+    const shown = detailLevels.find((level) => this.#log.wouldShow?.(level) ?? true)
+    Atomics.store(this.#shownLevel, 0, shown ?? 0)
+  }
+}
+
+/** FNV-1a: spreads names evenly, and the same name always lands in the same thread. */
+function hash(text: string): number {
+  let value = 0x811c9dc5
+  for (let index = 0; index < text.length; index++) value = Math.imul(value ^ text.charCodeAt(index), 0x01000193)
+  return value >>> 0
+}

@@ -1,0 +1,35 @@
+/** What the main thread and the threads of the threaded relay say to each other. */
+import type { LogFields } from '../../../core/logger.ts'
+import type { ListenerSpec, ListenResult, RelaySettings } from '../relay.ts'
+
+export interface WorkerSettings {
+  readonly settings: RelaySettings
+  /** Descriptors in use: memory of all threads, one cell each. */
+  readonly usedByThread: Int32Array
+  readonly thread: number
+  /** The most detailed log lines that anybody wants: one cell, which the main thread writes. */
+  readonly shownLevel: Int32Array
+}
+
+/** `call` names the request in its answer. */
+export type ToWorker =
+  | { readonly kind: 'set'; readonly call: number; readonly spec: ListenerSpec; readonly cells: Float64Array }
+  | { readonly kind: 'remove'; readonly call: number; readonly id: string }
+  | { readonly kind: 'end'; readonly call: number }
+  | { readonly kind: 'ping'; readonly call: number }
+
+type AnyFromWorker =
+  | { readonly kind: 'done'; readonly call: number; readonly result: ListenResult | undefined }
+  | { readonly kind: 'log'; readonly line: LogLine }
+
+export type FromWorker<Kind extends AnyFromWorker['kind'] = AnyFromWorker['kind']> = Extract<
+  AnyFromWorker,
+  { readonly kind: Kind }
+>
+
+export interface LogLine {
+  readonly severity: 'error' | 'warn' | 'info' | 'debug'
+  readonly level: number
+  readonly message: string
+  readonly fields: LogFields
+}

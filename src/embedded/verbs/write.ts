@@ -1,0 +1,64 @@
+/** What all writes share: where they write to, how they number and name things. */
+import type { Kind } from './kinds.ts'
+import type { Allocator, ApiObject, Prepared } from '../resource.ts'
+import { invalid, tooLarge } from '../status.ts'
+import { storedEntry } from '../store/entry.ts'
+import type { Entry } from '../store/entry.ts'
+import type { Transaction } from '../store/transaction.ts'
+
+export interface WriteContext {
+  readonly allocator: Allocator
+  /** Unix milliseconds. */
+  now(): number
+  newUid(): string
+  /** The part that generateName appends. */
+  nameSuffix(): string
+}
+
+/** Which object a request names. */
+export interface Target {
+  readonly kind: Kind
+  readonly namespace: string | undefined
+  readonly name: string
+}
+
+/** The prepared object, or the 422 that tells what is wrong with it. */
+export function preparedOrThrow(kind: Kind, name: string, prepared: Prepared): ApiObject {
+  if (!prepared.ok) throw invalid(kind.type, name, prepared.errors)
+  return prepared.object
+}
+
+/** Times in API objects have no fraction. */
+export function timestamp(nowMs: number): string {
+  return new Date(nowMs).toISOString().replace(/\.\d+Z$/, 'Z')
+}
+
+export function finalizersOf(object: ApiObject): readonly string[] {
+  const { finalizers } = object.metadata
+  return Array.isArray(finalizers) ? (finalizers as string[]) : []
+}
+
+/** One object may be as large as one request: many small ones must not make it grow without end. */
+const maxObjectBytes = 3 * 1024 * 1024
+
+export function refuseTooLarge(entry: Entry): void {
+  if (entry.json.length > maxObjectBytes) throw tooLarge(`limit is ${maxObjectBytes}`)
+}
+
+/**
+ * What a write answers. A dry run leaves nothing behind and answers as if it had written, but for the version: that
+ * stays the one which is there, or none.
+ */
+export function answerOf(
+  written: Entry,
+  before: Entry | undefined,
+  { isDryRun }: { readonly isDryRun: boolean },
+  transaction: Transaction,
+): Entry {
+  if (!isDryRun) return written
+  transaction.discard()
+  const { resourceVersion: _made, ...metadata } = written.object.metadata
+  const kept = before === undefined ? {} : { resourceVersion: before.object.metadata.resourceVersion }
+  const object = { ...written.object, metadata: { ...metadata, ...kept } } as ApiObject
+  return storedEntry(object, before?.revision ?? 0, JSON.stringify(object))
+}

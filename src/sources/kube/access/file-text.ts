@@ -1,0 +1,47 @@
+import { readFile } from 'node:fs/promises'
+import type { Logger } from '../../../core/logger.ts'
+import { KubeError } from '../kube-error.ts'
+
+/**
+ * The text of a file that others replace while we run: tokens, certificates, the kubeconfig itself. It is read anew
+ * for each request. Requests are rare (the rate limit sees to that), and reading beats every way of noticing a change:
+ * a symlink swap, a re-mounted volume and a clock that jumps all look the same to it.
+ */
+export class FileText {
+  readonly #file: string
+  readonly #what: string
+  readonly #log: Logger
+  #last: string | undefined
+  #isReported = false
+
+  constructor(file: string, what: string, log: Logger) {
+    this.#file = file
+    this.#what = what
+    this.#log = log
+  }
+
+  /** The content now, or the last good one while the file is missing or empty (a writer is at work). */
+  async read(): Promise<string> {
+    let problem: unknown = 'the file is empty'
+    try {
+      const text = await readFile(this.#file, 'utf8')
+      if (text.trim() !== '') {
+        this.#isReported = false
+        return (this.#last = text)
+      }
+    } catch (error) {
+      problem = error
+    }
+    const reason = problem instanceof Error ? problem.message : String(problem)
+    if (this.#last === undefined)
+      throw new KubeError('credentials', `cannot read the ${this.#what} from "${this.#file}": ${reason}`)
+    if (!this.#isReported)
+      this.#log.warn('file unreadable, its last content stays in use', {
+        file: this.#file,
+        holds: this.#what,
+        problem: reason,
+      })
+    this.#isReported = true
+    return this.#last
+  }
+}

@@ -1,0 +1,235 @@
+import { chmod } from 'node:fs/promises'
+import { expect, test } from 'vitest'
+import { FakeClock } from '../../../core/testing/fake-clock.ts'
+import { withLockedFolder } from '../../../host/testing/locked-folder.ts'
+import { loadKubeAccess } from './kube-access.ts'
+import type { KubeAccess } from './kube-access.ts'
+import { KubeClient } from '../kube-client.ts'
+import { FaultServer } from '../testing/fault-server.ts'
+import { RecordingLogger } from '../testing/recording-logger.ts'
+import { TemporaryFolder } from '../testing/temporary-folder.ts'
+
+const never = new AbortController().signal
+
+function kubeconfig(user: string, server = 'http://127.0.0.1:1'): string {
+  return `
+current-context: c
+contexts: [{name: c, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: "${server}"}}]
+users: [{name: u, user: ${user}}]`
+}
+
+async function authorization(access: KubeAccess): Promise<unknown> {
+  return (await access.resolve()).headers['authorization']
+}
+
+test('without any configuration outside a pod, the error says what to give', async () => {
+  await expect(loadKubeAccess({ env: {} })).rejects.toThrow(
+    'no API server is configured: give --kubeconfig or --master, or run as a pod',
+  )
+})
+
+test('an IPv6 service address gets its brackets', async () => {
+  await using account = await TemporaryFolder.make()
+  await account.write('token', 't')
+  await account.write('ca.crt', 'ca')
+  const env = { KUBERNETES_SERVICE_HOST: 'fd00::1', KUBERNETES_SERVICE_PORT: '443' }
+  const access = await loadKubeAccess({ env, serviceAccountDir: account.path })
+  expect((await access.resolve()).server.href).toBe('https://[fd00::1]/')
+})
+
+test('what is wrong with files is said at the start', async () => {
+  await using folder = await TemporaryFolder.make()
+  await expect(loadKubeAccess({ kubeconfig: `${folder.path}/absent` })).rejects.toThrow(
+    /cannot read the kubeconfig from ".*absent": ENOENT/,
+  )
+  const file = await folder.write('kubeconfig', kubeconfig('{tokenFile: absent}'))
+  await expect(loadKubeAccess({ kubeconfig: file })).rejects.toThrow(
+    /cannot read the bearer token from ".*absent": ENOENT/,
+  )
+  const wrong = await folder.write('wrong', kubeconfig('{}', 'https://a b'))
+  await expect(loadKubeAccess({ kubeconfig: wrong })).rejects.toThrow('the API server "https://a b" is not a URL')
+})
+
+test('a token file that goes away leaves the last token in use, and that is said once', async () => {
+  await using folder = await TemporaryFolder.make()
+  const log = new RecordingLogger()
+  await folder.write('token', 'one')
+  const file = await folder.write('kubeconfig', kubeconfig('{tokenFile: token}'))
+  const access = await loadKubeAccess({ kubeconfig: file, log })
+  expect(await authorization(access)).toBe('Bearer one')
+  const { rename } = await import('node:fs/promises')
+  await rename(`${folder.path}/token`, `${folder.path}/away`)
+  expect(await authorization(access)).toBe('Bearer one')
+  expect(await authorization(access)).toBe('Bearer one')
+  expect(log.messages('warn')).toEqual(['file unreadable, its last content stays in use'])
+  await folder.write('token', 'two')
+  expect(await authorization(access)).toBe('Bearer two')
+})
+
+test('a user name and password are basic authentication', async () => {
+  await using folder = await TemporaryFolder.make()
+  const file = await folder.write('kubeconfig', kubeconfig('{username: jürgen, password: "a:b"}'))
+  expect(await authorization(await loadKubeAccess({ kubeconfig: file }))).toBe(
+    `Basic ${Buffer.from('jürgen:a:b').toString('base64')}`,
+  )
+})
+
+test('impersonation is sent in headers', async () => {
+  await using folder = await TemporaryFolder.make()
+  await using server = await FaultServer.start()
+  const file = await folder.write('kubeconfig', kubeconfig('{as: jane, as-uid: "7", as-groups: [a, b]}', server.url))
+  await using client = new KubeClient({ access: await loadKubeAccess({ kubeconfig: file }), version: '1' })
+  server.otherwise((exchange) => exchange.json(200, {}))
+  await client.request({ path: '/x' }, never)
+  expect(server.received[0]?.headers).toMatchObject({
+    'impersonate-user': 'jane',
+    'impersonate-uid': '7',
+    'impersonate-group': 'a, b',
+  })
+})
+
+const v1 = 'client.authentication.k8s.io/v1'
+
+/** A plugin that counts its runs and prints what it is told to. */
+async function plugin(folder: TemporaryFolder, print: string): Promise<string> {
+  const script = `#!/bin/sh
+echo run >> "${folder.path}/runs"
+runs=$(wc -l < "${folder.path}/runs" | tr -d ' ')
+${print}
+`
+  await folder.write('login', script, 0o700)
+  const exec = `{apiVersion: ${v1}, command: ./login, interactiveMode: Never, env: [{name: WHO, value: me}], args: [x]}`
+  return folder.write('kubeconfig', kubeconfig(`{exec: ${exec}}`))
+}
+
+function printToken(expiry = ''): string {
+  return `printf '{"apiVersion":"${v1}","kind":"ExecCredential","status":{"token":"%s-%s-%s"${expiry}}}' "$WHO" "$1" "$runs"`
+}
+
+test('an exec plugin is run once, with its arguments and environment, for all requests', async () => {
+  await using folder = await TemporaryFolder.make()
+  const access = await loadKubeAccess({ kubeconfig: await plugin(folder, printToken()) })
+  const all = await Promise.all([authorization(access), authorization(access), authorization(access)])
+  expect(all).toEqual(Array(3).fill('Bearer me-x-1'))
+  expect(await authorization(access)).toBe('Bearer me-x-1')
+})
+
+test('an exec plugin is told the version to answer in, and that nobody is there to ask', async () => {
+  await using folder = await TemporaryFolder.make()
+  const print = `printf '%s' "$KUBERNETES_EXEC_INFO" > "${folder.path}/info"; ${printToken()}`
+  const access = await loadKubeAccess({ kubeconfig: await plugin(folder, print) })
+  await access.resolve()
+  const { readFile } = await import('node:fs/promises')
+  expect(JSON.parse(await readFile(`${folder.path}/info`, 'utf8'))).toEqual({
+    apiVersion: v1,
+    kind: 'ExecCredential',
+    spec: { interactive: false },
+  })
+})
+
+test('an exec plugin is run again when its credential has expired', async () => {
+  await using folder = await TemporaryFolder.make()
+  const clock = new FakeClock(Date.UTC(2026, 0, 1))
+  const expiry = `,"expirationTimestamp":"2026-01-01T01:00:00Z"`
+  const access = await loadKubeAccess({ kubeconfig: await plugin(folder, printToken(expiry)), clock })
+  expect(await authorization(access)).toBe('Bearer me-x-1')
+  await clock.advance(3_599_999)
+  expect(await authorization(access)).toBe('Bearer me-x-1')
+  await clock.advance(1)
+  expect(await authorization(access)).toBe('Bearer me-x-2')
+})
+
+test('a 401 makes an exec plugin run again, and the request is repeated with the new token', async () => {
+  await using folder = await TemporaryFolder.make()
+  await using server = await FaultServer.start()
+  const file = await plugin(folder, printToken())
+  const access = await loadKubeAccess({ kubeconfig: file, master: server.url })
+  await using client = new KubeClient({ access, version: '1' })
+  server
+    .script((exchange) => exchange.status(401, 'Unauthorized'))
+    .script((exchange) => exchange.json(200, { ok: true }))
+    .otherwise((exchange) => exchange.status(401, 'Unauthorized'))
+  expect(await client.request({ path: '/x' }, never)).toEqual({ ok: true })
+  expect(server.received.map((request) => request.headers['authorization'])).toEqual(['Bearer me-x-1', 'Bearer me-x-2'])
+  await expect(client.request({ path: '/x' }, never)).rejects.toMatchObject({ reason: 'unauthorized' })
+  expect(server.received).toHaveLength(4)
+})
+
+test('a 401 for a token that has not changed is not repeated', async () => {
+  await using server = await FaultServer.start()
+  await using client = new KubeClient({ access: await loadKubeAccess({ master: server.url }), version: '1' })
+  server.otherwise((exchange) => exchange.status(401, 'Unauthorized'))
+  await expect(client.request({ path: '/x' }, never)).rejects.toMatchObject({ reason: 'unauthorized' })
+  expect(server.received).toHaveLength(1)
+})
+
+test('a 401 is repeated at once when the token file has a new token by then', async () => {
+  await using folder = await TemporaryFolder.make()
+  await using server = await FaultServer.start()
+  await folder.write('token', 'old')
+  const file = await folder.write('kubeconfig', kubeconfig('{tokenFile: token}', server.url))
+  await using client = new KubeClient({ access: await loadKubeAccess({ kubeconfig: file }), version: '1' })
+  server.otherwise(async (exchange) => {
+    await folder.write('token', 'new')
+    if (exchange.request.headers['authorization'] === 'Bearer new') exchange.json(200, { ok: true })
+    else exchange.status(401, 'Unauthorized')
+  })
+  expect(await client.request({ path: '/x' }, never)).toEqual({ ok: true })
+})
+
+test('an exec plugin may give a client certificate', async () => {
+  await using folder = await TemporaryFolder.make()
+  const status = '{"clientCertificateData":"CERT","clientKeyData":"KEY"}'
+  const print = `printf '{"apiVersion":"${v1}","kind":"ExecCredential","status":${status}}'`
+  const access = await loadKubeAccess({ kubeconfig: await plugin(folder, print) })
+  expect(await access.resolve()).toMatchObject({ tls: { cert: 'CERT', key: 'KEY' }, headers: {} })
+})
+
+test.each([
+  ['fails', 'echo no luck >&2; exit 3', /credential plugin ".*login" failed: exit code 3; it printed: no luck/],
+  ['prints no JSON', 'echo hello', /printed something that is not JSON/],
+  ['prints nothing useful', `echo '{"apiVersion":"${v1}","status":{}}'`, /gave neither status.token nor/],
+  ['answers in another version', `echo '{"apiVersion":"x"}'`, /answered in apiVersion x, but the kubeconfig asks for/],
+  ['gives half a certificate', `echo '{"apiVersion":"${v1}","status":{"clientKeyData":"k"}}'`, /gave only one of/],
+  [
+    'gives a wrong time',
+    `echo '{"apiVersion":"${v1}","status":{"token":"t","expirationTimestamp":"soon"}}'`,
+    /expirationTimestamp that is not a time: soon/,
+  ],
+])('an exec plugin that %s is reported, and tried again the next time', async (_what, print, message) => {
+  await using folder = await TemporaryFolder.make()
+  const file = await plugin(folder, `if [ "$runs" = 1 ]; then ${print}; else ${printToken()}; fi`)
+  const access = await loadKubeAccess({ kubeconfig: file })
+  await expect(access.resolve()).rejects.toThrow(message)
+  expect(await authorization(access)).toBe('Bearer me-x-2')
+})
+
+test('an exec plugin that is not installed brings its own hint', async () => {
+  await using folder = await TemporaryFolder.make()
+  const exec = `{apiVersion: ${v1}, command: no-such-plugin, interactiveMode: Never, installHint: Get it from the shop.}`
+  const file = await folder.write('kubeconfig', kubeconfig(`{exec: ${exec}}`))
+  const access = await loadKubeAccess({ kubeconfig: file })
+  await expect(access.resolve()).rejects.toThrow(
+    /"no-such-plugin" failed: not found: install it.*Get it from the shop\./s,
+  )
+})
+
+test('an exec plugin that is not installed is told from one that may not run, whatever folders are in PATH', async () => {
+  await using folder = await TemporaryFolder.make()
+  // Whoever the test is for a while may write here too.
+  await chmod(folder.path, 0o777)
+  const resolveWith = async (name: string, command: string, path: string) => {
+    const env = `[{name: PATH, value: "${path}"}]`
+    const exec = `{apiVersion: ${v1}, command: ${command}, interactiveMode: Never, env: ${env}}`
+    const access = await loadKubeAccess({ kubeconfig: await folder.write(name, kubeconfig(`{exec: ${exec}}`)) })
+    await access.resolve()
+  }
+  const locked = await folder.write('locked-plugin', '#!/bin/sh\n')
+  await expect(resolveWith('one', locked, '/usr/bin')).rejects.toThrow(`this user may not run "${locked}"`)
+  await withLockedFolder(async (unreadable) => {
+    await expect(resolveWith('other', 'no-such-plugin', `${unreadable}:/usr/bin`)).rejects.toThrow(
+      `"no-such-plugin" failed: not found (this user may not look into ${unreadable}): install it`,
+    )
+  })
+})

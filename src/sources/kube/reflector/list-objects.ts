@@ -1,0 +1,69 @@
+/** The plain way to get all objects: LIST, in pages where that spares the server. */
+import type { KubeClient } from '../kube-client.ts'
+import { KubeError } from '../kube-error.ts'
+import { asObject, asString } from '../loose-json.ts'
+import type { ResourceQuery } from './resource-query.ts'
+
+const pageSize = 500
+
+export interface ListRequest<Item> {
+  readonly client: KubeClient
+  readonly query: ResourceQuery
+  /** `0`: whatever the server has at hand. A version: not older than it. Empty: the newest there is. */
+  readonly notOlderThan: string
+  /** Called for each object as it arrives, so that the raw JSON can go. */
+  readonly read: (object: unknown) => Item
+}
+
+export interface ListResult<Item> {
+  readonly items: readonly Item[]
+  /** Where to watch on. */
+  readonly version: string
+}
+
+export async function listObjects<Item>(request: ListRequest<Item>, signal: AbortSignal): Promise<ListResult<Item>> {
+  const { notOlderThan } = request
+  // The server answers from its cache for a version, but only to a list without pages: pages would all go to etcd.
+  if (notOlderThan !== '' && notOlderThan !== '0')
+    return listPages(request, { resourceVersion: notOlderThan, resourceVersionMatch: 'NotOlderThan' }, signal)
+  const firstPage = { limit: pageSize, resourceVersion: notOlderThan === '' ? undefined : notOlderThan }
+  try {
+    return await listPages(request, firstPage, signal)
+  } catch (error) {
+    if (!(error instanceof ExpiredPages)) throw error
+    // The list was compacted away between two pages; with as many pages again it would likely happen again.
+    return listPages(request, {}, signal)
+  }
+}
+
+type Parameters = Readonly<Record<string, string | number | undefined>>
+
+async function listPages<Item>(
+  { client, query, read }: ListRequest<Item>,
+  first: Parameters,
+  signal: AbortSignal,
+): Promise<ListResult<Item>> {
+  const items: Item[] = []
+  let parameters = first
+  for (;;) {
+    const { labelSelector, fieldSelector } = query
+    const page = await client
+      .list(
+        { path: query.path, query: { labelSelector, fieldSelector, ...parameters } },
+        (object) => items.push(read(object)),
+        signal,
+      )
+      .catch((error: unknown) => {
+        throw parameters !== first && error instanceof KubeError && error.reason === 'gone' ? new ExpiredPages() : error
+      })
+    const { items: objects, metadata } = asObject(page) // Go writes an empty list as null
+    const { resourceVersion, continue: token } = asObject(metadata)
+    if (typeof resourceVersion !== 'string' || (objects !== null && !Array.isArray(objects)))
+      throw new KubeError('protocol', `GET ${query.path}: the answer is not a list with a resourceVersion`)
+    const next = asString(token) ?? ''
+    if (next === '') return { items, version: resourceVersion }
+    parameters = { limit: pageSize, continue: next }
+  }
+}
+
+class ExpiredPages extends Error {}

@@ -1,0 +1,64 @@
+/** Which objects Fairlead asks for. The selectors are part of kube-proxy's behaviour: see docs/kubernetes-source.md. */
+import type { ObjectKind } from '../../../api/records.ts'
+
+export interface ResourceQuery {
+  /** For messages and metrics. */
+  readonly kind: string
+  /** The plural name and group, as RBAC rules want them. */
+  readonly resource: string
+  readonly path: string
+  readonly labelSelector?: string
+  readonly fieldSelector?: string
+  /** Old clusters do not have this API at all; then there are no such objects. */
+  readonly mayBeAbsent?: boolean
+}
+
+export function resourceQueries(nodeName: string): Readonly<Record<ObjectKind, ResourceQuery>> {
+  return {
+    Node: {
+      kind: 'Node',
+      resource: 'nodes',
+      path: '/api/v1/nodes',
+      fieldSelector: `metadata.name=${nodeName}`,
+    },
+    Service: {
+      kind: 'Service',
+      resource: 'services',
+      path: '/api/v1/services',
+      labelSelector: '!service.kubernetes.io/service-proxy-name',
+      fieldSelector: 'spec.clusterIP!=None',
+    },
+    EndpointSlice: {
+      kind: 'EndpointSlice',
+      resource: 'endpointslices.discovery.k8s.io',
+      path: '/apis/discovery.k8s.io/v1/endpointslices',
+      labelSelector: '!service.kubernetes.io/headless',
+    },
+    ServiceCIDR: {
+      kind: 'ServiceCIDR',
+      resource: 'servicecidrs.networking.k8s.io',
+      path: '/apis/networking.k8s.io/v1/servicecidrs',
+      mayBeAbsent: true,
+    },
+  }
+}
+
+/**
+ * For a process that answers for every node: all Nodes, headless Services too (they may have external IPs), and the
+ * Services that ask for the proxy of this name, or for none.
+ */
+export function clusterQueries(serviceProxyName: string): Readonly<Record<ObjectKind, ResourceQuery>> {
+  const { Node: node, Service: service, EndpointSlice: slice, ServiceCIDR } = resourceQueries('')
+  const proxyLabel = 'service.kubernetes.io/service-proxy-name'
+  const proxy = serviceProxyName === '' ? `!${proxyLabel}` : `${proxyLabel}=${serviceProxyName}`
+  return {
+    Node: withoutSelectors(node),
+    Service: { ...withoutSelectors(service), labelSelector: `${proxy},!service.kubernetes.io/headless` },
+    EndpointSlice: withoutSelectors(slice),
+    ServiceCIDR,
+  }
+}
+
+function withoutSelectors({ kind, resource, path }: ResourceQuery): ResourceQuery {
+  return { kind, resource, path }
+}

@@ -1,0 +1,138 @@
+/** One watch request as a sequence of events, with the time limits that tell a quiet server from a dead one. */
+import { jsonLines } from './json-lines.ts'
+import type { KubeClient } from '../kube-client.ts'
+import { KubeError } from '../kube-error.ts'
+import { asObject, asString } from '../loose-json.ts'
+import type { ResourceQuery } from './resource-query.ts'
+import { errorFromStatusObject } from '../status-error.ts'
+import { Watchdog } from '../watchdog.ts'
+
+type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'
+
+export interface WatchEvent {
+  readonly type: WatchEventType
+  readonly object: unknown
+  /** `namespace/name`, or `name`; undefined when the object has no name. */
+  readonly key: string | undefined
+  /** Undefined when the object has none. */
+  readonly version: string | undefined
+  /** A bookmark that says: you now have all objects there were when you asked. */
+  readonly endsInitialEvents: boolean
+}
+
+/** Where a watch starts. */
+export type WatchStart =
+  | { readonly kind: 'version'; readonly version: string }
+  /** First all objects as ADDED events, not older than the version (empty: the newest), then a marked bookmark. */
+  | { readonly kind: 'initial-events'; readonly notOlderThan: string }
+
+export interface WatchRequest {
+  readonly client: KubeClient
+  readonly query: ResourceQuery
+  readonly start: WatchStart
+  /** The server ends the watch after this time. */
+  readonly timeoutSeconds: number
+  readonly onOpen: () => void
+  readonly onBytes: () => void
+}
+
+/** The first answer must begin within this time. */
+const answerLimitMs = 30_000
+/** How much longer than agreed a server may keep a watch open. */
+const graceMs = 30_000
+/** A server that sends bookmarks does so about once a minute; one that stops has gone. */
+const bookmarkSilenceMs = 150_000
+/** While the initial events flow, silence means that the server does not know that we wait for their end. */
+const initialSilenceMs = 10_000
+const initialLimitMs = 60_000
+
+/** Ends when the server ends the watch; throws a KubeError for all other endings. */
+export async function* watchEvents(request: WatchRequest, signal: AbortSignal): AsyncGenerator<WatchEvent> {
+  const { client, query, start, timeoutSeconds } = request
+  const { clock } = client
+  const doing = `watch ${query.path}`
+  const isInitial = start.kind === 'initial-events'
+  using total = new Watchdog({
+    clock,
+    limitMs: isInitial ? initialLimitMs : timeoutSeconds * 1000 + graceMs,
+    message: isInitial ? `${doing}: the initial events did not end` : `${doing}: the server kept the watch open`,
+    parent: signal,
+  })
+  using silence = new Watchdog({
+    clock,
+    limitMs: answerLimitMs,
+    message: `${doing}: the server sent nothing`,
+    parent: total.signal,
+  })
+  const body = await client.stream({ path: query.path, query: watchParameters(request) }, silence.signal)
+  request.onOpen()
+  silence.setLimit(isInitial ? initialSilenceMs : Infinity)
+  const bytes = tap(body, () => {
+    silence.feed()
+    request.onBytes()
+  })
+  for await (const line of jsonLines(bytes, doing)) {
+    const event = parseEvent(line, doing)
+    if (event.endsInitialEvents) total.setLimit(timeoutSeconds * 1000 + graceMs)
+    if (event.type === 'BOOKMARK') silence.setLimit(bookmarkSilenceMs)
+    yield event
+  }
+}
+
+function watchParameters({
+  query,
+  start,
+  timeoutSeconds,
+}: WatchRequest): Record<string, string | number | boolean | undefined> {
+  return {
+    watch: true,
+    allowWatchBookmarks: true,
+    timeoutSeconds,
+    labelSelector: query.labelSelector,
+    fieldSelector: query.fieldSelector,
+    ...(start.kind === 'version'
+      ? { resourceVersion: start.version }
+      : {
+          sendInitialEvents: true,
+          resourceVersionMatch: 'NotOlderThan',
+          resourceVersion: start.notOlderThan === '' ? undefined : start.notOlderThan,
+        }),
+  }
+}
+
+async function* tap(chunks: AsyncIterable<Buffer>, onChunk: () => void): AsyncGenerator<Buffer> {
+  for await (const chunk of chunks) {
+    onChunk()
+    yield chunk
+  }
+}
+
+function parseEvent(line: unknown, doing: string): WatchEvent {
+  const { type, object } = asObject(line)
+  switch (type) {
+    case 'ADDED':
+    case 'MODIFIED':
+    case 'DELETED':
+    case 'BOOKMARK': {
+      const metadata = asObject(asObject(object)['metadata'])
+      return {
+        type,
+        object,
+        key: keyOf(metadata),
+        version: asString(metadata['resourceVersion']),
+        endsInitialEvents:
+          type === 'BOOKMARK' && asObject(metadata['annotations'])['k8s.io/initial-events-end'] === 'true',
+      }
+    }
+    case 'ERROR':
+      throw errorFromStatusObject(doing, object)
+    default:
+      throw new KubeError('protocol', `${doing}: an event of unknown type ${JSON.stringify(type)}`)
+  }
+}
+
+function keyOf(metadata: Readonly<Record<string, unknown>>): string | undefined {
+  const name = asString(metadata['name'])
+  const namespace = asString(metadata['namespace'])
+  return name === undefined || namespace === undefined ? name : `${namespace}/${name}`
+}
