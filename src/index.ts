@@ -26,7 +26,15 @@ export type { Clock } from './core/clock.ts'
 export { systemClock } from './core/clock.ts'
 export type { LogFields, Logger } from './core/logger.ts'
 export { silentLogger } from './core/logger.ts'
-export type { NonEmpty, Outcome } from './core/routing/outcome.ts'
+export type {
+  AddressEntrance,
+  AllowedSources,
+  Entrance,
+  NodePortEntrance,
+  NonEmpty,
+  Outcome,
+  Treatment,
+} from './core/route.ts'
 export { externalOutcome, internalOutcome } from './core/routing/outcome.ts'
 export type { ProxyMetrics } from './core/proxy-metrics.ts'
 export { silentMetrics } from './core/proxy-metrics.ts'

@@ -4,7 +4,7 @@
  */
 import { expect, test } from 'vitest'
 import { externalOutcome, internalOutcome } from '../src/core/routing/outcome.ts'
-import type { Outcome } from '../src/core/routing/outcome.ts'
+import type { Outcome } from '../src/core/route.ts'
 import type { Endpoint, Route } from '../src/core/route.ts'
 import { families, hostPort, isLoopback } from '../src/net/ip.ts'
 import { golden, scenarioNames } from './testing/golden-scenarios.ts'

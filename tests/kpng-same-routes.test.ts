@@ -7,7 +7,7 @@ import { Catalog } from '../src/core/catalog.ts'
 import { systemClock } from '../src/core/clock.ts'
 import { silentLogger } from '../src/core/logger.ts'
 import { silentMetrics } from '../src/core/proxy-metrics.ts'
-import type { Endpoint, Route } from '../src/core/route.ts'
+import type { Route } from '../src/core/route.ts'
 import { WatchClient } from '../src/kpng/client/watch-client.ts'
 import { GlobalStore } from '../src/kpng/store/global-store.ts'
 import { testServer } from '../src/kpng/testing/test-server.ts'
@@ -19,13 +19,14 @@ import { KpngLocalSource } from '../src/sources/kpng/local-source.ts'
 import { StoreIntake } from '../src/sources/kpng/store-intake.ts'
 import { objectPaths, scenarioNames } from './testing/golden-scenarios.ts'
 import { scenarioView, viewOf } from './testing/scenario-view.ts'
+import { routeEssence } from '../src/core/testing/route-essence.ts'
 
 describe.each(scenarioNames)('%s', (scenario) => {
   test('has the same routes through the API', async () => {
     const catalog = await catalogThroughApi(scenario)
     for (const family of families) {
       const direct = [...(await scenarioView(scenario, family)).routesByKey.values()]
-      expect(routesOf(catalog, family).map(essence)).toEqual(direct.map(essence).sort(byKey))
+      expect(routesOf(catalog, family).map(routeEssence)).toEqual(direct.map(routeEssence).sort(byKey))
     }
   })
 })
@@ -68,23 +69,6 @@ async function catalogThroughApi(scenario: string): Promise<Catalog> {
 
 function routesOf(catalog: Catalog, family: Family): readonly Route[] {
   return [...viewOf(catalog, family).routesByKey.values()].sort(byKey)
-}
-
-/** All that decides where a packet goes. The rest (hints, endpoints that cannot serve) stays with the core. */
-function essence(route: Route) {
-  const { endpoints: _endpoints, topology: _topology, ...rest } = route
-  return {
-    ...rest,
-    externalIPs: [...route.externalIPs].sort(),
-    loadBalancerIPs: [...route.loadBalancerIPs].sort(),
-    clusterEndpoints: route.clusterEndpoints.map(addressAndPlace),
-    localEndpoints: route.localEndpoints.map(addressAndPlace),
-    reachableEndpoints: route.reachableEndpoints.map(addressAndPlace),
-  }
-}
-
-function addressAndPlace({ address, isLocal }: Endpoint): string {
-  return `${address}${isLocal ? ' local' : ''}`
 }
 
 function byKey(left: { readonly key: string }, right: { readonly key: string }): number {

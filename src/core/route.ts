@@ -36,6 +36,63 @@ export interface Endpoint {
 /** Which hints narrowed the cluster endpoints, if any. */
 export type TopologyMode = 'none' | 'PreferSameNode' | 'PreferSameZone'
 
+export type NonEmpty<T> = readonly [T, ...T[]]
+
+/** What happens to a connection, once policy and health have had their say. */
+export type Outcome =
+  | { readonly kind: 'forward'; readonly policy: TrafficPolicy; readonly to: NonEmpty<Endpoint> }
+  /** Nobody can serve: say so at once. */
+  | { readonly kind: 'reject'; readonly policy: TrafficPolicy }
+  /**
+   * Others can, this node may not: the gap is likely short (a rollout, a load balancer that has not noticed). A dropped
+   * SYN is sent again; a rejected one is final.
+   */
+  | { readonly kind: 'drop'; readonly policy: TrafficPolicy }
+
+/** Sources that may use an entrance. Nobody, if both lists are empty. */
+export interface AllowedSources {
+  /** Canonical CIDRs. */
+  readonly ranges: readonly string[]
+  /**
+   * A node that holds the address of the load balancer has that address as its source when it connects there. These are
+   * those addresses, if the ranges contain this node.
+   */
+  readonly ownAddresses: readonly string[]
+}
+
+/** What happens to clients, by where they are. */
+export interface Treatment {
+  /** For pods on this node, and for the node itself. */
+  readonly inside: Outcome
+  /** For everybody else. */
+  readonly outside: Outcome
+  /**
+   * Whose address the endpoints see; that of others is replaced by the node's. For `pods`, those on this node are meant;
+   * `all-but-node` is everybody except the node itself.
+   */
+  readonly keepsSourceOf: 'nobody' | 'pods' | 'all-but-node'
+}
+
+interface SharedByEntrances extends Treatment {
+  /** Undefined: everybody may come. */
+  readonly allowed: AllowedSources | undefined
+}
+
+export interface AddressEntrance extends SharedByEntrances {
+  readonly kind: 'cluster-ip' | 'external-ip' | 'load-balancer-ip'
+  readonly ip: string
+  readonly port: number
+}
+
+/** On addresses of the node. Which of them is the same for all Services, and a setting. */
+export interface NodePortEntrance extends SharedByEntrances {
+  readonly kind: 'node-port'
+  readonly port: number
+}
+
+/** A place where clients reach a Service port. */
+export type Entrance = AddressEntrance | NodePortEntrance
+
 export interface Route {
   readonly key: RouteKey
   readonly namespace: string
@@ -46,6 +103,15 @@ export interface Route {
 
   readonly clusterIP: string
   readonly port: number
+  /**
+   * The cluster IP first, then external IPs, load-balancer IPs and the node port. A Service may name an address twice: the
+   * first one counts where a data plane has room for one.
+   */
+  readonly entrances: NonEmpty<Entrance>
+  /** At the cluster IP. */
+  readonly internal: Treatment
+  /** At all other entrances; undefined when there are none, not even external IPs that a feature gate hides. */
+  readonly external: Treatment | undefined
   /** 0 when there is none. */
   readonly nodePort: number
   readonly externalIPs: readonly string[]

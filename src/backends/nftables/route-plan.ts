@@ -1,8 +1,7 @@
 /** What one Service port needs in the table. */
 import { externalOutcome, internalOutcome } from '../../core/routing/outcome.ts'
-import type { Outcome } from '../../core/routing/outcome.ts'
 import { routeName } from '../../core/route.ts'
-import type { Endpoint, Route } from '../../core/route.ts'
+import type { Endpoint, Outcome, Route } from '../../core/route.ts'
 import { disjointCidrs } from '../../net/disjoint-cidrs.ts'
 import type { ContainerName } from './containers.ts'
 import { rejectChain } from './fixed-chains.ts'

@@ -1,8 +1,8 @@
 /** Where to listen for a route, and who serves behind each address. Pure: what the machine allows shows when listening. */
 import type { NodeFacts } from '../../core/backend.ts'
 import type { TrafficPolicy } from '../../api/records.ts'
-import { outcomeUnder, type NonEmpty, type Outcome } from '../../core/routing/outcome.ts'
-import { routeName, type Endpoint, type Route, type RouteKey } from '../../core/route.ts'
+import { outcomeUnder } from '../../core/routing/outcome.ts'
+import { routeName, type Endpoint, type NonEmpty, type Outcome, type Route, type RouteKey } from '../../core/route.ts'
 import type { ListenerSpec, PoolEndpoint, PoolSpec } from '../../dataplane/relay/relay.ts'
 import { parseCidr, type Cidr } from '../../net/ip.ts'
 

@@ -23,6 +23,19 @@ export function nodePortAddresses(texts: readonly string[], family: Family): Nod
   }
 }
 
+/**
+ * The addresses that node ports are open on, sorted. Undefined: all of them, those that come later too. `canServe` is the
+ * choice of the data plane: for most, packets to loopback cannot leave through another interface.
+ */
+export function nodePortIps(
+  addresses: NodePortAddresses,
+  localIps: Iterable<string>,
+  canServe: (ip: string) => boolean = (ip) => !isLoopback(ip),
+): readonly string[] | undefined {
+  if (addresses.matchesAll) return undefined
+  return matchingAddresses(addresses, localIps).filter(canServe).sort()
+}
+
 /** Those of the node's addresses that node ports are open on, each once. */
 export function matchingAddresses(addresses: NodePortAddresses, localIps: Iterable<string>): readonly string[] {
   const ofFamily = [...new Set(localIps)].filter((ip) => familyOf(ip) === addresses.family)

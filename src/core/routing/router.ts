@@ -5,6 +5,7 @@ import type { Family } from '../../net/ip.ts'
 import { addressKey } from './address-claims.ts'
 import type { RefusedClaim } from './address-claims.ts'
 import { categorize } from './categorize.ts'
+import { entrancesOf, externalTreatment, internalTreatment } from './entrances.ts'
 import { endpointPortId, endpointsByPort } from './endpoints.ts'
 import type { EndpointsByPort } from './endpoints.ts'
 import { routeKey } from '../route.ts'
@@ -21,6 +22,7 @@ export interface RouterContext {
 }
 
 const noEndpoints: readonly Endpoint[] = []
+const noAddresses: readonly string[] = []
 
 /** Entrances that were refused to the Service are left out of its Routes. */
 export function routesOf(
@@ -38,7 +40,7 @@ export function routesOf(
     clusterIP,
     externalIPs: ofFamily(service.externalIPs, family),
     loadBalancerIPs: ofFamily(service.loadBalancerIPs, family),
-    ...sourceRanges(service, context),
+    ...sourceRangesOf(service, context),
   }
   if (refused.length === 0) return service.ports.map((port) => routeOf(service, port, addresses, endpoints, context))
   // By place, not by kind: a Service may name one address both as external and as load-balancer IP.
@@ -87,6 +89,17 @@ function routeOf(
     },
     { nodeName, zone },
   )
+  const { clusterIP, loadBalancerIPs, sourceRanges, sourceRangesCoverNode } = addresses
+  const externalIPs = policy.allowExternalIPs ? addresses.externalIPs : noAddresses
+  const servers = {
+    clusterEndpoints: categorized.cluster,
+    localEndpoints: categorized.local,
+    hasUsableEndpoint: categorized.hasUsable,
+  }
+  const treatments = {
+    internal: internalTreatment(service.internalTrafficPolicy, servers),
+    external: isExternallyAccessible ? externalTreatment(service.externalTrafficPolicy, servers) : undefined,
+  }
   return {
     key: routeKey(service.namespace, service.name, port.name, port.protocol),
     namespace: service.namespace,
@@ -94,13 +107,28 @@ function routeOf(
     portName: port.name,
     protocol: port.protocol,
     family,
-    clusterIP: addresses.clusterIP,
+    clusterIP,
     port: port.port,
+    entrances: entrancesOf(
+      {
+        clusterIP,
+        port: port.port,
+        externalIPs,
+        loadBalancerIPs,
+        allowed: sourceRanges && {
+          ranges: sourceRanges,
+          ownAddresses: sourceRangesCoverNode ? loadBalancerIPs : noAddresses,
+        },
+        nodePort: port.nodePort === 0 ? undefined : port.nodePort,
+      },
+      treatments,
+    ),
+    ...treatments,
     nodePort: port.nodePort,
-    externalIPs: policy.allowExternalIPs ? addresses.externalIPs : [],
-    loadBalancerIPs: addresses.loadBalancerIPs,
-    sourceRanges: addresses.sourceRanges,
-    sourceRangesCoverNode: addresses.sourceRangesCoverNode,
+    externalIPs,
+    loadBalancerIPs,
+    sourceRanges,
+    sourceRangesCoverNode,
     affinitySeconds: service.affinitySeconds,
     internalPolicy: service.internalTrafficPolicy,
     externalPolicy: service.externalTrafficPolicy,
@@ -108,10 +136,8 @@ function routeOf(
     healthCheckNodePort: service.healthCheckNodePort,
     ...(service.relaying !== undefined && { relaying: service.relaying }),
     endpoints,
-    clusterEndpoints: categorized.cluster,
-    localEndpoints: categorized.local,
+    ...servers,
     reachableEndpoints: categorized.reachable,
-    hasUsableEndpoint: categorized.hasUsable,
     topology: categorized.topology,
   }
 }
@@ -124,7 +150,7 @@ function ofFamily(ips: readonly string[], family: Family): readonly string[] {
  * A range that allows everybody lifts the restriction. Ranges of the other family alone say nothing about this one, so
  * kube-proxy leaves it open; one that cannot be read may have been of this family, so it does not.
  */
-function sourceRanges(
+function sourceRangesOf(
   { sourceRanges: ranges, hasUnreadableSourceRange }: ServiceRecord,
   { family, nodeIP, policy }: RouterContext,
 ): Pick<Route, 'sourceRanges' | 'sourceRangesCoverNode'> {

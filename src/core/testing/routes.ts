@@ -3,6 +3,7 @@ import { hostPort } from '../../net/ip.ts'
 import type { NodeView } from '../backend.ts'
 import { routeKey } from '../route.ts'
 import type { Endpoint, Route } from '../route.ts'
+import { entrancesOf, externalTreatment, internalTreatment } from '../routing/entrances.ts'
 
 export function testEndpoint(ip: string, port: number, overrides: Partial<Endpoint> = {}): Endpoint {
   return {
@@ -21,17 +22,20 @@ export function testEndpoint(ip: string, port: number, overrides: Partial<Endpoi
 }
 
 /** `name` is `namespace/name` or `namespace/name:port`. */
-export function testRoute(name: string, overrides: Partial<Omit<Route, 'key' | 'namespace' | 'name'>> = {}): Route {
+export function testRoute(
+  name: string,
+  overrides: Partial<Omit<Route, 'key' | 'namespace' | 'name' | 'entrances' | 'internal' | 'external'>> = {},
+): Route {
   const [, namespace = '', service = '', portName = ''] = /^([^/]+)\/([^:]+):?(.*)$/.exec(name) ?? []
   const { protocol = 'TCP', endpoints = [] } = overrides
   const ready = endpoints.filter((endpoint) => endpoint.ready)
-  return {
+  const route = {
     key: routeKey(namespace, service, portName, protocol),
     namespace,
     name: service,
     portName,
     protocol,
-    family: 'ipv4',
+    family: 'ipv4' as const,
     clusterIP: '10.96.0.10',
     port: 80,
     nodePort: 0,
@@ -40,8 +44,8 @@ export function testRoute(name: string, overrides: Partial<Omit<Route, 'key' | '
     sourceRanges: undefined,
     sourceRangesCoverNode: false,
     affinitySeconds: 0,
-    internalPolicy: 'Cluster',
-    externalPolicy: 'Cluster',
+    internalPolicy: 'Cluster' as const,
+    externalPolicy: 'Cluster' as const,
     isExternallyAccessible: false,
     healthCheckNodePort: 0,
     endpoints,
@@ -49,9 +53,22 @@ export function testRoute(name: string, overrides: Partial<Omit<Route, 'key' | '
     localEndpoints: ready.filter((endpoint) => endpoint.isLocal),
     reachableEndpoints: ready,
     hasUsableEndpoint: ready.length > 0,
-    topology: 'none',
+    topology: 'none' as const,
     ...overrides,
   }
+  const { sourceRanges, sourceRangesCoverNode, loadBalancerIPs, externalIPs, nodePort } = route
+  const isExternal =
+    nodePort !== 0 || externalIPs.length > 0 || loadBalancerIPs.length > 0 || route.isExternallyAccessible
+  const treatments = {
+    internal: internalTreatment(route.internalPolicy, route),
+    external: isExternal ? externalTreatment(route.externalPolicy, route) : undefined,
+  }
+  const allowed = sourceRanges && {
+    ranges: sourceRanges,
+    ownAddresses: sourceRangesCoverNode ? loadBalancerIPs : [],
+  }
+  const places = { ...route, allowed, nodePort: nodePort === 0 ? undefined : nodePort }
+  return { ...route, ...treatments, entrances: entrancesOf(places, treatments) }
 }
 
 export function testView(...routes: readonly Route[]): NodeView {

@@ -11,7 +11,6 @@ import { silentMetrics } from '../../core/proxy-metrics.ts'
 import { RouteTable } from '../../core/routing/route-table.ts'
 import { silentNotices } from '../../core/routing/service-notices.ts'
 import { usualPolicy } from '../../core/routing/serving-policy.ts'
-import type { Endpoint, Route } from '../../core/route.ts'
 import { ChangeSetReader } from '../../kpng/client/change-set.ts'
 import type { ChangeSet } from '../../kpng/client/change-set.ts'
 import type { WatchClient } from '../../kpng/client/watch-client.ts'
@@ -25,6 +24,7 @@ import { Intake } from '../intake.ts'
 import type { ObjectIntake } from '../kind-sink.ts'
 import { KpngLocalSource } from './local-source.ts'
 import { StoreIntake } from './store-intake.ts'
+import { routeEssence } from '../../core/testing/route-essence.ts'
 
 const nodeName = 'here'
 const policy = fc.constantFrom('Cluster', 'Local')
@@ -202,21 +202,6 @@ function routes(catalog: Catalog) {
     })
     return [...table.take({ full: true }).view.routesByKey.values()]
       .sort((left, right) => (left.key < right.key ? -1 : 1))
-      .map(essence)
+      .map(routeEssence)
   })
-}
-
-/** All that decides where a packet goes. */
-function essence({ endpoints: _endpoints, topology: _topology, ...route }: Route) {
-  return {
-    ...route,
-    externalIPs: [...route.externalIPs].sort(),
-    clusterEndpoints: route.clusterEndpoints.map(addressAndPlace),
-    localEndpoints: route.localEndpoints.map(addressAndPlace),
-    reachableEndpoints: route.reachableEndpoints.map(addressAndPlace),
-  }
-}
-
-function addressAndPlace({ address, isLocal }: Endpoint): string {
-  return `${address}${isLocal ? ' local' : ''}`
 }

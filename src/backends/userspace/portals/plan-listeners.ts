@@ -1,7 +1,6 @@
 /** What must listen for a route, so that portals have somewhere to lead to. */
 import type { TrafficPolicy } from '../../../api/records.ts'
-import type { NonEmpty } from '../../../core/routing/outcome.ts'
-import type { Endpoint, Route } from '../../../core/route.ts'
+import type { Endpoint, NonEmpty, Route } from '../../../core/route.ts'
 import { noSctp, poolUnder } from '../plan.ts'
 import type { PlannedListener, Purpose, RoutePlan } from '../plan.ts'
 import type { Listening } from '../route-listeners.ts'

@@ -1,7 +1,7 @@
 /** What shapes the portals besides the routes. */
 import type { NodeFacts } from '../../../core/backend.ts'
 import type { LocalTraffic } from '../../../core/node/local-traffic.ts'
-import { matchingAddresses, nodePortAddresses } from '../../../core/node/node-port-addresses.ts'
+import { nodePortAddresses, nodePortIps } from '../../../core/node/node-port-addresses.ts'
 import { isLoopback } from '../../../net/ip.ts'
 import type { Family } from '../../../net/ip.ts'
 
@@ -42,9 +42,7 @@ export function portalSettings(fixed: FixedPortalSettings, node: NodeFacts): Por
     // devices of routed pods have none. So all is led to the node's own address, if it has one.
     listenIp: hasOwnAddress ? node.ip : everywhere[family],
     hostIp: hasOwnAddress ? node.ip : loopback[family],
-    nodePortIps: addresses.matchesAll
-      ? [everywhere[family]]
-      : matchingAddresses(addresses, localIps).filter(canBeBound).sort(),
+    nodePortIps: nodePortIps(addresses, localIps, canBeBound) ?? [everywhere[family]],
   }
 }
 
