@@ -1,20 +1,20 @@
 /**
- * Keeps the relay below the limit of open files. libuv answers a full descriptor table by accepting and closing
- * connections without a word, so the relay counts its sockets and turns clients away itself, while there is still room
- * for everything else the process has to open.
+ * Keeps the relay below the limit of open files. When no descriptor is left, libuv accepts connections and closes them
+ * without reporting it. So the relay counts its sockets and turns clients away itself, while there is still room for
+ * everything else the process has to open.
  */
 import { readFileSync } from 'node:fs'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
-import { Throttle } from './node/throttle.ts'
+import { Throttle } from './throttle.ts'
 
-/** For the API server's watch, log files, metrics: what the rest of the process keeps open. */
+/** For the rest of the process: the API server's watch, log files, metrics. */
 const reserved = 64
 /** The rest is headroom for what is opened and closed in between. */
 const usableShare = 0.9
 
 export interface DescriptorBudgetOptions {
-  /** Of open files, for the process. */
+  /** How many files the process may open. */
   readonly limit: number
   readonly log: Logger
   readonly clock: Clock
@@ -23,7 +23,6 @@ export interface DescriptorBudgetOptions {
   readonly thread?: number
 }
 
-/** How many descriptors the relay may use of so many. */
 export function budgetOf(limit: number): number {
   return Math.max(2, Math.floor((limit - reserved) * usableShare))
 }
@@ -56,7 +55,7 @@ export class DescriptorBudget {
     return usedByAll(this.#usedByThread)
   }
 
-  /** False when there is no room: the caller turns its client away. */
+  /** If there is no room, the caller turns its client away. */
   tryTake(count: number, service: string): boolean {
     if (this.used + count > this.budget) {
       this.reportShortage(service)
@@ -75,7 +74,7 @@ export class DescriptorBudget {
     Atomics.sub(this.#usedByThread, this.#thread, count)
   }
 
-  /** Whoever had them has ended. */
+  /** For when the process that used them has ended. */
   forgetAll(): void {
     Atomics.store(this.#usedByThread, this.#thread, 0)
   }

@@ -51,8 +51,8 @@ describe.runIf(process.platform === 'linux').each(engines)('$name', ({ engineOf 
 
   test('one that really runs out of descriptors goes on, refuses, and recovers', async () => {
     const { address: endpoint } = use(await echoEndpoint())
-    // A connection takes two descriptors. Whether the last one is missed when accepting (where libuv closes the
-    // connection without telling) or when dialling depends on whether their number is odd.
+    // A connection takes two descriptors. Whether accepting (where libuv closes the connection without reporting it) or
+    // dialling finds none left depends on whether their number is odd.
     const reports: string[] = []
     for (const openFiles of [100, 101]) {
       const relay = await relayProcess({ endpoint, engine: engineOf(), maxDescriptors: 1_000_000 }, { openFiles })
@@ -74,7 +74,7 @@ describe.runIf(process.platform === 'linux').each(engines)('$name', ({ engineOf 
   })
 })
 
-/** They go on until they are closed here. */
+/** Connections that stay open until the test closes them. */
 async function holdOpen(address: SocketAddress, count: number): Promise<readonly Socket[]> {
   const clients: Socket[] = []
   while (clients.length < count) {

@@ -1,6 +1,6 @@
 /**
- * What one listener has done so far. The numbers lie in memory that threads can share: one thread relays and counts,
- * another looks on without asking it, and they outlive the thread that wrote them.
+ * What one listener has done so far. The numbers are in memory that threads can share: one thread relays and counts,
+ * another reads without asking it, and the numbers outlive the thread that wrote them.
  */
 import type { TrafficCounts, TurnedAway } from './relay.ts'
 

@@ -10,7 +10,16 @@ import { SplitRelay } from './native/split-relay.ts'
 import { NodeRelay } from './node/node-relay.ts'
 import type { Relay } from './relay.ts'
 import { ThreadedRelay } from './threads/threaded-relay.ts'
-import type { UserspaceOptions } from './userspace-options.ts'
+
+/** What an operator may choose about the relay. */
+export interface UserspaceOptions {
+  /** Threads that carry the connections; 0: one per core. */
+  readonly workers: number
+  /** `auto`: the native engine where it is built and runs, else Node's own sockets. */
+  readonly engine: 'auto' | 'native' | 'node'
+  /** How long connections may outlive their endpoint or Service; undefined: until they end. */
+  readonly drainTimeoutMs: number | undefined
+}
 
 export interface OpenRelayOptions extends UserspaceOptions {
   readonly log: Logger

@@ -8,7 +8,7 @@ export interface StatsParts {
     readonly address: SocketAddress
     readonly counters: ListenerCounters
   }[]
-  /** Of listeners that are gone while connections of theirs go on. */
+  /** Counters of removed listeners that still have connections. */
   readonly draining: readonly ListenerCounters[]
   readonly pools: number
   readonly descriptors: RelayStats['descriptors']

@@ -1,7 +1,7 @@
 /**
  * Accepts connections and datagrams at given addresses and carries them to endpoints. Backends say where to listen and
- * who may serve; the engine balances, dials and copies. The Node engine is `node-relay.ts`; a worker-thread or native
- * engine implements the same interface and passes the same `relay.contract.ts`.
+ * who may serve; the engine balances, dials and copies. The engines in `node`, `threads` and `native` implement this
+ * interface and pass `contract/relay.contract.ts`.
  */
 import type { Cidr } from '../../net/ip.ts'
 import type { ProxyProtocol } from './node/proxy-protocol.ts'
@@ -14,7 +14,7 @@ export interface Relay extends AsyncDisposable {
   set(listener: ListenerSpec): Promise<ListenResult>
   /** Stops listening; the address is free when this resolves. TCP connections go on until they end or are drained. */
   remove(id: string): Promise<void>
-  /** What one listener has done; undefined when there is no such listener. Costs nothing much, unlike `stats`. */
+  /** Cheap, unlike `stats`. */
   counts(id: string): TrafficCounts | undefined
   stats(): RelayStats
   /** How many connections are dialled from the client's own address. Absent: the engine cannot do that. */
@@ -28,8 +28,8 @@ export interface SocketAddress {
 
 export interface PoolEndpoint extends SocketAddress {
   /**
-   * TCP connections are dialled from the client's own address, where the answers would come back through this machine.
-   * The caller sees to it that the kernel delivers them here.
+   * TCP connections are dialled from the client's own address. Only for endpoints whose answers come back through this
+   * machine; the caller sees to it that the kernel delivers them here.
    */
   readonly isTransparent?: boolean
 }
@@ -44,6 +44,12 @@ export interface ListenerSpec {
   readonly pool: PoolSpec
 }
 
+/** A listener that took any free port also matches a later call for exactly that port. */
+export function isBoundAs(protocol: ListenerSpec['protocol'], address: SocketAddress, wanted: ListenerSpec): boolean {
+  const isSamePort = wanted.address.port === 0 || wanted.address.port === address.port
+  return protocol === wanted.protocol && address.ip === wanted.address.ip && isSamePort
+}
+
 /**
  * The endpoints behind one or more listeners. Listeners that name the same pool share its turn order and its affinity,
  * so a client stays with one endpoint whichever address of the Service it uses. The last `set` decides what is in it.
@@ -53,14 +59,14 @@ export interface PoolSpec {
   /** `namespace/name:port`, for the logs. */
   readonly service: string
   readonly endpoints: readonly PoolEndpoint[]
-  /** Seconds of client-IP affinity; 0 when there is none. */
+  /** 0: no client-IP affinity. */
   readonly affinitySeconds: number
   /**
    * What a TCP client meets while there are no endpoints: a reset (nobody can serve), or a plain close (others can,
    * this node may not). A datagram is dropped either way.
    */
   readonly whenEmpty: 'refuse' | 'close'
-  /** Who is next among the endpoints; in turn unless it says otherwise. */
+  /** In turn by default. */
   readonly balancing?: Balancing
   /** TCP connections begin with a header that tells the endpoint the client's address. */
   readonly proxyProtocol?: ProxyProtocol
@@ -73,10 +79,8 @@ export type ListenResult =
   | { readonly ok: true; readonly address: SocketAddress }
   | { readonly ok: false; readonly problem: ListenProblem; readonly message: string }
 
-/** Why an address cannot be listened on. */
 export type ListenProblem = 'in-use' | 'not-local' | 'not-permitted' | 'out-of-descriptors' | 'failed'
 
-/** How the engine treats connections; the defaults suit a node. */
 export interface RelaySettings {
   /** One dial attempt per entry, each with its own timeout, each to the next endpoint. */
   readonly dialTimeoutsMs: readonly number[]

@@ -1,8 +1,8 @@
-/** One relay for all who want one: it is opened for the first, and ends with the last. Their listeners' ids differ. */
+/** One relay for all backends: opened for the first, closed with the last. The ids of their listeners must differ. */
 import type { Relay } from './relay.ts'
 
 export interface RelayUse {
-  /** Endpoints may ask to see the client's address, which takes more privileges. The first who wants the relay decides. */
+  /** Endpoints may ask to see the client's address, which takes more privileges. The first borrower decides. */
   readonly mayBeTransparent: boolean
 }
 

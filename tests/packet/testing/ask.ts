@@ -1,12 +1,10 @@
 /** A client's view of one connection attempt. */
 import { createSocket } from 'node:dgram'
-import { connect } from 'node:net'
-import type { LookupFunction, Socket } from 'node:net'
+import { connect, type LookupFunction, type Socket } from 'node:net'
 import { constants } from 'node:os'
-import { noLookup } from '../../../src/dataplane/relay/node/no-lookup.ts'
+import { noLookup } from '../../../src/dataplane/relay/node/udp-flow.ts'
 import { familyOf } from '../../../src/net/ip.ts'
-import type { Answer } from './echo-server.ts'
-import { parseAnswer } from './echo-server.ts'
+import { type Answer, parseAnswer } from './echo-server.ts'
 import { sendEcho } from './icmp-echo.ts'
 import type { Namespace } from './namespace.ts'
 

@@ -1,9 +1,8 @@
 /** Servers that tell each client who answered and which address it seemed to come from. */
-import { createSocket } from 'node:dgram'
-import type { RemoteInfo } from 'node:dgram'
+import { createSocket, type RemoteInfo } from 'node:dgram'
 import type { EventEmitter } from 'node:events'
 import { createServer } from 'node:net'
-import { noLookup } from '../../../src/dataplane/relay/node/no-lookup.ts'
+import { noLookup } from '../../../src/dataplane/relay/node/udp-flow.ts'
 import { familyOf } from '../../../src/net/ip.ts'
 import type { Namespace } from './namespace.ts'
 

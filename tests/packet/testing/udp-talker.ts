@@ -1,8 +1,7 @@
 /** A UDP client that keeps its port, as resolvers do: the kernel remembers where its datagrams go. */
-import { createSocket } from 'node:dgram'
-import type { Socket } from 'node:dgram'
+import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
-import { noLookup } from '../../../src/dataplane/relay/node/no-lookup.ts'
+import { noLookup } from '../../../src/dataplane/relay/node/udp-flow.ts'
 import { familyOf } from '../../../src/net/ip.ts'
 import { parseAnswer } from './echo-server.ts'
 import type { Namespace } from './namespace.ts'

@@ -1,11 +1,11 @@
-/** What goes wrong in a real cluster, and must stay with those whom it concerns. */
+/** Faults of a real cluster. Each may only affect the connections that it hits. */
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { expect, test } from 'vitest'
 import { ask, eventually, open } from '../testing/clients.ts'
 import { echoEndpoint, namedEndpoint, refusingAddress, tcpEndpoint } from '../testing/endpoints.ts'
 import { relayTo, use, type MakeRelay } from '../testing/relay-under-test.ts'
-import { wasReset } from '../node/was-reset.ts'
+import { wasReset } from '../node/tcp-reset.ts'
 
 export function faultContract(make: MakeRelay): void {
   test('a dead endpoint among three costs no client its answer', async () => {
@@ -27,7 +27,7 @@ export function faultContract(make: MakeRelay): void {
     await eventually(() => answered === 10)
     await eventually(() => stats().active === 20)
     expect(stats().dialFailures).toBe(0)
-    // A plain end would leave the mute endpoint half of its connections, as it should.
+    // After a plain end these connections would stay half open, because the mute endpoint never ends its side.
     for (const client of clients) client.resetAndDestroy()
     await eventually(() => stats().active === 0)
   })
@@ -134,7 +134,7 @@ function pour(socket: Socket): void {
   more()
 }
 
-/** Node may take a reset for an end. */
+/** Node sometimes reports a reset as a plain end. */
 async function endingOf(socket: Socket): Promise<string | undefined> {
   return once(socket, 'end').then(
     () => (wasReset(socket) ? 'ECONNRESET' : 'a plain end'),

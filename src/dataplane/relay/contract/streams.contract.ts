@@ -1,4 +1,4 @@
-/** Bytes arrive as they were sent, however they are cut, and however slowly somebody reads. */
+/** Bytes arrive as they were sent, however they are split and however slowly either side reads. */
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
@@ -12,7 +12,7 @@ import { relayTo, use, type MakeRelay } from '../testing/relay-under-test.ts'
 /** What one side does: pieces that it sends, some of them many times, and how it reads. */
 interface Part {
   readonly pieces: readonly { readonly bytes: number; readonly times: number; readonly pauseMs: number }[]
-  /** Stops reading for a moment at the start and each time so much has arrived; 0: never. */
+  /** Pauses reading at the start and each time this many bytes have arrived; 0: never. */
   readonly stallEvery: number
 }
 
@@ -23,7 +23,7 @@ interface Exchange {
 
 const rarely = fc.oneof({ weight: 5, arbitrary: fc.constant(0) }, fc.integer({ min: 1, max: 5 }))
 const single = fc.constant(1)
-/** Mostly small ones, some that are worth a pipe, and floods that fill every buffer on the way. */
+/** Mostly small; some large enough for a kernel pipe, and some that fill every buffer on the way. */
 const piece = fc.oneof(
   { weight: 40, arbitrary: fc.record({ bytes: fc.integer({ min: 1, max: 2_000 }), times: single, pauseMs: rarely }) },
   { weight: 10, arbitrary: fc.record({ bytes: fc.integer({ min: 1, max: 1 << 20 }), times: single, pauseMs: rarely }) },
@@ -76,7 +76,7 @@ export function streamsContract(make: MakeRelay): void {
 }
 
 interface Outcome {
-  /** SHA-256 of everything. */
+  /** SHA-256 of all bytes. */
   readonly sent: string
   readonly received: string
 }

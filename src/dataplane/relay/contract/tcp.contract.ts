@@ -143,7 +143,7 @@ export function tcpContract(make: MakeRelay): void {
     const dead = { address: await refusingAddress() }
     const { address, stats } = await relayTo(make, [dead, use(await namedEndpoint('b'))])
     expect(await askTimes(address, 10)).toEqual({ b: 10 })
-    // Met once in its turn, and then tried last.
+    // It was tried once in its turn, and last from then on.
     expect(stats().dialFailures).toBe(1)
   })
 
@@ -169,7 +169,7 @@ export function tcpContract(make: MakeRelay): void {
     const answers = Array.from({ length: 100 }, () => ask(address).finally(() => answered++))
     await eventually(() => answered === 50)
     expect(stats().dialFailures).toBe(0)
-    // Now it refuses instead, and those who waited for it go on to the other one.
+    // Closed, it refuses instead of staying silent, so the clients that wait for it try the other endpoint.
     await silent[Symbol.asyncDispose]()
     expect(new Set(await Promise.all(answers))).toEqual(new Set(['b']))
     expect(stats().dialFailures).toBe(50)
@@ -210,7 +210,7 @@ export function tcpContract(make: MakeRelay): void {
     const { address, stats } = await relayTo(make, endpoints, { pool: { balancing: 'least-connections' } })
     const kept: Socket[] = []
     for (let round = 0; round < 5; round++) {
-      // One of each pair stays: in turn, all that stay would be at one endpoint.
+      // One connection of each pair stays open. With round robin, all of those would be at one endpoint.
       const pair = [open(address), open(address)] as const
       for (const client of pair) {
         client.write('hello')

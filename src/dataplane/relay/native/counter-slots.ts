@@ -1,7 +1,7 @@
 /** Where the native engine counts: a slot for each listener, and in it some cells for each worker (`shared.c`). */
 import { ListenerCounters } from '../listener-counters.ts'
 
-/** What the engine calls SHARED_HEADER and CELLS. */
+/** `SHARED_HEADER` and `CELLS` in the engine. */
 const headerBytes = 4096
 const cellsPerWorker = 16
 
@@ -37,7 +37,6 @@ export class CounterSlots {
     Atomics.store(this.#transparent, 0, 0)
   }
 
-  /** An empty one; undefined when there is none left. */
   take(): number | undefined {
     const slot = this.#free.pop() ?? (this.#used < slotCount ? this.#used++ : undefined)
     if (slot !== undefined) for (const { cells } of this.#partsOf(slot)) cells.fill(0)
@@ -52,7 +51,7 @@ export class CounterSlots {
     return ListenerCounters.sumOf(this.#partsOf(slot))
   }
 
-  /** The engine is gone, and the connections with it. */
+  /** For when the engine has died: its connections are gone, too. */
   forgetActive(slot: number): void {
     for (const part of this.#partsOf(slot)) part.forgetActive()
   }

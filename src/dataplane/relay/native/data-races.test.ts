@@ -1,4 +1,4 @@
-/** The engine's threads under ThreadSanitizer: two of them that touch something at once, without a lock, end it. */
+/** The engine's threads under ThreadSanitizer: a data race ends the process. */
 import { spawnSync } from 'node:child_process'
 import { afterAll, afterEach, describe, expect } from 'vitest'
 import { systemClock } from '../../../core/clock.ts'
@@ -13,11 +13,11 @@ import { buildEngine } from './testing/build-engine.ts'
 const engine = await buildEngine('thread')
 afterAll(() => engine[Symbol.asyncDispose]())
 
-// Old sanitizers do not know how newer kernels lay out memory. A process without arguments says what it is for.
+// Old sanitizers do not know how newer kernels lay out memory. Where the engine can start, it prints what it is for.
 const isChecked = spawnSync(engine.program).stderr.toString().includes('started by Fairlead')
 const log = new RecordingLogger()
 
-/** An engine ends after its test: what it says then is seen after the next one, or after the last. */
+/** An engine ends after its test, so what it reports at its end is only seen after the next test, or after the last. */
 function expectNoTrouble() {
   const lines = [...log.at('error'), ...log.at('warn')].filter(({ message }) => message.includes('native relay'))
   log.lines.length = 0

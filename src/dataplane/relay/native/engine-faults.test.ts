@@ -1,4 +1,4 @@
-/** Faults that only the native engine can have: between its process and this one, and in what C does by hand. */
+/** Faults that only the native engine can have: between its process and this one, and in its C code. */
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -38,7 +38,7 @@ describe('an engine that is killed', () => {
     const kill = () => process.kill(relay.pid ?? 0, 'SIGKILL')
     kill()
     await eventually(() => log.at('error').length === 1)
-    // The next one starts after a pause; it is hit as soon as it has a process, and again a bit later.
+    // The next engine starts after a pause. It is hit as soon as it has a process, and again a bit later.
     for (let died = 2; died <= 3; died++) {
       const before = relay.pid
       await eventually(() => relay.pid !== undefined && relay.pid !== before)
@@ -85,7 +85,7 @@ test('an engine does not outlive the process that started it, however that ends'
   expect(isRunning(relay.pid)).toBe(true)
   await relay.kill()
   await eventually(() => !isRunning(relay.pid))
-  // The kernel ends a process before the last of its sockets.
+  // The process may be gone before the kernel has closed the last of its sockets.
   await expect.poll(() => ask(relay.address)).toBe('ECONNREFUSED')
 })
 
@@ -177,7 +177,7 @@ test('an engine that nobody listens to goes on, and says later how much it has l
   expect(code).toBe(0)
 })
 
-/** One that has ended may wait as a zombie for somebody to ask how. */
+/** An ended process stays a zombie until its parent asks for its status. */
 function isRunning(pid: number): boolean {
   try {
     return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))

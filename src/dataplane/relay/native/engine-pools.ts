@@ -1,11 +1,11 @@
-/** The pools that the native engine knows, by the numbers it knows them by; each lives as long as a listener has it. */
+/** The numbers by which the native engine knows each pool. A pool lives as long as a listener uses it. */
 import type { PoolSpec } from '../relay.ts'
 import type { EngineProcess } from './engine-process.ts'
 
 interface Held {
   readonly number: number
-  /** What the engine was told last. */
-  told: string
+  /** What was last sent to the engine. */
+  sent: string
   holders: number
 }
 
@@ -22,13 +22,13 @@ export class EnginePools {
     return this.#heldById.size
   }
 
-  /** The number of the pool of that id; the engine has the contents of the spec before it does anything else. */
+  /** Returns the pool's number. The engine learns the contents before any command that is sent after this. */
   acquire(spec: PoolSpec): number {
     const held = this.#heldById.get(spec.id) ?? this.#add(spec.id)
     held.holders++
     const contents = wordsOf(spec).join(' ')
-    if (held.told !== contents) void this.#engine.ask('pool', held.number, contents).catch(() => {})
-    held.told = contents
+    if (held.sent !== contents) void this.#engine.ask('pool', held.number, contents).catch(() => {})
+    held.sent = contents
     return held.number
   }
 
@@ -43,7 +43,7 @@ export class EnginePools {
   }
 
   #add(id: string): Held {
-    const held = { number: this.#free.pop() ?? this.#heldById.size, told: '', holders: 0 }
+    const held = { number: this.#free.pop() ?? this.#heldById.size, sent: '', holders: 0 }
     this.#heldById.set(id, held)
     return held
   }

@@ -1,27 +1,25 @@
-/** The process of the native engine: commands go in, answers and reports come out, and its death is noticed. */
+/** The process of the native engine: sends commands, receives answers and reports, and notices when it dies. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
 import { getSystemErrorName } from 'node:util'
 import type { Clock } from '../../../core/clock.ts'
 import type { RelaySettings } from '../relay.ts'
-import { untilStuck } from '../until-stuck.ts'
+import { detectHang } from '../detect-hang.ts'
 import { slotCount } from './counter-slots.ts'
 
 export interface EngineOptions {
-  /** The executable. */
   readonly program: string
   readonly workers: number
   readonly descriptorBudget: number
   readonly settings: RelaySettings
-  /** Of the shared memory. */
   readonly memoryFd: number
   /** Endpoints may ask to see the client's address. */
   readonly mayBeTransparent: boolean
   readonly clock: Clock
-  /** What it says without being asked, in words. */
+  /** Lines that the engine sends without being asked, split into words. */
   onReport(this: void, words: readonly string[]): void
-  /** It has ended although nobody told it to; what it was asked and had not done has failed. */
+  /** It ended without being told to; requests it had not answered have failed. */
   onDied(this: void, error: Error): void
 }
 
@@ -30,7 +28,7 @@ interface Waiting {
   reject(error: Error): void
 }
 
-/** An engine that does not end so long after its grace has stopped to listen to us. */
+/** An engine that still runs this long after its grace no longer listens to us. */
 const endPatienceMs = 5_000
 
 export class EngineProcess {
@@ -40,15 +38,14 @@ export class EngineProcess {
   readonly #options: EngineOptions
   readonly #exited: Promise<void>
   readonly #watching = new AbortController()
-  /** It hangs, and is about to be gone. */
+  /** Set once it hangs and has been killed. */
   #stuck: Error | undefined
-  /** The last that it was asked only to see whether it answers, and whether it answered one before that since. */
   #pingCall = 0
+  /** Whether it has answered something older than the last ping since `#takeMoved` was last called. */
   #hasMoved = false
-  /** How the process has ended. */
   #ending: Error | undefined
   #isClean = false
-  #lastWords = ''
+  #lastStderr = ''
   #calls = 0
   #isEnding = false
 
@@ -58,12 +55,12 @@ export class EngineProcess {
       stdio: ['pipe', 'pipe', 'pipe', options.memoryFd],
       env: {},
     })
-    const [commands, answers, complaints] = this.#child.stdio as unknown as [Writable, Readable, Readable]
+    const [commands, answers, stderr] = this.#child.stdio as unknown as [Writable, Readable, Readable]
     this.#commands = commands
-    // A pipe to a process that has died; its exit says so.
+    // Writing to a process that has died. Its exit event reports that.
     commands.on('error', () => {})
     createInterface({ input: answers }).on('line', (line) => this.#heard(line.split(' ')))
-    complaints.setEncoding('utf8').on('data', (text: string) => (this.#lastWords = text.trim()))
+    stderr.setEncoding('utf8').on('data', (text: string) => (this.#lastStderr = text.trim()))
     this.#exited = new Promise((resolve) => {
       const died = (error: Error) => {
         this.#died(error)
@@ -72,14 +69,14 @@ export class EngineProcess {
       this.#child.once('error', died)
       this.#child.once('close', (code, signal) => {
         this.#isClean = code === 0
-        const words = this.#lastWords && `: ${this.#lastWords}`
-        died(this.#stuck ?? new Error(`the native relay ended ${endingOf(code, signal)}${words}`))
+        const detail = this.#lastStderr && `: ${this.#lastStderr}`
+        died(this.#stuck ?? new Error(`the native relay ended ${endingOf(code, signal)}${detail}`))
       })
     })
     const { clock, settings } = options
     const { stuckAfterMs } = settings
-    const watched = { ping: () => this.#ping(), hasMoved: () => this.#takeMoved() }
-    untilStuck(watched, { clock, stuckAfterMs }, this.#watching.signal).then(
+    const pinged = { ping: () => this.#ping(), hasMoved: () => this.#takeMoved() }
+    detectHang(pinged, { clock, stuckAfterMs }, this.#watching.signal).then(
       () => this.#endStuck(stuckAfterMs),
       () => {},
     )
@@ -93,14 +90,14 @@ export class EngineProcess {
     return this.#ending !== undefined
   }
 
-  /** Whether it has ended, or hangs; then it has really ended when this resolves, and its addresses are free. */
+  /** Whether it has ended or hangs. If so, it has really ended when this resolves, and its addresses are free. */
   async isLost(): Promise<boolean> {
     if (this.#ending === undefined && this.#stuck === undefined) return false
     await this.#exited
     return true
   }
 
-  /** Resolves when it has been done, with what there is to know about it; fails when nobody is there to do it. */
+  /** Resolves once the engine has done it, with its answer; rejects if the engine is gone. */
   async ask(...words: readonly (string | number)[]): Promise<string | undefined> {
     const gone = this.#ending ?? this.#stuck
     if (gone !== undefined) throw gone
@@ -111,7 +108,7 @@ export class EngineProcess {
     })
   }
 
-  /** Lets connections end within the grace, then ends the process; the error says that it ended in another way. */
+  /** Lets connections end within the grace, then ends the process. Returns an error if it ended in another way. */
   async end(graceMs: number): Promise<Error | undefined> {
     if (this.hasEnded) return undefined
     this.#isEnding = true
@@ -136,7 +133,7 @@ export class EngineProcess {
     return hasMoved
   }
 
-  /** Whoever waits for it need not wait until it has really ended; its addresses are free only then. */
+  /** Fails the pending requests at once. The addresses become free only when the process has really ended. */
   #endStuck(afterMs: number): void {
     this.#stuck = new Error(`the native relay hangs: it did not answer for ${afterMs / 1000} s, and is killed`)
     this.#failWaiting(this.#stuck)

@@ -1,18 +1,17 @@
-/** What the native engine says without being asked becomes log lines: the same that the other engines write. */
+/** Turns what the native engine reports without being asked into the log lines that the other engines write. */
 import type { Clock } from '../../../core/clock.ts'
 import type { Logger } from '../../../core/logger.ts'
 import { hostPort } from '../../../net/ip.ts'
 import { isFollowed, logAccepted, logChoice, logCopied, logDialFailed, logJoined } from '../node/connection-log.ts'
 import type { DescriptorBudget } from '../descriptor-budget.ts'
 import type { PoolSpec } from '../relay.ts'
-import { Throttle } from '../node/throttle.ts'
+import { Throttle } from '../throttle.ts'
 import { systemError, type EngineProcess } from './engine-process.ts'
 
 export interface EngineReportsOptions {
   readonly log: Logger
   readonly clock: Clock
   readonly descriptors: DescriptorBudget
-  /** What the listener in this slot leads to. */
   poolOf(this: void, slot: number): PoolSpec | undefined
   /** The last connection of a closed listener has ended. */
   onGone(this: void, slot: number): void
@@ -28,14 +27,14 @@ export class EngineReports {
     this.#options = options
   }
 
-  /** Lets the engine tell of each connection when somebody wants to know; the verbosity may change at any time. */
+  /** Makes the engine report each connection if the log shows that much. The verbosity may change at any time. */
   follow(engine: EngineProcess): void {
     const wanted = isFollowed(this.#options.log)
     if (wanted !== this.#isFollowed) void engine.ask('follow', wanted ? 1 : 0).catch(() => {})
     this.#isFollowed = wanted
   }
 
-  /** A new engine follows nobody. */
+  /** A new engine reports no connections until told to. */
   startOver(): void {
     this.#isFollowed = false
   }
@@ -117,7 +116,7 @@ function namesOf({ endpoints }: PoolSpec): readonly string[] {
   return endpoints.map(({ ip, port }) => hostPort(ip, port))
 }
 
-/** Of `1.2.3.4:5` or `[::1]:5`. */
+/** The address is `1.2.3.4:5` or `[::1]:5`. */
 function ipOf(address: string): string {
   return address.slice(0, address.lastIndexOf(':')).replace(/^\[|\]$/g, '')
 }

@@ -68,7 +68,7 @@ async function relayThatMisbehaves() {
 
 test.each(forbidden)('an engine that $what is ended, and the log says over what', async ({ signal }) => {
   const { log, native, address } = await relayThatMisbehaves()
-  // Not its main thread: each has to be restricted.
+  // Not the main thread: every thread must be restricted.
   signalThread(native.pid, 2, signal)
   await eventually(() => log.at('error').length === 1)
   expect(String(log.at('error')[0]?.fields['error'])).toMatch(/made system call +\d+, which it has no use for/)

@@ -23,7 +23,9 @@ afterAll(() => engine[Symbol.asyncDispose]())
 const start = (settings: Partial<RelaySettings> = {}, log: Logger = silentLogger) =>
   NativeRelay.start({ log, clock: systemClock, workers: 2, program: engine.program, settings })
 
-/** What the sanitizer finds at the end of a process, lost memory too, is seen after the next test, or after the last. */
+/**
+ * What the sanitizer finds at the end of a process, such as leaks, is only seen after the next test, or after the last.
+ */
 const log = new RecordingLogger()
 const expectNoTrouble = () => {
   const lines = [...log.at('error'), ...log.at('warn')].filter(({ message }) => message.includes('native relay'))

@@ -1,6 +1,6 @@
 /**
- * The relay for TCP in a process of its own, written in C (`native/relay`): bytes of bulk connections do not pass
- * through any process at all. This side says what to serve, reads its counters, and starts it again when it dies.
+ * The relay for TCP in a process of its own, written in C (`native/relay`): the bytes of bulk connections stay in the
+ * kernel. This side tells it what to serve, reads its counters, and starts it again when it dies.
  */
 import { closeSync } from 'node:fs'
 import type { Clock } from '../../../core/clock.ts'
@@ -8,33 +8,31 @@ import type { Logger } from '../../../core/logger.ts'
 import { renderCidr } from '../../../net/ip.ts'
 import { loadLibc } from '../../libc/load-libc.ts'
 import { DescriptorBudget } from '../descriptor-budget.ts'
-import { isThere } from '../is-there.ts'
+import {
+  isBoundAs,
+  type ListenerSpec,
+  type ListenResult,
+  type Relay,
+  type RelaySettings,
+  type RelayStats,
+  type SocketAddress,
+  type TrafficCounts,
+} from '../relay.ts'
 import { listenFailure } from '../listen-problem.ts'
 import { withDefaults } from '../node/node-relay.ts'
-import type {
-  ListenerSpec,
-  ListenResult,
-  Relay,
-  RelaySettings,
-  RelayStats,
-  SocketAddress,
-  TrafficCounts,
-} from '../relay.ts'
 import { relayStats } from '../relay-stats.ts'
 import { CounterSlots, sizeOfSlots } from './counter-slots.ts'
 import { EngineProcess } from './engine-process.ts'
 import { EnginePools } from './engine-pools.ts'
 import { EngineReports } from './engine-reports.ts'
-import { createSharedMemory } from './shared-memory.ts'
-import type { SharedMemory } from './shared-memory.ts'
+import { createSharedMemory, type SharedMemory } from './shared-memory.ts'
 
 export interface NativeRelayOptions {
   readonly log: Logger
   readonly clock: Clock
   readonly workers: number
-  /** The executable of the engine. */
   readonly program: string
-  /** Endpoints may ask to see the client's address. What that takes is given up otherwise. */
+  /** Endpoints may ask to see the client's address. Otherwise the engine gives up the privileges for that. */
   readonly mayBeTransparent?: boolean
   readonly settings?: Partial<RelaySettings>
 }
@@ -45,7 +43,7 @@ interface Held {
   readonly address: SocketAddress
 }
 
-/** An engine that dies again sooner than this has to wait: it would only fill the log. */
+/** An engine that dies sooner than this is started again after a pause, so that crashes do not fill the log. */
 const shortestLifeMs = 1_000
 
 export class NativeRelay implements Relay {
@@ -60,15 +58,15 @@ export class NativeRelay implements Relay {
   readonly #ending = new AbortController()
   readonly #heldById = new Map<string, Held>()
   readonly #specsBySlot = new Map<number, ListenerSpec>()
-  /** Listeners that are gone while connections of theirs go on. */
+  /** Listeners that were removed and still have connections. */
   readonly #draining = new Set<number>()
   #pools: EnginePools
   #engine: EngineProcess
   #startedAtMs: number
-  /** Resolves when there is an engine that knows all listeners. */
+  /** Resolves when an engine runs that has opened all listeners. */
   #running: Promise<void> = Promise.resolve()
 
-  /** Fails where the executable, or the memory to share with it, cannot be had. */
+  /** Rejects where the executable does not start or its memory cannot be shared. */
   static async start(options: NativeRelayOptions): Promise<NativeRelay> {
     const memory = createSharedMemory(await loadLibc(), sizeOfSlots(options.workers))
     const relay = new NativeRelay(options, memory)
@@ -107,7 +105,6 @@ export class NativeRelay implements Relay {
     this.#pools = new EnginePools(this.#engine)
   }
 
-  /** Of the engine's process. */
   get pid(): number | undefined {
     return this.#engine.pid
   }
@@ -116,7 +113,7 @@ export class NativeRelay implements Relay {
     await this.#settled()
     const engine = this.#engine
     const result = await this.#setNow(spec)
-    // It may have died, or hung, over something else; its successor is asked once more.
+    // It may have died or hung because of something else, so its successor is asked once.
     if (result.ok || this.#ending.signal.aborted || !(await engine.isLost())) return result
     await this.#settled()
     return this.#setNow(spec)
@@ -124,7 +121,7 @@ export class NativeRelay implements Relay {
 
   async #setNow(spec: ListenerSpec): Promise<ListenResult> {
     const held = this.#heldById.get(spec.id)
-    const stays = held !== undefined && isThere(held.spec.protocol, held.address, spec)
+    const stays = held !== undefined && isBoundAs(held.spec.protocol, held.address, spec)
     if (held !== undefined && !stays) await this.remove(spec.id)
     try {
       this.#reports.follow(this.#engine)
@@ -141,7 +138,7 @@ export class NativeRelay implements Relay {
     this.#heldById.delete(id)
     this.#draining.add(held.slot)
     this.#pools.release(held.spec.pool.id)
-    // An engine that dies lets go of its listeners, too.
+    // If the engine dies instead, its listeners are closed as well.
     await this.#engine.ask('close', held.slot).catch(() => {})
   }
 
@@ -186,7 +183,7 @@ export class NativeRelay implements Relay {
       clock: this.#clock,
       onReport: (words) => this.#reports.heard(words),
       onDied: (error) => {
-        if (!this.#ending.signal.aborted) this.#running = this.#revive(error)
+        if (!this.#ending.signal.aborted) this.#running = this.#restart(error)
         else this.#log.warn('the native relay did not stop cleanly', { error })
       },
     })
@@ -219,7 +216,7 @@ export class NativeRelay implements Relay {
     }
   }
 
-  /** The listener stays; who serves behind it, and who may come, changes. */
+  /** Changes the endpoints and the allowed clients of a listener that stays open. */
   async #change({ spec: old, slot, address }: Held, spec: ListenerSpec): Promise<SocketAddress> {
     this.#specsBySlot.set(slot, spec)
     this.#heldById.set(spec.id, { spec, slot, address })
@@ -235,7 +232,7 @@ export class NativeRelay implements Relay {
     this.#slots.giveBack(slot)
   }
 
-  /** Waits for an engine that knows all listeners; it may die again meanwhile. */
+  /** Waits for an engine that has opened all listeners; it may die again meanwhile. */
   async #settled(): Promise<void> {
     let running: Promise<void>
     do await (running = this.#running)
@@ -243,7 +240,7 @@ export class NativeRelay implements Relay {
   }
 
   /** The connections are lost; the listeners come back at the addresses they had. */
-  async #revive(error: Error): Promise<void> {
+  async #restart(error: Error): Promise<void> {
     const lost = [...this.#heldById.values()]
     for (const { slot } of lost) this.#slots.forgetActive(slot)
     for (const slot of this.#draining) this.#forgetSlot(slot)
@@ -268,7 +265,7 @@ export class NativeRelay implements Relay {
         this.#forgetSlot(slot)
         this.#log.warn('a listener could not be reopened', { id: spec.id, reason })
       })
-      // Its successor begins with all of them again.
+      // Its successor opens all of them again.
       if (engine.hasEnded) return
     }
   }

@@ -1,22 +1,22 @@
-/** Memory that this process and the native engine share: the engine counts in it, and this side looks when it wants. */
+/** Memory that this process and the native engine share: the engine counts in it, and this process reads it. */
 import { closeSync, ftruncateSync } from 'node:fs'
 import { getSystemErrorName } from 'node:util'
 import type { Libc } from '../../libc/load-libc.ts'
 
 const [closeOnExec, allowSealing] = [1, 2]
-/** No more seals, no shorter, no longer. Writing is for both sides, and for the next engine too, so it stays open. */
+/** Writing is not sealed, because the next engine has to write as well. */
 const [noMoreSeals, noShrinking, noGrowing] = [1, 2, 4]
 
 export interface SharedMemory {
   /** For a child process to map; whoever asked for the memory closes it. */
   readonly fd: number
-  /** Stays mapped as long as this process runs: nobody can tell who still looks at it. */
+  /** Stays mapped as long as this process runs: there may still be views of it. */
   readonly bytes: ArrayBuffer
 }
 
 /**
- * Pages that nobody touches take no memory, so the size may be generous. It cannot change: an engine that made the
- * memory shorter would end this process too, the next time it looks.
+ * Pages that are not touched take no memory, so the size may be generous. It cannot change: if an engine made the
+ * memory shorter, this process would crash on its next read.
  */
 export function createSharedMemory(libc: Libc, size: number): SharedMemory {
   const fd = libc.memoryFile('fairlead-relay', closeOnExec | allowSealing)

@@ -4,7 +4,7 @@ import type { ListenerSpec, ListenResult, Relay, RelayStats, TrafficCounts } fro
 export interface SplitRelayOptions {
   readonly tcp: Required<Relay>
   readonly udp: Relay
-  /** Whether it may dial from the client's own address here. */
+  /** TCP may be dialled from the client's own address. */
   readonly isTransparent?: boolean
 }
 

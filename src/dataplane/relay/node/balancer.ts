@@ -11,7 +11,9 @@ export interface Choice {
   readonly because: 'turn' | 'affinity'
 }
 
-/** An endpoint that refused is tried last for 5 seconds per failure in a row, at most a minute; never not at all. */
+/**
+ * An endpoint that refused is tried last for 5 seconds per failure in a row, at most a minute, but it is still tried.
+ */
 const avoidMs = { perFailure: 5_000, most: 60_000 } as const
 
 export class Balancer {
@@ -20,11 +22,11 @@ export class Balancer {
   readonly #affinity: ClientAffinity
   readonly #troubleByName = new Map<string, { failures: number; avoidUntilMs: number }>()
   #endpointsByName: ReadonlyMap<string, SocketAddress> = new Map()
-  /** The names in the order of their turns. */
+  /** In the order of their turns. */
   #order: readonly string[] = []
   #turn = 0
   #balancing: Balancing = 'round-robin'
-  /** Connections to each endpoint, also to those that have left. */
+  /** Includes endpoints that were removed and still have connections. */
   readonly #openByName = new Map<string, number>()
 
   constructor({ clock, random }: { readonly clock: Clock; readonly random: () => number }) {
@@ -37,7 +39,6 @@ export class Balancer {
     return this.#order
   }
 
-  /** Clients that have to come back to their endpoint. */
   get stickyClients(): number {
     return this.#affinity.size
   }
@@ -88,7 +89,6 @@ export class Balancer {
     this.#troubleByName.delete(name)
   }
 
-  /** A connection to the endpoint has begun. */
   opened(name: string): void {
     this.#openByName.set(name, this.#open(name) + 1)
   }
@@ -114,7 +114,7 @@ export class Balancer {
     }
   }
 
-  /** Whose turn it is decides among equals. */
+  /** A tie goes to the one whose turn it is. */
   #leastBusy(): number {
     const count = this.#order.length
     let best = this.#turn
@@ -142,7 +142,7 @@ export class Balancer {
       this.#turn = (this.#turn + step + 1) % count
       return name
     }
-    // All are in trouble: then it is simply whose turn it is.
+    // All of them failed lately, so it goes by turn.
     const name = this.#order[this.#turn]
     this.#turn = count === 0 ? 0 : (this.#turn + 1) % count
     return name

@@ -1,10 +1,10 @@
 /**
  * Which endpoint each client used last. The Map is in the order of last use (a refreshed client moves to the end), so
- * expired clients are always in front and forgetting them costs nothing extra: no timer, no walk.
+ * expired clients are always first, and forgetting them needs neither a timer nor a walk.
  */
 import type { Clock } from '../../../core/clock.ts'
 
-/** Far above what a Service sees in one timeout; keeps a flood of spoofed clients from eating the memory. */
+/** Far above what a Service sees in one timeout; keeps a flood of spoofed clients from using up the memory. */
 const maxClients = 100_000
 
 export class ClientAffinity {

@@ -3,11 +3,11 @@ import type { Socket } from 'node:net'
 import type { Logger } from '../../../core/logger.ts'
 import { hostPort } from '../../../net/ip.ts'
 import type { Choice } from './balancer.ts'
-import { clientIp } from './client-ip.ts'
+import { clientIp } from './open-listener.ts'
 import type { Pool } from './pool.ts'
 import type { SocketAddress } from '../relay.ts'
 
-/** Whether anybody may see what follows: asking a socket for its addresses costs a call into the kernel each time. */
+/** Asking a socket for its addresses costs a system call each time, so callers check this first. */
 export function isFollowed(log: Logger): boolean {
   return log.wouldShow?.(3) ?? true
 }
@@ -27,7 +27,7 @@ export interface Joined {
 
 export interface Chosen {
   readonly service: string
-  /** All that might have been chosen. */
+  /** All candidates. */
   readonly endpoints: readonly string[]
   readonly client: { readonly ip: string; readonly address: string }
   readonly endpoint: string

@@ -18,7 +18,7 @@ export interface DialRequest {
   /** Each attempt asks anew, so a list that changes meanwhile is respected. */
   choose(): Choice | undefined
   failed(choice: Choice, error: unknown): void
-  /** When it closes, there is nobody left to dial for. */
+  /** Dialling stops when this client closes. */
   readonly client: Socket
   readonly buffers: ReadBuffers
 }

@@ -1,5 +1,5 @@
 /**
- * A Map whose entries leave when nobody has used them for a while. It is in the order of last use, so the next one to
+ * A Map that drops entries which have not been used for a while. It is in the order of last use, so the next one to
  * expire is always the first, and one sleep serves them all.
  */
 import type { Clock } from '../../../core/clock.ts'
@@ -7,7 +7,7 @@ import type { Clock } from '../../../core/clock.ts'
 export interface IdleMapOptions<K, V> {
   readonly idleMs: number
   readonly clock: Clock
-  /** The entry has left the map. */
+  /** Called after the entry has left the map. */
   onIdle(this: void, key: K, value: V): void
 }
 
@@ -27,7 +27,7 @@ export class IdleMap<K, V> {
     return this.#entries.size
   }
 
-  /** The value, whose idle time starts anew. */
+  /** Restarts the idle time of the entry. */
   use(key: K): V | undefined {
     const entry = this.#entries.get(key)
     if (entry === undefined) return undefined
@@ -70,7 +70,7 @@ export class IdleMap<K, V> {
     } finally {
       this.#sweep = undefined
     }
-    // An entry may have come between the abort and its arrival here.
+    // An entry may have been added between the abort and this line.
     if (this.#entries.size > 0) void this.#sweepUntilEmpty((this.#sweep = new AbortController()))
   }
 

@@ -4,7 +4,15 @@ import type { Clock } from '../../../core/clock.ts'
 import type { Logger } from '../../../core/logger.ts'
 import { DescriptorBudget, openFilesLimit } from '../descriptor-budget.ts'
 import { ListenerCounters } from '../listener-counters.ts'
-import { isThere } from '../is-there.ts'
+import {
+  isBoundAs,
+  type ListenerSpec,
+  type ListenResult,
+  type Relay,
+  type RelaySettings,
+  type RelayStats,
+  type TrafficCounts,
+} from '../relay.ts'
 import { listenFailure } from '../listen-problem.ts'
 import type { OpenListener } from './open-listener.ts'
 import type { Pool } from './pool.ts'
@@ -12,7 +20,6 @@ import { Pools } from './pools.ts'
 import { ReadBuffers } from './read-buffers.ts'
 import { relayStats } from '../relay-stats.ts'
 import type { RelayParts } from './relay-parts.ts'
-import type { ListenerSpec, ListenResult, Relay, RelaySettings, RelayStats, TrafficCounts } from '../relay.ts'
 import { openTcpListener } from './tcp-listener.ts'
 import { openUdpListener } from './udp-listener.ts'
 
@@ -22,7 +29,7 @@ export interface NodeRelayOptions {
   /** Shuffles the turn order of endpoints. */
   readonly random?: () => number
   readonly settings?: Partial<RelaySettings>
-  /** What the threads of the process use together, and which of them this one is. */
+  /** In a worker thread: the descriptors that each thread uses, and the index of this thread. */
   readonly threads?: { readonly usedByThread: Int32Array; readonly thread: number }
 }
 
@@ -37,23 +44,24 @@ export class NodeRelay implements Relay {
   readonly #ending = new AbortController()
   readonly #heldById = new Map<string, Held>()
   readonly #pools: Pools
-  /** Removed, but with connections that go on. */
+  /** Removed listeners that still have connections. */
   readonly #draining = new Set<OpenListener>()
 
   constructor({ log, clock, random = Math.random, settings = {}, threads }: NodeRelayOptions) {
     const all = withDefaults(settings)
     const descriptors = new DescriptorBudget({ limit: all.maxDescriptors, log, clock, ...threads })
     const buffers = new ReadBuffers()
-    // Each change that leaves connections to drain waits for it: Node would take many of them for a leak.
+    // Every change that leaves connections to drain listens to this signal, and Node would report a leak.
     setMaxListeners(0, this.#ending.signal)
     this.#parts = { settings: all, log, clock, random, descriptors, buffers, ending: this.#ending.signal }
     this.#pools = new Pools(this.#parts)
   }
 
-  /** Counts go on in the given counters when the listener is opened. */
+  /** A listener that is opened counts in the given counters. */
   async set(spec: ListenerSpec, counters = new ListenerCounters()): Promise<ListenResult> {
     const held = this.#heldById.get(spec.id)
-    if (held !== undefined && isThere(held.spec.protocol, held.listener.address, spec)) return this.#change(held, spec)
+    if (held !== undefined && isBoundAs(held.spec.protocol, held.listener.address, spec))
+      return this.#change(held, spec)
     if (held !== undefined) await this.remove(spec.id)
     return this.#open(spec, counters)
   }
@@ -98,7 +106,7 @@ export class NodeRelay implements Relay {
     await finished
   }
 
-  /** The listener stays; who serves behind it, and who may come, changes. */
+  /** Changes the endpoints and the allowed clients of a listener that stays open. */
   #change({ listener, pool: old }: Held, spec: ListenerSpec): ListenResult {
     const pool = this.#pools.acquire(spec.pool)
     listener.assign({ pool, allowedSources: spec.allowedSources })
@@ -137,7 +145,7 @@ export class NodeRelay implements Relay {
 export function withDefaults(settings: Partial<RelaySettings>): RelaySettings {
   return {
     dialTimeoutsMs: [250, 500, 1000, 2000],
-    // What Linux gives a half-closed connection in its own tables.
+    // As kube-proxy sets it for the kernel modes (`conntrack.tcpCloseWaitTimeout`).
     halfCloseTimeoutMs: 60 * 60 * 1000,
     udpIdleMs: 250,
     maxUdpFlowsPerListener: 4096,

@@ -1,6 +1,5 @@
 /** What the engine needs of a listener, whatever its protocol. */
-import type { Cidr } from '../../../net/ip.ts'
-import { cidrContains } from '../../../net/ip.ts'
+import { type Cidr, cidrContains, parseIp } from '../../../net/ip.ts'
 import type { ListenerCounters } from '../listener-counters.ts'
 import type { Pool, PoolUser } from './pool.ts'
 import type { SocketAddress } from '../relay.ts'
@@ -19,10 +18,15 @@ export interface OpenListener extends PoolUser {
   stop(): Promise<void>
   /** Resolves when the listener has stopped and its last connection has ended. */
   readonly finished: Promise<void>
-  /** Ends what is still open. */
+  /** Resets the connections that are still open. */
   cut(): void
 }
 
 export function mayUse({ allowedSources }: Assignment, clientIp: string): boolean {
   return allowedSources.length === 0 || allowedSources.some((range) => cidrContains(range, clientIp))
+}
+
+/** The canonical address behind what a socket reports: IPv4 stays IPv4, and the zone of a link-local address goes. */
+export function clientIp(reported: string): string {
+  return parseIp(reported.split('%', 1)[0] ?? '') ?? reported
 }

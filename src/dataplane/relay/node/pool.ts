@@ -1,9 +1,9 @@
-/** The endpoints of one pool as the listeners that share it see them. */
+/** The endpoints of one pool, which several listeners may share. */
 import { Balancer, type Choice } from './balancer.ts'
 import type { RelayParts } from './relay-parts.ts'
 import type { PoolSpec } from '../relay.ts'
 
-/** A listener that has to know when endpoints have left. */
+/** A listener is told when endpoints have left. */
 export interface PoolUser {
   endpointsLeft(): void
 }
@@ -33,7 +33,6 @@ export class Pool {
     return this.#spec.proxyProtocol
   }
 
-  /** Clients have to come back to their endpoint. */
   get isSticky(): boolean {
     return this.#spec.affinitySeconds > 0
   }
@@ -60,7 +59,7 @@ export class Pool {
     this.#balancer.failed(name, client)
   }
 
-  /** A connection to the endpoint has begun; `closed` follows. */
+  /** Every call must be followed by one of `closed`. */
   opened(name: string): void {
     this.#balancer.opened(name)
   }

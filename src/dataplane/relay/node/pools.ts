@@ -15,7 +15,7 @@ export class Pools {
     return this.#heldById.size
   }
 
-  /** The pool of that id with the contents of the spec. */
+  /** The pool of that id, which now has the contents of the spec. */
   acquire(spec: PoolSpec): Pool {
     const held = this.#heldById.get(spec.id)
     if (held !== undefined) {

@@ -8,7 +8,7 @@ import type { SocketAddress } from '../relay.ts'
 export type ProxyProtocol = 'v1' | 'v2'
 
 const signature = Buffer.from('0d0a0d0a000d0a515549540a', 'hex')
-/** Version 2, a connection on behalf of somebody. */
+/** Version 2, command PROXY. */
 const proxyCommand = 0x21
 const tcpOver = { ipv4: 0x11, ipv6: 0x21 } as const
 

@@ -27,7 +27,7 @@ export class ReadBuffers {
     return chunk.subarray(0, length)
   }
 
-  /** Nobody looks at the copy any more. */
+  /** The caller must not use the copy after this. */
   giveBack(copy: Buffer): void {
     if (copy.length > smallBytes && this.#spare.length < maxSpare) this.#spare.push(whole(copy))
   }

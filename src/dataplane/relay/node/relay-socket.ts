@@ -4,13 +4,12 @@
  */
 import type { OnReadOpts, Socket } from 'node:net'
 import type { ReadBuffers } from './read-buffers.ts'
-import { resetSocket } from './reset-socket.ts'
-import { wasReset } from './was-reset.ts'
+import { resetSocket, wasReset } from './tcp-reset.ts'
 
-/** Notes what goes through in one direction. */
+/** Counts one direction of a connection. */
 export interface DirectionCount {
   moved(this: void, bytes: number): void
-  /** So many more bytes, or fewer, are read and not taken by the other side. */
+  /** By how much the number of bytes that are read, and not taken by the other side, has changed. */
   waiting(this: void, bytes: number): void
 }
 
@@ -21,10 +20,10 @@ export class RelaySocket {
   #count: DirectionCount | undefined
   /** The one copy that the sink may not have taken yet. */
   #pending: Buffer | undefined
-  /** Of the sink, while this side is paused. */
+  /** Bytes that wait in the sink while this side is paused. */
   #waitingBytes = 0
 
-  /** The socket is made with `onread`, paused: nobody reads before `forwardTo`. */
+  /** `open` must return a paused socket, so that nothing is read before `forwardTo`. */
   constructor(buffers: ReadBuffers, open: (onread: OnReadOpts) => Socket) {
     this.#buffers = buffers
     this.#socket = open({ buffer: buffers.incoming, callback: (length) => this.#received(length) })
@@ -34,7 +33,7 @@ export class RelaySocket {
     return this.#socket
   }
 
-  /** From now on what arrives here leaves there, and so does the end. */
+  /** Sends everything that is read from now on, and the end, to the sink. */
   forwardTo(sink: Socket, count: DirectionCount): void {
     this.#sink = sink
     this.#count = count
@@ -44,7 +43,7 @@ export class RelaySocket {
     this.#socket.resume()
   }
 
-  /** False stops reading. */
+  /** Returning false makes Node stop reading. */
   #received(length: number): boolean {
     const sink = this.#sink
     if (sink === undefined || sink.destroyed) return false
@@ -68,7 +67,7 @@ export class RelaySocket {
   }
 
   #resume(): void {
-    // Also comes after a write that the kernel took at once.
+    // `drain` also comes after a write that the kernel took at once.
     if (this.#waitingBytes === 0) return
     if (this.#pending !== undefined) this.#buffers.giveBack(this.#pending)
     this.#pending = undefined

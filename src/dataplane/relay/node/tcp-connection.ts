@@ -1,7 +1,7 @@
 /** One client joined to one endpoint: what either sends goes to the other, and so do ends and resets. */
 import type { Socket } from 'node:net'
 import type { DirectionCount, RelaySocket } from './relay-socket.ts'
-import { resetSocket } from './reset-socket.ts'
+import { resetSocket } from './tcp-reset.ts'
 
 export interface TcpConnectionOptions {
   readonly client: RelaySocket
@@ -48,7 +48,7 @@ export class TcpConnection {
     return this.#backend.bytesRead
   }
 
-  /** Ends both sides at once, with a reset: nobody takes a cut for a complete answer. */
+  /** Resets both sides, so that a cut answer does not look like a complete one. */
   cut(): void {
     resetSocket(this.#client)
     resetSocket(this.#backend)

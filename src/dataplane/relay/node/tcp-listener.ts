@@ -4,7 +4,7 @@ import { getSystemErrorName } from 'node:util'
 import { familyOf } from '../../../net/ip.ts'
 import { acceptSockets, type OpenAccepted } from './accept-sockets.ts'
 import type { Choice } from './balancer.ts'
-import { clientIp } from './client-ip.ts'
+import { clientIp, mayUse, type Assignment, type OpenListener } from './open-listener.ts'
 import {
   chosenFor,
   endsOf,
@@ -17,14 +17,13 @@ import {
 } from './connection-log.ts'
 import { dialSomewhere, type DialOutcome } from './dial.ts'
 import type { ListenerCounters } from '../listener-counters.ts'
-import { mayUse, type Assignment, type OpenListener } from './open-listener.ts'
 import { proxyHeader, type ProxyProtocol } from './proxy-protocol.ts'
 import type { RelayParts } from './relay-parts.ts'
 import { RelaySocket, type DirectionCount } from './relay-socket.ts'
 import type { SocketAddress, TurnedAway } from '../relay.ts'
-import { resetSocket } from './reset-socket.ts'
+import { resetSocket } from './tcp-reset.ts'
 import { TcpConnection } from './tcp-connection.ts'
-import { Throttle } from './throttle.ts'
+import { Throttle } from '../throttle.ts'
 
 /** The kernel caps it at net.core.somaxconn; Node's own 511 would drop connections in a burst. */
 const backlog = 4096
@@ -57,10 +56,10 @@ class TcpListener implements OpenListener {
   readonly #toEndpoint: DirectionCount
   readonly #toClient: DirectionCount
   readonly #unreachableLog: Throttle
-  /** Accepted, and not joined to an endpoint yet. */
+  /** Accepted, but not joined to an endpoint yet. */
   readonly #waiting = new Set<Socket>()
   readonly #connections = new Set<TcpConnection>()
-  /** Those whose drain time runs. */
+  /** Connections whose drain time has begun. */
   readonly #leaving = new Set<TcpConnection>()
   readonly finished: Promise<void>
   #finish!: () => void
@@ -204,7 +203,7 @@ class TcpListener implements OpenListener {
     return true
   }
 
-  /** The addresses are asked for while both are open. */
+  /** A closed socket no longer knows its addresses, so they are read at the start. */
   #follow(client: Socket, backend: Socket, startedAtMs: number): (done: TcpConnection) => void {
     const { log, clock } = this.#parts
     const { service } = this.#assignment.pool
@@ -239,7 +238,8 @@ class TcpListener implements OpenListener {
 
   #turnAway(client: Socket, why: TurnedAway): void {
     this.counters.turnedAway(why)
-    // A clean end would look like an empty answer; only the gap of a traffic policy is no failure of the Service.
+    // A clean close would look like an empty answer. It is right only where a traffic policy leaves this node without
+    // endpoints: then the Service has not failed.
     if (why === 'no-endpoint' && this.#assignment.pool.whenEmpty === 'close') client.destroy()
     else resetSocket(client)
   }

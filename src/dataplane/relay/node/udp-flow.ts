@@ -1,7 +1,6 @@
-/** One UDP client on its way to one endpoint: a socket of its own, so that answers and errors find back to it. */
+/** One UDP client's path to one endpoint. Its own socket tells its answers and errors from those of other clients. */
 import { createSocket, type Socket } from 'node:dgram'
 import { familyOf } from '../../../net/ip.ts'
-import { noLookup } from './no-lookup.ts'
 import type { SocketAddress } from '../relay.ts'
 
 /** Datagrams that wait while the socket connects (an instant); more are dropped, as a full socket would. */
@@ -68,4 +67,13 @@ export class UdpFlow {
     this.#waiting = undefined
     for (const datagram of waiting) this.send(datagram)
   }
+}
+
+/** Relay addresses are IP addresses: asking the resolver would only delay each datagram. */
+export function noLookup(
+  ip: string,
+  _options: unknown,
+  callback: (error: null, address: string, family: number) => void,
+): void {
+  callback(null, ip, familyOf(ip) === 'ipv6' ? 6 : 4)
 }

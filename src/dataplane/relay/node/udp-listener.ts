@@ -5,16 +5,14 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { familyOf, hostPort } from '../../../net/ip.ts'
 import type { Choice } from './balancer.ts'
-import { clientIp } from './client-ip.ts'
+import { clientIp, mayUse, type Assignment, type OpenListener } from './open-listener.ts'
 import { chosenFor, logChoice, logNewUdpClient } from './connection-log.ts'
 import { isOutOfDescriptors } from '../descriptor-budget.ts'
 import { IdleMap } from './idle-map.ts'
 import type { ListenerCounters } from '../listener-counters.ts'
-import { noLookup } from './no-lookup.ts'
-import { mayUse, type Assignment, type OpenListener } from './open-listener.ts'
+import { noLookup, maxSendQueueBytes, UdpFlow } from './udp-flow.ts'
 import type { RelayParts } from './relay-parts.ts'
 import type { SocketAddress } from '../relay.ts'
-import { maxSendQueueBytes, UdpFlow } from './udp-flow.ts'
 
 /** Datagrams arrive in bursts while Node is busy elsewhere; the kernel caps it at net.core.rmem_max. */
 const recvBufferSize = 1_048_576
@@ -72,7 +70,7 @@ class UdpListener implements OpenListener {
     this.finished = new Promise((resolve) => socket.once('close', resolve))
     assignment.pool.users.add(this)
     socket.on('message', (datagram, from) => this.#receive(datagram, from))
-    // Windows reports the ICMP errors of earlier answers here; the listener itself is well.
+    // Windows reports the ICMP errors of earlier answers here. The listener itself still works.
     socket.on('error', (error) => parts.log.debug(3, 'receiving a datagram failed', { service: this.#service, error }))
   }
 

@@ -9,7 +9,7 @@ export function ownLoopback(host: number): string {
   return `127.${64 + ((process.pid >> 8) % 128)}.${process.pid % 256}.${host}`
 }
 
-/** A port that nobody has on any address. */
+/** A port that is free on every address. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen({ port: 0, host: '0.0.0.0' })
   await once(server, 'listening')

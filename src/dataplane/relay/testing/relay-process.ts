@@ -10,7 +10,7 @@ import type { ListenerStats, RelayStats, SocketAddress } from '../relay.ts'
 export interface RelayProgramOptions {
   readonly endpoint: SocketAddress
   readonly engine: 'node' | { readonly program: string }
-  /** How many files it believes that it may open; without, it looks. */
+  /** Replaces the limit of open files that it would read from the system. */
   readonly maxDescriptors?: number
 }
 
@@ -21,19 +21,19 @@ interface ProcessStats extends ListenerStats, Pick<RelayStats, 'descriptors'> {
 
 export interface RelayProcess {
   readonly address: SocketAddress
-  /** Of the process that has the sockets. */
+  /** The process that has the sockets. */
   readonly pid: number
-  /** Of the process that started it; the same, where there is one only. */
+  /** The process that started it, which may be the same. */
   readonly parent: number
   /** Ends the program at once, as when there is no memory left. */
   kill(this: void): Promise<void>
-  /** Fails when the process is dead. */
+  /** Rejects when the process is dead. */
   stats(this: void): Promise<ProcessStats>
   openDescriptors(this: void): number
   residentBytes(this: void): number
 }
 
-/** Ends with the test. */
+/** Ended with the test. */
 export async function relayProcess(
   options: RelayProgramOptions,
   { openFiles, inherited = '/dev/null' }: { readonly openFiles: number; readonly inherited?: string },

@@ -10,7 +10,7 @@ import { NodeRelay } from '../node/node-relay.ts'
 import type { RelayProgramOptions } from './relay-process.ts'
 
 const { endpoint, engine, maxDescriptors } = JSON.parse(process.argv[2] ?? '') as RelayProgramOptions
-// As in a daemon without -v: nobody wants to know of each connection, and nothing is kept of it.
+// As in a daemon without -v: nothing is kept of single connections.
 const [warnings, errors]: [string[], LogFields[]] = [[], []]
 const log: Logger = {
   ...silentLogger,

@@ -1,9 +1,9 @@
-/** One worker thread of the relay: requests go in, answers and log lines come out, and its death is noticed. */
+/** One worker thread of the relay: sends requests, receives answers and log lines, and notices when it dies. */
 import { Worker } from 'node:worker_threads'
 import type { Clock } from '../../../core/clock.ts'
 import type { Logger } from '../../../core/logger.ts'
 import type { ListenerSpec, ListenResult } from '../relay.ts'
-import { untilStuck } from '../until-stuck.ts'
+import { detectHang } from '../detect-hang.ts'
 import type { FromWorker, LogLine, ToWorker, WorkerSettings } from './worker-messages.ts'
 
 export interface RelayThreadOptions {
@@ -12,7 +12,7 @@ export interface RelayThreadOptions {
   readonly settings: WorkerSettings
   readonly log: Logger
   readonly clock: Clock
-  /** The thread has ended although nobody told it to; what it was asked and had not done has failed. */
+  /** It ended without being told to; requests it had not answered have failed. */
   onDied(this: void, error: Error): void
 }
 
@@ -28,7 +28,7 @@ export class RelayThread {
   readonly #waitingByCall = new Map<number, Waiting>()
   readonly #onDied: (error: Error) => void
   readonly #over = new AbortController()
-  /** It hangs, and is about to be gone. */
+  /** Set once it hangs and is being stopped. */
   #stuck: Error | undefined
   #calls = 0
   #isEnding = false
@@ -47,7 +47,7 @@ export class RelayThread {
     )
     const { stuckAfterMs } = settings.settings
     const ping = () => this.#ask({ kind: 'ping' })
-    untilStuck({ ping }, { clock, stuckAfterMs }, this.#over.signal).then(
+    detectHang({ ping }, { clock, stuckAfterMs }, this.#over.signal).then(
       () => this.#endStuck(stuckAfterMs),
       () => {},
     )
@@ -71,7 +71,7 @@ export class RelayThread {
     await this.#worker.terminate()
   }
 
-  /** Whoever waits for it need not wait until it has really ended. */
+  /** Fails the pending requests at once, without waiting until the thread has really ended. */
   #endStuck(afterMs: number): void {
     this.#stuck = new Error(`a relay thread did not answer for ${afterMs / 1000} s and is stopped`)
     this.#failWaiting(this.#stuck)

@@ -35,7 +35,7 @@ async function answer(request: ToWorker): Promise<FromWorker<'done'>['result']> 
   }
 }
 
-/** Lines go to the main thread, which knows where they belong; detail that nobody wants stays here. */
+/** Lines go to the main thread, which has the real logger. Detail that it would not show is not sent. */
 function forwardingLogger(bound: LogFields = {}): Logger {
   const line =
     (severity: LogLine['severity']) =>

@@ -5,21 +5,21 @@
 import type { Clock } from '../../../core/clock.ts'
 import type { Logger } from '../../../core/logger.ts'
 import { budgetOf, usedByAll } from '../descriptor-budget.ts'
-import { isThere } from '../is-there.ts'
+import {
+  isBoundAs,
+  type ListenerSpec,
+  type ListenResult,
+  type Relay,
+  type RelaySettings,
+  type RelayStats,
+  type SocketAddress,
+  type TrafficCounts,
+} from '../relay.ts'
 import { listenFailure } from '../listen-problem.ts'
 import { ListenerCounters } from '../listener-counters.ts'
 import { withDefaults } from '../node/node-relay.ts'
 import { relayStats } from '../relay-stats.ts'
 import { RelayThread } from './relay-thread.ts'
-import type {
-  ListenerSpec,
-  ListenResult,
-  Relay,
-  RelaySettings,
-  RelayStats,
-  SocketAddress,
-  TrafficCounts,
-} from '../relay.ts'
 
 export interface ThreadedRelayOptions {
   readonly log: Logger
@@ -37,7 +37,7 @@ interface Held {
   readonly counters: ListenerCounters
 }
 
-/** A thread that dies again sooner than this has to wait: it would only fill the log. */
+/** A thread that dies sooner than this is started again after a pause, so that crashes do not fill the log. */
 const shortestLifeMs = 1_000
 const detailLevels = [4, 3] as const
 
@@ -52,7 +52,7 @@ export class ThreadedRelay implements Relay {
   readonly #usedByThread: Int32Array
   readonly #shownLevel = new Int32Array(new SharedArrayBuffer(4))
   readonly #heldById = new Map<string, Held>()
-  /** Listeners that are gone while connections of theirs go on. */
+  /** Listeners that were removed and still have connections. */
   readonly #draining = new Set<Pick<Held, 'thread' | 'counters'>>()
 
   constructor({ log, clock, threads, program, settings = {} }: ThreadedRelayOptions) {
@@ -68,7 +68,7 @@ export class ThreadedRelay implements Relay {
     this.#noteShownLevel()
     const thread = hash(spec.pool.service) % this.#threads.length
     const held = this.#heldById.get(spec.id)
-    const stays = held !== undefined && held.thread === thread && isThere(held.spec.protocol, held.address, spec)
+    const stays = held !== undefined && held.thread === thread && isBoundAs(held.spec.protocol, held.address, spec)
     if (held !== undefined && !stays) await this.remove(spec.id)
     return this.#setIn(thread, spec, stays ? held.counters : ListenerCounters.shared())
   }
@@ -78,7 +78,7 @@ export class ThreadedRelay implements Relay {
     if (held === undefined) return
     this.#heldById.delete(id)
     this.#draining.add(held)
-    // A thread that dies lets go of its listeners too.
+    // If the thread dies instead, its listeners are closed as well.
     await this.#threads[held.thread]?.thread.remove(id).catch(() => {})
     this.#forgetDrained()
   }
@@ -133,14 +133,14 @@ export class ThreadedRelay implements Relay {
       },
       log: this.#log,
       clock: this.#clock,
-      onDied: (error) => void this.#revive(index, error),
+      onDied: (error) => void this.#restart(index, error),
     })
     this.#threads[index] = { thread, startedAtMs: this.#clock.monotonic() }
     return thread
   }
 
   /** The connections are lost; the listeners come back at the addresses they had. */
-  async #revive(index: number, error: Error): Promise<void> {
+  async #restart(index: number, error: Error): Promise<void> {
     const livedMs = this.#clock.monotonic() - (this.#threads[index]?.startedAtMs ?? 0)
     this.#threads[index] = undefined
     this.#usedByThread[index] = 0
@@ -153,7 +153,7 @@ export class ThreadedRelay implements Relay {
     })
     if (livedMs < shortestLifeMs) await this.#clock.sleep(shortestLifeMs, this.#ending.signal).catch(() => {})
     for (const { spec, address, counters } of lost) {
-      // Somebody may have changed or removed it meanwhile, and that is then done.
+      // It was changed or removed meanwhile, so this spec is out of date.
       if (this.#heldById.get(spec.id)?.spec !== spec || this.#ending.signal.aborted) continue
       const result = await this.#setIn(index, { ...spec, address }, counters)
       if (!result.ok) this.#log.warn('a listener could not be reopened', { id: spec.id, reason: result.message })

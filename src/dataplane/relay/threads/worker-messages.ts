@@ -7,7 +7,7 @@ export interface WorkerSettings {
   /** Descriptors in use: memory of all threads, one cell each. */
   readonly usedByThread: Int32Array
   readonly thread: number
-  /** The most detailed log lines that anybody wants: one cell, which the main thread writes. */
+  /** The most detailed level that the log shows: one cell, which the main thread writes. */
   readonly shownLevel: Int32Array
 }
 

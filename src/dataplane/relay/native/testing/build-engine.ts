@@ -8,7 +8,7 @@ export interface BuiltEngine extends AsyncDisposable {
   readonly program: string
 }
 
-/** By itself it only prints what it finds, and each process ends a second late. */
+/** By default it only prints what it finds, and delays the end of each process by a second. */
 const threadSanitizerOptions = `
   const char *__tsan_default_options(void);
   const char *__tsan_default_options(void) { return "halt_on_error=1:atexit_sleep_ms=0"; }`
@@ -19,7 +19,7 @@ export function buildEngine(sanitizer: 'address,undefined' | 'thread'): Promise<
   )
 }
 
-/** As it is shipped. What is in `more`, C as well, is built into it: a test's way to make it misbehave. */
+/** Built as it is shipped, with the C code in `more` added: a test's way to make it misbehave. */
 export function buildShippedEngine(more?: string): Promise<BuiltEngine> {
   return build(more, compileForUse)
 }

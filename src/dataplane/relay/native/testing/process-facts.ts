@@ -13,7 +13,6 @@ export interface ThreadStatus {
   readonly seccomp: string | undefined
 }
 
-/** Of each thread. */
 export function statusesOf(pid = 0): readonly ThreadStatus[] {
   return readdirSync(`/proc/${pid}/task`).map((thread) => {
     const text = readFileSync(`/proc/${pid}/task/${thread}/status`, 'utf8')
@@ -43,7 +42,6 @@ export function descriptorsOf(pid: number): readonly string[] {
   return readdirSync(`/proc/${pid}/fd`).map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`))
 }
 
-/** Undefined when there is no readelf. */
 export function elfOf(program: string) {
   const read = (option: string) => spawnSync('readelf', [option, '-W', program], { encoding: 'utf8' }).stdout
   if (spawnSync('readelf', ['--version']).error !== undefined) return undefined

@@ -1,17 +1,16 @@
 /**
- * Notices an engine that hangs without dying: stopped by a signal, caught in a loop, or waiting for itself. It is asked
- * whether it is there, again and again, and has to answer.
+ * Notices an engine that hangs without dying: stopped by a signal, caught in a loop, or in a deadlock. It is pinged
+ * again and again, and has to answer.
  *
  * What counts is how often this process has looked in vain, not what a clock says. A machine that was suspended, or a
  * process that was frozen together with its engine, has not looked meanwhile; and where there is too little CPU for
- * everybody, this process gets to look less often, too.
+ * all, this process gets to look less often, too.
  */
 import type { Clock } from '../../core/clock.ts'
 
 export interface Watched {
-  /** Resolves with its answer. */
   ping(this: void): Promise<unknown>
-  /** Whether it has done something that comes before the answer since this was asked last: it is behind, not stuck. */
+  /** Whether it has done older work since this was last asked: then it is behind, not stuck. */
   hasMoved?(this: void): boolean
 }
 
@@ -22,8 +21,8 @@ export interface Patience {
 
 const looks = 10
 
-/** Resolves when it is stuck; rejects when aborted. */
-export async function untilStuck(watched: Watched, { clock, stuckAfterMs }: Patience, signal: AbortSignal) {
+/** Resolves when it hangs; rejects when aborted. */
+export async function detectHang(watched: Watched, { clock, stuckAfterMs }: Patience, signal: AbortSignal) {
   let missed = 0
   let isAsked = false
   while (missed < looks) {
@@ -34,7 +33,7 @@ export async function untilStuck(watched: Watched, { clock, stuckAfterMs }: Pati
     }
     missed = 0
     isAsked = true
-    // If it dies instead, whoever started it knows.
+    // If it dies instead, whoever started it notices that.
     watched.ping().then(
       () => (isAsked = false),
       () => {},

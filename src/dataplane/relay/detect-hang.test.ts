@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest'
 import { FakeClock } from '../../core/testing/fake-clock.ts'
-import { untilStuck } from './until-stuck.ts'
+import { detectHang } from './detect-hang.ts'
 
 const stuckAfterMs = 10_000
 
-function watch(watched: Partial<Parameters<typeof untilStuck>[0]> = {}) {
+function watch(watched: Partial<Parameters<typeof detectHang>[0]> = {}) {
   const clock = new FakeClock()
   const over = new AbortController()
   const asked: (() => void)[] = []
   let isStuck = false
   const ping = () => new Promise<void>((resolve) => asked.push(resolve))
-  const watching = untilStuck({ ping, ...watched }, { clock, stuckAfterMs }, over.signal)
+  const watching = detectHang({ ping, ...watched }, { clock, stuckAfterMs }, over.signal)
   void watching.then(
     () => (isStuck = true),
     () => {},
@@ -68,7 +68,7 @@ test('a machine that was suspended does not hold it against anybody: one look is
     },
   }
   const ping = () => new Promise<void>((resolve) => asked.push(resolve))
-  await expect(untilStuck({ ping }, { clock, stuckAfterMs }, over.signal)).rejects.toThrow('over')
+  await expect(detectHang({ ping }, { clock, stuckAfterMs }, over.signal)).rejects.toThrow('over')
 })
 
 test('ends when it is told to, and leaves no timer', async () => {

@@ -1,5 +1,5 @@
 /** Lets something happen at once and then at most every ten seconds: for log lines that a flood would repeat. */
-import type { Clock } from '../../../core/clock.ts'
+import type { Clock } from '../../core/clock.ts'
 
 const quietMs = 10_000
 
