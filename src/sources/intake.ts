@@ -1,7 +1,7 @@
 /**
- * The door between every source and the Catalog: objects are parsed as they arrive, and what is wrong with one is said
- * once, with its name, the field and the reason. A bad object never stops the others; a bad version of an object that
- * was good leaves the good one in place.
+ * Between every source and the Catalog. Objects are parsed as they arrive, and each problem is logged once, with the
+ * object, the field and the reason. A bad object never stops the others. A bad version of a good object leaves the good
+ * one in place.
  */
 import { parseObject } from '../api/parse.ts'
 import type { ObjectKind, ObjectRecord, Parsed, Problem, RecordOf } from '../api/records.ts'
@@ -19,7 +19,7 @@ export interface IntakeOptions {
 
 export class Intake {
   readonly #options: IntakeOptions
-  /** What was said last about each object, so that a relist does not repeat it. */
+  /** What was logged last about each object, so that a relist does not repeat it. */
   readonly #reportedByObject = new Map<string, string>()
 
   constructor(options: IntakeOptions) {
@@ -78,7 +78,9 @@ export class Intake {
   }
 }
 
-/** What tells one report from the next; an object with ten thousand problems need not be remembered with all of them. */
+/**
+ * Identifies a report. It is short, so that an object with ten thousand problems does not take memory for all of them.
+ */
 function summaryOf(problems: readonly Problem[]): string {
   const first = problems.slice(0, 10).map(({ field, reason }) => `${field} ${reason}`)
   return [...first, problems.length].join('; ')
@@ -88,7 +90,7 @@ function problemFields({ field, reason }: Problem, more: number): Record<string,
   return more === 0 ? { field, reason } : { field, reason, moreProblems: more }
 }
 
-/** An object without a usable name goes by what it has instead. */
+/** For an object without a usable name, the name it gave. */
 function identityOf(kind: ObjectKind, parsed: Parsed<ObjectRecord>): string {
   return `${kind} ${parsed.ok ? objectKey(parsed.record) : (parsed.key ?? parsed.problems[0]?.key)}`
 }

@@ -7,13 +7,12 @@ import type { ObjectKind } from '../api/records.ts'
 export interface KindSink<Item = unknown> {
   /** Parses one API object. Never throws: a bad object is reported and becomes an item that changes nothing. */
   read(object: unknown): Item
-  /** The complete list: what it does not hold is gone. */
+  /** The complete list: objects that are not in it no longer exist. */
   replace(items: readonly Item[]): void
   upsert(item: Item): void
   remove(item: Item): void
 }
 
-/** Has a sink for each kind. */
 export interface ObjectIntake {
   sink(kind: ObjectKind): KindSink
 }

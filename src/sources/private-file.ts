@@ -1,6 +1,6 @@
 /**
- * Files that only this program may have written, because it trusts what they say. Whoever may write in the folder could
- * lay a link where the file is expected, or put a file of their own there; so neither is followed.
+ * Files that only this program may have written, because it trusts their content. Others who may write in the folder
+ * could put a link or a file of their own in its place, so neither is accepted.
  */
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
@@ -11,13 +11,13 @@ import { basename, dirname, join } from 'node:path'
 export type PrivateText =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'none' }
-  /** It is there, but not to be trusted or not to be read. */
+  /** It exists, but is not to be trusted or cannot be read. */
   | { readonly kind: 'refused'; readonly reason: string }
 
-/** Reads a file that only its owner, who is root or we, can have written. */
+/** Only its owner may be able to write it, and the owner must be root or we. */
 export async function readPrivateFile(path: string): Promise<PrivateText> {
   try {
-    // Without O_NONBLOCK, a named pipe would keep us waiting for somebody to write into it.
+    // Without O_NONBLOCK, opening a named pipe would wait for a writer.
     await using file = await open(path, constants.O_RDONLY | noFollow | (constants.O_NONBLOCK ?? 0))
     const stats = await file.stat()
     if (!stats.isFile()) return { kind: 'refused', reason: `${path} is not a regular file` }
@@ -33,7 +33,7 @@ export async function readPrivateFile(path: string): Promise<PrivateText> {
   }
 }
 
-/** Makes the folder when it is missing; throws when others than root and we may write in it. */
+/** Creates the folder if it is missing. Throws if anyone but root and us may write in it. */
 export async function ensurePrivateFolder(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const distrust = distrustOf(folder, await stat(folder))
@@ -67,10 +67,10 @@ export async function replaceFile(path: string, write: (append: Append) => Promi
 }
 
 const noFollow = constants.O_NOFOLLOW ?? 0
-/** Nobody takes this long to write a file; whoever began it is gone. */
+/** Writing a file never takes this long: the process that began it is gone. */
 const abandonedAfterMs = 10 * 60_000
 
-/** A crash in the middle of writing leaves a file whose name nobody will ask for again. */
+/** A crash while writing leaves a temporary file that is never used again. */
 async function removeAbandoned(path: string): Promise<void> {
   const [prefix, folder] = [`.${basename(path)}.`, dirname(path)]
   const isOurs = (name: string) => name.startsWith(prefix) && /^[0-9a-f]{24}\.new$/.test(name.slice(prefix.length))
@@ -83,7 +83,7 @@ async function removeAbandoned(path: string): Promise<void> {
 
 function distrustOf(path: string, { uid, mode }: Stats): string | undefined {
   const own = process.getuid?.()
-  if (own === undefined) return undefined // Windows guards files by other means
+  if (own === undefined) return undefined // Windows has other access rules
   if (uid !== own && uid !== 0)
     return `${path} belongs to user ${uid}, who is neither root nor the user of this process (${own}): chown it`
   return (mode & 0o022) === 0 ? undefined : `${path} may be written by others (mode ${octal(mode)}): chmod go-w it`
@@ -93,7 +93,7 @@ function octal(mode: number): string {
   return (mode & 0o7777).toString(8).padStart(4, '0')
 }
 
-/** A rename is only safe from a power cut once the folder itself is on disk. */
+/** After a power cut, a rename is only kept if the folder itself was on disk. */
 async function syncFolder(folder: string): Promise<void> {
   if (process.platform === 'win32') return // a folder cannot be opened there
   await using handle = await open(folder, 'r')

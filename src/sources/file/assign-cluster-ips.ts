@@ -7,22 +7,22 @@ import { ipFromBigInt, ipToBigInt, parseCidr, parseIp } from '../../net/ip.ts'
 import type { Cidr, Family } from '../../net/ip.ts'
 import { keyOfObject } from './object-key.ts'
 
-/** Those of the embedded API server and of many clusters, where the manifests have no ServiceCIDR. */
+/** For manifests without a ServiceCIDR: the ranges of the embedded API server and of many clusters. */
 const defaultCidrs = ['10.96.0.0/16', 'fd00:10:96::/112']
-/** The low end is left to those who choose addresses themselves, as an API server does. */
+/** As in an API server, the low end is for Services that choose their own address. */
 const reserved = 256n
-/** Enough for every Service there will ever be. */
+/** More than any cluster has Services. */
 const mostAddresses = 1n << 24n
 
 export interface AssignedServices {
   readonly services: readonly JsonObject[]
-  /** The new addresses by `namespace/name`; none where the range is used up. */
+  /** The new addresses by `namespace/name`; empty where the range is used up. */
   readonly assigned: ReadonlyMap<string, readonly string[]>
 }
 
 /**
- * An address depends on the Service's name and range alone, not on the order of files or on earlier runs; only where
- * two names meet at one address does the later name move on to the next one.
+ * An address depends on the Service's name and range alone, not on the order of files or on earlier runs. Only where
+ * two names lead to the same address does the later name take the next one.
  */
 export function assignClusterIPs(
   services: readonly JsonObject[],

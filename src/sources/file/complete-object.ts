@@ -1,4 +1,4 @@
-/** What an API server would have done to an object before anybody watched it. */
+/** What an API server would have done to an object before sending it. */
 import { isAbsent } from '../../api/defaulting/absent.ts'
 import { defaultObject } from '../../api/defaulting/default-object.ts'
 import { isJsonObject } from '../../api/json-reader.ts'
@@ -19,7 +19,7 @@ export function isHidden(kind: ManifestKind, object: JsonObject): boolean {
   return label in metadata['labels']
 }
 
-/** Without allocation: see assign-cluster-ips.ts. */
+/** Cluster IPs are allocated in assign-cluster-ips.ts. */
 export function completeObject(kind: ManifestKind, object: JsonObject): JsonObject {
   const metadata = isJsonObject(object['metadata']) ? object['metadata'] : {}
   const isNamespaced = kind !== 'Node' && kind !== 'ServiceCIDR'
@@ -28,7 +28,7 @@ export function completeObject(kind: ManifestKind, object: JsonObject): JsonObje
   return defaultObject(current)
 }
 
-/** All cluster IPs as a list, and their families: what allocation would write down. */
+/** All cluster IPs as a list, and their families, as allocation would write them. */
 export function withClusterIPs(service: JsonObject): JsonObject {
   const spec = service['spec']
   if (!isJsonObject(spec)) return service
@@ -37,7 +37,7 @@ export function withClusterIPs(service: JsonObject): JsonObject {
   if (typeof clusterIP !== 'string') return service
   const clusterIPs = listed.length > 0 ? listed : [clusterIP]
   const ips = clusterIPs.map((ip) => (typeof ip === 'string' ? parseIp(ip) : undefined))
-  // Headless, or wrong: then the parser says so.
+  // A headless Service, or a wrong address, which the parser reports.
   if (!ips.every((ip) => ip !== undefined)) return { ...service, spec: { ...spec, clusterIP } }
   const ipFamilies = spec['ipFamilies'] ?? ips.map((ip) => (familyOf(ip) === 'ipv4' ? 'IPv4' : 'IPv6'))
   return { ...service, spec: { ...spec, clusterIP, clusterIPs, ipFamilies } }

@@ -1,4 +1,4 @@
-/** From what manifests hold to what an API server would send to a proxy, and what their authors should know about it. */
+/** Turns manifests into what an API server would send to a proxy, with notices for their authors. */
 import { isJsonObject } from '../../api/json-reader.ts'
 import type { JsonObject } from '../../api/json-reader.ts'
 import type { ObjectKind } from '../../api/records.ts'
@@ -66,7 +66,7 @@ function sortOut(manifest: readonly ManifestObject[], notices: Notice[]): Found 
       const completed = completeObject(found.kind, object)
       const key = keyOfObject(completed)
       for (const unknown of unknownFields) notices.push(unknownFieldNotice(`${found.kind} ${key}`, unknown))
-      // What has no name is told apart by its place; the parser refuses it.
+      // Objects without a name are told apart by their place; the parser refuses them.
       const id = hasName(completed) ? key : place
       if (byKind[found.kind].delete(id))
         notices.push(

@@ -10,7 +10,6 @@ import type { Notice } from './notice.ts'
 
 export interface FileSourceOptions {
   readonly paths: readonly string[]
-  /** Takes what the files hold. */
   readonly intake: ObjectIntake
   readonly log: Logger
   readonly clock: Clock
@@ -36,8 +35,8 @@ export class FileSource {
   /** Reads the files once and delivers what they hold. Returns what is wrong with them. */
   async load(): Promise<readonly string[]> {
     const { objects, problems, isComplete } = await this.#folder.read()
-    // A first reading with a hole in it must not look like the wish to remove what the hole would have held. Later,
-    // a file that was never good has nothing to remove.
+    // If a file cannot be read at first, its objects must not look deleted. Later, a file that was never readable has
+    // delivered nothing that could be removed.
     if (isComplete || this.#hasDelivered) this.#deliver(objects)
     return problems
   }
@@ -56,7 +55,7 @@ export class FileSource {
     const { clock } = this.#options
     const done = new AbortController()
     const both = AbortSignal.any([signal, done.signal])
-    // Both waits end with the signal; being aborted is not an error here.
+    // Both waits end with the signal, and an abort is not an error here.
     await Promise.race([changed, clock.sleep(lookAnywayMs, both)]).catch(() => {})
     done.abort()
     if (!signal.aborted) await clock.sleep(settleMs, signal).catch(() => {})
@@ -82,7 +81,7 @@ export class FileSource {
     }
   }
 
-  /** Once for each; again when it was mended in between. */
+  /** Each notice once, and again if it went away in between. */
   #tell(notices: readonly Notice[]): void {
     const told = new Set<string>()
     for (const notice of notices) {

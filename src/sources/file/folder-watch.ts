@@ -1,4 +1,4 @@
-/** Tells when something happened in or around the given paths, so that nobody has to look all the time. */
+/** Tells when something has changed in or around the given paths, so that files need not be polled all the time. */
 import { statSync, watch } from 'node:fs'
 import type { FSWatcher } from 'node:fs'
 import { dirname } from 'node:path'
@@ -16,7 +16,7 @@ export class FolderWatch {
         watcher.on('error', () => watcher.close()) // the folder is gone; whoever reads it reports that
         this.#watchers.push(watcher)
       } catch {
-        // No watch to be had (a folder that does not exist, no inotify left): the reader looks now and then anyway.
+        // It cannot be watched (it does not exist, or no inotify watch is left). The reader looks now and then anyway.
       }
     }
   }

@@ -5,7 +5,7 @@ import { text as textOf } from 'node:stream/consumers'
 import { parseManifest } from './manifest.ts'
 import type { ManifestObject } from './manifest.ts'
 
-/** As a path: standard input, which is read once. */
+/** As a path it means standard input, which is read once. */
 export const standardInput = '-'
 
 const manifestName = /^[^.].*\.(ya?ml|json)$/i
@@ -13,14 +13,14 @@ const manifestName = /^[^.].*\.(ya?ml|json)$/i
 interface LoadedFile {
   /** Changes whenever the content may have changed. */
   readonly version: string
-  /** The newest content that could be read; undefined when there never was one. */
+  /** The newest content that could be read, if there ever was any. */
   readonly objects: readonly ManifestObject[] | undefined
   readonly problem: string | undefined
 }
 
 export interface Reading {
   readonly objects: readonly ManifestObject[]
-  /** What is wrong now, one sentence for each file, in order. */
+  /** One sentence per file, in order. */
   readonly problems: readonly string[]
   /** Every file was readable at least once, so the objects are all there. */
   readonly isComplete: boolean
@@ -65,7 +65,7 @@ export class ManifestFolder {
       const names = (await readdir(path)).filter((name) => manifestName.test(name)).sort()
       return { names: names.map((name) => join(path, name)) }
     } catch (error) {
-      // A path that vanished is more likely a mount or an editor at work than the wish to delete everything.
+      // A path that vanished is more likely a mount or an editor at work than a wish to delete everything.
       const known = [...this.#filesByName.keys()].filter((name) => name === path || name.startsWith(join(path, '/')))
       return { names: known, problem: `${path}: ${reasonOf(error)}` }
     }

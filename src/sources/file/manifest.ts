@@ -1,4 +1,4 @@
-/** Text of a manifest file to the objects in it: YAML with several documents, JSON, and `List` kinds. */
+/** Parses a manifest file into its objects: YAML with several documents, JSON, and `List` kinds. */
 import { isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml'
 import type { Document } from 'yaml'
 import { isJsonObject } from '../../api/json-reader.ts'
@@ -55,7 +55,7 @@ interface ReadDocument {
 
 function documentsOf(text: string, file: string): readonly ReadDocument[] {
   const json = file.endsWith('.json') ? parseJson(text) : undefined
-  // The YAML parser reads JSON too: slowly, but it knows in which line something is.
+  // The YAML parser reads JSON, too. It is slower, but knows the line of an error.
   if (json === undefined) return yamlDocumentsOf(text, file)
   let document: ReadDocument | undefined
   const lineOf = (path: Path) => {
@@ -82,7 +82,7 @@ function yamlDocumentsOf(text: string, file: string): ReadDocument[] {
   return documents
 }
 
-/** Where the key of the last step is, or as far as the path leads. */
+/** Where the last key of the path is, or the nearest place that exists. */
 function offsetOf(document: Document, path: Path): number {
   let node: unknown = document.contents
   let offset = document.contents?.range?.[0] ?? 0

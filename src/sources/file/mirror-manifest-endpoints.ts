@@ -1,4 +1,4 @@
-/** Endpoints in manifests become EndpointSlices, as the mirroring controller of a cluster would make them. */
+/** Makes EndpointSlices of Endpoints in manifests, as the mirroring controller of a cluster does. */
 import { createHash } from 'node:crypto'
 import { isJsonObject } from '../../api/json-reader.ts'
 import type { JsonObject } from '../../api/json-reader.ts'
@@ -39,17 +39,17 @@ export function mirrorManifestEndpoints(found: EndpointObjects, notices: Notice[
         say('warn', 'Endpoints are not used: there is no Service of this name')
         break
       case 'selector':
-        // A dump of a cluster has both, and then nothing is missing.
+        // A dump of a cluster has both, so nothing is missing.
         if (!serviceKeysWithSlices.has(key))
           say('warn', 'Endpoints are not used: their Service has a selector; remove it, or write EndpointSlices')
         break
       case 'skip label':
       case 'leader election':
-        break // their authors said so
+        break // left out on purpose
       default:
     }
   }
-  // A dump of a cluster holds the slices that were mirrored there, too.
+  // A dump of a cluster also holds the slices that were mirrored there.
   const others = found.EndpointSlice.filter(({ object }) => {
     const { key, isMirrored } = serviceOf(object)
     return !(isMirrored && mirroredKeys.has(key))

@@ -1,9 +1,9 @@
-/** What an object in a manifest is to Fairlead. */
+/** Which kind of object a manifest holds, as far as Fairlead is concerned. */
 import type { JsonObject } from '../../api/json-reader.ts'
 import { nearestName } from '../../net/nearest-name.ts'
 import { shownValue } from '../../net/shown-value.ts'
 
-/** The first is what to write; the others are read as well. */
+/** The first is the current one; the others are read as well. */
 const apiVersions = {
   Service: ['v1'],
   EndpointSlice: ['discovery.k8s.io/v1', 'discovery.k8s.io/v1beta1'],
@@ -15,7 +15,7 @@ const apiVersions = {
 export type ManifestKind = keyof typeof apiVersions
 
 const kinds = Object.keys(apiVersions) as ManifestKind[]
-/** So short that they look like a mistyped "Node". */
+/** These differ so little from "Node" that they would be taken for a typo. */
 const otherShortKinds = new Set(['Pod', 'Role', 'Job'])
 
 export type KindOfObject =
@@ -33,12 +33,12 @@ export function kindOfObject({ kind: given, apiVersion }: JsonObject): KindOfObj
     return { is: 'mistake', reason: `kind ${shownValue(name)} is unknown, did you mean "${nearest}"?` }
   }
   const read: readonly string[] = apiVersions[kind]
-  // Without one the kind is clear enough; the items of a list often have none.
+  // Without an apiVersion the kind is clear enough; items of a list often have none.
   if (apiVersion === undefined || apiVersion === null || read.some((known) => known === apiVersion))
     return { is: 'read', kind }
   const version = typeof apiVersion === 'string' && apiVersion.length < 100 ? apiVersion : ''
   const [group = ''] = version.split('/')
-  // A kind of the same name that is somebody else's, such as a Knative Service.
+  // A kind of the same name in another API group, such as a Knative Service.
   const isForeign = group.includes('.') && !read.some((known) => known.startsWith(`${group}/`))
   if (isForeign) return { is: 'other', kind: `${version} ${kind}` }
   return { is: 'mistake', reason: `apiVersion ${shownValue(apiVersion)} is unknown for kind ${kind}: write ${read[0]}` }
@@ -46,6 +46,6 @@ export function kindOfObject({ kind: given, apiVersion }: JsonObject): KindOfObj
 
 function nearestKind(name: string): string | undefined {
   const nearest = nearestName(name.slice(0, 100), kinds)
-  // A ServiceAccount is no mistyped Service.
+  // A ServiceAccount is not a mistyped Service.
   return nearest !== undefined && Math.abs(nearest.length - name.length) <= 2 ? nearest : undefined
 }

@@ -1,9 +1,9 @@
-/** What the author of a Service would otherwise wonder about. */
+/** What may surprise the author of a Service. */
 import { isJsonObject } from '../../api/json-reader.ts'
 import type { PlacedObject } from './desired-objects.ts'
 import type { Notice } from './notice.ts'
 
-/** `assigned`: the cluster IPs that it got, when its manifest has none; empty when there are none left. */
+/** `assigned`: the cluster IPs it got because its manifest has none; empty if the range is used up. */
 export function serviceNotices(
   { key, object, place }: PlacedObject,
   assigned: readonly string[] | undefined,

@@ -1,4 +1,4 @@
-/** What Fairlead tells the cluster about itself, as objects of events.k8s.io/v1. */
+/** Events about Fairlead and its node, as objects of events.k8s.io/v1. */
 
 export interface ProxyEvent {
   readonly regarding: EventSubject
@@ -8,19 +8,19 @@ export interface ProxyEvent {
   readonly action: string
   /** A sentence for people; may be empty. */
   readonly note: string
-  /** All nodes of a cluster say it in the same words, so it is kept once, not once for each node. */
+  /** All nodes report it in the same words, so the cluster keeps one event, not one per node. */
   readonly isSameOnEveryNode?: true
 }
 
 export interface EventSubject {
   readonly apiVersion: string
   readonly kind: string
-  /** Absent for cluster-scoped objects: their events live in `default`. */
+  /** Absent for cluster-scoped objects: their events are in `default`. */
   readonly namespace?: string
   readonly name: string
 }
 
-/** The same event, seen once or many times. */
+/** The same event, which may have happened many times. */
 export interface Sighting {
   readonly event: ProxyEvent
   readonly firstMs: number
@@ -54,7 +54,7 @@ export function renderSeries(count: number, lastMs: number): unknown {
   return { count, lastObservedTime: microTime(lastMs) }
 }
 
-/** The API server refuses longer ones. */
+/** The API server refuses anything longer. */
 const longestNameChars = 128
 const longestNoteBytes = 1024
 

@@ -53,7 +53,7 @@ class RecorderRig implements AsyncDisposable {
       `${count} requests; there are ${this.server.received.length}`,
       () => this.server.received.length >= count,
     )
-    // The recorder must have read the answer too before time may pass.
+    // The recorder must also have read the answer before time may pass.
     await eventually('the answer to be read', () => this.clock.sleeping <= 1)
     return this.server.received.map((request) => JSON.parse(request.body) as unknown)
   }

@@ -11,34 +11,34 @@ import { Watchdog } from './watchdog.ts'
 
 export interface EventRecorderOptions {
   readonly client: Pick<KubeClient, 'request'>
-  /** Of this machine, to tell the Fairleads of a cluster apart. */
+  /** Of this machine, to tell the instances in a cluster apart. */
   readonly hostname: string
   readonly clock?: Clock
   readonly log?: Logger
 }
 
-/** An event on its way: to be created first, then counted up. */
+/** An event that is to be created first and then counted up. */
 interface Series {
   readonly event: ProxyEvent
   readonly firstMs: number
   name: string
   lastMs: number
   count: number
-  /** How many of `count` the server knows of. */
+  /** How many of `count` the server has been told. */
   sentCount: number
-  /** Not to be sent before (monotonic). */
+  /** Not sent before this (monotonic) time. */
   dueMs: number
   failures: number
 }
 
 const mostSeries = 1000
-/** A repetition within this time counts an event up; a later one is a new event. As client-go has it. */
+/** A repetition within this time counts an event up; a later one is a new event, as in client-go. */
 const seriesEndsAfterMs = 6 * 60_000
-/** However often something happens, its event costs the API server one request in this time. */
+/** However often something happens, it costs the API server one request in this time. */
 const sendEveryMs = 60_000
 const retryMs = 10_000
 const mostFailures = 12
-/** What an ending process grants its last words. */
+/** How long a process that ends may take to send the last events. */
 const flushLimitMs = 5_000
 
 /** Posts events about this node and its Services. Recording never waits and never fails. */
@@ -47,7 +47,7 @@ export class EventRecorder {
   readonly #hostname: string
   readonly #clock: Clock
   readonly #log: Logger
-  /** In the order of their first sighting. */
+  /** In the order in which they first happened. */
   readonly #seriesByKey = new Map<string, Series>()
   #nap = new AbortController()
   #names = 0n
@@ -84,7 +84,7 @@ export class EventRecorder {
     this.#nap.abort()
   }
 
-  /** Sends until aborted, then sends what is left, for a few seconds at most. */
+  /** Sends until aborted, then sends the rest, for a few seconds at most. */
   async run(signal: AbortSignal): Promise<void> {
     const wake = () => this.#nap.abort()
     signal.addEventListener('abort', wake)
@@ -160,10 +160,10 @@ export class EventRecorder {
   #handleFailure(series: Series, error: KubeError): void {
     const { event, sentCount, count } = series
     if (error.reason === 'conflict' && sentCount === 0) {
-      // The first try did arrive; only its answer was lost.
+      // The first attempt did arrive; only its answer was lost.
       series.sentCount = 1
     } else if (error.reason === 'not-found' && sentCount > 0) {
-      // The server keeps events for an hour only: begin a new one.
+      // The server keeps events for an hour only, so a new one is created.
       series.name = this.#nameFor(event)
       series.sentCount = 0
     } else if (isFinal(error) || ++series.failures >= mostFailures) {
@@ -201,7 +201,7 @@ export class EventRecorder {
   }
 }
 
-/** No later try can succeed. */
+/** Retrying cannot succeed. */
 function isFinal({ reason }: KubeError): boolean {
   return reason === 'forbidden' || reason === 'invalid' || reason === 'not-found'
 }

@@ -24,7 +24,6 @@ export interface KubeRequest {
 
 export interface KubeClientOptions {
   readonly access: Pick<KubeAccess, 'resolve' | 'reject'>
-  /** Of Fairlead, for the User-Agent. */
   readonly version: string
   /** Requests per second of this client in the long run; negative for no limit, 0 for the default. */
   readonly qps?: number
@@ -34,7 +33,7 @@ export interface KubeClientOptions {
 }
 
 export interface RequestMetrics {
-  /** The headers of an answer arrived, or (without a status) none came. */
+  /** The headers of an answer have arrived; without a status, no answer came. */
   requestFinished(request: {
     readonly method: string
     readonly host: string
@@ -45,12 +44,12 @@ export interface RequestMetrics {
 
 const defaultQps = 5
 const defaultBurst = 10
-/** The longest silence in a request that is not a watch. */
+/** The longest silence in a request other than a watch. */
 const silenceLimitMs = 30_000
-/** The longest a request may take that is not a watch, however steadily its bytes drip. */
+/** The longest time for a request other than a watch, however slowly its bytes arrive. */
 const requestLimitMs = 5 * 60_000
 
-/** Talks JSON to one API server. Every failure but an abort is a KubeError. */
+/** Every failure but an abort is a KubeError. */
 export class KubeClient implements AsyncDisposable {
   readonly clock: Clock
   readonly #access: KubeClientOptions['access']
@@ -79,22 +78,18 @@ export class KubeClient implements AsyncDisposable {
     this.#connection = new SharedConnection(clock)
   }
 
-  /** Sends a request and reads its JSON answer whole. */
   async request(request: KubeRequest, signal: AbortSignal): Promise<unknown> {
     const chunks: Buffer[] = []
     for await (const chunk of this.#boundedBody(request, signal)) chunks.push(chunk)
     return parseJson(Buffer.concat(chunks), describe(request))
   }
 
-  /** Sends a LIST and hands over its items as they arrive. Returns the answer without them. */
+  /** Passes on the items as they arrive. Returns the answer without them. */
   list(request: KubeRequest, onItem: (item: unknown) => void, signal: AbortSignal): Promise<unknown> {
     return readListItems(this.#boundedBody(request, signal), describe(request), onItem)
   }
 
-  /**
-   * Sends a request and returns the body of its answer as it arrives. The caller bounds the time: there is no limit
-   * here but for connecting.
-   */
+  /** Returns the body as it arrives. Only connecting has a time limit; the caller limits the rest. */
   async stream(request: KubeRequest, signal: AbortSignal): Promise<AsyncIterable<Buffer>> {
     const doing = describe(request)
     await this.#bucket.take(signal)
@@ -119,7 +114,7 @@ export class KubeClient implements AsyncDisposable {
     return this.#connection[Symbol.asyncDispose]()
   }
 
-  /** Of a request that should come to an end by itself. */
+  /** For a request that should end by itself. */
   async *#boundedBody(request: KubeRequest, signal: AbortSignal): AsyncGenerator<Buffer> {
     const doing = describe(request)
     using total = new Watchdog({
@@ -213,10 +208,10 @@ function isSameIdentity(a: KubeEndpoint, b: KubeEndpoint): boolean {
   return JSON.stringify([a.headers, a.tls]) === JSON.stringify([b.headers, b.tls])
 }
 
-/** An explanation is short; whoever sends more than this is no API server. */
+/** An explanation is short; an answer longer than this is not from an API server. */
 const longestRefusalBytes = 1024 * 1024
 
-/** What the server said, as far as it got. */
+/** What the server said, as far as it arrived. */
 async function readText({ body }: HttpResponse): Promise<string> {
   const chunks: Buffer[] = []
   let bytes = 0
@@ -227,7 +222,7 @@ async function readText({ body }: HttpResponse): Promise<string> {
       if (bytes > longestRefusalBytes) break
     }
   } catch {
-    // Half an explanation is enough: the status says the rest.
+    // Half an explanation is enough: the status is known.
   }
   return Buffer.concat(chunks).toString('utf8')
 }
@@ -252,7 +247,7 @@ function parseJson(bytes: Buffer, doing: string): unknown {
   }
 }
 
-/** Stops waiting when aborted; the promise itself goes on for others who wait for it. */
+/** Stops waiting when aborted. The promise itself goes on, because others may wait for it. */
 function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(signal.reason as Error)

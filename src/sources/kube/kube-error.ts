@@ -1,4 +1,4 @@
-/** Why a conversation with the API server failed; callers decide by the reason, people read the message. */
+/** Why a request to the API server failed. Code decides by the reason; people read the message. */
 export type KubeErrorReason = (typeof kubeErrorReasons)[number]
 
 export const kubeErrorReasons = [

@@ -1,19 +1,17 @@
-import type { ObjectKind } from '../../api/records.ts'
-import { objectKinds } from '../../api/records.ts'
+import { type ObjectKind, objectKinds } from '../../api/records.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { KindSink } from '../kind-sink.ts'
 import type { KubeClient } from './kube-client.ts'
 import { Reflector } from './reflector/reflector.ts'
-import type { ReflectorMetrics, ReflectorStatus } from './reflector/reflector-status.ts'
-import { resourceQueries } from './reflector/resource-query.ts'
-import type { ResourceQuery } from './reflector/resource-query.ts'
+import type { ReflectorMetrics, ReflectorStatus } from './reflector/reflector-journal.ts'
+import { resourceQueries, type ResourceQuery } from './reflector/resource-query.ts'
 
 export interface KubeSourceOptions {
   readonly client: KubeClient
-  /** Of this node: only its Node object is watched. */
+  /** Only the Node object of this name is watched. */
   readonly nodeName: string
-  /** Which objects to watch; those that concern this node when absent. */
+  /** By default the objects that concern this node. */
   readonly queries?: Readonly<Record<ObjectKind, ResourceQuery>>
   readonly sinks: Readonly<Record<ObjectKind, KindSink>>
   readonly clock?: Clock
@@ -23,7 +21,7 @@ export interface KubeSourceOptions {
   readonly usesStreamingLists?: boolean
 }
 
-/** Feeds the four kinds of objects of a cluster into their sinks. */
+/** Delivers the four kinds of objects of a cluster to their sinks. */
 export class KubeSource {
   readonly #reflectorsByKind: ReadonlyMap<ObjectKind, Reflector<unknown>>
 
@@ -37,7 +35,7 @@ export class KubeSource {
     return new Map([...this.#reflectorsByKind].map(([kind, reflector]) => [kind, reflector.status()]))
   }
 
-  /** Resolves when aborted. When one kind fails for good (a bug), the others are stopped and it rejects. */
+  /** Resolves when aborted. If one kind fails for good (a bug), the others are stopped and it rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const stop = new AbortController()
     const onAbort = () => stop.abort(signal.reason)

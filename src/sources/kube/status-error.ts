@@ -1,13 +1,13 @@
-/** Turns what the API server says when it refuses (an HTTP status, a Status object) into a KubeError. */
-import { asArray, asNumber, asObject, asString } from './loose-json.ts'
+/** Turns a refusal of the API server (an HTTP status, a Status object) into a KubeError. */
+import { asArray, asNumber, asObject, asString } from './unchecked-json.ts'
 import { KubeError } from './kube-error.ts'
 import type { KubeErrorReason } from './kube-error.ts'
 import { shortened } from '../../net/shown-value.ts'
 
-/** A refusal of many fields may be long and worth reading; a megabyte is neither. */
+/** A refusal that lists many fields is worth reading; a megabyte is not. */
 const longestMessage = 2_000
 
-/** A server that asks for more patience than this is asked again anyway: a node must not stay stale for an hour. */
+/** A server that asks for a longer wait is asked again anyway: a node must not stay stale for an hour. */
 const longestRetryAfterMs = 5 * 60_000
 
 interface Refusal {
@@ -74,7 +74,7 @@ function reasonOf(code: number, status: Readonly<Record<string, unknown>>): Kube
   }
 }
 
-/** The server's history is behind the version we asked for, e.g. after etcd was restored from a backup. */
+/** The server's history is behind the version we asked for, for example after etcd was restored from a backup. */
 function isVersionTooLarge(status: Readonly<Record<string, unknown>>): boolean {
   const causes = asArray(asObject(status['details'])['causes'])
   return causes.some((cause) => asObject(cause)['reason'] === 'ResourceVersionTooLarge')

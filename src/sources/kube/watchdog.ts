@@ -4,21 +4,21 @@ import { KubeError } from './kube-error.ts'
 export interface WatchdogOptions {
   readonly clock: Clock
   readonly limitMs: number
-  /** The error is this and "for N s", e.g. `GET /api/v1/services: no answer`. */
+  /** The error message is this plus "for N s", e.g. `GET /api/v1/services: no answer`. */
   readonly message: string
-  /** Its abort is passed on. */
+  /** If it aborts, so does the watchdog's signal. */
   readonly parent: AbortSignal
 }
 
-/** Aborts its signal, with a `timeout` error, when `feed` is not called for the limit. Dispose it to stop its timer. */
+/** Aborts its signal with a `timeout` error if `feed` is not called within the limit. Dispose it to stop its timer. */
 export class Watchdog implements Disposable {
   readonly #options: WatchdogOptions
   readonly #outcome = new AbortController()
   readonly #onParentAbort: () => void
   #limitMs: number
   #fedAtMs: number
-  #nap = new AbortController()
-  #isHome = false
+  #pause = new AbortController()
+  #isDisposed = false
 
   constructor(options: WatchdogOptions) {
     this.#options = options
@@ -38,31 +38,31 @@ export class Watchdog implements Disposable {
     this.#fedAtMs = this.#options.clock.monotonic()
   }
 
-  /** Changes the limit, counting from now. `Infinity` lets it sleep. */
+  /** Counts from now. `Infinity` stops it. */
   setLimit(limitMs: number): void {
     this.feed()
     if (limitMs === this.#limitMs) return
     this.#limitMs = limitMs
-    this.#nap.abort()
+    this.#pause.abort()
   }
 
   [Symbol.dispose](): void {
     this.#options.parent.removeEventListener('abort', this.#onParentAbort)
-    this.#isHome = true
-    this.#nap.abort()
+    this.#isDisposed = true
+    this.#pause.abort()
   }
 
   async #guard(): Promise<void> {
     const { clock, message } = this.#options
-    while (!this.#isHome && !this.signal.aborted) {
+    while (!this.#isDisposed && !this.signal.aborted) {
       const restMs = this.#fedAtMs + this.#limitMs - clock.monotonic()
       if (restMs <= 0) {
         this.#outcome.abort(new KubeError('timeout', `${message} for ${this.#limitMs / 1000} s`))
         return
       }
-      this.#nap = new AbortController()
-      // A woken nap is no news: the loop looks again.
-      await clock.sleep(Math.min(restMs, longestTimerMs), this.#nap.signal).catch(() => {})
+      this.#pause = new AbortController()
+      // The sleep is also cut short when the limit changes, so the loop looks again.
+      await clock.sleep(Math.min(restMs, longestTimerMs), this.#pause.signal).catch(() => {})
     }
   }
 }

@@ -93,7 +93,7 @@ describe('the saved state', () => {
   })
 })
 
-/** A file as an attacker would make it: with a checksum that fits. */
+/** A file as an attacker would make it, with a matching checksum. */
 async function forge(...records: unknown[]): Promise<void> {
   const header = JSON.stringify({ format: 'fairlead-state/1', savedAtMs: 1 })
   const body = [header, ...records.map((it) => (typeof it === 'string' ? it : JSON.stringify(it))), ''].join('\n')

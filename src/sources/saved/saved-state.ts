@@ -1,7 +1,8 @@
 /**
- * The last complete state on disk, so that a node that reboots while the API server is away can serve at once.
- * One JSON record a line between a header and a footer with a checksum; a file that does not add up is ignored. The checksum
- * finds damage, not malice: the file must be ours alone, and its records are read as strictly as those of an API server.
+ * The last complete state on disk, so that a node that reboots while the API server is away can serve at once. One JSON
+ * record per line, between a header and a footer with a checksum; a file whose checksum is wrong is ignored. The
+ * checksum finds damage, not attacks: the file must be ours alone, and its records are checked as strictly as those of
+ * an API server.
  */
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
@@ -14,7 +15,7 @@ import { ensurePrivateFolder, readPrivateFile, replaceFile } from '../private-fi
 
 const fileName = 'last-state.jsonl'
 const format = 'fairlead-state/1'
-/** Records written before others get a turn on the event loop. */
+/** After this many records, other work gets a turn on the event loop. */
 const chunkSize = 500
 
 export type LoadedState =
@@ -22,7 +23,7 @@ export type LoadedState =
       readonly kind: 'loaded'
       readonly savedAtMs: number
       readonly records: readonly ObjectRecord[]
-      /** What the file holds beside them that nobody of ours has written: where, what and why. */
+      /** Lines that we cannot have written: where, what and why. */
       readonly dropped: readonly string[]
     }
   | { readonly kind: 'none' }
@@ -65,7 +66,7 @@ export async function loadState(folder: string): Promise<LoadedState> {
   }
 }
 
-/** Hands the saved records to the Catalog as complete lists, as if a source had just listed them. */
+/** Delivers the saved records to the Catalog as complete lists, as if a source had just listed them. */
 export function restoreState(catalog: Catalog, records: readonly ObjectRecord[]): void {
   catalog.replace('Node', records.filter(isOfKind('Node')))
   catalog.replace('ServiceCIDR', records.filter(isOfKind('ServiceCIDR')))
@@ -106,7 +107,6 @@ function parseState(text: string, path: string): LoadedState {
   return { kind: 'loaded', savedAtMs, records, dropped }
 }
 
-/** Undefined when the text is no JSON. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown

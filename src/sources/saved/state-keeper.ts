@@ -1,4 +1,4 @@
-/** Writes the state to disk when it has changed, but not more often than it is worth. */
+/** Writes the state to disk after changes, with a pause between writes. */
 import type { Catalog } from '../../core/catalog.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
@@ -7,13 +7,13 @@ import { saveState } from './saved-state.ts'
 export interface StateKeeperOptions {
   readonly folder: string
   readonly catalog: Catalog
-  /** The Catalog was filled from the file, so there is nothing to write until something changes. */
+  /** The Catalog was filled from the file, so nothing is written until something changes. */
   readonly isRestored: boolean
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** A power cut costs at most these many seconds of changes; a busy cluster costs one write in as many. */
+/** A power cut loses at most this much; a busy cluster causes one write in this time. */
 const pauseMs = 10_000
 
 export class StateKeeper {
@@ -37,7 +37,7 @@ export class StateKeeper {
 
   async saveIfChanged(): Promise<void> {
     const { folder, catalog, clock, log } = this.#options
-    // Only complete lists are worth keeping, whether they came from a live source or from the file.
+    // Only complete lists are kept, whether they came from a live source or from the file.
     if (!this.#hasChanged || !catalog.isInitialised) return
     this.#hasChanged = false
     try {

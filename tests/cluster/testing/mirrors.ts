@@ -1,9 +1,8 @@
 import type { KindSink } from '../../../src/sources/kind-sink.ts'
-import { loadKubeAccess } from '../../../src/sources/kube/access/kube-access.ts'
-import type { KubeAccessOptions } from '../../../src/sources/kube/access/kube-access.ts'
+import { loadKubeAccess, type KubeAccessOptions } from '../../../src/sources/kube/access/kube-access.ts'
 import { KubeClient } from '../../../src/sources/kube/kube-client.ts'
 import { Reflector } from '../../../src/sources/kube/reflector/reflector.ts'
-import type { ReflectorStatus } from '../../../src/sources/kube/reflector/reflector-status.ts'
+import type { ReflectorStatus } from '../../../src/sources/kube/reflector/reflector-journal.ts'
 import type { ResourceQuery } from '../../../src/sources/kube/reflector/resource-query.ts'
 
 interface MirroredObject {

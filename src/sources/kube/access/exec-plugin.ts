@@ -4,7 +4,7 @@ import type { Clock } from '../../../core/clock.ts'
 import { findProgram, hiddenNote } from '../../../host/find-program.ts'
 import { KubeError } from '../kube-error.ts'
 import type { ExecPluginSpec } from './kube-target.ts'
-import { asObject, asString } from '../loose-json.ts'
+import { asObject, asString } from '../unchecked-json.ts'
 
 export interface ExecCredential {
   readonly token: string | undefined
@@ -27,14 +27,14 @@ export class ExecPlugin {
     this.#env = env
   }
 
-  /** The credential at hand while it is valid; otherwise runs the plugin, once for all who wait. */
+  /** Returns the last credential while it is valid; otherwise runs the plugin, once for all callers that wait. */
   async credential(): Promise<ExecCredential> {
     if (this.#held !== undefined && this.#held.expiresAtMs > this.#clock.now()) return this.#held
     this.#running ??= this.#run().finally(() => (this.#running = undefined))
     return (this.#held = await this.#running)
   }
 
-  /** The server refused this credential: run the plugin again, unless someone did already. */
+  /** The server refused this credential: the next call runs the plugin again, unless that has been done already. */
   discard(refused: ExecCredential): void {
     if (this.#held === refused) this.#held = undefined
   }
@@ -72,7 +72,7 @@ function runProgram(
   })
 }
 
-/** Undefined when it was started, and failed by itself. */
+/** Why it could not be started, if that is why it failed. */
 function whyNotStarted(
   { code }: { readonly code?: number | string | null },
   command: string,

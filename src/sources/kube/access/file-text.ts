@@ -3,9 +3,9 @@ import type { Logger } from '../../../core/logger.ts'
 import { KubeError } from '../kube-error.ts'
 
 /**
- * The text of a file that others replace while we run: tokens, certificates, the kubeconfig itself. It is read anew
- * for each request. Requests are rare (the rate limit sees to that), and reading beats every way of noticing a change:
- * a symlink swap, a re-mounted volume and a clock that jumps all look the same to it.
+ * The text of a file that is replaced while we run: tokens, certificates, the kubeconfig. It is read again for each
+ * request. Requests are rare (they are rate-limited), and reading is the only way that notices every change: a swapped
+ * symlink, a re-mounted volume, a clock that jumped.
  */
 export class FileText {
   readonly #file: string
@@ -20,7 +20,7 @@ export class FileText {
     this.#log = log
   }
 
-  /** The content now, or the last good one while the file is missing or empty (a writer is at work). */
+  /** Returns the last good content while the file is missing or empty, because it is being written. */
   async read(): Promise<string> {
     let problem: unknown = 'the file is empty'
     try {

@@ -217,7 +217,7 @@ test('an exec plugin that is not installed brings its own hint', async () => {
 
 test('an exec plugin that is not installed is told from one that may not run, whatever folders are in PATH', async () => {
   await using folder = await TemporaryFolder.make()
-  // Whoever the test is for a while may write here too.
+  // `withLockedFolder` runs as another user, who must be able to write here.
   await chmod(folder.path, 0o777)
   const resolveWith = async (name: string, command: string, path: string) => {
     const env = `[{name: PATH, value: "${path}"}]`

@@ -1,4 +1,4 @@
-/** Where the API server is and how to prove who we are, as of now: everything is looked up again for each request. */
+/** Where the API server is and how we authenticate. Everything is looked up again for each request. */
 import { systemClock } from '../../../core/clock.ts'
 import type { Clock } from '../../../core/clock.ts'
 import { silentLogger } from '../../../core/logger.ts'
@@ -10,13 +10,13 @@ import { KubeError } from '../kube-error.ts'
 import type { ExecPluginSpec, KubeTarget, KubeUser, PemSource } from './kube-target.ts'
 import { targetFinder } from './target-finder.ts'
 
-/** One answer of KubeAccess: enough to open a connection and send a request. */
+/** What is needed to open a connection and send a request. */
 export interface KubeEndpoint {
   readonly server: URL
   readonly tls: TlsSettings
   /** Authorization and impersonation. */
   readonly headers: Readonly<Record<string, string | string[]>>
-  /** Set when a plugin gave the credential. */
+  /** Only if a plugin gave the credential. */
   readonly execCredential: ExecCredential | undefined
 }
 
@@ -29,9 +29,9 @@ interface TlsSettings {
 }
 
 export interface KubeAccessOptions {
-  /** Path; empty or absent for none. */
+  /** A path; empty for none. */
   readonly kubeconfig?: string
-  /** `--master`; empty or absent for none. */
+  /** `--master`; empty for none. */
   readonly master?: string
   readonly env?: NodeJS.ProcessEnv
   readonly serviceAccountDir?: string
@@ -62,14 +62,13 @@ export class KubeAccess {
     this.#parts = parts
   }
 
-  /** Throws when the configuration cannot work: a wrong path should stop the start, not be retried for ever. */
+  /** Throws if the configuration cannot work: a wrong path should stop the start, not be retried for ever. */
   async check(): Promise<void> {
     const { user } = await this.#parts.findTarget()
     // A plugin may need the network, so a failure there is temporary; the rest is on our disk.
     if (user.auth.kind !== 'exec') await this.resolve()
   }
 
-  /** Where requests go now. */
   async server(): Promise<URL> {
     return parseServer((await this.#parts.findTarget()).cluster.server)
   }
@@ -92,7 +91,7 @@ export class KubeAccess {
     }
   }
 
-  /** The server answered 401 to this one. Files are read anew anyway; only a plugin's credential is kept. */
+  /** The server answered 401. Files are read again anyway, but a plugin's credential would be kept. */
   reject({ execCredential }: KubeEndpoint): void {
     if (execCredential !== undefined) this.#plugin?.plugin.discard(execCredential)
   }
@@ -137,7 +136,7 @@ export class KubeAccess {
     return file
   }
 
-  /** The same plugin as long as its configuration stays, so that its credential is used until it expires. */
+  /** Keeps the plugin while its configuration stays the same, so that its credential is used until it expires. */
   #pluginFor(spec: ExecPluginSpec): ExecPlugin {
     const key = JSON.stringify(spec)
     if (this.#plugin?.key !== key)

@@ -1,13 +1,13 @@
-/** Which API server to talk to and who we are there, with secrets still where they are kept (data or files). */
+/** Which API server to talk to, and as whom. Secrets are still where they are kept (data or files). */
 export interface KubeTarget {
   readonly cluster: KubeCluster
   readonly user: KubeUser
 }
 
 export interface KubeCluster {
-  /** May have a path (`https://rancher.example/k8s/clusters/c-1`), without a slash at its end. */
+  /** May have a path (`https://rancher.example/k8s/clusters/c-1`), without a slash at the end. */
   readonly server: string
-  /** Undefined: the roots that Node.js trusts. */
+  /** By default the roots that Node.js trusts. */
   readonly ca: PemSource | undefined
   readonly isInsecure: boolean
   /** The name to expect in the server's certificate instead of the host of the URL. */
@@ -42,7 +42,7 @@ export interface ExecPluginSpec {
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string>>
   readonly installHint: string
-  /** The cluster as the plugin shall see it; undefined when it does not ask (`provideClusterInfo`). */
+  /** The cluster as the plugin shall see it, if it asks for that (`provideClusterInfo`). */
   readonly clusterInfo: Readonly<Record<string, unknown>> | undefined
 }
 

@@ -1,4 +1,4 @@
-/** Reads single fields of a kubeconfig, and says where in the file the trouble is. */
+/** Reads single fields of a kubeconfig. Errors say where in the file the problem is. */
 import { dirname, isAbsolute, resolve } from 'node:path'
 import { KubeError } from '../kube-error.ts'
 import type { PemSource } from './kube-target.ts'
@@ -72,7 +72,7 @@ export class KubeconfigSection {
     throw this.problem(`names the ${inner} "${name}", but there is none in ${list}`)
   }
 
-  /** A path; relative ones count from the folder of the kubeconfig, wherever the process was started. */
+  /** Relative paths start from the folder of the kubeconfig, not from the working directory. */
   path(field: string): string | undefined {
     const value = this.string(field)
     return value === undefined || isAbsolute(value) ? value : resolve(dirname(this.#file), value)

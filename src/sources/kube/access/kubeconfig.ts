@@ -8,7 +8,7 @@ import { KubeconfigSection } from './kubeconfig-fields.ts'
 import { shortened } from '../../../net/shown-value.ts'
 
 export interface KubeconfigPlace {
-  /** For messages, and for the paths in it that are relative. */
+  /** For messages, and as the base of relative paths. */
   readonly file: string
   /** `--master`: replaces the server of the kubeconfig; empty for none. */
   readonly master: string
@@ -31,7 +31,7 @@ export function parseKubeconfig(text: string, place: KubeconfigPlace): KubeTarge
   }
 }
 
-/** A server and nothing else: `--master` without a kubeconfig. */
+/** For `--master` without a kubeconfig. */
 export function onlyServer(server: string): KubeCluster {
   return { server: normalizeServer(server, false), ca: undefined, isInsecure: false, tlsServerName: undefined }
 }
@@ -119,7 +119,7 @@ function readPlugin(exec: KubeconfigSection, cluster: KubeconfigSection, place: 
   }
 }
 
-/** A bare name is looked up in PATH; anything with a slash counts from the kubeconfig's folder. */
+/** A bare name is looked up in PATH; anything with a slash starts from the kubeconfig's folder. */
 function commandPath(command: string, kubeconfig: string): string {
   return /[/\\]/.test(command) ? resolve(dirname(kubeconfig), command) : command
 }

@@ -1,4 +1,3 @@
-/** Decides which API server is meant. */
 import { isIPv6 } from 'node:net'
 import { join } from 'node:path'
 import type { Logger } from '../../../core/logger.ts'
@@ -16,7 +15,7 @@ export interface TargetFinderOptions {
   readonly log: Logger
 }
 
-/** The kubeconfig when there is one, else `--master` alone, else the service account of the pod we run in. */
+/** The kubeconfig if there is one, else `--master` alone, else the service account of the pod we run in. */
 export function targetFinder(options: TargetFinderOptions): () => Promise<KubeTarget> {
   const { kubeconfig = '', master = '', env, log } = options
   if (kubeconfig !== '') return kubeconfigTarget(kubeconfig, master, log)

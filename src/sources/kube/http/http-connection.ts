@@ -12,13 +12,12 @@ export interface HttpRequest {
 export interface HttpResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  /** Bytes. Ends when the server ends it well; fails when it breaks off or the request is aborted. */
+  /** Ends when the server ends it properly; fails when it breaks off or the request is aborted. */
   readonly body: Readable
 }
 
-/** One way to the server, shared by requests. */
 export interface HttpConnection {
-  /** False once it is known to be dead: the next request needs a new one. */
+  /** False once it is known to be dead; the next request needs a new connection. */
   readonly isUsable: boolean
   /** Rejects with the signal's reason when aborted, else with what went wrong. */
   send(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse>

@@ -1,12 +1,12 @@
 import { once } from 'node:events'
 import * as http from 'node:http'
 import * as https from 'node:https'
+import type { ConnectionOptions } from 'node:tls'
 import type { HttpConnection, HttpRequest, HttpResponse } from './http-connection.ts'
-import type { TlsOptions } from './tls-options.ts'
 
 /**
- * With libuv's 10 probes of 1 s each, a peer that vanished without a word is noticed after 25 s. The watchdogs of the
- * requests see to peers whose kernel still answers while the program does not.
+ * With libuv's 10 probes of 1 s each, a peer that vanished silently is noticed after 25 s. A peer whose kernel still
+ * answers while its program hangs is noticed by the watchdog of the request.
  */
 const keepAliveAfterMs = 15_000
 
@@ -17,7 +17,7 @@ export class Http1Connection implements HttpConnection {
   #isUsable = true
 
   /** `tls` is undefined for plain http. */
-  constructor(server: URL, tls: TlsOptions | undefined) {
+  constructor(server: URL, tls: ConnectionOptions | undefined) {
     this.#server = server
     const pool = { keepAlive: true, keepAliveMsecs: keepAliveAfterMs }
     this.#agent =
@@ -47,7 +47,7 @@ export class Http1Connection implements HttpConnection {
       const [response] = (await once(sent, 'response')) as [http.IncomingMessage]
       return { status: response.statusCode ?? 0, headers: response.headers, body: response }
     } catch (error) {
-      // The next request asks anew what the server speaks; it may have been replaced by one that does HTTP/2.
+      // The server may have been replaced by one that speaks HTTP/2, so the next request asks again.
       this.retire()
       throw error
     }

@@ -7,7 +7,7 @@ import type { HttpConnection, HttpRequest, HttpResponse } from './http-connectio
 const pingEveryMs = 15_000
 const pingTimeoutMs = 10_000
 
-/** Large enough that a list over a slow link does not stop and wait for each 64 KB. */
+/** With the default of 64 KB, a list over a slow link would stop and wait all the time. */
 const streamWindowBytes = 4 * 1024 * 1024
 const sessionWindowBytes = 16 * 1024 * 1024
 
@@ -26,7 +26,7 @@ export class Http2Connection implements HttpConnection {
       settings: { initialWindowSize: streamWindowBytes, enablePush: false },
     })
     this.#session.on('connect', () => this.#session.setLocalWindowSize(sessionWindowBytes))
-    this.#session.on('error', () => {}) // each stream gets the error too, and tells its request
+    this.#session.on('error', () => {}) // each stream gets the error as well
     this.#session.on('close', () => this.#closed.abort())
     void this.#watchPeer(clock)
   }
@@ -42,7 +42,7 @@ export class Http2Connection implements HttpConnection {
         { signal, endStream: body === undefined },
       )
       if (body !== undefined) stream.end(body)
-      stream.on('error', reject) // stays for the time after the answer began; then the body reports the error
+      stream.on('error', reject) // also for errors after the answer began, which the body reports
       stream.once('close', () => reject(new Error('the server closed the request without an answer')))
       stream.once('response', (answer) => {
         const { ':status': status = 0, ...rest } = answer
@@ -65,7 +65,7 @@ export class Http2Connection implements HttpConnection {
       await clock.sleep(pingEveryMs, closed).catch(() => {})
       if (closed.aborted) return
       const bytesRead = this.#socket.bytesRead
-      // In a large list the answer queues behind the data, so any byte is a sign of life.
+      // In a large list the answer queues behind the data, so any byte shows that the peer is alive.
       if ((await this.#ping(clock)) || this.#socket.bytesRead !== bytesRead) continue
       this.#session.destroy(new Error(`no answer to a PING in ${pingTimeoutMs / 1000} s: the connection is dead`))
       return
@@ -81,7 +81,7 @@ export class Http2Connection implements HttpConnection {
       await clock.sleep(pingTimeoutMs, answered.signal)
       return false
     } catch {
-      return true // answered; or closed meanwhile, which the caller sees for itself
+      return true // answered, or closed meanwhile, which the caller notices
     } finally {
       this.#closed.signal.removeEventListener('abort', onClosed)
     }

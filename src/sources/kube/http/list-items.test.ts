@@ -59,7 +59,7 @@ for (const [what, repeated] of [
     expect(large.touched / small.touched).toBeLessThan((1.5 * large.bytes) / small.bytes)
   })
 
-/** How many bytes were put together for it: the part of the work that could grow faster than the answer. */
+/** Counts the bytes that are copied together: the part of the work that could grow faster than the answer. */
 async function bytesJoined(work: () => Promise<unknown>): Promise<number> {
   const concat = vi.spyOn(Buffer, 'concat')
   try {

@@ -1,4 +1,4 @@
-/** Takes a LIST apart while it arrives, so that a large one is never in memory as a whole. */
+/** Splits a LIST while it arrives, so that a large one is never in memory as a whole. */
 import { KubeError } from '../kube-error.ts'
 
 const quote = 0x22
@@ -12,7 +12,7 @@ const closeBrace = 0x7d
 const itemsKey = Buffer.from('items')
 
 /**
- * Hands over each element of the top-level list `items` as soon as it is there. Returns the answer without them: its
+ * Passes on each element of the top-level list `items` as soon as it is complete. Returns the answer without them: its
  * `items` is empty, or null as Go writes an empty list.
  */
 export async function readListItems(
@@ -26,12 +26,12 @@ export async function readListItems(
 }
 
 /**
- * Looks only at what gives JSON its shape, and leaves the rest to JSON.parse, element by element. Works on bytes, so
- * a character that is split between two chunks stays whole.
+ * Looks only at the characters that give JSON its structure, and leaves the rest to JSON.parse, element by element.
+ * Works on bytes, so a character that is split between two chunks stays whole.
  */
 class ListSplitter {
   readonly #onElement: (text: string) => void
-  /** Of the piece under way: an element, or what surrounds the elements. */
+  /** Chunks of the current piece: an element, or what surrounds the elements. */
   #parts: Buffer[] = []
   /** The answer up to its first element. */
   #head = ''
@@ -39,9 +39,9 @@ class ListSplitter {
   #isInString = false
   #isEscaped = false
   #isInItems = false
-  /** How much of `items` the string under way has spelled so far; -1: it is another one. Only for the top level. */
+  /** How many characters of `items` the current string has matched; -1: it is another string. Only at the top level. */
   #spelled = -1
-  /** The string before a colon, and then the value after it, is what `items` names. */
+  /** The last string at the top level was `items`, and then the value that follows its colon. */
   #isItemsKey = false
   #isItemsValue = false
 
@@ -50,7 +50,7 @@ class ListSplitter {
   }
 
   push(chunk: Buffer): void {
-    let start = 0 // of the piece under way
+    let start = 0 // of the current piece
     for (let at = 0; at < chunk.length; at++) {
       const byte = chunk[at]
       if (this.#isInString) {
@@ -90,7 +90,6 @@ class ListSplitter {
     this.#parts.push(chunk.subarray(start))
   }
 
-  /** The answer without its elements. */
   end(): string {
     return this.#head + this.#take(Buffer.alloc(0))
   }

@@ -1,4 +1,4 @@
-/** Sorts what sockets and TLS throw: whether to wait for the network or to look at certificates. */
+/** Tells network errors, which pass, from certificate errors, which a person must look at. */
 import { KubeError } from '../kube-error.ts'
 
 export function networkError(error: unknown, doing: string): KubeError {

@@ -1,13 +1,12 @@
-/** Opens the way to an API server: HTTP/2 where the server offers it during the TLS handshake, else HTTP/1.1. */
+/** HTTP/2 where the server offers it during the TLS handshake, else HTTP/1.1. */
 import { once } from 'node:events'
-import { connect } from 'node:tls'
-import type { TLSSocket } from 'node:tls'
+import { isIP } from 'node:net'
+import { checkServerIdentity, connect, type ConnectionOptions, type TLSSocket } from 'node:tls'
 import type { Clock } from '../../../core/clock.ts'
 import { Http1Connection } from './http1-connection.ts'
 import { Http2Connection } from './http2-connection.ts'
 import type { HttpConnection } from './http-connection.ts'
 import type { KubeEndpoint } from '../access/kube-access.ts'
-import { tlsOptions } from './tls-options.ts'
 
 export async function openConnection(
   endpoint: KubeEndpoint,
@@ -39,4 +38,18 @@ export async function openConnection(
 function discard(socket: TLSSocket): void {
   socket.on('error', () => {})
   socket.destroy()
+}
+
+function tlsOptions({ server, tls }: KubeEndpoint): ConnectionOptions {
+  const expected = tls.serverName ?? server.hostname.replace(/^\[|\]$/g, '')
+  return {
+    ...(tls.ca === undefined ? {} : { ca: tls.ca }),
+    ...(tls.cert === undefined ? {} : { cert: tls.cert }),
+    ...(tls.key === undefined ? {} : { key: tls.key }),
+    rejectUnauthorized: !tls.isInsecure,
+    minVersion: 'TLSv1.2',
+    // An IP address must not be sent as the server name (RFC 6066), but the certificate is still checked against it.
+    servername: isIP(expected) === 0 ? expected : '',
+    checkServerIdentity: (_host, certificate) => checkServerIdentity(expected, certificate),
+  }
 }

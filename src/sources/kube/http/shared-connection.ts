@@ -7,7 +7,7 @@ import { Watchdog } from '../watchdog.ts'
 
 const connectTimeoutMs = 15_000
 
-/** The one connection that all requests of a client use, replaced when it died or no longer fits. */
+/** The one connection that all requests of a client use. It is replaced when it has died or no longer fits. */
 export class SharedConnection implements AsyncDisposable {
   readonly #clock: Clock
   readonly #closed = new AbortController()
@@ -17,7 +17,7 @@ export class SharedConnection implements AsyncDisposable {
     this.#clock = clock
   }
 
-  /** The open connection, unless it died or the server's address, our certificate or the CA changed since. */
+  /** Opens a new one if it died, or if the server's address, our certificate or the CA has changed. */
   async to(endpoint: KubeEndpoint): Promise<HttpConnection> {
     this.#closed.signal.throwIfAborted()
     const key = JSON.stringify([endpoint.server.origin, endpoint.tls])
@@ -26,7 +26,7 @@ export class SharedConnection implements AsyncDisposable {
       const connection = await open.connection
       if (connection.isUsable) return connection
     }
-    if (this.#open !== undefined && this.#open !== open) return this.to(endpoint) // someone else was faster
+    if (this.#open !== undefined && this.#open !== open) return this.to(endpoint) // another request has replaced it meanwhile
     void open?.connection.then(
       (old) => old.retire(),
       () => {},
@@ -46,7 +46,7 @@ export class SharedConnection implements AsyncDisposable {
     connection?.destroy()
   }
 
-  /** Not bound to the request that happens to come first: others wait for the same connection. */
+  /** Does not end with the request that came first: others wait for the same connection. */
   async #connect(endpoint: KubeEndpoint): Promise<HttpConnection> {
     using patience = new Watchdog({
       clock: this.#clock,

@@ -8,10 +8,10 @@ export interface TokenBucketOptions {
   readonly burst: number
 }
 
-/** Spaces requests out, first come first served. */
+/** Limits the rate of requests, first come first served. */
 export class TokenBucket {
   readonly #options: TokenBucketOptions
-  /** When the bucket would be full again if nobody took more. */
+  /** When the bucket will be full again if nothing more is taken. */
   #fullAtMs = -Infinity
 
   constructor(options: TokenBucketOptions) {

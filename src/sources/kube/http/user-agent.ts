@@ -1,6 +1,6 @@
 import { arch, platform } from 'node:os'
 
-/** Like kube-proxy's, in the words that Go and so every API audit log uses for platforms. */
+/** Like kube-proxy's: platforms have Go's names, as in all API audit logs. */
 export function userAgent(version: string): string {
   return `fairlead/${version} (${goPlatform[platform()] ?? platform()}/${goArch[arch()] ?? arch()})`
 }

@@ -1,12 +1,12 @@
 import type { Clock } from '../../../core/clock.ts'
 
-/** The pace of client-go's reflector: 800 ms, doubling up to 30 s, each stretched by up to 100 % at random. */
+/** As client-go's reflector: 800 ms, doubled up to 30 s, each extended by up to 100 % at random. */
 const firstMs = 800
 const longestMs = 30_000
-/** After this long without trouble the next failure starts small again. */
+/** After this long without a failure, the next one starts with the shortest delay again. */
 const forgetAfterMs = 120_000
 
-/** How long to wait after a failure. The random part keeps 5,000 nodes from coming back in step. */
+/** How long to wait after a failure. The random part keeps 5,000 nodes from coming back at the same moment. */
 export class Backoff {
   readonly #clock: Clock
   readonly #random: () => number
@@ -18,14 +18,14 @@ export class Backoff {
     this.#random = random
   }
 
-  /** The delay before the next attempt, never based on more than `limitMs`. */
+  /** Never based on more than `limitMs`. */
   next(limitMs = longestMs): number {
     const now = this.#clock.monotonic()
     if (now - this.#lastAskedMs > forgetAfterMs) this.#nextMs = firstMs
     const baseMs = Math.min(this.#nextMs, limitMs)
     this.#nextMs = Math.min(this.#nextMs * 2, longestMs)
     const delayMs = baseMs * (1 + this.#random())
-    // Quiet time counts from the end of the wait, so that long waits are not taken for peace.
+    // The time without failures counts from the end of the wait. Otherwise a long wait would look like one.
     this.#lastAskedMs = now + delayMs
     return delayMs
   }

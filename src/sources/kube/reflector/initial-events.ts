@@ -13,7 +13,7 @@ export class InitialEvents<Item> {
   /** Objects may change while they are being sent, so all kinds of events occur. */
   add(event: WatchEvent): void {
     const item = this.#sink.read(event.object)
-    // An object without a name is hopeless, but its reader has reported it; it just must not stand for another.
+    // The sink has already reported an object without a name. It must only not replace another one.
     const key = event.key ?? `\0${this.#itemsByKey.size}`
     if (event.type === 'DELETED') this.#itemsByKey.delete(key)
     else this.#itemsByKey.set(key, item)

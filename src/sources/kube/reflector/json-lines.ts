@@ -1,7 +1,6 @@
-/** Cuts a stream of bytes into lines of JSON. */
 import { KubeError } from '../kube-error.ts'
 
-/** etcd refuses objects beyond 1.5 MB; whoever sends this much without a line break is no API server. */
+/** etcd refuses objects beyond 1.5 MB. A line longer than this is not from an API server. */
 const longestLineBytes = 64 * 1024 * 1024
 
 const newline = 0x0a
@@ -11,7 +10,7 @@ const newline = 0x0a
  * What follows the last line break is half a line of a connection that ended early, and is dropped.
  */
 export async function* jsonLines(chunks: AsyncIterable<Buffer>, doing: string): AsyncGenerator {
-  let parts: Buffer[] = [] // of the line under way; joined once, so that a long line costs no more than its length
+  let parts: Buffer[] = [] // of the current line; joined once, so that a long line is not copied for each chunk
   let bytes = 0
   for await (const chunk of chunks) {
     let start = 0

@@ -1,7 +1,7 @@
-/** The plain way to get all objects: LIST, in pages where that spares the server. */
+/** Gets all objects with LIST, in pages where that spares the server. */
 import type { KubeClient } from '../kube-client.ts'
 import { KubeError } from '../kube-error.ts'
-import { asObject, asString } from '../loose-json.ts'
+import { asObject, asString } from '../unchecked-json.ts'
 import type { ResourceQuery } from './resource-query.ts'
 
 const pageSize = 500
@@ -9,21 +9,21 @@ const pageSize = 500
 export interface ListRequest<Item> {
   readonly client: KubeClient
   readonly query: ResourceQuery
-  /** `0`: whatever the server has at hand. A version: not older than it. Empty: the newest there is. */
+  /** `0`: whatever the server has in its cache. A version: not older than that. Empty: the newest. */
   readonly notOlderThan: string
-  /** Called for each object as it arrives, so that the raw JSON can go. */
+  /** Called for each object as it arrives, so that the raw JSON can be freed. */
   readonly read: (object: unknown) => Item
 }
 
 export interface ListResult<Item> {
   readonly items: readonly Item[]
-  /** Where to watch on. */
+  /** Where to start watching. */
   readonly version: string
 }
 
 export async function listObjects<Item>(request: ListRequest<Item>, signal: AbortSignal): Promise<ListResult<Item>> {
   const { notOlderThan } = request
-  // The server answers from its cache for a version, but only to a list without pages: pages would all go to etcd.
+  // For a version the server answers from its cache, but only to a list without pages. Pages would all go to etcd.
   if (notOlderThan !== '' && notOlderThan !== '0')
     return listPages(request, { resourceVersion: notOlderThan, resourceVersionMatch: 'NotOlderThan' }, signal)
   const firstPage = { limit: pageSize, resourceVersion: notOlderThan === '' ? undefined : notOlderThan }
@@ -31,7 +31,7 @@ export async function listObjects<Item>(request: ListRequest<Item>, signal: Abor
     return await listPages(request, firstPage, signal)
   } catch (error) {
     if (!(error instanceof ExpiredPages)) throw error
-    // The list was compacted away between two pages; with as many pages again it would likely happen again.
+    // The list was compacted away between two pages, which would likely happen again with as many pages.
     return listPages(request, {}, signal)
   }
 }

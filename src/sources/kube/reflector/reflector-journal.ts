@@ -1,8 +1,31 @@
 import type { Clock } from '../../../core/clock.ts'
 import type { Logger } from '../../../core/logger.ts'
-import type { KubeError } from '../kube-error.ts'
-import type { ReflectorMetrics, ReflectorStatus } from './reflector-status.ts'
+import type { KubeError, KubeErrorReason } from '../kube-error.ts'
 import type { ResourceQuery } from './resource-query.ts'
+
+/** The state of the copy of one kind of object, for health checks and people. */
+export interface ReflectorStatus {
+  /** The first complete list has been delivered. */
+  readonly hasSynced: boolean
+  readonly isConnected: boolean
+  /** When the server last sent anything (Unix milliseconds). */
+  readonly lastContactMs: number | undefined
+  /** The last failure, until something succeeds. */
+  readonly lastError: string | undefined
+  readonly resourceVersion: string | undefined
+  readonly lists: number
+  readonly watches: number
+  readonly errors: number
+}
+
+/** What a reflector reports as it happens; `src/observe` turns it into Prometheus series. */
+export interface ReflectorMetrics {
+  listed(kind: string, items: number): void
+  watchStarted(kind: string): void
+  failed(kind: string, reason: KubeErrorReason): void
+}
+
+export const noReflectorMetrics: ReflectorMetrics = { listed() {}, watchStarted() {}, failed() {} }
 
 export interface JournalOptions {
   readonly query: ResourceQuery
@@ -11,13 +34,12 @@ export interface JournalOptions {
   readonly metrics: ReflectorMetrics
 }
 
-/** What happened to one reflector, for health checks, metrics and people. It decides nothing. */
+/** Records what happened to one reflector, for health checks, metrics and people. It decides nothing. */
 export class ReflectorJournal {
   readonly #options: JournalOptions
   #hasSynced = false
   #isConnected = false
   #lastContactMs: number | undefined
-  /** The trouble we are in; undefined when all is well. */
   #trouble: KubeError | undefined
   #lists = 0
   #watches = 0
@@ -27,7 +49,7 @@ export class ReflectorJournal {
     this.#options = options
   }
 
-  /** A real list has been delivered. */
+  /** A list from the server has been delivered. */
   get hasListed(): boolean {
     return this.#lists > 0
   }
@@ -84,7 +106,7 @@ export class ReflectorJournal {
     this.#isConnected = false
   }
 
-  /** A watch goes on from where it was: whatever the trouble was, it is over. */
+  /** A watch continues from where it was, so whatever the trouble was, it is over. */
   caughtUp(): void {
     this.#recovered()
   }
@@ -96,7 +118,7 @@ export class ReflectorJournal {
     })
   }
 
-  /** Says each trouble once: a server that is away for an hour is one line, not hundreds. */
+  /** Logs each trouble once: a server that is away for an hour is one line, not hundreds. */
   failed(error: KubeError, verb: 'list' | 'watch', delayMs: number): void {
     const { query, log, metrics } = this.#options
     this.#errors++

@@ -129,7 +129,7 @@ function repetitions(diary: readonly string[]): readonly string[] {
   return found
 }
 
-/** Every pause is over at once, but not within the same turn. */
+/** Every pause ends at once, but not within the same turn of the event loop. */
 function impatientClock(): Clock {
   let elapsedMs = 0
   return {

@@ -1,52 +1,52 @@
-import type { Clock } from '../../../core/clock.ts'
-import { systemClock } from '../../../core/clock.ts'
-import { silentLogger } from '../../../core/logger.ts'
-import type { Logger } from '../../../core/logger.ts'
+import { type Clock, systemClock } from '../../../core/clock.ts'
+import { silentLogger, type Logger } from '../../../core/logger.ts'
 import type { KindSink } from '../../kind-sink.ts'
 import { Backoff } from './backoff.ts'
 import { InitialEvents } from './initial-events.ts'
 import type { KubeClient } from '../kube-client.ts'
 import { KubeError } from '../kube-error.ts'
 import { listObjects } from './list-objects.ts'
-import { ReflectorJournal } from './reflector-journal.ts'
-import { noReflectorMetrics } from './reflector-status.ts'
-import type { ReflectorMetrics, ReflectorStatus } from './reflector-status.ts'
+import {
+  ReflectorJournal,
+  noReflectorMetrics,
+  type ReflectorMetrics,
+  type ReflectorStatus,
+} from './reflector-journal.ts'
 import type { ResourceQuery } from './resource-query.ts'
 import { StreamPosition } from './stream-position.ts'
-import { watchEvents } from './watch-events.ts'
-import type { WatchEvent, WatchStart } from './watch-events.ts'
+import { watchEvents, type WatchEvent, type WatchStart } from './watch-events.ts'
 
 export interface ReflectorOptions<Item> {
   readonly client: KubeClient
   readonly query: ResourceQuery
   readonly sink: KindSink<Item>
-  /** For the pauses between requests; the time limits within a request follow the client's clock. */
+  /** For the pauses between requests; time limits within a request use the client's clock. */
   readonly clock?: Clock
   /** 0 ≤ x < 1. */
   readonly random?: () => number
   readonly log?: Logger
   readonly metrics?: ReflectorMetrics
-  /** False: do not ask for streaming lists (feature gate WatchListClient). */
+  /** Whether to ask for streaming lists (feature gate WatchListClient). */
   readonly usesStreamingLists?: boolean
 }
 
-/** Shorter watches count as failures, so that a server that hangs up at once is not asked in a tight loop. */
+/** Shorter watches count as failures, so that a server which hangs up at once is not asked in a tight loop. */
 const shortWatchMs = 30_000
-/** A rotated token or certificate is picked up within twice this (the wait is stretched at random). */
+/** A rotated token or certificate is used within twice this time (the wait is extended at random). */
 const credentialRetryMs = 5_000
-/** An API that the cluster does not have may come with an upgrade of the cluster. */
+/** An API that the cluster does not have may come with an upgrade. */
 const absentRetryMs = 5 * 60_000
 
-/** Keeps a sink equal to the server's objects of one kind, through every failure, until told to stop. */
+/** Keeps a sink equal to the server's objects of one kind, through every failure, until aborted. */
 export class Reflector<Item> {
   readonly #options: Required<ReflectorOptions<Item>>
   readonly #backoff: Backoff
   readonly #journal: ReflectorJournal
-  /** Where we are in the server's history; undefined when we must list. */
+  /** How far we have followed the server's history; without it we must list. */
   #position: StreamPosition | undefined
-  /** What the next list must not be older than: `0` takes anything (the first list), empty takes only the newest. */
+  /** The next list must not be older: `0` takes anything (the first list), empty takes only the newest. */
   #listFrom = '0'
-  /** `not-now`: the server did not finish a streaming list, so the next list is a plain one. `never`: it has none. */
+  /** `not-now`: the server did not finish a streaming list, so the next one is a plain list. `never`: it has none. */
   #streaming: 'yes' | 'not-now' | 'never'
 
   constructor(options: ReflectorOptions<Item>) {
@@ -79,7 +79,7 @@ export class Reflector<Item> {
     }
   }
 
-  /** One request, and all that follows from it. Returns how long to wait before the next. */
+  /** One request and everything that follows from it. Returns how long to wait before the next. */
   #listOrWatch(signal: AbortSignal): Promise<number> {
     if (this.#position !== undefined) return this.#watch({ kind: 'version', version: this.#position.version }, signal)
     if (this.#streaming !== 'yes') return this.#list(signal)
@@ -117,7 +117,7 @@ export class Reflector<Item> {
           this.#deliver(initial.items, event.version)
           initial = undefined
         } else if (event.type !== 'BOOKMARK') initial.add(event)
-        else break // an ordinary bookmark: the server ignores our wish and just streams
+        else break // an ordinary bookmark: the server does not know streaming lists, and just watches
       }
     } catch (error) {
       if (initial !== undefined && this.#givesUpStreaming(error)) return 0
@@ -127,8 +127,8 @@ export class Reflector<Item> {
     }
     if (initial !== undefined) return this.#useList('not-now', 'the watch ended before the initial events did')
     if (clock.monotonic() - startedMs < shortWatchMs) return this.#backoff.next()
-    // Not one event and not one bookmark in all that time: perhaps the server's history restarted below our version
-    // (etcd restored from a backup), and it will stay silent until it gets there. A list tells.
+    // Neither an event nor a bookmark in all that time. Perhaps the server's history restarted below our version (etcd
+    // was restored from a backup), and it stays silent until it gets there. A list tells.
     if (events === 0) this.#relist()
     return 0
   }
@@ -161,7 +161,7 @@ export class Reflector<Item> {
     this.#journal.listed(items.length, version)
   }
 
-  /** True when the failure says that a plain list is worth trying at once. */
+  /** Whether a plain list is worth trying at once after this failure. */
   #givesUpStreaming(error: unknown): boolean {
     if (!(error instanceof KubeError)) return false
     const isRefused = error.reason === 'invalid'
@@ -192,9 +192,9 @@ export class Reflector<Item> {
     const verb = this.#position === undefined ? 'list' : 'watch'
     const delayMs = this.#delayAfter(error)
     this.#journal.failed(error, verb, delayMs)
-    // A list that fails like this asked for a version that the server cannot serve: take the newest.
+    // This list asked for a version that the server cannot serve, so take the newest.
     if (versionIsGone(error)) this.#relist(verb === 'list' ? '' : undefined)
-    // To watch on from the same place would meet the same trouble again.
+    // Watching from the same place would fail in the same way.
     else if (verb === 'watch' && isAboutTheRequest(error)) this.#relist()
     return delayMs
   }
@@ -209,7 +209,7 @@ function versionIsGone({ reason }: KubeError): boolean {
   return reason === 'gone' || reason === 'version-unavailable'
 }
 
-/** The server is there and we may talk to it, but this request does not work out. */
+/** The server answers and we may talk to it, but this request fails. */
 function isAboutTheRequest({ reason }: KubeError): boolean {
   return reason === 'protocol' || reason === 'invalid' || reason === 'not-found'
 }

@@ -1,15 +1,15 @@
-/** Which objects Fairlead asks for. The selectors are part of kube-proxy's behaviour: see docs/kubernetes-source.md. */
+/** Which objects Fairlead asks for. The selectors are those of kube-proxy: see docs/kubernetes-source.md. */
 import type { ObjectKind } from '../../../api/records.ts'
 
 export interface ResourceQuery {
   /** For messages and metrics. */
   readonly kind: string
-  /** The plural name and group, as RBAC rules want them. */
+  /** The plural name and group, as in RBAC rules. */
   readonly resource: string
   readonly path: string
   readonly labelSelector?: string
   readonly fieldSelector?: string
-  /** Old clusters do not have this API at all; then there are no such objects. */
+  /** Old clusters do not have this API; then there are no such objects. */
   readonly mayBeAbsent?: boolean
 }
 
@@ -44,8 +44,8 @@ export function resourceQueries(nodeName: string): Readonly<Record<ObjectKind, R
 }
 
 /**
- * For a process that answers for every node: all Nodes, headless Services too (they may have external IPs), and the
- * Services that ask for the proxy of this name, or for none.
+ * For a process that serves every node: all Nodes, headless Services too (they may have external IPs), and the Services
+ * that ask for the proxy of this name, or for none.
  */
 export function clusterQueries(serviceProxyName: string): Readonly<Record<ObjectKind, ResourceQuery>> {
   const { Node: node, Service: service, EndpointSlice: slice, ServiceCIDR } = resourceQueries('')

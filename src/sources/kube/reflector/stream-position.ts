@@ -1,14 +1,14 @@
 import type { WatchEvent } from './watch-events.ts'
 
 /**
- * How far we have followed the server's history of one kind of object. Within a history versions only grow, so an
- * event that does not move forward is either one we had or a sign that the stream is out of order.
+ * How far we have followed the server's history of one kind of object. Versions only grow, so an event that does not
+ * move forward is either a repetition or a sign that the stream is out of order.
  */
 export class StreamPosition {
   #version: string
   /**
-   * What happened at this version, to tell a repetition from a second object of the same version. Empty when a list or
-   * a bookmark brought us here: then we have all of it.
+   * The event at this version, to tell a repetition from a second object of the same version. Empty after a list or a
+   * bookmark: then we have everything of this version.
    */
   #lastEvent = ''
 
@@ -16,12 +16,11 @@ export class StreamPosition {
     this.#version = version
   }
 
-  /** The version to go on from. */
   get version(): string {
     return this.#version
   }
 
-  /** Moves to the event, unless it was there before (`repeated`) or lies behind (`backwards`). */
+  /** Moves to the event, unless we had it (`repeated`) or it is older (`backwards`). */
   advance(event: WatchEvent): 'next' | 'repeated' | 'backwards' {
     const { type, key, version } = event
     if (version === undefined) return 'next' // a broken object: let the reader report it
@@ -35,7 +34,7 @@ export class StreamPosition {
   }
 }
 
-/** Negative when `a` is older. Versions that are not numbers cannot be compared and count as newer. */
+/** Negative if `a` is older. Versions that are not numbers cannot be compared and count as newer. */
 function compareVersions(a: string, b: string): number {
   if (a === b) return 0
   if (!isNumber(a) || !isNumber(b)) return 1

@@ -1,8 +1,8 @@
-/** One watch request as a sequence of events, with the time limits that tell a quiet server from a dead one. */
+/** One watch request as a sequence of events, with time limits that tell a quiet server from a dead one. */
 import { jsonLines } from './json-lines.ts'
 import type { KubeClient } from '../kube-client.ts'
 import { KubeError } from '../kube-error.ts'
-import { asObject, asString } from '../loose-json.ts'
+import { asObject, asString } from '../unchecked-json.ts'
 import type { ResourceQuery } from './resource-query.ts'
 import { errorFromStatusObject } from '../status-error.ts'
 import { Watchdog } from '../watchdog.ts'
@@ -12,18 +12,16 @@ type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'
 export interface WatchEvent {
   readonly type: WatchEventType
   readonly object: unknown
-  /** `namespace/name`, or `name`; undefined when the object has no name. */
+  /** `namespace/name`, or `name`. */
   readonly key: string | undefined
-  /** Undefined when the object has none. */
   readonly version: string | undefined
-  /** A bookmark that says: you now have all objects there were when you asked. */
+  /** This bookmark says that all objects which existed at the time of the request have been sent. */
   readonly endsInitialEvents: boolean
 }
 
-/** Where a watch starts. */
 export type WatchStart =
   | { readonly kind: 'version'; readonly version: string }
-  /** First all objects as ADDED events, not older than the version (empty: the newest), then a marked bookmark. */
+  /** First all objects as ADDED events, not older than the version (empty: the newest), then such a bookmark. */
   | { readonly kind: 'initial-events'; readonly notOlderThan: string }
 
 export interface WatchRequest {
@@ -40,9 +38,9 @@ export interface WatchRequest {
 const answerLimitMs = 30_000
 /** How much longer than agreed a server may keep a watch open. */
 const graceMs = 30_000
-/** A server that sends bookmarks does so about once a minute; one that stops has gone. */
+/** Servers send bookmarks about once a minute. One that stops is gone. */
 const bookmarkSilenceMs = 150_000
-/** While the initial events flow, silence means that the server does not know that we wait for their end. */
+/** Silence before the initial events have ended means that the server does not know streaming lists. */
 const initialSilenceMs = 10_000
 const initialLimitMs = 60_000
 

@@ -1,4 +1,4 @@
-/** Throw-away certificates, made by the openssl command in a folder that goes with the test. */
+/** Throw-away certificates, made by the openssl command in a folder that is removed with the test. */
 import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

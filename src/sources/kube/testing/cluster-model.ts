@@ -2,10 +2,9 @@
 import type { Exchange } from './fault-server.ts'
 import { bookmark, thing, thingList } from './recording-sink.ts'
 
-/** What happens to one request, chosen by the test. */
 export type Fault =
   | { readonly kind: 'none' }
-  /** The connection breaks, or ends well, after so many bytes: anywhere, also inside a line or a character. */
+  /** The connection breaks, or ends properly, after this many bytes, even inside a line or a character. */
   | { readonly kind: 'cut' | 'end'; readonly afterBytes: number }
   | { readonly kind: 'status'; readonly code: 410 | 429 | 500 | 503 }
 
@@ -135,7 +134,7 @@ export function valueOf(name: string, version: number | string): string {
   return `höhe 🚢 ${name}/${version}`
 }
 
-/** Writes until the fault strikes. */
+/** Writes until the fault. */
 class Pipe {
   readonly #exchange: Exchange
   readonly #fault: Fault

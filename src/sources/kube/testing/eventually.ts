@@ -1,4 +1,4 @@
-/** Waits for a condition that real sockets bring about; fails with its name rather than with a test's time-out. */
+/** Waits for something that real sockets cause. It fails with a name rather than with the test's time-out. */
 export async function eventually(what: string, condition: () => boolean, deadlineMs = 10_000): Promise<void> {
   const endsAt = performance.now() + deadlineMs
   while (!condition()) {

@@ -73,7 +73,7 @@ export class Exchange {
     this.#response.end()
   }
 
-  /** Breaks the connection, after what was written has left. */
+  /** Breaks the connection once everything written has been sent. */
   cut(): void {
     setImmediate(() => {
       if ('stream' in this.#response) this.#response.stream.session?.destroy()
@@ -143,7 +143,7 @@ export class FaultServer implements AsyncDisposable {
     return this.#sessions.length
   }
 
-  /** HTTP/2: no new requests on the connections there are. */
+  /** HTTP/2: no new requests on the existing connections. */
   sayGoodbye(): void {
     for (const session of this.#sessions) session.goaway(0)
   }

@@ -1,7 +1,7 @@
 import type { Clock } from '../../../core/clock.ts'
 import { eventually } from './eventually.ts'
 
-/** The clock of someone who sleeps between attempts, one sleep at a time: a test ends each sleep and learns its length. */
+/** A clock for code that sleeps between attempts, one sleep at a time. A test ends each sleep and learns its length. */
 export class PauseClock implements Clock {
   #elapsedMs = 0
   #pause: { readonly ms: number; end(): void } | undefined
@@ -46,7 +46,7 @@ export class PauseClock implements Clock {
     return pause?.ms ?? 0
   }
 
-  /** Time passes while nobody sleeps. */
+  /** For time that passes between sleeps. */
   advance(ms: number): void {
     this.#elapsedMs += ms
   }

@@ -1,5 +1,5 @@
 import type { KindSink } from '../../kind-sink.ts'
-import { asObject, asString } from '../loose-json.ts'
+import { asObject, asString } from '../unchecked-json.ts'
 
 export interface RecordedItem {
   readonly name: string
@@ -7,7 +7,7 @@ export interface RecordedItem {
   readonly value: string
 }
 
-/** Keeps what a catalog would keep, and a diary of how it got there. */
+/** Keeps what a catalog would keep, and the calls that led to it. */
 export class RecordingSink implements KindSink<RecordedItem> {
   /** `replace a@1 b@2`, `upsert c@3`, `remove a@4`, in order. */
   readonly diary: string[] = []

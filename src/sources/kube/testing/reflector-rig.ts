@@ -14,7 +14,7 @@ interface RigOptions {
   readonly usesStreamingLists?: boolean
 }
 
-/** A reflector at work on a fault server, with the time of its pauses and of its requests in the test's hands. */
+/** A reflector that watches a fault server. The test controls the time of its pauses and of its requests. */
 export class ReflectorRig implements AsyncDisposable {
   readonly server: FaultServer
   readonly sink = new RecordingSink()

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
 import type { AddressInfo, Server, Socket } from 'node:net'
 
-/** Stands between client and server, and can stop passing anything on: a peer that vanished without a FIN. */
+/** Between client and server. It can stop forwarding, like a peer that vanished without a FIN. */
 export class TcpProxy implements AsyncDisposable {
   readonly #server: Server
   readonly #sockets = new Set<Socket>()

@@ -1,4 +1,4 @@
-/** Looks into JSON that nobody has checked yet: a wrong type reads as absent, never as an exception. */
+/** Reads JSON that has not been checked: a value of the wrong type counts as absent and never throws. */
 export function asObject(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {}
 }
