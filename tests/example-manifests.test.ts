@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { thisHost } from '../src/cli/host/this-host.ts'
 import type { Program } from '../src/cli/program.ts'
 import { renderCommand } from '../src/cli/render-command.ts'
 import { unwatched } from '../src/cli/program.ts'
@@ -14,8 +15,7 @@ async function render(mode: string): Promise<{ readonly out: string; readonly er
   let [out, err] = ['', '']
   const program: Program = {
     ...unwatched,
-    platform: 'linux',
-    env: {},
+    host: { ...thisHost(), platform: 'linux', env: {} },
     out: (text) => void (out += text),
     err: (text) => void (err += text),
   }

@@ -1,6 +1,7 @@
 /** `fairlead render --proxy-mode=iptables` against what kube-proxy 1.36 programmed, in all recorded scenarios. */
 import { execFileSync } from 'node:child_process'
 import { describe, expect, test } from 'vitest'
+import { thisHost } from '../src/cli/host/this-host.ts'
 import { unwatched } from '../src/cli/program.ts'
 import type { Program } from '../src/cli/program.ts'
 import { renderCommand } from '../src/cli/render-command.ts'
@@ -18,8 +19,7 @@ async function render(scenario: string, family: Family): Promise<string> {
   let printed = ''
   const program: Program = {
     ...unwatched,
-    platform: 'linux',
-    env: {},
+    host: { ...thisHost(), platform: 'linux', env: {} },
     out: (text) => void (printed += text),
     err: (text) => expect(text).toMatch(/^note: /),
   }

@@ -1,5 +1,6 @@
 /** `fairlead render --proxy-mode=ipvs` against what kube-proxy 1.36 programmed, in all recorded scenarios. */
 import { expect, test } from 'vitest'
+import { thisHost } from '../src/cli/host/this-host.ts'
 import { unwatched } from '../src/cli/program.ts'
 import type { Program } from '../src/cli/program.ts'
 import { renderCommand } from '../src/cli/render-command.ts'
@@ -21,8 +22,7 @@ async function render(scenario: string, part: string, family?: Family): Promise<
   let printed = ''
   const program: Program = {
     ...unwatched,
-    platform: 'linux',
-    env: {},
+    host: { ...thisHost(), platform: 'linux', env: {} },
     out: (text) => void (printed += text),
     err: (text) => expect(text).toMatch(/^note: /),
   }

@@ -10,6 +10,7 @@ import { describe, expect, test } from 'vitest'
 import { portalChains } from '../src/backends/userspace/portals/chains.ts'
 import { renderPortals } from '../src/backends/userspace/portals/render.ts'
 import type { PortalSettings } from '../src/backends/userspace/portals/settings.ts'
+import { thisHost } from '../src/cli/host/this-host.ts'
 import { unwatched } from '../src/cli/program.ts'
 import type { Program } from '../src/cli/program.ts'
 import { renderCommand } from '../src/cli/render-command.ts'
@@ -71,8 +72,7 @@ async function render(scenario: string, family: Family): Promise<string> {
   let printed = ''
   const program: Program = {
     ...unwatched,
-    platform: 'linux',
-    env: {},
+    host: { ...thisHost(), platform: 'linux', env: {} },
     out: (text) => void (printed += text),
     err: (text) => expect(text).toMatch(/^note: /),
   }

@@ -2,6 +2,7 @@
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
+import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { machineAddresses } from '../src/cli/kpng/machine-addresses.ts'
@@ -11,7 +12,7 @@ import { freePorts } from './cluster/testing/free-ports.ts'
 import { FairleadProcess, runFairlead } from './e2e/testing/fairlead-process.ts'
 import { manifest, service, slice } from './e2e/testing/objects.ts'
 
-const ownAddress = machineAddresses().find((address) => !address.includes(':'))
+const ownAddress = machineAddresses(networkInterfaces()).find((address) => !address.includes(':'))
 const withoutAddress = ownAddress === undefined ? ' [skipped: this machine has no IPv4 address but loopback]' : ''
 const print = ['--once', '--node-name=node1']
 

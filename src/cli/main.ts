@@ -1,6 +1,7 @@
 /** The command line: one daemon with kube-proxy's flags, and commands of Fairlead's own. */
 import { nearestName } from '../net/nearest-name.ts'
 import { daemonCommand } from './daemon/daemon-command.ts'
+import { thisHost } from './host/this-host.ts'
 import type { KpngSource } from './kpng/to-mode.ts'
 import { CommandError, thisProgram } from './program.ts'
 import type { Program } from './program.ts'
@@ -28,7 +29,7 @@ function kpngCommand(source: KpngSource): LoadCommand {
 
 /** Returns the exit code. */
 export async function main(argv: readonly string[]): Promise<number> {
-  const program = thisProgram()
+  const program = thisProgram(thisHost())
   try {
     const args = asFlags(argv)
     const [name = '', ...rest] = args

@@ -1,13 +1,13 @@
-/** What a command may use of the process it runs in; tests hand in their own. */
+/** What a command is given: the machine it runs on, and how it talks to the person who called it. Tests hand in their own. */
 import { readFileSync } from 'node:fs'
+import type { Host, OutputStream } from './host/host.ts'
 import { noProgress, showProgress } from './progress.ts'
 import type { Progress } from './progress.ts'
 import { noTerminal, terminalOf } from './terminal.ts'
 import type { Terminal } from './terminal.ts'
 
 export interface Program {
-  readonly platform: NodeJS.Platform
-  readonly env: NodeJS.ProcessEnv
+  readonly host: Host
   /** Results: what a pipe or another program reads. */
   out(text: string): void
   /** Diagnostics, for people. */
@@ -32,19 +32,18 @@ export class CommandError extends Error {
   override readonly name = 'CommandError'
 }
 
-export function thisProgram(): Program {
+export function thisProgram(host: Host): Program {
+  const { stdout, stderr } = host.process.streams
   // Whoever read our output may be gone (`| head`); that ends the output, not the program.
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
-  const { stdout, stderr, env } = process
-  const [outTerminal, errTerminal] = [terminalOf(stdout, env), terminalOf(stderr, env)]
+  for (const stream of [stdout, stderr]) stream.on('error', () => {})
+  const [outTerminal, errTerminal] = [terminalOf(stdout, host.env), terminalOf(stderr, host.env)]
   let progress = noProgress
-  const writeTo = (stream: NodeJS.WriteStream) => (text: string) => {
+  const writeTo = (stream: OutputStream) => (text: string) => {
     progress.makeRoom()
     stream.write(text)
   }
   return {
-    platform: process.platform,
-    env,
+    host,
     out: writeTo(stdout),
     err: writeTo(stderr),
     stdout: outTerminal,

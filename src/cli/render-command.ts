@@ -1,5 +1,4 @@
 /** `fairlead render`: prints what a mode would program for the objects in files, without root and without a cluster. */
-import { hostname } from 'node:os'
 import { isGateOn } from '../config/feature-gates.ts'
 import { inGroup } from '../config/flags/flag.ts'
 import { renderFlagHelp } from '../config/flags/flag-help.ts'
@@ -7,7 +6,6 @@ import { parseFlags } from '../config/flags/flag-set.ts'
 import * as type from '../config/flags/flag-types.ts'
 import { strictSourceRangesHelp } from '../config/daemon/fairlead-flags.ts'
 import { Catalog } from '../core/catalog.ts'
-import { systemClock } from '../core/clock.ts'
 import { nodeIps } from '../core/node/node-ips.ts'
 import { silentMetrics } from '../core/proxy-metrics.ts'
 import { RouteTable } from '../core/routing/route-table.ts'
@@ -22,6 +20,7 @@ import { parseDaemonCommandLine } from '../config/daemon/parse-daemon-command-li
 import type { ProxyConfig } from '../config/proxy-config.ts'
 import { loadConfig } from './daemon/load-config.ts'
 import { expandPrimary } from '../core/node/node-port-addresses.ts'
+import type { Host } from './host/host.ts'
 import { findMode } from './modes/find-mode.ts'
 import type { ModeSettings } from './modes/mode.ts'
 import { CommandError } from './program.ts'
@@ -50,18 +49,19 @@ const renderFlags = inGroup('Render', {
 const usage = 'Usage:\n  fairlead render --proxy-mode=MODE --objects=PATH [flags]\n'
 
 export async function renderCommand(argv: readonly string[], program: Program): Promise<number> {
-  const read = parseFlags(renderFlags, argv, program.platform)
+  const { host } = program
+  const read = parseFlags(renderFlags, argv, host.platform)
   if (!read.ok) throw new CommandError(read.problem)
   if (read.wantsHelp) {
     const about = 'Prints what a proxy mode would program, without root and without a cluster.'
-    program.out(`${about}\n\n${usage}\n${renderFlagHelp(renderFlags, program.platform, program.stdout.columns)}`)
+    program.out(`${about}\n\n${usage}\n${renderFlagHelp(renderFlags, host.platform, program.stdout.columns)}`)
     return 0
   }
   const { values } = read
   if (read.positionals.length > 0)
     throw new CommandError(`render takes no argument "${read.positionals[0]}": give files with --objects=PATH`)
   if (values.objects.length === 0) throw new CommandError('render needs objects: give --objects=FILE_OR_DIRECTORY')
-  const config = await configOf(values, program.platform)
+  const config = await configOf(values, host)
   const mode = await findMode(config.mode)
   const wantedFamilies = familiesNamed(values.family)
 
@@ -69,11 +69,11 @@ export async function renderCommand(argv: readonly string[], program: Program): 
   const log = plainLogger(program)
   const catalog = new Catalog()
   const intake = new Intake({ catalog, log, metrics: silentMetrics })
-  const source = new FileSource({ paths: values.objects, intake, log, clock: systemClock })
+  const source = new FileSource({ paths: values.objects, intake, log, clock: host.clock })
   const [problem] = await source.load()
   if (problem !== undefined) throw new CommandError(problem)
 
-  const nodeName = values['node-name'] || config.hostnameOverride || hostname().toLowerCase()
+  const nodeName = values['node-name'] || config.hostnameOverride || host.hostname().toLowerCase()
   const node = catalog.nodes.get(objectKey({ name: nodeName }))
   const given = values['node-address']
   const { ips } = nodeIps({ ips: given.length > 0 ? given : (node?.ips ?? []), bindAddress: config.bindAddress })
@@ -120,12 +120,12 @@ export async function renderCommand(argv: readonly string[], program: Program): 
 /** The file's settings, but the mode of the command line: one file can be rendered for every mode. */
 async function configOf(
   values: { readonly config: string; readonly 'proxy-mode': string },
-  platform: NodeJS.Platform,
+  host: Host,
 ): Promise<ProxyConfig> {
   const mode = values['proxy-mode']
-  const parsed = parseDaemonCommandLine([`--config=${values.config}`, `--proxy-mode=${mode}`], platform)
+  const parsed = parseDaemonCommandLine([`--config=${values.config}`, `--proxy-mode=${mode}`], host.platform)
   if (parsed.kind !== 'run') throw new CommandError(`--config=${values.config} cannot be used`)
-  const { config } = await loadConfig(parsed.options, platform, mode === '' ? undefined : mode)
+  const { config } = await loadConfig(parsed.options, host, mode === '' ? undefined : mode)
   return config
 }
 

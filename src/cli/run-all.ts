@@ -21,3 +21,19 @@ export async function runAll(parts: readonly Runnable[], signal: AbortSignal): P
   )
   if (failures.length > 0) throw failures[0]
 }
+
+/** Runs the part for as long as the work takes. When one of the two fails, the other ends too. */
+export async function runWith(
+  part: Runnable,
+  work: (signal: AbortSignal) => Promise<void>,
+  signal: AbortSignal,
+): Promise<void> {
+  const done = new AbortController()
+  const worker: Runnable = {
+    async run(running) {
+      await work(running)
+      done.abort()
+    },
+  }
+  await runAll([part, worker], AbortSignal.any([signal, done.signal]))
+}

@@ -1,8 +1,12 @@
 import { kubernetesVersion } from '../config/kubernetes-version.ts'
+import type { Host } from './host/host.ts'
 import { fairleadVersion } from './program.ts'
 
 /** Scripts look for the release of kube-proxy that this stands in for; people want to know what really runs. */
-export function renderVersion(format: 'plain' | 'raw'): string {
+export function renderVersion(
+  format: 'plain' | 'raw',
+  { platform, process }: Pick<Host, 'platform' | 'process'>,
+): string {
   const { major, minor, patch } = kubernetesVersion
   const kubernetes = `v${major}.${minor}.${patch}`
   const fairlead = fairleadVersion()
@@ -12,8 +16,8 @@ export function renderVersion(format: 'plain' | 'raw'): string {
     minor: String(minor),
     gitVersion: kubernetes,
     fairleadVersion: fairlead,
-    nodeVersion: process.version,
-    platform: `${process.platform}/${process.arch}`,
+    nodeVersion: process.nodeVersion,
+    platform: `${platform}/${process.architecture}`,
   }
   return `${JSON.stringify(raw)}\n`
 }

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { silentLogger } from '../../core/logger.ts'
 import { RecordingLogger } from '../../core/testing/recording-logger.ts'
+import { memoryHost } from '../host/testing/memory-host.ts'
 import { apiServerAddresses } from './api-server-addresses.ts'
 
 test.each([
@@ -9,17 +10,19 @@ test.each([
   ['http://192.0.2.1', [{ ip: '192.0.2.1', port: 80 }]],
   ['https://[fd00:0::1]:6443', [{ ip: 'fd00::1', port: 6443 }]],
 ])('%s', async (url, addresses) => {
-  expect(await apiServerAddresses(new URL(url), silentLogger)).toEqual(addresses)
+  expect(await apiServerAddresses(new URL(url), memoryHost(), silentLogger)).toEqual(addresses)
 })
 
 test('a name stands for all addresses that it has', async () => {
-  const addresses = await apiServerAddresses(new URL('https://localhost:6443'), silentLogger)
-  expect(addresses.map(({ port }) => port)).toContain(6443)
-  for (const { ip } of addresses) expect(['127.0.0.1', '::1']).toContain(ip)
+  const host = memoryHost({ lookup: (name) => Promise.resolve(name === 'api' ? ['192.0.2.1', 'fd00::1'] : []) })
+  expect(await apiServerAddresses(new URL('https://api:6443'), host, silentLogger)).toEqual([
+    { ip: '192.0.2.1', port: 6443 },
+    { ip: 'fd00::1', port: 6443 },
+  ])
 })
 
 test('a name that nobody knows is said', async () => {
   const log = new RecordingLogger()
-  expect(await apiServerAddresses(new URL('https://no-such-host.invalid:6443'), log)).toEqual([])
+  expect(await apiServerAddresses(new URL('https://no-such-host.invalid:6443'), memoryHost(), log)).toEqual([])
   expect(log.at('warn')).toMatchObject([{ fields: { host: 'no-such-host.invalid' } }])
 })

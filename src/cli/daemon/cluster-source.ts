@@ -1,16 +1,11 @@
 /** Where the objects come from, seen from the daemon: a cluster or files, with what differs between the two. */
 import { stat } from 'node:fs/promises'
 import type { ApiServerAddress } from '../../core/routing/address-claims.ts'
-import type { Catalog } from '../../core/catalog.ts'
-import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
 import { isGateOn } from '../../config/feature-gates.ts'
-import type { ProxyConfig } from '../../config/proxy-config.ts'
-import type { RestClientMetrics } from '../../observe/metrics/rest-client-metrics.ts'
-import type { SourceMetrics } from '../../observe/metrics/source-metrics.ts'
 import { FileSource } from '../../sources/file/file-source.ts'
 import { standardInput } from '../../sources/file/manifest-folder.ts'
-import type { Intake } from '../../sources/intake.ts'
+import { Intake } from '../../sources/intake.ts'
 import { KubeClient } from '../../sources/kube/kube-client.ts'
 import { loadKubeAccess } from '../../sources/kube/access/kube-access.ts'
 import { KubeSource } from '../../sources/kube/kube-source.ts'
@@ -18,6 +13,7 @@ import type { WatchClient, WatchStatus } from '../../kpng/client/watch-client.ts
 import { CommandError } from '../program.ts'
 import type { Runnable } from '../run-all.ts'
 import { apiServerAddresses } from './api-server-addresses.ts'
+import type { ClusterParts, Daemon } from './daemon.ts'
 
 export interface ObjectSource extends Runnable, AsyncDisposable {
   /** Complete lists of Services and EndpointSlices have come from it (not from saved state). */
@@ -42,22 +38,19 @@ export interface ApiSource {
   client(log: Logger): Promise<WatchClient>
 }
 
-export interface SourceContext {
-  readonly config: ProxyConfig
-  readonly api?: ApiSource
-  readonly objects: readonly string[]
-  readonly master: string
-  readonly nodeName: string
-  readonly version: string
+type SourceDaemon = Pick<Daemon, 'config' | 'api' | 'objects' | 'master' | 'version' | 'host' | 'log'>
+
+interface SourceContext extends SourceDaemon, Pick<ClusterParts, 'nodeName' | 'catalog' | 'metrics'> {
   readonly intake: Intake
-  readonly catalog: Catalog
-  readonly metrics: SourceMetrics
-  readonly requestMetrics: RestClientMetrics
-  readonly clock: Clock
-  readonly log: Logger
 }
 
-export async function openSource(context: SourceContext): Promise<ObjectSource> {
+/** From then on the source fills the catalog whenever it runs. */
+export async function openSource(
+  daemon: SourceDaemon,
+  cluster: Pick<ClusterParts, 'nodeName' | 'catalog' | 'metrics'>,
+): Promise<ObjectSource> {
+  const intake = new Intake({ catalog: cluster.catalog, log: daemon.log, metrics: cluster.metrics.proxy })
+  const context: SourceContext = { ...daemon, ...cluster, intake }
   if (context.api !== undefined) return apiSource(context.api, context)
   return context.objects.length > 0 ? fileSource(context) : kubeSource(context)
 }
@@ -78,9 +71,9 @@ async function apiSource(api: ApiSource, { intake, nodeName, catalog, log }: Sou
   }
 }
 
-async function fileSource({ objects, intake, catalog, clock, log }: SourceContext): Promise<ObjectSource> {
+async function fileSource({ objects, intake, catalog, host, log }: SourceContext): Promise<ObjectSource> {
   for (const path of objects) await mustExist(path)
-  const source = new FileSource({ paths: objects, intake, clock, log: log.child({ source: 'files' }) })
+  const source = new FileSource({ paths: objects, intake, clock: host.clock, log: log.child({ source: 'files' }) })
   return {
     client: undefined,
     apiServers: [],
@@ -106,17 +99,18 @@ async function mustExist(path: string): Promise<void> {
 }
 
 async function kubeSource(context: SourceContext): Promise<ObjectSource> {
-  const { config, master, nodeName, version, intake, metrics, clock } = context
+  const { config, master, nodeName, version, intake, metrics, host } = context
+  const { clock, env } = host
   const log = context.log.child({ source: 'kubernetes' })
   const { kubeconfig, qps, burst } = config.clientConnection
-  const access = await loadKubeAccess({ kubeconfig, master, clock, log })
-  const client = new KubeClient({ access, version, qps, burst, clock, metrics: context.requestMetrics })
+  const access = await loadKubeAccess({ kubeconfig, master, env, clock, log })
+  const client = new KubeClient({ access, version, qps, burst, clock, metrics: metrics.requests })
   const source = new KubeSource({
     client,
     nodeName,
     clock,
     log,
-    metrics,
+    metrics: metrics.source,
     usesStreamingLists: isGateOn(config.featureGates, 'WatchListClient'),
     sinks: {
       Service: intake.sink('Service'),
@@ -128,7 +122,7 @@ async function kubeSource(context: SourceContext): Promise<ObjectSource> {
   const hasSynced = (kind: 'Service' | 'EndpointSlice') => source.status().get(kind)?.hasSynced ?? false
   return {
     client,
-    apiServers: await apiServerAddresses(await access.server(), log),
+    apiServers: await apiServerAddresses(await access.server(), host, log),
     run: (signal) => source.run(signal),
     isLive: () => hasSynced('Service') && hasSynced('EndpointSlice'),
     status: () => source.status(),

@@ -1,5 +1,4 @@
 /** `fairlead [flags]`: what kube-proxy's command line does. */
-import { writeFile } from 'node:fs/promises'
 import { parseDaemonCommandLine } from '../../config/daemon/parse-daemon-command-line.ts'
 import type { DaemonOptions } from '../../config/daemon/parse-daemon-command-line.ts'
 import { renderConfigYaml } from '../../config/file/render-config.ts'
@@ -8,10 +7,10 @@ import { findMode } from '../modes/find-mode.ts'
 import type { ApiSource } from './cluster-source.ts'
 import { CommandError, fairleadVersion } from '../program.ts'
 import type { Program } from '../program.ts'
-import { keepYoungHeapSmall } from './young-heap.ts'
 import type { LoadedConfig } from './load-config.ts'
 import { loadConfig } from './load-config.ts'
-import { loggerFor } from './logger-for.ts'
+import type { Host } from '../host/host.ts'
+import { loggerFor } from '../host/logger-for.ts'
 import { paint } from '../terminal.ts'
 import { renderVersion } from '../version.ts'
 
@@ -36,13 +35,13 @@ export async function daemonCommand(
   signal: AbortSignal,
   other: OtherSource = {},
 ): Promise<number> {
-  const parsed = parseDaemonCommandLine(argv, program.platform, program.stdout.columns)
+  const parsed = parseDaemonCommandLine(argv, program.host.platform, program.stdout.columns)
   switch (parsed.kind) {
     case 'help':
       program.out(`${parsed.text}\n${commandHelp}`)
       return 0
     case 'version':
-      program.out(renderVersion(parsed.format))
+      program.out(renderVersion(parsed.format, program.host))
       return 0
     case 'refused':
       program.err(`${parsed.usage}\n${paint(program.stderr, 'red', 'Error:')} ${parsed.message}\n`)
@@ -62,11 +61,11 @@ async function runWith(
   signal: AbortSignal,
   other: OtherSource,
 ): Promise<number> {
-  const loaded = await loadConfig(options, program.platform)
+  const loaded = await loadConfig(options, program.host)
   const { action } = options
   switch (action.kind) {
     case 'write-config':
-      await writeConfig(action.path, loaded.config)
+      await writeConfig(action.path, loaded.config, program.host)
       return 0
     case 'cleanup': {
       const { cleanupCommand } = await import('../cleanup/cleanup-command.ts')
@@ -80,9 +79,9 @@ async function runWith(
   }
 }
 
-async function writeConfig(path: string, config: ProxyConfig): Promise<void> {
+async function writeConfig(path: string, config: ProxyConfig, host: Pick<Host, 'writeTextFile'>): Promise<void> {
   try {
-    await writeFile(path, renderConfigYaml(config))
+    await host.writeTextFile(path, renderConfigYaml(config))
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     throw new CommandError(`cannot write the configuration to --write-config-to=${path}: ${reason}`, { cause: error })
@@ -100,18 +99,18 @@ interface Serving {
 
 async function serve(serving: Serving, signal: AbortSignal): Promise<number> {
   const { options, loaded, flags, program, isInitOnly, other } = serving
+  const { host } = program
   const { config, file, warnings } = loaded
-  const log = loggerFor(config.logging)
+  const log = loggerFor(config.logging, host)
   for (const warning of warnings) log.warn('configuration', { warning })
   try {
     const mode = await findMode(config.mode, options.configFile)
-    if (mode.usesKernel) keepYoungHeapSmall()
+    if (mode.usesKernel) host.process.keepYoungHeapSmall()
     const version = fairleadVersion()
-    log.info('starting Fairlead', { version, mode: mode.name, pid: process.pid })
+    log.info('starting Fairlead', { version, mode: mode.name, pid: host.process.pid })
     log.debug(1, 'flags', flags)
-    const { platform } = program
     const { runDaemon } = await import('./run-daemon.ts')
-    await runDaemon({ ...options, ...other, config, file, mode, flags, isInitOnly, version, platform, log }, signal)
+    await runDaemon({ ...options, ...other, config, file, mode, flags, isInitOnly, version, host, log }, signal)
     log.info('stopped')
     return 0
   } catch (error) {

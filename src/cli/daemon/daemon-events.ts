@@ -1,11 +1,11 @@
 /** What the daemon tells the cluster about itself; without a cluster there is nobody to tell. */
-import { hostname } from 'node:os'
 import type { ObjectKey } from '../../api/records.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { HealthCheckPort } from '../../core/health/service-health.ts'
 import type { NoticeReason } from '../../core/routing/service-notices.ts'
 import { EventRecorder } from '../../sources/kube/event-recorder.ts'
 import type { KubeClient } from '../../sources/kube/kube-client.ts'
+import type { Host } from '../host/host.ts'
 import type { Runnable } from '../run-all.ts'
 
 export interface DaemonEvents extends Runnable {
@@ -19,11 +19,11 @@ export type BindFailure = 'FailedToStartProxierHealthcheck' | 'FailedToStartMetr
 
 export function daemonEvents(
   client: KubeClient | undefined,
-  { nodeName, log }: { readonly nodeName: string; readonly log: Logger },
+  { nodeName, host, log }: { readonly nodeName: string; readonly host: Host; readonly log: Logger },
 ): DaemonEvents {
   if (client === undefined)
     return { started() {}, bindFailed() {}, healthPortFailed() {}, serviceNotice() {}, run: () => Promise.resolve() }
-  const recorder = new EventRecorder({ client, hostname: hostname(), log })
+  const recorder = new EventRecorder({ client, hostname: host.hostname(), clock: host.clock, log })
   const regarding = { apiVersion: 'v1', kind: 'Node', name: nodeName }
   const action = 'StartKubeProxy'
   return {

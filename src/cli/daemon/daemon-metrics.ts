@@ -1,13 +1,15 @@
 /** Everything the daemon counts, in one registry. */
-import { type FeatureGates, isGateOn } from '../../config/feature-gates.ts'
+import { isGateOn } from '../../config/feature-gates.ts'
 import { knownGates } from '../../config/known-feature-gates.ts'
 import { kubernetesVersion } from '../../config/kubernetes-version.ts'
+import type { ProxyConfig } from '../../config/proxy-config.ts'
 import { addBuildInfo, addFeatureStates } from '../../observe/metrics/kubernetes-metrics.ts'
 import { MetricRegistry } from '../../observe/metrics/prometheus.ts'
 import { ProxyMetricFamilies } from '../../observe/metrics/proxy-metric-families.ts'
 import { PrometheusProxyMetrics } from '../../observe/metrics/proxy-metrics.ts'
 import { RestClientMetrics } from '../../observe/metrics/rest-client-metrics.ts'
 import { SourceMetrics } from '../../observe/metrics/source-metrics.ts'
+import type { Host } from '../host/host.ts'
 
 export interface DaemonMetrics {
   readonly registry: MetricRegistry
@@ -18,13 +20,10 @@ export interface DaemonMetrics {
   readonly requests: RestClientMetrics
 }
 
-export interface DaemonMetricsOptions {
-  readonly mode: string
-  readonly featureGates: FeatureGates
-  readonly platform: NodeJS.Platform
-}
-
-export function daemonMetrics({ mode, featureGates, platform }: DaemonMetricsOptions): DaemonMetrics {
+export function daemonMetrics(
+  { mode, featureGates }: Pick<ProxyConfig, 'mode' | 'featureGates'>,
+  { platform, process }: Pick<Host, 'platform' | 'process'>,
+): DaemonMetrics {
   const registry = new MetricRegistry()
   registry.addProcessMetrics()
   const { major, minor, patch } = kubernetesVersion
@@ -35,9 +34,9 @@ export function daemonMetrics({ mode, featureGates, platform }: DaemonMetricsOpt
     gitCommit: '',
     gitTreeState: '',
     buildDate: '',
-    platform: `${platform}/${process.arch}`,
+    platform: `${platform}/${process.architecture}`,
   }
-  addBuildInfo(registry, build, process.version)
+  addBuildInfo(registry, build, process.nodeVersion)
   addFeatureStates(
     registry,
     [...knownGates].map(([name, { stage }]) => ({

@@ -3,7 +3,6 @@ import { isGateOn } from '../../config/feature-gates.ts'
 import { configToV1alpha1 } from '../../config/file/config-to-v1alpha1.ts'
 import { splitHostPort } from '../../config/host-port.ts'
 import type { ProxyConfig } from '../../config/proxy-config.ts'
-import type { Clock } from '../../core/clock.ts'
 import type { ProxyHealth } from '../../core/health/proxy-health.ts'
 import { ConnectionLimit } from '../../http/connection-limit.ts'
 import { healthzHandler } from '../../observe/http/healthz-server.ts'
@@ -13,6 +12,7 @@ import { metricsHandler } from '../../observe/http/metrics-server.ts'
 import type { HttpHandler } from '../../observe/http/reply.ts'
 import { writeSnapshotsOnSignal } from '../../observe/profiling/heap-snapshots.ts'
 import type { RootLogger } from '../../observe/logging/create-logger.ts'
+import type { Host } from '../host/host.ts'
 import type { Runnable } from '../run-all.ts'
 import type { BindFailure } from './daemon-events.ts'
 import type { DaemonMetrics } from './daemon-metrics.ts'
@@ -26,7 +26,7 @@ export interface DaemonServersOptions {
   readonly metrics: DaemonMetrics
   /** Of each server. */
   readonly maxConnections: number
-  readonly clock: Clock
+  readonly host: Host
   readonly log: RootLogger
   /** Told before the error ends the process, which it does only with bindAddressHardFail. */
   readonly onBindFailure: (reason: BindFailure, error: Error) => void
@@ -61,7 +61,7 @@ function heapSnapshots({ log }: DaemonServersOptions): Runnable {
 }
 
 function server(
-  { config, clock, log, maxConnections, onBindFailure }: DaemonServersOptions,
+  { config, host: { clock }, log, maxConnections, onBindFailure }: DaemonServersOptions,
   what: string,
   address: string,
   handler: HttpHandler,
@@ -81,7 +81,8 @@ function server(
   }
 }
 
-function metricsPages({ config, version, flags, metrics, clock, log }: DaemonServersOptions): HttpHandler {
+function metricsPages({ config, version, flags, metrics, host, log }: DaemonServersOptions): HttpHandler {
+  const { clock, process } = host
   const isOn = (gate: Parameters<typeof isGateOn>[1]) => isGateOn(config.featureGates, gate)
   return metricsHandler({
     component: 'kube-proxy',
@@ -89,9 +90,9 @@ function metricsPages({ config, version, flags, metrics, clock, log }: DaemonSer
     mode: config.mode,
     config: configToV1alpha1(config),
     flags: isOn('ComponentFlagz') ? flags : undefined,
-    statusz: isOn('ComponentStatusz') ? { binaryVersion: version, runtimeVersion: process.version } : undefined,
+    statusz: isOn('ComponentStatusz') ? { binaryVersion: version, runtimeVersion: process.nodeVersion } : undefined,
     profiling: config.enableProfiling ? log : undefined,
-    processStartMs: clock.now() - process.uptime() * 1000,
+    processStartMs: clock.now() - process.uptimeMs(),
     clock,
   })
 }

@@ -1,8 +1,9 @@
-import { completeOptions, thisHost } from '../../config/daemon/complete-options.ts'
+import { completeOptions } from '../../config/daemon/complete-options.ts'
 import type { DaemonOptions } from '../../config/daemon/parse-daemon-command-line.ts'
 import type { LoadedFile } from '../../config/file/config-file-watch.ts'
 import type { ProxyConfig } from '../../config/proxy-config.ts'
 import { validateConfig } from '../../config/validation/validate-config.ts'
+import type { Host } from '../host/host.ts'
 import { CommandError } from '../program.ts'
 
 export interface LoadedConfig {
@@ -15,12 +16,12 @@ export interface LoadedConfig {
 /** The whole configuration, complete and valid, or a CommandError that says what to mend. */
 export async function loadConfig(
   options: DaemonOptions,
-  platform: NodeJS.Platform,
+  host: Pick<Host, 'platform' | 'readTextFile'>,
   mode?: string,
 ): Promise<LoadedConfig> {
-  const completed = await completeOptions(options, thisHost(), mode)
+  const completed = await completeOptions(options, host, mode)
   if (!completed.ok) throw new CommandError(completed.message)
-  const validated = validateConfig(completed.config, platform)
+  const validated = validateConfig(completed.config, host.platform)
   if (!validated.ok) throw new CommandError(validated.message)
   return { config: validated.config, file: completed.file, warnings: completed.warnings }
 }

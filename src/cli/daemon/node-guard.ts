@@ -1,19 +1,21 @@
 /** Follows this node's Node object while the proxy runs: health depends on it, and some changes end the process. */
 import type { NodeRecord } from '../../api/records.ts'
 import { objectKey } from '../../api/records.ts'
+import type { ProxyConfig } from '../../config/proxy-config.ts'
 import type { Catalog } from '../../core/catalog.ts'
 import type { Logger } from '../../core/logger.ts'
 import { nodeReactions } from '../../core/node/node-watch.ts'
 import type { ProxyHealth } from '../../core/health/proxy-health.ts'
 import { CommandError } from '../program.ts'
 import type { Runnable } from '../run-all.ts'
+import { isNodeCidrMode } from './node-at-start.ts'
+import type { ThisNode } from './node-at-start.ts'
 
 export interface NodeGuardOptions {
   readonly catalog: Catalog
-  readonly nodeName: string
-  /** The Node as it was when the proxy was set up. */
-  readonly node: NodeRecord | undefined
-  readonly isNodeCidrMode: boolean
+  /** As it was when the proxy was set up. */
+  readonly node: Pick<ThisNode, 'name' | 'record'>
+  readonly config: ProxyConfig
   readonly health: Pick<ProxyHealth, 'setNode'>
   readonly log: Logger
 }
@@ -24,13 +26,13 @@ export function nodeGuard(options: NodeGuardOptions): Runnable {
       new Promise((resolve, reject) => {
         // Told to end while the proxy was being set up: no event would say so again.
         if (signal.aborted) return resolve()
-        if (options.node !== undefined) options.health.setNode(options.node)
-        const current = options.catalog.nodes.get(objectKey({ name: options.nodeName }))
+        if (options.node.record !== undefined) options.health.setNode(options.node.record)
+        const current = options.catalog.nodes.get(objectKey({ name: options.node.name }))
         // Addresses given on the command line are not the Node's, and are none of what is compared.
-        let last = options.node && { ...options.node, ips: current?.ips ?? options.node.ips }
+        let last = options.node.record && { ...options.node.record, ips: current?.ips ?? options.node.record.ips }
         const unsubscribe = options.catalog.subscribe({
           changed(event) {
-            if (event.kind !== 'Node' || event.key !== options.nodeName) return
+            if (event.kind !== 'Node' || event.key !== options.node.name) return
             const problem = react(last, event.current, options)
             last = event.current ?? last
             if (problem !== undefined) reject(problem)
@@ -48,15 +50,15 @@ export function nodeGuard(options: NodeGuardOptions): Runnable {
 function react(
   last: NodeRecord | undefined,
   current: NodeRecord | undefined,
-  { isNodeCidrMode, health, log, nodeName }: NodeGuardOptions,
+  { config, health, log, node }: NodeGuardOptions,
 ): CommandError | undefined {
   if (current !== undefined) health.setNode(current)
-  for (const reaction of nodeReactions(last, current, { isNodeCidrMode })) {
+  for (const reaction of nodeReactions(last, current, { isNodeCidrMode: isNodeCidrMode(config) })) {
     if (reaction.kind === 'topology') continue // the route table follows the zone itself
     const { message, was, is } = reaction
     if (reaction.kind === 'exit')
       return new CommandError(`${message} from ${was.join()} to ${is.join()}: ending, so that a restart uses them`)
-    log.warn(message, { node: nodeName, was, is })
+    log.warn(message, { node: node.name, was, is })
   }
   return undefined
 }

@@ -1,17 +1,18 @@
-/** Starts from the state on disk, when there is one: the cluster may be out of reach, the traffic is here now. */
+/** Starts from the state on disk and keeps it up to date: the cluster may be out of reach, the traffic is here now. */
 import type { Catalog } from '../../core/catalog.ts'
-import type { Clock } from '../../core/clock.ts'
-import type { Logger } from '../../core/logger.ts'
 import { loadState, restoreState } from '../../sources/saved/saved-state.ts'
+import { StateKeeper } from '../../sources/saved/state-keeper.ts'
+import type { Runnable } from '../run-all.ts'
+import type { ClusterParts, Daemon } from './daemon.ts'
 
 export interface SavedStart {
-  /** Unix milliseconds; undefined when there was nothing to start from. */
+  /** Unix milliseconds; absent when there was nothing to start from. */
   readonly savedAtMs: number | undefined
 }
 
 export async function startFromSavedState(
-  folder: string,
-  { catalog, clock, log }: { readonly catalog: Catalog; readonly clock: Clock; readonly log: Logger },
+  { stateDir: folder, host, log }: Pick<Daemon, 'stateDir' | 'host' | 'log'>,
+  catalog: Catalog,
 ): Promise<SavedStart> {
   if (folder === '') return { savedAtMs: undefined }
   const state = await loadState(folder)
@@ -29,7 +30,7 @@ export async function startFromSavedState(
           ...(more.length > 0 && { moreRecords: more.length }),
         })
       restoreState(catalog, state.records)
-      const ageSeconds = Math.round((clock.now() - state.savedAtMs) / 1000)
+      const ageSeconds = Math.round((host.clock.now() - state.savedAtMs) / 1000)
       log.info('starting from the saved state until the API server answers', {
         folder,
         ageSeconds,
@@ -41,4 +42,12 @@ export async function startFromSavedState(
     default:
       return state satisfies never
   }
+}
+
+export function stateKeeper(
+  { stateDir: folder, host: { clock }, log }: Daemon,
+  { catalog, saved }: ClusterParts,
+): readonly Runnable[] {
+  if (folder === '') return []
+  return [new StateKeeper({ folder, catalog, isRestored: saved.savedAtMs !== undefined, clock, log })]
 }

@@ -27,10 +27,10 @@ const demoFlags = inGroup('Demo', {
 const about = 'Runs a sample application behind Fairlead on this machine: no root, no cluster.'
 
 export async function demoCommand(argv: readonly string[], program: Program, signal: AbortSignal): Promise<number> {
-  const read = parseFlags(demoFlags, argv, program.platform)
+  const read = parseFlags(demoFlags, argv, program.host.platform)
   if (!read.ok) throw new CommandError(`${read.problem} (see fairlead demo --help)`)
   if (read.wantsHelp) {
-    const flags = renderFlagHelp(demoFlags, program.platform, program.stdout.columns)
+    const flags = renderFlagHelp(demoFlags, program.host.platform, program.stdout.columns)
     program.out(`${about}\n\nUsage:\n  fairlead demo [flags]\n\n${flags}`)
     return 0
   }

@@ -2,7 +2,6 @@
 import { UserspaceBackend } from '../../backends/userspace/userspace-backend.ts'
 import { parseDaemonCommandLine } from '../../config/daemon/parse-daemon-command-line.ts'
 import type { DaemonOptions } from '../../config/daemon/parse-daemon-command-line.ts'
-import { systemClock } from '../../core/clock.ts'
 import { silentLogger } from '../../core/logger.ts'
 import { NodeRelay } from '../../dataplane/relay/node/node-relay.ts'
 import { ApiServerError } from '../../embedded/api-server-error.ts'
@@ -12,8 +11,9 @@ import { JournalError } from '../../embedded/journal/journal-error.ts'
 import { allResources } from '../../embedded/resources/all-resources.ts'
 import type { RootLogger } from '../../observe/logging/create-logger.ts'
 import { loadConfig } from '../daemon/load-config.ts'
-import { loggerFor } from '../daemon/logger-for.ts'
 import { runDaemon } from '../daemon/run-daemon.ts'
+import { loggerFor } from '../host/logger-for.ts'
+import type { Mode } from '../modes/mode.ts'
 import { userspaceMode } from '../modes/userspace-mode.ts'
 import { plainLogger } from '../plain-logger.ts'
 import { noProgress } from '../progress.ts'
@@ -37,15 +37,16 @@ export interface Demo {
   readonly program: Program
 }
 
-const host = '127.0.0.1'
+const loopback = '127.0.0.1'
 
 export async function runDemo(demo: Demo, signal: AbortSignal): Promise<void> {
   const { program, folder } = demo
+  const { host } = program
   // Log lines would run into it.
   using progress = demo.verbosity > 0 ? noProgress : program.progress('starting the demo')
-  const metricsAddress = `${host}:${await freePort(host)}`
+  const metricsAddress = `${loopback}:${await freePort(loopback)}`
   const options = daemonOptions(demo, metricsAddress)
-  const { config } = await loadConfig(options, program.platform)
+  const { config } = await loadConfig(options, host)
   await using application = await startSampleApplication()
   await using server = await startServer(demo)
   await loadObjects(server.url, [demoNode, ...application.objects])
@@ -66,20 +67,27 @@ export async function runDemo(demo: Demo, signal: AbortSignal): Promise<void> {
       : [...served.map((it) => renderChange(it, program.stdout)), renderClosedNodePorts(served)]
     program.out(texts.join(''))
   }
-  const log = demo.verbosity > 0 ? loggerFor(config.logging) : onlyTrouble(program)
-  await using relay = new NodeRelay({ log, clock: systemClock, settings: { shutdownGraceMs: 0 } })
+  const log = demo.verbosity > 0 ? loggerFor(config.logging, host) : onlyTrouble(program)
+  await using relay = new NodeRelay({ log, clock: host.clock, settings: { shutdownGraceMs: 0 } })
   const announcing = () =>
     announcingBackend(new UserspaceBackend({ relay, listen: { kind: 'loopback' }, log }), announce)
+  const announcingMode: Mode = {
+    ...userspaceMode,
+    onNode: (context) => ({
+      ...userspaceMode.onNode(context),
+      createBackend: () => Promise.resolve({ backend: announcing(), afterSync: [] }),
+    }),
+  }
   await runDaemon(
     {
       ...options,
       config,
       file: undefined,
-      mode: { ...userspaceMode, createBackend: () => Promise.resolve({ backend: announcing(), afterSync: [] }) },
+      mode: announcingMode,
       flags: {},
       isInitOnly: false,
       version: fairleadVersion(),
-      platform: program.platform,
+      host,
       log,
     },
     signal,
@@ -93,7 +101,7 @@ function daemonOptions({ folder, verbosity, program }: Demo, metricsAddress: str
       '--proxy-mode=userspace',
       `--kubeconfig=${folder.kubeconfig}`,
       `--hostname-override=${demoNode.object.metadata.name}`,
-      `--node-address=${host}`,
+      `--node-address=${loopback}`,
       `--metrics-bind-address=${metricsAddress}`,
       '--healthz-port=0',
       '--nodeport-addresses=127.0.0.0/8',
@@ -103,7 +111,7 @@ function daemonOptions({ folder, verbosity, program }: Demo, metricsAddress: str
       '--oom-score-adj=0',
       `--v=${verbosity}`,
     ],
-    program.platform,
+    program.host.platform,
   )
   if (parsed.kind !== 'run') throw new Error(`the demo's own flags are refused: ${JSON.stringify(parsed)}`)
   return parsed.options
@@ -125,9 +133,9 @@ function onlyTrouble(program: Program): RootLogger {
 async function startServer({ apiPort, dataDir, program }: Demo): Promise<ApiServer> {
   const options = {
     resources: allResources,
-    clock: systemClock,
+    clock: program.host.clock,
     log: silentLogger,
-    host,
+    host: loopback,
     ...(dataDir !== '' && { dataDir }),
   }
   try {

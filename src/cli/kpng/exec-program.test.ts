@@ -9,5 +9,5 @@ test('a program that is nowhere is missing, also where PATH holds a folder that 
     expect(problem).toBe(`there is no program "no-such-backend" (this user may not look into ${folder})`)
     return Promise.resolve()
   })
-  expect(startProblem('/etc/passwd', denied)).toContain('may not be executed')
+  expect(startProblem('/etc/passwd', denied, '/usr/bin')).toContain('may not be executed')
 })

@@ -9,6 +9,7 @@ import { findProgram, hiddenNote } from '../../host/find-program.ts'
 export interface ExecProgramOptions {
   readonly command: readonly string[]
   readonly node: string
+  readonly env: NodeJS.ProcessEnv
   readonly clock: Clock
 }
 
@@ -26,7 +27,7 @@ export class ExecProgram {
   #hasClosedInput = false
   #answer: Answer | undefined
 
-  constructor({ command, node, clock }: ExecProgramOptions) {
+  constructor({ command, node, env, clock }: ExecProgramOptions) {
     this.#clock = clock
     const [program = '', ...args] = command
     let settle = () => {}
@@ -37,15 +38,14 @@ export class ExecProgram {
       this.onNews()
     }
     try {
-      const env = { ...process.env, NODE_NAME: node }
-      this.#child = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'], env })
+      this.#child = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'], env: { ...env, NODE_NAME: node } })
     } catch (error) {
-      over(startProblem(program, error))
+      over(startProblem(program, error, env['PATH']))
       return
     }
     const child = this.#child
     child.on('exit', (code, killer) => over(killer === null ? `it ended with exit code ${code}` : `${killer} ended it`))
-    child.on('error', (error) => child.pid === undefined && over(startProblem(program, error)))
+    child.on('error', (error) => child.pid === undefined && over(startProblem(program, error, env['PATH'])))
     child.stdin.on('error', () => {
       this.#hasClosedInput = true
       this.onNews()
@@ -127,7 +127,7 @@ function parseAnswer(text: string): Answer | undefined {
 }
 
 /** Why a program did not start. */
-export function startProblem(program: string, error: unknown, path = process.env['PATH']): string {
+export function startProblem(program: string, error: unknown, path: string | undefined): string {
   const { code, message = String(error) } = error as { readonly code?: string; readonly message?: string }
   if (code === 'ENOENT') return `there is no program ${JSON.stringify(program)}`
   const where = findProgram(program, path)

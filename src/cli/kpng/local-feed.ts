@@ -1,9 +1,9 @@
 /** What one node has to program, from where the command line says, as change sets. */
-import { hostname } from 'node:os'
 import type { ChangeSet } from '../../kpng/client/change-set.ts'
 import { followStore } from '../../kpng/client/follow-store.ts'
 import { GlobalStore } from '../../kpng/store/global-store.ts'
 import { KpngError } from '../../kpng/kpng-error.ts'
+import type { Host } from '../host/host.ts'
 import { runAll } from '../run-all.ts'
 import { openModel } from './open-model.ts'
 import type { ModelContext, ModelSource } from './open-model.ts'
@@ -31,8 +31,8 @@ export async function openLocalFeed(
 }
 
 /** A server answers for no node at all when asked for none, and the answer is wrong everywhere. */
-export function nodeNameFrom(given: string, env: NodeJS.ProcessEnv): string {
-  const name = (given || env['NODE_NAME'] || hostname()).trim().toLowerCase()
+export function nodeNameFrom(given: string, host: Pick<Host, 'env' | 'hostname'>): string {
+  const name = (given || host.env['NODE_NAME'] || host.hostname()).trim().toLowerCase()
   if (name === '') throw new KpngError('no-node-name', 'this machine has no host name: set --node-name')
   return name
 }

@@ -1,15 +1,12 @@
 /** What this machine is probably called by others: a KPNG server does not say which addresses a node has. */
-import { networkInterfaces } from 'node:os'
-import type { NetworkInterfaceInfo } from 'node:os'
 import { families } from '../../net/ip.ts'
-
-export type Interfaces = Readonly<Record<string, readonly NetworkInterfaceInfo[] | undefined>>
+import type { Interfaces } from '../host/host.ts'
 
 /** Devices that containers and proxies make; their addresses are not the node's. */
 const foreignDevice = /^(?:docker|cni|veth|br-|virbr|kube-|nodelocaldns|cali|flannel|cilium|lxc|tunl|wg|dummy)/
 
 /** The first address of each family, IPv4 first. */
-export function machineAddresses(interfaces: Interfaces = networkInterfaces()): readonly string[] {
+export function machineAddresses(interfaces: Interfaces): readonly string[] {
   const addresses = Object.entries(interfaces)
     .filter(([device]) => !foreignDevice.test(device))
     .flatMap(([, infos]) => infos ?? [])

@@ -17,7 +17,12 @@ export interface MetricsEndpoint {
   readonly log: Logger
 }
 
-export function metricsServer({ address, registry, problem, clock, log }: MetricsEndpoint): Runnable {
+/** None without an address. */
+export function metricsServers(endpoint: MetricsEndpoint): readonly Runnable[] {
+  return endpoint.address === '' ? [] : [metricsServer(endpoint)]
+}
+
+function metricsServer({ address, registry, problem, clock, log }: MetricsEndpoint): Runnable {
   const { host = '', port = '' } = splitHostPort(address) ?? {}
   if (!/^\d+$/.test(port)) throw new CommandError(`--exportMetrics=${address} is not IP:PORT, such as 127.0.0.1:9099`)
   const bind = { ip: host === '' ? '0.0.0.0' : host, port: Number(port) }

@@ -1,7 +1,6 @@
 /** Fills a store with the state of the cluster, from where the command line says. */
 import { access } from 'node:fs/promises'
 import { Catalog } from '../../core/catalog.ts'
-import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
 import { silentMetrics } from '../../core/proxy-metrics.ts'
 import type { FlagValues } from '../../config/flags/flag.ts'
@@ -19,6 +18,7 @@ import { loadKubeAccess } from '../../sources/kube/access/kube-access.ts'
 import { KubeClient } from '../../sources/kube/kube-client.ts'
 import { KubeSource } from '../../sources/kube/kube-source.ts'
 import { clusterQueries } from '../../sources/kube/reflector/resource-query.ts'
+import type { Host } from '../host/host.ts'
 import { CommandError, fairleadVersion } from '../program.ts'
 import type { Runnable } from '../run-all.ts'
 import type { apiFlags, fileFlags, kubeFlags } from './kpng-flags.ts'
@@ -31,7 +31,7 @@ export type ModelSource =
 
 export interface ModelContext {
   readonly store: GlobalStore
-  readonly clock: Clock
+  readonly host: Host
   readonly log: Logger
   /** For the series of the connection, where another core is followed. */
   readonly registry: MetricRegistry
@@ -51,7 +51,7 @@ export async function openModel(source: ModelSource, context: ModelContext): Pro
 }
 
 async function kubeModel(values: FlagValues<typeof kubeFlags>, context: ModelContext): Promise<Runnable> {
-  const { clock } = context
+  const { clock, env } = context.host
   const log = context.log.child({ source: 'kubernetes' })
   const globs: TravellingKeys = {
     serviceLabels: checked(values['with-service-labels']),
@@ -59,7 +59,7 @@ async function kubeModel(values: FlagValues<typeof kubeFlags>, context: ModelCon
     nodeLabels: checked(values['with-node-labels']),
     nodeAnnotations: checked(values['with-node-annotations']),
   }
-  const kubeAccess = await loadKubeAccess({ kubeconfig: values.kubeconfig, master: values.server, clock, log })
+  const kubeAccess = await loadKubeAccess({ kubeconfig: values.kubeconfig, master: values.server, env, clock, log })
   // One watcher for many nodes may ask as often as it needs to.
   const client = new KubeClient({ access: kubeAccess, version: fairleadVersion(), qps: 50, burst: 100, clock })
   const intake = storeIntake(globs, { ...context, log })
@@ -91,10 +91,11 @@ async function fileModel(values: FlagValues<typeof fileFlags>, context: ModelCon
     throw new CommandError('no objects: name files or folders of Kubernetes objects with --input=PATH')
   for (const path of values.input) await mustExist(path)
   const [first = ''] = values.input
-  if (values.input.length === 1 && (await isStateFile(first))) return new StateFileSource({ ...context, path: first })
+  if (values.input.length === 1 && (await isStateFile(first)))
+    return new StateFileSource({ ...context, clock: context.host.clock, path: first })
   const globs = { serviceLabels: [], serviceAnnotations: [], nodeLabels: ['*'], nodeAnnotations: [] }
   const log = context.log.child({ source: 'files' })
-  return new FileSource({ paths: values.input, intake: storeIntake(globs, context), clock: context.clock, log })
+  return new FileSource({ paths: values.input, intake: storeIntake(globs, context), clock: context.host.clock, log })
 }
 
 /** A path may vanish later and come back; one that was never there is a mistake. */

@@ -51,7 +51,8 @@ class Rig implements AsyncDisposable {
     this.#folder = folder
     this.path = join(folder.path, 'backend')
     const { log, path } = this
-    this.backend = new ExecBackend({ command: [path], node: 'node-a', answerWithinMs, clock: fastClock, log })
+    const { env } = process
+    this.backend = new ExecBackend({ command: [path], node: 'node-a', answerWithinMs, env, clock: fastClock, log })
     this.#running = this.backend.run(this.#stop.signal)
   }
 
@@ -208,6 +209,6 @@ test('a program is told when it is to end, and is not started again', async () =
 })
 
 test('without a program there is nothing to try', () => {
-  const options = { node: 'node-a', answerWithinMs: 1, clock: systemClock, log: new RecordingLogger() }
+  const options = { node: 'node-a', answerWithinMs: 1, env: {}, clock: systemClock, log: new RecordingLogger() }
   expect(() => new ExecBackend({ ...options, command: [] })).toThrow('to-exec needs a program')
 })

@@ -17,6 +17,8 @@ export interface ExecBackendOptions {
   readonly node: string
   /** How long the program may take to read and answer a batch. */
   readonly answerWithinMs: number
+  /** The program's environment, but for NODE_NAME. */
+  readonly env: NodeJS.ProcessEnv
   readonly clock: Clock
   readonly log: Logger
 }

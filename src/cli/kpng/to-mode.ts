@@ -2,8 +2,8 @@
 import { renderFlagHelp } from '../../config/flags/flag-help.ts'
 import { parseFlags } from '../../config/flags/flag-set.ts'
 import type { FlagTable } from '../../config/flags/flag.ts'
-import { systemClock } from '../../core/clock.ts'
 import { daemonCommand } from '../daemon/daemon-command.ts'
+import type { Host } from '../host/host.ts'
 import { CommandError } from '../program.ts'
 import type { Program } from '../program.ts'
 import { parseCidr } from '../../net/ip.ts'
@@ -33,7 +33,7 @@ export async function runMode(line: ModeCommand, program: Program, signal: Abort
   if (line.argv.includes('--help') || line.argv.includes('-h')) {
     program.out(
       `${line.about}\n\nUsage:\n  fairlead ${source} ${line.sink} [flags]\n\n` +
-        `${renderFlagHelp(table, program.platform)}\n` +
+        `${renderFlagHelp(table, program.host.platform)}\n` +
         'All flags of the daemon itself work here too: fairlead --help lists them.\n',
     )
     return 0
@@ -42,7 +42,7 @@ export async function runMode(line: ModeCommand, program: Program, signal: Abort
   for (const name of translated.ignored)
     program.err(`Note: --${name} of KPNG has no effect here: Fairlead's rules have another layout.\n`)
   const { own, others } = splitFlags(table, translated.argv)
-  const read = parseFlags({ ...apiFlags, ...fileFlags, ...behindApiFlags }, own, program.platform)
+  const read = parseFlags({ ...apiFlags, ...fileFlags, ...behindApiFlags }, own, program.host.platform)
   if (!read.ok) throw new CommandError(`${read.problem} (see fairlead ${source} ${line.sink} --help)`)
   const { values } = read
   const node = values['node-name'] === '' ? [] : [`--hostname-override=${values['node-name']}`]
@@ -54,9 +54,9 @@ export async function runMode(line: ModeCommand, program: Program, signal: Abort
       return daemonCommand([...argv, ...values.input.map((path) => `--objects=${path}`)], program, signal)
     case 'api':
     case 'local':
-      return daemonCommand([...argv, ...nodeFlagsFor(values['node-name'], others, program)], program, signal, {
+      return daemonCommand([...argv, ...nodeFlagsFor(values['node-name'], others, program.host)], program, signal, {
         api: {
-          client: (log) => watchClientFor(values, { clock: systemClock, log }),
+          client: (log) => watchClientFor(values, { host: program.host, log }),
           target: values.api,
           serviceCidrs: checkedCidrs(values['service-cidrs']),
         },
@@ -79,11 +79,11 @@ function checkedCidrs(cidrs: readonly string[]): readonly string[] {
 }
 
 /** A KPNG server knows neither; the machine has to. */
-function nodeFlagsFor(nodeName: string, given: readonly string[], program: Program): readonly string[] {
+function nodeFlagsFor(nodeName: string, given: readonly string[], host: Host): readonly string[] {
   const hasName = given.some((flag) => flag.startsWith('--hostname-override'))
   const hasAddress = given.some((flag) => flag.startsWith('--node-address'))
   return [
-    ...(hasName ? [] : [`--hostname-override=${nodeNameFrom(nodeName, program.env)}`]),
-    ...(hasAddress ? [] : machineAddresses().map((address) => `--node-address=${address}`)),
+    ...(hasName ? [] : [`--hostname-override=${nodeNameFrom(nodeName, host)}`]),
+    ...(hasAddress ? [] : machineAddresses(host.networkInterfaces()).map((address) => `--node-address=${address}`)),
   ]
 }

@@ -1,17 +1,21 @@
 import type { FlagValues } from '../../config/flags/flag.ts'
-import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
 import { parseApiTarget } from '../../kpng/client/api-target.ts'
 import { WatchClient } from '../../kpng/client/watch-client.ts'
 import { TlsSource } from '../../kpng/tls-source.ts'
 import { addKpngCoreSeries } from '../../observe/metrics/kpng-metrics.ts'
 import type { MetricRegistry } from '../../observe/metrics/prometheus.ts'
+import type { Host } from '../host/host.ts'
 import type { apiFlags } from './kpng-flags.ts'
 
 /** The client that the flags ask for; a TLS file that cannot be used is found out now. */
 export async function watchClientFor(
   values: FlagValues<typeof apiFlags>,
-  { clock, log, registry }: { readonly clock: Clock; readonly log: Logger; readonly registry?: MetricRegistry },
+  {
+    host: { clock },
+    log,
+    registry,
+  }: { readonly host: Pick<Host, 'clock'>; readonly log: Logger; readonly registry?: MetricRegistry },
 ): Promise<WatchClient> {
   const ownLog = log.child({ source: 'kpng' })
   const files = {

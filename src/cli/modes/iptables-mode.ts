@@ -6,73 +6,36 @@ import type { FixedSettings } from '../../backends/iptables/settings-source.ts'
 import { counterNames } from '../../dataplane/iptables/language/counters.ts'
 import { assumedSettings, SettingsSource } from '../../backends/iptables/settings-source.ts'
 import { nodePortAddresses } from '../../core/node/node-port-addresses.ts'
-import { conntrackReconciler } from '../../dataplane/conntrack/conntrack-reconciler.ts'
-import { openConntrack } from '../../dataplane/conntrack/open-conntrack.ts'
-import { processExec as exec } from '../../dataplane/exec/exec.ts'
+import type { Iptables } from '../../dataplane/iptables/iptables.ts'
 import { openTableNews } from '../../dataplane/iptables/table-news.ts'
-import { openDatagrams, openNetlink } from '../../dataplane/netlink/open-netlink.ts'
 import type { Nfacct } from '../../dataplane/nfacct/nfacct.ts'
 import { netlinkNfacct } from '../../dataplane/nfacct/netlink-nfacct.ts'
 import { isNfacctUsable } from '../../dataplane/nfacct/probe-nfacct.ts'
-import { fileSysctl } from '../../dataplane/sysctl/file-sysctl.ts'
 import { routeLocalnet } from '../../dataplane/sysctl/localhost-node-ports.ts'
 import type { Family } from '../../net/ip.ts'
-import { PrometheusConntrackMetrics } from '../../observe/metrics/conntrack-metrics.ts'
 import { PrometheusIptablesMetrics } from '../../observe/metrics/iptables-metrics.ts'
-import { missingIptables } from './iptables-support.ts'
-import type { Mode, ModeContext, ModeSettings } from './mode.ts'
+import { iptablesSupport } from './iptables-support.ts'
+import type { Mode, ModeBackend, ModeContext, ModeSettings } from './mode.ts'
+import { openStaleConnections } from './stale-connections.ts'
 import { trafficSettings } from './traffic-settings.ts'
-
-const sysctl = fileSysctl({ root: '/proc/sys' })
 
 export const iptablesMode: Mode = {
   name: 'iptables',
   usesKernel: true,
 
-  async supports(family, { iptablesOf }, signal) {
-    const iptables = await iptablesOf(family, signal)
-    return iptables.isSupported(signal)
-  },
+  onNode: (context) => ({
+    name: 'iptables',
+    usesKernel: true,
+    ...iptablesSupport(context),
 
-  whatIsMissing: missingIptables,
+    async prepare() {
+      const { config, host } = context
+      const isOpenOnLoopback = nodePortAddresses(context.nodePortAddresses, 'ipv4').containsLoopback
+      if (config.iptables.localhostNodePorts && isOpenOnLoopback) await routeLocalnet(host.sysctl)
+    },
 
-  async prepare({ config, nodePortAddresses: addresses }) {
-    const isOpenOnLoopback = nodePortAddresses(addresses, 'ipv4').containsLoopback
-    if (config.iptables.localhostNodePorts && isOpenOnLoopback) await routeLocalnet(sysctl)
-  },
-
-  async createBackend(family, context, signal) {
-    const { iptablesOf, clock, log, metrics } = context
-    const iptables = await iptablesOf(family, signal)
-    const nfacct = netlinkNfacct({ open: openNetlink })
-    const hasCounters = await isNfacctUsable(nfacct, log, signal)
-    // Both families share the kernel's counters, so one of them reports.
-    if (hasCounters && family === 'ipv4') addCounterMetrics(metrics, nfacct)
-    // With liberal tracking, packets that only look out of place are let through; dropping them would undo that.
-    const dropsInvalid = ((await sysctl.read('net/netfilter/nf_conntrack_tcp_be_liberal')) ?? '0') === '0'
-    const settings = new SettingsSource({
-      fixed: fixedSettings(family, context, dropsInvalid),
-      iptables,
-      log,
-      ensureCounter: async (name, ensuring) => {
-        if (hasCounters) await nfacct.ensure(name, ensuring)
-        return hasCounters
-      },
-    })
-    const openNews = (opening: AbortSignal) =>
-      openTableNews({ iptables, tables: ['filter', 'nat'], openDatagrams, clock, log }, opening)
-    const drift = new ChainWatch({ iptables, openNews, clock, log })
-    const conntrack = await openConntrack({ openNetlink, exec, log })
-    return {
-      backend: new IptablesBackend({
-        iptables,
-        settings,
-        drift,
-        metrics: new PrometheusIptablesMetrics(metrics, family),
-      }),
-      afterSync: [conntrackReconciler({ conntrack, clock, log, metrics: new PrometheusConntrackMetrics(metrics) })],
-    }
-  },
+    createBackend: (family, signal) => createBackend(family, context, signal),
+  }),
 
   render(view, settings) {
     const plan = planIptables(view, assumedSettings(fixedSettings(view.family, settings, true)))
@@ -81,6 +44,50 @@ export const iptablesMode: Mode = {
     const counters = Object.values(counterNames).filter((name) => text.includes(name))
     return [{ part: 'iptables', text, needs: counters.map((name) => `nfacct add ${name}`) }]
   },
+}
+
+async function createBackend(family: Family, context: ModeContext, signal: AbortSignal): Promise<ModeBackend> {
+  const { host, iptablesOf, log, metrics } = context
+  const { openDatagrams, clock } = host
+  const iptables = await iptablesOf(family, signal)
+  const settings = await openSettings(family, context, iptables, signal)
+  const openNews = (opening: AbortSignal) =>
+    openTableNews({ iptables, tables: ['filter', 'nat'], openDatagrams, clock, log }, opening)
+  const drift = new ChainWatch({ iptables, openNews, clock, log })
+  const staleConnections = await openStaleConnections(context)
+  return {
+    backend: new IptablesBackend({
+      iptables,
+      settings,
+      drift,
+      metrics: new PrometheusIptablesMetrics(metrics, family),
+    }),
+    afterSync: [staleConnections],
+  }
+}
+
+async function openSettings(
+  family: Family,
+  context: ModeContext,
+  iptables: Iptables,
+  signal: AbortSignal,
+): Promise<SettingsSource> {
+  const { host, log, metrics } = context
+  const nfacct = netlinkNfacct({ open: host.openNetlink })
+  const hasCounters = await isNfacctUsable(nfacct, log, signal)
+  // Both families share the kernel's counters, so one of them reports.
+  if (hasCounters && family === 'ipv4') addCounterMetrics(metrics, nfacct)
+  // With liberal tracking, packets that only look out of place are let through; dropping them would undo that.
+  const dropsInvalid = ((await host.sysctl.read('net/netfilter/nf_conntrack_tcp_be_liberal')) ?? '0') === '0'
+  return new SettingsSource({
+    fixed: fixedSettings(family, context, dropsInvalid),
+    iptables,
+    log,
+    ensureCounter: async (name, ensuring) => {
+      if (hasCounters) await nfacct.ensure(name, ensuring)
+      return hasCounters
+    },
+  })
 }
 
 function addCounterMetrics(metrics: ModeContext['metrics'], nfacct: Nfacct): void {

@@ -7,23 +7,18 @@ import { planIpvs } from '../../backends/ipvs/plan.ts'
 import { renderPlan } from '../../backends/ipvs/render.ts'
 import type { FixedSettings } from '../../backends/ipvs/settings.ts'
 import type { ProxyConfig } from '../../config/proxy-config.ts'
-import type { Logger } from '../../core/logger.ts'
 import { silentLogger } from '../../core/logger.ts'
 import { netlinkAddresses } from '../../dataplane/addresses/netlink-addresses.ts'
-import { conntrackReconciler } from '../../dataplane/conntrack/conntrack-reconciler.ts'
-import { openConntrack } from '../../dataplane/conntrack/open-conntrack.ts'
-import { processExec as exec } from '../../dataplane/exec/exec.ts'
 import { commandIpset } from '../../dataplane/ipset/command-ipset.ts'
 import { openChangeDetector } from '../../dataplane/iptables/change-detector.ts'
 import { openIpvs } from '../../dataplane/ipvs/open-ipvs.ts'
-import { openDatagrams, openNetlink } from '../../dataplane/netlink/open-netlink.ts'
-import { fileSysctl } from '../../dataplane/sysctl/file-sysctl.ts'
 import type { Family } from '../../net/ip.ts'
-import { PrometheusConntrackMetrics } from '../../observe/metrics/conntrack-metrics.ts'
 import { PrometheusIptablesMetrics } from '../../observe/metrics/iptables-metrics.ts'
+import type { Host } from '../host/host.ts'
 import { CommandError } from '../program.ts'
-import { missingIptables } from './iptables-support.ts'
-import type { Mode, ModeSettings } from './mode.ts'
+import { iptablesSupport } from './iptables-support.ts'
+import type { Mode, ModeBackend, ModeContext, ModeSettings } from './mode.ts'
+import { openStaleConnections } from './stale-connections.ts'
 import { trafficSettings } from './traffic-settings.ts'
 
 const defaultScheduler = 'rr'
@@ -34,44 +29,28 @@ export const ipvsMode: Mode = {
   name: 'ipvs',
   usesKernel: true,
 
-  async supports(family, { config, iptablesOf, log }, signal) {
-    // One kernel serves both families, so it is asked once.
-    if (family === 'ipv4') await mustBeUsable(config, log, signal)
-    const iptables = await iptablesOf(family, signal)
-    return iptables.isSupported(signal)
-  },
-
-  whatIsMissing: missingIptables,
-
-  async prepare({ config, log }) {
-    const signal = AbortSignal.timeout(prepareTimeoutMs)
-    const sysctl = fileSysctl({ root: '/proc/sys' })
-    await applyKernelSettings(config.ipvs, { sysctl, ipvs: await ipvsAgain(signal), log }, signal)
-  },
-
-  async createBackend(family, context, signal) {
-    const { iptablesOf, clock, log, metrics } = context
-    const iptables = await iptablesOf(family, signal)
-    const kernel = {
-      ipvs: await ipvsAgain(signal),
-      ipset: commandIpset(exec),
-      addresses: netlinkAddresses({ open: openNetlink }),
-      iptables,
-    }
-    const openDetector = (opening: AbortSignal) =>
-      openChangeDetector({ iptables, tables: ['filter', 'nat'], openDatagrams, log }, opening)
-    const conntrack = await openConntrack({ openNetlink, exec, log })
-    const iptablesMetrics = new PrometheusIptablesMetrics(metrics, family)
+  onNode(context) {
+    const { supports, whatIsMissing } = iptablesSupport(context)
     return {
-      backend: new IpvsBackend({
-        kernel,
-        settings: fixedSettings(family, context),
-        drift: new DriftWatch({ kernel, family, openDetector, clock, log }),
-        metrics: { restoreFailed: () => iptablesMetrics.restoreFailed({ isFull: true }) },
-        clock,
-        log,
-      }),
-      afterSync: [conntrackReconciler({ conntrack, clock, log, metrics: new PrometheusConntrackMetrics(metrics) })],
+      name: 'ipvs',
+      usesKernel: true,
+
+      async supports(family, signal) {
+        // One kernel serves both families, so it is asked once.
+        if (family === 'ipv4') await mustBeUsable(context, signal)
+        return supports(family, signal)
+      },
+
+      whatIsMissing,
+
+      async prepare() {
+        const { config, host, log } = context
+        const signal = AbortSignal.timeout(prepareTimeoutMs)
+        const { sysctl } = host
+        await applyKernelSettings(config.ipvs, { sysctl, ipvs: await openIpvsAgain(host, signal), log }, signal)
+      },
+
+      createBackend: (family, signal) => createBackend(family, context, signal),
     }
   },
 
@@ -83,16 +62,44 @@ export const ipvsMode: Mode = {
   },
 }
 
-/** There is no way round: another mode would treat the same traffic differently, and nobody asked for it. */
-async function mustBeUsable(config: ProxyConfig, log: Logger, signal: AbortSignal): Promise<void> {
+/** Falling back to another mode would treat the same traffic differently, and nobody asked for that. */
+async function mustBeUsable({ config, host, log }: ModeContext, signal: AbortSignal): Promise<void> {
+  const { exec, openNetlink } = host
   const ipvs = await openIpvs({ openNetlink, exec, log, signal })
   const obstacle = await findObstacle({ ipvs, ipset: commandIpset(exec), scheduler: schedulerOf(config) }, signal)
   if (obstacle !== undefined) throw new CommandError(`can't use the IPVS proxier: ${obstacle}`)
 }
 
-/** The first time told what there is to tell. */
-function ipvsAgain(signal: AbortSignal): ReturnType<typeof openIpvs> {
+/** Without a log: the first time has said everything. */
+function openIpvsAgain({ exec, openNetlink }: Host, signal: AbortSignal): ReturnType<typeof openIpvs> {
   return openIpvs({ openNetlink, exec, log: silentLogger, signal })
+}
+
+async function createBackend(family: Family, context: ModeContext, signal: AbortSignal): Promise<ModeBackend> {
+  const { host, iptablesOf, log, metrics } = context
+  const { exec, openNetlink, openDatagrams, clock } = host
+  const iptables = await iptablesOf(family, signal)
+  const kernel = {
+    ipvs: await openIpvsAgain(host, signal),
+    ipset: commandIpset(exec),
+    addresses: netlinkAddresses({ open: openNetlink }),
+    iptables,
+  }
+  const openDetector = (opening: AbortSignal) =>
+    openChangeDetector({ iptables, tables: ['filter', 'nat'], openDatagrams, log }, opening)
+  const staleConnections = await openStaleConnections(context)
+  const iptablesMetrics = new PrometheusIptablesMetrics(metrics, family)
+  return {
+    backend: new IpvsBackend({
+      kernel,
+      settings: fixedSettings(family, context),
+      drift: new DriftWatch({ kernel, family, openDetector, clock, log }),
+      metrics: { restoreFailed: () => iptablesMetrics.restoreFailed({ isFull: true }) },
+      clock,
+      log,
+    }),
+    afterSync: [staleConnections],
+  }
 }
 
 function fixedSettings(family: Family, settings: ModeSettings): FixedSettings {

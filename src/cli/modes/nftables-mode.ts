@@ -1,29 +1,37 @@
 import { NftablesBackend } from '../../backends/nftables/nftables-backend.ts'
 import { renderTable } from '../../backends/nftables/render.ts'
 import { currentState } from '../../backends/nftables/settings-source.ts'
-import { conntrackReconciler } from '../../dataplane/conntrack/conntrack-reconciler.ts'
-import { openConntrack } from '../../dataplane/conntrack/open-conntrack.ts'
-import { processExec as exec } from '../../dataplane/exec/exec.ts'
-import { openDatagrams, openNetlink } from '../../dataplane/netlink/open-netlink.ts'
 import { supportsNft } from '../../dataplane/nft/find-nft.ts'
 import { NftTables } from '../../dataplane/nft/nft-tables.ts'
 import { NftError } from '../../dataplane/nft/nft.ts'
-import { PrometheusConntrackMetrics } from '../../observe/metrics/conntrack-metrics.ts'
 import { PrometheusNftablesMetrics } from '../../observe/metrics/nftables-metrics.ts'
 import { CommandError } from '../program.ts'
-import type { Mode } from './mode.ts'
+import type { Mode, ModeContext, ModeOnNode } from './mode.ts'
+import { openStaleConnections } from './stale-connections.ts'
 import { trafficSettings } from './traffic-settings.ts'
 
-export const nftablesMode: Mode = nftablesModeOf(new NftTables({ exec, openDatagrams }))
+export const nftablesMode: Mode = {
+  name: 'nftables',
+  usesKernel: true,
+  onNode,
 
-function nftablesModeOf(tables: NftTables): Mode {
+  render(view, settings) {
+    return [{ part: 'nftables', text: renderTable(view, currentState(trafficSettings(view.family, settings))) }]
+  },
+}
+
+function onNode(context: ModeContext): ModeOnNode {
+  const { host, log, metrics, serviceSeriesLimit } = context
+  const { exec, openDatagrams, env, clock } = host
+  const kernelRelease = host.kernelRelease()
+  const tables = new NftTables({ exec, openDatagrams, env, kernelRelease })
   return {
     name: 'nftables',
     usesKernel: true,
 
-    async supports(family, _context, signal) {
+    async supports(family, signal) {
       try {
-        return await supportsNft({ family, exec }, signal)
+        return await supportsNft({ family, exec, env, kernelRelease }, signal)
       } catch (error) {
         if (!(error instanceof NftError)) throw error
         const wayOut =
@@ -32,11 +40,10 @@ function nftablesModeOf(tables: NftTables): Mode {
       }
     },
 
-    async prepare() {},
+    prepare: () => Promise.resolve(),
 
-    async createBackend(family, context, signal) {
-      const { clock, log, metrics, serviceSeriesLimit } = context
-      const conntrack = await openConntrack({ openNetlink, exec, log })
+    async createBackend(family, signal) {
+      const staleConnections = await openStaleConnections(context)
       const settings = trafficSettings(family, context)
       return {
         backend: new NftablesBackend({
@@ -48,12 +55,8 @@ function nftablesModeOf(tables: NftTables): Mode {
           clock,
           log,
         }),
-        afterSync: [conntrackReconciler({ conntrack, clock, log, metrics: new PrometheusConntrackMetrics(metrics) })],
+        afterSync: [staleConnections],
       }
-    },
-
-    render(view, settings) {
-      return [{ part: 'nftables', text: renderTable(view, currentState(trafficSettings(view.family, settings))) }]
     },
   }
 }

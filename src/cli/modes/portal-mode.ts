@@ -15,68 +15,56 @@ import type { ProxyConfig } from '../../config/proxy-config.ts'
 import type { Backend } from '../../core/backend.ts'
 import type { RouteKey } from '../../core/route.ts'
 import type { AfterSync } from '../../core/sync/sync-runner.ts'
-import { conntrackReconciler } from '../../dataplane/conntrack/conntrack-reconciler.ts'
-import { openConntrack } from '../../dataplane/conntrack/open-conntrack.ts'
-import { processExec as exec } from '../../dataplane/exec/exec.ts'
 import { openChangeDetector } from '../../dataplane/iptables/change-detector.ts'
 import { netlinkMarkedDelivery } from '../../dataplane/marked-delivery/netlink-marked-delivery.ts'
-import { openDatagrams, openNetlink } from '../../dataplane/netlink/open-netlink.ts'
 import type { Relay } from '../../dataplane/relay/relay.ts'
-import { PrometheusConntrackMetrics } from '../../observe/metrics/conntrack-metrics.ts'
+import type { Sysctl } from '../../dataplane/sysctl/sysctl.ts'
+import type { Family } from '../../net/ip.ts'
 import { PrometheusIptablesMetrics } from '../../observe/metrics/iptables-metrics.ts'
-import { fileSysctl } from '../../dataplane/sysctl/file-sysctl.ts'
-import { missingIptables } from './iptables-support.ts'
-import type { RunnableMode } from './mode.ts'
+import { iptablesSupport } from './iptables-support.ts'
+import type { ModeBackend, ModeContext, ModeOnNode } from './mode.ts'
+import { openStaleConnections } from './stale-connections.ts'
 import { trafficSettings } from './traffic-settings.ts'
 
-const sysctl = fileSysctl({ root: '/proc/sys' })
+export function portalMode(context: ModeContext): ModeOnNode {
+  return {
+    name: 'userspace',
+    usesKernel: true,
+    ...iptablesSupport(context),
+    prepare: () => Promise.resolve(),
+    createBackend: (family, signal) => createBackend(family, context, signal),
+  }
+}
 
-export const portalMode: RunnableMode = {
-  name: 'userspace',
-  usesKernel: true,
-
-  async supports(family, { iptablesOf }, signal) {
-    const iptables = await iptablesOf(family, signal)
-    return iptables.isSupported(signal)
-  },
-
-  whatIsMissing: missingIptables,
-
-  prepare: () => Promise.resolve(),
-
-  async createBackend(family, context, signal) {
-    const { config, iptablesOf, clock, log, metrics, localIps, borrowRelay } = context
-    const iptables = await iptablesOf(family, signal)
-    const fixed = trafficSettings(family, context)
-    const openDetector = (opening: AbortSignal) =>
-      openChangeDetector({ iptables, tables: ['filter', 'nat'], openDatagrams, log }, opening)
-    const relay = await borrowRelay({ mayBeTransparent: true })
-    const delivery = netlinkMarkedDelivery({ open: openNetlink, numbers: answerDelivery })
-    const transparency = new Transparency({ relay, iptables, delivery, sysctl, log })
-    const findDrift = async (plan: PortalPlan, state: KernelState) =>
-      (await findPortalDrift(plan, state)) ?? transparency.findDrift(state)
-    const portals = new PortalBackend({
-      relay,
-      freePorts: new FreePorts(proxyPorts(config) ?? (await portsToGuess())),
-      iptables,
-      settings: (node) => portalSettings(fixed, node),
-      transparency,
-      drift: new DriftWatch({ iptables, findDrift, openDetector, clock, log }),
-      metrics: new PrometheusIptablesMetrics(metrics, family),
-      log,
-    })
-    const conntrack = await openConntrack({ openNetlink, exec, log })
-    const reconciler = conntrackReconciler({
-      conntrack,
-      clock,
-      log,
-      metrics: new PrometheusConntrackMetrics(metrics),
-    })
-    return {
-      backend: endingWith(portals, relay, transparency),
-      afterSync: [staleFlows(portals.udp, localIps, reconciler)],
-    }
-  },
+async function createBackend(family: Family, context: ModeContext, signal: AbortSignal): Promise<ModeBackend> {
+  const { config, host, iptablesOf, log, metrics, localIps, borrowRelay } = context
+  const { openNetlink, openDatagrams, sysctl, clock } = host
+  const iptables = await iptablesOf(family, signal)
+  const freePorts = new FreePorts(proxyPorts(config) ?? (await portsToGuess(sysctl)))
+  const staleConnections = await openStaleConnections(context)
+  const fixed = trafficSettings(family, context)
+  const openDetector = (opening: AbortSignal) =>
+    openChangeDetector({ iptables, tables: ['filter', 'nat'], openDatagrams, log }, opening)
+  const delivery = netlinkMarkedDelivery({ open: openNetlink, numbers: answerDelivery })
+  // Last of what can fail: nobody would give back a relay that has no backend yet, and it would keep the process alive.
+  const relay = await borrowRelay({ mayBeTransparent: true })
+  const transparency = new Transparency({ relay, iptables, delivery, sysctl, log })
+  const findDrift = async (plan: PortalPlan, state: KernelState) =>
+    (await findPortalDrift(plan, state)) ?? transparency.findDrift(state)
+  const portals = new PortalBackend({
+    relay,
+    freePorts,
+    iptables,
+    settings: (node) => portalSettings(fixed, node),
+    transparency,
+    drift: new DriftWatch({ iptables, findDrift, openDetector, clock, log }),
+    metrics: new PrometheusIptablesMetrics(metrics, family),
+    log,
+  })
+  return {
+    backend: endingWith(portals, relay, transparency),
+    afterSync: [staleFlows(portals.udp, localIps, staleConnections)],
+  }
 }
 
 /** Those that the configuration names: whoever does that may well keep them free from all others, and from the kernel. */
@@ -86,7 +74,7 @@ function proxyPorts({ portRange }: ProxyConfig): FreePortsOptions | undefined {
 }
 
 /** Those that the kernel would choose from, as far as it says which they are. */
-async function portsToGuess(): Promise<FreePortsOptions> {
+async function portsToGuess(sysctl: Sysctl): Promise<FreePortsOptions> {
   const read = async (name: string) => (await sysctl.read(`net/ipv4/${name}`)) ?? ''
   const range = parsePortRange(await read('ip_local_port_range'))
   const reserved = parsePortList(await read('ip_local_reserved_ports'))

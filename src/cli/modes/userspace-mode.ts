@@ -4,31 +4,24 @@ import { UserspaceBackend } from '../../backends/userspace/userspace-backend.ts'
 import type { Backend } from '../../core/backend.ts'
 import type { Relay } from '../../dataplane/relay/relay.ts'
 import { isLoopback } from '../../net/ip.ts'
-import type { Mode } from './mode.ts'
+import type { Mode, ModeContext, ModeOnNode } from './mode.ts'
 import { portalMode } from './portal-mode.ts'
 import { trafficSettings } from './traffic-settings.ts'
 
-/** Without rules: each Service is served at a loopback address of this machine. On a node it is the portal mode. */
+/** Needs no kernel rules on a developer's machine, where Services are served on loopback; on a node it uses portals. */
 export const userspaceMode: Mode = {
   name: 'userspace',
   usesKernel: false,
 
-  onNode({ ip, platform, isRoot }, { localIps, log }) {
-    const obstacle = whyNoPortals(ip, platform, isRoot, localIps())
+  onNode(context) {
+    const { nodeIp, log } = context
+    const obstacle = whyNoPortals(context)
     if (obstacle === undefined) {
-      log.info('kernel rules send traffic for Services to this process', { nodeIP: ip })
-      return portalMode
+      log.info('kernel rules send traffic for Services to this process', { nodeIP: nodeIp })
+      return portalMode(context)
     }
     log.info('Services are served on loopback only', { reason: obstacle })
-    return undefined
-  },
-
-  supports: () => Promise.resolve(true),
-  prepare: () => Promise.resolve(),
-
-  async createBackend(_family, { log, listen, borrowRelay }) {
-    const relay = await borrowRelay({ mayBeTransparent: false })
-    return { backend: endingWith(relay, new UserspaceBackend({ relay, listen, log })), afterSync: [] }
+    return loopbackMode(context)
   },
 
   render(view, settings) {
@@ -42,16 +35,27 @@ export const userspaceMode: Mode = {
   },
 }
 
-function whyNoPortals(
-  nodeIp: string,
-  platform: NodeJS.Platform,
-  isRoot: boolean,
-  localIps: readonly string[],
-): string | undefined {
-  if (platform !== 'linux') return 'only Linux has the rules for other addresses'
-  if (!isRoot) return 'not running as root'
+function whyNoPortals({ host, nodeIp, localIps }: ModeContext): string | undefined {
+  if (host.platform !== 'linux') return 'only Linux has the rules for other addresses'
+  if (!host.process.isRoot) return 'not running as root'
   if (isLoopback(nodeIp)) return `the node's address is ${nodeIp}`
-  return localIps.includes(nodeIp) ? undefined : `the node's address ${nodeIp} is not an address of this machine`
+  return localIps().includes(nodeIp) ? undefined : `the node's address ${nodeIp} is not an address of this machine`
+}
+
+/** Each Service is served at a loopback address of this machine. */
+function loopbackMode({ borrowRelay, log }: ModeContext): ModeOnNode {
+  return {
+    name: 'userspace',
+    usesKernel: false,
+    supports: () => Promise.resolve(true),
+    prepare: () => Promise.resolve(),
+
+    async createBackend() {
+      const relay = await borrowRelay({ mayBeTransparent: false })
+      const backend = new UserspaceBackend({ relay, listen: { kind: 'loopback' }, log })
+      return { backend: endingWith(relay, backend), afterSync: [] }
+    },
+  }
 }
 
 /** A relay that was made for one backend ends with it, and so do the connections of its clients. */

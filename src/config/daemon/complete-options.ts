@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import { aggregate } from '../aggregate.ts'
 import { featureGateProblems } from '../feature-gates.ts'
 import type { LoadedFile } from '../file/config-file-watch.ts'
@@ -19,13 +18,9 @@ export type Completion =
     }
   | { readonly ok: false; readonly message: string }
 
-export interface Host {
+interface Host {
   readonly platform: NodeJS.Platform
   readTextFile(path: string): Promise<string>
-}
-
-export function thisHost(): Host {
-  return { platform: process.platform, readTextFile: (path) => readFile(path, 'utf8') }
 }
 
 /**

@@ -2,7 +2,7 @@
  * The addresses of this machine. Node's own list leaves out devices without a carrier, also those that are just coming
  * up; the kernel accepts traffic for their addresses all the same, and so must node ports.
  */
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
 import { parseIp } from '../../net/ip.ts'
 
@@ -13,6 +13,12 @@ export function localAddresses(): readonly string[] {
     // Not Linux, or a /proc that does not tell.
     return Object.values(networkInterfaces()).flatMap((addresses) => addresses?.map(({ address }) => address) ?? [])
   }
+}
+
+export function hasIpv6(platform: NodeJS.Platform): boolean {
+  if (platform !== 'linux')
+    return Object.values(networkInterfaces()).some((addresses) => addresses?.some(({ family }) => family === 'IPv6'))
+  return existsSync('/proc/net/if_inet6') && readIfThere('/proc/sys/net/ipv6/conf/all/disable_ipv6').trim() !== '1'
 }
 
 /** An address stands on a line of its own, and what it is on the next: `/32 host LOCAL`. */
@@ -33,7 +39,7 @@ function read(path: string): string {
   return readFileSync(path, 'utf8')
 }
 
-/** A kernel without IPv6 has no such file. */
+/** Empty for a file that is not there: a kernel without IPv6 has none about it. */
 function readIfThere(path: string): string {
   try {
     return read(path)

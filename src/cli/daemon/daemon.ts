@@ -1,0 +1,44 @@
+import type { LoadedFile } from '../../config/file/config-file-watch.ts'
+import type { ProxyConfig } from '../../config/proxy-config.ts'
+import type { Catalog } from '../../core/catalog.ts'
+import type { UserspaceOptions } from '../../dataplane/relay/open-relay.ts'
+import type { RootLogger } from '../../observe/logging/create-logger.ts'
+import type { Host } from '../host/host.ts'
+import type { Mode } from '../modes/mode.ts'
+import type { ApiSource, ObjectSource } from './cluster-source.ts'
+import type { DaemonMetrics } from './daemon-metrics.ts'
+import type { SavedStart } from './saved-start.ts'
+
+/** What a daemon is asked to do, and the machine it does it on. */
+export interface Daemon {
+  readonly config: ProxyConfig
+  readonly mode: Mode
+  /** Files and directories to read objects from; empty: a cluster. */
+  readonly objects: readonly string[]
+  /** A KPNG server to follow, instead of a cluster or files. */
+  readonly api?: ApiSource
+  readonly master: string
+  /** The configuration file that was loaded, to be watched. */
+  readonly file: LoadedFile | undefined
+  readonly stateDir: string
+  readonly serviceSeriesLimit: number
+  readonly strictSourceRanges: boolean
+  readonly userspace: UserspaceOptions
+  readonly nodeAddresses: readonly string[]
+  /** Only prepare the machine, then end. */
+  readonly isInitOnly: boolean
+  /** Every flag with its value, for `/flagz`. */
+  readonly flags: Readonly<Record<string, string>>
+  readonly version: string
+  readonly host: Host
+  readonly log: RootLogger
+}
+
+/** What there is before this node is known: the cluster's objects and where they come from. */
+export interface ClusterParts {
+  readonly nodeName: string
+  readonly catalog: Catalog
+  readonly metrics: DaemonMetrics
+  readonly source: ObjectSource
+  readonly saved: SavedStart
+}

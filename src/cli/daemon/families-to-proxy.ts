@@ -1,0 +1,48 @@
+import { checkFamilies, nodePortWarnings } from '../../config/validation/family-checks.ts'
+import type { Family } from '../../net/ip.ts'
+import type { ModeContext, ModeOnNode } from '../modes/mode.ts'
+import { CommandError } from '../program.ts'
+import type { ThisNode } from './node-at-start.ts'
+import { closedNodePortWarnings } from './node-port-check.ts'
+
+/** The families that machine and mode both support. Warns of what does not fit together; throws where it cannot work. */
+export async function familiesToProxy(
+  mode: ModeOnNode,
+  context: ModeContext,
+  { addresses: { primaryFamily } }: ThisNode,
+  signal: AbortSignal,
+): Promise<readonly Family[]> {
+  const { config, host, log } = context
+  const candidates: readonly Family[] = host.hasIpv6() ? ['ipv4', 'ipv6'] : ['ipv4']
+  const areSupported = await Promise.all(candidates.map((family) => mode.supports(family, signal)))
+  const families = candidates.filter((_, index) => areSupported[index])
+  if (!families.includes(primaryFamily)) throw await unsupported(mode, primaryFamily, signal)
+  const isDualStack = families.length === 2
+  log.info(isDualStack ? 'proxying both IP families' : 'proxying one IP family', { primaryFamily })
+  const { warnings, fatal } = checkFamilies(config, { podCidrs: context.podCIDRs, primaryFamily, isDualStack })
+  // Without kernel rules node ports are open on loopback only, whatever nodePortAddresses says.
+  const nodePorts = mode.usesKernel ? warningsAboutNodePorts(context, primaryFamily, families) : []
+  for (const warning of [...nodePorts, ...warnings]) log.warn('configuration', { warning })
+  if (fatal !== undefined) throw new CommandError(fatal)
+  return families
+}
+
+async function unsupported(mode: ModeOnNode, family: Family, signal: AbortSignal): Promise<CommandError> {
+  const missing = await mode.whatIsMissing?.(family, signal)
+  const reason = missing ?? 'the machine does not support it, or the tools of the mode cannot run'
+  return new CommandError(
+    `no support for primary IP family "${family}" in mode ${mode.name}: ${reason}; ` +
+      'or choose another mode with --proxy-mode',
+  )
+}
+
+function warningsAboutNodePorts(
+  { config, nodePortAddresses, podCIDRs, localIps }: ModeContext,
+  primaryFamily: Family,
+  families: readonly Family[],
+): readonly string[] {
+  return [
+    ...nodePortWarnings({ ...config, nodePortAddresses }, { podCidrs: podCIDRs, primaryFamily }),
+    ...closedNodePortWarnings(nodePortAddresses, families, localIps()),
+  ]
+}

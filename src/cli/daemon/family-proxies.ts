@@ -1,0 +1,70 @@
+import { isGateOn } from '../../config/feature-gates.ts'
+import type { ProxyHealth } from '../../core/health/proxy-health.ts'
+import type { ServingPolicy } from '../../core/routing/serving-policy.ts'
+import { ToldNotices } from '../../core/routing/told-notices.ts'
+import type { OtherModes } from '../cleanup/remove-other-modes.ts'
+import type { DaemonEvents } from './daemon-events.ts'
+import type { ClusterParts, Daemon } from './daemon.ts'
+import { familyProxy } from './family-proxy.ts'
+import type { FamilyProxy } from './family-proxy.ts'
+import type { FamilyBackend } from './open-backends.ts'
+import type { PreparedNode } from './serve.ts'
+
+export interface FamilyProxiesOptions {
+  readonly daemon: Daemon
+  readonly cluster: ClusterParts
+  readonly prepared: PreparedNode
+  readonly backends: readonly FamilyBackend[]
+  /** Must know when all families are programmed. */
+  readonly otherModes: OtherModes
+  readonly health: ProxyHealth
+  readonly events: DaemonEvents
+  readonly maxConnections: number
+}
+
+const hourMs = 60 * 60 * 1000
+
+/** One sync loop for each backend, under one policy; what is wrong with a Service is told once, not once per family. */
+export function familyProxies(options: FamilyProxiesOptions): readonly FamilyProxy[] {
+  const { daemon, cluster, prepared, otherModes, health, events, maxConnections } = options
+  const { config, host, log } = daemon
+  const { catalog, nodeName, metrics } = cluster
+  const { context, node } = prepared
+  const policy = servingPolicy(options)
+  const notices = new ToldNotices({
+    log,
+    metrics: metrics.proxy,
+    onNotice: (service, reason, text) => events.serviceNotice(service, reason, text),
+  })
+  return options.backends.map(({ family, backend, afterSync }) =>
+    familyProxy({
+      family,
+      backend,
+      afterSync: [...afterSync, otherModes.afterSync()],
+      catalog,
+      nodeName,
+      nodeIP: node.addresses.ips[family],
+      policy,
+      notices,
+      nodePortAddresses: context.nodePortAddresses,
+      localIps: context.localIps,
+      periods: { minMs: config.minSyncPeriodMs, retryMs: config.syncPeriodMs, maxMs: hourMs },
+      health,
+      hasHealthServer: config.healthzBindAddress !== '',
+      metrics: metrics.proxy,
+      maxConnections,
+      onHealthPortFailure: (port, note) => events.healthPortFailed(port, note),
+      clock: host.clock,
+      log,
+    }),
+  )
+}
+
+function servingPolicy({ daemon, cluster, prepared }: FamilyProxiesOptions): ServingPolicy {
+  return {
+    allowExternalIPs: isGateOn(daemon.config.featureGates, 'AllowServiceExternalIPs'),
+    strictSourceRanges: daemon.strictSourceRanges,
+    allowLoopback: !prepared.mode.usesKernel,
+    apiServers: cluster.source.apiServers,
+  }
+}

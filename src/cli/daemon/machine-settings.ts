@@ -1,0 +1,25 @@
+/** Settings of the machine and of the process that do not depend on the mode's rules. */
+import { applyConntrackSettings as apply } from '../../dataplane/sysctl/conntrack-settings.ts'
+import { setOomScore } from '../../dataplane/sysctl/oom-score.ts'
+import type { ModeContext, ModeOnNode } from '../modes/mode.ts'
+import { CommandError } from '../program.ts'
+import type { Daemon } from './daemon.ts'
+
+/** The kernel modes cannot work well without them; plain sockets can, and change nothing of the machine. */
+export async function applyConntrackSettings(mode: ModeOnNode, { config, host, log }: ModeContext): Promise<void> {
+  if (host.platform !== 'linux' || !mode.usesKernel) return
+  const { sysctl, moduleParameters } = host
+  try {
+    await apply(config.conntrack, { sysctl, moduleParameters, cpus: host.cpus(), log })
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new CommandError(`could not set conntrack parameters from kube-proxy configuration: ${reason}`, {
+      cause: error,
+    })
+  }
+}
+
+export async function applyOomScore({ config, host, log }: Daemon, signal: AbortSignal): Promise<void> {
+  const { settings: self } = host.process
+  await setOomScore({ score: config.oomScoreAdj, self, clock: host.clock, log }, signal)
+}

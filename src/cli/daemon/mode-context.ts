@@ -1,0 +1,29 @@
+import { expandPrimary } from '../../core/node/node-port-addresses.ts'
+import { iptablesOfHost } from '../../dataplane/iptables/find-iptables.ts'
+import { lendRelay } from '../../dataplane/relay/shared-relay.ts'
+import type { ModeContext } from '../modes/mode.ts'
+import type { Daemon } from './daemon.ts'
+import type { DaemonMetrics } from './daemon-metrics.ts'
+import type { ThisNode } from './node-at-start.ts'
+
+/** What a mode may use to work on this node. Nothing is opened before the mode asks for it. */
+export function modeContext(
+  { config, host, serviceSeriesLimit, userspace, log }: Daemon,
+  { record, addresses: { ips, primaryFamily } }: ThisNode,
+  { families }: DaemonMetrics,
+): ModeContext {
+  const { exec, clock } = host
+  return {
+    config,
+    host,
+    nodeIp: ips[primaryFamily],
+    nodePortAddresses: expandPrimary(config.nodePortAddresses, ips),
+    podCIDRs: record?.podCIDRs ?? [],
+    localIps: () => host.localAddresses(),
+    serviceSeriesLimit,
+    borrowRelay: lendRelay((use) => host.openRelay({ ...userspace, ...use, log, clock })),
+    iptablesOf: iptablesOfHost({ exec, clock, log }),
+    metrics: families,
+    log,
+  }
+}

@@ -1,0 +1,22 @@
+import type { Family } from '../../net/ip.ts'
+import type { ModeBackend, ModeOnNode } from '../modes/mode.ts'
+
+export interface FamilyBackend extends ModeBackend {
+  readonly family: Family
+}
+
+/** One for each family, or none: when one cannot be made, those before it end, because they would keep the process alive. */
+export async function openBackends(
+  mode: ModeOnNode,
+  families: readonly Family[],
+  signal: AbortSignal,
+): Promise<readonly FamilyBackend[]> {
+  const opened: FamilyBackend[] = []
+  try {
+    for (const family of families) opened.push({ family, ...(await mode.createBackend(family, signal)) })
+    return opened
+  } catch (error) {
+    await Promise.all(opened.map(({ backend }) => backend[Symbol.asyncDispose]()))
+    throw error
+  }
+}

@@ -1,0 +1,136 @@
+/** The stages of the start, on a machine in memory: what each asks of it, and what is undone when one fails. */
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import type { Backend } from '../../core/backend.ts'
+import { MemorySysctl } from '../../dataplane/sysctl/memory-sysctl.ts'
+import { memoryHost, memoryProgram } from '../host/testing/memory-host.ts'
+import type { Mode } from '../modes/mode.ts'
+import { daemonCommand } from './daemon-command.ts'
+import { runDaemon } from './run-daemon.ts'
+import { memoryDaemon } from './testing/memory-daemon.ts'
+
+const never = new AbortController().signal
+const manifests = fileURLToPath(new URL('../../../examples/manifests/cluster', import.meta.url))
+const flags = [`--objects=${manifests}`, '--hostname-override=node1', '--node-address=192.0.2.1']
+
+describe('what is refused touches nothing of the machine', () => {
+  test.each([
+    [['--proxy-mode=nope'], 'nope'],
+    [['--cluster-cidr=10.0.0.0/33'], '10.0.0.0/33'],
+    [['--config=/etc/none.yaml'], '/etc/none.yaml'],
+    [['--hostname-override= '], 'hostname-override'],
+  ])('%j', async (wrong, named) => {
+    const program = memoryProgram()
+    const { host } = program
+    const { code, problem } = await daemonCommand([...flags, ...wrong], program, never).then(
+      (code) => ({ code, problem: '' }),
+      (error: Error) => ({ code: 1, problem: error.message }),
+    )
+    expect(code).toBe(1)
+    expect(problem + program.printed() + host.logged()).toContain(named)
+    expect(host.commands).toEqual([])
+    expect(host.sysctl.writes).toEqual([])
+  })
+
+  test.each([
+    ['nftables', 'the nftables mode cannot run here: cannot ask nft for its version'],
+    ['iptables', 'in mode iptables: there is no program'],
+    ['ipvs', "can't use the IPVS proxier"],
+    ['userspace', 'in mode userspace: there is no program'],
+  ])('mode %s without its tools', async (mode, reason) => {
+    const sysctl = new MemorySysctl({ 'net/netfilter/nf_conntrack_max': '1' })
+    const program = memoryProgram(memoryHost({ sysctl, localAddresses: () => ['127.0.0.1', '192.0.2.1'] }))
+    expect(await daemonCommand([...flags, `--proxy-mode=${mode}`], program, never)).toBe(1)
+    expect(program.host.logged()).toContain(reason)
+    expect(sysctl.writes).toEqual([])
+  })
+})
+
+test('--init-only makes the settings of the machine, then those of the mode, and opens no backend', async () => {
+  const settings = { 'net/netfilter/nf_conntrack_max': '1', 'net/netfilter/nf_conntrack_tcp_timeout_established': '1' }
+  const { mode, steps } = steppingMode(() => sysctl.writes.length)
+  const sysctl = new MemorySysctl(settings)
+  const host = memoryHost({
+    sysctl,
+    moduleParameters: new MemorySysctl({ 'nf_conntrack/parameters/hashsize': '1000000' }),
+  })
+  const own = ['--init-only', '--conntrack-tcp-timeout-close-wait=0s']
+  await runDaemon(await memoryDaemon({ flags: [...flags, ...own], mode, host }), never)
+  expect(sysctl.writes).toEqual([
+    'net/netfilter/nf_conntrack_max=131072',
+    'net/netfilter/nf_conntrack_tcp_timeout_established=86400',
+  ])
+  expect(steps).toEqual(['on 192.0.2.1 after 0 writes', 'supports ipv4', 'supports ipv6', 'prepare after 2 writes'])
+})
+
+describe('a backend that is open already ends with the start', () => {
+  test('that fails at the next one', async () => {
+    const { mode, steps } = steppingMode(
+      () => 0,
+      () => Promise.reject(new Error('no table for you')),
+    )
+    await expect(runDaemon(await memoryDaemon({ flags: unprivileged, mode }), never)).rejects.toThrow(
+      'no table for you',
+    )
+    expect(steps.slice(-3)).toEqual(['create ipv4', 'create ipv6', 'dispose of ipv4'])
+  })
+
+  test('that is told to end during the next one', async () => {
+    const stop = new AbortController()
+    const { mode, steps } = steppingMode(
+      () => 0,
+      async (signal) => {
+        stop.abort(new Error('stopped by SIGTERM'))
+        signal.throwIfAborted()
+      },
+    )
+    await runDaemon(await memoryDaemon({ flags: unprivileged, mode }), stop.signal)
+    expect(steps.at(-1)).toBe('dispose of ipv4')
+  })
+})
+
+/** Leaves the settings of the kernel alone. */
+const unprivileged = [
+  ...flags,
+  '--conntrack-max-per-core=0',
+  '--conntrack-tcp-timeout-established=0s',
+  '--conntrack-tcp-timeout-close-wait=0s',
+]
+
+/** Writes down what it is asked; `createIpv6` is what happens at the second of its backends. */
+function steppingMode(
+  writes: () => number,
+  createIpv6: (signal: AbortSignal) => Promise<void> = () => Promise.resolve(),
+): { readonly mode: Mode; readonly steps: readonly string[] } {
+  const steps: string[] = []
+  const backend: Backend = {
+    name: 'stepping',
+    sync: () => Promise.reject(new Error('nothing is served')),
+    [Symbol.asyncDispose]: async () => void steps.push('dispose of ipv4'),
+  }
+  const mode: Mode = {
+    name: 'stepping',
+    usesKernel: true,
+    render: () => [],
+    onNode({ nodeIp }) {
+      steps.push(`on ${nodeIp} after ${writes()} writes`)
+      return {
+        name: 'stepping',
+        usesKernel: true,
+        async supports(family) {
+          steps.push(`supports ${family}`)
+          return true
+        },
+        async prepare() {
+          steps.push(`prepare after ${writes()} writes`)
+        },
+        async createBackend(family, signal) {
+          steps.push(`create ${family}`)
+          if (family === 'ipv6') await createIpv6(signal)
+          return { backend, afterSync: [] }
+        },
+      }
+    },
+  }
+  return { mode, steps }
+}

@@ -1,0 +1,80 @@
+/** The last stage: everything that runs until the daemon is told to end. */
+import { watchConfigFile } from '../../config/file/config-file-watch.ts'
+import { ProxyHealth } from '../../core/health/proxy-health.ts'
+import { connectionsFor } from '../../http/connection-limit.ts'
+import type { Family } from '../../net/ip.ts'
+import { thisHost } from '../cleanup/cleanup-host.ts'
+import { OtherModes } from '../cleanup/remove-other-modes.ts'
+import type { ModeContext, ModeOnNode } from '../modes/mode.ts'
+import { CommandError } from '../program.ts'
+import { runAll } from '../run-all.ts'
+import type { Runnable } from '../run-all.ts'
+import { daemonEvents } from './daemon-events.ts'
+import { addDaemonSeries } from './daemon-series.ts'
+import { daemonServers } from './daemon-servers.ts'
+import type { ClusterParts, Daemon } from './daemon.ts'
+import { familyProxies } from './family-proxies.ts'
+import type { ThisNode } from './node-at-start.ts'
+import { nodeGuard } from './node-guard.ts'
+import { openBackends } from './open-backends.ts'
+import { stateKeeper } from './saved-start.ts'
+
+/** What the stages before have found out and prepared. */
+export interface PreparedNode {
+  readonly node: ThisNode
+  readonly context: ModeContext
+  readonly mode: ModeOnNode
+  readonly families: readonly Family[]
+}
+
+export async function serve(
+  daemon: Daemon,
+  cluster: ClusterParts,
+  prepared: PreparedNode,
+  signal: AbortSignal,
+): Promise<void> {
+  const { config, host, log } = daemon
+  const { nodeName, catalog, source } = cluster
+  const { mode, families } = prepared
+  const events = daemonEvents(source.client, { nodeName, host, log })
+  events.started()
+  const health = new ProxyHealth({ clock: host.clock, timeoutMs: 2 * config.syncPeriodMs })
+  const maxConnections = connectionsFor(await host.process.openFilesLimit())
+  const otherModes = new OtherModes({ mode: config.mode, families: families.length, openHost: thisHost, log })
+
+  const backends = await openBackends(mode, families, signal)
+  const proxies = familyProxies({ daemon, cluster, prepared, backends, otherModes, health, events, maxConnections })
+  addDaemonSeries(proxies, daemon, cluster, signal)
+  const servers = daemonServers({
+    ...daemon,
+    health,
+    detail: () => ({ ...startDetail(cluster), ...source.detail() }),
+    metrics: cluster.metrics,
+    maxConnections,
+    onBindFailure: (reason, error) => events.bindFailed(reason, error.message),
+  })
+  const guard = nodeGuard({ catalog, node: prepared.node, config, health, log })
+  // A mode without rules of its own has nothing to put in the place of others'.
+  const cleaning = mode.usesKernel ? [otherModes] : []
+  const others = [...cleaning, ...configWatch(daemon), ...stateKeeper(daemon, cluster)]
+  await runAll([events, guard, ...servers, ...proxies, ...others], signal)
+}
+
+function startDetail({ saved, source }: ClusterParts): Readonly<Record<string, unknown>> {
+  if (saved.savedAtMs === undefined || source.isLive())
+    return { state: source.isLive() ? 'live' : 'waiting for the first list' }
+  return { state: 'saved', savedAt: new Date(saved.savedAtMs).toISOString() }
+}
+
+/** There is no live reload: whoever supervises the process starts it again with the new content. */
+function configWatch({ file }: Daemon): readonly Runnable[] {
+  if (file === undefined) return []
+  return [
+    {
+      async run(signal) {
+        const change = await watchConfigFile({ file }, signal)
+        if (change !== undefined) throw new CommandError(change.message, { cause: change })
+      },
+    },
+  ]
+}

@@ -1,0 +1,73 @@
+/**
+ * Everything that the daemon, its modes and the other commands use of the machine and of the process they run in. main.ts
+ * makes the real one and hands it in. With another one (`testing/memory-host.ts`) a test sees what a mode asks for, and
+ * the machine stays as it is.
+ *
+ * It stands here, not in src/host, because its types come from core and dataplane, and src/host may import
+ * nothing. The folders below cli never see it: each part takes the single member that it needs, an `Exec` or a `Clock`.
+ *
+ * Not in it: files that the user names (objects, saved state, kubeconfig, certificates). `src/sources` and `src/kpng`
+ * read those from disk, and their tests use real folders.
+ */
+import type { NetworkInterfaceInfo } from 'node:os'
+import type { Writable } from 'node:stream'
+import type { Clock } from '../../core/clock.ts'
+import type { Exec } from '../../dataplane/exec/exec.ts'
+import type { OpenDatagrams, OpenNetlink } from '../../dataplane/netlink/open-netlink.ts'
+import type { OpenRelayOptions } from '../../dataplane/relay/open-relay.ts'
+import type { Relay } from '../../dataplane/relay/relay.ts'
+import type { Sysctl } from '../../dataplane/sysctl/sysctl.ts'
+
+export interface Host {
+  readonly platform: NodeJS.Platform
+  readonly env: NodeJS.ProcessEnv
+  readonly process: HostProcess
+  readonly clock: Clock
+
+  hostname(): string
+  /** Logical CPUs of the machine, not those this process may use. */
+  cpus(): number
+  /** `6.1.0-18-amd64` */
+  kernelRelease(): string
+
+  hasIpv6(): boolean
+  /** Those that the machine has now; they come and go. */
+  localAddresses(): readonly string[]
+  networkInterfaces(): Interfaces
+  /** All addresses of a name; rejects as the resolver does. */
+  lookup(name: string): Promise<readonly string[]>
+
+  readTextFile(path: string): Promise<string>
+  writeTextFile(path: string, text: string): Promise<void>
+
+  readonly exec: Exec
+  readonly openNetlink: OpenNetlink
+  readonly openDatagrams: OpenDatagrams
+  /** Carries connections in user space. */
+  readonly openRelay: (options: OpenRelayOptions) => Promise<Relay>
+  /** /proc/sys */
+  readonly sysctl: Sysctl
+  /** /sys/module */
+  readonly moduleParameters: Sysctl
+}
+
+export interface HostProcess {
+  readonly pid: number
+  readonly isRoot: boolean
+  /** `x64` */
+  readonly architecture: string
+  /** `v20.19.0` */
+  readonly nodeVersion: string
+  readonly streams: { readonly stdout: OutputStream; readonly stderr: OutputStream }
+  /** /proc/self */
+  readonly settings: Sysctl
+  uptimeMs(): number
+  openFilesLimit(): Promise<number>
+  /** For a process that lives long and is mostly idle. */
+  keepYoungHeapSmall(): void
+}
+
+/** `columns` changes with the window of the terminal. */
+export type OutputStream = Writable & { readonly isTTY?: boolean; readonly columns?: number }
+
+export type Interfaces = Readonly<Record<string, readonly NetworkInterfaceInfo[] | undefined>>

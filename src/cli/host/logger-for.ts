@@ -1,0 +1,35 @@
+import type { LoggingConfig } from '../../config/proxy-config.ts'
+import { createLogger } from '../../observe/logging/create-logger.ts'
+import type { RootLogger } from '../../observe/logging/create-logger.ts'
+import type { Host } from './host.ts'
+
+type LoggerHost = Pick<Host, 'process' | 'clock'>
+
+/** The logger that the configuration asks for, on the streams of this process. */
+export function loggerFor(
+  { format, verbosity, vmodule, flushFrequencyMs, text, json }: LoggingConfig,
+  { process: { streams, pid }, clock }: LoggerHost,
+): RootLogger {
+  const { splitStream, infoBufferSize } = format === 'json' ? json : text
+  return createLogger(
+    {
+      format: format === 'json' ? 'json' : 'text',
+      verbosity,
+      vmodule,
+      flushIntervalMs: flushFrequencyMs,
+      splitStream,
+      infoBufferBytes: infoBufferSize.bytes,
+    },
+    streams,
+    { clock, pid },
+  )
+}
+
+/** For commands that have no more than `-v`. */
+export function textLogger(verbosity: number, { process: { streams, pid }, clock }: LoggerHost): RootLogger {
+  return createLogger(
+    { format: 'text', verbosity, vmodule: [], flushIntervalMs: 5_000, splitStream: false, infoBufferBytes: 0 },
+    streams,
+    { clock, pid },
+  )
+}

@@ -1,0 +1,63 @@
+/** The machine and the process that this program really runs on. */
+import { lookup } from 'node:dns/promises'
+import { readFile, writeFile } from 'node:fs/promises'
+import { cpus, hostname, networkInterfaces, release } from 'node:os'
+import { systemClock } from '../../core/clock.ts'
+import type { FileSysctlOptions } from '../../dataplane/sysctl/file-sysctl.ts'
+import type { Sysctl } from '../../dataplane/sysctl/sysctl.ts'
+import type { Host, HostProcess } from './host.ts'
+import { hasIpv6, localAddresses } from './local-addresses.ts'
+import { keepYoungHeapSmall } from './young-heap.ts'
+
+/** Code that opens the kernel's doors is loaded when the first of them is opened: most commands never do. */
+export function thisHost(): Host {
+  const { platform, env } = process
+  return {
+    platform,
+    env,
+    process: thisProcess(),
+    clock: systemClock,
+    hostname,
+    cpus: () => cpus().length,
+    kernelRelease: release,
+    hasIpv6: () => hasIpv6(platform),
+    localAddresses,
+    networkInterfaces,
+    lookup: async (name) => (await lookup(name, { all: true })).map(({ address }) => address),
+    readTextFile: (path) => readFile(path, 'utf8'),
+    writeTextFile: (path, text) => writeFile(path, text),
+    exec: async (...call) => (await import('../../dataplane/exec/exec.ts')).processExec(...call),
+    openNetlink: async (protocol) => (await loadNetlink()).openNetlink(protocol),
+    openDatagrams: async (protocol) => (await loadNetlink()).openDatagrams(protocol),
+    openRelay: async (options) => (await import('../../dataplane/relay/open-relay.ts')).openRelay(options),
+    sysctl: sysctlIn({ root: '/proc/sys' }),
+    moduleParameters: sysctlIn({ root: '/sys/module' }),
+  }
+}
+
+function thisProcess(): HostProcess {
+  const { pid, arch, version, stdout, stderr } = process
+  return {
+    pid,
+    isRoot: process.getuid?.() === 0,
+    architecture: arch,
+    nodeVersion: version,
+    streams: { stdout, stderr },
+    settings: sysctlIn({ root: '/proc/self', needs: 'CAP_SYS_RESOURCE' }),
+    uptimeMs: () => process.uptime() * 1000,
+    openFilesLimit: async () => (await import('../../dataplane/relay/descriptor-budget.ts')).openFilesLimit(),
+    keepYoungHeapSmall,
+  }
+}
+
+function loadNetlink() {
+  return import('../../dataplane/netlink/open-netlink.ts')
+}
+
+function sysctlIn(options: FileSysctlOptions): Sysctl {
+  const open = async () => (await import('../../dataplane/sysctl/file-sysctl.ts')).fileSysctl(options)
+  return {
+    read: async (path) => (await open()).read(path),
+    write: async (path, value) => (await open()).write(path, value),
+  }
+}
