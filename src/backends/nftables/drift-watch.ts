@@ -10,8 +10,6 @@ export interface DriftWatchOptions {
   readonly log: Logger
 }
 
-/** Drift is to be repaired within ten seconds. */
-const lookEveryMs = 2_000
 /** A full sync reads the whole table, so it is not done on mere suspicion more often than this. */
 const suspectEveryMs = 30_000
 
@@ -29,7 +27,6 @@ export async function watchDrift(
   }
   await lookNowAndThen(
     {
-      everyMs: lookEveryMs,
       look: async () => findingOf(await table.foreignChange(signal)),
       onFound: onDrift,
       trouble: 'cannot watch the nftables table',

@@ -3,7 +3,7 @@ import { lookNowAndThen } from './look-now-and-then.ts'
 import { FakeClock } from '../testing/fake-clock.ts'
 import { RecordingLogger } from '../testing/recording-logger.ts'
 
-/** Looks every two seconds; `findings` says what is found at which second. */
+/** `findings` says what is found at which second. */
 async function given(findings: (seconds: number) => string | undefined) {
   const clock = new FakeClock()
   const log = new RecordingLogger()
@@ -13,7 +13,6 @@ async function given(findings: (seconds: number) => string | undefined) {
   const seconds = () => (clock.monotonic() - start) / 1000
   const running = lookNowAndThen(
     {
-      everyMs: 2000,
       look: async () => findings(seconds()),
       onFound: () => found.push(seconds()),
       trouble: 'cannot look',
@@ -36,30 +35,30 @@ async function given(findings: (seconds: number) => string | undefined) {
 }
 
 test('several damages in a row are all noticed at the next look', async () => {
-  const damages = new Set([2, 4, 6, 10])
+  const damages = new Set([1, 2, 3, 5])
   const site = await given((now) => (damages.has(now) ? 'damage' : undefined))
   await site.after(12)
-  expect(site.found).toEqual([2, 4, 6, 10])
+  expect(site.found).toEqual([1, 2, 3, 5])
 })
 
 test('an endless fight gets slower and slower, up to a minute', async () => {
   const site = await given(() => 'damage')
   await site.after(300)
-  expect(site.found).toEqual([0, 2, 4, 6, 8, 12, 20, 36, 68, 128, 188, 248])
+  expect(site.found).toEqual([0, 1, 2, 3, 4, 6, 10, 18, 34, 66, 126, 186, 246])
 })
 
 test('a pause of the other side does not make peace, a minute does', async () => {
   const site = await given((now) => (now < 20 || (now >= 40 && now < 60) || now >= 160 ? 'damage' : undefined))
   await site.after(170)
-  expect(site.found).toEqual([0, 2, 4, 6, 8, 12, 40, 56, 160, 162, 164, 166, 168])
+  expect(site.found).toEqual([0, 1, 2, 3, 4, 6, 10, 18, 40, 160, 161, 162, 163, 164, 166, 170])
 })
 
 test('a look that fails is told, and tried again', async () => {
   const site = await given((now) => {
-    if (now < 4) throw new Error('no socket')
+    if (now < 2) throw new Error('no socket')
     return 'damage'
   })
-  await site.after(5)
-  expect(site.found).toEqual([4])
+  await site.after(2)
+  expect(site.found).toEqual([2])
   expect(site.log.at('warn').map(({ message }) => message)).toEqual(['cannot look', 'cannot look'])
 })

@@ -2,8 +2,10 @@
 import type { Clock } from '../clock.ts'
 import type { Logger } from '../logger.ts'
 
+/** Drift is to be noticed within five seconds, and repaired within ten. */
+export const lookEveryMs = 1_000
+
 export interface LookOptions<Finding> {
-  readonly everyMs: number
   /** Undefined: all is well. */
   readonly look: () => Promise<Finding | undefined>
   readonly onFound: (finding: Finding) => void
@@ -21,18 +23,18 @@ const longestPauseMs = 60_000
 const peaceMs = 60_000
 
 export async function lookNowAndThen<Finding>(options: LookOptions<Finding>, signal: AbortSignal): Promise<void> {
-  const { everyMs, look, onFound, trouble, clock, log } = options
+  const { look, onFound, trouble, clock, log } = options
   let findings = 0
   let lastFoundAt = -Infinity
   while (!signal.aborted) {
-    let pauseMs = everyMs
+    let pauseMs = lookEveryMs
     try {
       const finding = await look()
       const now = clock.monotonic()
       if (finding !== undefined) {
         findings++
         lastFoundAt = now
-        pauseMs = Math.min(longestPauseMs, everyMs * 2 ** Math.max(0, findings - patience))
+        pauseMs = Math.min(longestPauseMs, lookEveryMs * 2 ** Math.max(0, findings - patience))
         onFound(finding)
       } else if (now - lastFoundAt >= peaceMs) findings = 0
     } catch (error) {

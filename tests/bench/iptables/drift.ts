@@ -1,7 +1,8 @@
 /** What it costs to notice that somebody else changed the rules. */
 import { spawn } from 'node:child_process'
 import { text } from 'node:stream/consumers'
-import { compareAnyway, lookEveryMs } from '../../../src/backends/iptables/chain-watch.ts'
+import { lookEveryMs } from '../../../src/core/sync/look-now-and-then.ts'
+import { compareAnyway } from '../../../src/core/sync/watch-for-drift.ts'
 import { readAgain } from '../../../src/dataplane/iptables/legacy-news.ts'
 import { Namespace } from '../../packet/testing/namespace.ts'
 import type { BenchOptions, BenchSection } from '../bench-group.ts'
@@ -37,7 +38,7 @@ const cases = [
 type Case = (typeof cases)[number]
 
 const looksPerProcess = 4
-const everything = compareAnyway.withNames
+const everything = compareAnyway.exact
 const script = compiledScript(new URL('./drift-process.ts', import.meta.url))
 
 export async function drift({ runs, progress }: BenchOptions): Promise<BenchSection> {
