@@ -6,11 +6,8 @@ import { proxiedNode } from './testing/proxied-node.ts'
 const never = new AbortController().signal
 
 const endpoint = testEndpoint('10.64.0.1', 8080, { isLocal: true })
-const web = testRoute('shop/web', {
-  endpoints: [endpoint],
-  loadBalancerIPs: ['198.51.100.1'],
-  sourceRanges: ['203.0.113.0/24'],
-})
+const webPort = { endpoints: [endpoint], loadBalancerIPs: ['198.51.100.1'], sourceRanges: ['203.0.113.0/24'] }
+const web = testRoute('shop/web', webPort)
 const server = { ip: web.clusterIP, port: web.port, protocol: web.protocol }
 const stranger = { ip: '203.0.113.9', port: 80, protocol: 'TCP', scheduler: 'rr', flags: 0, timeoutSeconds: 0 } as const
 
@@ -84,7 +81,7 @@ test('a new address of the node is noticed, because node ports are open there to
   kernel.addresses.addLink('eth1', { ip: '192.0.2.77', prefixLength: 24 })
   await clock.advance(5_000)
   expect(found[0]).toBe('this node has 192.0.2.77, which is not ours')
-  await sync([{ ...web, nodePort: 30_080 }], { full: true })
+  await sync([testRoute('shop/web', { ...webPort, nodePort: 30_080 })], { full: true })
   expect(await kernel.snapshot()).toContain('server 192.0.2.77:30080/TCP rr 0 0')
   await end()
 })

@@ -22,6 +22,7 @@ async function given({
   const log = new RecordingLogger()
   const node = proxiedNode({ log })
   const route = testRoute('shop/web', { protocol, endpoints: [leaving, staying] })
+  const reduced = testRoute('shop/web', { protocol, endpoints: [staying] })
   const server = { ip: route.clusterIP, port: route.port, protocol }
   const { ipvs } = node.kernel
   await node.sync([route], { full: true })
@@ -30,7 +31,7 @@ async function given({
   connections(active, inactive)
   ipvs.operations.length = 0
   const withBoth = () => node.sync([{ ...route }])
-  const withoutOne = () => node.sync([{ ...route, clusterEndpoints: [staying], endpoints: [staying] }])
+  const withoutOne = () => node.sync([{ ...reduced }])
   const weights = async () =>
     Object.fromEntries((await ipvs.realServers(server, never)).map(({ ip, weight }) => [ip, weight]))
   const stop = new AbortController()
@@ -40,7 +41,7 @@ async function given({
     await watching
     expect(node.clock.sleeping).toBe(0)
   }
-  return { ...node, ipvs, route, server, log, connections, withBoth, withoutOne, weights, end }
+  return { ...node, ipvs, route, reduced, server, log, connections, withBoth, withoutOne, weights, end }
 }
 
 test('a TCP endpoint without connections goes at once, after it has lost its weight', async () => {
@@ -85,10 +86,9 @@ test('an endpoint that is wanted again gets its weight back, and its connections
 })
 
 test('an endpoint that is on its way out is not touched again by later syncs', async () => {
-  const { withoutOne, ipvs, sync, route, end } = await given({ active: 1 })
+  const { withoutOne, ipvs, sync, reduced, end } = await given({ active: 1 })
   await withoutOne()
   ipvs.operations.length = 0
-  const reduced = { ...route, clusterEndpoints: [staying], endpoints: [staying] }
   await sync([{ ...reduced }])
   await sync([{ ...reduced }], { full: true })
   expect(ipvs.operations).toEqual([])
@@ -147,11 +147,10 @@ test('when connections cannot be counted the endpoint stays, and is asked for ag
 })
 
 test('after a restart an endpoint that was on its way out goes on going', async () => {
-  const { withoutOne, kernel, route, weights, connections, end } = await given({ active: 1 })
+  const { withoutOne, kernel, reduced, weights, connections, end } = await given({ active: 1 })
   await withoutOne()
   await end()
   const next = proxiedNode({ kernel })
-  const reduced = { ...route, clusterEndpoints: [staying], endpoints: [staying] }
   expect((await next.sync([reduced], { full: true })).facts['draining']).toBe(1)
   expect(await weights()).toEqual({ [leaving.ip]: 0, [staying.ip]: 1 })
   connections(0, 0)

@@ -9,7 +9,8 @@ const never = new AbortController().signal
 
 const here = testEndpoint('10.64.0.1', 8080, { isLocal: true })
 const there = testEndpoint('10.64.1.1', 8080)
-const web = testRoute('shop/web', { clusterIP: '10.96.0.10', endpoints: [here, there] })
+const webPort = { clusterIP: '10.96.0.10', endpoints: [here, there] }
+const web = testRoute('shop/web', webPort)
 const dns = testRoute('shop/dns', { clusterIP: '10.96.0.11', protocol: 'UDP', port: 53, endpoints: [here] })
 
 const foreign = (ip: string, overrides: Partial<VirtualServer> = {}) =>
@@ -224,7 +225,7 @@ describe('a sync of what changed', () => {
       const node = proxiedNode()
       await node.sync([web, dns], { full: true })
       await destroy(node.kernel)
-      const changed = { ...web, affinitySeconds: 60, externalIPs: ['198.51.100.7'] }
+      const changed = testRoute('shop/web', { ...webPort, affinitySeconds: 60, externalIPs: ['198.51.100.7'] })
       expect((await node.sync([changed, dns])).failed).toEqual([])
       const fresh = proxiedNode()
       await fresh.sync([changed, dns], { full: true })

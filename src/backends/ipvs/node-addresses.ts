@@ -1,5 +1,5 @@
 /** Which addresses of this machine are the node's own, and on which of them node ports are open. */
-import { matchingAddresses, nodePortAddresses } from '../../core/node/node-port-addresses.ts'
+import { nodePortAddresses, nodePortIps } from '../../core/node/node-port-addresses.ts'
 import type { Family } from '../../net/ip.ts'
 import { familyOf, isLoopback } from '../../net/ip.ts'
 import type { IpvsSettings } from './settings.ts'
@@ -11,9 +11,9 @@ export function nodeAddresses(
   nodePortCidrs: readonly string[],
 ): Pick<IpvsSettings, 'nodeIps' | 'nodePortIps'> {
   const nodeIps = new Set(ips.filter((ip) => isServable(ip, family)))
-  const open = nodePortAddresses(nodePortCidrs, family)
-  const nodePortIps = open.matchesAll ? [...nodeIps] : matchingAddresses(open, ips).filter((ip) => !isLoopback(ip))
-  return { nodeIps, nodePortIps: nodePortIps.sort() }
+  const chosen = nodePortIps(nodePortAddresses(nodePortCidrs, family), ips)
+  // A virtual server needs an address, so "all of them" are those that the node has now.
+  return { nodeIps, nodePortIps: chosen ?? [...nodeIps].sort() }
 }
 
 /**

@@ -1,6 +1,5 @@
 /** The virtual servers of one route: an address of it, and the endpoints that may serve there. */
-import type { TrafficPolicy } from '../../api/records.ts'
-import type { Endpoint, Route } from '../../core/route.ts'
+import type { Endpoint, Entrance, Route } from '../../core/route.ts'
 import type { ServerAddress, VirtualServer } from '../../dataplane/ipvs/ipvs.ts'
 import { serverFlag, serverKey } from '../../dataplane/ipvs/ipvs.ts'
 import type { IpvsSettings } from './settings.ts'
@@ -13,11 +12,11 @@ export function serverId(address: ServerAddress): ServerId {
 }
 
 /** In the order of precedence where two routes want the same: nobody can take a cluster IP by writing it down. */
-export const serverKinds = ['cluster-ip', 'external-ip', 'load-balancer-ip', 'node-port'] as const
+export const serverKinds: readonly Entrance['kind'][] = ['cluster-ip', 'external-ip', 'load-balancer-ip', 'node-port']
 
 export interface PlannedServer extends VirtualServer {
   readonly id: ServerId
-  readonly kind: (typeof serverKinds)[number]
+  readonly kind: Entrance['kind']
   /** Its address is on our link. */
   readonly isBound: boolean
   readonly endpoints: readonly Pick<Endpoint, 'ip' | 'port' | 'address'>[]
@@ -25,41 +24,36 @@ export interface PlannedServer extends VirtualServer {
 
 /** Each address once: one that is listed twice counts as what it was first. */
 export function plannedServers(route: Route, settings: IpvsSettings): readonly PlannedServer[] {
-  const { port, nodePort, externalPolicy } = route
-  const { nodeIps, nodePortIps } = settings
-  const internal = endpointsFor(route, route.internalPolicy)
-  const external = endpointsFor(route, externalPolicy)
   const common = { protocol: route.protocol, ...spread(route, settings) }
   const serversById = new Map<ServerId, PlannedServer>()
-  const add = (server: Omit<PlannedServer, 'id'>) => {
-    const id = serverId(server)
-    if (!serversById.has(id)) serversById.set(id, { id, ...server })
+  for (const entrance of route.entrances) {
+    const { kind, port } = entrance
+    const endpoints = endpointsAt(entrance, route)
+    for (const ip of entrance.kind === 'node-port' ? settings.nodePortIps : [entrance.ip]) {
+      const id = serverId({ ip, port, protocol: route.protocol })
+      const isBound = kind === 'cluster-ip' || (kind !== 'node-port' && !settings.nodeIps.has(ip))
+      if (!serversById.has(id)) serversById.set(id, { id, ...common, kind, ip, port, isBound, endpoints })
+    }
   }
-  add({ ...common, kind: 'cluster-ip', ip: route.clusterIP, port, isBound: true, endpoints: internal })
-  for (const ip of route.externalIPs)
-    add({ ...common, kind: 'external-ip', ip, port, isBound: !nodeIps.has(ip), endpoints: external })
-  for (const ip of route.loadBalancerIPs)
-    add({ ...common, kind: 'load-balancer-ip', ip, port, isBound: !nodeIps.has(ip), endpoints: external })
-  if (nodePort !== 0)
-    for (const ip of nodePortIps)
-      add({ ...common, kind: 'node-port', ip, port: nodePort, isBound: false, endpoints: external })
   return [...serversById.values()]
 }
 
 /**
- * With policy Local and nothing on this node, endpoints elsewhere serve. They see the client's own address and answer
- * it directly, so that only pods of the cluster have use of it; kube-proxy does the same.
+ * One virtual server serves clients inside and outside alike, so what is said for those outside counts. With policy Local
+ * and nothing on this node, though, endpoints elsewhere serve. They see the client's own address and answer it directly,
+ * so that only pods of the cluster have use of it; kube-proxy does the same.
  */
-function endpointsFor(route: Route, policy: TrafficPolicy): readonly Endpoint[] {
-  return policy === 'Local' && route.localEndpoints.length > 0 ? route.localEndpoints : route.clusterEndpoints
+function endpointsAt({ outside }: Entrance, { clusterEndpoints }: Route): readonly Endpoint[] {
+  return outside.kind === 'forward' ? outside.to : clusterEndpoints
 }
 
 function spread(
-  { affinitySeconds }: Route,
+  route: Route,
   { scheduler }: IpvsSettings,
 ): Pick<VirtualServer, 'scheduler' | 'flags' | 'timeoutSeconds'> {
-  const persistence = affinitySeconds > 0 ? serverFlag.persistent : 0
+  const timeoutSeconds = route.affinitySeconds ?? 0
+  const persistence = timeoutSeconds > 0 ? serverFlag.persistent : 0
   // Clients behind one address (a NAT gateway) would otherwise all meet the same endpoint.
   const hashesPort = scheduler === 'mh' ? serverFlag.scheduler2 : 0
-  return { scheduler, flags: persistence | hashesPort, timeoutSeconds: affinitySeconds }
+  return { scheduler, flags: persistence | hashesPort, timeoutSeconds }
 }

@@ -1,5 +1,6 @@
 /** Everything one route needs from the kernel: worked out from that route alone. */
 import type { Route } from '../../core/route.ts'
+import type { Match } from '../../dataplane/iptables/language/rule.ts'
 import { renderRule } from '../../dataplane/iptables/language/render-rule.ts'
 import { plannedServers } from './planned-server.ts'
 import type { PlannedServer } from './planned-server.ts'
@@ -20,18 +21,18 @@ export function planRoute(route: Route, settings: IpvsSettings): RoutePlan {
 }
 
 /**
- * A connection of the node itself to a load-balancer IP has that very IP as its source. Where the source ranges leave
- * the node out, it is stopped on the way out, after IPVS has taken it.
+ * A connection of the node itself to a load-balancer IP has that very IP as its source. Where that is not allowed, it is
+ * stopped on the way out, after IPVS has taken it.
  */
-function outRules({ loadBalancerIPs, sourceRanges, sourceRangesCoverNode, protocol, port }: Route): readonly string[] {
-  if (sourceRanges === undefined || sourceRangesCoverNode) return []
-  return loadBalancerIPs.map((ip) =>
-    renderRule({
-      matches: [
-        { kind: 'source', value: ip },
-        { kind: 'virtual-server', ip, protocol, port },
-      ],
-      target: { kind: 'drop' },
-    }),
-  )
+function outRules({ entrances, protocol }: Route): readonly string[] {
+  return entrances.flatMap((entrance) => {
+    if (entrance.kind !== 'load-balancer-ip') return []
+    const { ip, port, allowed } = entrance
+    if (allowed === undefined || allowed.ownAddresses.includes(ip)) return []
+    const matches: readonly Match[] = [
+      { kind: 'source', value: ip },
+      { kind: 'virtual-server', ip, protocol, port },
+    ]
+    return [renderRule({ matches, target: { kind: 'drop' } })]
+  })
 }

@@ -1,5 +1,5 @@
 /** What one route puts into the IP sets. */
-import type { Route } from '../../core/route.ts'
+import type { AddressEntrance, AllowedSources, Entrance, NodePortEntrance, Route } from '../../core/route.ts'
 import type { SetId } from './ip-sets.ts'
 import type { PlannedServer } from './planned-server.ts'
 import type { IpvsSettings } from './settings.ts'
@@ -17,34 +17,67 @@ export function setEntries(
   settings: IpvsSettings,
 ): readonly SetEntry[] {
   const protocol = route.protocol.toLowerCase()
-  const isLocal = route.externalPolicy === 'Local'
   const entries: SetEntry[] = []
   const add = (set: SetId, entry: string) => void entries.push({ set, entry })
   // Not ready ones too: one may be the only one left to serve itself.
   for (const { ip, port, isLocal } of route.endpoints) if (isLocal) add('loopBack', `${ip},${protocol}:${port},${ip}`)
-  add('clusterIp', `${route.clusterIP},${protocol}:${route.port}`)
-  for (const ip of route.externalIPs) add(isLocal ? 'externalIpLocal' : 'externalIp', `${ip},${protocol}:${route.port}`)
-  for (const ip of route.loadBalancerIPs) {
-    const address = `${ip},${protocol}:${route.port}`
-    add('loadBalancer', address)
-    if (isLocal) add('loadBalancerLocal', address)
-    if (route.sourceRanges === undefined) continue
-    add('loadBalancerFirewall', address)
-    for (const range of route.sourceRanges) add('loadBalancerSourceCidr', `${address},${withoutFullLength(range)}`)
-    if (route.sourceRangesCoverNode) add('loadBalancerSourceIp', `${address},${ip}`)
-  }
-  if (route.nodePort !== 0 && settings.nodePortIps.length > 0)
-    for (const { set, entry } of nodePortEntries(route, settings)) add(set, entry)
-  if (route.healthCheckNodePort !== 0) add('healthCheckNodePort', `${route.healthCheckNodePort}`)
+  for (const entrance of route.entrances)
+    if (entrance.kind === 'node-port')
+      for (const { set, entry } of nodePortEntries(entrance, route, settings)) add(set, entry)
+    else for (const { set, entry } of addressEntries(entrance, protocol)) add(set, entry)
+  const healthCheckNodePort = route.healthCheckNodePort ?? 0
+  if (healthCheckNodePort > 0) add('healthCheckNodePort', `${healthCheckNodePort}`)
   for (const { ip, isBound } of servers) if (isBound) add('ipvsIps', ip)
   return entries
 }
 
-function nodePortEntries({ protocol, nodePort, externalPolicy }: Route, { nodePortIps }: IpvsSettings): SetEntry[] {
+function addressEntries(entrance: AddressEntrance, protocol: string): readonly SetEntry[] {
+  const { kind, ip, port, allowed } = entrance
+  const entry = `${ip},${protocol}:${port}`
+  switch (kind) {
+    case 'cluster-ip':
+      return [{ set: 'clusterIp', entry }]
+    case 'external-ip':
+      return [{ set: keepsSource(entrance) ? 'externalIpLocal' : 'externalIp', entry }]
+    case 'load-balancer-ip':
+      return [
+        { set: 'loadBalancer', entry },
+        ...(keepsSource(entrance) ? [{ set: 'loadBalancerLocal', entry } as const] : []),
+        ...(allowed === undefined ? [] : firewallEntries(entry, ip, allowed)),
+      ]
+    default:
+      return kind satisfies never
+  }
+}
+
+function firewallEntries(entry: string, ip: string, { ranges, ownAddresses }: AllowedSources): readonly SetEntry[] {
+  return [
+    { set: 'loadBalancerFirewall', entry },
+    ...ranges.map((range) => ({
+      set: 'loadBalancerSourceCidr' as const,
+      entry: `${entry},${withoutFullLength(range)}`,
+    })),
+    // The node connects to an address that it holds from that very address, never from another of the load balancer.
+    ...(ownAddresses.includes(ip) ? [{ set: 'loadBalancerSourceIp', entry: `${entry},${ip}` } as const] : []),
+  ]
+}
+
+function nodePortEntries(
+  entrance: NodePortEntrance,
+  { protocol }: Route,
+  { nodePortIps }: IpvsSettings,
+): readonly SetEntry[] {
+  if (nodePortIps.length === 0) return []
+  const { port } = entrance
   const [all, local] = nodePortSets[protocol]
-  const sets: SetId[] = externalPolicy === 'Local' ? [all, local] : [all]
-  const entries = protocol === 'SCTP' ? nodePortIps.map((ip) => `${ip},sctp:${nodePort}`) : [`${nodePort}`]
+  const sets: readonly SetId[] = keepsSource(entrance) ? [all, local] : [all]
+  const entries = protocol === 'SCTP' ? nodePortIps.map((ip) => `${ip},sctp:${port}`) : [`${port}`]
   return sets.flatMap((set) => entries.map((entry) => ({ set, entry })))
+}
+
+/** Endpoints see the address of a client outside: nothing is masqueraded. */
+function keepsSource({ keepsSourceOf }: Entrance): boolean {
+  return keepsSourceOf === 'all-but-node'
 }
 
 const nodePortSets = {
