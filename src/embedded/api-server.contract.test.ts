@@ -11,7 +11,7 @@ apiServerContract('the embedded API server', async () => {
     request: fetchRequests(server.url),
     async expireRevision() {
       const { revision } = server
-      // One change later, the version before it is forgotten.
+      // After one more change, the version before it is forgotten.
       await fetch(`${server.url}/api/v1/namespaces`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },

@@ -1,6 +1,6 @@
 /**
- * What clients may rely on. It must hold on the embedded server and on a real kube-apiserver alike, so a test checks
- * what both promise: codes, reasons, events and their order, not the wording of every message.
+ * What clients may rely on. It holds for the embedded server and for a real kube-apiserver, so the tests check what
+ * both promise: codes, reasons, events and their order, not the wording of every message.
  */
 import { afterAll, beforeAll, describe } from 'vitest'
 import { createContract } from './verbs/create.contract.ts'

@@ -22,7 +22,7 @@ interface Step {
   readonly after: State
 }
 
-/** What the server has acknowledged for each name; undefined while an answer is outstanding. */
+/** What the server has acknowledged for each name, unless an answer is outstanding. */
 type Acknowledged = Map<string, State | undefined>
 
 test('nothing that was acknowledged is lost when the server is killed under load, again and again', async () => {
@@ -35,7 +35,7 @@ test('nothing that was acknowledged is lost when the server is killed under load
       expect(await lostIn(server.url, acknowledged)).toEqual([])
       const writers = Array.from({ length: 8 }, (_, writer) =>
         writeUntilKilled(server.url, `r${round}-w${writer}`, acknowledged, () => {
-          // Killed by a count of answers, not by a clock: the server is always in the middle of something.
+          // Killed by a count of answers, not by a clock, so that the server is always in the middle of something.
           if (++writes % 150 === 0) server.process.kill('SIGKILL')
         }),
       )
@@ -112,7 +112,7 @@ async function startProcess(command: string, args: readonly string[]) {
   }
 }
 
-/** Creates, changes and deletes Services until the server is gone. */
+/** Creates, changes and deletes Services until the server is killed. */
 async function writeUntilKilled(url: string, prefix: string, acknowledged: Acknowledged, onAnswer: () => void) {
   for (let index = 0; ; index++) {
     const name = `${prefix}-${index}`
@@ -144,7 +144,7 @@ async function writeUntilKilled(url: string, prefix: string, acknowledged: Ackno
           headers: { 'content-type': type },
           body: JSON.stringify(json),
         })
-        // An answer counts once it has arrived as a whole.
+        // An answer counts once all of it has arrived.
         await answer.text()
         if (!answer.ok) throw new Error(`${method} ${path} got ${answer.status}`)
       } catch (error) {
@@ -157,7 +157,7 @@ async function writeUntilKilled(url: string, prefix: string, acknowledged: Ackno
   }
 }
 
-/** The names whose acknowledged state is not what the server has. */
+/** Names whose acknowledged state differs from what the server has. */
 async function lostIn(url: string, acknowledged: Acknowledged): Promise<string[]> {
   const answer = await fetch(url + services)
   const list = (await answer.json()) as { items: { metadata: { name: string; labels?: { round?: string } } }[] }

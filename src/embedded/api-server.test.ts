@@ -46,7 +46,7 @@ describe('where it listens', () => {
 })
 
 describe('web pages', () => {
-  /** fetch does not let a test choose Host and Origin. */
+  /** With fetch, a test cannot choose Host and Origin. */
   const statusFor = async (url: string, headers: Record<string, string>, method = 'GET') => {
     const [response] = (await once(httpRequest(url, { headers, method }).end(), 'response')) as [IncomingMessage]
     response.resume()

@@ -1,6 +1,7 @@
 /**
- * A small Kubernetes API server in this process: the objects a service proxy needs, for the demo and the tests. Real
- * kubectl and our own reflector talk to it. It has no users and no TLS, so it stays on loopback unless told otherwise.
+ * A small Kubernetes API server in this process, with the objects that a service proxy needs, for the demo and the
+ * tests. Real kubectl and our own reflector talk to it. It has no users and no TLS, so it stays on loopback unless told
+ * otherwise.
  */
 import { randomInt, randomUUID } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
@@ -27,28 +28,28 @@ export interface ApiServerOptions {
   readonly resources: readonly ResourceType[]
   readonly clock: Clock
   readonly log: Logger
-  /** An IP address; 127.0.0.1 unless given. */
+  /** An IP address; 127.0.0.1 by default. */
   readonly host?: string
-  /** A free one unless given. */
+  /** Any free port by default. */
   readonly port?: number
-  /** Whoever reaches the address can read and write everything. */
+  /** Everybody who can reach the address can read and write everything. */
   readonly allowNonLoopback?: boolean
   /** Keeps the objects over restarts. */
   readonly dataDir?: string
-  /** At once; half of them may be watches. 512 unless given. */
+  /** At the same time; half of them may be watches. 512 by default. */
   readonly maxConnections?: number
-  /** How many changes per kind a watch may lag behind before it gets 410; 10,000 unless given. */
+  /** How many changes per kind a watch may lag behind before it gets 410; 10,000 by default. */
   readonly historySize?: number
   readonly bookmarkIntervalMs?: number
-  /** False: refuse sendInitialEvents, as old servers do. */
+  /** False refuses sendInitialEvents, as old servers do. */
   readonly hasStreamingLists?: boolean
   readonly serviceCidrs?: readonly string[]
   readonly nodePorts?: PortRange
-  /** False: leaves Endpoints alone, as a real API server without its controllers does. */
+  /** False leaves Endpoints alone, as a real API server without its controllers does. */
   readonly mirrorsEndpoints?: boolean
   /** What /version says, e.g. `v1.36.0`. */
   readonly version?: string
-  /** The journal is folded into a snapshot when it is larger than this. */
+  /** When the journal is larger than this, it is replaced by a snapshot. */
   readonly compactAboveBytes?: number
 }
 
@@ -56,7 +57,7 @@ export interface ApiServer extends AsyncDisposable {
   readonly url: string
   /** The revision that the next list will carry. */
   readonly revision: number
-  /** Forgets all history, as a compaction of etcd does: what asks for an older revision gets 410. */
+  /** Forgets all history, as a compaction of etcd does: requests for an older revision get 410. */
   compact(): void
 }
 
@@ -81,7 +82,7 @@ async function serve(options: ApiServerOptions, host: string, disk: Disk | undef
   const store = new Store({ historySize, observer: allocator.observe, kinds: collections, log, ...disk })
   const context: WriteContext = { allocator, now: () => clock.now(), newUid: randomUUID, nameSuffix }
   const closing = new AbortController()
-  // Each watch listens.
+  // Each watch adds a listener.
   setMaxListeners(0, closing.signal)
   const handler = requestHandler({
     store,
@@ -97,8 +98,8 @@ async function serve(options: ApiServerOptions, host: string, disk: Disk | undef
     signal: closing.signal,
     random: Math.random,
   })
-  // Go's clients keep an idle connection for 90 seconds: the server must not be the one to hang up, lest a request be
-  // on its way when it does.
+  // Go's clients keep an idle connection for 90 seconds. If the server closed it first, a request could be lost on the
+  // way.
   const server = createServer({ ...smallRequestTimeouts, keepAliveTimeout: 120_000 }, handler)
   new ConnectionLimit(maxConnections).bound(server)
   const port = await listen(server, host, options.port ?? 0)
@@ -165,18 +166,18 @@ function listenError(host: string, port: number, cause: NodeJS.ErrnoException): 
 async function close(server: Server): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
   server.closeIdleConnections()
-  // Answers under way may finish; a client that does not take its answer is not waited for.
+  // Answers that are being sent may finish, but a client that does not read its answer is not waited for.
   const timer = setTimeout(() => server.closeAllConnections(), 1000)
   await closed
   clearTimeout(timer)
 }
 
-/** A server on all addresses is reached on loopback too. */
+/** A server on all addresses can also be reached on loopback. */
 function loopbackLike(host: string): string {
   return host === '::' ? '::1' : '127.0.0.1'
 }
 
-/** No vowels, so that no word comes out. */
+/** No vowels, so that no words come out. */
 const suffixLetters = 'bcdfghjklmnpqrstvwxz2456789'
 
 function nameSuffix(): string {

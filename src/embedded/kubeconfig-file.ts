@@ -3,7 +3,9 @@ import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { stringify } from 'yaml'
 
-/** Replaces the file as a whole, so that a kubectl that reads it now sees the old one or the new one. */
+/**
+ * Replaces the file as a whole, so that a kubectl that reads it at this moment sees either the old one or the new one.
+ */
 export async function writeKubeconfig(path: string, url: string): Promise<void> {
   const name = 'fairlead'
   const kubeconfig = {

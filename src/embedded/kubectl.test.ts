@@ -35,7 +35,7 @@ function run(args: readonly string[], input = ''): Promise<Output> {
   })
 }
 
-/** The standard output of a command that must succeed. */
+/** The command must succeed. */
 async function kubectl(command: string, input?: unknown): Promise<string> {
   const text = input === undefined ? '' : typeof input === 'string' ? input : JSON.stringify(input)
   const { exitCode, stdout, stderr } = await run(command.split(' '), text)

@@ -1,4 +1,4 @@
-/** API errors as Kubernetes words them: kubectl prints the message, clients look at reason and code. */
+/** API errors with Kubernetes' messages: kubectl prints the message, clients check reason and code. */
 import type { FieldError, ResourceType } from './resource.ts'
 
 export interface StatusCause {
@@ -21,7 +21,7 @@ export class ApiError extends Error {
   readonly code: number
   readonly reason: string
   readonly details: StatusDetails | undefined
-  /** With 410 on a list: where to go on, at the price of consistency. */
+  /** With 410 on a list: a token that continues it, with newer objects than on the first pages. */
   readonly continueToken: string | undefined
 
   constructor(
@@ -51,7 +51,7 @@ export function statusOf(error: ApiError): object {
   }
 }
 
-/** The answer to a delete that is done at once. */
+/** The answer to a delete that took effect at once. */
 export function successStatus(type: ResourceType, name: string, uid: string | undefined): object {
   return {
     kind: 'Status',

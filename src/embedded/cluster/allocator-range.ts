@@ -1,4 +1,4 @@
-/** The addresses of one service CIDR that may be given away, and a place to look for the next free one. */
+/** The addresses of one service CIDR, and where to look for the next free one. */
 import { cidrContains, ipFromBigInt, ipToBigInt, renderCidr } from '../../net/ip.ts'
 import type { Cidr } from '../../net/ip.ts'
 
@@ -14,27 +14,26 @@ export class AddressRange {
     this.text = renderCidr(cidr)
     const bits = BigInt((cidr.family === 'ipv4' ? 32 : 128) - cidr.prefixLength)
     const total = 1n << bits
-    // Kubernetes keeps the network address, and for IPv4 the broadcast address.
+    // Kubernetes does not use the network address, nor the broadcast address of IPv4.
     this.#first = ipToBigInt(cidr.network) + 1n
     this.#size = total - (cidr.family === 'ipv4' ? 2n : 1n)
     this.#next = staticBand(this.#size)
   }
 
-  /** The address that the service `default/kubernetes` has in every cluster. */
+  /** The Service `default/kubernetes` has it in every cluster. */
   get firstAddress(): string {
     return ipFromBigInt(this.#first, this.cidr.family)
   }
 
-  /** Why the address cannot be used, whoever has it; undefined when it can. */
   contains(ip: string): boolean {
     if (!cidrContains(this.cidr, ip)) return false
     const index = ipToBigInt(ip) - this.#first
     return index >= 0n && index < this.#size
   }
 
-  /** Goes round the range, so that an address just given back rests for a while: clients may still hold it. */
+  /** Goes round the range, so that a released address is not reused at once: clients may still use it. */
   nextFree(usedCount: number, isUsed: (ip: string) => boolean): string | undefined {
-    // Of one address more than are used, one is free.
+    // Among one more address than are used, at least one is free.
     const tries = this.#size < BigInt(usedCount + 1) ? this.#size : BigInt(usedCount + 1)
     for (let tried = 0n; tried < tries; tried++) {
       const ip = ipFromBigInt(this.#first + this.#next, this.cidr.family)
@@ -45,7 +44,7 @@ export class AddressRange {
   }
 }
 
-/** Kubernetes leaves the low end of a range to those who choose their address, and allocates there last. */
+/** Kubernetes leaves the low end of a range to Services that choose their address, and allocates there last. */
 function staticBand(size: bigint): bigint {
   const sixteenth = size / 16n
   if (size <= 16n) return 0n

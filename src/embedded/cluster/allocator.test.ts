@@ -73,7 +73,7 @@ describe('cluster IPs', () => {
   test('are found at once in a range with 50,000 Services', () => {
     const allocator = allocatorFor('10.96.0.0/16')
     for (let index = 0; index < 50_000; index++) allocate(allocator, `s${index}`)
-    // The cursor stands behind the last one given, so the next is free at the first look.
+    // The cursor is behind the last address given, so the next one is free at the first try.
     expect(allocator.nextClusterIP('ipv4')).toBe('10.96.196.81')
   })
 })

@@ -1,6 +1,6 @@
 /**
  * Cluster IPs and node ports in use. It follows every write of the store as it is decided, so two Services of one batch
- * cannot get the same address, and it is rebuilt from the store at start, so a crash leaks nothing.
+ * cannot get the same address. At start it is rebuilt from the store, so a crash leaks nothing.
  */
 import type { Family } from '../../net/ip.ts'
 import { parseCidr, parseIp } from '../../net/ip.ts'
@@ -25,12 +25,12 @@ export class ServiceAllocator implements Allocator {
 
   constructor(nodePorts = defaultNodePorts) {
     this.#nodePorts = nodePorts
-    // As for addresses: the low end is for those who choose.
+    // As for addresses, the low end is for Services that choose.
     const size = this.#nodePorts.last - this.#nodePorts.first + 1
     this.#nextNodePort = this.#nodePorts.first + (size <= 16 ? 0 : Math.min(Math.max(16, Math.floor(size / 32)), 128))
   }
 
-  /** A WriteObserver: takes what a write gives back and marks what it takes. */
+  /** A WriteObserver: releases what a write gives up and marks what it takes. */
   readonly observe = (kind: string, before: Entry | undefined, after: Entry | undefined): void => {
     if (kind === 'services') {
       if (before !== undefined) this.#release(before)
@@ -76,7 +76,7 @@ export class ServiceAllocator implements Allocator {
     return undefined
   }
 
-  /** A port belongs to one Service, whatever the protocol; within a Service, TCP and UDP may share one. */
+  /** A port belongs to one Service, whatever the protocol. Within a Service, TCP and UDP may share one. */
   refuseNodePort(port: number, _protocol: string, owner: string): string | undefined {
     const { first, last } = this.#nodePorts
     if (port < first || port > last)

@@ -1,4 +1,4 @@
-/** What every cluster has before anyone has created anything. Run at each start: the server's own port may differ. */
+/** What every cluster has before anything is created. Runs at each start, because the server's port may differ. */
 import type { Logger } from '../../core/logger.ts'
 import { familyOf, parseCidr } from '../../net/ip.ts'
 import { AddressRange } from './allocator-range.ts'
@@ -62,7 +62,7 @@ function kubernetesSlice({ host, port }: BootstrapOptions): Content {
   }
 }
 
-/** Creates the object unless it is there; with `update`, what is there becomes it. */
+/** Creates the object unless it exists; with `update`, an existing one gets this content. */
 async function ensure(options: BootstrapOptions, plural: string, content: Content, then?: 'update'): Promise<void> {
   const { store, kinds, context, log } = options
   const kind = kinds.all.find(({ type }) => type.plural === plural)

@@ -1,6 +1,6 @@
 /**
  * Keeps EndpointSlices for Endpoints that people write, as the mirroring controller of a cluster does. It looks only at
- * what changed since it looked last.
+ * what has changed since it last looked.
  */
 import {
   keyOfSlice,
@@ -29,7 +29,7 @@ export interface EndpointsMirrorOptions {
   readonly log: Logger
 }
 
-/** Starts the mirroring; nothing is mirrored where one of the kinds is not served. */
+/** Nothing is mirrored if one of the kinds is not served. */
 export function mirrorStoredEndpoints(options: EndpointsMirrorOptions): AsyncDisposable {
   const kindOf = (plural: string) => options.kinds.all.find(({ type }) => type.plural === plural)
   const [services, endpoints, slices] = [kindOf('services'), kindOf('endpoints'), kindOf('endpointslices')]
@@ -75,7 +75,7 @@ class EndpointsMirror implements AsyncDisposable {
   }
 
   async #work(): Promise<void> {
-    await Promise.resolve() // a commit tells of each kind; look when all have been told
+    await Promise.resolve() // a commit notifies each kind in turn; look after the last
     while (this.#isAwake && !this.#isStopped) {
       this.#isAwake = false
       for (const key of this.#changedKeys()) await this.#reconcile(key)
@@ -83,12 +83,12 @@ class EndpointsMirror implements AsyncDisposable {
     this.#working = undefined
   }
 
-  /** Of Endpoints whose slices may not fit any more. */
+  /** Keys of Endpoints whose slices may be out of date. */
   #changedKeys(): ReadonlySet<string> {
     const { services, endpoints, slices } = this.#kinds
     const keys = new Set<string>()
     for (const { key } of this.#changesOf(endpoints)) keys.add(key)
-    // Nearly every Service has none; and where Endpoints went, they have been looked at themselves.
+    // Few Services have Endpoints of their own. Deleted Endpoints are found above.
     for (const { key } of this.#changesOf(services))
       if (this.#options.store.get(endpoints.collection, key) !== undefined) keys.add(key)
     for (const entry of this.#changesOf(slices)) {
@@ -98,7 +98,7 @@ class EndpointsMirror implements AsyncDisposable {
     return keys
   }
 
-  /** Everything, the first time and when changes were forgotten before they were seen. */
+  /** Returns everything the first time, and when changes were forgotten before they were seen. */
   #changesOf({ collection: name }: Kind): readonly Entry[] {
     const collection = this.#options.store.collection(name)
     const { history } = collection
@@ -120,7 +120,7 @@ class EndpointsMirror implements AsyncDisposable {
       const problems = await store.write((transaction) => this.#bringInLine(transaction, namespace, name))
       if (problems.length > 0) log.warn('part of an Endpoints object is not mirrored', { object: key, problems })
     } catch (error) {
-      // For example a full disk, or a namespace that is going away.
+      // For example a full disk, or a namespace that is being deleted.
       log.warn('Endpoints object is not mirrored', { object: key, err: error })
     }
   }
@@ -173,7 +173,7 @@ class EndpointsMirror implements AsyncDisposable {
   }
 }
 
-/** The Service that the slice was mirrored for; undefined when somebody else made it. */
+/** The Service that the slice was mirrored for, if it was mirrored. */
 function mirroredFor({ metadata }: ApiObject): string | undefined {
   const { labels = {} } = metadata
   return labels[managedByLabel] === mirroringController ? labels[serviceNameLabel] : undefined

@@ -1,4 +1,4 @@
-/** Namespaces hold objects: nothing is created outside one, and what it holds goes with it. */
+/** Nothing is created outside a namespace, and deleting one deletes what it holds. */
 import { finalizersOf } from '../verbs/write.ts'
 import type { ResourceType } from '../resource.ts'
 import { ApiError, forbidden } from '../status.ts'
@@ -47,7 +47,7 @@ export function deleteNamespaceContents(
   return isEmpty
 }
 
-/** A namespace that waited for its last object's finalizers goes with that object. */
+/** A namespace that waited for the finalizers of its last object is deleted with that object. */
 export function removeEmptiedNamespace(transaction: Transaction, namespace: string | undefined): void {
   if (namespace === undefined || namespace === '') return
   const entry = transaction.get('namespaces', undefined, namespace)

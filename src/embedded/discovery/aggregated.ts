@@ -1,4 +1,4 @@
-/** Discovery as kubectl asks for since 1.26: everything in two documents. */
+/** Discovery as kubectl asks for it since 1.26: everything in two documents. */
 import { groupsOf, statusVerbs, verbsOf, versionsOf } from './discovery.ts'
 import { parseAccept } from '../http/accept.ts'
 import type { ResourceType } from '../resource.ts'
@@ -8,7 +8,7 @@ export interface AggregatedDiscovery {
   readonly document: object
 }
 
-/** Undefined when the client does not prefer the aggregated form. */
+/** Returns nothing if the client does not prefer the aggregated form. */
 export function aggregatedDiscovery(
   accept: string | undefined,
   types: readonly ResourceType[],

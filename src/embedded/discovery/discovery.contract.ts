@@ -1,4 +1,4 @@
-/** What clients may rely on when they ask what there is. */
+/** What clients may rely on in discovery. */
 import { assert, describe, test } from 'vitest'
 import type { JsonObject } from '../testing/api-client.ts'
 import type { ContractApi } from '../testing/contract-api.ts'

@@ -11,7 +11,7 @@ export interface DiscoveryGroup {
 const mainVerbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'] as const
 export const statusVerbs = ['get', 'patch', 'update'] as const
 
-/** Without the core group, which is not one in discovery. */
+/** Without the core group, which has its own document in discovery. */
 export function groupsOf(types: readonly ResourceType[]): DiscoveryGroup[] {
   const names = [...new Set(types.map((type) => type.group))].filter((name) => name !== '')
   return names.sort().map((name) => ({ name, versions: versionsOf(types, name) }))

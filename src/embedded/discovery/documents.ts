@@ -1,4 +1,4 @@
-/** What a server says about itself: health, version, discovery, OpenAPI. */
+/** What the server says about itself: health, version, discovery, OpenAPI. */
 import type { IncomingMessage } from 'node:http'
 import { aggregatedDiscovery } from './aggregated.ts'
 import { asksForProtobuf, encodeOpenApiV2, openApiProtobufType } from './openapi-protobuf.ts'

@@ -14,7 +14,7 @@ function textOf(message: Uint8Array | undefined, number: number): string {
   return Buffer.concat(message === undefined ? [] : fieldsOf(message, number)).toString()
 }
 
-/** Follows the first field of each number. */
+/** Goes down through the first field of each number. */
 function into(message: Uint8Array, ...numbers: number[]): Uint8Array {
   return numbers.reduce((at, number) => fieldsOf(at, number)[0] ?? new Uint8Array(), message)
 }

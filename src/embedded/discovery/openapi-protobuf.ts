@@ -1,12 +1,12 @@
 /**
  * The OpenAPI v2 document in protobuf. kubectl before 1.30 asks for it in no other form and cannot apply or create
- * without it. Message and field numbers are those of gnostic's OpenAPIv2.proto; only what kubectl reads is written:
- * the definitions, and which query parameters an operation takes.
+ * without it. Message and field numbers are those of gnostic's OpenAPIv2.proto. Only what kubectl reads is written: the
+ * definitions, and which query parameters an operation takes.
  */
 
 /** What kubectl asks for. */
 const askedType = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf'
-/** What the answer must be called: an "@" is not allowed in a media type, and Go minds. */
+/** The type of the answer must differ: an "@" is not allowed in a media type, and Go checks that. */
 export const openApiProtobufType = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf'
 
 export function asksForProtobuf(mediaType: string | undefined): boolean {
@@ -82,7 +82,7 @@ function extensions(number: number, node: Node): Buffer[] {
     .map(([name, value]) => embedded(number, message(text(1, name), embedded(2, any(value)))))
 }
 
-/** Any value travels as YAML; JSON is YAML. */
+/** Any value is sent as YAML, and JSON is YAML. */
 function any(value: unknown): Buffer {
   return text(2, JSON.stringify(value))
 }
@@ -107,7 +107,7 @@ function texts(number: number, values: unknown): Buffer[] {
   return ((values ?? []) as readonly string[]).map((value) => text(number, value))
 }
 
-/** A field of bytes, text or another message: its number and type, its length, itself. */
+/** A field of bytes, text or another message: its number and type, its length, its content. */
 function embedded(number: number, content: Buffer): Buffer {
   return Buffer.concat([varint(number * 8 + 2), varint(content.length), content])
 }

@@ -15,7 +15,7 @@ export interface Accepted {
 
 const offered = ['application/json', 'application/yaml']
 
-/** The first form of the header that this server can make. */
+/** The first form in the header that this server has. */
 export function negotiate(header: string | undefined): Accepted {
   for (const { type, parameters } of parseAccept(header)) {
     const mediaType = mediaTypeOf(type)
@@ -30,7 +30,7 @@ export interface AcceptedType {
   readonly parameters: ReadonlyMap<string, string>
 }
 
-/** In the order of the header, which is the order of preference in all clients we know. */
+/** In the order of the header, which all clients we know use as the order of preference. */
 export function parseAccept(header = '*/*'): AcceptedType[] {
   return header
     .split(',')

@@ -5,14 +5,14 @@ import { decodeProtobuf } from '../resources/decode-protobuf.ts'
 import type { KindSchema } from '../resources/schema.ts'
 import { badRequest, tooLarge, unsupportedMediaType } from '../status.ts'
 
-/** What a real API server takes at most. */
+/** The limit of a real API server. */
 const maxBodyBytes = 3 * 1024 * 1024
 
 /** kubectl 1.32 and later sends it for `create service` and `create namespace`. */
 const protobufType = 'application/vnd.kubernetes.protobuf'
 
 export interface Body {
-  /** Without parameters; empty when the client named none. */
+  /** Without parameters; empty if the client gave none. */
   readonly mediaType: string
   readonly text: string
   readonly bytes: Uint8Array
@@ -31,7 +31,6 @@ export async function readBody(request: IncomingMessage): Promise<Body> {
   return { mediaType: mediaType.trim().toLowerCase(), text: bytes.toString(), bytes }
 }
 
-/** The object of a create, update or delete. */
 export function parseObject(body: Body, schema?: KindSchema): Record<string, unknown> {
   const value = parseByType(body, schema)
   if (typeof value !== 'object' || value === null || Array.isArray(value))
@@ -61,7 +60,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** YAML, which JSON is a part of. */
+/** JSON is YAML, too. */
 function parseYamlText(text: string): unknown {
   try {
     return parseYaml(text, { maxAliasCount: 100 })

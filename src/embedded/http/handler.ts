@@ -1,4 +1,3 @@
-/** From an HTTP request to its answer. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
@@ -9,18 +8,16 @@ import { answerResource } from '../verbs/verbs.ts'
 import type { WriteContext } from '../verbs/write.ts'
 import type { Kind, Kinds } from '../verbs/kinds.ts'
 import { negotiate } from './accept.ts'
-import { refuseWebPages } from './guard.ts'
 import { isWatch, parseWatchQuery } from './query.ts'
 import { sendError, sendReply } from './reply.ts'
 import { JournalError } from '../journal/journal-error.ts'
-import { routeOf } from './router.ts'
-import type { ResourceRoute } from './router.ts'
+import { routeOf, type ResourceRoute } from './router.ts'
 import { ApiError, noSuchResource, tooManyRequests } from '../status.ts'
 import type { Store } from '../store/store.ts'
-import { metadataEncoder, objectEncoder, tableEncoder } from '../watch/encoder.ts'
-import type { WatchEncoder } from '../watch/encoder.ts'
+import { metadataEncoder, objectEncoder, tableEncoder, type WatchEncoder } from '../watch/encoder.ts'
 import { EventLines } from '../watch/events.ts'
 import { serveWatch } from '../watch/watch.ts'
+import { hostnameIn, isLocalName, pageBehind } from '../../http/web-pages.ts'
 
 export interface HandlerOptions {
   readonly store: Store
@@ -31,10 +28,10 @@ export interface HandlerOptions {
   readonly bookmarkIntervalMs: number
   readonly hasStreamingLists: boolean
   readonly version: string
+  /** On other addresses any Host header may be right. */
   readonly isOnLoopback: boolean
-  /** So that watches, which last, leave connections to the others. */
+  /** Watches last long, so they must leave connections for other requests. */
   readonly maxWatches: number
-  /** Ends the watches. */
   readonly signal: AbortSignal
   random(): number
 }
@@ -43,7 +40,7 @@ export function requestHandler(options: HandlerOptions): (request: IncomingMessa
   const watches: Watches = { lines: new EventLines(), open: 0 }
   return (request, response) => {
     answer(options, watches, request, response).catch((error: unknown) => {
-      // The client left in the middle of its body: nobody waits for an answer.
+      // The client left in the middle of its body, so no answer is needed.
       if (error === request.errored) return
       const apiError = apiErrorOf(error, options.log)
       if (response.headersSent) response.destroy()
@@ -89,7 +86,7 @@ function resourceRequestOf(
   return { request, route, kind, query, store, context }
 }
 
-/** One object of a namespaced kind needs its namespace, and others have none. */
+/** An object of a namespaced kind needs a namespace; other kinds must not have one. */
 function fitsScope({ namespace, name }: ResourceRoute, { type }: Kind): boolean {
   return type.isNamespaced ? name === undefined || namespace !== undefined : namespace === undefined
 }
@@ -105,7 +102,7 @@ async function watch(
   if (route.name !== undefined) query.append('fieldSelector', selectorWithName(query, route.name))
   const watchQuery = parseWatchQuery(query, kind.type, options.hasStreamingLists)
   const encoder = encoderFor(options, watches.lines, request)
-  // A real server picks a time between half an hour and an hour, so that its clients do not come back all at once.
+  // A real server picks a time between half an hour and an hour, so that its clients do not all come back at once.
   const defaultTimeoutMs = (1 + options.random()) * 30 * 60 * 1000
   if (watches.open >= options.maxWatches) throw tooManyRequests()
   watches.open++
@@ -129,7 +126,7 @@ async function watch(
   }
 }
 
-/** Watching one object by its path is watching its collection for that name. */
+/** A watch of one object by its path is a watch of its collection for that name. */
 function selectorWithName(query: URLSearchParams, name: string): string {
   const given = query.get('fieldSelector') ?? ''
   query.delete('fieldSelector')
@@ -166,4 +163,20 @@ function apiErrorOf(error: unknown, log: Logger): ApiError {
   }
   log.error('a request failed inside the server', { error })
   return new ApiError(500, 'InternalError', `Internal error occurred: ${(error as Error).message}`)
+}
+
+/** A server without passwords must not answer web pages, nor do what they ask for. */
+function refuseWebPages({ method, headers }: IncomingMessage, { isOnLoopback }: HandlerOptions): void {
+  const { host, origin } = headers
+  if (isOnLoopback && !isLocalName(hostnameIn(host ?? '') ?? ''))
+    throw refusal(`the Host header names "${host ?? ''}"; use localhost or 127.0.0.1`)
+  // A page that is being developed on this machine may read. Only programs may write: kubectl sends no Origin.
+  const isReading = method === 'GET' || method === 'HEAD'
+  if (origin !== undefined && isReading && isLocalName(hostnameIn(origin.replace(/^https?:\/\//, '')) ?? '')) return
+  const page = pageBehind(headers)
+  if (page !== undefined) throw refusal(page)
+}
+
+function refusal(why: string): ApiError {
+  return new ApiError(403, 'Forbidden', `forbidden: this server answers programs on this machine only: ${why}`)
 }

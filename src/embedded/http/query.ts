@@ -13,10 +13,10 @@ export interface Selection {
 
 export interface ListQuery {
   readonly selection: Selection
-  /** 0 for no limit. */
+  /** 0: no limit. */
   readonly limit: number
   readonly continueToken: string | undefined
-  /** Undefined: the latest. 0: any. */
+  /** By default the latest. 0: any. */
   readonly revision: number | undefined
   readonly match: 'Exact' | 'NotOlderThan' | undefined
 }
@@ -48,7 +48,7 @@ export function parseListQuery(query: URLSearchParams, type: ResourceType): List
   }
 }
 
-/** `hasStreamingLists` false: refuse sendInitialEvents, as servers before 1.27 do. */
+/** `hasStreamingLists` false refuses sendInitialEvents, as servers before 1.27 do. */
 export function parseWatchQuery(query: URLSearchParams, type: ResourceType, hasStreamingLists: boolean): WatchQuery {
   refuse(watchProblems(query, hasStreamingLists))
   return {
@@ -67,7 +67,7 @@ export function parseSelection(query: URLSearchParams, type: ResourceType): Sele
   }
 }
 
-/** Anything but "false" and "0" is true, as in Kubernetes; undefined when absent. */
+/** Anything but "false" and "0" is true, as in Kubernetes. */
 export function booleanOf(query: URLSearchParams, name: string): boolean | undefined {
   const text = query.get(name)
   return text === null ? undefined : text.toLowerCase() !== 'false' && text !== '0'

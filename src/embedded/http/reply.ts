@@ -1,4 +1,3 @@
-/** Sends answers. */
 import type { ServerResponse } from 'node:http'
 import { stringify as renderYaml } from 'yaml'
 import { statusOf } from '../status.ts'
@@ -6,11 +5,11 @@ import type { ApiError } from '../status.ts'
 
 export interface Reply {
   readonly status: number
-  /** JSON text, or what to make it of; bytes are sent as they are. */
+  /** Text or bytes are sent as they are; an object is rendered. */
   readonly body: string | object | Buffer
-  /** `application/json` unless given. */
+  /** `application/json` by default. */
   readonly mediaType?: string
-  /** For the user's eyes; kubectl prints them. */
+  /** kubectl prints them. */
   readonly warnings?: readonly string[]
 }
 

@@ -18,9 +18,9 @@ export interface ResourceRoute {
   readonly group: string
   readonly version: string
   readonly plural: string
-  /** Undefined for cluster-scoped resources and for all namespaces. */
+  /** Absent for cluster-scoped resources and for all namespaces. */
   readonly namespace: string | undefined
-  /** Undefined for the collection. */
+  /** Absent for the collection. */
   readonly name: string | undefined
   readonly subresource: string | undefined
 }
@@ -49,7 +49,7 @@ export function routeOf(path: string): Route {
   }
 }
 
-/** Undefined when a part is not valid percent-encoding. */
+/** Returns nothing if a part is not valid percent-encoding. */
 function decodedParts(path: string): string[] | undefined {
   try {
     return path
@@ -74,7 +74,7 @@ function groupRoute([group, ...rest]: readonly string[]): Route {
 
 function versionRoute(group: string, [version = '', ...rest]: readonly string[]): Route {
   if (rest.length === 0) return { kind: 'resources', group, version }
-  // "namespaces" is a resource itself and the way into one: what follows the name decides.
+  // "namespaces" is both a resource and the prefix of a namespaced path: what follows the name decides.
   if (rest[0] === 'namespaces' && rest[2] !== undefined && !isNamespaceSubresource(rest)) {
     const [, namespace, plural = '', name, subresource, ...tooMuch] = rest
     return tooMuch.length > 0

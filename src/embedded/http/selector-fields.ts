@@ -4,11 +4,11 @@ import { badRequest } from '../status.ts'
 
 export interface FieldSelector {
   matches(object: ApiObject): boolean
-  /** The one name it can match, when it asks for one: such a list needs no walk. */
+  /** If it asks for one name, only that object is looked up. */
   readonly name: string | undefined
 }
 
-/** Undefined for an empty selector, which matches everything. */
+/** An empty selector matches everything. */
 export function parseFieldSelector(text: string, type: ResourceType): FieldSelector | undefined {
   const terms = splitTerms(text).map((term) => parseTerm(term, type))
   if (terms.length === 0) return undefined
@@ -25,7 +25,7 @@ interface Term {
   read(object: ApiObject): string
 }
 
-/** Commas part the terms, unless a backslash stands before them. */
+/** Commas separate terms, unless they follow a backslash. */
 function splitTerms(text: string): string[] {
   return (text.match(/(?:\\.|[^\\,])+/g) ?? []).filter((term) => term.trim() !== '')
 }

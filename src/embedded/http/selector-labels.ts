@@ -5,7 +5,7 @@ type Labels = Readonly<Record<string, string>>
 
 export type LabelSelector = (labels: Labels) => boolean
 
-/** Undefined for an empty selector, which matches everything. */
+/** An empty selector matches everything. */
 export function parseLabelSelector(text: string): LabelSelector | undefined {
   const tokens = tokenize(text)
   if (tokens.length === 0) return undefined
@@ -75,7 +75,7 @@ function parseSet(tokens: readonly string[], start: number): [ReadonlySet<string
   }
 }
 
-/** A value may be empty: `tier=` asks for the empty string. */
+/** `tier=` asks for an empty value. */
 function optionalValue(tokens: readonly string[], at: number): [string, next: number] {
   const token = tokens[at]
   if (token === undefined || token === ',' || token === ')') return ['', at]

@@ -16,7 +16,7 @@ describe('a label selector', () => {
     ['size>5', { size: 'many' }, false],
     ['example.com/role = web , !gone', { 'example.com/role': 'web' }, true],
     ['in in (in)', { in: 'in' }, true],
-    // Names that every object inherits are labels like others.
+    // Names that every JavaScript object inherits must not count as labels.
     ['constructor', {}, false],
     ['!toString', {}, true],
   ])('%s on %j gives %s', (text, labels, expected) => {

@@ -1,13 +1,13 @@
 /**
  * The lines of the journal: `<crc32> <length> <json>\n`, both numbers as 8 hex digits, the length in bytes. One frame
- * holds one batch of writes and is synced before the next begins. So after a crash only the last frame can be broken;
- * a broken frame with a good one behind it is damage.
+ * holds one batch of writes and is synced before the next begins. So a crash can only break the last frame; a broken
+ * frame with a good one behind it is damage.
  */
 import { crc32 } from 'node:zlib'
 
 export interface ScannedFrames {
   readonly payloads: readonly string[]
-  /** Up to here the bytes are good. */
+  /** The bytes before this offset are good. */
   readonly goodBytes: number
   readonly broken: { readonly why: string; readonly isLast: boolean } | undefined
 }
@@ -52,7 +52,7 @@ function frameAt(bytes: Buffer, offset: number): { readonly json: string; readon
   return { json: payload.toString(), end: end + 1 }
 }
 
-/** Looks at every place that could begin a frame: the damage may have hit the line feed before it. */
+/** Tries every offset where a frame could begin, because the damage may include the line feed before it. */
 function hasFrameAfter(bytes: Buffer, offset: number): boolean {
   const rest = bytes.toString('latin1', offset + 1)
   for (const { index } of rest.matchAll(/[0-9a-f]{8} [0-9a-f]{8} /g)) {

@@ -25,7 +25,7 @@ async function openStore(compactAboveBytes = 1_000_000) {
   return { store: memoryStore({ journal, recovered, log }), journal }
 }
 
-/** Opens a store, lets it be used, and closes it. */
+/** Opens a store, uses it and closes it. */
 async function withStore<T>(use: (opened: Awaited<ReturnType<typeof openStore>>) => Promise<T>, compactAbove?: number) {
   const opened = await openStore(compactAbove)
   await using _closing = opened.journal
@@ -276,7 +276,7 @@ class FailingFile implements JournalFile {
     this.#failures.clear()
   }
 
-  /** The lines, all of which must be whole. */
+  /** The lines, all of which must be complete. */
   frames(): readonly string[] {
     const { payloads, broken } = scanFrames(this.#content)
     if (broken !== undefined) throw new Error(`half a record was left behind: ${broken.why}`)

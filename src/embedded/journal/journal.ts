@@ -1,6 +1,6 @@
 /**
- * The embedded server's disk: a snapshot and an append-only journal of what came after it. A batch is acknowledged
- * when it is synced, so a crash loses nothing that a client was told of.
+ * The embedded server's disk: a snapshot and an append-only journal of what came after it. A batch is acknowledged when
+ * it is synced, so a crash loses nothing that was acknowledged.
  */
 import { JournalError } from './journal-error.ts'
 import { encodeFrame } from './frame.ts'
@@ -46,8 +46,8 @@ export class Journal implements ChangeLog, AsyncDisposable {
     try {
       await this.#parts.file.datasync()
     } catch (cause) {
-      // After a failed sync the kernel may have dropped the pages and call the next sync a success (it does on
-      // Linux), so nothing written from here on could be trusted.
+      // After a failed sync the kernel may have dropped the pages and report the next sync as a success (Linux does),
+      // so nothing written after this could be trusted.
       this.#broken = unusable('a sync of the journal failed', cause)
       throw this.#broken
     }
@@ -57,12 +57,13 @@ export class Journal implements ChangeLog, AsyncDisposable {
   async compact(revision: number, entries: Iterable<KindEntry>): Promise<void> {
     try {
       this.#snapshotBytes = await this.#parts.writeSnapshot(revision, [...entries])
-      // A crash before this line leaves changes that the snapshot holds already; the next start skips them.
+      // After a crash before this line the journal holds changes that are also in the snapshot. The next start skips
+      // them.
       await this.#parts.file.truncate(0)
       await this.#parts.file.datasync()
       this.#bytes = 0
     } finally {
-      // After a failure, try again when it has grown by as much once more.
+      // After a failure, try again when it has grown by the same amount.
       this.#compactAbove = this.#bytes + Math.max(this.#parts.compactAboveBytes, this.#snapshotBytes)
     }
   }
@@ -72,7 +73,7 @@ export class Journal implements ChangeLog, AsyncDisposable {
     await this.#parts.lock[Symbol.asyncDispose]()
   }
 
-  /** A part of a frame must not stay in front of the next one. */
+  /** Half a frame must not stay in front of the next one. */
   async #cutBack(): Promise<void> {
     try {
       await this.#parts.file.truncate(this.#bytes)

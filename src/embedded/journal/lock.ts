@@ -1,4 +1,4 @@
-/** Keeps two servers from sharing a data directory. The lock of a process that is gone counts for nothing. */
+/** Keeps two servers from sharing a data directory. The lock of a process that has ended does not count. */
 import { randomUUID } from 'node:crypto'
 import { link, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -29,8 +29,8 @@ async function removeStaleLock(path: string, directory: string): Promise<void> {
   if (found === undefined) return
   const holder = parseHolder(found)
   if (holder !== undefined && (await isAlive(holder))) throw inUse(directory, holder.pid)
-  // Another server may have done the same a moment ago: whoever moves away a lock that is not the stale one he
-  // looked at puts it back.
+  // Another server may do the same at this moment. If the file that was moved is not the stale lock that was read, it
+  // is moved back.
   const aside = `${path}.stale-${randomUUID()}`
   try {
     await rename(path, aside)
@@ -47,7 +47,7 @@ interface Holder {
   readonly started: string | undefined
 }
 
-/** Undefined for a lock that was cut short by a crash. */
+/** A crash may have left a lock that is cut short. */
 function parseHolder(text: string): Holder | undefined {
   try {
     const { pid, started } = JSON.parse(text) as Partial<Holder>
@@ -61,18 +61,18 @@ async function isAlive(holder: Holder): Promise<boolean> {
   try {
     process.kill(holder.pid, 0)
   } catch (error) {
-    // EPERM: it is there, but it is another user's.
+    // EPERM: the process exists, but belongs to another user.
     if ((error as NodeJS.ErrnoException).code !== 'EPERM') return false
   }
-  // A process id is used again after a reboot or a while: then its start time differs.
+  // A process id is reused after a reboot or a while, but then the start time differs.
   const started = await startOf(holder.pid)
   return started === undefined || holder.started === undefined || started === holder.started
 }
 
-/** When the process began, in ticks since boot; undefined where there is no /proc. */
+/** When the process started, in ticks since boot, where there is a /proc. */
 async function startOf(pid: number): Promise<string | undefined> {
   const stat = await contentOf(`/proc/${pid}/stat`)
-  // The command name may hold spaces and brackets: count from the last bracket on.
+  // The command name may contain spaces and brackets, so count from the last bracket.
   return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
 }
 

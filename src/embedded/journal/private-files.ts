@@ -1,16 +1,14 @@
-/** The data directory holds what is in the cluster: nobody but its owner should read it. */
+/** The data directory holds everything in the cluster, so only its owner should be able to read it. */
 import { mkdir, stat } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import type { Logger } from '../../core/logger.ts'
 
-/** For every file in the directory. */
 export const privateMode = 0o600
 
-/** Permissions of group and others. */
 const openToOthers = 0o077
 
 /**
- * Makes the directory for its owner alone. One that is there keeps its mode, because it may have another purpose too
+ * Creates the directory for its owner alone. An existing one keeps its mode, because it may have another purpose too
  * (`/tmp`); the files in it are private in any case.
  */
 export async function makePrivateDirectory(directory: string, log: Logger): Promise<void> {
@@ -23,10 +21,10 @@ export async function makePrivateDirectory(directory: string, log: Logger): Prom
   })
 }
 
-/** For a file that an older version, or somebody else, made readable. */
+/** For a file that an older version, or another program, made readable. */
 export async function makePrivate(file: FileHandle): Promise<void> {
   const { mode, uid } = await file.stat()
-  // Only the owner may.
+  // Only the owner may change it.
   const isOurs = process.getuid?.() === uid || process.getuid?.() === 0
   if (isOurs && (mode & openToOthers) !== 0) await file.chmod(privateMode)
 }

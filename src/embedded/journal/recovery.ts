@@ -1,4 +1,4 @@
-/** Opens a data directory: what it holds is read back, what a crash left half-written is dropped. */
+/** Opens a data directory: reads its content and drops what a crash left half-written. */
 import { open, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Logger } from '../../core/logger.ts'
@@ -15,11 +15,10 @@ import type { Recovered, RecoveredChange } from '../store/change-log.ts'
 export interface JournalOptions {
   readonly directory: string
   readonly log: Logger
-  /** The journal is folded into a new snapshot when it is larger than this and than the last snapshot. */
+  /** The journal is replaced by a new snapshot when it is larger than this and than the last snapshot. */
   readonly compactAboveBytes: number
 }
 
-/** Locks the directory, reads what it holds, and makes it ready for more. */
 export async function openJournal(options: JournalOptions): Promise<{ journal: Journal; recovered: Recovered }> {
   await makePrivateDirectory(options.directory, options.log)
   const lock = await lockDirectory(options.directory)
@@ -35,7 +34,7 @@ export async function openJournal(options: JournalOptions): Promise<{ journal: J
 }
 
 async function openFile(path: string): Promise<JournalFile> {
-  // "r+" does not create and "a+" ignores positions, so one makes the file and the other writes it.
+  // "r+" does not create the file and "a+" ignores positions, so one creates it and the other writes.
   await using made = await open(path, 'a', privateMode)
   await makePrivate(made)
   await syncDirectory(dirname(path))

@@ -1,4 +1,4 @@
-/** The whole state in one file, written aside and renamed, so that there is always a complete one. */
+/** The whole state in one file. It is written under another name and renamed, so there is always a complete one. */
 import { open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { JournalError } from './journal-error.ts'
@@ -15,7 +15,6 @@ export interface Snapshot {
 
 const entriesPerFrame = 256
 
-/** Undefined when there is none yet. */
 export async function readSnapshot(path: string): Promise<Snapshot | undefined> {
   const bytes = await contentOf(path)
   if (bytes === undefined) return undefined
@@ -58,9 +57,9 @@ export async function writeSnapshot(path: string, revision: number, entries: rea
   }
 }
 
-/** A new name in a directory survives a power cut only when the directory is synced too. */
+/** A new name in a directory survives a power cut only if the directory is synced, too. */
 export async function syncDirectory(path: string): Promise<void> {
-  // Windows cannot open a directory as a file; there the rename itself is journalled.
+  // Windows cannot open a directory as a file; its file system journals the rename itself.
   if (process.platform === 'win32') return
   await using handle = await open(path, 'r')
   await handle.sync()

@@ -2,7 +2,7 @@
 import type { ResourceType } from '../resource.ts'
 import type { OpenApi } from './schema-definitions.ts'
 
-/** How a document spells what differs between OpenAPI 2 and 3. */
+/** What OpenAPI 2 and 3 write differently. */
 export interface PathDialect {
   queryParameter(name: string, type: 'string' | 'boolean' | 'integer', description: string): OpenApi
   pathParameter(name: string, description: string): OpenApi

@@ -1,4 +1,6 @@
-/** OpenAPI definitions from our schemas. Versions 2 and 3 differ in how they point at a definition, and in little else. */
+/**
+ * OpenAPI definitions from our schemas. Versions 2 and 3 differ in how they refer to a definition, and in little else.
+ */
 import type { ListSchema, ObjectSchema, ScalarSchema, Schema } from '../resources/schema.ts'
 
 export type OpenApi = Readonly<Record<string, unknown>>
@@ -88,7 +90,7 @@ function property(schema: Schema, dialect: Dialect): OpenApi {
   }
 }
 
-/** What a list or map holds needs no description besides the one its type has. */
+/** The items of a list or map have no description besides that of their type. */
 function element(schema: Schema, dialect: Dialect): OpenApi {
   const { description: _description, ...rest } = property(schema, dialect)
   return rest

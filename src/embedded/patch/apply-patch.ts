@@ -1,4 +1,4 @@
-/** One door for all patch formats of the API. */
+/** Applies a patch of any format that the API knows. */
 import { parse as parseYaml } from 'yaml'
 import type { ApiObject, FieldError, ResourceType } from '../resource.ts'
 import { isJsonObject } from '../../api/json-reader.ts'
@@ -87,7 +87,7 @@ function parseDocument(text: string): unknown {
   try {
     return parseYaml(text, { maxAliasCount: 0 })
   } catch {
-    // The caller says that it is no object.
+    // The caller then reports that it is not an object.
     return undefined
   }
 }

@@ -6,7 +6,7 @@ import type { JsonObject } from '../../api/json-reader.ts'
 import { isJsonObject } from '../../api/json-reader.ts'
 
 export interface FieldSet {
-  /** Whether the path that leads here is itself in the set. */
+  /** Whether the path to this node is itself in the set. */
   readonly isMember: boolean
   readonly children: ReadonlyMap<string, FieldSet>
 }
@@ -55,7 +55,7 @@ export function singlePath(...elements: readonly string[]): FieldSet {
   )
 }
 
-/** The paths as a person reads them: `.spec.ports[port=80,protocol="TCP"].targetPort`, sorted. */
+/** For people: `.spec.ports[port=80,protocol="TCP"].targetPort`, sorted. */
 export function renderPaths(set: FieldSet, prefix = ''): string[] {
   const own = set.isMember ? [prefix] : []
   return [
@@ -70,7 +70,7 @@ export function toFieldsV1(set: FieldSet): JsonObject {
   return Object.fromEntries([...own, ...children.map(([element, child]) => [element, toFieldsV1(child)] as const)])
 }
 
-/** Reads what toFieldsV1 wrote. What another server or a person wrote wrongly counts for nothing. */
+/** Reads what toFieldsV1 wrote. Elements that are not valid are ignored. */
 export function fromFieldsV1(fields: unknown): FieldSet {
   if (!isJsonObject(fields)) return emptySet
   const entries = Object.entries(fields).filter(([element]) => /^[fkvi]:/.test(element))
@@ -83,7 +83,7 @@ function parseChild(fields: unknown): FieldSet {
   return set.children.size === 0 ? leaf : set
 }
 
-/** The same key in another order of its fields must be the same element. */
+/** A key whose fields are in another order is the same element. */
 function canonical(element: string): string {
   if (!element.startsWith('k:')) return element
   const key = parseJson(element.slice(2))

@@ -1,7 +1,7 @@
-/** Keys of objects that came from JSON are data: `__proto__` is one like any other. */
+/** Keys of objects that came from JSON are data, `__proto__` included. */
 import type { JsonObject } from '../../api/json-reader.ts'
 
-/** The value of an own key; what every object inherits does not count. */
+/** Inherited keys do not count. */
 export function ownValue(object: JsonObject, key: string): unknown {
   return Object.hasOwn(object, key) ? object[key] : undefined
 }

@@ -1,10 +1,10 @@
-/** RFC 6902: a list of operations, all of them or none. */
+/** RFC 6902: a list of operations, of which either all or none are applied. */
 import { isDeepStrictEqual } from 'node:util'
 import { isJsonObject } from '../../api/json-reader.ts'
 import { withKey, withoutKey } from './json-object.ts'
 import { PatchError } from './patch-error.ts'
 
-/** Limits of a real server: a small patch that copies what it has copied doubles the object with every operation. */
+/** The limits of a real server. A small patch that copies its own copies doubles the object with every operation. */
 const maximumOperations = 10_000
 const maximumCopiedBytes = 3 * 1024 * 1024
 
@@ -22,7 +22,7 @@ export function applyJsonPatch(current: unknown, patch: unknown): unknown {
 
 type Copier = (value: unknown) => unknown
 
-/** Copies until all copies of the patch together are too large. */
+/** Throws when all copies of a patch together are too large. */
 function boundedCopier(): Copier {
   let copiedBytes = 0
   return (value) => {
@@ -119,7 +119,7 @@ function replace(document: unknown, path: readonly string[], value: unknown): un
   })
 }
 
-/** The document with `change` made to the parent of the path's last token; the path "" means the whole document. */
+/** Changes the parent of the path's last token; the path "" means the whole document. */
 function at(
   document: unknown,
   path: readonly string[],

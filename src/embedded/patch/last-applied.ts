@@ -1,6 +1,6 @@
 /**
- * The way from client-side to server-side apply. `kubectl apply` keeps the file it applied last in an annotation; when
- * the same person applies by way of the server, what the annotation says is theirs, and no reason for a conflict.
+ * Moving from client-side to server-side apply. `kubectl apply` keeps the last applied file in an annotation. When the
+ * same person then applies on the server, the fields in the annotation are theirs, and no reason for a conflict.
  */
 import { isJsonObject } from '../../api/json-reader.ts'
 import type { ApiObject, ResourceType } from '../resource.ts'
@@ -10,10 +10,10 @@ import { difference, emptySet, union } from './field-set.ts'
 import { compare, fieldsSetBy } from './ownership.ts'
 
 const annotation = 'kubectl.kubernetes.io/last-applied-configuration'
-/** Only kubectl under its own name writes the annotation. */
+/** kubectl writes the annotation only under its own name. */
 const manager = 'kubectl'
 
-/** The fields that the annotation sets and that still have the value it says. */
+/** The fields of the annotation that still have the value it says. */
 export function fieldsLastApplied(live: ApiObject, resource: ResourceType, fieldManager: string): FieldSet {
   const text = live.metadata.annotations?.[annotation]
   if (fieldManager !== manager || text === undefined) return emptySet
@@ -23,7 +23,7 @@ export function fieldsLastApplied(live: ApiObject, resource: ResourceType, field
   return difference(fieldsSetBy(decoded.object, resource.schema), union(modified, removed))
 }
 
-/** Keeps the annotation true, for whoever goes back to client-side apply. */
+/** Keeps the annotation up to date, for a later client-side apply. */
 export function rememberApplied(object: ApiObject, config: ApiObject, fieldManager: string): ApiObject {
   const { annotations } = object.metadata
   if (fieldManager !== manager || annotations?.[annotation] === undefined) return object
@@ -36,7 +36,7 @@ function parseJson(text: string): unknown {
     const value: unknown = JSON.parse(text)
     return isJsonObject(value) ? value : undefined
   } catch {
-    // Someone edited the annotation: it says nothing then.
+    // The annotation was edited, so it says nothing.
     return undefined
   }
 }

@@ -1,4 +1,4 @@
-/** `metadata.managedFields`: who owns which fields, as entries on the wire and as sets in here. */
+/** `metadata.managedFields`: who owns which fields. Entries in the API become sets here. */
 import type { ApiObject } from '../resource.ts'
 import { isJsonObject } from '../../api/json-reader.ts'
 import type { FieldSet } from './field-set.ts'
@@ -8,7 +8,7 @@ export interface Manager {
   readonly name: string
   readonly operation: 'Apply' | 'Update'
   readonly apiVersion: string
-  /** Empty for the object itself. */
+  /** Empty for the main resource. */
   readonly subresource: string
 }
 
@@ -18,7 +18,7 @@ export interface Owned {
   readonly fields: FieldSet
 }
 
-/** What no manager owns: identity, and what the server sets. */
+/** Fields that nobody owns: identity, and what the server sets. */
 export const unownedFields: FieldSet = [
   ['apiVersion'],
   ['kind'],
@@ -59,7 +59,7 @@ export function isSameManager(a: Manager, b: Manager): boolean {
   )
 }
 
-/** The object with these managers. Those whose fields did not change keep their time; the others changed now. */
+/** Managers whose fields did not change keep their time; the others get the current one. */
 export function writeManagers<T extends ApiObject>(
   object: T,
   managers: readonly Owned[],

@@ -34,7 +34,7 @@ describe('a merge patch', () => {
   })
 })
 
-/** The patch that turns one document into another; nulls cannot be told apart from absence, so there are none. */
+/** The patch that turns one document into another. A null would remove its field, so there are none. */
 function diff(from: unknown, to: unknown): unknown {
   if (!isJsonObject(from) || !isJsonObject(to)) return to
   const keys = [...new Set([...Object.keys(from), ...Object.keys(to)])]

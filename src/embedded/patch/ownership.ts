@@ -5,7 +5,6 @@ import type { FieldSet } from './field-set.ts'
 import { emptySet, isEmpty, leaf } from './field-set.ts'
 import { childrenOf, isListItem } from './typed-children.ts'
 
-/** The fields that an applied configuration sets. */
 export function fieldsSetBy(value: unknown, schema: Schema | undefined): FieldSet {
   const children = childrenOf(value, schema)
   if (children === undefined || children.size === 0) return leaf
@@ -45,7 +44,7 @@ export function compare(before: unknown, after: unknown, schema: Schema | undefi
   return { added: inside(added), modified: inside(modified), removed: inside(removed) }
 }
 
-/** A whole new (or lost) value: its leaves, and the maps, lists and list items that came to be. */
+/** For a value that is new or gone: its leaves, and the maps, lists and list items around them. */
 function everythingIn(value: unknown, schema: Schema | undefined): FieldSet {
   const children = childrenOf(value, schema)
   if (children === undefined || children.size === 0) return leaf
@@ -59,7 +58,7 @@ function everythingIn(value: unknown, schema: Schema | undefined): FieldSet {
 
 const nothing: Comparison = { added: emptySet, modified: emptySet, removed: emptySet }
 
-/** A list item is owned as such, besides its fields: who made it may take it away. */
+/** A list item itself is owned, besides its fields: its creator may remove it. */
 function withMember(set: FieldSet, isMember: boolean): FieldSet {
   return isMember ? { ...set, isMember } : set
 }

@@ -1,4 +1,4 @@
-/** A patch that cannot be applied, with the HTTP answer it deserves. */
+/** A patch that cannot be applied, with its HTTP status. */
 export class PatchError extends Error {
   override readonly name = 'PatchError'
   readonly code: keyof typeof reasons

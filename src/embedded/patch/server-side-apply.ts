@@ -1,6 +1,6 @@
 /**
- * Server-side apply: a manager sends all fields it cares about. They become its own; what it sent before and leaves
- * out now is removed, unless someone else owns it too; a value that another manager set differently is a conflict.
+ * Server-side apply: a manager sends all fields it cares about, and then owns them. What it sent before and leaves out
+ * now is removed, unless another manager owns it too. A value that another manager set differently is a conflict.
  */
 import type { ApiObject, FieldError, ResourceType } from '../resource.ts'
 import type { FieldSet } from './field-set.ts'
@@ -22,7 +22,7 @@ import { mergeTyped, removeFields } from './typed-merge.ts'
 
 export interface Apply {
   readonly live: ApiObject | undefined
-  /** Decoded: of the right shape, with no unknown fields. */
+  /** Decoded: its types are right, and it has no unknown fields. */
   readonly config: ApiObject
   readonly resource: ResourceType
   readonly fieldManager: string

@@ -78,8 +78,8 @@ function mergeByKey(
 }
 
 /**
- * The items that the patch names come in its order, and before those of the server, unless the server had one of its
- * own in front of them.
+ * Items that the patch names are in its order and come before the server's other items, except those that the server
+ * already had before them.
  */
 function ordered(
   list: readonly unknown[],
@@ -146,7 +146,7 @@ function hasData(item: JsonObject): boolean {
   return Object.keys(item).some((key) => !key.startsWith('$'))
 }
 
-/** New data as it will be stored: without directives, and without the nulls that would only have removed something. */
+/** New data as it is stored: without directives, and without nulls, which only remove. */
 function clean(value: unknown): unknown {
   return isJsonObject(value) ? withoutDirectives(value) : value
 }

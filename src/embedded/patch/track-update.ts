@@ -1,5 +1,5 @@
 /**
- * Notes in managedFields what an update (or a patch that is no apply) changed, so that a later server-side apply
+ * Records in managedFields what an update (or a patch other than apply) changed, so that a later server-side apply
  * knows whose value it would overwrite.
  */
 import { defaultObject } from '../../api/defaulting/default-object.ts'
@@ -11,9 +11,9 @@ import { isSameManager, readManagers, unownedFields, writeManagers } from './man
 import { compare } from './ownership.ts'
 
 export interface UpdateToTrack {
-  /** Undefined for a create. */
+  /** Absent for a create. */
   readonly old: ApiObject | undefined
-  /** What the client wants, decoded, with its own managedFields or none. */
+  /** What the client sent, decoded, with or without managedFields. */
   readonly next: ApiObject
   readonly resource: ResourceType
   /** The query parameter fieldManager, or else the User-Agent up to its first "/". */
@@ -26,7 +26,7 @@ export function trackUpdate({ old, next, resource, fieldManager, subresource, no
   const before = readManagers(old)
   const base = isReset(next) ? [] : givenManagers(next, before)
   const ignored = ignoredFields(resource, subresource)
-  // Defaults belong to whoever wrote the object, as on a real server.
+  // As on a real server, defaults belong to the client that wrote the object.
   const comparison = compare(old ?? emptyOf(next), defaultObject(next), resource.schema)
   const set = withoutSubtrees(union(comparison.added, comparison.modified), ignored)
   const removed = withoutSubtrees(comparison.removed, ignored)
@@ -44,13 +44,13 @@ export function trackUpdate({ old, next, resource, fieldManager, subresource, no
   return writeManagers(next, managers, before, nowMs)
 }
 
-/** A client may edit managedFields itself, as kubectl does to move from client-side to server-side apply. */
+/** A client may edit managedFields itself. kubectl does so to move from client-side to server-side apply. */
 function givenManagers(next: ApiObject, before: readonly Owned[]): readonly Owned[] {
   const given = readManagers(next)
   return given.length === 0 ? before : given
 }
 
-/** A list with one empty entry is the agreed way to forget all managers. */
+/** In Kubernetes, a list with one empty entry means: forget all managers. */
 function isReset(next: ApiObject): boolean {
   const entries = next.metadata['managedFields']
   return Array.isArray(entries) && entries.length === 1 && Object.keys(entries[0] ?? {}).length === 0

@@ -1,4 +1,4 @@
-/** How server-side apply sees a value: as one whole, or as children that can be owned one by one. */
+/** How server-side apply divides a value: into children that can be owned one by one, or not at all. */
 import type { JsonObject } from '../../api/json-reader.ts'
 import { isJsonObject } from '../../api/json-reader.ts'
 import type { ApplyList, Schema } from '../resources/schema.ts'
@@ -12,8 +12,8 @@ export interface Child {
 }
 
 /**
- * The children of a value, or undefined when it is a leaf. Values of unknown schema are leaves. Of two list items
- * with the same key (a dual-stack Node has two addresses of one type) the last one counts.
+ * Leaves, and values of unknown schema, have no children. If two list items have the same key (a dual-stack Node has
+ * two addresses of one type), the last one counts.
  */
 export function childrenOf(value: unknown, schema: Schema | undefined): ReadonlyMap<string, Child> | undefined {
   if (schema?.type === 'object' && schema.isAtomic === undefined && isJsonObject(value)) {
@@ -43,7 +43,9 @@ export function childrenOf(value: unknown, schema: Schema | undefined): Readonly
   return undefined
 }
 
-/** Items of sets and of keyed lists exist by being listed; fields of objects exist by their value. */
+/**
+ * Items of sets and of keyed lists exist because they are listed; fields of objects exist because they have a value.
+ */
 export function isListItem(element: string): boolean {
   return !element.startsWith('f:')
 }

@@ -1,4 +1,4 @@
-/** Lays an applied configuration over an object, and takes away what nobody owns any more. */
+/** Merges an applied configuration into an object, and removes fields that have no owner any more. */
 import { isJsonObject } from '../../api/json-reader.ts'
 import type { ListSchema, Schema } from '../resources/schema.ts'
 import type { FieldSet } from './field-set.ts'
@@ -18,7 +18,7 @@ export function mergeTyped(live: unknown, config: unknown, schema: Schema | unde
   return Object.fromEntries(merged)
 }
 
-/** The configuration's items in its order; items of others stay behind the item they came after. */
+/** The configuration's items are in its order; other items stay behind the item they followed. */
 function mergeLists(live: readonly unknown[], config: readonly unknown[], schema: ListSchema): unknown[] {
   const elementOf = (item: unknown): string => itemElement(item, schema.apply)
   const configured = new Set(config.map(elementOf))
@@ -35,7 +35,7 @@ function mergeLists(live: readonly unknown[], config: readonly unknown[], schema
   return merged
 }
 
-/** The value without the fields of `lost`, except where `kept` still has something to hold on to. */
+/** Removes the fields in `lost`, except where `kept` has something below them. */
 export function removeFields(value: unknown, schema: Schema | undefined, lost: FieldSet, kept: FieldSet): unknown {
   const children = childrenOf(value, schema)
   if (children === undefined || lost.children.size === 0) return value
@@ -46,7 +46,7 @@ export function removeFields(value: unknown, schema: Schema | undefined, lost: F
     const keptChild = kept.children.get(element) ?? emptySet
     const isWholeLost = lostChild.isMember && isEmpty(keptChild)
     const rest = isWholeLost ? undefined : removeFields(child.value, child.schema, lostChild, keptChild)
-    replaced.set(element, isHollow(rest, child.value) && !keptChild.isMember ? undefined : rest)
+    replaced.set(element, isEmptied(rest, child.value) && !keptChild.isMember ? undefined : rest)
   }
   if (schema?.type === 'list' && Array.isArray(value)) {
     return value.flatMap((item: unknown) => {
@@ -61,8 +61,8 @@ export function removeFields(value: unknown, schema: Schema | undefined, lost: F
   return Object.fromEntries(entries.filter(([, inner]) => inner !== undefined))
 }
 
-/** Emptied by the removal: a container that lost its last child goes too, as Go's omitempty would have it. */
-function isHollow(value: unknown, before: unknown): boolean {
+/** A container that lost its last child is removed as well, as with Go's omitempty. */
+function isEmptied(value: unknown, before: unknown): boolean {
   if (value === before) return false
   return Array.isArray(value) ? value.length === 0 : isJsonObject(value) && Object.keys(value).length === 0
 }

@@ -22,7 +22,9 @@ export function cidrErrors(field: string, text: string): FieldError[] {
   return [invalid(field, text, `must not have bits set beyond the prefix length, use "${renderCidr(cidr)}"`)]
 }
 
-/** Some programs read 010.0.0.1 as octal and ::ffff:10.0.0.1 as IPv6; new objects must not depend on who reads them. */
+/**
+ * Some programs read 010.0.0.1 as octal and ::ffff:10.0.0.1 as IPv6. New objects must mean the same to every reader.
+ */
 function ambiguityErrors(field: string, text: string, address: string): FieldError[] {
   const isIPv6 = address.includes(':')
   const octets = isIPv6 ? [] : address.split('.')
@@ -32,7 +34,7 @@ function ambiguityErrors(field: string, text: string, address: string): FieldErr
   return []
 }
 
-/** An address at which a Service may receive traffic: not one that means something else to each host. */
+/** An address at which a Service may receive traffic: not one that has a special meaning. */
 export function ordinaryIpErrors(field: string, text: string): FieldError[] {
   const ip = parseIp(text)
   if (ip !== undefined && isLoopback(ip))
@@ -41,8 +43,8 @@ export function ordinaryIpErrors(field: string, text: string): FieldError[] {
 }
 
 /**
- * An address to which a Service may send traffic. A real API server refuses loopback here too; the embedded one is for
- * a single machine, and the backends of its users run on it.
+ * An address to which a Service may send traffic. A real API server also refuses loopback. The embedded one is for a
+ * single machine, on which its users' backends run.
  */
 export function endpointIpErrors(field: string, text: string): FieldError[] {
   const ip = parseIp(text)

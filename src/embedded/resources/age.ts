@@ -1,4 +1,4 @@
-/** Ages as kubectl prints them: at most two units, the finer one only while it matters. */
+/** Ages as kubectl prints them: at most two units, and the smaller one only for short ages. */
 export function renderAge(timestamp: string | undefined, nowMs: number): string {
   const since = Date.parse(timestamp ?? '')
   if (Number.isNaN(since)) return '<unknown>'

@@ -1,6 +1,6 @@
 /**
- * The border of the embedded API server: a request body is anything until it has the shape of its kind. Wrong JSON
- * types are refused, as a typed server would; fields that the kind does not have are dropped and named.
+ * Turns a request body, which can be anything, into an object of its kind. Wrong JSON types are refused, as a typed
+ * server would; fields that the kind does not have are dropped and reported.
  */
 import type { ApiObject, ResourceType } from '../resource.ts'
 import type { ObjectSchema, Schema } from './schema.ts'
@@ -48,7 +48,7 @@ class ShapeError extends Error {
 }
 
 function shape(value: unknown, schema: Schema, path: string, unknownFields: string[]): unknown {
-  // Go leaves a field at its zero value on null and does not write empty lists and maps: all of them mean absent.
+  // Go reads null as the zero value and does not write empty lists and maps, so all of them mean absent.
   if (value === null) return undefined
   if ('isZeroAbsent' in schema && (value === 0 || value === false)) return undefined
   switch (schema.type) {
@@ -104,12 +104,12 @@ function shape(value: unknown, schema: Schema, path: string, unknownFields: stri
   }
 }
 
-/** A list that must be there is there even when it is empty. */
+/** A required list is present even if it is empty. */
 function emptyIfRequired(value: unknown, key: string, parent: ObjectSchema): unknown {
   return Array.isArray(value) && parent.required.includes(key) ? [] : undefined
 }
 
-/** Plain assignment would give `__proto__` a meaning. */
+/** A plain assignment to `__proto__` would change the prototype. */
 function assign(target: Record<string, unknown>, key: string, value: unknown): void {
   if (value === undefined) return
   Object.defineProperty(target, key, { value, writable: true, enumerable: true, configurable: true })

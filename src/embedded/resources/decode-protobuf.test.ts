@@ -6,7 +6,7 @@ import type { ObjectSchema, Schema } from './schema.ts'
 import { nodeSchema } from './schemas/node.ts'
 import { serviceSchema } from './schemas/service.ts'
 
-/** Enough of an encoder to write down what a Go client sends. */
+/** Just enough of an encoder to write what a Go client sends. */
 function varint(value: number): number[] {
   return value < 0x80 ? [value] : [(value % 0x80) | 0x80, ...varint(Math.floor(value / 0x80))]
 }

@@ -1,6 +1,6 @@
 /**
- * Reads an object that a client sent as protobuf: kubectl 1.32 and later does so for `kubectl create service` and the
- * like. The result is the JSON the client could have sent instead, for decodeObject.
+ * Reads an object that a client sent as protobuf: kubectl 1.32 and later does so for `kubectl create service` and
+ * similar commands. The result is the JSON that the client could have sent instead, for decodeObject.
  */
 import { fieldNumbersBySchema } from './protobuf-field-numbers.ts'
 import type { WireValue } from './protobuf-wire.ts'
@@ -11,7 +11,7 @@ export type DecodedProtobuf =
   | { readonly ok: true; readonly body: Readonly<Record<string, unknown>> }
   | { readonly ok: false; readonly message: string }
 
-/** Every body starts with it; then comes an envelope with the type and the message. */
+/** Every body starts with these bytes; then comes an envelope with the type and the message. */
 const magic = [0x6b, 0x38, 0x73, 0x00]
 
 export function decodeProtobuf(bytes: Uint8Array, schema: KindSchema): DecodedProtobuf {
@@ -37,14 +37,14 @@ function decodeMessage(message: Uint8Array, schema: ObjectSchema): Record<string
     const field = name === undefined ? undefined : schema.fields[name]
     if (name === undefined || field === undefined) continue
     const value = decodeField(wire, field, object[name])
-    // Go writes empty values of plain fields too; its JSON would leave them out.
+    // Go also writes empty values of plain fields, which its JSON leaves out.
     const isLeftOut = value === undefined || ((value === '' || value === 0) && !schema.required.includes(name))
     if (!isLeftOut) object[name] = value
   }
   return object
 }
 
-/** `before` is what the same message held under this field so far: lists and maps come one item at a time. */
+/** `before` is what this field held so far: lists and maps arrive one item at a time. */
 function decodeField(wire: WireValue, schema: Schema, before: unknown): unknown {
   if (schema.type === 'list') return [...((before ?? []) as unknown[]), decodeValue(wire, schema.items)]
   if (schema.type !== 'map') return decodeValue(wire, schema)

@@ -1,4 +1,4 @@
-/** Puts a kind together: what is common to all (decoding, defaults, metadata) around what the kind says of itself. */
+/** Builds a kind from what is common to all kinds (decoding, defaults, metadata) and what is special to this one. */
 import { isDeepStrictEqual } from 'node:util'
 import { defaultObject } from '../../api/defaulting/default-object.ts'
 import type { Allocator, ApiObject, FieldError, Prepared, ResourceType } from '../resource.ts'
@@ -7,7 +7,7 @@ import { invalid } from './field-errors.ts'
 import type { NameRule } from './object-meta.ts'
 import { metadataErrors } from './object-meta.ts'
 
-/** `T` is the shape that the schema promises once an object is decoded. */
+/** `T` is the type that an object has once it is decoded by the schema. */
 export interface ResourceDefinition<T extends ApiObject> extends Omit<
   ResourceType,
   'group' | 'version' | 'kind' | 'prepareCreate' | 'prepareUpdate' | 'cells' | 'selectableFields'
@@ -15,14 +15,14 @@ export interface ResourceDefinition<T extends ApiObject> extends Omit<
   readonly wrongName: NameRule
   readonly selectableFields?: Readonly<Record<string, (object: T) => string>>
   readonly cells: (object: T, nowMs: number) => readonly (string | number | boolean)[]
-  /** Fills in what defaults alone cannot: allocated values, and what an update inherits from the old object. */
+  /** Fills in what plain defaults cannot: allocated values, and what an update inherits from the old object. */
   readonly complete?: (object: T, old: T | undefined, allocator: Allocator) => Completed<T>
   readonly validate: (object: T, old: T | undefined) => readonly FieldError[]
 }
 
 export interface Completed<T> {
   readonly object: T
-  /** What could not be allocated; validation is not asked then. */
+  /** What could not be allocated. The object is then not validated. */
   readonly errors: readonly FieldError[]
 }
 
@@ -32,7 +32,7 @@ export function defineResource<T extends ApiObject>(definition: ResourceDefiniti
 
   function prepare(given: ApiObject, old: T | undefined, allocator: Allocator): Prepared {
     const decoded = decodeObject(given, type)
-    // The server has decoded the body before; this is for callers that made the object themselves.
+    // The server has already decoded the body. This is for callers that made the object themselves.
     if (!decoded.ok) return { ok: false, errors: [invalid('', given.kind, decoded.message)] }
     const defaulted = defaultObject(withIdentityOf(decoded.object, old)) as unknown as T
     const completed = complete?.(defaulted, old, allocator) ?? { object: defaulted, errors: [] }
@@ -57,7 +57,7 @@ export function defineResource<T extends ApiObject>(definition: ResourceDefiniti
 
 const identity = ['name', 'namespace', 'uid', 'creationTimestamp'] as const
 
-/** A client may leave out what the server set. */
+/** A client may leave out what the server has set. */
 function withIdentityOf(object: ApiObject, old: ApiObject | undefined): ApiObject {
   if (old === undefined) return object
   const inherited = identity.filter(

@@ -1,4 +1,4 @@
-/** Which EndpointSlices are refused, and with which words. */
+/** Which EndpointSlices are refused, with Kubernetes' messages. */
 import { familyOf, parseIp } from '../../net/ip.ts'
 import type { ApiObject, FieldError } from '../resource.ts'
 import { endpointIpErrors } from './address-errors.ts'
@@ -100,7 +100,7 @@ function hintErrors(hints: readonly Named[], path: string, rule: (text: string) 
   })
 }
 
-/** Any port number is accepted, as a real server does: whoever reads the slice must cope. */
+/** As on a real server, any port number is accepted: whoever reads the slice must check it. */
 function portErrors(ports: readonly SlicePort[]): FieldError[] {
   const names = new Set<string>()
   return ports.flatMap(({ name, protocol, appProtocol }, index) => {

@@ -42,14 +42,14 @@ function complete(slice: EndpointSlice, old: EndpointSlice | undefined): Complet
   const object = {
     ...slice,
     metadata: old === undefined ? { ...slice.metadata, generation: 1 } : slice.metadata,
-    // A real server writes these even when they are empty.
+    // A real server writes these even if they are empty.
     endpoints: slice.endpoints?.length ? slice.endpoints.map(withConditions) : null,
     ports: slice.ports ?? null,
   }
   return { object, errors: [] }
 }
 
-/** The topology of the v1beta1 API can only be read. */
+/** The topology of the v1beta1 API is read-only. */
 function withConditions({ deprecatedTopology: _deprecatedTopology, ...endpoint }: SliceEndpoint): SliceEndpoint {
   return { ...endpoint, conditions: endpoint.conditions ?? {} }
 }

@@ -1,9 +1,8 @@
 /** Events, under the core API and under events.k8s.io. */
-import type { ApiObject, FieldError, ResourceType, TableColumn } from '../resource.ts'
+import type { ApiObject, FieldError, ResourceType, TableColumn, StoredAs } from '../resource.ts'
 import { renderAge, renderDuration } from './age.ts'
 import { column, nameColumn } from './columns.ts'
 import { defineResource } from './define-resource.ts'
-import { storedAsCoreEvent } from './event-conversion.ts'
 import { invalid, required } from './field-errors.ts'
 import { wrongDns1123Subdomain } from './names.ts'
 import { coreEventSchema, eventSchema } from './schemas/event.ts'
@@ -63,7 +62,7 @@ const columns: readonly TableColumn[] = [
   { ...nameColumn, priority: 1 },
 ]
 
-/** A real server writes these even when they are empty. */
+/** A real server writes these even if they are empty. */
 const emptyFields = {
   source: {},
   firstTimestamp: null,
@@ -85,6 +84,28 @@ const shape = {
   wrongName: wrongDns1123Subdomain,
   columns,
 } as const
+
+/** The two APIs show the same objects with different field names. They are stored as core Events. */
+const coreNameByNewName: Readonly<Record<string, string>> = {
+  regarding: 'involvedObject',
+  note: 'message',
+  reportingController: 'reportingComponent',
+  deprecatedSource: 'source',
+  deprecatedFirstTimestamp: 'firstTimestamp',
+  deprecatedLastTimestamp: 'lastTimestamp',
+  deprecatedCount: 'count',
+}
+
+const newNameByCoreName = Object.fromEntries(
+  Object.entries(coreNameByNewName).map(([newName, core]) => [core, newName]),
+)
+
+const storedAsCoreEvent: StoredAs = {
+  group: '',
+  plural: 'events',
+  toStored: (event) => ({ ...renamed(event, coreNameByNewName), apiVersion: 'v1' }),
+  fromStored: (event) => ({ ...renamed(event, newNameByCoreName), apiVersion: 'events.k8s.io/v1' }),
+}
 
 export const coreEvents: ResourceType = defineResource<CoreEvent>({
   ...shape,
@@ -148,12 +169,12 @@ function coreEventCells(event: CoreEvent, nowMs: number): (string | number)[] {
 
 function since(timestamp: string | undefined, nowMs: number): string {
   const at = Date.parse(timestamp ?? '')
-  // An event that another clock dates into the future has just happened.
+  // An event whose time is in the future, because clocks differ, has just happened.
   return Number.isNaN(at) ? renderAge(timestamp, nowMs) : renderDuration(Math.max(0, nowMs - at))
 }
 
 function namespaceErrors(namespace: string | undefined, about: Reference | undefined, field: string): FieldError[] {
-  // Events about cluster-scoped objects live in "default".
+  // Events about cluster-scoped objects are in "default".
   const expected = about?.namespace || 'default'
   if (namespace === expected || (expected === 'default' && namespace === 'kube-system')) return []
   return [invalid(`${field}.namespace`, about?.namespace ?? '', 'does not match event.namespace')]
@@ -165,4 +186,9 @@ function newEventErrors(event: Event): FieldError[] {
   if (event.type !== 'Normal' && event.type !== 'Warning')
     errors.push(invalid('type', event.type ?? '', 'has invalid value'))
   return errors
+}
+
+function renamed(event: ApiObject, names: Readonly<Record<string, string>>): ApiObject {
+  const entries = Object.entries(event).map(([key, value]) => [names[key] ?? key, value] as const)
+  return Object.fromEntries(entries) as ApiObject
 }

@@ -1,4 +1,4 @@
-/** Field errors in the words of Kubernetes, which people search for and tools match. */
+/** Field errors with Kubernetes' messages, which people search for and tools match. */
 import type { FieldError } from '../resource.ts'
 
 export function invalid(field: string, value: unknown, detail: string): FieldError {

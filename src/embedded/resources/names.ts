@@ -1,4 +1,4 @@
-/** The name formats of Kubernetes. Each function says what is wrong with a text, or undefined when nothing is. */
+/** The name formats of Kubernetes. Each function returns what is wrong with a text, if anything. */
 
 const label = '[a-z0-9]([-a-z0-9]*[a-z0-9])?'
 const dns1123Label = new RegExp(`^${label}$`)

@@ -29,12 +29,12 @@ export const namespaces: ResourceType = defineResource<Namespace>({
   complete: (namespace, old) => ({
     object: {
       ...namespace,
-      // Selectors name a namespace by this label, so every namespace has it.
+      // Selectors find a namespace by this label, so every namespace has it.
       metadata: {
         ...namespace.metadata,
         labels: { ...namespace.metadata.labels, 'kubernetes.io/metadata.name': namespace.metadata.name },
       },
-      // The embedded server removes a namespace's objects itself, so no finalizer guards them.
+      // The embedded server deletes a namespace's objects itself, so no finalizer is needed.
       spec: namespace.spec ?? {},
       status: old === undefined ? { phase: 'Active' } : { phase: 'Active', ...namespace.status },
     },

@@ -86,14 +86,14 @@ function address({ status }: Node, type: string): string {
   return status?.addresses?.find((one) => one.type === type)?.address ?? '<none>'
 }
 
-/** Once set, the ranges of the pods stay. */
+/** Once set, the ranges of the pods cannot change. */
 function inheritPodCIDRs(node: Node, old: Node | undefined): Node {
   const { podCIDR, podCIDRs } = old?.spec ?? {}
   const isGiven = node.spec?.podCIDRs !== undefined || podCIDR === undefined || podCIDRs === undefined
   return isGiven ? { ...node, spec: node.spec ?? {} } : { ...node, spec: { ...node.spec, podCIDR, podCIDRs } }
 }
 
-/** A real server writes these fields even when nobody reported them. */
+/** A real server writes these fields even if nothing was reported. */
 function withReportedFields(node: Node): Node {
   const nodeInfo = Object.fromEntries(systemInfoFields.map((field) => [field, '']))
   return {

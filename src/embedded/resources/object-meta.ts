@@ -29,7 +29,7 @@ export function metadataErrors(object: ApiObject, isNamespaced: boolean, wrongNa
   return errors
 }
 
-/** Label keys and values; a Service's selector obeys the same rules. */
+/** A Service's selector has the same rules. */
 export function labelErrors(labels: Readonly<Record<string, string>>, field: string): FieldError[] {
   return Object.entries(labels).flatMap(([key, value]) => {
     const wrongKey = wrongQualifiedName(key)
@@ -45,7 +45,7 @@ function annotationErrors(annotations: Readonly<Record<string, string>>): FieldE
   const errors: FieldError[] = []
   let bytes = 0
   for (const [key, value] of Object.entries(annotations)) {
-    // Annotation keys may have upper case prefixes, label keys may not.
+    // Annotation keys may have prefixes in upper case; label keys may not.
     const wrong = wrongQualifiedName(key.toLowerCase())
     if (wrong !== undefined) errors.push(invalid('metadata.annotations', key, wrong))
     bytes += Buffer.byteLength(key) + Buffer.byteLength(value)

@@ -1,6 +1,6 @@
 /**
- * Pods can be listed but never made: nothing here would run them. `kubectl describe node` and `kubectl get all` ask for
- * them and fail when the kind is unknown.
+ * Pods can be listed but not created, because nothing here could run them. `kubectl describe node` and `kubectl get
+ * all` ask for them and fail if the kind is unknown.
  */
 import type { ApiObject, ResourceType } from '../resource.ts'
 import { renderAge } from './age.ts'

@@ -7,7 +7,7 @@ export class ProtobufError extends Error {
   override readonly name = 'ProtobufError'
 }
 
-/** The fields of a message in their order. Fixed-width fields occur in no message that we read, so they are skipped. */
+/** Yields the fields in their order. No message that we read has fixed-width fields, so those are skipped. */
 export function* readFields(message: Uint8Array): Generator<readonly [number: number, value: WireValue]> {
   const cursor = { bytes: message, at: 0 }
   while (cursor.at < message.length) {

@@ -9,7 +9,7 @@ export interface ScalarSchema {
   readonly type: 'string' | 'integer' | 'boolean' | 'int-or-string' | 'time' | 'micro-time' | 'quantity' | 'any'
   readonly format?: 'int32' | 'int64'
   readonly description: string
-  /** In Go the field has no "unset": false and 0 mean the same as absent, and are not stored. */
+  /** In Go this field has no "unset": false and 0 mean the same as absent, and are not stored. */
   readonly isZeroAbsent?: true
 }
 
@@ -18,18 +18,17 @@ export interface ObjectSchema {
   /** Its name in OpenAPI, e.g. `io.k8s.api.core.v1.ServiceSpec`. */
   readonly name: string
   readonly description: string
-  /** What the field that holds it says about it, where that is more than the type's own description. */
+  /** What the parent's field says about it, where that is more than the type's own description. */
   readonly fieldDescription?: string
   readonly fields: Readonly<Record<string, Schema>>
   readonly required: readonly string[]
   readonly kind?: GroupVersionKind
-  /** It exists only when someone makes it, so it can be owned; other objects are always part of their parent. */
+  /** It only exists if somebody created it, so it can be owned. Other objects are always part of their parent. */
   readonly isPointer?: true
   /** Server-side apply treats it as one value. */
   readonly isAtomic?: true
 }
 
-/** The schema of a whole object. */
 export interface KindSchema extends ObjectSchema {
   readonly kind: GroupVersionKind
 }
@@ -40,7 +39,7 @@ interface GroupVersionKind {
   readonly kind: string
 }
 
-/** Free keys, such as labels. */
+/** Any keys, such as labels. */
 export interface MapSchema {
   readonly type: 'map'
   readonly description: string
@@ -53,9 +52,9 @@ export interface ListSchema {
   readonly type: 'list'
   readonly description: string
   readonly items: Schema
-  /** How server-side apply sees the list. */
+  /** How server-side apply treats the list. */
   readonly apply: ApplyList
-  /** How a strategic merge patch sees it: replaced as a whole, a set of values, or merged by one key. */
+  /** How a strategic merge patch treats it: replaced as a whole, a set of values, or merged by one key. */
   readonly merge: 'replace' | 'set' | { readonly key: string }
 }
 
@@ -96,12 +95,11 @@ export function object(
   return { type: 'object', name, description, fields, required }
 }
 
-/** A field that holds the object. */
 export function field(schema: ObjectSchema, fieldDescription: string): ObjectSchema {
   return { ...schema, fieldDescription }
 }
 
-/** A field that may hold the object or nothing. */
+/** A field that may hold nothing instead. */
 export function pointer(schema: ObjectSchema, fieldDescription: string): ObjectSchema {
   return { ...schema, fieldDescription, isPointer: true }
 }

@@ -1,4 +1,4 @@
-/** Cluster IPs and IP families: what goes together, and what may change. */
+/** Which cluster IPs and IP families go together, and which may change. */
 import { familyOf, parseIp } from '../../net/ip.ts'
 import type { FieldError } from '../resource.ts'
 import { ipErrors } from './address-errors.ts'
@@ -8,12 +8,12 @@ import { needsClusterIP } from './service-type.ts'
 
 const policies = ['SingleStack', 'PreferDualStack', 'RequireDualStack']
 
-/** What is wrong with the addresses as they were asked for, before any is given. */
+/** Checks the addresses that the client asked for, before any is allocated. */
 export function addressRequestErrors(spec: ServiceSpec): FieldError[] {
   return needsClusterIP(spec) ? [...familyErrors(spec), ...clusterIPErrors(spec)] : externalNameErrors(spec)
 }
 
-/** The first address is for life; a second one may come and go with the policy. */
+/** The first address never changes; a second one may come and go with the policy. */
 export function addressChangeErrors(spec: ServiceSpec, old: ServiceSpec): FieldError[] {
   if (!needsClusterIP(spec) || !needsClusterIP(old)) return []
   const errors: FieldError[] = []

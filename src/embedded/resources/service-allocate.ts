@@ -30,7 +30,7 @@ function chooseFamilies(spec: ServiceSpec, allocator: Allocator, errors: FieldEr
   const isSelectorless = isHeadless(spec) && Object.keys(spec.selector ?? {}).length === 0
   const policy = spec.ipFamilyPolicy ?? (isSelectorless && families.length === 0 ? 'RequireDualStack' : 'SingleStack')
   for (const [index, family] of families.entries()) {
-    // A headless Service without selector has its endpoints from elsewhere, so the cluster's families do not bind it.
+    // The endpoints of a headless Service without selector may be anywhere, so the cluster's families do not limit it.
     if (!available.includes(family) && !isSelectorless && (family === 'IPv4' || family === 'IPv6'))
       errors.push(invalid(`spec.ipFamilies[${index}]`, family, 'not configured on this cluster'))
   }
@@ -113,7 +113,7 @@ function allocateNodePorts(spec: ServiceSpec, owner: string, allocator: Allocato
   }
 }
 
-/** DNS over TCP and UDP is one service to its users, so both get the same node port. */
+/** DNS uses one port number with TCP and UDP. Its users see one service, so both get the same node port. */
 function sharedNodePort(port: ServicePort, others: readonly ServicePort[]): number | undefined {
   const sibling = others.find((one) => one.port === port.port && one.protocol !== port.protocol && one.nodePort)
   const isTaken = others.some((one) => one.nodePort === sibling?.nodePort && one.protocol === port.protocol)

@@ -1,6 +1,6 @@
 /**
- * What an update of a Service takes over from the old object. Clients often send an object without the values that
- * the server allocated, or change the type and leave the fields of the old type behind; both must just work.
+ * What an update of a Service takes over from the old object. Clients often leave out the values that the server
+ * allocated, or change the type and keep the fields of the old type. Both must work.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { isExternallyReachable } from '../../api/defaulting/default-service.ts'
@@ -18,7 +18,7 @@ export function inheritFromOld(given: ServiceSpec, old: ServiceSpec): ServiceSpe
   return spec
 }
 
-/** Who changed the singular clusterIP and left the plural as it was means the singular. */
+/** A client that changed the singular clusterIP and left the plural as it was means the singular. */
 function followClusterIP(spec: Draft, old: ServiceSpec): void {
   const isSingularChanged = (spec.clusterIP ?? '') !== (old.clusterIP ?? '')
   if (!isSingularChanged || !isDeepStrictEqual(spec.clusterIPs, old.clusterIPs)) return
@@ -48,12 +48,12 @@ function keepNodePorts(ports: readonly ServicePort[], old: readonly ServicePort[
   return ports.map((port) => {
     if (port.nodePort) return port
     const before = old.find((one) => one.port === port.port && one.protocol === port.protocol)?.nodePort
-    // Another port of the new object may have asked for that number.
+    // Another port of the new object may ask for that number.
     return before && !asked.has(`${port.protocol} ${before}`) ? { ...port, nodePort: before } : port
   })
 }
 
-/** Fields that the new type cannot have go away, unless the client changed them: then validation complains. */
+/** Fields that the new type cannot have are dropped, unless the client changed them; then validation refuses them. */
 function dropFieldsOfOldType(spec: Draft, old: ServiceSpec): void {
   if (needsClusterIP(old) && !needsClusterIP(spec) && sameClusterIPs(spec, old)) {
     delete spec.clusterIP
@@ -73,7 +73,7 @@ function dropFieldsOfOldType(spec: Draft, old: ServiceSpec): void {
     dropIfSame(spec, old, 'externalTrafficPolicy')
 }
 
-/** From dual to single stack with nothing else changed: the first family stays. */
+/** From dual to single stack with no other change: the first family stays. */
 function dropSecondFamily(spec: Draft, old: ServiceSpec): void {
   if (spec.ipFamilyPolicy !== 'SingleStack' || old.ipFamilyPolicy === 'SingleStack') return
   if (!isDeepStrictEqual(spec.clusterIPs, old.clusterIPs) || !isDeepStrictEqual(spec.ipFamilies, old.ipFamilies)) return

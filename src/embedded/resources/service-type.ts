@@ -1,4 +1,4 @@
-/** A Service as the schema promises it, and the questions its type answers. */
+/** A decoded Service, and what its type needs. */
 import type { ApiObject } from '../resource.ts'
 
 export interface Service extends ApiObject {

@@ -1,4 +1,4 @@
-/** Which Services are refused, and with which words. */
+/** Which Services are refused, with Kubernetes' messages. */
 import { isExternallyReachable } from '../../api/defaulting/default-service.ts'
 import type { FieldError } from '../resource.ts'
 import { cidrErrors, ipErrors, ordinaryIpErrors } from './address-errors.ts'
@@ -14,7 +14,7 @@ const types = ['ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName']
 const policies = ['Cluster', 'Local']
 const distributions = ['PreferClose', 'PreferSameNode', 'PreferSameZone']
 const maximumAffinitySeconds = 86_400
-/** The kubelet's port: a load balancer for it would open every node to the world. */
+/** The kubelet's port: a load balancer for it would open every node to its clients. */
 const kubeletPort = 10_250
 
 export function validateService(service: Service, old: Service | undefined): FieldError[] {

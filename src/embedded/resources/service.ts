@@ -36,12 +36,12 @@ function complete(service: Service, old: Service | undefined, allocator: Allocat
   if (refused.length > 0) return { object: service, errors: refused }
   const owner = `${service.metadata.namespace ?? ''}/${service.metadata.name}`
   const { spec, errors } = allocateService(given, owner, allocator)
-  // A new Service has no load balancer yet, whatever the client says.
+  // A new Service has no load balancer yet, whatever the client sent.
   const status = old === undefined ? { loadBalancer: {} } : statusAfter(service, old)
   return { object: { ...service, spec, status }, errors }
 }
 
-/** Older clients know only the singular form. */
+/** Older clients only know the singular form. */
 function withClusterIPs(spec: ServiceSpec): ServiceSpec {
   const { clusterIP = '', clusterIPs = [] } = spec
   return clusterIP !== '' && clusterIPs.length === 0 ? { ...spec, clusterIPs: [clusterIP] } : spec

@@ -1,10 +1,9 @@
-/** What the store asks of its disk, and what it gets back from it when it starts. */
+/** What the store needs from its disk, and what it gets back when it starts. */
 import type { Change, Entry } from './entry.ts'
 import type { KindChange } from './transaction.ts'
 
-/** Makes changes durable. */
 export interface ChangeLog {
-  /** Resolves when a crash can no longer lose the changes; rejects when none of them was kept. */
+  /** Resolves when a crash can no longer lose the changes; rejects if none of them was kept. */
   append(changes: readonly KindChange[]): Promise<void>
   readonly needsCompaction: boolean
   compact(revision: number, entries: Iterable<KindEntry>): Promise<void>
@@ -22,7 +21,7 @@ export interface Recovered {
   readonly changes: readonly RecoveredChange[]
 }
 
-/** A change as read back; what was before is the store's to know. */
+/** Without the state before the change, which the store knows. */
 export interface RecoveredChange {
   readonly revision: number
   readonly kind: string

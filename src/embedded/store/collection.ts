@@ -1,4 +1,4 @@
-/** The objects of one kind: by key and by namespace, in order, with their history and those who wait for changes. */
+/** The objects of one kind: by key and by namespace, in order, with their history and their listeners. */
 import { afterChange } from './entry.ts'
 import type { Change, Entry } from './entry.ts'
 import { History } from './history.ts'
@@ -21,13 +21,13 @@ export class Collection {
     return this.#all.get(key)
   }
 
-  /** Ordered by key; all namespaces when none is given. */
+  /** Ordered by key; all namespaces by default. */
   list(namespace?: string): readonly Entry[] {
     if (namespace === undefined) return this.#all.inOrder()
     return this.#byNamespace.get(namespace)?.inOrder() ?? []
   }
 
-  /** The list as it was at an earlier revision; undefined when that is forgotten. */
+  /** The list at an earlier revision, unless that is forgotten. */
   listAt(revision: number, namespace?: string): readonly Entry[] | undefined {
     const start = this.history.seek(revision)
     if (start === undefined) return undefined
@@ -43,13 +43,13 @@ export class Collection {
     return [...unchanged, ...restored].sort(byKey)
   }
 
-  /** Takes a committed change; `notify` tells the listeners, once per commit. */
+  /** Applies a committed change; `notify` calls the listeners, once per commit. */
   apply(change: Change): void {
     this.place(change.entry.key, change.entry.namespace, afterChange(change))
     this.history.push(change)
   }
 
-  /** Sets what a key holds without an event: for loading a snapshot. */
+  /** Sets the value of a key without an event, for loading a snapshot. */
   place(key: string, namespace: string, entry: Entry | undefined): void {
     this.#all.set(key, entry)
     if (namespace === '') return
@@ -63,14 +63,14 @@ export class Collection {
     for (const listener of this.#listeners) listener()
   }
 
-  /** Calls the listener after each commit that touched the kind, until the returned function is called. */
+  /** Calls the listener after each commit that changed the kind, until the returned function is called. */
   listen(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
   }
 }
 
-/** A map that remembers the order of its keys until one comes or goes. */
+/** A map that keeps its sorted keys until one is added or removed. */
 class OrderedEntries {
   readonly #byKey = new Map<string, Entry>()
   #keysInOrder: readonly string[] | undefined

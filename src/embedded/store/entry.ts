@@ -7,7 +7,7 @@ export interface Entry {
   /** Empty for cluster-scoped kinds. */
   readonly namespace: string
   readonly name: string
-  /** The store's revision that made this version; the object's resourceVersion as a number. */
+  /** The store's revision that created this version: the object's resourceVersion as a number. */
   readonly revision: number
   readonly object: ApiObject
   readonly json: string
@@ -21,12 +21,12 @@ export type Change =
 
 export function entryOf(object: ApiObject, revision: number): Entry {
   const { kind, apiVersion, metadata, ...rest } = object
-  // Kind and version first: lists cut them off.
+  // Kind and version come first, because lists cut them off.
   const stamped = { kind, apiVersion, metadata: { ...metadata, resourceVersion: String(revision) }, ...rest }
   return storedEntry(stamped, revision, JSON.stringify(stamped))
 }
 
-/** An object that carries its resourceVersion already. */
+/** For an object that already has its resourceVersion. */
 export function storedEntry(object: ApiObject, revision: number, json: string): Entry {
   const { name, namespace = '' } = object.metadata
   return { key: entryKey(namespace, name), namespace, name, revision, object, json }

@@ -1,10 +1,10 @@
 /**
- * The latest changes of one kind, in a ring. It is the queue of every watch: a watch holds a position in it, so a slow
- * one costs no memory of its own, and one that falls behind the ring has to start anew.
+ * The latest changes of one kind, in a ring. It is the queue of every watch: a watch is only a position in it, so a
+ * slow one takes no memory of its own, and one that falls behind the ring has to start again.
  */
 import type { Change } from './entry.ts'
 
-/** The place of a change in the ring's endless numbering. */
+/** Counts all changes, including those that are no longer in the ring. */
 export type Position = number
 
 export class History {
@@ -14,7 +14,7 @@ export class History {
   #end: Position = 0
   #forgottenUpTo: number
 
-  /** Changes up to `revision` are not known here. */
+  /** Changes up to `revision` are not known. */
   constructor(limit: number, revision: number) {
     this.#limit = limit
     this.#forgottenUpTo = revision
@@ -25,7 +25,7 @@ export class History {
     return this.#end
   }
 
-  /** A watch or an exact list can start at this revision, not before it. */
+  /** A watch or an exact list can start at this revision or later. */
   get oldestRevision(): number {
     return this.#forgottenUpTo
   }
@@ -36,7 +36,7 @@ export class History {
     this.#end++
   }
 
-  /** The position of the first change after the revision; undefined when that is forgotten. */
+  /** The position of the first change after the revision, unless that is forgotten. */
   seek(revision: number): Position | undefined {
     if (revision < this.#forgottenUpTo) return undefined
     let low = this.#first
@@ -49,7 +49,7 @@ export class History {
     return low
   }
 
-  /** The change at a position before `end`; undefined when it is forgotten. */
+  /** For a position before `end`; returns nothing if the change is forgotten. */
   at(position: Position): Change | undefined {
     return position >= this.#first && position < this.#end ? this.#get(position) : undefined
   }

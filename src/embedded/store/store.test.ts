@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { ChangeLog } from './change-log.ts'
 import { memoryStore, putThing, removeThing, thing, thingsIn } from '../testing/stored-objects.ts'
 
-/** A disk that syncs when the test says so. */
+/** A disk that syncs when the test tells it to. */
 class HeldLog implements ChangeLog {
   readonly batches: number[] = []
   readonly needsCompaction = false
@@ -18,7 +18,7 @@ class HeldLog implements ChangeLog {
 
   async compact(): Promise<void> {}
 
-  /** Waits for a batch to be on its way, then ends it. */
+  /** Waits until a batch is being written, then ends that. */
   async finish(error?: Error): Promise<void> {
     while (this.#release.length === 0) await new Promise((resolve) => setImmediate(resolve))
     this.#release.shift()?.(error)

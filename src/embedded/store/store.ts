@@ -1,5 +1,5 @@
 /**
- * All objects of the embedded API server. Readers see committed state only. Writers queue up; those that wait while a
+ * All objects of the embedded API server. Readers only see committed state. Writers queue; those that wait while a
  * batch is made durable form the next batch, so that concurrent writes share one fsync.
  */
 import type { Logger } from '../../core/logger.ts'
@@ -14,15 +14,15 @@ export interface StoreOptions {
   /** How many changes per kind a watch may lag behind. */
   readonly historySize: number
   readonly observer: WriteObserver
-  /** The collections to have from the start, be they empty. */
+  /** Collections that exist from the start, even if they are empty. */
   readonly kinds: readonly string[]
   readonly log: Logger
-  /** Without one the store lives in memory. */
+  /** Without one, nothing is kept on disk. */
   readonly journal?: ChangeLog
   readonly recovered?: Recovered
 }
 
-/** So many writes at most share one fsync, lest the first wait long for the last. */
+/** At most this many writes share one fsync, so that the first does not wait long for the last. */
 const maxBatch = 512
 /** resourceVersion 0 means "any" to clients, so no list may ever carry it. */
 const firstRevision = 1
@@ -68,7 +68,7 @@ export class Store implements CommittedState {
     return this.#collections.get(kind)?.list(namespace) ?? []
   }
 
-  /** Resolves with the write's result once it is durable. A write that throws changes nothing. */
+  /** Resolves with the result once it is durable. A write that throws changes nothing. */
   write<T>(write: (transaction: Transaction) => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       this.#queue.push((batch) => {
@@ -83,7 +83,7 @@ export class Store implements CommittedState {
     })
   }
 
-  /** Resolves when nothing is being written. */
+  /** Resolves when no write is going on. */
   async settled(): Promise<void> {
     while (this.#committing !== undefined) await this.#committing
   }
@@ -94,7 +94,7 @@ export class Store implements CommittedState {
   }
 
   async #commitAll(): Promise<void> {
-    // One turn later, so that writes of the same turn share the first batch.
+    // A turn later, so that writes of the same turn share the first batch.
     await Promise.resolve()
     while (this.#queue.length > 0) {
       const batch = new Batch(this, this.#options.observer)
@@ -102,7 +102,7 @@ export class Store implements CommittedState {
       try {
         if (batch.changes.length > 0) await this.#options.journal?.append(batch.changes)
       } catch (error) {
-        // A refusal may rest on a write of this batch that is now undone: all of them get the one answer.
+        // Even a refusal may be due to a write of this batch that is now undone, so all of them get the same error.
         batch.undoAll()
         for (const settle of settles) settle.fail(error as Error)
         continue
@@ -147,7 +147,7 @@ export class Store implements CommittedState {
       this.collection(kind).place(entry.key, entry.namespace, entry)
       observer(kind, undefined, entry)
     }
-    // Replayed changes become history too: a watch survives a restart of the server.
+    // Replayed changes are history, too, so that a watch survives a restart of the server.
     for (const record of recovered.changes) {
       const collection = this.collection(record.kind)
       const change = record.changeOf(collection.get(record.key))

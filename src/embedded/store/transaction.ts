@@ -1,30 +1,30 @@
 /**
- * Writes that are decided but not yet durable. A write sees those before it in the same batch; readers do not. What
- * fails, one write or the whole batch, is undone as if it had never been.
+ * Writes that are decided but not yet durable. A write sees the earlier ones of the same batch; readers do not. If one
+ * write or the whole batch fails, its changes are undone.
  */
 import type { ApiObject } from '../resource.ts'
 import { afterChange, entryKey, entryOf } from './entry.ts'
 import type { Change, Entry } from './entry.ts'
 
-/** A change and the kind it belongs to. */
 export interface KindChange {
   readonly kind: string
   readonly change: Change
 }
 
-/** Hears of every write as it is decided, and of its undoing: for what must be unique among the undecided too. */
+/**
+ * Called for every write as it is decided, and as it is undone: for what must be unique even before it is committed.
+ */
 export type WriteObserver = (kind: string, before: Entry | undefined, after: Entry | undefined) => void
 
-/** What a write may do. */
 export interface Transaction {
   get(kind: string, namespace: string | undefined, name: string): Entry | undefined
   inNamespace(kind: string, namespace: string): readonly Entry[]
   readonly kinds: Iterable<string>
   /** Creates or replaces the object under its namespace and name. */
   put(kind: string, object: ApiObject): Entry
-  /** Removes an object that is there. Returns its last state. */
+  /** Returns the last state. */
   remove(kind: string, entry: Entry): Entry
-  /** Lets the write return its result without leaving a trace: dryRun. */
+  /** Undoes the write but returns its result: dryRun. */
   discard(): void
 }
 
@@ -55,7 +55,7 @@ export class Batch implements Transaction {
     return this.#committed.kinds
   }
 
-  /** Runs one write; if it throws or discards itself, its changes are undone and those of others stay. */
+  /** Runs one write. If it throws or calls `discard`, its changes are undone and those of others stay. */
   run<T>(write: (transaction: Transaction) => T): T {
     const before = this.#changes.length
     this.#isDiscarded = false

@@ -1,4 +1,4 @@
-/** A plain client for tests of API servers: it reads whole answers and follows watches line by line. */
+/** A plain client for tests of API servers. It reads whole answers and follows watches line by line. */
 import { assert } from 'vitest'
 
 interface ApiRequest {
@@ -16,7 +16,7 @@ export interface ApiResponse {
   readonly body: AsyncIterable<Uint8Array>
 }
 
-/** How to reach a server: TLS and credentials are its business. */
+/** How to reach a server, with TLS and credentials if it needs them. */
 export type SendRequest = (request: ApiRequest) => Promise<ApiResponse>
 
 /** Requests over plain HTTP. */
@@ -103,7 +103,7 @@ export class ApiClient {
   }
 }
 
-/** A running watch; dispose of it to hang up. */
+/** A running watch; disposing of it closes the connection. */
 export class Watching implements AsyncDisposable {
   readonly status: number
   readonly #lines: AsyncGenerator<string>
@@ -115,7 +115,7 @@ export class Watching implements AsyncDisposable {
     this.#controller = controller
   }
 
-  /** The next event; undefined when the server has ended the watch. */
+  /** Returns nothing once the server has ended the watch. */
   async next(): Promise<WatchLine | undefined> {
     const { value, done } = await this.#lines.next()
     return done === true ? undefined : (JSON.parse(value) as WatchLine)
@@ -131,7 +131,7 @@ export class Watching implements AsyncDisposable {
     return events
   }
 
-  /** All events up to and with the first that fits. */
+  /** All events up to and including the first that fits. */
   async until(fits: (event: WatchLine) => boolean): Promise<WatchLine[]> {
     const events: WatchLine[] = []
     for (;;) {
@@ -150,7 +150,7 @@ export class Watching implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#controller.abort()
-    // Reading an aborted body rejects; that is what was asked for.
+    // Reading an aborted body rejects, which is expected here.
     await this.#lines.return(undefined).catch(() => undefined)
   }
 }

@@ -1,4 +1,4 @@
-/** What the tests of the contract share: the server, a client, and small objects to write. */
+/** What the contract tests share: the server, a client, and small objects to write. */
 import { ApiClient } from './api-client.ts'
 import type { JsonObject, SendRequest } from './api-client.ts'
 
@@ -7,8 +7,8 @@ export interface ContractServer extends AsyncDisposable {
   /** Makes a resourceVersion too old for a watch and returns it; without it, those tests are skipped. */
   readonly expireRevision?: () => Promise<string>
   /**
-   * Makes the server forget list snapshots up to now; without it, those tests are skipped. For a real server: a
-   * compaction of etcd and a restart, because its cache remembers too.
+   * Makes the server forget list snapshots up to now; without it, those tests are skipped. A real server needs a
+   * compaction of etcd and a restart, because its cache remembers them, too.
    */
   readonly compact?: () => Promise<void>
 }
@@ -37,7 +37,7 @@ export class ContractApi implements AsyncDisposable {
     return this.#client ?? notStarted()
   }
 
-  /** Each test lives in a namespace of its own, so it may count objects. */
+  /** Each test has its own namespace, so it may count objects. */
   async freshNamespace(): Promise<string> {
     const name = `contract-${process.pid}-${++this.#namespaces}`
     await this.client.expect(201, 'POST', '/api/v1/namespaces', {

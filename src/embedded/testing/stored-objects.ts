@@ -1,4 +1,4 @@
-/** Small objects for tests of the store and its journal, which do not care what is in them. */
+/** Small objects for tests of the store and its journal, for which their content does not matter. */
 import { silentLogger } from '../../core/logger.ts'
 import type { ApiObject } from '../resource.ts'
 import { Store } from '../store/store.ts'

@@ -84,7 +84,7 @@ export function createContract(api: ContractApi): void {
       const path = await api.servicesPath()
       const dry = await api.client.expect(201, 'POST', `${path}?dryRun=All`, service('web'))
       assert.equal(dry.metadata.name, 'web')
-      // No revision made it.
+      // A dry run does not create a revision.
       assert.equal(dry.metadata.resourceVersion, undefined)
       await api.client.expect(404, 'GET', `${path}/web`)
     })

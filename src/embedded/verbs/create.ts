@@ -13,13 +13,13 @@ export interface CreateRequest {
   readonly namespace: string | undefined
   readonly object: ApiObject
   readonly isDryRun: boolean
-  /** Notes who owns which field; given the object with its final metadata, before defaults and allocation. */
+  /** Records who owns which field. Gets the object with its final metadata, before defaults and allocation. */
   track(object: ApiObject): ApiObject
 }
 
-/** As many names as a real server tries. */
+/** As many as a real server tries. */
 const generateAttempts = 8
-/** A generated name stays a DNS label. */
+/** With its suffix, a generated name is still a DNS label. */
 const maxGeneratedBase = 58
 
 export function createObject(transaction: Transaction, request: CreateRequest, context: WriteContext): Entry {
@@ -72,7 +72,7 @@ function freeName(
   }
 }
 
-/** What a client says about the server's own fields does not count. */
+/** What a client sends for the server's own fields is ignored. */
 function newMetadata(
   given: ObjectMeta,
   name: string,

@@ -1,4 +1,4 @@
-/** From a parsed body to an object of the kind, with the unknown fields told as the client wishes. */
+/** Decodes a parsed body into an object of the kind, and handles unknown fields as the client asked. */
 import type { ResourceRequest } from './resource-request.ts'
 import { decodeObject } from '../resources/decode-object.ts'
 import type { ApiObject } from '../resource.ts'

@@ -1,4 +1,4 @@
-/** Deletes objects: at once, or by a mark when finalizers want to do something first. */
+/** Deletes objects: at once, or by marking them if finalizers have to act first. */
 import { answerOf, finalizersOf, timestamp } from './write.ts'
 import type { Target, WriteContext } from './write.ts'
 import { deleteNamespaceContents, refuseProtectedNamespace, removeEmptiedNamespace } from '../cluster/namespaces.ts'
@@ -18,7 +18,7 @@ export interface Preconditions {
 
 export type Deleted =
   | { readonly isGone: true; readonly entry: Entry }
-  /** Marked; finalizers keep it. */
+  /** Marked for deletion; finalizers keep it. */
   | { readonly isGone: false; readonly entry: Entry }
 
 export function deleteObject(transaction: Transaction, request: DeleteRequest, context: WriteContext): Deleted {
@@ -32,7 +32,7 @@ export function deleteObject(transaction: Transaction, request: DeleteRequest, c
   return { ...deleted, entry: answerOf(deleted.entry, entry, request, transaction) }
 }
 
-/** Deletes several objects in one go; returns what they were. */
+/** Returns the objects as they were. */
 export function deleteAll(
   transaction: Transaction,
   { kind, namespace }: Omit<Target, 'name'>,

@@ -1,8 +1,8 @@
-/** The kinds that a server serves: which collection keeps each, and how its objects look through it. */
+/** The kinds that a server serves: in which collection each is stored, and how clients see its objects. */
 import type { ApiObject, ResourceType } from '../resource.ts'
 import type { Entry } from '../store/entry.ts'
 
-/** An object as clients of one kind see it, with its JSON. */
+/** An object as clients of one kind see it, and its JSON. */
 export interface Presented {
   readonly object: ApiObject
   readonly json: string
@@ -43,7 +43,7 @@ function kindOf(type: ResourceType): Kind {
   const { storedAs } = type
   if (storedAs === undefined)
     return { type, collection: collectionName(type), present: (entry) => entry, toStored: (object) => object }
-  // Translated once per version, however many lists and watches show it.
+  // Translated once per version, for all lists and watches.
   const presented = new WeakMap<Entry, Presented>()
   return {
     type,

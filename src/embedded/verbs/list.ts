@@ -1,9 +1,7 @@
-/** Lists: which objects, as of which revision, and where a page ends. */
-import { parseContinueToken, renderContinueToken } from './continue-token.ts'
-import type { ContinueToken } from './continue-token.ts'
+/** Lists: which objects, at which revision, and where a page ends. */
 import type { ListQuery, Selection } from '../http/query.ts'
 import type { Kind, Presented } from './kinds.ts'
-import { expired, tooLargeResourceVersion } from '../status.ts'
+import { expired, tooLargeResourceVersion, badRequest } from '../status.ts'
 import type { Store } from '../store/store.ts'
 import type { Entry } from '../store/entry.ts'
 
@@ -50,7 +48,7 @@ function snapshotFor(store: Store, kind: Kind, namespace: string | undefined, qu
     return continuedSnapshot(store, kind, namespace, parseContinueToken(query.continueToken))
   const { revision = 0, match, limit } = query
   if (revision > store.revision) throw tooLargeResourceVersion(revision, store.revision)
-  // With a limit a bare resourceVersion has always meant exactly that one.
+  // With a limit, a resourceVersion alone has always meant exactly that one.
   const isExact = match === 'Exact' || (match === undefined && limit > 0 && revision > 0)
   if (!isExact)
     return { entries: currentEntries(store, kind, namespace, query), revision: store.revision, after: undefined }
@@ -77,7 +75,7 @@ function continuedSnapshot(
   )
 }
 
-/** A list that can match one object only does not walk the others: every node watches just itself. */
+/** A list that can only match one object does not walk the others: every node watches only itself. */
 function currentEntries(
   store: Store,
   kind: Kind,
@@ -96,12 +94,12 @@ function pageMetadata(revision: number, last: Entry, remaining: number, selectio
   return {
     resourceVersion: String(revision),
     continue: renderContinueToken({ revision, after: last.key }),
-    // How many of the rest match a selector is not known without looking.
+    // How many of the rest match a selector is not known without checking each.
     ...(isCounted ? { remainingItemCount: remaining } : {}),
   }
 }
 
-/** The index of the first key behind the given one. */
+/** The index of the first key after the given one. */
 function firstAfter(entries: readonly Entry[], after: string): number {
   let low = 0
   let high = entries.length
@@ -111,4 +109,32 @@ function firstAfter(entries: readonly Entry[], after: string): number {
     else high = middle
   }
   return low
+}
+
+/** Where a paged list continues. Opaque to clients. */
+interface ContinueToken {
+  /** `latest` once the snapshot is gone: the rest then comes from the current state. */
+  readonly revision: number | 'latest'
+  /** The last key that was returned. */
+  readonly after: string
+}
+
+function renderContinueToken(token: ContinueToken): string {
+  return Buffer.from(JSON.stringify({ revision: token.revision, after: token.after })).toString('base64url')
+}
+
+function parseContinueToken(text: string): ContinueToken {
+  try {
+    const parsed: unknown = JSON.parse(Buffer.from(text, 'base64url').toString())
+    if (isContinueToken(parsed)) return parsed
+  } catch {
+    // Not JSON: gets the same answer as JSON of another shape.
+  }
+  throw badRequest('continue key is not valid: pass the value of metadata.continue unchanged')
+}
+
+function isContinueToken(value: unknown): value is ContinueToken {
+  if (typeof value !== 'object' || value === null) return false
+  const { revision, after } = value as Record<string, unknown>
+  return (revision === 'latest' || Number.isSafeInteger(revision)) && typeof after === 'string'
 }

@@ -1,4 +1,4 @@
-/** PATCH: changes the object that is there at that moment; an apply patch may also create it. */
+/** PATCH changes the object as it is at that moment; an apply patch may also create it. */
 import { createObject } from './create.ts'
 import { decodeBody } from './decode.ts'
 import { renderOne } from './render.ts'
@@ -26,7 +26,7 @@ export async function patchObject(request: ResourceRequest, name: string): Promi
   const body = await readBody(request.request)
   if (!mediaTypes.includes(body.mediaType)) throw unsupportedMediaType(mediaTypes)
   const isApply = body.mediaType === 'application/apply-patch+yaml'
-  // Applying has noted the owners already.
+  // Apply has already recorded the owners.
   const track = isApply ? (object: ApiObject) => object : tracker(request)
   const patch = patcher(request, body)
   let warnings: readonly string[] = []
@@ -54,7 +54,7 @@ function patcher(request: ResourceRequest, { mediaType, text }: Body): (current:
   const isApply = mediaType === 'application/apply-patch+yaml'
   const body = isApply ? text : parseJson(text)
   const force = booleanOf(query, 'force')
-  // An apply must name its manager; for the others the User-Agent will do.
+  // An apply must name its manager; other patches may rely on the User-Agent.
   const fieldManager = isApply ? (query.get('fieldManager') ?? '') : fieldManagerOf(request)
   return (current) => {
     const result = applyPatch({

@@ -1,4 +1,4 @@
-/** Objects and lists in the form the client asked for. */
+/** Renders objects and lists in the form that the client asked for. */
 import type { Page } from './list.ts'
 import type { Kind } from './kinds.ts'
 import type { ResourceRequest } from './resource-request.ts'
@@ -69,8 +69,8 @@ export function includeObjectOf(query: URLSearchParams): IncludeObject {
 }
 
 /**
- * Puts the list together from the objects' own JSON: nothing is serialised twice. The list says what its items are, so
- * they do not: what a client might wrongly rely on must be missing here, too.
+ * Joins the objects' own JSON, so that nothing is serialised twice. As on a real server, items have no kind and
+ * apiVersion of their own, so that clients do not come to rely on them.
  */
 function listJson({ type }: Kind, items: Page['items'], metadata: Page['metadata']): string {
   const apiVersion = type.group === '' ? type.version : `${type.group}/${type.version}`

@@ -1,4 +1,4 @@
-/** A request for a resource, with all that answering it takes. */
+/** A request for a resource, with everything needed to answer it. */
 import type { IncomingMessage } from 'node:http'
 import type { Kind } from './kinds.ts'
 import type { WriteContext } from './write.ts'
@@ -16,13 +16,13 @@ export interface ResourceRequest {
   readonly context: WriteContext
 }
 
-/** Who writes, for server-side apply: the client says so, or its User-Agent tells. */
+/** Who writes, for server-side apply: from the query, or else from the User-Agent. */
 export function fieldManagerOf({ query, request }: ResourceRequest): string {
   const agent = request.headers['user-agent'] ?? 'unknown'
   return query.get('fieldManager') || (agent.split('/', 1)[0] ?? agent)
 }
 
-/** Notes who owns what they write. */
+/** Records who owns the fields that are written. */
 export function tracker(request: ResourceRequest): (next: ApiObject, old?: ApiObject) => ApiObject {
   const { kind, route, context } = request
   const subresource = route.subresource === 'status' ? ({ subresource: 'status' } as const) : {}

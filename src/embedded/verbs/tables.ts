@@ -1,8 +1,8 @@
-/** Objects as rows: what `kubectl get` asks for, so that the server decides on the columns. */
+/** Objects as rows for `kubectl get`: the server decides on the columns. */
 import type { Kind } from './kinds.ts'
 import type { ApiObject } from '../resource.ts'
 
-/** What a row carries of its object. */
+/** How much of its object a row contains. */
 export type IncludeObject = 'None' | 'Metadata' | 'Object'
 
 export interface TableStyle {
@@ -22,13 +22,12 @@ export function renderTable(
     kind: 'Table',
     apiVersion: style.apiVersion,
     metadata,
-    // A watch names the columns once, with its first event.
+    // A watch describes the columns once, with its first event.
     columnDefinitions: options.hasHeader ? kind.type.columns.map((column) => ({ format: '', ...column })) : null,
     rows: objects.map((object) => ({ cells: kind.type.cells(object, style.nowMs), object: rowObject(object, style) })),
   }
 }
 
-/** The object without all but its metadata. */
 export function metadataOnly(object: ApiObject, apiVersion: string): object {
   return { kind: 'PartialObjectMetadata', apiVersion, metadata: object.metadata }
 }

@@ -1,4 +1,4 @@
-/** Replaces an object, whole or in part, unless another write came in between. */
+/** Replaces an object, whole or in part, unless it was changed in between. */
 import { isDeepStrictEqual } from 'node:util'
 import { answerOf, finalizersOf, preparedOrThrow, refuseTooLarge } from './write.ts'
 import type { Target, WriteContext } from './write.ts'
@@ -11,9 +11,9 @@ import type { Transaction } from '../store/transaction.ts'
 export interface UpdateRequest extends Target {
   readonly subresource: 'status' | undefined
   readonly isDryRun: boolean
-  /** The object as the client wants it; sees the one that is there. */
+  /** Returns the object as the client wants it, given the current one. */
   change(current: ApiObject): ApiObject
-  /** Notes who owns which field; see CreateRequest. */
+  /** Records who owns which field; see CreateRequest. */
   track(object: ApiObject, current: ApiObject): ApiObject
 }
 
@@ -53,12 +53,12 @@ function refuseOtherIdentity(wanted: ApiObject, current: ApiObject, { kind, name
     const uids = `UID in precondition: ${metadata.uid}, UID in object meta: ${current.metadata.uid}`
     throw conflict(kind.type, name, `Precondition failed: ${uids}`)
   }
-  // An update without a resourceVersion is unconditional.
+  // Without a resourceVersion an update is unconditional.
   const { resourceVersion = '' } = metadata
   if (resourceVersion !== '' && resourceVersion !== current.metadata.resourceVersion) throw conflict(kind.type, name)
 }
 
-/** Takes from the client what this path may change, and the rest from the object that is there. */
+/** Takes from the client what this path may change, and the rest from the current object. */
 function mergedWith(current: ApiObject, wanted: ApiObject, { kind, subresource }: UpdateRequest): ApiObject {
   if (subresource === 'status') {
     const { managedFields = current.metadata.managedFields } = wanted.metadata
@@ -92,7 +92,7 @@ function keptMetadata(wanted: ObjectMeta, current: ObjectMeta): ObjectMeta {
   return metadata as unknown as ObjectMeta
 }
 
-/** Kinds that count generations (EndpointSlices) do so for their labels and all but metadata and status. */
+/** Kinds that count generations (EndpointSlices) count changes of labels and of everything but metadata and status. */
 function withGeneration(object: ApiObject, current: ApiObject): ApiObject {
   const { generation } = current.metadata
   if (generation === undefined || isDeepStrictEqual(contentOf(object), contentOf(current))) return object
@@ -104,7 +104,7 @@ function contentOf(object: ApiObject): object {
   return { ...content, labels: metadata.labels ?? {} }
 }
 
-/** Who wrote a field last and when is no change by itself. */
+/** Who wrote a field last, and when, is not a change by itself. */
 function isSame(object: ApiObject, current: ApiObject): boolean {
   return isDeepStrictEqual(comparable(object), comparable(current))
 }
@@ -114,6 +114,6 @@ function comparable(object: ApiObject): object {
   const managers = Array.isArray(managedFields)
     ? (managedFields as Record<string, unknown>[]).map(({ time: _time, ...manager }) => manager)
     : []
-  // Through JSON: an undefined field and an absent one are the same to clients.
+  // Through JSON, because to clients an undefined field is an absent one.
   return JSON.parse(JSON.stringify({ ...object, metadata: { ...metadata, managers } })) as object
 }

@@ -1,4 +1,4 @@
-/** The verbs of a resource: what each request does and answers. */
+/** What each verb on a resource does and answers. */
 import { createObject } from './create.ts'
 import { decodeBody } from './decode.ts'
 import { deleteAll, deleteObject } from './delete.ts'
@@ -50,7 +50,7 @@ async function answerCollection(request: ResourceRequest, method: string): Promi
       if (route.namespace === undefined && kind.type.isNamespaced) throw methodNotAllowed()
       return create(request)
     case 'DELETE':
-      // Nobody means to delete all namespaces.
+      // Deleting all namespaces can only be a mistake.
       if (kind.collection === 'namespaces') throw methodNotAllowed()
       if (route.namespace === undefined && kind.type.isNamespaced) throw methodNotAllowed()
       return deleteCollection(request)
@@ -80,7 +80,7 @@ async function create(request: ResourceRequest): Promise<Reply> {
   return { ...renderOne(request, entry, 201), warnings }
 }
 
-/** Kinds that a PUT creates when they are not there yet. */
+/** Kinds that a PUT creates if they do not exist. */
 const createdByUpdate = new Set(['services', 'endpoints', 'events'])
 
 async function update(request: ResourceRequest, name: string): Promise<Reply> {
@@ -103,7 +103,7 @@ async function update(request: ResourceRequest, name: string): Promise<Reply> {
   return { ...renderOne(request, entry, isNew ? 201 : 200), warnings }
 }
 
-/** A deletion of these answers with what was deleted, of others with a Status. */
+/** Deleting one of these returns the object, deleting others a Status. */
 const returnsDeleted = new Set(['services', 'namespaces'])
 
 async function deleteOne(request: ResourceRequest, name: string): Promise<Reply> {
@@ -135,7 +135,7 @@ interface DeleteOptions {
   readonly preconditions?: Preconditions
 }
 
-/** DeleteOptions come in the body, or as query parameters. */
+/** DeleteOptions are in the body, or in query parameters. */
 async function readDeleteOptions(
   request: ResourceRequest,
 ): Promise<{ readonly isDryRun: boolean; readonly preconditions: Preconditions }> {

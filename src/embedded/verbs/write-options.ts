@@ -1,11 +1,11 @@
-/** How a client wants a write to be done: parameters that all writes have in common. */
+/** Parameters that all writes have in common. */
 import type { ResourceRequest } from './resource-request.ts'
 import type { FieldError } from '../resource.ts'
 import { invalid } from '../status.ts'
 
 type WriteRequest = Pick<ResourceRequest, 'request' | 'query'>
 
-/** `dryRun=All` is the only value there is. A deletion may also have it in its body. */
+/** `dryRun=All` is the only valid value. A deletion may also have it in its body. */
 export function isDryRun({ request, query }: WriteRequest, inBody: readonly unknown[] = []): boolean {
   const given = [...query.getAll('dryRun'), ...inBody].filter((value) => value !== '')
   if (given.some((value) => value !== 'All')) throw refused(request, 'dryRun', given, ['All'])
@@ -14,7 +14,7 @@ export function isDryRun({ request, query }: WriteRequest, inBody: readonly unkn
 
 const fieldValidations = ['Ignore', 'Strict', 'Warn'] as const
 
-/** What becomes of fields that the kind does not have. */
+/** What to do with fields that the kind does not have. */
 export function fieldValidationOf({ request, query }: WriteRequest): (typeof fieldValidations)[number] {
   const given = query.get('fieldValidation') || 'Warn'
   const known = fieldValidations.find((one) => one === given)

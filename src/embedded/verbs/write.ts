@@ -1,4 +1,4 @@
-/** What all writes share: where they write to, how they number and name things. */
+/** What all writes share. */
 import type { Kind } from './kinds.ts'
 import type { Allocator, ApiObject, Prepared } from '../resource.ts'
 import { invalid, tooLarge } from '../status.ts'
@@ -15,14 +15,13 @@ export interface WriteContext {
   nameSuffix(): string
 }
 
-/** Which object a request names. */
 export interface Target {
   readonly kind: Kind
   readonly namespace: string | undefined
   readonly name: string
 }
 
-/** The prepared object, or the 422 that tells what is wrong with it. */
+/** Throws a 422 if the object is not valid. */
 export function preparedOrThrow(kind: Kind, name: string, prepared: Prepared): ApiObject {
   if (!prepared.ok) throw invalid(kind.type, name, prepared.errors)
   return prepared.object
@@ -38,7 +37,7 @@ export function finalizersOf(object: ApiObject): readonly string[] {
   return Array.isArray(finalizers) ? (finalizers as string[]) : []
 }
 
-/** One object may be as large as one request: many small ones must not make it grow without end. */
+/** An object may be as large as one request, so that many small patches cannot make it grow without end. */
 const maxObjectBytes = 3 * 1024 * 1024
 
 export function refuseTooLarge(entry: Entry): void {
@@ -46,8 +45,8 @@ export function refuseTooLarge(entry: Entry): void {
 }
 
 /**
- * What a write answers. A dry run leaves nothing behind and answers as if it had written, but for the version: that
- * stays the one which is there, or none.
+ * The answer to a write. A dry run changes nothing and answers as if it had, except that the version stays the current
+ * one, or none.
  */
 export function answerOf(
   written: Entry,

@@ -1,4 +1,4 @@
-/** Turns events into lines, in the form the client asked for. */
+/** Renders events as lines, in the form that the client asked for. */
 import type { Kind } from '../verbs/kinds.ts'
 import { metadataOnly, renderTable } from '../verbs/tables.ts'
 import type { TableStyle } from '../verbs/tables.ts'

@@ -1,4 +1,4 @@
-/** How one watch sees a change: which event its selectors make of it, and the line that tells it. */
+/** Which event a change is for one watch with its selectors, and the line for it. */
 import { isSelected } from '../verbs/list.ts'
 import type { Kind, Presented } from '../verbs/kinds.ts'
 import type { Selection } from '../http/query.ts'
@@ -13,7 +13,7 @@ export interface WatchEvent {
   readonly presented: Presented
 }
 
-/** An object that begins to match is added for the watch, one that ceases to match is deleted. */
+/** To a watch, an object that begins to match is added, and one that no longer matches is deleted. */
 export function eventFor(
   change: Change,
   kind: Kind,
@@ -30,7 +30,7 @@ export function eventFor(
   return { type: 'DELETED', presented: change.type === 'DELETED' ? presented : lastMatch(change, kind) }
 }
 
-/** The line of an event, made once for all watches that tell it: they do so right after each other. */
+/** Renders the line of an event once for all watches, which send it shortly after each other. */
 export class EventLines {
   readonly #lines = new Map<string, { readonly presented: Presented; readonly line: Buffer }>()
 
@@ -53,7 +53,7 @@ export function renderLine(type: EventType, json: string): string {
   return `{"type":"${type}","object":${json}}\n`
 }
 
-/** The state that matched last, at the revision of the change that ended it. */
+/** The last state that matched, with the revision of the change that ended it. */
 function lastMatch(change: Change, kind: Kind): Presented {
   const { before, entry } = change
   const object: ApiObject = before?.object ?? entry.object

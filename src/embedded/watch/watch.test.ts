@@ -70,7 +70,7 @@ test('a client that does not read is cut off when the history has moved past it;
   const slow = await openWithoutReading(api, `${servicesPath}?watch=true`)
   await using fast = await api.client.watch(`${servicesPath}?watch=true`)
   await fast.take(2)
-  // In all larger than the socket buffers of both sides, so that the server has to wait for the client.
+  // Together larger than the socket buffers of both sides, so that the server has to wait for the client.
   const note = 'x'.repeat(250_000)
   for (let index = 0; index < 50; index++) {
     await api.client.patch(`${servicesPath}/big`, merge, { metadata: { annotations: { note: `${index} ${note}` } } })
@@ -80,7 +80,7 @@ test('a client that does not read is cut off when the history has moved past it;
   slow.on('data', (chunk) => (end = (end + chunk.toString('latin1')).slice(-5)))
   slow.resume()
   await once(slow, 'close')
-  // Cut off, not ended: an ended response closes with an empty chunk.
+  // Cut off, not ended: a response that ends properly closes with an empty chunk.
   expect(end).not.toBe('0\r\n\r\n')
 })
 
@@ -99,7 +99,7 @@ test('a server without streaming lists refuses them as old servers do', async ()
   expect(refused.details.causes[0]).toMatchObject({ field: 'sendInitialEvents', reason: 'FieldValueForbidden' })
 })
 
-/** Holds what a list and the watches after it told, and objects to what cannot follow from it. */
+/** Keeps what a list and the watches after it said, and fails on an event that cannot follow. */
 class Follower {
   readonly versionsByName = new Map<string, number>()
   readonly #api: ServerUnderTest
@@ -117,7 +117,7 @@ class Follower {
     return follower
   }
 
-  /** Watches from where it stands until it has seen enough, then hangs up. */
+  /** Watches from the last revision until it has seen enough, then closes the connection. */
   async watchFor(isEnough: (seen: { readonly events: number; readonly revision: number }) => boolean): Promise<void> {
     await using watch = await this.#api.client.watch(`${servicesPath}?watch=true&resourceVersion=${this.#revision}`)
     for (let events = 0; !isEnough({ events, revision: this.#revision }); events++) {
@@ -138,7 +138,7 @@ class Follower {
   }
 }
 
-/** Creates, changes and deletes a few Services over and over. */
+/** Creates, changes and deletes a few Services again and again. */
 async function writeUntil({ client }: ServerUnderTest, signal: AbortSignal): Promise<void> {
   for (let index = 0; !signal.aborted; index++) {
     const name = `s${index % 7}`
@@ -150,7 +150,7 @@ async function writeUntil({ client }: ServerUnderTest, signal: AbortSignal): Pro
   }
 }
 
-/** A raw connection that asks and then reads nothing but the first bytes. */
+/** A raw connection that sends a request and reads only the first bytes of the answer. */
 async function openWithoutReading({ server }: ServerUnderTest, path: string): Promise<Socket> {
   const { hostname, port } = new URL(server.url)
   const socket = connect(Number(port), hostname)

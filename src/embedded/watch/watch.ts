@@ -1,6 +1,6 @@
 /**
- * One watch: what the collection holds or what changed since a revision, then each change as it is committed. The
- * place in the shared history is all a watch remembers, so nothing is lost or told twice between list and stream.
+ * One watch: the content of the collection, or what changed since a revision, then each change as it is committed. A
+ * watch is only a position in the shared history, so nothing is lost or sent twice between list and stream.
  */
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../../core/clock.ts'
@@ -11,21 +11,19 @@ import { expired, tooLargeResourceVersion } from '../status.ts'
 import type { Store } from '../store/store.ts'
 import type { Entry } from '../store/entry.ts'
 import type { Position } from '../store/history.ts'
-import { errorLine } from './encoder.ts'
-import type { WatchEncoder } from './encoder.ts'
+import { errorLine, type WatchEncoder } from './encoder.ts'
 import { eventFor } from './events.ts'
-import { Wakeup } from './wakeup.ts'
 
 export interface WatchRequest {
   readonly store: Store
   readonly kind: Kind
-  /** Undefined: all namespaces. */
+  /** Absent: all namespaces. */
   readonly namespace: string | undefined
   readonly query: WatchQuery
   readonly encoder: WatchEncoder
   readonly clock: Clock
   readonly bookmarkIntervalMs: number
-  /** When the client names no timeoutSeconds. */
+  /** If the client sends no timeoutSeconds. */
   readonly defaultTimeoutMs: number
 }
 
@@ -44,13 +42,13 @@ export async function serveWatch(request: WatchRequest, response: ServerResponse
 }
 
 interface WatchStart {
-  /** Told as ADDED before anything else. */
+  /** Sent as ADDED before anything else. */
   readonly initial: readonly Entry[]
   readonly initialRevision: number
   readonly tellsEndOfInitial: boolean
   /** The first change to look at. */
   readonly position: Position
-  /** Only changes after it are told: a client may know more than this server does after a restore. */
+  /** Only later changes are sent: a client may know more than this server does after a restore. */
   readonly afterRevision: number
 }
 
@@ -62,7 +60,7 @@ function startOf({ store, kind, namespace, query }: WatchRequest): WatchStart | 
     if (revision > store.revision) throw tooLargeResourceVersion(revision, store.revision)
     return { ...now, initial: collection.list(namespace), tellsEndOfInitial: allowBookmarks }
   }
-  // "Any" and "latest" begin with what is there, unless the client says that it does not want it.
+  // "Any" and "latest" begin with the current objects, unless the client does not want them.
   if (revision === 0) {
     const initial = sendInitialEvents === false ? [] : collection.list(namespace)
     return { ...now, initial, tellsEndOfInitial: false }
@@ -110,7 +108,7 @@ class WatchStream {
       timers.abort()
       await Promise.all(waits)
       const { socket } = this.#response
-      // A server that stops does not wait for the client to let go of the connection.
+      // A server that stops does not wait for the client to close the connection.
       this.#response.end(() => void (signal.aborted && socket?.end()))
     }
   }
@@ -131,7 +129,7 @@ class WatchStream {
     for (;;) {
       const isUpToDate = await this.#tellKnownChanges()
       if (!isUpToDate) return
-      // All changes up to the store's revision are told, so a bookmark may claim it.
+      // All changes up to the store's revision have been sent, so a bookmark may name it.
       if (query.allowBookmarks && (this.#isBookmarkDue || this.#isOver)) {
         this.#isBookmarkDue = false
         await this.#write(encoder.bookmark(store.revision, false))
@@ -141,7 +139,7 @@ class WatchStream {
     }
   }
 
-  /** False when the watch has fallen behind the history. */
+  /** Returns false if the watch has fallen behind the history. */
   async #tellKnownChanges(): Promise<boolean> {
     const { store, kind, namespace, query, encoder } = this.#request
     const { history } = store.collection(kind.collection)
@@ -156,7 +154,7 @@ class WatchStream {
     return true
   }
 
-  /** Waits for the client to take what it has before it gets more. */
+  /** Waits until the client has read what it was sent before. */
   async #write(line: Buffer | string): Promise<void> {
     if (this.#response.destroyed || this.#response.write(line)) return
     while (this.#response.writableNeedDrain && !this.#response.destroyed) {
@@ -167,7 +165,7 @@ class WatchStream {
 
   #onCommit(): void {
     const { store, kind } = this.#request
-    // The client does not read, and what it has yet to hear is forgotten: no use in keeping the connection.
+    // The client does not read, and the changes it has not seen are forgotten, so the connection is useless.
     if (store.collection(kind.collection).history.at(this.#position) === undefined) this.#response.destroy()
     this.#wakeup.wake()
   }
@@ -201,4 +199,21 @@ async function whenPassed(clock: Clock, ms: number, signal: AbortSignal, then: (
     throw error
   }
   then()
+}
+
+/** Lets one waiter sleep until it is woken. A call while nothing waits is not lost: the next wait returns at once. */
+class Wakeup {
+  #isWoken = false
+  #waiter: (() => void) | undefined
+
+  wake(): void {
+    this.#isWoken = true
+    this.#waiter?.()
+  }
+
+  async wait(): Promise<void> {
+    if (!this.#isWoken) await new Promise<void>((resolve) => (this.#waiter = resolve))
+    this.#waiter = undefined
+    this.#isWoken = false
+  }
 }

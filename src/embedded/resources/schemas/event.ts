@@ -34,7 +34,7 @@ export const coreEventSchema = kindSchema({
   required: ['metadata', 'involvedObject'],
 })
 
-/** The same events under the newer API: some fields have other names. */
+/** The same events in the newer API, where some fields have other names. */
 export const eventSchema = kindSchema({
   name: 'io.k8s.api.events.v1.Event',
   group: 'events.k8s.io',
