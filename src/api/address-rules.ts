@@ -1,6 +1,10 @@
-/** Which special addresses objects may have, and in what words the others are refused. */
+/** Which addresses objects may have, and in what words the others are refused. */
+import { familyOf, parseIp } from '../net/ip.ts'
+import type { Family } from '../net/ip.ts'
+import { shownValue } from '../net/shown-value.ts'
 import { specialAddress, withArticle } from '../net/special-addresses.ts'
 import type { SpecialAddress } from '../net/special-addresses.ts'
+import type { ProblemNotes } from './field-checks.ts'
 
 export type AddressUse = 'external IP' | 'load-balancer IP' | 'cluster IP' | 'endpoint'
 
@@ -22,6 +26,32 @@ const refusedByUse: Readonly<Record<AddressUse, ReadonlySet<SpecialAddress>>> = 
   'load-balancer IP': new Set(any),
   'cluster IP': new Set(any.filter((kind) => kind !== 'loopback')),
   endpoint: new Set<SpecialAddress>(['unspecified', 'link-local', 'link-local multicast']),
+}
+
+/** The canonical text of an address of a Service; undefined when it is none, or belongs to the machine itself. */
+export function usableAddress(text: string, use: AddressUse, field: string, notes: ProblemNotes): string | undefined {
+  const ip = parseIp(text)
+  const problem = ip === undefined ? `${shownValue(text)} is not an IP address` : addressProblem(ip, use)
+  if (problem === undefined) return ip
+  notes.problem(field, problem)
+  return undefined
+}
+
+export function endpointAddress(
+  value: unknown,
+  family: Family,
+  field: string,
+  notes: ProblemNotes,
+): string | undefined {
+  const ip = typeof value === 'string' ? parseIp(value) : undefined
+  if (ip === undefined || familyOf(ip) !== family) {
+    notes.problem(field, `must be ${family === 'ipv4' ? 'an IPv4' : 'an IPv6'} address, not ${shownValue(value)}`)
+    return undefined
+  }
+  const problem = addressProblem(ip, 'endpoint')
+  if (problem === undefined) return ip
+  notes.problem(field, problem)
+  return undefined
 }
 
 /** Why a canonical address may not be used so; undefined when it may. */

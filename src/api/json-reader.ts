@@ -3,6 +3,8 @@
  * fallback; what is present but wrong is noted as a Problem with its path. Missing and null mean the same, as in Go.
  */
 import { shownValue } from '../net/shown-value.ts'
+import { oneOf, ProblemList, wholeNumber } from './field-checks.ts'
+import type { NumberRange, ProblemNotes } from './field-checks.ts'
 import type { ObjectKey, ObjectKind, Problem } from './records.ts'
 
 export type JsonObject = Readonly<Record<string, unknown>>
@@ -13,18 +15,19 @@ export function isJsonObject(value: unknown): value is JsonObject {
 
 const nothing: JsonObject = {}
 
-export class JsonReader {
-  readonly problems: Problem[] = []
-  readonly #kind: ObjectKind
-  readonly #key: ObjectKey
+export class JsonReader implements ProblemNotes {
+  readonly #notes: ProblemList
 
   constructor(kind: ObjectKind, key: ObjectKey) {
-    this.#kind = kind
-    this.#key = key
+    this.#notes = new ProblemList(kind, key)
+  }
+
+  get problems(): readonly Problem[] {
+    return this.#notes.problems
   }
 
   problem(field: string, reason: string): void {
-    this.problems.push({ kind: this.#kind, key: this.#key, field, reason })
+    this.#notes.problem(field, reason)
   }
 
   object(parent: JsonObject, name: string, path: string): JsonObject {
@@ -75,25 +78,14 @@ export class JsonReader {
   }
 
   /** A whole number in the range; undefined when it is absent or wrong. */
-  integer(
-    parent: JsonObject,
-    name: string,
-    path: string,
-    range: { readonly min: number; readonly max: number },
-  ): number | undefined {
+  integer(parent: JsonObject, name: string, path: string, range: NumberRange): number | undefined {
     const value = parent[name]
-    if (value === undefined || value === null) return undefined
-    if (typeof value === 'number' && Number.isInteger(value) && value >= range.min && value <= range.max) return value
-    this.problem(path, `must be a whole number from ${range.min} to ${range.max}, not ${shownValue(value)}`)
-    return undefined
+    return value === undefined || value === null ? undefined : wholeNumber(value, range, path, this)
   }
 
   /** One of a few words; an empty string counts as absent. */
   choice<T extends string>(parent: JsonObject, name: string, path: string, choices: readonly T[], fallback: T): T {
     const value = this.string(parent, name, path)
-    if (value === '') return fallback
-    const known = choices.find((choice) => choice === value)
-    if (known === undefined) this.problem(path, `must be one of ${choices.join(', ')}, not ${shownValue(value)}`)
-    return known ?? fallback
+    return value === '' ? fallback : (oneOf(value, choices, path, this) ?? fallback)
   }
 }

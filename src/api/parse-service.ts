@@ -1,29 +1,30 @@
-import { familyOf, parseCidr, parseIp } from '../net/ip.ts'
-import type { Cidr, Family } from '../net/ip.ts'
+import { familyOf, parseIp } from '../net/ip.ts'
+import type { Family } from '../net/ip.ts'
 import { shownValue } from '../net/shown-value.ts'
-import { addressProblem } from './address-rules.ts'
+import { usableAddress } from './address-rules.ts'
 import type { AddressUse } from './address-rules.ts'
 import type { JsonObject, JsonReader } from './json-reader.ts'
 import type { Identified } from './identified.ts'
 import { parseRelaying } from './parse-relaying.ts'
 import { isPortName, protocols, validPort } from './port-range.ts'
 import type { ServicePort, ServiceRecord } from './records.ts'
-
-export const serviceTypes = ['ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName'] as const
-export const policies = ['Cluster', 'Local'] as const
-/** What the API server fills in when client-IP affinity names no timeout. */
-const defaultAffinitySeconds = 10_800
+import {
+  addServicePort,
+  affinitySeconds,
+  externalTrafficPolicy,
+  healthCheckNodePort,
+  policies,
+  readSourceRanges,
+  serviceTypes,
+} from './service-rules.ts'
 
 export function parseService(object: Identified): ServiceRecord | undefined {
   const { raw, metadata, namespace, name, resourceVersion, read } = object
   const spec = read.object(raw, 'spec', 'spec')
   const type = read.choice(spec, 'type', 'spec.type', serviceTypes, 'ClusterIP')
-  const isExternallyReachableType =
-    type === 'LoadBalancer' ||
-    type === 'NodePort' ||
-    (type === 'ClusterIP' && read.list(spec, 'externalIPs', 'spec.externalIPs').length > 0)
-  const externalPolicy = read.choice(spec, 'externalTrafficPolicy', 'spec.externalTrafficPolicy', policies, 'Cluster')
-  const externalTrafficPolicy = isExternallyReachableType ? externalPolicy : 'Cluster'
+  const hasExternalIPs = Array.isArray(spec['externalIPs']) && spec['externalIPs'].length > 0
+  const wished = read.choice(spec, 'externalTrafficPolicy', 'spec.externalTrafficPolicy', policies, 'Cluster')
+  const policy = externalTrafficPolicy(type, hasExternalIPs, wished)
   return {
     kind: 'Service',
     namespace,
@@ -39,7 +40,7 @@ export function parseService(object: Identified): ServiceRecord | undefined {
     loadBalancerIPs: parseIngress(raw, read),
     ...parseSourceRanges(spec, read),
     affinitySeconds: parseAffinity(spec, read),
-    externalTrafficPolicy,
+    externalTrafficPolicy: policy,
     internalTrafficPolicy: read.choice(
       spec,
       'internalTrafficPolicy',
@@ -47,8 +48,11 @@ export function parseService(object: Identified): ServiceRecord | undefined {
       policies,
       'Cluster',
     ),
-    healthCheckNodePort:
-      type === 'LoadBalancer' && externalTrafficPolicy === 'Local' ? parseHealthCheckPort(spec, read) : 0,
+    healthCheckNodePort: healthCheckNodePort(
+      { type, externalTrafficPolicy: policy },
+      () => read.integer(spec, 'healthCheckNodePort', 'spec.healthCheckNodePort', { min: 0, max: 65_535 }) ?? 0,
+      read,
+    ),
     ...parseRelaying(raw, read),
   }
 }
@@ -66,33 +70,25 @@ function parseClusterIPs(spec: JsonObject, read: JsonReader): Partial<Record<Fam
   const byFamily: Partial<Record<Family, string>> = {}
   const families = [...read.strings(spec, 'ipFamilies', 'spec.ipFamilies')]
   if (families.length === 0) {
-    const ip = parseIp(first)
-    if (ip === undefined) read.problem('spec.clusterIP', notAnAddress(first))
-    else if (mayHave(ip, 'cluster IP', 'spec.clusterIP', read)) byFamily[familyOf(ip)] = ip
+    const ip = usableAddress(first, 'cluster IP', 'spec.clusterIP', read)
+    if (ip !== undefined) byFamily[familyOf(ip)] = ip
     return byFamily
   }
   const addresses = read.list(spec, 'clusterIPs', 'spec.clusterIPs')
   for (const [family, index] of families) {
     const address = addresses[index]
     if (typeof address !== 'string') continue
-    const ip = parseIp(address)
+    const path = `spec.clusterIPs[${index}]`
     const wanted = family === 'IPv6' ? 'ipv6' : 'ipv4'
-    if (ip === undefined) read.problem(`spec.clusterIPs[${index}]`, notAnAddress(address))
-    else if (familyOf(ip) !== wanted)
-      read.problem(
-        `spec.clusterIPs[${index}]`,
-        `${shownValue(address)} is not of the family in spec.ipFamilies[${index}]`,
-      )
-    else if (mayHave(ip, 'cluster IP', `spec.clusterIPs[${index}]`, read)) byFamily[wanted] ??= ip
+    const ip = parseIp(address)
+    if (ip !== undefined && familyOf(ip) !== wanted)
+      read.problem(path, `${shownValue(address)} is not of the family in spec.ipFamilies[${index}]`)
+    else {
+      const usable = usableAddress(address, 'cluster IP', path, read)
+      if (usable !== undefined) byFamily[wanted] ??= usable
+    }
   }
   return byFamily
-}
-
-/** Whoever writes such an address into a Service would take what belongs to the machine itself. */
-function mayHave(ip: string, use: AddressUse, path: string, read: JsonReader): boolean {
-  const problem = addressProblem(ip, use)
-  if (problem !== undefined) read.problem(path, problem)
-  return problem === undefined
 }
 
 function parsePorts(spec: JsonObject, read: JsonReader): ServicePort[] {
@@ -107,10 +103,8 @@ function parsePorts(spec: JsonObject, read: JsonReader): ServicePort[] {
       read.problem(`${path}.name`, `${shownValue(name)} is not a name of letters, digits and "-"`)
       continue
     }
-    const id = `${name}/${protocol}`
-    if (ports.has(id)) read.problem(path, `repeats port name ${shownValue(name)} for ${protocol}; the last one is used`)
     const nodePort = read.integer(raw, 'nodePort', `${path}.nodePort`, { min: 0, max: 65_535 }) ?? 0
-    ports.set(id, { name, protocol, port, nodePort })
+    addServicePort(ports, { name, protocol, port, nodePort }, path, read)
   }
   return [...ports.values()]
 }
@@ -136,49 +130,22 @@ function* parseAddresses(
 ): Generator<string> {
   for (const [address, index] of addresses) {
     if (address.trim() === '') continue
-    const ip = parseIp(address)
-    if (ip === undefined) read.problem(`${path}[${index}]`, notAnAddress(address))
-    else if (mayHave(ip, use, `${path}[${index}]`, read)) yield ip
+    const ip = usableAddress(address, use, `${path}[${index}]`, read)
+    if (ip !== undefined) yield ip
   }
 }
 
-/** A restriction that cannot be read still restricts: what it meant to allow is unknown, so it allows nobody. */
-function parseSourceRanges(
-  spec: JsonObject,
-  read: JsonReader,
-): Pick<ServiceRecord, 'sourceRanges' | 'hasUnreadableSourceRange'> {
+function parseSourceRanges(spec: JsonObject, read: JsonReader): ReturnType<typeof readSourceRanges> {
   const field = 'loadBalancerSourceRanges'
-  const ranges: Cidr[] = []
   const texts = [...read.strings(spec, field, `spec.${field}`)]
-  for (const [text, index] of texts) {
-    const cidr = parseCidr(text.trim())
-    if (cidr !== undefined) ranges.push(cidr)
-    else
-      read.problem(
-        `spec.${field}[${index}]`,
-        `${shownValue(text)} is not a CIDR such as 10.0.0.0/8; it allows nobody to use the load-balancer IPs`,
-      )
-  }
   const raw = spec[field]
   const count = Array.isArray(raw) ? raw.length : raw === undefined || raw === null ? 0 : 1
-  return { sourceRanges: ranges, ...(ranges.length < count && { hasUnreadableSourceRange: true }) }
+  return readSourceRanges(texts, count, read)
 }
 
 function parseAffinity(spec: JsonObject, read: JsonReader): number {
   if (read.choice(spec, 'sessionAffinity', 'spec.sessionAffinity', ['None', 'ClientIP'], 'None') === 'None') return 0
   const path = 'spec.sessionAffinityConfig'
   const clientIP = read.object(read.object(spec, 'sessionAffinityConfig', path), 'clientIP', `${path}.clientIP`)
-  const range = { min: 1, max: 86_400 }
-  return read.integer(clientIP, 'timeoutSeconds', `${path}.clientIP.timeoutSeconds`, range) ?? defaultAffinitySeconds
-}
-
-function parseHealthCheckPort(spec: JsonObject, read: JsonReader): number {
-  const port = read.integer(spec, 'healthCheckNodePort', 'spec.healthCheckNodePort', { min: 0, max: 65_535 }) ?? 0
-  if (port === 0)
-    read.problem('spec.healthCheckNodePort', 'is needed by a load balancer with externalTrafficPolicy Local')
-  return port
-}
-
-function notAnAddress(text: string): string {
-  return `${shownValue(text)} is not an IP address`
+  return affinitySeconds(clientIP['timeoutSeconds'], read)
 }

@@ -1,10 +1,8 @@
-import { familyOf, parseIp } from '../net/ip.ts'
 import type { Family } from '../net/ip.ts'
-import { shownValue } from '../net/shown-value.ts'
-import { addressProblem } from './address-rules.ts'
+import { endpointAddress } from './address-rules.ts'
 import type { JsonObject, JsonReader } from './json-reader.ts'
 import type { Identified } from './identified.ts'
-import { protocols, validPort } from './port-range.ts'
+import { isEveryPort, protocols, validPort } from './port-range.ts'
 import type { SliceEndpoint, SlicePort, SliceRecord } from './records.ts'
 
 const serviceNameLabel = 'kubernetes.io/service-name'
@@ -46,10 +44,7 @@ function parsePorts(raw: JsonObject, read: JsonReader): SlicePort[] {
       read.problem(`${path}.name`, 'must be a string; "" for the unnamed port')
       continue
     }
-    if (port['port'] === undefined || port['port'] === null || port['port'] === 0) {
-      read.problem(`${path}.port`, 'must be a number: a port that means "all ports" cannot be proxied')
-      continue
-    }
+    if (isEveryPort(port['port'], `${path}.port`, read)) continue
     const number = read.integer(port, 'port', `${path}.port`, validPort)
     const protocol = read.choice(port, 'protocol', `${path}.protocol`, protocols, 'TCP')
     if (number === undefined || (port['protocol'] ?? protocol) !== protocol) continue
@@ -64,17 +59,8 @@ function parseEndpoints(raw: JsonObject, family: Family, read: JsonReader): Slic
     const path = `endpoints[${index}]`
     // Kubernetes promises nothing for the second address and later ones: consumers use the first.
     const address = read.list(endpoint, 'addresses', `${path}.addresses`)[0]
-    const ip = typeof address === 'string' ? parseIp(address) : undefined
-    if (ip === undefined || familyOf(ip) !== family) {
-      const wanted = family === 'ipv4' ? 'an IPv4' : 'an IPv6'
-      read.problem(`${path}.addresses[0]`, `must be ${wanted} address, not ${shownValue(address)}`)
-      continue
-    }
-    const problem = addressProblem(ip, 'endpoint')
-    if (problem !== undefined) {
-      read.problem(`${path}.addresses[0]`, problem)
-      continue
-    }
+    const ip = endpointAddress(address, family, `${path}.addresses[0]`, read)
+    if (ip === undefined) continue
     const conditions = read.object(endpoint, 'conditions', `${path}.conditions`)
     const hints = read.object(endpoint, 'hints', `${path}.hints`)
     endpoints.push({

@@ -1,3 +1,4 @@
+import type { ProblemNotes } from './field-checks.ts'
 import type { Protocol } from './records.ts'
 
 export const validPort = { min: 1, max: 65_535 } as const
@@ -7,4 +8,11 @@ export const protocols = ['TCP', 'UDP', 'SCTP'] as const satisfies readonly Prot
 /** Like object names, port names end up in rules and comments of kernel tools. */
 export function isPortName(name: string): boolean {
   return /^[A-Za-z0-9._-]{0,63}$/.test(name)
+}
+
+/** Whether a slice says that its endpoints serve each port, by naming none. */
+export function isEveryPort(port: unknown, field: string, notes: ProblemNotes): boolean {
+  if (port !== undefined && port !== null && port !== 0) return false
+  notes.problem(field, 'must be a number: a port that means "all ports" cannot be proxied')
+  return true
 }

@@ -10,7 +10,6 @@ import type { AddressUse } from './address-rules.ts'
 import { isJsonObject } from './json-reader.ts'
 import type { JsonObject } from './json-reader.ts'
 import { isObjectName } from './object-name.ts'
-import { policies, serviceTypes } from './parse-service.ts'
 import { isPortName, protocols } from './port-range.ts'
 import { objectKinds } from './records.ts'
 import type {
@@ -25,6 +24,7 @@ import type {
   SlicePort,
   SliceRecord,
 } from './records.ts'
+import { policies, serviceTypes } from './service-rules.ts'
 
 export type ReadRecord =
   { readonly ok: true; readonly record: ObjectRecord } | { readonly ok: false; readonly reason: string }
@@ -57,7 +57,6 @@ function readService(fields: JsonObject): ServiceRecord {
     name: nameOf(fields, 'name'),
     resourceVersion: textOf(fields, 'resourceVersion'),
     ...(fields['createdAtMs'] !== undefined && { createdAtMs: numberOf(fields, 'createdAtMs', maxTimeMs) }),
-    ...(fields['createdAtMs'] !== undefined && { createdAtMs: numberOf(fields, 'createdAtMs', maxTimeMs) }),
     type: choiceOf(fields, 'type', serviceTypes),
     clusterIPs: clusterIPsOf(fields),
     ports: listOf(fields, 'ports', servicePortOf),
@@ -65,7 +64,6 @@ function readService(fields: JsonObject): ServiceRecord {
     loadBalancerIPs: listOf(fields, 'loadBalancerIPs', ipFor('load-balancer IP')),
     sourceRanges: listOf(fields, 'sourceRanges', cidrOf),
     // Anything but absent closes the load balancer: in doubt nobody gets in.
-    ...(fields['hasUnreadableSourceRange'] !== undefined && { hasUnreadableSourceRange: true }),
     ...(fields['hasUnreadableSourceRange'] !== undefined && { hasUnreadableSourceRange: true }),
     affinitySeconds: numberOf(fields, 'affinitySeconds', 86_400),
     externalTrafficPolicy: choiceOf(fields, 'externalTrafficPolicy', policies),
