@@ -9,7 +9,7 @@ import { objectKey } from '../api/records.ts'
 import type { Catalog } from '../core/catalog.ts'
 import type { Logger } from '../core/logger.ts'
 import type { ProxyMetrics } from '../core/proxy-metrics.ts'
-import type { KindSink } from './kind-sink.ts'
+import type { RecordIntake, RecordSink } from './kind-sink.ts'
 
 export interface IntakeOptions {
   readonly catalog: Catalog
@@ -17,7 +17,7 @@ export interface IntakeOptions {
   readonly metrics: Pick<ProxyMetrics, 'objectProblem'>
 }
 
-export class Intake {
+export class Intake implements RecordIntake {
   readonly #options: IntakeOptions
   /** What was logged last about each object, so that a relist does not repeat it. */
   readonly #reportedByObject = new Map<string, string>()
@@ -26,9 +26,10 @@ export class Intake {
     this.#options = options
   }
 
-  sink<K extends ObjectKind>(kind: K): KindSink<Parsed<RecordOf<K>>> {
+  sink<K extends ObjectKind>(kind: K): RecordSink<K> {
     const { catalog } = this.#options
     return {
+      report: (parsed) => this.#report(kind, parsed),
       read: (object) => {
         const parsed = parseObject(kind, object)
         this.#report(kind, parsed)

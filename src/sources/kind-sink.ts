@@ -1,4 +1,4 @@
-import type { ObjectKind } from '../api/records.ts'
+import type { ObjectKind, Parsed, RecordOf } from '../api/records.ts'
 
 /**
  * Where a source delivers the objects of one kind. Objects are read (parsed into something small) as they arrive, so
@@ -15,4 +15,14 @@ export interface KindSink<Item = unknown> {
 
 export interface ObjectIntake {
   sink(kind: ObjectKind): KindSink
+}
+
+/** For a source that makes the records itself, because what it gets are no API objects. */
+export interface RecordSink<K extends ObjectKind> extends KindSink<Parsed<RecordOf<K>>> {
+  /** Reports what is wrong with it. */
+  report(parsed: Parsed<RecordOf<K>>): void
+}
+
+export interface RecordIntake {
+  sink<K extends ObjectKind>(kind: K): RecordSink<K>
 }

@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises'
 import type { ApiServerAddress } from '../../core/routing/address-claims.ts'
 import type { Logger } from '../../core/logger.ts'
 import { isGateOn } from '../../config/feature-gates.ts'
+import type { Cidr } from '../../net/ip.ts'
 import { FileSource } from '../../sources/file/file-source.ts'
 import { standardInput } from '../../sources/file/manifest-folder.ts'
 import { Intake } from '../../sources/intake.ts'
@@ -34,7 +35,7 @@ export interface ObjectSource extends Runnable, AsyncDisposable {
 export interface ApiSource {
   readonly target: string
   /** The server does not know them. */
-  readonly serviceCidrs: readonly string[]
+  readonly serviceCidrs: readonly Cidr[]
   client(log: Logger): Promise<WatchClient>
 }
 

@@ -7,6 +7,7 @@ import type { Host } from '../host/host.ts'
 import { CommandError } from '../program.ts'
 import type { Program } from '../program.ts'
 import { parseCidr } from '../../net/ip.ts'
+import type { Cidr } from '../../net/ip.ts'
 import { apiFlags, behindApiFlags, fileFlags, nodeFlags } from './kpng-flags.ts'
 import { translateModeFlags } from './kpng-mode-flags.ts'
 import { nodeNameFrom } from './local-feed.ts'
@@ -71,11 +72,12 @@ function flagsOf(source: KpngSource): FlagTable {
   return source === 'file' ? { ...fileFlags, ...nodeFlags } : { ...apiFlags, ...behindApiFlags }
 }
 
-function checkedCidrs(cidrs: readonly string[]): readonly string[] {
-  for (const cidr of cidrs)
-    if (parseCidr(cidr) === undefined)
-      throw new CommandError(`--service-cidrs=${cidr} is not a range of addresses, such as 10.96.0.0/12`)
-  return cidrs
+function checkedCidrs(texts: readonly string[]): readonly Cidr[] {
+  return texts.map((text) => {
+    const cidr = parseCidr(text)
+    if (cidr !== undefined) return cidr
+    throw new CommandError(`--service-cidrs=${text} is not a range of addresses, such as 10.96.0.0/12`)
+  })
 }
 
 /** A KPNG server knows neither; the machine has to. */

@@ -2,8 +2,8 @@
  * Records as programs get them in JSON lines: words instead of numbers, and only what says something. What is missing
  * is false, 0, "" or an empty list.
  */
-import { Protocol } from '../proto/generated/localv1/api.ts'
 import type { Endpoint, Service } from '../proto/generated/localv1/api.ts'
+import { protocolName } from '../wire/protocol-name.ts'
 import type { Json } from './go-json.ts'
 
 export function serviceLineJson({ SessionAffinity: affinity, Ports, ...service }: Service): Json {
@@ -15,10 +15,6 @@ export function endpointLineJson(endpoint: Endpoint): Json {
   // Servers before August 2022 say nothing about it, and mean all traffic.
   const { Scopes = { Internal: true, External: true } } = endpoint
   return meaningful({ ...endpoint, Scopes }) ?? {}
-}
-
-function protocolName(protocol: Protocol): string | undefined {
-  return (['TCP', 'UDP', 'SCTP'] as const).find((name) => Protocol[name] === protocol)
 }
 
 /** Undefined when nothing is left. */

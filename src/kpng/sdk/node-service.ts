@@ -1,8 +1,8 @@
 /** What a backend of your own sees: plain data, in the words of Kubernetes. */
 import type { ServiceWithEndpoints } from '../client/local-state.ts'
 import { endpointPort } from '../client/endpoint-port.ts'
-import { Protocol } from '../proto/generated/localv1/api.ts'
 import type { Endpoint, IPSet, PortMapping } from '../proto/generated/localv1/api.ts'
+import { protocolName } from '../wire/protocol-name.ts'
 
 /** `namespace/name`. */
 export type ServiceId = string
@@ -58,7 +58,7 @@ export interface NodeEndpoint {
 
 export function nodeService(id: ServiceId, { service, endpointsByKey }: ServiceWithEndpoints): NodeService {
   const { IPs } = service
-  const ports = service.Ports.filter((port) => protocolName(port) !== undefined)
+  const ports = service.Ports.filter((port) => protocolName(port.Protocol) !== undefined)
   return {
     id,
     namespace: service.Namespace,
@@ -70,7 +70,7 @@ export function nodeService(id: ServiceId, { service, endpointsByKey }: ServiceW
     loadBalancerIPs: ipsOf(IPs?.LoadBalancerIPs),
     ports: ports.map((port) => ({
       name: port.Name,
-      protocol: protocolName(port) ?? 'TCP',
+      protocol: protocolName(port.Protocol) ?? 'TCP',
       port: port.Port,
       nodePort: port.NodePort,
     })),
@@ -100,8 +100,4 @@ function nodeEndpoint(id: string, endpoint: Endpoint, ports: readonly PortMappin
 
 function ipsOf(set: IPSet | undefined): readonly string[] {
   return [...(set?.V4 ?? []), ...(set?.V6 ?? [])]
-}
-
-function protocolName({ Protocol: protocol }: PortMapping): NodeServicePort['protocol'] | undefined {
-  return (['TCP', 'UDP', 'SCTP'] as const).find((name) => Protocol[name] === protocol)
 }

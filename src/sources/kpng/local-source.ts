@@ -1,31 +1,33 @@
 /** A KPNG server as a source: what it says about this node goes into the Catalog, as if an API server had said it. */
-import type { ObjectKey } from '../../api/records.ts'
+import type { Parsed, ServiceCidrRecord, ServiceRecord, SliceRecord } from '../../api/records.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { ChangeSet } from '../../kpng/client/change-set.ts'
 import { LocalState } from '../../kpng/client/local-state.ts'
 import type { ServiceWithEndpoints } from '../../kpng/client/local-state.ts'
 import type { WatchClient, WatchStatus } from '../../kpng/client/watch-client.ts'
-import type { KindSink, ObjectIntake } from '../kind-sink.ts'
-import { serviceCidrObject, serviceObject, sliceObjects } from './local-objects.ts'
+import type { Cidr } from '../../net/ip.ts'
+import type { RecordIntake, RecordSink } from '../kind-sink.ts'
+import { serviceRecord } from './service-record.ts'
+import { sliceRecords } from './slice-records.ts'
 
 export interface LocalSourceOptions {
   readonly client: WatchClient
   readonly nodeName: string
   /** The ranges of cluster IPs, as far as they are known. */
-  readonly serviceCidrs: readonly string[]
-  readonly intake: ObjectIntake
+  readonly serviceCidrs: readonly Cidr[]
+  readonly intake: RecordIntake
   readonly log: Logger
 }
 
 interface ServiceItems {
-  readonly service: unknown
-  readonly slicesByName: ReadonlyMap<string, unknown>
+  readonly service: Parsed<ServiceRecord>
+  readonly slicesByName: ReadonlyMap<string, Parsed<SliceRecord>>
 }
 
 export class KpngLocalSource {
   readonly #options: LocalSourceOptions
-  readonly #services: KindSink
-  readonly #slices: KindSink
+  readonly #services: RecordSink<'Service'>
+  readonly #slices: RecordSink<'EndpointSlice'>
   readonly #state: LocalState
   readonly #itemsByPath = new Map<string, ServiceItems>()
   #hasDelivered = false
@@ -45,8 +47,7 @@ export class KpngLocalSource {
     const { client, nodeName, serviceCidrs, intake } = this.#options
     // A KPNG server knows no addresses of nodes and no ServiceCIDRs; both lists are complete as they are.
     intake.sink('Node').replace([])
-    const ranges = intake.sink('ServiceCIDR')
-    ranges.replace(serviceCidrs.length === 0 ? [] : [ranges.read(serviceCidrObject(serviceCidrs))])
+    intake.sink('ServiceCIDR').replace(serviceCidrs.length === 0 ? [] : [serviceCidrRecord(serviceCidrs)])
     const watch = { api: 'local', node: nodeName, wantsUnscoped: true } as const
     await client.follow(watch, (changes) => this.#apply(changes), signal)
   }
@@ -81,14 +82,14 @@ export class KpngLocalSource {
   }
 
   #read(found: ServiceWithEndpoints): ServiceItems {
-    const slices = sliceObjects(found, this.#options.nodeName)
-    return {
-      service: this.#services.read(serviceObject(found.service)),
-      slicesByName: new Map(slices.map((slice) => [nameOf(slice), this.#slices.read(slice)])),
-    }
+    const service = serviceRecord(found.service)
+    this.#services.report(service)
+    const slicesByName = sliceRecords(found, this.#options.nodeName)
+    for (const slice of slicesByName.values()) this.#slices.report(slice)
+    return { service, slicesByName }
   }
 }
 
-function nameOf(object: { readonly metadata?: unknown }): string {
-  return (object.metadata as { readonly name: ObjectKey }).name
+function serviceCidrRecord(cidrs: readonly Cidr[]): Parsed<ServiceCidrRecord> {
+  return { ok: true, record: { kind: 'ServiceCIDR', name: 'kubernetes', resourceVersion: '', cidrs }, problems: [] }
 }
