@@ -1,10 +1,13 @@
 /** The names of a Service port's chains: the same hashes as kube-proxy's, so that each takes over from the other. */
 import { hash } from 'node:crypto'
+import type { Protocol, TrafficPolicy } from '../../api/records.ts'
 import { routeName } from '../../core/route.ts'
 import type { Endpoint, Route } from '../../core/route.ts'
 import { serviceChainPrefixes } from '../../dataplane/iptables/language/kube-chains.ts'
 
 export interface ServiceChainNames {
+  /** `namespace/name:port`, as it stands in every comment. */
+  readonly service: string
   /** Spreads over the endpoints that policy Cluster allows. */
   readonly cluster: string
   /** Spreads over the endpoints that policy Local allows. */
@@ -13,24 +16,28 @@ export interface ServiceChainNames {
   readonly external: string
   /** Lets the source ranges pass. */
   readonly firewall: string
+  /** Spreads over the endpoints that this policy allows. */
+  spreading(policy: TrafficPolicy): string
   endpoint(endpoint: Pick<Endpoint, 'address'>): string
 }
 
 export function serviceChainNames(
   route: Pick<Route, 'namespace' | 'name' | 'portName' | 'protocol'>,
 ): ServiceChainNames {
-  return new ChainNames(routeName(route) + route.protocol.toLowerCase())
+  return new ChainNames(routeName(route), route.protocol)
 }
 
 class ChainNames implements ServiceChainNames {
+  readonly service: string
   readonly cluster: string
   readonly #id: string
   readonly #digest: string
   readonly #chainsByAddress = new Map<string, string>()
 
-  constructor(id: string) {
-    this.#id = id
-    this.#digest = digestOf(id)
+  constructor(service: string, protocol: Protocol) {
+    this.service = service
+    this.#id = service + protocol.toLowerCase()
+    this.#digest = digestOf(this.#id)
     this.cluster = chainName('KUBE-SVC-', this.#digest)
   }
 
@@ -45,6 +52,10 @@ class ChainNames implements ServiceChainNames {
 
   get firewall(): string {
     return chainName('KUBE-FW-', this.#digest)
+  }
+
+  spreading(policy: TrafficPolicy): string {
+    return policy === 'Local' ? this.local : this.cluster
   }
 
   endpoint({ address }: Pick<Endpoint, 'address'>): string {

@@ -1,12 +1,12 @@
-/** The chains of one Service port in the nat table: entry from outside, source ranges, and the spread over endpoints. */
-import type { Endpoint } from '../../core/route.ts'
-import { endpointChains } from './endpoint-chains.ts'
+/** The chains of one Service port in the nat table: entry from outside, source ranges, spread, and endpoints. */
+import type { TrafficPolicy } from '../../api/records.ts'
+import type { AllowedSources, Endpoint, NonEmpty, Route, Treatment } from '../../core/route.ts'
 import { fromLocalPods } from '../../dataplane/iptables/language/from-local-pods.ts'
-import type { Chain, Match, Rule } from '../../dataplane/iptables/language/rule.ts'
-import { comment, jump } from '../../dataplane/iptables/language/rule.ts'
-import type { ServiceFacts } from './service-facts.ts'
-import type { IptablesSettings } from './settings.ts'
 import { topChains } from '../../dataplane/iptables/language/kube-chains.ts'
+import { comment, jump } from '../../dataplane/iptables/language/rule.ts'
+import type { Chain, Match, Rule } from '../../dataplane/iptables/language/rule.ts'
+import type { ServiceChainNames } from './chain-names.ts'
+import type { IptablesSettings } from './settings.ts'
 
 export interface ChainOptions {
   readonly settings: IptablesSettings
@@ -14,83 +14,98 @@ export interface ChainOptions {
   readonly isLargeCluster: boolean
 }
 
-export function serviceChains(facts: ServiceFacts, options: ChainOptions): readonly Chain[] {
-  const { route, chains } = facts
-  const result: Chain[] = []
-  if (facts.usesExternalChain) result.push(externalChain(facts, options.settings))
-  if (facts.usesFirewallChain) result.push(firewallChain(facts))
-  if (facts.usesClusterChain) result.push(spreadChain(facts, chains.cluster, route.clusterEndpoints, options))
-  if (facts.usesLocalChain) result.push(spreadChain(facts, chains.local, route.localEndpoints, options))
-  result.push(...endpointChains(facts, options.isLargeCluster))
-  return result
-}
+const masquerade = jump(topChains.markMasquerade)
 
-/** Everything from outside enters here. With policy Local, pods and the node itself take a short cut to all endpoints. */
-function externalChain(facts: ServiceFacts, settings: IptablesSettings): Chain {
-  const { name, route, chains } = facts
-  const rules: Rule[] = []
-  const masquerade = jump(topChains.markMasquerade)
-  const toCluster = jump(chains.cluster)
-  const fromNode: Match = { kind: 'local-address', end: 'source' }
-  if (route.externalPolicy === 'Cluster')
-    rules.push({ matches: [comment(`masquerade traffic for ${name} external destinations`)], target: masquerade })
-  else {
-    const fromPods = fromLocalPods(settings.localTraffic)
-    if (fromPods !== undefined)
-      rules.push({ matches: [comment(`pod traffic for ${name} external destinations`), fromPods], target: toCluster })
-    rules.push(
-      {
-        matches: [comment(`masquerade LOCAL traffic for ${name} external destinations`), fromNode],
-        target: masquerade,
-      },
-      { matches: [comment(`route LOCAL traffic for ${name} external destinations`), fromNode], target: toCluster },
-    )
+export function serviceChains(route: Route, names: ServiceChainNames, options: ChainOptions): readonly Chain[] {
+  const { external, entrances } = route
+  const chains: Chain[] = []
+  // Nobody is led to a chain of an entrance where everybody is rejected.
+  if (external !== undefined && external.outside.kind !== 'reject')
+    chains.push(externalChain(external, names, options.settings))
+  const restricted = entrances.find(({ allowed, outside }) => allowed !== undefined && outside.kind !== 'reject')
+  if (restricted?.allowed !== undefined) chains.push(firewallChain(restricted.allowed, names))
+  for (const policy of ['Cluster', 'Local'] as const) {
+    const endpoints = endpointsUnder(policy, route)
+    if (endpoints !== undefined) chains.push(spreadChain(route, names, policy, endpoints, options))
   }
-  if (facts.hasExternal) rules.push({ matches: [], target: jump(facts.externalPolicyChain) })
-  return { name: chains.external, rules }
+  for (const endpoint of route.reachableEndpoints)
+    chains.push(endpointChain(route, names, endpoint, options.isLargeCluster))
+  return chains
 }
 
-/** What no range lets pass stays as it is, and the filter table drops it. */
-function firewallChain({ name, route, chains }: ServiceFacts): Chain {
-  const { sourceRanges = [], sourceRangesCoverNode, loadBalancerIPs } = route
-  const sources = sourceRangesCoverNode ? [...sourceRanges, ...loadBalancerIPs] : sourceRanges
-  const allow = sources.map((value): Rule => ({
-    matches: [comment(`${name} loadbalancer IP`), { kind: 'source', value }],
-    target: jump(chains.external),
+/** Everything from outside enters here. Where policy Local is not for clients inside, they take a short cut. */
+function externalChain(
+  { inside, outside, keepsSourceOf }: Treatment,
+  names: ServiceChainNames,
+  { localTraffic }: IptablesSettings,
+): Chain {
+  const rules: Rule[] = []
+  const about = `${names.service} external destinations`
+  const fromPods = fromLocalPods(localTraffic)
+  const fromNode: Match = { kind: 'local-address', end: 'source' }
+  const shortCut = inside.policy === outside.policy ? undefined : jump(names.spreading(inside.policy))
+  if (keepsSourceOf === 'nobody')
+    rules.push({ matches: [comment(`masquerade traffic for ${about}`)], target: masquerade })
+  if (shortCut !== undefined && fromPods !== undefined)
+    rules.push({ matches: [comment(`pod traffic for ${about}`), fromPods], target: shortCut })
+  if (keepsSourceOf === 'all-but-node')
+    rules.push({ matches: [comment(`masquerade LOCAL traffic for ${about}`), fromNode], target: masquerade })
+  if (shortCut !== undefined)
+    rules.push({ matches: [comment(`route LOCAL traffic for ${about}`), fromNode], target: shortCut })
+  if (outside.kind === 'forward') rules.push({ matches: [], target: jump(names.spreading(outside.policy)) })
+  return { name: names.external, rules }
+}
+
+/** What is not allowed to pass stays as it is, and the filter table drops it. */
+function firewallChain({ ranges, ownAddresses }: AllowedSources, names: ServiceChainNames): Chain {
+  const allow = [...ranges, ...ownAddresses].map((value): Rule => ({
+    matches: [comment(`${names.service} loadbalancer IP`), { kind: 'source', value }],
+    target: jump(names.external),
   }))
-  const note = comment(`other traffic to ${name} will be dropped by ${topChains.proxyFirewall}`)
-  return { name: chains.firewall, rules: [...allow, { matches: [note], target: undefined }] }
+  const note = comment(`other traffic to ${names.service} will be dropped by ${topChains.proxyFirewall}`)
+  return { name: names.firewall, rules: [...allow, { matches: [note], target: undefined }] }
+}
+
+/** Whom clients are spread over that have this policy; undefined when there is no such client, or nobody to serve it. */
+function endpointsUnder(policy: TrafficPolicy, { internal, external }: Route): NonEmpty<Endpoint> | undefined {
+  for (const outcome of [internal.inside, external?.inside, external?.outside])
+    if (outcome?.kind === 'forward' && outcome.policy === policy) return outcome.to
+  return undefined
 }
 
 function spreadChain(
-  facts: ServiceFacts,
-  chain: string,
-  endpoints: readonly Endpoint[],
+  route: Route,
+  names: ServiceChainNames,
+  policy: TrafficPolicy,
+  endpoints: NonEmpty<Endpoint>,
   { settings, isLargeCluster }: ChainOptions,
 ): Chain {
   const rules: Rule[] = []
-  if (facts.hasInternal && facts.internalChain === chain) rules.push(...masqueradeRules(facts, settings))
+  if (route.internal.inside.policy === policy) rules.push(...masqueradeRules(route, names, settings))
   const towards = (endpoint: Endpoint, matches: readonly Match[]): Rule => ({
-    matches: isLargeCluster ? matches : [comment(`${facts.name} -> ${endpoint.address}`), ...matches],
-    target: jump(facts.chains.endpoint(endpoint)),
+    matches: isLargeCluster ? matches : [comment(`${names.service} -> ${endpoint.address}`), ...matches],
+    target: jump(names.endpoint(endpoint)),
   })
-  if (facts.route.affinitySeconds > 0)
-    for (const endpoint of endpoints) {
-      const list = facts.chains.endpoint(endpoint)
-      rules.push(towards(endpoint, [{ kind: 'seen', list, seconds: facts.route.affinitySeconds }]))
-    }
+  const seconds = affinitySeconds(route)
+  if (seconds > 0)
+    for (const endpoint of endpoints)
+      rules.push(towards(endpoint, [{ kind: 'seen', list: names.endpoint(endpoint), seconds }]))
   for (const [index, endpoint] of endpoints.entries()) {
     const left = endpoints.length - index
     rules.push(towards(endpoint, left === 1 ? [] : [{ kind: 'chance', oneIn: left }]))
   }
-  return { name: chain, rules }
+  return { name: names.spreading(policy), rules }
 }
 
 /** Traffic for the cluster IP that did not come from a pod of this node would not find its way back. */
-function masqueradeRules({ name, route }: ServiceFacts, { masqueradeAll, localTraffic }: IptablesSettings): Rule[] {
+function masqueradeRules(
+  { protocol, clusterIP, port }: Route,
+  { service }: ServiceChainNames,
+  { masqueradeAll, localTraffic }: IptablesSettings,
+): readonly Rule[] {
   const matches: Match[] = [
-    comment(`${name} cluster IP`),
-    { kind: 'traffic', protocol: route.protocol, destination: route.clusterIP, destinationPort: route.port },
+    comment(`${service} cluster IP`),
+    { kind: 'traffic', protocol, destination: clusterIP, destinationPort: port },
   ]
   if (!masqueradeAll) {
     const fromPods = fromLocalPods(localTraffic)
@@ -98,5 +113,24 @@ function masqueradeRules({ name, route }: ServiceFacts, { masqueradeAll, localTr
     if (fromPods === undefined || fromPods.value.endsWith('/0')) return []
     matches.push({ ...fromPods, isNot: true })
   }
-  return [{ matches, target: jump(topChains.markMasquerade) }]
+  return [{ matches, target: masquerade }]
+}
+
+function endpointChain(route: Route, names: ServiceChainNames, endpoint: Endpoint, isLargeCluster: boolean): Chain {
+  const name = names.endpoint(endpoint)
+  const notes: readonly Match[] = isLargeCluster ? [] : [comment(names.service)]
+  const affinity: readonly Match[] = affinitySeconds(route) > 0 ? [{ kind: 'remember', list: name }] : []
+  const traffic: Match = { kind: 'traffic', protocol: route.protocol }
+  return {
+    name,
+    rules: [
+      // A pod that reaches itself through its Service must see another source, or it would answer itself directly.
+      { matches: [...notes, { kind: 'source', value: endpoint.ip }], target: masquerade },
+      { matches: [...notes, ...affinity, traffic], target: { kind: 'dnat', address: endpoint.address } },
+    ],
+  }
+}
+
+function affinitySeconds({ affinitySeconds: seconds }: Route): number {
+  return seconds ?? 0
 }

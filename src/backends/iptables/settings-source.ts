@@ -1,9 +1,8 @@
 /** Where the settings come from: the configuration, the tools, the kernel, and the node's addresses of the moment. */
 import type { Logger } from '../../core/logger.ts'
-import { matchingAddresses, nodePortAddresses } from '../../core/node/node-port-addresses.ts'
+import { nodePortAddresses, nodePortIps } from '../../core/node/node-port-addresses.ts'
 import type { TrafficSettings } from '../../core/node/traffic-settings.ts'
 import type { Iptables } from '../../dataplane/iptables/iptables.ts'
-import { isLoopback } from '../../net/ip.ts'
 import type { CounterName } from '../../dataplane/iptables/language/counters.ts'
 import type { IptablesSettings } from './settings.ts'
 import { counterNames, noCounters } from '../../dataplane/iptables/language/counters.ts'
@@ -76,11 +75,6 @@ function complete(fixed: FixedSettings, found: Found): IptablesSettings {
   const { family, localTraffic, masqueradeAll, masqueradeMark, dropsInvalid, localhostNodePorts } = fixed
   const addresses = nodePortAddresses(fixed.nodePortAddresses, family)
   const hasLocalhostNodePorts = localhostNodePorts && addresses.containsLoopback
-  const nodePortIps = addresses.matchesAll
-    ? undefined
-    : matchingAddresses(addresses, fixed.localIps())
-        .filter((ip) => hasLocalhostNodePorts || !isLoopback(ip))
-        .sort()
   return {
     family,
     localTraffic,
@@ -88,7 +82,9 @@ function complete(fixed: FixedSettings, found: Found): IptablesSettings {
     masqueradeMark,
     dropsInvalid,
     hasLocalhostNodePorts,
-    nodePortIps,
+    nodePortIps: hasLocalhostNodePorts
+      ? nodePortIps(addresses, fixed.localIps(), () => true)
+      : nodePortIps(addresses, fixed.localIps()),
     ...found,
   }
 }

@@ -1,107 +1,117 @@
-/** The rules of one Service port in chains that all Services share: its addresses, and what has no endpoint. */
-import type { Match, Rule, Target } from '../../dataplane/iptables/language/rule.ts'
-import { comment, jump } from '../../dataplane/iptables/language/rule.ts'
-import type { ServiceFacts } from './service-facts.ts'
-import type { IptablesSettings } from './settings.ts'
+/** The rules of one Service port in chains that all Services share: its entrances, and what nobody here can serve. */
+import type { AddressEntrance, Entrance, NodePortEntrance, Outcome, Route } from '../../core/route.ts'
 import { counterNames } from '../../dataplane/iptables/language/counters.ts'
-import { loopbackRange } from '../../dataplane/iptables/language/masquerade-chains.ts'
 import { topChains } from '../../dataplane/iptables/language/kube-chains.ts'
+import { loopbackRange } from '../../dataplane/iptables/language/masquerade-chains.ts'
 import type { SharedRule } from '../../dataplane/iptables/language/rendered-rules.ts'
+import { comment, jump } from '../../dataplane/iptables/language/rule.ts'
+import type { Match, Rule, Target } from '../../dataplane/iptables/language/rule.ts'
+import type { ServiceChainNames } from './chain-names.ts'
+import type { IptablesSettings } from './settings.ts'
 
-export function sharedRules(facts: ServiceFacts, settings: IptablesSettings): readonly SharedRule[] {
-  const { route } = facts
-  return [
-    ...clusterIpRules(facts),
-    ...route.externalIPs.flatMap((ip) => externalIpRules(facts, ip)),
-    ...route.loadBalancerIPs.flatMap((ip) => loadBalancerIpRules(facts, ip)),
-    ...(facts.hasExternal ? [] : route.loadBalancerIPs.map((ip) => unservedAddress(facts, ip))),
-    ...(route.nodePort === 0 ? [] : nodePortRules(facts, settings)),
-    ...healthCheckRules(facts),
-  ]
-}
-
-function clusterIpRules(facts: ServiceFacts): readonly SharedRule[] {
-  const { name, route, hasInternal, internalChain } = facts
-  const address = addressed(facts, route.clusterIP)
-  if (hasInternal) return [inServices([comment(`${name} cluster IP`), address], jump(internalChain))]
-  return [{ table: 'filter', chain: topChains.services, rule: unserved(facts, [address]) }]
-}
-
-function externalIpRules(facts: ServiceFacts, ip: string): readonly SharedRule[] {
+export function sharedRules(route: Route, names: ServiceChainNames, settings: IptablesSettings): readonly SharedRule[] {
   const rules: SharedRule[] = []
-  const matches = [comment(`${facts.name} external IP`), addressed(facts, ip)]
-  if (facts.route.hasUsableEndpoint) rules.push(inServices(matches, jump(facts.chains.external)))
-  if (!facts.hasExternal) rules.push(unservedAddress(facts, ip))
+  for (const entrance of route.entrances) rules.push(...entranceRules(entrance, route, names, settings))
+  rules.push(...healthCheckRules(route, names))
   return rules
 }
 
-function loadBalancerIpRules(facts: ServiceFacts, ip: string): readonly SharedRule[] {
-  const { name, route, chains, usesFirewallChain } = facts
+function entranceRules(
+  entrance: Entrance,
+  route: Route,
+  names: ServiceChainNames,
+  settings: IptablesSettings,
+): readonly SharedRule[] {
+  if (entrance.kind === 'cluster-ip') return [clusterIpRule(entrance, route, names)]
+  const { outside } = entrance
   const rules: SharedRule[] = []
-  const entry = usesFirewallChain ? chains.firewall : chains.external
-  const address = addressed(facts, ip)
-  if (route.hasUsableEndpoint) rules.push(inServices([comment(`${name} loadbalancer IP`), address], jump(entry)))
-  if (usesFirewallChain)
+  // A client outside may be dropped while one inside is served, so such an entrance is open, too.
+  if (outside.kind !== 'reject')
+    rules.push(
+      ...(entrance.kind === 'node-port'
+        ? openNodePort(entrance, route, names, settings)
+        : openAddress(entrance, route, names)),
+    )
+  if (outside.kind !== 'forward')
     rules.push({
       table: 'filter',
-      chain: topChains.proxyFirewall,
-      rule: {
-        matches: [comment(`${name} traffic not accepted by ${chains.firewall}`), address],
-        target: { kind: 'drop' },
-      },
+      chain: topChains.externalServices,
+      rule: unserved(outside, names, destinationOf(entrance, route)),
     })
   return rules
 }
 
-function nodePortRules(facts: ServiceFacts, settings: IptablesSettings): readonly SharedRule[] {
-  const { name, route, chains } = facts
-  const { protocol, nodePort } = route
-  const rules: SharedRule[] = []
-  const toNodePort = (matches: readonly Match[]): SharedRule => ({
+function clusterIpRule(entrance: AddressEntrance, route: Route, names: ServiceChainNames): SharedRule {
+  const address = destinationOf(entrance, route)
+  const { inside } = entrance
+  return inside.kind === 'forward'
+    ? inServices([comment(`${names.service} cluster IP`), ...address], jump(names.spreading(inside.policy)))
+    : { table: 'filter', chain: topChains.services, rule: unserved(inside, names, address) }
+}
+
+function openAddress(entrance: AddressEntrance, route: Route, names: ServiceChainNames): readonly SharedRule[] {
+  const address = destinationOf(entrance, route)
+  const what = entrance.kind === 'load-balancer-ip' ? 'loadbalancer IP' : 'external IP'
+  const matches = [comment(`${names.service} ${what}`), ...address]
+  if (entrance.allowed === undefined) return [inServices(matches, jump(names.external))]
+  const note = comment(`${names.service} traffic not accepted by ${names.firewall}`)
+  return [
+    inServices(matches, jump(names.firewall)),
+    {
+      table: 'filter',
+      chain: topChains.proxyFirewall,
+      rule: { matches: [note, ...address], target: { kind: 'drop' } },
+    },
+  ]
+}
+
+function openNodePort(
+  { port }: NodePortEntrance,
+  { protocol }: Route,
+  names: ServiceChainNames,
+  { hasLocalhostNodePorts, counters }: IptablesSettings,
+): readonly SharedRule[] {
+  const open = (...matches: readonly Match[]): SharedRule => ({
     table: 'nat',
     chain: topChains.nodePorts,
-    rule: { matches: [comment(name), ...matches], target: jump(chains.external) },
+    rule: { matches: [comment(names.service), ...matches], target: jump(names.external) },
   })
-  if (route.hasUsableEndpoint) {
-    // Counted apart, so that operators see whether anybody still uses node ports on localhost.
-    if (settings.hasLocalhostNodePorts && settings.counters.localhostAccepted)
-      rules.push(
-        toNodePort([
-          { kind: 'traffic', protocol, destination: loopbackRange.ipv4, destinationPort: nodePort },
-          { kind: 'counter', name: counterNames.localhostAccepted },
-        ]),
-      )
-    rules.push(toNodePort([{ kind: 'traffic', protocol, destinationPort: nodePort }]))
-  }
-  if (!facts.hasExternal) {
-    const local: Match = { kind: 'local-address', end: 'destination' }
-    const traffic: Match = { kind: 'traffic', protocol, destinationPort: nodePort }
-    rules.push({ table: 'filter', chain: topChains.externalServices, rule: unserved(facts, [local, traffic]) })
-  }
-  return rules
+  const everywhere = open({ kind: 'traffic', protocol, destinationPort: port })
+  if (!hasLocalhostNodePorts || !counters.localhostAccepted) return [everywhere]
+  // Counted apart, so that operators see whether anybody still uses node ports on localhost.
+  const onLocalhost = open(
+    { kind: 'traffic', protocol, destination: loopbackRange.ipv4, destinationPort: port },
+    { kind: 'counter', name: counterNames.localhostAccepted },
+  )
+  return [onLocalhost, everywhere]
 }
 
 /** Health checks of load balancers must pass whatever the rest of the firewall says. They are always TCP. */
-function healthCheckRules({ name, route }: ServiceFacts): readonly SharedRule[] {
-  if (route.healthCheckNodePort === 0) return []
-  const traffic: Match = { kind: 'traffic', protocol: 'TCP', destinationPort: route.healthCheckNodePort }
-  const rule: Rule = { matches: [comment(`${name} health check node port`), traffic], target: { kind: 'accept' } }
+function healthCheckRules(route: Route, { service }: ServiceChainNames): readonly SharedRule[] {
+  const port = route.healthCheckNodePort ?? 0
+  if (port === 0) return []
+  const traffic: Match = { kind: 'traffic', protocol: 'TCP', destinationPort: port }
+  const rule: Rule = { matches: [comment(`${service} health check node port`), traffic], target: { kind: 'accept' } }
   return [{ table: 'filter', chain: topChains.nodePorts, rule }]
 }
 
-function unservedAddress(facts: ServiceFacts, ip: string): SharedRule {
-  return { table: 'filter', chain: topChains.externalServices, rule: unserved(facts, [addressed(facts, ip)]) }
+function unserved(
+  { kind }: Exclude<Outcome, { kind: 'forward' }>,
+  { service }: ServiceChainNames,
+  matches: readonly Match[],
+): Rule {
+  const why = kind === 'drop' ? 'has no local endpoints' : 'has no endpoints'
+  return { matches: [comment(`${service} ${why}`), ...matches], target: { kind } }
 }
 
-/** Reject when nobody can serve; drop when others can, because then the client should try again. */
-function unserved({ name, route }: ServiceFacts, matches: readonly Match[]): Rule {
-  return route.hasUsableEndpoint
-    ? { matches: [comment(`${name} has no local endpoints`), ...matches], target: { kind: 'drop' } }
-    : { matches: [comment(`${name} has no endpoints`), ...matches], target: { kind: 'reject' } }
-}
-
-function addressed({ route }: ServiceFacts, destination: string): Match {
-  return { kind: 'traffic', protocol: route.protocol, destination, destinationPort: route.port }
+function destinationOf(entrance: Entrance, { protocol }: Route): readonly Match[] {
+  const { port: destinationPort } = entrance
+  return entrance.kind === 'node-port'
+    ? [
+        { kind: 'local-address', end: 'destination' },
+        { kind: 'traffic', protocol, destinationPort },
+      ]
+    : [{ kind: 'traffic', protocol, destination: entrance.ip, destinationPort }]
 }
 
 function inServices(matches: readonly Match[], target: Target): SharedRule {
