@@ -6,7 +6,12 @@ import { parseSave } from '../../src/dataplane/iptables/save-text.ts'
 
 /** nat/KUBE-SERVICES ends with rules for node ports: their place is part of the comparison. */
 const lastRules = 'NOTE: this must be the last rule in this chain'
-const sharedChains = new Set(['KUBE-SERVICES', 'KUBE-NODEPORTS', 'KUBE-EXTERNAL-SERVICES', 'KUBE-PROXY-FIREWALL'])
+export const sharedChains: ReadonlySet<string> = new Set([
+  'KUBE-SERVICES',
+  'KUBE-NODEPORTS',
+  'KUBE-EXTERNAL-SERVICES',
+  'KUBE-PROXY-FIREWALL',
+])
 
 /** Lines that differ, `-` for what is missing and `+` for what is too much; empty when the rulesets are equal. */
 export function rulesetDifferences(
@@ -26,7 +31,7 @@ export function rulesetDifferences(
 }
 
 /** One line for each chain and rule, numbered by its place where the place matters. */
-function comparableLines(text: string, unorderedChains: ReadonlySet<string>): string[] {
+export function comparableLines(text: string, unorderedChains: ReadonlySet<string>): string[] {
   const lines: string[] = []
   for (const [table, chains] of parseSave(withoutCounters(text)))
     for (const [chain, rules] of chains) {

@@ -1,38 +1,9 @@
-import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { service, slice } from '../../core/testing/objects.ts'
-import type { MemoryIptables } from '../../dataplane/iptables/memory-iptables.ts'
-import { parseSave } from '../../dataplane/iptables/save-text.ts'
 import { rulesetDifferences } from '../../../tests/testing/compare-rulesets.ts'
 import { manyServices, never, setUp, web } from './testing/backend-site.ts'
 
 const jumpToServices = 'PREROUTING -m comment --comment "kubernetes service portals" -j KUBE-SERVICES'
-
-interface AnyDamage {
-  readonly kind: string
-  readonly where: number
-  readonly which: number
-}
-
-/** To a chain of ours, or to our jumps. */
-async function doDamage(kernel: MemoryIptables, { kind, where, which }: AnyDamage): Promise<void> {
-  const table = where % 2 === 0 ? 'nat' : 'filter'
-  const chains = [...(parseSave(await kernel.save(table, never)).get(table) ?? [])].filter(
-    ([name]) => name.startsWith('KUBE-') || name === 'PREROUTING' || name === 'FORWARD',
-  )
-  const [chain, rules] = chains[where % chains.length] ?? ['', []]
-  const rule = rules[which % Math.max(1, rules.length)]
-  const isOurs = chain.startsWith('KUBE-')
-  const lines: string[] = []
-  if (kind === 'leftover') lines.push(`:KUBE-SVC-GONE${which % 3} - [0:0]`, `-A KUBE-SVC-GONE${which % 3} -j RETURN`)
-  else if (kind === 'empty' && isOurs) lines.push(`-F ${chain}`)
-  else if (kind === 'add' && isOurs) lines.push(`-I ${chain} -j RETURN`)
-  else if (rule !== undefined) {
-    lines.push(`-D ${chain} ${rule}`)
-    if (kind === 'replace' && isOurs) lines.push(`-I ${chain} -j RETURN`)
-  }
-  await kernel.restore([`*${kind === 'leftover' ? 'nat' : table}`, ...lines, 'COMMIT', ''].join('\n'), never)
-}
 
 describe('what others do to the rules', () => {
   const damages: [string, string][] = [
@@ -105,37 +76,6 @@ describe('what others do to the rules', () => {
     await sync(true)
     expect(rulesetDifferences(await kernel.saveAll(never), await fromScratch())).toEqual([])
     await end()
-  })
-
-  test('is repaired, whatever it is', async () => {
-    const anyDamage = fc.array(
-      fc.record({
-        kind: fc.constantFrom('empty', 'delete', 'add', 'replace', 'leftover'),
-        where: fc.nat(),
-        which: fc.nat(),
-      }),
-      { minLength: 1, maxLength: 8 },
-    )
-    const unordered = new Set(['KUBE-SERVICES', 'KUBE-NODEPORTS', 'KUBE-EXTERNAL-SERVICES', 'KUBE-PROXY-FIREWALL'])
-    for (const chain of ['PREROUTING', 'INPUT', 'FORWARD', 'OUTPUT', 'POSTROUTING']) unordered.add(chain)
-    await fc.assert(
-      fc.asyncProperty(anyDamage, async (damages) => {
-        const { catalog, kernel, clock, found, end, sync, fromScratch } = await watched()
-        for (const other of manyServices(5)) {
-          catalog.upsert(other)
-          catalog.upsert(slice(`load/${other.name}-1`, other.name, ['10.64.1.1', '10.64.1.2']))
-        }
-        await sync()
-        for (const damage of damages) await doDamage(kernel, damage)
-        const isDamaged = rulesetDifferences(await kernel.saveAll(never), await fromScratch(), unordered).length > 0
-        await clock.advance(5_000)
-        expect(found.length > 0).toBe(isDamaged)
-        if (isDamaged) await sync(true)
-        expect(rulesetDifferences(await kernel.saveAll(never), await fromScratch(), unordered)).toEqual([])
-        await end()
-      }),
-      { numRuns: 100 },
-    )
   })
 
   test('again and again is repaired less and less often', async () => {

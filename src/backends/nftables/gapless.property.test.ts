@@ -6,8 +6,9 @@ import { describePacket } from './testing/packet.ts'
 import type { Packet } from './testing/packet.ts'
 import { packetsFor } from './testing/packets.ts'
 import { ProxiedNode } from './testing/proxied-node.ts'
-import { addressPlans, anyRoutes, anyState, anySurroundings } from './testing/random-cluster.ts'
-import type { AddressPlan } from './testing/random-cluster.ts'
+import { addressPlans, anyRoutes } from '../../core/testing/random-cluster.ts'
+import { anyState, anySurroundings } from './testing/random-node.ts'
+import type { AddressPlan } from '../../core/testing/random-cluster.ts'
 import { RecordingTable } from './testing/recording-table.ts'
 import type { Ruleset } from './testing/ruleset.ts'
 
@@ -60,20 +61,3 @@ test.each(families.flatMap((family) => ways.map((way) => ({ family, way }))))(
     )
   },
 )
-
-test.each(families)('a full sync on an equal table changes no element (%s)', async (family) => {
-  const plan = addressPlans[family]
-  await fc.assert(
-    fc.asyncProperty(anyRoutes(plan), fc.subarray([...plan.serviceCidrs]), async (routes, serviceCidrs) => {
-      const table = new RecordingTable()
-      for (const node of [new ProxiedNode({ plan, table }), new ProxiedNode({ plan, table })]) {
-        node.serviceCidrs = serviceCidrs
-        table.takeOperations()
-        await node.sync(routes, { full: true })
-      }
-      const kinds = new Set(table.takeOperations().map((operation) => operation.do))
-      expect([...kinds]).toEqual(['add table', 'add set', 'add chain', 'flush chain', 'add rule'])
-    }),
-    { numRuns: 40 },
-  )
-})

@@ -10,8 +10,12 @@ import { NftTables } from '../../dataplane/nft/nft-tables.ts'
 import type { NftTable } from '../../dataplane/nft/nft.ts'
 import type { Family } from '../../net/ip.ts'
 import { families } from '../../net/ip.ts'
-import { anyStep, History } from './testing/history.ts'
-import { addressPlans, anyRoutes } from './testing/random-cluster.ts'
+import { NodeUnderTest } from '../testing/node-under-test.ts'
+import { anyClusterSteps, anyStep } from '../testing/random-history.ts'
+import { anyDamage } from './testing/damage.ts'
+import { nftablesSite, nftablesWorld } from './testing/nftables-site.ts'
+import { anyState } from './testing/random-node.ts'
+import { addressPlans } from '../../core/testing/random-cluster.ts'
 import { RecordingTable } from './testing/recording-table.ts'
 import { tableSummary } from './testing/table-summary.ts'
 
@@ -73,17 +77,21 @@ describe.skipIf(missing !== undefined)(`on the kernel${note}`, () => {
     { timeout: 120_000 },
     async ({ family, runs, open }) => {
       const plan = addressPlans[family]
-      const steps = fc.array(anyStep(plan), { minLength: 4, maxLength: 6, size: 'max' })
+      const anySteps = fc.array(anyStep(plan, { damage: anyDamage, settings: anyState(plan) }), {
+        minLength: 4,
+        maxLength: 6,
+        size: 'max',
+      })
       await fc.assert(
-        fc.asyncProperty(anyRoutes(plan), steps, async (atStart, history) => {
+        fc.asyncProperty(anyClusterSteps(plan), anySteps, async (start, steps) => {
           enterFreshNamespace()
           await using kernel = await open(family)
           const table = new MirroredTable(kernel)
-          const node = new History(plan, atStart, table)
-          await node.sync(true)
-          for (const step of history) {
-            const isFull = await node.apply(step)
-            expect((await node.sync(isFull)).failed).toEqual([])
+          await using node = new NodeUnderTest(nftablesSite(family), start, nftablesWorld(family, table))
+          await node.sync({ full: true })
+          for (const step of steps) {
+            const { failed } = await node.sync({ full: await node.apply(step) })
+            expect(failed).toEqual([])
           }
           expect(await table.kernelSummary()).toEqual(await table.summary())
         }),

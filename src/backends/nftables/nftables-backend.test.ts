@@ -7,7 +7,7 @@ import { endingsOf } from './testing/evaluate-packet.ts'
 import { fateOf } from './testing/fate.ts'
 import { applyDamage } from './testing/damage.ts'
 import { ProxiedNode } from './testing/proxied-node.ts'
-import { addressPlans } from './testing/random-cluster.ts'
+import { addressPlans } from '../../core/testing/random-cluster.ts'
 import type { RecordingTable } from './testing/recording-table.ts'
 import { planTable, replacement } from './whole-table.ts'
 
@@ -221,28 +221,6 @@ describe('a partial sync that the table refuses', () => {
 
 describe('a Service whose elements the table refuses', () => {
   const others = [web, edge]
-  const reason = expect.stringContaining('somebody does not want')
-
-  test.each(['partial', 'full'])(
-    'is left out of a %s sync and reported, and the others are programmed',
-    async (kind) => {
-      const node = await filled(edge)
-      node.table.refuses = refusing(/10\.112\.0\.24/)
-      const { failed } = await node.sync([...others, ghost], { full: kind === 'full' })
-      expect(failed).toEqual([{ key: ghost.key, reason }])
-      expect(await node.table.contents()).toEqual(await fresh(...others))
-      expect(node.counted.failedSyncs).toBe(0)
-    },
-  )
-
-  test('is programmed by the next full sync when the table takes it', async () => {
-    const node = await filled(edge)
-    node.table.refuses = refusing(/10\.112\.0\.24/)
-    await node.sync([...others, ghost])
-    node.table.refuses = () => undefined
-    expect((await node.sync([...others, ghost], { full: true })).failed).toEqual([])
-    expect(await node.table.contents()).toEqual(await fresh(...others, ghost))
-  })
 
   test('does not disturb partial syncs of others after that', async () => {
     const node = await filled(edge)

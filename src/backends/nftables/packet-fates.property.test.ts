@@ -7,15 +7,9 @@ import { ExpectedFates } from './testing/expected-fate.ts'
 import { fateOf } from './testing/fate.ts'
 import { describePacket } from './testing/packet.ts'
 import { packetsFor } from './testing/packets.ts'
-import {
-  addressPlans,
-  anyRoutes,
-  anyServiceCidrs,
-  anyState,
-  anySurroundings,
-  viewOf,
-} from './testing/random-cluster.ts'
-import type { AddressPlan } from './testing/random-cluster.ts'
+import { addressPlans, anyRoutes, anyServiceCidrs, viewOf } from '../../core/testing/random-cluster.ts'
+import type { AddressPlan } from '../../core/testing/random-cluster.ts'
+import { anyState, anySurroundings } from './testing/random-node.ts'
 import { RecordingTable } from './testing/recording-table.ts'
 import { planTable, replacement } from './whole-table.ts'
 

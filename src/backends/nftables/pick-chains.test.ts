@@ -4,7 +4,7 @@ import { testEndpoint, testRoute } from '../../core/testing/routes.ts'
 import { endingsOf } from './testing/evaluate-packet.ts'
 import { fateOf } from './testing/fate.ts'
 import { ProxiedNode } from './testing/proxied-node.ts'
-import { addressPlans } from './testing/random-cluster.ts'
+import { addressPlans } from '../../core/testing/random-cluster.ts'
 import type { RecordingTable } from './testing/recording-table.ts'
 
 const { node: localIps } = addressPlans.ipv4

@@ -39,8 +39,11 @@ export async function applyDamage(table: RecordingTable, damage: Damage): Promis
 
 async function transactionOf(table: RecordingTable, { kind, which }: Damage): Promise<NftTransaction> {
   const { chains = [], sets = [] } = (await table.list(never)) ?? {}
-  const chain = chains[which % chains.length] ?? ''
-  const set = table.declarationOf(sets[which % sets.length] ?? '')
+  const chain = chains[which % chains.length]
+  const setName = sets[which % sets.length]
+  // There is nothing left to damage.
+  if (chain === undefined || setName === undefined) return []
+  const set = table.declarationOf(setName)
   const elements = [...(await table.elements(set, never))].map(([key, { value }]) => ({ key, value }))
   switch (kind) {
     case 'the table is gone':

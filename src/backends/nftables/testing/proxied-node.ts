@@ -5,8 +5,8 @@ import { FakeClock } from '../../../core/testing/fake-clock.ts'
 import { RecordingLogger } from '../../../core/testing/recording-logger.ts'
 import { NftablesBackend } from '../nftables-backend.ts'
 import type { NftablesState } from '../settings.ts'
-import { addressPlans, viewOf } from './random-cluster.ts'
-import type { AddressPlan } from './random-cluster.ts'
+import { addressPlans, viewOf } from '../../../core/testing/random-cluster.ts'
+import type { AddressPlan } from '../../../core/testing/random-cluster.ts'
 import { RecordingTable } from './recording-table.ts'
 
 export interface ProxiedNodeOptions {

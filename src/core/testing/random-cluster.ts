@@ -1,14 +1,15 @@
 /** Random Services on a random node. Few values, so that they meet: on addresses, ports, endpoints and node ports. */
 import fc from 'fast-check'
-import type { NodeView } from '../../../core/backend.ts'
-import type { LocalTraffic } from '../../../core/node/local-traffic.ts'
-import type { Route } from '../../../core/route.ts'
-import { routesOf } from '../../../core/routing/router.ts'
-import { usualPolicy } from '../../../core/routing/serving-policy.ts'
-import { service, slice } from '../../../core/testing/objects.ts'
-import type { Family } from '../../../net/ip.ts'
-import type { NftablesState } from '../settings.ts'
-import type { Surroundings } from './packets.ts'
+import type { ServiceRecord, SliceRecord } from '../../api/records.ts'
+import type { NodeView } from '../backend.ts'
+import type { Route } from '../route.ts'
+import { routesOf } from '../routing/router.ts'
+import { usualPolicy } from '../routing/serving-policy.ts'
+import { service, slice } from './objects.ts'
+import type { Family } from '../../net/ip.ts'
+
+/** This node. */
+export const nodeName = 'here'
 
 /** The addresses of a test, by family. */
 export interface AddressPlan {
@@ -74,12 +75,19 @@ export const addressPlans: Readonly<Record<Family, AddressPlan>> = {
   },
 }
 
-/** All ports of one Service. */
-export function anyServiceRoutes(plan: AddressPlan): fc.Arbitrary<readonly Route[]> {
+/** A Service and its endpoints. */
+export interface ServiceObjects {
+  readonly service: ServiceRecord
+  readonly slice: SliceRecord
+}
+
+export const serviceNames = ['a', 'b', 'c', 'd'] as const
+
+export function anyServiceObjects(plan: AddressPlan): fc.Arbitrary<ServiceObjects> {
   return fc
     .record({
-      name: fc.constantFrom('a', 'b', 'c', 'd'),
-      ports: fc.uniqueArray(anyPort, { minLength: 1, maxLength: 2, selector: ({ name }) => name }),
+      name: fc.constantFrom(...serviceNames),
+      ports: fc.uniqueArray(anyPort, { minLength: 1, maxLength: 2, comparator: excludeEachOther }),
       clusterIP: fc.constantFrom(...plan.clusterIps),
       externalIPs: some(plan.externalIps),
       loadBalancerIPs: some(plan.loadBalancerIps),
@@ -89,7 +97,13 @@ export function anyServiceRoutes(plan: AddressPlan): fc.Arbitrary<readonly Route
       externalTrafficPolicy: fc.constantFrom('Cluster', 'Local'),
       endpoints: fc.uniqueArray(anyEndpoint(plan), { maxLength: 5, selector: ({ ip }) => ip, size: 'max' }),
     })
-    .map((chosen) => routesOfService(plan, chosen))
+    .map((chosen) => objectsOf(plan, chosen))
+}
+
+/** All ports of one Service, whoever else wants its addresses. */
+function anyServiceRoutes(plan: AddressPlan): fc.Arbitrary<readonly Route[]> {
+  const context = { family: plan.family, nodeName, zone: '', nodeIP: plan.node[0], policy: usualPolicy }
+  return anyServiceObjects(plan).map(({ service: record, slice: endpoints }) => routesOf(record, [endpoints], context))
 }
 
 /** Each Service once. */
@@ -103,53 +117,22 @@ export function anyServiceCidrs(plan: AddressPlan): fc.Arbitrary<readonly string
   return fc.subarray([...plan.serviceCidrs])
 }
 
-export function anyState(plan: AddressPlan): fc.Arbitrary<NftablesState> {
-  const localTraffic = fc.constantFrom<LocalTraffic>(
-    { kind: 'cidr', cidr: plan.podCidr },
-    { kind: 'cidr', cidr: plan.podCidr },
-    { kind: 'interface', name: 'cali1' },
-    { kind: 'interface-prefix', prefix: 'cali' },
-    { kind: 'none' },
-  )
-  return fc
-    .record({
-      localTraffic,
-      masqueradeAll: fc.constantFrom(false, false, true),
-      nodePortIps: fc.constantFrom(undefined, [], plan.node.slice(0, 1), plan.node),
-    })
-    .map(({ localTraffic, masqueradeAll, nodePortIps }) => ({
-      settings: {
-        family: plan.family,
-        localTraffic,
-        masqueradeAll,
-        masqueradeMark: '0x00004000',
-        limitsNodePorts: nodePortIps !== undefined,
-      },
-      nodePortIps: nodePortIps ?? [],
-    }))
-}
-
-/** The node may hold an address of a load balancer, as some of them want it. */
-export function anySurroundings(plan: AddressPlan): fc.Arbitrary<Surroundings> {
-  return fc.boolean().map((holdsVip) => ({
-    node: { family: plan.family, localIps: [...plan.node, ...(holdsVip ? plan.loadBalancerIps.slice(0, 1) : [])] },
-    senders: [
-      ...plan.podsHere.slice(0, 2).map((ip, index) => ({ ip, inInterface: `cali${index + 1}` })),
-      ...[...plan.podsElsewhere.slice(0, 1), ...plan.clients].map((ip) => ({ ip, inInterface: 'eth0' })),
-    ],
-    strangers: plan.strangers,
-  }))
-}
-
 export function viewOf(
   plan: AddressPlan,
   routesByKey: ReadonlyMap<Route['key'], Route>,
   serviceCidrs: readonly string[],
 ): NodeView {
-  return { family: plan.family, node: { name: 'here', zone: '', ip: plan.node[0] }, routesByKey, serviceCidrs }
+  return { family: plan.family, node: { name: nodeName, zone: '', ip: plan.node[0] }, routesByKey, serviceCidrs }
 }
 
-const anyPort = fc.record({
+/** The API server takes no Service whose ports are these two. */
+function excludeEachOther(left: ChosenPort, right: ChosenPort): boolean {
+  if (left.name === right.name) return true
+  if (left.protocol !== right.protocol) return false
+  return left.port === right.port || (left.nodePort !== 0 && left.nodePort === right.nodePort)
+}
+
+const anyPort: fc.Arbitrary<ChosenPort> = fc.record({
   name: fc.constantFrom('x', 'y'),
   protocol: fc.constantFrom('TCP', 'TCP', 'TCP', 'TCP', 'UDP', 'SCTP'),
   port: fc.constantFrom(80, 80, 443),
@@ -164,14 +147,16 @@ function anyEndpoint({ podsHere, podsElsewhere, node }: AddressPlan) {
   })
 }
 
+interface ChosenPort {
+  readonly name: string
+  readonly protocol: string
+  readonly port: number
+  readonly nodePort: number
+}
+
 interface ChosenService {
   readonly name: string
-  readonly ports: readonly {
-    readonly name: string
-    readonly protocol: string
-    readonly port: number
-    readonly nodePort: number
-  }[]
+  readonly ports: readonly ChosenPort[]
   readonly clusterIP: string
   readonly externalIPs: readonly string[]
   readonly loadBalancerIPs: readonly string[]
@@ -182,7 +167,7 @@ interface ChosenService {
   readonly endpoints: readonly { readonly ip: string; readonly state: string }[]
 }
 
-function routesOfService(plan: AddressPlan, chosen: ChosenService): readonly Route[] {
+function objectsOf(plan: AddressPlan, chosen: ChosenService): ServiceObjects {
   const { name, ports, clusterIP, affinitySeconds, loadBalancerIPs } = chosen
   const isLoadBalancer = loadBalancerIPs.length > 0
   const hasNodePort = ports.some(({ nodePort }) => nodePort !== 0)
@@ -203,19 +188,18 @@ function routesOfService(plan: AddressPlan, chosen: ChosenService): readonly Rou
     },
     { loadBalancer: { ingress: loadBalancerIPs.map((ip) => ({ ip })) } },
   )
-  const slices = slice(
+  const endpoints = slice(
     `shop/${name}-1`,
     name,
     chosen.endpoints.map(({ ip, state }) => ({
       addresses: [ip],
-      nodeName: plan.podsElsewhere.includes(ip) ? 'there' : 'here',
+      nodeName: plan.podsElsewhere.includes(ip) ? 'there' : nodeName,
       conditions: { ready: state === 'ready', serving: state !== 'not ready', terminating: state === 'terminating' },
     })),
     ports.map((port) => ({ name: port.name, protocol: port.protocol, port: 8080 })),
     { addressType: plan.family === 'ipv4' ? 'IPv4' : 'IPv6' },
   )
-  const context = { family: plan.family, nodeName: 'here', zone: '', nodeIP: plan.node[0], policy: usualPolicy }
-  return routesOf(record, [slices], context)
+  return { service: record, slice: endpoints }
 }
 
 /** None as often as any. */

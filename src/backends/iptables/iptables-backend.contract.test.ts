@@ -1,0 +1,89 @@
+/**
+ * Served is who is sent to an endpoint, and let through, when the packet is walked through the tables rule by rule. A
+ * restart writes all rules once more, as kube-proxy does; the text is the same, and so are the tables.
+ */
+import fc from 'fast-check'
+import { silentLogger } from '../../core/logger.ts'
+import { addressPlans } from '../../core/testing/random-cluster.ts'
+import { savedRulesHash } from '../../dataplane/iptables/change-detector.ts'
+import { newsFromTokens } from '../../dataplane/iptables/table-news.ts'
+import { RefusingIptables } from '../../dataplane/iptables/testing/refusing-iptables.ts'
+import { anyRuleDamage, doRuleDamage } from '../../dataplane/iptables/testing/rule-damage.ts'
+import type { RuleDamage } from '../../dataplane/iptables/testing/rule-damage.ts'
+import { endingsOf, newDestinations, parseTables } from '../../dataplane/iptables/testing/walk-packet.ts'
+import { families } from '../../net/ip.ts'
+import type { Family } from '../../net/ip.ts'
+import { comparableLines, sharedChains } from '../../../tests/testing/compare-rulesets.ts'
+import { backendContract } from '../backend.contract.ts'
+import type { BackendSite } from '../testing/backend-site.ts'
+import { DoorCalls } from '../testing/door-calls.ts'
+import { ChainWatch } from './chain-watch.ts'
+import { IptablesBackend } from './iptables-backend.ts'
+import { SettingsSource } from './settings-source.ts'
+
+const never = new AbortController().signal
+/** Jumps that others deleted are put on top again, whatever order they had. */
+const unorderedChains = new Set([...sharedChains, 'PREROUTING', 'INPUT', 'FORWARD', 'OUTPUT', 'POSTROUTING'])
+
+for (const family of families) backendContract(iptablesSite(family))
+
+function iptablesSite(family: Family): BackendSite<RuleDamage, readonly string[]> {
+  const plan = addressPlans[family]
+  return {
+    name: 'iptables',
+    plan,
+    // The addresses of the node.
+    settings: plan.node,
+    otherSettings: fc.subarray([...plan.node]),
+    damage: anyRuleDamage({ leftovers: true }),
+    writes: new Set(['restore', 'ensureChain', 'ensureRule', 'deleteRule', 'deleteChain']),
+    restart: { writes: ({ method }) => (/^(ensure|delete)/.test(method) ? [method] : []) },
+    newWorld() {
+      const kernel = new RefusingIptables({ family })
+      const calls = new DoorCalls()
+      return {
+        calls,
+        open: ({ settings, clock }) => {
+          const iptables = calls.through('iptables', kernel)
+          return new IptablesBackend({
+            iptables,
+            drift: new ChainWatch({
+              iptables: kernel,
+              openNews: () => Promise.resolve(newsFromTokens(savedRulesHash(kernel, ['filter', 'nat']))),
+              clock,
+              log: silentLogger,
+            }),
+            metrics: { rules() {}, restoreFailed() {} },
+            settings: new SettingsSource({
+              iptables,
+              log: silentLogger,
+              ensureCounter: () => Promise.resolve(true),
+              fixed: {
+                family,
+                localTraffic: { kind: 'cidr', cidr: plan.podCidr },
+                masqueradeAll: false,
+                masqueradeMark: '0x00004000',
+                localhostNodePorts: true,
+                nodePortAddresses: plan.node.map((ip) => `${ip}/${family === 'ipv4' ? 32 : 128}`),
+                dropsInvalid: true,
+                localIps: settings,
+              },
+            }),
+          })
+        },
+        snapshot: async ({ wasDamaged }) =>
+          [...comparableLines(await kernel.saveAll(never), wasDamaged ? unorderedChains : sharedChains)].sort(),
+        async look() {
+          const tables = parseTables(await kernel.saveAll(never))
+          const isLocal = (ip: string) => plan.node.includes(ip)
+          return ({ source, ip, port, protocol }) =>
+            newDestinations(endingsOf(tables, { isLocal }, { source, destination: ip, port, protocol }))
+        },
+        damage: (damage) => doRuleDamage(kernel, damage),
+        refuse(ip) {
+          kernel.refusedIp = ip
+        },
+      }
+    },
+  }
+}

@@ -1,0 +1,41 @@
+/** What others may do to rules: to a chain of ours, or to the jumps that lead to ours. */
+import fc from 'fast-check'
+import type { MemoryIptables } from '../memory-iptables.ts'
+import { parseSave } from '../save-text.ts'
+
+const kinds = ['empty', 'delete', 'add', 'replace', 'leftover'] as const
+
+export interface RuleDamage {
+  readonly kind: (typeof kinds)[number]
+  /** Which chain it hits. */
+  readonly where: number
+  /** Which rule of it. */
+  readonly which: number
+}
+
+const never = new AbortController().signal
+
+/** A leftover is a chain as another process would have left it; not every mode clears those away. */
+export function anyRuleDamage({ leftovers }: { readonly leftovers: boolean }): fc.Arbitrary<RuleDamage> {
+  const possible = kinds.filter((kind) => leftovers || kind !== 'leftover')
+  return fc.record({ kind: fc.constantFrom(...possible), where: fc.nat(), which: fc.nat() })
+}
+
+export async function doRuleDamage(kernel: MemoryIptables, { kind, where, which }: RuleDamage): Promise<void> {
+  const table = where % 2 === 0 ? 'nat' : 'filter'
+  const chains = [...(parseSave(await kernel.save(table, never)).get(table) ?? [])].filter(
+    ([name]) => name.startsWith('KUBE-') || name === 'PREROUTING' || name === 'FORWARD',
+  )
+  const [chain, rules] = chains[where % chains.length] ?? ['', []]
+  const rule = rules[which % Math.max(1, rules.length)]
+  const isOurs = chain.startsWith('KUBE-')
+  const lines: string[] = []
+  if (kind === 'leftover') lines.push(`:KUBE-SVC-GONE${which % 3} - [0:0]`, `-A KUBE-SVC-GONE${which % 3} -j RETURN`)
+  else if (kind === 'empty' && isOurs) lines.push(`-F ${chain}`)
+  else if (kind === 'add' && isOurs) lines.push(`-I ${chain} -j RETURN`)
+  else if (rule !== undefined) {
+    lines.push(`-D ${chain} ${rule}`)
+    if (kind === 'replace' && isOurs) lines.push(`-I ${chain} -j RETURN`)
+  }
+  await kernel.restore([`*${kind === 'leftover' ? 'nat' : table}`, ...lines, 'COMMIT', ''].join('\n'), never)
+}
