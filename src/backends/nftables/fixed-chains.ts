@@ -1,6 +1,6 @@
 /** The chains that are there whatever the Services are. They hook into the kernel and look packets up in the maps. */
 import type { ChainHook } from '../../dataplane/nft/nft.ts'
-import { addressDoor, nodePortDoor } from './door.ts'
+import { addressMaps, nodePortMaps } from './entrance-maps.ts'
 import { fromElsewhere } from './local-traffic-match.ts'
 import type { PlannedChain } from './planned-chain.ts'
 import { commentedRule, rule } from './rule.ts'
@@ -64,19 +64,19 @@ function checks(settings: NftablesSettings): readonly PlannedChain[] {
     chain(rejectChain, 'rejects: no endpoint serves the address', [rule({ kind: 'reject' })]),
     chain('source-ranges-check', 'loadBalancerSourceRanges', [
       rule(
-        { kind: 'in set', fields: addressDoor.fields, set: 'restricted' },
-        { kind: 'in set', fields: [...addressDoor.fields, 'source'], set: 'source-ranges', isNot: true },
+        { kind: 'in set', fields: addressMaps.fields, set: 'restricted' },
+        { kind: 'in set', fields: [...addressMaps.fields, 'source'], set: 'source-ranges', isNot: true },
         { kind: 'drop' },
       ),
     ]),
     chain('endpoints-check', 'rejects or drops traffic without an endpoint', [
-      rule({ kind: 'look up verdict', fields: addressDoor.fields, map: addressDoor.noEndpoints }),
+      rule({ kind: 'look up verdict', fields: addressMaps.fields, map: addressMaps.noEndpoints }),
     ]),
     chain('nodeport-endpoints-check', 'the same for node ports', [
       rule(settings.limitsNodePorts ? toNodeIp : notLoopback, {
         kind: 'look up verdict',
-        fields: nodePortDoor.fields,
-        map: nodePortDoor.noEndpoints,
+        fields: nodePortMaps.fields,
+        map: nodePortMaps.noEndpoints,
       }),
     ]),
     chain('cluster-ips-check', 'traffic to a cluster IP that was not translated', [
@@ -101,8 +101,8 @@ function translation(settings: NftablesSettings): readonly PlannedChain[] {
   return [
     chain('service-dispatch', 'looks up the Service of a packet', [
       ...masqueradeForClusterIps(settings),
-      rule({ kind: 'look up verdict', fields: addressDoor.fields, map: addressDoor.services }),
-      rule(...isHere, { kind: 'look up verdict', fields: nodePortDoor.fields, map: nodePortDoor.services }),
+      rule({ kind: 'look up verdict', fields: addressMaps.fields, map: addressMaps.services }),
+      rule(...isHere, { kind: 'look up verdict', fields: nodePortMaps.fields, map: nodePortMaps.services }),
     ]),
     chain('masquerading', 'masquerades marked packets, and endpoints that reach themselves', [
       rule(

@@ -150,7 +150,7 @@ describe('a chain that cannot be removed yet', () => {
   test('is removed after a later sync, and fails none', async () => {
     const node = await filled(web, ghost)
     node.table.refuses = refusing(/^delete chain pick-2/, 'busy')
-    const one = { ...web, clusterEndpoints: web.endpoints.slice(1) }
+    const one = testRoute('shop/web:http', { clusterIP: web.clusterIP, endpoints: web.endpoints.slice(1) })
     expect((await node.sync([one, ghost])).failed).toEqual([])
     expect(node.counted).toEqual({ failedSyncs: 0, failedCleanups: 1 })
     expect(node.table.rulesOf('pick-2')).toBeDefined()

@@ -2,7 +2,7 @@
  * The chains that pick an endpoint. There is one of a kind per number of endpoints, not per Service: all Services with
  * three endpoints share `pick-3`, and the maps know whose endpoints they are.
  */
-import type { Door } from './door.ts'
+import type { EntranceMaps } from './entrance-maps.ts'
 import { fromPodsHere } from './local-traffic-match.ts'
 import type { PlannedChain } from './planned-chain.ts'
 import { commentedRule, rule } from './rule.ts'
@@ -11,7 +11,7 @@ import type { NftablesSettings } from './settings.ts'
 
 export interface PickChain {
   readonly kind: PickKind
-  readonly door: Door
+  readonly maps: EntranceMaps
   /** How many endpoints there are; for `external-local`, those that policy Cluster allows. */
   readonly choices: number
 }
@@ -26,8 +26,8 @@ type PickKind =
   /** One of the endpoints on this node. */
   | 'pick-local'
 
-export function pickChainName({ kind, door, choices }: PickChain): string {
-  return `${door.prefix}${kind}-${choices}`
+export function pickChainName({ kind, maps, choices }: PickChain): string {
+  return `${maps.prefix}${kind}-${choices}`
 }
 
 export function pickChain(chain: PickChain, settings: NftablesSettings): PlannedChain {
@@ -47,9 +47,9 @@ export function withPrerequisites(chain: PickChain): readonly PickChain[] {
 }
 
 function contents(chain: PickChain, settings: NftablesSettings): Pick<PlannedChain, 'comment' | 'rules'> {
-  const { kind, door, choices } = chain
-  const { fields, endpoints, localServices, localEndpoints } = door
-  const pick: Statement = { kind: 'goto', chain: pickChainName({ kind: 'pick', door, choices }) }
+  const { kind, maps, choices } = chain
+  const { fields, endpoints, localServices, localEndpoints } = maps
+  const pick: Statement = { kind: 'goto', chain: pickChainName({ kind: 'pick', maps, choices }) }
   switch (kind) {
     case 'pick':
       return { comment: `one of ${count(choices)}`, rules: pickOne(fields, choices, endpoints) }

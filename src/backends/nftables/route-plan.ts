@@ -1,17 +1,16 @@
 /** What one Service port needs in the table. */
-import { externalOutcome, internalOutcome } from '../../core/routing/outcome.ts'
 import { routeName } from '../../core/route.ts'
-import type { Endpoint, Outcome, Route } from '../../core/route.ts'
+import type { Endpoint, Entrance, Outcome, Route } from '../../core/route.ts'
 import { disjointCidrs } from '../../net/disjoint-cidrs.ts'
 import type { ContainerName } from './containers.ts'
 import { rejectChain } from './fixed-chains.ts'
-import { addressDoor, nodePortDoor } from './door.ts'
-import type { Door } from './door.ts'
+import { addressMaps, nodePortMaps } from './entrance-maps.ts'
+import type { EntranceMaps } from './entrance-maps.ts'
 import { pickChainName, withPrerequisites } from './pick-chains.ts'
 import type { PickChain } from './pick-chains.ts'
 import { hostCidr, prefixText } from './prefix-text.ts'
 import type { NftablesSettings } from './settings.ts'
-import { noStickyChains, stickyChainNames, stickyChains } from './sticky-chains.ts'
+import { noStickyChains, stickyChainAt, stickyChains } from './sticky-chains.ts'
 import type { StickyChains } from './sticky-chains.ts'
 
 export interface PlannedElement {
@@ -44,105 +43,99 @@ export interface RoutePlan {
 
 export function planRoute(route: Route, settings: NftablesSettings): RoutePlan {
   const draft = new Draft(route)
-  draft.addInternal()
-  for (const ip of externalAddresses(route)) draft.addExternal(byAddress(route, ip))
-  if (route.nodePort !== 0) draft.addExternal(byNodePort(route))
-  draft.addSourceRanges()
+  for (const entrance of route.entrances) draft.addEntrance(entrance)
+  for (const entrance of route.entrances) draft.addAllowedSources(entrance)
   draft.addHairpin()
-  const sticky = route.affinitySeconds > 0 && route.hasUsableEndpoint ? stickyChains(route, settings) : noStickyChains
-  return { elements: draft.elements, pickChains: [...draft.pickChains.values()], sticky }
+  const affinitySeconds = route.affinitySeconds ?? 0
+  const needsSticky = affinitySeconds > 0 && route.reachableEndpoints.length > 0
+  return {
+    elements: draft.elements,
+    pickChains: [...draft.pickChains.values()],
+    sticky: needsSticky ? stickyChains(route, affinitySeconds, settings) : noStickyChains,
+  }
 }
 
-/** Each once. Somebody may list the cluster IP again: it keeps the rules of a cluster IP. */
-function externalAddresses({ clusterIP, externalIPs, loadBalancerIPs }: Route): ReadonlySet<string> {
-  const addresses = new Set([...externalIPs, ...loadBalancerIPs])
-  addresses.delete(clusterIP)
-  return addresses
-}
-
-/** One way to reach a Service port: the key of its elements, and where they belong. */
-interface Entrance {
-  readonly door: Door
+/** Where an entrance is looked up. */
+interface Place {
+  readonly maps: EntranceMaps
   readonly key: string
 }
+
+type Forward = Extract<Outcome, { readonly kind: 'forward' }>
 
 class Draft {
   readonly elements: PlannedElement[] = []
   readonly pickChains = new Map<string, PickChain>()
   readonly #route: Route
-  readonly #name: string
   readonly #isSticky: boolean
+  readonly #name: string
+  readonly #protocol: string
+  /** A Service may name an address twice, even its cluster IP: each is one element, that of the first entrance. */
+  readonly #keys = new Set<string>()
+  readonly #restrictedKeys = new Set<string>()
 
   constructor(route: Route) {
     this.#route = route
+    this.#isSticky = (route.affinitySeconds ?? 0) > 0
     this.#name = routeName(route)
-    this.#isSticky = route.affinitySeconds > 0
+    this.#protocol = route.protocol.toLowerCase()
   }
 
-  addInternal(): void {
-    const route = this.#route
-    const entrance = byAddress(route, route.clusterIP)
-    this.#add('cluster-ips', route.clusterIP)
-    const outcome = internalOutcome(route)
-    if (outcome.kind !== 'forward') return this.#addUnserved(entrance, outcome)
-    if (this.#isSticky) {
-      const { cluster, local } = stickyChainNames(route)
-      return this.#addService(entrance, route.internalPolicy === 'Local' ? local : cluster)
-    }
-    const pick = this.#use({ kind: 'pick', door: addressDoor, choices: outcome.to.length })
-    this.#addService(entrance, pick, endpointElements(entrance.door.endpoints, entrance.key, outcome.to))
+  addEntrance(entrance: Entrance): void {
+    const place = this.#placeOf(entrance)
+    if (this.#keys.has(place.key)) return
+    this.#keys.add(place.key)
+    const { inside, outside } = entrance
+    if (entrance.kind === 'cluster-ip') this.#add('cluster-ips', entrance.ip)
+    if (outside.kind !== 'forward') this.#addUnserved(place, outside)
+    if (inside.kind !== 'forward' && outside.kind !== 'forward') return
+    if (this.#isSticky) this.#addService(place, stickyChainAt(this.#route, entrance))
+    else if (entrance.keepsSourceOf === 'all-but-node') this.#addSplit(place, inside, outside)
+    else if (outside.kind === 'forward')
+      this.#addPick(place, entrance.keepsSourceOf === 'nobody' ? 'external' : 'pick', outside)
   }
 
-  addExternal(entrance: Entrance): void {
-    const { door, key } = entrance
-    const outcome = externalOutcome(this.#route)
-    if (outcome.kind !== 'forward') this.#addUnserved(entrance, outcome)
-    if (!this.#route.hasUsableEndpoint) return
-    if (this.#isSticky) return this.#addService(entrance, stickyChainNames(this.#route).external)
-    if (this.#route.externalPolicy === 'Local') return this.#addExternalLocal(entrance)
-    if (outcome.kind !== 'forward') return
-    const pick = this.#use({ kind: 'external', door, choices: outcome.to.length })
-    this.#addService(entrance, pick, endpointElements(door.endpoints, key, outcome.to))
-  }
-
-  /** Even without an endpoint on this node: pods and programs here may use those of others. */
-  #addExternalLocal({ door, key }: Entrance): void {
-    const { clusterEndpoints: all, localEndpoints: here } = this.#route
-    const companions = [...endpointElements(door.endpoints, key, all)]
-    const pick = this.#use({ kind: 'external-local', door, choices: all.length })
-    if (here.length > 0) {
-      const value = `goto ${this.#use({ kind: 'pick-local', door, choices: here.length })}`
-      companions.push(plannedElement(door.localServices, key, { value, comment: this.#name }))
-      companions.push(...endpointElements(door.localEndpoints, key, here))
-    }
-    this.#addService({ door, key }, pick, companions)
-  }
-
-  addSourceRanges(): void {
-    const { sourceRanges, sourceRangesCoverNode, loadBalancerIPs } = this.#route
-    if (sourceRanges === undefined) return
-    // A node that holds the address of the load balancer uses it as its source.
-    const own = sourceRangesCoverNode ? loadBalancerIPs.map(hostCidr) : []
-    const ranges = disjointCidrs([...sourceRanges, ...own]).map(prefixText)
-    for (const ip of new Set(loadBalancerIPs)) {
-      const { key } = byAddress(this.#route, ip)
-      const companions = ranges.map((range) => plannedElement('source-ranges', `${key} . ${range}`))
-      this.#add('restricted', key, { companions })
-    }
+  addAllowedSources(entrance: Entrance): void {
+    const { key } = this.#placeOf(entrance)
+    const { allowed } = entrance
+    if (allowed === undefined || this.#restrictedKeys.has(key)) return
+    this.#restrictedKeys.add(key)
+    const ranges = disjointCidrs([...allowed.ranges, ...allowed.ownAddresses.map(hostCidr)]).map(prefixText)
+    this.#add('restricted', key, {
+      companions: ranges.map((range) => plannedElement('source-ranges', `${key} . ${range}`)),
+    })
   }
 
   addHairpin(): void {
-    const protocol = this.#route.protocol.toLowerCase()
     for (const { ip, port, isLocal } of this.#route.reachableEndpoints)
-      if (isLocal) this.#add('hairpin', `${ip} . ${ip} . ${protocol} . ${port}`)
+      if (isLocal) this.#add('hairpin', `${ip} . ${ip} . ${this.#protocol} . ${port}`)
   }
 
-  #addUnserved({ door, key }: Entrance, { kind }: Exclude<Outcome, { readonly kind: 'forward' }>): void {
-    this.#add(door.noEndpoints, key, { value: kind === 'drop' ? 'drop' : `goto ${rejectChain}`, comment: this.#name })
+  #addPick(place: Place, kind: 'pick' | 'external', { to }: Forward): void {
+    const { maps, key } = place
+    this.#addService(place, this.#use({ kind, maps, choices: to.length }), endpointElements(maps.endpoints, key, to))
   }
 
-  #addService({ door, key }: Entrance, chain: string, companions: readonly PlannedElement[] = alone): void {
-    this.#add(door.services, key, { value: `goto ${chain}`, comment: this.#name, companions })
+  /** Pods and programs here have endpoints of their own choice, even where others have none. */
+  #addSplit(place: Place, inside: Outcome, outside: Outcome): void {
+    const { maps, key } = place
+    const all = inside.kind === 'forward' ? inside.to : []
+    const pick = this.#use({ kind: 'external-local', maps, choices: all.length })
+    const companions = [...endpointElements(maps.endpoints, key, all)]
+    if (outside.kind === 'forward') {
+      const value = `goto ${this.#use({ kind: 'pick-local', maps, choices: outside.to.length })}`
+      companions.push(plannedElement(maps.localServices, key, { value, comment: this.#name }))
+      companions.push(...endpointElements(maps.localEndpoints, key, outside.to))
+    }
+    this.#addService(place, pick, companions)
+  }
+
+  #addUnserved({ maps, key }: Place, { kind }: Exclude<Outcome, Forward>): void {
+    this.#add(maps.noEndpoints, key, { value: kind === 'drop' ? 'drop' : `goto ${rejectChain}`, comment: this.#name })
+  }
+
+  #addService({ maps, key }: Place, chain: string, companions: readonly PlannedElement[] = alone): void {
+    this.#add(maps.services, key, { value: `goto ${chain}`, comment: this.#name, companions })
   }
 
   #use(chain: PickChain): string {
@@ -152,6 +145,13 @@ class Draft {
 
   #add(...args: Parameters<typeof plannedElement>): void {
     this.elements.push(plannedElement(...args))
+  }
+
+  #placeOf(entrance: Entrance): Place {
+    const protocolAndPort = `${this.#protocol} . ${entrance.port}`
+    return entrance.kind === 'node-port'
+      ? { maps: nodePortMaps, key: protocolAndPort }
+      : { maps: addressMaps, key: `${entrance.ip} . ${protocolAndPort}` }
   }
 }
 
@@ -163,12 +163,4 @@ function endpointElements(
   return endpoints.map(({ ip, port }, index) =>
     plannedElement(container, `${key} . ${index}`, { value: `${ip} . ${port}` }),
   )
-}
-
-function byAddress({ protocol, port }: Route, ip: string): Entrance {
-  return { door: addressDoor, key: `${ip} . ${protocol.toLowerCase()} . ${port}` }
-}
-
-function byNodePort({ protocol, nodePort }: Route): Entrance {
-  return { door: nodePortDoor, key: `${protocol.toLowerCase()} . ${nodePort}` }
 }

@@ -3,7 +3,8 @@
  * that puts a client there and goes to the endpoint. When the endpoint leaves, its set goes in the same transaction:
  * so nobody is sent to it any more.
  */
-import type { Endpoint, Route } from '../../core/route.ts'
+import type { TrafficPolicy } from '../../api/records.ts'
+import type { Endpoint, Outcome, Route, Treatment } from '../../core/route.ts'
 import type { SetDeclaration } from '../../dataplane/nft/nft.ts'
 import { shortCircuit } from './pick-chains.ts'
 import type { PlannedChain } from './planned-chain.ts'
@@ -19,27 +20,34 @@ export interface StickyChains {
 
 export const noStickyChains: StickyChains = { sets: [], chains: [] }
 
-/** Where packets enter. The chains do not care by which address or port they came, so a client sticks across all. */
-export function stickyChainNames(route: Route) {
-  const id = routeId(route)
-  return { cluster: `sticky/${id}`, local: `sticky-local/${id}`, external: `sticky-external/${id}` }
+/**
+ * Where packets that come by the entrance go. The chains do not care by which address or port they came, so a client
+ * sticks across all.
+ */
+export function stickyChainAt(route: Route, { keepsSourceOf, outside }: Treatment): string {
+  return keepsSourceOf === 'pods' ? spreadChainName(route, outside.policy) : externalChainName(route)
 }
 
-export function stickyChains(route: Route, settings: NftablesSettings): StickyChains {
-  const names = stickyChainNames(route)
-  const { clusterEndpoints, localEndpoints, reachableEndpoints } = route
+export function stickyChains(route: Route, affinitySeconds: number, settings: NftablesSettings): StickyChains {
+  const { internal, external, reachableEndpoints } = route
+  const outcomes = [internal, ...(external === undefined ? [] : [external])].flatMap(({ inside, outside }) => [
+    inside,
+    outside,
+  ])
   const chains: PlannedChain[] = reachableEndpoints.map((endpoint) => endpointChain(route, endpoint))
-  if (clusterEndpoints.length > 0) chains.push(spreadChain(route, names.cluster, clusterEndpoints))
-  if (localEndpoints.length > 0) chains.push(spreadChain(route, names.local, localEndpoints))
-  if (route.isExternallyAccessible) chains.push(externalChain(route, settings))
-  return { sets: reachableEndpoints.map((endpoint) => affinitySet(route, endpoint)), chains }
+  for (const policy of ['Cluster', 'Local'] as const) {
+    const forward = outcomes.find((outcome) => outcome.policy === policy && outcome.kind === 'forward')
+    if (forward?.kind === 'forward') chains.push(spreadChain(route, forward.policy, forward.to))
+  }
+  if (external !== undefined) chains.push(externalChain(route, external, settings))
+  return { sets: reachableEndpoints.map((endpoint) => affinitySet(route, endpoint, affinitySeconds)), chains }
 }
 
-function affinitySet(route: Route, endpoint: Endpoint): SetDeclaration {
+function affinitySet(route: Route, endpoint: Endpoint, timeoutSeconds: number): SetDeclaration {
   return {
     name: affinitySetName(route, endpoint),
     key: [route.family === 'ipv4' ? 'ipv4_addr' : 'ipv6_addr'],
-    timeoutSeconds: route.affinitySeconds,
+    timeoutSeconds,
     comment: 'clients of this endpoint',
   }
 }
@@ -56,7 +64,7 @@ function endpointChain(route: Route, endpoint: Endpoint): PlannedChain {
   }
 }
 
-function spreadChain(route: Route, name: string, endpoints: readonly Endpoint[]): PlannedChain {
+function spreadChain(route: Route, policy: TrafficPolicy, endpoints: readonly Endpoint[]): PlannedChain {
   const goTo = (endpoint: Endpoint): Statement => ({ kind: 'goto', chain: endpointChainName(route, endpoint) })
   const known = endpoints.map((endpoint) =>
     rule({ kind: 'in set', fields: ['source'], set: affinitySetName(route, endpoint) }, goTo(endpoint)),
@@ -65,21 +73,35 @@ function spreadChain(route: Route, name: string, endpoints: readonly Endpoint[])
     const oneIn = endpoints.length - index
     return oneIn === 1 ? rule(goTo(endpoint)) : rule({ kind: 'chance', oneIn }, goTo(endpoint))
   })
-  return { name, comment: 'the endpoint that served the client before, or any', rules: [...known, ...fresh] }
+  return {
+    name: spreadChainName(route, policy),
+    comment: 'the endpoint that served the client before, or any',
+    rules: [...known, ...fresh],
+  }
 }
 
-function externalChain(route: Route, settings: NftablesSettings): PlannedChain {
-  const names = stickyChainNames(route)
-  const toCluster: Statement = { kind: 'goto', chain: names.cluster }
-  const hasCluster = route.clusterEndpoints.length > 0
-  const cluster = [rule({ kind: 'set mark', mark: settings.masqueradeMark }), rule(toCluster)]
-  const local = [
-    ...(hasCluster ? shortCircuit(settings, toCluster) : []),
-    ...(route.localEndpoints.length > 0 ? [rule({ kind: 'goto', chain: names.local })] : []),
-  ]
-  return route.externalPolicy === 'Local'
-    ? { name: names.external, comment: 'policy Local: endpoints on this node', rules: local }
-    : { name: names.external, comment: 'masquerades', rules: hasCluster ? cluster : [] }
+function externalChain(
+  route: Route,
+  { inside, outside, keepsSourceOf }: Treatment,
+  settings: NftablesSettings,
+): PlannedChain {
+  const name = externalChainName(route)
+  const toSpread = ({ policy }: Outcome): Statement => ({ kind: 'goto', chain: spreadChainName(route, policy) })
+  const forOutside = outside.kind === 'forward' ? [rule(toSpread(outside))] : []
+  if (keepsSourceOf === 'nobody') {
+    const mark = rule({ kind: 'set mark', mark: settings.masqueradeMark })
+    return { name, comment: 'masquerades', rules: forOutside.length === 0 ? [] : [mark, ...forOutside] }
+  }
+  const forInside = inside.kind === 'forward' ? shortCircuit(settings, toSpread(inside)) : []
+  return { name, comment: 'policy Local: endpoints on this node', rules: [...forInside, ...forOutside] }
+}
+
+function spreadChainName(route: Route, policy: TrafficPolicy): string {
+  return `${policy === 'Local' ? 'sticky-local' : 'sticky'}/${routeId(route)}`
+}
+
+function externalChainName(route: Route): string {
+  return `sticky-external/${routeId(route)}`
 }
 
 function affinitySetName(route: Route, endpoint: Endpoint): string {

@@ -1,6 +1,6 @@
 import { NftablesBackend } from '../../backends/nftables/nftables-backend.ts'
 import { renderTable } from '../../backends/nftables/render.ts'
-import { currentState } from '../../backends/nftables/settings-source.ts'
+import { currentState } from '../../backends/nftables/settings.ts'
 import { supportsNft } from '../../dataplane/nft/find-nft.ts'
 import { NftTables } from '../../dataplane/nft/nft-tables.ts'
 import { NftError } from '../../dataplane/nft/nft.ts'

@@ -2,9 +2,8 @@
  * What kube-proxy 1.36 does with a packet, worked out from the Routes: the maps that it fills for each Service port,
  * and what its fixed chains do with them. Where several Services want one key, the first by name has it.
  */
-import type { TrafficPolicy } from '../../../api/records.ts'
 import type { NodeView } from '../../../core/backend.ts'
-import type { Endpoint, Route, RouteKey } from '../../../core/route.ts'
+import type { Endpoint, Entrance, Route, RouteKey } from '../../../core/route.ts'
 import type { Cidr } from '../../../net/ip.ts'
 import { cidrContains, isLoopback } from '../../../net/ip.ts'
 import type { NftablesState } from '../settings.ts'
@@ -59,36 +58,25 @@ export class ExpectedFates {
 
   /** What a Service port adds to the maps. */
   #add(route: Route): void {
-    const { clusterIP, port, nodePort, internalPolicy, externalPolicy, localEndpoints, hasUsableEndpoint } = route
     const protocol = route.protocol.toLowerCase()
-    const lacksEndpoints = (policy: TrafficPolicy) =>
-      !hasUsableEndpoint || (policy === 'Local' && localEndpoints.length === 0)
-    const failure = hasUsableEndpoint ? 'dropped' : 'rejected'
-
-    this.#clusterIps.add(clusterIP)
-    const own = `${clusterIP} ${protocol} ${port}`
-    if (lacksEndpoints(internalPolicy)) this.#noEndpoints.add(own, failure)
-    else this.#services.add(own, { route, isExternal: false })
-
-    for (const ip of new Set([...route.externalIPs, ...route.loadBalancerIPs])) {
+    this.#clusterIps.add(route.clusterIP)
+    const places = new Set<string>()
+    for (const entrance of route.entrances) {
+      const { inside, outside, allowed } = entrance
+      const isNodePort = entrance.kind === 'node-port'
+      const key = isNodePort ? `${protocol} ${entrance.port}` : `${entrance.ip} ${protocol} ${entrance.port}`
+      if (allowed !== undefined) this.#firewalls.add(key, [...allowed.ranges, ...allowed.ownAddresses].map(parsePrefix))
       // A Service may list its cluster IP again: that makes it no external address.
-      if (ip === clusterIP) continue
-      const key = `${ip} ${protocol} ${port}`
-      if (hasUsableEndpoint) this.#services.add(key, { route, isExternal: true })
-      if (lacksEndpoints(externalPolicy)) this.#noEndpoints.add(key, failure)
-    }
-    if (nodePort !== 0) {
-      const key = `${protocol} ${nodePort}`
-      if (hasUsableEndpoint) this.#nodePorts.add(key, { route, isExternal: true })
-      if (lacksEndpoints(externalPolicy)) this.#noEndpointNodePorts.add(key, failure)
-    }
-
-    if (route.sourceRanges !== undefined)
-      for (const ip of route.loadBalancerIPs)
-        this.#firewalls.add(
-          `${ip} ${protocol} ${port}`,
-          [...route.sourceRanges, ...(route.sourceRangesCoverNode ? route.loadBalancerIPs : [])].map(parsePrefix),
+      if (places.has(key)) continue
+      places.add(key)
+      if (inside.kind === 'forward' || outside.kind === 'forward')
+        (isNodePort ? this.#nodePorts : this.#services).add(key, { route, entrance })
+      if (outside.kind !== 'forward')
+        (isNodePort ? this.#noEndpointNodePorts : this.#noEndpoints).add(
+          key,
+          outside.kind === 'drop' ? 'dropped' : 'rejected',
         )
+    }
     for (const endpoint of route.reachableEndpoints)
       if (endpoint.isLocal) this.#hairpins.add(`${endpoint.ip} ${protocol} ${endpoint.port}`)
   }
@@ -107,15 +95,15 @@ export class ExpectedFates {
     const isMarked = isToClusterIp && (masqueradeAll || (localTraffic.kind !== 'none' && !isFromPod))
     const found = this.#find(packet)
     if (found === undefined) return { isMarked, endpoints: [] }
-    const { route, isExternal } = found
-    const { clusterEndpoints, localEndpoints } = route
-    const choose = (endpoints: readonly Endpoint[]) => sticky(endpoints, served.get(route.key))
-    if (!isExternal)
-      return { isMarked, endpoints: choose(route.internalPolicy === 'Local' ? localEndpoints : clusterEndpoints) }
-    if (route.externalPolicy === 'Cluster') return { isMarked: true, endpoints: choose(clusterEndpoints) }
-    if (isFromPod) return { isMarked, endpoints: choose(clusterEndpoints) }
-    if (isLocalAddress(this.#node, packet.source)) return { isMarked: true, endpoints: choose(clusterEndpoints) }
-    return { isMarked, endpoints: choose(localEndpoints) }
+    const { route, entrance } = found
+    const isFromNode = isLocalAddress(this.#node, packet.source)
+    const { inside, outside, keepsSourceOf } = entrance
+    const outcome = isFromPod || isFromNode ? inside : outside
+    const isHidden = keepsSourceOf === 'nobody' || (keepsSourceOf === 'all-but-node' && isFromNode && !isFromPod)
+    return {
+      isMarked: isMarked || isHidden,
+      endpoints: outcome.kind === 'forward' ? sticky(outcome.to, served.get(route.key)) : [],
+    }
   }
 
   #find(packet: Packet): Destination | undefined {
@@ -191,7 +179,7 @@ export class ExpectedFates {
 
 interface Destination {
   readonly route: Route
-  readonly isExternal: boolean
+  readonly entrance: Entrance
 }
 
 /** Keeps what was added first. */

@@ -43,7 +43,8 @@ function destinationsFor(routes: readonly Route[], surroundings: Surroundings): 
   const found = routes.flatMap((route) => {
     const protocol = route.protocol.toLowerCase()
     const other = protocol === 'udp' ? 'tcp' : 'udp'
-    const vips = [route.clusterIP, ...route.externalIPs, ...route.loadBalancerIPs]
+    const vips = route.entrances.flatMap((entrance) => (entrance.kind === 'node-port' ? [] : [entrance.ip]))
+    const nodePort = route.entrances.find(({ kind }) => kind === 'node-port')?.port
     return [
       ...vips.flatMap((destination) => [
         { destination, protocol, port: route.port },
@@ -51,11 +52,12 @@ function destinationsFor(routes: readonly Route[], surroundings: Surroundings): 
         { destination, protocol: other, port: route.port },
         { destination, protocol: 'icmp', port: 0 },
       ]),
-      ...(route.nodePort === 0
+      ...(nodePort === undefined
         ? []
-        : elsewhere.map((destination) => ({ destination, protocol, port: route.nodePort }))),
-      ...vips.slice(0, 1).map((destination) => ({ destination, protocol, port: route.nodePort })),
-      { destination: node.localIps[0] ?? '', protocol: other, port: route.nodePort },
+        : [
+            ...[...elsewhere, ...vips.slice(0, 1)].map((destination) => ({ destination, protocol, port: nodePort })),
+            { destination: node.localIps[0] ?? '', protocol: other, port: nodePort },
+          ]),
       ...route.endpoints.slice(0, 2).map(({ ip, port }) => ({ destination: ip, protocol, port })),
     ]
   })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Family } from '../../net/ip.ts'
-import { currentState } from './settings-source.ts'
+import { currentState } from './settings.ts'
 
 const localIps = ['127.0.0.1', '198.51.100.11', '198.51.100.10', '203.0.113.1', '::1', '2001:db8:ffff::10', 'fe80::1']
 

@@ -1,21 +1,21 @@
-/** The two ways to reach a Service port: by an address of the Service, or by a port of this node. */
+/** The maps that an entrance is looked up in: those of addresses, or those of node ports, whose keys have no address. */
 import type { ContainerName } from './containers.ts'
 import type { Field } from './rule.ts'
 
-export interface Door {
-  /** In front of the names of its chains. */
+export interface EntranceMaps {
+  /** In front of the names of the chains that use these maps. */
   readonly prefix: string
   /** What packets are looked up by. */
   readonly fields: readonly Field[]
   readonly services: ContainerName
   readonly endpoints: ContainerName
-  /** Those of policy Local. */
+  /** Where only endpoints on this node may serve. */
   readonly localServices: ContainerName
   readonly localEndpoints: ContainerName
   readonly noEndpoints: ContainerName
 }
 
-export const addressDoor: Door = {
+export const addressMaps: EntranceMaps = {
   prefix: '',
   fields: ['destination', 'protocol', 'port'],
   services: 'services',
@@ -25,7 +25,7 @@ export const addressDoor: Door = {
   noEndpoints: 'no-endpoints',
 }
 
-export const nodePortDoor: Door = {
+export const nodePortMaps: EntranceMaps = {
   prefix: 'nodeport-',
   fields: ['protocol', 'port'],
   services: 'nodeports',
