@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { testEndpoint, testRoute, testView } from '../../core/testing/routes.ts'
+import { testEndpoint, testRoute, testView, withWishes } from '../../core/testing/routes.ts'
 import type { Route } from '../../core/route.ts'
 import { renderCidr } from '../../net/ip.ts'
 import { planRoute, type ListenPolicy, type PlannedListener } from './plan.ts'
@@ -42,7 +42,7 @@ test('the internal policy decides for the cluster IP, the external one for all o
     ['load-balancer-ip', ['10.64.0.1']],
     ['node-port', ['10.64.0.1']],
   ])
-  const [clusterIP] = listenersOf({ ...route, internalPolicy: 'Local', externalPolicy: 'Cluster' })
+  const [clusterIP] = listenersOf(withWishes(route, { internalPolicy: 'Local', externalPolicy: 'Cluster' }))
   expect(clusterIP?.pool.endpoints).toEqual([{ ip: '10.64.0.1', port: 8080 }])
 })
 
@@ -55,7 +55,7 @@ test('what the Service wishes for its connections goes to every pool of it', () 
 test('addresses under the same policy share their pool, and those under another do not', () => {
   const route = testRoute('shop/web', { nodePort: 30080, endpoints: [here] })
   const poolIds = (changed: Partial<Route>) =>
-    new Set(listenersOf({ ...route, ...changed }).map(({ pool }) => pool.id)).size
+    new Set(listenersOf(withWishes(route, changed)).map(({ pool }) => pool.id)).size
   expect(poolIds({})).toBe(1)
   expect(poolIds({ externalPolicy: 'Local' })).toBe(2)
 })
@@ -74,7 +74,7 @@ test('source ranges guard the load-balancer addresses and nothing else', () => {
     sourceRanges: ['192.0.2.0/24'],
   })
   const guarded = (changed: Partial<Route>) =>
-    listenersOf({ ...route, ...changed }).map(({ purpose, allowedSources }) => [
+    listenersOf(withWishes(route, changed)).map(({ purpose, allowedSources }) => [
       purpose,
       allowedSources.map(renderCidr).join(' '),
     ])

@@ -1,10 +1,10 @@
 /** Where to listen for a route, and who serves behind each address. Pure: what the machine allows shows when listening. */
 import type { NodeFacts } from '../../core/backend.ts'
-import type { TrafficPolicy } from '../../api/records.ts'
-import { outcomeUnder } from '../../core/routing/outcome.ts'
-import { routeName, type Endpoint, type NonEmpty, type Outcome, type Route, type RouteKey } from '../../core/route.ts'
+import { routeName } from '../../core/route.ts'
+import type { AllowedSources, Endpoint, Entrance, NonEmpty, Outcome, Route, RouteKey } from '../../core/route.ts'
 import type { ListenerSpec, PoolEndpoint, PoolSpec } from '../../dataplane/relay/relay.ts'
-import { parseCidr, type Cidr } from '../../net/ip.ts'
+import { parseCidr } from '../../net/ip.ts'
+import type { Cidr } from '../../net/ip.ts'
 
 /** Which addresses the routes are served at. */
 export type ListenPolicy =
@@ -14,10 +14,7 @@ export type ListenPolicy =
   | { readonly kind: 'loopback'; readonly host?: string }
 
 export type Purpose =
-  | 'cluster-ip'
-  | 'external-ip'
-  | 'load-balancer-ip'
-  | 'node-port'
+  | Entrance['kind']
   /** Rules of the kernel lead here from the Service's addresses. */
   | 'proxy-port'
 
@@ -43,90 +40,86 @@ export interface RoutePlan {
 export function planRoute(route: Route, node: NodeFacts, policy: ListenPolicy): RoutePlan {
   const { key, protocol } = route
   if (protocol === 'SCTP') return { key, listeners: [], problem: noSctp }
-  const sources = allowedSources(route)
   const wanted = policy.kind === 'loopback' ? [loopbackPlace(route, policy.host)] : ownPlaces(route, node)
-  const listeners = wanted.map((place) => ({
-    id: `${route.family} ${key} ${place.name}`,
-    purpose: place.purpose,
+  const listeners = wanted.map(({ name, purpose, ip, ports, allowedSources, outcome }) => ({
+    id: `${route.family} ${key} ${name}`,
+    purpose,
     protocol,
-    ip: place.ip,
-    ports: place.ports,
-    allowedSources: place.purpose === 'load-balancer-ip' ? (sources ?? []) : [],
-    pool: poolUnder(place.purpose === 'cluster-ip' ? route.internalPolicy : route.externalPolicy, route),
+    ip,
+    ports,
+    allowedSources,
+    pool: poolFor(outcome, route),
   }))
   return { key, listeners, problem: undefined }
 }
 
 export const noSctp = 'the userspace mode does not support SCTP; use nftables, iptables or ipvs for this Service'
 
-interface Place {
+interface Place extends Pick<PlannedListener, 'purpose' | 'ip' | 'ports' | 'allowedSources'> {
   /** Unique within the route. */
   readonly name: string
-  readonly purpose: Purpose
-  readonly ip: string
-  readonly ports: NonEmpty<number>
+  readonly outcome: Outcome
 }
 
 const lowestUnprivilegedPort = 1024
 
 function loopbackPlace(route: Route, host = route.family === 'ipv6' ? '::1' : '127.0.0.1'): Place {
-  const ports: number[] = []
-  if (route.port >= lowestUnprivilegedPort) ports.push(route.port)
-  if (route.nodePort !== 0) ports.push(route.nodePort)
+  const { port, entrances, internal } = route
+  const ports = entrances.filter(({ kind }) => kind === 'node-port').map((entrance) => entrance.port)
+  if (port >= lowestUnprivilegedPort) ports.unshift(port)
   const [best, ...others] = [...ports, 0] as const
-  // With the port in its name, a Service that changes its port gets a new listener.
-  return { name: `loopback ${host} ${route.port}`, purpose: 'cluster-ip', ip: host, ports: [best, ...others] }
+  return {
+    // With the port in its name, a Service that changes its port gets a new listener.
+    name: `loopback ${host} ${port}`,
+    purpose: 'cluster-ip',
+    ip: host,
+    ports: [best, ...others],
+    allowedSources: [],
+    outcome: internal.outside,
+  }
 }
 
 function ownPlaces(route: Route, node: NodeFacts): readonly Place[] {
-  // Where nobody may come, nothing needs to listen.
-  const loadBalancerIPs = allowedSources(route)?.length === 0 ? [] : route.loadBalancerIPs
-  const places = [
-    place('cluster-ip', route.clusterIP, route.port),
-    ...route.externalIPs.map((ip) => place('external-ip', ip, route.port)),
-    ...loadBalancerIPs.map((ip) => place('load-balancer-ip', ip, route.port)),
-    ...(route.nodePort === 0 ? [] : [place('node-port', node.ip, route.nodePort)]),
-  ]
-  // One Service may list an address twice; the first purpose has it.
-  const seen = new Set<string>()
-  return places.filter(({ ip, ports }) => {
-    const address = `${ip} ${ports[0]}`
-    if (seen.has(address)) return false
-    seen.add(address)
-    return true
-  })
+  const placesByAddress = new Map<string, Place>()
+  for (const entrance of route.entrances) {
+    const { kind, port, allowed, outside } = entrance
+    const allowedSources = allowed === undefined ? undefined : cidrsOf(allowed)
+    // Where nobody may come, nothing needs to listen.
+    if (allowedSources?.length === 0) continue
+    const ip = kind === 'node-port' ? node.ip : entrance.ip
+    const address = `${ip} ${port}`
+    // One Service may list an address twice; the first purpose has it.
+    if (placesByAddress.has(address)) continue
+    placesByAddress.set(address, {
+      name: `${kind} ${address}`,
+      purpose: kind,
+      ip,
+      ports: [port],
+      allowedSources: allowedSources ?? [],
+      outcome: outside,
+    })
+  }
+  return [...placesByAddress.values()]
 }
 
-function place(purpose: Purpose, ip: string, port: number): Place {
-  return { name: `${purpose} ${ip} ${port}`, purpose, ip, ports: [port] }
+export function cidrsOf({ ranges, ownAddresses }: AllowedSources): readonly Cidr[] {
+  const own = ownAddresses.map((ip) => `${ip}/${ip.includes(':') ? 128 : 32}`)
+  return [...ranges, ...own].map(parseCidr).filter((range) => range !== undefined)
 }
 
-/**
- * Undefined means everybody, an empty list nobody. When the ranges contain this node, it may also come from the
- * load-balancer addresses it holds itself.
- */
-export function allowedSources(route: Route): readonly Cidr[] | undefined {
-  if (route.sourceRanges === undefined) return undefined
-  const texts = [...route.sourceRanges]
-  if (route.sourceRangesCoverNode)
-    for (const ip of route.loadBalancerIPs) texts.push(`${ip}/${route.family === 'ipv6' ? 128 : 32}`)
-  return texts.map(parseCidr).filter((range) => range !== undefined)
-}
-
-/** Addresses under the same policy share a pool, and so a client's affinity. */
-export function poolUnder(
-  policy: TrafficPolicy,
+/** Entrances under the same policy share a pool, and so a client's affinity. */
+export function poolFor(
+  outcome: Outcome,
   route: Route,
   isTransparent: (endpoint: Endpoint) => boolean = () => false,
 ): PoolSpec {
-  const outcome = outcomeUnder(policy, route)
   const { clientAddress: _, ...wishes } = route.relaying ?? {}
   const pooled = (endpoint: Endpoint): PoolEndpoint => {
     const { ip, port } = endpoint
     return isTransparent(endpoint) ? { ip, port, isTransparent: true } : { ip, port }
   }
   return {
-    id: `${route.family} ${route.key} ${policy}`,
+    id: `${route.family} ${route.key} ${outcome.policy}`,
     service: routeName(route),
     endpoints: outcome.kind === 'forward' ? outcome.to.map(pooled) : [],
     affinitySeconds: route.affinitySeconds,

@@ -13,8 +13,8 @@ import type { UdpPortals } from '../../backends/userspace/portals/udp-portals.ts
 import { parsePortRange as parseProxyPortRange } from '../../config/port-range.ts'
 import type { ProxyConfig } from '../../config/proxy-config.ts'
 import type { Backend } from '../../core/backend.ts'
-import type { RouteKey } from '../../core/route.ts'
 import type { AfterSync } from '../../core/sync/sync-runner.ts'
+import type { ConntrackReconciler } from '../../dataplane/conntrack/conntrack-reconciler.ts'
 import { openChangeDetector } from '../../dataplane/iptables/change-detector.ts'
 import { netlinkMarkedDelivery } from '../../dataplane/marked-delivery/netlink-marked-delivery.ts'
 import type { Relay } from '../../dataplane/relay/relay.ts'
@@ -82,14 +82,12 @@ async function portsToGuess(sysctl: Sysctl): Promise<FreePortsOptions> {
 }
 
 /** Flows lead to proxy ports here, not to endpoints. */
-function staleFlows(udp: UdpPortals, localIps: () => readonly string[], reconciler: AfterSync): AfterSync {
+function staleFlows(udp: UdpPortals, localIps: () => readonly string[], reconciler: ConntrackReconciler): AfterSync {
   return {
     name: reconciler.name,
-    async run(synced, signal) {
-      const routes = udp.take(localIps())
-      if (routes === undefined) return
-      const routesByKey = new Map(routes.map((route, index) => [`${index} ${route.key}` as RouteKey, route]))
-      await reconciler.run({ ...synced, view: { ...synced.view, routesByKey }, needsConntrackCleanup: true }, signal)
+    async run({ view }, signal) {
+      const targets = udp.take(localIps())
+      if (targets !== undefined) await reconciler.reconcile(view.family, targets, signal)
     },
   }
 }

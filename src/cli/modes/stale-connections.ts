@@ -1,5 +1,5 @@
-import type { AfterSync } from '../../core/sync/sync-runner.ts'
 import { conntrackReconciler } from '../../dataplane/conntrack/conntrack-reconciler.ts'
+import type { ConntrackReconciler } from '../../dataplane/conntrack/conntrack-reconciler.ts'
 import { openConntrack } from '../../dataplane/conntrack/open-conntrack.ts'
 import { PrometheusConntrackMetrics } from '../../observe/metrics/conntrack-metrics.ts'
 import type { ModeContext } from './mode.ts'
@@ -9,7 +9,7 @@ export async function openStaleConnections({
   host,
   metrics,
   log,
-}: Pick<ModeContext, 'host' | 'metrics' | 'log'>): Promise<AfterSync> {
+}: Pick<ModeContext, 'host' | 'metrics' | 'log'>): Promise<ConntrackReconciler> {
   const { exec, openNetlink, clock } = host
   const conntrack = await openConntrack({ openNetlink, exec, log })
   return conntrackReconciler({ conntrack, clock, log, metrics: new PrometheusConntrackMetrics(metrics) })

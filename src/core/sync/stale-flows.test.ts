@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Endpoint, Route } from '../route.ts'
-import { selectStaleFlows } from './stale-flows.ts'
+import { flowTargetsOf, selectStaleFlows } from './stale-flows.ts'
 import type { Flow } from './stale-flows.ts'
 import { testEndpoint, testRoute } from '../testing/routes.ts'
 
@@ -24,6 +24,10 @@ function flow(to: string, from: string, protocol = 17): Flow {
   }
 }
 
+function staleOf(routes: readonly Route[], flows: Iterable<Flow>): readonly Flow[] {
+  return selectStaleFlows(flowTargetsOf(routes), flows)
+}
+
 interface Address {
   readonly ip: string
   readonly port: number
@@ -44,7 +48,7 @@ function direction(source: Address, destination: Address): Flow['original'] {
 }
 
 function isStale(to: string, from: string, endpoints: readonly Endpoint[], protocol = 17): boolean {
-  return selectStaleFlows([testRoute('kube-system/dns', { ...dns, endpoints })], [flow(to, from, protocol)]).length > 0
+  return staleOf([testRoute('kube-system/dns', { ...dns, endpoints })], [flow(to, from, protocol)]).length > 0
 }
 
 const serving = [testEndpoint('10.64.0.2', 5353)]
@@ -77,7 +81,7 @@ test('TCP and SCTP flows are never touched', () => {
 
 test('flows to a TCP Service port with the same address are not ours', () => {
   const tcp = testRoute('kube-system/dns', { ...dns, protocol: 'TCP', endpoints: serving })
-  expect(selectStaleFlows([tcp], [flow('10.96.0.10:53', '10.64.0.99:5353')])).toEqual([])
+  expect(staleOf([tcp], [flow('10.96.0.10:53', '10.64.0.99:5353')])).toEqual([])
 })
 
 test('flows to other ports of a Service address, or to other addresses, stay', () => {
@@ -94,12 +98,12 @@ test('each port of an address has its own endpoints', () => {
       endpoints: [testEndpoint(ip, 5353)],
     })
   const flows = [flow('10.96.0.10:53', '10.64.0.3:5353'), flow('10.96.0.10:54', '10.64.0.3:5353')]
-  expect(selectStaleFlows([at(53, '10.64.0.2'), at(54, '10.64.0.3')], flows)).toEqual([flows[0]])
+  expect(staleOf([at(53, '10.64.0.2'), at(54, '10.64.0.3')], flows)).toEqual([flows[0]])
 })
 
 test('a Service without a node port has no flow elsewhere', () => {
   const route = testRoute('kube-system/dns', { ...dns, nodePort: 0, endpoints: serving })
-  expect(selectStaleFlows([route], [flow('8.8.8.8:0', '8.8.8.8:0')])).toEqual([])
+  expect(staleOf([route], [flow('8.8.8.8:0', '8.8.8.8:0')])).toEqual([])
 })
 
 test('a node port counts on any destination address', () => {
@@ -114,7 +118,7 @@ test('a flow that is right for its cluster IP goes when its port is the node por
     endpoints: [testEndpoint('10.64.7.7', 7000)],
   })
   const routes = [testRoute('kube-system/dns', { ...dns, endpoints: serving }), other]
-  expect(selectStaleFlows(routes, [flow('10.96.0.77:30053', '10.64.7.7:7000')])).toHaveLength(1)
+  expect(staleOf(routes, [flow('10.96.0.77:30053', '10.64.7.7:7000')])).toHaveLength(1)
 })
 
 test('a flow begun while there was no endpoint goes once there is one', () => {
@@ -142,7 +146,7 @@ test('two Services that share an external address keep the flows of both', () =>
     endpoints: [testEndpoint('10.64.0.3', 53)],
   })
   const flows = ['10.64.0.2:5353', '10.64.0.3:53', '10.64.0.4:53'].map((from) => flow('203.0.113.7:53', from))
-  expect(selectStaleFlows([one, two], flows)).toEqual([flows[2]])
+  expect(staleOf([one, two], flows)).toEqual([flows[2]])
 })
 
 test('IPv6 flows are compared with their brackets', () => {
@@ -154,7 +158,7 @@ test('IPv6 flows are compared with their brackets', () => {
     endpoints: [testEndpoint('fd00:1::2', 5353)],
   })
   const flows = [flow('[fd00::a]:53', '[fd00:1::2]:5353'), flow('[fd00::a]:53', '[fd00:1::3]:5353')]
-  expect(selectStaleFlows([route], flows)).toEqual([flows[1]])
+  expect(staleOf([route], flows)).toEqual([flows[1]])
 })
 
 test('one stale flow among a million is found alone', () => {
@@ -165,5 +169,5 @@ test('one stale flow among a million is found alone', () => {
         : flow(i % 2 === 0 ? '10.96.0.10:53' : '192.0.2.8:443', '10.64.0.2:5353', i % 3 === 0 ? 6 : 17)
   }
   const route = testRoute('kube-system/dns', { ...dns, endpoints: serving })
-  expect(selectStaleFlows([route], flows())).toEqual([flow('10.96.0.10:53', '10.64.0.99:5353')])
+  expect(staleOf([route], flows())).toEqual([flow('10.96.0.10:53', '10.64.0.99:5353')])
 })

@@ -3,7 +3,7 @@
  * packets come, and UDP clients do not reconnect, so such a flow would lose packets for ever.
  */
 import { hostPort } from '../../net/ip.ts'
-import type { Route } from '../route.ts'
+import type { Entrance, Route } from '../route.ts'
 
 /** One direction of a flow; addresses are canonical texts. */
 export interface FlowDirection {
@@ -21,18 +21,24 @@ export interface Flow {
   readonly reply: FlowDirection
 }
 
-type EndpointAddresses = ReadonlySet<string>
+/** Where UDP flows for some entrances may lead, as `ip:port`. */
+export interface FlowTargets {
+  readonly entrances: readonly Entrance[]
+  readonly addresses: ReadonlySet<string>
+}
+
+type Addresses = FlowTargets['addresses']
 
 interface ServedAddresses {
-  readonly byIpAndPort: Map<string, Map<number, EndpointAddresses>>
-  readonly byNodePort: Map<number, EndpointAddresses>
+  readonly byIpAndPort: Map<string, Map<number, Addresses>>
+  readonly byNodePort: Map<number, Addresses>
 }
 
 const udp = 17
 
 /** Looks at each flow once, and allocates nothing for the flows of others: a busy node has a million. */
-export function selectStaleFlows(routes: Iterable<Route>, flows: Iterable<Flow>): Flow[] {
-  const served = indexServedAddresses(routes)
+export function selectStaleFlows(targets: Iterable<FlowTargets>, flows: Iterable<Flow>): Flow[] {
+  const served = indexServedAddresses(targets)
   const stale: Flow[] = []
   for (const flow of flows) if (flow.protocol === udp && isStale(flow, served)) stale.push(flow)
   return stale
@@ -47,33 +53,40 @@ function isStale({ original, reply }: Flow, { byIpAndPort, byNodePort }: ServedA
   )
 }
 
-function leadsElsewhere(reply: FlowDirection, endpoints: EndpointAddresses | undefined): boolean {
-  return endpoints !== undefined && !endpoints.has(hostPort(reply.sourceIp, reply.sourcePort))
+function leadsElsewhere(reply: FlowDirection, addresses: Addresses | undefined): boolean {
+  return addresses !== undefined && !addresses.has(hostPort(reply.sourceIp, reply.sourcePort))
 }
 
-function indexServedAddresses(routes: Iterable<Route>): ServedAddresses {
-  const served: ServedAddresses = { byIpAndPort: new Map(), byNodePort: new Map() }
-  for (const route of routes) {
-    if (route.protocol !== 'UDP') continue
-    // Traffic policies and topology do not matter: they choose for new flows and must not cut old ones.
-    const endpoints = new Set(route.endpoints.filter(({ serving }) => serving).map(({ address }) => address))
+/** Traffic policies and topology do not matter: they choose for new flows and must not cut old ones. */
+export function flowTargetsOf(routes: Iterable<Route>): readonly FlowTargets[] {
+  const targets: FlowTargets[] = []
+  for (const { protocol, entrances, endpoints } of routes) {
+    if (protocol !== 'UDP') continue
+    const addresses = new Set(endpoints.filter(({ serving }) => serving).map(({ address }) => address))
     // Nobody could take these flows over, so there is nothing to gain from deleting them.
-    if (endpoints.size === 0) continue
-    for (const ip of [route.clusterIP, ...route.loadBalancerIPs, ...route.externalIPs])
-      add(portsOf(served.byIpAndPort, ip), route.port, endpoints)
-    if (route.nodePort !== 0) add(served.byNodePort, route.nodePort, endpoints)
+    if (addresses.size > 0) targets.push({ entrances, addresses })
   }
+  return targets
+}
+
+function indexServedAddresses(targets: Iterable<FlowTargets>): ServedAddresses {
+  const served: ServedAddresses = { byIpAndPort: new Map(), byNodePort: new Map() }
+  for (const { entrances, addresses } of targets)
+    for (const entrance of entrances) {
+      const byPort = entrance.kind === 'node-port' ? served.byNodePort : portsOf(served.byIpAndPort, entrance.ip)
+      add(byPort, entrance.port, addresses)
+    }
   return served
 }
 
-function portsOf(byIpAndPort: ServedAddresses['byIpAndPort'], ip: string): Map<number, EndpointAddresses> {
-  const ports = byIpAndPort.get(ip) ?? new Map<number, EndpointAddresses>()
+function portsOf(byIpAndPort: ServedAddresses['byIpAndPort'], ip: string): Map<number, Addresses> {
+  const ports = byIpAndPort.get(ip) ?? new Map<number, Addresses>()
   byIpAndPort.set(ip, ports)
   return ports
 }
 
 /** Two Services may claim one external IP and port; a flow to an endpoint of either is fine. */
-function add(endpointsByPort: Map<number, EndpointAddresses>, port: number, endpoints: EndpointAddresses): void {
-  const others = endpointsByPort.get(port)
-  endpointsByPort.set(port, others === undefined ? endpoints : new Set([...others, ...endpoints]))
+function add(addressesByPort: Map<number, Addresses>, port: number, addresses: Addresses): void {
+  const others = addressesByPort.get(port)
+  addressesByPort.set(port, others === undefined ? addresses : new Set([...others, ...addresses]))
 }

@@ -21,11 +21,25 @@ export function testEndpoint(ip: string, port: number, overrides: Partial<Endpoi
   }
 }
 
+type Wishes = Partial<Omit<Route, 'key' | 'namespace' | 'name' | 'entrances' | 'internal' | 'external'>>
+
+const origins = new WeakMap<Route, { readonly name: string; readonly wishes: Wishes }>()
+
 /** `name` is `namespace/name` or `namespace/name:port`. */
-export function testRoute(
-  name: string,
-  overrides: Partial<Omit<Route, 'key' | 'namespace' | 'name' | 'entrances' | 'internal' | 'external'>> = {},
-): Route {
+export function testRoute(name: string, wishes: Wishes = {}): Route {
+  const route = routeOf(name, wishes)
+  origins.set(route, { name, wishes })
+  return route
+}
+
+/** The route of a Service that asks for something else as well, or instead. */
+export function withWishes(route: Route, wishes: Wishes): Route {
+  const origin = origins.get(route)
+  if (origin === undefined) throw new Error('only routes that were made by testRoute can be changed')
+  return testRoute(origin.name, { ...origin.wishes, ...wishes })
+}
+
+function routeOf(name: string, overrides: Wishes): Route {
   const [, namespace = '', service = '', portName = ''] = /^([^/]+)\/([^:]+):?(.*)$/.exec(name) ?? []
   const { protocol = 'TCP', endpoints = [] } = overrides
   const ready = endpoints.filter((endpoint) => endpoint.ready)

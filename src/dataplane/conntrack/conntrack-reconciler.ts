@@ -4,9 +4,8 @@
  */
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
-import type { Route } from '../../core/route.ts'
-import { selectStaleFlows } from '../../core/sync/stale-flows.ts'
-import type { Flow } from '../../core/sync/stale-flows.ts'
+import { flowTargetsOf, selectStaleFlows } from '../../core/sync/stale-flows.ts'
+import type { Flow, FlowTargets } from '../../core/sync/stale-flows.ts'
 import type { AfterSync } from '../../core/sync/sync-runner.ts'
 import type { Family } from '../../net/ip.ts'
 import { ConntrackError } from './conntrack.ts'
@@ -31,25 +30,34 @@ interface ConntrackMetrics {
  */
 const flowsPerJudgement = 16_384
 
-export function conntrackReconciler({ conntrack, clock, log, metrics }: ConntrackReconcilerOptions): AfterSync {
+export interface ConntrackReconciler extends AfterSync {
+  /** For a mode whose flows do not lead to endpoints. */
+  reconcile(family: Family, targets: readonly FlowTargets[], signal: AbortSignal): Promise<void>
+}
+
+export function conntrackReconciler(options: ConntrackReconcilerOptions): ConntrackReconciler {
+  const { conntrack, clock, log, metrics } = options
   return {
     name: 'delete stale UDP flows',
+    reconcile,
     async run({ view, needsConntrackCleanup }, signal) {
-      if (!needsConntrackCleanup) return
-      const { family } = view
-      const startedAt = clock.monotonic()
-      let stale: readonly Flow[]
-      try {
-        stale = await findStaleFlows(conntrack, view.routesByKey.values(), family, signal)
-      } catch (error) {
-        if (!signal.aborted) log.warn('cannot look for stale UDP flows', { family, error })
-        return
-      }
-      const deleted = await deleteFlows(stale, family, signal)
-      const seconds = (clock.monotonic() - startedAt) / 1000
-      metrics.reconciled(family, { seconds, deleted })
-      log.debug(2, 'looked for stale UDP flows', { family, deleted, seconds })
+      if (needsConntrackCleanup) await reconcile(view.family, flowTargetsOf(view.routesByKey.values()), signal)
     },
+  }
+
+  async function reconcile(family: Family, targets: readonly FlowTargets[], signal: AbortSignal): Promise<void> {
+    const startedAt = clock.monotonic()
+    let stale: readonly Flow[]
+    try {
+      stale = await findStaleFlows(conntrack, targets, family, signal)
+    } catch (error) {
+      if (!signal.aborted) log.warn('cannot look for stale UDP flows', { family, error })
+      return
+    }
+    const deleted = await deleteFlows(stale, family, signal)
+    const seconds = (clock.monotonic() - startedAt) / 1000
+    metrics.reconciled(family, { seconds, deleted })
+    log.debug(2, 'looked for stale UDP flows', { family, deleted, seconds })
   }
 
   async function deleteFlows(flows: readonly Flow[], family: Family, signal: AbortSignal): Promise<number> {
@@ -67,17 +75,16 @@ export function conntrackReconciler({ conntrack, clock, log, metrics }: Conntrac
 
 async function findStaleFlows(
   conntrack: Conntrack,
-  routes: Iterable<Route>,
+  targets: readonly FlowTargets[],
   family: Family,
   signal: AbortSignal,
 ): Promise<readonly Flow[]> {
-  const udpRoutes = [...routes].filter(({ protocol }) => protocol === 'UDP')
   // A table that changes while it is read may show a flow twice; it is deleted, and counted, once.
   const staleByKey = new Map<string, Flow>()
   const judge = (flows: readonly Flow[]) => {
-    for (const flow of selectStaleFlows(udpRoutes, flows)) staleByKey.set(flowKey(flow), flow)
+    for (const flow of selectStaleFlows(targets, flows)) staleByKey.set(flowKey(flow), flow)
   }
-  if (udpRoutes.length === 0) return []
+  if (targets.length === 0) return []
   let waiting: Flow[] = []
   for await (const flows of conntrack.dump(family, signal)) {
     waiting.push(...flows)

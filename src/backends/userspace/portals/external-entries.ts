@@ -1,7 +1,7 @@
-/** Who enters through the doors to the outside, and which endpoints each may use. */
+/** Who comes in from elsewhere by one entrance, and which policy each follows. */
 import type { TrafficPolicy } from '../../../api/records.ts'
 import type { LocalTraffic } from '../../../core/node/local-traffic.ts'
-import type { Route } from '../../../core/route.ts'
+import type { Treatment } from '../../../core/route.ts'
 import { cidrContains, parseCidr } from '../../../net/ip.ts'
 import { fromLocalPods } from '../../../dataplane/iptables/language/from-local-pods.ts'
 import type { Match } from '../../../dataplane/iptables/language/rule.ts'
@@ -14,26 +14,27 @@ export interface Entry {
 
 /** In the order to ask. Without `sources`, which are CIDRs, everybody may come. */
 export function externalEntries(
-  { externalPolicy }: Pick<Route, 'externalPolicy'>,
+  { inside, outside }: Treatment,
   localTraffic: LocalTraffic,
   sources?: readonly string[],
 ): readonly Entry[] {
   const each = sources ?? [undefined]
   return each.flatMap((source) => {
-    const everybody = { matches: source === undefined ? [] : [from(source)], policy: externalPolicy }
-    return externalPolicy === 'Cluster' ? [everybody] : [...podEntries(localTraffic, source), everybody]
+    const everybody = { matches: source === undefined ? [] : [from(source)], policy: outside.policy }
+    if (inside.policy === outside.policy) return [everybody]
+    return [...podMatches(localTraffic, source).map((matches) => ({ matches, policy: inside.policy })), everybody]
   })
 }
 
-/** Pods of this node are no traffic from outside, whichever address they use: policy Local is not for them. */
-function podEntries(localTraffic: LocalTraffic, source: string | undefined): readonly Entry[] {
+/** Pods of this node, as far as they can be told and may come: one list of matches, or none. */
+function podMatches(localTraffic: LocalTraffic, source: string | undefined): readonly (readonly Match[])[] {
   const pods = fromLocalPods(localTraffic)
   if (pods === undefined) return []
-  if (source === undefined) return [{ matches: [pods], policy: 'Cluster' }]
-  if (pods.kind !== 'source') return [{ matches: [pods, from(source)], policy: 'Cluster' }]
+  if (source === undefined) return [[pods]]
+  if (pods.kind !== 'source') return [[pods, from(source)]]
   // A rule has room for one source.
   const both = overlap(pods.value, source)
-  return both === undefined ? [] : [{ matches: [from(both)], policy: 'Cluster' }]
+  return both === undefined ? [] : [[from(both)]]
 }
 
 /** Of two CIDRs one contains the other, or they have nothing in common. */

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { VersionedMap } from '../../../core/versioned-map.ts'
 import { MemoryIptables } from '../../../dataplane/iptables/memory-iptables.ts'
 import { parseSave } from '../../../dataplane/iptables/save-text.ts'
 import { readKernelState } from '../../../dataplane/iptables/language/kernel-state.ts'
@@ -68,7 +69,7 @@ async function programmed() {
   const kernel = new MemoryIptables({ family: 'ipv4' })
   const program = async () => {
     const state = await readKernelState(kernel, never)
-    await kernel.restore(fullInput({ settings, portalsByKey: new Map() }, state).render(), never)
+    await kernel.restore(fullInput({ settings, portalsByKey: new VersionedMap() }, state).render(), never)
   }
   await program()
   return {

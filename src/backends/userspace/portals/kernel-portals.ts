@@ -5,11 +5,12 @@ import type { Programmed } from '../../../core/sync/programming.ts'
 import type { RouteKey } from '../../../core/route.ts'
 import type { Iptables } from '../../../dataplane/iptables/iptables.ts'
 import type { DriftWatch } from '../../../dataplane/iptables/language/drift-watch.ts'
-import { writeEdits } from '../../../dataplane/iptables/language/edit-rules.ts'
 import { readKernelState } from '../../../dataplane/iptables/language/kernel-state.ts'
 import { findRefusedRoutes, isRefusal } from '../../../dataplane/iptables/language/refused-routes.ts'
-import { RestoreInput } from '../../../dataplane/iptables/language/restore-input.ts'
+import type { RestoreInput } from '../../../dataplane/iptables/language/restore-input.ts'
+import { editPortals } from './edit.ts'
 import { fullInput } from './full-input.ts'
+import { planPortals } from './plan.ts'
 import type { PlannedPortal, PortalPlan } from './plan.ts'
 import { removePortals } from './remove-portals.ts'
 import type { PortalSettings } from './settings.ts'
@@ -44,22 +45,18 @@ export class KernelPortals {
 
   async rewrite({ settings, portalOf, keys }: WantedPortals, signal: AbortSignal): Promise<Programmed<PortalPlan>> {
     const { iptables } = this.#options
-    const portalsByKey = new Map<RouteKey, PlannedPortal>()
-    for (const key of keys) {
-      const portal = portalOf(key)
-      if (portal !== undefined) portalsByKey.set(key, portal)
-    }
-    const plan: PortalPlan = { settings, portalsByKey }
+    const plan = planPortals(keys, portalOf, settings)
     const state = await readKernelState(iptables, signal)
     return writeAllButRefused({
       write: async (refused) => {
-        for (const { key } of refused) portalsByKey.delete(key)
-        const input = fullInput(plan, state)
+        const leftOut = new Map(refused.map(({ key }) => [key, undefined]))
+        const written = { ...plan, portalsByKey: plan.portalsByKey.with(leftOut) }
+        const input = fullInput(written, state)
         await this.#restore(input, { isFull: true }, signal)
-        return { plan, report: { facts: factsOf(input), failed: refused } }
+        return { plan: written, report: { facts: factsOf(input), failed: refused } }
       },
       isRefusal,
-      findRefused: () => findRefusedRoutes(iptables, portalsByKey, signal),
+      findRefused: () => findRefusedRoutes(iptables, new Map(plan.portalsByKey.entries()), signal),
       withoutCulprit: (error) => Promise.reject(error),
     })
   }
@@ -69,15 +66,9 @@ export class KernelPortals {
     { keys, portalOf }: WantedPortals,
     signal: AbortSignal,
   ): Promise<Programmed<PortalPlan>> {
-    const { portalsByKey } = plan
-    const wantedByKey = new Map(keys.map((key) => [key, portalOf(key)]))
-    const input = new RestoreInput()
-    writeEdits(portalsByKey, wantedByKey, input)
+    const { input, after } = editPortals(plan, new Map(keys.map((key) => [key, portalOf(key)])))
     if (!input.isEmpty) await this.#sendEdit(input, signal)
-    for (const [key, portal] of wantedByKey)
-      if (portal === undefined) portalsByKey.delete(key)
-      else portalsByKey.set(key, portal)
-    return { plan, report: { facts: factsOf(input), failed: [] } }
+    return { plan: after, report: { facts: factsOf(input), failed: [] } }
   }
 
   async #sendEdit(input: RestoreInput, signal: AbortSignal): Promise<void> {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Route } from '../../../core/route.ts'
-import { testEndpoint, testRoute } from '../../../core/testing/routes.ts'
+import { testEndpoint, testRoute, withWishes } from '../../../core/testing/routes.ts'
 import { planListeners } from './plan-listeners.ts'
 import { portalSettings } from './settings.ts'
 import type { FixedPortalSettings, PortalSettings } from './settings.ts'
@@ -23,16 +23,18 @@ test('a Service port has one proxy port, at the address of the node', () => {
 })
 
 test('where policies differ, each has a proxy port', () => {
-  expect(listeners({ ...web, loadBalancerIPs: ['203.0.113.7'], externalPolicy: 'Local' })).toEqual([
+  expect(listeners(withWishes(web, { loadBalancerIPs: ['203.0.113.7'], externalPolicy: 'Local' }))).toEqual([
     'proxy-port 192.0.2.1:0 -> 10.64.0.5 10.64.1.5',
     'proxy-port 192.0.2.1:0 -> 10.64.0.5',
   ])
-  expect(listeners({ ...web, internalPolicy: 'Local' })).toEqual(['proxy-port 192.0.2.1:0 -> 10.64.0.5'])
-  expect(listeners({ ...web, externalPolicy: 'Local' })).toEqual(['proxy-port 192.0.2.1:0 -> 10.64.0.5 10.64.1.5'])
+  expect(listeners(withWishes(web, { internalPolicy: 'Local' }))).toEqual(['proxy-port 192.0.2.1:0 -> 10.64.0.5'])
+  expect(listeners(withWishes(web, { externalPolicy: 'Local' }))).toEqual([
+    'proxy-port 192.0.2.1:0 -> 10.64.0.5 10.64.1.5',
+  ])
 })
 
 test('a node port is held, so that no program of the node takes it', () => {
-  expect(listeners({ ...web, nodePort: 30080, externalPolicy: 'Local' })).toContain(
+  expect(listeners(withWishes(web, { nodePort: 30080, externalPolicy: 'Local' }))).toContain(
     'node-port 0.0.0.0:30080 -> 10.64.0.5',
   )
 })
@@ -40,7 +42,7 @@ test('a node port is held, so that no program of the node takes it', () => {
 test('it is held on the addresses that node ports are open on', () => {
   const nodePortAddresses = ['192.0.2.0/24', '127.0.0.0/8']
   expect(
-    listeners({ ...web, nodePort: 30080 }, portalSettings({ ...fixed, nodePortAddresses }, node)).slice(1),
+    listeners(withWishes(web, { nodePort: 30080 }), portalSettings({ ...fixed, nodePortAddresses }, node)).slice(1),
   ).toEqual(['node-port 127.0.0.1:30080 -> 10.64.0.5 10.64.1.5', 'node-port 192.0.2.1:30080 -> 10.64.0.5 10.64.1.5'])
 })
 
@@ -60,7 +62,7 @@ test('a node without an address of its own listens on all, and finds itself on l
 })
 
 test('SCTP is a problem, and not a listener', () => {
-  expect(planListeners({ ...web, protocol: 'SCTP' }, { ...settings, canBeTransparent: false })).toMatchObject({
+  expect(planListeners(withWishes(web, { protocol: 'SCTP' }), { ...settings, canBeTransparent: false })).toMatchObject({
     listeners: [],
     problem: expect.stringContaining('SCTP'),
   })
@@ -78,7 +80,7 @@ test('pods of this node see the client where the Service wants it and the kernel
     )
   expect(transparentIps(route, true)).toEqual([[here.ip]])
   expect(transparentIps(route, false)).toEqual([[]])
-  expect(transparentIps({ ...route, protocol: 'UDP' }, true)).toEqual([[]])
+  expect(transparentIps(withWishes(route, { protocol: 'UDP' }), true)).toEqual([[]])
   expect(transparentIps(web, true)).toEqual([[]])
 })
 

@@ -1,7 +1,7 @@
 /** What must listen for a route, so that portals have somewhere to lead to. */
 import type { TrafficPolicy } from '../../../api/records.ts'
-import type { Endpoint, NonEmpty, Route } from '../../../core/route.ts'
-import { noSctp, poolUnder } from '../plan.ts'
+import type { Endpoint, NonEmpty, Outcome, Route } from '../../../core/route.ts'
+import { noSctp, poolFor } from '../plan.ts'
 import type { PlannedListener, Purpose, RoutePlan } from '../plan.ts'
 import type { Listening } from '../route-listeners.ts'
 import type { PortalSettings } from './settings.ts'
@@ -29,7 +29,7 @@ export function planListeners(route: Route, settings: ListenersContext): RoutePl
     purpose: Purpose,
     ip: string,
     ports: NonEmpty<number>,
-    policy: TrafficPolicy,
+    outcome: Outcome,
   ): PlannedListener => ({
     id,
     purpose,
@@ -38,17 +38,17 @@ export function planListeners(route: Route, settings: ListenersContext): RoutePl
     ports,
     // The rules have asked for the source already.
     allowedSources: [],
-    pool: poolUnder(policy, route, isTransparent),
+    pool: poolFor(outcome, route, isTransparent),
   })
   return {
     key,
     listeners: [
-      ...policiesInUse(route).map((policy) =>
-        listener(proxyPortId(route, policy, settings), 'proxy-port', settings.listenIp, [0], policy),
+      ...outcomesInUse(route).map((outcome) =>
+        listener(proxyPortId(route, outcome.policy, settings), 'proxy-port', settings.listenIp, [0], outcome),
       ),
       // Rules take these packets before they get here. It is there so that no program of this machine takes the port.
-      ...nodePortIpsOf(route, settings).map((ip) =>
-        listener(nodePortId(route, ip), 'node-port', ip, [route.nodePort], route.externalPolicy),
+      ...nodePortPlaces(route, settings).map(({ ip, port, outcome }) =>
+        listener(nodePortId(route, ip, port), 'node-port', ip, [port], outcome),
       ),
     ],
     problem: undefined,
@@ -58,21 +58,20 @@ export function planListeners(route: Route, settings: ListenersContext): RoutePl
 export function portsOf(route: Route, settings: PortalSettings, listening: readonly Listening[]): RoutePorts {
   const portsById = new Map(listening.map(({ id, address }) => [id, address.port]))
   const byPolicy: Partial<Record<TrafficPolicy, number>> = {}
-  for (const policy of policiesInUse(route)) {
+  for (const { policy } of outcomesInUse(route)) {
     const port = portsById.get(proxyPortId(route, policy, settings))
     if (port !== undefined) byPolicy[policy] = port
   }
-  const isOurs = (ip: string) => portsById.has(nodePortId(route, ip))
-  return { byPolicy, nodePortIps: nodePortIpsOf(route, settings).filter(isOurs) }
+  const ours = nodePortPlaces(route, settings).filter(({ ip, port }) => portsById.has(nodePortId(route, ip, port)))
+  return { byPolicy, nodePortIps: ours.map(({ ip }) => ip) }
 }
 
-/** Where traffic from outside may only use local endpoints, that of pods and of the node itself may still use all. */
-function policiesInUse(route: Route): readonly TrafficPolicy[] {
-  const hasDoors = route.nodePort !== 0 || route.externalIPs.length > 0 || route.loadBalancerIPs.length > 0
-  const policies: TrafficPolicy[] = []
-  if (route.internalPolicy === 'Cluster' || hasDoors) policies.push('Cluster')
-  if (route.internalPolicy === 'Local' || (hasDoors && route.externalPolicy === 'Local')) policies.push('Local')
-  return policies
+/** One for each policy that somebody meets at some entrance. */
+export function outcomesInUse({ entrances }: Route): readonly Outcome[] {
+  const byPolicy = new Map<TrafficPolicy, Outcome>()
+  for (const { inside, outside } of entrances)
+    for (const outcome of [inside, outside]) byPolicy.set(outcome.policy, outcome)
+  return (['Cluster', 'Local'] as const).flatMap((policy) => byPolicy.get(policy) ?? [])
 }
 
 /** Pods of other nodes would answer to the client itself, and programs of the node would not get past it either. */
@@ -81,14 +80,16 @@ function transparentEndpoints(route: Route, { canBeTransparent, hostIp }: Listen
   return ({ isLocal, ip }: Endpoint): boolean => isWished && isLocal && ip !== hostIp
 }
 
-function nodePortIpsOf({ nodePort }: Route, { nodePortIps }: PortalSettings): readonly string[] {
-  return nodePort === 0 ? [] : nodePortIps
+function nodePortPlaces({ entrances }: Route, { nodePortIps }: PortalSettings) {
+  return entrances.flatMap(({ kind, port, outside }) =>
+    kind === 'node-port' ? nodePortIps.map((ip) => ({ ip, port, outcome: outside })) : [],
+  )
 }
 
 function proxyPortId({ family, key }: Route, policy: TrafficPolicy, { listenIp }: PortalSettings): string {
   return `${family} ${key} proxy-port ${policy} ${listenIp}`
 }
 
-function nodePortId({ family, key, nodePort }: Route, ip: string): string {
-  return `${family} ${key} node-port ${ip} ${nodePort}`
+function nodePortId({ family, key }: Route, ip: string, port: number): string {
+  return `${family} ${key} node-port ${ip} ${port}`
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { expect, test } from 'vitest'
-import { testEndpoint, testRoute } from '../../../core/testing/routes.ts'
+import { testEndpoint, testRoute, withWishes } from '../../../core/testing/routes.ts'
 import { ask } from '../../../dataplane/relay/testing/clients.ts'
 import { namedEndpoint } from '../../../dataplane/relay/testing/endpoints.ts'
 import { freePort } from '../../../dataplane/relay/testing/own-loopback.ts'
@@ -46,7 +46,7 @@ test('a changed Service is edited where it stands, and the others are not writte
   const others = Array.from({ length: 50 }, (_, n) => testRoute(`load/s${n}`, { clusterIP: `10.97.0.${n + 1}` }))
   const web = testRoute('shop/web')
   await sync([...others, web])
-  const report = await sync([...others, { ...web, externalIPs: ['198.51.100.7'] }], [web.key])
+  const report = await sync([...others, withWishes(web, { externalIPs: ['198.51.100.7'] })], [web.key])
   expect(report.facts).toMatchObject({ natRules: 5 })
   expect(kernel.lastInput).not.toContain('load/')
 })
@@ -81,7 +81,7 @@ test('a Service whose rules the kernel refuses is left out and named, and the ot
   const { failed } = await sync([bad, good])
   expect(failed).toEqual([{ key: bad.key, reason: expect.stringContaining('physdev') }])
   expect(await savedRules(kernel)).toContain('"shop/good"')
-  expect(await sync([{ ...bad, externalIPs: [] }, good], [bad.key])).toMatchObject({ failed: [] })
+  expect(await sync([withWishes(bad, { externalIPs: [] }), good], [bad.key])).toMatchObject({ failed: [] })
   expect(await savedRules(kernel)).toContain('"shop/bad"')
 })
 
@@ -107,10 +107,7 @@ test('a node port passes from one Service to another in one sync', async () => {
   const nodePort = await freePort()
   const [a, b] = [testRoute('shop/a', { nodePort }), testRoute('shop/b', { clusterIP: '10.96.0.11' })]
   await sync([a, b])
-  const moved = [
-    { ...a, nodePort: 0 },
-    { ...b, nodePort },
-  ]
+  const moved = [withWishes(a, { nodePort: 0 }), withWishes(b, { nodePort })]
   expect(await sync(moved, [b.key, a.key])).toMatchObject({ failed: [] })
   const held = (await savedRules(kernel)).split('\n').filter((line) => line.includes(`--dport ${nodePort} `))
   expect(held).toHaveLength(2)

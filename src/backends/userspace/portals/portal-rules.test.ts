@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Route } from '../../../core/route.ts'
-import { testEndpoint, testRoute } from '../../../core/testing/routes.ts'
+import { testEndpoint, testRoute, withWishes } from '../../../core/testing/routes.ts'
 import { renderRule } from '../../../dataplane/iptables/language/render-rule.ts'
 import { portalRules } from './portal-rules.ts'
 import type { RoutePorts } from './plan-listeners.ts'
@@ -19,7 +19,7 @@ const twoPorts: RoutePorts = { byPolicy: { Cluster: 41000, Local: 42000 }, nodeP
 const [all, local] = ['192.0.2.1:41000', '192.0.2.1:42000']
 
 const open = testRoute('shop/web', { clusterIP: '10.96.0.7', endpoints: [here, there] })
-const balanced: Route = { ...open, loadBalancerIPs: ['203.0.113.7'] }
+const balanced: Route = withWishes(open, { loadBalancerIPs: ['203.0.113.7'] })
 const localOnly = { externalPolicy: 'Local' } as const
 
 test('a cluster IP leads to the endpoints of its policy, for pods and for the node', () => {
@@ -27,14 +27,14 @@ test('a cluster IP leads to the endpoints of its policy, for pods and for the no
     `KUBE-PORTALS-CONTAINER -d 10.96.0.7 --dport 80 => ${all}`,
     `KUBE-PORTALS-HOST -d 10.96.0.7 --dport 80 => ${all}`,
   ])
-  expect(nat({ ...open, internalPolicy: 'Local' })).toEqual([
+  expect(nat(withWishes(open, { internalPolicy: 'Local' }))).toEqual([
     `KUBE-PORTALS-CONTAINER -d 10.96.0.7 --dport 80 => ${local}`,
     `KUBE-PORTALS-HOST -d 10.96.0.7 --dport 80 => ${local}`,
   ])
 })
 
 test('with the external policy Local, pods and the node still use all endpoints of a load-balancer address', () => {
-  expect(natOf('203.0.113.7', { ...balanced, ...localOnly })).toEqual([
+  expect(natOf('203.0.113.7', withWishes(balanced, localOnly))).toEqual([
     `KUBE-PORTALS-CONTAINER -d 203.0.113.7 --dport 80 -s 10.64.0.0/16 => ${all}`,
     `KUBE-PORTALS-CONTAINER -d 203.0.113.7 --dport 80 => ${local}`,
     `KUBE-PORTALS-HOST -d 203.0.113.7 --dport 80 => ${all}`,
@@ -42,7 +42,7 @@ test('with the external policy Local, pods and the node still use all endpoints 
 })
 
 test('so they do on a node port', () => {
-  const route: Route = { ...open, nodePort: 30080, ...localOnly }
+  const route: Route = withWishes(open, { nodePort: 30080, ...localOnly })
   expect(nat(route).slice(2)).toEqual([
     `KUBE-NODEPORT-CONTAINER --dport 30080 -s 10.64.0.0/16 => ${all}`,
     `KUBE-NODEPORT-CONTAINER --dport 30080 => ${local}`,
@@ -52,14 +52,14 @@ test('so they do on a node port', () => {
 
 test('where pods cannot be told apart, the external policy Local is for them too', () => {
   const unknown: PortalSettings = { ...settings, localTraffic: { kind: 'none' } }
-  expect(natOf('203.0.113.7', { ...balanced, ...localOnly }, unknown)).toEqual([
+  expect(natOf('203.0.113.7', withWishes(balanced, localOnly), unknown)).toEqual([
     `KUBE-PORTALS-CONTAINER -d 203.0.113.7 --dport 80 => ${local}`,
     `KUBE-PORTALS-HOST -d 203.0.113.7 --dport 80 => ${all}`,
   ])
 })
 
 test('only allowed sources reach a load-balancer address, and the others are dropped', () => {
-  const route: Route = { ...balanced, sourceRanges: ['198.51.100.0/24', '10.0.0.0/8'] }
+  const route: Route = withWishes(balanced, { sourceRanges: ['198.51.100.0/24', '10.0.0.0/8'] })
   expect(natOf('203.0.113.7', route)).toEqual([
     `KUBE-PORTALS-CONTAINER -d 203.0.113.7 --dport 80 -s 198.51.100.0/24 => ${all}`,
     `KUBE-PORTALS-CONTAINER -d 203.0.113.7 --dport 80 -s 10.0.0.0/8 => ${all}`,
@@ -71,11 +71,8 @@ test('only allowed sources reach a load-balancer address, and the others are dro
 })
 
 test('a rule has room for one source, so ranges and pods are asked for where they overlap', () => {
-  const route: Route = {
-    ...balanced,
-    ...localOnly,
-    sourceRanges: ['198.51.100.0/24', '10.0.0.0/8', '10.64.3.0/24'],
-  }
+  const sourceRanges = ['198.51.100.0/24', '10.0.0.0/8', '10.64.3.0/24']
+  const route = withWishes(balanced, { ...localOnly, sourceRanges })
   expect(natOf('203.0.113.7', route).slice(0, 5)).toEqual([
     `KUBE-PORTALS-CONTAINER -d 203.0.113.7 --dport 80 -s 198.51.100.0/24 => ${local}`,
     `KUBE-PORTALS-CONTAINER -d 203.0.113.7 --dport 80 -s 10.64.0.0/16 => ${all}`,
@@ -84,13 +81,13 @@ test('a rule has room for one source, so ranges and pods are asked for where the
     `KUBE-PORTALS-CONTAINER -d 203.0.113.7 --dport 80 -s 10.64.3.0/24 => ${local}`,
   ])
   const byDevice: PortalSettings = { ...settings, localTraffic: { kind: 'interface', name: 'cbr0' } }
-  expect(natOf('203.0.113.7', { ...route, sourceRanges: ['10.0.0.0/8'] }, byDevice)[0]).toBe(
+  expect(natOf('203.0.113.7', withWishes(route, { sourceRanges: ['10.0.0.0/8'] }), byDevice)[0]).toBe(
     `KUBE-PORTALS-CONTAINER -d 203.0.113.7 --dport 80 -i cbr0 -s 10.0.0.0/8 => ${all}`,
   )
 })
 
 test('node ports are open on the addresses that are ours, and on no other', () => {
-  const route: Route = { ...open, nodePort: 30080 }
+  const route: Route = withWishes(open, { nodePort: 30080 })
   const rulesAt = (nodePortIps: readonly string[]) => nat(route, settings, { ...twoPorts, nodePortIps }).slice(2)
   expect(rulesAt(['192.0.2.1', '127.0.0.1'])).toEqual([
     `KUBE-NODEPORT-CONTAINER -d 192.0.2.1 --dport 30080 => ${all}`,
@@ -104,8 +101,10 @@ test('node ports are open on the addresses that are ours, and on no other', () =
 test('clients of a node port are let through to each port that it leads to', () => {
   const accepted = (route: Route) => filter(route).filter((rule) => rule.startsWith('KUBE-NODEPORT-NON-LOCAL'))
   expect(accepted(open)).toEqual([])
-  expect(accepted({ ...open, nodePort: 30080 })).toEqual(['KUBE-NODEPORT-NON-LOCAL --dport 41000 NEW -j ACCEPT'])
-  expect(accepted({ ...open, nodePort: 30080, ...localOnly })).toEqual([
+  expect(accepted(withWishes(open, { nodePort: 30080 }))).toEqual([
+    'KUBE-NODEPORT-NON-LOCAL --dport 41000 NEW -j ACCEPT',
+  ])
+  expect(accepted(withWishes(open, { nodePort: 30080, ...localOnly }))).toEqual([
     'KUBE-NODEPORT-NON-LOCAL --dport 41000 NEW -j ACCEPT',
     'KUBE-NODEPORT-NON-LOCAL --dport 42000 NEW -j ACCEPT',
   ])
@@ -118,23 +117,26 @@ test('who connects to a proxy port without a portal is refused', () => {
 })
 
 test('without any endpoint everybody is refused; without a local one, who may use no other is dropped', () => {
-  expect(filter(testRoute('shop/web'))).toEqual([
+  const asked = { loadBalancerIPs: ['203.0.113.7'], ...localOnly }
+  expect(filter(testRoute('shop/web', asked))).toEqual([
     'KUBE-PORTALS-PORTS -d 192.0.2.1 --dport 41000 -j REJECT',
     'KUBE-PORTALS-PORTS -d 192.0.2.1 --dport 42000 -j REJECT',
   ])
-  expect(filter(testRoute('shop/web', { endpoints: [there] }))).toEqual([
+  expect(filter(testRoute('shop/web', { ...asked, endpoints: [there] }))).toEqual([
     'KUBE-PORTALS-PORTS -d 192.0.2.1 --dport 41000 -m conntrack ! --ctstate DNAT -j REJECT',
     'KUBE-PORTALS-PORTS -d 192.0.2.1 --dport 42000 -j DROP',
   ])
 })
 
 test('health checks of load balancers are let through', () => {
-  expect(filter({ ...balanced, healthCheckNodePort: 31000 })).toContain('KUBE-PORTALS-PORTS --dport 31000 -j ACCEPT')
+  expect(filter(withWishes(balanced, { healthCheckNodePort: 31000 }))).toContain(
+    'KUBE-PORTALS-PORTS --dport 31000 -j ACCEPT',
+  )
 })
 
 test('a port that could not be had leaves out what would lead to it', () => {
   const onlyLocal: RoutePorts = { byPolicy: { Local: 42000 }, nodePortIps: [] }
-  expect(nat({ ...balanced, ...localOnly }, settings, onlyLocal)).toEqual([
+  expect(nat(withWishes(balanced, localOnly), settings, onlyLocal)).toEqual([
     `KUBE-PORTALS-CONTAINER -d 203.0.113.7 --dport 80 => ${local}`,
   ])
 })
@@ -167,7 +169,8 @@ function filter(route: Route, ports = twoPorts): readonly string[] {
 
 /** Without what all these rules have in common. */
 function brief(table: string, route: Route, given: PortalSettings, ports: RoutePorts): readonly string[] {
-  const held = route.nodePort === 0 ? { ...ports, nodePortIps: [] } : ports
+  const hasNodePort = route.entrances.some(({ kind }) => kind === 'node-port')
+  const held = hasNodePort ? ports : { ...ports, nodePortIps: [] }
   return portalRules({ route, settings: given, ports: held })
     .filter((placed) => placed.table === table)
     .map(({ chain, rule }) =>

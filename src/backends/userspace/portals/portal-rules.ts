@@ -1,15 +1,15 @@
 /** The rules that lead from the addresses of a route to its proxy ports. */
 import type { TrafficPolicy } from '../../../api/records.ts'
-import { outcomeUnder } from '../../../core/routing/outcome.ts'
 import { routeName } from '../../../core/route.ts'
-import type { Route } from '../../../core/route.ts'
+import type { AddressEntrance, NodePortEntrance, Outcome, Route } from '../../../core/route.ts'
 import { hostPort, isUnspecified, renderCidr } from '../../../net/ip.ts'
 import { comment } from '../../../dataplane/iptables/language/rule.ts'
 import type { Match, Rule, Target } from '../../../dataplane/iptables/language/rule.ts'
 import type { SharedRule } from '../../../dataplane/iptables/language/rendered-rules.ts'
-import { allowedSources } from '../plan.ts'
+import { cidrsOf } from '../plan.ts'
 import { portalChains } from './chains.ts'
 import { externalEntries } from './external-entries.ts'
+import { outcomesInUse } from './plan-listeners.ts'
 import type { RoutePorts } from './plan-listeners.ts'
 import type { PortalSettings } from './settings.ts'
 
@@ -20,22 +20,31 @@ interface Portal {
 }
 
 export function portalRules(portal: Portal): readonly SharedRule[] {
-  const { route } = portal
   return [
-    ...clusterIpRules(portal),
-    ...route.externalIPs.flatMap((ip) => externalIpRules(portal, ip)),
-    ...route.loadBalancerIPs.flatMap((ip) => loadBalancerIpRules(portal, ip)),
-    ...nodePortRules(portal),
+    ...portal.route.entrances.flatMap((entrance) => {
+      switch (entrance.kind) {
+        case 'cluster-ip':
+          return clusterIpRules(portal, entrance)
+        case 'external-ip':
+          return externalIpRules(portal, entrance)
+        case 'load-balancer-ip':
+          return loadBalancerIpRules(portal, entrance)
+        case 'node-port':
+          return nodePortRules(portal, entrance)
+        default:
+          return entrance satisfies never
+      }
+    }),
     ...proxyPortRules(portal),
     ...healthCheckRules(portal),
   ]
 }
 
-function clusterIpRules(portal: Portal): readonly SharedRule[] {
-  const { clusterIP, internalPolicy } = portal.route
+function clusterIpRules(portal: Portal, entrance: AddressEntrance): readonly SharedRule[] {
+  const address = addressed(portal, entrance)
   return [
-    ...fromElsewhere(portal, portalChains.portalsContainer, [addressed(portal, clusterIP)], internalPolicy),
-    ...fromHost(portal, portalChains.portalsHost, [addressed(portal, clusterIP)], internalPolicy),
+    ...fromElsewhere(portal, portalChains.portalsContainer, [address], entrance.outside.policy),
+    ...fromHost(portal, portalChains.portalsHost, [address], entrance.inside.policy),
   ]
 }
 
@@ -43,30 +52,31 @@ function clusterIpRules(portal: Portal): readonly SharedRule[] {
  * Only what comes to this node from outside, or is for an address that the node holds: what pods behind a bridge and the
  * node itself send to an external address elsewhere goes there.
  */
-function externalIpRules(portal: Portal, ip: string): readonly SharedRule[] {
-  const address = addressed(portal, ip)
+function externalIpRules(portal: Portal, entrance: AddressEntrance): readonly SharedRule[] {
+  const address = addressed(portal, entrance)
   const isLocal: Match = { kind: 'local-address', end: 'destination' }
-  const entries = externalEntries(portal.route, portal.settings.localTraffic)
+  const entries = externalEntries(entrance, portal.settings.localTraffic)
   return [
     ...([{ kind: 'not-bridged' }, isLocal] as const).flatMap((condition) =>
       entries.flatMap(({ matches, policy }) =>
         fromElsewhere(portal, portalChains.portalsContainer, [address, condition, ...matches], policy),
       ),
     ),
-    ...fromHost(portal, portalChains.portalsHost, [address, isLocal], 'Cluster'),
+    ...fromHost(portal, portalChains.portalsHost, [address, isLocal], entrance.inside.policy),
   ]
 }
 
-function loadBalancerIpRules(portal: Portal, ip: string): readonly SharedRule[] {
-  const { route, settings } = portal
-  const address = addressed(portal, ip)
-  const sources = allowedSources(route)?.map(renderCidr)
+function loadBalancerIpRules(portal: Portal, entrance: AddressEntrance): readonly SharedRule[] {
+  const address = addressed(portal, entrance)
+  const sources = entrance.allowed && cidrsOf(entrance.allowed).map(renderCidr)
   const sourceMatches = sources === undefined ? [[]] : sources.map((value) => [{ kind: 'source', value } as const])
   return [
-    ...externalEntries(route, settings.localTraffic, sources).flatMap(({ matches, policy }) =>
+    ...externalEntries(entrance, portal.settings.localTraffic, sources).flatMap(({ matches, policy }) =>
       fromElsewhere(portal, portalChains.portalsContainer, [address, ...matches], policy),
     ),
-    ...sourceMatches.flatMap((matches) => fromHost(portal, portalChains.portalsHost, [address, ...matches], 'Cluster')),
+    ...sourceMatches.flatMap((matches) =>
+      fromHost(portal, portalChains.portalsHost, [address, ...matches], entrance.inside.policy),
+    ),
     ...(sources === undefined ? [] : [notAllowed(portal, address)]),
   ]
 }
@@ -77,21 +87,21 @@ function notAllowed({ route }: Portal, address: Match): SharedRule {
   return { table: 'filter', chain: portalChains.firewall, rule: { matches, target: { kind: 'drop' } } }
 }
 
-function nodePortRules(portal: Portal): readonly SharedRule[] {
+function nodePortRules(portal: Portal, entrance: NodePortEntrance): readonly SharedRule[] {
   const { route, ports, settings } = portal
-  const { protocol, nodePort } = route
-  const entries = externalEntries(route, settings.localTraffic)
+  const { protocol } = route
+  const entries = externalEntries(entrance, settings.localTraffic)
   const rules = ports.nodePortIps.flatMap((ip) => {
-    const traffic: Match = { kind: 'traffic', protocol, ...unlessEverywhere(ip), destinationPort: nodePort }
+    const traffic: Match = { kind: 'traffic', protocol, ...unlessEverywhere(ip), destinationPort: entrance.port }
     return [
       ...entries.flatMap(({ matches, policy }) =>
         fromElsewhere(portal, portalChains.nodePortContainer, [traffic, ...matches], policy),
       ),
-      ...fromHost(portal, portalChains.nodePortHost, [traffic], 'Cluster'),
+      ...fromHost(portal, portalChains.nodePortHost, [traffic], entrance.inside.policy),
     ]
   })
   if (rules.length === 0) return []
-  const accepted = new Set(['Cluster' as const, ...entries.map(({ policy }) => policy)])
+  const accepted = new Set([entrance.inside.policy, ...entries.map(({ policy }) => policy)])
   return [...rules, ...[...accepted].flatMap((policy) => acceptedPort(portal, policy))]
 }
 
@@ -110,17 +120,17 @@ function acceptedPort({ route, ports }: Portal, policy: TrafficPolicy): readonly
 function proxyPortRules({ route, ports, settings }: Portal): readonly SharedRule[] {
   const name = routeName(route)
   const came: Match = { kind: 'connection-state', states: ['DNAT'], isNot: true }
-  return (['Cluster', 'Local'] as const).flatMap((policy) => {
+  return outcomesInUse(route).flatMap(({ policy, kind }) => {
     const destinationPort = ports.byPolicy[policy]
     if (destinationPort === undefined) return []
     const { protocol } = route
     const traffic: Match = { kind: 'traffic', protocol, ...unlessEverywhere(settings.listenIp), destinationPort }
-    const rulesByOutcome: Readonly<Record<ReturnType<typeof outcomeUnder>['kind'], Rule>> = {
+    const rulesByOutcome: Readonly<Record<Outcome['kind'], Rule>> = {
       forward: { matches: [comment(`${name} proxy port`), traffic, came], target: { kind: 'reject' } },
       reject: { matches: [comment(`${name} has no endpoints`), traffic], target: { kind: 'reject' } },
       drop: { matches: [comment(`${name} has no local endpoints`), traffic], target: { kind: 'drop' } },
     }
-    return [{ table: 'filter', chain: portalChains.ports, rule: rulesByOutcome[outcomeUnder(policy, route).kind] }]
+    return [{ table: 'filter', chain: portalChains.ports, rule: rulesByOutcome[kind] }]
   })
 }
 
@@ -160,8 +170,8 @@ function leading(
   return [{ table: 'nat', chain, rule: { matches: [comment(routeName(route)), ...matches], target: target(port) } }]
 }
 
-function addressed({ route }: Portal, destination: string): Match {
-  return { kind: 'traffic', protocol: route.protocol, destination, destinationPort: route.port }
+function addressed({ route }: Portal, { ip, port }: AddressEntrance): Match {
+  return { kind: 'traffic', protocol: route.protocol, destination: ip, destinationPort: port }
 }
 
 function unlessEverywhere(ip: string): { readonly destination?: string } {

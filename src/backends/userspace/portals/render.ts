@@ -8,7 +8,7 @@ import type { Listening } from '../route-listeners.ts'
 import { renderDelivery, writeAnswerRules } from './answer-rules.ts'
 import { fullInput } from './full-input.ts'
 import { planListeners, portsOf } from './plan-listeners.ts'
-import { planPortal } from './plan.ts'
+import { planPortal, planPortals } from './plan.ts'
 import type { PlannedPortal } from './plan.ts'
 import type { PortalSettings } from './settings.ts'
 import { wishesTransparency } from './transparency.ts'
@@ -35,7 +35,8 @@ export function renderPortals(view: NodeView, settings: PortalSettings): Rendere
     portalsByKey.set(route.key, planPortal(route, portsOf(route, settings, listening), settings))
     remarks.push(...remarksOn(plan, listening))
   }
-  const input = fullInput({ settings, portalsByKey }, { filter: new Map(), nat: new Map() })
+  const plan = planPortals(portalsByKey.keys(), (key) => portalsByKey.get(key), settings)
+  const input = fullInput(plan, { filter: new Map(), nat: new Map() })
   const { family } = settings
   const isTransparent = [...view.routesByKey.values()].some(wishesTransparency)
   if (isTransparent) writeAnswerRules(new Map(), family, input)

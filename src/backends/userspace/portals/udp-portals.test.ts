@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
-import type { Route } from '../../../core/route.ts'
 import { selectStaleFlows } from '../../../core/sync/stale-flows.ts'
-import type { Flow } from '../../../core/sync/stale-flows.ts'
+import type { Flow, FlowTargets } from '../../../core/sync/stale-flows.ts'
 import { testRoute } from '../../../core/testing/routes.ts'
 import { UdpPortals } from './udp-portals.ts'
 
@@ -41,10 +40,10 @@ test('there is nothing to look for when only endpoints have changed', () => {
   expect(udp.take(localIps)).toBeUndefined()
 })
 
-function taken(udp: UdpPortals): readonly Route[] {
-  const routes = udp.take(localIps)
-  if (routes === undefined) throw new Error('nothing to look for')
-  return routes
+function taken(udp: UdpPortals): readonly FlowTargets[] {
+  const targets = udp.take(localIps)
+  if (targets === undefined) throw new Error('nothing to look for')
+  return targets
 }
 
 /** A client's flow to a Service address that was led to a port of the node. */

@@ -3,7 +3,8 @@
  * keeps sending never asks the rules again; so flows to a port of an earlier process, or of a Service that is gone,
  * have to be deleted.
  */
-import type { Endpoint, Route, RouteKey } from '../../../core/route.ts'
+import type { Route, RouteKey } from '../../../core/route.ts'
+import type { FlowTargets } from '../../../core/sync/stale-flows.ts'
 import { hostPort, isUnspecified } from '../../../net/ip.ts'
 import type { SocketAddress } from '../../../dataplane/relay/relay.ts'
 
@@ -31,44 +32,19 @@ export class UdpPortals {
     this.#gone.push(before.route)
   }
 
-  /**
-   * The routes with the addresses that their flows may lead to in the place of endpoints; undefined when nothing has
-   * changed since the last time.
-   */
-  take(localIps: readonly string[]): readonly Route[] | undefined {
+  /** Undefined when nothing has changed since the last time. */
+  take(localIps: readonly string[]): readonly FlowTargets[] | undefined {
     if (!this.#hasNewPorts && this.#gone.length === 0) return undefined
-    const gone = this.#gone.map((route) => withEndpoints(route, [nowhere]))
-    const served = [...this.#servedByKey.values()].map(({ route, ports }) =>
-      withEndpoints(
-        route,
-        ports.flatMap(({ ip, port }) => (isUnspecified(ip) ? localIps : [ip]).map((at) => ({ ip: at, port }))),
+    const gone = this.#gone.map(({ entrances }): FlowTargets => ({ entrances, addresses: new Set() }))
+    const served = [...this.#servedByKey.values()].map(({ route, ports }): FlowTargets => ({
+      entrances: route.entrances,
+      addresses: new Set(
+        ports.flatMap(({ ip, port }) => (isUnspecified(ip) ? localIps : [ip]).map((at) => hostPort(at, port))),
       ),
-    )
+    }))
     this.#gone = []
     this.#hasNewPorts = false
     return [...gone, ...served]
-  }
-}
-
-/** No flow leads here, so all are stale. */
-const nowhere: SocketAddress = { ip: '', port: 0 }
-
-function withEndpoints(route: Route, addresses: readonly SocketAddress[]): Route {
-  return { ...route, endpoints: addresses.map(toEndpoint) }
-}
-
-function toEndpoint({ ip, port }: SocketAddress): Endpoint {
-  return {
-    ip,
-    port,
-    address: hostPort(ip, port),
-    nodeName: '',
-    isLocal: true,
-    ready: true,
-    serving: true,
-    terminating: false,
-    zoneHints: [],
-    nodeHints: [],
   }
 }
 
