@@ -27,24 +27,22 @@ export function parseNode({ raw, metadata, name, resourceVersion, read }: Identi
 /** Internal addresses before external ones; the first is the primary, the first of the other family the second. */
 function parseNodeIps(raw: JsonObject, read: JsonReader): Pick<NodeRecord, 'ips' | 'otherIps'> {
   const status = read.object(raw, 'status', 'status')
-  const ips: { readonly type: unknown; readonly ip: string }[] = []
+  const internal: string[] = []
+  const external: string[] = []
   for (const [address, index] of read.objects(status, 'addresses', 'status.addresses')) {
     const type = address['type']
     if (type !== 'InternalIP' && type !== 'ExternalIP') continue
     const text = read.string(address, 'address', `status.addresses[${index}].address`)
     const ip = parseIp(text)
     if (ip === undefined) read.problem(`status.addresses[${index}].address`, `${shownValue(text)} is not an IP address`)
-    else ips.push({ type, ip })
+    else (type === 'InternalIP' ? internal : external).push(ip)
   }
-  const ordered = [
-    ...ips.filter(({ type }) => type === 'InternalIP'),
-    ...ips.filter(({ type }) => type === 'ExternalIP'),
-  ]
-  const primary = ordered[0]?.ip
+  const ordered = [...internal, ...external]
+  const [primary] = ordered
   if (primary === undefined) return { ips: [] }
-  const secondary = ordered.find(({ ip }) => familyOf(ip) !== familyOf(primary))?.ip
+  const secondary = ordered.find((ip) => familyOf(ip) !== familyOf(primary))
   const usable = secondary === undefined ? [primary] : [primary, secondary]
-  const otherIps = [...new Set(ordered.map(({ ip }) => ip))].filter((ip) => !usable.includes(ip))
+  const otherIps = [...new Set(ordered)].filter((ip) => !usable.includes(ip))
   return { ips: usable, ...(otherIps.length > 0 && { otherIps }) }
 }
 

@@ -14,6 +14,7 @@ describe('a Service', () => {
     ['ExternalName, even with an address', { type: 'ExternalName', clusterIP: '10.0.0.1', externalName: 'a.example' }],
   ])('that is %s has no cluster IP to proxy', (_, spec) => {
     expect(parse(spec).clusterIPs).toEqual({})
+    expect(problemsOf('Service', rawService('demo/web', spec))).toEqual([])
   })
 
   test('from before dual stack belongs to the family of its address', () => {
@@ -122,7 +123,9 @@ describe('a Service', () => {
     const made = (creationTimestamp: unknown) =>
       record('Service', rawService('demo/web', {}, {}, { creationTimestamp })).createdAtMs
     expect(made('2026-01-02T03:04:05Z')).toBe(Date.UTC(2026, 0, 2, 3, 4, 5))
-    for (const unknown of [undefined, null, '', 'yesterday', 5]) expect(made(unknown)).toBeUndefined()
+    expect(made('1970-01-01T00:00:00Z')).toBe(0)
+    for (const unknown of [undefined, null, '', 'yesterday', 5, '1969-12-31T23:59:59Z'])
+      expect(made(unknown)).toBeUndefined()
   })
 
   test('has an external policy Local only when its type can be reached from outside', () => {
@@ -152,6 +155,14 @@ describe('a Service', () => {
     expect(parse(sticky).affinitySeconds).toBe(10_800)
     expect(parse({ ...sticky, sessionAffinityConfig: { clientIP: { timeoutSeconds: 5 } } }).affinitySeconds).toBe(5)
     expect(parse({ sessionAffinity: 'None' }).affinitySeconds).toBe(0)
+    const timed = (timeoutSeconds: unknown) => ({ ...sticky, sessionAffinityConfig: { clientIP: { timeoutSeconds } } })
+    for (const good of [1, 86_400, null]) expect(problemsOf('Service', rawService('demo/web', timed(good)))).toEqual([])
+    for (const bad of [0, 86_401]) {
+      expect(parse(timed(bad)).affinitySeconds).toBe(10_800)
+      expect(problemsOf('Service', rawService('demo/web', timed(bad)))).toEqual([
+        `spec.sessionAffinityConfig.clientIP.timeoutSeconds: must be a whole number from 1 to 86400, not ${bad}`,
+      ])
+    }
   })
 
   test('says by annotation how the userspace mode shall carry it', () => {
@@ -163,6 +174,12 @@ describe('a Service', () => {
     const { relaying } = record('Service', annotated(wishes))
     expect(relaying).toEqual({ balancing: 'least-connections', proxyProtocol: 'v2' })
     expect(record('Service', annotated({ 'fairlead.dev/balancing': 'round-robin' })).relaying).toBeUndefined()
+    expect(record('Service', annotated({ 'fairlead.dev/proxy-protocol': 'v1' })).relaying).toEqual({
+      proxyProtocol: 'v1',
+    })
+    expect(record('Service', annotated({ 'fairlead.dev/balancing': 'random' })).relaying).toEqual({
+      balancing: 'random',
+    })
     const transparent = annotated({ 'fairlead.dev/client-address': 'transparent' })
     expect(record('Service', transparent).relaying).toEqual({ clientAddress: 'transparent' })
     expect(record('Service', annotated({ 'fairlead.dev/client-address': 'node' })).relaying).toBeUndefined()

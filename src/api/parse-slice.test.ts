@@ -24,7 +24,13 @@ describe('an EndpointSlice', () => {
     const parsed = record('EndpointSlice', raw)
     expect(parsed.ports).toEqual([{ name: '', protocol: 'TCP', port: 8080 }])
     expect(parsed.endpoints.map(({ ip }) => ip)).toEqual(['10.0.0.1'])
-    expect(problemsOf('EndpointSlice', raw)).toHaveLength(5)
+    expect(problemsOf('EndpointSlice', raw)).toEqual([
+      'ports[0].name: must be a string; "" for the unnamed port',
+      'ports[1].port: must be a number: a port that means "all ports" cannot be proxied',
+      'ports[2].port: must be a number: a port that means "all ports" cannot be proxied',
+      'endpoints[0].addresses[0]: must be an IPv4 address, not missing',
+      'endpoints[2].addresses[0]: must be an IPv4 address, not "10.0.0.400"',
+    ])
   })
 
   test('without the name of its Service, or with host names for addresses, is skipped with the reason', () => {
@@ -103,7 +109,7 @@ describe('an EndpointSlice', () => {
   })
 
   test('remembers when the change happened, if it is told in a form it can read', () => {
-    const at = (time: string) =>
+    const at = (time: unknown) =>
       record(
         'EndpointSlice',
         rawSlice('demo/web-1', 'web', ['10.0.0.1'], [80], {
@@ -112,7 +118,8 @@ describe('an EndpointSlice', () => {
       ).triggerTimeMs
     expect(at('2026-01-02T03:04:05.5Z')).toBe(Date.UTC(2026, 0, 2, 3, 4, 5, 500))
     expect(at('2026-01-02T03:04:05+01:00')).toBe(Date.UTC(2026, 0, 2, 2, 4, 5))
-    for (const unreadable of ['yesterday', '2026', 'on 2026-01-02T03:04:05Z', '2026-99-02T03:04:05Z'])
+    const sixDigits = '+002026-01-02T03:04:05Z' // a year that JavaScript reads, and RFC 3339 does not have
+    for (const unreadable of ['yesterday', '2026', sixDigits, '2026-99-02T03:04:05Z', ['2026-01-02T03:04:05Z']])
       expect(at(unreadable)).toBeUndefined()
   })
 })

@@ -83,7 +83,7 @@ function parseHints(hints: JsonObject, field: string, path: string, read: JsonRe
     const name = read.string(hint, 'name', `${path}[${index}].name`)
     if (!names.includes(name)) names.push(name)
   }
-  return names.length === 0 ? noHints : names
+  return names
 }
 
 function parseTriggerTime(metadata: JsonObject, read: JsonReader): number | undefined {

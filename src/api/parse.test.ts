@@ -36,6 +36,18 @@ test.each(['', 'a"b', 'a\nb', 'a b', '-a', '../x', 'é', 7])('an object named %j
   expect(parseObject('Service', { metadata: { namespace: name, name: 'web' }, spec: {} }).ok).toBe(false)
 })
 
+test('an object has a name of up to 253 characters', () => {
+  const named = (length: number) => parseObject('Node', { metadata: { name: 'x'.repeat(length) } }).ok
+  expect([named(1), named(253), named(254)]).toEqual([true, true, false])
+})
+
+test('a problem says whose it is', () => {
+  const metadata = { namespace: 'demo', name: 'web' }
+  const whose = (kind: ObjectKind) => parseObject(kind, { metadata, spec: 7 }).problems.map(({ key }) => key)
+  expect(whose('Service')).toEqual(['demo/web'])
+  expect(whose('Node')).toEqual(['web'])
+})
+
 describe('a Node', () => {
   const ips = (addresses: object[]) => record('Node', rawNode('n', { status: { addresses } })).ips
 
@@ -45,8 +57,26 @@ describe('a Node', () => {
     expect(ips([external('192.0.2.1'), internal('10.0.0.1'), internal('10.0.0.2')])).toEqual(['10.0.0.1'])
     expect(ips([internal('fd00::1'), internal('10.0.0.1')])).toEqual(['fd00::1', '10.0.0.1'])
     expect(ips([internal('10.0.0.1'), external('2001:db8::1')])).toEqual(['10.0.0.1', '2001:db8::1'])
-    expect(ips([{ type: 'Hostname', address: 'n' }])).toEqual([])
     expect(ips([external('192.0.2.1')])).toEqual(['192.0.2.1'])
+  })
+
+  test('has further addresses, each once, if there are any', () => {
+    const addresses = ['10.0.0.1', 'fd00::1', '10.0.0.2', '10.0.0.2', '10.0.0.1']
+    const internal = addresses.map((address) => ({ type: 'InternalIP', address }))
+    const parsed = (list: readonly object[]) => record('Node', rawNode('n', { status: { addresses: list } }))
+    const external = { type: 'ExternalIP', address: '192.0.2.1' }
+    expect(parsed([external, ...internal])).toMatchObject({
+      ips: ['10.0.0.1', 'fd00::1'],
+      otherIps: ['10.0.0.2', '192.0.2.1'],
+    })
+    expect(parsed(internal.slice(0, 2))).not.toHaveProperty('otherIps')
+  })
+
+  test('has no address of another type, whatever it says', () => {
+    const raw = rawNode('n', {
+      status: { addresses: ['n', '10.0.0.9'].map((address) => ({ type: 'Hostname', address })) },
+    })
+    expect([record('Node', raw).ips, problemsOf('Node', raw)]).toEqual([[], []])
   })
 
   test('has its zone, its taints, its pod CIDRs, and whether it is going', () => {

@@ -30,12 +30,13 @@ export function parseObject<K extends ObjectKind>(kind: K, raw: unknown): Parsed
     const reason = `must be a name of letters, digits, "-" and ".", not ${shownValue(value)}`
     return { ok: false, key: undefined, problems: [{ kind, key, field, reason }] }
   }
-  const key = objectKey(clusterScoped.has(kind) ? { name } : { namespace: String(namespace), name })
+  const place = String(namespace) // a name by now, unless the kind has none
+  const key = objectKey(clusterScoped.has(kind) ? { name } : { namespace: place, name })
   const read = new JsonReader(kind, key)
   const record = parsers[kind]({
     raw,
     metadata,
-    namespace: typeof namespace === 'string' ? namespace : '',
+    namespace: place,
     name,
     resourceVersion: typeof resourceVersion === 'string' ? resourceVersion : '',
     read,

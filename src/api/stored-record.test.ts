@@ -1,0 +1,212 @@
+import { describe, expect, test } from 'vitest'
+import { rawNode, rawService, rawSlice, record } from '../core/testing/objects.ts'
+import type { ObjectRecord } from './records.ts'
+import { readStoredRecord } from './stored-record.ts'
+
+const fullService = record(
+  'Service',
+  rawService(
+    'demo/web',
+    {
+      type: 'LoadBalancer',
+      clusterIP: '10.96.0.1',
+      clusterIPs: ['10.96.0.1', 'fd00::1'],
+      ipFamilies: ['IPv4', 'IPv6'],
+      ports: [{ name: 'http', port: 80, nodePort: 30_080 }],
+      externalIPs: ['192.0.2.1', '2001:db8::1'],
+      loadBalancerSourceRanges: ['10.0.0.0/8', 'fd00::/16', 'x'],
+      sessionAffinity: 'ClientIP',
+      externalTrafficPolicy: 'Local',
+      internalTrafficPolicy: 'Local',
+      healthCheckNodePort: 31_000,
+    },
+    { loadBalancer: { ingress: [{ ip: '203.0.113.1' }] } },
+    {
+      resourceVersion: '7',
+      creationTimestamp: '2026-01-02T03:04:05Z',
+      annotations: {
+        'fairlead.dev/balancing': 'least-connections',
+        'fairlead.dev/proxy-protocol': 'v2',
+        'fairlead.dev/client-address': 'transparent',
+      },
+    },
+  ),
+)
+const plainService = record('Service', rawService('demo/plain', { clusterIP: 'None' }))
+const fullSlice = record(
+  'EndpointSlice',
+  rawSlice(
+    'demo/web-1',
+    'web',
+    [
+      {
+        addresses: ['10.0.0.1'],
+        nodeName: 'here',
+        conditions: { ready: false, serving: true, terminating: true },
+        hints: { forZones: [{ name: 'a' }], forNodes: [{ name: 'here' }] },
+      },
+    ],
+    [{ name: 'http', port: 8080 }],
+    {
+      metadata: {
+        namespace: 'demo',
+        name: 'web-1',
+        annotations: { 'endpoints.kubernetes.io/last-change-trigger-time': '2026-01-02T03:04:05Z' },
+      },
+    },
+  ),
+)
+const plainSlice = record('EndpointSlice', rawSlice('demo/web-2', 'web', ['fd00::2']))
+const fullNode = record(
+  'Node',
+  rawNode('here', {
+    metadata: { name: 'here', labels: { 'topology.kubernetes.io/zone': 'a' }, deletionTimestamp: 'now' },
+    spec: { podCIDRs: ['10.1.0.0/16'], taints: [{ key: 'full' }] },
+    status: { addresses: ['10.0.0.1', '10.0.0.2'].map((address) => ({ type: 'InternalIP', address })) },
+  }),
+)
+const plainNode = record('Node', rawNode('there'))
+const ranges = record('ServiceCIDR', { metadata: { name: 'kubernetes' }, spec: { cidrs: ['10.96.0.0/12'] } })
+
+test.each<[string, ObjectRecord]>([
+  ['a Service with everything', fullService],
+  ['a Service with nothing', plainService],
+  ['a slice with everything', fullSlice],
+  ['a slice with an address only', plainSlice],
+  ['a Node with everything', fullNode],
+  ['a Node with nothing', plainNode],
+  ['a ServiceCIDR', ranges],
+])('%s comes back as it was', (_, written) => {
+  expect(reread(written)).toStrictEqual({ ok: true, record: written })
+})
+
+test('fields that nobody knows do not come along', () => {
+  expect(reread({ ...plainService, extra: 1 })).toEqual({ ok: true, record: plainService })
+})
+
+/** The record of `base` with one other field. */
+function withField(base: object, path: string, value: unknown): unknown {
+  const copy = JSON.parse(JSON.stringify(base)) as Record<string, unknown>
+  const names = path.split(/[.[\]]+/).filter((name) => name !== '')
+  const last = names.pop() ?? ''
+  const parent = names.reduce((at, name) => at[name] as Record<string, unknown>, copy)
+  parent[last] = value
+  return copy
+}
+
+function reread(stored: unknown) {
+  return readStoredRecord(JSON.parse(JSON.stringify(stored)))
+}
+
+const line = 'x\n-A INPUT -j ACCEPT'
+
+describe('a record that no object could have become is refused with the place:', () => {
+  const refused: [object, string, readonly unknown[], place?: string][] = [
+    [fullService, 'kind', ['Pod', 1, undefined]],
+    [fullService, 'namespace', ['', line, 7, undefined, 'x'.repeat(254)]],
+    [fullService, 'name', ['', line, 7, undefined]],
+    [fullService, 'resourceVersion', [line, 7, undefined, 'x'.repeat(318), 'a\u007f', '\u0000']],
+    [fullService, 'createdAtMs', ['x', -1, 0.5, 8.64e15 + 1, null]],
+    [fullService, 'type', ['', 'Else', undefined]],
+    [fullService, 'clusterIPs', [undefined, [], 'x']],
+    [fullService, 'clusterIPs.ipv4', ['fd00::1', '010.0.0.1', line, '0.0.0.0', '169.254.0.1', 7]],
+    [fullService, 'clusterIPs.ipv6', ['10.0.0.1', 'FD00::1']],
+    [fullService, 'clusterIPs.ipv5', ['10.0.0.1'], 'clusterIPs'],
+    [fullService, 'ports', [undefined, {}]],
+    [fullService, 'ports[0]', [1, null]],
+    [fullService, 'ports[0].name', [7, undefined], 'name'],
+    [fullService, 'ports[0].name', ['a b', 'x'.repeat(64)]],
+    [fullService, 'ports[0].protocol', ['tcp', undefined], 'protocol'],
+    [fullService, 'ports[0].port', [0, -1, 65_536, 1.5, '80', undefined], 'port'],
+    [fullService, 'ports[0].nodePort', [-1, 65_536, '1'], 'nodePort'],
+    [fullService, 'externalIPs', [undefined, 'x']],
+    [fullService, 'externalIPs[1]', [line, '010.0.0.1', '127.0.0.1', '::', 'ff02::1', 7]],
+    [fullService, 'loadBalancerIPs[0]', [line, '127.0.0.1', 7]],
+    [fullService, 'sourceRanges[0]', ['10.0.0.0/8', null]],
+    [fullService, 'sourceRanges[0].network', ['10.0.0.1', line, 7], 'sourceRanges[0]'],
+    [fullService, 'sourceRanges[0].prefixLength', [33, -1, '8 -j X', undefined], 'sourceRanges[0]'],
+    [fullService, 'affinitySeconds', [-1, 86_401, 0.5, '1', undefined]],
+    [fullService, 'externalTrafficPolicy', ['', 'local', undefined]],
+    [fullService, 'internalTrafficPolicy', ['', undefined]],
+    [fullService, 'healthCheckNodePort', [-1, 65_536, undefined]],
+    [fullService, 'relaying', [null, 'x']],
+    [fullService, 'relaying.balancing', ['round-robin', 7], 'balancing'],
+    [fullService, 'relaying.proxyProtocol', ['none', 'v3'], 'proxyProtocol'],
+    [fullService, 'relaying.clientAddress', ['node'], 'clientAddress'],
+    [fullSlice, 'namespace', [line]],
+    [fullSlice, 'name', [line]],
+    [fullSlice, 'resourceVersion', [line]],
+    [fullSlice, 'serviceName', [line, undefined]],
+    [fullSlice, 'family', ['ipv5', undefined]],
+    [fullSlice, 'ports[0].port', [0], 'port'],
+    [fullSlice, 'triggerTimeMs', ['x', -1, 8.64e15 + 1]],
+    [fullSlice, 'endpoints[0]', [7, null]],
+    [fullSlice, 'endpoints[0].ip', ['fd00::1', '0.0.0.0', line], 'ip'],
+    [fullSlice, 'endpoints[0].nodeName', [line, 7], 'nodeName'],
+    [fullSlice, 'endpoints[0].ready', ['yes', undefined], 'ready'],
+    [fullSlice, 'endpoints[0].serving', [1], 'serving'],
+    [fullSlice, 'endpoints[0].terminating', [null], 'terminating'],
+    [fullSlice, 'endpoints[0].zoneHints', ['a'], 'zoneHints'],
+    [fullSlice, 'endpoints[0].zoneHints[0]', [line], 'zoneHints[0]'],
+    [fullSlice, 'endpoints[0].nodeHints[0]', [7], 'nodeHints[0]'],
+    [fullNode, 'name', [line]],
+    [fullNode, 'resourceVersion', [7]],
+    [fullNode, 'ips[0]', ['x', '010.0.0.1', 7]],
+    [fullNode, 'otherIps', ['10.0.0.2']],
+    [fullNode, 'otherIps[0]', ['x']],
+    [fullNode, 'podCIDRs[0]', ['x', '10.1.0.1/16', 7, line]],
+    [fullNode, 'zone', [line]],
+    [fullNode, 'isBeingDeleted', ['no']],
+    [fullNode, 'taintKeys[0]', [line]],
+    [ranges, 'name', [line]],
+    [ranges, 'resourceVersion', [line]],
+    [ranges, 'cidrs', ['10.0.0.0/8']],
+    [ranges, 'cidrs[0]', ['10.0.0.0/8']],
+  ]
+
+  test.each(refused.map(([base, path, values, place = path]) => ({ base, path, values, place })))(
+    '$path of a $base.kind',
+    ({ base, path, values, place }) => {
+      for (const value of values) {
+        const read = reread(withField(base, path, value))
+        expect(read.ok ? value : read.reason).toMatch(new RegExp(`^${place.replaceAll(/[[\]]/g, '\\$&')} cannot be `))
+      }
+    },
+  )
+
+  test('something that is no object', () => {
+    for (const stored of [null, 7, 'x', [], [fullService]])
+      expect(readStoredRecord(stored)).toEqual({ ok: false, reason: expect.stringMatching(/^the record cannot be /) })
+  })
+})
+
+const furthest: [object, string, readonly unknown[]][] = [
+  [fullService, 'name', ['a', 'x'.repeat(253)]],
+  [fullService, 'resourceVersion', ['', 'x'.repeat(317)]],
+  [fullService, 'createdAtMs', [0, 8.64e15]],
+  [fullService, 'ports[0].port', [1, 65_535]],
+  [fullService, 'ports[0].nodePort', [0, 65_535]],
+  [fullService, 'affinitySeconds', [0, 1, 86_400]],
+  [fullService, 'healthCheckNodePort', [0, 65_535]],
+  [fullService, 'clusterIPs.ipv4', ['127.0.0.1']],
+  [fullService, 'relaying', [{}, { balancing: 'random' }, { proxyProtocol: 'v1' }]],
+  [fullSlice, 'triggerTimeMs', [0, 8.64e15]],
+]
+
+test.each(furthest.map(([base, path, values]) => ({ base, path, values })))(
+  '$path of a $base.kind may be $values',
+  ({ base, path, values }) => {
+    for (const value of values) {
+      const stored = withField(base, path, value)
+      expect(readStoredRecord(stored)).toEqual({ ok: true, record: stored })
+    }
+  },
+)
+
+test('any word about an unreadable source range closes the load balancer', () => {
+  for (const word of [true, false, 'no', null])
+    expect(readStoredRecord(withField(fullService, 'hasUnreadableSourceRange', word))).toMatchObject({
+      record: { hasUnreadableSourceRange: true },
+    })
+  expect(fullService.hasUnreadableSourceRange).toBe(true)
+})
