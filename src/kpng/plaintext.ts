@@ -1,17 +1,16 @@
 /**
- * Without TLS, whoever is on the way can read the state of the cluster, and can tell a backend what to program. So it
- * is used within this machine only, unless somebody says that the network is to be trusted.
+ * Without TLS, whoever controls the network can read the state of the cluster and decide what a backend programs. So
+ * plaintext is only used within this machine, unless the operator says that the network can be trusted.
  */
 import { hostPort, isLoopback, parseIp } from '../net/ip.ts'
 import { KpngError } from './kpng-error.ts'
 
-/** Where a server is. */
 export type Place =
   | { readonly kind: 'unix'; readonly path: string }
   /** An empty host means every address. */
   | { readonly kind: 'tcp'; readonly host: string; readonly port: number }
 
-/** Throws when the place can be reached from other machines, or is on one. */
+/** Throws if the place can be reached from other machines, or is on one. */
 export function refusePlaintext(place: Place, purpose: 'serve' | 'follow'): void {
   if (!isPrivate(place)) throw new KpngError('plaintext', message[purpose](placeText(place)))
 }

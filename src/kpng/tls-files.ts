@@ -1,4 +1,4 @@
-/** Key, certificate and CA, read at once: a file that cannot be used must not show only when somebody connects. */
+/** Reads and checks key, certificate and CA at start, so that a bad file is noticed before somebody connects. */
 import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createSecureContext } from 'node:tls'
@@ -17,7 +17,7 @@ export interface TlsMaterial {
   readonly ca: Buffer | undefined
 }
 
-/** Undefined when no file is named at all: plaintext. */
+/** Returns undefined, which means plaintext, if no file is named at all. */
 export async function readTlsFiles(files: TlsFiles): Promise<TlsMaterial | undefined> {
   const { key, certificate, ca } = files
   if (key === '' && certificate === '' && ca === '') return undefined
@@ -39,7 +39,7 @@ export async function readTlsFiles(files: TlsFiles): Promise<TlsMaterial | undef
   return material
 }
 
-/** OpenSSL takes a file without any for an empty list. */
+/** OpenSSL accepts a file without certificates as an empty list. */
 function mustHoldCertificate(ca: Buffer, path: string): void {
   try {
     void new X509Certificate(ca)

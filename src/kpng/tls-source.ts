@@ -1,6 +1,6 @@
 /**
- * TLS files that are replaced while the process runs, as whoever renews certificates does. A set that does not fit
- * together (key and certificate are rarely replaced in one step) leaves the one before in force.
+ * TLS files that are replaced while the process runs, when certificates are renewed. While key and certificate do not
+ * match (they are rarely replaced in one step), the old ones stay in use.
  */
 import type { Logger } from '../core/logger.ts'
 import { readTlsFiles } from './tls-files.ts'
@@ -12,7 +12,7 @@ export class TlsSource {
   #current: TlsMaterial
   #lastProblem = ''
 
-  /** Undefined when no file is named at all: plaintext. Files that cannot be used are an error now, not later. */
+  /** Returns undefined, which means plaintext, if no file is named at all. Throws if a file cannot be used. */
   static async open(files: TlsFiles, log: Logger): Promise<TlsSource | undefined> {
     const material = await readTlsFiles(files)
     return material && new TlsSource(files, material, log)
@@ -28,7 +28,7 @@ export class TlsSource {
     return this.#current
   }
 
-  /** Reads the files again. True when there is something new to use. */
+  /** Reads the files again. Returns whether there is something new to use. */
   async refresh(): Promise<boolean> {
     let found: TlsMaterial | undefined
     try {

@@ -2,21 +2,21 @@
 import { KpngError } from '../kpng-error.ts'
 import type { Place } from '../plaintext.ts'
 
-/** KPNG refuses `tcp://` here although its servers want it; people paste the one into the other, so it is understood. */
+/** KPNG refuses `tcp://` here although its servers require it. People paste one into the other, so it is accepted. */
 export function parseApiTarget(text: string): string {
   const target = text.startsWith('tcp://') ? text.slice('tcp://'.length) : text
   placeOf(target)
   return target
 }
 
-/** Where a target is, as far as its name tells. */
+/** Where a target is, as far as its text says. */
 export function placeOf(target: string): Place {
   if (target.startsWith('unix:///')) return { kind: 'unix', path: target.slice('unix://'.length) }
   const isName = target.startsWith('dns:///')
   const [, bracketed, plain = '', port] =
     /^(?:\[([^\]]+)\]|([^:/[\]]+))(?::(\d{1,5}))?$/.exec(isName ? target.slice('dns:///'.length) : target) ?? []
   const host = bracketed ?? plain
-  // Only a name that is looked up has a port by default: gRPC's own.
+  // Only a name that is looked up has a default port: gRPC's own.
   if (host !== '' && (isName || port !== undefined)) return { kind: 'tcp', host, port: Number(port ?? 443) }
   throw new KpngError(
     'bad-address',

@@ -1,25 +1,25 @@
-/** What one answer of a server says: the unit in which a client may change its mind. */
+/** One complete answer of a server. A client may only act on complete ones. */
 import type { OpItem, Ref, Value } from '../proto/generated/localv1/api.ts'
 
 export interface ChangeSet {
-  /** Everything known before is void: what is set here is all there is. */
+  /** Everything known before is void: what is set here is the whole state. */
   readonly isReset: boolean
   readonly sets: readonly Value[]
   readonly deletes: readonly Ref[]
 }
 
-/** Collects operations until the server says that they belong together. */
+/** Collects operations until the server says that they are complete. */
 export class ChangeSetReader {
   #isReset: boolean
   #sets: Value[] = []
   #deletes: Ref[] = []
 
-  /** A new stream tells everything, whether or not the server says so first. */
+  /** A new stream starts with the whole state, whether or not the server sends a Reset first. */
   constructor() {
     this.#isReset = true
   }
 
-  /** The change set, when this operation completes one. */
+  /** Returns the change set that this operation completes, if it does. */
   push({ Op: op }: OpItem): ChangeSet | undefined {
     switch (op?.$case) {
       case 'Set':
@@ -36,7 +36,7 @@ export class ChangeSetReader {
       case 'Sync':
         return this.#take()
       case undefined:
-        return undefined // an operation of the future
+        return undefined // an operation of a later version
       default:
         return op satisfies never
     }

@@ -1,8 +1,8 @@
 import type { Endpoint, PortMapping } from '../proto/generated/localv1/api.ts'
 
 /**
- * The port of an endpoint that serves a Service port; undefined when it does not. Overrides bear the names of Service
- * ports. An unnamed port may also go by the name of its target, as Go cores send it.
+ * The port at which an endpoint serves a Service port, if it does. Overrides have the names of Service ports. An
+ * unnamed port may also have the name of its target, as Go cores send it.
  */
 export function endpointPort(endpoint: Pick<Endpoint, 'PortOverrides'>, port: PortMapping): number | undefined {
   const named = (name: string) => endpoint.PortOverrides.find(({ Name }) => Name === name)?.Port

@@ -1,4 +1,4 @@
-/** The node's state straight from a store in this process: what a watch over the network would tell. */
+/** The node's state from a store in this process, as a watch over the network would send it. */
 import type { GlobalStore } from '../store/global-store.ts'
 import { LocalAnswers } from '../store/local-answers.ts'
 import { LocalCursor } from '../store/local-cursor.ts'
@@ -21,7 +21,7 @@ export async function followStore(
   try {
     while (!signal.aborted) {
       const changed = new Promise<void>((resolve) => (wake = resolve))
-      // Who took so long that the difference is forgotten gets everything again.
+      // The reader was so slow that the difference is forgotten, so it gets everything again.
       if (follower.isExpired) follower = new Follower(store)
       const changes = store.isSynced ? follower.next(node) : undefined
       if (changes === undefined) await changed
@@ -46,7 +46,7 @@ class Follower implements Disposable {
     this.#cursor = new LocalCursor({ store, answers, wantsUnscoped: false, onExpired })
   }
 
-  /** Undefined when there is nothing new; an empty state is new at first. */
+  /** Returns nothing if nothing is new; at first, even an empty state is new. */
   next(node: string): ChangeSet | undefined {
     const parts = this.#cursor.advance(node)
     if (parts === undefined && !this.#isFirst) return undefined

@@ -1,4 +1,4 @@
-/** Messages as JSON, in the shape that KPNG's own tools print: empty values left out, affinity always there. */
+/** Messages as JSON, as KPNG's own tools print it: empty values are left out, affinity is always there. */
 import type { Endpoint, Service } from '../proto/generated/localv1/api.ts'
 
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json }
@@ -12,7 +12,7 @@ export function endpointJson(endpoint: Endpoint): Json {
   return withoutEmpty(endpoint)
 }
 
-/** A submessage that is there but empty stays, as `{}`: that it is there says something. */
+/** An empty submessage stays as `{}`, because its presence has a meaning. */
 function withoutEmpty(message: object): { readonly [key: string]: Json } {
   const kept: Record<string, Json> = {}
   for (const [name, value] of Object.entries(message) as [string, unknown][]) {

@@ -4,7 +4,7 @@ import { endpointLineJson, serviceLineJson } from './line-json.ts'
 import type { ServiceChange } from './local-state.ts'
 
 export interface Batch {
-  /** The revision that the changes start from; undefined: they are the whole state. */
+  /** The revision that the changes start from. Without it, they are the whole state. */
   readonly from: number | undefined
   readonly to: number
   readonly changes: Iterable<ServiceChange>

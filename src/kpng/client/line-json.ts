@@ -1,6 +1,6 @@
 /**
- * Records as programs get them in JSON lines: words instead of numbers, and only what says something. What is missing
- * is false, 0, "" or an empty list.
+ * Records as programs get them in JSON lines: names instead of numbers, and no empty values. What is missing is false,
+ * 0, "" or an empty list.
  */
 import type { Endpoint, Service } from '../proto/generated/localv1/api.ts'
 import { protocolName } from '../wire/protocol-name.ts'
@@ -12,18 +12,18 @@ export function serviceLineJson({ SessionAffinity: affinity, Ports, ...service }
 }
 
 export function endpointLineJson(endpoint: Endpoint): Json {
-  // Servers before August 2022 say nothing about it, and mean all traffic.
+  // Servers before August 2022 do not send it, and mean all traffic.
   const { Scopes = { Internal: true, External: true } } = endpoint
   return meaningful({ ...endpoint, Scopes }) ?? {}
 }
 
-/** Undefined when nothing is left. */
+/** Returns nothing if the value is empty. */
 function meaningful(value: unknown, name = ''): Json | undefined {
   if (value === undefined || value === null || value === '' || value === 0 || value === false) return undefined
   if (Array.isArray(value))
     return value.length === 0 ? undefined : value.map((item: unknown) => meaningful(item) ?? (item as Json))
   if (typeof value !== 'object') return value as Json
-  // A label without a value is there all the same.
+  // A label without a value is still a label.
   const isMap = name === 'Labels' || name === 'Annotations'
   const kept: Record<string, Json> = {}
   for (const [key, item] of Object.entries(value) as [string, unknown][]) {

@@ -1,5 +1,5 @@
 /**
- * What a server says about a node, read and checked: it may be mistaken, or lie, and what it says ends up in rules,
+ * Reads and checks what a server says about a node. It may be wrong or malicious, and what it says ends up in rules,
  * configuration files and terminals.
  */
 import { shownValue } from '../../net/shown-value.ts'
@@ -18,7 +18,7 @@ export type LocalRecord =
 
 type Read<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problem: RecordProblem }
 
-/** Throws a KpngError for a path that is none. */
+/** Throws a KpngError for an invalid path. */
 export function* readSets(sets: ChangeSet['sets']): Generator<LocalRecord> {
   for (const { Ref: ref, Bytes } of sets) {
     if (ref?.Set === Sets.ServicesSet) {
@@ -53,7 +53,7 @@ function readOf<T>(value: T, problem: RecordProblem | undefined): Read<T> {
   return problem === undefined ? { ok: true, value } : { ok: false, problem }
 }
 
-/** Names of Services are checked with the Service: endpoints without one count for nothing. */
+/** The name of a Service is checked with the Service; endpoints without a Service are not used. */
 function keyProblem(key: string): RecordProblem | undefined {
   const wanted = endpointKey(key)
   return wanted === undefined ? undefined : { path: [], reason: `must have ${wanted} at the end of its path` }

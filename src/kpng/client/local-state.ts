@@ -7,14 +7,14 @@ import type { ChangeSet } from './change-set.ts'
 import { checkedEndpointPath, checkedServicePath, readSets } from './local-records.ts'
 import { RefusedRecords } from './refused-records.ts'
 
-/** A photograph: later changes make a new one. */
+/** Immutable: later changes create a new one. */
 export interface ServiceWithEndpoints {
   readonly service: Service
   /** By the last segment of their paths. */
   readonly endpointsByKey: ReadonlyMap<string, Endpoint>
 }
 
-/** One Service that is different now: new without `before`, gone without `after`. */
+/** A Service that changed: new without `before`, removed without `after`. */
 export interface ServiceChange {
   readonly path: string
   readonly before: ServiceWithEndpoints | undefined
@@ -22,7 +22,7 @@ export interface ServiceChange {
 }
 
 interface Entry {
-  /** Undefined: endpoints came, but no Service that they belong to. */
+  /** Absent if there are endpoints, but no Service that they belong to. */
   service: Service | undefined
   readonly endpointsByKey: Map<string, Endpoint>
 }
@@ -35,7 +35,7 @@ export class LocalState {
     this.#refused = new RefusedRecords(log)
   }
 
-  /** Returns what is different now, and nothing that is not. Throws before anything is changed. */
+  /** Returns only what is different now. If it throws, nothing has changed. */
   apply({ isReset, sets, deletes }: ChangeSet): readonly ServiceChange[] {
     const changes = [...this.#readSets(sets), ...readDeletes(deletes)]
     const before = this.#entries
@@ -54,7 +54,7 @@ export class LocalState {
       const change = { path, before: withService(before.get(path)), after: withService(touched.get(path)) }
       const entry = touched.get(path)
       if (!isSame(change.before, change.after)) different.push(change)
-      // What says the same as before stays the same object.
+      // A Service that is equal keeps its object.
       else if (change.before !== undefined) continue
       if (entry === undefined || (entry.service === undefined && entry.endpointsByKey.size === 0))
         this.#entries.delete(path)
@@ -63,7 +63,7 @@ export class LocalState {
     return different
   }
 
-  /** A bad version of a good record leaves the good one in place, also when the server tells everything again. */
+  /** A bad version of a good record leaves the good one in place, even when the server sends everything again. */
   *#readSets(sets: ChangeSet['sets']): Generator<Change> {
     for (const { read, ...place } of readSets(sets)) {
       const record = place.kind === 'service' ? place.service : `${place.service}/${place.key}`

@@ -3,7 +3,7 @@ import { shownValue } from '../../net/shown-value.ts'
 import { pathText } from '../model/record-problem.ts'
 import type { RecordProblem } from '../model/record-problem.ts'
 
-/** Says what is wrong with a record that a server sent: once, and not each time that it is sent again. */
+/** Logs what is wrong with a record once, not each time that it is sent again. */
 export class RefusedRecords {
   readonly #log: Logger
   readonly #saidByRecord = new Map<string, string>()
@@ -22,7 +22,7 @@ export class RefusedRecords {
     })
   }
 
-  /** The record is good again, or gone. */
+  /** The record is good again, or was removed. */
   forget(record: string): void {
     this.#saidByRecord.delete(record)
   }

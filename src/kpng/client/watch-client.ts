@@ -1,6 +1,6 @@
 /**
- * Follows a KPNG server: asks for a change set, has it applied, asks for the next. When the server is away, nothing
- * changes for whoever applies; when it is back, the first change set is a complete one.
+ * Follows a KPNG server: requests a change set, has it applied, requests the next. While the server is away, nothing
+ * changes; when it is back, the first change set is a complete one.
  */
 import { Client, credentials, Metadata } from '@grpc/grpc-js'
 import type { ChannelCredentials, ClientDuplexStream } from '@grpc/grpc-js'
@@ -18,30 +18,29 @@ import type { ChangeSet } from './change-set.ts'
 export interface WatchClientOptions {
   /** See parseApiTarget. */
   readonly target: string
-  /** Plaintext when undefined. */
+  /** Plaintext without it. */
   readonly tls: TlsSource | undefined
-  /** Also from another machine: whoever is on the way can then tell us what to program. */
+  /** Even from another machine: whoever controls the network can then decide what we program. */
   readonly allowsPlaintext: boolean
   readonly maxMessageBytes: number
   readonly clock: Clock
-  /** From 0 to 1, to spread the tries of many clients. */
+  /** From 0 to 1, so that many clients do not retry at the same moment. */
   readonly random: () => number
   readonly log: Logger
 }
 
-/** What to watch. */
 export type Watch =
   | {
       readonly api: 'local'
       readonly node: string
-      /** Also endpoints that no traffic may use on the node; only Fairlead's server sends them. */
+      /** Endpoints that no traffic may use on the node as well; only Fairlead's server sends them. */
       readonly wantsUnscoped: boolean
     }
   | { readonly api: 'global' }
 
 export interface WatchStatus {
   readonly isConnected: boolean
-  /** How often the connection was made anew. */
+  /** How often the connection was opened again. */
   readonly reconnects: number
   /** When the last change set was applied (Unix milliseconds). */
   readonly lastContactMs: number | undefined
@@ -49,7 +48,7 @@ export interface WatchStatus {
 
 const firstPauseMs = 200
 const longestPauseMs = 5_000
-/** A Go server takes pings more often than this for an attack. */
+/** A Go server takes more frequent pings for an attack. */
 const keepaliveMs = 5 * 60_000
 
 export class WatchClient {
@@ -68,7 +67,7 @@ export class WatchClient {
     return { isConnected: this.#isConnected, reconnects, lastContactMs: this.#lastContactMs }
   }
 
-  /** Until the signal aborts. What `apply` throws restarts the stream, and thereby brings the whole state again. */
+  /** Runs until the signal aborts. If `apply` throws, the stream is restarted, so the whole state comes again. */
   async follow(watch: Watch, apply: (changes: ChangeSet) => Promise<void> | void, signal: AbortSignal): Promise<void> {
     const { target, tls, clock, random, log } = this.#options
     let client = this.#newClient()
@@ -99,7 +98,7 @@ export class WatchClient {
     return new Client(target, channelCredentials(tls), {
       'grpc.max_receive_message_length': maxMessageBytes,
       'grpc.keepalive_time_ms': keepaliveMs,
-      // Through a proxy of the environment, what is meant for this machine would leave it.
+      // With a proxy from the environment, traffic within this machine would leave it.
       'grpc.enable_http_proxy': tls === undefined ? 0 : 1,
       'grpc.initial_reconnect_backoff_ms': firstPauseMs,
       'grpc.min_reconnect_backoff_ms': firstPauseMs,
@@ -107,7 +106,7 @@ export class WatchClient {
     })
   }
 
-  /** Resolves with why the stream ended. An end in good order is an end too, and no word about the state. */
+  /** Resolves with why the stream ended. Even a regular end says nothing about the state. */
   #stream(
     client: Client,
     watch: Watch,
@@ -117,7 +116,7 @@ export class WatchClient {
     const { log, clock, target } = this.#options
     const call = open(client, watch)
     const reader = new ChangeSetReader()
-    // Whoever applies is never asked to do two things at once: the next stream waits for what this one began.
+    // Only one change set is applied at a time: the next stream waits for the work of this one.
     let applying = Promise.resolve()
     let hasEnded = false
     return new Promise((resolve) => {

@@ -1,4 +1,4 @@
-/** The global model: what the whole cluster looks like, before anybody asks for one node. Values never change. */
+/** The global model: the state of the whole cluster, independent of any node. Values never change. */
 import type { EndpointInfo, NodeInfo, ServiceInfo } from '../proto/generated/globalv1/api.ts'
 import type { Service } from '../proto/generated/localv1/api.ts'
 import { hashEndpointInfo, hashNode, hashService } from '../wire/hashes.ts'
@@ -11,7 +11,7 @@ export interface ClusterService {
 
 export interface ClusterEndpoint {
   readonly info: EndpointInfo
-  /** What KPNG's messages cannot say. A feed that knows no more sets `serving` as `Ready`. */
+  /** KPNG's messages do not have it. A source that does not know more sets `serving` to `Ready`. */
   readonly serving: boolean
   readonly terminating: boolean
   readonly nodeHints: readonly string[]
@@ -22,7 +22,7 @@ export interface ClusterNode {
   readonly hash: bigint
 }
 
-/** The endpoints of one source (an EndpointSlice); all of one Service. */
+/** The endpoints of one source (an EndpointSlice), all of one Service. */
 export interface EndpointSource {
   readonly namespace: string
   readonly source: string

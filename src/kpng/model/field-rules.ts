@@ -1,13 +1,13 @@
 /**
- * What a field of a record may say. Records come from files and from servers that may lie, and what they say ends up in
- * rules, configuration files and terminals: the rules are those for objects of the API.
+ * What a field of a record may contain. Records come from files and from servers that may be malicious, and their
+ * content ends up in rules, configuration files and terminals. The rules are those for objects of the API.
  */
 import { isObjectName } from '../../api/object-name.ts'
 import { isPortName } from '../../api/port-range.ts'
 import { familyOf, parseCidr, parseIp } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
 
-/** What a text must be; undefined when it is that. */
+/** Returns what the text must be, if it is not. */
 export type TextRule = (text: string) => string | undefined
 
 export interface NumberRange {
@@ -15,7 +15,7 @@ export interface NumberRange {
   readonly max: number
 }
 
-/** Line ends and the like, in all their forms. */
+/** Line ends and the like, in ASCII and in Unicode. */
 // oxlint-disable-next-line no-control-regex -- they are what is looked for
 const controls = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/
 
@@ -39,7 +39,7 @@ export const ipv4: TextRule = rule('an IPv4 address', isAddressOf('ipv4'))
 
 export const ipv6: TextRule = rule('an IPv6 address', isAddressOf('ipv6'))
 
-/** The API lets blanks stand around one. */
+/** The API accepts blanks around it. */
 export const cidr: TextRule = rule(
   'a CIDR such as 10.0.0.0/8',
   (text) => !controls.test(text) && parseCidr(text.trim()) !== undefined,

@@ -4,7 +4,7 @@ import { compareBytes } from '../wire/byte-order.ts'
 
 export const noIps: IPSet = { V4: [], V6: [] }
 
-/** Splits addresses by family, sorted and without repetitions; what is no address is left out. */
+/** Splits addresses by family, sorted and without duplicates. What is not an address is left out. */
 export function ipSet(addresses: Iterable<string>): IPSet {
   const ips = new Set<string>()
   for (const address of addresses) {

@@ -1,12 +1,12 @@
 /**
- * Which labels and annotations travel: glob patterns without a separator, so that `*` also crosses `/` and `.`.
- * Patterns: `*`, `**`, `?`, `[abc]`, `[!a-c]`, `{x,y}`.
+ * Which labels and annotations are sent. Glob patterns have no separator, so `*` also matches `/` and `.`. Patterns:
+ * `*`, `**`, `?`, `[abc]`, `[!a-c]`, `{x,y}`.
  */
 import { compareBytes } from '../wire/byte-order.ts'
 
 export type LabelFilter = (labels: Readonly<Record<string, unknown>>) => Record<string, string>
 
-/** Undefined when a pattern cannot be understood; `globProblem` says which. */
+/** Throws for a pattern that `globProblem` complains about. */
 export function labelFilter(globs: readonly string[]): LabelFilter {
   if (globs.length === 0) return () => ({})
   const patterns = globs.map(globToRegExp)
@@ -15,12 +15,12 @@ export function labelFilter(globs: readonly string[]): LabelFilter {
       (entry): entry is [string, string] =>
         typeof entry[1] === 'string' && patterns.some((pattern) => pattern.test(entry[0])),
     )
-    // The order is part of what is hashed.
+    // The hash depends on the order.
     return Object.fromEntries(kept.sort(([left], [right]) => compareBytes(left, right)))
   }
 }
 
-/** What is wrong with the first bad pattern, if any: a pattern must not fail only when the first object arrives. */
+/** What is wrong with the first bad pattern. Checked at start, not when the first object arrives. */
 export function globProblem(globs: readonly string[]): string | undefined {
   for (const glob of globs) {
     try {

@@ -1,4 +1,4 @@
-/** From a Node of the Kubernetes API to KPNG's. */
+/** Converts a Node of the Kubernetes API to KPNG's. */
 import type { JsonObject } from '../../api/json-reader.ts'
 import { isJsonObject } from '../../api/json-reader.ts'
 import type { NodeRecord } from '../../api/records.ts'
@@ -16,7 +16,7 @@ export function readNode({ name, zone }: NodeRecord, raw: JsonObject, filters: N
     Name: name,
     Labels: filters.labels(isJsonObject(metadata['labels']) ? metadata['labels'] : {}),
     Annotations: filters.annotations(isJsonObject(metadata['annotations']) ? metadata['annotations'] : {}),
-    // The zone counts whether or not its label may travel.
+    // The zone is sent even if its label is not.
     Topology: { Node: name, Zone: zone },
   }
 }

@@ -1,4 +1,7 @@
-/** From a Service of the Kubernetes API to KPNG's. The record has what was parsed and checked; the rest is read here. */
+/**
+ * Converts a Service of the Kubernetes API to KPNG's. The record has the parsed and checked fields; the rest is read
+ * here.
+ */
 import type { JsonObject } from '../../api/json-reader.ts'
 import { isJsonObject } from '../../api/json-reader.ts'
 import type { Protocol as ProtocolName, ServicePort, ServiceRecord } from '../../api/records.ts'
@@ -51,7 +54,7 @@ function ipFilters({ sourceRanges, hasUnreadableSourceRange }: ServiceRecord): S
   return ranges.length === 0 ? [] : [{ SourceRanges: ranges }]
 }
 
-/** KPNG has no word for "nobody may come", but no packet of a client has these as its source. */
+/** KPNG cannot say that nobody may connect, but no client has one of these as its source address. */
 const nobody: Readonly<Record<Family, string>> = { ipv4: '0.0.0.0/32', ipv6: '::/128' }
 
 const protocolNumbers: Readonly<Record<ProtocolName, Protocol>> = {
@@ -66,7 +69,7 @@ function portMapping({ name, protocol, port, nodePort }: ServicePort, target: un
     Protocol: protocolNumbers[protocol],
     Port: port,
     NodePort: nodePort,
-    // The API server fills in the port itself where an object names no target.
+    // Where an object has no target port, the API server uses the port itself.
     TargetPort: typeof target === 'number' ? target : target === undefined ? port : 0,
     TargetPortName: typeof target === 'string' ? target : '',
   }

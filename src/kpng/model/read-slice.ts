@@ -1,4 +1,4 @@
-/** From an EndpointSlice of the Kubernetes API to KPNG's endpoints. */
+/** Converts an EndpointSlice of the Kubernetes API to KPNG's endpoints. */
 import type { JsonObject } from '../../api/json-reader.ts'
 import { isJsonObject } from '../../api/json-reader.ts'
 import type { SliceEndpoint, SliceRecord } from '../../api/records.ts'
@@ -28,7 +28,7 @@ function readEndpoint(endpoint: SliceEndpoint, raw: JsonObject, slice: SliceReco
       PodName: target['kind'] === 'Pod' ? textOf(target['name']) : '',
       Endpoint: {
         Hostname: textOf(raw['hostname']),
-        // Only the first address of an endpoint means something, but it may be written in more than one way.
+        // Only the first address of an endpoint is used, but it may be written in more than one way.
         IPs: ipSet([ip]),
         Local: false,
         PortOverrides: slice.ports.map(({ name, port }) => ({ Name: name, Port: port })),
@@ -41,12 +41,12 @@ function readEndpoint(endpoint: SliceEndpoint, raw: JsonObject, slice: SliceReco
   )
 }
 
-/** A slice that does not say means ready, and so do messages without conditions. */
+/** Without conditions an endpoint is ready, in slices and in messages. */
 function saysReady({ conditions }: JsonObject): boolean {
   return isJsonObject(conditions) && typeof conditions['ready'] === 'boolean'
 }
 
-/** The record keeps the good endpoints only; their addresses find the rest of each. */
+/** The record only has the valid endpoints. Their addresses find the raw ones. */
 function rawEndpointsByIp(raw: JsonObject): ReadonlyMap<string, JsonObject> {
   const found = new Map<string, JsonObject>()
   const endpoints: readonly unknown[] = Array.isArray(raw['endpoints']) ? raw['endpoints'] : []

@@ -1,15 +1,15 @@
-/** Looks through a record for the first field that says what it may not. */
+/** Finds the first field of a record that has an invalid value. */
 import { shownValue } from '../../net/shown-value.ts'
 import { plainText } from './field-rules.ts'
 import type { Shape } from './state-shape.ts'
 
 export interface RecordProblem {
-  /** Names of fields and numbers of list items, from the record to the field. */
+  /** Names of fields and indexes of list items, from the record to the field. */
   readonly path: readonly (string | number)[]
   readonly reason: string
 }
 
-/** Undefined when all is well. What is absent has its default, and that is good. */
+/** An absent field has its default, which is valid. */
 export function recordProblem(
   value: unknown,
   shape: Shape,
@@ -45,7 +45,7 @@ export function recordProblem(
   }
 }
 
-/** `services[0].service.name`: as the field is called in a file. */
+/** `services[0].service.name`: as in a file. */
 export function pathText(path: RecordProblem['path']): string {
   return path
     .map((part, index) => (typeof part === 'number' ? `[${part}]` : `${index === 0 ? '' : '.'}${part.toLowerCase()}`))

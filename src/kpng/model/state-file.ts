@@ -67,7 +67,7 @@ function completeService(read: ReadService | undefined): Service {
   }
 }
 
-/** The last one would count, and nobody would see why. */
+/** Otherwise the last one would win, and nobody would see why. */
 function repetitionIn(services: readonly Service[]): RecordProblem | undefined {
   const seen = new Set<string>()
   for (const [index, { Namespace, Name }] of services.entries()) {
@@ -78,7 +78,7 @@ function repetitionIn(services: readonly Service[]): RecordProblem | undefined {
   return undefined
 }
 
-/** Where the field is, or where it should be. */
+/** The line of the field, or of its parent if it is missing. */
 function lineOf(path: RecordProblem['path'], document: Document, lines: LineCounter): number {
   const keys = path.map((part) => (typeof part === 'number' ? part : part.toLowerCase()))
   for (let length = keys.length; length > 0; length--) {

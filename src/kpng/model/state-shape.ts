@@ -1,8 +1,11 @@
-/** The shapes of KPNG's records, and of its state file, which has them in lower case. Whatever else is in a file is an error. */
+/**
+ * The shapes of KPNG's records and of its state file, which has them in lower case. Any other field in a file is an
+ * error.
+ */
 import * as rule from './field-rules.ts'
 import type { NumberRange, TextRule } from './field-rules.ts'
 
-/** How the text form of a value becomes a message field, and back, and what the field may say. */
+/** How the text of a value becomes a message field, and back, and what the field may contain. */
 export type Shape =
   | { readonly kind: 'flag' | 'ignored' }
   | { readonly kind: 'text' | 'texts'; readonly rule: TextRule }
@@ -18,7 +21,7 @@ const portOrNone = number(rule.portNumberOrNone)
 const nameOrNone = text(rule.objectNameOrNone)
 const portName = text(rule.portName)
 const labels: Shape = { kind: 'map', rule: rule.plainText }
-/** People put whole documents there. */
+/** Annotations may contain whole documents. */
 const annotations: Shape = { kind: 'map', rule: rule.anyText }
 const ipSet = object({ V4: texts(rule.ipv4), V6: texts(rule.ipv6) })
 const topology = object({ Node: nameOrNone, Zone: nameOrNone })
@@ -67,13 +70,13 @@ export const nodeShape = object({
 
 export const stateShape: Shape = object({
   Nodes: list(nodeShape),
-  // Files of KPNG say for each endpoint what it belongs to; it belongs to the Service that it stands below.
+  // Files of KPNG name the Service of each endpoint, but here it is the one above it.
   Services: list(object({ Service: serviceShape, Endpoints: list(endpointInfo(ignored)) })),
 })
 
 function endpointInfo(owner: Shape): Shape {
   return object({
-    // Computed anew.
+    // Computed again.
     Hash: ignored,
     Namespace: owner,
     SourceName: owner,

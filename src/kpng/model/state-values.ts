@@ -1,10 +1,9 @@
-/** The values of a state file, in the shape of KPNG's messages. */
+/** Reads the values of a state file into the shape of KPNG's messages. */
 import { shownValue } from '../../net/shown-value.ts'
 import { compareBytes } from '../wire/byte-order.ts'
 import type { RecordProblem } from './record-problem.ts'
 import type { Shape } from './state-shape.ts'
 
-/** Something in the file is not what it must be. */
 export class StateMistake extends Error {
   override readonly name = 'StateMistake'
   readonly problem: RecordProblem
@@ -15,7 +14,6 @@ export class StateMistake extends Error {
   }
 }
 
-/** Throws a StateMistake. */
 export function readStateValue(value: unknown, shape: Shape, path: RecordProblem['path']): unknown {
   if (value === null || value === undefined) return emptyOf(shape)
   const wrong = (wanted: string) => new StateMistake({ path, reason: `must be ${wanted}, not ${shownValue(value)}` })
@@ -69,7 +67,7 @@ function readObject(value: object, fields: Readonly<Record<string, Shape>>, path
   return read
 }
 
-/** What a message has where the file says nothing; submessages are absent then. */
+/** What a message has where the file has nothing. Submessages are absent then. */
 function emptyOf(shape: Shape): unknown {
   switch (shape.kind) {
     case 'text':

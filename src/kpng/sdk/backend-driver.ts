@@ -1,4 +1,4 @@
-/** Feeds a backend: change sets in, updates out, again and in full after a failure. */
+/** Runs a backend: turns change sets into updates, and repeats them in full after a failure. */
 import type { Clock } from '../../core/clock.ts'
 import type { ChangeSet } from '../client/change-set.ts'
 import { LocalState } from '../client/local-state.ts'
@@ -29,12 +29,12 @@ export class BackendDriver implements AsyncDisposable {
     this.#clock = clock
   }
 
-  /** Why the backend does not have the state; undefined when it has. */
+  /** Why the backend does not have the current state. */
   get problem(): string | undefined {
     return this.#problem
   }
 
-  /** Resolves when the backend has it; the server keeps what changes meanwhile. */
+  /** Resolves when the backend has applied it. The server keeps what changes meanwhile. */
   async apply(changes: ChangeSet): Promise<void> {
     const { signal, log } = this.#context
     const changed = this.#take(changes)

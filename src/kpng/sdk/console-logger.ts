@@ -1,4 +1,4 @@
-/** For programs without a logger of their own: what happens, in lines on stderr. */
+/** A logger for programs that have none: lines on stderr. */
 import type { LogFields, Logger } from '../../core/logger.ts'
 
 export interface ConsoleLoggerOptions {
@@ -8,7 +8,7 @@ export interface ConsoleLoggerOptions {
   readonly write?: (line: string) => void
 }
 
-/** `WARN no contact with the KPNG server … target=… reason="…"`; what was thrown comes with its stack. */
+/** `WARN no contact with the KPNG server … target=… reason="…"`; errors are printed with their stack. */
 export function consoleLogger({ verbosity = 0, write = toStderr }: ConsoleLoggerOptions = {}): Logger {
   const withFields = (own: LogFields): Logger => {
     const say = (level: string, message: string, fields: LogFields = {}) => {
@@ -28,7 +28,7 @@ export function consoleLogger({ verbosity = 0, write = toStderr }: ConsoleLogger
   return withFields({})
 }
 
-/** On one line, whatever it holds. */
+/** On one line, whatever it contains. */
 function valueText(value: unknown): string {
   if (value instanceof Error) return JSON.stringify(value.message)
   if (typeof value === 'string' && /^[\w.:/@-]+$/.test(value)) return value

@@ -8,13 +8,13 @@ export interface NodeUpdate {
   /** The whole state. */
   readonly services: ReadonlyMap<ServiceId, NodeService>
   /**
-   * Program everything: the first time, and after a failure. The changes then list all there is as new, and removals
-   * are what is in the data plane and not in the state.
+   * Program everything: the first time, and after a failure. The changes then list everything as new; what is in the
+   * data plane but not in the state has to be removed.
    */
   readonly isFull: boolean
   /** What is different since the last success. */
   readonly changes: NodeChanges
-  /** The same, step by step. */
+  /** The same changes, step by step. */
   readonly events: readonly ServiceEvent[]
 }
 
@@ -31,11 +31,11 @@ export interface KpngBackend {
   /** Once, before the first update. */
   setup?(context: BackendContext): Promise<void> | void
   /**
-   * Makes the data plane equal to the state. Only one runs at a time; what changes meanwhile comes in one update
-   * afterwards. When it throws, it is called again after a pause, with `isFull`.
+   * Makes the data plane equal to the state. Only one call runs at a time; changes in the meantime come together in the
+   * next one. If it throws, it is called again after a pause, with `isFull`.
    */
   sync(update: NodeUpdate, context: BackendContext): Promise<void> | void
-  /** When the backend ends. Leave the data plane as it is: a restart must not disturb traffic. */
+  /** Called when the backend ends. Leave the data plane as it is: a restart must not disturb traffic. */
   close?(): Promise<void> | void
 }
 

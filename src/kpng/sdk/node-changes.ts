@@ -1,9 +1,9 @@
-/** The difference between two states of a node, with what is set before what is removed. */
+/** The difference between two states of a node; additions come before removals. */
 import { isSameData } from '../../core/same-data.ts'
 import type { NodeEndpoint, NodeService } from './node-service.ts'
 
 export interface NodeChanges {
-  /** New ones, and those that changed in anything but their endpoints. */
+  /** New Services, and those that changed in anything but their endpoints. */
   readonly setServices: readonly NodeService[]
   readonly setEndpoints: readonly EndpointChange[]
   readonly removedEndpoints: readonly { readonly service: NodeService; readonly endpoint: NodeEndpoint }[]
@@ -13,7 +13,7 @@ export interface NodeChanges {
 export interface EndpointChange {
   readonly service: NodeService
   readonly endpoint: NodeEndpoint
-  /** Undefined: it is new. */
+  /** Absent if it is new. */
   readonly previous: NodeEndpoint | undefined
 }
 

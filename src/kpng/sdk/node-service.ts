@@ -1,4 +1,4 @@
-/** What a backend of your own sees: plain data, in the words of Kubernetes. */
+/** What a backend of your own sees: plain data with Kubernetes' names. */
 import type { ServiceWithEndpoints } from '../client/local-state.ts'
 import { endpointPort } from '../client/endpoint-port.ts'
 import type { Endpoint, IPSet, PortMapping } from '../proto/generated/localv1/api.ts'
@@ -19,7 +19,7 @@ export interface NodeService {
   readonly externalIPs: readonly string[]
   readonly loadBalancerIPs: readonly string[]
   readonly ports: readonly NodeServicePort[]
-  /** CIDRs that may use the load-balancer IPs; empty means everybody. */
+  /** CIDRs that may use the load-balancer IPs; if empty, everybody may. */
   readonly sourceRanges: readonly string[]
   readonly internalPolicy: 'Cluster' | 'Local'
   readonly externalPolicy: 'Cluster' | 'Local'
@@ -29,7 +29,7 @@ export interface NodeService {
   readonly healthCheckNodePort: number
   readonly labels: Readonly<Record<string, string>>
   readonly annotations: Readonly<Record<string, string>>
-  /** Those that this node may use. */
+  /** Only endpoints that this node may use. */
   readonly endpoints: readonly NodeEndpoint[]
 }
 
@@ -90,7 +90,7 @@ function nodeEndpoint(id: string, endpoint: Endpoint, ports: readonly PortMappin
     id,
     ips: ipsOf(endpoint.IPs),
     isLocal: endpoint.Local,
-    // Servers before August 2022 say nothing about it.
+    // Servers before August 2022 do not send it.
     servesInternal: endpoint.Scopes?.Internal ?? true,
     servesExternal: endpoint.Scopes?.External ?? true,
     hostname: endpoint.Hostname,

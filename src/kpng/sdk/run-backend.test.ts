@@ -1,4 +1,4 @@
-/** What somebody sees who writes a backend and says nothing about logs. */
+/** What the author of a backend sees without configuring logs. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -11,7 +11,7 @@ import { consoleLogger } from './console-logger.ts'
 const library = fileURLToPath(new URL('../../index.ts', import.meta.url))
 const patiently = { timeout: 25_000, interval: 20 }
 
-/** A program as short as it can be, in a process of its own. */
+/** The shortest possible program, in a process of its own. */
 async function runProgram(api: string, sync: string, untilSaid: RegExp): Promise<string> {
   const program = `
     import { defineBackend, runBackend } from ${JSON.stringify(library)}

@@ -12,13 +12,13 @@ import type { KpngBackend } from './define-backend.ts'
 export interface RunBackendOptions {
   /** `unix:///run/fairlead.sock`, `host:port` or `dns:///name:port`. */
   readonly api: string
-  /** Mutual TLS; plaintext when absent. Files that are replaced are read again for the next connection. */
+  /** Mutual TLS; plaintext without it. Files that are replaced are read again for the next connection. */
   readonly tls?: TlsFiles
   /** Without TLS, a server on another machine is refused unless this is set: see docs/kpng.md. */
   readonly allowPlaintext?: boolean
-  /** The node to program; `$NODE_NAME` or the host name when absent. */
+  /** The node to program; `$NODE_NAME` or the host name by default. */
   readonly node?: string
-  /** Lines on stderr when absent; silentLogger for none. */
+  /** Lines on stderr by default; silentLogger for none. */
   readonly log?: Logger
   /** Ends the backend. */
   readonly signal: AbortSignal
@@ -28,7 +28,7 @@ export interface RunBackendOptions {
 export async function runBackend(backend: KpngBackend, options: RunBackendOptions): Promise<void> {
   const { log = consoleLogger(), signal } = options
   const node = options.node ?? process.env['NODE_NAME'] ?? hostname().toLowerCase()
-  // Programs that use the library for something else do not load gRPC.
+  // Programs that use the library for something else should not load gRPC.
   const { WatchClient } = await import('../client/watch-client.ts')
   const client = new WatchClient({
     target: parseApiTarget(options.api),

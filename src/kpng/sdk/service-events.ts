@@ -1,6 +1,7 @@
 /**
- * What happened to Services, in steps that a data plane can follow one by one. For each Service: ports go before ports
- * come; endpoints and addresses come before they go, so that nothing is ever taken away that the next step needs.
+ * What happened to Services, in steps that a data plane can follow one by one. For each Service, ports are removed
+ * before others are added, but endpoints and addresses are added before others are removed, so that no step removes
+ * what the next one needs.
  */
 import { isSameData } from '../../core/same-data.ts'
 import type { ChangedService } from './node-changes.ts'

@@ -37,7 +37,7 @@ test.each([
   expect(isPrivate(placeOf(target))).toBe(isLocalOnly)
 })
 
-// The last ones are something else to gRPC than they seem: other schemes, or a server that resolves names.
+// gRPC reads the last ones differently than they look: other schemes, or a DNS server.
 test.each(['brain', 'unix://run/x', 'http://brain:1', '', 'unix:x:1', 'ipv4:127.0.0.1:1', 'dns://9.9.9.9/localhost:1'])(
   'a client cannot follow "%s"',
   (text) => expect(() => parseApiTarget(text)).toThrow(/names no KPNG server/),

@@ -1,4 +1,4 @@
-/** Where a server listens: `tcp://host:port`, `tcp://:port` or `unix:///path`, as KPNG writes it. */
+/** Where a server listens: `tcp://host:port`, `tcp://:port` or `unix:///path`, as in KPNG. */
 import { KpngError } from '../kpng-error.ts'
 import type { Place } from '../plaintext.ts'
 

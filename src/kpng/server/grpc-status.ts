@@ -23,7 +23,7 @@ export function statusHeaders({ code, message }: GrpcStatus): OutgoingHttpHeader
   return { 'grpc-status': String(code), ...(message !== '' && { 'grpc-message': encodeURIComponent(message) }) }
 }
 
-/** Answers a call that never began. */
+/** For a call that is refused before it begins. */
 export function refuse(stream: ServerHttp2Stream, status: GrpcStatus): void {
   stream.respond({ ...grpcHeaders, ...statusHeaders(status) }, { endStream: true })
 }

@@ -1,4 +1,4 @@
-/** The HTTP/2 server below the API: in plaintext, or with TLS and a certificate demanded of every client. */
+/** The HTTP/2 server below the API: plaintext, or TLS with a certificate required of every client. */
 import { createSecureServer, createServer } from 'node:http2'
 import type { Http2SecureServer, Http2Server } from 'node:http2'
 import type { Clock } from '../../core/clock.ts'
@@ -11,13 +11,13 @@ const renewEveryMs = 10_000
 
 export interface ApiHttp2Server {
   readonly server: Http2Server | Http2SecureServer
-  /** Takes up TLS files that were replaced, for connections that begin then; until the signal aborts. */
+  /** Until the signal aborts, uses replaced TLS files for new connections. */
   renew(clock: Clock, signal: AbortSignal): Promise<void>
 }
 
 export function http2Server(tls: TlsSource | undefined): ApiHttp2Server {
   if (tls === undefined) return { server: createServer(settings), renew: () => Promise.resolve() }
-  // Without one, Node would take the word of every public CA, and anybody can have a certificate of those.
+  // Without one, Node would accept every public CA, and anybody can get a certificate from those.
   if (tls.current.ca === undefined)
     throw new KpngError(
       'bad-tls',

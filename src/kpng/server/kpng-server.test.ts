@@ -21,7 +21,7 @@ function webStore() {
 
 const wholeState = ['reset', '+ default/web 80', '+ default/web/web-0 10.244.1.5 local IE', 'sync']
 
-/** Long enough that something wrong would have come; the test does not depend on it to pass. */
+/** Long enough for a wrong message to arrive. A correct server passes however short it is. */
 const quiet = () => sleep(60)
 
 describe('a watch', () => {
@@ -264,7 +264,7 @@ describe('a unix socket', () => {
   })
 })
 
-/** What a server that was killed leaves: a socket file that nobody listens on. */
+/** A killed server leaves a socket file on which nothing listens. */
 async function leaveStaleSocket(path: string): Promise<void> {
   const script = `require('net').createServer().listen(${JSON.stringify(path)}, () => process.kill(process.pid, 'SIGKILL'))`
   spawnSync(process.execPath, ['-e', script])

@@ -1,6 +1,6 @@
 /**
- * Serves the global model and every node's part of it over gRPC. The protocol is spoken directly on HTTP/2: change sets
- * are encoded once and sent to many clients in one write each, which a general gRPC library has no way to do.
+ * Serves the global model and every node's part of it over gRPC, directly on HTTP/2: change sets are encoded once and
+ * sent to many clients in one write each, which a general gRPC library cannot do.
  */
 import { once } from 'node:events'
 import type { Http2Session, IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
@@ -29,15 +29,15 @@ import type { Watched } from './watch-stream.ts'
 export interface KpngServerOptions {
   readonly store: GlobalStore
   readonly bind: Place
-  /** Plaintext when undefined. */
+  /** Plaintext without it. */
   readonly tls: TlsSource | undefined
-  /** Plaintext beyond this machine: everybody who reaches the port can read the state of the cluster. */
+  /** Allows plaintext beyond this machine: everybody who reaches the port can read the state of the cluster. */
   readonly allowsPlaintext: boolean
   readonly servesLocal: boolean
   readonly servesGlobal: boolean
   readonly maxClients: number
   readonly maxRequestBytes: number
-  /** Least time between two change sets to a client. */
+  /** The least time between two change sets to a client. */
   readonly pushIntervalMs: number
   readonly metrics: KpngServerMetrics
   readonly clock: Clock
@@ -114,7 +114,7 @@ export class KpngServer implements AsyncDisposable {
     return sum
   }
 
-  /** Ends all streams in good order. */
+  /** Ends all streams with a proper status. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort()
     this.#unsubscribe()
@@ -138,7 +138,7 @@ export class KpngServer implements AsyncDisposable {
     void this.#watchOver(session)
   }
 
-  /** A client whose machine vanished does not say so: who does not answer is gone. */
+  /** A client whose machine vanished cannot say so. One that does not answer a ping is disconnected. */
   async #watchOver(session: ServerHttp2Session): Promise<void> {
     const { clock } = this.#options
     const gone = new AbortController()
@@ -182,7 +182,7 @@ export class KpngServer implements AsyncDisposable {
     })
   }
 
-  /** Who does not even read from the connection never hears that a stream on it has ended. */
+  /** A client that does not even read from its connection does not notice that its stream has ended. */
   async #hangUp(watch: WatchStream, session: Http2Session | undefined): Promise<void> {
     await this.#options.clock.sleep(closeWithinMs, this.#stop.signal).catch(() => {})
     if (this.#streams.has(watch)) session?.destroy()
@@ -197,7 +197,7 @@ export class KpngServer implements AsyncDisposable {
   }
 }
 
-/** Sending Reset in the middle of a stream would leave old entries in Go clients; a new stream does not. */
+/** A Reset in the middle of a stream would leave old entries in Go clients; a new stream does not. */
 const tooSlow: GrpcStatus = {
   code: grpcCode.unavailable,
   message: 'too many changes since your last request: reconnect for the whole state',

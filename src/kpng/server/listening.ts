@@ -1,4 +1,4 @@
-/** Takes a place where a server can be reached, and says what to do when it cannot be had. */
+/** Listens at an address or path; errors say what to do if that fails. */
 import { once } from 'node:events'
 import type { Server } from 'node:net'
 import { KpngError } from '../kpng-error.ts'
@@ -6,7 +6,6 @@ import { placeText } from '../plaintext.ts'
 import type { Place } from '../plaintext.ts'
 import { clearSocketPath, listenPrivately } from './unix-socket.ts'
 
-/** Resolves once the server listens. */
 export async function listenOn(server: Server, bind: Place): Promise<void> {
   const listening = once(server, 'listening')
   try {

@@ -1,6 +1,6 @@
 /**
- * When the streams that wait are looked at: at once when it is quiet, and otherwise only so often. Changes that come in
- * between travel together, which costs each client and the server one turn instead of many.
+ * Decides when waiting streams are looked at: at once if nothing has happened for a while, else only so often. Changes
+ * in between are sent together, which costs each client and the server one turn instead of many.
  */
 import type { Clock } from '../../core/clock.ts'
 
@@ -11,11 +11,11 @@ export interface Waiting {
 
 export interface PacerOptions {
   readonly clock: Clock
-  /** Least time between two rounds. */
+  /** The least time between two rounds. */
   readonly intervalMs: number
 }
 
-/** Streams looked at before others get a turn on the event loop. */
+/** After this many streams, other work gets a turn on the event loop. */
 const roundSize = 64
 
 export class Pacer {
@@ -37,7 +37,6 @@ export class Pacer {
     this.#waiting.delete(waiting)
   }
 
-  /** Something changed. */
   wake(): void {
     if (this.#isRoundPlanned || this.#waiting.size === 0) return
     this.#isRoundPlanned = true
@@ -52,7 +51,7 @@ export class Pacer {
   async #plan(): Promise<void> {
     const { clock, intervalMs } = this.#options
     const waitMs = this.#lastRoundAt + intervalMs - clock.monotonic()
-    // Being stopped is not an error here.
+    // Stopping is not an error here.
     if (waitMs > 0) await clock.sleep(waitMs, this.#stop.signal).catch(() => {})
     await turn()
     this.#isRoundPlanned = false
@@ -65,7 +64,7 @@ export class Pacer {
   }
 }
 
-/** Lets whatever else is due come first. */
+/** Gives other work a turn. */
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }

@@ -1,4 +1,4 @@
-/** Takes the messages out of the bytes that a gRPC client sends. */
+/** Extracts the messages from the bytes that a gRPC client sends. */
 import { frameHeaderLength } from '../wire/op-frames.ts'
 
 export type FrameProblem = 'too-large' | 'compressed'
@@ -11,7 +11,7 @@ export class RequestFrames {
     this.#maxLength = maxLength
   }
 
-  /** The messages that are complete now, or why nothing more can be read from this client. */
+  /** Returns the messages that are complete, or why nothing more can be read from this client. */
   push(chunk: Buffer): readonly Buffer[] | FrameProblem {
     const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
     const messages: Buffer[] = []

@@ -1,4 +1,4 @@
-/** Clients that do not read what they asked for: others do not notice, and the server keeps little for them. */
+/** Clients that do not read what they requested: others do not notice, and the server keeps little for them. */
 import { connect } from 'node:http2'
 import type { ClientHttp2Stream } from 'node:http2'
 import { expect, test } from 'vitest'
@@ -11,15 +11,15 @@ import { testServer } from '../testing/test-server.ts'
 import { localWatchPath } from '../wire/grpc-names.ts'
 import { syncFrame as sync } from '../wire/op-frames.ts'
 
-/** For node-a. */
+/** A request for node-a. */
 const request = Buffer.from('00000000080a066e6f64652d61', 'hex')
 const patiently = { timeout: 20_000 }
 const services = 4000
 const pad = 'x'.repeat(2000)
-/** The whole state has more than 8 MB, which no socket swallows. */
+/** The whole state is larger than 8 MB, more than any socket buffers. */
 const stateBytes = services * pad.length
 const deafClients = 5
-/** A piece of 64 KiB for each, and what makes it overflow. */
+/** One piece of 64 KiB for each client, and some overhead. */
 const unsentLimit = deafClients * 96 * 1024
 
 function largeStore(options?: Parameters<typeof syncedStore>[0]): GlobalStore {
@@ -33,7 +33,7 @@ function padded(index: number, port: number) {
   return sampleService(`default/svc-${index}`, { port, Labels: { pad } })
 }
 
-/** Changes one Service after the other; the watch has to hear of each. Returns the most that waited in memory. */
+/** Changes one Service after the other; the watch has to receive each. Returns the most bytes that waited in memory. */
 async function churn(store: GlobalStore, quick: RawWatch, changes: number, unsent: () => number): Promise<number> {
   let most = unsent()
   for (let i = 0; i < changes; i++) {
@@ -93,7 +93,7 @@ test.each(Object.entries(slowClients))(
   60_000,
 )
 
-/** Its connection works, and the window of its stream is full. */
+/** Its connection works, but the window of its stream is full. */
 function pausedWatch(address: string): Disposable & { readonly stream: ClientHttp2Stream } {
   const session = connect(`http://${address}`)
   const stream = session.request({ ':method': 'POST', ':path': localWatchPath, 'content-type': 'application/grpc' })

@@ -1,4 +1,4 @@
-/** Certificates are replaced while core and backend run: files made by openssl, real handshakes. */
+/** Certificates are replaced while core and backend run. The files are made by openssl, and the handshakes are real. */
 import { credentials } from '@grpc/grpc-js'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -45,7 +45,7 @@ class Files implements AsyncDisposable {
     return { key: path('tls.key'), certificate: path('tls.crt'), ca: path('ca.crt') }
   }
 
-  /** `between` runs when the key is new and the certificate is not. */
+  /** `between` runs when the key is new and the certificate is old. */
   async replace(
     authority: CertificateAuthority,
     side: 'server' | 'client',

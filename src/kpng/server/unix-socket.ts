@@ -1,10 +1,10 @@
-/** A socket file for a server: only its owner may connect, and a file that a dead server left is replaced. */
+/** A socket file for a server: only its owner may connect, and the file of a dead server is replaced. */
 import { lstat, unlink } from 'node:fs/promises'
 import { connect } from 'node:net'
 import type { Server } from 'node:net'
 import { KpngError } from '../kpng-error.ts'
 
-/** Removes what a dead server left; refuses to take the place of a living one, or of anything that is no socket. */
+/** Removes the file of a dead server. Refuses if the server is alive, or if the file is not a socket. */
 export async function clearSocketPath(path: string): Promise<void> {
   let found
   try {
@@ -22,7 +22,7 @@ export async function clearSocketPath(path: string): Promise<void> {
   await unlink(path)
 }
 
-/** The file gets its mode as it is made: at no time could somebody else connect. */
+/** The file is created with its mode, so there is no moment when somebody else could connect. */
 export function listenPrivately(server: Server, path: string): void {
   const before = process.umask(0o177)
   try {

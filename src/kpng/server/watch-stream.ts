@@ -1,6 +1,6 @@
 /**
- * One client that watches. Each of its requests buys one change set, so a client that does not ask costs nothing but
- * its place; and what is sent goes out in pieces, each when the one before has left.
+ * One client that watches. Each request allows one change set, so a client that does not ask costs almost nothing. Data
+ * is sent in pieces, each when the one before has been taken.
  */
 import { constants } from 'node:http2'
 import type { ServerHttp2Stream } from 'node:http2'
@@ -13,11 +13,11 @@ import type { GrpcStatus } from './grpc-status.ts'
 import type { Pacer, Waiting } from './pacer.ts'
 import { RequestFrames } from './request-frames.ts'
 
-/** What one kind of stream has of its own. */
+/** What differs between the kinds of streams. */
 export interface Watched {
-  /** Reads a request: what the client wants to see. */
+  /** Reads what the client wants to see from a request. */
   read(message: Buffer): string
-  /** What the client has to be told now; undefined when it is up to date. */
+  /** What the client has to be sent, unless it is up to date. */
   advance(wanted: string): Iterable<OpBytes> | undefined
   [Symbol.dispose](): void
 }
@@ -27,11 +27,11 @@ export interface WatchStreamOptions {
   readonly store: GlobalStore
   readonly pacer: Pacer
   readonly maxRequestBytes: number
-  /** Operations sent, Reset and Sync included. */
+  /** Number of operations, including Reset and Sync. */
   readonly onSent: (operations: number) => void
 }
 
-/** Requests a client may send ahead; it gets no more change sets by asking faster. */
+/** A client may send this many requests ahead. Asking faster does not give it more change sets. */
 const maxQueued = 64
 const pieceLength = 64 * 1024
 
@@ -66,12 +66,12 @@ export class WatchStream implements Waiting {
     this.#status = status
     this.#leave()
     if (stream.destroyed) return
-    // Who does not read what was sent would not read the status either, and hold its place for ever.
+    // A client that does not read what was sent would not read the status either, and would never go away.
     if (this.#isSending && status !== statusOk) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM)
     else stream.end()
   }
 
-  /** What was sent and not yet taken. */
+  /** Bytes that were sent and not yet taken. */
   get unsentBytes(): number {
     return this.#options.stream.writableLength
   }
@@ -80,7 +80,7 @@ export class WatchStream implements Waiting {
     const wanted = this.#requests[0]
     if (wanted === undefined || this.#isSending || this.#isEnded || !this.#options.store.isSynced) return
     const changes = this.#watched.advance(wanted)
-    // The first state is sent even when it is empty: only then can a client remove what it had before.
+    // The first state is sent even if it is empty, so that a client can remove what it had before.
     if (changes === undefined && this.#hasSentState) return
     this.#hasSentState = true
     this.#requests.shift()
@@ -103,7 +103,7 @@ export class WatchStream implements Waiting {
     this.#onRequest()
   }
 
-  /** The client asks no more, but still wants what it asked for. */
+  /** The client will not ask again, but still wants what it asked for. */
   #onLastRequest(): void {
     this.#isLastRequestIn = true
     if (!this.#isSending) this.#onRequest()
@@ -154,7 +154,7 @@ function* withSync(changes: Iterable<OpBytes>): Generator<OpBytes> {
   yield { bytes: syncFrame, operations: 1 }
 }
 
-/** Also when the client has gone. */
+/** Also resolves when the client is gone. */
 function drained(stream: ServerHttp2Stream): Promise<void> {
   return new Promise((resolve) => {
     if (stream.destroyed) return resolve()

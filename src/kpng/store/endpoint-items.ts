@@ -1,4 +1,4 @@
-/** Endpoints as they would be sent. An endpoint that stays as it is keeps its bytes, whatever changes around it. */
+/** Encoded endpoints. An endpoint that does not change keeps its bytes, whatever changes around it. */
 import type { ClusterEndpoint } from '../model/cluster-model.ts'
 import { EndpointInfo } from '../proto/generated/globalv1/api.ts'
 import { Endpoint, Set as Sets } from '../proto/generated/localv1/api.ts'
@@ -8,9 +8,8 @@ import { deleteFrame, setFrame } from '../wire/op-frames.ts'
 import { endpointPath, globalEndpointPath, servicePath } from '../wire/paths.ts'
 import type { OpItem } from './op-items.ts'
 
-/** How a node sees an endpoint. */
 export interface SeenAs {
-  /** Its name in the path; undefined: its hash. */
+  /** Its name in the path; without one, its hash is used. */
   readonly key: string | undefined
   readonly scopes: EndpointScopes
   readonly isLocal: boolean
@@ -32,7 +31,7 @@ export class EndpointItems {
     return item
   }
 
-  /** As those see it who watch the whole cluster. */
+  /** For clients that watch the whole cluster. */
   global(endpoint: ClusterEndpoint): OpItem {
     let item = this.#globalItems.get(endpoint)
     if (item === undefined) this.#globalItems.set(endpoint, (item = globalEndpointItem(endpoint)))
@@ -60,7 +59,7 @@ function localEndpoint(service: Service, { info }: ClusterEndpoint, seen: SeenAs
   }
 }
 
-/** Go backends look an unnamed port up by the name of its target, which a slice does not know. */
+/** Go backends look up an unnamed port by the name of its target, which a slice does not contain. */
 function targetNames(service: Service, endpoint: Endpoint | undefined): Endpoint['PortOverrides'] {
   const unnamed = endpoint?.PortOverrides.find(({ Name }) => Name === '')
   if (unnamed === undefined) return []

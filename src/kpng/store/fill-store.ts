@@ -2,7 +2,7 @@ import type { FileState } from '../model/state-file.ts'
 import { servicePath } from '../wire/paths.ts'
 import type { GlobalStore } from './global-store.ts'
 
-/** Makes the store equal to what a file says; what is not in the file goes. */
+/** Makes the store equal to a file; what is not in the file is removed. */
 export function fillStore(store: GlobalStore, { nodes, services }: FileState): void {
   const paths = new Set<string>()
   for (const node of nodes) store.setNode(node)
@@ -10,7 +10,7 @@ export function fillStore(store: GlobalStore, { nodes, services }: FileState): v
     const { Namespace: namespace, Name: name } = service.service
     paths.add(servicePath(namespace, name))
     store.setService(service)
-    // One source for each Service: sources of a namespace are told apart by their names.
+    // Sources of one namespace need different names, and each Service is one source.
     store.replaceSource({ namespace, service: name, source: `file-${name}`, endpoints })
   }
   for (const [, path] of store.sources())

@@ -1,15 +1,12 @@
-/** What a peer that watches the whole cluster still has to be told. */
-import { nodeInfo } from '../model/cluster-model.ts'
-import type { ClusterNode } from '../model/cluster-model.ts'
+/** What has to be sent to a peer that watches the whole cluster. */
+import { nodeInfo, type ClusterNode } from '../model/cluster-model.ts'
 import { NodeInfo } from '../proto/generated/globalv1/api.ts'
 import { Set as Sets } from '../proto/generated/localv1/api.ts'
 import { compareBytes } from '../wire/byte-order.ts'
 import { deleteFrame, setFrame } from '../wire/op-frames.ts'
 import { globalNodePath } from '../wire/paths.ts'
-import { ChangeSetPosition } from './change-set.ts'
 import type { GlobalStore, StoreReader } from './global-store.ts'
-import { eachAlone } from './op-bytes.ts'
-import type { OpBytes } from './op-bytes.ts'
+import { eachAlone, type OpBytes } from './op-bytes.ts'
 import { diffItems } from './op-items.ts'
 import type { GlobalView } from './service-state.ts'
 
@@ -38,18 +35,18 @@ export class GlobalCursor implements StoreReader, Disposable {
     this.#options.onExpired()
   }
 
-  /** Undefined when the peer is up to date. */
+  /** Returns nothing if the peer is up to date. */
   advance(): Iterable<OpBytes> | undefined {
     const { store } = this.#options
     const before = this.#revision
     this.#revision = store.revision
     const isFirst = before === 0
-    const nodeSets = new ChangeSetPosition('ascending')
-    const serviceSets = new ChangeSetPosition('ascending')
-    const endpointSets = new ChangeSetPosition('ascending')
-    const endpointDeletes = new ChangeSetPosition('descending')
-    const serviceDeletes = new ChangeSetPosition('descending')
-    const nodeDeletes = new ChangeSetPosition('descending')
+    const nodeSets = new SortedFrames('ascending')
+    const serviceSets = new SortedFrames('ascending')
+    const endpointSets = new SortedFrames('ascending')
+    const endpointDeletes = new SortedFrames('descending')
+    const serviceDeletes = new SortedFrames('descending')
+    const nodeDeletes = new SortedFrames('descending')
     for (const name of isFirst ? store.nodes.keys() : store.nodes.changedSince(before)) {
       const known = isFirst ? undefined : store.nodes.at(name, before)
       const node = store.nodes.latest(name)
@@ -69,8 +66,8 @@ export class GlobalCursor implements StoreReader, Disposable {
       serviceDeletes.add(prefix, services.deletes)
     }
     const frames: Buffer[] = []
-    for (const position of [nodeSets, serviceSets, endpointSets, endpointDeletes, serviceDeletes, nodeDeletes])
-      position.appendTo(frames)
+    for (const sorted of [nodeSets, serviceSets, endpointSets, endpointDeletes, serviceDeletes, nodeDeletes])
+      sorted.appendTo(frames)
     return frames.length === 0 ? undefined : eachAlone(frames)
   }
 
@@ -81,4 +78,27 @@ export class GlobalCursor implements StoreReader, Disposable {
 
 function nodeFrame(node: ClusterNode): Buffer {
   return setFrame(Sets.GlobalNodeInfos, globalNodePath(node.node.Name), NodeInfo.encode(nodeInfo(node)).finish())
+}
+
+/**
+ * Frames in the order of their paths. Sets are sent in ascending order and deletes in descending order, so that a
+ * Service exists before its endpoints and is removed after them.
+ */
+class SortedFrames {
+  readonly #parts: { readonly prefix: string; readonly frames: readonly Buffer[] }[] = []
+  readonly #direction: 1 | -1
+
+  constructor(order: 'ascending' | 'descending') {
+    this.#direction = order === 'ascending' ? 1 : -1
+  }
+
+  /** The path of each of these frames, and of no others, begins with `prefix`. */
+  add(prefix: string, frames: readonly Buffer[]): void {
+    if (frames.length > 0) this.#parts.push({ prefix, frames })
+  }
+
+  appendTo(frames: Buffer[]): void {
+    this.#parts.sort((left, right) => this.#direction * compareBytes(left.prefix, right.prefix))
+    for (const part of this.#parts) for (const frame of part.frames) frames.push(frame)
+  }
 }

@@ -1,6 +1,6 @@
 /**
- * The global model with its recent past. Whoever serves it to others holds a reader: a revision it has told its peer
- * about. The store remembers what readers still need in order to tell the difference, and no more.
+ * The global model with its recent past. Each peer has a reader: the revision that the peer has been sent. The store
+ * keeps only what readers still need for a difference.
  */
 import { isSameData } from '../../core/same-data.ts'
 import type { ClusterEndpoint, ClusterNode, ClusterService, EndpointSource } from '../model/cluster-model.ts'
@@ -12,16 +12,16 @@ import { VersionedMap } from './versioned-map.ts'
 export type ModelSet = 'services' | 'endpoints' | 'nodes'
 
 export interface StoreReader {
-  /** What the reader knows. */
+  /** The newest revision that the reader knows. */
   readonly revision: number
-  /** It fell so far behind that the difference is forgotten: it has to start anew. */
+  /** It fell so far behind that the difference is forgotten, and has to start again. */
   expire(): void
 }
 
 export interface GlobalStoreOptions {
   /**
-   * How far a reader may fall behind: in changes, where each endpoint that came with a change counts as one too, and
-   * 64 that stayed. So what is remembered has a limit that does not depend on the size of Services.
+   * How far a reader may fall behind: in changes, where each endpoint that came with a change counts as one too, and 64
+   * that stayed. So the memory has a limit that does not depend on the size of Services.
    */
   readonly maxBacklog: number
 }
@@ -57,7 +57,7 @@ export class GlobalStore {
     return this.#revision
   }
 
-  /** All sets have been complete once: before that, what is missing is not known to be gone. */
+  /** All sets have been complete once. Before that, a missing object may still come. */
   get isSynced(): boolean {
     return this.#syncedSets.size === 3
   }
@@ -77,7 +77,7 @@ export class GlobalStore {
     this.#touchService(path)
   }
 
-  /** All endpoints of one source; none removes it. */
+  /** Replaces all endpoints of one source; an empty list removes it. */
   replaceSource({ namespace, source, service, endpoints }: EndpointSource): void {
     const id = `${namespace}/${source}`
     const path = servicePath(namespace, service)
@@ -119,7 +119,7 @@ export class GlobalStore {
     return this.#partsByService.keys()
   }
 
-  /** `[namespace/source, path of its Service]`. */
+  /** Pairs of `namespace/source` and the path of its Service. */
   sources(): Iterable<readonly [string, string]> {
     return this.#serviceBySource
   }
@@ -144,7 +144,7 @@ export class GlobalStore {
     return () => this.#readers.delete(reader)
   }
 
-  /** Makes one revision of all changes so far; without one, they become one when the current batch of events is in. */
+  /** Makes one revision of all changes so far. Otherwise that happens when the current batch of events is complete. */
   commit(): void {
     this.#isCommitScheduled = false
     const revision = this.#revision + 1
@@ -196,7 +196,7 @@ export class GlobalStore {
     queueMicrotask(() => this.#isCommitScheduled && this.commit())
   }
 
-  /** Whether anything is different now. */
+  /** Returns whether anything is different now. */
   #commitService(path: string, revision: number): boolean {
     const { service, endpointsBySource } = this.#parts(path)
     const before = this.services.latest(path)
@@ -226,7 +226,7 @@ export class GlobalStore {
         }
     }
     let oldest = this.#revision
-    // A reader that knows nothing gets everything: it needs no past.
+    // A reader that knows nothing gets everything, so it needs no past.
     for (const { revision } of this.#readers) if (revision > 0 && revision < oldest) oldest = revision
     this.services.forgetBefore(oldest)
     this.nodes.forgetBefore(oldest)
@@ -239,7 +239,7 @@ function weightOf(endpoints: readonly ClusterEndpoint[], before: readonly Cluste
   return 1 + added + Math.floor(endpoints.length / 64)
 }
 
-/** The objects that are already known, where they say the same: what is made from them is then made once. */
+/** Keeps the known objects where they are equal, so that what is derived from them is made only once. */
 function reusing(before: readonly ClusterEndpoint[], after: readonly ClusterEndpoint[]): readonly ClusterEndpoint[] {
   const knownByHash = new Map(before.map((endpoint) => [endpoint.info.Hash, endpoint]))
   return after.map((endpoint) => {

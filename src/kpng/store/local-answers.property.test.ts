@@ -35,7 +35,7 @@ const endpointsStep = fc
         zones: fc.subarray(['z1', 'z2']),
         nodeHints: fc.subarray(names),
       }),
-      // More than are joined into one, too.
+      // Includes more than are joined into one.
       { maxLength: 20, selector: ({ host }) => host },
     ),
   })
@@ -54,7 +54,7 @@ const nodeStep = fc.record({ node, zone: fc.constantFrom('', 'z1', 'z2') }).map(
       zone === '' ? store.deleteNode(name) : store.setNode(sampleNode(name, zone)),
 )
 
-/** Something happens, and some of the nodes ask. */
+/** A change, after which some of the nodes ask. */
 const anyHistory = fc.array(
   fc.record({
     step: fc.oneof(
@@ -90,7 +90,7 @@ test('after any history each node knows what a newcomer is told, however late it
   )
 })
 
-/** As a peer does; what is counted and what is deleted must be there. */
+/** Applies changes as a peer does, and checks that counts are right and that deleted entries existed. */
 function apply(known: Map<string, string>, parts: Iterable<OpBytes> | undefined): void {
   const sent = [...(parts ?? [])]
   const items = readFrames(framesOf(sent))

@@ -1,6 +1,6 @@
 /**
- * What nodes are told. Most of them see a change alike, so a difference is worked out once and its bytes are shared. A
- * node that sees some of the changed Services as no other does has only these worked out for itself.
+ * What nodes are sent. Most of them see a change alike, so a difference is computed once and its bytes are shared. For
+ * a node that sees some of the changed Services differently, only those are computed separately.
  */
 import type { GlobalStore } from './global-store.ts'
 import { localChanges, localFrames } from './local-changes.ts'
@@ -12,18 +12,18 @@ import type { OpItem } from './op-items.ts'
 import { pathOrder } from './path-order.ts'
 import type { PathOrder } from './path-order.ts'
 
-/** A place at a revision: what a peer knows. */
+/** What a peer knows. */
 export interface KnownState {
   readonly place: Place
   readonly revision: number
 }
 
-/** What changed since one revision, as a node sees it that has nothing to do with the Services that changed. */
+/** What changed since one revision, for a node that is not involved in any of the changed Services. */
 interface SharedDifference {
   readonly order: PathOrder
   readonly changesByPath: ReadonlyMap<string, LocalChanges | undefined>
   readonly difference: OpBytes | undefined
-  /** What each node sees in its own way. */
+  /** The Services that a node sees differently. */
   readonly particularPathsByNode: ReadonlyMap<string, ReadonlySet<string>>
 }
 
@@ -40,8 +40,8 @@ export class LocalAnswers {
   }
 
   /**
-   * The whole state at the newest revision. It may be read slowly, while the store goes on: somebody must hold a reader
-   * at that revision. Nothing is kept for it in the meantime.
+   * The whole state at the newest revision. It may be read slowly while the store changes, so the caller must hold a
+   * reader at that revision. Nothing else is kept for it.
    */
   everything(place: Place): Iterable<OpBytes> {
     return this.#stateAt(this.#store.revision, this.#orderOfAll(), place)
@@ -63,7 +63,6 @@ export class LocalAnswers {
     for (const items of anonymous) yield* this.#sets(items)
   }
 
-  /** Undefined when there is none. */
   difference(known: KnownState, place: Place): OpBytes | undefined {
     if (known.place.node !== place.node || known.place.zone !== place.zone) return this.#moved(known, place)
     const { order, changesByPath, difference, particularPathsByNode } = this.#shared(known.revision, place)
@@ -74,7 +73,7 @@ export class LocalAnswers {
     return joinedOrNothing(localFrames(order, (path) => changes.get(path)))
   }
 
-  /** Whoever asks for another place than before, or whose node is in another zone, may see all Services anew. */
+  /** For a peer that now asks for another node, or whose node is in another zone, every Service may look different. */
   #moved(known: KnownState, place: Place): OpBytes | undefined {
     const order = this.#orderOfAll()
     const changes = new Map(order.paths.map((path) => [path, this.#changes(path, known, place)]))
@@ -119,7 +118,7 @@ export class LocalAnswers {
     return localChanges(before, services.latest(path)?.localView(place))
   }
 
-  /** Those of a small Service together, because every newcomer needs them; a large one would be kept twice. */
+  /** A small Service is joined and kept, because every new client needs it. A large one would take the memory twice. */
   *#sets(items: readonly OpItem[]): Generator<OpBytes> {
     if (items.length === 0) return
     if (items.length > largestJoined) {
@@ -131,7 +130,7 @@ export class LocalAnswers {
     yield bytes
   }
 
-  /** Sorted again only when there are other Services. */
+  /** Sorted again only if there are other Services. */
   #orderOfAll(): PathOrder {
     const { services } = this.#store
     if (this.#wholeOrder === undefined || this.#keysVersion !== services.keysVersion)

@@ -1,18 +1,17 @@
-/** How a node's view of Services differs from what it was, in the order that every peer can follow. */
+/** How a node's view of Services has changed, in the order that every peer can follow. */
 import { compareBytes } from '../wire/byte-order.ts'
 import type { LocalView } from './local-view.ts'
 import { diffItems } from './op-items.ts'
 import type { ItemChanges, OpItem } from './op-items.ts'
 import type { PathOrder } from './path-order.ts'
 
-/** Of one Service. */
+/** For one Service. */
 export interface LocalChanges {
   readonly service: ItemChanges
   readonly named: ItemChanges
   readonly anonymous: ItemChanges
 }
 
-/** Undefined when there are none. */
 export function localChanges(before: LocalView | undefined, after: LocalView | undefined): LocalChanges | undefined {
   if (before === after) return undefined
   return {
@@ -22,7 +21,10 @@ export function localChanges(before: LocalView | undefined, after: LocalView | u
   }
 }
 
-/** What is set goes up, what is deleted comes down: so a Service is there before its endpoints, and goes after them. */
+/**
+ * Sets are sent in ascending order and deletes in descending order, so that a Service exists before its endpoints and
+ * is removed after them.
+ */
 export function localFrames(order: PathOrder, changesOf: (path: string) => LocalChanges | undefined): Buffer[] {
   const services = order.paths.map(changesOf)
   const endpoints = order.prefixes.map(changesOf)

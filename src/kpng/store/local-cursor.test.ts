@@ -182,7 +182,7 @@ describe('traffic policies', () => {
       { ip: '10.1.0.1', pod: 'here', node: 'node-a', ready: false, terminating: true },
       { ip: '10.1.0.2', pod: 'there', node: 'node-b' },
     ])
-    // With both policies Local, E is said of those that serve the whole cluster.
+    // With both policies Local, E marks the endpoints that serve the whole cluster.
     expect(cursorOf(store, true).next()).toEqual([
       '+ default/web 80',
       '+ default/web/here 10.1.0.1 local I',

@@ -1,4 +1,7 @@
-/** What a peer that watches one node's state still has to be told. It remembers one revision, and where the peer is. */
+/**
+ * What has to be sent to a peer that watches one node's state. It keeps one revision, and which node the peer asked
+ * for.
+ */
 import type { GlobalStore, StoreReader } from './global-store.ts'
 import type { KnownState, LocalAnswers } from './local-answers.ts'
 import type { Place } from './local-view.ts'
@@ -6,7 +9,7 @@ import type { OpBytes } from './op-bytes.ts'
 
 export interface LocalCursorOptions {
   readonly store: GlobalStore
-  /** Shared by all cursors of the store. */
+  /** All cursors of a store share it. */
   readonly answers: LocalAnswers
   readonly wantsUnscoped: boolean
   readonly onExpired: () => void
@@ -32,7 +35,7 @@ export class LocalCursor implements StoreReader, Disposable {
     this.#options.onExpired()
   }
 
-  /** What brings the peer up to date; undefined when it already is. Read it to the end before the next one. */
+  /** What brings the peer up to date, if it is not. Read it to the end before the next call. */
   advance(node: string): Iterable<OpBytes> | undefined {
     const { store, answers, wantsUnscoped } = this.#options
     const before = this.#known

@@ -1,4 +1,4 @@
-/** What one node must program for one Service, as it would be sent. */
+/** What one node must program for one Service, encoded. */
 import { categorize } from '../../core/routing/categorize.ts'
 import type { Endpoint as CoreEndpoint } from '../../core/route.ts'
 import { families } from '../../net/ip.ts'
@@ -11,14 +11,14 @@ import { endpointKeys } from './endpoint-keys.ts'
 import type { EndpointItems } from './endpoint-items.ts'
 import type { OpItem } from './op-items.ts'
 
-/** Who asks. */
+/** The node that asks, and what it asks for. */
 export interface Place {
   readonly node: string
   readonly zone: string
   /**
-   * Also the endpoints that neither kind of traffic may use here. KPNG does not send them, and Go backends would use
-   * them; but who knows of them can tell "nobody serves" from "others serve". With both policies Local, the external
-   * scope then is that of the whole cluster, which pods of this node may use even so.
+   * Also send the endpoints that neither kind of traffic may use here. KPNG does not send them, and Go backends would
+   * use them. But a client that knows them can tell "nobody serves" from "others serve". With both policies Local, the
+   * external scope then is that of the whole cluster, which pods of this node may use even so.
    */
   readonly wantsUnscoped: boolean
 }
@@ -52,7 +52,7 @@ export function localView(
   return { service: serviceItem, named: sorted(named), anonymous: withoutRepetition(sorted(anonymous)) }
 }
 
-/** Undefined where the endpoint is not for this node at all. The rules are those of the node's own router. */
+/** Returns nothing if the endpoint is not for this node at all. The rules are those of the node's own router. */
 function scopesOf(
   service: Service,
   endpoints: readonly ClusterEndpoint[],
@@ -60,7 +60,7 @@ function scopesOf(
 ): readonly (EndpointScopes | undefined)[] {
   const isInternalLocal = service.InternalTrafficToLocal
   const isExternalLocal = service.ExternalTrafficToLocal
-  // With both policies Local the two scopes would say the same, and nothing would tell who serves the whole cluster.
+  // With both policies Local the two scopes would be equal, and nothing would say who serves the whole cluster.
   const tellsCluster = place.wantsUnscoped && isInternalLocal && isExternalLocal
   const scopes: (EndpointScopes | undefined)[] = endpoints.map(() => undefined)
   for (const family of families) {
@@ -88,7 +88,7 @@ function isOfFamily({ info }: ClusterEndpoint, family: Family): boolean {
   return ((family === 'ipv4' ? ips?.V4 : ips?.V6)?.length ?? 0) > 0
 }
 
-/** Health and topology are decided per endpoint; addresses and ports do not matter for that. */
+/** Health and topology are decided per endpoint, without addresses and ports. */
 function candidate(endpoint: ClusterEndpoint, place: Place): CoreEndpoint {
   const { info, serving, terminating, nodeHints } = endpoint
   return {
@@ -105,7 +105,7 @@ function candidate(endpoint: ClusterEndpoint, place: Place): CoreEndpoint {
   }
 }
 
-/** Who asks for no node in particular has no endpoint of its own. */
+/** A client that asks for no particular node has no local endpoints. */
 function isLocal({ info }: ClusterEndpoint, { node }: Place): boolean {
   return node !== '' && info.Topology?.Node === node
 }
@@ -114,7 +114,7 @@ function sorted(items: OpItem[]): readonly OpItem[] {
   return items.sort((left, right) => compareBytes(left.path, right.path))
 }
 
-/** Two sources may list the same address; as messages they are one. */
+/** Two sources may list the same address, which is then sent once. */
 function withoutRepetition(items: readonly OpItem[]): readonly OpItem[] {
   return items.filter((item, index) => item.path !== items[index - 1]?.path)
 }

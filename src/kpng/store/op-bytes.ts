@@ -1,4 +1,4 @@
-/** Operations that follow each other, as bytes. They are put together as late as possible: when they are sent. */
+/** A sequence of operations as bytes. They are joined as late as possible: when they are sent. */
 export interface OpBytes {
   readonly bytes: Buffer
   readonly operations: number
@@ -12,7 +12,7 @@ export function joined(frames: readonly Buffer[]): OpBytes {
   return { bytes: Buffer.concat(frames), operations: frames.length }
 }
 
-/** In pieces of at least this length, except the last; each is made when it is asked for. */
+/** Pieces of at least this length, except for the last; each is made when it is requested. */
 export function* inPieces(parts: Iterable<OpBytes>, length: number): Generator<OpBytes> {
   let collected: Buffer[] = []
   let size = 0

@@ -1,6 +1,6 @@
-/** The state of one Service as it would be sent, and the difference between two such states. */
+/** Encoded items of one Service, and the difference between two lists of them. */
 
-/** Something that is set at a path, with the bytes that set it and the ones that delete it. */
+/** An item at a path, with the bytes that set it and the bytes that delete it. */
 export interface OpItem {
   readonly path: string
   readonly set: Buffer

@@ -1,10 +1,13 @@
-/** The two orders in which the wire wants what belongs to Services. */
+/** The two orders in which Services and their endpoints have to be sent. */
 import { compareBytes } from '../wire/byte-order.ts'
 
 export interface PathOrder {
-  /** Services themselves, ascending. */
+  /** The Services themselves, ascending. */
   readonly paths: readonly string[]
-  /** The same, by where the paths of their endpoints come: `a-b/x` before `a/x`, although `a` before `a-b`. */
+  /**
+   * The same Services, ordered by the paths of their endpoints: `a-b/x` comes before `a/x`, although `a` comes before
+   * `a-b`.
+   */
   readonly prefixes: readonly string[]
 }
 

@@ -1,6 +1,6 @@
 /**
- * One Service and its endpoints at one revision. What is derived from it is made when first asked for, and shared: all
- * nodes that see the Service alike get the same bytes.
+ * One Service and its endpoints at one revision. What is derived from it is made on first use and shared: all nodes
+ * that see the Service alike get the same bytes.
  */
 import { serviceInfo } from '../model/cluster-model.ts'
 import type { ClusterEndpoint, ClusterService } from '../model/cluster-model.ts'
@@ -20,9 +20,9 @@ export interface GlobalView {
 }
 
 export class ServiceState {
-  /** Undefined: slices name the Service, but it does not exist (yet). */
+  /** Absent if slices name the Service, but it does not exist (yet). */
   readonly service: ClusterService | undefined
-  /** By source, then as the source has them. */
+  /** Ordered by source, then as in the source. */
   readonly endpoints: readonly ClusterEndpoint[]
   readonly #items: EndpointItems
   readonly #viewsByPlace = new Map<string, LocalView>()
@@ -37,12 +37,12 @@ export class ServiceState {
     this.endpoints = endpoints
   }
 
-  /** The Service itself, which all nodes see alike; undefined when there is nothing to program. */
+  /** All nodes see the Service itself alike. Absent if there is nothing to program. */
   get serviceItem(): OpItem | undefined {
     return (this.#serviceItem ??= this.service && localServiceItem(this.service.service))
   }
 
-  /** Undefined when there is nothing to program. */
+  /** Absent if there is nothing to program. */
   localView(place: Place): LocalView | undefined {
     const { service, serviceItem } = this
     if (service === undefined || serviceItem === undefined) return undefined
@@ -65,7 +65,7 @@ export class ServiceState {
     })
   }
 
-  /** Whoever asks again has them made again. */
+  /** They are made again when they are needed. */
   forgetViews(): void {
     this.#viewsByPlace.clear()
     this.#globalView = undefined
@@ -73,7 +73,7 @@ export class ServiceState {
     this.#particularNodes = undefined
   }
 
-  /** Nodes that see this Service as no other node does: they have endpoints of their own, or hints. */
+  /** Nodes that see this Service differently: they have endpoints of it, or hints name them. */
   get particularNodes(): ReadonlySet<string> {
     return (this.#particularNodes ??= new Set(
       this.endpoints.flatMap(({ info, nodeHints }) => [info.Topology?.Node ?? '', ...nodeHints]),

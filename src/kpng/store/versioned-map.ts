@@ -1,14 +1,14 @@
 /**
- * A map that remembers older values as long as some reader still has to be told the difference. Readers hold nothing
- * but the revision they have seen, so a thousand of them cost no more memory than one.
+ * A map that keeps older values as long as a reader needs them for a difference. Readers only hold the revision they
+ * have seen, so a thousand of them take no more memory than one.
  */
 interface Version<T> {
   readonly revision: number
-  /** Undefined: removed at this revision. */
+  /** Absent: removed at this revision. */
   readonly value: T | undefined
 }
 
-/** Versions of a value before the older ones are told that they are old. */
+/** How many versions of a value there may be before `onOld` is called for the older ones. */
 const youngVersions = 4
 
 export class VersionedMap<T> {
@@ -21,22 +21,22 @@ export class VersionedMap<T> {
   #weight = 0
   #keysVersion = 0
 
-  /** `onOld`: only a reader far behind may still ask for this value; what can be made again need not be kept. */
+  /** `onOld`: only a reader far behind can still ask for this value, so what can be made again need not be kept. */
   constructor(onOld: (value: T) => void = () => {}) {
     this.#onOld = onOld
   }
 
-  /** Of all changes that are remembered. */
+  /** Sum over all changes that are kept. */
   get weight(): number {
     return this.#weight
   }
 
-  /** Another number when there are other keys. */
+  /** Changes whenever a key is added or removed. */
   get keysVersion(): number {
     return this.#keysVersion
   }
 
-  /** `weight`: what it costs to remember this change, in whatever unit. */
+  /** `weight`: what it costs to keep this change, in any unit. */
   set(key: string, revision: number, value: T | undefined, weight = 1): void {
     const versions = this.#versionsByKey.get(key)
     if (versions === undefined) {
@@ -56,16 +56,16 @@ export class VersionedMap<T> {
     return this.#versionsByKey.get(key)?.at(-1)?.value
   }
 
-  /** The value as a reader of that revision knows it. */
+  /** The value at that revision. */
   at(key: string, revision: number): T | undefined {
     const versions = this.#versionsByKey.get(key)
     const newest = versions?.at(-1)
-    // Nearly always.
+    // The usual case.
     if (newest === undefined || newest.revision <= revision) return newest?.value
     return versions?.findLast((version) => version.revision <= revision)?.value
   }
 
-  /** Every key that has a value, or had one for some reader. */
+  /** Every key that has a value, or had one that a reader still knows. */
   keys(): Iterable<string> {
     return this.#versionsByKey.keys()
   }
@@ -79,7 +79,7 @@ export class VersionedMap<T> {
 
   changedSince(revision: number): ReadonlySet<string> {
     const keys = new Set<string>()
-    // From the end: readers are nearly always close to it.
+    // Readers are nearly always near the end.
     for (let i = this.#log.length - 1; i >= this.#logStart; i--) {
       const change = this.#log[i]
       if (change === undefined || change.revision <= revision) break
@@ -88,7 +88,7 @@ export class VersionedMap<T> {
     return keys
   }
 
-  /** The oldest revision that a reader may have when only so much is remembered. */
+  /** The oldest revision that a reader may have if only this much is kept. */
   oldestWithin(weight: number): number {
     let excess = this.#weight - weight
     let revision = 0
@@ -99,7 +99,7 @@ export class VersionedMap<T> {
     return revision
   }
 
-  /** No reader is older than this revision any more. */
+  /** No reader has an older revision. */
   forgetBefore(revision: number): void {
     for (; this.#logStart < this.#log.length; this.#logStart++) {
       const change = this.#log[this.#logStart]
@@ -107,7 +107,7 @@ export class VersionedMap<T> {
       this.#weight -= change.weight
       this.#forgetVersionsOf(change.key, revision)
     }
-    // Moving the rest down costs as much as was forgotten, so only when that is most of it.
+    // Moving the rest costs time, so it is only done if most of the log is forgotten.
     if (this.#logStart > 1024 && this.#logStart > this.#log.length / 2) {
       this.#log = this.#log.slice(this.#logStart)
       this.#logStart = 0

@@ -75,7 +75,7 @@ export function setEndpoints(
   store.replaceSource({ namespace, service, source: name, endpoints })
 }
 
-/** All sets are known to be complete. */
+/** All sets are complete. */
 export function syncedStore(options?: ConstructorParameters<typeof GlobalStore>[0]): GlobalStore {
   const store = new GlobalStore(options)
   for (const set of ['services', 'endpoints', 'nodes'] as const) store.markSynced(set)

@@ -1,6 +1,6 @@
 /**
- * A client that asks and never reads, not even from its socket. It allows the server to send as much as it likes, so
- * that nothing but the server's own care limits what piles up.
+ * A client that sends requests and never reads, not even from its socket. It lets the server send as much as it likes,
+ * so that only the server's own limits keep data from piling up.
  */
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
@@ -13,11 +13,11 @@ export class DeafClient implements Disposable {
     this.#socket = socket
   }
 
-  /** `address`: host:port. It asks for so many change sets at once. */
+  /** `address` is host:port. Requests this many change sets at once. */
   static async connect(address: string, node: string, requests: number): Promise<DeafClient> {
     const [host = '', port = ''] = address.split(':')
     const socket = connect(Number(port), host)
-    socket.on('error', () => {}) // the server hangs up
+    socket.on('error', () => {}) // the server closes the connection
     socket.pause()
     await once(socket, 'connect')
     socket.write(Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), settings, connectionWindow, headers]))
@@ -53,7 +53,7 @@ const headers = frame(
       ':authority': 'core',
       'content-type': 'application/grpc',
     }).flatMap(([name, value]) => [
-      // Neither compressed nor remembered.
+      // Neither compressed nor kept in the header table.
       Buffer.from([0, name.length, ...Buffer.from(name), value.length, ...Buffer.from(value)]),
     ]),
   ),

@@ -1,4 +1,4 @@
-/** A client that does exactly what a test says: sends a request when told, and shows each operation. */
+/** A client that does exactly what a test says: it sends requests when told, and shows each operation. */
 import { Client, credentials, Metadata } from '@grpc/grpc-js'
 import type { StatusObject } from '@grpc/grpc-js'
 import { OpItem, WatchReq } from '../proto/generated/localv1/api.ts'
@@ -7,11 +7,11 @@ import { opLine } from './readable-frames.ts'
 
 export interface RawWatch extends Disposable {
   request(node: string): void
-  /** The next operations, as lines; waits until there are so many. */
+  /** The next operations, as lines; waits until there are this many. */
   take(count: number): Promise<string[]>
   /** Everything up to the next Sync. */
   untilSync(): Promise<string[]>
-  /** What has come and nobody has taken. */
+  /** Operations that have arrived and have not been taken. */
   readonly pending: readonly string[]
   status(): Promise<StatusObject>
   halfClose(): void

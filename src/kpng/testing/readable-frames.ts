@@ -19,7 +19,7 @@ export function readFrames(bytes: Buffer | readonly Buffer[]): OpItem[] {
   return items
 }
 
-/** `+ default/web` is set, `- default/web` is deleted; endpoints with their addresses and what they are for. */
+/** `+ default/web` is set, `- default/web` is deleted; endpoints are shown with their addresses and scopes. */
 export function opLine({ Op: op }: OpItem): string {
   switch (op?.$case) {
     case 'Set':

@@ -4,7 +4,7 @@ import { KpngServer, silentServerMetrics } from '../server/kpng-server.ts'
 import type { KpngServerOptions } from '../server/kpng-server.ts'
 import type { GlobalStore } from '../store/global-store.ts'
 
-/** On a free port of the loopback address, unless told otherwise. */
+/** On a free port of the loopback address by default. */
 export function testServer(store: GlobalStore, changes: Partial<KpngServerOptions> = {}): Promise<KpngServer> {
   return KpngServer.listen({
     store,

@@ -1,6 +1,7 @@
 /**
- * Orders paths by their UTF-8 bytes, as the wire wants it. JavaScript compares UTF-16 units, which is the same order
- * except where a character beyond U+FFFF meets one from U+E000 up; such names are rare, but must not break the order.
+ * Orders paths by their UTF-8 bytes, as the protocol requires. JavaScript compares UTF-16 units, which gives the same
+ * order unless a character beyond U+FFFF is compared with one from U+E000 up. Such names are rare, but must not break
+ * the order.
  */
 export function compareBytes(left: string, right: string): number {
   if (left === right) return 0

@@ -1,7 +1,7 @@
 /**
- * What KPNG hashes. A Go peer takes an update only when its hash is new, so the hash must cover whatever a node could
- * react to. KPNG itself leaves out hints, and thereby misses their changes: they count here. An endpoint without hints
- * has the hash that a Go core gives it.
+ * What KPNG hashes. A Go peer accepts an update only if its hash is new, so the hash must cover everything that a node
+ * could react to. KPNG itself leaves out hints and so misses their changes; here they are included. An endpoint without
+ * hints has the same hash as from a Go core.
  */
 import { EndpointInfo, Node, ServiceInfo } from '../proto/generated/globalv1/api.ts'
 import { Endpoint } from '../proto/generated/localv1/api.ts'
@@ -21,7 +21,7 @@ export function hashEndpointInfo({ Endpoint: endpoint, Conditions, Topology, Hin
   return xxh64(EndpointInfo.encode(hashed).finish())
 }
 
-/** The key of an endpoint that no pod stands for. */
+/** The key of an endpoint without a pod. */
 export function hashEndpoint(endpoint: Endpoint): bigint {
   return xxh64(Endpoint.encode(endpoint).finish())
 }

@@ -1,6 +1,6 @@
 /**
- * Operations as they travel: encoded, and already in the five-byte frame of gRPC. They are made once and sent to every
- * node that needs them.
+ * Encoded operations, already in the five-byte frame of gRPC. They are made once and sent to every node that needs
+ * them.
  */
 import { OpItem } from '../proto/generated/localv1/api.ts'
 import type { Set as SetNumber } from '../proto/generated/localv1/api.ts'

@@ -1,4 +1,4 @@
-/** Where an object is within its set. Local paths have two or three segments, global ones always four. */
+/** The path of an object within its set. Local paths have two or three segments, global ones always four. */
 
 export interface EndpointPath {
   readonly service: string
@@ -9,12 +9,12 @@ export function servicePath(namespace: string, name: string): string {
   return `${namespace}/${name}`
 }
 
-/** `service` is the Service's path. Keys hold no slash, so that nothing else can end in the same path. */
+/** `service` is the Service's path. Keys contain no slash, so that paths are unique. */
 export function endpointPath(service: string, key: string): string {
   return `${service}/${key}`
 }
 
-/** Undefined for a path that is none: what a peer sends is not to be trusted. */
+/** Returns nothing for an invalid path: what a peer sends is not to be trusted. */
 export function parseEndpointPath(path: string): EndpointPath | undefined {
   const segments = path.split('/')
   const [namespace, name, key] = segments

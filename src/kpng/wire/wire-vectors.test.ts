@@ -1,4 +1,4 @@
-/** The bytes of KPNG's last version, to the letter. */
+/** The same bytes as KPNG's last version. */
 import { describe, expect, test } from 'vitest'
 import { EndpointInfo, GlobalWatchReq, Node, NodeInfo, ServiceInfo } from '../proto/generated/globalv1/api.ts'
 import { Endpoint, OpItem, Protocol, Service, Set as Sets, WatchReq } from '../proto/generated/localv1/api.ts'

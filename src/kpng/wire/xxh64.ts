@@ -1,4 +1,4 @@
-/** XXH64 with seed 0: the hash that KPNG puts on the wire and into paths. */
+/** XXH64 with seed 0: the hash that KPNG uses in messages and paths. */
 
 const prime1 = 0x9e3779b185ebca87n
 const prime2 = 0xc2b2ae3d27d4eb4fn
