@@ -1,31 +1,18 @@
 /** `fairlead render`: prints what a mode would program for the objects in files, without root and without a cluster. */
-import { isGateOn } from '../config/feature-gates.ts'
+import { strictSourceRangesHelp } from '../config/daemon/fairlead-flags.ts'
+import { parseDaemonCommandLine } from '../config/daemon/parse-daemon-command-line.ts'
 import { inGroup } from '../config/flags/flag.ts'
 import { renderFlagHelp } from '../config/flags/flag-help.ts'
 import { parseFlags } from '../config/flags/flag-set.ts'
 import * as type from '../config/flags/flag-types.ts'
-import { strictSourceRangesHelp } from '../config/daemon/fairlead-flags.ts'
-import { Catalog } from '../core/catalog.ts'
-import { nodeIps } from '../core/node/node-ips.ts'
-import { silentMetrics } from '../core/proxy-metrics.ts'
-import { RouteTable } from '../core/routing/route-table.ts'
-import { usualPolicy } from '../core/routing/serving-policy.ts'
-import { ToldNotices } from '../core/routing/told-notices.ts'
-import { families } from '../net/ip.ts'
-import type { Family } from '../net/ip.ts'
-import { objectKey } from '../api/records.ts'
-import { FileSource } from '../sources/file/file-source.ts'
-import { Intake } from '../sources/intake.ts'
-import { parseDaemonCommandLine } from '../config/daemon/parse-daemon-command-line.ts'
 import type { ProxyConfig } from '../config/proxy-config.ts'
+import { families, type Family } from '../net/ip.ts'
 import { loadConfig } from './daemon/load-config.ts'
-import { expandPrimary } from '../core/node/node-port-addresses.ts'
 import type { Host } from './host/host.ts'
 import { findMode } from './modes/find-mode.ts'
-import type { ModeSettings } from './modes/mode.ts'
-import { CommandError } from './program.ts'
-import type { Program } from './program.ts'
 import { plainLogger } from './plain-logger.ts'
+import { CommandError, type Program } from './program.ts'
+import { renderObjects, type RenderRequest, type Section } from './render-objects.ts'
 
 const renderFlags = inGroup('Render', {
   'proxy-mode': { type: type.text, default: '', help: 'The mode whose rules to print.' },
@@ -63,57 +50,22 @@ export async function renderCommand(argv: readonly string[], program: Program): 
   if (values.objects.length === 0) throw new CommandError('render needs objects: give --objects=FILE_OR_DIRECTORY')
   const config = await configOf(values, host)
   const mode = await findMode(config.mode)
-  const wantedFamilies = familiesNamed(values.family)
+  const request: RenderRequest = {
+    mode,
+    config,
+    objects: values.objects,
+    nodeName: values['node-name'] || config.hostnameOverride || host.hostname().toLowerCase(),
+    nodeAddresses: values['node-address'],
+    strictSourceRanges: values['strict-source-ranges'],
+    families: familiesNamed(values.family),
+    part: values.part,
+  }
 
   using progress = program.progress('reading objects')
-  const log = plainLogger(program)
-  const catalog = new Catalog()
-  const intake = new Intake({ catalog, log, metrics: silentMetrics })
-  const source = new FileSource({ paths: values.objects, intake, log, clock: host.clock })
-  const [problem] = await source.load()
-  if (problem !== undefined) throw new CommandError(problem)
-
-  const nodeName = values['node-name'] || config.hostnameOverride || host.hostname().toLowerCase()
-  const node = catalog.nodes.get(objectKey({ name: nodeName }))
-  const given = values['node-address']
-  const { ips } = nodeIps({ ips: given.length > 0 ? given : (node?.ips ?? []), bindAddress: config.bindAddress })
-  const settings: ModeSettings = {
-    config,
-    nodePortAddresses: expandPrimary(config.nodePortAddresses, ips),
-    podCIDRs: node?.podCIDRs ?? [],
-    localIps: () => ['127.0.0.1', '::1', ...(given.length > 0 ? given : (node?.ips ?? []))],
-  }
-  const allowExternalIPs = isGateOn(config.featureGates, 'AllowServiceExternalIPs')
-  const notices = new ToldNotices({ log, metrics: silentMetrics, onNotice() {} })
-  const needs = new Set<string>()
-  const sections: { readonly title: string; readonly text: string }[] = []
-  for (const family of wantedFamilies) {
-    progress.step(`rendering ${family}`)
-    const table = new RouteTable({
-      catalog,
-      family,
-      nodeName,
-      nodeIP: ips[family],
-      policy: { ...usualPolicy, allowExternalIPs, strictSourceRanges: values['strict-source-ranges'] },
-      notices,
-      metrics: silentMetrics,
-      startedAtMs: 0,
-    })
-    const parts = mode.render(table.take({ full: true }).view, settings)
-    const chosen = values.part === '' ? parts : parts.filter(({ part }) => part === values.part)
-    if (chosen.length === 0) {
-      const known = parts.map(({ part }) => part).join(', ')
-      throw new CommandError(`mode ${mode.name} has no part "${values.part}": choose --part from ${known}`)
-    }
-    for (const part of chosen) {
-      sections.push({ title: `${family}, part ${part.part}`, text: part.text })
-      for (const command of part.needs ?? []) needs.add(command)
-    }
-  }
+  const onFamily = (family: Family) => progress.step(`rendering ${family}`)
+  const sections = await renderObjects(request, { host, log: plainLogger(program), onFamily })
   progress[Symbol.dispose]()
-  // One alone is what its tool reads, to the byte; several need a line between them, which every tool takes as a comment.
-  for (const { title, text } of sections) program.out(sections.length === 1 ? text : `# ${title}\n${text}`)
-  if (needs.size > 0) program.err(`note: before you load this, run (unless already done): ${[...needs].join('; ')}\n`)
+  print(sections, program)
   return 0
 }
 
@@ -134,4 +86,11 @@ function familiesNamed(name: string): readonly Family[] {
   const family = families.find((known) => known === name)
   if (family === undefined) throw new CommandError(`--family="${name}" is unknown: use ipv4 or ipv6, or leave it out`)
   return [family]
+}
+
+function print(sections: readonly Section[], program: Program): void {
+  // One alone is what its tool reads, to the byte; several need a line between them, which every tool takes as a comment.
+  for (const { title, text } of sections) program.out(sections.length === 1 ? text : `# ${title}\n${text}`)
+  const needs = new Set(sections.flatMap((section) => section.needs))
+  if (needs.size > 0) program.err(`note: before you load this, run (unless already done): ${[...needs].join('; ')}\n`)
 }
