@@ -20,7 +20,7 @@ const commands: ReadonlyMap<string, LoadCommand> = new Map<string, LoadCommand>(
   ...(['kube', 'file', 'api', 'local'] as const).map((source) => [source, kpngCommand(source)] as const),
 ])
 
-/** What people try first; each is a flag of the daemon, or of the command that they name. */
+/** People try these first; `asFlags` makes flags of them. */
 const words = ['help', 'version'] as const
 
 function kpngCommand(source: KpngSource): LoadCommand {
@@ -51,7 +51,7 @@ function asFlags(argv: readonly string[]): readonly string[] {
   return word === 'help' ? [...rest, '--help'] : argv
 }
 
-/** Undefined: the daemon, which has flags only. */
+/** A command line without a command is the daemon's. */
 function commandNamed(name: string): LoadCommand | undefined {
   const command = commands.get(name)
   if (command !== undefined || name === '' || name.startsWith('-')) return command
@@ -66,7 +66,7 @@ function untilInterrupted(): AbortSignal {
   for (const [signal, code] of [
     ['SIGINT', 130],
     ['SIGTERM', 143],
-    // The terminal was closed. Node.js would end at once, and leave behind what belongs to this run.
+    // The terminal was closed. By default Node.js ends at once, and temporary files would stay behind.
     ['SIGHUP', 129],
   ] as const)
     process.on(signal, () => {

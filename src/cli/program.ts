@@ -20,7 +20,7 @@ export interface Program {
   progress(label: string): Progress
 }
 
-/** What a program has whose output nobody watches. */
+/** For a program whose output goes to no terminal. */
 export const unwatched: Pick<Program, 'stdout' | 'stderr' | 'progress'> = {
   stdout: noTerminal,
   stderr: noTerminal,
@@ -34,7 +34,7 @@ export class CommandError extends Error {
 
 export function thisProgram(host: Host): Program {
   const { stdout, stderr } = host.process.streams
-  // Whoever read our output may be gone (`| head`); that ends the output, not the program.
+  // The reader of our output may be gone (`| head`). Without a listener that would end the program.
   for (const stream of [stdout, stderr]) stream.on('error', () => {})
   const [outTerminal, errTerminal] = [terminalOf(stdout, host.env), terminalOf(stderr, host.env)]
   let progress = noProgress
@@ -52,7 +52,7 @@ export function thisProgram(host: Host): Program {
   }
 }
 
-/** Of Fairlead, from its package. */
+/** From Fairlead's package.json. */
 export function fairleadVersion(): string {
   const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
     version: string

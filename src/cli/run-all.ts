@@ -13,7 +13,7 @@ export async function runAll(parts: readonly Runnable[], signal: AbortSignal): P
       try {
         await part.run(both)
       } catch (error) {
-        // What fails because we stop is the stop showing, not a failure.
+        // Work that is cut off by the end of the signal rejects; that is not a failure.
         if (!both.aborted) failures.push(error)
         stop.abort()
       }

@@ -1,4 +1,4 @@
-/** What a process loads, it carries around for as long as it runs. */
+/** Code that a process loads stays in its memory for as long as it runs, so a daemon loads only what it uses. */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
@@ -17,7 +17,7 @@ for (const mode of ['iptables', 'nftables', 'ipvs'])
     expect(backends).toEqual([`backends/${mode}/${mode}-backend.ts`])
   })
 
-/** Files below src that these import, by way of others too, but for what is imported later or only as a type. */
+/** Files below src that these import, directly or not. Dynamic imports and type imports do not count. */
 function loadedBy(...entries: readonly string[]): readonly string[] {
   const root = new URL('../', import.meta.url)
   const found = new Set(entries.map((entry) => new URL(entry, root).href))

@@ -1,7 +1,7 @@
 /** How text may look where it goes: on a terminal it is coloured and fits the width, in a pipe or a file it is plain. */
 
 export interface Terminal {
-  /** Undefined where no terminal is: lines may have any length. */
+  /** Without a terminal lines may have any length. */
   readonly columns: number | undefined
   readonly hasColour: boolean
 }
@@ -19,7 +19,7 @@ export function terminalOf(
       // A terminal that does not know its size says 0.
       return stream.columns === undefined || stream.columns === 0 ? 80 : stream.columns
     },
-    // https://no-color.org: set to anything but nothing.
+    // https://no-color.org: any value but an empty one turns colours off.
     hasColour: (env['NO_COLOR'] ?? '') === '',
   }
 }

@@ -1,11 +1,11 @@
-/** Where the API server is, as addresses: what Fairlead itself depends on, no Service may take. */
+/** The addresses of the API server. No Service may claim them, because Fairlead itself depends on them. */
 import { isIP } from 'node:net'
 import type { ApiServerAddress } from '../../core/routing/address-claims.ts'
 import type { Logger } from '../../core/logger.ts'
 import { parseIp } from '../../net/ip.ts'
 import type { Host } from '../host/host.ts'
 
-/** A name is looked up once, at the start: one that cannot be resolved is protected by nothing, and that is said. */
+/** A name is looked up once, at the start. One that cannot be resolved is not protected, so that is logged. */
 export async function apiServerAddresses(
   server: URL,
   host: Pick<Host, 'lookup'>,

@@ -1,4 +1,4 @@
-/** Where the objects come from, seen from the daemon: a cluster or files, with what differs between the two. */
+/** Where the daemon's objects come from: a cluster, files or a KPNG server, behind one interface. */
 import { stat } from 'node:fs/promises'
 import type { ApiServerAddress } from '../../core/routing/address-claims.ts'
 import type { Logger } from '../../core/logger.ts'
@@ -19,13 +19,13 @@ import type { ClusterParts, Daemon } from './daemon.ts'
 export interface ObjectSource extends Runnable, AsyncDisposable {
   /** Complete lists of Services and EndpointSlices have come from it (not from saved state). */
   isLive(): boolean
-  /** When each kind was last heard of; empty for files. */
+  /** When the server last sent something about each kind; empty for files. */
   status(): ReadonlyMap<string, { readonly lastContactMs: number | undefined }>
   /** For `/healthz?verbose`. */
   detail(): Readonly<Record<string, unknown>>
-  /** How the connection to a KPNG server is; undefined for other sources. */
+  /** The state of the connection, where a KPNG server is followed. */
   readonly core?: () => WatchStatus
-  /** The API server to write Events to; undefined for files. */
+  /** The API server to write Events to, where there is one. */
   readonly client: KubeClient | undefined
   /** Where Fairlead reaches the API server; empty for files. */
   readonly apiServers: readonly ApiServerAddress[]
@@ -34,7 +34,7 @@ export interface ObjectSource extends Runnable, AsyncDisposable {
 /** A KPNG server that computes what this node has to program. */
 export interface ApiSource {
   readonly target: string
-  /** The server does not know them. */
+  /** From the command line, because the server does not tell them. */
   readonly serviceCidrs: readonly Cidr[]
   client(log: Logger): Promise<WatchClient>
 }
@@ -45,7 +45,7 @@ interface SourceContext extends SourceDaemon, Pick<ClusterParts, 'nodeName' | 'c
   readonly intake: Intake
 }
 
-/** From then on the source fills the catalog whenever it runs. */
+/** The source fills the catalog while it runs. */
 export async function openSource(
   daemon: SourceDaemon,
   cluster: Pick<ClusterParts, 'nodeName' | 'catalog' | 'metrics'>,
@@ -86,7 +86,7 @@ async function fileSource({ objects, intake, catalog, host, log }: SourceContext
   }
 }
 
-/** A path may vanish later and come back; one that was never there is a mistake. */
+/** Checked at the start only: later a path may vanish for a while, but one that was never there is a mistake. */
 async function mustExist(path: string): Promise<void> {
   if (path === standardInput) return
   try {

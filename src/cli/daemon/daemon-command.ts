@@ -14,7 +14,7 @@ import { loggerFor } from '../host/logger-for.ts'
 import { paint } from '../terminal.ts'
 import { renderVersion } from '../version.ts'
 
-/** The flags are kube-proxy's; what Fairlead has besides must be found too. */
+/** Below kube-proxy's flags, so that people find the commands that kube-proxy does not have. */
 const commandHelp = `Commands:
   fairlead demo      Runs a sample application here: no root, no cluster.
   fairlead render    Prints what a mode would program: no root, no cluster.

@@ -1,4 +1,4 @@
-/** What the daemon tells the cluster about itself; without a cluster there is nobody to tell. */
+/** The Events that the daemon writes to the cluster; without a cluster it writes none. */
 import type { ObjectKey } from '../../api/records.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { HealthCheckPort } from '../../core/health/service-health.ts'
@@ -46,7 +46,7 @@ export function daemonEvents(
         reason,
         action: 'Program',
         note,
-        // Every node sees the same Service: one Event says it for all of them.
+        // Every node sees the same Service, so one Event is enough for all of them.
         isSameOnEveryNode: true,
       })
     },

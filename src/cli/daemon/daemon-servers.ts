@@ -24,11 +24,11 @@ export interface DaemonServersOptions {
   readonly health: ProxyHealth
   readonly detail: () => Readonly<Record<string, unknown>>
   readonly metrics: DaemonMetrics
-  /** Of each server. */
+  /** At each server. */
   readonly maxConnections: number
   readonly host: Host
   readonly log: RootLogger
-  /** Told before the error ends the process, which it does only with bindAddressHardFail. */
+  /** Called before the error ends the process, which it does only with bindAddressHardFail. */
   readonly onBindFailure: (reason: BindFailure, error: Error) => void
 }
 
@@ -97,7 +97,7 @@ function metricsPages({ config, version, flags, metrics, host, log }: DaemonServ
   })
 }
 
-/** Validation has seen the address. */
+/** The address is well-formed: validation has checked it. */
 function parseBind(address: string): BindAddress {
   const { host = '', port = '' } = splitHostPort(address) ?? {}
   return { ip: host, port: Number(port) }

@@ -15,7 +15,7 @@ export interface FamilyProxiesOptions {
   readonly cluster: ClusterParts
   readonly prepared: PreparedNode
   readonly backends: readonly FamilyBackend[]
-  /** Must know when all families are programmed. */
+  /** Waits until all families are programmed. */
   readonly otherModes: OtherModes
   readonly health: ProxyHealth
   readonly events: DaemonEvents

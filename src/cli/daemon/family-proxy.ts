@@ -100,7 +100,7 @@ async function connectionsOf(backend: Backend, signal: AbortSignal): Promise<Rea
   return new Map([...(backend.traffic?.() ?? [])].map(([key, { connections }]) => [key, connections]))
 }
 
-/** What others break is programmed again, all of it. */
+/** When another program changes our rules, everything is programmed again. */
 function driftRepair(backend: Backend, runner: SyncRunner, log: Logger): Runnable {
   return {
     async run(signal) {
@@ -112,7 +112,7 @@ function driftRepair(backend: Backend, runner: SyncRunner, log: Logger): Runnabl
   }
 }
 
-/** Where load balancers ask: everywhere, unless node ports are open on some addresses only. */
+/** Load balancers may ask at every address, unless node ports are open on some addresses only. */
 function healthCheckIps({ family, nodePortAddresses: texts, localIps }: FamilyProxyOptions): readonly string[] {
   const addresses = nodePortAddresses(texts, family)
   if (addresses.matchesAll) return [family === 'ipv4' ? '0.0.0.0' : '::']

@@ -8,7 +8,7 @@ import { CommandError } from '../program.ts'
 
 export interface LoadedConfig {
   readonly config: ProxyConfig
-  /** The file it came from; undefined when the flags were the configuration. */
+  /** The file it came from, unless the flags were the configuration. */
   readonly file: LoadedFile | undefined
   readonly warnings: readonly string[]
 }

@@ -24,11 +24,11 @@ export function nodeGuard(options: NodeGuardOptions): Runnable {
   return {
     run: (signal) =>
       new Promise((resolve, reject) => {
-        // Told to end while the proxy was being set up: no event would say so again.
+        // An ended signal sends no event, so nothing below would end this.
         if (signal.aborted) return resolve()
         if (options.node.record !== undefined) options.health.setNode(options.node.record)
         const current = options.catalog.nodes.get(objectKey({ name: options.node.name }))
-        // Addresses given on the command line are not the Node's, and are none of what is compared.
+        // Only addresses of the Node object are compared with each other, not those of the command line.
         let last = options.node.record && { ...options.node.record, ips: current?.ips ?? options.node.record.ips }
         const unsubscribe = options.catalog.subscribe({
           changed(event) {
@@ -38,7 +38,7 @@ export function nodeGuard(options: NodeGuardOptions): Runnable {
             if (problem !== undefined) reject(problem)
           },
         })
-        // What changed while the proxy was being set up.
+        // The Node may have changed while the proxy was being set up.
         const missed = current === undefined ? undefined : react(last, current, options)
         last = current ?? last
         if (missed !== undefined) reject(missed)

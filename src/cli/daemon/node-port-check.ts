@@ -1,4 +1,4 @@
-/** Node ports that nobody can reach are easily overlooked: nothing fails. */
+/** Warns of node ports that nobody can reach: otherwise nothing shows it, because nothing fails. */
 import { matchingAddresses, nodePortAddresses } from '../../core/node/node-port-addresses.ts'
 import type { Family } from '../../net/ip.ts'
 

@@ -1,4 +1,4 @@
-/** The userspace backend of the demo, which tells after each sync what can be reached where. */
+/** The userspace backend of the demo. It announces after each sync what can be reached where. */
 import type { ServedAddress } from '../../backends/userspace/route-listeners.ts'
 import type { UserspaceBackend } from '../../backends/userspace/userspace-backend.ts'
 import type { Backend, Change, NodeView, SyncReport } from '../../core/backend.ts'
@@ -7,7 +7,7 @@ import type { Route, RouteKey } from '../../core/route.ts'
 
 export interface Served {
   readonly key: RouteKey
-  /** Undefined when the route is gone. */
+  /** Absent when the route is gone. */
   readonly route: Route | undefined
   readonly addresses: readonly ServedAddress[]
   /** Why it is not served as wanted. */

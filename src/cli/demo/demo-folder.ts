@@ -20,7 +20,7 @@ export class DemoFolder implements AsyncDisposable {
     this.#temporary = isTemporary ? folder : undefined
     this.kubeconfig = kubeconfigOut === '' ? join(folder, 'kubeconfig') : kubeconfigOut
     this.manifests = join(folder, 'shop.yaml')
-    // Whoever is in a hurry (a second Ctrl-C) does not wait for anything to be disposed of.
+    // A second Ctrl-C ends the process without disposing of anything.
     process.once('exit', this.#removeAtExit)
   }
 
@@ -58,7 +58,7 @@ async function temporaryFolder(): Promise<string> {
   }
 }
 
-/** Somebody's own kubeconfig holds credentials that nobody wants to lose. */
+/** Refuses to overwrite a kubeconfig that the demo did not write: it may hold credentials. */
 async function mustBeOurs(path: string): Promise<void> {
   const text = await readFile(path, 'utf8').catch(() => undefined)
   if (text === undefined || isOurs(text)) return

@@ -36,7 +36,7 @@ export function renderMovedPorts(served: readonly Served[]): string {
     .join('')
 }
 
-/** A node port that nobody opens looks like a fault, unless somebody says so. */
+/** Says which node ports are closed, because they would look like a fault otherwise. */
 export function renderClosedNodePorts(served: readonly Served[]): string {
   return served
     .flatMap((it) => {
@@ -48,7 +48,7 @@ export function renderClosedNodePorts(served: readonly Served[]): string {
     .join('')
 }
 
-/** As people write it: the protocol of the key only tells apart what has no name. */
+/** As people write it, without the protocol that makes a key unique. */
 function nameOf({ key, route }: Served): string {
   return route === undefined ? key.replace(/\/[A-Z]+$/, '') : routeName(route)
 }

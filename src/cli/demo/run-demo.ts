@@ -42,7 +42,7 @@ const loopback = '127.0.0.1'
 export async function runDemo(demo: Demo, signal: AbortSignal): Promise<void> {
   const { program, folder } = demo
   const { host } = program
-  // Log lines would run into it.
+  // Log lines and a progress line would be mixed up on the terminal.
   using progress = demo.verbosity > 0 ? noProgress : program.progress('starting the demo')
   const metricsAddress = `${loopback}:${await freePort(loopback)}`
   const options = daemonOptions(demo, metricsAddress)
@@ -117,7 +117,7 @@ function daemonOptions({ folder, verbosity, program }: Demo, metricsAddress: str
   return parsed.options
 }
 
-/** A newcomer reads the table; what is only interesting to operators comes with -v. */
+/** Warnings and errors only: newcomers read the table, and -v shows the rest. */
 function onlyTrouble(program: Program): RootLogger {
   const logger: RootLogger = {
     ...plainLogger(program),
@@ -151,7 +151,7 @@ async function startServer({ apiPort, dataDir, program }: Demo): Promise<ApiServ
   }
 }
 
-/** What the operating system or the journal has against the directory; anything else is a bug. */
+/** Whether the operating system or the journal refused the directory; anything else is a bug. */
 function isDiskProblem(error: unknown): error is Error {
   return error instanceof JournalError || (error instanceof Error && 'syscall' in error)
 }

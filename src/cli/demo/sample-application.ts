@@ -82,7 +82,7 @@ export async function startSampleApplication(): Promise<SampleApplication> {
   }
 }
 
-/** kubectl looks here for what it applied last, and warns when there is nothing. In its own words, or it would see a change. */
+/** kubectl warns when this annotation is missing, and sees a change unless the text is exactly what it would write. */
 function asAppliedByKubectl(object: SampleObject['object']): SampleObject['object'] {
   const applied = { ...object, metadata: { ...object.metadata, annotations: {} } }
   const text = `${JSON.stringify(sorted(applied))}\n`
@@ -104,7 +104,7 @@ function serviceObject({ name, protocol, port, portName, spec }: SampleService):
       apiVersion: 'v1',
       kind: 'Service',
       metadata: { name, namespace, labels: { app: name } },
-      // Said although it is the default: applying the manifest again then takes back what a patch changed.
+      // The default, written out so that applying the manifest again undoes a patch of it.
       spec: { type: 'ClusterIP', sessionAffinity: 'None', ...spec, ports: [{ name: portName, port, protocol }] },
     },
   }

@@ -1,4 +1,4 @@
-/** One life of a backend program: from its start until it is gone. It is told batches, and answers each with a line. */
+/** A backend program from its start to its end. It is sent batches, and answers each with a line. */
 import { spawn } from 'node:child_process'
 import type { ChildProcessByStdio } from 'node:child_process'
 import { createInterface } from 'node:readline'
@@ -17,12 +17,12 @@ export interface ExecProgramOptions {
 const graceMs = 2_000
 
 export class ExecProgram {
-  /** Called when something may be different now: it is gone, or it has answered or read. */
+  /** Called when the program has ended, answered, or read what was written. */
   onNews = () => {}
   readonly #clock: Clock
   readonly #child: ChildProcessByStdio<Writable, Readable, null> | undefined
   readonly #exited: Promise<void>
-  /** How it ended; undefined while it runs. */
+  /** How it ended, once it has. */
   #ending: string | undefined
   #hasClosedInput = false
   #answer: Answer | undefined
@@ -58,12 +58,12 @@ export class ExecProgram {
     this.#write({ t: 'welcome', protocol: 1, node })
   }
 
-  /** Undefined as long as it can be told something. */
+  /** Why nothing more can be sent to it. */
   get problem(): string | undefined {
     return this.#ending ?? (this.#hasClosedInput ? 'it does not read any more' : undefined)
   }
 
-  /** Undefined when the program has taken the batch, otherwise why not. */
+  /** Sends a batch and waits for the answer. Resolves with what went wrong, if anything did. */
   async tell(lines: Iterable<string>, revision: number, signal: AbortSignal): Promise<string | undefined> {
     const isOver = () => this.problem !== undefined || signal.aborted
     for (const line of lines) {
@@ -77,7 +77,7 @@ export class ExecProgram {
     return this.problem ?? 'it did not answer in time'
   }
 
-  /** Lets it end, and makes it. Resolves when it is gone, with how it ended if that was its own doing. */
+  /** Asks it to end, and kills it if it does not. Resolves when it is gone, with how it ended if it ended by itself. */
   async end(words?: object): Promise<string | undefined> {
     const child = this.#child
     if (child === undefined || this.#ending !== undefined) return this.#ending
@@ -114,7 +114,7 @@ interface Answer {
   readonly reason: string
 }
 
-/** Lines that are no answer are the program's own business. */
+/** A program may print other lines too; they are skipped. */
 function parseAnswer(text: string): Answer | undefined {
   try {
     const { t, to, reason } = JSON.parse(text) as Readonly<Record<string, unknown>>

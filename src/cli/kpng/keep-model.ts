@@ -22,7 +22,7 @@ export async function keepModel(
   const source = await openModel(model, { store, host, log, registry })
   const problem = () => (store.isSynced ? undefined : incomplete)
   const metrics = metricsServers({ address: values.exportMetrics, registry, problem, clock, log })
-  // Last, because it listens at once: what else is wrong has shown by now.
+  // Last, because it listens at once: any other mistake in the command line has been refused by now.
   const sink: Runnable =
     line.sink === 'to-api'
       ? await apiServer({ store, values, registry, clock, log })

@@ -104,7 +104,7 @@ export const nodeFlags = inGroup('Node', {
   'node-name': { type: type.text, default: '', help: 'The name of this node. Empty: $NODE_NAME, or the host name.' },
 })
 
-/** For modes behind a KPNG server, which does not know them. */
+/** For modes that follow a KPNG server, which does not tell these. */
 export const behindApiFlags = inGroup('Node', {
   ...nodeFlags,
   'service-cidrs': {

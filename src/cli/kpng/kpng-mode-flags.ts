@@ -1,12 +1,12 @@
 /** Flags of KPNG's backends, for command lines that were written for them. */
 
-/** The same thing under another name. */
+/** KPNG's name, then Fairlead's, of flags that mean the same. */
 const renamed: ReadonlyMap<string, string> = new Map([
   ['cluster-cidrs', 'cluster-cidr'],
   ['scheduling-method', 'ipvs-scheduler'],
 ])
 
-/** They tune how KPNG lays out its rules; whether a value follows. */
+/** Flags that tune how KPNG lays out its rules, and whether a value follows. */
 const withoutEffect: ReadonlyMap<string, 'alone' | 'value'> = new Map([
   ['skip-comments', 'alone'],
   ['force-nft-hash-workaround', 'alone'],

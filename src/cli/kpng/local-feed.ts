@@ -1,4 +1,4 @@
-/** What one node has to program, from where the command line says, as change sets. */
+/** What one node has to program, as change sets, from the source that the command line names. */
 import type { ChangeSet } from '../../kpng/client/change-set.ts'
 import { followStore } from '../../kpng/client/follow-store.ts'
 import { GlobalStore } from '../../kpng/store/global-store.ts'
@@ -30,7 +30,7 @@ export async function openLocalFeed(
   }
 }
 
-/** A server answers for no node at all when asked for none, and the answer is wrong everywhere. */
+/** Refuses an empty name: a KPNG server would answer it with a state that fits no node. */
 export function nodeNameFrom(given: string, host: Pick<Host, 'env' | 'hostname'>): string {
   const name = (given || host.env['NODE_NAME'] || host.hostname()).trim().toLowerCase()
   if (name === '') throw new KpngError('no-node-name', 'this machine has no host name: set --node-name')

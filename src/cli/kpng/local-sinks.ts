@@ -11,9 +11,9 @@ import { loadBackend } from './to-module.ts'
 /** What is done with the state of a node. */
 export interface LocalSink extends AsyncDisposable {
   apply(changes: ChangeSet, signal: AbortSignal): Promise<void>
-  /** What else must run for it. */
+  /** What must run beside it. */
   readonly parts: readonly Runnable[]
-  /** Why what was applied last is not in force; undefined when it is. */
+  /** Why what was applied last is not in force. */
   problem(): string | undefined
 }
 

@@ -1,4 +1,4 @@
-/** What this machine is probably called by others: a KPNG server does not say which addresses a node has. */
+/** A guess at the addresses under which other machines know this one: a KPNG server does not tell a node's addresses. */
 import { families } from '../../net/ip.ts'
 import type { Interfaces } from '../host/host.ts'
 

@@ -11,7 +11,7 @@ import type { Runnable } from '../run-all.ts'
 export interface MetricsEndpoint {
   readonly address: string
   readonly registry: MetricRegistry
-  /** Why what is served cannot be relied on; undefined when it can. */
+  /** Why the state is not complete or not in force: the answer of /healthz is then 503. */
   readonly problem: () => string | undefined
   readonly clock: Clock
   readonly log: Logger

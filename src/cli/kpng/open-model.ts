@@ -1,4 +1,4 @@
-/** Fills a store with the state of the cluster, from where the command line says. */
+/** Fills a store with the state of the cluster, from the source that the command line names. */
 import { access } from 'node:fs/promises'
 import { Catalog } from '../../core/catalog.ts'
 import type { Logger } from '../../core/logger.ts'
@@ -33,7 +33,7 @@ export interface ModelContext {
   readonly store: GlobalStore
   readonly host: Host
   readonly log: Logger
-  /** For the series of the connection, where another core is followed. */
+  /** For the series about the connection to another KPNG server. */
   readonly registry: MetricRegistry
 }
 
@@ -60,7 +60,7 @@ async function kubeModel(values: FlagValues<typeof kubeFlags>, context: ModelCon
     nodeAnnotations: checked(values['with-node-annotations']),
   }
   const kubeAccess = await loadKubeAccess({ kubeconfig: values.kubeconfig, master: values.server, env, clock, log })
-  // One watcher for many nodes may ask as often as it needs to.
+  // More than a node's proxy may ask: this process asks for all nodes.
   const client = new KubeClient({ access: kubeAccess, version: fairleadVersion(), qps: 50, burst: 100, clock })
   const intake = storeIntake(globs, { ...context, log })
   const source = new KubeSource({
@@ -98,7 +98,7 @@ async function fileModel(values: FlagValues<typeof fileFlags>, context: ModelCon
   return new FileSource({ paths: values.input, intake: storeIntake(globs, context), clock: context.host.clock, log })
 }
 
-/** A path may vanish later and come back; one that was never there is a mistake. */
+/** Checked at the start only: later a path may vanish for a while, but one that was never there is a mistake. */
 async function mustExist(path: string): Promise<void> {
   await access(path).catch((error: unknown) => {
     const reason = error instanceof Error ? error.message : String(error)

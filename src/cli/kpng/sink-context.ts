@@ -24,7 +24,7 @@ export interface SinkCommand {
   readonly command: readonly string[]
 }
 
-/** Each sink reads only those of its own flags. */
+/** The flags of all commands. Each sink reads only its own, and only those are set. */
 export type SinkValues = FlagValues<typeof commonFlags> &
   FlagValues<typeof kubeFlags> &
   FlagValues<typeof fileFlags> &

@@ -14,7 +14,7 @@ const aboutBySink: ReadonlyMap<string, string> = new Map([
   ['to-userspace', 'relay connections on this node (also to-userspacelin)'],
 ])
 
-/** KPNG's names for them too. */
+/** The sinks that are proxy modes, also under KPNG's names. */
 const modeBySink: ReadonlyMap<string, string> = new Map([
   ['to-nftables', 'nftables'],
   ['to-nft', 'nftables'],
@@ -28,7 +28,7 @@ const windowsModes =
   "needs one of Fairlead's Windows modes, which do not exist yet: a Windows node can follow this API with KPNG's own " +
   'backend, or with one of your own (to-exec, to-module)'
 
-/** KPNG has them, Fairlead has not. */
+/** Sinks of KPNG that Fairlead does not have, and what to do instead. */
 const missingSinks: ReadonlyMap<string, string> = new Map([
   ['to-winkernel', windowsModes],
   ['to-winuserspace', windowsModes],
@@ -42,7 +42,7 @@ export function modeOfSink(sink: string): string | undefined {
   return modeBySink.get(sink)
 }
 
-/** Throws with a way out when it is not one. */
+/** Throws when there is no such sink, and says which to use. */
 export function checkSink(sink: string | undefined): asserts sink is string {
   const known = [...aboutBySink.keys()]
   if (sink === undefined) throw new CommandError(`name a sink, one of: ${known.join(', ')}`)

@@ -19,7 +19,7 @@ export interface ToApi {
   readonly log: RootLogger
 }
 
-/** Listens at once, so that a mistake ends the command; clients hear nothing before the state is complete. */
+/** Listens at once, so that a wrong address ends the command. Clients get no state before it is complete. */
 export async function apiServer({ store, values, registry, clock, log }: ToApi): Promise<Runnable> {
   const files = {
     key: values['listen-tls-key'],

@@ -25,17 +25,17 @@ export interface ExecBackendOptions {
 
 const firstPauseMs = 500
 const longestPauseMs = 30_000
-/** A program that ran for so long has earned a quick start. */
+/** A program that ran for this long and then fails is restarted after the first, short pause again. */
 const forgetAfterMs = 2 * longestPauseMs
 
 export class ExecBackend {
   readonly #options: ExecBackendOptions
   readonly #state: LocalState
-  /** Counts the batches; the program sees where each begins and ends. */
+  /** The number of the last batch; the program is told where each begins and ends. */
   #revision = 0
-  /** What the last one changed. */
+  /** What the last batch changed. */
   #difference: readonly ServiceChange[] = []
-  /** The newest that the program has taken. */
+  /** The number of the newest batch that the program has accepted. */
   #taken = 0
   #problem: string | undefined = 'the program has not been given a state yet'
   #wake = () => {}
@@ -48,12 +48,12 @@ export class ExecBackend {
     this.#state = new LocalState(options.log)
   }
 
-  /** Why the program does not have the state; undefined when it has. */
+  /** Why the program does not have the newest state. */
   get problem(): string | undefined {
     return this.#problem
   }
 
-  /** Resolves when the program has taken it, however often it must be started for that. One at a time. */
+  /** Resolves when the program has accepted the changes, however often it must be started for that. Call it one at a time. */
   async apply(changes: ChangeSet, signal: AbortSignal): Promise<void> {
     this.#difference = this.#state.apply(changes)
     const revision = ++this.#revision
@@ -91,12 +91,12 @@ export class ExecBackend {
     }
   }
 
-  /** One life of the program; resolves, when it is gone, with what was wrong. */
+  /** Starts the program and feeds it; resolves, when it is gone, with what was wrong. */
   async #live(signal: AbortSignal): Promise<string> {
     const program = new ExecProgram(this.#options)
     const failure = await this.#feed(program, signal)
     const ending = await program.end(signal.aborted ? { t: 'bye', cleanup: false } : undefined)
-    // That it stopped reading is only the first that is seen of a program that ends.
+    // A program that ends is first seen to have stopped reading; how it ended says more.
     return failure.isEnd ? (ending ?? failure.problem) : failure.problem
   }
 

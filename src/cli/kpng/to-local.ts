@@ -20,7 +20,7 @@ function setLine(path: string, value: Json): string {
   return `+ ${visible(path)} ${visible(JSON.stringify(value))}`
 }
 
-/** A server that lies must not speak to the terminal: what is printed is shown as it came, and on one line. */
+/** Escapes control characters: text from a server must neither steer the terminal nor look like several lines. */
 function visible(text: string): string {
   // oxlint-disable-next-line no-control-regex -- they are what is looked for
   return text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, (character) => {

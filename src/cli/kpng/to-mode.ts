@@ -80,7 +80,7 @@ function checkedCidrs(texts: readonly string[]): readonly Cidr[] {
   })
 }
 
-/** A KPNG server knows neither; the machine has to. */
+/** A KPNG server tells neither the node's name nor its addresses, so the machine is asked. */
 function nodeFlagsFor(nodeName: string, given: readonly string[], host: Host): readonly string[] {
   const hasName = given.some((flag) => flag.startsWith('--hostname-override'))
   const hasAddress = given.some((flag) => flag.startsWith('--node-address'))

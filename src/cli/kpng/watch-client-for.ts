@@ -8,7 +8,7 @@ import type { MetricRegistry } from '../../observe/metrics/prometheus.ts'
 import type { Host } from '../host/host.ts'
 import type { apiFlags } from './kpng-flags.ts'
 
-/** The client that the flags ask for; a TLS file that cannot be used is found out now. */
+/** The client that the flags ask for. Rejects at once when a TLS file cannot be used. */
 export async function watchClientFor(
   values: FlagValues<typeof apiFlags>,
   {

@@ -70,7 +70,7 @@ async function mustBeUsable({ config, host, log }: ModeContext, signal: AbortSig
   if (obstacle !== undefined) throw new CommandError(`can't use the IPVS proxier: ${obstacle}`)
 }
 
-/** Without a log: the first time has said everything. */
+/** Without a log: `supports` has logged everything already. */
 function openIpvsAgain({ exec, openNetlink }: Host, signal: AbortSignal): ReturnType<typeof openIpvs> {
   return openIpvs({ openNetlink, exec, log: silentLogger, signal })
 }

@@ -1,4 +1,4 @@
-/** The userspace mode on a node: iptables leads the addresses of Services to listeners of this process. */
+/** The userspace mode on a node: iptables redirects the addresses of Services to listeners of this process. */
 import { DriftWatch } from '../../dataplane/iptables/language/drift-watch.ts'
 import type { KernelState } from '../../dataplane/iptables/language/kernel-state.ts'
 import { FreePorts, parsePortList, parsePortRange } from '../../backends/userspace/free-ports.ts'
@@ -67,13 +67,13 @@ async function createBackend(family: Family, context: ModeContext, signal: Abort
   }
 }
 
-/** Those that the configuration names: whoever does that may well keep them free from all others, and from the kernel. */
+/** Those that the configuration names. The operator may keep them free from all other programs. */
 function proxyPorts({ portRange }: ProxyConfig): FreePortsOptions | undefined {
   const parsed = parseProxyPortRange(portRange)
   return parsed.ok && parsed.range !== undefined ? { range: parsed.range, isRangeBinding: true } : undefined
 }
 
-/** Those that the kernel would choose from, as far as it says which they are. */
+/** Without a configured range: those that the kernel itself chooses from, if it tells. */
 async function portsToGuess(sysctl: Sysctl): Promise<FreePortsOptions> {
   const read = async (name: string) => (await sysctl.read(`net/ipv4/${name}`)) ?? ''
   const range = parsePortRange(await read('ip_local_port_range'))
@@ -81,7 +81,7 @@ async function portsToGuess(sysctl: Sysctl): Promise<FreePortsOptions> {
   return { reserved, ...(range !== undefined && { range }) }
 }
 
-/** Flows lead to proxy ports here, not to endpoints. */
+/** The kernel's flows lead to proxy ports here, so the reconciler compares them with portals instead of endpoints. */
 function staleFlows(udp: UdpPortals, localIps: () => readonly string[], reconciler: ConntrackReconciler): AfterSync {
   return {
     name: reconciler.name,
@@ -92,7 +92,7 @@ function staleFlows(udp: UdpPortals, localIps: () => readonly string[], reconcil
   }
 }
 
-/** Portals go first, then listeners, then the connections of clients, and last what those needed. */
+/** In this order, so that no rule leads to a closed listener and open connections keep the routing they need. */
 function endingWith(portals: PortalBackend, relay: Relay, transparency: Transparency): Backend {
   return {
     name: portals.name,

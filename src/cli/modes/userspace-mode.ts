@@ -58,7 +58,7 @@ function loopbackMode({ borrowRelay, log }: ModeContext): ModeOnNode {
   }
 }
 
-/** A relay that was made for one backend ends with it, and so do the connections of its clients. */
+/** The backend gives its relay back when it ends; the last to do so ends the connections of clients. */
 function endingWith(relay: Relay, backend: UserspaceBackend): Backend {
   return {
     name: backend.name,
