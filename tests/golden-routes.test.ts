@@ -3,9 +3,7 @@
  * affinity as the virtual servers that kube-proxy's ipvs mode programmed, and drop or reject where its nftables mode did.
  */
 import { expect, test } from 'vitest'
-import { externalOutcome, internalOutcome } from '../src/core/routing/outcome.ts'
-import type { Outcome } from '../src/core/route.ts'
-import type { Endpoint, Route } from '../src/core/route.ts'
+import type { Endpoint, Outcome, Route } from '../src/core/route.ts'
 import { families, hostPort, isLoopback } from '../src/net/ip.ts'
 import { golden, scenarioNames } from './testing/golden-scenarios.ts'
 import { nodeIps, scenarioView } from './testing/scenario-view.ts'
@@ -27,15 +25,14 @@ interface Destination {
 
 /** Every address that traffic for the route can have. */
 function destinationsOf(route: Route, localIps: readonly string[]): Destination[] {
-  const { port, nodePort, affinitySeconds } = route
+  const { affinitySeconds, clusterEndpoints, entrances } = route
   const protocol = route.protocol.toLowerCase()
-  const common = { protocol, affinitySeconds }
-  const external = { ...common, outcome: externalOutcome(route), spare: route.clusterEndpoints }
-  return [
-    { ...common, ip: route.clusterIP, port, outcome: internalOutcome(route), spare: [] },
-    ...[...route.externalIPs, ...route.loadBalancerIPs].map((ip) => ({ ...external, ip, port })),
-    ...(nodePort === 0 ? [] : localIps.map((ip) => ({ ...external, ip, port: nodePort }))),
-  ]
+  return entrances.flatMap((entrance) => {
+    const { kind, port, outside: outcome } = entrance
+    const ips = kind === 'node-port' ? localIps : [entrance.ip]
+    const spare = kind === 'cluster-ip' ? [] : clusterEndpoints
+    return ips.map((ip) => ({ protocol, affinitySeconds, ip, port, outcome, spare }))
+  })
 }
 
 function renderVirtualServer({ protocol, ip, port, outcome, affinitySeconds, spare }: Destination): string {

@@ -41,9 +41,9 @@ export function renderClosedNodePorts(served: readonly Served[]): string {
   return served
     .flatMap((it) => {
       const { route, addresses } = it
-      if (route === undefined || route.nodePort === 0) return []
-      if (addresses.some(({ port }) => port === route.nodePort)) return []
-      return [`Node port ${route.nodePort} of ${nameOf(it)} is closed: the demo serves each Service at one port.\n`]
+      const nodePort = route?.entrances.find(({ kind }) => kind === 'node-port')?.port
+      if (nodePort === undefined || addresses.some(({ port }) => port === nodePort)) return []
+      return [`Node port ${nodePort} of ${nameOf(it)} is closed: the demo serves each Service at one port.\n`]
     })
     .join('')
 }

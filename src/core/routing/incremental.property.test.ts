@@ -139,7 +139,9 @@ test.each([
         const truth = fromScratch(catalog, family)
         expect(Object.fromEntries(programmed)).toEqual(truth)
         const without = Object.values(truth).filter((it) => it.hasUsableEndpoint && it.localEndpoints.length === 0)
-        expect(table.noLocalEndpoints.internal).toBe(without.filter((it) => it.internalPolicy === 'Local').length)
+        expect(table.noLocalEndpoints.internal).toBe(
+          without.filter((it) => it.internal.outside.policy === 'Local').length,
+        )
       }
     }),
     { numRuns: 300 },

@@ -8,6 +8,7 @@ import type { SyncRequest } from '../sync/route-source.ts'
 import { silentMetrics } from '../proxy-metrics.ts'
 import type { ProxyMetrics } from '../proxy-metrics.ts'
 import { node, rawSlice, record, service, slice } from '../testing/objects.ts'
+import { addressesOf } from '../testing/routes.ts'
 
 const web = service('demo/web', { clusterIP: '10.96.0.1', ports: [{ port: 80 }] })
 const db = service('demo/db', { clusterIP: '10.96.0.2', ports: [{ port: 5432 }] })
@@ -448,7 +449,7 @@ test('a node port comes first at every address that the Node object names, as so
   const spec = { clusterIP: '10.96.0.2', ports: [{ port: 30_080 }], externalIPs: ['203.0.113.7'] }
   catalog.upsert(service('demo/thief', spec))
   catalog.upsert(service('demo/open', { clusterIP: '10.96.0.1', ports: [{ port: 80, nodePort: 30_080 }] }))
-  const thiefHas = () => take().view.routesByKey.get('demo/thief/TCP' as never)?.externalIPs
+  const thiefHas = () => addressesOf(take().view.routesByKey.get('demo/thief/TCP' as never), 'external-ip')
   expect(thiefHas()).toEqual(['203.0.113.7'])
   catalog.upsert(here('203.0.113.7'))
   expect(thiefHas()).toEqual([])

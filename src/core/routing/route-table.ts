@@ -17,6 +17,7 @@ import type { PendingSync, SyncRequest, RouteSource } from '../sync/route-source
 import type { Route, RouteKey } from '../route.ts'
 import { routesOf } from './router.ts'
 import { isSameData } from '../same-data.ts'
+import { isSameRoute } from './same-route.ts'
 import { noticesAbout } from './service-notices.ts'
 import type { NoticeSink } from './service-notices.ts'
 import type { ServingPolicy } from './serving-policy.ts'
@@ -253,7 +254,7 @@ export class RouteTable implements RouteSource {
     for (const route of after) latestByKey.set(route.key, route)
     for (const [key, route] of latestByKey) {
       const programmed = this.#routesByKey.get(key)
-      if (isSameData(programmed, route)) this.#pendingByKey.delete(key)
+      if (isSameRoute(programmed, route)) this.#pendingByKey.delete(key)
       else {
         const pending = { key, route, isRemoval: programmed !== undefined && losesEndpoint(programmed, route) }
         this.#pendingByKey.set(key, pending)
@@ -286,8 +287,8 @@ export class RouteTable implements RouteSource {
 
   #countNoLocalEndpoints(route: Route | undefined, step: 1 | -1): void {
     if (route === undefined || !route.hasUsableEndpoint || route.localEndpoints.length > 0) return
-    if (route.internalPolicy === 'Local') this.#noLocalEndpoints.internal += step
-    if (route.externalPolicy === 'Local' && route.isExternallyAccessible) this.#noLocalEndpoints.external += step
+    if (route.internal.outside.policy === 'Local') this.#noLocalEndpoints.internal += step
+    if (route.external?.outside.policy === 'Local') this.#noLocalEndpoints.external += step
   }
 
   #reportPending(): void {

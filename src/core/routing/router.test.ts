@@ -1,10 +1,13 @@
 import { describe, expect, test } from 'vitest'
+import type { ServiceRecord } from '../../api/records.ts'
+import type { AllowedSources } from '../route.ts'
 import type { Family } from '../../net/ip.ts'
 import type { RefusedClaim } from './address-claims.ts'
 import { routesOf } from './router.ts'
 import { usualPolicy } from './serving-policy.ts'
 import type { RouterContext } from './router.ts'
 import { service, slice } from '../testing/objects.ts'
+import { addressesOf, nodePortOf } from '../testing/routes.ts'
 
 const context: RouterContext = {
   family: 'ipv4',
@@ -15,6 +18,18 @@ const context: RouterContext = {
 }
 const v6 = { ...context, family: 'ipv6' as Family, nodeIP: 'fd00:200::2' }
 const dual = { clusterIP: '10.96.0.1', clusterIPs: ['10.96.0.1', 'fd00:96::1'], ipFamilies: ['IPv4', 'IPv6'] }
+
+/** With addresses of a load balancer. */
+function balanced(spec: object): ServiceRecord {
+  const ingress = [{ ip: '192.0.2.7' }, { ip: 'fd00::7' }]
+  const whole = { ...dual, type: 'LoadBalancer', ports: [{ port: 80 }], ...spec }
+  return service('demo/web', whole, { loadBalancer: { ingress } })
+}
+
+/** Who may use them. */
+function allowedBy(record: ServiceRecord, where: RouterContext): AllowedSources | undefined {
+  return routesOf(record, [], where)[0]?.entrances.find(({ kind }) => kind === 'load-balancer-ip')?.allowed
+}
 
 describe('the routes of a Service', () => {
   test('are one for each port and protocol', () => {
@@ -49,7 +64,10 @@ describe('the routes of a Service', () => {
     const entrances = (...refused: RefusedClaim[]) =>
       routesOf(web, [], context, refused).map(
         (it) =>
-          `${it.portName}/${it.protocol} ${it.nodePort} ${[...it.externalIPs, ...it.loadBalancerIPs]
+          `${it.portName}/${it.protocol} ${nodePortOf(it)} ${[
+            ...addressesOf(it, 'external-ip'),
+            ...addressesOf(it, 'load-balancer-ip'),
+          ]
             .map((ip) => ip.slice('192.0.2.'.length))
             .join(' ')}`,
       )
@@ -61,7 +79,7 @@ describe('the routes of a Service', () => {
         claim({ kind: 'loadBalancerIP', protocol: 'TCP', ip: '192.0.2.8', port: 80 }),
         claim({ kind: 'nodePort', protocol: 'UDP', port: 30_080 }),
       ),
-    ).toEqual(['a/TCP 30080 2 7', 'a/UDP 0 1 2 7 8', all[2]])
+    ).toEqual(['a/TCP 30080 2 7', 'a/UDP undefined 1 2 7 8', all[2]])
     expect(entrances(claim({ kind: 'clusterIP', protocol: 'TCP', ip: '10.96.0.1', port: 81 }))).toEqual(all.slice(0, 2))
   })
 
@@ -80,48 +98,50 @@ describe('the routes of a Service', () => {
     const slices = [slice('demo/web-4', 'web', ['10.0.0.1']), slice('demo/web-6', 'web', ['fd00:10::1'])]
     expect(routesOf(web, slices, context)[0]).toMatchObject({
       clusterIP: '10.96.0.1',
-      externalIPs: ['192.0.2.1'],
-      loadBalancerIPs: ['192.0.2.7'],
-      sourceRanges: ['10.0.0.0/8'],
+      entrances: [
+        { kind: 'cluster-ip', ip: '10.96.0.1' },
+        { kind: 'external-ip', ip: '192.0.2.1' },
+        { kind: 'load-balancer-ip', ip: '192.0.2.7', allowed: { ranges: ['10.0.0.0/8'] } },
+      ],
       endpoints: [{ address: '10.0.0.1:8080' }],
     })
     expect(routesOf(web, slices, v6)[0]).toMatchObject({
       clusterIP: 'fd00:96::1',
-      externalIPs: ['fd00::9'],
-      loadBalancerIPs: ['fd00::7'],
-      sourceRanges: ['fd00:1::/64'],
+      entrances: [
+        { kind: 'cluster-ip', ip: 'fd00:96::1' },
+        { kind: 'external-ip', ip: 'fd00::9' },
+        { kind: 'load-balancer-ip', ip: 'fd00::7', allowed: { ranges: ['fd00:1::/64'] } },
+      ],
       endpoints: [{ address: '[fd00:10::1]:8080' }],
     })
   })
 
   test('are open to everybody when one range of the family is open, or when all ranges are of the other family', () => {
-    const ranges = (loadBalancerSourceRanges: string[]) =>
-      service('demo/web', { ...dual, ports: [{ port: 80 }], loadBalancerSourceRanges })
+    const ranges = (loadBalancerSourceRanges: string[]) => balanced({ loadBalancerSourceRanges })
     const open = ranges(['10.0.0.0/8', '0.0.0.0/0', 'fd00::/64'])
-    expect(routesOf(open, [], context)[0]?.sourceRanges).toBeUndefined()
-    expect(routesOf(open, [], v6)[0]?.sourceRanges).toEqual(['fd00::/64'])
-    expect(routesOf(ranges(['10.0.0.0/8']), [], v6)[0]?.sourceRanges).toBeUndefined()
+    expect(allowedBy(open, context)?.ranges).toBeUndefined()
+    expect(allowedBy(open, v6)?.ranges).toEqual(['fd00::/64'])
+    expect(allowedBy(ranges(['10.0.0.0/8']), v6)?.ranges).toBeUndefined()
   })
 
   test('are open to nobody when a range cannot be read and no other allows anybody', () => {
-    const ranges = (loadBalancerSourceRanges: unknown) =>
-      service('demo/web', { ...dual, ports: [{ port: 80 }], loadBalancerSourceRanges })
+    const ranges = (loadBalancerSourceRanges: unknown) => balanced({ loadBalancerSourceRanges })
     for (const unreadable of [['10.0.0/8'], '10.0.0.0/8', [8]]) {
-      expect(routesOf(ranges(unreadable), [], context)[0]?.sourceRanges).toEqual([])
-      expect(routesOf(ranges(unreadable), [], v6)[0]?.sourceRanges).toEqual([])
+      expect(allowedBy(ranges(unreadable), context)?.ranges).toEqual([])
+      expect(allowedBy(ranges(unreadable), v6)?.ranges).toEqual([])
     }
-    expect(routesOf(ranges(['10.0.0.0/8', 'x']), [], context)[0]?.sourceRanges).toEqual(['10.0.0.0/8'])
-    expect(routesOf(ranges(['10.0.0.0/8', 'x']), [], v6)[0]?.sourceRanges).toEqual([])
-    expect(routesOf(ranges(['0.0.0.0/0', 'x']), [], context)[0]?.sourceRanges).toBeUndefined()
+    expect(allowedBy(ranges(['10.0.0.0/8', 'x']), context)?.ranges).toEqual(['10.0.0.0/8'])
+    expect(allowedBy(ranges(['10.0.0.0/8', 'x']), v6)?.ranges).toEqual([])
+    expect(allowedBy(ranges(['0.0.0.0/0', 'x']), context)?.ranges).toBeUndefined()
   })
 
   test('are open to nobody when all ranges are of the other family and the administrator is strict', () => {
     const strict = { ...usualPolicy, strictSourceRanges: true }
-    const ranged = service('demo/web', { ...dual, ports: [{ port: 80 }], loadBalancerSourceRanges: ['10.0.0.0/8'] })
-    expect(routesOf(ranged, [], { ...v6, policy: strict })[0]?.sourceRanges).toEqual([])
-    expect(routesOf(ranged, [], { ...context, policy: strict })[0]?.sourceRanges).toEqual(['10.0.0.0/8'])
-    const open = service('demo/web', { ...dual, ports: [{ port: 80 }] })
-    expect(routesOf(open, [], { ...context, policy: strict })[0]?.sourceRanges).toBeUndefined()
+    const ranged = balanced({ loadBalancerSourceRanges: ['10.0.0.0/8'] })
+    expect(allowedBy(ranged, { ...v6, policy: strict })?.ranges).toEqual([])
+    expect(allowedBy(ranged, { ...context, policy: strict })?.ranges).toEqual(['10.0.0.0/8'])
+    const open = balanced({})
+    expect(allowedBy(open, { ...context, policy: strict })?.ranges).toBeUndefined()
   })
 
   test('have loopback addresses only where no kernel leads there', () => {
@@ -136,26 +156,26 @@ describe('the routes of a Service', () => {
   })
 
   test('know whether their source ranges contain this node', () => {
-    const ranged = (range: string) =>
-      service('demo/web', { ...dual, ports: [{ port: 80 }], loadBalancerSourceRanges: [range] })
-    expect(routesOf(ranged('10.200.0.0/24'), [], context)[0]?.sourceRangesCoverNode).toBe(true)
-    expect(routesOf(ranged('10.201.0.0/24'), [], context)[0]?.sourceRangesCoverNode).toBe(false)
-    expect(routesOf(ranged('0.0.0.0/0'), [], context)[0]?.sourceRangesCoverNode).toBe(false)
+    const ranged = (range: string) => balanced({ loadBalancerSourceRanges: [range] })
+    expect(allowedBy(ranged('10.200.0.0/24'), context)?.ownAddresses).toEqual(['192.0.2.7'])
+    expect(allowedBy(ranged('10.201.0.0/24'), context)?.ownAddresses).toEqual([])
+    expect(allowedBy(ranged('0.0.0.0/0'), context)).toBeUndefined()
     const loadBalancerSourceRanges = ['10.201.0.0/24', '10.200.0.0/24']
-    const two = service('demo/web', { ...dual, ports: [{ port: 80 }], loadBalancerSourceRanges })
-    expect(routesOf(two, [], context)[0]?.sourceRangesCoverNode).toBe(true)
+    const two = balanced({ loadBalancerSourceRanges })
+    expect(allowedBy(two, context)?.ownAddresses).toEqual(['192.0.2.7'])
   })
 
   test('stay externally accessible when a feature gate hides their external IPs', () => {
     const web = service('demo/web', { clusterIP: '10.96.0.1', ports: [{ port: 80 }], externalIPs: ['192.0.2.1'] })
     const [route] = routesOf(web, [], { ...context, policy: { ...usualPolicy, allowExternalIPs: false } })
-    expect(route).toMatchObject({ externalIPs: [], isExternallyAccessible: true })
+    expect(route?.entrances.map(({ kind }) => kind)).toEqual(['cluster-ip'])
+    expect(route?.external).toBeDefined()
   })
 
   test('are accessible from outside by a node port, an external IP or a load-balancer IP', () => {
     const isAccessible = (spec: object, status = {}) =>
       routesOf(service('demo/web', { clusterIP: '10.96.0.1', ports: [{ port: 80 }], ...spec }, status), [], context)[0]
-        ?.isExternallyAccessible
+        ?.external !== undefined
     expect(isAccessible({})).toBe(false)
     expect(isAccessible({ type: 'NodePort', ports: [{ port: 80, nodePort: 30_080 }] })).toBe(true)
     expect(isAccessible({ externalIPs: ['192.0.2.1'] })).toBe(true)

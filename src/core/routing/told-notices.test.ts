@@ -7,6 +7,7 @@ import { usualPolicy } from './serving-policy.ts'
 import type { ServingPolicy } from './serving-policy.ts'
 import { service, slice } from '../testing/objects.ts'
 import { RecordingLogger } from '../testing/recording-logger.ts'
+import { addressesOf } from '../testing/routes.ts'
 import { ToldNotices } from './told-notices.ts'
 
 function setUp(policy: Partial<ServingPolicy> = {}) {
@@ -56,7 +57,9 @@ test('an address that was refused is said once, with both Services, and counted 
     },
   ])
   expect(counts['ipv4 AddressInUse']).toBe(1)
-  expect(table.take({ full: true }).view.routesByKey.get('shop/thief/TCP' as never)?.externalIPs).toEqual([])
+  expect(
+    addressesOf(table.take({ full: true }).view.routesByKey.get('shop/thief/TCP' as never), 'external-ip'),
+  ).toEqual([])
 
   // A change that is about something else says nothing again.
   catalog.upsert({ ...thief, affinitySeconds: 60 })
@@ -80,7 +83,9 @@ test('a Service that asks for very many addresses is told of the first ones, soo
   const ports = Array.from({ length: 200 }, (_, index) => ({ name: `p${index}`, port: 1000 + index }))
   catalog.upsert(service('shop/thief', { clusterIP: '10.96.0.2', externalIPs: owned, ports }))
   table.flush()
-  expect(table.take({ full: true }).view.routesByKey.get('shop/thief:p199/TCP' as never)?.externalIPs).toEqual([])
+  expect(
+    addressesOf(table.take({ full: true }).view.routesByKey.get('shop/thief:p199/TCP' as never), 'external-ip'),
+  ).toEqual([])
   expect(log.at('warn')).toHaveLength(11)
   expect(log.at('warn').at(-1)?.fields).toMatchObject({ reason: '39990 more addresses are not served either' })
   expect(events).toHaveLength(1)

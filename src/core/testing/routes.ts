@@ -2,7 +2,7 @@
 import { hostPort } from '../../net/ip.ts'
 import type { NodeView } from '../backend.ts'
 import { routeKey } from '../route.ts'
-import type { Endpoint, Route } from '../route.ts'
+import type { AddressEntrance, Endpoint, Route } from '../route.ts'
 import { entrancesOf, externalTreatment, internalTreatment } from '../routing/entrances.ts'
 
 export function testEndpoint(ip: string, port: number, overrides: Partial<Endpoint> = {}): Endpoint {
@@ -83,6 +83,15 @@ function routeOf(name: string, overrides: Wishes): Route {
   }
   const places = { ...route, allowed, nodePort: nodePort === 0 ? undefined : nodePort }
   return { ...route, ...treatments, entrances: entrancesOf(places, treatments) }
+}
+
+/** The addresses that the route has by way of such entrances. */
+export function addressesOf(route: Route | undefined, kind: AddressEntrance['kind']): readonly string[] {
+  return (route?.entrances ?? []).flatMap((entrance) => (entrance.kind === kind ? [entrance.ip] : []))
+}
+
+export function nodePortOf(route: Route | undefined): number | undefined {
+  return route?.entrances.find(({ kind }) => kind === 'node-port')?.port
 }
 
 export function testView(...routes: readonly Route[]): NodeView {
