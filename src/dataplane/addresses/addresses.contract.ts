@@ -1,6 +1,7 @@
 /** What every Addresses does: over netlink, or in memory. */
 import { describe, expect, test } from 'vitest'
 import type { Addresses, LinkAddress } from './addresses.ts'
+import { linksContract } from './links.contract.ts'
 
 export interface AddressesUnderTest {
   readonly addresses: Addresses
@@ -70,20 +71,6 @@ export function addressesContract(name: string, make: () => Promise<AddressesUnd
       expect(await addresses.list(signal)).toContainEqual({ link: otherLink, ip: '192.0.2.7', prefixLength: 24 })
     })
 
-    test('removes a dummy link with its addresses, and no other link', async () => {
-      const { addresses, otherLink } = await make()
-      await addresses.ensureDummy(link, signal)
-      await succeed(addresses.add(link, ['10.96.0.10'], signal))
-      await addresses.removeDummy(link, signal)
-      await addresses.removeDummy(link, signal)
-      expect(await onDummy(addresses)).toEqual([])
-      await expect(addresses.removeDummy(otherLink, signal)).rejects.toMatchObject({
-        name: 'AddressError',
-        reason: 'not-dummy',
-        message: expect.stringContaining(`cannot remove the link ${otherLink}: it is`) as string,
-      })
-    })
-
     test('says so when there is no such link', async () => {
       const { addresses } = await make()
       const expected = {
@@ -100,6 +87,13 @@ export function addressesContract(name: string, make: () => Promise<AddressesUnd
       await expect(addresses.list(aborted)).rejects.toThrow('stopping')
       await expect(addresses.ensureDummy(link, aborted)).rejects.toThrow('stopping')
     })
+  })
+
+  linksContract(name, async () => {
+    const { addresses, otherLink } = await make()
+    await addresses.ensureDummy(link, signal)
+    await succeed(addresses.add(link, ['10.96.0.10', 'fd00:96::10'], signal))
+    return { links: addresses, dummy: link, otherLink }
   })
 
   async function onDummy(addresses: Addresses): Promise<readonly LinkAddress[]> {

@@ -1,10 +1,10 @@
 /** Links that exist only in memory. */
 import { familyOf } from '../../net/ip.ts'
-import { AddressError, noSuchLink } from './addresses.ts'
-import type { Addresses, LinkAddress } from './addresses.ts'
+import { noSuchLink, notDummy } from './addresses.ts'
+import type { AddressError, Addresses, FoundLink, LinkAddress } from './addresses.ts'
 
 interface Link {
-  readonly isDummy: boolean
+  readonly kind: string
   /** Prefix lengths by address. */
   readonly lengthsByIp: Map<string, number>
 }
@@ -15,7 +15,7 @@ export class MemoryAddresses implements Addresses {
   /** A link that is not ours, such as the one to the network. */
   addLink(name: string, ...addresses: readonly Omit<LinkAddress, 'link'>[]): void {
     const lengthsByIp = new Map(addresses.map(({ ip, prefixLength }) => [ip, prefixLength]))
-    this.#linksByName.set(name, { isDummy: false, lengthsByIp })
+    this.#linksByName.set(name, { kind: 'veth', lengthsByIp })
   }
 
   async list(signal: AbortSignal): Promise<readonly LinkAddress[]> {
@@ -25,15 +25,21 @@ export class MemoryAddresses implements Addresses {
     ).flat()
   }
 
+  async find(link: string, signal: AbortSignal): Promise<FoundLink | undefined> {
+    signal.throwIfAborted()
+    const found = this.#linksByName.get(link)
+    return found && { kind: found.kind, ips: [...found.lengthsByIp.keys()] }
+  }
+
   async ensureDummy(link: string, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
-    if (!this.#linksByName.has(link)) this.#linksByName.set(link, { isDummy: true, lengthsByIp: new Map() })
+    if (!this.#linksByName.has(link)) this.#linksByName.set(link, { kind: 'dummy', lengthsByIp: new Map() })
   }
 
   async removeDummy(link: string, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
-    if (this.#linksByName.get(link)?.isDummy === false)
-      throw new AddressError('not-dummy', `cannot remove the link ${link}: it is not a dummy link`)
+    const { kind = 'dummy' } = this.#linksByName.get(link) ?? {}
+    if (kind !== 'dummy') throw notDummy(link, kind)
     this.#linksByName.delete(link)
   }
 

@@ -4,7 +4,7 @@ import type { NetlinkMessage } from '../netlink/message.ts'
 import { NetlinkError } from '../netlink/netlink-error.ts'
 import type { Netlink, NetlinkRequest } from '../netlink/netlink.ts'
 import type { OpenNetlink } from '../netlink/open-netlink.ts'
-import { AddressError, noSuchLink } from './addresses.ts'
+import { AddressError, noSuchLink, notDummy } from './addresses.ts'
 import type { Addresses, LinkAddress } from './addresses.ts'
 import {
   deleteAddress,
@@ -26,14 +26,15 @@ const maxAttempts = 5
 
 export function netlinkAddresses({ open }: { readonly open: OpenNetlink }): Addresses {
   return {
-    async list(signal) {
-      for (let attempt = 1; ; attempt++)
-        try {
-          return await converse(open, (socket) => listOnce(socket, signal))
-        } catch (error) {
-          if (!isInterrupted(error) || attempt === maxAttempts) throw error
-        }
-    },
+    list: (signal) => readCalmly(open, (socket) => listOnce(socket, signal)),
+
+    find: (name, signal) =>
+      readCalmly(open, async (socket) => {
+        const link = await linkNamed(socket, name, signal)
+        if (link === undefined) return undefined
+        const addresses = await collect(socket, listAddresses(), readAddress, signal)
+        return { kind: kindOf(link), ips: addresses.flatMap((one) => (one.linkIndex === link.index ? one.ip : [])) }
+      }),
 
     ensureDummy: (name, signal) =>
       converse(open, async (socket) => {
@@ -51,8 +52,7 @@ export function netlinkAddresses({ open }: { readonly open: OpenNetlink }): Addr
       converse(open, async (socket) => {
         const link = await linkNamed(socket, name, signal)
         if (link === undefined) return
-        if (link.kind !== 'dummy')
-          throw new AddressError('not-dummy', `cannot remove the link ${name}: it is ${kindOf(link)}, not a dummy link`)
+        if (link.kind !== 'dummy') throw notDummy(name, kindOf(link))
         await socket.request(deleteLink(link), signal).catch(ignore('not-found'))
       }),
 
@@ -69,6 +69,16 @@ async function converse<T>(open: OpenNetlink, work: (socket: Netlink) => Promise
   } catch (error) {
     throw error instanceof NetlinkError ? addressError(error) : error
   }
+}
+
+/** Begins again when what is read changes meanwhile. */
+async function readCalmly<T>(open: OpenNetlink, work: (socket: Netlink) => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++)
+    try {
+      return await converse(open, work)
+    } catch (error) {
+      if (!isInterrupted(error) || attempt === maxAttempts) throw error
+    }
 }
 
 async function listOnce(socket: Netlink, signal: AbortSignal): Promise<readonly LinkAddress[]> {
@@ -140,7 +150,7 @@ function noDummies(name: string, cause: NetlinkError): AddressError {
 }
 
 function kindOf({ kind }: Link): string {
-  return kind === '' ? 'a device' : `a ${kind}`
+  return kind === '' ? 'unknown' : kind
 }
 
 function isInterrupted(error: unknown): boolean {

@@ -1,6 +1,8 @@
 /** The doors to the kernel keep their contracts on a kernel that has IPVS and dummy links. IP sets most kernels have. */
 import { expect, test } from 'vitest'
 import { addressesContract } from '../../../src/dataplane/addresses/addresses.contract.ts'
+import { commandLinks } from '../../../src/dataplane/addresses/command-links.ts'
+import { linksContract } from '../../../src/dataplane/addresses/links.contract.ts'
 import { netlinkAddresses } from '../../../src/dataplane/addresses/netlink-addresses.ts'
 import { processExec } from '../../../src/dataplane/exec/exec.ts'
 import { commandIpvs } from '../../../src/dataplane/ipvs/command-ipvs.ts'
@@ -30,6 +32,14 @@ addressesContract('netlinkAddresses', async () => {
   await freshNamespace()
   run('ip link add fl-veth0 type veth peer name fl-veth1 && ip address add 192.0.2.7/24 dev fl-veth0')
   return { addresses: netlinkAddresses({ open: openNetlink }), otherLink: 'fl-veth0' }
+})
+
+linksContract('commandLinks', async () => {
+  await freshNamespace()
+  run(`ip link add fl-veth0 type veth peer name fl-veth1 && ip address add 192.0.2.7/24 dev fl-veth0
+    ip link add fl-ipvs0 type dummy && ip address add 10.96.0.10/32 dev fl-ipvs0
+    ip address add fd00:96::10/128 dev fl-ipvs0`)
+  return { links: commandLinks(processExec), dummy: 'fl-ipvs0', otherLink: 'fl-veth0' }
 })
 
 const { signal } = new AbortController()
