@@ -81,8 +81,8 @@ async function presentNames(run: Run, names: readonly string[], signal: AbortSig
   if (names.length === 0) return []
   const result = await run(['list', '-name'], signal)
   if (result.exitCode !== 0) throw toolError('list the names of the sets', result.stderr)
-  const present = new Set(result.stdout.split('\n'))
-  return names.filter((name) => present.has(name))
+  const wanted = new Set(names)
+  return result.stdout.split('\n').filter((name) => wanted.has(name))
 }
 
 function createLine(set: IpSet): string {

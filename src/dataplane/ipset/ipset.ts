@@ -29,7 +29,7 @@ export interface EntryChange {
 export interface Ipset {
   /** The version of the tool, such as `7.17`; undefined when no tool is needed here. */
   version(signal: AbortSignal): Promise<string | undefined>
-  /** Those of the named sets that exist, with all their entries. */
+  /** Those of the named sets that exist, with all their entries, in the order of the kernel. */
   list(names: readonly string[], signal: AbortSignal): Promise<readonly ListedSet[]>
   /** Makes the sets. One that is there with the same type and size is fine, another one is refused (`exists`). */
   ensure(sets: readonly IpSet[], signal: AbortSignal): Promise<void>

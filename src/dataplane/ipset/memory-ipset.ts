@@ -32,11 +32,10 @@ export class MemoryIpset implements Ipset {
 
   async list(names: readonly string[], signal: AbortSignal): Promise<readonly ListedSet[]> {
     signal.throwIfAborted()
-    return names.flatMap((name) => {
-      const content = this.#contentsByName.get(name)
-      if (content === undefined) return []
-      const family = content.set.type === 'bitmap:port' ? undefined : content.set.family
-      return [{ name, type: content.set.type, family, entries: new Set(content.entries) }]
+    return [...this.#contentsByName].flatMap(([name, { set, entries }]) => {
+      if (!names.includes(name)) return []
+      const family = set.type === 'bitmap:port' ? undefined : set.family
+      return [{ name, type: set.type, family, entries: new Set(entries) }]
     })
   }
 
