@@ -1,18 +1,19 @@
 /** `fairlead --cleanup`: gives the node back as if no proxy had ever run on it. */
+import type { Findings, Leftover } from '../../core/leftover.ts'
 import { lackedCapabilities } from '../../dataplane/capabilities.ts'
+import { AddressError } from '../../dataplane/addresses/addresses.ts'
+import { IpsetError } from '../../dataplane/ipset/ipset.ts'
 import { IptablesError } from '../../dataplane/iptables/iptables.ts'
+import { IpvsError } from '../../dataplane/ipvs/ipvs.ts'
 import { NetlinkError } from '../../dataplane/netlink/netlink-error.ts'
 import { NfacctError } from '../../dataplane/nfacct/nfacct.ts'
+import { NftError } from '../../dataplane/nft/nft.ts'
 import { CommandError } from '../program.ts'
 import type { Program } from '../program.ts'
 import { paint } from '../terminal.ts'
 import { thisHost } from './cleanup-host.ts'
-import type { CleanupHost } from './cleanup-host.ts'
 import { findLeftovers } from './find-leftovers.ts'
-import type { Findings, Leftover } from './leftover.ts'
-import { removeLeftovers } from './remove-leftovers.ts'
-import { renderLeftover } from './render-leftover.ts'
-import { ToolError } from './run-tool.ts'
+import { removeLeftovers, renderLeftover } from './remove-leftovers.ts'
 
 export interface CleanupOptions {
   readonly isDryRun: boolean
@@ -22,27 +23,26 @@ export interface CleanupOptions {
 /** Returns the exit code: 1 when something of a proxy stays, or may have. */
 export async function cleanupCommand({ isDryRun, program }: CleanupOptions, signal: AbortSignal): Promise<number> {
   using progress = program.progress('looking for what proxies left')
-  const { host, leftovers, problems } = await look(signal)
+  const { removals, problems } = await look(signal)
   progress.step('removing what proxies left')
   const report = (verb: string, gone: readonly Leftover[]) =>
     program.out(gone.map((leftover) => `${verb} ${renderLeftover(leftover)}\n`).join(''))
   const failures: string[] = [...problems]
-  if (isDryRun) report('would remove', leftovers)
+  if (isDryRun) for (const { leftovers } of removals) report('would remove', leftovers)
   // Told step by step, so that somebody who interrupts it knows what is gone.
   else
-    for await (const removal of removeLeftovers(leftovers, host, signal))
-      if ('removed' in removal) report('removed', removal.removed)
-      else failures.push(removal.problem)
+    for await (const outcome of removeLeftovers(removals, signal))
+      if ('removed' in outcome) report('removed', outcome.removed)
+      else failures.push(outcome.problem)
 
-  if (leftovers.length === 0 && failures.length === 0) program.out('Nothing to remove.\n')
+  if (removals.length === 0 && failures.length === 0) program.out('Nothing to remove.\n')
   for (const failure of failures) program.err(`${paint(program.stderr, 'red', 'Error:')} ${failure}\n`)
   return failures.length === 0 ? 0 : 1
 }
 
-async function look(signal: AbortSignal): Promise<Findings & { readonly host: CleanupHost }> {
+async function look(signal: AbortSignal): Promise<Findings> {
   try {
-    const host = await thisHost(signal)
-    return { host, ...(await findLeftovers(host, signal)) }
+    return await findLeftovers(await thisHost(signal), signal)
   } catch (error) {
     signal.throwIfAborted()
     if (!isToolFailure(error)) throw error
@@ -60,6 +60,16 @@ function lack(): string {
   return lacked.length === 0 ? '' : `, with ${lacked.join(' and ')}, which this process lacks`
 }
 
-function isToolFailure(error: unknown): error is IptablesError | NfacctError | NetlinkError | ToolError {
-  return [IptablesError, NfacctError, NetlinkError, ToolError].some((kind) => error instanceof kind)
+const failuresOfTools = [
+  IptablesError,
+  NfacctError,
+  NetlinkError,
+  NftError,
+  AddressError,
+  IpsetError,
+  IpvsError,
+] as const
+
+function isToolFailure(error: unknown): error is InstanceType<(typeof failuresOfTools)[number]> {
+  return failuresOfTools.some((kind) => error instanceof kind)
 }

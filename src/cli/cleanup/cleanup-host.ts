@@ -1,40 +1,51 @@
 /** What a clean-up may use of this machine. */
-import { readFile } from 'node:fs/promises'
 import { answerDelivery } from '../../backends/userspace/portals/answer-rules.ts'
 import { systemClock } from '../../core/clock.ts'
-import { silentLogger } from '../../core/logger.ts'
-import type { Exec } from '../../dataplane/exec/exec.ts'
-import { processExec } from '../../dataplane/exec/exec.ts'
+import { silentLogger as log } from '../../core/logger.ts'
+import type { Links } from '../../dataplane/addresses/addresses.ts'
+import { openLinks } from '../../dataplane/addresses/open-links.ts'
+import { processExec as exec } from '../../dataplane/exec/exec.ts'
+import { commandIpset } from '../../dataplane/ipset/command-ipset.ts'
+import type { Ipset } from '../../dataplane/ipset/ipset.ts'
+import { findHostIptables } from '../../dataplane/iptables/cleanup/host-iptables.ts'
+import type { HostIptables } from '../../dataplane/iptables/cleanup/host-iptables.ts'
+import type { Ipvs } from '../../dataplane/ipvs/ipvs.ts'
+import { procRealServerTable } from '../../dataplane/ipvs/real-server-table.ts'
+import type { ReadRealServerTable } from '../../dataplane/ipvs/real-server-table.ts'
 import type { MarkedDelivery } from '../../dataplane/marked-delivery/marked-delivery.ts'
 import { netlinkMarkedDelivery } from '../../dataplane/marked-delivery/netlink-marked-delivery.ts'
 import { openNetlink } from '../../dataplane/netlink/open-netlink.ts'
 import { netlinkNfacct } from '../../dataplane/nfacct/netlink-nfacct.ts'
 import type { Nfacct } from '../../dataplane/nfacct/nfacct.ts'
-import { listTables } from '../../dataplane/nft/list-tables.ts'
-import type { TableName } from '../../dataplane/nft/list-tables.ts'
-import { findHostIptables } from './host-iptables.ts'
-import type { HostIptables } from './host-iptables.ts'
+import { commandRuleset } from '../../dataplane/nft/command-ruleset.ts'
+import type { NftRuleset } from '../../dataplane/nft/nft-ruleset.ts'
 
 export interface CleanupHost {
-  readonly exec: Exec
   readonly iptables: readonly HostIptables[]
+  readonly nft: NftRuleset
+  readonly links: Links
+  readonly ipset: Ipset
+  /** Where IPVS is a module, this loads it. */
+  readonly openIpvs: (signal: AbortSignal) => Promise<Ipvs>
+  readonly readServerTable: ReadRealServerTable
   readonly nfacct: Nfacct
   /** That of the userspace mode. */
   readonly delivery: MarkedDelivery
-  /** Of nf_tables, asked of the kernel. */
-  readonly listTables: (signal: AbortSignal) => Promise<readonly TableName[]>
-  /** The text of a file, or an empty one when there is none. */
-  readonly readText: (path: string) => Promise<string>
 }
 
 export async function thisHost(signal: AbortSignal): Promise<CleanupHost> {
-  const exec = processExec
   return {
-    exec,
-    iptables: await findHostIptables({ exec, clock: systemClock, log: silentLogger }, signal),
+    iptables: await findHostIptables({ exec, clock: systemClock, log }, signal),
+    nft: commandRuleset({ exec, openNetlink }),
+    links: await openLinks({ exec, openNetlink }),
+    ipset: commandIpset(exec),
+    async openIpvs(opening) {
+      // Most nodes never had the mode: a daemon then need not carry this around.
+      const { openIpvs } = await import('../../dataplane/ipvs/open-ipvs.ts')
+      return openIpvs({ openNetlink, exec, log, signal: opening })
+    },
+    readServerTable: procRealServerTable,
     nfacct: netlinkNfacct({ open: openNetlink }),
     delivery: netlinkMarkedDelivery({ open: openNetlink, numbers: answerDelivery }),
-    listTables: (asking) => listTables(openNetlink, asking),
-    readText: (path) => readFile(path, 'utf8').catch(() => ''),
   }
 }

@@ -1,21 +1,25 @@
 import { expect, test } from 'vitest'
 import { answerDelivery } from '../../backends/userspace/portals/answer-rules.ts'
 import { systemClock } from '../../core/clock.ts'
+import type { Findings } from '../../core/leftover.ts'
 import { silentLogger } from '../../core/logger.ts'
+import { MemoryAddresses } from '../../dataplane/addresses/memory-addresses.ts'
+import { MemoryIpset } from '../../dataplane/ipset/memory-ipset.ts'
+import { findHostIptables } from '../../dataplane/iptables/cleanup/host-iptables.ts'
 import { scriptedExec } from '../../dataplane/iptables/testing/scripted-exec.ts'
+import { MemoryIpvs } from '../../dataplane/ipvs/memory-ipvs.ts'
 import { MemoryMarkedDelivery } from '../../dataplane/marked-delivery/memory-marked-delivery.ts'
 import { MemoryNfacct } from '../../dataplane/nfacct/memory-nfacct.ts'
 import { NfacctError } from '../../dataplane/nfacct/nfacct.ts'
-import type { CleanupHost } from './cleanup-host.ts'
-import { findLeftovers } from './find-leftovers.ts'
-import { findHostIptables } from './host-iptables.ts'
-import type { Findings } from './leftover.ts'
-import { renderLeftover } from './render-leftover.ts'
+import { MemoryRuleset } from '../../dataplane/nft/memory-ruleset.ts'
+import type { ChainShape } from '../../dataplane/nft/nft-ruleset.ts'
+import { findLeftovers, modesOfChain } from './find-leftovers.ts'
+import { renderLeftover } from './remove-leftovers.ts'
 
 const { signal } = new AbortController()
 
 test('a host without any tool, on which no kernel file tells of rules, has nothing to remove', async () => {
-  expect(await find({})).toEqual({ leftovers: [], problems: [] })
+  expect(await find({})).toEqual({ removals: [], problems: [] })
 })
 
 test('legacy tables in the kernel without a tool for them are reported, not taken for empty', async () => {
@@ -26,22 +30,23 @@ test('legacy tables in the kernel without a tool for them are reported, not take
 })
 
 test('tables of the nftables mode are reported where there is no nft to remove them', async () => {
-  const tables = (['ipv4', 'ipv6'] as const).map((family) => ({ family, name: 'fairlead' }))
-  const { leftovers, problems } = await find({ tables: [...tables, { family: 'ipv4', name: 'nat' }] })
-  expect(leftovers).toEqual([])
-  expect(problems).toEqual([
-    'nf_tables: table ip fairlead exists, but nft, which removes it, is missing: install it',
-    'nf_tables: table ip6 fairlead exists, but nft, which removes it, is missing: install it',
-  ])
+  const nft = new MemoryRuleset({ hasTool: false })
+  for (const family of ['ipv4', 'ipv6'] as const) nft.add({ family, name: 'fairlead' })
+  nft.add({ family: 'ipv4', name: 'nat' })
+  expect(await find({ nft })).toEqual({
+    removals: [],
+    problems: [
+      'nf_tables: table ip fairlead exists, but nft, which removes it, is missing: install it',
+      'nf_tables: table ip6 fairlead exists, but nft, which removes it, is missing: install it',
+    ],
+  })
 })
 
 test('chains of a proxy that only iptables-nft could remove are reported where it is missing', async () => {
-  const printed = {
-    'nft list tables': 'table ip nat\ntable ip6 nat\n',
-    'nft --terse list table ip nat': 'table ip nat {\n\tchain KUBE-SERVICES {\n\t}\n}\n',
-    'nft --terse list table ip6 nat': 'table ip6 nat {\n\tchain POSTROUTING {\n\t}\n}\n',
-  }
-  expect((await find({ printed })).problems).toEqual([
+  const nft = new MemoryRuleset()
+  nft.add({ family: 'ipv4', name: 'nat' }, new Map([['KUBE-SERVICES', { hook: undefined, ruleCount: 0 }]]))
+  nft.add({ family: 'ipv6', name: 'nat' }, new Map([['POSTROUTING', { hook: undefined, ruleCount: 0 }]]))
+  expect((await find({ nft })).problems).toEqual([
     'nf_tables: table ip nat holds chains of a proxy (KUBE-SERVICES), but iptables-nft, ' +
       'which removes them, is missing: install it',
   ])
@@ -51,9 +56,10 @@ test("where nothing else of a proxy is left, empty tables are somebody else's", 
   const printed = {
     'iptables-nft --version': 'iptables v1.8.9 (nf_tables)\n',
     'iptables-nft-save': '*nat\n:POSTROUTING ACCEPT [0:0]\nCOMMIT\n',
-    'nft list tables': 'table ip nat\n',
   }
-  expect(await find({ printed })).toEqual({ leftovers: [], problems: [] })
+  const nft = new MemoryRuleset()
+  nft.add({ family: 'ipv4', name: 'nat' })
+  expect(await find({ printed, nft })).toEqual({ removals: [], problems: [] })
 })
 
 test('what is left is described with its place and the reason', async () => {
@@ -69,22 +75,17 @@ test('what is left is described with its place and the reason', async () => {
 -A KUBE-SERVICES -j RETURN
 COMMIT
 `,
-    'nft list tables': 'table ip nat\ntable ip6 kube-proxy\ntable inet kube-proxy\n',
-    'nft --terse list table ip nat': `table ip nat {
-	chain OUTPUT {
-		type nat hook output priority -100; policy accept;
-		counter packets 0 bytes 0 jump KUBE-SERVICES
-	}
-
-	chain KUBE-SERVICES {
-		counter packets 0 bytes 0 return
-	}
-}
-`,
   }
-  const { leftovers, problems } = await find({ printed, nfacct })
-  expect(problems).toEqual([])
-  expect(leftovers.map(renderLeftover)).toEqual([
+  const chains = new Map<string, ChainShape>([
+    ['OUTPUT', { hook: { name: 'output', policy: 'accept' }, ruleCount: 1 }],
+    ['KUBE-SERVICES', { hook: undefined, ruleCount: 1 }],
+  ])
+  const nft = new MemoryRuleset()
+  nft.add({ family: 'ipv4', name: 'nat' }, chains)
+  nft.add({ family: 'ipv6', name: 'kube-proxy' })
+  const findings = await find({ printed, nfacct, nft })
+  expect(findings.problems).toEqual([])
+  expect(lines(findings)).toEqual([
     'iptables-nft nat: rule -A OUTPUT -m comment --comment "kubernetes service portals" -j KUBE-SERVICES ' +
       '(has the comment of a proxy)',
     'iptables-nft nat: chain KUBE-SERVICES with 1 rule (shared by all Services)',
@@ -98,7 +99,7 @@ COMMIT
 test('a kernel without counters has none to remove, but one that refuses to show them may', async () => {
   const nfacct = new MemoryNfacct()
   nfacct.refuseWith = 'unsupported'
-  expect(await find({ nfacct })).toEqual({ leftovers: [], problems: [] })
+  expect(await find({ nfacct })).toEqual({ removals: [], problems: [] })
   nfacct.refuseWith = 'not-permitted'
   await expect(find({ nfacct })).rejects.toBeInstanceOf(NfacctError)
 })
@@ -106,34 +107,53 @@ test('a kernel without counters has none to remove, but one that refuses to show
 test('the routing rule of the userspace mode is found in the family that has it', async () => {
   const delivery = new MemoryMarkedDelivery(answerDelivery)
   await delivery.ensure('ipv6', signal)
-  const { leftovers } = await find({ delivery })
-  expect(leftovers.map(renderLeftover)).toEqual([
+  expect(lines(await find({ delivery }))).toEqual([
     'ipv6 routing: the rule from mark 0x1000 to table 4096, and the table (returns answers of pods to the userspace mode)',
   ])
 })
 
+test('chains that two modes have stay while one of them runs', () => {
+  const modesOf = modesOfChain()
+  expect(modesOf('nat', 'KUBE-SERVICES').toSorted()).toEqual(['iptables', 'ipvs'])
+  expect(modesOf('filter', 'KUBE-SERVICES')).toEqual(['iptables'])
+  expect(modesOf('nat', 'KUBE-SVC-NPX46M4PTMTKRN6Y')).toEqual(['iptables'])
+  // In filter it guards loopback, for the iptables mode.
+  expect(modesOf('nat', 'KUBE-FIREWALL')).toEqual(['ipvs'])
+  expect(modesOf('filter', 'KUBE-FIREWALL')).toEqual(['iptables'])
+  expect(modesOf('nat', 'KUBE-PORTALS-HOST')).toEqual(['userspace'])
+})
+
 interface Host {
-  /** By command line. What is not listed is not installed. */
+  /** By command line, for iptables. What is not listed is not installed. */
   readonly printed?: Readonly<Record<string, string>>
   readonly files?: Readonly<Record<string, string>>
+  readonly nft?: MemoryRuleset
   readonly nfacct?: MemoryNfacct
   readonly delivery?: MemoryMarkedDelivery
-  /** What the kernel says where there is no nft. */
-  readonly tables?: Awaited<ReturnType<CleanupHost['listTables']>>
 }
 
 async function find({
   printed = {},
   files = {},
+  nft = new MemoryRuleset({ hasTool: false }),
   nfacct = new MemoryNfacct(),
-  tables = [],
   delivery = new MemoryMarkedDelivery(answerDelivery),
 }: Host): Promise<Findings> {
   const { exec } = scriptedExec((command) => {
     const stdout = printed[command]
     return stdout === undefined ? undefined : { stdout }
   })
-  const iptables = await findHostIptables({ exec, clock: systemClock, log: silentLogger }, signal)
-  const readText = (path: string) => Promise.resolve(files[path] ?? '')
-  return findLeftovers({ exec, iptables, nfacct, delivery, listTables: async () => tables, readText }, signal)
+  const readText = async (path: string) => files[path] ?? ''
+  const iptables = await findHostIptables({ exec, clock: systemClock, log: silentLogger, readText }, signal)
+  const ipvsDoors = {
+    links: new MemoryAddresses(),
+    ipset: new MemoryIpset(),
+    openIpvs: async () => new MemoryIpvs(),
+    readServerTable: async () => undefined,
+  }
+  return findLeftovers({ iptables, nft, nfacct, delivery, ...ipvsDoors }, signal)
+}
+
+function lines({ removals }: Findings): readonly string[] {
+  return removals.flatMap(({ leftovers }) => leftovers.map(renderLeftover))
 }

@@ -1,13 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { IptablesError } from '../../dataplane/iptables/iptables.ts'
 import type { Iptables } from '../../dataplane/iptables/iptables.ts'
+import type { Removal } from '../../core/leftover.ts'
 import { missingForNamespace, run } from '../../dataplane/netlink/testing/network-namespace.ts'
 import { unwatched } from '../program.ts'
 import { cleanupCommand } from './cleanup-command.ts'
 import { thisHost } from './cleanup-host.ts'
-import type { CleanupHost } from './cleanup-host.ts'
 import { findLeftovers } from './find-leftovers.ts'
-import type { Leftover } from './leftover.ts'
 import { removeLeftovers } from './remove-leftovers.ts'
 import {
   addKubelet,
@@ -159,10 +158,9 @@ describe.skipIf(missing !== undefined)(`clean-up ${where}`, () => {
 
   test('a rule that somebody adds between the look and the removal survives', async () => {
     loadIptablesGoldens('nft')
-    const host = await thisHost(signal)
-    const { leftovers } = await findLeftovers(host, signal)
+    const { removals } = await findLeftovers(await thisHost(signal), signal)
     run('iptables-nft -A FORWARD -s 192.0.2.1 -j DROP')
-    const problems = await problemsOfRemoving(leftovers, host)
+    const problems = await problemsOfRemoving(removals)
     expect(problems).toEqual([
       'nft ip filter: chain FORWARD stays, because another program uses it now',
       'nft: table ip filter stays, because another program uses it now',
@@ -178,8 +176,8 @@ describe.skipIf(missing !== undefined)(`clean-up ${where}`, () => {
     loadIptablesGoldens('nft')
     const host = await thisHost(signal)
     const iptables = host.iptables.map((found) => ({ ...found, iptables: withoutDeleteChain(found.iptables) }))
-    const { leftovers } = await findLeftovers(host, signal)
-    expect(await problemsOfRemoving(leftovers, { ...host, iptables })).toEqual([])
+    const { removals } = await findLeftovers({ ...host, iptables }, signal)
+    expect(await problemsOfRemoving(removals)).toEqual([])
     expect(kernelState()).toBe(before)
   })
 
@@ -228,16 +226,17 @@ async function lifeOf(makeLeftovers: () => unknown): Promise<LeftoverLife> {
   return { seen, wanted }
 }
 
-async function problemsOfRemoving(leftovers: readonly Leftover[], host: CleanupHost): Promise<readonly string[]> {
+async function problemsOfRemoving(removals: readonly Removal[]): Promise<readonly string[]> {
   const problems: string[] = []
-  for await (const removal of removeLeftovers(leftovers, host, signal))
-    if ('problem' in removal) problems.push(removal.problem)
+  for await (const outcome of removeLeftovers(removals, signal))
+    if ('problem' in outcome) problems.push(outcome.problem)
   return problems
 }
 
 function withoutDeleteChain(iptables: Iptables): Iptables {
   const refusal = new IptablesError('refused', 'Invalid argument. Run `dmesg` for more information.')
   return Object.assign(Object.create(iptables) as Iptables, {
+    readAll: iptables.readAll.bind(iptables),
     restore: iptables.restore.bind(iptables),
     deleteChain: () => Promise.reject(refusal),
   })

@@ -8,9 +8,7 @@ import type { AfterSync } from '../../core/sync/sync-runner.ts'
 import type { CleanupHost } from './cleanup-host.ts'
 import type { Runnable } from '../run-all.ts'
 import { findLeftovers } from './find-leftovers.ts'
-import { modesOfLeftover } from './modes-of-leftover.ts'
-import { removeLeftovers } from './remove-leftovers.ts'
-import { renderLeftover } from './render-leftover.ts'
+import { removeLeftovers, renderLeftover } from './remove-leftovers.ts'
 
 export interface OtherModesOptions {
   readonly mode: ProxyMode
@@ -62,16 +60,14 @@ function aborted(signal: AbortSignal): Promise<void> {
 
 /** What cannot be removed is told and left: `--cleanup` says more. It is no reason to stop. */
 async function remove({ mode, openHost, log }: OtherModesOptions, signal: AbortSignal): Promise<void> {
-  const host = await openHost(signal)
-  const { leftovers } = await findLeftovers(host, signal)
-  const others = leftovers.filter((leftover) => !modesOfLeftover(leftover).includes(mode))
-  for await (const removal of removeLeftovers(others, host, signal)) {
-    if ('problem' in removal) {
-      log.warn('a leftover of another proxy mode could not be removed', { problem: removal.problem })
+  const { removals } = await findLeftovers(await openHost(signal), signal)
+  for await (const outcome of removeLeftovers(removals, signal, mode)) {
+    if ('problem' in outcome) {
+      log.warn('a leftover of another proxy mode could not be removed', { problem: outcome.problem })
       continue
     }
-    const [first] = removal.removed
+    const [first] = outcome.removed
     if (first === undefined) continue
-    log.info('removed leftovers of another proxy mode', { count: removal.removed.length, first: renderLeftover(first) })
+    log.info('removed leftovers of another proxy mode', { count: outcome.removed.length, first: renderLeftover(first) })
   }
 }

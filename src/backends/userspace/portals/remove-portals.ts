@@ -2,12 +2,14 @@
 import type { Iptables } from '../../../dataplane/iptables/iptables.ts'
 import { cleanupInput } from '../../../dataplane/iptables/cleanup/cleanup-input.ts'
 import { planCleanup } from '../../../dataplane/iptables/cleanup/cleanup-plan.ts'
+import { ownChainFinder } from '../../../dataplane/iptables/cleanup/own-chain.ts'
 import { readKernelState } from '../../../dataplane/iptables/language/kernel-state.ts'
+import { ownChains } from '../leftovers.ts'
 import { placedChains } from './chains.ts'
 
 export async function removePortals(iptables: Iptables, signal: AbortSignal): Promise<void> {
   const state = await readKernelState(iptables, signal)
-  const found = planCleanup({ rules: new Map(Object.entries(state)) }, iptables.family)
+  const found = planCleanup({ rules: new Map(Object.entries(state)) }, iptables.family, ownChainFinder(ownChains))
   const isOurs = (table: string, chain: string) =>
     placedChains.some((placed) => placed.table === table && placed.chain === chain)
   // Nat first: what no portal takes any more needs no firewall.

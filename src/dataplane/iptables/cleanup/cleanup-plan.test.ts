@@ -2,9 +2,15 @@ import { readFileSync, readdirSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { parseSave } from '../save-text.ts'
 import type { Family } from '../../../net/ip.ts'
+import * as iptables from '../../../backends/iptables/leftovers.ts'
+import * as ipvs from '../../../backends/ipvs/leftovers.ts'
+import * as userspace from '../../../backends/userspace/leftovers.ts'
 import { cleanupInput } from './cleanup-input.ts'
 import { planCleanup } from './cleanup-plan.ts'
 import type { IptablesCleanup } from './cleanup-plan.ts'
+import { ownChainFinder } from './own-chain.ts'
+
+const findOwn = ownChainFinder([iptables, ipvs, userspace].flatMap(({ ownChains }) => ownChains))
 
 const goldens = new URL('../../../../tests/goldens/', import.meta.url)
 
@@ -17,6 +23,7 @@ describe('of what kube-proxy programmed, nothing stays', () => {
       const { jumps, chains, staying } = planCleanup(
         { rules: parseSave(saved) },
         path.includes('ip6') ? 'ipv6' : 'ipv4',
+        findOwn,
       )
       expect(staying).toEqual([])
       expect(jumps).toHaveLength(saved.match(/^-A [A-Z]+ /gm)?.length ?? 0)
@@ -93,6 +100,12 @@ test('chains of others are not ours for their name', () => {
   expect(plan('mangle', ['KUBE-SERVICES', []], ['KUBE-SVC-NPX46M4PTMTKRN6Y', []]).chains).toEqual([])
 })
 
+test('chains that no list names are not looked for', () => {
+  const saved = { rules: new Map([['nat', new Map([['KUBE-SERVICES', []]])]]) }
+  expect(planCleanup(saved, 'ipv4', findOwn).chains).toHaveLength(1)
+  expect(planCleanup(saved, 'ipv4', ownChainFinder(userspace.ownChains)).chains).toEqual([])
+})
+
 describe('KUBE-FIREWALL, which the kubelet makes too,', () => {
   const dropped = '! -s 127.0.0.0/8 -d 127.0.0.0/8 -j DROP'
   const firewall = (...rules: string[]): SavedChain[] => [
@@ -149,5 +162,6 @@ function planOf(family: Family, table: string, chains: readonly SavedChain[]): I
   return planCleanup(
     { rules: new Map([[table, new Map(chains.map(([chain = '', rules]) => [chain, rules]))]]) },
     family,
+    findOwn,
   )
 }

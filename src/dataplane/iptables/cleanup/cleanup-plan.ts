@@ -4,7 +4,7 @@ import { ruleWords } from '../rule-words.ts'
 import type { SummaryByChain } from '../save-reader.ts'
 import type { RulesByChain } from '../save-text.ts'
 import type { Family } from '../../../net/ip.ts'
-import { isJumpComment, kernelChains, kubeletChains, proxyChainReason } from './cleanup-names.ts'
+import type { FindOwnChain } from './own-chain.ts'
 import { topChains } from '../language/kube-chains.ts'
 
 export interface IptablesCleanup {
@@ -15,14 +15,16 @@ export interface IptablesCleanup {
   readonly staying: readonly PlacedRule[]
 }
 
-export interface PlacedRule {
+interface PlacedRule {
   readonly table: Table
   readonly chain: string
   /** As saved, without `-A CHAIN `. */
   readonly rule: string
 }
 
-export interface LeftoverJump extends PlacedRule {
+interface LeftoverJump extends PlacedRule {
+  /** The chain that it jumps to. */
+  readonly target: string
   readonly reason: string
 }
 
@@ -38,23 +40,27 @@ export interface LeftoverChain {
 /** In the order of a clean-up. */
 export const cleanupTables: readonly Table[] = ['mangle', 'filter', 'nat']
 
-/** Of a chain whose name says that it is a proxy's, a summary will do. */
-export function isSummaryEnough(table: string, chain: string): boolean {
-  const known = cleanupTables.find((name) => name === table)
-  return known !== undefined && proxyChainReason(known, chain) !== undefined
-}
+export const kernelChains: ReadonlySet<string> = new Set(['PREROUTING', 'INPUT', 'FORWARD', 'OUTPUT', 'POSTROUTING'])
+
+/** The kubelet makes them where it looks after iptables, and only it. */
+const kubeletChains: ReadonlySet<string> = new Set(['KUBE-KUBELET-CANARY', 'KUBE-IPTABLES-HINT'])
 
 interface Saved {
   readonly rules: ReadonlyMap<string, RulesByChain>
+  /** Of chains whose name says that they are a proxy's, a summary will do. */
   readonly summaries?: ReadonlyMap<string, SummaryByChain>
 }
 
-export function planCleanup({ rules, summaries }: Saved, family: Family): IptablesCleanup {
+export function planCleanup({ rules, summaries }: Saved, family: Family, findOwn: FindOwnChain): IptablesCleanup {
   const hasKubelet = cleanupTables.some((table) =>
     [...(rules.get(table)?.keys() ?? [])].some((c) => kubeletChains.has(c)),
   )
   const parts = cleanupTables.map((table) =>
-    planTable(table, rules.get(table) ?? new Map(), summaries?.get(table) ?? new Map(), { family, hasKubelet }),
+    planTable(table, rules.get(table) ?? new Map(), summaries?.get(table) ?? new Map(), {
+      family,
+      hasKubelet,
+      findOwn,
+    }),
   )
   return {
     jumps: parts.flatMap(({ jumps }) => jumps),
@@ -67,15 +73,16 @@ function planTable(
   table: Table,
   saved: RulesByChain,
   summaries: SummaryByChain,
-  node: { readonly family: Family; readonly hasKubelet: boolean },
+  node: { readonly family: Family; readonly hasKubelet: boolean; readonly findOwn: FindOwnChain },
 ): IptablesCleanup {
+  const { findOwn } = node
   const reasons = new Map<string, string>()
   for (const [chain, rules] of saved) {
-    const reason = proxyChainReason(table, chain) ?? sharedChainReason({ table, chain, rules, ...node })
+    const reason = findOwn(table, chain)?.reason ?? sharedChainReason({ table, chain, rules, ...node })
     if (reason !== undefined) reasons.set(chain, reason)
   }
   for (const chain of summaries.keys()) {
-    const reason = proxyChainReason(table, chain)
+    const reason = findOwn(table, chain)?.reason
     if (reason !== undefined) reasons.set(chain, reason)
   }
   const jumps: LeftoverJump[] = []
@@ -85,8 +92,8 @@ function planTable(
     if (reasons.has(chain)) continue
     for (const rule of rules) {
       const target = jumpTarget(rule, reasons)
-      if (target !== undefined && isProxyJump(table, chain, rule, target))
-        jumps.push({ table, chain, rule, reason: jumpReason(target) })
+      if (target !== undefined && isProxyJump({ table, chain, rule }, target, findOwn))
+        jumps.push({ table, chain, rule, target, reason: jumpReason(target) })
       else {
         staying.push({ table, chain, rule })
         if (target !== undefined) holders.set(target, [...(holders.get(target) ?? []), { table, chain, rule }])
@@ -129,7 +136,8 @@ function sharedChainReason({ table, chain, rules, family, hasKubelet }: SharedCh
 
 /** The chain of ours that a rule of others jumps or goes to. */
 function jumpTarget(rule: string, ours: ReadonlyMap<string, unknown>): string | undefined {
-  if (!rule.includes('KUBE-')) return undefined
+  // Most rules of others name none of ours, and reading quoted words takes longer.
+  if (!rule.split(' ').some((word) => ours.has(word))) return undefined
   const words = ruleWords(rule)
   const at = words.findIndex((word, i) => (word === '-j' || word === '-g') && words[i - 1] !== '--comment')
   const target = words[at + 1]
@@ -143,13 +151,14 @@ function jumpReason(target: string): string {
 /** What a proxy asks besides the comment, depending on mode and release. */
 const proxyConditions: ReadonlySet<string> = new Set(['', '-m conntrack --ctstate NEW', '-m addrtype --dst-type LOCAL'])
 
-function isProxyJump(table: Table, chain: string, rule: string, target: string): boolean {
+function isProxyJump({ table, chain, rule }: PlacedRule, target: string, findOwn: FindOwnChain): boolean {
   if (!kernelChains.has(chain)) return false
   if (table === 'filter' && target === topChains.firewall) return rule === `-j ${target}`
   const words = ruleWords(rule)
   const at = words.indexOf('--comment')
   const comment = words[at + 1]
-  if (at < 2 || comment === undefined || !isJumpComment(target, comment)) return false
+  if (at < 2 || comment === undefined) return false
+  if (findOwn(table, target)?.jumpComments?.includes(comment) !== true) return false
   const [jump, to] = words.splice(-2)
   words.splice(at - 2, 4)
   return jump === '-j' && to === target && proxyConditions.has(words.join(' '))

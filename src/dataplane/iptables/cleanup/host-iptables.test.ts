@@ -1,9 +1,12 @@
 import { expect, test } from 'vitest'
-import { systemClock } from '../../core/clock.ts'
-import { silentLogger } from '../../core/logger.ts'
-import { scriptedExec } from '../../dataplane/iptables/testing/scripted-exec.ts'
-import { noTables } from '../../dataplane/iptables/save-reader.ts'
-import { findHostIptables, readTables } from './host-iptables.ts'
+import { systemClock } from '../../../core/clock.ts'
+import { silentLogger } from '../../../core/logger.ts'
+import { scriptedExec } from '../testing/scripted-exec.ts'
+import { noTables } from '../save-reader.ts'
+import { findIptables } from '../find-iptables.ts'
+import type { Iptables } from '../iptables.ts'
+import { findHostIptables } from './host-iptables.ts'
+import { readTables } from './look-into-iptables.ts'
 
 const { signal } = new AbortController()
 
@@ -41,17 +44,28 @@ test('a variant that the kernel does not support counts as missing', async () =>
 
 test('a kernel without the family holds nothing of it', async () => {
   const stderr = 'ip6tables-save v1.8.9 (legacy): Cannot initialize: Table does not exist (do you need to insmod?)\n'
-  const { exec } = scriptedExec(() => ({ exitCode: 1, stderr }))
-  expect(await readTables(exec, 'ip6tables-legacy', signal)).toBe(noTables)
+  const iptables = await thatSaves({ exitCode: 1, stderr })
+  expect(await readTables(iptables, () => undefined, signal)).toBe(noTables)
 })
 
 test('tables that cannot be read are not taken for empty', async () => {
-  const { exec } = scriptedExec(() => ({
-    exitCode: 4,
-    stderr: 'iptables-nft-save: Permission denied (you must be root)',
-  }))
-  await expect(readTables(exec, 'iptables-nft', signal)).rejects.toMatchObject({ reason: 'not-permitted' })
+  const iptables = await thatSaves({ exitCode: 4, stderr: 'iptables-nft-save: Permission denied (you must be root)' })
+  await expect(readTables(iptables, () => undefined, signal)).rejects.toMatchObject({ reason: 'not-permitted' })
 })
+
+test('legacy tables of the kernel that no tool can show are named', async () => {
+  const { exec } = scriptedExec(() => undefined)
+  const readText = async (path: string) => (path === '/proc/net/ip_tables_names' ? 'nat\nfilter\n' : '')
+  const found = await findHostIptables({ exec, clock: systemClock, log: silentLogger, readText }, signal)
+  expect(found.map(({ unseenTables }) => unseenTables)).toEqual([[], ['nat', 'filter'], [], []])
+})
+
+function thatSaves(result: { readonly exitCode: number; readonly stderr: string }): Promise<Iptables> {
+  const { exec } = scriptedExec((command) =>
+    command.endsWith('-save') ? result : { stdout: 'iptables v1.8.9 (legacy)\n' },
+  )
+  return findIptables({ family: 'ipv6', variant: 'legacy', exec, clock: systemClock, log: silentLogger, signal })
+}
 
 /** `installed`: names of IPv4 programs; plain ones are legacy. Those of IPv6 are there too. */
 async function toolsOf(installed: readonly string[]): Promise<readonly (string | undefined)[]> {
