@@ -11,19 +11,20 @@ import { NftError } from '../../dataplane/nft/nft.ts'
 import { CommandError } from '../program.ts'
 import type { Program } from '../program.ts'
 import { paint } from '../terminal.ts'
-import { thisHost } from './cleanup-host.ts'
+import { openDoors } from './cleanup-doors.ts'
+import type { CleanupHost } from './cleanup-doors.ts'
 import { findLeftovers } from './find-leftovers.ts'
 import { removeLeftovers, renderLeftover } from './remove-leftovers.ts'
 
 export interface CleanupOptions {
   readonly isDryRun: boolean
-  readonly program: Pick<Program, 'out' | 'err' | 'stderr' | 'progress'>
+  readonly program: Pick<Program, 'host' | 'out' | 'err' | 'stderr' | 'progress'>
 }
 
 /** Returns the exit code: 1 when something of a proxy stays, or may have. */
 export async function cleanupCommand({ isDryRun, program }: CleanupOptions, signal: AbortSignal): Promise<number> {
   using progress = program.progress('looking for what proxies left')
-  const { removals, problems } = await look(signal)
+  const { removals, problems } = await look(program.host, signal)
   progress.step('removing what proxies left')
   const report = (verb: string, gone: readonly Leftover[]) =>
     program.out(gone.map((leftover) => `${verb} ${renderLeftover(leftover)}\n`).join(''))
@@ -40,9 +41,9 @@ export async function cleanupCommand({ isDryRun, program }: CleanupOptions, sign
   return failures.length === 0 ? 0 : 1
 }
 
-async function look(signal: AbortSignal): Promise<Findings> {
+async function look(host: CleanupHost, signal: AbortSignal): Promise<Findings> {
   try {
-    return await findLeftovers(await thisHost(signal), signal)
+    return await findLeftovers(await openDoors(host, signal), signal)
   } catch (error) {
     signal.throwIfAborted()
     if (!isToolFailure(error)) throw error

@@ -4,17 +4,17 @@ import { lookIntoIptables } from '../../dataplane/iptables/cleanup/look-into-ipt
 import { ownChainFinder } from '../../dataplane/iptables/cleanup/own-chain.ts'
 import { rulesLeft } from '../../dataplane/iptables/cleanup/rules-left.ts'
 import type { ModesOfChain } from '../../dataplane/iptables/cleanup/rules-left.ts'
-import type { CleanupHost } from './cleanup-host.ts'
+import type { CleanupDoors } from './cleanup-doors.ts'
 import { sources } from './sources.ts'
 
-export async function findLeftovers(host: CleanupHost, signal: AbortSignal): Promise<Findings> {
+export async function findLeftovers(doors: CleanupDoors, signal: AbortSignal): Promise<Findings> {
   const findOwnChain = ownChainFinder(sources.flatMap(({ ownChains = [] }) => ownChains))
-  const looks = await lookIntoIptables(host.iptables, findOwnChain, signal)
+  const looks = await lookIntoIptables(doors.iptables, findOwnChain, signal)
   const foreignRules = looks.flatMap(({ cleanup }) => cleanup.staying.map(({ chain, rule }) => `-A ${chain} ${rule}`))
   const parts = [rulesLeft(looks, modesOfChain())]
   // All that follows is used by rules, so it can go only after them.
   for (const source of sources)
-    parts.push(await source.findLeftovers({ ...host, looks, findOwnChain, foreignRules }, signal))
+    parts.push(await source.findLeftovers({ ...doors, looks, findOwnChain, foreignRules }, signal))
   return { removals: parts.flatMap(({ removals }) => removals), problems: parts.flatMap(({ problems }) => problems) }
 }
 

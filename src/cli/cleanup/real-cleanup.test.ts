@@ -3,9 +3,10 @@ import { IptablesError } from '../../dataplane/iptables/iptables.ts'
 import type { Iptables } from '../../dataplane/iptables/iptables.ts'
 import type { Removal } from '../../core/leftover.ts'
 import { missingForNamespace, run } from '../../dataplane/netlink/testing/network-namespace.ts'
+import { thisHost } from '../host/this-host.ts'
 import { unwatched } from '../program.ts'
 import { cleanupCommand } from './cleanup-command.ts'
-import { thisHost } from './cleanup-host.ts'
+import { openDoors } from './cleanup-doors.ts'
 import { findLeftovers } from './find-leftovers.ts'
 import { removeLeftovers } from './remove-leftovers.ts'
 import {
@@ -158,7 +159,7 @@ describe.skipIf(missing !== undefined)(`clean-up ${where}`, () => {
 
   test('a rule that somebody adds between the look and the removal survives', async () => {
     loadIptablesGoldens('nft')
-    const { removals } = await findLeftovers(await thisHost(signal), signal)
+    const { removals } = await findLeftovers(await openDoors(thisHost(), signal), signal)
     run('iptables-nft -A FORWARD -s 192.0.2.1 -j DROP')
     const problems = await problemsOfRemoving(removals)
     expect(problems).toEqual([
@@ -174,9 +175,9 @@ describe.skipIf(missing !== undefined)(`clean-up ${where}`, () => {
   test("an iptables that does not delete the kernel's chains, as older ones, is no hindrance", async () => {
     const before = kernelState()
     loadIptablesGoldens('nft')
-    const host = await thisHost(signal)
-    const iptables = host.iptables.map((found) => ({ ...found, iptables: withoutDeleteChain(found.iptables) }))
-    const { removals } = await findLeftovers({ ...host, iptables }, signal)
+    const doors = await openDoors(thisHost(), signal)
+    const iptables = doors.iptables.map((found) => ({ ...found, iptables: withoutDeleteChain(found.iptables) }))
+    const { removals } = await findLeftovers({ ...doors, iptables }, signal)
     expect(await problemsOfRemoving(removals)).toEqual([])
     expect(kernelState()).toBe(before)
   })
@@ -246,6 +247,7 @@ async function cleanup(isDryRun: boolean): Promise<{ code: number; out: string; 
   let [out, err] = ['', '']
   const program = {
     ...unwatched,
+    host: thisHost(),
     out: (text: string) => void (out += text),
     err: (text: string) => void (err += text),
   }

@@ -3,7 +3,7 @@ import { silentLogger } from '../../core/logger.ts'
 import type { ProxyMode } from '../../config/proxy-config.ts'
 import type { PendingSync } from '../../core/sync/route-source.ts'
 import { missingForNamespace, run } from '../../dataplane/netlink/testing/network-namespace.ts'
-import { thisHost } from './cleanup-host.ts'
+import { thisHost } from '../host/this-host.ts'
 import { OtherModes } from './remove-other-modes.ts'
 import {
   commands,
@@ -75,7 +75,7 @@ describe.skipIf(missing !== undefined)(`a proxy of another mode takes over ${whe
   })
 })
 
-const options = { openHost: thisHost, log: silentLogger }
+const options = { host: thisHost(), log: silentLogger }
 /** Nobody looks into it. */
 const synced = {} as PendingSync
 

@@ -5,7 +5,8 @@
 import type { ProxyMode } from '../../config/proxy-config.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { AfterSync } from '../../core/sync/sync-runner.ts'
-import type { CleanupHost } from './cleanup-host.ts'
+import { openDoors } from './cleanup-doors.ts'
+import type { CleanupHost } from './cleanup-doors.ts'
 import type { Runnable } from '../run-all.ts'
 import { findLeftovers } from './find-leftovers.ts'
 import { removeLeftovers, renderLeftover } from './remove-leftovers.ts'
@@ -14,7 +15,7 @@ export interface OtherModesOptions {
   readonly mode: ProxyMode
   /** How many families must be complete first. */
   readonly families: number
-  readonly openHost: (signal: AbortSignal) => Promise<CleanupHost>
+  readonly host: CleanupHost
   readonly log: Logger
 }
 
@@ -59,8 +60,8 @@ function aborted(signal: AbortSignal): Promise<void> {
 }
 
 /** What cannot be removed is told and left: `--cleanup` says more. It is no reason to stop. */
-async function remove({ mode, openHost, log }: OtherModesOptions, signal: AbortSignal): Promise<void> {
-  const { removals } = await findLeftovers(await openHost(signal), signal)
+async function remove({ mode, host, log }: OtherModesOptions, signal: AbortSignal): Promise<void> {
+  const { removals } = await findLeftovers(await openDoors(host, signal), signal)
   for await (const outcome of removeLeftovers(removals, signal, mode)) {
     if ('problem' in outcome) {
       log.warn('a leftover of another proxy mode could not be removed', { problem: outcome.problem })

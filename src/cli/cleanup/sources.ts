@@ -7,11 +7,11 @@ import type { ProxyMode } from '../../config/proxy-config.ts'
 import type { Findings } from '../../core/leftover.ts'
 import type { IptablesLook } from '../../dataplane/iptables/cleanup/look-into-iptables.ts'
 import type { FindOwnChain, OwnChain } from '../../dataplane/iptables/cleanup/own-chain.ts'
-import type { CleanupHost } from './cleanup-host.ts'
+import type { CleanupDoors } from './cleanup-doors.ts'
 import { findEmptiedTables } from './emptied-tables.ts'
 
 /** A node whose iptables have been looked at. */
-interface LookedAtNode extends CleanupHost {
+interface LookedAtNode extends CleanupDoors {
   readonly looks: readonly IptablesLook[]
   readonly findOwnChain: FindOwnChain
   /** What stays in iptables, as `iptables-save` prints it. */

@@ -3,7 +3,6 @@ import { watchConfigFile } from '../../config/file/config-file-watch.ts'
 import { ProxyHealth } from '../../core/health/proxy-health.ts'
 import { connectionsFor } from '../../http/connection-limit.ts'
 import type { Family } from '../../net/ip.ts'
-import { thisHost } from '../cleanup/cleanup-host.ts'
 import { OtherModes } from '../cleanup/remove-other-modes.ts'
 import type { ModeContext, ModeOnNode } from '../modes/mode.ts'
 import { CommandError } from '../program.ts'
@@ -40,7 +39,7 @@ export async function serve(
   events.started()
   const health = new ProxyHealth({ clock: host.clock, timeoutMs: 2 * config.syncPeriodMs })
   const maxConnections = connectionsFor(await host.process.openFilesLimit())
-  const otherModes = new OtherModes({ mode: config.mode, families: families.length, openHost: thisHost, log })
+  const otherModes = new OtherModes({ mode: config.mode, families: families.length, host, log })
 
   const backends = await openBackends(mode, families, signal)
   const proxies = familyProxies({ daemon, cluster, prepared, backends, otherModes, health, events, maxConnections })

@@ -9,6 +9,7 @@ import { findHostIptables } from './host-iptables.ts'
 import { readTables } from './look-into-iptables.ts'
 
 const { signal } = new AbortController()
+const options = { clock: systemClock, log: silentLogger, readText: async () => '' }
 
 test('a host with both variants has four', async () => {
   expect(await toolsOf(['iptables', 'iptables-nft', 'iptables-legacy'])).toEqual([
@@ -38,7 +39,7 @@ test('a variant that the kernel does not support counts as missing', async () =>
   const { exec } = scriptedExec((command) =>
     command.includes('-nft') ? { exitCode: 1, stderr } : { stdout: 'iptables v1.8.9 (legacy)\n' },
   )
-  const found = await findHostIptables({ exec, clock: systemClock, log: silentLogger }, signal)
+  const found = await findHostIptables({ ...options, exec }, signal)
   expect(found.map(({ tool }) => tool)).toEqual([undefined, 'iptables-legacy', undefined, 'ip6tables-legacy'])
 })
 
@@ -56,7 +57,7 @@ test('tables that cannot be read are not taken for empty', async () => {
 test('legacy tables of the kernel that no tool can show are named', async () => {
   const { exec } = scriptedExec(() => undefined)
   const readText = async (path: string) => (path === '/proc/net/ip_tables_names' ? 'nat\nfilter\n' : '')
-  const found = await findHostIptables({ exec, clock: systemClock, log: silentLogger, readText }, signal)
+  const found = await findHostIptables({ ...options, exec, readText }, signal)
   expect(found.map(({ unseenTables }) => unseenTables)).toEqual([[], ['nat', 'filter'], [], []])
 })
 
@@ -64,7 +65,7 @@ function thatSaves(result: { readonly exitCode: number; readonly stderr: string 
   const { exec } = scriptedExec((command) =>
     command.endsWith('-save') ? result : { stdout: 'iptables v1.8.9 (legacy)\n' },
   )
-  return findIptables({ family: 'ipv6', variant: 'legacy', exec, clock: systemClock, log: silentLogger, signal })
+  return findIptables({ family: 'ipv6', variant: 'legacy', ...options, exec, signal })
 }
 
 /** `installed`: names of IPv4 programs; plain ones are legacy. Those of IPv6 are there too. */
@@ -77,6 +78,6 @@ async function toolsOf(installed: readonly string[]): Promise<readonly (string |
       stdout: program.endsWith('-save') ? '' : `iptables v1.8.9 (${name.endsWith('-nft') ? 'nf_tables' : 'legacy'})\n`,
     }
   })
-  const found = await findHostIptables({ exec, clock: systemClock, log: silentLogger }, signal)
+  const found = await findHostIptables({ ...options, exec }, signal)
   return found.map(({ tool }) => tool)
 }

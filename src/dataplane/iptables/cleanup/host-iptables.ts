@@ -1,5 +1,4 @@
 /** Every iptables of this host. A proxy writes to one of them, but an earlier one may have written to another. */
-import { readFile } from 'node:fs/promises'
 import type { Clock } from '../../../core/clock.ts'
 import type { Logger } from '../../../core/logger.ts'
 import type { Family } from '../../../net/ip.ts'
@@ -23,8 +22,8 @@ export interface HostIptablesOptions {
   readonly exec: Exec
   readonly clock: Clock
   readonly log: Logger
-  /** The text of a file, or an empty one when there is none. Of this machine, unless a test says otherwise. */
-  readonly readText?: (path: string) => Promise<string>
+  /** The text of a file, or an empty one when there is none. */
+  readonly readText: (path: string) => Promise<string>
 }
 
 /** Both variants of both families, there or not. */
@@ -67,10 +66,6 @@ async function variantOf(iptables: Iptables, signal: AbortSignal): Promise<Varia
 const tableFiles = { ipv4: '/proc/net/ip_tables_names', ipv6: '/proc/net/ip6_tables_names' } as const
 
 /** The kernel tells which legacy tables are in use, but not what is in them. */
-async function legacyTables(family: Family, readText = textOf): Promise<readonly string[]> {
+async function legacyTables(family: Family, readText: HostIptablesOptions['readText']): Promise<readonly string[]> {
   return (await readText(tableFiles[family])).split('\n').filter((name) => name !== '')
-}
-
-function textOf(path: string): Promise<string> {
-  return readFile(path, 'utf8').catch(() => '')
 }

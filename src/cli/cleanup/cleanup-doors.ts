@@ -1,10 +1,8 @@
-/** What a clean-up may use of this machine. */
+/** The doors to the kernel that a clean-up goes through. */
 import { answerDelivery } from '../../backends/userspace/portals/answer-rules.ts'
-import { systemClock } from '../../core/clock.ts'
 import { silentLogger as log } from '../../core/logger.ts'
 import type { Links } from '../../dataplane/addresses/addresses.ts'
 import { openLinks } from '../../dataplane/addresses/open-links.ts'
-import { processExec as exec } from '../../dataplane/exec/exec.ts'
 import { commandIpset } from '../../dataplane/ipset/command-ipset.ts'
 import type { Ipset } from '../../dataplane/ipset/ipset.ts'
 import { findHostIptables } from '../../dataplane/iptables/cleanup/host-iptables.ts'
@@ -14,13 +12,13 @@ import { procRealServerTable } from '../../dataplane/ipvs/real-server-table.ts'
 import type { ReadRealServerTable } from '../../dataplane/ipvs/real-server-table.ts'
 import type { MarkedDelivery } from '../../dataplane/marked-delivery/marked-delivery.ts'
 import { netlinkMarkedDelivery } from '../../dataplane/marked-delivery/netlink-marked-delivery.ts'
-import { openNetlink } from '../../dataplane/netlink/open-netlink.ts'
 import { netlinkNfacct } from '../../dataplane/nfacct/netlink-nfacct.ts'
 import type { Nfacct } from '../../dataplane/nfacct/nfacct.ts'
 import { commandRuleset } from '../../dataplane/nft/command-ruleset.ts'
 import type { NftRuleset } from '../../dataplane/nft/nft-ruleset.ts'
+import type { Host } from '../host/host.ts'
 
-export interface CleanupHost {
+export interface CleanupDoors {
   readonly iptables: readonly HostIptables[]
   readonly nft: NftRuleset
   readonly links: Links
@@ -33,9 +31,14 @@ export interface CleanupHost {
   readonly delivery: MarkedDelivery
 }
 
-export async function thisHost(signal: AbortSignal): Promise<CleanupHost> {
+/** What it takes of the machine to open them. */
+export type CleanupHost = Pick<Host, 'clock' | 'exec' | 'openNetlink' | 'readTextFile'>
+
+export async function openDoors(host: CleanupHost, signal: AbortSignal): Promise<CleanupDoors> {
+  const { clock, exec, openNetlink } = host
+  const readText = (path: string) => host.readTextFile(path).catch(() => '')
   return {
-    iptables: await findHostIptables({ exec, clock: systemClock, log }, signal),
+    iptables: await findHostIptables({ exec, clock, log, readText }, signal),
     nft: commandRuleset({ exec, openNetlink }),
     links: await openLinks({ exec, openNetlink }),
     ipset: commandIpset(exec),
