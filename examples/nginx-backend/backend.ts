@@ -13,18 +13,18 @@ const nginx = defineBackend({
   name: 'nginx',
   async sync({ services, changes, isFull }) {
     const blocks = [...services.values()].sort((a, b) => (a.id < b.id ? -1 : 1)).flatMap(blocksOf)
-    // In one step, so that nginx never reads half a file.
+    // Replaced in one step, so that nginx never reads half a file.
     await writeFile(`${file}.new`, blocks.join('\n'))
     await rename(`${file}.new`, file)
     const { setServices, setEndpoints, removedEndpoints, removedServices } = changes
     const set = setServices.length + setEndpoints.length
     const removed = removedEndpoints.length + removedServices.length
     console.log(`${isFull ? 'everything' : 'a change'}: ${set} set, ${removed} removed`)
-    // Here: nginx -s reload
+    // Add here: nginx -s reload
   },
 })
 
-/** One `upstream` and one `server` for each TCP port that somebody serves. */
+/** One `upstream` and one `server` for each TCP port that has endpoints. */
 function blocksOf(service: NodeService): string[] {
   return service.ports.flatMap((port, index) => {
     const servers = service.endpoints

@@ -1,4 +1,4 @@
-/** Which addresses objects may have, and in what words the others are refused. */
+/** Which addresses objects may have, and how others are refused. */
 import { familyOf, parseIp } from '../net/ip.ts'
 import type { Family } from '../net/ip.ts'
 import { shownValue } from '../net/shown-value.ts'
@@ -18,8 +18,8 @@ const any: readonly SpecialAddress[] = [
 ]
 
 /**
- * Endpoints: as the API server has it. It refuses loopback too; but without a kernel in between, Services and endpoints may
- * well be there, so the modes decide about that.
+ * Endpoints: as in the API server, which also refuses loopback. But without a kernel in between, Services and endpoints
+ * may be there, so that is for the modes to decide.
  */
 const refusedByUse: Readonly<Record<AddressUse, ReadonlySet<SpecialAddress>>> = {
   'external IP': new Set(any),
@@ -28,7 +28,7 @@ const refusedByUse: Readonly<Record<AddressUse, ReadonlySet<SpecialAddress>>> = 
   endpoint: new Set<SpecialAddress>(['unspecified', 'link-local', 'link-local multicast']),
 }
 
-/** The canonical text of an address of a Service; undefined when it is none, or belongs to the machine itself. */
+/** The canonical text of an address of a Service, unless it is invalid or belongs to the machine itself. */
 export function usableAddress(text: string, use: AddressUse, field: string, notes: ProblemNotes): string | undefined {
   const ip = parseIp(text)
   const problem = ip === undefined ? `${shownValue(text)} is not an IP address` : addressProblem(ip, use)
@@ -54,7 +54,7 @@ export function endpointAddress(
   return undefined
 }
 
-/** Why a canonical address may not be used so; undefined when it may. */
+/** Why a canonical address may not be used in this way, if it may not. */
 export function addressProblem(ip: string, use: AddressUse): string | undefined {
   const special = specialAddress(ip)
   if (special === undefined || !refusedByUse[use].has(special)) return undefined

@@ -1,4 +1,4 @@
-/** Checks of single values, whether they came as JSON or over a wire. What is wrong is noted with its field. */
+/** Checks of single values, whether they came as JSON or over a wire. Problems are noted with their field. */
 import { shownValue } from '../net/shown-value.ts'
 import type { ObjectKey, ObjectKind, Problem } from './records.ts'
 
@@ -6,7 +6,6 @@ export interface ProblemNotes {
   problem(field: string, reason: string): void
 }
 
-/** What is wrong with one object. */
 export class ProblemList implements ProblemNotes {
   readonly problems: Problem[] = []
   readonly #kind: ObjectKind
@@ -27,7 +26,7 @@ export interface NumberRange {
   readonly max: number
 }
 
-/** Undefined when it is none in the range. */
+/** Returns nothing if it is not a whole number in the range. */
 export function wholeNumber(
   value: unknown,
   { min, max }: NumberRange,
@@ -39,7 +38,7 @@ export function wholeNumber(
   return undefined
 }
 
-/** Undefined when it is none of the choices. */
+/** Returns nothing if it is not one of the choices. */
 export function oneOf<T extends string>(
   value: string,
   choices: readonly T[],

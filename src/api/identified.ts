@@ -1,6 +1,6 @@
 import type { JsonObject, JsonReader } from './json-reader.ts'
 
-/** What every parser starts from: the object's identity is already known to be good. */
+/** What every parser starts from: the name of the object has already been checked. */
 export interface Identified {
   readonly raw: JsonObject
   readonly metadata: JsonObject

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { JsonReader } from './json-reader.ts'
 import type { ObjectKey } from './records.ts'
 
-/** Reads the field `x`, and tells what was noted about it. */
+/** Reads the field `x`, and returns what was noted about it. */
 function reading<T>(value: unknown, how: (read: JsonReader, parent: { x: unknown }) => T) {
   const read = new JsonReader('Service', 'demo/web' as ObjectKey)
   const result = how(read, { x: value })

@@ -1,6 +1,7 @@
 /**
- * Reads fields of an API object that came from outside. Each accessor gives the value in the type we want, or the
- * fallback; what is present but wrong is noted as a Problem with its path. Missing and null mean the same, as in Go.
+ * Reads fields of an API object that came from outside. Each method returns the value in the type we want, or the
+ * fallback. A field that is present but wrong is noted as a Problem with its path. Missing and null mean the same, as
+ * in Go.
  */
 import { shownValue } from '../net/shown-value.ts'
 import { oneOf, ProblemList, wholeNumber } from './field-checks.ts'
@@ -46,7 +47,7 @@ export class JsonReader implements ProblemNotes {
     return []
   }
 
-  /** The objects of a list, with their index in it; anything else in the list is a problem. */
+  /** The objects of a list with their indexes; anything else in the list is a problem. */
   *objects(parent: JsonObject, name: string, path: string): Generator<readonly [JsonObject, number]> {
     for (const [index, item] of this.list(parent, name, path).entries()) {
       if (isJsonObject(item)) yield [item, index]
@@ -77,13 +78,13 @@ export class JsonReader implements ProblemNotes {
     return fallback
   }
 
-  /** A whole number in the range; undefined when it is absent or wrong. */
+  /** Returns nothing if it is absent or wrong. */
   integer(parent: JsonObject, name: string, path: string, range: NumberRange): number | undefined {
     const value = parent[name]
     return value === undefined || value === null ? undefined : wholeNumber(value, range, path, this)
   }
 
-  /** One of a few words; an empty string counts as absent. */
+  /** An empty string counts as absent. */
   choice<T extends string>(parent: JsonObject, name: string, path: string, choices: readonly T[], fallback: T): T {
     const value = this.string(parent, name, path)
     return value === '' ? fallback : (oneOf(value, choices, path, this) ?? fallback)

@@ -1,9 +1,9 @@
-/** The fields that Kubernetes knows for the kinds Fairlead reads, so that a mistyped one does not go unnoticed. */
+/** The fields that Kubernetes has in the kinds that Fairlead reads, to notice mistyped ones. */
 import { nearestName } from '../net/nearest-name.ts'
 import { isJsonObject } from './json-reader.ts'
 import type { JsonObject } from './json-reader.ts'
 
-/** Of an object, or of each object in a list. `any`: plain values, maps, and what no proxy looks at. */
+/** The fields of an object, or of each object in a list. `any`: plain values, maps, and what no proxy reads. */
 interface FieldTree {
   readonly [name: string]: FieldTree | 'any'
 }
@@ -40,7 +40,7 @@ export const knownFields: Readonly<Record<string, FieldTree>> = {
     ...common,
     addressType: 'any',
     endpoints: {
-      // The topology is of v1beta1.
+      // The topology is from v1beta1.
       ...fields('addresses hostname deprecatedTopology topology nodeName zone'),
       conditions: fields('ready serving terminating'),
       targetRef: objectReference,
@@ -63,7 +63,6 @@ export const knownFields: Readonly<Record<string, FieldTree>> = {
 export interface UnknownField {
   /** Keys and indexes from the object down to the field. */
   readonly path: readonly (string | number)[]
-  /** What its author most likely meant. */
   readonly nearest: string | undefined
 }
 
@@ -74,7 +73,7 @@ export function unknownFields(kind: string, object: JsonObject): readonly Unknow
 
 function* unknownIn(value: unknown, tree: FieldTree, path: readonly (string | number)[]): Generator<UnknownField> {
   if (Array.isArray(value)) for (const [index, item] of value.entries()) yield* unknownIn(item, tree, [...path, index])
-  if (!isJsonObject(value)) return // a wrong shape is told by the parser
+  if (!isJsonObject(value)) return // the parser reports a wrong type
   for (const [name, inner] of Object.entries(value)) {
     const known = Object.hasOwn(tree, name) ? tree[name] : undefined
     if (known === undefined)

@@ -24,7 +24,7 @@ export function parseNode({ raw, metadata, name, resourceVersion, read }: Identi
   }
 }
 
-/** Internal addresses before external ones; the first is the primary, the first of the other family the second. */
+/** Internal addresses before external ones. The first is the primary, the first of the other family the second. */
 function parseNodeIps(raw: JsonObject, read: JsonReader): Pick<NodeRecord, 'ips' | 'otherIps'> {
   const status = read.object(raw, 'status', 'status')
   const internal: string[] = []

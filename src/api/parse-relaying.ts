@@ -5,7 +5,7 @@ const balancings = ['round-robin', 'random', 'least-connections'] as const
 const proxyProtocols = ['none', 'v1', 'v2'] as const
 const clientAddresses = ['node', 'transparent'] as const
 
-/** Nothing at all for a Service without such annotations, which is nearly every one. */
+/** Returns no field for a Service without such annotations, which is nearly every one. */
 export function parseRelaying(raw: JsonObject, read: JsonReader): Pick<ServiceRecord, 'relaying'> {
   const annotations = read.object(read.object(raw, 'metadata', 'metadata'), 'annotations', 'metadata.annotations')
   const choice = <T extends string>(name: string, choices: readonly T[], fallback: T) =>

@@ -63,7 +63,7 @@ function createdAt(metadata: JsonObject): Pick<ServiceRecord, 'createdAtMs'> {
   return createdAtMs >= 0 ? { createdAtMs } : {}
 }
 
-/** `clusterIPs[i]` belongs to `ipFamilies[i]`; objects from before dual stack have only `clusterIP`. */
+/** `clusterIPs[i]` belongs to `ipFamilies[i]`. Objects from before dual stack only have `clusterIP`. */
 function parseClusterIPs(spec: JsonObject, read: JsonReader): Partial<Record<Family, string>> {
   const first = read.string(spec, 'clusterIP', 'spec.clusterIP')
   if (first === '' || first === 'None') return {}
@@ -115,7 +115,7 @@ function parseIngress(raw: JsonObject, read: JsonReader): string[] {
   const path = 'status.loadBalancer.ingress'
   const addresses: (readonly [string, number])[] = []
   for (const [ingress, index] of read.objects(loadBalancer, 'ingress', path)) {
-    // With ipMode Proxy the load balancer itself must see the traffic, so nodes leave the address alone.
+    // With ipMode Proxy the load balancer itself must see the traffic, so nodes do not handle the address.
     const mode = ingress['ipMode'] ?? 'VIP'
     if (mode === 'VIP') addresses.push([read.string(ingress, 'ip', `${path}[${index}].ip`), index])
   }

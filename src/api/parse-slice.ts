@@ -57,7 +57,7 @@ function parseEndpoints(raw: JsonObject, family: Family, read: JsonReader): Slic
   const endpoints: SliceEndpoint[] = []
   for (const [endpoint, index] of read.objects(raw, 'endpoints', 'endpoints')) {
     const path = `endpoints[${index}]`
-    // Kubernetes promises nothing for the second address and later ones: consumers use the first.
+    // Kubernetes gives no meaning to further addresses, so only the first is used.
     const address = read.list(endpoint, 'addresses', `${path}.addresses`)[0]
     const ip = endpointAddress(address, family, `${path}.addresses[0]`, read)
     if (ip === undefined) continue

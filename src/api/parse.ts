@@ -1,4 +1,4 @@
-/** The border: an API object of unknown shape becomes a record, or a list of what is wrong with it. */
+/** Turns an API object of unknown shape into a record, or into a list of what is wrong with it. */
 import { shownValue } from '../net/shown-value.ts'
 import { isJsonObject, JsonReader } from './json-reader.ts'
 import type { Identified } from './identified.ts'

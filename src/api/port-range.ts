@@ -10,7 +10,7 @@ export function isPortName(name: string): boolean {
   return /^[A-Za-z0-9._-]{0,63}$/.test(name)
 }
 
-/** Whether a slice says that its endpoints serve each port, by naming none. */
+/** A slice port without a number means that the endpoints serve every port. */
 export function isEveryPort(port: unknown, field: string, notes: ProblemNotes): boolean {
   if (port !== undefined && port !== null && port !== 0) return false
   notes.problem(field, 'must be a number: a port that means "all ports" cannot be proxied')

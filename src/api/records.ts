@@ -1,7 +1,7 @@
 /**
- * The Kubernetes objects Fairlead reads, as its own records: parsed once at the border (see parse.ts), canonical,
- * defaulted, plain data. They hold only what a decision needs, so 10,000 Services stay small in memory, and they
- * survive `JSON.stringify`, so the offline state is simply a list of them.
+ * The Kubernetes objects that Fairlead reads, as its own records: parsed once (see parse.ts), canonical, defaulted,
+ * plain data. They hold only what a decision needs, so 10,000 Services stay small in memory. They survive
+ * `JSON.stringify`, so the saved state is simply a list of them.
  */
 import type { Cidr, Family } from '../net/ip.ts'
 
@@ -13,7 +13,7 @@ export interface ServicePort {
   readonly name: string
   readonly protocol: Protocol
   readonly port: number
-  /** 0 when the Service has none. */
+  /** 0: none. */
   readonly nodePort: number
 }
 
@@ -22,10 +22,10 @@ export interface ServiceRecord {
   readonly namespace: string
   readonly name: string
   readonly resourceVersion: string
-  /** When the API server made it (Unix milliseconds): of two Services that want the same address, the older one has it. */
+  /** When it was created (Unix milliseconds): of two Services that want the same address, the older one gets it. */
   readonly createdAtMs?: number
   readonly type: 'ClusterIP' | 'NodePort' | 'LoadBalancer' | 'ExternalName'
-  /** The cluster IP of each family; empty for headless, ExternalName and unallocated Services. */
+  /** Empty for headless, ExternalName and unallocated Services. */
   readonly clusterIPs: Readonly<Partial<Record<Family, string>>>
   readonly ports: readonly ServicePort[]
   /** Canonical addresses of both families, in the order of the object. */
@@ -33,24 +33,23 @@ export interface ServiceRecord {
   /** Ingress addresses of the status whose ipMode is VIP. */
   readonly loadBalancerIPs: readonly string[]
   readonly sourceRanges: readonly Cidr[]
-  /** Some range could not be read. It allows nobody, so the load balancer is not open to everybody by mistake. */
+  /** Some range could not be read. It allows nobody, so that the load balancer is not open to everybody by mistake. */
   readonly hasUnreadableSourceRange?: true
-  /** Seconds of client-IP affinity; 0 when there is none. */
+  /** 0: no client-IP affinity. */
   readonly affinitySeconds: number
   readonly externalTrafficPolicy: TrafficPolicy
   readonly internalTrafficPolicy: TrafficPolicy
   readonly healthCheckNodePort: number
-  /** Absent: nothing is wished for. */
   readonly relaying?: Relaying
 }
 
-/** Wishes of a Service that only a mode can fulfil that carries the bytes itself; others ignore them. */
+/** Only a mode that carries the bytes itself can do these; others ignore them. */
 export interface Relaying {
-  /** Absent: endpoints take turns. */
+  /** By default endpoints take turns. */
   readonly balancing?: 'random' | 'least-connections'
-  /** The header that tells endpoints who the client is. */
+  /** The header that tells endpoints the client's address. */
   readonly proxyProtocol?: 'v1' | 'v2'
-  /** Endpoints of this node see the client's own address. Absent: that of the node. */
+  /** Endpoints of this node see the client's own address, by default the node's. */
   readonly clientAddress?: 'transparent'
 }
 
@@ -66,7 +65,7 @@ export interface SliceEndpoint {
   readonly ready: boolean
   readonly serving: boolean
   readonly terminating: boolean
-  /** Zones and nodes this endpoint is hinted for; empty when the slice gives no hint. */
+  /** Both are empty if the slice has no hints. */
   readonly zoneHints: readonly string[]
   readonly nodeHints: readonly string[]
 }
@@ -76,12 +75,12 @@ export interface SliceRecord {
   readonly namespace: string
   readonly name: string
   readonly resourceVersion: string
-  /** The Service it belongs to, in the same namespace. */
+  /** In the same namespace. */
   readonly serviceName: string
   readonly family: Family
   readonly ports: readonly SlicePort[]
   readonly endpoints: readonly SliceEndpoint[]
-  /** When the change that caused this version happened (Unix milliseconds), if the controller said so. */
+  /** When the change behind this version happened (Unix milliseconds), if the controller said so. */
   readonly triggerTimeMs: number | undefined
 }
 
@@ -91,10 +90,10 @@ export interface NodeRecord {
   readonly resourceVersion: string
   /** Usable addresses: the primary, then the first of the other family. */
   readonly ips: readonly string[]
-  /** Its further addresses: traffic may come in there, too. */
+  /** Further addresses, at which traffic may also arrive. */
   readonly otherIps?: readonly string[]
   readonly podCIDRs: readonly string[]
-  /** Label topology.kubernetes.io/zone; empty when absent. */
+  /** From the label topology.kubernetes.io/zone; empty if absent. */
   readonly zone: string
   readonly isBeingDeleted: boolean
   readonly taintKeys: readonly string[]
@@ -122,7 +121,7 @@ export function objectKey(name: { readonly namespace?: string; readonly name: st
   return (name.namespace === undefined ? name.name : `${name.namespace}/${name.name}`) as ObjectKey
 }
 
-/** One thing that is wrong with an object: which field, and why, in words for its author. */
+/** One thing that is wrong with an object, worded for its author. */
 export interface Problem {
   readonly kind: ObjectKind
   readonly key: ObjectKey
@@ -131,7 +130,7 @@ export interface Problem {
   readonly reason: string
 }
 
-/** A record (with the parts that had to be dropped), or nothing but problems. */
+/** A record (without the parts that had to be dropped), or only problems. */
 export type Parsed<R extends ObjectRecord> =
   | { readonly ok: true; readonly record: R; readonly problems: readonly Problem[] }
   | { readonly ok: false; readonly key: ObjectKey | undefined; readonly problems: readonly Problem[] }

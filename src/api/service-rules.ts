@@ -1,4 +1,4 @@
-/** What a Service may say beyond the form of its fields, whether it came as JSON or over a wire. */
+/** Rules for a Service beyond the types of its fields, whether it came as JSON or over a wire. */
 import type { Cidr } from '../net/ip.ts'
 import { parseCidr } from '../net/ip.ts'
 import { shownValue } from '../net/shown-value.ts'
@@ -9,10 +9,10 @@ import type { ServicePort, ServiceRecord, TrafficPolicy } from './records.ts'
 export const serviceTypes = ['ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName'] as const
 export const policies = ['Cluster', 'Local'] as const
 
-/** What the API server fills in when client-IP affinity names no timeout. */
+/** What the API server fills in if client-IP affinity has no timeout. */
 const defaultAffinitySeconds = 10_800
 
-/** Only a Service that can be reached from outside has one of its own. */
+/** Only a Service that can be reached from outside has its own. */
 export function externalTrafficPolicy(
   type: ServiceRecord['type'],
   hasExternalIPs: boolean,
@@ -23,7 +23,7 @@ export function externalTrafficPolicy(
   return isExternallyReachable ? wished : 'Cluster'
 }
 
-/** Of two ports with the same name and protocol the last one is used. */
+/** Of two ports with the same name and protocol, the last one is used. */
 export function addServicePort(
   portsById: Map<string, ServicePort>,
   port: ServicePort,
@@ -38,8 +38,8 @@ export function addServicePort(
 }
 
 /**
- * A restriction that cannot be read still restricts: what it meant to allow is unknown, so it allows nobody. `count` is
- * how many there are, with those that are not even texts.
+ * A restriction that cannot be read still restricts: it is unknown what it should allow, so it allows nobody. `count`
+ * is how many there are, including those that are not even texts.
  */
 export function readSourceRanges(
   texts: Iterable<readonly [string, number]>,
@@ -59,14 +59,13 @@ export function readSourceRanges(
   return { sourceRanges: ranges, ...(ranges.length < count && { hasUnreadableSourceRange: true }) }
 }
 
-/** Seconds of client-IP affinity. */
 export function affinitySeconds(timeout: unknown, notes: ProblemNotes): number {
   if (timeout === undefined || timeout === null) return defaultAffinitySeconds
   const field = 'spec.sessionAffinityConfig.clientIP.timeoutSeconds'
   return wholeNumber(timeout, { min: 1, max: 86_400 }, field, notes) ?? defaultAffinitySeconds
 }
 
-/** Load balancers ask it which nodes have an endpoint, so it matters only where some have none: with policy Local. */
+/** Load balancers ask it which nodes have an endpoint. It only matters where some have none: with policy Local. */
 export function healthCheckNodePort(
   { type, externalTrafficPolicy: policy }: Pick<ServiceRecord, 'type' | 'externalTrafficPolicy'>,
   read: () => number,

@@ -84,7 +84,7 @@ test('fields that nobody knows do not come along', () => {
   expect(reread({ ...plainService, extra: 1 })).toEqual({ ok: true, record: plainService })
 })
 
-/** The record of `base` with one other field. */
+/** The record of `base` with another value in one field. */
 function withField(base: object, path: string, value: unknown): unknown {
   const copy = JSON.parse(JSON.stringify(base)) as Record<string, unknown>
   const names = path.split(/[.[\]]+/).filter((name) => name !== '')

@@ -1,6 +1,6 @@
 /**
- * Records that come back from disk. Whoever wrote the file may not have been us, so nothing in it is believed: a record
- * passes only if parsing an API object could have made it.
+ * Records that come back from disk. The file may have been written by somebody else, so nothing in it is trusted: a
+ * record is accepted only if parsing an API object could have produced it.
  */
 import { familyOf, families, parseCidr, parseIp, renderCidr } from '../net/ip.ts'
 import type { Cidr, Family } from '../net/ip.ts'
@@ -40,7 +40,7 @@ export function readStoredRecord(stored: unknown): ReadRecord {
   }
 }
 
-/** Ends the reading of one record; it never leaves this file. */
+/** Thrown to stop reading a record; it never leaves this file. */
 class Unfit extends Error {}
 
 const readers: { readonly [K in ObjectKind]: (fields: JsonObject) => Extract<ObjectRecord, { kind: K }> } = {
@@ -63,7 +63,7 @@ function readService(fields: JsonObject): ServiceRecord {
     externalIPs: listOf(fields, 'externalIPs', ipFor('external IP')),
     loadBalancerIPs: listOf(fields, 'loadBalancerIPs', ipFor('load-balancer IP')),
     sourceRanges: listOf(fields, 'sourceRanges', cidrOf),
-    // Anything but absent closes the load balancer: in doubt nobody gets in.
+    // Anything but absent closes the load balancer: if in doubt, nobody is allowed.
     ...(fields['hasUnreadableSourceRange'] !== undefined && { hasUnreadableSourceRange: true }),
     affinitySeconds: numberOf(fields, 'affinitySeconds', 86_400),
     externalTrafficPolicy: choiceOf(fields, 'externalTrafficPolicy', policies),
@@ -177,7 +177,7 @@ function textOf(fields: JsonObject, field: string): string {
   return plainText(fields[field], field)
 }
 
-/** Names of nodes and zones, and versions: text that never needs a control character, nor to be long. */
+/** Names of nodes and zones, and versions: they need no control characters and are not long. */
 function plainText(value: unknown, place: string): string {
   // oxlint-disable-next-line no-control-regex -- these are what is looked for
   return typeof value === 'string' && /^[^\u0000-\u001f\u007f]{0,317}$/.test(value) ? value : unfit(place, value)
@@ -188,7 +188,7 @@ function booleanOf(fields: JsonObject, field: string): boolean {
   return typeof value === 'boolean' ? value : unfit(field, value)
 }
 
-/** The last moment that a Date can be. */
+/** The last time that a Date can represent. */
 const maxTimeMs = 8.64e15
 
 function numberOf(fields: JsonObject, field: string, max: number, min = 0): number {
@@ -209,7 +209,7 @@ function ipFor(use: AddressUse): typeof ipOf {
   }
 }
 
-/** Records hold canonical text only: anything else was not made by us. */
+/** Records only have canonical texts; anything else was not written by us. */
 function ipOf(value: unknown, place: string, family?: Family): string {
   const isCanonical = typeof value === 'string' && parseIp(value) === value
   return isCanonical && (family === undefined || familyOf(value) === family) ? value : unfit(place, value)

@@ -4,7 +4,7 @@ import { fieldPaths, flagTables } from './testing/documented.ts'
 
 const page = readFileSync(new URL('../../docs/configuration.md', import.meta.url), 'utf8')
 
-/** Prettier pads the cells of a table; that is no difference. */
+/** Prettier pads the cells of a table, which is not a difference. */
 const unpadded = page.replaceAll(/ {2,}/g, ' ').replaceAll(/-{3,}/g, '---')
 
 test('docs/configuration.md has the tables of the flags as they are', () => {

@@ -1,9 +1,9 @@
 import { type KnownGate, knownGates } from './known-feature-gates.ts'
 
-/** What the configuration says about gates; those it does not mention have their default. */
+/** Gates that the configuration does not mention have their default. */
 export type FeatureGates = Readonly<Record<string, boolean>>
 
-/** The gates that Fairlead looks at. */
+/** The gates that Fairlead reads. */
 export type UsedGate =
   | 'AllowServiceExternalIPs'
   | 'ComponentFlagz'
@@ -13,12 +13,12 @@ export type UsedGate =
   | 'NativeHistograms'
   | 'WatchListClient'
 
-/** Reasons why the gates cannot be set like this; none when all is well. */
+/** Why the gates cannot be set like this. */
 export function featureGateProblems(gates: FeatureGates): string[] {
   const problems: string[] = []
   for (const name of Object.keys(gates).sort()) {
     const known = knownGates.get(name)
-    // Like Kubernetes: one unknown name says that the list was meant for another program, so the rest is not judged.
+    // As in Kubernetes: an unknown name means that the list was made for another program, so the rest is not checked.
     if (known === undefined) return [...problems, `unrecognized feature gate: ${name}`]
     if (known.isLocked && gates[name] !== known.isOnByDefault)
       problems.push(`cannot set feature gate ${name} to ${gates[name]}, feature is locked to ${known.isOnByDefault}`)
@@ -31,7 +31,7 @@ export function isGateOn(gates: FeatureGates, name: UsedGate): boolean {
   return gates[name] ?? groupSetting(gates, known) ?? known?.isOnByDefault ?? false
 }
 
-/** `AllAlpha` and `AllBeta` move every gate of their stage that is not named itself. */
+/** `AllAlpha` and `AllBeta` set every gate of their stage that is not named itself. */
 function groupSetting(gates: FeatureGates, known: KnownGate | undefined): boolean | undefined {
   if (known?.isLocked === true) return undefined
   if (known?.stage === 'alpha') return gates['AllAlpha']

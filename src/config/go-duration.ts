@@ -1,7 +1,7 @@
 /**
- * Go's duration texts (`30s`, `1h0m0s`, `1.5ms`), which is how Kubernetes writes every period and timeout.
- * The text is read to the nanosecond, in the range of Go's 64 bits. Inside Fairlead a duration is a number of
- * milliseconds, like everywhere in JavaScript; that is exact to the nanosecond up to 49 days.
+ * Go's duration texts (`30s`, `1h0m0s`, `1.5ms`), which Kubernetes uses for every period and timeout. The text is read
+ * to the nanosecond, in the range of Go's 64 bits. Inside Fairlead a duration is a number of milliseconds, as usual in
+ * JavaScript; that is exact to the nanosecond up to 49 days.
  */
 
 const nanosecondsByUnit = new Map<string, bigint>([
@@ -26,7 +26,7 @@ export function renderGoDuration(ms: number): string {
   return renderGoDurationNs(nsFromMs(ms))
 }
 
-/** Nanoseconds, or undefined when the text is not a Go duration or is beyond 292 years. */
+/** Returns nothing if the text is not a Go duration or is beyond 292 years. */
 export function parseGoDurationNs(text: string): bigint | undefined {
   const { sign, amounts } = /^(?<sign>[-+]?)(?<amounts>.*)$/s.exec(text)?.groups ?? {}
   if (amounts === undefined || amounts === '') return undefined
@@ -62,19 +62,19 @@ export function msFromNs(nanoseconds: bigint): number {
   return Number(milliseconds) + Number(nanoseconds % 1_000_000n) / 1e6
 }
 
-/** The way back splits off whole milliseconds first: a product of the whole would lose digits. */
+/** Whole milliseconds are converted separately, because multiplying the whole number would lose digits. */
 export function nsFromMs(ms: number): bigint {
   const whole = Math.trunc(ms)
   return BigInt(whole) * 1_000_000n + BigInt(Math.round((ms - whole) * 1e6))
 }
 
-/** Go computes the part after the point in floating point; an exact product would differ from it in the last digit. */
+/** Go computes the part after the point in floating point; an exact product would differ in the last digit. */
 function partOf(scale: bigint, fraction: string): bigint {
   let digits = 0n
   let divisor = 1
   for (const digit of fraction) {
     const next = digits * 10n + BigInt(digit)
-    if (next > largest) break // what no longer fits 63 bits, Go ignores
+    if (next > largest) break // Go ignores what does not fit into 63 bits
     digits = next
     divisor *= 10
   }

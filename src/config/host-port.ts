@@ -1,6 +1,6 @@
 import { hostPort, parseIp } from '../net/ip.ts'
 
-/** Splits `host:port` and `[host]:port` like Go's net.SplitHostPort; undefined when there is no port. */
+/** Splits `host:port` and `[host]:port` like Go's net.SplitHostPort. Without a port it returns nothing. */
 export function splitHostPort(text: string): { readonly host: string; readonly port: string } | undefined {
   const { bracketed, plain, port } =
     /^(?:\[(?<bracketed>[^[\]]*)\]|(?<plain>[^:[\]]*)):(?<port>[^:[\]]*)$/.exec(text)?.groups ?? {}
@@ -8,8 +8,8 @@ export function splitHostPort(text: string): { readonly host: string; readonly p
   return host === undefined || port === undefined ? undefined : { host, port }
 }
 
-/** Adds the port to a bare IP address; leaves everything else for validation to judge. */
+/** Adds the port to a bare IP address; validation checks everything else. */
 export function withPort(address: string, port: number): string {
-  // The text stays as it was written: only the brackets of IPv6 are added.
+  // The text stays as it was written, except for the brackets of IPv6.
   return parseIp(address) === undefined ? address : hostPort(address, port)
 }

@@ -1,6 +1,6 @@
 /**
  * The feature gates of Kubernetes 1.36, recorded from its own registry. Most mean nothing to a service proxy, but a
- * cluster hands the same list to every component, so each known name is accepted.
+ * cluster gives the same list to every component, so each known name is accepted.
  */
 
 type Stage = 'alpha' | 'beta' | 'stable' | 'deprecated'
@@ -8,7 +8,7 @@ type Stage = 'alpha' | 'beta' | 'stable' | 'deprecated'
 export interface KnownGate {
   readonly stage: Stage
   readonly isOnByDefault: boolean
-  /** A locked gate can no longer be changed: the feature is there to stay, or gone. */
+  /** A locked gate can no longer be changed: the feature is permanent, or removed. */
   readonly isLocked: boolean
 }
 

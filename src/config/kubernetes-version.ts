@@ -1,2 +1,2 @@
-/** The release of kube-proxy that Fairlead stands in for: what `--version` reports and what gates and metrics follow. */
+/** The release of kube-proxy that Fairlead replaces: `--version` reports it, and gates and metrics follow it. */
 export const kubernetesVersion = { major: 1, minor: 36, patch: 4 } as const

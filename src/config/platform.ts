@@ -1,9 +1,9 @@
 import type { ProxyMode, UncheckedConfig } from './proxy-config.ts'
 
-/** The modes a platform has, its default first. */
+/** The first is the default. */
 export function modesOn(platform: NodeJS.Platform): readonly [ProxyMode, ...ProxyMode[]] {
   if (platform === 'linux') return ['iptables', 'ipvs', 'nftables', 'userspace']
-  // Elsewhere kube-proxy does not start at all; plain sockets work on every system.
+  // On other systems kube-proxy does not start at all, but plain sockets work everywhere.
   return platform === 'win32' ? ['kernelspace', 'userspace'] : ['userspace']
 }
 

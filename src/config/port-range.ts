@@ -1,4 +1,4 @@
-/** Ports from the first to the last, both included. */
+/** First and last are included. */
 interface PortRange {
   readonly first: number
   readonly last: number

@@ -4,11 +4,11 @@ import type { Quantity } from './quantity.ts'
 
 export type ProxyMode = 'iptables' | 'ipvs' | 'nftables' | 'userspace' | 'kernelspace'
 
-/** How traffic of local pods is told apart. Empty on Windows, where nothing needs to know. */
+/** How traffic of local pods is recognised. Empty on Windows, where nothing needs it. */
 export type DetectLocalMode = 'ClusterCIDR' | 'NodeCIDR' | 'BridgeInterface' | 'InterfaceNamePrefix' | ''
 
 /**
- * KubeProxyConfiguration as Fairlead uses it: every default is filled in, durations are milliseconds, and what the
+ * KubeProxyConfiguration as Fairlead uses it: every default is filled in, durations are in milliseconds, and what the
  * file has once per mode (sync periods, masqueradeAll) is here once, for the mode that runs.
  */
 export interface ProxyConfig extends UncheckedConfig {
@@ -16,7 +16,7 @@ export interface ProxyConfig extends UncheckedConfig {
   readonly detectLocalMode: DetectLocalMode
 }
 
-/** A complete configuration that validation has not yet seen: the values have the right types, no more. */
+/** A complete configuration that has not been validated: only the types of its values are right. */
 export interface UncheckedConfig {
   readonly featureGates: FeatureGates
   readonly clientConnection: ClientConnection
@@ -45,12 +45,12 @@ export interface UncheckedConfig {
     readonly interfaceNamePrefix: string
     readonly clusterCidrs: readonly string[]
   }
-  /** CIDRs, or the one word `primary`. */
+  /** CIDRs, or only the word `primary`. */
   readonly nodePortAddresses: readonly string[]
   readonly oomScoreAdj: number
   readonly conntrack: ConntrackConfig
   readonly configSyncPeriodMs: number
-  /** Where the userspace mode takes its proxy ports from, as `parsePortRange` reads it; other modes have none. */
+  /** Where the userspace mode takes its proxy ports from, as `parsePortRange` reads it. Other modes do not use it. */
   readonly portRange: string
   readonly windowsRunAsService: boolean
 }
@@ -66,7 +66,7 @@ interface ClientConnection {
 export interface LoggingConfig {
   readonly format: string
   readonly flushFrequencyMs: number
-  /** The file gave nanoseconds as a number, so it is written back like that. */
+  /** The file had nanoseconds as a number, so it is written back like that. */
   readonly isFlushFrequencyNumeric: boolean
   readonly verbosity: number
   readonly vmodule: readonly VmoduleItem[]

@@ -1,7 +1,7 @@
 /** A size as Kubernetes writes it: 512, 1k, 2Ki, 3e6. */
 export interface Quantity {
   readonly bytes: number
-  /** The canonical text: the largest suffix that needs no fraction. Part of a byte keeps its thousandths, as `500m`. */
+  /** Canonical: with the largest suffix that needs no fraction. A part of a byte keeps its thousandths, as `500m`. */
   readonly text: string
 }
 
@@ -15,7 +15,7 @@ export function parseQuantity(text: string): Quantity | undefined {
   const unit = unitOf(suffix)
   if (number === undefined || unit === undefined) return undefined
   const size = Number(number) * unit
-  // Part of a byte is rounded away from zero, as Kubernetes does when it is asked for whole units.
+  // A part of a byte is rounded away from zero, as Kubernetes does for whole units.
   const bytes = size < 0 ? Math.floor(size) : Math.ceil(size)
   if (!Number.isSafeInteger(bytes)) return undefined
   if (size !== bytes) {

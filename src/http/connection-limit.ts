@@ -1,21 +1,21 @@
 /**
- * Bounds the connections of one or more HTTP servers, so that clients who only keep them open cannot use up the
- * descriptors of the process. A new client always gets in as long as somebody else just holds on.
+ * Limits the connections of one or more HTTP servers, so that clients which only keep them open cannot use up the
+ * descriptors of the process. A new client is always accepted as long as there is an idle connection to close.
  */
 import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** For servers that small requests come to: nobody needs long to send one. */
+/** For servers that get small requests, which are sent quickly. */
 export const smallRequestTimeouts = {
   headersTimeout: 10_000,
   requestTimeout: 30_000,
-  /** How often Node looks for those that are over time. */
+  /** How often Node checks the timeouts. */
   connectionsCheckingInterval: 5000,
 } as const
 
 /**
- * How many connections one limit may hold in a process that may have so many files open. There are a few limits (health,
- * metrics, health-check ports of each family), and all of them together leave most descriptors to the real work.
+ * How many connections one limit may allow in a process that may open this many files. There are a few limits (health,
+ * metrics, health-check ports of each family), and together they leave most descriptors for the real work.
  */
 export function connectionsFor(openFilesLimit: number): number {
   return Math.min(512, Math.max(8, Math.floor(openFilesLimit / 40)))
@@ -24,13 +24,13 @@ export function connectionsFor(openFilesLimit: number): number {
 interface Connection {
   readonly socket: Socket
   readonly peer: string
-  /** Requests that the handler has not answered in full yet. */
+  /** Requests that have not been answered completely. */
   readonly answering: Set<ServerResponse>
 }
 
 export class ConnectionLimit {
   readonly #max: number
-  /** Those that did something last come last. */
+  /** Least recently active first. */
   readonly #connections = new Map<Socket, Connection>()
 
   constructor(max: number) {
@@ -49,7 +49,7 @@ export class ConnectionLimit {
 
   #admit(socket: Socket): void {
     if (this.#connections.size >= this.#max) {
-      const leaving = this.#leastMissed()
+      const leaving = this.#mostExpendable()
       if (leaving === undefined) {
         socket.destroy()
         return
@@ -78,10 +78,11 @@ export class ConnectionLimit {
   }
 
   /**
-   * First those without a request under way (idle, or slow to send one), then those that do not take their answer. Of
-   * the client with the most of them the one that has been silent longest: who opens many loses his own.
+   * Prefers connections without a request in progress (idle, or slow to send one), then those that do not read their
+   * answer. Among these it takes the oldest of the client that has the most, so that a client which opens many loses
+   * its own.
    */
-  #leastMissed(): Connection | undefined {
+  #mostExpendable(): Connection | undefined {
     const all = [...this.#connections.values()]
     const waiting = all.filter(({ answering }) => answering.size === 0)
     if (waiting.length > 0) return oldestOfGreediest(waiting)

@@ -10,18 +10,18 @@ export interface RequestHeaders {
   readonly 'sec-fetch-site'?: string | string[] | undefined
 }
 
-/** Why a browser must have sent this for a page of somewhere else; undefined for programs and for typed addresses. */
+/** Why this must come from a browser on behalf of a page from elsewhere. Programs and typed addresses pass. */
 export function pageBehind({ origin, 'sec-fetch-site': site }: RequestHeaders): string | undefined {
   if (origin !== undefined) return `the request comes from a web page of "${origin}"`
-  // "none" is a person who typed the address, "same-origin" a link on a page of ours.
+  // "none": a person typed the address. "same-origin": a link on one of our own pages.
   if (site !== undefined && site !== 'none' && site !== 'same-origin')
     return `the request comes from a web page of somewhere else (Sec-Fetch-Site: ${String(site)})`
   return undefined
 }
 
 /**
- * Whether a request can be meant for a server on loopback: a name that somebody else's DNS resolves could be a trap.
- * No Host at all is HTTP/1.0, which no browser speaks.
+ * Whether a request can be meant for a server on loopback. Any other name could be made to resolve here by its owner. A
+ * request without Host is HTTP/1.0, which no browser uses.
  */
 export function namesThisMachine(host: string | undefined): boolean {
   if (host === undefined || host === '') return true
@@ -36,7 +36,7 @@ export function isLocalName(name: string): boolean {
   return name === 'localhost' || name.endsWith('.localhost')
 }
 
-/** Without the port, and without the brackets of IPv6; undefined when it is not a host. */
+/** Without the port, and without the brackets of IPv6. */
 export function hostnameIn(host: string): string | undefined {
   try {
     return new URL(`http://${host}`).hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')

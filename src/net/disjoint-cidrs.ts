@@ -1,7 +1,10 @@
 import { cidrContains, parseCidr } from './ip.ts'
 import type { Cidr } from './ip.ts'
 
-/** The same addresses without ranges that lie in others: some data planes refuse what overlaps. Sorted, canonical. */
+/**
+ * The same addresses without ranges that are inside others, because some data planes refuse overlaps. Sorted,
+ * canonical.
+ */
 export function disjointCidrs(texts: readonly string[]): readonly string[] {
   const cidrs = texts.flatMap((text) => {
     const cidr = parseCidr(text)
@@ -11,7 +14,7 @@ export function disjointCidrs(texts: readonly string[]): readonly string[] {
     cidrs.some(
       (other, at) =>
         cidrContains(other.cidr, cidr.network) &&
-        // Of two that are equal, the first stays.
+        // Of two equal ones, the first stays.
         (other.cidr.prefixLength < cidr.prefixLength || (other.cidr.prefixLength === cidr.prefixLength && at < index)),
     )
   return cidrs

@@ -1,7 +1,7 @@
 /**
- * IP addresses and CIDRs as Kubernetes reads them: "sloppy" decimal octets with leading zeros are accepted
- * (010.1.0.1 is 10.1.0.1, not octal), zones are refused, and an IPv4-mapped IPv6 address counts as IPv4.
- * Inside Fairlead an address is always its canonical text, so `===` means "same address".
+ * IP addresses and CIDRs as Kubernetes reads them: decimal octets with leading zeros are accepted (010.1.0.1 is
+ * 10.1.0.1, not octal), zones are refused, and an IPv4-mapped IPv6 address counts as IPv4. Inside Fairlead an address
+ * is always its canonical text, so `===` means "same address".
  */
 
 export type Family = 'ipv4' | 'ipv6'
@@ -10,12 +10,12 @@ export const families = ['ipv4', 'ipv6'] as const
 
 export interface Cidr {
   readonly family: Family
-  /** The network address: host bits are cleared. */
+  /** Host bits are cleared. */
   readonly network: string
   readonly prefixLength: number
 }
 
-/** The canonical text of an address, or undefined when it is none. */
+/** Returns the canonical text. */
 export function parseIp(text: string): string | undefined {
   const v4 = parseV4(text)
   if (v4 !== undefined) return renderV4(v4)
@@ -25,7 +25,7 @@ export function parseIp(text: string): string | undefined {
   return mapped === undefined ? renderV6(groups) : renderV4(mapped)
 }
 
-/** The family of a canonical address. */
+/** The address must be canonical. */
 export function familyOf(ip: string): Family {
   return ip.includes(':') ? 'ipv6' : 'ipv4'
 }
@@ -47,7 +47,7 @@ export function renderCidr(cidr: Cidr): string {
   return `${cidr.network}/${cidr.prefixLength}`
 }
 
-/** Whether a canonical address lies in the CIDR; addresses of the other family never do. */
+/** The address must be canonical. Addresses of the other family are never contained. */
 export function cidrContains(cidr: Cidr, ip: string): boolean {
   return familyOf(ip) === cidr.family && masked(ip, cidr.prefixLength) === cidr.network
 }
@@ -84,7 +84,7 @@ function bitsOf(family: Family): number {
 
 function masked(ip: string, prefixLength: number): string {
   const v4 = parseV4(ip)
-  // `<< 32` is `<< 0` in JavaScript, so a zero-length prefix needs its own answer.
+  // In JavaScript `<< 32` is `<< 0`, so a prefix of length zero is a special case.
   if (v4 !== undefined) return renderV4(prefixLength === 0 ? 0 : (v4 & (-1 << (32 - prefixLength))) >>> 0)
   const groups = parseV6(ip) ?? invalid(ip)
   return renderV6(
@@ -154,7 +154,7 @@ function mappedV4(groups: readonly number[]): number | undefined {
   return isMapped ? ((groups[6] ?? 0) * 65536 + (groups[7] ?? 0)) >>> 0 : undefined
 }
 
-/** RFC 5952: the longest run of two or more zero groups becomes "::", the first of equals. */
+/** RFC 5952: the longest run of two or more zero groups becomes "::"; of equal runs, the first. */
 function renderV6(groups: readonly number[]): string {
   let best = { start: -1, length: 1 }
   for (let start = 0; start < 8; start++) {

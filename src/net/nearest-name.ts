@@ -1,4 +1,4 @@
-/** The known name that a mistyped one most likely meant, or undefined when none is close. */
+/** The known name that a mistyped one most likely meant, if any is close. */
 export function nearestName(mistyped: string, known: Iterable<string>): string | undefined {
   const wanted = mistyped.toLowerCase()
   let nearest: { readonly name: string; readonly distance: number } | undefined
@@ -10,7 +10,9 @@ export function nearestName(mistyped: string, known: Iterable<string>): string |
   return nearest?.name
 }
 
-/** A third of the letters may differ, or one is part of the other (`pattern` for `filePattern`): more is another word. */
+/**
+ * A third of the letters may differ, or one may contain the other (`pattern` for `filePattern`). More is another word.
+ */
 function isClose(wanted: string, name: string, distance: number): boolean {
   if (distance <= Math.max(2, Math.floor(wanted.length / 3))) return true
   return Math.min(wanted.length, name.length) > 3 && (name.includes(wanted) || wanted.includes(name))

@@ -1,9 +1,9 @@
-/** How values from outside appear in messages: on one line, and never long, however long they are. */
+/** Shows values from outside in messages: on one line, and always short. */
 
-/** A whole name of an object fits; a field of a megabyte does not fill a disk with logs. */
+/** Long enough for any object name, so that a field of a megabyte does not fill a disk with logs. */
 const maxLength = 256
 
-/** A value in quotes, as JSON; only a word for what is no plain value. */
+/** JSON in quotes; for objects and the like, only a word. */
 export function shownValue(value: unknown): string {
   if (value === undefined) return 'missing'
   if (Array.isArray(value)) return 'a list'
@@ -13,7 +13,7 @@ export function shownValue(value: unknown): string {
   return typeof value === 'object' && value !== null ? 'an object' : shortened(JSON.stringify(value) ?? typeof value)
 }
 
-/** A text that may hold values from outside, such as the message of a parser. */
+/** For a text that may contain values from outside, such as the message of a parser. */
 export function shortened(text: string, max = 2 * maxLength): string {
   return text.length <= max ? text : `${text.slice(0, max)}… (${text.length} characters)`
 }

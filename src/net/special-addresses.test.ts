@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { parseIp } from './ip.ts'
 import { specialAddress, withArticle } from './special-addresses.ts'
 
-// What Go's net.IP says of each: IsUnspecified, IsLoopback, IsLinkLocalUnicast, IsLinkLocalMulticast, IsMulticast.
+// What Go's net.IP says about each: IsUnspecified, IsLoopback, IsLinkLocalUnicast, IsLinkLocalMulticast, IsMulticast.
 test.each([
   ['0.0.0.0', 'unspecified'],
   ['0.0.0.1', undefined],

@@ -1,9 +1,9 @@
-/** Addresses with a meaning of their own: no Service may be reached at one, whoever asks for it. */
+/** Addresses with a special meaning, at which no Service may be reached. */
 
 export type SpecialAddress =
   'unspecified' | 'loopback' | 'link-local' | 'link-local multicast' | 'multicast' | 'broadcast'
 
-/** Of a canonical address; undefined for an ordinary one. */
+/** The address must be canonical. Ordinary addresses are none of these. */
 export function specialAddress(ip: string): SpecialAddress | undefined {
   return ip.includes(':') ? specialV6(ip) : specialV4(ip)
 }

@@ -1,4 +1,4 @@
-/** Fills in what an API server would for an Endpoints object; a wrong shape stays as it is. */
+/** Fills in what an API server would fill in for an Endpoints object. Fields of the wrong type stay as they are. */
 import type { JsonObject } from '../json-reader.ts'
 import { isJsonObject } from '../json-reader.ts'
 import { isAbsent } from './absent.ts'

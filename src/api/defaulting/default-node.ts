@@ -1,4 +1,4 @@
-/** Fills in what an API server would for a Node; a wrong shape stays as it is. */
+/** Fills in what an API server would fill in for a Node. Fields of the wrong type stay as they are. */
 import type { JsonObject } from '../json-reader.ts'
 import { isJsonObject } from '../json-reader.ts'
 import { isAbsent } from './absent.ts'
@@ -12,7 +12,7 @@ export function defaultNode(node: JsonObject): JsonObject {
   }
 }
 
-/** The single and the plural form of the pod range say the same. */
+/** The singular and the plural field have the same content. */
 function defaultSpec(spec: JsonObject): JsonObject {
   const { podCIDR, podCIDRs } = spec
   const isPluralEmpty = isAbsent(podCIDRs) || (Array.isArray(podCIDRs) && podCIDRs.length === 0)

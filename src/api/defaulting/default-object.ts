@@ -4,7 +4,7 @@ import { defaultEndpoints } from './default-endpoints.ts'
 import { defaultNode } from './default-node.ts'
 import { defaultService } from './default-service.ts'
 
-/** An object of any kind with what an API server would fill in; kinds without defaults come back as they are. */
+/** Fills in what an API server would fill in; kinds without defaults stay as they are. */
 export function defaultObject(object: JsonObject): JsonObject {
   switch (object['kind']) {
     case 'Service':

@@ -1,12 +1,12 @@
 /**
- * Fills in what an API server would for a Service, without allocating anything. It takes an object as a person wrote
- * it; where the shape is wrong it changes nothing, since validation or parsing reports that.
+ * Fills in what an API server would fill in for a Service, without allocating anything. The object is as a person wrote
+ * it. Fields of the wrong type stay as they are, because validation or parsing reports them.
  */
 import type { JsonObject } from '../json-reader.ts'
 import { isJsonObject } from '../json-reader.ts'
 import { isAbsent } from './absent.ts'
 
-/** What client-IP affinity gets when it names no timeout: three hours. */
+/** For client-IP affinity without a timeout: three hours. */
 const defaultAffinitySeconds = 10_800
 
 export function defaultService(service: JsonObject): JsonObject {
@@ -33,7 +33,7 @@ function defaultSpec(given: JsonObject): JsonObject {
   return spec
 }
 
-/** Whether traffic from outside the cluster can be meant for the Service. */
+/** Whether clients outside the cluster may use the Service. */
 export function isExternallyReachable(spec: JsonObject): boolean {
   const { type, externalIPs } = spec
   if (type === 'LoadBalancer' || type === 'NodePort') return true

@@ -9,7 +9,7 @@ const endpoints = (subsets: unknown, metadata: JsonObject = {}): JsonObject => (
   subsets,
 })
 
-/** `IPv4 [http 80]: 10.0.0.1 10.0.0.2!` with ! for those that are not ready. */
+/** `IPv4 [http 80]: 10.0.0.1 10.0.0.2!`, where ! means not ready. */
 function told(object: JsonObject): string[] {
   return mirrorEndpoints(object).slices.map(({ slice }) => {
     const ports = (slice['ports'] as { name: string; port: number }[]).map(({ name, port }) => `${name} ${port}`)

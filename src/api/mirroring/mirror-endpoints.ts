@@ -1,6 +1,6 @@
 /**
- * EndpointSlices for an Endpoints object that somebody wrote by hand, by the rules of Kubernetes' mirroring controller.
- * In a cluster that controller does it, so objects of an API server are never mirrored here.
+ * EndpointSlices for an Endpoints object that was written by hand, by the rules of Kubernetes' mirroring controller. In
+ * a cluster that controller does it, so objects from an API server are never mirrored here.
  */
 import { familyOf, parseIp } from '../../net/ip.ts'
 import { shownValue } from '../../net/shown-value.ts'
@@ -22,31 +22,30 @@ const annotationsNotCopied = new Set([
 /** The controller's default. */
 const mostAddressesPerSubset = 1000
 
-/** Why an Endpoints object has no slices made of it. Each is followed by an explanation for people. */
+/** Why no slices are made for an Endpoints object. People get an explanation for each. */
 export type NotMirrored = 'no Service' | 'selector' | 'skip label' | 'leader election'
 
-/** Undefined when it is mirrored. */
 export function whyNotMirrored(endpoints: JsonObject, service: JsonObject | undefined): NotMirrored | undefined {
   const { labels, annotations } = metadataOf(endpoints)
   if (labels[skipLabel] === 'true') return 'skip label'
   if (leaderAnnotation in annotations) return 'leader election'
   if (service === undefined) return 'no Service'
   const spec = isJsonObject(service['spec']) ? service['spec'] : {}
-  // A selector without a label selects nothing and is stored as none.
+  // A selector without labels selects nothing and is stored as none.
   const hasSelector = isJsonObject(spec['selector']) && Object.keys(spec['selector']).length > 0
   return hasSelector ? 'selector' : undefined
 }
 
 interface MirroredSlice {
-  /** The same for the same ports and address type, whatever the addresses: a slice is changed, not replaced. */
+  /** Equal for the same ports and address type, whatever the addresses, so that a slice is changed and not replaced. */
   readonly key: string
-  /** Without a name: whoever stores it gives it one. */
+  /** Without a name, which is given when it is stored. */
   readonly slice: JsonObject
 }
 
 export interface Mirrored {
   readonly slices: readonly MirroredSlice[]
-  /** What could not be mirrored, in words. */
+  /** What could not be mirrored, as sentences. */
   readonly problems: readonly string[]
 }
 
@@ -58,13 +57,13 @@ export function mirrorEndpoints(endpoints: JsonObject): Mirrored {
   return { slices: slices.sort((left, right) => (left.key < right.key ? -1 : 1)), problems }
 }
 
-/** What a slice that is there would have been made for. */
+/** The key that this slice was, or would be, made for. */
 export function keyOfSlice({ addressType, ports }: JsonObject): string {
   const list = Array.isArray(ports) ? ports.filter(isJsonObject) : []
   return [addressType, ...list.map(keyOfPort).sort()].join(' ')
 }
 
-/** Who the endpoint is: one that is listed twice counts once, as it was listed last. */
+/** An endpoint that is listed twice counts once, with the values that were listed last. */
 function identityOfEndpoint({ addresses, hostname, targetRef }: JsonObject): string {
   const { namespace, name } = isJsonObject(targetRef) ? targetRef : {}
   return JSON.stringify([addresses, hostname ?? '', namespace ?? '', name ?? ''])

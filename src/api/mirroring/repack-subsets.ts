@@ -1,10 +1,12 @@
-/** Subsets of an Endpoints object in the form that mirroring wants: each port set once, with the addresses that have it. */
+/**
+ * The subsets of an Endpoints object as mirroring needs them: each set of ports once, with the addresses that have it.
+ */
 import { isJsonObject } from '../json-reader.ts'
 import type { JsonObject } from '../json-reader.ts'
 
 export interface RepackedSubset {
   readonly ports: readonly JsonObject[]
-  /** Ordered by address; an address that one subset calls ready and another not is not. */
+  /** Ordered by address. If one subset says that an address is ready and another that it is not, it is not. */
   readonly ready: readonly JsonObject[]
   readonly notReady: readonly JsonObject[]
 }
@@ -14,7 +16,7 @@ interface KnownAddress {
   readonly order: string
 }
 
-/** Addresses are one when address and target are: two pods may share the address of their node. */
+/** Addresses are equal if address and target are: two pods may share the address of their node. */
 export function repackSubsets(endpoints: JsonObject): readonly RepackedSubset[] {
   const knownByIdentity = new Map<string, KnownAddress>()
   const groupsByPort = new Map<
@@ -57,7 +59,7 @@ export function repackSubsets(endpoints: JsonObject): readonly RepackedSubset[] 
   }))
 }
 
-/** What two ports must have in common to be the same one. */
+/** Two ports are the same if this is equal. */
 export function keyOfPort({ name, protocol, port, appProtocol }: JsonObject): string {
   return JSON.stringify([name ?? '', protocol ?? 'TCP', port ?? 0, appProtocol ?? null])
 }

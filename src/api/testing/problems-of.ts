@@ -1,4 +1,3 @@
-/** What is wrong with an object, as text. */
 import { parseObject } from '../parse.ts'
 import type { ObjectKind } from '../records.ts'
 

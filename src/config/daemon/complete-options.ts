@@ -12,7 +12,7 @@ export type Completion =
   | {
       readonly ok: true
       readonly config: UncheckedConfig
-      /** The file it came from, to be watched; undefined when the flags were the configuration. */
+      /** The file it came from, which is watched. Absent if the flags are the configuration. */
       readonly file: LoadedFile | undefined
       readonly warnings: readonly string[]
     }
@@ -24,8 +24,8 @@ interface Host {
 }
 
 /**
- * Makes the whole configuration from the flags or the file; `validateConfig` judges it afterwards. With `mode`, the
- * file is read as if it named that mode.
+ * Makes the whole configuration from the flags or the file; `validateConfig` checks it afterwards. With `mode`, the
+ * file is read as if it had that mode.
  */
 export async function completeOptions(options: DaemonOptions, host: Host, mode?: string): Promise<Completion> {
   const loaded = await loadConfig(options, host, mode)
@@ -65,7 +65,7 @@ async function loadConfig(
   }
 }
 
-/** The flag wins over the file; undefined when it is blank. */
+/** The flag wins over the file; a blank one counts as absent. */
 function hostnameOverride({ flags }: DaemonOptions, config: UncheckedConfig): string | undefined {
   const flag = flags['hostname-override']
   if (flag === '') return config.hostnameOverride

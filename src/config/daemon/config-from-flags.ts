@@ -5,9 +5,8 @@ import type { DaemonFlagName, DaemonFlagValues } from './daemon-flags.ts'
 
 type Given = ReadonlySet<DaemonFlagName>
 
-/** The configuration of a command line without `--config`. */
 export function configFromFlags(flags: DaemonFlagValues, given: Given): UncheckedConfig {
-  // Starts from a complete default, so `--bind-address=::` does not move the other addresses to IPv6: a file does.
+  // Starts from a complete default, so unlike in a file, `--bind-address=::` does not move the other addresses to IPv6.
   const start = defaultConfig()
   return {
     ...start,
@@ -44,7 +43,7 @@ export function configFromFlags(flags: DaemonFlagValues, given: Given): Unchecke
       networkName: flags['network-name'],
       sourceVip: flags['source-vip'],
       enableDsr: flags['enable-dsr'],
-      // The default `cbr0` is applied with those of the platform: on Linux the field stays empty.
+      // The default `cbr0` is one of the platform defaults: on Linux the field stays empty.
       rootHnsEndpointName: given.has('root-hnsendpoint-name') ? flags['root-hnsendpoint-name'] : '',
       forwardHealthCheckVip: flags['forward-healthcheck-vip'],
     },
@@ -71,7 +70,9 @@ export function configFromFlags(flags: DaemonFlagValues, given: Given): Unchecke
   }
 }
 
-/** Logging flags that were given win over the file, so that `--config … -v=5` works; the vmodule lists are joined. */
+/**
+ * Logging flags on the command line win over the file, so that `--config … -v=5` works. The vmodule lists are joined.
+ */
 export function withLoggingFlags(logging: LoggingConfig, flags: DaemonFlagValues, given: Given): LoggingConfig {
   const pick = <Value>(name: DaemonFlagName, flag: Value, current: Value) => (given.has(name) ? flag : current)
   const streams = (format: 'text' | 'json') => ({
@@ -93,17 +94,17 @@ export function withLoggingFlags(logging: LoggingConfig, flags: DaemonFlagValues
   }
 }
 
-/** The iptables flags serve every mode but ipvs. */
+/** The iptables flags apply to every mode but ipvs. */
 function syncPeriods(flags: DaemonFlagValues): Pick<UncheckedConfig, 'syncPeriodMs' | 'minSyncPeriodMs'> {
   const family = flags['proxy-mode'] === 'ipvs' ? 'ipvs' : 'iptables'
   return { syncPeriodMs: flags[`${family}-sync-period`], minSyncPeriodMs: flags[`${family}-min-sync-period`] }
 }
 
-/** The deprecated port flags complete an address that has no port, or switch its server off with 0. */
+/** The deprecated port flags complete an address that has no port, or turn its server off with 0. */
 function serverAddresses(flags: DaemonFlagValues): Pick<UncheckedConfig, 'healthzBindAddress' | 'metricsBindAddress'> {
   const healthzBindAddress = flags['healthz-bind-address']
   const metricsBindAddress = flags['metrics-bind-address']
-  // What is written must be what was said, so kube-proxy does not complete it for --write-config-to.
+  // For --write-config-to kube-proxy does not complete it, so that what was given is written.
   if (flags['write-config-to'] !== '') return { healthzBindAddress, metricsBindAddress }
   const complete = (address: string, port: number) => (port === 0 ? '' : withPort(address, port))
   return {

@@ -5,7 +5,7 @@ import { processFlags } from './process-flags.ts'
 import { proxyFlags } from './proxy-flags.ts'
 import { windowsFlags } from './windows-flags.ts'
 
-/** Every flag of the daemon, in the order of its help: kube-proxy's, then Fairlead's own. */
+/** In the order of the help: kube-proxy's, then Fairlead's own. */
 export const daemonFlags = {
   ...processFlags,
   ...proxyFlags,

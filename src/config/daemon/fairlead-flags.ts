@@ -4,7 +4,7 @@ import * as type from '../flags/flag-types.ts'
 export const strictSourceRangesHelp =
   'Where loadBalancerSourceRanges names ranges of one IP family only, close the load-balancer IPs of the other one. kube-proxy leaves them open.'
 
-/** What kube-proxy does not have. Options of the process, not part of its configuration file. */
+/** Flags that kube-proxy does not have. They are options of the process, not part of its configuration file. */
 export const fairleadFlags = {
   ...inGroup('Fairlead', {
     objects: {

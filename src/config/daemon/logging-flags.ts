@@ -5,7 +5,7 @@ import { zeroQuantity } from '../quantity.ts'
 const second = 1_000
 const loggingAlpha = 'Needs the feature gate LoggingAlphaOptions.'
 
-/** What is logged, and how. These flags win over the configuration file. */
+/** These flags win over the configuration file. */
 export const loggingFlags = {
   ...inGroup('Logging', {
     'logging-format': {

@@ -8,17 +8,17 @@ import { shortened } from '../../net/shown-value.ts'
 export type DaemonCommandLine =
   | { readonly kind: 'help'; readonly text: string }
   | { readonly kind: 'version'; readonly format: 'plain' | 'raw' }
-  /** For stderr, usage first; exit 1. */
+  /** For stderr, usage first; exit code 1. */
   | { readonly kind: 'refused'; readonly message: string; readonly usage: string }
   | {
       readonly kind: 'run'
       readonly options: DaemonOptions
-      /** Every flag with its value as text, for `/flagz` and the log. */
+      /** For `/flagz` and the log. */
       readonly flagValues: ReadonlyMap<string, string>
       readonly warnings: readonly string[]
     }
 
-/** What to do once the configuration is valid. When several are asked for, the first of this list is done. */
+/** What to do once the configuration is valid. If several are asked for, the first of this list is done. */
 type Action =
   | { readonly kind: 'write-config'; readonly path: string }
   | { readonly kind: 'cleanup'; readonly isDryRun: boolean }
@@ -27,34 +27,34 @@ type Action =
 
 /** What the command line asks for, before the configuration file is read. */
 export interface DaemonOptions {
-  /** Empty: no file, the flags are the configuration. */
+  /** Empty: the flags are the configuration. */
   readonly configFile: string
   readonly action: Action
   readonly master: string
   readonly windowsService: boolean
-  /** Files and directories to read objects from; empty: a cluster. */
+  /** Files and directories to read objects from; if empty, a cluster is used. */
   readonly objects: readonly string[]
   readonly stateDir: string
-  /** Above this many Service ports, /metrics has no series for each of them. */
+  /** With more Service ports than this, /metrics has no series for each of them. */
   readonly serviceSeriesLimit: number
   readonly strictSourceRanges: boolean
   readonly userspace: {
     /** Threads that carry connections; 0: one per core. */
     readonly workers: number
     readonly engine: 'auto' | 'native' | 'node'
-    /** How long connections outlive their endpoint; undefined: until they end. */
+    /** How long connections may outlive their endpoint; by default until they end. */
     readonly drainTimeoutMs: number | undefined
   }
-  /** Canonical IP addresses; empty: those of the Node object. */
+  /** Canonical IP addresses; if empty, those of the Node object. */
   readonly nodeAddresses: readonly string[]
   /** Another build of the same release, to be reported as our version. */
   readonly reportedVersion: string | undefined
-  /** The flags as they were read; `completeOptions` makes the configuration of them. */
+  /** The parsed flags, from which `completeOptions` makes the configuration. */
   readonly flags: DaemonFlagValues
   readonly given: ReadonlySet<DaemonFlagName>
 }
 
-/** `columns` is the width of the terminal that a help text is for, when there is one. */
+/** `columns` is the width of the terminal, if the help text is for one. */
 export function parseDaemonCommandLine(
   argv: readonly string[],
   platform: NodeJS.Platform,
@@ -64,7 +64,7 @@ export function parseDaemonCommandLine(
   if (!read.ok) return refused(read.problem)
   if (read.wantsHelp) return { kind: 'help', text: renderHelp(platform, columns) }
   const { values, given, warnings } = read
-  // Kubernetes lets an empty argument pass: templates leave one behind when a variable is empty.
+  // As in Kubernetes, an empty argument is ignored: templates leave one behind when a variable is empty.
   const extra = read.positionals.filter((argument) => argument !== '')
   if (extra.length > 0) return refused(`fairlead does not take any arguments, got ${shortened(JSON.stringify(extra))}`)
   if (values.version.kind === 'plain' || values.version.kind === 'raw')
@@ -105,7 +105,7 @@ function actionOf(values: DaemonFlagValues): Action {
   return { kind: values['init-only'] ? 'init-only' : 'serve' }
 }
 
-/** Options that cannot both be meant. Each answer names them and the way out. */
+/** Options that exclude each other. Each message names them and the way out. */
 function findContradiction(
   { values, given }: FlagsRead<typeof daemonFlags>,
   platform: NodeJS.Platform,
@@ -126,7 +126,7 @@ function findContradiction(
   return undefined
 }
 
-/** kube-proxy ignores these without a word; a person who sets one deserves to hear it. */
+/** kube-proxy ignores these silently. A person who sets one should be told. */
 function ignoredFlags({ values, given }: FlagsRead<typeof daemonFlags>): string[] {
   if (values.config === '') return []
   return [...given].flatMap((name) => {

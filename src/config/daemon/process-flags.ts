@@ -5,7 +5,7 @@ import { versionRequest } from './version-flag.ts'
 const second = 1_000
 const minute = 60 * second
 
-/** How the process runs, which API server it asks and where it answers itself. */
+/** How the process runs, which API server it uses and where it listens. */
 export const processFlags = {
   ...inGroup('General', {
     config: { type: type.text, default: '', help: 'The configuration file (KubeProxyConfiguration, YAML or JSON).' },

@@ -1,7 +1,7 @@
 import type { FlagType } from '../flags/flag.ts'
 import { kubernetesVersion } from '../kubernetes-version.ts'
 
-/** What `--version` asks for: nothing, a line, every detail, or to report another build of the same release. */
+/** What `--version` asks for: nothing, one line, all details, or to report another build of the same release. */
 export type VersionRequest =
   { readonly kind: 'none' | 'plain' | 'raw' } | { readonly kind: 'report-as'; readonly version: string }
 

@@ -4,21 +4,21 @@ import { type FileHandle, open } from 'node:fs/promises'
 
 export interface LoadedFile {
   readonly path: string
-  /** What was read from it at start: a change between then and now counts too. */
+  /** What was read at start: a change between then and now counts as well. */
   readonly content: string
 }
 
 export interface ConfigFileWatch {
   readonly file: LoadedFile
-  /** Told once the watch is in place. */
+  /** Called once the watch is in place. */
   onWatching?(): void
-  /** Told of each event that means nothing, for the log. */
+  /** Called for each event that has no effect, for the log. */
   onIgnored?(event: string): void
 }
 
 /**
- * Waits until the configuration file is written to or moved away, and resolves with the error to exit with. Resolves
- * with undefined once the signal has aborted.
+ * Waits until the configuration file is written to or moved away, and resolves with the error to exit with; or with
+ * undefined once the signal has aborted.
  *
  * The watch is on the file that was loaded, not on its name, as in kube-proxy: another file renamed over it, or a
  * ConfigMap volume that swaps its symlinks, does not stop the proxy. Nor does chmod, touch or removal.

@@ -12,14 +12,14 @@ const hour = 60 * minute
 const healthzPort = 10256
 const metricsPort = 10249
 
-/** What a file that says nothing means. */
+/** What an empty file means. */
 export function defaultConfig(): UncheckedConfig {
   return configFromV1alpha1(kubeProxyConfiguration.absent)
 }
 
 /**
- * Fills in the defaults, then folds what the file has once per mode into one setting.
- * `||` marks a field whose zero cannot be told from absent, as in Kubernetes; `??` one whose explicit zero counts.
+ * Fills in the defaults, then combines what the file has once per mode into one setting. `||` marks a field whose zero
+ * means absent, as in Kubernetes; `??` marks one whose explicit zero counts.
  */
 export function configFromV1alpha1(file: KubeProxyConfiguration): UncheckedConfig {
   const { clientConnection, conntrack, detectLocal, ipvs, iptables, nftables, winkernel } = file

@@ -71,7 +71,7 @@ export function configToV1alpha1(config: UncheckedConfig): Readonly<Record<strin
 
 type Section = 'iptables' | 'ipvs' | 'nftables'
 
-/** There is one pair of periods inside; it belongs to the section that the mode reads, the others show zero. */
+/** Inside there is one pair of periods. It belongs to the section that the mode reads; the others show zero. */
 function periodsOf(config: UncheckedConfig, section: Section) {
   const owner: Section = config.mode === 'ipvs' || config.mode === 'nftables' ? config.mode : 'iptables'
   return {

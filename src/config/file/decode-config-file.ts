@@ -36,7 +36,7 @@ export function decodeConfigFile(content: string): DecodedFile {
   })
   const fields = kubeProxyConfiguration.decode(document.contents, place(''))
   const foreign = foreignProblem(fields)
-  // A file of another kind would drown its one real problem in unknown fields.
+  // In a file of another kind, unknown fields would hide the one real problem.
   if (foreign !== undefined) return { ok: false, problems: [foreign] }
   if (problems.length > 0) return { ok: false, problems }
   const warnings =
@@ -53,7 +53,7 @@ function foreignProblem(fields: KubeProxyConfiguration): string | undefined {
   return undefined
 }
 
-/** YAML 1.1 would read 10:30 as the number 630 and 2026-01-01 as a date; Go's YAML does not, and nobody means it. */
+/** YAML 1.1 would read 10:30 as the number 630 and 2026-01-01 as a date. Go's YAML does not, and nobody means that. */
 function withoutSurprises(tags: Tags): Tags {
   const surprises = new Set(['tag:yaml.org,2002:timestamp', 'tag:yaml.org,2002:binary'])
   return tags.filter(

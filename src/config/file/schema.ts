@@ -2,15 +2,14 @@ import { isMap, isScalar, isSeq, type Node } from 'yaml'
 import { parseGoDuration } from '../go-duration.ts'
 import { nearestName } from '../../net/nearest-name.ts'
 import { parseQuantity, type Quantity } from '../quantity.ts'
-import { formerFields } from './former-fields.ts'
 import { shortened, shownValue } from '../../net/shown-value.ts'
 
 /**
- * What a field of a configuration file may hold. Decoding works on the YAML nodes, not on plain values, because only
- * the nodes know the line that a problem is on and still hold duplicate keys.
+ * What a field of a configuration file may contain. Decoding uses the YAML nodes, not plain values, because only the
+ * nodes know the line of a problem and still have duplicate keys.
  */
 export interface Schema<Value> {
-  /** The value of a field that is not there, or null. */
+  /** The value if the field is missing or null. */
   readonly absent: Value
   decode(node: Node, place: Place): Value
 }
@@ -21,13 +20,13 @@ export interface ObjectSchema<Value> extends Schema<Value> {
 
 export type Fields = Readonly<Record<string, Schema<unknown>>>
 
-/** Where in the file the decoder is, and where it reports what it finds there. */
+/** Where in the file the decoder is, and where it reports problems. */
 export interface Place {
   readonly path: string
   inside(name: string): Place
   report(node: Node, problem: string): void
   lineOf(node: Node): number
-  /** What a node stands for: itself, or what a YAML alias (`*name`) points to. */
+  /** What a node stands for: itself, or the target of a YAML alias (`*name`). */
   resolve(node: Node): Node
 }
 
@@ -51,7 +50,7 @@ export const float: Schema<number | undefined> = scalar('a number', (value) =>
   typeof value === 'number' && Number.isFinite(value) ? value : undefined,
 )
 
-/** Milliseconds. The file must have a string: a bare 5 could mean anything. */
+/** Milliseconds. The file must have a string, because a bare 5 could mean anything. */
 export const duration: Schema<number | undefined> = scalar('a duration in quotes, such as "30s" or "1h30m"', (value) =>
   typeof value === 'string' ? parseGoDuration(value) : undefined,
 )
@@ -103,7 +102,7 @@ export function object<Of extends Fields>(fields: Of): ObjectSchema<Decoded<Of>>
   }
 }
 
-/** Decodes by the form of the value: a number one way, everything else the other. */
+/** A number is decoded one way, everything else the other. */
 export function numberOr<Numeric, Other>(numeric: Schema<Numeric>, other: Schema<Other>): Schema<Numeric | Other> {
   return {
     absent: other.absent,
@@ -134,7 +133,7 @@ function wholeNumber(smallest: number, largest: number): Schema<number | undefin
 
 type Entry = [name: string, value: Node, key: Node]
 
-/** The pairs of a map; each duplicate name is reported. */
+/** Reports each duplicate name. */
 function entriesOf(node: Node, place: Place): Entry[] {
   if (!isMap<Node, Node>(node)) {
     place.report(
@@ -158,6 +157,16 @@ function entriesOf(node: Node, place: Place): Entry[] {
   }
   return entries
 }
+
+/**
+ * Fields that kube-proxy once had, and that files of old clusters still contain. Each has its own advice, because the
+ * suggestion of a similar name would be misleading.
+ */
+const formerFields: ReadonlyMap<string, string> = new Map([
+  ['udpIdleTimeout', 'remove it'],
+  ['resourceContainer', 'remove it'],
+  ['conntrack.max', 'remove it, and set conntrack.maxPerCore and conntrack.min instead'],
+])
 
 function unknownField(name: string, place: Place, fields: Fields): string {
   const { path } = place.inside(name)

@@ -27,7 +27,7 @@ const nanoseconds = scalar<Nanoseconds>('a whole number of nanoseconds', (value)
 
 const outputRouting = object({ splitStream: bool, infoBufferSize: quantity })
 
-/** Every field of the configuration file. A field that is absent decodes to undefined, or to an empty list or map. */
+/** Every field of the configuration file. An absent field decodes to undefined, or to an empty list or map. */
 export const kubeProxyConfiguration = object({
   apiVersion: text,
   kind: text,

@@ -1,4 +1,4 @@
-/** Lines of at most this width; a word that is longer stays whole, so that it can be copied. */
+/** Lines of at most this width. A word that is longer stays whole, so that it can be copied. */
 export function breakWords(text: string, width: number): readonly string[] {
   const lines: string[] = []
   let line = ''

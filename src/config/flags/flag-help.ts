@@ -2,11 +2,11 @@ import { breakWords } from './break-words.ts'
 import { type Flag, flagsOn, type FlagTable } from './flag.ts'
 
 const widest = 116
-/** With less room beside the flags, their text goes below them. */
+/** If there is less room beside the flags, their text is put below them. */
 const narrowestText = 40
 const belowIndent = 10
 
-/** The flags under their headings, with the value each takes, what it does and its default; as wide as the terminal. */
+/** The flags under their headings, with their values, descriptions and defaults, as wide as the terminal. */
 export function renderFlagHelp(table: FlagTable, platform: NodeJS.Platform, columns = widest): string {
   const width = Math.min(columns, widest)
   const shown = flagsOn(table, platform).filter(([, flag]) => flag.deprecated === undefined)
@@ -29,7 +29,7 @@ function leftColumn(name: string, flag: Flag<unknown>): string {
   return `${short}--${name} ${flag.type.label}`.trimEnd()
 }
 
-/** Like pflag, says nothing of a default that is empty, zero or false. */
+/** Like pflag, shows no default that is empty, zero or false. */
 function renderDefault({ type, default: value }: Flag<unknown>): string {
   const text = type.render(value)
   if (['', '0', '0s', 'false', '[]'].includes(text)) return ''

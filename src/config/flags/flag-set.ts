@@ -5,19 +5,19 @@ import { shortened, shownValue } from '../../net/shown-value.ts'
 export interface FlagsRead<Table extends FlagTable> {
   readonly ok: true
   readonly values: FlagValues<Table>
-  /** The flags that were on the command line, as opposed to defaulted. */
+  /** The flags that were on the command line, not defaulted. */
   readonly given: ReadonlySet<keyof Table & string>
   readonly positionals: readonly string[]
   readonly wantsHelp: boolean
-  /** For stderr: each use of a deprecated flag. */
+  /** For stderr: one for each deprecated flag that is used. */
   readonly warnings: readonly string[]
 }
 
 export type FlagsResult<Table extends FlagTable> = FlagsRead<Table> | { readonly ok: false; readonly problem: string }
 
 /**
- * Reads a command line the way Kubernetes' programs do (pflag): `--x=v`, `--x v`, `-v5`, `--bool`, `--bool=false`,
- * `_` for `-` in names, flags and other arguments in any order, `--` before arguments that look like flags.
+ * Reads a command line as Kubernetes' programs do (pflag): `--x=v`, `--x v`, `-v5`, `--bool`, `--bool=false`, `_` for
+ * `-` in names, flags and other arguments in any order, `--` before arguments that look like flags.
  */
 export function parseFlags<Table extends FlagTable>(
   table: Table,
@@ -51,7 +51,7 @@ export function parseFlags<Table extends FlagTable>(
   }
 }
 
-/** Ends the reading at the first problem; never leaves this file. */
+/** Thrown at the first problem; never leaves this file. */
 class FlagProblem extends Error {
   override readonly name = 'FlagProblem'
 }
@@ -103,7 +103,7 @@ class Reading<Table extends FlagTable> {
 
   #set(name: string, flag: Flag<unknown>, inline: string | undefined, rest: string[]): void {
     const [next = ''] = rest
-    // kube-proxy would take it for an argument, and say that it takes none.
+    // kube-proxy would read it as an argument, and say that it takes none.
     if (inline === undefined && flag.type.alone !== undefined && /^(true|false)$/i.test(next))
       throw new FlagProblem(`--${name} takes its value after "=": write --${name}=${next}`)
     const text = inline ?? flag.type.alone ?? rest.shift()

@@ -5,8 +5,8 @@ import * as type from './flag-types.ts'
 const refused = 'refused'
 
 /**
- * What each text means, or that it is refused. kube-proxy 1.36.4 was run with each text (but for `ips`, which it does not
- * have) and accepts and refuses the same, except 12E: beyond 2^53 bytes we refuse.
+ * The value of each text, or that it is refused. kube-proxy 1.36.4 was run with each text (except for `ips`, which it
+ * does not have) and accepts and refuses the same ones, except 12E: we refuse sizes beyond 2^53 bytes.
  */
 const examples: readonly (readonly [label: string, FlagType<unknown>, Readonly<Record<string, unknown>>])[] = [
   ['bool', type.bool, { true: true, T: true, '1': true, False: false, '0': false, yes: refused, '': refused }],

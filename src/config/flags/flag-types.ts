@@ -29,14 +29,13 @@ export const float32: FlagType<number> = {
   render: String,
 }
 
-/** Milliseconds inside, a Go duration outside. */
+/** Milliseconds inside Fairlead, a Go duration on the command line. */
 export const duration: FlagType<number> = {
   label: 'duration',
   parse: (text) => found(parseGoDuration(text), `"${text}" is not a duration like 500ms, 30s or 1h30m`),
   render: renderGoDuration,
 }
 
-/** One word of a few. */
 export function oneOf<const Word extends string>(words: readonly Word[]): FlagType<Word> {
   const list = words.join(', ')
   return {
@@ -78,7 +77,7 @@ export const mapStringBool: FlagType<Readonly<Record<string, boolean>>> = {
       .join(','),
 }
 
-/** An empty text leaves the flag as it is: that is what kube-proxy does, so a templated `--x=$EMPTY` stays harmless. */
+/** As in kube-proxy, an empty text leaves the flag as it is, so that a templated `--x=$EMPTY` is harmless. */
 export const ip: FlagType<string> = {
   label: 'ip',
   parse(text, earlier) {
@@ -104,7 +103,7 @@ export const ipPort: FlagType<string> = {
   render: (value) => value,
 }
 
-/** Verbosity of the log: klog holds it in 31 bits. */
+/** Verbosity of the log: klog has 31 bits for it. */
 export const level: FlagType<number> = {
   label: 'Level',
   parse: (text) => found(parseLevel(text), `"${text}" is not a whole number between 0 and 2147483647`),
@@ -116,7 +115,7 @@ export interface VmoduleItem {
   readonly verbosity: number
 }
 
-/** `pattern=N,…`: verbosity for single source files. Each use adds to the ones before. */
+/** `pattern=N,…`: verbosity for single source files. Each use adds to the previous ones. */
 export const vmodule: FlagType<readonly VmoduleItem[]> = {
   label: 'pattern=N,...',
   parse(text, earlier) {
@@ -146,7 +145,7 @@ function parseBool(text: string): boolean | undefined {
   return undefined
 }
 
-/** Go reads flags with base prefixes: 0x1f, 0b11, 0o17 and plain 017 as octal. */
+/** Go accepts prefixes: 0x1f, 0b11, 0o17, and plain 017 is octal. */
 function parseInteger(text: string): number | undefined {
   const { sign = '', digits } = /^(?<sign>[-+]?)(?<digits>\d+|0x[\da-f]+|0b[01]+|0o[0-7]+)$/i.exec(text)?.groups ?? {}
   if (digits === undefined) return undefined

@@ -1,16 +1,16 @@
-/** A command line flag is data: parsing, help and docs all read the same table. */
+/** Command-line flags are data: parsing, help and docs all read the same table. */
 
-/** How the text of a flag becomes a value. The types are those of the flag library that Kubernetes uses (pflag). */
+/** How the text of a flag becomes a value. The types are those of pflag, the flag library of Kubernetes. */
 export interface FlagType<Value> {
-  /** The word that stands for the value in the help text. */
+  /** The placeholder for the value in the help text. */
   readonly label: string
-  /** What the flag alone means, without `=value`. Without it, the flag needs a value. */
+  /** The value of the flag alone, without `=value`. Without it, the flag needs a value. */
   readonly alone?: string
   parse(text: string, earlier: Earlier<Value>): Parsed<Value>
   render(value: Value): string
 }
 
-/** What the flag holds so far: its default at first use, the result of the previous use after that. */
+/** The value so far: the default at first use, after that the result of the previous use. */
 interface Earlier<Value> {
   readonly value: Value
   readonly isDefault: boolean
@@ -25,13 +25,13 @@ export interface FlagDeclaration<Value> {
   readonly help: string
   /** The one-letter form: `v` for `-v`. */
   readonly short?: string
-  /** What to use instead; printed when the flag is used, and the flag is left out of the help. */
+  /** What to use instead. It is printed when the flag is used, and the flag is left out of the help. */
   readonly deprecated?: string
   /** The only platform that has this flag. */
   readonly platform?: NodeJS.Platform
   /** The same setting in the configuration file. */
   readonly configField?: string
-  /** A flag with a `configField` has no effect when a configuration file is given, unless it says otherwise here. */
+  /** By default, a flag with a `configField` has no effect if a configuration file is given. */
   readonly withConfigFile?: 'kept' | 'merged'
 }
 
@@ -60,7 +60,6 @@ export function inGroup<Declarations extends Readonly<Record<string, FlagDeclara
   return Object.fromEntries(flags) as Grouped<Declarations>
 }
 
-/** The flags that exist on a platform. */
 export function flagsOn(table: FlagTable, platform: NodeJS.Platform): [name: string, Flag<unknown>][] {
   return Object.entries(table).filter(([, flag]) => flag.platform === undefined || flag.platform === platform)
 }

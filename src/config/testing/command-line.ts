@@ -16,7 +16,7 @@ export function fileOf(fields: string): string {
   return `apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n${fields}`
 }
 
-/** The command line as read; fails the test when it asks for anything but to run. */
+/** Fails the test if the command line asks for anything but to run. */
 export function parsed(args: readonly string[], platform: NodeJS.Platform = 'linux') {
   const line = parseDaemonCommandLine(args, platform)
   assert.equal(line.kind, 'run', line.kind === 'refused' ? line.message : undefined)
@@ -41,7 +41,7 @@ export async function completion(args: readonly string[], given: Given = {}): Pr
   })
 }
 
-/** The configuration that these flags and this file make, before validation. */
+/** The configuration from these flags and this file, before validation. */
 export async function config(args: readonly string[], given: Given = {}): Promise<UncheckedConfig> {
   const done = await completion(args, given)
   assert.ok(done.ok, done.ok ? '' : done.message)

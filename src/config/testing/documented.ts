@@ -3,7 +3,7 @@ import { daemonFlags } from '../daemon/daemon-flags.ts'
 import type { Fields, ObjectSchema, Schema } from '../file/schema.ts'
 import { kubeProxyConfiguration } from '../file/v1alpha1.ts'
 
-/** The rows that docs/configuration.md has for the flags, group by group. */
+/** The rows for the flags in docs/configuration.md, group by group. */
 export function flagTables(): string {
   const flags = flagsOn(daemonFlags, 'win32')
   return [...new Set(flags.map(([, flag]) => flag.group))]

@@ -16,7 +16,7 @@ export function cidrListProblems(path: string, cidrs: readonly string[]): string
   )
 }
 
-/** `primary` stands alone; what comes after it is not looked at. */
+/** `primary` must be alone; what comes after it is not checked. */
 export function nodePortAddressProblems(path: string, addresses: readonly string[]): string[] {
   const primary = addresses.indexOf('primary')
   if (primary < 0) return cidrListProblems(path, addresses)
@@ -57,7 +57,7 @@ function clusterCidrProblems(path: string, cidrs: readonly string[]): string[] {
   return cidrs.length === 2 && families.size === 1 ? [invalid(path, cidrs, notAPair)] : []
 }
 
-/** It ends up in rules, so it must be a name that the kernel could give a device, and nothing else. */
+/** It ends up in rules, so it must be a name that the kernel could give to a device. */
 function interfaceNameProblems(path: string, name: string): string[] {
   if (name === '') return [invalid(path, name, 'must not be empty')]
   if (/^[\w.:@-]{1,15}$/.test(name)) return []

@@ -3,24 +3,24 @@ import { aggregate } from '../aggregate.ts'
 import { splitHostPort } from '../host-port.ts'
 import type { UncheckedConfig } from '../proxy-config.ts'
 
-/** What start-up has found out about the node, as far as the configuration must fit it. */
+/** What start-up has found out about the node, and the configuration must fit. */
 export interface NodeFamilies {
   readonly podCidrs: readonly string[]
   readonly primaryFamily: Family
 }
 
 export interface FamilyCheck {
-  /** For the log; the proxy starts all the same. */
+  /** For the log; the proxy starts anyway. */
   readonly warnings: readonly string[]
-  /** The proxy must not start. */
+  /** If set, the proxy must not start. */
   readonly fatal: string | undefined
 }
 
 const shown: Readonly<Record<Family, string>> = { ipv4: 'IPv4', ipv6: 'IPv6' }
 
 /**
- * Warns when node ports are open on addresses that the configuration probably meant to close.
- * Expects `nodePortAddresses` with `primary` already replaced by CIDRs.
+ * Warns if node ports are open on addresses that the configuration probably meant to close. Expects `nodePortAddresses`
+ * with `primary` already replaced by CIDRs.
  */
 export function nodePortWarnings(config: UncheckedConfig, { podCidrs, primaryFamily }: NodeFamilies): string[] {
   const addresses = config.nodePortAddresses
@@ -42,7 +42,7 @@ export function nodePortWarnings(config: UncheckedConfig, { podCidrs, primaryFam
   return []
 }
 
-/** Finds settings that speak only of the family that is not the node's primary one. */
+/** Finds settings that only apply to the family that is not the node's primary one. */
 export function checkFamilies(
   config: UncheckedConfig,
   node: NodeFamilies & { readonly isDualStack: boolean },

@@ -11,7 +11,7 @@ const notAPair =
   'must be either a single CIDR or a dual-stack pair of CIDRs (e.g. [10.100.0.0/16, fde4:8dba:82e1::/48])'
 const notACidr = 'must be a valid CIDR block (e.g. 10.100.0.0/16 or fde4:8dba:82e1::/48)'
 
-/** A file and what is wrong with it, in order; an empty list means that it is valid. */
+/** A file and its problems, in order; without any, the file is valid. */
 const examples: readonly (readonly [file: string, ...problems: string[]])[] = [
   [
     'iptables: {masqueradeBit: -10}',
@@ -98,7 +98,7 @@ const examples: readonly (readonly [file: string, ...problems: string[]])[] = [
   ['mode: userspace'],
   ['mode: userspace\nportRange: 40000-40999'],
   ['mode: userspace\nportRange: 9-7', `${root}.PortRange: Invalid value: "9-7": must not end before it begins`],
-  ['portRange: 9-7'], // kube-proxy accepts whatever is there, and so do the modes without proxy ports
+  ['portRange: 9-7'], // kube-proxy accepts anything, and so do the modes without proxy ports
   ['mode: ""'],
   [
     'detectLocalMode: Guess',

@@ -18,9 +18,9 @@ export type Validation =
 const root = 'KubeProxyConfiguration'
 const hour = 3_600_000
 
-/** Judges a complete configuration. Paths, form and order of the problems are those of kube-proxy. */
+/** Checks a complete configuration. Paths, form and order of the problems are those of kube-proxy. */
 export function validateConfig(config: UncheckedConfig, platform: NodeJS.Platform): Validation {
-  // Logging comes up first, so what is wrong with it is said first, and alone.
+  // Logging is set up first, so its problems are reported first, and alone.
   const logging = loggingProblems(config.logging, config.featureGates)
   if (logging.length > 0) return { ok: false, message: `initialize logging: ${aggregate(logging)}`, problems: logging }
   const problems = configProblems(config, platform)
@@ -91,7 +91,7 @@ function modeProblems(mode: string, platform: NodeJS.Platform): string[] {
   return [invalid(`${root}.Mode.ProxyMode`, mode, reason)]
 }
 
-/** In other modes it means nothing, and kube-proxy does not look at it any more. */
+/** In other modes it has no meaning, and kube-proxy no longer checks it. */
 function portRangeProblems({ mode, portRange }: UncheckedConfig): string[] {
   if (mode !== 'userspace') return []
   const parsed = parsePortRange(portRange)
@@ -112,7 +112,7 @@ function periodProblems({ configSyncPeriodMs, syncPeriodMs, minSyncPeriodMs }: U
           ),
         ]
       : []),
-    // kube-proxy lets this pass and then dies in iptables and nftables mode: their full sync is due every hour.
+    // kube-proxy accepts this and then crashes in iptables and nftables mode, whose full sync is due every hour.
     ...(minSyncPeriodMs > hour
       ? [invalidDuration(`${root}.MinSyncPeriod`, minSyncPeriodMs, 'must be less than or equal to 1h0m0s')]
       : []),

@@ -5,7 +5,7 @@ export interface AcceptClause {
   readonly parameters: ReadonlyMap<string, string>
 }
 
-/** The clauses, the most wanted first; an absent header accepts everything. */
+/** The most wanted clause first; an absent header accepts everything. */
 export function parseAccept(header: string | undefined): readonly AcceptClause[] {
   const clauses = (header ?? '').trim() === '' ? ['*/*'] : (header ?? '').split(',')
   return clauses
@@ -14,7 +14,7 @@ export function parseAccept(header: string | undefined): readonly AcceptClause[]
     .sort((a, b) => b.quality - a.quality)
 }
 
-/** Whether the clause, which may hold wildcards, admits the media type. */
+/** The clause may contain wildcards. */
 export function admits(clause: AcceptClause, type: string, subtype: string): boolean {
   if (clause.type === '*') return true
   return clause.type === type && (clause.subtype === '*' || clause.subtype === subtype)

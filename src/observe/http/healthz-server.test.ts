@@ -94,7 +94,7 @@ test('what ?verbose adds is for clients on this machine only', async () => {
   expect(await detailFrom('127.0.0.1')).toEqual({ secret: 1 })
   expect(await detailFrom('127.0.0.1', { host: 'localhost:10256' })).toEqual({ secret: 1 })
   expect(await detailFrom(own)).toBeUndefined()
-  // A web page whose name has been made to lead here.
+  // A web page whose name resolves to this address.
   expect(await detailFrom('127.0.0.1', { host: 'page.example:10256' })).toBeUndefined()
 })
 

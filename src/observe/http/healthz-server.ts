@@ -1,6 +1,6 @@
 /**
- * `/healthz` and `/livez`, byte for byte as kube-proxy answers them: cloud load balancers and kubelets depend on it.
- * Only `/healthz?verbose` says more, under one additional key.
+ * `/healthz` and `/livez`, byte for byte as kube-proxy answers them, because cloud load balancers and kubelets depend
+ * on it. Only `/healthz?verbose` says more, under one additional key.
  */
 import type { HealthAnswer } from '../../core/health/proxy-health.ts'
 import type { IncomingMessage } from 'node:http'
@@ -10,7 +10,10 @@ import type { HttpHandler } from './reply.ts'
 
 export interface HealthzOptions {
   readonly health: { healthz(): HealthAnswer; livez(): HealthAnswer }
-  /** For `?verbose` from this machine: sources' last contact, last sync, failed routes, and whatever else explains the state. */
+  /**
+   * For `?verbose` from this machine: last contact of the sources, last sync, failed routes, and whatever else explains
+   * the state.
+   */
   readonly detail: () => Readonly<Record<string, unknown>>
   readonly metrics: { healthAnswered(endpoint: 'healthz' | 'livez', status: 200 | 503): void }
 }
@@ -28,7 +31,7 @@ export function healthzHandler({ health, detail, metrics }: HealthzOptions): Htt
   }
 }
 
-/** Paths, addresses and names are for people on the node, not for whoever reaches the port, nor for their browsers' pages. */
+/** Paths, addresses and names are for people on the node, not for everybody who reaches the port, nor for web pages. */
 function isFromThisMachine({ socket, headers }: IncomingMessage): boolean {
   const isNamedLocally = headers.host === undefined || isLocalName(hostnameIn(headers.host) ?? '')
   return isLoopbackPeer(socket.remoteAddress) && isNamedLocally && pageBehind(headers) === undefined

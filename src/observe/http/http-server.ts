@@ -1,14 +1,11 @@
-import { createServer } from 'node:http'
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
 import { ConnectionLimit, smallRequestTimeouts } from '../../http/connection-limit.ts'
 import { namesThisMachine, pageBehind } from '../../http/web-pages.ts'
 import { hostPort, isLoopback } from '../../net/ip.ts'
-import { ListenError } from './listen-error.ts'
-import { noSniff, plainText, reply, requestTarget } from './reply.ts'
-import type { HttpHandler } from './reply.ts'
+import { noSniff, plainText, reply, requestTarget, type HttpHandler } from './reply.ts'
 
 export interface BindAddress {
   readonly ip: string
@@ -16,37 +13,37 @@ export interface BindAddress {
 }
 
 export interface HttpServerOptions {
-  /** For people: `the health server`. */
+  /** For messages: `the health server`. */
   readonly what: string
   readonly bind: BindAddress
   /** Only the family of the address, even if it is the wildcard. */
   readonly isSingleFamily?: boolean
   readonly handler: HttpHandler
-  /** Shared by servers that are to be bounded together; one of its own unless given. */
+  /** Servers that share a limit share it here; by default each has its own. */
   readonly connections?: ConnectionLimit
-  /** Answers web pages too, on every path. Otherwise only bare health checks do. */
+  /** Also answers web pages, on every path. Otherwise only plain health checks do. */
   readonly answersPages?: boolean
   readonly log: Logger
 }
 
-/** For servers whose process nobody has measured. */
+/** For servers that are given no limit. */
 const defaultConnections = 64
-/** A client that takes nothing of its answer for so long is gone. */
+/** A client that reads nothing of its answer for this long is gone. */
 const silenceMs = 60_000
 
 export interface HttpListener extends AsyncDisposable {
   readonly address: BindAddress
 }
 
-/** Listens once, or throws a ListenError. Disposing closes every connection, idle ones first of all, and waits. */
+/** Tries once, or throws a ListenError. Disposing closes every connection, idle ones first, and waits. */
 export async function listenHttp(options: HttpServerOptions): Promise<HttpListener> {
   const { what, bind } = options
   const server = createServer(smallRequestTimeouts, (request, response) => void answer(request, response, options))
   const connections = options.connections ?? new ConnectionLimit(defaultConnections)
   connections.bound(server)
   server.timeout = silenceMs
-  // A load balancer keeps its connection between two checks, which can be minutes apart; Node's five seconds would
-  // close it just as the next check is sent, and that counts as a failed one.
+  // A load balancer keeps its connection between two checks, which can be minutes apart. Node's five seconds could
+  // close it just as the next check is sent, which would count as failed.
   server.keepAliveTimeout = 180_000
   try {
     await listenOn(server, bind, options.isSingleFamily ?? false)
@@ -65,7 +62,7 @@ export interface RetryOptions extends HttpServerOptions {
 
 const retryAfterMs = 5000
 
-/** Listens as soon as the address is free, trying every five seconds; rejects when the signal aborts first. */
+/** Retries every five seconds until the address is free; rejects if the signal aborts first. */
 export async function listenWithRetry(options: RetryOptions, signal: AbortSignal): Promise<HttpListener> {
   for (;;) {
     try {
@@ -78,7 +75,7 @@ export async function listenWithRetry(options: RetryOptions, signal: AbortSignal
   }
 }
 
-/** Serves until the signal aborts; rejects only with `isHardFail`. `onListening` tells which port 0 became. */
+/** Serves until the signal aborts; rejects only with `isHardFail`. `onListening` gets the real port if it was 0. */
 export async function serveHttp(
   options: RetryOptions & { readonly onListening?: (address: BindAddress) => void },
   signal: AbortSignal,
@@ -142,14 +139,14 @@ async function answer(request: IncomingMessage, response: ServerResponse, option
   }
 }
 
-/** Load balancers and kubelets ask these by any name, and there is nothing in the answer to protect. */
+/** Load balancers and kubelets use any host name for these, and the answer contains nothing to protect. */
 const openPaths: ReadonlySet<string> = new Set(['/healthz', '/healthz/ping', '/livez'])
 
 function whyRefused(request: IncomingMessage, bind: BindAddress): string | undefined {
   if (openPaths.has(requestTarget(request).path)) return undefined
   const page = pageBehind(request.headers)
   if (page !== undefined) return `${page}; this server answers programs only`
-  // Beyond loopback any name may be right: Prometheus uses those of Services.
+  // Beyond loopback any name may be right: Prometheus uses the names of Services.
   if (!isLoopback(bind.ip) || namesThisMachine(request.headers.host)) return undefined
   return `the Host header names "${request.headers.host ?? ''}"; use localhost or an IP address`
 }
@@ -159,4 +156,25 @@ function aborted(signal: AbortSignal): Promise<void> {
     if (signal.aborted) resolve()
     else signal.addEventListener('abort', () => resolve(), { once: true })
   })
+}
+
+/** A server could not get its port. */
+class ListenError extends Error {
+  override readonly name = 'ListenError'
+  readonly reason: 'in-use' | 'not-permitted' | 'no-such-address' | 'failed'
+
+  constructor(what: string, address: string, cause: NodeJS.ErrnoException) {
+    const [reason, wayOut] = diagnoses[cause.code ?? ''] ?? ['failed', cause.message]
+    super(`cannot listen on ${address} for ${what}: ${wayOut}`, { cause })
+    this.reason = reason
+  }
+}
+
+const diagnoses: Readonly<Record<string, readonly [ListenError['reason'], string]>> = {
+  EADDRINUSE: [
+    'in-use',
+    'the port is in use; stop the process that has it (another kube-proxy?) or choose another port',
+  ],
+  EACCES: ['not-permitted', 'not permitted; run as root or choose a port above 1023'],
+  EADDRNOTAVAIL: ['no-such-address', 'it is not an address of this host; choose one that is, or 0.0.0.0'],
 }

@@ -15,13 +15,13 @@ export interface MetricsServerOptions {
   readonly registry: MetricRegistry
   /** The effective proxy mode. */
   readonly mode: string
-  /** The KubeProxyConfiguration with kind and apiVersion, as it was before anything was expanded in it. */
+  /** The KubeProxyConfiguration with kind and apiVersion, before anything in it was expanded. */
   readonly config: object
-  /** All flags with their values; undefined while the gate ComponentFlagz is off. */
+  /** All flags with their values; absent while the gate ComponentFlagz is off. */
   readonly flags: Readonly<Record<string, string>> | undefined
-  /** Undefined while the gate ComponentStatusz is off. */
+  /** Absent while the gate ComponentStatusz is off. */
   readonly statusz: { readonly binaryVersion: string; readonly runtimeVersion: string } | undefined
-  /** Undefined unless enableProfiling is set. */
+  /** Only if enableProfiling is set. */
   readonly profiling: { setVerbosity(verbosity: number): void } | undefined
   readonly processStartMs: number
   readonly clock: Clock
@@ -68,11 +68,11 @@ function handlers(options: MetricsServerOptions): ReadonlyMap<string, HttpHandle
   return handlerByPath
 }
 
-/** The ones that /statusz tells people about. */
+/** The paths that /statusz lists. */
 const listedPaths: ReadonlySet<string> = new Set(['/configz', '/flagz', '/healthz', '/metrics', '/proxyMode'])
 
 function exposition(registry: MetricRegistry, processStartMs: number): HttpHandler {
-  // A scraper that sees another start time knows that counters began anew.
+  // If the start time changes, a scraper knows that counters began again.
   const headers = {
     'Content-Type': registry.contentType,
     'Process-Start-Time-Unix': String(Math.floor(processStartMs / 1000)),

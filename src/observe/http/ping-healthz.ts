@@ -1,11 +1,11 @@
-/** `/healthz` of the metrics port: says that the process answers, and nothing more. The real one is the health server. */
+/** `/healthz` of the metrics port only says that the process answers. The real one is on the health server. */
 import type { Counter, Gauge } from '../metrics/prometheus.ts'
 import { MetricRegistry } from '../metrics/prometheus.ts'
 import { noSniff, plainText, reply, requestTarget } from './reply.ts'
 import type { HttpHandler } from './reply.ts'
 
 export class PingHealthz {
-  /** What `/metrics/slis` shows: its own registry, because a client may reset it. */
+  /** For `/metrics/slis`. It has its own registry, because a client may reset it. */
   readonly slis = new MetricRegistry()
   readonly #result: Gauge<'name' | 'type'>
   readonly #results: Counter<'name' | 'type' | 'status'>

@@ -1,6 +1,6 @@
 /**
- * `/debug/pprof/…`: the paths of Go's profiler with what V8 has. The heap profile is in pprof's format, the CPU profile
- * in V8's own: open a `.cpuprofile` in the developer tools of Chrome or in VS Code.
+ * `/debug/pprof/…`: the paths of Go's profiler with what V8 offers. The heap profile is in pprof's format, the CPU
+ * profile in V8's own: open a `.cpuprofile` in the developer tools of Chrome or in VS Code.
  */
 import type { ServerResponse } from 'node:http'
 import { Session } from 'node:inspector/promises'
@@ -32,7 +32,7 @@ export function profilingHandler(clock: Clock): HttpHandler {
         if (isTakingCpuProfile)
           return reply(response, 500, headers, 'Could not enable CPU profiling: cpu profiling already in use\n')
         isTakingCpuProfile = true
-        // Silence is no sign here that the client is gone.
+        // The client is silent while it waits for the profile.
         request.socket.setTimeout(0)
         try {
           return await sendCpuProfile(response, seconds, clock)

@@ -1,6 +1,6 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 
-/** Answers one request. What it throws becomes a 500 and a log line, never the end of the process. */
+/** Answers one request. What it throws becomes a 500 and a log line; it never ends the process. */
 export type HttpHandler = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>
 
 export const plainText = 'text/plain; charset=utf-8'
@@ -10,14 +10,14 @@ export function reply(response: ServerResponse, status: number, headers: Outgoin
   response.end(body)
 }
 
-/** Keeps browsers from guessing another type: Kubernetes sends it with most answers. */
+/** Keeps browsers from guessing another type. Kubernetes sends it with most answers. */
 export const noSniff = { 'X-Content-Type-Options': 'nosniff' } as const
 
 export function replyNotFound(response: ServerResponse): void {
   reply(response, 404, { 'Content-Type': plainText, ...noSniff }, '404 page not found\n')
 }
 
-/** Path and query of a request, taken literally: `/healthz/` and `//healthz` are other paths than `/healthz`. */
+/** Path and query of a request, without normalisation: `/healthz/` and `//healthz` are not `/healthz`. */
 export function requestTarget(request: IncomingMessage): { readonly path: string; readonly query: URLSearchParams } {
   const [path = '', ...query] = (request.url ?? '').split('?')
   return { path, query: new URLSearchParams(query.join('?')) }

@@ -21,7 +21,7 @@ interface Service {
 
 const hasIpv6 = Object.values(networkInterfaces()).some((entries) => entries?.some(({ address }) => address === '::1'))
 
-/** A loopback address of this process alone, so that no other test can take a port that we found free. */
+/** A loopback address that only this process uses, so that no other test can take a port that was found free. */
 const ownIp = `127.77.${(process.pid >> 8) & 255}.${process.pid & 255 || 1}`
 
 test('a service without endpoints answers 503 with weight 0, one with 18 answers 200 with weight 18', async () => {

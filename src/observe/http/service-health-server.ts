@@ -10,9 +10,12 @@ import type { HttpHandler } from './reply.ts'
 export interface ServiceHealthServerOptions {
   readonly nodeName: string
   readonly health: { answer(service: ObjectKey): ServiceHealthAnswer | undefined }
-  /** Addresses of one family: its wildcard, or the node's own that nodePortAddresses name. None is no listener. */
+  /**
+   * Addresses of one family: its wildcard, or the node's own that nodePortAddresses selects. If empty, nothing is
+   * opened.
+   */
   readonly listenIps: readonly string[]
-  /** Becomes a Warning event `FailedToStartServiceHealthcheck` on the Service. */
+  /** Reported as a Warning event `FailedToStartServiceHealthcheck` on the Service. */
   readonly onListenFailure: (port: HealthCheckPort, note: string) => void
   /** For all ports together. */
   readonly maxConnections: number
@@ -29,7 +32,7 @@ export class ServiceHealthServer implements AsyncDisposable {
   readonly #options: ServiceHealthServerOptions
   readonly #connections: ConnectionLimit
   readonly #openByService = new Map<ObjectKey, Open>()
-  /** Changes run one after the other, whoever asks for them. */
+  /** Changes run one after the other. */
   #last: Promise<void> = Promise.resolve()
 
   constructor(options: ServiceHealthServerOptions) {
@@ -38,8 +41,8 @@ export class ServiceHealthServer implements AsyncDisposable {
   }
 
   /**
-   * Makes exactly these ports open. What is open and unchanged stays untouched. A port that cannot be opened is
-   * reported, and tried again by the next call.
+   * Opens exactly these ports and closes all others. Open and unchanged ones are not touched. A port that cannot be
+   * opened is reported, and tried again by the next call.
    */
   sync(ports: readonly HealthCheckPort[]): Promise<void> {
     this.#last = this.#last.catch(() => {}).then(() => this.#apply(ports))
@@ -52,7 +55,7 @@ export class ServiceHealthServer implements AsyncDisposable {
 
   async #apply(ports: readonly HealthCheckPort[]): Promise<void> {
     const wantedByService = new Map(ports.map((wanted) => [wanted.service, wanted]))
-    // Close before opening: a port may move from one Service to another.
+    // Close before opening, because a port may move from one Service to another.
     for (const [service, open] of this.#openByService) {
       if (wantedByService.get(service)?.port === open.port) continue
       this.#openByService.delete(service)
@@ -76,7 +79,7 @@ export class ServiceHealthServer implements AsyncDisposable {
       }
       this.#openByService.set(wanted.service, { port: wanted.port, listeners })
     } catch (error) {
-      // All addresses or none: half of them would make the node look healthy to some load balancers only.
+      // All addresses or none: otherwise the node would look healthy to some load balancers only.
       await closeAll(listeners)
       const reason = error instanceof Error ? error.message : String(error)
       log.error('health-check port not opened, will be retried', { service: wanted.service, port: wanted.port, error })
@@ -93,7 +96,7 @@ function serviceHealthHandler(answer: () => ServiceHealthAnswer | undefined): Ht
   }
 }
 
-/** The Service went away and its port is about to close: no load balancer should count on it any more. */
+/** The Service was removed and its port is about to close, so no load balancer should use it any more. */
 const gone: ServiceHealthAnswer = { status: 503, headers: {}, body: '' }
 
 async function closeAll(listeners: readonly HttpListener[]): Promise<void> {

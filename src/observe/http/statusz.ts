@@ -6,7 +6,7 @@ export interface StatuszOptions {
   readonly component: string
   readonly processStartMs: number
   readonly runtimeVersion: string
-  /** `1.36`, the Kubernetes version whose behaviour this build has. */
+  /** `1.36`: the Kubernetes version whose behaviour this build has. */
   readonly binaryVersion: string
   readonly paths: readonly string[]
   readonly clock: Clock

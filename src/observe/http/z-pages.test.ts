@@ -1,4 +1,4 @@
-/** What is accepted, and as what, was recorded from the handlers of Kubernetes 1.36 for the same requests. */
+/** Which Accept headers work, and how, was recorded from the handlers of Kubernetes 1.36 for the same requests. */
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { serveMetrics } from './testing/serve-metrics.ts'

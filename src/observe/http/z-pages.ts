@@ -39,7 +39,7 @@ function renderText({ component, kind, text }: ZPage): string {
   return `\n${component} ${endpoint}\nWarning: this text is for people and may change; programs ask for ${accept}\n${text()}`
 }
 
-/** The version that a clause asks for, if it names this page and a version that there is. */
+/** The version that a clause asks for, if it names this page and an existing version. */
 function versionIn({ type, subtype, parameters }: AcceptClause, kind: string): string | undefined {
   if (type !== 'application' || (subtype !== 'json' && subtype !== 'yaml')) return undefined
   if (parameters.get('g') !== 'config.k8s.io' || parameters.get('as') !== kind) return undefined

@@ -6,8 +6,8 @@ export interface CallSite {
 }
 
 /**
- * The caller of `above`. One frame without rendering a stack text costs about three microseconds, so it is asked for only
- * when a line is written (or when --vmodule needs the file to decide).
+ * The caller of `above`. Taking one frame without rendering a stack text costs about three microseconds, so it is only
+ * done when a line is written (or when --vmodule needs the file to decide).
  */
 export function callSite(above: (...args: never[]) => unknown): CallSite {
   const { stackTraceLimit } = Error
@@ -31,7 +31,7 @@ export function baseName(file: string): string {
   return file.slice(lastSeparator(file) + 1)
 }
 
-/** `folder/file.ts`, which is how Kubernetes' JSON logs name a caller. */
+/** `folder/file.ts`, as in Kubernetes' JSON logs. */
 export function shortPath(file: string): string {
   const folderEnd = lastSeparator(file)
   return folderEnd < 0 ? file : file.slice(lastSeparator(file.slice(0, folderEnd)) + 1)

@@ -145,7 +145,7 @@ test('a real process goes on when the reader of its stderr is gone', () => {
     const log = createLogger(${JSON.stringify(defaults)}, process, { clock: systemClock, pid: process.pid })
     for (let i = 0; i < 1000; i++) log.info('x'.repeat(1000))
     setTimeout(() => { log.info('more'); process.stdout.write('still here') }, 50)`
-  // `true` ends without reading, so the pipe breaks; stdout keeps telling what the process does.
+  // `true` ends without reading, so the pipe breaks. Stdout still shows what the process does.
   const command = '{ "$0" --import tsx --input-type=module -e "$1" 2>&3 | cat >&4; } 3>&1 | true'
   const shell = spawnSync('bash', ['-c', `exec 4>&1; ${command}`, process.execPath, script], { encoding: 'utf8' })
   expect(shell.stdout).toBe('still here')

@@ -1,15 +1,11 @@
 import type { Clock } from '../../core/clock.ts'
 import type { LogFields, Logger } from '../../core/logger.ts'
-import { callSite } from './call-site.ts'
-import type { CallSite } from './call-site.ts'
+import { callSite, type CallSite } from './call-site.ts'
 import { renderJsonLine } from './json-line.ts'
 import { renderKlogLine } from './klog-line.ts'
 import type { LogRecord } from './log-record.ts'
-import { LogSink } from './log-sink.ts'
-import type { LogSinkOptions, LogStreams } from './log-sink.ts'
-import { microsecondClock } from './microsecond-clock.ts'
-import { verbosityByFile } from './vmodule.ts'
-import type { VmoduleRule } from './vmodule.ts'
+import { LogSink, type LogSinkOptions, type LogStreams } from './log-sink.ts'
+import { verbosityByFile, type VmoduleRule } from './vmodule.ts'
 
 export interface LogOptions extends LogSinkOptions {
   readonly format: 'text' | 'json'
@@ -18,11 +14,11 @@ export interface LogOptions extends LogSinkOptions {
   readonly vmodule: readonly VmoduleRule[]
 }
 
-/** The logger of the process: what the command line and /debug/flags/v change. */
+/** The logger of the process, which the command line and /debug/flags/v can change. */
 export interface RootLogger extends Logger {
   readonly verbosity: number
   setVerbosity(verbosity: number): void
-  /** Writes out what is buffered; the last thing before the process ends. */
+  /** Writes buffered lines; called last, before the process ends. */
   flush(): void
 }
 
@@ -60,7 +56,7 @@ export function createLogger(
       }
       write({ severity: 'info', level, message, bound, fields, caller: caller ?? callSite(debug) })
     }
-    // Rules by file decide where a line is written, so with them any line may be shown.
+    // With rules by file, any line may be shown.
     const wouldShow = (level: number) => level <= verbosity || verbosityOfFile !== undefined
     return { error, warn, info, debug, wouldShow, child: (fields) => loggerWith({ ...bound, ...fields }) }
   }
@@ -77,9 +73,25 @@ export function createLogger(
   }
 }
 
-/** The code says `error`; Kubernetes' logs, and everything that reads them, say `err`. */
+/** Our code says `error`; Kubernetes' logs, and the tools that read them, say `err`. */
 function withErr(fields: LogFields): LogFields {
   if (!('error' in fields)) return fields
   const { error, ...others } = fields
   return { err: error, ...others }
+}
+
+/**
+ * The wall clock with microseconds, so that lines written within one millisecond keep their order. JavaScript's wall
+ * clock counts whole milliseconds. The fraction comes from the monotonic clock, and the offset is taken again when the
+ * two drift apart (somebody set the time).
+ */
+function microsecondClock(clock: Clock): () => number {
+  let offset = clock.now() - clock.monotonic()
+  return () => {
+    const wall = clock.now()
+    const fine = offset + clock.monotonic()
+    if (Math.abs(fine - wall) < 2) return fine
+    offset = wall - clock.monotonic()
+    return wall
+  }
 }

@@ -1,6 +1,6 @@
 /**
- * A Go string literal of the text, which is how klog prints strings: log tools for Kubernetes parse exactly this. A
- * newline becomes `\n`, so one record stays one line.
+ * The text as a Go string literal, as klog prints strings: log tools for Kubernetes parse exactly this. A newline
+ * becomes `\n`, so one record stays one line.
  */
 export function goQuote(text: string): string {
   return nothingToEscape.test(text) ? `"${text}"` : `"${text.replace(mustEscape, escapeCharacter)}"`
@@ -8,7 +8,7 @@ export function goQuote(text: string): string {
 
 const nothingToEscape = /^[ !#-[\]-~]*$/
 
-/** Go prints letters, marks, numbers, punctuation, symbols and the plain space; the rest becomes an escape. */
+/** Go prints letters, marks, numbers, punctuation, symbols and the plain space; the rest is escaped. */
 const mustEscape = /["\\]|[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu
 
 const shortEscapes: Readonly<Record<string, string>> = {

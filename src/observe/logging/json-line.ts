@@ -4,8 +4,8 @@ import type { LogRecord } from './log-record.ts'
 import { logValue } from './log-value.ts'
 
 /**
- * One line as Kubernetes writes with --logging-format=json: `ts` in milliseconds with a fraction, `v` on everything but
- * errors, `err` last on errors.
+ * One line as Kubernetes writes it with --logging-format=json: `ts` in milliseconds with a fraction, `v` on everything
+ * but errors, `err` last on errors.
  */
 export function renderJsonLine(record: LogRecord): string {
   const { caller, severity } = record
@@ -24,7 +24,7 @@ export function renderJsonLine(record: LogRecord): string {
   return `{${members.join(',')}}\n`
 }
 
-/** A key twice is legal JSON that half of the readers refuse: the call wins over the logger. */
+/** Half of all readers refuse JSON with a key twice, so fields of the call replace those of the logger. */
 function without(fields: LogFields, keys: readonly string[]): LogFields {
   return Object.fromEntries(Object.entries(fields).filter(([key]) => !keys.includes(key)))
 }

@@ -5,8 +5,8 @@ import type { LogRecord } from './log-record.ts'
 import { logValue } from './log-value.ts'
 
 /**
- * One line as klog writes it: `I1115 09:00:00.123456    1234 file.ts:12] "message" key="value" n=5`.
- * Only one thing differs on purpose: klog spreads a value with newlines over several lines, here it is quoted.
+ * One line as klog writes it: `I1115 09:00:00.123456    1234 file.ts:12] "message" key="value" n=5`. One intended
+ * difference: klog spreads a value with newlines over several lines; here it is quoted.
  */
 export function renderKlogLine(record: LogRecord, pid: number): string {
   const { severity, message, bound, fields, caller } = record
@@ -55,7 +55,7 @@ function renderValue(value: unknown): string | undefined {
   }
 }
 
-/** Go's JSON encoder escapes what could end a script element; klog uses it for everything that is not a scalar. */
+/** Go's JSON encoder escapes what could end a script element. klog uses it for everything that is not a scalar. */
 function escapeLikeGo(json: string): string {
   return json.replace(/[<>&\u2028\u2029]/g, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }

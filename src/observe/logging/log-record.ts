@@ -1,7 +1,7 @@
 import type { LogFields } from '../../core/logger.ts'
 import type { CallSite } from './call-site.ts'
 
-/** One line to be: what both formats render. */
+/** One line before it is rendered in either format. */
 export interface LogRecord {
   readonly severity: 'info' | 'warn' | 'error'
   /** The verbosity that shows it; 0 for everything but debug lines. */

@@ -8,15 +8,15 @@ export interface LogStreams {
 }
 
 export interface LogSinkOptions {
-  /** Errors to stderr and everything else to stdout; otherwise all lines go to stderr, at once. */
+  /** Errors to stderr and everything else to stdout. Otherwise all lines go to stderr, unbuffered. */
   readonly splitStream: boolean
-  /** With split streams: how much of stdout's lines may wait; 0 writes each at once. */
+  /** With split streams: how many bytes for stdout may wait; 0 writes each line at once. */
   readonly infoBufferBytes: number
-  /** The longest that a buffered line waits. */
+  /** The longest time that a buffered line waits. */
   readonly flushIntervalMs: number
 }
 
-/** Where lines go. A stream that breaks (the reader of a pipe went away) loses lines and nothing else. */
+/** If a stream breaks (the reader of a pipe is gone), lines are lost and nothing else happens. */
 export class LogSink {
   readonly #options: LogSinkOptions
   readonly #streams: LogStreams
@@ -29,14 +29,14 @@ export class LogSink {
     this.#options = options
     this.#streams = streams
     this.#clock = clock
-    // Without a listener an EPIPE ends the process: logging must never stop the proxy.
+    // Without a listener an EPIPE would end the process, and logging must never stop the proxy.
     for (const stream of new Set([streams.stdout, streams.stderr])) stream.on('error', () => {})
   }
 
   write(severity: LogRecord['severity'], line: string): void {
     if (!this.#options.splitStream) return writeTo(this.#streams.stderr, line)
     if (severity === 'error') {
-      this.flush() // what led to the error comes out no later than the error
+      this.flush() // so that what led to the error is shown, too
       return writeTo(this.#streams.stderr, line)
     }
     if (this.#options.infoBufferBytes === 0) return writeTo(this.#streams.stdout, line)
@@ -61,7 +61,7 @@ export class LogSink {
     this.#flushTimer = new AbortController()
     this.#clock.sleep(this.#options.flushIntervalMs, this.#flushTimer.signal).then(
       () => this.flush(),
-      () => {}, // flushed before its time
+      () => {}, // flushed earlier
     )
   }
 }
@@ -70,6 +70,6 @@ function writeTo(stream: Writable, text: string): void {
   try {
     stream.write(text)
   } catch {
-    // The same as its error event: there is nowhere left to report it.
+    // As with its error event, there is nowhere left to report it.
   }
 }

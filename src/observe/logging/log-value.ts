@@ -1,8 +1,7 @@
 /**
- * What a field holds, reduced to the few shapes that both formats print. Anything may be logged, so nothing here
- * throws: a log line must never be the reason that something fails.
+ * Reduces the value of a field to the few forms that both formats print. Anything may be logged, so nothing here
+ * throws: a log line must never make something fail.
  */
-import { errorText } from './error-text.ts'
 
 export type LogValue =
   | { readonly kind: 'text'; readonly text: string }
@@ -12,7 +11,7 @@ export type LogValue =
   | { readonly kind: 'reference'; readonly namespace: string; readonly name: string }
   | { readonly kind: 'json'; readonly json: string }
 
-/** Undefined means that the field is left out. */
+/** Fields without a value are left out. */
 export function logValue(value: unknown): LogValue | undefined {
   switch (typeof value) {
     case 'undefined':
@@ -44,7 +43,7 @@ function objectValue(value: object): LogValue {
   }
 }
 
-/** Exactly a name, or a namespace and a name: larger objects are printed whole. */
+/** Exactly a name, or a namespace and a name. Larger objects are printed whole. */
 function isReference(value: object): value is { readonly namespace?: string; readonly name: string } {
   if (!('name' in value) || typeof value.name !== 'string') return false
   const others = Object.keys(value).filter((key) => key !== 'name')
@@ -57,4 +56,23 @@ function plain(_key: string, value: unknown): unknown {
   if (value instanceof Map) return Object.fromEntries(value)
   if (value instanceof Set) return [...value]
   return typeof value === 'bigint' ? value.toString() : value
+}
+
+/** An error and its causes on one line: `cannot list services: connect ECONNREFUSED 127.0.0.1:6443`. */
+function errorText(error: Error): string {
+  let text = ownText(error)
+  for (let { cause } = error; cause instanceof Error; cause = cause.cause) {
+    const own = ownText(cause)
+    // Many messages already repeat their cause.
+    if (!text.includes(own)) text += `: ${own}`
+  }
+  return text
+}
+
+function ownText(error: Error): string {
+  // Node's AggregateError of a failed connect has an empty message; the reasons are inside.
+  if (error instanceof AggregateError && error.message === '') {
+    return `[${error.errors.map((inner) => (inner instanceof Error ? errorText(inner) : String(inner))).join(', ')}]`
+  }
+  return error.message === '' ? error.name : error.message
 }

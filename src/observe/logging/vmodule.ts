@@ -6,7 +6,7 @@ export interface VmoduleRule {
   readonly verbosity: number
 }
 
-/** The verbosity of a file, or undefined when no rule names it. The first match wins. */
+/** The first rule that matches the file decides, if any. */
 export type VerbosityOfFile = (file: string) => number | undefined
 
 export function verbosityByFile(rules: readonly VmoduleRule[]): VerbosityOfFile {
@@ -21,7 +21,7 @@ export function verbosityByFile(rules: readonly VmoduleRule[]): VerbosityOfFile 
   }
 }
 
-/** `*`, `?` and `[a-z]` as in file names of a shell; everything else is literal. */
+/** `*`, `?` and `[a-z]` as in a shell; everything else is literal. */
 function globToRegExp(glob: string): RegExp {
   const source = glob.replace(/\[[^\]]+\]|[\s\S]/g, (token) => {
     if (token === '*') return '.*'

@@ -3,13 +3,13 @@ import type { RouteKey } from '../../core/route.ts'
 import { familyLabel } from './family-label.ts'
 import type { MetricRegistry } from './prometheus.ts'
 
-/** One family: its routes, and the new connections that each of them got. */
+/** One family: its routes, and how many new connections each of them got. */
 export interface CountedView {
   readonly view: NodeView
   readonly connections: ReadonlyMap<RouteKey, number>
 }
 
-/** Read from the data plane when somebody scrapes. There is a series for each Service port, so it has a limit. */
+/** Read from the data plane at each scrape. There is a series for each Service port, so their number is limited. */
 export function addConnectionMetrics(registry: MetricRegistry, read: () => Promise<readonly CountedView[]>): void {
   registry.counterFrom(
     {

@@ -49,10 +49,10 @@ export class KpngServerSeries {
   }
 }
 
-/** How the connection to the core is, of whoever follows one. */
+/** The state of the connection to the core that we follow. */
 export interface CoreStatus {
   readonly isConnected: boolean
-  /** How often it was made anew. */
+  /** How often it was opened again. */
   readonly reconnects: number
   /** When the last change set was applied (Unix milliseconds). */
   readonly lastContactMs: number | undefined
@@ -71,7 +71,7 @@ export function addKpngCoreSeries(registry: MetricRegistry, clock: Clock, status
     },
     () => Promise.resolve([{ labels: {}, value: status().reconnects }]),
   )
-  // A core that has not been heard of yet has no series.
+  // No series before the first contact.
   registry.gaugeFrom(
     {
       name: 'fairlead_kpng_core_last_message_seconds',

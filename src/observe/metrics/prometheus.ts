@@ -1,6 +1,6 @@
 /**
- * The only file that knows the Prometheus library. What is declared here is what Fairlead needs of it, so that another
- * library (the one in use is no longer developed) is a change of this file alone.
+ * The only file that uses the Prometheus library. It declares what Fairlead needs, so that changing to another library
+ * (this one is no longer developed) only changes this file.
  */
 import { Counter as LibraryCounter, Gauge as LibraryGauge, Histogram as LibraryHistogram } from 'prom-client'
 import { Registry, collectDefaultMetrics } from 'prom-client'
@@ -39,21 +39,21 @@ export class MetricRegistry {
     return { increment: (labels, by = 1) => counter.inc(labels, by) }
   }
 
-  /** A counter that somebody else keeps. It is read at each scrape, and has the series that are read then. */
+  /** A counter that is kept elsewhere. It is read at each scrape, and has the series that are read then. */
   counterFrom<Label extends string>(spec: FamilySpec<Label>, read: () => Promise<readonly Series<Label>[]>): void {
     void new LibraryCounter<Label>({
       ...this.#configuration(spec),
       async collect() {
         const series = await read()
         this.reset()
-        // A counter without labels has a series as soon as it is reset.
+        // A counter without labels gets a series when it is reset.
         if (series.length === 0 && spec.labels.length === 0) this.remove()
         for (const { labels, value } of series) this.inc(labels, value)
       },
     })
   }
 
-  /** `collect` runs before each scrape, for values that are cheaper to ask for than to keep up to date. */
+  /** `collect` runs before each scrape, for values that are cheaper to compute then than to keep up to date. */
   gauge<Label extends string>(spec: FamilySpec<Label>, collect?: (gauge: Gauge<Label>) => void): Gauge<Label> {
     const gauge: Gauge<Label> = { set: (labels, value) => library.set(labels, value) }
     const library = new LibraryGauge<Label>({
@@ -63,7 +63,7 @@ export class MetricRegistry {
     return gauge
   }
 
-  /** A gauge that somebody else keeps, read as `counterFrom` is. */
+  /** A gauge that is kept elsewhere, read like `counterFrom`. */
   gaugeFrom<Label extends string>(spec: FamilySpec<Label>, read: () => readonly Series<Label>[]): void {
     void new LibraryGauge<Label>({
       ...this.#configuration(spec),
@@ -79,12 +79,12 @@ export class MetricRegistry {
     return { observe: (labels, value) => histogram.observe(labels, value) }
   }
 
-  /** `process_*` as every Prometheus client has them, and `nodejs_*`. */
+  /** `process_*`, which every Prometheus client has, and `nodejs_*`. */
   addProcessMetrics(): void {
     collectDefaultMetrics({ register: this.#registry })
   }
 
-  /** Forgets every value; the families stay. */
+  /** Clears all values; the families stay. */
   reset(): void {
     this.#registry.resetMetrics()
   }
@@ -96,7 +96,7 @@ export class MetricRegistry {
       .sort()
   }
 
-  /** The text of a scrape: sorted by name, and without families that have no series yet, as Go's client does. */
+  /** The text of a scrape: sorted by name, and without families that have no series yet, as with Go's client. */
   async render(): Promise<string> {
     const texts = await Promise.all(this.familyNames.map((name) => this.#registry.getSingleMetricAsString(name)))
     return texts.flatMap((text) => (hasSeries(text) ? [`${text}\n`] : [])).join('')

@@ -12,8 +12,8 @@ type KernelCounterName = {
 type LabelOf<Name extends ProxyMetricName> = Table[Name]['labels'][number]
 
 /**
- * The families of one mode, all registered at once. Asking for one that the mode does not have gives undefined: code
- * that several modes share reports what there is with `?.`.
+ * The families of one mode, all registered at once. A family that the mode does not have is undefined, so code that
+ * several modes share uses `?.`.
  */
 export class ProxyMetricFamilies {
   readonly #countersByName = new Map<string, Counter<string>>()
@@ -36,7 +36,7 @@ export class ProxyMetricFamilies {
     return this.#countersByName.get(name)
   }
 
-  /** Registers a family that the kernel counts for us, once it is known that it does. */
+  /** Registers a family that the kernel counts, once it is known that it does. */
   addKernelCounter(name: KernelCounterName, read: () => Promise<number | undefined>): void {
     this.#registry.counterFrom({ name, labels: [], help: helpOf(name) }, async () => {
       const value = await read()

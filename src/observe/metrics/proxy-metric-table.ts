@@ -1,22 +1,22 @@
 /**
- * kube-proxy's own metric families: dashboards and alerts everywhere name them, so names, labels and buckets are fixed.
- * Each belongs to the modes that can fill it.
+ * kube-proxy's own metric families. Dashboards and alerts everywhere use them, so names, labels and buckets are fixed.
+ * Each family belongs to the modes that can fill it.
  */
 
 interface Family {
   readonly type: 'counter' | 'gauge' | 'histogram'
   readonly labels: readonly string[]
   readonly modes: 'all' | readonly string[]
-  /** Counted by the kernel, where it can; registered once that is known. */
+  /** Counted by the kernel, if it can; registered once that is known. */
   readonly needs?: 'nfacct'
   readonly buckets?: readonly number[]
   readonly help: string
 }
 
-/** 1 ms to 16 s, each twice the one before. */
+/** 1 ms to 16 s, each twice the previous one. */
 const durationBuckets = Array.from({ length: 15 }, (_, exponent) => 0.001 * 2 ** exponent)
 
-/** Quarter and half of a second, each second of the first minute, then wider and wider up to five minutes. */
+/** 0.25 and 0.5 seconds, each second of the first minute, then larger steps up to five minutes. */
 const programmingBuckets = [0.25, 0.5, ...steps(1, 59, 1), ...steps(60, 115, 5), ...steps(120, 300, 30)]
 
 const iptables = ['iptables'] as const

@@ -229,12 +229,12 @@ test('the build and the feature gates are shown as every Kubernetes component do
 function given(mode: string) {
   const registry = new MetricRegistry()
   const families = new ProxyMetricFamilies(registry, mode)
-  // Its own family is registered in any mode and checked by name where it matters.
+  // This family is registered in any mode and checked by name where it matters.
   const metrics = new PrometheusProxyMetrics(registry, families)
   return { registry, metrics }
 }
 
-/** Sorted, with sorted labels, so that the order in which the library prints does not matter. */
+/** Sorted, with sorted labels, so that the order in which the library prints them does not matter. */
 async function seriesOf(registry: MetricRegistry, { withoutBuckets = false }): Promise<string[]> {
   const lines = (await registry.render()).split('\n').filter((line) => line !== '' && !line.startsWith('#'))
   return lines

@@ -6,7 +6,7 @@ import { familyLabel } from './family-label.ts'
 import type { Counter, Gauge, MetricRegistry } from './prometheus.ts'
 import type { ProxyMetricFamilies } from './proxy-metric-families.ts'
 
-/** Turns what the brain reports into kube-proxy's series. */
+/** Turns what the core reports into kube-proxy's series. */
 export class PrometheusProxyMetrics implements ProxyMetrics {
   readonly #families: ProxyMetricFamilies
   readonly #objectProblems: Counter<'kind'>
@@ -74,7 +74,6 @@ export class PrometheusProxyMetrics implements ProxyMetrics {
     this.#serviceNotices.set({ ...familyLabel(family), reason }, count)
   }
 
-  /** One answer of the health server. */
   healthAnswered(endpoint: 'healthz' | 'livez', status: 200 | 503): void {
     this.#families.counter(`kubeproxy_proxy_${endpoint}_total`)?.increment({ code: String(status) })
   }

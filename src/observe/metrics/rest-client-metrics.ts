@@ -4,13 +4,13 @@ export interface FinishedRequest {
   readonly method: string
   /** `host:port` of the API server. */
   readonly host: string
-  /** Undefined when no answer came. */
+  /** Absent if no answer came. */
   readonly status: number | undefined
-  /** Until the headers of the answer arrived: a watch would otherwise count its whole life. */
+  /** Until the headers of the answer arrived; otherwise a watch would count for as long as it lasts. */
   readonly seconds: number
 }
 
-/** The requests to the API server, under the names of Kubernetes' Go client. */
+/** Requests to the API server, with the names that Kubernetes' Go client uses. */
 export class RestClientMetrics {
   readonly #requests: Counter<'code' | 'method' | 'host'>
   readonly #durations: Histogram<'verb' | 'host'>

@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Counter, MetricRegistry } from './prometheus.ts'
 
-/** How listing and watching the objects goes, by kind: Service, EndpointSlice, … */
+/** Lists and watches, by kind: Service, EndpointSlice, … */
 export class SourceMetrics {
   readonly #lists: Counter<'kind'>
   readonly #watches: Counter<'kind'>
@@ -38,7 +38,7 @@ export class SourceMetrics {
   }
 }
 
-/** A source that has not been heard of yet has no series. */
+/** No series before the first contact. */
 export function addSourceContact(
   registry: MetricRegistry,
   clock: Clock,

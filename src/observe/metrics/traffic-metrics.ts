@@ -3,7 +3,7 @@ import type { RouteKey } from '../../core/route.ts'
 import { familyLabel } from './family-label.ts'
 import type { MetricRegistry, Series } from './prometheus.ts'
 
-/** One family: its routes, and what each of them has carried. */
+/** One family: its routes, and the traffic of each of them. */
 export interface CarriedView {
   readonly view: NodeView
   readonly traffic: ReadonlyMap<RouteKey, RouteTraffic>
@@ -12,7 +12,9 @@ export interface CarriedView {
 const labels = ['namespace', 'service', 'port', 'protocol', 'ip_family'] as const
 type Label = (typeof labels)[number]
 
-/** What only a mode knows that carries the bytes itself. There are series for each Service port, so it has a limit. */
+/**
+ * Only for a mode that carries the bytes itself. There are series for each Service port, so their number is limited.
+ */
 export function addTrafficMetrics(registry: MetricRegistry, read: () => readonly CarriedView[]): void {
   const seriesOf = (value: (traffic: RouteTraffic) => number) => read().flatMap((carried) => seriesFor(carried, value))
 

@@ -2,7 +2,7 @@ import type { NodeView } from '../../core/backend.ts'
 import { familyLabel } from './family-label.ts'
 import type { MetricRegistry } from './prometheus.ts'
 
-/** How much this node proxies. Counted when somebody scrapes, so that a sync never walks all routes for it. */
+/** How much this node proxies. Counted at each scrape, so that a sync never walks all routes for it. */
 export function addViewMetrics(registry: MetricRegistry, views: () => readonly NodeView[]): void {
   registry.gauge(
     { name: 'fairlead_routes', labels: ['ip_family'], help: 'Service ports that this node proxies.' },

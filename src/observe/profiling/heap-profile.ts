@@ -1,6 +1,6 @@
 /**
- * Which functions allocated what is in memory now. V8 notes where about one allocation per half megabyte comes from,
- * and nothing of what is in it: a profile holds names of functions and files, and sizes.
+ * Which functions allocated what is in memory now. V8 records where about one allocation per half megabyte comes from,
+ * but not its content: a profile has names of functions and files, and sizes.
  */
 import { Session } from 'node:inspector/promises'
 import type { HeapProfiler } from 'node:inspector'
@@ -17,11 +17,11 @@ export class HeapSampling implements Disposable {
   constructor() {
     this.#session.connect()
     this.#started = this.#session.post('HeapProfiler.startSampling', { samplingInterval })
-    // Said when a profile is asked for.
+    // Reported when a profile is requested.
     this.#started.catch(() => {})
   }
 
-  /** What has been allocated since the start and is still there, in pprof's format. */
+  /** What was allocated since the start and is still in use, in pprof's format. */
   async profile(nowMs: number): Promise<Uint8Array> {
     await this.#started
     const { profile } = await this.#session.post('HeapProfiler.getSamplingProfile')

@@ -1,6 +1,6 @@
 /**
- * A heap snapshot holds all that the process has in memory, credentials included. So it never goes over the network: a
- * signal writes it to a file that only the owner of the process can read.
+ * A heap snapshot contains everything that the process has in memory, including credentials. So it is never sent over
+ * the network: a signal writes it to a file that only the owner of the process can read.
  */
 import { createWriteStream } from 'node:fs'
 import { mkdtemp } from 'node:fs/promises'
@@ -26,7 +26,7 @@ export async function writeSnapshotsOnSignal(log: Logger, signal: AbortSignal): 
 
 async function writeSnapshot(log: Logger): Promise<void> {
   try {
-    // A new directory for its owner alone: nobody can have put a file or a link there.
+    // A new directory for its owner alone, so that nobody can have put a file or a link there.
     const directory = await mkdtemp(join(tmpdir(), 'fairlead-heap-'))
     const file = join(directory, 'heap.heapsnapshot')
     await pipeline(getHeapSnapshot(), createWriteStream(file, { flags: 'wx', mode: 0o600 }))

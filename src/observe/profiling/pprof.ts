@@ -5,7 +5,7 @@ import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
 export interface Frame {
   readonly functionName: string
   readonly file: string
-  /** From 1. */
+  /** Counted from 1. */
   readonly line: number
 }
 
@@ -13,10 +13,10 @@ export interface PprofProfile {
   /** What is measured, such as `inuse_space` in `bytes`. */
   readonly type: string
   readonly unit: string
-  /** One sample stands for about so many of the unit. */
+  /** One sample stands for about this many units. */
   readonly period: number
   readonly takenAtMs: number
-  /** The frame that the value belongs to first, its callers after it. */
+  /** The frame that the value belongs to comes first, then its callers. */
   readonly samples: readonly { readonly stack: readonly Frame[]; readonly value: number }[]
 }
 
@@ -39,7 +39,7 @@ export function encodePprof({ type, unit, period, takenAtMs, samples }: PprofPro
   return gzipSync(writer.finish())
 }
 
-/** Strings, functions and locations are said once and then named by number. */
+/** Strings, functions and locations are listed once and then referred to by number. */
 class Tables {
   readonly #textIds = new Map<string, number>([['', 0]])
   readonly #functions = new Map<string, Readonly<Record<number, number>>>()

@@ -1,4 +1,4 @@
-/** A request with nothing hidden: headers as they were sent, redirects not followed, and a connection of its own. */
+/** A request on a connection of its own: the answer's headers as they were sent, redirects not followed. */
 import { request } from 'node:http'
 import type { IncomingHttpHeaders, RequestOptions } from 'node:http'
 import { text } from 'node:stream/consumers'
@@ -14,7 +14,7 @@ export interface RawRequest {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
-  /** Where to connect, when it is not the listener's own address. */
+  /** Where to connect, if not to the listener's own address. */
   readonly host?: string
 }
 
@@ -34,7 +34,7 @@ export function rawRequest(to: BindAddress, path: string, options: RawRequest = 
   })
 }
 
-/** Without what every answer of every server has. */
+/** Without the headers that every server sends. */
 function withoutTransport(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   const transport = new Set(['date', 'connection', 'content-length', 'keep-alive', 'transfer-encoding'])
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !transport.has(name)))

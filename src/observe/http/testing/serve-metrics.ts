@@ -1,4 +1,4 @@
-/** A metrics server on a port of its own, which ends with the test. */
+/** A metrics server on its own port, which is closed with the test. */
 import { onTestFinished } from 'vitest'
 import { silentLogger } from '../../../core/logger.ts'
 import { FakeClock } from '../../../core/testing/fake-clock.ts'
