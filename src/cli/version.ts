@@ -3,10 +3,7 @@ import type { Host } from './host/host.ts'
 import { fairleadVersion } from './program.ts'
 
 /** Scripts look for the release of kube-proxy that this stands in for; people want to know what really runs. */
-export function renderVersion(
-  format: 'plain' | 'raw',
-  { platform, process }: Pick<Host, 'platform' | 'process'>,
-): string {
+export function renderVersion(format: 'plain' | 'raw', host: Pick<Host, 'platform' | 'process'>): string {
   const { major, minor, patch } = kubernetesVersion
   const kubernetes = `v${major}.${minor}.${patch}`
   const fairlead = fairleadVersion()
@@ -16,8 +13,8 @@ export function renderVersion(
     minor: String(minor),
     gitVersion: kubernetes,
     fairleadVersion: fairlead,
-    nodeVersion: process.nodeVersion,
-    platform: `${platform}/${process.architecture}`,
+    nodeVersion: host.process.nodeVersion,
+    platform: `${host.platform}/${host.process.architecture}`,
   }
   return `${JSON.stringify(raw)}\n`
 }

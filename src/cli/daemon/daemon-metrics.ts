@@ -22,7 +22,7 @@ export interface DaemonMetrics {
 
 export function daemonMetrics(
   { mode, featureGates }: Pick<ProxyConfig, 'mode' | 'featureGates'>,
-  { platform, process }: Pick<Host, 'platform' | 'process'>,
+  host: Pick<Host, 'platform' | 'process'>,
 ): DaemonMetrics {
   const registry = new MetricRegistry()
   registry.addProcessMetrics()
@@ -34,9 +34,9 @@ export function daemonMetrics(
     gitCommit: '',
     gitTreeState: '',
     buildDate: '',
-    platform: `${platform}/${process.architecture}`,
+    platform: `${host.platform}/${host.process.architecture}`,
   }
-  addBuildInfo(registry, build, process.nodeVersion)
+  addBuildInfo(registry, build, host.process.nodeVersion)
   addFeatureStates(
     registry,
     [...knownGates].map(([name, { stage }]) => ({

@@ -82,7 +82,7 @@ function server(
 }
 
 function metricsPages({ config, version, flags, metrics, host, log }: DaemonServersOptions): HttpHandler {
-  const { clock, process } = host
+  const { clock } = host
   const isOn = (gate: Parameters<typeof isGateOn>[1]) => isGateOn(config.featureGates, gate)
   return metricsHandler({
     component: 'kube-proxy',
@@ -90,9 +90,11 @@ function metricsPages({ config, version, flags, metrics, host, log }: DaemonServ
     mode: config.mode,
     config: configToV1alpha1(config),
     flags: isOn('ComponentFlagz') ? flags : undefined,
-    statusz: isOn('ComponentStatusz') ? { binaryVersion: version, runtimeVersion: process.nodeVersion } : undefined,
+    statusz: isOn('ComponentStatusz')
+      ? { binaryVersion: version, runtimeVersion: host.process.nodeVersion }
+      : undefined,
     profiling: config.enableProfiling ? log : undefined,
-    processStartMs: clock.now() - process.uptimeMs(),
+    processStartMs: clock.now() - host.process.uptimeMs(),
     clock,
   })
 }

@@ -1,0 +1,49 @@
+/** Modes on machines in memory: what each refuses, and which settings it makes. */
+import { expect, test } from 'vitest'
+import { scriptedExec } from '../../dataplane/iptables/testing/scripted-exec.ts'
+import { MemorySysctl } from '../../dataplane/sysctl/memory-sysctl.ts'
+import { daemonMetrics } from '../daemon/daemon-metrics.ts'
+import { modeContext } from '../daemon/mode-context.ts'
+import { memoryDaemon } from '../daemon/testing/memory-daemon.ts'
+import { memoryHost } from '../host/testing/memory-host.ts'
+import type { MemoryHostOptions } from '../host/testing/memory-host.ts'
+import type { ModeOnNode } from './mode.ts'
+
+const never = new AbortController().signal
+const routeLocalnet = 'net/ipv4/conf/all/route_localnet'
+
+test.each([
+  ['are wanted', [], [`${routeLocalnet}=1`]],
+  ['are not wanted', ['--iptables-localhost-nodeports=false'], []],
+  ['are on another address', ['--nodeport-addresses=192.0.2.0/24'], []],
+])('iptables opens loopback to node ports only where they %s', async (_, flags, writes) => {
+  const sysctl = new MemorySysctl({ [routeLocalnet]: '0' })
+  const mode = await modeOn(['--proxy-mode=iptables', ...flags], { sysctl })
+  await mode.prepare()
+  expect(sysctl.writes).toEqual(writes)
+})
+
+test('nftables refuses an old kernel, unless the environment says that it is new enough', async () => {
+  const { exec } = scriptedExec((command) => ({ stdout: command === 'nft --version' ? 'nftables v1.0.6 (x)' : '' }))
+  const old: MemoryHostOptions = { exec, kernelRelease: () => '5.4.0-100-generic' }
+  const refusing = await modeOn(['--proxy-mode=nftables'], old)
+  await expect(refusing.supports('ipv4', never)).rejects.toThrow(
+    'the nftables mode cannot run here: the kernel is 5.4.0-100-generic, and the nftables mode needs 5.13',
+  )
+  const env = { KUBE_PROXY_NFTABLES_SKIP_KERNEL_VERSION_CHECK: '1' }
+  const trusting = await modeOn(['--proxy-mode=nftables'], { ...old, env })
+  expect(await trusting.supports('ipv4', never)).toBe(true)
+})
+
+test.each(['iptables', 'userspace'])('%s names the program that is missing', async (name) => {
+  const mode = await modeOn([`--proxy-mode=${name}`], { localAddresses: () => ['192.0.2.1'] })
+  expect(await mode.supports('ipv4', never)).toBe(false)
+  expect(await mode.whatIsMissing?.('ipv4', never)).toMatch(/^there is no program "iptables"/)
+})
+
+async function modeOn(flags: readonly string[], options: MemoryHostOptions): Promise<ModeOnNode> {
+  const daemon = await memoryDaemon({ flags, host: memoryHost(options) })
+  const ips = { ipv4: '192.0.2.1', ipv6: '::1' }
+  const node = { name: 'node1', record: undefined, addresses: { ips, primaryFamily: 'ipv4' } } as const
+  return daemon.mode.onNode(modeContext(daemon, node, daemonMetrics(daemon.config, daemon.host)))
+}
