@@ -31,18 +31,18 @@ describe('a Service', () => {
   test('loses only the cluster IP that is wrong', () => {
     const both = { ports: [port80], clusterIP: '10.0.0.1', ipFamilies: ['IPv4', 'IPv6'] }
     const swapped = rawService('demo/web', { ...both, clusterIPs: ['fd00::1', 'fd00::2'] })
-    expect(record('Service', swapped).clusterIPs).toEqual({ ipv6: 'fd00::2' })
+    expect(record('Service', swapped).clusterIPs).toStrictEqual({ ipv6: 'fd00::2' })
     expect(problemsOf('Service', swapped)).toEqual([
       'spec.clusterIPs[0]: "fd00::1" is not of the family in spec.ipFamilies[0]',
     ])
     const nonsense = rawService('demo/web', { ...both, clusterIPs: ['10.0.0.1', 'x'] })
-    expect(record('Service', nonsense).clusterIPs).toEqual({ ipv4: '10.0.0.1' })
+    expect(record('Service', nonsense).clusterIPs).toStrictEqual({ ipv4: '10.0.0.1' })
     expect(problemsOf('Service', nonsense)).toEqual(['spec.clusterIPs[1]: "x" is not an IP address'])
     expect(problemsOf('Service', rawService('demo/web', { clusterIP: 'x' }))).toEqual([
       'spec.clusterIP: "x" is not an IP address',
     ])
     const twice = { ...both, ipFamilies: ['IPv4', 'IPv4'], clusterIPs: ['10.0.0.1', '10.0.0.2'] }
-    expect(parse(twice).clusterIPs).toEqual({ ipv4: '10.0.0.1' })
+    expect(parse(twice).clusterIPs).toStrictEqual({ ipv4: '10.0.0.1' })
   })
 
   test('keeps good external IPs, skips blank ones in silence and reports bad ones', () => {
@@ -131,6 +131,7 @@ describe('a Service', () => {
   test('has an external policy Local only when its type can be reached from outside', () => {
     const local = { clusterIP: '10.0.0.1', externalTrafficPolicy: 'Local' }
     expect(parse(local).externalTrafficPolicy).toBe('Cluster')
+    expect(parse({ ...local, externalIPs: [] }).externalTrafficPolicy).toBe('Cluster')
     expect(parse({ ...local, externalIPs: ['fd00::9'] }).externalTrafficPolicy).toBe('Local')
     expect(parse({ ...local, type: 'NodePort' }).externalTrafficPolicy).toBe('Local')
     expect(parse({ ...local, type: 'LoadBalancer', healthCheckNodePort: 1 }).externalTrafficPolicy).toBe('Local')
@@ -156,7 +157,8 @@ describe('a Service', () => {
     expect(parse({ ...sticky, sessionAffinityConfig: { clientIP: { timeoutSeconds: 5 } } }).affinitySeconds).toBe(5)
     expect(parse({ sessionAffinity: 'None' }).affinitySeconds).toBe(0)
     const timed = (timeoutSeconds: unknown) => ({ ...sticky, sessionAffinityConfig: { clientIP: { timeoutSeconds } } })
-    for (const good of [1, 86_400, null]) expect(problemsOf('Service', rawService('demo/web', timed(good)))).toEqual([])
+    for (const good of [1, 86_400, null, undefined])
+      expect(problemsOf('Service', rawService('demo/web', timed(good)))).toEqual([])
     for (const bad of [0, 86_401]) {
       expect(parse(timed(bad)).affinitySeconds).toBe(10_800)
       expect(problemsOf('Service', rawService('demo/web', timed(bad)))).toEqual([
