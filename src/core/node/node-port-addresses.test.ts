@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { expandPrimary, matchingAddresses, nodePortAddresses } from './node-port-addresses.ts'
+import { expandPrimary, matchingAddresses, nodePortAddresses, nodePortIps } from './node-port-addresses.ts'
 
 const nodeAddresses = ['127.0.0.1', '10.20.30.51', '10.20.31.1', '10.20.30.51', '::1', '2001:db8::1']
 
@@ -42,6 +42,17 @@ test('matching all still lists only the addresses of the family, each once', () 
     '10.20.30.51',
     '10.20.31.1',
   ])
+})
+
+test('node ports are open on the chosen addresses in sorted order, on loopback only where a mode can serve it', () => {
+  const local = ['10.20.31.1', '127.0.0.1', '10.20.30.51', '::1']
+  const chosen = nodePortAddresses(['10.0.0.0/8', '127.0.0.0/8'], 'ipv4')
+  expect(nodePortIps(chosen, local)).toEqual(['10.20.30.51', '10.20.31.1'])
+  expect(nodePortIps(chosen, local, () => true)).toEqual(['10.20.30.51', '10.20.31.1', '127.0.0.1'])
+})
+
+test('without a choice there is no list, for addresses that come later count, too', () => {
+  expect(nodePortIps(nodePortAddresses([], 'ipv4'), nodeAddresses)).toBeUndefined()
 })
 
 for (const [cidrs, expected] of [

@@ -52,13 +52,16 @@ test('a Node that appears later is noticed within a second', async () => {
 })
 
 test('without a Node, or with one that has no address, the start goes on after 30 seconds and says so', async () => {
-  for (const missing of [undefined, node({ ips: [] })]) {
+  for (const [missing, problem] of [
+    [undefined, 'there is no such Node'],
+    [node({ ips: [] }), 'status.addresses has no usable IP'],
+  ] as const) {
     const { clock, state, log } = given(missing === undefined ? {} : { node: missing })
     await clock.advance(29_999)
     expect(state.outcome).toBe('waiting')
     await clock.advance(1)
     expect(state.outcome).toBe(missing)
-    expect(log.at('error')).toMatchObject([{ fields: { node: 'this-node' } }])
+    expect(log.at('error')).toMatchObject([{ fields: { node: 'this-node', problem } }])
   }
 })
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
-import { findRefused } from './find-refused.ts'
+import { describe, expect, test } from 'vitest'
+import { findRefused, writeAllButRefused } from './find-refused.ts'
 import type { RouteKey } from '../route.ts'
 
 const keys = (...names: readonly string[]) => names as readonly RouteKey[]
@@ -35,4 +35,73 @@ test('many that are refused cost not much more than a few', async () => {
   })
   expect(failed).toHaveLength(10_000)
   expect(trials).toBeLessThan(1000)
+})
+
+test('after a hundred, a group of up to fifty with a bad one in it is left out whole', async () => {
+  const names = Array.from({ length: 200 }, (_, index) => `route-${index}`)
+  const bad = new Set([...names.slice(0, 100), 'route-120', 'route-180'])
+  const failed = await findRefused(keys(...names), async (tried) =>
+    tried.some((key) => bad.has(key)) ? refusal : undefined,
+  )
+  expect(failed.map(({ key }) => key)).toEqual(names)
+})
+
+test('before that, nobody goes with a bad one', async () => {
+  const names = Array.from({ length: 200 }, (_, index) => `route-${index}`)
+  const bad = [...names.slice(0, 99), 'route-120']
+  const failed = await findRefused(keys(...names), async (tried) =>
+    tried.some((key) => bad.includes(key)) ? refusal : undefined,
+  )
+  expect(failed.map(({ key }) => key)).toEqual(bad)
+})
+
+test('where not even nothing is taken, nobody is to blame', async () => {
+  expect(await findRefused(keys(), async () => refusal)).toEqual([])
+})
+
+describe('a write', () => {
+  const culprits = [{ key: 'a' as RouteKey, reason: 'bad' }]
+  const given = async (errors: readonly (Error | undefined)[], found = culprits) => {
+    const did: string[] = []
+    const left = [...errors]
+    const outcome = await writeAllButRefused({
+      write: async (refused) => {
+        did.push(`write without ${refused.map(({ key }) => key).join() || 'nobody'}`)
+        const error = left.shift()
+        if (error !== undefined) throw error
+        return 'written'
+      },
+      isRefusal: (error) => error === refusal,
+      findRefused: async (error) => {
+        did.push(`search for ${String(error)}`)
+        return found
+      },
+      withoutCulprit: async (error) => `in vain: ${String(error)}`,
+    }).catch((error: unknown) => error)
+    return { did, outcome }
+  }
+
+  test('that is taken is all there is to do', async () => {
+    expect(await given([undefined])).toEqual({ did: ['write without nobody'], outcome: 'written' })
+  })
+
+  test('that is refused is done again without the culprits', async () => {
+    expect(await given([refusal])).toEqual({
+      did: ['write without nobody', 'search for Error: the kernel said no', 'write without a'],
+      outcome: 'written',
+    })
+  })
+
+  test('that is refused though nobody alone is', async () => {
+    expect(await given([refusal], [])).toEqual({
+      did: ['write without nobody', 'search for Error: the kernel said no'],
+      outcome: 'in vain: Error: the kernel said no',
+    })
+  })
+
+  test('that fails otherwise, or fails again, fails', async () => {
+    const broken = new Error('no memory')
+    expect(await given([broken])).toEqual({ did: ['write without nobody'], outcome: broken })
+    expect((await given([refusal, broken])).outcome).toBe(broken)
+  })
 })

@@ -62,3 +62,31 @@ test('a look that fails is told, and tried again', async () => {
   expect(site.found).toEqual([2])
   expect(site.log.at('warn').map(({ message }) => message)).toEqual(['cannot look', 'cannot look'])
 })
+
+test('a look that fails because it is over is not told', async () => {
+  const stop = new AbortController()
+  const log = new RecordingLogger()
+  const look = async () => {
+    stop.abort()
+    throw new Error('aborted')
+  }
+  const options = { look, onFound() {}, trouble: 'cannot look', clock: new FakeClock(), log }
+  await lookNowAndThen(options, stop.signal)
+  expect(log.lines).toEqual([])
+})
+
+test('what was found is handed over, and a look in vain is followed by the next after a second', async () => {
+  const stop = new AbortController()
+  const clock = new FakeClock()
+  const found: string[] = []
+  const left = [undefined, 'a chain is gone', undefined, 'a rule is gone']
+  const look = async () => left.shift()
+  const options = { look, onFound: (it: string) => found.push(it), trouble: '', clock, log: new RecordingLogger() }
+  const running = lookNowAndThen(options, stop.signal)
+  await clock.advance(2_999)
+  expect(found).toEqual(['a chain is gone'])
+  await clock.advance(1)
+  expect(found).toEqual(['a chain is gone', 'a rule is gone'])
+  stop.abort()
+  await running
+})
