@@ -5,7 +5,8 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { renderTable } from '../src/backends/nftables/render.ts'
+import { planNftables } from '../src/backends/nftables/plan.ts'
+import { renderNftables } from '../src/backends/nftables/render.ts'
 import { currentState } from '../src/backends/nftables/settings.ts'
 import type { NftablesState } from '../src/backends/nftables/settings.ts'
 import { endingsOf } from '../src/backends/nftables/testing/evaluate-packet.ts'
@@ -16,7 +17,7 @@ import type { PacketNode } from '../src/backends/nftables/testing/packet.ts'
 import { packetsFor } from '../src/backends/nftables/testing/packets.ts'
 import type { Sender } from '../src/backends/nftables/testing/packets.ts'
 import { RecordingTable } from '../src/backends/nftables/testing/recording-table.ts'
-import { planTable, replacement } from '../src/backends/nftables/whole-table.ts'
+import { replacement } from '../src/backends/nftables/whole-table.ts'
 import type { NodeView } from '../src/core/backend.ts'
 import { localTraffic } from '../src/core/node/local-traffic.ts'
 import { expandPrimary } from '../src/core/node/node-port-addresses.ts'
@@ -74,7 +75,7 @@ describe.each(cases)('"$scenario", $family', ({ scenario, family }) => {
     const { view, state } = await load(scenario, family)
     const node: PacketNode = { family, localIps: localIps[family] }
     const table = new RecordingTable()
-    await table.commit(replacement(planTable(view, state)), never)
+    await table.commit(replacement(planNftables(view, state)), never)
     const ours = await table.ruleset()
     const theirs = parseListing(golden(scenario, 'nft-ruleset.txt'), `${family === 'ipv4' ? 'ip' : 'ip6'} kube-proxy`)
     if (theirs === undefined) throw new Error('the recorded ruleset has no such table')
@@ -113,7 +114,7 @@ describe.skipIf(why !== undefined)(`the kernel${note}`, () => {
     const scripts: string[] = []
     for (const scenario of scenarioNames) {
       const { view, state } = await load(scenario, family)
-      scripts.push(`echo ${scenario}\nnft -f - <<'END'\n${renderTable(view, state)}END\n`)
+      scripts.push(`echo ${scenario}\nnft -f - <<'END'\n${renderNftables(planNftables(view, state))}END\n`)
     }
     const options = { input: scripts.join(''), encoding: 'utf8', stdio: 'pipe' } as const
     const taken = execFileSync('unshare', ['-n', 'sh', '-e'], options)

@@ -6,7 +6,7 @@ import type { PickChain } from './pick-chains.ts'
 import type { PlannedChain } from './planned-chain.ts'
 import { renderRule } from './render-rule.ts'
 import type { NftablesSettings } from './settings.ts'
-import type { Steps } from './steps.ts'
+import type { TableChange } from './table-change.ts'
 import type { StickyChains } from './sticky-chains.ts'
 
 /** Whatever the chain held before, it has these rules then. Chains must come after those that they lead to. */
@@ -37,7 +37,7 @@ export function writeSticky({ sets, chains }: StickyChains, family: Family): rea
 export function writePickChains(
   chains: readonly PickChain[],
   settings: NftablesSettings,
-): Pick<Steps, 'structure' | 'lookups'> {
+): Pick<TableChange, 'structure' | 'lookups'> {
   const { family } = settings
   const planned = (wanted: boolean) =>
     chains.filter((chain) => isLookup(chain) === wanted).map((chain) => pickChain(chain, settings))

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
 import type { Route } from '../../core/route.ts'
 import { testEndpoint, testRoute } from '../../core/testing/routes.ts'
+import { NftError } from '../../dataplane/nft/nft.ts'
+import type { NftErrorReason } from '../../dataplane/nft/nft.ts'
 import { ProxiedNode } from './testing/proxied-node.ts'
 
 const never = new AbortController().signal
@@ -78,6 +80,46 @@ test('a Service that is gone is counted no more', async () => {
   expect([...(await node.backend.connections(never)).keys()]).toEqual([db.key])
   await node.sync([web(), db])
   expect((await node.backend.connections(never)).get(web().key)).toBe(0)
+})
+
+/** The next transaction that deletes elements ends so. */
+function spoilNextDeletion({ table }: ProxiedNode, reason: NftErrorReason): void {
+  table.refuses = (transaction) => {
+    if (transaction.every((operation) => operation.do !== 'delete elements')) return undefined
+    table.refuses = () => undefined
+    return new NftError(reason, 'not now')
+  }
+}
+
+test('a change that fails counts nothing twice, and the next one loses nothing', async () => {
+  const node = await counting()
+  connect(node, 'services', '10.112.0.21 . tcp . 80', 3)
+  connect(node, 'nodeports', 'tcp . 30080', 4)
+  const fewer = web({ endpoints: endpoints.slice(1) })
+  spoilNextDeletion(node, 'failed')
+  await expect(node.sync([fewer, db])).rejects.toThrow('not now')
+  expect((await node.backend.connections(never)).get(web().key)).toBe(7)
+  await node.sync([fewer, db])
+  expect((await node.backend.connections(never)).get(web().key)).toBe(7)
+})
+
+test('a change that is refused, and becomes a full sync, counts nothing twice and loses nothing', async () => {
+  const node = await counting()
+  connect(node, 'services', '10.112.0.21 . tcp . 80', 3)
+  spoilNextDeletion(node, 'refused')
+  await node.sync([web({ endpoints: endpoints.slice(1) }), db])
+  expect(node.log.at('warn')).toHaveLength(1)
+  expect((await node.backend.connections(never)).get(web().key)).toBe(3)
+})
+
+test('a table that is replaced as a whole does not take the counts along', async () => {
+  const node = await counting()
+  connect(node, 'services', '10.112.0.21 . tcp . 80', 3)
+  node.table.refuses = (transaction) =>
+    transaction.every((operation) => operation.do !== 'delete table') ? new NftError('refused', 'not so') : undefined
+  await node.sync([web({ endpoints: endpoints.slice(1) }), db])
+  expect(node.table.takeOperations().some((operation) => operation.do === 'delete table')).toBe(true)
+  expect((await node.backend.connections(never)).get(web().key)).toBe(3)
 })
 
 test('nobody reads counters before a change when nobody wants them', async () => {

@@ -6,10 +6,11 @@ import { describeOperations } from './testing/describe-operations.ts'
 import { endingsOf } from './testing/evaluate-packet.ts'
 import { fateOf } from './testing/fate.ts'
 import { applyDamage } from './testing/damage.ts'
+import { planNftables } from './plan.ts'
 import { ProxiedNode } from './testing/proxied-node.ts'
 import { addressPlans } from '../../core/testing/random-cluster.ts'
 import type { RecordingTable } from './testing/recording-table.ts'
-import { planTable, replacement } from './whole-table.ts'
+import { replacement } from './whole-table.ts'
 
 const never = new AbortController().signal
 const { node: localIps } = addressPlans.ipv4
@@ -94,7 +95,9 @@ describe('a full sync', () => {
 
   test('replaces a table of another layout in one transaction, though it looks alike', async () => {
     const { table } = await filled(web)
-    const whole = replacement(planTable(new ProxiedNode().view(new Map([[edge.key, edge]])), new ProxiedNode().state))
+    const whole = replacement(
+      planNftables(new ProxiedNode().view(new Map([[edge.key, edge]])), new ProxiedNode().state),
+    )
     await table.damage(whole.map((it) => (it.do === 'add table' ? { ...it, comment: 'Fairlead (layout 0)' } : it)))
     await new ProxiedNode({ table }).sync([edge], { full: true })
     expect(table.transactions).toHaveLength(1)
@@ -176,6 +179,7 @@ describe('a chain that cannot be removed yet', () => {
     await node.sync([])
     node.table.refuses = () => undefined
     await node.sync([web])
+    expect(node.counted.failedCleanups).toBe(1)
     expect(await node.table.contents()).toEqual(await fresh(web))
   })
 

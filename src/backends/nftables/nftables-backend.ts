@@ -5,23 +5,23 @@ import { findRefused, writeAllButRefused } from '../../core/sync/find-refused.ts
 import type { Logger } from '../../core/logger.ts'
 import { Programming } from '../../core/sync/programming.ts'
 import type { Programmed, SyncTask } from '../../core/sync/programming.ts'
-import type { RouteKey } from '../../core/route.ts'
+import type { Route, RouteKey } from '../../core/route.ts'
 import { isSameData } from '../../core/same-data.ts'
 import { NftError } from '../../dataplane/nft/nft.ts'
-import type { FoundElement, NftErrorReason, NftOperation, NftTable, NftTransaction } from '../../dataplane/nft/nft.ts'
+import type { FoundElement, NftErrorReason, NftTable, NftTransaction } from '../../dataplane/nft/nft.ts'
 import type { Family } from '../../net/ip.ts'
 import { ConnectionCounts } from './connection-counts.ts'
 import { containersOf } from './containers.ts'
 import type { ContainerName, Containers } from './containers.ts'
 import { watchDrift } from './drift-watch.ts'
-import { editTable } from './edit-table.ts'
+import { editNftables } from './edit.ts'
+import type { NftablesEdit } from './edit.ts'
+import { planNftables } from './plan.ts'
+import type { NftablesPlan } from './plan.ts'
 import type { NftablesState } from './settings.ts'
-import { transactionsFor } from './steps.ts'
-import type { Steps } from './steps.ts'
-import type { TablePlan } from './table-plan.ts'
-import { UnusedChains } from './unused-chains.ts'
-import { elementRepairs, planTable, replacement, stepsFor, strangersIn, tableComment } from './whole-table.ts'
-import type { WholeTable } from './whole-table.ts'
+import { deleteUnusedChains } from './unused-chains.ts'
+import { repairTable, replacement, tableComment } from './whole-table.ts'
+import type { FoundTable } from './whole-table.ts'
 
 interface NftablesMetrics {
   syncFailed(): void
@@ -46,18 +46,16 @@ export class NftablesBackend implements Backend {
   readonly name = 'nftables'
   readonly #options: NftablesBackendOptions
   readonly #containers: Containers
-  readonly #unused: UnusedChains
   readonly #counts: ConnectionCounts
-  readonly #programming: Programming<SyncTask, TablePlan>
-  /** Whose element is which, also while a sync goes on. */
-  #lastPlan: TablePlan | undefined
+  readonly #programming: Programming<SyncTask, NftablesPlan>
+  /** What the last sync that succeeded has left in the table: says whose element is which while another one runs. */
+  #lastWritten: NftablesPlan | undefined
 
   constructor(options: NftablesBackendOptions) {
     this.#options = options
     this.#containers = containersOf(options.family)
     this.#counts = new ConnectionCounts(options.table, this.#containers)
-    this.#unused = new UnusedChains(options.table, () => options.metrics.cleanupFailed())
-    this.#programming = new Programming<SyncTask, TablePlan>({
+    this.#programming = new Programming<SyncTask, NftablesPlan>({
       edit: ({ plan }, task, signal) => this.#edit(plan, task, signal),
       rewrite: ({ view }, _known, signal) => this.#rewrite(view, options.state(), signal),
       isRefusal,
@@ -68,7 +66,7 @@ export class NftablesBackend implements Backend {
   async sync(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
     try {
       const report = await this.#programming.sync({ view, change }, signal)
-      await this.#unused.remove(signal)
+      for (const key of change.keys) if (!view.routesByKey.has(key)) this.#counts.forget(key)
       return report
     } catch (error) {
       if (!signal.aborted) this.#options.metrics.syncFailed()
@@ -81,7 +79,7 @@ export class NftablesBackend implements Backend {
   }
 
   connections(signal: AbortSignal): Promise<ReadonlyMap<RouteKey, number>> {
-    return this.#counts.read((element) => this.#lastPlan?.owner(element), signal)
+    return this.#counts.read(this.#lastWritten?.owners ?? new Map(), signal)
   }
 
   /** The table stays: restarting the proxy must not disturb traffic. */
@@ -90,30 +88,23 @@ export class NftablesBackend implements Backend {
   }
 
   async #edit(
-    plan: TablePlan,
+    plan: NftablesPlan,
     { view, change }: SyncTask,
     signal: AbortSignal,
-  ): Promise<Programmed<TablePlan> | undefined> {
+  ): Promise<Programmed<NftablesPlan> | undefined> {
     const { settings, nodePortIps } = this.#options.state()
     if (change.full || !isSameData(plan.settings, settings)) return undefined
     const routes = new Map(change.keys.map((key) => [key, view.routesByKey.get(key)]))
     const node = { nodePortIps, serviceCidrs: view.serviceCidrs }
-    const { steps, unusedChains, transfers } = editTable(plan, routes, node, this.#containers)
-    this.#unused.keep(namesOfChains(steps))
-    if (this.#options.countsConnections(view.routesByKey.size))
-      await this.#counts.keep(steps.elements, transfers, signal)
-    await this.#carryOut(steps, { isFresh: false }, signal)
-    this.#unused.add(unusedChains)
-    for (const [key, route] of routes) if (route === undefined) this.#counts.forget(key)
-    return this.#finish(plan, steps.elements, [])
+    return this.#commit(editNftables(plan, routes, node), [], signal)
   }
 
-  #rewrite(view: NodeView, state: NftablesState, signal: AbortSignal): Promise<Programmed<TablePlan>> {
+  #rewrite(view: NodeView, state: NftablesState, signal: AbortSignal): Promise<Programmed<NftablesPlan>> {
     const { table, log } = this.#options
     const keys = [...view.routesByKey.keys()]
-    const isGood = async (suspects: readonly RouteKey[]) => {
+    const tryRoutes = async (suspects: readonly RouteKey[]) => {
       try {
-        await table.check(replacement(planTable(view, state, suspects)), signal)
+        await table.check(replacement(planNftables(withRoutes(view, suspects), state)), signal)
         return undefined
       } catch (error) {
         if (isRefusal(error)) return error
@@ -123,65 +114,73 @@ export class NftablesBackend implements Backend {
     return writeAllButRefused({
       write: (refused) => {
         const culprits = new Set<RouteKey>(refused.map(({ key }) => key))
-        const rest = refused.length === 0 ? undefined : keys.filter((key) => !culprits.has(key))
-        return this.#repair(planTable(view, state, rest), refused, signal)
+        const rest =
+          culprits.size === 0
+            ? view
+            : withRoutes(
+                view,
+                keys.filter((key) => !culprits.has(key)),
+              )
+        return this.#repair(planNftables(rest, state), refused, signal)
       },
       isRefusal,
       findRefused: (error) => {
         log.warn('the whole table was refused; looking for the Service that causes it', { error })
-        return findRefused(keys, isGood)
+        return findRefused(keys, tryRoutes)
       },
       // The fault is not in what we want, so it is in what is there.
       withoutCulprit: () => {
         log.warn('replacing the whole table')
-        return this.#replace(planTable(view, state), [], signal)
+        return this.#replace(planNftables(view, state), [], signal)
       },
     })
   }
 
-  /** Brings the table to the plan, whatever it is now, and writes only the elements that differ. */
-  async #repair(whole: WholeTable, failed: Failures, signal: AbortSignal): Promise<Programmed<TablePlan>> {
-    const { table } = this.#options
-    const listing = await table.list(signal)
-    if (listing !== undefined && listing.comment !== tableComment) return this.#replace(whole, failed, signal)
-    const isFresh = listing === undefined
-    const found = isFresh ? new Map<never, never>() : await this.#readElements(signal)
-    const repairs = elementRepairs(whole, found).operations(this.#containers)
-    const steps = stepsFor(whole, repairs)
-    const { chains, sets } = strangersIn(listing ?? { chains: [], sets: [] }, steps)
-    const elements: NftTransaction = [
-      ...steps.elements,
-      // With the elements that lead to them.
-      ...chains.map((name): NftOperation => ({ do: 'flush chain', name })),
-      ...sets.map((name): NftOperation => ({ do: 'delete set', set: { name } })),
-    ]
-    this.#unused.keep(namesOfChains(steps))
-    await this.#carryOut({ ...steps, elements }, { isFresh }, signal)
-    this.#unused.add(chains)
-    return this.#finish(whole.plan, repairs, failed)
+  async #repair(plan: NftablesPlan, failed: Failures, signal: AbortSignal): Promise<Programmed<NftablesPlan>> {
+    const listing = await this.#options.table.list(signal)
+    if (listing === undefined) return this.#commit(repairTable(plan, undefined), failed, signal)
+    if (listing.comment !== tableComment) return this.#replace(plan, failed, signal)
+    const elements = await this.#readElements(signal)
+    return this.#commit(repairTable(plan, { ...listing, elements }), failed, signal)
   }
 
-  async #readElements(signal: AbortSignal): Promise<ReadonlyMap<ContainerName, ReadonlyMap<string, FoundElement>>> {
+  async #readElements(signal: AbortSignal): Promise<FoundTable['elements']> {
     const found = new Map<ContainerName, ReadonlyMap<string, FoundElement>>()
     for (const [name, container] of Object.entries(this.#containers))
       found.set(name as ContainerName, await this.#options.table.elements(container, signal))
     return found
   }
 
-  async #carryOut(steps: Steps, options: { readonly isFresh: boolean }, signal: AbortSignal): Promise<void> {
-    for (const transaction of transactionsFor(steps, options)) await this.#options.table.commit(transaction, signal)
+  #replace(plan: NftablesPlan, failed: Failures, signal: AbortSignal): Promise<Programmed<NftablesPlan>> {
+    return this.#commit({ transactions: [replacement(plan)], after: plan }, failed, signal)
   }
 
-  async #replace(whole: WholeTable, failed: Failures, signal: AbortSignal): Promise<Programmed<TablePlan>> {
-    const transaction = replacement(whole)
-    await this.#options.table.commit(transaction, signal)
-    return this.#finish(whole.plan, transaction, failed)
+  async #commit(
+    { transactions, after }: NftablesEdit,
+    failed: Failures,
+    signal: AbortSignal,
+  ): Promise<Programmed<NftablesPlan>> {
+    const { table, metrics, countsConnections } = this.#options
+    const counted =
+      this.#lastWritten !== undefined && countsConnections(after.routesByKey.size)
+        ? await this.#counts.aboutToGo(transactions, this.#lastWritten.owners, signal)
+        : undefined
+    for (const transaction of transactions) await table.commit(transaction, signal)
+    if (counted !== undefined) this.#counts.keep(counted)
+    const unusedChains = await deleteUnusedChains(table, after.unusedChains, () => metrics.cleanupFailed(), signal)
+    const plan = { ...after, unusedChains }
+    this.#lastWritten = plan
+    return { plan, report: { facts: { elements: countElements(transactions) }, failed } }
   }
+}
 
-  #finish(plan: TablePlan, written: NftTransaction, failed: Failures): Programmed<TablePlan> {
-    this.#lastPlan = plan
-    return { plan, report: { facts: { elements: countElements(written) }, failed } }
+function withRoutes(view: NodeView, keys: readonly RouteKey[]): NodeView {
+  const routesByKey = new Map<RouteKey, Route>()
+  for (const key of keys) {
+    const route = view.routesByKey.get(key)
+    if (route !== undefined) routesByKey.set(key, route)
   }
+  return { ...view, routesByKey }
 }
 
 const refusals: ReadonlySet<NftErrorReason> = new Set(['missing', 'exists', 'busy', 'refused'])
@@ -190,13 +189,9 @@ function isRefusal(error: unknown): error is NftError {
   return error instanceof NftError && refusals.has(error.reason)
 }
 
-function namesOfChains({ structure, sticky }: Steps): readonly string[] {
-  return [...structure, ...sticky].flatMap((operation) => (operation.do === 'add chain' ? [operation.chain.name] : []))
-}
-
-function countElements(transaction: NftTransaction): number {
+function countElements(transactions: readonly NftTransaction[]): number {
   let count = 0
-  for (const operation of transaction)
+  for (const operation of transactions.flat())
     if (operation.do === 'add elements') count += operation.elements.length
     else if (operation.do === 'delete elements') count += operation.keys.length
   return count

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { isSameData } from '../../core/same-data.ts'
 import { families } from '../../net/ip.ts'
+import { planNftables } from './plan.ts'
 import { endingsOf } from './testing/evaluate-packet.ts'
 import { ExpectedFates } from './testing/expected-fate.ts'
 import { fateOf } from './testing/fate.ts'
@@ -11,7 +12,7 @@ import { addressPlans, anyRoutes, anyServiceCidrs, viewOf } from '../../core/tes
 import type { AddressPlan } from '../../core/testing/random-cluster.ts'
 import { anyState, anySurroundings } from './testing/random-node.ts'
 import { RecordingTable } from './testing/recording-table.ts'
-import { planTable, replacement } from './whole-table.ts'
+import { replacement } from './whole-table.ts'
 
 const never = new AbortController().signal
 
@@ -29,7 +30,7 @@ type Cluster = ReturnType<typeof anyCluster> extends fc.Arbitrary<infer T> ? T :
 async function program(plan: AddressPlan, { routes, serviceCidrs, state, surroundings }: Cluster) {
   const view = viewOf(plan, routes, serviceCidrs)
   const table = new RecordingTable()
-  await table.commit(replacement(planTable(view, state)), never)
+  await table.commit(replacement(planNftables(view, state)), never)
   return {
     packets: packetsFor(view, surroundings),
     node: surroundings.node,

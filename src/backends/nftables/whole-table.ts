@@ -1,18 +1,20 @@
 /** Everything at once: for the first sync, after a failure, and to repair what others broke. */
-import type { NodeView } from '../../core/backend.ts'
-import type { RouteKey } from '../../core/route.ts'
 import type { FoundElement, NftOperation, NftTransaction, TableListing } from '../../dataplane/nft/nft.ts'
 import { writeChain, writePickChains, writeSticky } from './chain-operations.ts'
 import { containersOf } from './containers.ts'
 import type { ContainerName } from './containers.ts'
-import { ElementEdits } from './element-edits.ts'
+import type { NftablesEdit } from './edit.ts'
+import { ElementChanges } from './element-changes.ts'
+import { ownerOf } from './element-owners.ts'
 import { fixedChains } from './fixed-chains.ts'
-import { isForNode } from './node-plan.ts'
-import type { NftablesState } from './settings.ts'
-import type { Steps } from './steps.ts'
+import { isForNode, nodeElements } from './node-elements.ts'
+import type { NftablesPlan } from './plan.ts'
+import { planRoute } from './route-plan.ts'
 import type { PlannedElement } from './route-plan.ts'
-import { TablePlan } from './table-plan.ts'
-import type { Replacement } from './table-plan.ts'
+import { noStickyChains } from './sticky-chains.ts'
+import type { StickyChains } from './sticky-chains.ts'
+import { transactionsOf } from './table-change.ts'
+import type { TableChange } from './table-change.ts'
 
 /**
  * The number goes up when chains or sets of the same name get another meaning or type. A table of another layout is
@@ -20,94 +22,104 @@ import type { Replacement } from './table-plan.ts'
  */
 export const tableComment = 'Fairlead: from Service addresses to endpoints (layout 1)'
 
-export interface WholeTable {
-  readonly plan: TablePlan
-  readonly elements: Elements
+export interface FoundTable extends Pick<TableListing, 'chains' | 'sets'> {
+  readonly elements: FoundElements
 }
 
-type Elements = ReadonlyMap<ContainerName, ReadonlyMap<string, PlannedElement>>
+type FoundElements = ReadonlyMap<ContainerName, ReadonlyMap<string, FoundElement>>
 
-export function planTable(
-  { routesByKey, serviceCidrs }: NodeView,
-  { settings, nodePortIps }: NftablesState,
-  keys: Iterable<RouteKey> = routesByKey.keys(),
-): WholeTable {
-  const plan = new TablePlan(settings)
-  const elements = new Map<ContainerName, Map<string, PlannedElement>>()
-  const put = (element: PlannedElement) => {
-    const byKey = elements.get(element.container)
-    if (byKey === undefined) elements.set(element.container, new Map([[element.key, element]]))
-    else byKey.set(element.key, element)
+/** Brings a table of our layout to the plan, and writes only the elements that differ. Undefined: there is none yet. */
+export function repairTable(plan: NftablesPlan, found: FoundTable | undefined): NftablesEdit {
+  const whole = wholeTable(plan)
+  const change = changeOf(plan, whole, found?.elements ?? new Map())
+  const strangers = strangersIn(found ?? { chains: [], sets: [] }, change)
+  const elements: NftTransaction = [
+    ...change.elements,
+    // With the elements that lead to them.
+    ...strangers.chains.map((name): NftOperation => ({ do: 'flush chain', name })),
+    ...strangers.sets.map((name): NftOperation => ({ do: 'delete set', set: { name } })),
+  ]
+  return {
+    transactions: transactionsOf({ ...change, elements }, { isFresh: found === undefined }),
+    after: { ...plan, unusedChains: strangers.chains },
   }
-  const add = ({ key: owner, after }: Replacement) => {
-    for (const element of after.elements) {
-      if (plan.owner(element) !== owner) continue
-      // Somebody may have had it until now.
-      const old = elements.get(element.container)?.get(element.key)
-      for (const { container, key } of old?.companions ?? []) elements.get(container)?.delete(key)
-      put(element)
-      element.companions.forEach(put)
-    }
-  }
-  add(plan.replaceNode({ nodePortIps, serviceCidrs }))
-  for (const key of keys) add(plan.replaceRoute(key, routesByKey.get(key)))
-  return { plan, elements }
 }
 
-/**
- * Everything, so that the table has it whatever it is now. Sets keep their elements, so rules that were right before
- * change nothing for packets.
- */
-export function stepsFor({ plan }: WholeTable, elements: NftTransaction): Steps {
-  const { settings } = plan
+/** The table as it shall be, whatever it is now. All in one transaction: packets see no gap. */
+export function replacement(plan: NftablesPlan): NftTransaction {
+  const { structure, lookups, sticky, elements } = changeOf(plan, wholeTable(plan), new Map())
+  return [{ do: 'add table', comment: '' }, { do: 'delete table' }, ...structure, ...lookups, ...sticky, ...elements]
+}
+
+interface WholeTable {
+  readonly elements: ReadonlyMap<ContainerName, readonly PlannedElement[]>
+  readonly sticky: readonly StickyChains[]
+}
+
+function wholeTable({ node, routesByKey, owners, settings }: NftablesPlan): WholeTable {
+  const elements = new Map<ContainerName, PlannedElement[]>()
+  const sticky: StickyChains[] = []
+  const add = (element: PlannedElement): void => {
+    const list = elements.get(element.container)
+    if (list === undefined) elements.set(element.container, [element])
+    else list.push(element)
+    element.companions.forEach(add)
+  }
+  nodeElements(node).forEach(add)
+  for (const [key, route] of routesByKey.entries()) {
+    const plan = planRoute(route, settings)
+    for (const element of plan.elements) if (ownerOf(owners, element) === key) add(element)
+    if (plan.sticky !== noStickyChains) sticky.push(plan.sticky)
+  }
+  return { elements, sticky }
+}
+
+/** Sets keep their elements, so rules that were right before change nothing for packets. */
+function changeOf(plan: NftablesPlan, whole: WholeTable, found: FoundElements): TableChange {
+  const { settings, pickChainsByName } = plan
   const { family } = settings
-  const { structure, lookups } = writePickChains(plan.pickChains, settings)
+  const containers = containersOf(family)
+  const elements = elementChanges(whole, found).operations(containers)
+  const { structure, lookups } = writePickChains(
+    pickChainsByName.values().map(({ chain }) => chain),
+    settings,
+  )
   return {
     structure: [
       { do: 'add table', comment: tableComment },
-      ...Object.values(containersOf(family)).map((set): NftOperation => ({ do: 'add set', set })),
+      ...Object.values(containers).map((set): NftOperation => ({ do: 'add set', set })),
       ...fixedChains(settings).flatMap((chain) => writeChain(chain, family)),
       ...structure,
       // The rules for node ports need the addresses of the node at once.
       ...elements.filter(isForNode),
     ],
     lookups,
-    sticky: [...plan.stickyKeys].flatMap((key) => writeSticky(plan.planOf(key).sticky, family)),
+    sticky: whole.sticky.flatMap((chains) => writeSticky(chains, family)),
     elements: elements.filter((operation) => !isForNode(operation)),
   }
 }
 
-/** The table as it shall be, whatever it is now. All in one transaction: packets see no gap. */
-export function replacement(whole: WholeTable): NftTransaction {
-  const elements = elementRepairs(whole, new Map()).operations(containersOf(whole.plan.settings.family))
-  const { structure, lookups, sticky, elements: rest } = stepsFor(whole, elements)
-  return [{ do: 'add table', comment: '' }, { do: 'delete table' }, ...structure, ...lookups, ...sticky, ...rest]
-}
-
-/** What leads from the elements that were found to those that are wanted. */
-export function elementRepairs(
-  { elements }: WholeTable,
-  found: ReadonlyMap<ContainerName, ReadonlyMap<string, FoundElement>>,
-): ElementEdits {
-  const edits = new ElementEdits()
-  for (const [container, foundByKey] of found)
-    for (const [key, { value }] of foundByKey)
-      if (elements.get(container)?.get(key)?.value !== value) edits.remove(container, key)
-  for (const [container, wantedByKey] of elements)
-    for (const [key, element] of wantedByKey)
-      if (found.get(container)?.get(key)?.value !== element.value) edits.add(element)
-  return edits
-}
-
-export interface Strangers {
-  readonly chains: readonly string[]
-  readonly sets: readonly string[]
+/** From the elements that were found to those that are wanted. */
+function elementChanges({ elements }: WholeTable, found: FoundElements): ElementChanges {
+  const changes = new ElementChanges()
+  for (const [container, foundByKey] of found) {
+    const valuesByKey = new Map(elements.get(container)?.map(({ key, value }) => [key, value]))
+    for (const [key, { value }] of foundByKey) if (valuesByKey.get(key) !== value) changes.remove(container, key)
+  }
+  for (const [container, wanted] of elements) {
+    const foundByKey = found.get(container)
+    for (const element of wanted) if (foundByKey?.get(element.key)?.value !== element.value) changes.add(element)
+  }
+  return changes
 }
 
 /** What the table has and the plan has not: of an earlier run, or of somebody else. */
-export function strangersIn({ chains, sets }: Pick<TableListing, 'chains' | 'sets'>, steps: Steps): Strangers {
+function strangersIn(
+  { chains, sets }: Pick<TableListing, 'chains' | 'sets'>,
+  { structure, sticky }: TableChange,
+): Pick<TableListing, 'chains' | 'sets'> {
   const own = new Set<string>()
-  for (const operation of [...steps.structure, ...steps.sticky]) {
+  for (const operation of [...structure, ...sticky]) {
     if (operation.do === 'add chain') own.add(operation.chain.name)
     if (operation.do === 'add set') own.add(operation.set.name)
   }

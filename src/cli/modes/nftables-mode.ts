@@ -1,5 +1,6 @@
 import { NftablesBackend } from '../../backends/nftables/nftables-backend.ts'
-import { renderTable } from '../../backends/nftables/render.ts'
+import { planNftables } from '../../backends/nftables/plan.ts'
+import { renderNftables } from '../../backends/nftables/render.ts'
 import { currentState } from '../../backends/nftables/settings.ts'
 import { supportsNft } from '../../dataplane/nft/find-nft.ts'
 import { NftTables } from '../../dataplane/nft/nft-tables.ts'
@@ -16,7 +17,8 @@ export const nftablesMode: Mode = {
   onNode,
 
   render(view, settings) {
-    return [{ part: 'nftables', text: renderTable(view, currentState(trafficSettings(view.family, settings))) }]
+    const plan = planNftables(view, currentState(trafficSettings(view.family, settings)))
+    return [{ part: 'nftables', text: renderNftables(plan) }]
   },
 }
 

@@ -3,9 +3,9 @@
  * milliseconds and reads every element as text; the rest is written directly. So a change is split where that is safe:
  * nothing that carries traffic may lead to what is not there yet, or stay without what it needs.
  */
-import type { NftOperation, NftTransaction } from '../../dataplane/nft/nft.ts'
+import type { NftTransaction } from '../../dataplane/nft/nft.ts'
 
-export interface Steps {
+export interface TableChange {
   /** Sets, and chains that are the same whatever the Services are. */
   readonly structure: NftTransaction
   /** The rules that look up endpoints. Nothing leads to new ones, and those that exist stay as they are. */
@@ -16,9 +16,9 @@ export interface Steps {
   readonly elements: NftTransaction
 }
 
-/** The transactions to commit, one after the other. `isFresh`: the table carries no traffic yet. */
-export function transactionsFor(
-  { structure, lookups, sticky, elements }: Steps,
+/** To be committed one after the other. `isFresh`: the table carries no traffic yet. */
+export function transactionsOf(
+  { structure, lookups, sticky, elements }: TableChange,
   { isFresh }: { readonly isFresh: boolean },
 ): readonly NftTransaction[] {
   const transactions =
@@ -30,6 +30,10 @@ export function transactionsFor(
   return transactions.filter(({ length }) => length > 0)
 }
 
+export function chainsAddedBy({ structure, sticky }: TableChange): readonly string[] {
+  return [...structure, ...sticky].flatMap((operation) => (operation.do === 'add chain' ? [operation.chain.name] : []))
+}
+
 function needsNft(transaction: NftTransaction): boolean {
-  return transaction.some((operation: NftOperation) => operation.do !== 'add chain')
+  return transaction.some((operation) => operation.do !== 'add chain')
 }

@@ -1,0 +1,166 @@
+/** The smallest change that leads from what the table holds to what some changed routes want. */
+import type { Route, RouteKey } from '../../core/route.ts'
+import { isSameData } from '../../core/same-data.ts'
+import type { NftOperation, NftTransaction } from '../../dataplane/nft/nft.ts'
+import type { Family } from '../../net/ip.ts'
+import { writeChain, writePickChains } from './chain-operations.ts'
+import { containersOf } from './containers.ts'
+import { ElementChanges, elementId, elementsById } from './element-changes.ts'
+import { editOwners } from './element-owners.ts'
+import type { OwnersEdit } from './element-owners.ts'
+import { nodeElements } from './node-elements.ts'
+import type { NodeAddresses } from './node-elements.ts'
+import { pickChainName } from './pick-chains.ts'
+import type { PickChain } from './pick-chains.ts'
+import { nothing, routePlanIn } from './plan.ts'
+import type { NftablesPlan, SharedPickChain } from './plan.ts'
+import { planRoute } from './route-plan.ts'
+import type { PlannedElement, RoutePlan } from './route-plan.ts'
+import type { StickyChains } from './sticky-chains.ts'
+import { chainsAddedBy, transactionsOf } from './table-change.ts'
+import type { TableChange } from './table-change.ts'
+
+export interface NftablesEdit {
+  /** To be committed one after the other. Elements are deleted in none but the last one. */
+  readonly transactions: readonly NftTransaction[]
+  /** What the table holds then. */
+  readonly after: NftablesPlan
+}
+
+/** Without a route, its key is gone. */
+export function editNftables(
+  before: NftablesPlan,
+  routes: ReadonlyMap<RouteKey, Route | undefined>,
+  node: NodeAddresses,
+): NftablesEdit {
+  const { settings } = before
+  const changed: readonly ChangedRoute[] = Array.from(routes, ([key, route]) => ({
+    key,
+    before: routePlanIn(before, key),
+    after: route === undefined ? nothing : planRoute(route, settings),
+  }))
+  const pickChains = editPickChains(before, changed)
+  const sticky = changed.map((route) => editSticky(route.before.sticky, route.after.sticky, settings.family))
+  const owners = editOwners(
+    before.owners,
+    changed.map((route) => ({ key: route.key, before: route.before.elements, after: route.after.elements })),
+  )
+  const elements = new ElementChanges()
+  if (!isSameData(before.node, node)) elements.replaceAll(nodeElements(before.node), nodeElements(node))
+  replaceElements(elements, before, changed, owners)
+  const change: TableChange = {
+    ...writePickChains(pickChains.added, settings),
+    sticky: sticky.flatMap(({ additions }) => additions),
+    elements: [...elements.operations(containersOf(settings.family)), ...sticky.flatMap(({ removals }) => removals)],
+  }
+  const unusedChains = new Set([
+    ...before.unusedChains,
+    ...pickChains.unused,
+    ...sticky.flatMap(({ unusedChains: names }) => names),
+  ])
+  for (const name of chainsAddedBy(change)) unusedChains.delete(name)
+  return {
+    transactions: transactionsOf(change, { isFresh: false }),
+    after: {
+      settings,
+      node,
+      routesByKey: before.routesByKey.with(routes),
+      owners: owners.after,
+      pickChainsByName: before.pickChainsByName.with(pickChains.changes),
+      unusedChains: [...unusedChains],
+    },
+  }
+}
+
+interface ChangedRoute {
+  readonly key: RouteKey
+  readonly before: RoutePlan
+  readonly after: RoutePlan
+}
+
+interface PickChainsEdit {
+  readonly changes: ReadonlyMap<string, SharedPickChain | undefined>
+  /** Each after those that it leads to. */
+  readonly added: readonly PickChain[]
+  readonly unused: readonly string[]
+}
+
+function editPickChains({ pickChainsByName }: NftablesPlan, changed: readonly ChangedRoute[]): PickChainsEdit {
+  const drafts = new Map<string, SharedPickChain>()
+  const count = (chain: PickChain, step: 1 | -1): void => {
+    const name = pickChainName(chain)
+    const users = (drafts.get(name) ?? pickChainsByName.get(name))?.users ?? 0
+    drafts.set(name, { chain, users: users + step })
+  }
+  for (const { before, after } of changed) {
+    for (const chain of before.pickChains) count(chain, -1)
+    for (const chain of after.pickChains) count(chain, 1)
+  }
+  const changes = new Map<string, SharedPickChain | undefined>()
+  const unused: string[] = []
+  for (const [name, shared] of drafts) {
+    changes.set(name, shared.users === 0 ? undefined : shared)
+    if (shared.users === 0 && pickChainsByName.has(name)) unused.push(name)
+  }
+  const added = new Map(
+    changed
+      .flatMap(({ after }) => after.pickChains)
+      .map((chain) => [pickChainName(chain), chain] as const)
+      .filter(([name]) => !pickChainsByName.has(name)),
+  )
+  return { changes, added: [...added.values()], unused }
+}
+
+interface StickyEdit {
+  readonly additions: readonly NftOperation[]
+  readonly removals: readonly NftOperation[]
+  readonly unusedChains: readonly string[]
+}
+
+function editSticky(before: StickyChains, after: StickyChains, family: Family): StickyEdit {
+  const kept = new Set([...after.chains, ...after.sets].map(({ name }) => name))
+  const unusedChains = before.chains.map(({ name }) => name).filter((name) => !kept.has(name))
+  return {
+    additions: [
+      ...newOrChanged(before.sets, after.sets).map((set): NftOperation => ({ do: 'add set', set })),
+      ...newOrChanged(before.chains, after.chains).flatMap((chain) => writeChain(chain, family)),
+    ],
+    removals: [
+      // Their rules hold on to the sets of endpoints that are gone.
+      ...unusedChains.map((name): NftOperation => ({ do: 'flush chain', name })),
+      ...before.sets.filter(({ name }) => !kept.has(name)).map((set): NftOperation => ({ do: 'delete set', set })),
+    ],
+    unusedChains,
+  }
+}
+
+function newOrChanged<T extends { readonly name: string }>(before: readonly T[], after: readonly T[]): readonly T[] {
+  const byName = new Map(before.map((thing) => [thing.name, thing]))
+  return after.filter((thing) => !isSameData(byName.get(thing.name), thing))
+}
+
+/** An element is what the plan of the route that has it says. */
+function replaceElements(
+  elements: ElementChanges,
+  plan: NftablesPlan,
+  changed: readonly ChangedRoute[],
+  owners: OwnersEdit,
+): void {
+  // A route that did not change may get an element, or lose one, that it shares with one that did.
+  const shared = new Map<RouteKey, Elements>()
+  const sharedElementsOf = (key: RouteKey): Elements => {
+    const known = shared.get(key) ?? elementsById(routePlanIn(plan, key).elements)
+    shared.set(key, known)
+    return known
+  }
+  const before = new Map(changed.map((route) => [route.key, elementsById(route.before.elements)]))
+  const after = new Map(changed.map((route) => [route.key, elementsById(route.after.elements)]))
+  for (const { from, to, ...element } of owners.elements) {
+    const id = elementId(element)
+    const elementOf = (owner: RouteKey | undefined, plans: ReadonlyMap<RouteKey, Elements>) =>
+      owner === undefined ? undefined : (plans.get(owner) ?? sharedElementsOf(owner)).get(id)
+    elements.replace(elementOf(from, before), elementOf(to, after))
+  }
+}
+
+type Elements = ReadonlyMap<string, PlannedElement>
