@@ -110,7 +110,7 @@ async function serve(options: ApiServerOptions, host: string, disk: Disk | undef
     await close(server)
     await store.settled()
   }
-  const reachableHost = isUnspecified(host) ? loopbackLike(host) : host
+  const reachableHost = isUnspecified(host) ? loopbackOfSameFamily(host) : host
   const url = `http://${hostPort(reachableHost, port)}`
   try {
     await bootstrap({ store, kinds, context, log, serviceCidrs, host: reachableHost, port })
@@ -173,7 +173,7 @@ async function close(server: Server): Promise<void> {
 }
 
 /** A server on all addresses can also be reached on loopback. */
-function loopbackLike(host: string): string {
+function loopbackOfSameFamily(host: string): string {
   return host === '::' ? '::1' : '127.0.0.1'
 }
 

@@ -5,24 +5,24 @@
 import { hostPort, isLoopback, parseIp } from '../net/ip.ts'
 import { KpngError } from './kpng-error.ts'
 
-export type Place =
+export type ApiAddress =
   | { readonly kind: 'unix'; readonly path: string }
   /** An empty host means every address. */
   | { readonly kind: 'tcp'; readonly host: string; readonly port: number }
 
-/** Throws if the place can be reached from other machines, or is on one. */
-export function refusePlaintext(place: Place, purpose: 'serve' | 'follow'): void {
-  if (!isPrivate(place)) throw new KpngError('plaintext', message[purpose](placeText(place)))
+/** Throws if the address can be reached from other machines, or is on one. */
+export function refusePlaintext(address: ApiAddress, purpose: 'serve' | 'follow'): void {
+  if (!isPrivate(address)) throw new KpngError('plaintext', message[purpose](addressText(address)))
 }
 
 /** Reachable from this machine only. */
-export function isPrivate(place: Place): boolean {
-  if (place.kind === 'unix') return true
-  return place.host === 'localhost' || isLoopback(parseIp(place.host) ?? '')
+export function isPrivate(address: ApiAddress): boolean {
+  if (address.kind === 'unix') return true
+  return address.host === 'localhost' || isLoopback(parseIp(address.host) ?? '')
 }
 
-export function placeText(place: Place): string {
-  return place.kind === 'unix' ? `unix://${place.path}` : `tcp://${hostPort(place.host, place.port)}`
+export function addressText(address: ApiAddress): string {
+  return address.kind === 'unix' ? `unix://${address.path}` : `tcp://${hostPort(address.host, address.port)}`
 }
 
 const message = {

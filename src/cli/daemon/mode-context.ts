@@ -1,6 +1,6 @@
 import { expandPrimary } from '../../core/node/node-port-addresses.ts'
 import { iptablesOfHost } from '../../dataplane/iptables/find-iptables.ts'
-import { lendRelay } from '../../dataplane/relay/shared-relay.ts'
+import { lendRelay } from '../../dataplane/relay/lend-relay.ts'
 import type { ModeContext } from '../modes/mode.ts'
 import type { Daemon } from './daemon.ts'
 import type { DaemonMetrics } from './daemon-metrics.ts'

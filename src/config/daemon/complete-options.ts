@@ -1,4 +1,4 @@
-import { aggregate } from '../aggregate.ts'
+import { joinProblems } from '../join-problems.ts'
 import { featureGateProblems } from '../feature-gates.ts'
 import type { LoadedFile } from '../file/config-file-watch.ts'
 import { configFromV1alpha1 } from '../file/config-from-v1alpha1.ts'
@@ -38,7 +38,7 @@ export async function completeOptions(options: DaemonOptions, host: Host, mode?:
     }
   const config = { ...withPlatformDefaults(loaded.config, host.platform), hostnameOverride: hostname }
   const problems = featureGateProblems(config.featureGates)
-  if (problems.length > 0) return { ok: false, message: `failed complete: ${aggregate(problems)}` }
+  if (problems.length > 0) return { ok: false, message: `failed complete: ${joinProblems(problems)}` }
   return { ...loaded, config }
 }
 
@@ -55,7 +55,7 @@ async function loadConfig(
     return { ok: false, message: `cannot read the configuration file ${configFile}: ${(error as Error).message}` }
   }
   const decoded = decodeConfigFile(content)
-  if (!decoded.ok) return { ok: false, message: `failed to decode ${configFile}: ${aggregate(decoded.problems)}` }
+  if (!decoded.ok) return { ok: false, message: `failed to decode ${configFile}: ${joinProblems(decoded.problems)}` }
   const config = configFromV1alpha1(mode === undefined ? decoded.fields : { ...decoded.fields, mode })
   return {
     ok: true,

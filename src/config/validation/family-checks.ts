@@ -1,5 +1,5 @@
 import { type Family, familyOf, isUnspecified, parseCidr, parseIp } from '../../net/ip.ts'
-import { aggregate } from '../aggregate.ts'
+import { joinProblems } from '../join-problems.ts'
 import { splitHostPort } from '../host-port.ts'
 import type { UncheckedConfig } from '../proxy-config.ts'
 
@@ -73,7 +73,7 @@ export function checkFamilies(
         warnings.push(`${cluster} but ${field} is ${shown[wrong]}`)
     }
   }
-  return { warnings, fatal: isFatal ? `kube-proxy configuration is incorrect: ${aggregate(warnings)}` : undefined }
+  return { warnings, fatal: isFatal ? `kube-proxy configuration is incorrect: ${joinProblems(warnings)}` : undefined }
 }
 
 function hasBothFamilies(cidrs: readonly string[]): boolean {

@@ -1,5 +1,5 @@
 import { parseIp } from '../../net/ip.ts'
-import { aggregate } from '../aggregate.ts'
+import { joinProblems } from '../join-problems.ts'
 import { renderGoDuration } from '../go-duration.ts'
 import { splitHostPort } from '../host-port.ts'
 import { kubernetesVersion } from '../kubernetes-version.ts'
@@ -22,9 +22,10 @@ const hour = 3_600_000
 export function validateConfig(config: UncheckedConfig, platform: NodeJS.Platform): Validation {
   // Logging is set up first, so its problems are reported first, and alone.
   const logging = loggingProblems(config.logging, config.featureGates)
-  if (logging.length > 0) return { ok: false, message: `initialize logging: ${aggregate(logging)}`, problems: logging }
+  if (logging.length > 0)
+    return { ok: false, message: `initialize logging: ${joinProblems(logging)}`, problems: logging }
   const problems = configProblems(config, platform)
-  if (problems.length > 0) return { ok: false, message: `failed validate: ${aggregate(problems)}`, problems }
+  if (problems.length > 0) return { ok: false, message: `failed validate: ${joinProblems(problems)}`, problems }
   return { ok: true, config: config as ProxyConfig }
 }
 

@@ -117,7 +117,7 @@ class EndpointsMirror implements AsyncDisposable {
     const [namespace = '', name = ''] = key.split('/')
     const { store, log } = this.#options
     try {
-      const problems = await store.write((transaction) => this.#bringInLine(transaction, namespace, name))
+      const problems = await store.write((transaction) => this.#updateSlices(transaction, namespace, name))
       if (problems.length > 0) log.warn('part of an Endpoints object is not mirrored', { object: key, problems })
     } catch (error) {
       // For example a full disk, or a namespace that is being deleted.
@@ -126,7 +126,7 @@ class EndpointsMirror implements AsyncDisposable {
   }
 
   /** Returns what could not be mirrored. */
-  #bringInLine(transaction: Transaction, namespace: string, name: string): readonly string[] {
+  #updateSlices(transaction: Transaction, namespace: string, name: string): readonly string[] {
     const { services, endpoints, slices } = this.#kinds
     const written = transaction.get(endpoints.collection, namespace, name)?.object
     const service = transaction.get(services.collection, namespace, name)?.object

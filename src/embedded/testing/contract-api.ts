@@ -89,7 +89,7 @@ export function namesOf(list: JsonObject): string[] {
 }
 
 /** `ADDED web` for each event. */
-export function storyOf(events: readonly { readonly type: string; readonly object: JsonObject }[]): string[] {
+export function eventSummaries(events: readonly { readonly type: string; readonly object: JsonObject }[]): string[] {
   return events.map(({ type, object }) => `${type} ${object.metadata.name}`)
 }
 

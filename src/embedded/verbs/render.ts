@@ -77,11 +77,11 @@ function listJson({ type }: Kind, items: Page['items'], metadata: Page['metadata
   const listHead = JSON.stringify({ kind: `${type.kind}List`, apiVersion, metadata })
   const itemHead = JSON.stringify({ kind: type.kind, apiVersion }).replace(/}$/, ',')
   const bodies = items.map(({ json, object }) =>
-    json.startsWith(itemHead) ? `{${json.slice(itemHead.length)}` : bare(object),
+    json.startsWith(itemHead) ? `{${json.slice(itemHead.length)}` : withoutKind(object),
   )
   return `${listHead.slice(0, -1)},"items":[${bodies.join(',')}]}`
 }
 
-function bare(object: ApiObject): string {
+function withoutKind(object: ApiObject): string {
   return JSON.stringify({ ...object, kind: undefined, apiVersion: undefined })
 }

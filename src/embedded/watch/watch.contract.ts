@@ -1,6 +1,6 @@
 /** What clients may rely on when they watch. */
 import { assert, describe, test } from 'vitest'
-import { mergePatch, storyOf, table } from '../testing/contract-api.ts'
+import { mergePatch, eventSummaries, table } from '../testing/contract-api.ts'
 import type { ContractApi } from '../testing/contract-api.ts'
 
 const streaming = 'watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true'
@@ -17,7 +17,7 @@ export function watchContract(api: ContractApi): void {
       await api.client.patch(`${path}/a`, mergePatch, { metadata: { labels: { a: '1' } } })
       await api.client.expect(200, 'DELETE', `${path}/a`)
       const events = await watch.take(3)
-      assert.deepEqual(storyOf(events), ['ADDED a', 'MODIFIED a', 'DELETED a'])
+      assert.deepEqual(eventSummaries(events), ['ADDED a', 'MODIFIED a', 'DELETED a'])
       const versions = events.map(({ object }) => Number(object.metadata.resourceVersion))
       assert.isTrue(versions.every((version, index) => index === 0 || version > (versions[index - 1] ?? 0)))
       assert.equal(events[2]?.object.metadata.labels.a, '1')
@@ -29,7 +29,7 @@ export function watchContract(api: ContractApi): void {
       await api.createServices(path, 'a', 'b')
       for (const query of ['watch=true', 'watch=1&resourceVersion=0']) {
         await using watch = await api.client.watch(`${path}?${query}`)
-        assert.sameMembers(storyOf(await watch.take(2)), ['ADDED a', 'ADDED b'], query)
+        assert.sameMembers(eventSummaries(await watch.take(2)), ['ADDED a', 'ADDED b'], query)
       }
     })
 
@@ -38,14 +38,14 @@ export function watchContract(api: ContractApi): void {
       const created = await api.createServices(path, 'a', 'b')
       await using watch = await api.client.watch(`${path}?${streaming}`)
       const initial = await watch.until(({ type }) => type === 'BOOKMARK')
-      assert.sameMembers(storyOf(initial.slice(0, -1)), ['ADDED a', 'ADDED b'])
+      assert.sameMembers(eventSummaries(initial.slice(0, -1)), ['ADDED a', 'ADDED b'])
       const bookmark = initial.at(-1)?.object
       assert.equal(bookmark?.kind, 'Service')
       assert.deepEqual(bookmark?.metadata.annotations, { 'k8s.io/initial-events-end': 'true' })
       assert.isAtLeast(Number(bookmark?.metadata.resourceVersion), Number(created.at(-1)?.metadata.resourceVersion))
       await api.createServices(path, 'c')
       const next = await watch.until(({ type }) => type !== 'BOOKMARK')
-      assert.deepEqual(storyOf(next.slice(-1)), ['ADDED c'])
+      assert.deepEqual(eventSummaries(next.slice(-1)), ['ADDED c'])
     })
 
     test('refuses watch parameters that contradict each other', async () => {
@@ -72,7 +72,7 @@ export function watchContract(api: ContractApi): void {
       const shown = await api.client.patch(`${path}/web`, mergePatch, { metadata: { labels: { hidden: null } } })
       await api.client.patch(`${path}/web`, mergePatch, { metadata: { labels: { other: '2' } } })
       const events = await watch.take(4)
-      assert.deepEqual(storyOf(events), ['ADDED web', 'DELETED web', 'ADDED web', 'MODIFIED web'])
+      assert.deepEqual(eventSummaries(events), ['ADDED web', 'DELETED web', 'ADDED web', 'MODIFIED web'])
       assert.notExists(events[1]?.object.metadata.labels?.hidden)
       assert.equal(events[2]?.object.metadata.resourceVersion, shown.json.metadata.resourceVersion)
     })
@@ -83,14 +83,14 @@ export function watchContract(api: ContractApi): void {
       const query = `watch=true&resourceVersion=${list.metadata.resourceVersion}&fieldSelector=metadata.name%3Db`
       await using watch = await api.client.watch(`${path}?${query}`)
       await api.createServices(path, 'a', 'b')
-      assert.deepEqual(storyOf(await watch.take(1)), ['ADDED b'])
+      assert.deepEqual(eventSummaries(await watch.take(1)), ['ADDED b'])
     })
 
     test('ends when its time is up', async () => {
       const path = await api.servicesPath()
       await api.createServices(path, 'a')
       await using watch = await api.client.watch(`${path}?watch=true&timeoutSeconds=1`)
-      assert.deepEqual(storyOf(await watch.rest()), ['ADDED a'])
+      assert.deepEqual(eventSummaries(await watch.rest()), ['ADDED a'])
     })
 
     test('tells tables, with the columns in the first one only', async () => {

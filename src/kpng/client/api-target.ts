@@ -1,16 +1,16 @@
 /** Which server to ask: `host:port`, `dns:///name:port` or `unix:///path`. */
 import { KpngError } from '../kpng-error.ts'
-import type { Place } from '../plaintext.ts'
+import type { ApiAddress } from '../plaintext.ts'
 
 /** KPNG refuses `tcp://` here although its servers require it. People paste one into the other, so it is accepted. */
 export function parseApiTarget(text: string): string {
   const target = text.startsWith('tcp://') ? text.slice('tcp://'.length) : text
-  placeOf(target)
+  addressOf(target)
   return target
 }
 
 /** Where a target is, as far as its text says. */
-export function placeOf(target: string): Place {
+export function addressOf(target: string): ApiAddress {
   if (target.startsWith('unix:///')) return { kind: 'unix', path: target.slice('unix://'.length) }
   const isName = target.startsWith('dns:///')
   const [, bracketed, plain = '', port] =

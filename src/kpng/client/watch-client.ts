@@ -11,7 +11,7 @@ import { OpItem, WatchReq } from '../proto/generated/localv1/api.ts'
 import { globalWatchPath, localWatchPath, unscopedHeader } from '../wire/grpc-names.ts'
 import { refusePlaintext } from '../plaintext.ts'
 import type { TlsSource } from '../tls-source.ts'
-import { placeOf } from './api-target.ts'
+import { addressOf } from './api-target.ts'
 import { ChangeSetReader } from './change-set.ts'
 import type { ChangeSet } from './change-set.ts'
 
@@ -58,7 +58,7 @@ export class WatchClient {
   #lastContactMs: number | undefined
 
   constructor(options: WatchClientOptions) {
-    if (options.tls === undefined && !options.allowsPlaintext) refusePlaintext(placeOf(options.target), 'follow')
+    if (options.tls === undefined && !options.allowsPlaintext) refusePlaintext(addressOf(options.target), 'follow')
     this.#options = options
   }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseApiTarget, placeOf } from '../client/api-target.ts'
+import { parseApiTarget, addressOf } from '../client/api-target.ts'
 import { isPrivate } from '../plaintext.ts'
 import { parseBindSpec } from './bind-spec.ts'
 
@@ -34,7 +34,7 @@ test.each([
   ['[fd00::1]:12090', '[fd00::1]:12090', false],
 ])('a client can follow %s', (text, target, isLocalOnly) => {
   expect(parseApiTarget(text)).toBe(target)
-  expect(isPrivate(placeOf(target))).toBe(isLocalOnly)
+  expect(isPrivate(addressOf(target))).toBe(isLocalOnly)
 })
 
 // gRPC reads the last ones differently than they look: other schemes, or a DNS server.

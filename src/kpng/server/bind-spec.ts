@@ -1,8 +1,8 @@
 /** Where a server listens: `tcp://host:port`, `tcp://:port` or `unix:///path`, as in KPNG. */
 import { KpngError } from '../kpng-error.ts'
-import type { Place } from '../plaintext.ts'
+import type { ApiAddress } from '../plaintext.ts'
 
-export function parseBindSpec(text: string): Place {
+export function parseBindSpec(text: string): ApiAddress {
   const [, scheme, rest = ''] = /^(\w+):\/\/(.*)$/s.exec(text) ?? []
   if (scheme === 'unix' && rest.startsWith('/')) return { kind: 'unix', path: rest }
   const [, bracketed, plain = '', digits = ''] = /^(?:\[([^\]]*)\]|([^:]*)):(\d{1,5})$/.exec(rest) ?? []

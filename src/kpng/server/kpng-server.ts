@@ -15,7 +15,7 @@ import { LocalAnswers } from '../store/local-answers.ts'
 import { LocalCursor } from '../store/local-cursor.ts'
 import { globalWatchPath, localWatchPath, oldLocalWatchPath, unscopedHeader } from '../wire/grpc-names.ts'
 import { refusePlaintext } from '../plaintext.ts'
-import type { Place } from '../plaintext.ts'
+import type { ApiAddress } from '../plaintext.ts'
 import { grpcCode, refuse, statusOk } from './grpc-status.ts'
 import type { GrpcStatus } from './grpc-status.ts'
 import { http2Server } from './http2-server.ts'
@@ -28,7 +28,7 @@ import type { Watched } from './watch-stream.ts'
 
 export interface KpngServerOptions {
   readonly store: GlobalStore
-  readonly bind: Place
+  readonly bind: ApiAddress
   /** Plaintext without it. */
   readonly tls: TlsSource | undefined
   /** Allows plaintext beyond this machine: everybody who reaches the port can read the state of the cluster. */

@@ -2,11 +2,11 @@
 import { once } from 'node:events'
 import type { Server } from 'node:net'
 import { KpngError } from '../kpng-error.ts'
-import { placeText } from '../plaintext.ts'
-import type { Place } from '../plaintext.ts'
+import { addressText } from '../plaintext.ts'
+import type { ApiAddress } from '../plaintext.ts'
 import { clearSocketPath, listenPrivately } from './unix-socket.ts'
 
-export async function listenOn(server: Server, bind: Place): Promise<void> {
+export async function listenOn(server: Server, bind: ApiAddress): Promise<void> {
   const listening = once(server, 'listening')
   try {
     if (bind.kind === 'tcp') server.listen(bind.port, bind.host === '' ? undefined : bind.host)
@@ -21,10 +21,10 @@ export async function listenOn(server: Server, bind: Place): Promise<void> {
   }
 }
 
-function listenError(bind: Place, error: unknown): Error {
+function listenError(bind: ApiAddress, error: unknown): Error {
   if (error instanceof KpngError) return error
   const { code = '', message = String(error) } = error as { readonly code?: string; readonly message?: string }
-  const where = placeText(bind)
+  const where = addressText(bind)
   if (code === 'EADDRINUSE')
     return new KpngError('in-use', `cannot listen on ${where}: another process uses it, choose another address`, {
       cause: error,

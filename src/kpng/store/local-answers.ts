@@ -5,7 +5,7 @@
 import type { GlobalStore } from './global-store.ts'
 import { localChanges, localFrames } from './local-changes.ts'
 import type { LocalChanges } from './local-changes.ts'
-import type { Place } from './local-view.ts'
+import type { Viewer } from './local-view.ts'
 import { joined } from './op-bytes.ts'
 import type { OpBytes } from './op-bytes.ts'
 import type { OpItem } from './op-items.ts'
@@ -14,7 +14,7 @@ import type { PathOrder } from './path-order.ts'
 
 /** What a peer knows. */
 export interface KnownState {
-  readonly place: Place
+  readonly viewer: Viewer
   readonly revision: number
 }
 
@@ -43,11 +43,11 @@ export class LocalAnswers {
    * The whole state at the newest revision. It may be read slowly while the store changes, so the caller must hold a
    * reader at that revision. Nothing else is kept for it.
    */
-  everything(place: Place): Iterable<OpBytes> {
-    return this.#stateAt(this.#store.revision, this.#orderOfAll(), place)
+  everything(viewer: Viewer): Iterable<OpBytes> {
+    return this.#stateAt(this.#store.revision, this.#orderOfAll(), viewer)
   }
 
-  *#stateAt(revision: number, { paths, prefixes }: PathOrder, place: Place): Generator<OpBytes> {
+  *#stateAt(revision: number, { paths, prefixes }: PathOrder, viewer: Viewer): Generator<OpBytes> {
     const { services } = this.#store
     for (const path of paths) {
       const item = services.at(path, revision)?.serviceItem
@@ -55,7 +55,7 @@ export class LocalAnswers {
     }
     const anonymous: (readonly OpItem[])[] = []
     for (const path of prefixes) {
-      const view = services.at(path, revision)?.localView(place)
+      const view = services.at(path, revision)?.localView(viewer)
       if (view === undefined) continue
       if (view.anonymous.length > 0) anonymous.push(view.anonymous)
       yield* this.#sets(view.named)
@@ -63,32 +63,32 @@ export class LocalAnswers {
     for (const items of anonymous) yield* this.#sets(items)
   }
 
-  difference(known: KnownState, place: Place): OpBytes | undefined {
-    if (known.place.node !== place.node || known.place.zone !== place.zone) return this.#moved(known, place)
-    const { order, changesByPath, difference, particularPathsByNode } = this.#shared(known.revision, place)
-    const own = particularPathsByNode.get(place.node)
+  difference(known: KnownState, viewer: Viewer): OpBytes | undefined {
+    if (known.viewer.node !== viewer.node || known.viewer.zone !== viewer.zone) return this.#moved(known, viewer)
+    const { order, changesByPath, difference, particularPathsByNode } = this.#shared(known.revision, viewer)
+    const own = particularPathsByNode.get(viewer.node)
     if (own === undefined) return difference
     const changes = new Map(changesByPath)
-    for (const path of own) changes.set(path, this.#changes(path, known, place))
+    for (const path of own) changes.set(path, this.#changes(path, known, viewer))
     return joinedOrNothing(localFrames(order, (path) => changes.get(path)))
   }
 
   /** For a peer that now asks for another node, or whose node is in another zone, every Service may look different. */
-  #moved(known: KnownState, place: Place): OpBytes | undefined {
+  #moved(known: KnownState, viewer: Viewer): OpBytes | undefined {
     const order = this.#orderOfAll()
-    const changes = new Map(order.paths.map((path) => [path, this.#changes(path, known, place)]))
+    const changes = new Map(order.paths.map((path) => [path, this.#changes(path, known, viewer)]))
     return joinedOrNothing(localFrames(order, (path) => changes.get(path)))
   }
 
-  #shared(since: number, { zone, wantsUnscoped }: Place): SharedDifference {
+  #shared(since: number, { zone, wantsUnscoped }: Viewer): SharedDifference {
     const { revision } = this.#store
     if (this.#sharedRevision !== revision) this.#sharedByKey.clear()
     this.#sharedRevision = revision
     const key = `${since}|${wantsUnscoped}|${zone}`
     let shared = this.#sharedByKey.get(key)
     if (shared === undefined) {
-      const anybody: Place = { node: '', zone, wantsUnscoped }
-      this.#sharedByKey.set(key, (shared = this.#makeShared({ place: anybody, revision: since })))
+      const anybody: Viewer = { node: '', zone, wantsUnscoped }
+      this.#sharedByKey.set(key, (shared = this.#makeShared({ viewer: anybody, revision: since })))
     }
     return shared
   }
@@ -99,7 +99,7 @@ export class LocalAnswers {
     const changesByPath = new Map<string, LocalChanges | undefined>()
     const particularPathsByNode = new Map<string, Set<string>>()
     for (const path of order.paths) {
-      changesByPath.set(path, this.#changes(path, known, known.place))
+      changesByPath.set(path, this.#changes(path, known, known.viewer))
       for (const state of [services.at(path, known.revision), services.latest(path)])
         for (const node of state?.particularNodes ?? []) {
           if (node === '') continue
@@ -112,10 +112,10 @@ export class LocalAnswers {
     return { order, changesByPath, difference, particularPathsByNode }
   }
 
-  #changes(path: string, known: KnownState, place: Place): LocalChanges | undefined {
+  #changes(path: string, known: KnownState, viewer: Viewer): LocalChanges | undefined {
     const { services } = this.#store
-    const before = services.at(path, known.revision)?.localView(known.place)
-    return localChanges(before, services.latest(path)?.localView(place))
+    const before = services.at(path, known.revision)?.localView(known.viewer)
+    return localChanges(before, services.latest(path)?.localView(viewer))
   }
 
   /** A small Service is joined and kept, because every new client needs it. A large one would take the memory twice. */

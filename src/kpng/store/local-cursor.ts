@@ -4,7 +4,7 @@
  */
 import type { GlobalStore, StoreReader } from './global-store.ts'
 import type { KnownState, LocalAnswers } from './local-answers.ts'
-import type { Place } from './local-view.ts'
+import type { Viewer } from './local-view.ts'
 import type { OpBytes } from './op-bytes.ts'
 
 export interface LocalCursorOptions {
@@ -15,7 +15,7 @@ export interface LocalCursorOptions {
   readonly onExpired: () => void
 }
 
-const nothing: KnownState = { place: { node: '', zone: '', wantsUnscoped: false }, revision: 0 }
+const nothing: KnownState = { viewer: { node: '', zone: '', wantsUnscoped: false }, revision: 0 }
 
 export class LocalCursor implements StoreReader, Disposable {
   readonly #options: LocalCursorOptions
@@ -39,10 +39,10 @@ export class LocalCursor implements StoreReader, Disposable {
   advance(node: string): Iterable<OpBytes> | undefined {
     const { store, answers, wantsUnscoped } = this.#options
     const before = this.#known
-    const place: Place = { node, zone: store.zoneOf(node), wantsUnscoped }
-    this.#known = { place, revision: store.revision }
-    if (before.revision === 0) return answers.everything(place)
-    const difference = answers.difference(before, place)
+    const viewer: Viewer = { node, zone: store.zoneOf(node), wantsUnscoped }
+    this.#known = { viewer, revision: store.revision }
+    if (before.revision === 0) return answers.everything(viewer)
+    const difference = answers.difference(before, viewer)
     return difference && [difference]
   }
 

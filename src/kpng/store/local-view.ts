@@ -12,7 +12,7 @@ import type { EndpointItems } from './endpoint-items.ts'
 import type { OpItem } from './op-items.ts'
 
 /** The node that asks, and what it asks for. */
-export interface Place {
+export interface Viewer {
   readonly node: string
   readonly zone: string
   /**
@@ -34,18 +34,18 @@ export function localView(
   service: Service,
   serviceItem: OpItem,
   endpoints: readonly ClusterEndpoint[],
-  place: Place,
+  viewer: Viewer,
   items: EndpointItems,
 ): LocalView {
   const named: OpItem[] = []
   const anonymous: OpItem[] = []
   const keys = endpointKeys(endpoints)
-  const scopes = scopesOf(service, endpoints, place)
+  const scopes = scopesOf(service, endpoints, viewer)
   for (const [index, endpoint] of endpoints.entries()) {
     const scope = scopes[index]
     if (scope === undefined) continue
     const key = keys[index]
-    const item = items.of(service, endpoint, { key, scopes: scope, isLocal: isLocal(endpoint, place) })
+    const item = items.of(service, endpoint, { key, scopes: scope, isLocal: isLocal(endpoint, viewer) })
     if (key !== undefined) named.push(item)
     else anonymous.push(item)
   }
@@ -56,28 +56,28 @@ export function localView(
 function scopesOf(
   service: Service,
   endpoints: readonly ClusterEndpoint[],
-  place: Place,
+  viewer: Viewer,
 ): readonly (EndpointScopes | undefined)[] {
   const isInternalLocal = service.InternalTrafficToLocal
   const isExternalLocal = service.ExternalTrafficToLocal
   // With both policies Local the two scopes would be equal, and nothing would say who serves the whole cluster.
-  const tellsCluster = place.wantsUnscoped && isInternalLocal && isExternalLocal
+  const tellsCluster = viewer.wantsUnscoped && isInternalLocal && isExternalLocal
   const scopes: (EndpointScopes | undefined)[] = endpoints.map(() => undefined)
   for (const family of families) {
     const indexByCandidate = new Map<CoreEndpoint, number>()
     for (const [index, endpoint] of endpoints.entries())
-      if (isOfFamily(endpoint, family)) indexByCandidate.set(candidate(endpoint, place), index)
+      if (isOfFamily(endpoint, family)) indexByCandidate.set(candidate(endpoint, viewer), index)
     const { cluster, local } = categorize(
       [...indexByCandidate.keys()],
       { clusterEndpoints: true, localEndpoints: isInternalLocal || isExternalLocal },
-      { nodeName: place.node, zone: place.zone },
+      { nodeName: viewer.node, zone: viewer.zone },
     )
     const internal = new Set(isInternalLocal ? local : cluster)
     const external = new Set(isExternalLocal && !tellsCluster ? local : cluster)
     for (const usable of new Set([...cluster, ...local])) {
       const scope = { Internal: internal.has(usable), External: external.has(usable) }
       const index = indexByCandidate.get(usable)
-      if (index !== undefined && (scope.Internal || scope.External || place.wantsUnscoped)) scopes[index] = scope
+      if (index !== undefined && (scope.Internal || scope.External || viewer.wantsUnscoped)) scopes[index] = scope
     }
   }
   return scopes
@@ -89,14 +89,14 @@ function isOfFamily({ info }: ClusterEndpoint, family: Family): boolean {
 }
 
 /** Health and topology are decided per endpoint, without addresses and ports. */
-function candidate(endpoint: ClusterEndpoint, place: Place): CoreEndpoint {
+function candidate(endpoint: ClusterEndpoint, viewer: Viewer): CoreEndpoint {
   const { info, serving, terminating, nodeHints } = endpoint
   return {
     ip: '',
     port: 0,
     address: '',
     nodeName: info.Topology?.Node ?? '',
-    isLocal: isLocal(endpoint, place),
+    isLocal: isLocal(endpoint, viewer),
     ready: isReady(endpoint),
     serving,
     terminating,
@@ -106,7 +106,7 @@ function candidate(endpoint: ClusterEndpoint, place: Place): CoreEndpoint {
 }
 
 /** A client that asks for no particular node has no local endpoints. */
-function isLocal({ info }: ClusterEndpoint, { node }: Place): boolean {
+function isLocal({ info }: ClusterEndpoint, { node }: Viewer): boolean {
   return node !== '' && info.Topology?.Node === node
 }
 

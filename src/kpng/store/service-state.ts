@@ -11,7 +11,7 @@ import { deleteFrame, setFrame } from '../wire/op-frames.ts'
 import { globalServicePath, servicePath } from '../wire/paths.ts'
 import type { EndpointItems } from './endpoint-items.ts'
 import { localView } from './local-view.ts'
-import type { LocalView, Place } from './local-view.ts'
+import type { LocalView, Viewer } from './local-view.ts'
 import type { OpItem } from './op-items.ts'
 
 export interface GlobalView {
@@ -43,13 +43,13 @@ export class ServiceState {
   }
 
   /** Absent if there is nothing to program. */
-  localView(place: Place): LocalView | undefined {
+  localView(viewer: Viewer): LocalView | undefined {
     const { service, serviceItem } = this
     if (service === undefined || serviceItem === undefined) return undefined
-    const key = this.#placeKey(place)
+    const key = this.#viewerKey(viewer)
     let view = this.#viewsByPlace.get(key)
     if (view === undefined) {
-      view = localView(service.service, serviceItem, this.endpoints, place, this.#items)
+      view = localView(service.service, serviceItem, this.endpoints, viewer, this.#items)
       this.#viewsByPlace.set(key, view)
     }
     return view
@@ -80,8 +80,8 @@ export class ServiceState {
     ))
   }
 
-  /** Equal for all places that see the Service alike. */
-  #placeKey({ node, zone, wantsUnscoped }: Place): string {
+  /** Equal for all viewers that see the Service alike. */
+  #viewerKey({ node, zone, wantsUnscoped }: Viewer): string {
     this.#hasZoneHints ??= this.endpoints.some(({ info }) => (info.Hints?.Zones.length ?? 0) > 0)
     const who = node !== '' && this.particularNodes.has(node) ? node : ''
     return `${wantsUnscoped ? '+' : '-'}|${this.#hasZoneHints ? zone : ''}|${who}`

@@ -27,7 +27,7 @@ export interface PlacedObject {
 
 export function desiredObjects(manifest: readonly ManifestObject[]): DesiredObjects {
   const notices: Notice[] = []
-  const found = sortOut(manifest, notices)
+  const found = groupByKind(manifest, notices)
   const { services, assigned } = assignClusterIPs(
     found.Service.map(({ object }) => object),
     found.ServiceCIDR.map(({ object }) => object),
@@ -51,7 +51,7 @@ export function desiredObjects(manifest: readonly ManifestObject[]): DesiredObje
 
 type Found = Readonly<Record<ManifestKind, readonly PlacedObject[]>>
 
-function sortOut(manifest: readonly ManifestObject[], notices: Notice[]): Found {
+function groupByKind(manifest: readonly ManifestObject[], notices: Notice[]): Found {
   const byKind = Object.fromEntries(
     (['Service', 'EndpointSlice', 'Endpoints', 'Node', 'ServiceCIDR'] as const).map((kind) => [kind, new Map()]),
   ) as Record<ManifestKind, Map<string, PlacedObject>>

@@ -16,7 +16,7 @@ export interface FileSourceOptions {
 }
 
 /** Where the operating system reports no changes (network file systems), they are found by looking. */
-const lookAnywayMs = 5_000
+const pollEveryMs = 5_000
 /** An editor writes a file in several steps; wait until it is done. */
 const settleMs = 50
 
@@ -56,7 +56,7 @@ export class FileSource {
     const done = new AbortController()
     const both = AbortSignal.any([signal, done.signal])
     // Both waits end with the signal, and an abort is not an error here.
-    await Promise.race([changed, clock.sleep(lookAnywayMs, both)]).catch(() => {})
+    await Promise.race([changed, clock.sleep(pollEveryMs, both)]).catch(() => {})
     done.abort()
     if (!signal.aborted) await clock.sleep(settleMs, signal).catch(() => {})
   }
@@ -73,7 +73,7 @@ export class FileSource {
   #deliver(objects: readonly ManifestObject[]): void {
     this.#hasDelivered = true
     const { byKind, notices } = desiredObjects(objects)
-    this.#tell(notices)
+    this.#logNew(notices)
     // The Node first: it says in which zone we are, and thereby which endpoints are near.
     for (const kind of ['Node', 'ServiceCIDR', 'EndpointSlice', 'Service'] as const) {
       const sink = this.#options.intake.sink(kind)
@@ -82,7 +82,7 @@ export class FileSource {
   }
 
   /** Each notice once, and again if it went away in between. */
-  #tell(notices: readonly Notice[]): void {
+  #logNew(notices: readonly Notice[]): void {
     const told = new Set<string>()
     for (const notice of notices) {
       const text = JSON.stringify(notice)

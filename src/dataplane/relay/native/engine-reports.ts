@@ -2,7 +2,7 @@
 import type { Clock } from '../../../core/clock.ts'
 import type { Logger } from '../../../core/logger.ts'
 import { hostPort } from '../../../net/ip.ts'
-import { isFollowed, logAccepted, logChoice, logCopied, logDialFailed, logJoined } from '../node/connection-log.ts'
+import { logsConnections, logAccepted, logChoice, logCopied, logDialFailed, logJoined } from '../node/connection-log.ts'
 import type { DescriptorBudget } from '../descriptor-budget.ts'
 import type { PoolSpec } from '../relay.ts'
 import { Throttle } from '../throttle.ts'
@@ -21,7 +21,7 @@ export class EngineReports {
   readonly #options: EngineReportsOptions
   /** A Service in trouble must not silence another. */
   readonly #throttles = new Map<string, Throttle>()
-  #isFollowed = false
+  #reportsConnections = false
 
   constructor(options: EngineReportsOptions) {
     this.#options = options
@@ -29,14 +29,14 @@ export class EngineReports {
 
   /** Makes the engine report each connection if the log shows that much. The verbosity may change at any time. */
   follow(engine: EngineProcess): void {
-    const wanted = isFollowed(this.#options.log)
-    if (wanted !== this.#isFollowed) void engine.ask('follow', wanted ? 1 : 0).catch(() => {})
-    this.#isFollowed = wanted
+    const wanted = logsConnections(this.#options.log)
+    if (wanted !== this.#reportsConnections) void engine.ask('follow', wanted ? 1 : 0).catch(() => {})
+    this.#reportsConnections = wanted
   }
 
   /** A new engine reports no connections until told to. */
   startOver(): void {
-    this.#isFollowed = false
+    this.#reportsConnections = false
   }
 
   heard([what = '', ...words]: readonly string[]): void {

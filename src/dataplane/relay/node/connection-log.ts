@@ -8,7 +8,7 @@ import type { Pool } from './pool.ts'
 import type { SocketAddress } from '../relay.ts'
 
 /** Asking a socket for its addresses costs a system call each time, so callers check this first. */
-export function isFollowed(log: Logger): boolean {
+export function logsConnections(log: Logger): boolean {
   return log.wouldShow?.(3) ?? true
 }
 

@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import { expect, test } from 'vitest'
-import { dialSomewhere } from './dial.ts'
+import { dialAnyEndpoint } from './dial.ts'
 import { ReadBuffers } from './read-buffers.ts'
 import { echoEndpoint } from '../testing/endpoints.ts'
 import { use } from '../testing/relay-under-test.ts'
@@ -9,7 +9,7 @@ test('an endpoint that answered in time is used, even when we were too busy to l
   const { address } = use(await echoEndpoint())
   const client = connect(address.port, address.ip).on('error', () => {})
   const failures: unknown[] = []
-  const dialling = dialSomewhere({
+  const dialling = dialAnyEndpoint({
     timeoutsMs: [20],
     choose: () => ({ endpoint: address, name: 'it', because: 'turn' }),
     failed: (_choice, error) => failures.push(error),

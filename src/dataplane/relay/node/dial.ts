@@ -23,7 +23,7 @@ export interface DialRequest {
   readonly buffers: ReadBuffers
 }
 
-export async function dialSomewhere(request: DialRequest): Promise<DialOutcome> {
+export async function dialAnyEndpoint(request: DialRequest): Promise<DialOutcome> {
   for (const timeoutMs of request.timeoutsMs) {
     if (request.client.destroyed) return { ok: false, why: 'client-left' }
     const choice = request.choose()

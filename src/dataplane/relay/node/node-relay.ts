@@ -13,7 +13,7 @@ import {
   type RelayStats,
   type TrafficCounts,
 } from '../relay.ts'
-import { listenFailure } from '../listen-problem.ts'
+import { listenFailure } from '../listen-failure.ts'
 import type { OpenListener } from './open-listener.ts'
 import type { Pool } from './pool.ts'
 import { Pools } from './pools.ts'

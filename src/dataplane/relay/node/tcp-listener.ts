@@ -8,14 +8,14 @@ import { clientIp, mayUse, type Assignment, type OpenListener } from './open-lis
 import {
   chosenFor,
   endsOf,
-  isFollowed,
+  logsConnections,
   logAccepted,
   logChoice,
   logCopied,
   logDialFailed,
   logJoined,
 } from './connection-log.ts'
-import { dialSomewhere, type DialOutcome } from './dial.ts'
+import { dialAnyEndpoint, type DialOutcome } from './dial.ts'
 import type { ListenerCounters } from '../listener-counters.ts'
 import { proxyHeader, type ProxyProtocol } from './proxy-protocol.ts'
 import type { RelayParts } from './relay-parts.ts'
@@ -127,7 +127,7 @@ class TcpListener implements OpenListener {
     const client = accepted.socket
     // A socket without this listener ends the process when its peer resets the connection.
     client.on('error', () => client.destroy())
-    if (isFollowed(this.#parts.log)) {
+    if (logsConnections(this.#parts.log)) {
       const { remote, local } = endsOf(client)
       logAccepted(this.#parts.log, { remoteAddress: remote, localAddress: local })
     }
@@ -145,14 +145,14 @@ class TcpListener implements OpenListener {
   #needsAddress(): boolean {
     const { pool, allowedSources } = this.#assignment
     const isTold = pool.proxyProtocol !== undefined
-    return pool.isSticky || isTold || allowedSources.length > 0 || isFollowed(this.#parts.log)
+    return pool.isSticky || isTold || allowedSources.length > 0 || logsConnections(this.#parts.log)
   }
 
   /** Each connection dials on its own, so an endpoint that does not answer keeps nobody else waiting. */
   async #serve(accepted: RelaySocket, ip: string): Promise<void> {
     const client = accepted.socket
     this.#waiting.add(client)
-    const outcome = await dialSomewhere({
+    const outcome = await dialAnyEndpoint({
       timeoutsMs: this.#parts.settings.dialTimeoutsMs,
       choose: () => this.#choose(ip, client),
       failed: (choice, error) => this.#dialFailed(choice, ip, error),
@@ -179,7 +179,7 @@ class TcpListener implements OpenListener {
     }
     pool.opened(choice.name)
     if (pool.proxyProtocol !== undefined) backend.write(headerFor(pool.proxyProtocol, client))
-    const logEnd = isFollowed(log) ? this.#follow(client, backend, startedAtMs) : undefined
+    const logEnd = logsConnections(log) ? this.#follow(client, backend, startedAtMs) : undefined
     const connection = new TcpConnection({
       client: accepted,
       backend: dialled,
@@ -248,7 +248,7 @@ class TcpListener implements OpenListener {
     const { pool } = this.#assignment
     const choice = pool.next(ip)
     const { log } = this.#parts
-    if (choice !== undefined && isFollowed(log))
+    if (choice !== undefined && logsConnections(log))
       logChoice(log, chosenFor(pool, choice, { ip, port: client.remotePort ?? 0 }))
     return choice
   }

@@ -15,7 +15,7 @@ import {
   type SocketAddress,
   type TrafficCounts,
 } from '../relay.ts'
-import { listenFailure } from '../listen-problem.ts'
+import { listenFailure } from '../listen-failure.ts'
 import { ListenerCounters } from '../listener-counters.ts'
 import { withDefaults } from '../node/node-relay.ts'
 import { relayStats } from '../relay-stats.ts'
