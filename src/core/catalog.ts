@@ -1,6 +1,6 @@
 /**
- * The current objects, and a word to whoever listens about what changed. Every source speaks to the Catalog; nothing
- * in it knows where an object came from.
+ * The current objects. Sources write them, listeners are told what changed, and nothing here knows where an object came
+ * from.
  */
 import { objectKey } from '../api/records.ts'
 import type {

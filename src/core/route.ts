@@ -1,6 +1,6 @@
 /**
- * A Route is the brain's answer for one Service port, one IP family and this node. Backends see Routes and nothing
- * else: no Service object, no policy left to decide.
+ * A Route says what happens to the traffic of one Service port, for one IP family, on this node. Backends see Routes and
+ * nothing else: no Service object, no policy left to decide.
  */
 import type { Protocol, Relaying, TrafficPolicy } from '../api/records.ts'
 import type { Family } from '../net/ip.ts'
@@ -38,7 +38,7 @@ export type TopologyMode = 'none' | 'PreferSameNode' | 'PreferSameZone'
 
 export type NonEmpty<T> = readonly [T, ...T[]]
 
-/** What happens to a connection, once policy and health have had their say. */
+/** What happens to a connection, after policy and health were looked at. */
 export type Outcome =
   | { readonly kind: 'forward'; readonly policy: TrafficPolicy; readonly to: NonEmpty<Endpoint> }
   /** Nobody can serve: say so at once. */

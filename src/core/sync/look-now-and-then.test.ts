@@ -41,13 +41,13 @@ test('several damages in a row are all noticed at the next look', async () => {
   expect(site.found).toEqual([1, 2, 3, 5])
 })
 
-test('an endless fight gets slower and slower, up to a minute', async () => {
+test('endless damage is answered slower and slower, up to a minute', async () => {
   const site = await given(() => 'damage')
   await site.after(300)
   expect(site.found).toEqual([0, 1, 2, 3, 4, 6, 10, 18, 34, 66, 126, 186, 246])
 })
 
-test('a pause of the other side does not make peace, a minute does', async () => {
+test('a short pause of the other side changes nothing, a minute of quiet does', async () => {
   const site = await given((now) => (now < 20 || (now >= 40 && now < 60) || now >= 160 ? 'damage' : undefined))
   await site.after(170)
   expect(site.found).toEqual([0, 1, 2, 3, 4, 6, 10, 18, 40, 160, 161, 162, 163, 164, 166, 170])

@@ -1,4 +1,4 @@
-/** Looks at intervals for what others did to the data plane, and keeps out of endless fights. */
+/** Looks every second for what others did to the data plane, and less often while somebody keeps doing it. */
 import type { Clock } from '../clock.ts'
 import type { Logger } from '../logger.ts'
 
@@ -20,7 +20,7 @@ const patience = 4
 /** After that, somebody keeps changing the same thing, and repairing without end would not help. */
 const longestPauseMs = 60_000
 /** After this long without a finding, pauses are short again. */
-const peaceMs = 60_000
+const quietMs = 60_000
 
 export async function lookNowAndThen<Finding>(options: LookOptions<Finding>, signal: AbortSignal): Promise<void> {
   const { look, onFound, trouble, clock, log } = options
@@ -36,7 +36,7 @@ export async function lookNowAndThen<Finding>(options: LookOptions<Finding>, sig
         lastFoundAt = now
         pauseMs = Math.min(longestPauseMs, lookEveryMs * 2 ** Math.max(0, findings - patience))
         onFound(finding)
-      } else if (now - lastFoundAt >= peaceMs) findings = 0
+      } else if (now - lastFoundAt >= quietMs) findings = 0
     } catch (error) {
       if (!signal.aborted) log.warn(trouble, { error })
     }
