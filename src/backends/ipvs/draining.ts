@@ -1,17 +1,20 @@
 /**
  * Endpoints that shall go, but still have connections. With weight 0 they get no new ones; they are deleted when the
  * last one has ended. The list is of this process: after a restart the first sync finds them in the kernel again.
+ *
+ * It is no part of the plan, because it must outlive it. When a sync fails, what is known of the kernel is forgotten and
+ * read again. But reading does not tell whether a weight of 0 is ours or an operator's, and only ours may be given back.
  */
 import type { Logger } from '../../core/logger.ts'
 import type { Ipvs, IpvsOperation, ListedRealServer, ListedServer, ServerAddress } from '../../dataplane/ipvs/ipvs.ts'
 import { hostPort } from '../../net/ip.ts'
+import type { HeldEndpoint } from './held.ts'
 import { serverId } from './planned-server.ts'
 import type { ServerId } from './planned-server.ts'
-import type { WrittenEndpoint } from './written.ts'
 
 interface DrainingServer {
   readonly server: ServerAddress
-  readonly endpointsByAddress: Map<string, WrittenEndpoint>
+  readonly endpointsByAddress: Map<string, HeldEndpoint>
 }
 
 export class Draining {
@@ -34,7 +37,7 @@ export class Draining {
     return this.#serversById.get(id)?.endpointsByAddress.has(address) ?? false
   }
 
-  add(server: ServerAddress, endpoint: WrittenEndpoint): void {
+  add(server: ServerAddress, endpoint: HeldEndpoint): void {
     const id = serverId(server)
     const known = this.#serversById.get(id)
     if (known === undefined)
@@ -76,9 +79,9 @@ export class Draining {
     if (operations.length > 0) await this.#delete(operations, signal)
   }
 
-  #idle(id: ServerId, { endpointsByAddress }: DrainingServer, listed: readonly ListedRealServer[]): WrittenEndpoint[] {
+  #idle(id: ServerId, { endpointsByAddress }: DrainingServer, listed: readonly ListedRealServer[]): HeldEndpoint[] {
     const listedByAddress = new Map(listed.map((real) => [hostPort(real.ip, real.port), real]))
-    const idle: WrittenEndpoint[] = []
+    const idle: HeldEndpoint[] = []
     for (const [address, endpoint] of endpointsByAddress) {
       const real = listedByAddress.get(address)
       if (real === undefined) this.forget(id, address)

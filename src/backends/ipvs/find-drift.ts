@@ -7,19 +7,19 @@ import type { KernelState as RulesState } from '../../dataplane/iptables/languag
 import { renderRule } from '../../dataplane/iptables/language/render-rule.ts'
 import { rulesOf } from '../../dataplane/iptables/language/rendered-chain.ts'
 import type { Draining } from './draining.ts'
+import { heldOf } from './held.ts'
+import type { HeldServer, Texts, Written } from './held.ts'
 import { setIds, setName } from './ip-sets.ts'
 import { ipvsLink } from './ipvs-link.ts'
 import type { Found } from './kernel.ts'
 import { serverId } from './planned-server.ts'
 import type { ServerId } from './planned-server.ts'
-import { isSameServer } from './server-edits.ts'
+import { isSameServer } from './server-edit.ts'
 import type { IpvsSettings } from './settings.ts'
 import { ipvsChains, ipvsJumps } from './top-chains.ts'
-import type { Written, WrittenServer } from './written.ts'
 
 /** What the kernel should hold. */
 export interface Expected {
-  readonly settings: IpvsSettings
   readonly written: Written
   readonly draining: Pick<Draining, 'has'>
   isExcluded(ip: string): boolean
@@ -36,11 +36,12 @@ export async function findDrift(expected: Expected, found: Found): Promise<strin
   )
 }
 
-export function findRuleDrift({ written, settings }: Expected, state: RulesState): string | undefined {
+export function findRuleDrift({ written }: Expected, state: RulesState): string | undefined {
+  const { chains, settings } = written.plan
   const { family } = settings
   const [jump] = missingJumps(state, family, ipvsJumps)
   if (jump !== undefined) return `the jump from ${jump.table}/${jump.from} is missing: ${renderRule(jump.rule)}`
-  for (const { table, chain } of written.chains) {
+  for (const { table, chain } of chains) {
     const rules = state[table].get(chain.name)
     if (rules === undefined) return `chain ${table}/${chain.name} is missing`
     const wanted = rulesOf(chain).map((rule) => canonicalRule(rule, family))
@@ -48,41 +49,43 @@ export function findRuleDrift({ written, settings }: Expected, state: RulesState
       return `chain ${table}/${chain.name} was changed`
   }
   const out = state.filter.get(ipvsChains.out)
-  const wantedOut = Array.from(written.outRules, (rule) => canonicalRule(rule, family))
+  const wantedOut = Array.from(heldOf(written).outRules.keys(), (rule) => canonicalRule(rule, family))
   if (out === undefined) return `chain filter/${ipvsChains.out} is missing`
   return difference(new Set(wantedOut), out, `chain filter/${ipvsChains.out}`)
 }
 
 function changedAddress(expected: Expected, { linkIps, otherIps }: Found): string | undefined {
-  const { settings, written } = expected
+  const { written } = expected
+  const { settings } = written.plan
   const { nodeIps, nodePortIps } = expected.nodeAddresses(otherIps)
   return (
     difference(settings.nodeIps, nodeIps, 'this node') ??
     difference(new Set(settings.nodePortIps), nodePortIps, 'the addresses for node ports') ??
-    difference(written.addresses, linkIps, `link ${ipvsLink}`)
+    difference(heldOf(written).addresses, linkIps, `link ${ipvsLink}`)
   )
 }
 
-function changedSet({ settings, written }: Expected, { sets }: Found): string | undefined {
+function changedSet({ written }: Expected, { sets }: Found): string | undefined {
+  const held = heldOf(written)
   const entriesByName = new Map(sets.map(({ name, entries }) => [name, entries]))
   for (const id of setIds) {
-    const name = setName(id, settings.family)
+    const name = setName(id, written.plan.settings.family)
     const entries = entriesByName.get(name)
     if (entries === undefined) return `set ${name} is missing`
-    const problem = difference(written.entries(id), entries, `set ${name}`)
+    const problem = difference(held.entries(id), entries, `set ${name}`)
     if (problem !== undefined) return problem
   }
   return undefined
 }
 
 async function changedServer(expected: Expected, servers: readonly ListedServer[]): Promise<string | undefined> {
-  const { serversById } = expected.written
+  const held = heldOf(expected.written)
   const foundIds = new Set<ServerId>()
   for (const server of servers) {
     const id = serverId(server)
     foundIds.add(id)
     if (foundIds.size % batchSize === 0) await nextTurn()
-    const wanted = serversById.get(id)
+    const wanted = held.server(id)
     if (wanted === undefined) {
       if (!expected.isExcluded(server.ip)) return `virtual server ${id} belongs to no Service`
       continue
@@ -91,7 +94,7 @@ async function changedServer(expected: Expected, servers: readonly ListedServer[
     const problem = changedEndpoint(expected, id, wanted, server)
     if (problem !== undefined) return problem
   }
-  for (const id of serversById.keys()) if (!foundIds.has(id)) return `virtual server ${id} is missing`
+  for (const id of held.serverIds()) if (!foundIds.has(id)) return `virtual server ${id} is missing`
   return undefined
 }
 
@@ -99,7 +102,7 @@ async function changedServer(expected: Expected, servers: readonly ListedServer[
 function changedEndpoint(
   { draining }: Expected,
   id: ServerId,
-  wanted: WrittenServer,
+  wanted: HeldServer,
   { realServers }: ListedServer,
 ): string | undefined {
   const addresses = realServers.map(({ ip, port }) => hostPort(ip, port))
@@ -110,16 +113,13 @@ function changedEndpoint(
   )
 }
 
-function difference(wanted: ReadonlySet<string>, found: Iterable<string>, where: string): string | undefined {
-  let known = 0
+function difference(wanted: Texts, found: Iterable<string>, where: string): string | undefined {
   const seen = new Set<string>()
   for (const text of found) {
     if (!wanted.has(text)) return `${where} has ${text}, which is not ours`
-    if (!seen.has(text)) known++
     seen.add(text)
   }
-  if (known === wanted.size) return undefined
-  for (const text of wanted) if (!seen.has(text)) return `${where} lacks ${text}`
+  for (const text of wanted.keys()) if (!seen.has(text)) return `${where} lacks ${text}`
   return undefined
 }
 

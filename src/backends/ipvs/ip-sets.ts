@@ -95,6 +95,10 @@ interface SetKind {
 
 export const setIds = Object.keys(ipSets) as readonly SetId[]
 
+export function eachSet<T>(make: (id: SetId) => T): Record<SetId, T> {
+  return Object.fromEntries(setIds.map((id) => [id, make(id)])) as Record<SetId, T>
+}
+
 /** The kernel takes 31 bytes for a name, so two of the IPv6 names are cut. */
 export function setName(id: SetId, family: Family): string {
   const { name } = ipSets[id]

@@ -2,29 +2,27 @@
 import type { Backend, Change, NodeView, SyncReport } from '../../core/backend.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
-import type { RouteKey } from '../../core/route.ts'
 import { Programming } from '../../core/sync/programming.ts'
 import type { Programmed, SyncTask } from '../../core/sync/programming.ts'
-import { cidrContains, parseCidr } from '../../net/ip.ts'
-import type { Cidr } from '../../net/ip.ts'
 import { readKernelState } from '../../dataplane/iptables/language/kernel-state.ts'
-import { carryOut } from './carry-out.ts'
+import { cidrContains, parseCidr } from '../../net/ip.ts'
+import { commit } from './commit.ts'
+import { ChangedByOthers, failedRoutes } from './committed.ts'
+import type { IpvsMetrics } from './committed.ts'
 import { Draining } from './draining.ts'
 import type { DriftWatch } from './drift-watch.ts'
+import { editIpvs, rewriteIpvs } from './edit.ts'
+import type { IpvsEdit } from './edit.ts'
 import type { Expected } from './find-drift.ts'
-import { Failures } from './failures.ts'
+import type { Written } from './held.ts'
 import { ipSetOf, setIds } from './ip-sets.ts'
 import { ipvsLink } from './ipvs-link.ts'
-import { readKernel, writtenFrom } from './kernel.ts'
+import { heldAsFound, readKernel } from './kernel.ts'
 import type { Kernel } from './kernel.ts'
 import { nodeAddresses } from './node-addresses.ts'
 import { planIpvs } from './plan.ts'
-import type { IpvsPlan } from './plan.ts'
-import { planRoute } from './route-plan.ts'
+import type { EditContext } from './server-edit.ts'
 import type { FixedSettings } from './settings.ts'
-import { everything, Touched } from './touched.ts'
-import { Surprise } from './work.ts'
-import type { IpvsMetrics, Work } from './work.ts'
 
 export interface IpvsBackendOptions {
   readonly kernel: Kernel
@@ -36,31 +34,27 @@ export interface IpvsBackendOptions {
   readonly log: Logger
 }
 
-/** Another object after each change. */
-interface Written extends Expected {
-  readonly plan: IpvsPlan
-  readonly leftovers: Touched
-}
-
 /** How often endpoints that shall go are looked at. */
 const sweepEveryMs = 60_000
 
 export class IpvsBackend implements Backend {
   readonly name = 'ipvs'
   readonly #options: IpvsBackendOptions
-  readonly #excluded: readonly Cidr[]
   readonly #draining: Draining
-  readonly #programming: Programming<SyncTask, Written>
+  readonly #context: EditContext
+  readonly #programming: Programming<SyncTask, Expected>
   #hasRepairedWeights = false
 
   constructor(options: IpvsBackendOptions) {
     this.#options = options
-    this.#excluded = options.settings.excludeCidrs.flatMap((text) => parseCidr(text) ?? [])
     this.#draining = new Draining({ ipvs: options.kernel.ipvs, log: options.log })
-    this.#programming = new Programming<SyncTask, Written>({
-      edit: ({ plan: known }, task, signal) => this.#edit(known, task, signal),
+    const excluded = options.settings.excludeCidrs.flatMap((text) => parseCidr(text) ?? [])
+    const isExcluded = (ip: string) => excluded.some((cidr) => cidrContains(cidr, ip))
+    this.#context = { draining: this.#draining, isExcluded }
+    this.#programming = new Programming<SyncTask, Expected>({
+      edit: ({ plan: { written } }, task, signal) => this.#edit(written, task, signal),
       rewrite: (task, _known, signal) => this.#rewrite(task, signal),
-      isRefusal: (error) => error instanceof Surprise,
+      isRefusal: (error) => error instanceof ChangedByOthers,
       onRefusedEdit: (error) => options.log.warn('somebody else changed the kernel; reading it again', { error }),
     })
   }
@@ -83,7 +77,8 @@ export class IpvsBackend implements Backend {
     const { clock, log } = this.#options
     const sweep = async () => {
       await this.#draining.sweep(signal)
-      this.#programming.replaceWritten((written) => ({ ...written }))
+      // The drift watch must not take what it read before for what is there now.
+      this.#programming.replaceWritten((expected) => ({ ...expected }))
     }
     while (!signal.aborted) {
       await clock.sleep(sweepEveryMs, signal).catch(() => {})
@@ -95,22 +90,14 @@ export class IpvsBackend implements Backend {
   }
 
   async #edit(
-    known: Written,
+    before: Written,
     { view, change }: SyncTask,
     signal: AbortSignal,
-  ): Promise<Programmed<Written> | undefined> {
-    if (change.full) return undefined
-    const { plan, written } = known
-    const touched = new Touched()
-    touched.addLeftovers(known.leftovers)
-    for (const key of change.keys) {
-      const route = view.routesByKey.get(key)
-      plan.set(key, route && planRoute(route, plan.settings), touched)
-    }
-    return this.#carryOut({ plan, written, touched, rules: undefined }, change.keys, signal)
+  ): Promise<Programmed<Expected> | undefined> {
+    return change.full ? undefined : this.#commit(editIpvs(before, view, change.keys, this.#context), signal)
   }
 
-  async #rewrite({ view, change }: SyncTask, signal: AbortSignal): Promise<Programmed<Written>> {
+  async #rewrite({ view, change }: SyncTask, signal: AbortSignal): Promise<Programmed<Expected>> {
     const { kernel, settings: fixed } = this.#options
     const { family } = fixed
     await kernel.addresses.ensureDummy(ipvsLink, signal)
@@ -122,50 +109,30 @@ export class IpvsBackend implements Backend {
     const found = await readKernel(kernel, family, signal)
     const rules = await readKernelState(kernel.iptables, signal)
     this.#draining.keepFound(found.servers)
-    const settings = { ...fixed, hasRandomFully, ...this.#nodeAddresses(found.otherIps) }
-    const plan = planIpvs(view, settings, change.full ? change.keys : undefined)
     // Later on a weight that somebody set by hand is theirs; kube-proxy does the same.
     const repairsWeights = !this.#hasRepairedWeights
-    const written = writtenFrom(found, { family, draining: this.#draining, repairsWeights })
-    const touched = everything(plan, written)
-    const programmed = await this.#carryOut({ plan, written, touched, rules }, plan.routesByKey.keys(), signal)
+    const held = heldAsFound(found, { family, draining: this.#draining, repairsWeights })
+    const settings = { ...fixed, hasRandomFully, ...this.#nodeAddresses(found.otherIps) }
+    const keys = change.full ? change.keys : [...view.routesByKey.keys()]
+    const plan = planIpvs(view, settings, keys)
+    const programmed = await this.#commit(rewriteIpvs(held, rules, plan, keys, this.#context), signal)
     this.#hasRepairedWeights = true
     return programmed
   }
 
-  async #carryOut(
-    part: Pick<Work, 'plan' | 'written' | 'touched' | 'rules'>,
-    keys: Iterable<RouteKey>,
-    signal: AbortSignal,
-  ): Promise<Programmed<Written>> {
+  async #commit(edit: IpvsEdit, signal: AbortSignal): Promise<Programmed<Expected>> {
     const { kernel, metrics, log } = this.#options
-    const { plan, written, touched } = part
-    const isExcluded = (ip: string) => this.#excluded.some((cidr) => cidrContains(cidr, ip))
-    const work: Work = {
-      ...part,
-      kernel,
-      draining: this.#draining,
-      failures: new Failures(),
-      leftovers: new Touched(),
-      isExcluded,
-      counts: { operations: 0, entries: 0, addresses: 0, rules: 0 },
-      metrics,
-      log,
-    }
-    await carryOut(work, signal)
+    const draining = this.#draining
+    const committed = await commit(edit, { kernel, draining, metrics, log }, signal)
     return {
       plan: {
-        plan,
-        settings: plan.settings,
-        written,
-        draining: this.#draining,
-        leftovers: work.leftovers,
-        isExcluded,
+        ...this.#context,
+        written: committed.written(edit),
         nodeAddresses: (otherIps) => this.#nodeAddresses(otherIps),
       },
       report: {
-        facts: { ...work.counts, draining: this.#draining.size },
-        failed: work.failures.report(plan, keys, touched.servers),
+        facts: { ...committed.counts, draining: draining.size },
+        failed: failedRoutes(edit, committed),
       },
     }
   }

@@ -6,12 +6,12 @@ import type { Ipvs, ListedServer } from '../../dataplane/ipvs/ipvs.ts'
 import type { Family } from '../../net/ip.ts'
 import { familyOf, hostPort } from '../../net/ip.ts'
 import type { Draining } from './draining.ts'
-import { setIds, setName } from './ip-sets.ts'
+import type { Held, HeldEndpoint, HeldServer } from './held.ts'
+import { eachSet, setIds, setName } from './ip-sets.ts'
 import { ipvsLink } from './ipvs-link.ts'
 import { isServable } from './node-addresses.ts'
 import { serverId } from './planned-server.ts'
-import type { WrittenEndpoint } from './written.ts'
-import { Written } from './written.ts'
+import type { ServerId } from './planned-server.ts'
 
 export interface Kernel {
   readonly ipvs: Ipvs
@@ -57,24 +57,28 @@ function isOurs({ link, ip, prefixLength }: LinkAddress, family: Family): boolea
 }
 
 /** The rules are not part of it: a full sync writes them anew in any case. */
-export function writtenFrom(
+export function heldAsFound(
   found: Found,
   { family, draining, repairsWeights }: { family: Family; draining: Draining; repairsWeights: boolean },
-): Written {
-  const written = new Written()
+): Held {
+  const serversById = new Map<ServerId, HeldServer>()
   for (const { realServers, ...server } of found.servers) {
     const id = serverId(server)
-    const endpoints: WrittenEndpoint[] = []
+    const endpoints: HeldEndpoint[] = []
     for (const { ip, port, weight } of realServers) {
       const address = hostPort(ip, port)
       if (draining.has(id, address)) continue
       endpoints.push(repairsWeights ? { ip, port, address, weight } : { ip, port, address })
     }
-    written.serversById.set(id, { ...server, endpoints })
+    serversById.set(id, { ...server, endpoints })
   }
   const entriesByName = new Map(found.sets.map(({ name, entries }) => [name, entries]))
-  for (const id of setIds)
-    for (const entry of entriesByName.get(setName(id, family)) ?? []) written.entries(id).add(entry)
-  for (const ip of found.linkIps) written.addresses.add(ip)
-  return written
+  const entriesBySet = eachSet((set) => entriesByName.get(setName(set, family)) ?? new Set<string>())
+  return {
+    server: (id) => serversById.get(id),
+    serverIds: () => serversById.keys(),
+    entries: (set) => entriesBySet[set],
+    addresses: new Set(found.linkIps),
+    outRules: new Set(),
+  }
 }

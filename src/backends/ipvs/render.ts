@@ -5,26 +5,24 @@ import { serverFlag } from '../../dataplane/ipvs/ipvs.ts'
 import type { Protocol } from '../../api/records.ts'
 import type { RenderedPart } from '../../core/backend.ts'
 import { hostPort } from '../../net/ip.ts'
-import { fullRules } from './rules-input.ts'
 import { ipvsLink } from './ipvs-link.ts'
+import { plannedServer } from './plan.ts'
 import type { IpvsPlan } from './plan.ts'
 import type { PlannedServer } from './planned-server.ts'
+import { allRules, rulesInput } from './rules-edit.ts'
 
 export function renderPlan(plan: IpvsPlan): readonly RenderedPart[] {
   return [
     { part: 'ipvsadm', text: lines(renderServers(plan)) },
     { part: 'ipset', text: lines(renderSets(plan)) },
     { part: 'addresses', text: lines(renderAddresses(plan)) },
-    {
-      part: 'iptables',
-      text: fullRules(plan, { filter: new Map(), nat: new Map() }, [...plan.outRules].sort()).render(),
-    },
+    { part: 'iptables', text: renderRules(plan) },
   ]
 }
 
 /** For `ipvsadm --restore`. */
 function renderServers(plan: IpvsPlan): readonly string[] {
-  const servers = [...plan.serverIds].sort().flatMap((id) => plan.server(id) ?? [])
+  const servers = sorted(plan.claimsById).flatMap((id) => plannedServer(plan, id) ?? [])
   return servers.flatMap((server) => {
     const address = `${serverOption[server.protocol]} ${hostPort(server.ip, server.port)}`
     const ends = server.endpoints.map((endpoint) => endpoint.address).sort()
@@ -46,7 +44,7 @@ function renderSets(plan: IpvsPlan): readonly string[] {
   const sets = setIds.map((id) => ({ id, set: ipSetOf(id, family) }))
   return [
     ...sets.map(({ set }) => `create ${set.name} ${set.type} ${setParameters(set)}`),
-    ...sets.flatMap(({ id, set }) => [...plan.entries(id)].sort().map((entry) => `add ${set.name} ${entry}`)),
+    ...sets.flatMap(({ id, set }) => sorted(plan.entries[id]).map((entry) => `add ${set.name} ${entry}`)),
   ]
 }
 
@@ -56,9 +54,18 @@ function setParameters(set: IpSet): string {
 }
 
 /** For `ip -batch`, once the link is there. */
-function renderAddresses({ addresses, settings }: IpvsPlan): readonly string[] {
+function renderAddresses({ entries, settings }: IpvsPlan): readonly string[] {
   const length = settings.family === 'ipv4' ? 32 : 128
-  return [...addresses].sort().map((ip) => `address add ${ip}/${length} dev ${ipvsLink}`)
+  return sorted(entries.ipvsIps).map((ip) => `address add ${ip}/${length} dev ${ipvsLink}`)
+}
+
+/** For iptables-restore. */
+function renderRules(plan: IpvsPlan): string {
+  return rulesInput(allRules(plan, sorted(plan.outRules), { filter: new Map(), nat: new Map() })).render()
+}
+
+function sorted<K extends string>(map: { keys(): readonly K[] }): readonly K[] {
+  return [...map.keys()].sort()
 }
 
 function lines(texts: readonly string[]): string {

@@ -1,46 +1,58 @@
-/** The operations that lead from the virtual servers that were written to those that are wanted. */
+/** The operations that lead from a virtual server as the kernel holds it to the one that is wanted. */
 import type { Protocol } from '../../api/records.ts'
 import type { IpvsError, IpvsOperation, ServerAddress, VirtualServer } from '../../dataplane/ipvs/ipvs.ts'
 import type { Draining } from './draining.ts'
+import type { HeldEndpoint, HeldServer } from './held.ts'
 import type { PlannedServer } from './planned-server.ts'
-import type { WrittenEndpoint, WrittenServer } from './written.ts'
+
+/** What an edit depends on besides the plan and the kernel. */
+export interface EditContext {
+  readonly draining: Pick<Draining, 'has'>
+  /** Virtual servers that nobody may delete. */
+  isExcluded(ip: string): boolean
+}
 
 export interface ServerEdit {
   readonly wanted: PlannedServer
-  readonly before: WrittenServer | undefined
+  readonly before: HeldServer | undefined
   /** The virtual server itself; undefined when it is as it should be. */
   readonly operation: IpvsOperation | undefined
   readonly endpoints: readonly EndpointEdit[]
 }
 
 export interface EndpointEdit {
-  readonly endpoint: WrittenEndpoint
+  readonly endpoint: HeldEndpoint
   readonly does: 'add' | 'revive' | 'drain' | 'delete'
 }
 
 /** Undefined when nothing differs. */
 export function serverEdit(
   wanted: PlannedServer,
-  before: WrittenServer | undefined,
-  draining: Draining,
+  before: HeldServer | undefined,
+  draining: EditContext['draining'],
 ): ServerEdit | undefined {
   const endpoints = endpointEdits(wanted, before, draining)
   const operation = serverOperation(wanted, before)
   return operation === undefined && endpoints.length === 0 ? undefined : { wanted, before, operation, endpoints }
 }
 
+export interface ServerOperation {
+  readonly operation: IpvsOperation
+  /** Undefined: it is about the server itself. */
+  readonly endpoint: EndpointEdit | undefined
+}
+
 /** The server first: what stands behind it needs it. New endpoints come before old ones go. */
-export function operationsOf({ wanted, operation, endpoints }: ServerEdit): readonly IpvsOperation[] {
-  const server: ServerAddress = wanted
-  const onEndpoints = endpoints.map((edit) => endpointOperation(server, edit))
-  return operation === undefined ? onEndpoints : [operation, ...onEndpoints]
+export function operationsOf({ wanted, operation, endpoints }: ServerEdit): readonly ServerOperation[] {
+  const onEndpoints = endpoints.map((endpoint) => ({ operation: endpointOperation(wanted, endpoint), endpoint }))
+  return operation === undefined ? onEndpoints : [{ operation, endpoint: undefined }, ...onEndpoints]
 }
 
 /**
- * Whether the kernel is not what we took it for: somebody else made or removed something. Then it must be read again.
- * What shall go and is gone already is no surprise.
+ * Whether the failure tells that somebody else made or removed something. Then the kernel must be read again. What shall
+ * go and is gone already tells nothing.
  */
-export function isSurprise(operation: IpvsOperation, { reason }: Pick<IpvsError, 'reason'>): boolean {
+export function showsOthersChange(operation: IpvsOperation, { reason }: Pick<IpvsError, 'reason'>): boolean {
   switch (operation.kind) {
     case 'add-server':
       return reason === 'exists'
@@ -58,7 +70,7 @@ export function isSurprise(operation: IpvsOperation, { reason }: Pick<IpvsError,
   }
 }
 
-function serverOperation(wanted: PlannedServer, before: WrittenServer | undefined): IpvsOperation | undefined {
+function serverOperation(wanted: PlannedServer, before: HeldServer | undefined): IpvsOperation | undefined {
   if (before === undefined) return { kind: 'add-server', server: wanted }
   return isSameServer(wanted, before) ? undefined : { kind: 'edit-server', server: wanted }
 }
@@ -69,7 +81,11 @@ export function isSameServer(left: VirtualServer, right: VirtualServer): boolean
   )
 }
 
-function endpointEdits(wanted: PlannedServer, before: WrittenServer | undefined, draining: Draining): EndpointEdit[] {
+function endpointEdits(
+  wanted: PlannedServer,
+  before: HeldServer | undefined,
+  draining: EditContext['draining'],
+): EndpointEdit[] {
   // The plan of an endpoint list that did not change is the same list.
   if (before?.endpoints === wanted.endpoints) return []
   const beforeByAddress = new Map(before?.endpoints.map((endpoint) => [endpoint.address, endpoint]))
