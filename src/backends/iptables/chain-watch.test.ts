@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { silentLogger } from '../../core/logger.ts'
 import { FakeClock } from '../../core/testing/fake-clock.ts'
+import { testView } from '../../core/testing/routes.ts'
 import type { ChainPath, RestoreText, Table } from '../../dataplane/iptables/iptables.ts'
 import { MemoryIptables } from '../../dataplane/iptables/memory-iptables.ts'
 import { newsFromTokens } from '../../dataplane/iptables/table-news.ts'
@@ -8,9 +9,9 @@ import type { News, TableNews } from '../../dataplane/iptables/table-news.ts'
 import type { Damage } from './damage.ts'
 import { ChainWatch } from './chain-watch.ts'
 import { fullInput } from './full-input.ts'
+import { planIptables } from './plan.ts'
 import { emptyRuleset } from './ruleset.ts'
 import { assumedSettings } from './settings-source.ts'
-import { Written } from './written.ts'
 
 const never = new AbortController().signal
 
@@ -85,7 +86,7 @@ class ScriptedNews implements TableNews {
 async function watched(makeNews: (kernel: CountingIptables) => TableNews) {
   const kernel = new CountingIptables({ family: 'ipv4' })
   const clock = new FakeClock()
-  const written = new Written(settings)
+  const written = planIptables(testView(), settings)
   await kernel.restore(fullInput(written, emptyRuleset).render(), never)
   const watch = new ChainWatch({
     iptables: kernel,

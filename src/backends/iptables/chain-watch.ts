@@ -12,9 +12,9 @@ import type { TableNews } from '../../dataplane/iptables/table-news.ts'
 import { totalDamage } from './damage.ts'
 import type { Damage } from './damage.ts'
 import { findDamage } from './find-damage.ts'
+import type { IptablesPlan } from './plan.ts'
 import { readChains, readRuleset } from './ruleset.ts'
 import { hasUnknownChain, Suspects, topPaths } from './suspects.ts'
-import type { Written } from './written.ts'
 
 export interface ChainWatchOptions {
   readonly iptables: Iptables
@@ -39,14 +39,14 @@ export class ChainWatch {
   }
 
   async run(
-    programming: Pick<Programming<unknown, Written, Damage>, 'inTurn' | 'written' | 'isLost' | 'syncCount'>,
+    programming: Pick<Programming<unknown, IptablesPlan, Damage>, 'inTurn' | 'written' | 'isLost' | 'syncCount'>,
     onFound: (damage: Damage) => void,
     signal: AbortSignal,
   ): Promise<void> {
     const { openNews, clock, log } = this.#options
     await using news = await openNews(signal)
     this.#news = news
-    const chains: Watched<Written, Damage> = {
+    const chains: Watched<IptablesPlan, Damage> = {
       isExact: news.isExact,
       suspect: (written) => this.#suspect(news, written, signal),
       compare: (written) => this.#compare(written, signal),
@@ -75,7 +75,7 @@ export class ChainWatch {
   }
 
   /** Looks at what was touched, or, when nobody knows what was, at the few chains that all traffic passes. */
-  async #suspect(news: TableNews, written: Written, signal: AbortSignal): Promise<Suspicion<Damage>> {
+  async #suspect(news: TableNews, written: IptablesPlan, signal: AbortSignal): Promise<Suspicion<Damage>> {
     const { iptables } = this.#options
     const suspects = this.#suspects
     const isNews = suspects.add(await news.take(signal))
@@ -98,7 +98,7 @@ export class ChainWatch {
     return vagueSuspicion
   }
 
-  async #compare(written: Written, signal: AbortSignal): Promise<Damage | undefined> {
+  async #compare(written: IptablesPlan, signal: AbortSignal): Promise<Damage | undefined> {
     // What comes in from now on is for the next time.
     this.#suspects.clear()
     return findDamage(written, await readRuleset(this.#options.iptables, signal))

@@ -1,42 +1,63 @@
-/** The smallest restore input that leads from what was written to what is wanted, for the routes that changed. */
+/** The smallest restore input that leads from one plan to the next, for the routes that changed. */
 import type { NodeView } from '../../core/backend.ts'
 import type { RouteKey } from '../../core/route.ts'
-import { nodePortTail } from './fixed-chains.ts'
-import { renderRoute } from './rendered-route.ts'
-import { isSameText } from '../../dataplane/iptables/language/edit-rules.ts'
-import type { WantedRoutes } from '../../dataplane/iptables/language/edit-rules.ts'
-import { renderRule } from '../../dataplane/iptables/language/render-rule.ts'
-import type { RestoreInput } from '../../dataplane/iptables/language/restore-input.ts'
-import { largeClusterEndpoints } from './settings.ts'
-import type { IptablesSettings } from './settings.ts'
+import { isSameData } from '../../core/same-data.ts'
+import { writeEdits } from '../../dataplane/iptables/language/edit-rules.ts'
 import { topChains } from '../../dataplane/iptables/language/kube-chains.ts'
-import type { Written, WrittenRoute } from './written.ts'
+import { renderRule } from '../../dataplane/iptables/language/render-rule.ts'
+import { RestoreInput } from '../../dataplane/iptables/language/restore-input.ts'
+import type { RestoreScript } from '../../dataplane/iptables/language/restore-input.ts'
+import { nodePortTail } from './fixed-chains.ts'
+import { chainOptions, planRoute, withRoutes } from './plan.ts'
+import type { IptablesPlan, PlannedRoute } from './plan.ts'
+import type { IptablesSettings } from './settings.ts'
 
-export function wantedRoutes(
-  written: Written,
-  view: NodeView,
-  settings: IptablesSettings,
-  keys: readonly RouteKey[],
-): WantedRoutes<WrittenRoute> {
-  let endpoints = written.endpoints
+export interface IptablesEdit {
+  /** What to send. Empty when the tables are right as they are. */
+  readonly input: RestoreScript
+  /** What the tables hold once they have taken it. */
+  readonly after: IptablesPlan
+}
+
+export interface Wanted {
+  readonly view: NodeView
+  /** May differ from those of the plan in the node's addresses only. */
+  readonly settings: IptablesSettings
+  /** The routes that may have changed. */
+  readonly keys: readonly RouteKey[]
+}
+
+export function editIptables(before: IptablesPlan, wanted: Wanted): IptablesEdit {
+  const changes = changedRoutes(before, wanted)
+  const input = new RestoreInput()
+  writeEdits(before.routesByKey, changes, input)
+  replaceTail(before.settings, wanted.settings, input)
+  return { input, after: withRoutes({ ...before, settings: wanted.settings }, changes) }
+}
+
+/** Undefined for those that are gone. */
+function changedRoutes(
+  { routesByKey, totals }: IptablesPlan,
+  { view, settings, keys }: Wanted,
+): ReadonlyMap<RouteKey, PlannedRoute | undefined> {
+  let endpoints = totals.endpoints
   for (const key of keys)
-    endpoints += (view.routesByKey.get(key)?.endpoints.length ?? 0) - (written.get(key)?.route.endpoints.length ?? 0)
-  const options = { settings, isLargeCluster: endpoints > largeClusterEndpoints }
-  const wanted = new Map<RouteKey, WrittenRoute | undefined>()
+    endpoints +=
+      (view.routesByKey.get(key)?.endpoints.length ?? 0) - (routesByKey.get(key)?.route.endpoints.length ?? 0)
+  const options = chainOptions(settings, endpoints)
+  const changes = new Map<RouteKey, PlannedRoute | undefined>()
   for (const key of keys) {
     const route = view.routesByKey.get(key)
-    if (route === undefined) wanted.set(key, undefined)
     // A route that is still the same object has not changed. After a repair all of them are listed.
-    else if (route !== written.get(key)?.route) wanted.set(key, { route, rendered: renderRoute(route, options) })
+    if (route === routesByKey.get(key)?.route) continue
+    changes.set(key, route && planRoute(route, options))
   }
-  return wanted
+  return changes
 }
 
 /** The last rules of nat/KUBE-SERVICES, when the node's addresses have changed. */
-export function replaceTail(before: IptablesSettings, after: IptablesSettings, input: RestoreInput): void {
-  const old = nodePortTail(before).map(renderRule)
-  const now = nodePortTail(after).map(renderRule)
-  if (isSameText(old, now)) return
-  for (const rule of old) input.delete('nat', topChains.services, rule)
-  for (const rule of now) input.append('nat', topChains.services, rule)
+function replaceTail(before: IptablesSettings, after: IptablesSettings, input: RestoreInput): void {
+  if (isSameData(before.nodePortIps, after.nodePortIps)) return
+  for (const rule of nodePortTail(before)) input.delete('nat', topChains.services, renderRule(rule))
+  for (const rule of nodePortTail(after)) input.append('nat', topChains.services, renderRule(rule))
 }

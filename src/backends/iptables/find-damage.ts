@@ -10,24 +10,24 @@ import { missingJumps } from '../../dataplane/iptables/language/kernel-state.ts'
 import { renderRule } from '../../dataplane/iptables/language/render-rule.ts'
 import { rulesOf } from '../../dataplane/iptables/language/rendered-chain.ts'
 import type { RenderedChain } from '../../dataplane/iptables/language/rendered-chain.ts'
+import type { IptablesPlan } from './plan.ts'
 import type { Ruleset } from './ruleset.ts'
 import { SharedRules } from '../../dataplane/iptables/language/shared-rules-comparison.ts'
 import { staleChains } from './stale-chains.ts'
 import { jumps, sharedChains } from './top-chains.ts'
 import { topChains } from '../../dataplane/iptables/language/kube-chains.ts'
 import type { Table } from '../../dataplane/iptables/language/kube-chains.ts'
-import type { Written } from './written.ts'
 
 /** Routes compared before others get a turn on the event loop. */
 const batchSize = 200
 
 /** With `only`, the state need not hold any other chain. */
 export async function findDamage(
-  written: Written,
+  plan: IptablesPlan,
   state: Ruleset,
   only?: ReadonlySet<ChainPath>,
 ): Promise<Damage | undefined> {
-  const { settings, routesByKey } = written
+  const { settings, routesByKey } = plan
   const { family } = settings
   const report = new DamageReport()
   const isInQuestion = (table: Table, chain: string) => only === undefined || only.has(`${table}/${chain}`)
@@ -71,7 +71,7 @@ export async function findDamage(
   }
   for (const { table, chain, problem } of shared.problems(state))
     report.addChain(`${table}/${chain}`, `chain ${table}/${chain} ${problem}`)
-  if (only === undefined) addLeftovers(written, state, report)
+  if (only === undefined) addLeftovers(plan, state, report)
   return report.damageTo(state)
 }
 
@@ -95,8 +95,8 @@ function isTailMisplaced(tail: readonly string[], { nat }: Ruleset): boolean {
 }
 
 /** A restore that a dying process had started may end after our own, and bring back chains of Services that are gone. */
-function addLeftovers(written: Written, state: Ruleset, report: DamageReport): void {
-  for (const chain of staleChains(state, written))
+function addLeftovers(plan: IptablesPlan, state: Ruleset, report: DamageReport): void {
+  for (const chain of staleChains(state, plan))
     if (!chain.isHeld || state.serviceChains.get(chain.name)?.ruleCount !== 0) report.addStale(chain)
 }
 

@@ -94,6 +94,18 @@ test('a kernel whose rules cannot use counters is programmed without them', asyn
   expect(saved).not.toContain('nfacct')
 })
 
+test('counters are not given up before the kernel has taken rules without them', async () => {
+  const missingMatches = new Set(['nfacct'])
+  const { catalog, kernel, sync } = setUp({ missingMatches })
+  catalog.upsert(web)
+  kernel.isLost = (input) => input.includes(':KUBE-SERVICES') && !input.includes('nfacct')
+  await expect(sync(true)).rejects.toThrow('xtables lock')
+  kernel.isLost = () => false
+  missingMatches.clear()
+  await sync(true)
+  expect(await kernel.saveAll(never)).toContain('nfacct')
+})
+
 describe('a failure', () => {
   test('is counted, and the full sync after it repairs everything', async () => {
     const { catalog, kernel, sync, fromScratch, counted } = setUp()

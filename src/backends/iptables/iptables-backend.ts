@@ -1,25 +1,25 @@
 /** Programs one IP family with iptables, rule for rule as kube-proxy does. */
 import type { Backend, Change, NodeView, SyncReport } from '../../core/backend.ts'
+import type { RouteKey } from '../../core/route.ts'
 import { isSameData } from '../../core/same-data.ts'
-import type { Iptables } from '../../dataplane/iptables/iptables.ts'
 import { writeAllButRefused } from '../../core/sync/find-refused.ts'
 import { Programming } from '../../core/sync/programming.ts'
-import type { Programmed, SyncTask, Written as Known } from '../../core/sync/programming.ts'
-import type { Damage } from './damage.ts'
+import type { Knowledge, Programmed, SyncTask, Written } from '../../core/sync/programming.ts'
+import type { Iptables } from '../../dataplane/iptables/iptables.ts'
+import { noCounters } from '../../dataplane/iptables/language/counters.ts'
+import { findRefusedRoutes, isRefusal, rulesOnTrial } from '../../dataplane/iptables/language/refused-routes.ts'
+import type { RestoreScript } from '../../dataplane/iptables/language/restore-input.ts'
 import type { ChainWatch } from './chain-watch.ts'
-import { replaceTail, wantedRoutes } from './edit.ts'
-import { writeEdits } from '../../dataplane/iptables/language/edit-rules.ts'
+import type { Damage } from './damage.ts'
+import { editIptables } from './edit.ts'
 import { fullInputs } from './full-input.ts'
-import { planIptables } from './plan.ts'
-import { findRefusedRoutes, isRefusal } from '../../dataplane/iptables/language/refused-routes.ts'
+import { chainOptions, planIptables, routeRules, ruleCount, withRoutes } from './plan.ts'
+import type { IptablesPlan } from './plan.ts'
 import { repairInput } from './repair-input.ts'
-import { RestoreInput } from '../../dataplane/iptables/language/restore-input.ts'
 import { readRuleset } from './ruleset.ts'
 import type { Ruleset } from './ruleset.ts'
 import type { SettingsSource } from './settings-source.ts'
-import { noCounters } from '../../dataplane/iptables/language/counters.ts'
 import type { IptablesSettings } from './settings.ts'
-import { Written } from './written.ts'
 
 interface IptablesMetrics {
   /** How many rules of ours a table holds, and how many of them this sync wrote. */
@@ -40,14 +40,13 @@ type Failures = SyncReport['failed']
 export class IptablesBackend implements Backend {
   readonly name = 'iptables'
   readonly #options: IptablesBackendOptions
-  readonly #programming: Programming<SyncTask, Written, Damage>
+  readonly #programming: Programming<SyncTask, IptablesPlan, Damage>
 
   constructor(options: IptablesBackendOptions) {
     this.#options = options
-    this.#programming = new Programming<SyncTask, Written, Damage>({
+    this.#programming = new Programming<SyncTask, IptablesPlan, Damage>({
       edit: (known, task, signal) => this.#repairAndEdit(known, task, signal),
-      rewrite: (task, known, signal) =>
-        this.#rewrite(task, known.kind === 'damaged' ? known.damage : undefined, signal),
+      rewrite: (task, known, signal) => this.#rewrite(task, known, signal),
       isRefusal,
     })
   }
@@ -70,32 +69,33 @@ export class IptablesBackend implements Backend {
   }
 
   async #repairAndEdit(
-    known: Known<Written, Damage>,
+    known: Written<IptablesPlan, Damage>,
     { view, change }: SyncTask,
     signal: AbortSignal,
-  ): Promise<Programmed<Written> | undefined> {
-    const { plan: written } = known
-    const damage = known.kind === 'damaged' ? known.damage : undefined
+  ): Promise<Programmed<IptablesPlan> | undefined> {
+    const damage = damageIn(known)
     // When it is known what others did, putting that back makes everything right again.
     if (damage === undefined ? change.full : damage.isTotal) return undefined
     const settings = await this.#options.settings.current({ isFull: change.full }, signal)
-    if (!isSameButForAddresses(written.settings, settings)) return undefined
-    if (damage !== undefined) await this.#sendEdit(repairInput(written, damage), signal)
-    return this.#edit(written, view, settings, change, signal)
+    if (!isSameButForAddresses(known.plan.settings, settings)) return undefined
+    if (damage !== undefined) await this.#sendEdit(repairInput(known.plan, damage), signal)
+    const { input, after } = editIptables(known.plan, { view, settings, keys: change.keys })
+    if (!input.isEmpty) await this.#sendEdit(input, signal)
+    return this.#finish(after, [input], [])
   }
 
   async #rewrite(
     { view, change }: SyncTask,
-    damage: Damage | undefined,
+    before: Knowledge<IptablesPlan, Damage>,
     signal: AbortSignal,
-  ): Promise<Programmed<Written>> {
-    const { iptables } = this.#options
+  ): Promise<Programmed<IptablesPlan>> {
     const settings = await this.#options.settings.current({ isFull: true }, signal)
     // A table that was flushed is not worth reading again: what it lacks is known.
+    const damage = damageIn(before)
     const known = damage?.isTotal === true ? damage.state : undefined
     const planWith = (chosen: IptablesSettings) => planIptables(view, chosen, change.full ? change.keys : undefined)
     const [state, plan] = await Promise.all([
-      known ?? readRuleset(iptables, signal),
+      known ?? readRuleset(this.#options.iptables, signal),
       // In the next turn the tool has been started, and reads while we plan.
       nextTurn().then(() => planWith(settings)),
     ])
@@ -103,55 +103,49 @@ export class IptablesBackend implements Backend {
   }
 
   async #write(
-    plan: Written,
+    plan: IptablesPlan,
     state: Ruleset,
-    planWith: (settings: IptablesSettings) => Written,
+    planWith: (settings: IptablesSettings) => IptablesPlan,
     signal: AbortSignal,
-  ): Promise<Programmed<Written>> {
+  ): Promise<Programmed<IptablesPlan>> {
     const { iptables, settings } = this.#options
     const { variant } = await iptables.features(signal)
     return writeAllButRefused({
       write: async (refused) => {
-        const wanted = refused.length === 0 ? plan : without(plan, refused)
+        const wanted = withRoutes(plan, new Map(refused.map(({ key }) => [key, undefined])))
         const inputs = fullInputs(wanted, state, variant)
         await this.#sendAll(inputs, signal)
         return this.#finish(wanted, inputs, refused)
       },
       isRefusal,
-      findRefused: () => findRefusedRoutes(iptables, plan.routesByKey, signal),
+      findRefused: () => this.#findRefused(plan, signal),
       // Not a Service, then. Some kernels have counters, but no way for a rule to use them.
-      withoutCulprit: (error) => {
+      withoutCulprit: async (error) => {
         if (!usesCounters(plan.settings)) throw error
+        const uncounted = planWith({ ...plan.settings, counters: noCounters })
+        const programmed = await this.#write(uncounted, state, planWith, signal)
         settings.giveUpCounters()
-        return this.#write(planWith({ ...plan.settings, counters: noCounters }), state, planWith, signal)
+        return programmed
       },
     })
   }
 
-  async #edit(
-    written: Written,
-    view: NodeView,
-    settings: IptablesSettings,
-    change: Change,
-    signal: AbortSignal,
-  ): Promise<Programmed<Written>> {
-    const wantedByKey = wantedRoutes(written, view, settings, change.keys)
-    const input = new RestoreInput()
-    writeEdits(written, wantedByKey, input)
-    replaceTail(written.settings, settings, input)
-    if (!input.isEmpty) await this.#sendEdit(input, signal)
-    const next = isSameData(written.settings, settings) ? written : written.withSettings(settings)
-    for (const [key, route] of wantedByKey) next.set(key, route)
-    return this.#finish(next, [input], [])
+  #findRefused({ settings, routesByKey, totals }: IptablesPlan, signal: AbortSignal): Promise<Failures> {
+    const options = chainOptions(settings, totals.endpoints)
+    const rulesOf = (key: RouteKey) => {
+      const planned = routesByKey.get(key)
+      return planned === undefined ? [] : rulesOnTrial(routeRules(planned.route, options))
+    }
+    return findRefusedRoutes(this.#options.iptables, { keys: routesByKey.keys(), rulesOf }, signal)
   }
 
-  async #sendEdit(input: RestoreInput, signal: AbortSignal): Promise<void> {
+  async #sendEdit(input: RestoreScript, signal: AbortSignal): Promise<void> {
     const { drift } = this.#options
     const send = () => this.#restore(input, { isFull: false }, signal)
     await (drift === undefined ? send() : drift.ownEdit(input.touchedChains(), send, signal))
   }
 
-  async #sendAll(inputs: readonly RestoreInput[], signal: AbortSignal): Promise<void> {
+  async #sendAll(inputs: readonly RestoreScript[], signal: AbortSignal): Promise<void> {
     const { drift } = this.#options
     const send = async () => {
       for (const input of inputs) await this.#restore(input, { isFull: true }, signal)
@@ -159,7 +153,7 @@ export class IptablesBackend implements Backend {
     await (drift === undefined ? send() : drift.ownRewrite(send))
   }
 
-  async #restore(input: RestoreInput, sync: { readonly isFull: boolean }, signal: AbortSignal): Promise<void> {
+  async #restore(input: RestoreScript, sync: { readonly isFull: boolean }, signal: AbortSignal): Promise<void> {
     try {
       await this.#options.iptables.restore(input.pieces(), signal)
     } catch (error) {
@@ -168,21 +162,18 @@ export class IptablesBackend implements Backend {
     }
   }
 
-  #finish(plan: Written, inputs: readonly RestoreInput[], failed: Failures): Programmed<Written> {
+  #finish(plan: IptablesPlan, inputs: readonly RestoreScript[], failed: Failures): Programmed<IptablesPlan> {
     const last = { filter: 0, nat: 0 }
     for (const table of ['filter', 'nat'] as const) {
       for (const input of inputs) last[table] += input.addedRules(table)
-      this.#options.metrics.rules(table, { total: plan.ruleCount(table), last: last[table] })
+      this.#options.metrics.rules(table, { total: ruleCount(plan, table), last: last[table] })
     }
     return { plan, report: { facts: { filterRules: last.filter, natRules: last.nat }, failed } }
   }
 }
 
-function without(plan: Written, refused: Failures): Written {
-  const rest = new Written(plan.settings)
-  const keys = new Set(refused.map(({ key }) => key))
-  for (const [key, route] of plan.routesByKey) if (!keys.has(key)) rest.set(key, route)
-  return rest
+function damageIn(known: Knowledge<IptablesPlan, Damage>): Damage | undefined {
+  return known.kind === 'damaged' ? known.damage : undefined
 }
 
 function nextTurn(): Promise<void> {

@@ -1,65 +1,99 @@
-/** The whole ruleset for a view: what the tables shall hold. */
+/** What the tables shall hold for a view. A plan never changes; a changed copy costs as much as the change. */
 import type { NodeView } from '../../core/backend.ts'
-import type { RouteKey } from '../../core/route.ts'
-import { fixedChains, nodePortTail } from './fixed-chains.ts'
-import { renderChain } from '../../dataplane/iptables/language/rendered-chain.ts'
-import { renderRoute } from './rendered-route.ts'
-import { renderRule } from '../../dataplane/iptables/language/render-rule.ts'
-import type { RestoreInput } from '../../dataplane/iptables/language/restore-input.ts'
-import type { IptablesSettings } from './settings.ts'
-import { largeClusterEndpoints } from './settings.ts'
-import type { StaleChain } from './stale-chains.ts'
-import { sharedChains } from './top-chains.ts'
-import { topChains } from '../../dataplane/iptables/language/kube-chains.ts'
+import type { Route, RouteKey } from '../../core/route.ts'
+import { VersionedMap } from '../../core/versioned-map.ts'
+import type { Changes } from '../../core/versioned-map.ts'
 import type { Table } from '../../dataplane/iptables/language/kube-chains.ts'
-import { Written } from './written.ts'
-import type { WrittenRoute } from './written.ts'
+import { renderRouteRules } from '../../dataplane/iptables/language/rendered-rules.ts'
+import type { RenderedRoute, RouteRules } from '../../dataplane/iptables/language/rendered-rules.ts'
+import { serviceChainNames } from './chain-names.ts'
+import { fixedChains, nodePortTail } from './fixed-chains.ts'
+import { serviceChains } from './service-chains.ts'
+import type { ChainOptions } from './service-chains.ts'
+import { largeClusterEndpoints } from './settings.ts'
+import type { IptablesSettings } from './settings.ts'
+import { sharedRules } from './shared-rules.ts'
 
-/** Routes in the order of nat/KUBE-SERVICES: the kernel walks it, so what is asked for most stands first. */
+export interface IptablesPlan {
+  readonly settings: IptablesSettings
+  /**
+   * A fresh plan has them in the order of nat/KUBE-SERVICES: the kernel walks it, so what is asked for most comes first.
+   * Apart from that the order says nothing, and a plan that was edited does not keep it.
+   */
+  readonly routesByKey: VersionedMap<RouteKey, PlannedRoute>
+  readonly totals: Totals
+}
+
+export interface PlannedRoute {
+  readonly route: Route
+  readonly rendered: RenderedRoute
+}
+
+/** Of all routes together, so that nobody has to walk them. */
+interface Totals {
+  readonly endpoints: number
+  /** Rules, by table. */
+  readonly filter: number
+  readonly nat: number
+}
+
 export function planIptables(
   view: NodeView,
   settings: IptablesSettings,
   order: Iterable<RouteKey> = [...view.routesByKey.keys()].sort(),
-): Written {
+): IptablesPlan {
   let endpoints = 0
   for (const route of view.routesByKey.values()) endpoints += route.endpoints.length
-  const options = { settings, isLargeCluster: endpoints > largeClusterEndpoints }
-  const plan = new Written(settings)
+  const options = chainOptions(settings, endpoints)
+  const routesByKey = new Map<RouteKey, PlannedRoute>()
   for (const key of order) {
     const route = view.routesByKey.get(key)
-    if (route !== undefined) plan.set(key, { route, rendered: renderRoute(route, options) })
+    if (route !== undefined) routesByKey.set(key, planRoute(route, options))
   }
-  return plan
+  const totals = { endpoints: 0, filter: 0, nat: 0 }
+  for (const planned of routesByKey.values()) count(totals, planned, 1)
+  return { settings, routesByKey: new VersionedMap(routesByKey), totals }
 }
 
-/** The chains that do not depend on any Service. */
-export function writeFixedChains({ settings }: Written, input: RestoreInput): void {
-  for (const { table, chain } of fixedChains(settings)) input.fill(table, renderChain(chain))
+export function planRoute(route: Route, options: ChainOptions): PlannedRoute {
+  return { route, rendered: renderRouteRules(routeRules(route, options)) }
 }
 
-/** The chains of these routes; they jump to fixed chains and to each other only. */
-export function writeOwnChains(routes: Iterable<WrittenRoute>, input: RestoreInput): void {
-  for (const { rendered } of routes) for (const chain of rendered.chains) input.fill('nat', chain)
+export function routeRules(route: Route, options: ChainOptions): RouteRules {
+  const names = serviceChainNames(route)
+  return { shared: sharedRules(route, names, options.settings), chains: serviceChains(route, names, options) }
 }
 
-/** The chains that hold rules of every Service; they jump to the chains of all routes. */
-export function writeSharedChains(
-  { settings }: Written,
-  /** All of them, in the order of the rules. */
-  routes: Iterable<WrittenRoute>,
-  input: RestoreInput,
-  isWanted: (table: Table, chain: string) => boolean = () => true,
+/** For a node with this many endpoints. */
+export function chainOptions(settings: IptablesSettings, endpoints: number): ChainOptions {
+  return { settings, isLargeCluster: endpoints > largeClusterEndpoints }
+}
+
+/** The plan with some routes changed, or gone. */
+export function withRoutes(plan: IptablesPlan, changes: Changes<RouteKey, PlannedRoute>): IptablesPlan {
+  const totals = { ...plan.totals }
+  for (const [key, planned] of changes) {
+    count(totals, plan.routesByKey.get(key), -1)
+    count(totals, planned, 1)
+  }
+  return { ...plan, routesByKey: plan.routesByKey.with(changes), totals }
+}
+
+/** Rules of ours in the table, also those that no Service asked for. */
+export function ruleCount({ settings, totals }: IptablesPlan, table: Table): number {
+  const tail = table === 'nat' ? nodePortTail(settings).length : 0
+  const fixed = fixedChains(settings).filter((entry) => entry.table === table)
+  return totals[table] + tail + fixed.reduce((sum, { chain }) => sum + chain.rules.length, 0)
+}
+
+function count(
+  totals: { -readonly [key in keyof Totals]: number },
+  planned: PlannedRoute | undefined,
+  step: 1 | -1,
 ): void {
-  for (const { table, chain } of sharedChains) if (isWanted(table, chain)) input.declare(table, chain)
-  for (const { rendered } of routes)
-    for (const { table, chain, rule } of rendered.shared) if (isWanted(table, chain)) input.append(table, chain, rule)
-  if (isWanted('nat', topChains.services))
-    for (const rule of nodePortTail(settings)) input.append('nat', topChains.services, renderRule(rule))
-}
-
-/** Nothing of ours may jump to them any more, here or in the kernel. */
-export function writeStaleChains(chains: readonly StaleChain[], input: RestoreInput): void {
-  for (const { name, isHeld } of chains)
-    if (isHeld) input.declare('nat', name)
-    else input.deleteChain('nat', name)
+  if (planned === undefined) return
+  const { route, rendered } = planned
+  totals.endpoints += step * route.endpoints.length
+  for (const { table } of rendered.shared) totals[table] += step
+  for (const { ruleCount: own } of rendered.chains) totals.nat += step * own
 }

@@ -28,8 +28,7 @@ export function serviceChains(route: Route, names: ServiceChainNames, options: C
     const endpoints = endpointsUnder(policy, route)
     if (endpoints !== undefined) chains.push(spreadChain(route, names, policy, endpoints, options))
   }
-  for (const endpoint of route.reachableEndpoints)
-    chains.push(endpointChain(route, names, endpoint, options.isLargeCluster))
+  chains.push(...endpointChains(route, names, options))
   return chains
 }
 
@@ -116,19 +115,23 @@ function masqueradeRules(
   return [{ matches, target: masquerade }]
 }
 
-function endpointChain(route: Route, names: ServiceChainNames, endpoint: Endpoint, isLargeCluster: boolean): Chain {
-  const name = names.endpoint(endpoint)
+/** One for each endpoint: the hairpin rule, and the rewrite of the destination. */
+function endpointChains(route: Route, names: ServiceChainNames, { isLargeCluster }: ChainOptions): readonly Chain[] {
   const notes: readonly Match[] = isLargeCluster ? [] : [comment(names.service)]
-  const affinity: readonly Match[] = affinitySeconds(route) > 0 ? [{ kind: 'remember', list: name }] : []
   const traffic: Match = { kind: 'traffic', protocol: route.protocol }
-  return {
-    name,
-    rules: [
-      // A pod that reaches itself through its Service must see another source, or it would answer itself directly.
-      { matches: [...notes, { kind: 'source', value: endpoint.ip }], target: masquerade },
-      { matches: [...notes, ...affinity, traffic], target: { kind: 'dnat', address: endpoint.address } },
-    ],
-  }
+  const isSticky = affinitySeconds(route) > 0
+  return route.reachableEndpoints.map((endpoint) => {
+    const name = names.endpoint(endpoint)
+    const affinity: readonly Match[] = isSticky ? [{ kind: 'remember', list: name }] : []
+    return {
+      name,
+      rules: [
+        // A pod that reaches itself through its Service must see another source, or it would answer itself directly.
+        { matches: [...notes, { kind: 'source', value: endpoint.ip }], target: masquerade },
+        { matches: [...notes, ...affinity, traffic], target: { kind: 'dnat', address: endpoint.address } },
+      ],
+    }
+  })
 }
 
 function affinitySeconds({ affinitySeconds: seconds }: Route): number {

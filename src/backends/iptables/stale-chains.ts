@@ -1,8 +1,8 @@
 /** Chains of Services that nobody wants any more, also those that an earlier process left behind. */
 import type { RulesByChain } from '../../dataplane/iptables/save-text.ts'
+import type { IptablesPlan } from './plan.ts'
 import type { Ruleset } from './ruleset.ts'
 import { topChains } from '../../dataplane/iptables/language/kube-chains.ts'
-import type { Written } from './written.ts'
 
 export interface StaleChain {
   readonly name: string
@@ -10,7 +10,7 @@ export interface StaleChain {
   readonly isHeld: boolean
 }
 
-export function staleChains({ nat, serviceChains }: Ruleset, plan: Written): readonly StaleChain[] {
+export function staleChains({ nat, serviceChains }: Ruleset, plan: IptablesPlan): readonly StaleChain[] {
   const stale = new Set(serviceChains.keys())
   if (stale.size === 0) return []
   for (const { rendered } of plan.routesByKey.values()) for (const { name } of rendered.chains) stale.delete(name)

@@ -2,9 +2,9 @@
 import type { ChainPath } from '../../dataplane/iptables/iptables.ts'
 import type { News } from '../../dataplane/iptables/table-news.ts'
 import { isServiceChain } from './chain-names.ts'
+import type { IptablesPlan } from './plan.ts'
 import { jumps, sharedChains } from './top-chains.ts'
 import { topChains } from '../../dataplane/iptables/language/kube-chains.ts'
-import type { Written } from './written.ts'
 
 export class Suspects {
   readonly #chains = new Set<ChainPath>()
@@ -61,7 +61,7 @@ export const topPaths: ReadonlySet<ChainPath> = new Set<ChainPath>([
 ])
 
 /** A chain that is named like that of a Service, but belongs to none that we wrote. */
-export function hasUnknownChain(paths: ReadonlySet<ChainPath>, { routesByKey }: Written): boolean {
+export function hasUnknownChain(paths: ReadonlySet<ChainPath>, { routesByKey }: IptablesPlan): boolean {
   const unknown = new Set([...paths].filter((path) => !topPaths.has(path)))
   if (unknown.size > 0)
     for (const { rendered } of routesByKey.values())

@@ -2,13 +2,11 @@
  * `node build-process.js SERVICES` works out restore inputs without any tool and prints how long each took: everything,
  * again and again, then one endpoint at a time. One line of JSON.
  */
-import { wantedRoutes } from '../../../src/backends/iptables/edit.ts'
-import { writeEdits } from '../../../src/dataplane/iptables/language/edit-rules.ts'
+import { editIptables } from '../../../src/backends/iptables/edit.ts'
 import { fullInput } from '../../../src/backends/iptables/full-input.ts'
 import { planIptables } from '../../../src/backends/iptables/plan.ts'
-import { RestoreInput } from '../../../src/dataplane/iptables/language/restore-input.ts'
+import type { IptablesPlan } from '../../../src/backends/iptables/plan.ts'
 import { emptyRuleset } from '../../../src/backends/iptables/ruleset.ts'
-import type { Written } from '../../../src/backends/iptables/written.ts'
 import { sharedClockMs } from '../core/shared-clock.ts'
 import { benchSettings } from './bench-settings.ts'
 import type { BuildResult, Cost } from './building.ts'
@@ -20,7 +18,7 @@ const edits = 500
 
 const cluster = largeCluster(services)
 const { view, change } = cluster.table.take({ full: true })
-let plan: Written | undefined
+let plan: IptablesPlan | undefined
 let fullText = ''
 
 const first = measure(buildAll)
@@ -51,11 +49,10 @@ function editOne(edit: number): { readonly cost: Cost; readonly bytes: number } 
   let text = ''
   const cost = measure(() => {
     if (plan === undefined) throw new Error('nothing has been built')
-    const wanted = wantedRoutes(plan, pending.view, benchSettings, pending.change.keys)
-    const input = new RestoreInput()
-    writeEdits(plan, wanted, input)
+    const { view: now, change: changed } = pending
+    const { input, after } = editIptables(plan, { view: now, settings: benchSettings, keys: changed.keys })
     text = input.render()
-    for (const [key, route] of wanted) plan.set(key, route)
+    plan = after
   })
   if (text === '') throw new Error(`edit ${edit} changed nothing`)
   return { cost, bytes: Buffer.byteLength(text) }

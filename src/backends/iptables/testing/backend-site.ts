@@ -22,11 +22,14 @@ export const never = new AbortController().signal
 class RecordingIptables extends MemoryIptables {
   readonly inputs: string[] = []
   failures = 0
+  /** Inputs that never arrive. */
+  isLost = (_input: string) => false
 
   override async restore(input: RestoreText, signal: AbortSignal): Promise<void> {
-    this.inputs.push([input].flat().join(''))
-    if (this.failures > 0) {
-      this.failures--
+    const text = [input].flat().join('')
+    this.inputs.push(text)
+    if (this.failures > 0 || this.isLost(text)) {
+      this.failures = Math.max(0, this.failures - 1)
       throw new IptablesError('locked', 'somebody holds the xtables lock')
     }
     await super.restore(input, signal)

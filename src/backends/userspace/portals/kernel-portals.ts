@@ -56,7 +56,11 @@ export class KernelPortals {
         return { plan: written, report: { facts: factsOf(input), failed: refused } }
       },
       isRefusal,
-      findRefused: () => findRefusedRoutes(iptables, new Map(plan.portalsByKey.entries()), signal),
+      findRefused: () => {
+        const { portalsByKey } = plan
+        const rulesOf = (key: RouteKey) => portalsByKey.get(key)?.rendered.shared ?? []
+        return findRefusedRoutes(iptables, { keys: portalsByKey.keys(), rulesOf }, signal)
+      },
       withoutCulprit: (error) => Promise.reject(error),
     })
   }

@@ -3,20 +3,18 @@ import type { RouteKey } from '../../../core/route.ts'
 import type { RenderedRoute, SharedLine } from './rendered-rules.ts'
 import type { RestoreInput } from './restore-input.ts'
 
-/** How the changed routes shall be; undefined for those that are gone. */
-export type WantedRoutes<R extends HasRules = HasRules> = ReadonlyMap<RouteKey, R | undefined>
-
 /** All that an edit must know of a route. */
-export interface HasRules {
+interface HasRules {
   readonly rendered: RenderedRoute
 }
 
 export function writeEdits(
-  written: { get(key: RouteKey): HasRules | undefined },
-  wantedByKey: WantedRoutes,
+  beforeByKey: { get(key: RouteKey): HasRules | undefined },
+  /** How the changed routes shall be; undefined for those that are gone. */
+  afterByKey: ReadonlyMap<RouteKey, HasRules | undefined>,
   input: RestoreInput,
 ): void {
-  const edits = [...wantedByKey].map(([key, route]) => [written.get(key)?.rendered, route?.rendered] as const)
+  const edits = [...afterByKey].map(([key, route]) => [beforeByKey.get(key)?.rendered, route?.rendered] as const)
   // Chains that stay come first: a rule can only jump to a chain that exists. Chains that go are last: nothing may
   // jump to them any more.
   for (const [before, after] of edits) fillChangedChains(before, after, input)
@@ -41,7 +39,7 @@ function replaceSharedRules(before: Side, after: Side, input: RestoreInput): voi
   for (const place of new Set([...oldByPlace.keys(), ...newByPlace.keys()])) {
     const old = oldByPlace.get(place) ?? []
     const now = newByPlace.get(place) ?? []
-    if (isSameText(old.map(textOf), now.map(textOf))) continue
+    if (areSameRules(old, now)) continue
     for (const { table, chain, rule } of old) input.delete(table, chain, rule)
     for (const { table, chain, rule } of [...now].reverse()) input.insert(table, chain, rule)
   }
@@ -63,10 +61,6 @@ function byPlace(lines: readonly SharedLine[]): ReadonlyMap<string, readonly Sha
   return places
 }
 
-function textOf({ rule }: SharedLine): string {
-  return rule
-}
-
-export function isSameText(left: readonly string[], right: readonly string[]): boolean {
-  return left.length === right.length && left.every((text, index) => text === right[index])
+function areSameRules(left: readonly SharedLine[], right: readonly SharedLine[]): boolean {
+  return left.length === right.length && left.every(({ rule }, index) => rule === right[index]?.rule)
 }

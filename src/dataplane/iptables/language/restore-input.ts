@@ -16,7 +16,19 @@ interface TableInput {
   added: number
 }
 
-export class RestoreInput {
+/** An input that is complete. */
+export interface RestoreScript {
+  readonly isEmpty: boolean
+  /** How many rules it adds; deletions do not count. */
+  addedRules(table: RestoreTable): number
+  /** Every chain that it changes. */
+  touchedChains(): ReadonlySet<ChainPath>
+  /** Not put together: the text of a large cluster has 15 MB, and most of it is in memory already, chain by chain. */
+  pieces(): readonly string[]
+  render(): string
+}
+
+export class RestoreInput implements RestoreScript {
   readonly #tables: Readonly<Record<RestoreTable, TableInput>> = {
     mangle: { chains: [], rules: [], edited: new Set(), added: 0 },
     filter: { chains: [], rules: [], edited: new Set(), added: 0 },
@@ -27,12 +39,10 @@ export class RestoreInput {
     return Object.values(this.#tables).every(({ chains, rules }) => chains.length === 0 && rules.length === 0)
   }
 
-  /** How many rules it adds; deletions do not count. */
   addedRules(table: RestoreTable): number {
     return this.#tables[table].added
   }
 
-  /** Every chain that it changes. */
   touchedChains(): ReadonlySet<ChainPath> {
     const touched = new Set<ChainPath>()
     for (const table of ['mangle', 'filter', 'nat'] as const) {
@@ -88,7 +98,6 @@ export class RestoreInput {
     return this.pieces().join('')
   }
 
-  /** Not put together: the text of a large cluster has 15 MB, and most of it is in memory already, chain by chain. */
   pieces(): readonly string[] {
     let pieces: readonly string[] = []
     for (const [table, { chains, rules }] of Object.entries(this.#tables)) {
