@@ -135,5 +135,5 @@ function isEligible(node: NodeRecord | undefined): boolean {
 
 /** RFC 3339 as Go prints it: no trailing zeros in the fraction, and no fraction when it is zero. */
 function rfc3339(ms: number): string {
-  return new Date(ms).toISOString().replace(/\.?0*Z$/, 'Z')
+  return new Date(ms).toISOString().replace(/\.?0*Z/, 'Z')
 }

@@ -124,3 +124,32 @@ test('a full sync forgets what is not in the view', () => {
   health.update(testView(), full)
   expect(health.desiredHealthPorts()).toEqual([])
 })
+
+test('a route that nobody knew, and that is gone, changes nothing', () => {
+  const health = given()
+  health.update(testView(), changed(testRoute('demo/web', { healthCheckNodePort: 9376 })))
+  expect(health.desiredHealthPorts()).toEqual([])
+  expect(health.answer(web)).toBeUndefined()
+})
+
+test('a Service that was gone counts anew when it is back', () => {
+  const health = given()
+  const route = testRoute('demo/web', { healthCheckNodePort: 9376, endpoints: local(3) })
+  health.update(testView(route), full)
+  health.update(testView(), changed(route))
+  expect(health.answer(web)).toBeUndefined()
+  const back = { ...route, endpoints: local(1) }
+  health.update(testView(back), changed(back))
+  expect(health.answer(web)?.headers['X-Load-Balancing-Endpoint-Weight']).toBe('1')
+})
+
+test('a full sync counts only the routes of the view', () => {
+  const health = given()
+  const http = testRoute('demo/web:http', { healthCheckNodePort: 9376, endpoints: local(1) })
+  const admin = testRoute('demo/web:admin', { healthCheckNodePort: 9376, endpoints: local(2) })
+  health.update(testView(http, admin), full)
+  health.update(testView(http), full)
+  expect(health.answer(web)?.headers['X-Load-Balancing-Endpoint-Weight']).toBe('1')
+  health.update(testView(http), changed(admin))
+  expect(health.answer(web)?.headers['X-Load-Balancing-Endpoint-Weight']).toBe('1')
+})

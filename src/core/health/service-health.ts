@@ -21,7 +21,8 @@ export interface ServiceHealthAnswer {
   readonly body: string
 }
 
-interface ServiceState {
+interface ServiceState extends Omit<HealthCheckPort, 'port'> {
+  port: number
   readonly routesByKey: Map<RouteKey, Route>
   /** Distinct addresses of endpoints that are ready and on this node. */
   localEndpoints: number
@@ -32,7 +33,7 @@ export class ServiceHealth {
   readonly #isProxyHealthy: () => boolean
   readonly #stateByService = new Map<ObjectKey, ServiceState>()
   /** To find the Service of a route that is gone from the view. */
-  readonly #serviceByRoute = new Map<RouteKey, ObjectKey>()
+  readonly #stateByRoute = new Map<RouteKey, ServiceState>()
 
   /** Without a health server, pass `() => true`: nobody can say that the proxy is unhealthy. */
   constructor({ isProxyHealthy }: { readonly isProxyHealthy: () => boolean }) {
@@ -43,31 +44,29 @@ export class ServiceHealth {
   update(view: NodeView, change: Change): void {
     if (change.full) {
       this.#stateByService.clear()
-      this.#serviceByRoute.clear()
+      this.#stateByRoute.clear()
     }
-    const touched = new Set<ObjectKey>()
+    const touched = new Set<ServiceState>()
     for (const key of change.full ? view.routesByKey.keys() : change.keys) {
-      const before = this.#forget(key)
-      const after = this.#remember(key, view.routesByKey.get(key))
-      if (before !== undefined) touched.add(before)
-      if (after !== undefined) touched.add(after)
+      this.#forget(key, touched)
+      this.#remember(key, view.routesByKey.get(key), touched)
     }
-    for (const service of touched) this.#recount(service)
+    for (const state of touched) this.#recount(state)
   }
 
   desiredHealthPorts(): readonly HealthCheckPort[] {
-    return [...this.#stateByService].flatMap(([service, { routesByKey }]) => {
-      const [route] = routesByKey.values()
-      if (route === undefined) return []
-      return [{ service, namespace: route.namespace, name: route.name, port: route.healthCheckNodePort }]
-    })
+    return [...this.#stateByService.values()].map(({ service, namespace, name, port }) => ({
+      service,
+      namespace,
+      name,
+      port,
+    }))
   }
 
   /** Undefined when the Service has no health-check port (any more). */
   answer(service: ObjectKey): ServiceHealthAnswer | undefined {
     const state = this.#stateByService.get(service)
-    const [route] = state?.routesByKey.values() ?? []
-    if (state === undefined || route === undefined) return undefined
+    if (state === undefined) return undefined
     const isProxyHealthy = this.#isProxyHealthy()
     return {
       status: state.localEndpoints > 0 && isProxyHealthy ? 200 : 503,
@@ -76,32 +75,35 @@ export class ServiceHealth {
         'X-Content-Type-Options': 'nosniff',
         'X-Load-Balancing-Endpoint-Weight': String(state.localEndpoints),
       },
-      body: renderBody(route, state.localEndpoints, isProxyHealthy),
+      body: renderBody(state, isProxyHealthy),
     }
   }
 
-  #forget(key: RouteKey): ObjectKey | undefined {
-    const service = this.#serviceByRoute.get(key)
-    if (service === undefined) return undefined
-    this.#serviceByRoute.delete(key)
-    this.#stateByService.get(service)?.routesByKey.delete(key)
-    return service
-  }
-
-  #remember(key: RouteKey, route: Route | undefined): ObjectKey | undefined {
-    if (route === undefined || route.healthCheckNodePort === 0) return undefined
-    const service = objectKey(route)
-    const state = this.#stateByService.get(service) ?? { routesByKey: new Map<RouteKey, Route>(), localEndpoints: 0 }
-    this.#stateByService.set(service, state)
-    state.routesByKey.set(key, route)
-    this.#serviceByRoute.set(key, service)
-    return service
-  }
-
-  #recount(service: ObjectKey): void {
-    const state = this.#stateByService.get(service)
+  #forget(key: RouteKey, touched: Set<ServiceState>): void {
+    const state = this.#stateByRoute.get(key)
     if (state === undefined) return
-    if (state.routesByKey.size === 0) this.#stateByService.delete(service)
+    this.#stateByRoute.delete(key)
+    state.routesByKey.delete(key)
+    touched.add(state)
+  }
+
+  #remember(key: RouteKey, route: Route | undefined, touched: Set<ServiceState>): void {
+    if (route === undefined || route.healthCheckNodePort === 0) return
+    const { namespace, name, healthCheckNodePort: port } = route
+    const service = objectKey(route)
+    let state = this.#stateByService.get(service)
+    if (state === undefined) {
+      state = { service, namespace, name, port, routesByKey: new Map(), localEndpoints: 0 }
+      this.#stateByService.set(service, state)
+    }
+    state.port = port
+    state.routesByKey.set(key, route)
+    this.#stateByRoute.set(key, state)
+    touched.add(state)
+  }
+
+  #recount(state: ServiceState): void {
+    if (state.routesByKey.size === 0) this.#stateByService.delete(state.service)
     else state.localEndpoints = countLocalReady(state.routesByKey.values())
   }
 }
@@ -115,6 +117,6 @@ function countLocalReady(routes: Iterable<Route>): number {
 }
 
 /** Indented with tabs and without a final newline, byte for byte what kube-proxy sends. */
-function renderBody({ namespace, name }: Route, localEndpoints: number, serviceProxyHealthy: boolean): string {
+function renderBody({ namespace, name, localEndpoints }: ServiceState, serviceProxyHealthy: boolean): string {
   return JSON.stringify({ service: { namespace, name }, localEndpoints, serviceProxyHealthy }, undefined, '\t')
 }

@@ -22,6 +22,7 @@ test('several CIDRs add up, and an address counts once', () => {
 test('no CIDR at all means every address', () => {
   expect(open([], 'ipv4')).toBe('all')
   expect(open([], 'ipv6')).toBe('all')
+  expect(open(['none'], 'ipv4')).toBe('all')
 })
 
 test('a CIDR of length zero makes the others irrelevant', () => {

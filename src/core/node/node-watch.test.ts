@@ -40,7 +40,7 @@ test('changed addresses are only logged', () => {
 })
 
 test('a deleted Node is only logged, and the same Node coming back means nothing', () => {
-  expect(nodeReactions(before, undefined, nodeCidrMode)).toMatchObject([{ kind: 'log' }])
+  expect(nodeReactions(before, undefined, nodeCidrMode)).toMatchObject([{ kind: 'log', was: ['192.0.2.1'], is: [] }])
   expect(nodeReactions(before, { ...before, resourceVersion: '9' }, nodeCidrMode)).toEqual([])
 })
 

@@ -53,6 +53,16 @@ test('a short pause of the other side changes nothing, a minute of quiet does', 
   expect(site.found).toEqual([0, 1, 2, 3, 4, 6, 10, 18, 40, 160, 161, 162, 163, 164, 166, 170])
 })
 
+test('peace takes a minute to the second, counted from the last damage', async () => {
+  const again = async (at: number) => {
+    const site = await given((now) => (now <= 6 || now >= at ? 'damage' : undefined))
+    await site.after(75)
+    return site.found
+  }
+  expect(await again(60)).toEqual([0, 1, 2, 3, 4, 6, 60, 68])
+  expect(await again(67)).toEqual([0, 1, 2, 3, 4, 6, 67, 68, 69, 70, 71, 73])
+})
+
 test('a look that fails is told, and tried again', async () => {
   const site = await given((now) => {
     if (now < 2) throw new Error('no socket')
@@ -60,7 +70,8 @@ test('a look that fails is told, and tried again', async () => {
   })
   await site.after(2)
   expect(site.found).toEqual([2])
-  expect(site.log.at('warn').map(({ message }) => message)).toEqual(['cannot look', 'cannot look'])
+  const line = { message: 'cannot look', fields: { error: new Error('no socket') } }
+  expect(site.log.at('warn')).toMatchObject([line, line])
 })
 
 test('a look that fails because it is over is not told', async () => {

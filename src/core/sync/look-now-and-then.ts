@@ -25,7 +25,7 @@ const quietMs = 60_000
 export async function lookNowAndThen<Finding>(options: LookOptions<Finding>, signal: AbortSignal): Promise<void> {
   const { look, onFound, trouble, clock, log } = options
   let findings = 0
-  let lastFoundAt = -Infinity
+  let lastFoundAt = 0
   while (!signal.aborted) {
     let pauseMs = lookEveryMs
     try {

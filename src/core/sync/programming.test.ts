@@ -53,6 +53,12 @@ describe('a sync', () => {
     expect(programming.written).toBe(2)
   })
 
+  test('says nothing of a refused edit where nobody wants to know', async () => {
+    const { did, sync } = setUp({ edit: () => Promise.reject(new Refused('no such chain')) })
+    for (const task of [1, 2]) await sync(task)
+    expect(did).toEqual(['rewrite unknown → 1', 'rewrite written → 2'])
+  })
+
   test('that fails in an edit for another reason ends there; nothing is taken for granted afterwards', async () => {
     let fails = true
     const { did, sync, programming, report } = setUp({
@@ -112,7 +118,9 @@ describe('damage', () => {
 
 test('what is written may change without a sync', async () => {
   const { sync, programming, did } = setUp()
-  programming.replaceWritten((plan) => plan + 100)
+  programming.replaceWritten(() => {
+    throw new Error('nothing is written yet')
+  })
   await sync(1)
   programming.replaceWritten((plan) => plan + 100)
   await sync(2)
