@@ -10,7 +10,7 @@ import { newsFromTokens } from '../../dataplane/iptables/table-news.ts'
 import { RefusingIptables } from '../../dataplane/iptables/testing/refusing-iptables.ts'
 import { anyRuleDamage, doRuleDamage } from '../../dataplane/iptables/testing/rule-damage.ts'
 import type { RuleDamage } from '../../dataplane/iptables/testing/rule-damage.ts'
-import { endingsOf, newDestinations, parseTables } from '../../dataplane/iptables/testing/walk-packet.ts'
+import { endingsOf, newDestinations, ParsedRules } from '../../dataplane/iptables/testing/walk-packet.ts'
 import { families } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
 import { comparableLines, sharedChains } from '../../../tests/testing/compare-rulesets.ts'
@@ -41,6 +41,7 @@ function iptablesSite(family: Family): BackendSite<RuleDamage, readonly string[]
     newWorld() {
       const kernel = new RefusingIptables({ family })
       const calls = new DoorCalls()
+      const rules = new ParsedRules()
       return {
         calls,
         open: ({ settings, clock }) => {
@@ -74,7 +75,7 @@ function iptablesSite(family: Family): BackendSite<RuleDamage, readonly string[]
         snapshot: async ({ wasDamaged }) =>
           [...comparableLines(await kernel.saveAll(never), wasDamaged ? unorderedChains : sharedChains)].sort(),
         async look() {
-          const tables = parseTables(await kernel.saveAll(never))
+          const tables = rules.of(await kernel.saveAll(never))
           const isLocal = (ip: string) => plan.node.includes(ip)
           return ({ source, ip, port, protocol }) =>
             newDestinations(endingsOf(tables, { isLocal }, { source, destination: ip, port, protocol }))

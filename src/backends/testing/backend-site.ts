@@ -26,7 +26,7 @@ export interface BackendSite<Damage, Settings> {
   readonly writes: ReadonlySet<string>
   /** The sync goes on when this call fails, and what it should have done is done later. */
   readonly toleratesFailureOf?: (call: DoorCall) => boolean
-  /** An address never passes from one route to another without a gap. */
+  /** There may be a gap when an address passes from one route to another, or becomes something else of the same. */
   readonly hasGapsInHandover?: boolean
   /** What a restarted process may do to a data plane that is as it shall be. */
   readonly restart:
@@ -49,6 +49,6 @@ export interface World<Damage, Settings> {
   /** Where clients end up now. */
   look(): Promise<(client: Client) => Reach>
   damage(damage: Damage): Promise<void>
-  /** From now on, what names this address is refused by one of the doors; undefined: nothing is. */
-  refuse(ip: string | undefined): void
+  /** From now on one of the doors refuses what names this address; undefined: nothing is refused. */
+  refuse(ip: string | undefined, which: number): void
 }

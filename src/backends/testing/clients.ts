@@ -1,7 +1,7 @@
 /** Who shall reach which endpoints, worked out from the Routes alone. */
 import type { TrafficPolicy } from '../../api/records.ts'
 import type { NodeView } from '../../core/backend.ts'
-import type { Endpoint, Route, RouteKey } from '../../core/route.ts'
+import type { Endpoint, Route } from '../../core/route.ts'
 import type { AddressPlan } from '../../core/testing/random-cluster.ts'
 import { cidrContains, hostPort, parseCidr } from '../../net/ip.ts'
 
@@ -19,8 +19,8 @@ export interface Client {
 export type Reach = readonly string[]
 
 export interface ServedClient {
-  /** Who serves. */
-  readonly key: RouteKey
+  /** Who serves there, and as what. */
+  readonly entrance: string
   readonly client: Client
   readonly reach: Reach
 }
@@ -40,9 +40,9 @@ export function clientsOf(
   under: EndpointsUnder = endpointsUnder,
 ): Clients {
   const clients = new Map<string, ServedClient>()
-  const add = (key: RouteKey, client: Client, endpoints: readonly Endpoint[]) => {
+  const add = (entrance: string, client: Client, endpoints: readonly Endpoint[]) => {
     if (endpoints.length > 0)
-      clients.set(clientText(client), { key, client, reach: endpoints.map(({ address }) => address).sort() })
+      clients.set(clientText(client), { entrance, client, reach: endpoints.map(({ address }) => address).sort() })
   }
   const [pod = ''] = plan.podsHere
   const [outsider = ''] = plan.clients
@@ -50,19 +50,32 @@ export function clientsOf(
     const { key, clusterIP, port, protocol, nodePort } = route
     // With a cluster IP that is a load-balancer IP too, and has source ranges, each mode has its own way.
     if (route.sourceRanges === undefined || !route.loadBalancerIPs.includes(clusterIP))
-      add(key, { from: 'pod', source: pod, ip: clusterIP, port, protocol }, under(route.internalPolicy, route))
+      add(
+        `cluster IP of ${key}`,
+        { from: 'pod', source: pod, ip: clusterIP, port, protocol },
+        under(route.internalPolicy, route),
+      )
     const external = under(route.externalPolicy, route)
     for (const ip of new Set([...route.externalIPs, ...route.loadBalancerIPs]))
       if (ip !== clusterIP && mayCome(outsider, ip, route))
-        add(key, { from: 'outside', source: outsider, ip, port, protocol }, external)
+        add(`${kindOf(ip, route)} of ${key}`, { from: 'outside', source: outsider, ip, port, protocol }, external)
     if (nodePort !== 0)
-      add(key, { from: 'outside', source: outsider, ip: plan.node[0], port: nodePort, protocol }, external)
+      add(
+        `node port of ${key}`,
+        { from: 'outside', source: outsider, ip: plan.node[0], port: nodePort, protocol },
+        external,
+      )
   }
   return clients
 }
 
 function clientText({ from, source, ip, port, protocol }: Client): string {
   return `${protocol} from ${source} (${from}) to ${hostPort(ip, port)}`
+}
+
+/** One that is both counts as external. */
+function kindOf(ip: string, { externalIPs }: Route): string {
+  return externalIPs.includes(ip) ? 'external IP' : 'load-balancer IP'
 }
 
 function mayCome(source: string, ip: string, { loadBalancerIPs, sourceRanges }: Route): boolean {

@@ -93,17 +93,15 @@ export class NodeUnderTest<Damage, Settings> {
     }).flat()
   }
 
-  /** Whoever all of these know must be served at every moment while the work is done; tells where there was a gap. */
-  async gapsDuring(known: readonly [Clients, ...Clients[]], work: () => Promise<unknown>): Promise<readonly string[]> {
-    const served = knownToAll(known, { byOneRoute: this.#site.hasGapsInHandover === true })
-    return this.#atEachMoment(work, async () => {
-      const look = await this.world.look()
-      return Array.from(served, ([text, { client, reach }]) => {
-        const went = look(client)
-        const isServed = went.length > 0 && went.every((endpoint) => reach.includes(endpoint))
-        return isServed ? [] : [`${text} went to [${went.join()}]`]
-      }).flat()
-    })
+  /** Whoever all of these know shall be served now; tells who is not. */
+  gaps(known: readonly [Clients, ...Clients[]]): Promise<readonly string[]> {
+    return this.#gapsFor(knownToAll(known, { atOneEntrance: this.#site.hasGapsInHandover === true }))
+  }
+
+  /** The same at every moment while the work is done. */
+  gapsDuring(known: readonly [Clients, ...Clients[]], work: () => Promise<unknown>): Promise<readonly string[]> {
+    const served = knownToAll(known, { atOneEntrance: this.#site.hasGapsInHandover === true })
+    return this.#atEachMoment(work, () => this.#gapsFor(served))
   }
 
   /** What was different at any moment while the work was done. */
@@ -151,6 +149,15 @@ export class NodeUnderTest<Damage, Settings> {
     }
     await work().finally(() => (calls.atEachMoment = () => {}))
     return seen
+  }
+
+  async #gapsFor(served: Clients): Promise<readonly string[]> {
+    const look = await this.world.look()
+    return Array.from(served, ([text, { client, reach }]) => {
+      const went = look(client)
+      const isServed = went.length > 0 && went.every((endpoint) => reach.includes(endpoint))
+      return isServed ? [] : [`${text} went to [${went.join()}]`]
+    }).flat()
   }
 
   #snapshot(): Promise<readonly string[]> {
@@ -202,12 +209,13 @@ class Process {
 /** Those whom all know, with whatever endpoints one of them names. */
 function knownToAll(
   [first, ...others]: readonly [Clients, ...Clients[]],
-  { byOneRoute }: { readonly byOneRoute: boolean },
+  { atOneEntrance }: { readonly atOneEntrance: boolean },
 ): Clients {
   const all = new Map<string, ServedClient>()
   for (const [text, served] of first) {
     const same = others.map((clients) => clients.get(text)).filter((it) => it !== undefined)
-    if (same.length < others.length || (byOneRoute && same.some(({ key }) => key !== served.key))) continue
+    if (same.length < others.length || (atOneEntrance && same.some(({ entrance }) => entrance !== served.entrance)))
+      continue
     all.set(text, { ...served, reach: [...served.reach, ...same.flatMap(({ reach }) => reach)] })
   }
   return all

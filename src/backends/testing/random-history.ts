@@ -41,14 +41,19 @@ export function anyClusterSteps(plan: AddressPlan): fc.Arbitrary<readonly Cluste
 }
 
 export interface NodeSteps<D, S> {
+  /** True unless it says otherwise. */
+  readonly restarts?: boolean
   readonly damage?: fc.Arbitrary<D>
   readonly settings?: fc.Arbitrary<S>
 }
 
-export function anyStep<D, S>(plan: AddressPlan, { damage, settings }: NodeSteps<D, S>): fc.Arbitrary<Step<D, S>> {
+export function anyStep<D, S>(
+  plan: AddressPlan,
+  { restarts = true, damage, settings }: NodeSteps<D, S>,
+): fc.Arbitrary<Step<D, S>> {
   return fc.oneof(
     { weight: 11, arbitrary: anyClusterStep(plan) },
-    { weight: 1, arbitrary: fc.constant({ do: 'restart' } as const) },
+    { weight: restarts ? 1 : 0, arbitrary: fc.constant({ do: 'restart' } as const) },
     { weight: 1, arbitrary: fc.constant({ do: 'full sync' } as const) },
     ...(damage === undefined ? [] : [{ weight: 2, arbitrary: anyDamageStep(damage) }]),
     ...(settings === undefined

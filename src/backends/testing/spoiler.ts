@@ -12,8 +12,6 @@ export class Spoiler {
   call: DoorCall | undefined
   /** The sync failed because of it. */
   hasFailed = false
-  /** The sync was aborted when its last call was done, so it may as well have succeeded. */
-  wasDone = false
 
   /** The first call has the number 0. */
   constructor(calls: DoorCalls, trouble: Trouble, number: number) {
@@ -37,7 +35,6 @@ export class Spoiler {
     else calls.before = breakIt
     try {
       await sync(stop.signal)
-      this.wasDone = stop.signal.aborted && calls.count === number + 1
     } catch (error) {
       if (error !== reason) throw error
       this.hasFailed = true

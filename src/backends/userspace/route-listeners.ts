@@ -1,7 +1,7 @@
 /** The listeners of all routes: opens and closes them, and knows where each route is served. */
 import type { RouteTraffic, SyncReport } from '../../core/backend.ts'
 import type { RouteKey } from '../../core/route.ts'
-import type { ListenResult, Relay, SocketAddress } from '../../dataplane/relay/relay.ts'
+import type { ListenerSpec, ListenResult, Relay, SocketAddress } from '../../dataplane/relay/relay.ts'
 import { hostPort } from '../../net/ip.ts'
 import { addTraffic } from './add-traffic.ts'
 import { noPortLeft, type FreePorts } from './free-ports.ts'
@@ -114,12 +114,24 @@ export class RouteListeners {
     const ports = current === undefined ? this.#portsToTry(planned) : [current.address.port]
     let result: ListenResult | undefined
     for (const port of ports) {
-      result = await this.#options.relay.set({ id, protocol, address: { ip, port }, allowedSources, pool })
+      const spec = { id, protocol, address: { ip, port }, allowedSources, pool }
+      result = await (current === undefined ? this.#open(spec) : this.#options.relay.set(spec))
       // Another port helps only if it was the port that could not be had.
       if (result.ok || (result.problem !== 'in-use' && result.problem !== 'not-permitted')) return result
     }
     // A range that is used up: whoever frees a port of it, the next sync takes it.
     return result ?? { ok: false, problem: 'in-use', message: `no port to listen on for ${id}` }
+  }
+
+  async #open(spec: ListenerSpec): Promise<ListenResult> {
+    const { relay } = this.#options
+    try {
+      return await relay.set(spec)
+    } catch (error) {
+      // It may listen all the same, and nobody would know of it.
+      await relay.remove(spec.id).catch(() => {})
+      throw error
+    }
   }
 
   *#portsToTry({ id, protocol, ports }: PlannedListener): Iterable<number> {

@@ -22,6 +22,8 @@ export interface MemoryKernel extends Kernel {
   readonly ipset: RecordingIpset
   readonly addresses: RefusingAddresses
   readonly iptables: RecordingIptables
+  /** Of our sets. */
+  readonly setNames: readonly string[]
   /** Everything that a packet could meet, as text. */
   snapshot(): Promise<readonly string[]>
 }
@@ -34,17 +36,16 @@ export function memoryKernel(
   const ipset = new RecordingIpset()
   const addresses = new RefusingAddresses()
   const iptables = new RecordingIptables({ family, ...options }, ipset)
+  const setNames = setIds.map((id) => setName(id, family))
   return {
     ipvs,
     ipset,
     addresses,
     iptables,
+    setNames,
     async snapshot() {
       const servers = await ipvs.list(never)
-      const sets = await ipset.list(
-        setIds.map((id) => setName(id, family)),
-        never,
-      )
+      const sets = await ipset.list(setNames, never)
       const links = await addresses.list(never)
       const saved: string[] = []
       for (const table of ['filter', 'nat'] as const) saved.push(await iptables.save(table, never))

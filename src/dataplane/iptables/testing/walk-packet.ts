@@ -38,6 +38,16 @@ export function parseTables(saved: string): Tables {
   return new Map(Array.from(parseSave(saved), ([table, chains]) => [table, parseChains(chains)]))
 }
 
+/** Most of what a sync does leaves the rules as they are. */
+export class ParsedRules {
+  #last = { saved: '', tables: parseTables('') }
+
+  of(saved: string): Tables {
+    if (saved !== this.#last.saved) this.#last = { saved, tables: parseTables(saved) }
+    return this.#last.tables
+  }
+}
+
 /** All that may become of it: where rules leave it to chance, both ways are gone. */
 export function endingsOf(tables: Tables, surroundings: Surroundings, packet: Packet): readonly Ending[] {
   const walk = (table: string, hook: string, travel: Travel) =>
