@@ -1,7 +1,7 @@
 /** Who shall reach which endpoints, worked out from the Routes alone. */
 import type { TrafficPolicy } from '../../api/records.ts'
 import type { NodeView } from '../../core/backend.ts'
-import type { Endpoint, Route } from '../../core/route.ts'
+import type { Endpoint, Entrance, Route } from '../../core/route.ts'
 import type { AddressPlan } from '../../core/testing/random-cluster.ts'
 import { cidrContains, hostPort, parseCidr } from '../../net/ip.ts'
 
@@ -40,31 +40,26 @@ export function clientsOf(
   under: EndpointsUnder = endpointsUnder,
 ): Clients {
   const clients = new Map<string, ServedClient>()
-  const add = (entrance: string, client: Client, endpoints: readonly Endpoint[]) => {
-    if (endpoints.length > 0)
-      clients.set(clientText(client), { entrance, client, reach: endpoints.map(({ address }) => address).sort() })
-  }
   const [pod = ''] = plan.podsHere
   const [outsider = ''] = plan.clients
+  const add = (route: Route, { kind, ...entrance }: Entrance) => {
+    const { key, protocol } = route
+    const ip = 'ip' in entrance ? entrance.ip : plan.node[0]
+    const isInside = kind === 'cluster-ip'
+    const from = isInside ? ({ from: 'pod', source: pod } as const) : ({ from: 'outside', source: outsider } as const)
+    const client: Client = { ...from, ip, port: entrance.port, protocol }
+    const text = clientText(client)
+    // The first entrance counts where a Service names an address twice.
+    if (clients.has(text) || !mayCome(client, route.entrances)) return
+    const endpoints = under((isInside ? entrance.inside : entrance.outside).policy, route)
+    if (endpoints.length === 0) return
+    clients.set(text, { entrance: `${kind} of ${key}`, client, reach: endpoints.map(({ address }) => address).sort() })
+  }
   for (const route of routesByKey.values()) {
-    const { key, clusterIP, port, protocol, nodePort } = route
-    // With a cluster IP that is a load-balancer IP too, and has source ranges, each mode has its own way.
-    if (route.sourceRanges === undefined || !route.loadBalancerIPs.includes(clusterIP))
-      add(
-        `cluster IP of ${key}`,
-        { from: 'pod', source: pod, ip: clusterIP, port, protocol },
-        under(route.internalPolicy, route),
-      )
-    const external = under(route.externalPolicy, route)
-    for (const ip of new Set([...route.externalIPs, ...route.loadBalancerIPs]))
-      if (ip !== clusterIP && mayCome(outsider, ip, route))
-        add(`${kindOf(ip, route)} of ${key}`, { from: 'outside', source: outsider, ip, port, protocol }, external)
-    if (nodePort !== 0)
-      add(
-        `node port of ${key}`,
-        { from: 'outside', source: outsider, ip: plan.node[0], port: nodePort, protocol },
-        external,
-      )
+    const { clusterIP, entrances } = route
+    for (const entrance of entrances)
+      if (entrance.kind === 'cluster-ip' ? !isLimited(clusterIP, entrances) : !isAt(clusterIP, entrance))
+        add(route, entrance)
   }
   return clients
 }
@@ -73,15 +68,23 @@ function clientText({ from, source, ip, port, protocol }: Client): string {
   return `${protocol} from ${source} (${from}) to ${hostPort(ip, port)}`
 }
 
-/** One that is both counts as external. */
-function kindOf(ip: string, { externalIPs }: Route): string {
-  return externalIPs.includes(ip) ? 'external IP' : 'load-balancer IP'
+function isAt(ip: string, entrance: Entrance): boolean {
+  return 'ip' in entrance && entrance.ip === ip
 }
 
-function mayCome(source: string, ip: string, { loadBalancerIPs, sourceRanges }: Route): boolean {
-  if (sourceRanges === undefined || !loadBalancerIPs.includes(ip)) return true
-  return sourceRanges.some((range) => {
-    const cidr = parseCidr(range)
-    return cidr !== undefined && cidrContains(cidr, source)
-  })
+/** With a cluster IP that is a load-balancer IP too, and is not for everybody, each mode has its own way. */
+function isLimited(ip: string, entrances: readonly Entrance[]): boolean {
+  return entrances.some((entrance) => isAt(ip, entrance) && entrance.allowed !== undefined)
+}
+
+function mayCome({ ip, source }: Client, entrances: readonly Entrance[]): boolean {
+  return entrances
+    .filter((entrance) => isAt(ip, entrance))
+    .every(({ allowed }) => {
+      if (allowed === undefined) return true
+      return [...allowed.ranges, ...allowed.ownAddresses].some((range) => {
+        const cidr = parseCidr(range)
+        return cidr === undefined ? range === source : cidrContains(cidr, source)
+      })
+    })
 }
