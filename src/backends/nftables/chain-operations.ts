@@ -1,17 +1,15 @@
 /** Writes chains and sets into a transaction. */
 import type { NftOperation } from '../../dataplane/nft/nft.ts'
-import type { Family } from '../../net/ip.ts'
 import { isLookup, pickChain } from './pick-chains.ts'
 import type { PickChain } from './pick-chains.ts'
 import type { PlannedChain } from './planned-chain.ts'
-import { renderRule } from './render-rule.ts'
 import type { NftablesSettings } from './settings.ts'
-import type { TableChange } from './table-change.ts'
 import type { StickyChains } from './sticky-chains.ts'
+import type { TableChange } from './table-change.ts'
 
 /** Whatever the chain held before, it has these rules then. Chains must come after those that they lead to. */
-export function writeChain(chain: PlannedChain, family: Family): readonly NftOperation[] {
-  return [declareChain(chain), ...fillChain(chain, family)]
+export function writeChain(chain: PlannedChain): readonly NftOperation[] {
+  return [declareChain(chain), ...fillChain(chain)]
 }
 
 /** A chain that is there keeps its rules. */
@@ -19,18 +17,12 @@ function declareChain({ rules: _later, ...chain }: PlannedChain): NftOperation {
   return { do: 'add chain', chain }
 }
 
-function fillChain({ rules, ...chain }: PlannedChain, family: Family): readonly NftOperation[] {
-  return [
-    { do: 'flush chain', name: chain.name },
-    ...rules.map((rule): NftOperation => ({ do: 'add rule', chain: chain.name, rule: renderRule(rule, family) })),
-  ]
+function fillChain({ name, rules }: PlannedChain): readonly NftOperation[] {
+  return [{ do: 'flush chain', name }, ...rules.map((rule): NftOperation => ({ do: 'add rule', chain: name, rule }))]
 }
 
-export function writeSticky({ sets, chains }: StickyChains, family: Family): readonly NftOperation[] {
-  return [
-    ...sets.map((set): NftOperation => ({ do: 'add set', set })),
-    ...chains.flatMap((chain) => writeChain(chain, family)),
-  ]
+export function writeSticky({ sets, chains }: StickyChains): readonly NftOperation[] {
+  return [...sets.map((set): NftOperation => ({ do: 'add set', set })), ...chains.flatMap(writeChain)]
 }
 
 /** New chains are empty until their lookups are written. */
@@ -38,13 +30,11 @@ export function writePickChains(
   chains: readonly PickChain[],
   settings: NftablesSettings,
 ): Pick<TableChange, 'structure' | 'lookups'> {
-  const { family } = settings
   const planned = (wanted: boolean) =>
     chains.filter((chain) => isLookup(chain) === wanted).map((chain) => pickChain(chain, settings))
   const lookups = planned(true)
-  const others = planned(false)
   return {
-    structure: [...lookups.map(declareChain), ...others.flatMap((chain) => writeChain(chain, family))],
-    lookups: lookups.flatMap((chain) => fillChain(chain, family)),
+    structure: [...lookups.map(declareChain), ...planned(false).flatMap(writeChain)],
+    lookups: lookups.flatMap(fillChain),
   }
 }

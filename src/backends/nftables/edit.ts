@@ -2,7 +2,6 @@
 import type { Route, RouteKey } from '../../core/route.ts'
 import { isSameData } from '../../core/same-data.ts'
 import type { NftOperation, NftTransaction } from '../../dataplane/nft/nft.ts'
-import type { Family } from '../../net/ip.ts'
 import { writeChain, writePickChains } from './chain-operations.ts'
 import { containersOf } from './containers.ts'
 import { ElementChanges, elementId, elementsById } from './element-changes.ts'
@@ -40,7 +39,7 @@ export function editNftables(
     after: route === undefined ? nothing : planRoute(route, settings),
   }))
   const pickChains = editPickChains(before, changed)
-  const sticky = changed.map((route) => editSticky(route.before.sticky, route.after.sticky, settings.family))
+  const sticky = changed.map((route) => editSticky(route.before.sticky, route.after.sticky))
   const owners = editOwners(
     before.owners,
     changed.map((route) => ({ key: route.key, before: route.before.elements, after: route.after.elements })),
@@ -117,13 +116,13 @@ interface StickyEdit {
   readonly unusedChains: readonly string[]
 }
 
-function editSticky(before: StickyChains, after: StickyChains, family: Family): StickyEdit {
+function editSticky(before: StickyChains, after: StickyChains): StickyEdit {
   const kept = new Set([...after.chains, ...after.sets].map(({ name }) => name))
   const unusedChains = before.chains.map(({ name }) => name).filter((name) => !kept.has(name))
   return {
     additions: [
       ...newOrChanged(before.sets, after.sets).map((set): NftOperation => ({ do: 'add set', set })),
-      ...newOrChanged(before.chains, after.chains).flatMap((chain) => writeChain(chain, family)),
+      ...newOrChanged(before.chains, after.chains).flatMap(writeChain),
     ],
     removals: [
       // Their rules hold on to the sets of endpoints that are gone.

@@ -1,12 +1,12 @@
 /** The maps that an entrance is looked up in: those of addresses, or those of node ports, whose keys have no address. */
 import type { ContainerName } from './containers.ts'
-import type { Field } from './rule.ts'
+import type { DestinationField } from '../../dataplane/nft/rule.ts'
 
 export interface EntranceMaps {
   /** In front of the names of the chains that use these maps. */
   readonly prefix: string
   /** What packets are looked up by. */
-  readonly fields: readonly Field[]
+  readonly fields: readonly DestinationField[]
   readonly services: ContainerName
   readonly endpoints: ContainerName
   /** Where only endpoints on this node may serve. */

@@ -1,6 +1,6 @@
 /** How a rule tells traffic of pods on this node from the rest. */
 import type { LocalTraffic } from '../../core/node/local-traffic.ts'
-import type { Statement } from './rule.ts'
+import type { Statement } from '../../dataplane/nft/rule.ts'
 
 /** Undefined when there is no way to tell. */
 export function fromPodsHere(traffic: LocalTraffic): Statement | undefined {

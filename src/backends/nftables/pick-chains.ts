@@ -5,8 +5,8 @@
 import type { EntranceMaps } from './entrance-maps.ts'
 import { fromPodsHere } from './local-traffic-match.ts'
 import type { PlannedChain } from './planned-chain.ts'
-import { commentedRule, rule } from './rule.ts'
-import type { Field, Rule, Statement } from './rule.ts'
+import { commentedRule, rule } from '../../dataplane/nft/rule.ts'
+import type { DestinationField, Rule, Statement } from '../../dataplane/nft/rule.ts'
 import type { NftablesSettings } from './settings.ts'
 
 export interface PickChain {
@@ -87,7 +87,7 @@ export function shortCircuit(settings: NftablesSettings, pick: Statement): reado
  * A packet may look up the number of endpoints just before a transaction, and the endpoint just after. If the Service
  * shrank in it, the highest numbers are gone, but number 0 is there.
  */
-function pickOne(fields: readonly Field[], choices: number, map: string): readonly Rule[] {
+function pickOne(fields: readonly DestinationField[], choices: number, map: string): readonly Rule[] {
   const first = rule({ kind: 'dnat by map', fields, choices, map })
   if (choices === 1) return [first]
   return [

@@ -77,8 +77,7 @@ function wholeTable({ node, routesByKey, owners, settings }: NftablesPlan): Whol
 /** Sets keep their elements, so rules that were right before change nothing for packets. */
 function changeOf(plan: NftablesPlan, whole: WholeTable, found: FoundElements): TableChange {
   const { settings, pickChainsByName } = plan
-  const { family } = settings
-  const containers = containersOf(family)
+  const containers = containersOf(settings.family)
   const elements = elementChanges(whole, found).operations(containers)
   const { structure, lookups } = writePickChains(
     pickChainsByName.values().map(({ chain }) => chain),
@@ -88,13 +87,13 @@ function changeOf(plan: NftablesPlan, whole: WholeTable, found: FoundElements): 
     structure: [
       { do: 'add table', comment: tableComment },
       ...Object.values(containers).map((set): NftOperation => ({ do: 'add set', set })),
-      ...fixedChains(settings).flatMap((chain) => writeChain(chain, family)),
+      ...fixedChains(settings).flatMap(writeChain),
       ...structure,
       // The rules for node ports need the addresses of the node at once.
       ...elements.filter(isForNode),
     ],
     lookups,
-    sticky: whole.sticky.flatMap((chains) => writeSticky(chains, family)),
+    sticky: whole.sticky.flatMap(writeSticky),
     elements: elements.filter((operation) => !isForNode(operation)),
   }
 }

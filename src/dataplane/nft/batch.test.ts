@@ -6,6 +6,7 @@ import { hex } from '../netlink/testing/hex.ts'
 import { encodeBatch } from './batch.ts'
 import type { Batch } from './batch.ts'
 import type { NftOperation, SetDeclaration } from './nft.ts'
+import { rule } from './rule.ts'
 import { sampleTable } from './testing/sample-table.ts'
 
 const { services, endpoints, ranges, cidrs, clusterIps } = sampleTable('ipv4')
@@ -124,7 +125,7 @@ describe('a transaction takes nft', () => {
     ['deletes the table', { do: 'delete table' }],
     ['declares a set', { do: 'add set', set: services }],
     ['makes a chain that the kernel calls', { do: 'add chain', chain: { name: 'nat-output', hook, comment: '' } }],
-    ['adds a rule', { do: 'add rule', chain: 'spare', rule: 'ip daddr @cluster-ips drop' }],
+    ['adds a rule', { do: 'add rule', chain: 'spare', rule: rule({ kind: 'drop' }) }],
   ]
   for (const [what, operation] of takesNft)
     test(`when it ${what}`, () => {

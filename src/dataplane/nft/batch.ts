@@ -17,7 +17,7 @@ import { describePlace } from './message-place.ts'
 import type { MessagePlace, PlainOperation } from './message-place.ts'
 import { tableName } from './nft.ts'
 import type { NftOperation, NftTransaction, SetDeclaration, SetElement } from './nft.ts'
-import { parsePickRule, writePickRule } from './pick-rule.ts'
+import { asPickRule, writePickRule } from './pick-rule.ts'
 import { isPrefixTree } from './prefix-tree.ts'
 
 export interface Batch {
@@ -59,7 +59,7 @@ export function countChanges(transaction: NftTransaction): number {
 
 function isPlain(operation: NftOperation): operation is PlainOperation {
   if (operation.do === 'add chain') return operation.chain.hook === undefined
-  if (operation.do === 'add rule') return parsePickRule(operation.rule) !== undefined
+  if (operation.do === 'add rule') return asPickRule(operation.rule) !== undefined
   return plainOperations.has(operation.do)
 }
 
@@ -113,6 +113,7 @@ class BatchEncoder {
   finish(purpose: BatchPurpose): Batch {
     const writer = this.#writer
     const places = this.#places
+    const family = this.#familyName
     const last = places.at(-1)
     if (last !== undefined) writer.addFlags(last.at, messageFlag.ack)
     const lastSequence = writer.sequence
@@ -126,7 +127,7 @@ class BatchEncoder {
       bytes,
       lastSequence,
       isEmpty: places.length === 0,
-      describe: (sequence, offset) => describePlace(bytes, places[sequence - firstSequence], offset),
+      describe: (sequence, offset) => describePlace(bytes, family, places[sequence - firstSequence], offset),
     }
   }
 
@@ -141,7 +142,7 @@ class BatchEncoder {
   }
 
   #addRule(operation: PlainOperation & { readonly do: 'add rule' }): void {
-    const rule = parsePickRule(operation.rule)
+    const rule = asPickRule(operation.rule)
     if (rule === undefined) return
     this.#begin(nftMessage.newRule, messageFlag.create | messageFlag.append, operation, 0)
     this.#writer.ensureRoom(4 * operation.chain.length + 64)

@@ -8,6 +8,7 @@ import type { OpenDatagrams } from '../netlink/open-netlink.ts'
 import { enterFreshNamespace, missingForNamespace, run } from '../netlink/testing/network-namespace.ts'
 import { NftTables } from './nft-tables.ts'
 import type { NftOperation, NftTable } from './nft.ts'
+import { rule } from './rule.ts'
 import { sampleTable } from './testing/sample-table.ts'
 import { sendDatagram } from './testing/send-datagram.ts'
 
@@ -51,7 +52,7 @@ describe.skipIf(missing !== undefined)(
     test('of our own changes, which are not foreign, whichever way they went', async () => {
       await using table = await filledTable()
       await table.commit([oneService], signal)
-      await table.commit([{ do: 'add rule', chain: 'spare', rule: 'drop' }], signal)
+      await table.commit([{ do: 'add rule', chain: 'spare', rule: rule({ kind: 'drop' }) }], signal)
       await table.commit([{ do: 'flush chain', name: 'spare' }, addressesOf(500)], signal)
       expect(await table.foreignChange(signal)).toEqual({ kind: 'none' })
     })
@@ -114,7 +115,7 @@ describe.skipIf(missing !== undefined)(
         [
           { do: 'add set', set: affinity },
           { do: 'add chain', chain: { name: 'remember', hook, comment: '' } },
-          { do: 'add rule', chain: 'remember', rule: 'update @short-memory { ip saddr }' },
+          { do: 'add rule', chain: 'remember', rule: rule({ kind: 'remember source', set: 'short-memory' }) },
         ],
         signal,
       )

@@ -1,6 +1,7 @@
 /** A table in memory, for tests without a kernel. It refuses what nft and the kernel refuse. */
 import { MemoryTable } from './memory-table.ts'
 import type { ForeignChange, FoundElement, NftTable, NftTransaction, SetDeclaration, TableListing } from './nft.ts'
+import type { Rule } from './rule.ts'
 import { renderScript } from './script.ts'
 
 export class MemoryNftTable implements NftTable {
@@ -47,8 +48,8 @@ export class MemoryNftTable implements NftTable {
     this.#foreignChange = change
   }
 
-  /** The texts as they were written; undefined when there is no such chain. */
-  rulesOf(chain: string): readonly string[] | undefined {
+  /** Undefined when there is no such chain. */
+  rulesOf(chain: string): readonly Rule[] | undefined {
     return this.#table.rulesOf(chain)
   }
 

@@ -2,6 +2,7 @@
 import { MemorySet } from './memory-set.ts'
 import { NftError } from './nft.ts'
 import type { Chain, FoundElement, NftErrorReason, NftOperation, NftTransaction, TableListing } from './nft.ts'
+import type { Rule } from './rule.ts'
 
 interface Contents {
   comment: string
@@ -11,7 +12,7 @@ interface Contents {
 
 interface MemoryChain {
   readonly declaration: Chain
-  readonly rules: string[]
+  readonly rules: Rule[]
 }
 
 /** Takes one step back. */
@@ -45,7 +46,7 @@ export class MemoryTable {
     return this.#contents?.sets.get(set)?.elements ?? new Map()
   }
 
-  rulesOf(chain: string): readonly string[] | undefined {
+  rulesOf(chain: string): readonly Rule[] | undefined {
     return this.#contents?.chains.get(chain)?.rules
   }
 
@@ -91,7 +92,7 @@ export class MemoryTable {
       case 'add elements': {
         const set = this.#set(operation.set.name)
         for (const element of operation.elements) {
-          const target = jumpTargets(element.value ?? '')[0]
+          const target = /^(?:goto|jump) (\S+)$/.exec(element.value ?? '')?.[1]
           if (target !== undefined && !this.#open().chains.has(target))
             throw refusal('missing', `${element.key} leads to ${target}, which does not exist`)
           undos.push(set.add(element))
@@ -129,7 +130,7 @@ export class MemoryTable {
     const chain = this.#chain(name)
     // Its own rules go with it.
     const isInRules = [...chains.values()].some(
-      (other) => other !== chain && other.rules.some((rule) => jumpTargets(rule).includes(name)),
+      (other) => other !== chain && other.rules.some((rule) => chainsIn(rule).includes(name)),
     )
     if (isInRules || [...sets.values()].some((set) => set.leadsTo(name)))
       throw refusal('busy', `chain ${name} is in use`)
@@ -137,9 +138,9 @@ export class MemoryTable {
     undos.push(() => chains.set(name, chain))
   }
 
-  #addRule(chain: string, rule: string, undos: Undo[]): void {
+  #addRule(chain: string, rule: Rule, undos: Undo[]): void {
     const { rules } = this.#chain(chain)
-    for (const target of jumpTargets(rule)) this.#chain(target)
+    for (const target of chainsIn(rule)) this.#chain(target)
     for (const set of setsIn(rule)) this.#set(set)
     rules.push(rule)
     undos.push(() => rules.pop())
@@ -172,12 +173,16 @@ function isSameHook({ hook: left }: Chain, { hook: right }: Chain): boolean {
   return left?.type === right?.type && left?.hook === right?.hook && left?.priority === right?.priority
 }
 
-function jumpTargets(text: string): string[] {
-  return Array.from(text.matchAll(/\b(?:goto|jump) ([^\s,}]+)/g), ([, chain = '']) => chain)
+/** Those that it leads to. */
+function chainsIn({ statements }: Rule): readonly string[] {
+  return statements.flatMap((statement) => ('chain' in statement ? [statement.chain] : []))
 }
 
-function setsIn(rule: string): string[] {
-  return Array.from(rule.matchAll(/@([^\s,{}]+)/g), ([, set = '']) => set)
+function setsIn({ statements }: Rule): readonly string[] {
+  return statements.flatMap((statement) => {
+    if ('set' in statement) return [statement.set]
+    return 'map' in statement ? [statement.map] : []
+  })
 }
 
 function refusal(reason: NftErrorReason, why: string): NftError {

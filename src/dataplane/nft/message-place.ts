@@ -1,7 +1,9 @@
 /** From a message of a batch back to what it was to do: errors name messages, people want to read keys. */
 import { align, findAttribute } from '../netlink/attribute.ts'
 import { elementListField } from '../nf-tables/nf-tables.ts'
+import type { Family } from '../../net/ip.ts'
 import type { NftOperation } from './nft.ts'
+import { renderRule } from './render-rule.ts'
 
 /** Those that a batch can hold. */
 export type PlainOperation = Extract<
@@ -24,7 +26,12 @@ export interface MessagePlace {
 const headerBytes = 20
 
 /** `offset`, from the start of the message, points at the attribute that is wrong, where the kernel knows which. */
-export function describePlace(batch: Buffer, place: MessagePlace | undefined, offset: number | undefined): string {
+export function describePlace(
+  batch: Buffer,
+  family: Family,
+  place: MessagePlace | undefined,
+  offset: number | undefined,
+): string {
   if (place === undefined) return 'the transaction as a whole'
   const { operation } = place
   switch (operation.do) {
@@ -34,7 +41,7 @@ export function describePlace(batch: Buffer, place: MessagePlace | undefined, of
     case 'delete chain':
       return `"${operation.do} ${operation.name}"`
     case 'add rule':
-      return `"add rule ${operation.chain} ${operation.rule}"`
+      return `"add rule ${operation.chain} ${renderRule(operation.rule, family)}"`
     case 'delete set':
       return `"delete set ${operation.set.name}"`
     case 'add elements':

@@ -11,6 +11,8 @@ import { enterFreshNamespace, missingForNamespace, run } from '../netlink/testin
 import { CommandNftTable } from './command-nft.ts'
 import { NftTables } from './nft-tables.ts'
 import type { NftOperation, NftTable } from './nft.ts'
+import { commentedRule, rule } from './rule.ts'
+import type { Statement } from './rule.ts'
 import { sampleTable } from './testing/sample-table.ts'
 import { sendDatagram } from './testing/send-datagram.ts'
 
@@ -52,13 +54,19 @@ describe.skipIf(missing !== undefined)(`on the kernel${missing === undefined ? '
     test(`a chain that picks an endpoint is to nft as if nft had made it, ${family}`, async () => {
       await using table = await filledTable(family)
       const ip = family === 'ipv4' ? 'ip' : 'ip6'
+      const picking = (choices: number): Statement => ({
+        kind: 'dnat by map',
+        fields: ['destination', 'protocol', 'port'],
+        choices,
+        map: 'endpoints',
+      })
       const pick = (choices: number) =>
         `dnat ${ip} to ${ip} daddr . meta l4proto . th dport . numgen random mod ${choices} map @endpoints`
       await table.commit(
         [
           { do: 'add chain', chain: { name: 'two', comment: 'one of two' } },
-          { do: 'add rule', chain: 'two', rule: pick(2) },
-          { do: 'add rule', chain: 'two', rule: `${pick(1)} comment "the first"` },
+          { do: 'add rule', chain: 'two', rule: rule(picking(2)) },
+          { do: 'add rule', chain: 'two', rule: commentedRule('the first', picking(1)) },
         ],
         signal,
       )
@@ -189,7 +197,11 @@ describe.skipIf(missing !== undefined)(`on the kernel${missing === undefined ? '
     await table.commit(
       [
         { do: 'add chain', chain: { name: 'watch', hook, comment: '' } },
-        { do: 'add rule', chain: 'watch', rule: 'ip daddr . meta l4proto . th dport vmap @services' },
+        {
+          do: 'add rule',
+          chain: 'watch',
+          rule: rule({ kind: 'look up verdict', fields: ['destination', 'protocol', 'port'], map: 'services' }),
+        },
       ],
       signal,
     )

@@ -2,6 +2,8 @@
 import { describe, expect, test } from 'vitest'
 import type { Family } from '../../net/ip.ts'
 import type { NftOperation, NftTable, SetDeclaration, SetElement } from './nft.ts'
+import { commentedRule, rule } from './rule.ts'
+import type { Statement } from './rule.ts'
 import { sampleTable } from './testing/sample-table.ts'
 
 const { signal } = new AbortController()
@@ -263,8 +265,12 @@ export function nftContract(name: string, family: Family, open: () => Promise<Nf
         'no-such-set',
       ],
       ['deleting a set that a rule uses', 'busy', { do: 'delete set', set: services }, 'services'],
-      ['a rule in no chain', 'missing', { do: 'add rule', chain: 'no-such-chain', rule: 'drop' }],
-      ['a rule that leads to no chain', 'missing', { do: 'add rule', chain: 'spare', rule: 'goto nowhere' }],
+      ['a rule in no chain', 'missing', { do: 'add rule', chain: 'no-such-chain', rule: rule({ kind: 'drop' }) }],
+      [
+        'a rule that leads to no chain',
+        'missing',
+        { do: 'add rule', chain: 'spare', rule: rule({ kind: 'goto', chain: 'nowhere' }) },
+      ],
       [
         'another type for a set',
         'exists',
@@ -319,12 +325,22 @@ export function nftContract(name: string, family: Family, open: () => Promise<Nf
     })
 
     test('refuses to delete a chain that a rule leads to', async () => {
-      await using table = await filled({ do: 'add rule', chain: 'nat-prerouting', rule: 'jump spare' })
+      await using table = await filled({
+        do: 'add rule',
+        chain: 'nat-prerouting',
+        rule: rule({ kind: 'jump', chain: 'spare' }),
+      })
       await expect(table.commit([{ do: 'delete chain', name: 'spare' }], signal)).rejects.toMatchObject({
         reason: 'busy',
       })
     })
 
+    const pickOne: Statement = {
+      kind: 'dnat by map',
+      fields: ['destination', 'protocol', 'port'],
+      choices: 1,
+      map: endpoints.name,
+    }
     const evil = 'x\nadd rule ip fairlead spare accept'
     const withControlCharacters: readonly (readonly [string, NftOperation])[] = [
       [
@@ -335,7 +351,16 @@ export function nftContract(name: string, family: Family, open: () => Promise<Nf
       ['the name of a chain', { do: 'add chain', chain: { name: evil, comment: '' } }],
       ['the name of a chain to be emptied', { do: 'flush chain', name: evil }],
       ['the name of a set', { do: 'delete set', set: { ...services, name: evil } }],
-      ['a rule', { do: 'add rule', chain: 'spare', rule: `accept\n${evil}` }],
+      [
+        'the set of a rule',
+        { do: 'add rule', chain: 'spare', rule: rule({ kind: 'in set', fields: ['destination'], set: evil }) },
+      ],
+      ['the comment of a rule', { do: 'add rule', chain: 'spare', rule: commentedRule(evil, { kind: 'drop' }) }],
+      [
+        'the comment of a rule that picks an endpoint',
+        { do: 'add rule', chain: 'spare', rule: commentedRule(evil, pickOne) },
+      ],
+      ['the map of a rule that picks', { do: 'add rule', chain: 'spare', rule: rule({ ...pickOne, map: evil }) }],
       [
         'where an element leads',
         { do: 'add elements', set: services, elements: [{ key: web, value: `goto ${evil}` }] },

@@ -1,4 +1,5 @@
 /** What the nftables mode needs of the kernel: one table of one family, changed by transactions. */
+import type { Rule } from './rule.ts'
 
 /** Of the table of each family; nothing outside of it is read or changed. */
 export const tableName = 'fairlead'
@@ -50,7 +51,7 @@ export type NftOperation =
   | { readonly do: 'delete table' }
   | { readonly do: 'add chain'; readonly chain: Chain }
   | { readonly do: 'flush chain' | 'delete chain'; readonly name: string }
-  | { readonly do: 'add rule'; readonly chain: string; readonly rule: string }
+  | { readonly do: 'add rule'; readonly chain: string; readonly rule: Rule }
   | { readonly do: 'add set'; readonly set: SetDeclaration }
   | { readonly do: 'delete set'; readonly set: Pick<SetDeclaration, 'name' | 'value'> }
   | { readonly do: 'add elements'; readonly set: SetDeclaration; readonly elements: readonly SetElement[] }

@@ -6,44 +6,30 @@
 import type { Family } from '../../net/ip.ts'
 import type { BatchWriter } from './batch-writer.ts'
 import { writeComment } from './comment-user-data.ts'
+import type { DestinationField, DnatByMap, Rule } from './rule.ts'
 import { expressionField, familyNumber, listItem, ruleField } from '../nf-tables/nf-tables.ts'
 
 export interface PickRule {
-  readonly fields: readonly PickField[]
-  readonly choices: number
-  readonly map: string
-  /** Empty for none. */
-  readonly comment: string
+  readonly dnat: DnatByMap
+  readonly comment: string | undefined
 }
 
-type PickField = 'address' | 'protocol' | 'port'
-
-const fieldsByText: ReadonlyMap<string, PickField> = new Map([
-  ['ip daddr', 'address'],
-  ['ip6 daddr', 'address'],
-  ['meta l4proto', 'protocol'],
-  ['th dport', 'port'],
-])
-
-/** Undefined when the text is another kind of rule. */
-export function parsePickRule(text: string): PickRule | undefined {
-  const match = /^dnat ip6? to (.+) \. numgen random mod (\d+) map @(\S+)(?: comment "([^"]*)")?$/.exec(text)
-  if (match === null) return undefined
-  const [, key = '', choices = '', map = '', comment = ''] = match
-  const fields = key.split(' . ').map((field) => fieldsByText.get(field))
-  if (!fields.every((field) => field !== undefined)) return undefined
-  return { fields, choices: Number(choices), map, comment }
+/** Undefined when it is another kind of rule. */
+export function asPickRule({ statements, comment }: Rule): PickRule | undefined {
+  const [dnat] = statements
+  return dnat?.kind === 'dnat by map' && statements.length === 1 ? { dnat, comment } : undefined
 }
 
 /** Into a message that adds a rule, after the names of table and chain. */
-export function writePickRule(writer: BatchWriter, { fields, choices, map, comment }: PickRule, family: Family): void {
+export function writePickRule(writer: BatchWriter, { dnat, comment = '' }: PickRule, family: Family): void {
+  const { fields, choices, map } = dnat
   writer.ensureRoom(1024 + 4 * (map.length + comment.length))
   const addressBytes = family === 'ipv4' ? 4 : 16
   const expressions = writer.beginNested(ruleField.expressions)
   let offset = 0
   for (const field of fields) {
     writeLoad(writer, field, register(offset), family)
-    offset += field === 'address' ? addressBytes : 4
+    offset += field === 'destination' ? addressBytes : 4
   }
   expression(writer, 'numgen', [
     [numgenField.into, register(offset)],
@@ -77,7 +63,7 @@ const networkHeader = 1
 const transportHeader = 2
 const protocolKey = 16
 
-function writeLoad(writer: BatchWriter, field: PickField, into: number, family: Family): void {
+function writeLoad(writer: BatchWriter, field: DestinationField, into: number, family: Family): void {
   if (field === 'protocol') {
     expression(writer, 'meta', [
       [metaField.key, protocolKey],

@@ -10,6 +10,7 @@ import { MemoryNftTable } from './memory-nft.ts'
 import { NftTables } from './nft-tables.ts'
 import { NftError } from './nft.ts'
 import type { NftOperation, NftTable, NftTransaction, SetDeclaration } from './nft.ts'
+import { rule } from './rule.ts'
 import { sampleTable } from './testing/sample-table.ts'
 import type { SampleTable } from './testing/sample-table.ts'
 
@@ -73,7 +74,7 @@ function histories(sample: SampleTable, addressBits: number): fc.Arbitrary<reado
       { do: 'delete chain', name: 'spare' },
       { do: 'flush chain', name: 'spare' },
       { do: 'add chain', chain: { name: 'spare', comment: '' } },
-      { do: 'add rule', chain: 'nat-prerouting', rule: 'jump spare' },
+      { do: 'add rule', chain: 'nat-prerouting', rule: rule({ kind: 'jump', chain: 'spare' }) },
       { do: 'flush chain', name: 'nat-prerouting' },
       { do: 'delete set', set: services },
       { do: 'add set', set: services },

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { NftOperation, SetDeclaration } from './nft.ts'
+import { commentedRule } from './rule.ts'
 import { renderScript } from './script.ts'
 
 const services: SetDeclaration = {
@@ -36,7 +37,15 @@ describe('an operation is one line', () => {
     ['a plain chain', { do: 'add chain', chain: { name: 'pick-3', comment: '' } }, 'add chain ip fairlead pick-3\n'],
     ['emptying a chain', { do: 'flush chain', name: 'pick-3' }, 'flush chain ip fairlead pick-3\n'],
     ['deleting a chain', { do: 'delete chain', name: 'pick-3' }, 'delete chain ip fairlead pick-3\n'],
-    ['a rule', { do: 'add rule', chain: 'pick-3', rule: 'counter drop' }, 'add rule ip fairlead pick-3 counter drop\n'],
+    [
+      'a rule',
+      {
+        do: 'add rule',
+        chain: 'pick-3',
+        rule: commentedRule('the "end"', { kind: 'new connection' }, { kind: 'drop' }),
+      },
+      'add rule ip fairlead pick-3 ct state new drop comment "the end"\n',
+    ],
     [
       'a map of verdicts that counts',
       { do: 'add set', set: services },

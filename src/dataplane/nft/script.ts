@@ -4,6 +4,7 @@ import { tableName } from './nft.ts'
 import type { Chain, FieldType, NftOperation, NftTransaction, SetDeclaration, SetElement } from './nft.ts'
 import { commentText } from './comment-text.ts'
 import { refuseControlCharacter } from './refuse-control-character.ts'
+import { renderRule } from './render-rule.ts'
 
 export interface ScriptOptions {
   /** False for kernels before 5.10 and nft before 0.9.7, which know comments of rules and elements only. */
@@ -15,9 +16,8 @@ const elementsPerLine = 500
 
 export function renderScript(family: Family, transaction: NftTransaction, options: ScriptOptions = {}): string {
   const hasObjectComments = options.hasObjectComments ?? true
-  const table = `${nftFamily(family)} ${tableName}`
   const lines: string[] = []
-  for (const operation of transaction) addLines(lines, table, operation, hasObjectComments)
+  for (const operation of transaction) addLines(lines, family, operation, hasObjectComments)
   // Before they are joined: afterwards nobody can tell a line too many.
   lines.forEach(refuseControlCharacter)
   lines.push('')
@@ -33,7 +33,8 @@ export function kindOf({ value }: Pick<SetDeclaration, 'value'>): 'set' | 'map' 
   return value === undefined ? 'set' : 'map'
 }
 
-function addLines(lines: string[], table: string, operation: NftOperation, hasObjectComments: boolean): void {
+function addLines(lines: string[], family: Family, operation: NftOperation, hasObjectComments: boolean): void {
+  const table = `${nftFamily(family)} ${tableName}`
   const comment = (text: string) => (hasObjectComments && text !== '' ? [`comment "${commentText(text)}"`] : [])
   switch (operation.do) {
     case 'add table':
@@ -52,7 +53,7 @@ function addLines(lines: string[], table: string, operation: NftOperation, hasOb
       lines.push(`${operation.do} ${table} ${operation.name}`)
       return
     case 'add rule':
-      lines.push(`add rule ${table} ${operation.chain} ${operation.rule}`)
+      lines.push(`add rule ${table} ${operation.chain} ${renderRule(operation.rule, family)}`)
       return
     case 'add set': {
       const { set } = operation

@@ -1,6 +1,7 @@
 /** What others may do to the table. */
 import fc from 'fast-check'
 import type { NftOperation, NftTransaction, SetDeclaration } from '../../../dataplane/nft/nft.ts'
+import { rule } from '../../../dataplane/nft/rule.ts'
 import type { RecordingTable } from './recording-table.ts'
 
 export interface Damage {
@@ -57,7 +58,7 @@ async function transactionOf(table: RecordingTable, { kind, which }: Damage): Pr
     case 'a chain is empty':
       return [{ do: 'flush chain', name: chain }]
     case 'a rule too much':
-      return [{ do: 'add rule', chain, rule: 'drop' }]
+      return [{ do: 'add rule', chain, rule: rule({ kind: 'drop' }) }]
     case 'elements are gone':
       return [
         deletion(
@@ -93,8 +94,19 @@ async function transactionOf(table: RecordingTable, { kind, which }: Damage): Pr
         { do: 'add chain', chain: { name: 'other-stranger', comment: '' } },
         { do: 'add set', set: { name: 'strange-set', key: ['inet_service'], comment: '' } },
         { do: 'add set', set: { name: 'strange-map', key: ['inet_service'], value: 'verdict', comment: '' } },
-        { do: 'add rule', chain: 'stranger', rule: 'th dport @strange-set goto other-stranger' },
-        { do: 'add rule', chain: 'other-stranger', rule: 'th dport vmap @strange-map' },
+        {
+          do: 'add rule',
+          chain: 'stranger',
+          rule: rule(
+            { kind: 'in set', fields: ['port'], set: 'strange-set' },
+            { kind: 'goto', chain: 'other-stranger' },
+          ),
+        },
+        {
+          do: 'add rule',
+          chain: 'other-stranger',
+          rule: rule({ kind: 'look up verdict', fields: ['port'], map: 'strange-map' }),
+        },
         add(table, 'services', '192.0.2.98 . tcp . 98', '2001:db8::98 . tcp . 98', 'goto stranger'),
       ]
     default:

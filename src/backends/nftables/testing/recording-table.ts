@@ -8,6 +8,7 @@ import type {
   NftTransaction,
   SetDeclaration,
 } from '../../../dataplane/nft/nft.ts'
+import { renderRule } from '../../../dataplane/nft/render-rule.ts'
 import { parseRule } from './kernel-rule.ts'
 import type { KernelRule } from './kernel-rule.ts'
 import { exactSet, prefixSet, ruleset } from './ruleset.ts'
@@ -86,7 +87,9 @@ export class RecordingTable extends MemoryNftTable {
 
   async ruleset(): Promise<Ruleset> {
     const { chains = [], sets = [] } = (await super.list(never)) ?? {}
-    const rulesOf = (name: string): readonly KernelRule[] => (this.rulesOf(name) ?? []).map(parseRule)
+    const family = sets.some((name) => this.declarationOf(name).key.includes('ipv6_addr')) ? 'ipv6' : 'ipv4'
+    const rulesOf = (name: string): readonly KernelRule[] =>
+      (this.rulesOf(name) ?? []).map((rule) => parseRule(renderRule(rule, family)))
     const found = new Map<string, KernelSet>()
     for (const name of sets) {
       const set = this.declarationOf(name)

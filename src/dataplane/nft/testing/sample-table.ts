@@ -1,6 +1,7 @@
 /** A small table with one set of each kind that the nftables mode uses. */
 import type { Family } from '../../../net/ip.ts'
 import type { FieldType, NftOperation, SetDeclaration } from '../nft.ts'
+import { commentedRule, rule } from '../rule.ts'
 
 export interface SampleTable {
   /** The n-th address of the family. */
@@ -52,7 +53,7 @@ export function sampleTable(family: Family): SampleTable {
     timeoutSeconds: 60,
     comment: 'clients',
   }
-  const ip = family === 'ipv4' ? 'ip' : 'ip6'
+  const fields = ['destination', 'protocol', 'port'] as const
   return {
     ip: (n) => (family === 'ipv4' ? `10.0.${n >> 8}.${n & 255}` : `fd00::${n === 0 ? '' : n.toString(16)}`),
     services,
@@ -81,12 +82,12 @@ export function sampleTable(family: Family): SampleTable {
       {
         do: 'add rule',
         chain: 'pick-2',
-        rule: `dnat ${ip} to ${ip} daddr . meta l4proto . th dport . numgen random mod 2 map @endpoints`,
+        rule: rule({ kind: 'dnat by map', fields, choices: 2, map: 'endpoints' }),
       },
       {
         do: 'add rule',
         chain: 'nat-prerouting',
-        rule: `${ip} daddr . meta l4proto . th dport vmap @services comment "by address"`,
+        rule: commentedRule('by address', { kind: 'look up verdict', fields, map: 'services' }),
       },
     ],
   }

@@ -1,10 +1,11 @@
 /** A rule in the words of nft. */
 import type { Family } from '../../net/ip.ts'
+import { commentText } from './comment-text.ts'
 import type { Field, Rule, Statement } from './rule.ts'
 
 export function renderRule({ statements, comment }: Rule, family: Family): string {
   const words = statements.map((statement) => renderStatement(statement, family))
-  if (comment !== undefined) words.push(`comment "${comment}"`)
+  if (comment !== undefined) words.push(`comment "${commentText(comment)}"`)
   return words.join(' ')
 }
 

@@ -7,7 +7,10 @@ export interface Rule {
 }
 
 /** A part of the packet. */
-export type Field = 'source' | 'destination' | 'protocol' | 'port'
+export type Field = 'source' | DestinationField
+
+/** What says where the packet goes. */
+export type DestinationField = 'destination' | 'protocol' | 'port'
 
 export type Statement = Match | Effect
 
@@ -33,10 +36,17 @@ type Effect =
   /** Does what the map says about these fields; goes on when it says nothing. */
   | { readonly kind: 'look up verdict'; readonly fields: readonly Field[]; readonly map: string }
   /** Sends the connection where the map says for these fields and a random index below `choices`. */
-  | { readonly kind: 'dnat by map'; readonly fields: readonly Field[]; readonly choices: number; readonly map: string }
+  | DnatByMap
   | { readonly kind: 'dnat'; readonly ip: string; readonly port: number }
   | { readonly kind: 'jump' | 'goto'; readonly chain: string }
   | { readonly kind: 'drop' | 'reject' | 'masquerade' }
+
+export interface DnatByMap {
+  readonly kind: 'dnat by map'
+  readonly fields: readonly DestinationField[]
+  readonly choices: number
+  readonly map: string
+}
 
 export function rule(...statements: readonly Statement[]): Rule {
   return { statements }
