@@ -20,20 +20,27 @@ export async function writeServers(
   const sent = servers.map((edit) => ({ edit, operations: operationsOf(edit) }))
   const all = sent.flatMap(({ operations }) => operations.map(({ operation }) => operation))
   if (all.length === 0) return
+  // Without an answer nobody knows which endpoints have their weight.
+  const knewWeights = draining.knowsWeights
+  draining.knowsWeights = false
   const errors = await kernel.ipvs.apply(all, signal)
+  draining.knowsWeights = knewWeights
   counts.operations += all.length
   let next = 0
+  let othersChange: IpvsError | undefined
   for (const { edit, operations } of sent) {
     const results = operations.map((operation) => ({ ...operation, error: errors.get(next++) }))
     noteDraining(edit, results, draining)
     const problem = results.find(isRefused)
     if (problem?.error === undefined) continue
     const { operation, error } = problem
-    if (!isFromReading && showsOthersChange(operation, error))
-      throw new ChangedByOthers(error.message, { cause: error })
+    if (showsOthersChange(operation, error)) othersChange ??= error
     failures.servers.set(edit.wanted.id, error.message)
     deviations.serversById.set(edit.wanted.id, heldAfter(edit, results))
   }
+  // Only now, because the list of draining endpoints must know of all that was done.
+  if (othersChange !== undefined && !isFromReading)
+    throw new ChangedByOthers(othersChange.message, { cause: othersChange })
 }
 
 /** Deletes those that nobody wants any more, and those whose address could not be had. */

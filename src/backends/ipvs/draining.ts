@@ -21,6 +21,11 @@ export class Draining {
   readonly #ipvs: Pick<Ipvs, 'realServers' | 'apply'>
   readonly #log: Logger
   readonly #serversById = new Map<ServerId, DrainingServer>()
+  /**
+   * Whether a weight of 0 is an operator's if it is not on this list. Not at the start, and not after a write without an
+   * answer: then a full sync gives all endpoints their weight.
+   */
+  knowsWeights = false
 
   constructor({ ipvs, log }: { readonly ipvs: Pick<Ipvs, 'realServers' | 'apply'>; readonly log: Logger }) {
     this.#ipvs = ipvs
@@ -51,12 +56,13 @@ export class Draining {
     if (endpoints?.size === 0) this.#serversById.delete(id)
   }
 
-  /** Forgets those that are not in the kernel any more. */
+  /** Forgets those that are not in the kernel any more, or have a weight there. */
   keepFound(servers: readonly ListedServer[]): void {
     if (this.#serversById.size === 0) return
     const foundById = new Map(servers.map((server) => [serverId(server), server.realServers]))
     for (const [id, { endpointsByAddress }] of this.#serversById) {
-      const addresses = new Set(foundById.get(id)?.map(({ ip, port }) => hostPort(ip, port)))
+      const weightless = foundById.get(id)?.filter(({ weight }) => weight === 0)
+      const addresses = new Set(weightless?.map(({ ip, port }) => hostPort(ip, port)))
       for (const address of endpointsByAddress.keys()) if (!addresses.has(address)) this.forget(id, address)
     }
   }
@@ -86,7 +92,7 @@ export class Draining {
       const real = listedByAddress.get(address)
       if (real === undefined) this.forget(id, address)
       // Closed connections count: the kernel remembers them in case a late packet comes.
-      else if (real.activeConnections + real.inactiveConnections === 0) idle.push(endpoint)
+      else if (real.weight === 0 && real.activeConnections + real.inactiveConnections === 0) idle.push(endpoint)
     }
     return idle
   }

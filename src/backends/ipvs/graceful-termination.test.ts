@@ -134,6 +134,36 @@ test('an endpoint whose weight cannot be taken is reported, and tried again', as
   await end()
 })
 
+/** The kernel does what it is told, and nobody gets to know. */
+async function withoutAnswer({ ipvs }: Pick<Awaited<ReturnType<typeof given>>, 'ipvs'>, sync: () => Promise<unknown>) {
+  const apply = ipvs.apply.bind(ipvs)
+  ipvs.apply = async (operations, signal) => {
+    await apply(operations, signal)
+    throw new Error('the test swallows the answer')
+  }
+  await expect(sync()).rejects.toThrow('swallows')
+  ipvs.apply = apply
+}
+
+test('an endpoint that lost its weight without an answer gets it back when it is wanted again', async () => {
+  const node = await given({ active: 1 })
+  await withoutAnswer(node, node.withoutOne)
+  expect(await node.weights()).toEqual({ [leaving.ip]: 0, [staying.ip]: 1 })
+  await node.withBoth()
+  expect(await node.weights()).toEqual({ [leaving.ip]: 1, [staying.ip]: 1 })
+  await node.end()
+})
+
+test('an endpoint that got its weight back without an answer loses it when it shall go after all', async () => {
+  const node = await given({ active: 1 })
+  await node.withoutOne()
+  await withoutAnswer(node, node.withBoth)
+  expect(await node.weights()).toEqual({ [leaving.ip]: 1, [staying.ip]: 1 })
+  expect((await node.withoutOne()).facts['draining']).toBe(1)
+  expect(await node.weights()).toEqual({ [leaving.ip]: 0, [staying.ip]: 1 })
+  await node.end()
+})
+
 test('when connections cannot be counted the endpoint stays, and is asked for again', async () => {
   const { withoutOne, weights, ipvs, clock, log, end } = await given({})
   ipvs.failsToCount = true

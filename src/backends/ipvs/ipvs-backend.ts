@@ -43,7 +43,6 @@ export class IpvsBackend implements Backend {
   readonly #draining: Draining
   readonly #context: EditContext
   readonly #programming: Programming<SyncTask, Expected>
-  #hasRepairedWeights = false
 
   constructor(options: IpvsBackendOptions) {
     this.#options = options
@@ -110,13 +109,13 @@ export class IpvsBackend implements Backend {
     const rules = await readKernelState(kernel.iptables, signal)
     this.#draining.keepFound(found.servers)
     // Later on a weight that somebody set by hand is theirs; kube-proxy does the same.
-    const repairsWeights = !this.#hasRepairedWeights
+    const repairsWeights = !this.#draining.knowsWeights
     const held = heldAsFound(found, { family, draining: this.#draining, repairsWeights })
     const settings = { ...fixed, hasRandomFully, ...this.#nodeAddresses(found.otherIps) }
     const keys = change.full ? change.keys : [...view.routesByKey.keys()]
     const plan = planIpvs(view, settings, keys)
     const programmed = await this.#commit(rewriteIpvs(held, rules, plan, keys, this.#context), signal)
-    this.#hasRepairedWeights = true
+    this.#draining.knowsWeights = true
     return programmed
   }
 
