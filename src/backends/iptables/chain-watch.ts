@@ -14,7 +14,7 @@ import type { Damage } from './damage.ts'
 import { findDamage } from './find-damage.ts'
 import type { IptablesPlan } from './plan.ts'
 import { readChains, readRuleset } from './ruleset.ts'
-import { hasUnknownChain, Suspects, topPaths } from './suspects.ts'
+import { hasUnknownChain, SuspectChains, topPaths } from './suspect-chains.ts'
 
 export interface ChainWatchOptions {
   readonly iptables: Iptables
@@ -30,7 +30,7 @@ const signsOfFlush = 3
 
 export class ChainWatch {
   readonly #options: ChainWatchOptions
-  readonly #suspects = new Suspects()
+  readonly #suspects = new SuspectChains()
   /** Undefined unless it runs. */
   #news: TableNews | undefined
 
@@ -70,7 +70,7 @@ export class ChainWatch {
 
   /** Writes everything; afterwards everything is compared. */
   async ownRewrite(write: () => Promise<void>): Promise<void> {
-    this.#suspects.addEveryone()
+    this.#suspects.addAll()
     await (this.#news === undefined ? write() : this.#news.deaf(write))
   }
 
@@ -81,9 +81,9 @@ export class ChainWatch {
     const isNews = suspects.add(await news.take(signal))
     if (suspects.isEmpty) return noSuspicion
     const { variant } = await iptables.features(signal)
-    const areFew = !suspects.isEveryone && suspects.chains.size <= mostSingleReads[variant]
+    const areFew = !suspects.areAll && suspects.paths.size <= mostSingleReads[variant]
     if (!areFew && (!isNews || variant === 'legacy')) return vagueSuspicion
-    const paths = areFew ? new Set(suspects.chains) : topPaths
+    const paths = areFew ? new Set(suspects.paths) : topPaths
     const damage = await findDamage(written, await readChains(iptables, paths, signal), paths)
     if (damage !== undefined) {
       const finding = areFew ? damage : { ...damage, isTotal: damage.chains.size >= signsOfFlush }
@@ -94,7 +94,7 @@ export class ChainWatch {
       suspects.clear()
       return noSuspicion
     }
-    suspects.addEveryone()
+    suspects.addAll()
     return vagueSuspicion
   }
 

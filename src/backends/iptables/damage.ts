@@ -12,13 +12,13 @@ export interface Damage {
   /** Chains of ours that differ or are missing. */
   readonly chains: ReadonlySet<ChainPath>
   readonly stale: readonly StaleChain[]
-  /** What the kernel holds, as far as it was read; undefined when nobody has looked. */
+  /** What the kernel holds, as far as it was read. */
   readonly state: Ruleset | undefined
-  /** Nobody has written down all of it: only writing everything repairs it. */
+  /** There is more than this says, so only writing everything repairs it. */
   readonly isTotal: boolean
 }
 
-/** When nobody can say what differs. */
+/** When it is not known what differs. */
 export function totalDamage(found: string): Damage {
   return { found, jumps: [], chains: new Set(), stale: [], state: undefined, isTotal: true }
 }
@@ -47,12 +47,11 @@ export class DamageReport {
     this.#stale.push(chain)
   }
 
-  /** Looking further makes no difference. */
+  /** So much that looking further makes no difference. */
   get isTotal(): boolean {
     return this.#chains.size + this.#stale.length > mostChains
   }
 
-  /** Undefined when nothing was found. */
   damageTo(state: Ruleset): Damage | undefined {
     if (this.#found === undefined) return undefined
     return {

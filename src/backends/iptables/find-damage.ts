@@ -1,22 +1,22 @@
 /** Compares what we wrote with what the kernel holds: all of it, or only the chains in question. */
 import { canonicalRule } from '../../dataplane/iptables/canonical-rule.ts'
 import type { ChainPath } from '../../dataplane/iptables/iptables.ts'
+import { missingJumps } from '../../dataplane/iptables/language/kernel-state.ts'
+import { topChains } from '../../dataplane/iptables/language/kube-chains.ts'
+import type { Table } from '../../dataplane/iptables/language/kube-chains.ts'
+import { renderRule } from '../../dataplane/iptables/language/render-rule.ts'
+import { rulesOf } from '../../dataplane/iptables/language/rendered-chain.ts'
+import type { RenderedChain } from '../../dataplane/iptables/language/rendered-chain.ts'
+import { SharedRulesComparison } from '../../dataplane/iptables/language/shared-rules-comparison.ts'
 import { digestOfRules } from '../../dataplane/iptables/rules-digest.ts'
 import type { Family } from '../../net/ip.ts'
 import { DamageReport } from './damage.ts'
 import type { Damage } from './damage.ts'
 import { fixedChains, nodePortTail } from './fixed-chains.ts'
-import { missingJumps } from '../../dataplane/iptables/language/kernel-state.ts'
-import { renderRule } from '../../dataplane/iptables/language/render-rule.ts'
-import { rulesOf } from '../../dataplane/iptables/language/rendered-chain.ts'
-import type { RenderedChain } from '../../dataplane/iptables/language/rendered-chain.ts'
 import type { IptablesPlan } from './plan.ts'
 import type { Ruleset } from './ruleset.ts'
-import { SharedRules } from '../../dataplane/iptables/language/shared-rules-comparison.ts'
 import { staleChains } from './stale-chains.ts'
 import { jumps, sharedChains } from './top-chains.ts'
-import { topChains } from '../../dataplane/iptables/language/kube-chains.ts'
-import type { Table } from '../../dataplane/iptables/language/kube-chains.ts'
 
 /** Routes compared before others get a turn on the event loop. */
 const batchSize = 200
@@ -49,7 +49,7 @@ export async function findDamage(
   for (const table of ['filter', 'nat'] as const)
     compare(table, topChains.canary, () => problemWithRules(state[table].get(topChains.canary), []))
 
-  const shared = new SharedRules(sharedChains.filter(({ table, chain }) => isInQuestion(table, chain)))
+  const shared = new SharedRulesComparison(sharedChains.filter(({ table, chain }) => isInQuestion(table, chain)))
   let compared = 0
   for (const { rendered } of routesByKey.values()) {
     if (++compared % batchSize === 0) {

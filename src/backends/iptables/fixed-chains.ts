@@ -12,8 +12,8 @@ import { topChains } from '../../dataplane/iptables/language/kube-chains.ts'
 import type { Table } from '../../dataplane/iptables/language/kube-chains.ts'
 
 /**
- * With node ports on localhost the kernel routes 127.0.0.0/8 like other addresses; this keeps the neighbours out.
- * Undefined when there is nothing to guard: the chain is then the kubelet's alone.
+ * With node ports on localhost the kernel routes 127.0.0.0/8 like other addresses; this keeps other machines out. Where
+ * there is nothing to guard, the chain is the kubelet's alone.
  */
 export function firewallChain({ hasLocalhostNodePorts }: IptablesSettings): Chain | undefined {
   if (!hasLocalhostNodePorts) return undefined

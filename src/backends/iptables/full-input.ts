@@ -65,7 +65,7 @@ function writeOwnChains(routes: readonly PlannedRoute[], input: RestoreInput): v
   for (const { rendered } of routes) for (const chain of rendered.chains) input.fill('nat', chain)
 }
 
-/** What packets meet first, and the end of what nobody meets any more. */
+/** The chains that packets enter first; then the chains go that no rule leads to any more. */
 function writeEntry(plan: IptablesPlan, routes: readonly PlannedRoute[], state: Ruleset, input: RestoreInput): void {
   writeSharedChains(plan, routes, input)
   writeStaleChains(staleChains(state, plan), input)
@@ -88,7 +88,7 @@ export function writeSharedChains(
     for (const rule of nodePortTail(settings)) input.append('nat', topChains.services, renderRule(rule))
 }
 
-/** Nothing of ours may jump to them any more, here or in the kernel. */
+/** Only after all rules of ours that jump to them are gone: the kernel keeps a chain that a rule jumps to. */
 export function writeStaleChains(chains: readonly StaleChain[], input: RestoreInput): void {
   for (const { name, isHeld } of chains)
     if (isHeld) input.declare('nat', name)

@@ -30,7 +30,7 @@ interface IptablesMetrics {
 export interface IptablesBackendOptions {
   readonly iptables: Iptables
   readonly settings: SettingsSource
-  /** Notices what others do to our rules; undefined: nobody looks. */
+  /** Notices what others do to our rules. Without it nothing is compared. */
   readonly drift: ChainWatch | undefined
   readonly metrics: IptablesMetrics
 }

@@ -29,7 +29,7 @@ export interface PlannedRoute {
   readonly rendered: RenderedRoute
 }
 
-/** Of all routes together, so that nobody has to walk them. */
+/** Of all routes together, so that one changed route does not cost a walk over all of them. */
 interface Totals {
   readonly endpoints: number
   /** Rules, by table. */

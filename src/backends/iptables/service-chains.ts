@@ -19,7 +19,7 @@ const masquerade = jump(topChains.markMasquerade)
 export function serviceChains(route: Route, names: ServiceChainNames, options: ChainOptions): readonly Chain[] {
   const { external, entrances } = route
   const chains: Chain[] = []
-  // Nobody is led to a chain of an entrance where everybody is rejected.
+  // No rule jumps to these two where everybody is rejected.
   if (external !== undefined && external.outside.kind !== 'reject')
     chains.push(externalChain(external, names, options.settings))
   const restricted = entrances.find(({ allowed, outside }) => allowed !== undefined && outside.kind !== 'reject')
@@ -65,7 +65,7 @@ function firewallChain({ ranges, ownAddresses }: AllowedSources, names: ServiceC
   return { name: names.firewall, rules: [...allow, { matches: [note], target: undefined }] }
 }
 
-/** Whom clients are spread over that have this policy; undefined when there is no such client, or nobody to serve it. */
+/** The endpoints that this policy sends clients to, if it sends any. */
 function endpointsUnder(policy: TrafficPolicy, { internal, external }: Route): NonEmpty<Endpoint> | undefined {
   for (const outcome of [internal.inside, external?.inside, external?.outside])
     if (outcome?.kind === 'forward' && outcome.policy === policy) return outcome.to

@@ -1,4 +1,4 @@
-/** The rules of one Service port in chains that all Services share: its entrances, and what nobody here can serve. */
+/** The rules of one Service port in chains that all Services share: its entrances, open or refused. */
 import type { AddressEntrance, Entrance, NodePortEntrance, Outcome, Route } from '../../core/route.ts'
 import { counterNames } from '../../dataplane/iptables/language/counters.ts'
 import { topChains } from '../../dataplane/iptables/language/kube-chains.ts'

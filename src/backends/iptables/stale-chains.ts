@@ -1,4 +1,4 @@
-/** Chains of Services that nobody wants any more, also those that an earlier process left behind. */
+/** Chains of Services that are not in the plan, also those that an earlier process left behind. */
 import type { RulesByChain } from '../../dataplane/iptables/save-text.ts'
 import type { IptablesPlan } from './plan.ts'
 import type { Ruleset } from './ruleset.ts'

@@ -36,7 +36,7 @@ export const jumps: readonly Jump[] = [
   to('nat', 'OUTPUT', topChains.services, [comment('kubernetes service portals')]),
   to('nat', 'PREROUTING', topChains.services, [comment('kubernetes service portals')]),
   to('nat', 'POSTROUTING', topChains.postrouting, [comment('kubernetes postrouting rules')]),
-  // The kubelet makes these two as well; whoever comes second finds them.
+  // The kubelet makes these two as well, and neither adds what is already there.
   to('filter', 'INPUT', topChains.firewall, []),
   to('filter', 'OUTPUT', topChains.firewall, []),
 ]

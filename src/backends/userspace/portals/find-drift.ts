@@ -1,7 +1,7 @@
 /** Compares the portals that we wrote with what the kernel holds, and names the first thing that differs. */
 import { canonicalRule } from '../../../dataplane/iptables/canonical-rule.ts'
 import type { KernelState } from '../../../dataplane/iptables/language/kernel-state.ts'
-import { SharedRules } from '../../../dataplane/iptables/language/shared-rules-comparison.ts'
+import { SharedRulesComparison } from '../../../dataplane/iptables/language/shared-rules-comparison.ts'
 import { placedChains } from './chains.ts'
 import { misplacedJumps } from './jumps.ts'
 import { nextTurn } from './next-turn.ts'
@@ -16,7 +16,7 @@ export async function findPortalDrift(
 ): Promise<string | undefined> {
   const misplaced = misplacedJumps(state, family)
   if (misplaced !== undefined) return misplaced
-  const rules = new SharedRules(placedChains)
+  const rules = new SharedRulesComparison(placedChains)
   let compared = 0
   for (const { rendered } of portalsByKey.values()) {
     if (++compared % batchSize === 0) await nextTurn()

@@ -22,7 +22,7 @@ export function renderChain({ name, rules }: Chain): RenderedChain {
   return { name, lines, ruleCount: rules.length }
 }
 
-/** The rules again, one by one, without `-A NAME`. */
+/** The lines one by one, without `-A NAME`, to compare them with those that the kernel printed. */
 export function rulesOf({ name, lines }: RenderedChain): readonly string[] {
   const start = `-A ${name} `.length
   return lines

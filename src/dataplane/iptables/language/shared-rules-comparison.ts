@@ -2,7 +2,7 @@ import type { KernelState } from './kernel-state.ts'
 import type { Table } from './kube-chains.ts'
 
 /** The order between Services in a shared chain means nothing, so these chains are compared as bags of rules. */
-export class SharedRules {
+export class SharedRulesComparison {
   readonly #countsByPlace = new Map<string, { table: Table; chain: string; counts: Map<string, number> }>()
 
   constructor(chains: readonly { readonly table: Table; readonly chain: string }[]) {
@@ -20,7 +20,7 @@ export class SharedRules {
     return undefined
   }
 
-  /** What is wrong with each chain, by one example. Ask once. */
+  /** What is wrong with each chain, by one example. It uses the counts up, so it answers once. */
   *problems(state: KernelState): Generator<{ table: Table; chain: string; problem: string }> {
     for (const { table, chain, counts } of this.#countsByPlace.values()) {
       const problem = problemOf(state[table].get(chain), counts)

@@ -1,50 +1,50 @@
 /** Chains of ours that may have changed, and must be compared before all is known to be well. */
 import type { ChainPath } from '../../dataplane/iptables/iptables.ts'
+import { topChains } from '../../dataplane/iptables/language/kube-chains.ts'
 import type { News } from '../../dataplane/iptables/table-news.ts'
 import { isServiceChain } from './chain-names.ts'
 import type { IptablesPlan } from './plan.ts'
 import { jumps, sharedChains } from './top-chains.ts'
-import { topChains } from '../../dataplane/iptables/language/kube-chains.ts'
 
-export class Suspects {
-  readonly #chains = new Set<ChainPath>()
-  #isEveryone = true
+export class SuspectChains {
+  readonly #paths = new Set<ChainPath>()
+  #areAll = true
 
-  /** Nobody knows which chains: everything must be compared. */
-  get isEveryone(): boolean {
-    return this.#isEveryone
+  /** It is not known which chains changed, so everything must be compared. */
+  get areAll(): boolean {
+    return this.#areAll
   }
 
-  get chains(): ReadonlySet<ChainPath> {
-    return this.#chains
+  get paths(): ReadonlySet<ChainPath> {
+    return this.#paths
   }
 
   get isEmpty(): boolean {
-    return !this.#isEveryone && this.#chains.size === 0
+    return !this.#areAll && this.#paths.size === 0
   }
 
-  /** Whether there was anything about us in it. */
+  /** Answers whether there was anything about us in it. */
   add(news: News): boolean {
     if (news === 'any') {
-      this.#isEveryone = true
+      this.#areAll = true
       return true
     }
     let isNew = false
     for (const path of news)
       if (concernsUs(path)) {
-        this.#chains.add(path)
+        this.#paths.add(path)
         isNew = true
       }
     return isNew
   }
 
-  addEveryone(): void {
-    this.#isEveryone = true
+  addAll(): void {
+    this.#areAll = true
   }
 
   clear(): void {
-    this.#chains.clear()
-    this.#isEveryone = false
+    this.#paths.clear()
+    this.#areAll = false
   }
 }
 
