@@ -1,12 +1,12 @@
-/** Which privileges this process has, in the kernel's own words: for messages that name the one that is missing. */
+/** Which capabilities this process has, so that a message can name the one that is missing. */
 import { readFileSync } from 'node:fs'
 
-/** Their numbers are from linux/capability.h. */
+/** From linux/capability.h. */
 const bits = { CAP_NET_BIND_SERVICE: 10n, CAP_NET_ADMIN: 12n, CAP_NET_RAW: 13n }
 
 export type Capability = keyof typeof bits
 
-/** Those of the wanted that this process does not have; none where the system does not tell. */
+/** Empty where /proc cannot be read: a message must not name a capability that may not be missing. */
 export function lackedCapabilities(
   wanted: readonly Capability[],
   readStatus: () => string = () => readFileSync('/proc/self/status', 'utf8'),

@@ -1,6 +1,6 @@
 /**
- * The last guard before a kernel tool. Names are checked where objects come in; but the tools read lines, so a newline
- * that got past that check would be a rule of somebody else's choice.
+ * The last check before a kernel tool. Names are also checked where objects come in. But the tools read lines, so whoever
+ * got a newline past that check could write rules of their own.
  */
 import { shownValue } from '../net/shown-value.ts'
 
@@ -9,7 +9,7 @@ const controlCharacter = /[\u0000-\u001f\u007f-\u009f]/
 // oxlint-disable-next-line no-control-regex -- these are what is looked for
 const inAnyLine = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/
 
-/** What is wrong with a text that must be one line; undefined when it is one. */
+/** The problem of a text that must be one line, if it has one. */
 export function controlCharacterIn(text: string): string | undefined {
   return controlCharacter.test(text) ? `${shownValue(text)} holds a control character` : undefined
 }

@@ -1,11 +1,11 @@
-/** What every Addresses does: over netlink, or in memory. */
+/** The tests that every Addresses passes: over netlink, or in memory. */
 import { describe, expect, test } from 'vitest'
 import type { Addresses, LinkAddress } from './addresses.ts'
 import { linksContract } from './links.contract.ts'
 
 export interface AddressesUnderTest {
   readonly addresses: Addresses
-  /** A link of another kind than a dummy, with the address 192.0.2.7/24. */
+  /** Not a dummy link. It has the address 192.0.2.7/24. */
   readonly otherLink: string
 }
 

@@ -17,14 +17,14 @@ addressesContract('MemoryAddresses', async () => {
 
 const { signal } = new AbortController()
 
-/** A kernel that gives these answers, one after the other, and what it was sent. */
+/** A kernel that gives these answers in turn, and the requests that it got. */
 function scripted(...answers: readonly Answer[]) {
   const datagrams = new ScriptedDatagrams(...answers)
   const socket = new NetlinkSocket(datagrams)
   return { datagrams, addresses: netlinkAddresses({ open: async () => socket }) }
 }
 
-/** The kernel's "no" to the request with this number; 0 is its "yes". */
+/** The kernel's answer to the request with this number: an errno, or 0 for success. */
 function verdict(sequence: number, errno: number): Buffer {
   const body = Buffer.alloc(20)
   body.writeInt32LE(-errno)

@@ -1,4 +1,7 @@
-/** The one door to the links of this machine and their addresses. Each implementation passes a contract. */
+/**
+ * The interface to the links of this machine and their addresses. Each implementation passes `links.contract.ts` or
+ * `addresses.contract.ts`.
+ */
 
 export interface LinkAddress {
   readonly link: string
@@ -10,29 +13,28 @@ export interface LinkAddress {
 export interface FoundLink {
   /** Such as `dummy` or `veth`; `unknown` for real hardware. */
   readonly kind: string
-  /** In canonical text. */
+  /** Canonical text. */
   readonly ips: readonly string[]
 }
 
-/** What is enough to take a link away. Every method rejects with an AddressError when the kernel cannot be asked. */
+/** The part that the `ip` command can do too. Every method rejects with an AddressError when the kernel cannot be asked. */
 export interface Links {
-  /** Undefined when there is none of this name. */
   find(link: string, signal: AbortSignal): Promise<FoundLink | undefined>
-  /** Removes a dummy link with its addresses. One that is not there is fine; a link of another kind is `not-dummy`. */
+  /** Removes a dummy link with its addresses, if it exists. A link of another kind is refused with `not-dummy`. */
   removeDummy(link: string, signal: AbortSignal): Promise<void>
 }
 
 export interface Addresses extends Links {
-  /** The addresses of all links, also of those that are down, which Node's own list leaves out. Not sorted. */
+  /** Includes links that are down, which Node's `networkInterfaces` leaves out. Not sorted. */
   list(signal: AbortSignal): Promise<readonly LinkAddress[]>
-  /** Makes a dummy link, which stays down. A link that has this name is fine, whatever it is. */
+  /** Makes a dummy link, which stays down. Any link that already has this name will do, whatever its kind. */
   ensureDummy(link: string, signal: AbortSignal): Promise<void>
   /**
-   * Gives the link these addresses, each alone in its network (/32 or /128). One that the link has is fine. The errors
-   * are returned by address.
+   * Gives the link these addresses, each as /32 or /128. It is no error if the link already has one. Errors are returned
+   * by address.
    */
   add(link: string, ips: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, AddressError>>
-  /** Takes such addresses away. One that the link does not have is fine. The errors are returned by address. */
+  /** It is no error if the link does not have one. Errors are returned by address. */
   remove(link: string, ips: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, AddressError>>
 }
 

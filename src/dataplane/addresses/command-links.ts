@@ -1,4 +1,4 @@
-/** Links through the `ip` command, for machines where netlink is out of reach. */
+/** Links through the `ip` command, for machines where netlink does not work. */
 import { ExecError } from '../exec/exec.ts'
 import type { Exec, ExecResult } from '../exec/exec.ts'
 import { AddressError, notDummy } from './addresses.ts'
@@ -6,7 +6,7 @@ import type { FoundLink, Links } from './addresses.ts'
 
 export function commandLinks(exec: Exec): Links {
   const find: Links['find'] = async (link, signal) => {
-    // Asked in two steps because the "ip" of BusyBox knows no JSON; most nodes need only the first.
+    // In two steps, because the "ip" of BusyBox cannot print JSON. On most nodes the link is missing, so the first is enough.
     const shown = await runIp(exec, ['link', 'show', 'dev', link], signal)
     if (shown?.exitCode !== 0) return undefined
     return parseLink(
@@ -32,7 +32,7 @@ export function commandLinks(exec: Exec): Links {
   }
 }
 
-/** Undefined when there is no such program. */
+/** Returns nothing if there is no such program. */
 async function runIp(exec: Exec, args: readonly string[], signal: AbortSignal): Promise<ExecResult | undefined> {
   try {
     return await exec('ip', args, { signal, env: { LC_ALL: 'C' }, maxStdoutBytes: 64 << 20 })

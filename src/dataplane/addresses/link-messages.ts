@@ -1,4 +1,4 @@
-/** Links and addresses in rtnetlink. Everything but addresses is in host byte order. */
+/** Netlink messages about links and addresses. Everything but IP addresses is in host byte order. */
 import { familyOf } from '../../net/ip.ts'
 import { attribute, cString, findAttribute, readText, skip, u32 } from '../netlink/attribute.ts'
 import { ipBytes, readIp } from '../netlink/ip-bytes.ts'
@@ -30,7 +30,6 @@ export interface Link {
   readonly kind: string
 }
 
-/** Names the link by its number, where an address has to say whose it is. */
 export interface IndexedAddress {
   readonly linkIndex: number
   readonly ip: string
@@ -46,7 +45,7 @@ export function findLink(name: string): NetlinkRequest {
   return { doing: `find the link ${name}`, type: messageType.getLink, body }
 }
 
-/** Without a queue, and down: nothing is ever sent through it, its addresses alone count. */
+/** Without a queue, and down: nothing is ever sent through it, it only holds addresses. */
 export function newDummy(name: string): NetlinkRequest {
   const body = Buffer.concat([
     Buffer.alloc(linkHeaderBytes),
@@ -92,7 +91,7 @@ export function readLink({ type, body }: NetlinkMessage): Link | undefined {
 export function readAddress({ type, body }: NetlinkMessage): IndexedAddress | undefined {
   if (type !== messageType.newAddress || body.to - body.from < addressHeaderBytes) return undefined
   const fields = skip(body, addressHeaderBytes)
-  // On a link from point to point the other one is the address of the far end.
+  // On a point-to-point link `address` is the address of the other end.
   const ip = findAttribute(fields, addressField.local) ?? findAttribute(fields, addressField.address)
   if (ip === undefined || (ip.to - ip.from !== 4 && ip.to - ip.from !== 16)) return undefined
   return {

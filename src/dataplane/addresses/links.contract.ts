@@ -1,4 +1,4 @@
-/** What every Links does: over netlink, through the command, or in memory. */
+/** The tests that every Links passes: over netlink, through the command, or in memory. */
 import { describe, expect, test } from 'vitest'
 import type { Links } from './addresses.ts'
 

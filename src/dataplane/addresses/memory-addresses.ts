@@ -5,14 +5,13 @@ import type { AddressError, Addresses, FoundLink, LinkAddress } from './addresse
 
 interface Link {
   readonly kind: string
-  /** Prefix lengths by address. */
   readonly lengthsByIp: Map<string, number>
 }
 
 export class MemoryAddresses implements Addresses {
   readonly #linksByName = new Map<string, Link>()
 
-  /** A link that is not ours, such as the one to the network. */
+  /** A link that Fairlead did not make, such as the one to the network. */
   addLink(name: string, ...addresses: readonly Omit<LinkAddress, 'link'>[]): void {
     const lengthsByIp = new Map(addresses.map(({ ip, prefixLength }) => [ip, prefixLength]))
     this.#linksByName.set(name, { kind: 'veth', lengthsByIp })

@@ -1,4 +1,4 @@
-/** Links and addresses over netlink. It opens a socket for each task, so there is nothing to keep and nothing to end. */
+/** Links and addresses over netlink. It opens a socket for each call, so there is nothing to close at the end. */
 import { constants } from 'node:os'
 import type { NetlinkMessage } from '../netlink/message.ts'
 import { NetlinkError } from '../netlink/netlink-error.ts'
@@ -19,17 +19,16 @@ import {
 } from './link-messages.ts'
 import type { Link } from './link-messages.ts'
 
-/** How many addresses travel in one datagram. */
 const addressesPerDatagram = 512
-/** Links and addresses may change while they are read; then they are read again, so many times. */
+/** Links and addresses may change while they are read; then they are read again. */
 const maxAttempts = 5
 
 export function netlinkAddresses({ open }: { readonly open: OpenNetlink }): Addresses {
   return {
-    list: (signal) => readCalmly(open, (socket) => listOnce(socket, signal)),
+    list: (signal) => retryInterrupted(open, (socket) => listOnce(socket, signal)),
 
     find: (name, signal) =>
-      readCalmly(open, async (socket) => {
+      retryInterrupted(open, async (socket) => {
         const link = await linkNamed(socket, name, signal)
         if (link === undefined) return undefined
         const addresses = await collect(socket, listAddresses(), readAddress, signal)
@@ -37,19 +36,19 @@ export function netlinkAddresses({ open }: { readonly open: OpenNetlink }): Addr
       }),
 
     ensureDummy: (name, signal) =>
-      converse(open, async (socket) => {
+      withSocket(open, async (socket) => {
         if ((await linkNamed(socket, name, signal)) !== undefined) return
         try {
           await socket.request(newDummy(name), signal)
         } catch (error) {
           if (!(error instanceof NetlinkError)) throw error
           if (error.reason === 'unsupported') throw noDummies(name, error)
-          if (error.reason !== 'exists') throw error // somebody else was faster
+          if (error.reason !== 'exists') throw error // another process may have made it just now
         }
       }),
 
     removeDummy: (name, signal) =>
-      converse(open, async (socket) => {
+      withSocket(open, async (socket) => {
         const link = await linkNamed(socket, name, signal)
         if (link === undefined) return
         if (link.kind !== 'dummy') throw notDummy(name, kindOf(link))
@@ -61,8 +60,7 @@ export function netlinkAddresses({ open }: { readonly open: OpenNetlink }): Addr
   }
 }
 
-/** Works on a fresh socket, and gives errors of netlink the form of ours. */
-async function converse<T>(open: OpenNetlink, work: (socket: Netlink) => Promise<T>): Promise<T> {
+async function withSocket<T>(open: OpenNetlink, work: (socket: Netlink) => Promise<T>): Promise<T> {
   try {
     await using socket = await open('route')
     return await work(socket)
@@ -71,11 +69,10 @@ async function converse<T>(open: OpenNetlink, work: (socket: Netlink) => Promise
   }
 }
 
-/** Begins again when what is read changes meanwhile. */
-async function readCalmly<T>(open: OpenNetlink, work: (socket: Netlink) => Promise<T>): Promise<T> {
+async function retryInterrupted<T>(open: OpenNetlink, work: (socket: Netlink) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++)
     try {
-      return await converse(open, work)
+      return await withSocket(open, work)
     } catch (error) {
       if (!isInterrupted(error) || attempt === maxAttempts) throw error
     }
@@ -106,16 +103,16 @@ async function collect<T>(
   return found
 }
 
-/** Changes the addresses of a link. `done` is what the kernel says when one is there, or gone, already. */
+/** `alreadyDone` is the errno that means that the link already has the address, or no longer has it. */
 function change(
   open: OpenNetlink,
   name: string,
   ips: readonly string[],
   request: (link: Link, ip: string) => NetlinkRequest,
-  done: number,
+  alreadyDone: number,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, AddressError>> {
-  return converse(open, async (socket) => {
+  return withSocket(open, async (socket) => {
     const link = await linkNamed(socket, name, signal)
     if (link === undefined) throw noSuchLink(name)
     const errorsByIp = new Map<string, AddressError>()
@@ -126,7 +123,7 @@ function change(
         signal,
       )
       for (const [index, error] of errors)
-        if (error.errno !== done) errorsByIp.set(some[index] ?? '', addressError(error))
+        if (error.errno !== alreadyDone) errorsByIp.set(some[index] ?? '', addressError(error))
     }
     return errorsByIp
   })

@@ -7,7 +7,7 @@ import { openLinks } from './open-links.ts'
 const { signal } = new AbortController()
 const openNetlink = () => Promise.reject(new NetlinkError('unsupported', 'no netlink here'))
 
-/** What `ip -json -details address show` prints, as far as it matters. */
+/** The part of the output of `ip -json -details address show` that we read. */
 const shown = JSON.stringify([
   { ifname: 'kube-ipvs0', linkinfo: { info_kind: 'dummy' }, addr_info: [{ family: 'inet', local: '10.96.0.1' }] },
 ])

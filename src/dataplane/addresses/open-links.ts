@@ -10,7 +10,7 @@ export interface OpenLinksOptions {
   readonly exec: Exec
 }
 
-/** The best way to the links that this machine has: netlink, else the `ip` command. */
+/** Uses netlink where it works, else the `ip` command. */
 export async function openLinks({ openNetlink, exec }: OpenLinksOptions): Promise<Links> {
   try {
     await using _works = await openNetlink('route')

@@ -43,7 +43,7 @@ describe('a line of `conntrack -L`', () => {
 
 type Run = Partial<ExecResult> | ExecError
 
-/** A machine on which `conntrack` does these things, one after the other. */
+/** A machine on which `conntrack` gives these answers in turn. */
 function conntrackDoing(...runs: readonly Run[]) {
   const commandLines: string[] = []
   const exec: Exec = async (program, args) => {

@@ -1,4 +1,4 @@
-/** The connection table through the `conntrack` command, for machines where netlink is out of reach. */
+/** The connection table through the `conntrack` command, for machines where netlink does not work. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FlowDirection } from '../../core/sync/stale-flows.ts'
 import { familyOf, hostPort, parseIp } from '../../net/ip.ts'
@@ -8,12 +8,12 @@ import { ConntrackError } from './conntrack.ts'
 import type { Conntrack, TrackedFlow } from './conntrack.ts'
 import { udp } from './flow-messages.ts'
 
-/** About a million and a half flows. */
+/** Enough for about a million and a half flows. */
 const maxListBytes = 256 << 20
 const linesPerBatch = 1000
-/** Finding nothing to delete makes the command fail. */
+/** The command fails when there is nothing to delete. */
 const nothingToDelete = /\b0 flow entries/
-/** The command gives up when the table changes while it reads; what it printed by then has to do after so many tries. */
+/** The command gives up when the table changes while it reads. After this many tries, what it printed is good enough. */
 const maxAttempts = 5
 
 export function commandConntrack(exec: Exec): Conntrack {
@@ -32,8 +32,8 @@ export function commandConntrack(exec: Exec): Conntrack {
     async delete(flows, signal) {
       let deleted = 0
       try {
-        // Each call reads the whole table, so flows that lead from one service address to one endpoint go together.
-        for (const group of groupByWay(flows)) {
+        // Each call reads the whole table, so all flows from one service address to one endpoint are deleted by one call.
+        for (const group of groupByDestination(flows)) {
           const args = deleteArgs(group[0])
           const result = await runConntrack(exec, args, signal)
           if (result.exitCode !== 0 && !nothingToDelete.test(result.stderr)) throw failure(args, result)
@@ -48,7 +48,6 @@ export function commandConntrack(exec: Exec): Conntrack {
   }
 }
 
-/** Undefined for a line that is no UDP flow. */
 export function parseFlowLine(line: string): TrackedFlow | undefined {
   const [, ...parts] = flowLine.exec(line) ?? []
   const original = parseDirection(parts.slice(0, 4))
@@ -85,17 +84,17 @@ async function* readList(text: string): AsyncGenerator<readonly TrackedFlow[]> {
 
 type NonEmpty<T> = readonly [T, ...T[]]
 
-function groupByWay(flows: readonly TrackedFlow[]): Iterable<NonEmpty<TrackedFlow>> {
-  const groupsByWay = new Map<string, [TrackedFlow, ...TrackedFlow[]]>()
+function groupByDestination(flows: readonly TrackedFlow[]): Iterable<NonEmpty<TrackedFlow>> {
+  const groupsByKey = new Map<string, [TrackedFlow, ...TrackedFlow[]]>()
   for (const flow of flows) {
     const { original, reply } = flow
     const service = hostPort(original.destinationIp, original.destinationPort)
-    const way = `${service} ${hostPort(reply.sourceIp, reply.sourcePort)}`
-    const group = groupsByWay.get(way)
-    if (group === undefined) groupsByWay.set(way, [flow])
+    const key = `${service} ${hostPort(reply.sourceIp, reply.sourcePort)}`
+    const group = groupsByKey.get(key)
+    if (group === undefined) groupsByKey.set(key, [flow])
     else group.push(flow)
   }
-  return groupsByWay.values()
+  return groupsByKey.values()
 }
 
 function deleteArgs({ original, reply }: TrackedFlow): string[] {

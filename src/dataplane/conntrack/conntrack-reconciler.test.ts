@@ -68,7 +68,7 @@ test('nobody looks at the table after a sync without UDP changes', async () => {
   const conntrack = tableOf(...stale)
   const { reconciler, reconciled } = reconcilerOf(conntrack)
   await reconciler.run(synced(false, dns), signal)
-  expect(conntrack.dumps).toBe(0)
+  expect(conntrack.dumpCount).toBe(0)
   expect(reconciled).toEqual([])
 })
 
@@ -76,7 +76,7 @@ test('nobody looks at the table for a node without UDP services', async () => {
   const conntrack = tableOf(...stale)
   const { reconciler } = reconcilerOf(conntrack)
   await reconciler.run(synced(true, web), signal)
-  expect(conntrack.dumps).toBe(0)
+  expect(conntrack.dumpCount).toBe(0)
 })
 
 test('nothing is deleted when nothing is stale', async () => {
@@ -119,7 +119,7 @@ describe('the sync is fine, whatever happens here', () => {
 })
 
 describe('a large table', () => {
-  /** 1,000,000 flows, one of them stale; made as they are read, so that only the reader can hold them all. */
+  /** 1,000,000 flows, one of them stale. They are made as they are read, so that only the reader can hold them all. */
   async function* million(): AsyncGenerator<readonly Flow[]> {
     for (let batch = 0; batch < 1000; batch++) {
       const flows = Array.from({ length: 1000 }, (_, index) => flow(`10.64.5.5:${index}`, '10.64.0.2:5353'))
@@ -161,7 +161,7 @@ describe.skipIf(missing !== undefined)(`on the kernel${missing === undefined ? '
     await openKernelFlow({ ...client, endpoint: '10.64.0.9:5353' })
     await openKernelFlow(other)
     insertTcpFlow({ ...client, endpoint: '10.64.0.9:5353' })
-    // Rules alone do not help: the kernel goes on as it began.
+    // New rules do not change a flow that the kernel tracks already.
     await openKernelFlow({ ...client, endpoint: '10.64.0.2:5353' })
     const conntrack = netlinkConntrack({ open: openNetlink, log: silentLogger })
     const answerers = async () => (await dumpFlows(conntrack)).map(({ reply }) => reply.sourceIp).sort()

@@ -1,6 +1,6 @@
 /**
- * Deletes the UDP flows that still lead to an endpoint that is gone, after a sync that changed UDP endpoints. What goes
- * wrong here is told and left: the rules are in place, and the next change of endpoints looks again.
+ * Deletes the UDP flows that still lead to an endpoint that is gone, after a sync that changed UDP endpoints. A failure is
+ * only logged: the rules are in place, and the next change of endpoints tries again.
  */
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
@@ -8,9 +8,8 @@ import { flowTargetsOf, selectStaleFlows } from '../../core/sync/stale-flows.ts'
 import type { Flow, FlowTargets } from '../../core/sync/stale-flows.ts'
 import type { AfterSync } from '../../core/sync/sync-runner.ts'
 import type { Family } from '../../net/ip.ts'
-import { ConntrackError } from './conntrack.ts'
+import { ConntrackError, flowKey } from './conntrack.ts'
 import type { Conntrack } from './conntrack.ts'
-import { flowKey } from './flow-key.ts'
 
 export interface ConntrackReconcilerOptions {
   readonly conntrack: Conntrack
@@ -20,15 +19,15 @@ export interface ConntrackReconcilerOptions {
 }
 
 interface ConntrackMetrics {
-  /** The table was read and the stale flows were deleted, or some of them. */
+  /** Called also when only some of the stale flows could be deleted. */
   reconciled(family: Family, result: { readonly seconds: number; readonly deleted: number }): void
 }
 
 /**
- * How many flows are judged at once. Each judgement starts with an index of the UDP routes, so it must be worth that;
- * and all the flows of a busy node would take hundreds of megabytes.
+ * How many flows are checked at once. Each check first builds an index of the UDP routes, so a few flows are not worth
+ * it; and all the flows of a busy node would take hundreds of megabytes.
  */
-const flowsPerJudgement = 16_384
+const flowsPerCheck = 16_384
 
 export interface ConntrackReconciler extends AfterSync {
   /** For a mode whose flows do not lead to endpoints. */
@@ -79,19 +78,19 @@ async function findStaleFlows(
   family: Family,
   signal: AbortSignal,
 ): Promise<readonly Flow[]> {
-  // A table that changes while it is read may show a flow twice; it is deleted, and counted, once.
+  // A table that changes while it is read may show a flow twice; it must be deleted, and counted, once.
   const staleByKey = new Map<string, Flow>()
-  const judge = (flows: readonly Flow[]) => {
+  const check = (flows: readonly Flow[]) => {
     for (const flow of selectStaleFlows(targets, flows)) staleByKey.set(flowKey(flow), flow)
   }
   if (targets.length === 0) return []
   let waiting: Flow[] = []
   for await (const flows of conntrack.dump(family, signal)) {
     waiting.push(...flows)
-    if (waiting.length < flowsPerJudgement) continue
-    judge(waiting)
+    if (waiting.length < flowsPerCheck) continue
+    check(waiting)
     waiting = []
   }
-  judge(waiting)
+  check(waiting)
   return [...staleByKey.values()]
 }

@@ -1,18 +1,18 @@
-/** What every Conntrack does: over netlink, through the command, or in memory. */
+/** The tests that every Conntrack passes: over netlink, through the command, or in memory. */
 import { describe, expect, test } from 'vitest'
+import { flowKey } from './conntrack.ts'
 import type { Conntrack, TrackedFlow } from './conntrack.ts'
-import { flowKey } from './flow-key.ts'
 import { dumpFlows } from './testing/dump-flows.ts'
 import { testFlow } from './testing/flows.ts'
 import type { FlowAddresses } from './testing/flows.ts'
 
 export interface ConntrackUnderTest {
   readonly conntrack: Conntrack
-  /** A client begins to talk to a service, and an endpoint is chosen. */
+  /** Makes a UDP flow: a client sends to a service, and an endpoint is chosen. */
   readonly open: (flow: FlowAddresses) => Promise<void>
   /** The same with TCP. */
   readonly openTcp: (flow: FlowAddresses) => Promise<void>
-  /** The kernel forgets the flow. */
+  /** Removes the flow from the table. */
   readonly end: (flow: FlowAddresses) => Promise<void>
 }
 
@@ -27,7 +27,7 @@ const byFamily = {
   },
 } as const
 
-/** `make` gives an empty table. */
+/** `make` returns an empty table. */
 export function conntrackContract(name: string, make: () => Promise<ConntrackUnderTest>): void {
   const { signal } = new AbortController()
 

@@ -1,25 +1,35 @@
-/** The one door to the kernel's connection table. Each implementation passes `conntrack.contract.ts`. */
-import type { Flow } from '../../core/sync/stale-flows.ts'
+/** The interface to the kernel's connection table. Each implementation passes `conntrack.contract.ts`. */
+import type { Flow, FlowDirection } from '../../core/sync/stale-flows.ts'
+import { hostPort } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
 
-/** A flow as the kernel has it. Callers hand the whole of it back to `delete`. */
+/** A flow as `dump` found it. Pass the same object to `delete`. */
 export interface TrackedFlow extends Flow {
   /** The kernel's number of this entry. */
   readonly id?: number | undefined
-  /** Where the reply is looked up: network plugins may divide the table into zones. Absent is zone 0. */
+  /** The zone of the reply: network plugins may divide the table into zones. Absent means zone 0. */
   readonly zone?: number | undefined
+}
+
+/** Equal for equal flows, whatever their id and zone. */
+export function flowKey({ protocol, original, reply }: Flow): string {
+  return `${protocol} ${directionKey(original)} ${directionKey(reply)}`
+}
+
+function directionKey({ sourceIp, sourcePort, destinationIp, destinationPort }: FlowDirection): string {
+  return `${hostPort(sourceIp, sourcePort)} ${hostPort(destinationIp, destinationPort)}`
 }
 
 export interface Conntrack {
   /**
-   * The UDP flows of one family, in batches, as they are read. A flow that is there all the time comes at least once;
-   * it may come twice when the table changes so fast that reading has to start again. Rejects with a ConntrackError.
+   * The UDP flows of one family, in batches, as they are read. A flow that exists all the time is returned at least once,
+   * and twice if the table changes so fast that reading has to start again. Rejects with a ConntrackError.
    */
   dump(family: Family, signal: AbortSignal): AsyncIterable<readonly TrackedFlow[]>
   /**
-   * Deletes flows that `dump` gave, and resolves with their number. One that is no longer there counts as deleted; one
-   * that began again with another answerer stays. An implementation may also delete flows that were not named but lead
-   * from the same service address to the same endpoint. Rejects with a ConntrackError that has the number so far.
+   * Deletes flows that `dump` returned, and resolves with their number. A flow that no longer exists counts as deleted. One
+   * that began again with another endpoint stays. An implementation may also delete other flows from the same service
+   * address to the same endpoint. Rejects with a ConntrackError that has the number so far.
    */
   delete(flows: readonly TrackedFlow[], signal: AbortSignal): Promise<number>
 }
@@ -27,7 +37,7 @@ export interface Conntrack {
 export class ConntrackError extends Error {
   override readonly name = 'ConntrackError'
   readonly reason: 'not-permitted' | 'tool-missing' | 'failed'
-  /** How many flows were deleted before it failed. */
+  /** How many flows were deleted before the failure. */
   readonly deleted: number
 
   constructor(reason: ConntrackError['reason'], message: string, options: ErrorOptions & { deleted?: number } = {}) {

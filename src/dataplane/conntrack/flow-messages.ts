@@ -1,4 +1,4 @@
-/** Flows as the kernel's conntrack subsystem reads and writes them. */
+/** Netlink messages about flows in the connection table. */
 import type { FlowDirection } from '../../core/sync/stale-flows.ts'
 import { familyOf, hostPort } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
@@ -19,9 +19,9 @@ const protocol = { number: 1, sourcePort: 2, destinationPort: 3 } as const
 export const udp = 17
 
 /**
- * Asks for every flow of every protocol and family, on purpose. The kernel can filter, but it fills a datagram before it
- * lets go of the processor, with packet processing switched off there: a filter that few flows of a large table pass
- * would stop the network on one processor for 40 ms per 125,000 flows (measured on Linux 6.18).
+ * Asks for every flow of every protocol and family, on purpose. The kernel could filter. But it searches until a datagram
+ * is full, with packet processing switched off on that processor. A filter that lets few flows of a large table pass would
+ * stop the network on one processor for 40 ms per 125,000 flows (measured on Linux 6.18).
  */
 export function listFlows(): NetlinkRequest {
   return {
@@ -32,10 +32,10 @@ export function listFlows(): NetlinkRequest {
 }
 
 /**
- * Names the flow by its reply and by its number. The original direction would not do: a flow that began again with
- * another endpoint has the same one, and even the same number when the kernel reuses the memory, because the number is a
- * hash of the entry's address and its original direction (seen on Linux 6.18). Reply and number together are exact.
- * There is always a tuple: without one, the kernel would take it for "delete everything".
+ * Names the flow by its reply direction and its number. The original direction is not enough: a flow that began again
+ * with another endpoint has the same one. It may even have the same number, because that is a hash of the original
+ * direction and of the entry's memory address, which the kernel reuses (seen on Linux 6.18). Reply and number together
+ * are exact. There must always be a tuple: without one, the kernel deletes everything.
  */
 export function deleteFlow(flow: TrackedFlow): NetlinkRequest {
   const { original, reply, id, zone = 0 } = flow
@@ -69,7 +69,7 @@ export function encodeTuple(type: number, protocolNumber: number, direction: Flo
   )
 }
 
-/** Undefined for what is not UDP, or of the other family. It looks at that first: most flows of a node are TCP. */
+/** Checks the family and the protocol before it reads the rest, because most flows of a node are TCP. */
 export function readUdpFlow(message: NetlinkMessage, family: Family): TrackedFlow | undefined {
   if (netfilterFamily(message) !== family) return undefined
   const fields = netfilterAttributes(message)
@@ -80,7 +80,7 @@ export function readUdpFlow(message: NetlinkMessage, family: Family): TrackedFlo
   const reply = replyTuple && readDirection(replyTuple)
   if (original === undefined || reply === undefined) return undefined
   const id = findAttribute(fields, field.id)
-  // A zone that is for one direction only is written in that direction.
+  // A zone for one direction only is part of that direction.
   const zone = findAttribute(fields, field.zone) ?? (replyTuple && findAttribute(replyTuple, tuple.zone))
   return {
     protocol: udp,

@@ -2,17 +2,15 @@
 import type { Flow } from '../../core/sync/stale-flows.ts'
 import { familyOf } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
+import { flowKey } from './conntrack.ts'
 import type { Conntrack, ConntrackError, TrackedFlow } from './conntrack.ts'
-import { flowKey } from './flow-key.ts'
 import { udp } from './flow-messages.ts'
 
 export class MemoryConntrack implements Conntrack {
   readonly #flowsByKey = new Map<string, Flow>()
-  /** What the next tasks are refused with, as without the right to see the table. */
   refuseDumpWith: ConntrackError | undefined
   refuseDeleteWith: ConntrackError | undefined
-  /** How often the table was read. */
-  dumps = 0
+  dumpCount = 0
 
   add(...flows: readonly Flow[]): void {
     for (const flow of flows) this.#flowsByKey.set(flowKey(flow), flow)
@@ -24,11 +22,11 @@ export class MemoryConntrack implements Conntrack {
 
   async *dump(family: Family, signal: AbortSignal): AsyncGenerator<readonly TrackedFlow[]> {
     signal.throwIfAborted()
-    this.dumps++
+    this.dumpCount++
     const flows = this.flows.filter(
       ({ protocol, original }) => protocol === udp && familyOf(original.sourceIp) === family,
     )
-    // Small batches, so that whoever reads meets more than one.
+    // Small batches, so that tests see more than one.
     for (let at = 0; at < flows.length; at += 2) yield flows.slice(at, at + 2)
     if (this.refuseDumpWith !== undefined) throw this.refuseDumpWith
   }

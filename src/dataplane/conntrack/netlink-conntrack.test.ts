@@ -8,7 +8,7 @@ import { openNetlink } from '../netlink/open-netlink.ts'
 import { enterFreshNamespace, missingForNamespace, run } from '../netlink/testing/network-namespace.ts'
 import { ScriptedDatagrams } from '../netlink/testing/scripted-datagrams.ts'
 import type { Answer } from '../netlink/testing/scripted-datagrams.ts'
-import { flowKey } from './flow-key.ts'
+import { flowKey } from './conntrack.ts'
 import { encodeTuple } from './flow-messages.ts'
 import { netlinkConntrack } from './netlink-conntrack.ts'
 import { dumpFlows } from './testing/dump-flows.ts'
@@ -32,7 +32,7 @@ function answer(sequence: number, errno: number): Buffer {
   return encodeMessage(2, messageFlag.capped, sequence, body)
 }
 
-/** A kernel that answers one socket after the other with the given scripts. */
+/** A kernel that uses the next script for each new socket. */
 function conntrackHearing(...scripts: readonly (readonly Answer[])[]) {
   const sockets: ScriptedDatagrams[] = []
   const log = new RecordingLogger()

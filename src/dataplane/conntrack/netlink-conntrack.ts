@@ -1,4 +1,4 @@
-/** The connection table over netlink. It opens a socket for each task, so there is nothing to keep and nothing to end. */
+/** The connection table over netlink. It opens a socket for each call, so there is nothing to close at the end. */
 import type { Logger } from '../../core/logger.ts'
 import type { Family } from '../../net/ip.ts'
 import { NetlinkError } from '../netlink/netlink-error.ts'
@@ -12,9 +12,9 @@ export interface NetlinkConntrackOptions {
   readonly log: Logger
 }
 
-/** A busy table changes while it is read; after so many tries, what was read has to do. */
+/** A busy table changes while it is read. After this many tries, what was read is good enough. */
 const maxAttempts = 5
-/** How many deletions travel in one datagram: enough to make system calls cheap, too few to overflow any queue. */
+/** Enough to make system calls cheap, too few to overflow any queue. */
 const deletionsPerDatagram = 256
 
 export function netlinkConntrack({ open, log }: NetlinkConntrackOptions): Conntrack {
@@ -66,7 +66,7 @@ async function* dumpOnce(
   }
 }
 
-/** The errors of the flows that could not be deleted. Asking again is harmless: a flow that is gone counts as deleted. */
+/** Trying again is harmless, because a flow that is gone counts as deleted. */
 async function deleteSome(
   open: OpenNetlink,
   flows: readonly TrackedFlow[],

@@ -12,7 +12,7 @@ export interface OpenConntrackOptions {
   readonly log: Logger
 }
 
-/** The best way to the connection table that this machine has: netlink, else the `conntrack` command. */
+/** Uses netlink where it works, else the `conntrack` command. */
 export async function openConntrack({ openNetlink, exec, log }: OpenConntrackOptions): Promise<Conntrack> {
   try {
     await using _works = await openNetlink('netfilter')

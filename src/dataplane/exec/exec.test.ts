@@ -133,7 +133,7 @@ test('50 MB of input reach the program while the event loop goes on', async () =
   const result = await processExec('wc', ['-c'], { signal: never, stdin })
   isOver = true
   expect(Number(result.stdout)).toBe(stdin.length)
-  // A write that blocks would let the loop turn once before and once after.
+  // If a write blocked, the event loop would turn only once before and once after it.
   expect(turns).toBeGreaterThan(3)
 })
 

@@ -1,4 +1,4 @@
-/** Runs a program to its end. Every kernel tool that Fairlead calls is started here and nowhere else. */
+/** Runs a program to its end. Every kernel tool that Fairlead calls is started here. */
 import { spawn } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
 import { findProgram, hiddenNote } from '../../host/find-program.ts'
@@ -6,23 +6,21 @@ import { findProgram, hiddenNote } from '../../host/find-program.ts'
 export type Exec = (program: string, args: readonly string[], options: ExecOptions) => Promise<ExecResult>
 
 export interface ExecOptions {
-  /** Ends the program at once. The promise then rejects with the signal's reason, after the program is gone. */
+  /** Kills the program. The promise then rejects with the signal's reason, after the program has ended. */
   readonly signal: AbortSignal
-  /** Pieces are written one after the other. */
   readonly stdin?: string | readonly string[]
-  /** Called with the id of the process as soon as it has one. */
   readonly onStart?: (processId: number) => void
-  /** Added to the environment of this process. */
+  /** Added to the environment of Fairlead itself. */
   readonly env?: Readonly<Record<string, string>>
   readonly timeoutMs?: number
-  /** A program that prints more is ended: half an answer is worse than none. */
+  /** A program that prints more is killed, because a part of its output could be taken for the whole. */
   readonly maxStdoutBytes?: number
-  /** Gets what the program prints as it comes, for output that nobody should hold whole. The result's is empty then. */
+  /** Gets the output piece by piece, where it is too large to hold in memory. `stdout` of the result is empty then. */
   readonly onStdout?: (piece: Buffer) => void
 }
 
 export interface ExecResult {
-  /** Null when a signal ended the program. */
+  /** Null if a signal ended the program. */
   readonly exitCode: number | null
   readonly signal: NodeJS.Signals | null
   readonly stdout: string
@@ -30,7 +28,7 @@ export interface ExecResult {
   readonly stderr: string
 }
 
-/** The program did not run to its end by itself. A program that ran and failed is an ExecResult. */
+/** The program could not be started, or was killed. A program that ran and failed is an ExecResult. */
 export class ExecError extends Error {
   override readonly name = 'ExecError'
   readonly reason: 'not-found' | 'not-permitted' | 'timeout' | 'too-much-output' | 'cannot-start'
@@ -52,22 +50,21 @@ export const processExec: Exec = async (program, args, options) => {
     stdio: ['pipe', 'pipe', 'pipe'],
   })
   if (child.pid !== undefined) options.onStart?.(child.pid)
-  /** Why we ended the program, when we did. */
-  let ended: Error | undefined
-  const end = (why: Error) => {
-    ended ??= why
-    // The tools that we run hold no state of their own, so nothing is gained by asking them nicely first.
+  let killedFor: Error | undefined
+  const kill = (why: Error) => {
+    killedFor ??= why
+    // The tools that we run have no state of their own to save, so SIGTERM first would gain nothing.
     child.kill('SIGKILL')
   }
-  const onAbort = () => end(options.signal.reason as Error)
+  const onAbort = () => kill(options.signal.reason as Error)
   options.signal.addEventListener('abort', onAbort, { once: true })
   const timer =
     options.timeoutMs === undefined
       ? undefined
-      : setTimeout(() => end(timeoutError(program, args, options.timeoutMs ?? 0)), options.timeoutMs)
+      : setTimeout(() => kill(timeoutError(program, args, options.timeoutMs ?? 0)), options.timeoutMs)
 
   const maxStdoutBytes = options.maxStdoutBytes ?? defaultMaxStdoutBytes
-  const tooMuch = () => end(tooMuchOutput(program, args, maxStdoutBytes))
+  const tooMuch = () => kill(tooMuchOutput(program, args, maxStdoutBytes))
   const stdout = collect(child.stdout, maxStdoutBytes, tooMuch, options.onStdout)
   const stderr = collect(child.stderr, maxStderrBytes, () => {})
   feed(child.stdin, typeof options.stdin === 'string' ? [options.stdin] : (options.stdin ?? []))
@@ -76,12 +73,12 @@ export const processExec: Exec = async (program, args, options) => {
     const { exitCode, signal } = await new Promise<Pick<ExecResult, 'exitCode' | 'signal'>>((resolve, reject) => {
       child.once('error', (cause) => reject(startError(program, env['PATH'], cause)))
       child.once('close', (code, signal) => resolve({ exitCode: code, signal }))
-      // A program that we ended may have left children that hold its output open: do not wait for those.
+      // A program that we killed may have left children that keep its output open: do not wait for those.
       child.once('exit', (code, signal) => {
-        if (ended !== undefined) resolve({ exitCode: code, signal })
+        if (killedFor !== undefined) resolve({ exitCode: code, signal })
       })
     })
-    if (ended !== undefined) throw ended
+    if (killedFor !== undefined) throw killedFor
     return { exitCode, signal, stdout: stdout(), stderr: stderr() }
   } finally {
     clearTimeout(timer)
@@ -90,16 +87,16 @@ export const processExec: Exec = async (program, args, options) => {
   }
 }
 
-/** A service's PATH often has no sbin, where the tools are. */
+/** The PATH of a system service often lacks the sbin folders, where the tools are. */
 function searchPath(path: string | undefined): string {
   const folders = (path ?? '').split(':').filter((folder) => folder !== '')
   const system = ['/usr/local/sbin', '/usr/sbin', '/sbin', '/usr/local/bin', '/usr/bin', '/bin']
   return [...new Set([...folders, ...system])].join(':')
 }
 
-/** Never all of it at once: encoding a large input would hold up the event loop, and its copy would need memory. */
+/** In pieces: encoding a large input at once would block the event loop, and the copy would need memory. */
 function feed(stdin: Writable, texts: readonly string[]): void {
-  // A program may end before it has read everything, as iptables-restore does at the first bad line. Its exit code tells.
+  // A program may end before it has read everything, as iptables-restore does at the first bad line. Its exit code is enough.
   stdin.on('error', () => {})
   const pieces = evenPieces(texts)
   const writeOn = () => {
@@ -113,7 +110,7 @@ function feed(stdin: Writable, texts: readonly string[]): void {
   writeOn()
 }
 
-/** Short ones together and long ones cut, because each write costs something. */
+/** Joins short texts and cuts long ones, because each write has a cost. */
 function* evenPieces(texts: readonly string[]): Generator<string> {
   const pieceLength = 1 << 18
   let waiting: string[] = []
@@ -142,7 +139,7 @@ function isHighSurrogate(code: number): boolean {
   return code >= 0xd800 && code <= 0xdbff
 }
 
-/** Gathers what the stream says, up to `maxBytes`; the result is read once the program has ended. */
+/** Call the result once the program has ended. */
 function collect(
   stream: Readable,
   maxBytes: number,
@@ -160,7 +157,7 @@ function collect(
     bytes += chunk.length
     if (chunk.length > 0) take(chunk)
   })
-  // A stream that we destroyed ourselves is no news.
+  // Streams fail when we destroy them.
   stream.on('error', () => {})
   return () => Buffer.concat(chunks).toString()
 }

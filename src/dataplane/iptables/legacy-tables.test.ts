@@ -11,7 +11,7 @@ function kernelWith(size: number) {
       value.writeUInt32LE(size, 80)
       return 0
     },
-    getSocketOptionAside: async (_fd: number, _level: number, _option: number, value: Buffer) => {
+    getSocketOptionAsync: async (_fd: number, _level: number, _option: number, value: Buffer) => {
       value.fill(7, 40)
       return value.readUInt32LE(32) === size
     },

@@ -23,7 +23,7 @@ const entriesAt = 40
 const hookNames = ['PREROUTING', 'INPUT', 'FORWARD', 'OUTPUT', 'POSTROUTING'] as const
 
 /** The part of the C library that it needs. */
-export type SocketCalls = Pick<Libc, 'socket' | 'getSocketOption' | 'getSocketOptionAside'>
+export type SocketCalls = Pick<Libc, 'socket' | 'getSocketOption' | 'getSocketOptionAsync'>
 
 export class LegacyTables implements Disposable {
   readonly #libc: SocketCalls
@@ -57,7 +57,7 @@ export class LegacyTables implements Disposable {
     answer.writeUInt32LE(size, nameBytes)
     try {
       // The kernel adds up the counters of all rules, and takes a fifth of a second for the largest tables.
-      const isAnswered = await this.#libc.getSocketOptionAside(this.#fd, this.#level, getEntries, answer)
+      const isAnswered = await this.#libc.getSocketOptionAsync(this.#fd, this.#level, getEntries, answer)
       return isAnswered ? read({ bytes: answer.subarray(entriesAt), hooks: hooksOf(info) }) : undefined
     } finally {
       giveBack(answer)

@@ -1,13 +1,12 @@
 /**
- * The few C functions that Node has no door to, and the only file that knows about FFI: sockets of kinds that Node does
- * not have, and memory that two processes share. Both are file descriptors, which Node's own `fs` reads, writes and
- * closes.
+ * The only file that uses FFI: the few C functions that Node lacks, for kinds of sockets that Node does not have, and for
+ * memory that two processes share. Both are file descriptors, which Node's own `fs` reads, writes and closes.
  *
- * Load it with `loadLibc`: it does not load where koffi has no binary, and takes memory. What it binds, it binds once.
+ * Load it with `loadLibc`: it fails to load where koffi has no binary, and it takes memory.
  */
 import koffi from 'koffi'
 
-// The running program has glibc or musl in it already, whichever it was built for.
+// The running program: glibc or musl is already loaded in it.
 const program = koffi.load(null)
 const cSocket = program.func('int socket(int domain, int type, int protocol)') as Call
 const cBind = program.func('int bind(int fd, const void *address, uint32_t length)') as Call
@@ -18,7 +17,7 @@ const cGetsockopt = program.func(
   'int getsockopt(int fd, int level, int option, void *value, _Inout_ uint32_t *length)',
 ) as Call & { async: (...args: readonly unknown[]) => void }
 const cMemfdCreate = program.func('int memfd_create(const char *name, unsigned int flags)') as Call
-// Its last argument is one of "…", which are passed like others on all Linux that koffi has a binary for.
+// Its last argument is variadic in C. On every Linux that koffi has a binary for, those are passed like others.
 const cFcntl = program.func('int fcntl(int fd, int command, int argument)') as Call
 const cMmap = program.func(
   'void *mmap(void *address, size_t length, int protection, int flags, int fd, int64_t offset)',
@@ -26,28 +25,28 @@ const cMmap = program.func(
 
 type Call = (...args: readonly (number | string | Buffer | [number])[]) => number
 
-/** A file descriptor, or a negated errno. It belongs to the network namespace of the calling thread. */
+/** Returns a file descriptor, or a negated errno. The socket belongs to the network namespace of the calling thread. */
 export function socket(domain: number, type: number, protocol: number): number {
   return resultOf(cSocket(domain, type, protocol))
 }
 
-/** An errno, 0 when all went well. */
+/** Returns an errno, or 0. */
 export function bind(fd: number, address: Buffer): number {
   return errnoOf(cBind(fd, address, address.length))
 }
 
-/** An errno, 0 when all went well. */
+/** Returns an errno, or 0. */
 export function setSocketOption(fd: number, level: number, option: number, value: Buffer): number {
   return errnoOf(cSetsockopt(fd, level, option, value, value.length))
 }
 
-/** Fills `value`, whose first bytes may be the question. An errno, 0 when all went well. */
+/** Fills `value`. Some options read their arguments from its first bytes. Returns an errno, or 0. */
 export function getSocketOption(fd: number, level: number, option: number, value: Buffer): number {
   return errnoOf(cGetsockopt(fd, level, option, value, [value.length]))
 }
 
-/** The same on a thread of its own. False when it fails: the errno stays on that thread. */
-export function getSocketOptionAside(fd: number, level: number, option: number, value: Buffer): Promise<boolean> {
+/** The same on another thread, for calls that take long. The errno cannot be read from there. */
+export function getSocketOptionAsync(fd: number, level: number, option: number, value: Buffer): Promise<boolean> {
   return new Promise((resolve, reject) => {
     cGetsockopt.async(fd, level, option, value, [value.length], (error: Error | null, result: number) =>
       error === null ? resolve(result === 0) : reject(error),
@@ -55,18 +54,18 @@ export function getSocketOptionAside(fd: number, level: number, option: number, 
   })
 }
 
-/** The descriptor of a file that is nowhere but in memory, or a negated errno. */
+/** Returns the descriptor of a file that exists only in memory, or a negated errno. */
 export function memoryFile(name: string, flags: number): number {
   return resultOf(cMemfdCreate(name, flags))
 }
 
-/** An errno, 0 when all went well. */
+/** Returns an errno, or 0. */
 export function addSeals(fd: number, seals: number): number {
   const addSealsCommand = 1033
   return errnoOf(cFcntl(fd, addSealsCommand, seals))
 }
 
-/** The bytes of a file, to read and write; an errno when they cannot be had. They stay mapped until this process ends. */
+/** Returns the bytes of a file, to read and write, or an errno. They stay mapped until this process ends. */
 export function mapShared(fd: number, size: number): ArrayBuffer | number {
   const [readAndWrite, shared, failed] = [3, 1, 2n ** 64n - 1n]
   const mapped = cMmap(null, size, readAndWrite, shared, fd, 0)

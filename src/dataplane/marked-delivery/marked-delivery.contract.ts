@@ -1,9 +1,9 @@
-/** What every MarkedDelivery does: in the kernel, or in memory. */
+/** The tests that every MarkedDelivery passes: in the kernel, or in memory. */
 import { expect, test } from 'vitest'
 import { families } from '../../net/ip.ts'
 import type { DeliveryNumbers, MarkedDelivery } from './marked-delivery.ts'
 
-/** `make` gives a machine without such a rule. */
+/** `make` returns a machine without such a rule. */
 export function markedDeliveryContract(name: string, make: (numbers: DeliveryNumbers) => MarkedDelivery): void {
   const { signal } = new AbortController()
   const numbers = { mark: 0x100, table: 777, priority: 33 }

@@ -1,5 +1,5 @@
 /**
- * The one door to the routing rule that delivers marked packets to this machine, whatever their destination is. Each
+ * The interface to the routing rule that delivers marked packets to this machine, whatever their destination. Each
  * implementation passes `marked-delivery.contract.ts`.
  */
 import type { Family } from '../../net/ip.ts'
@@ -7,9 +7,9 @@ import type { Family } from '../../net/ip.ts'
 /** Every method rejects with a NetlinkError, or with the signal's reason. */
 export interface MarkedDelivery {
   readonly numbers: DeliveryNumbers
-  /** One that is there is fine. */
+  /** Does nothing if the rule exists. */
   ensure(family: Family, signal: AbortSignal): Promise<void>
-  /** One that is not there is fine. */
+  /** Does nothing if the rule does not exist. */
   remove(family: Family, signal: AbortSignal): Promise<void>
   isThere(family: Family, signal: AbortSignal): Promise<boolean>
 }
@@ -19,6 +19,6 @@ export interface DeliveryNumbers {
   readonly mark: number
   /** The routing table that makes every address local. */
   readonly table: number
-  /** Where the rule stands among the others: the lowest number is asked first. */
+  /** The kernel tries the rule with the lowest number first. */
   readonly priority: number
 }

@@ -5,7 +5,7 @@ import type { DeliveryNumbers, MarkedDelivery } from './marked-delivery.ts'
 
 export class MemoryMarkedDelivery implements MarkedDelivery {
   readonly numbers: DeliveryNumbers
-  /** What the kernel says to a new rule; undefined: yes. */
+  /** The errno for new rules. */
   refuseWith: number | undefined
   readonly #families = new Set<Family>()
 

@@ -1,4 +1,4 @@
-/** The routing rule over netlink. It opens a socket for each task, so there is nothing to keep and nothing to end. */
+/** The routing rule over netlink. It opens a socket for each call, so there is nothing to close at the end. */
 import { NetlinkError } from '../netlink/netlink-error.ts'
 import type { OpenNetlink } from '../netlink/open-netlink.ts'
 import type { DeliveryNumbers, MarkedDelivery } from './marked-delivery.ts'
@@ -9,7 +9,7 @@ interface Options {
   readonly numbers: DeliveryNumbers
 }
 
-/** The rule comes before the route and goes after it, so whoever finds no rule need not look for a route. */
+/** The rule is made before the route and removed after it, so where there is no rule there is no route either. */
 export function netlinkMarkedDelivery({ open, numbers }: Options): MarkedDelivery {
   return {
     numbers,
@@ -32,7 +32,7 @@ export function netlinkMarkedDelivery({ open, numbers }: Options): MarkedDeliver
         for await (const messages of socket.dump(listRules(family), signal))
           if (messages.some((message) => isRule(message, numbers))) return true
       } catch (error) {
-        // A kernel without the family, without routing rules, or without a way to ask for them, got none from us.
+        // On a kernel without this family, or without routing rules, we cannot have made one.
         ignore('unsupported')(error)
       }
       return false

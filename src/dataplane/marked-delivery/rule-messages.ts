@@ -1,4 +1,4 @@
-/** What routing netlink says about rules and the routes behind them. Pure: tested on the kernel. */
+/** Netlink messages about routing rules and their routes. */
 import type { Family } from '../../net/ip.ts'
 import { attribute, findAttribute, skip, u32 } from '../netlink/attribute.ts'
 import type { Slice } from '../netlink/attribute.ts'
@@ -11,9 +11,9 @@ const messageType = { newRoute: 24, deleteRoute: 25, newRule: 32, deleteRule: 33
 const ruleField = { priority: 6, mark: 10, table: 15, markMask: 16 } as const
 const routeField = { outDevice: 4, table: 15 } as const
 const familyNumber = { ipv4: 2, ipv6: 10 } as const
-/** Of rules and of routes: family, lengths of prefixes, type of service, table, and more, each a byte; then flags. */
+/** The same size for rules and routes: family, prefix lengths, type of service, table and more, a byte each; then flags. */
 const headerBytes = 12
-/** The device is always the first that a network namespace has. */
+/** The loopback device is always the first of a network namespace. */
 const loopbackIndex = 1
 
 export function newRule(family: Family, numbers: DeliveryNumbers): NetlinkRequest {
@@ -31,7 +31,7 @@ export function listRules(family: Family): NetlinkRequest {
   return { doing: 'list the routing rules', type: messageType.listRules, body }
 }
 
-/** Makes every address a local one, for those who look into the table. */
+/** Makes every address local, for packets that are routed by this table. */
 export function newRoute(family: Family, numbers: DeliveryNumbers): NetlinkRequest {
   const flags = messageFlag.create | messageFlag.exclusive
   return {
@@ -80,7 +80,7 @@ function ruleBody(family: Family, { mark, table, priority }: DeliveryNumbers): B
   ])
 }
 
-/** Who made a route, and how far it reaches: to delete one, both may be left open. */
+/** To delete a route, its protocol and scope may be left open. */
 const fromUs = { protocol: 4, scope: 254 } as const
 const fromAnybody = { protocol: 0, scope: 255 } as const
 

@@ -1,7 +1,6 @@
 import type { Family } from '../../../net/ip.ts'
 import type { Conntrack, TrackedFlow } from '../conntrack.ts'
 
-/** Everything that a dump gives. */
 export async function dumpFlows(
   conntrack: Conntrack,
   family: Family = 'ipv4',

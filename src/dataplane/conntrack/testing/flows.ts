@@ -3,14 +3,14 @@ import type { Flow, FlowDirection } from '../../../core/sync/stale-flows.ts'
 
 export interface FlowAddresses {
   readonly client: string
-  /** Where the client sends to. */
+  /** The destination of the client. */
   readonly service: string
-  /** Who answers. */
+  /** The source of the reply. */
   readonly endpoint: string
   readonly protocol?: number
 }
 
-/** All addresses are `ip:port`, brackets around IPv6. */
+/** All addresses are `ip:port`, with brackets around IPv6. */
 export function testFlow({ client, service, endpoint, protocol = 17 }: FlowAddresses): Flow {
   return { protocol, original: direction(client, service), reply: direction(endpoint, client) }
 }

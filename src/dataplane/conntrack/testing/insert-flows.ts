@@ -1,4 +1,4 @@
-/** Puts flows into the kernel's table without a packet, many at a time. */
+/** Puts flows into the kernel's table without sending packets, many at a time. */
 import type { Flow } from '../../../core/sync/stale-flows.ts'
 import { familyOf } from '../../../net/ip.ts'
 import { attribute, be32, nested, u8 } from '../../netlink/attribute.ts'
@@ -18,7 +18,7 @@ export async function insertFlows(flows: readonly Flow[]): Promise<void> {
 
 function newFlow({ protocol, original, reply }: Flow): NetlinkRequest {
   const [timeoutSeconds, tcpEstablished] = [600, 3]
-  // The kernel does not take a TCP flow without its state.
+  // The kernel refuses a TCP flow without its state.
   const state = protocol === 6 ? [nested(4, nested(1, attribute(1, u8(tcpEstablished))))] : []
   return {
     doing: 'insert a flow',

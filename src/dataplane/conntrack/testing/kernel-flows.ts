@@ -1,4 +1,4 @@
-/** Real flows in a network namespace: datagrams that NAT rules send elsewhere, as a proxy's rules do. */
+/** Real flows in a network namespace: datagrams that are sent through NAT rules like those of a proxy. */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { familyOf } from '../../../net/ip.ts'
@@ -13,7 +13,7 @@ export function enterNamespaceForFlows(): void {
   for (const client of ['fd00:5::5', 'fd00:5::6']) run(`ip addr add ${client}/128 dev lo nodad`)
 }
 
-/** One datagram from the client to the service, which a DNAT rule turns to the endpoint. */
+/** Sends a datagram from the client to the service. A DNAT rule leads it to the endpoint. */
 export async function openKernelFlow(flow: FlowAddresses): Promise<void> {
   const [client, service] = [address(flow.client), address(flow.service)]
   const isV4 = familyOf(client.ip) === 'ipv4'
@@ -29,7 +29,7 @@ export async function openKernelFlow(flow: FlowAddresses): Promise<void> {
   run(`${iptables} -D ${rule}`)
 }
 
-/** A TCP connection that is tracked, without the connection. */
+/** Only the entry in the table: there is no connection. */
 export function insertTcpFlow(flow: FlowAddresses): void {
   const { original, reply } = testFlow(flow)
   run(
