@@ -1,4 +1,4 @@
-// That it keeps the contract is shown in ipset.test.ts.
+// ipset.test.ts runs the contract.
 import { expect, test } from 'vitest'
 import { ExecError } from '../exec/exec.ts'
 import type { Exec, ExecResult } from '../exec/exec.ts'
@@ -7,7 +7,7 @@ import type { EntryChange } from './ipset.ts'
 
 const { signal } = new AbortController()
 
-/** Gives these answers, one after the other, and keeps what it was told. */
+/** Gives these answers in turn, and keeps what it was asked. */
 function scripted(...answers: readonly Partial<ExecResult>[]) {
   const calls: string[] = []
   const rest = [...answers]

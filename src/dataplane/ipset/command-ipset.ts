@@ -1,23 +1,20 @@
-/** IP sets through the `ipset` command. All changes of a call go to one process, by `ipset restore`. */
+/** IP sets through the `ipset` command. `ipset restore` makes all changes of a call in one process. */
 import type { Exec, ExecResult } from '../exec/exec.ts'
 import { ExecError } from '../exec/exec.ts'
-import { entryForTool, parseEntry } from './entry-text.ts'
-import { IpsetError } from './ipset.ts'
+import { assertSetName, IpsetError } from './ipset.ts'
 import type { EntryChange, IpSet, Ipset } from './ipset.ts'
-import { refuseName } from './refuse-name.ts'
-import { parseSaved } from './saved-sets.ts'
+import { entryForTool, parseEntry, parseSaved } from './ipset-text.ts'
 import { failedLine, toolError } from './tool-error.ts'
 
-/** Seventeen full sets of each family have about a hundred. */
+/** Seventeen full sets of each family take about 100 MB. */
 const maxListBytes = 512 << 20
-/** Sets may come and go between reading the names and reading the sets; after so many tries that is an error. */
+/** Sets may disappear between reading their names and reading the sets; then it starts again. */
 const maxListAttempts = 5
 
 export function commandIpset(exec: Exec): Ipset {
   const run = (args: readonly string[], signal: AbortSignal, stdin = '') => runIpset(exec, args, stdin, signal)
-  /** Throws unless the tool succeeds. */
   const must = async (doing: string, args: readonly string[], signal: AbortSignal) => {
-    args.forEach(refuseName)
+    args.forEach(assertSetName)
     const result = await run(args, signal)
     if (result.exitCode !== 0) throw toolError(doing, result.stderr)
   }
@@ -43,7 +40,7 @@ export function commandIpset(exec: Exec): Ipset {
     },
 
     async ensure(sets, signal) {
-      for (const { name } of sets) refuseName(name)
+      for (const { name } of sets) assertSetName(name)
       const result = await run(['restore', '-exist'], signal, sets.map((set) => `${createLine(set)}\n`).join(''))
       if (result.exitCode === 0) return
       const culprit = sets[(failedLine(result.stderr) ?? 0) - 1]
@@ -92,8 +89,8 @@ function createLine(set: IpSet): string {
 }
 
 /**
- * The tool stops at the first line that fails, and says which. It is then given the lines behind it. Where the set is
- * what fails, all other lines that must fail for it are left out: a set that is full would cost a process per entry.
+ * The tool stops at the first line that fails, and says which. It is then run again with the lines after it. If a set is
+ * missing or full, the other lines that must fail for the same reason are left out: each would cost a process.
  */
 async function applyChanges(
   run: Run,
@@ -102,7 +99,7 @@ async function applyChanges(
 ): Promise<ReadonlyMap<number, IpsetError>> {
   signal.throwIfAborted()
   const errorsByIndex = new Map<number, IpsetError>()
-  for (const name of new Set(changes.map(({ set }) => set))) refuseName(name)
+  for (const name of new Set(changes.map(({ set }) => set))) assertSetName(name)
   let lines: readonly Line[] = changes.flatMap((change, index) => {
     const entry = parseEntry(change.entry)
     if (entry === undefined)
@@ -126,8 +123,8 @@ async function applyChanges(
 }
 
 /**
- * Without COMMIT the tool gathers changes and then, at a line that it cannot read, throws away those before it. With it,
- * everything before the line that failed is done; 60,000 entries take 1.5 s instead of 1.0 s.
+ * Without COMMIT the tool collects changes, and at a line that it cannot read it drops those before it. With COMMIT,
+ * everything before the failed line is done; 60,000 entries take 1.5 s instead of 1.0 s.
  */
 function lineFor({ kind, set }: EntryChange, entry: string): string {
   return `${kind === 'add' ? 'add' : 'del'} ${set} ${entry}\nCOMMIT\n`

@@ -1,11 +1,16 @@
-/** Entries of IP sets as text, in the one form that `===` works on. */
+/**
+ * Reads the output of `ipset save`, and converts entries to and from text. Canonical text of equal entries is equal.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { parseCidr, parseIp, renderCidr } from '../../net/ip.ts'
+import type { Family } from '../../net/ip.ts'
+import type { ListedSet } from './ipset.ts'
 
 export interface Entry {
   readonly ip?: string
   readonly protocol?: SetProtocol
   readonly port?: number
-  /** The third part: an address, or a network with its length. A network of one address is that address. */
+  /** An address, or a network with its length. A network of one address is written as that address. */
   readonly source?: string
 }
 
@@ -13,7 +18,31 @@ type SetProtocol = keyof typeof protocolNumber
 
 const protocolNumber = { tcp: 6, udp: 17, sctp: 132 } as const
 
-/** The text that the tool prints where it knows the names of protocols; undefined for what is no entry. */
+/** This many lines take a few milliseconds; then the event loop gets a turn. */
+const linesPerTurn = 10_000
+
+export async function parseSaved(text: string): Promise<readonly ListedSet[]> {
+  const setsByName = new Map<string, ListedSet & { readonly entries: Set<string> }>()
+  let lines = 0
+  for (let at = 0; at < text.length;) {
+    const newline = text.indexOf('\n', at)
+    const end = newline < 0 ? text.length : newline
+    const [verb, name = '', what = '', ...more] = text.slice(at, end).split(' ')
+    at = end + 1
+    if (verb === 'create') setsByName.set(name, { name, type: what, family: familyIn(more), entries: new Set() })
+    // An entry that we would not write ourselves is listed as it is, so that it can be deleted.
+    else if (verb === 'add') setsByName.get(name)?.entries.add(canonicalEntry(what) ?? what)
+    if (++lines % linesPerTurn === 0) await nextTurn()
+  }
+  return [...setsByName.values()]
+}
+
+function familyIn(words: readonly string[]): Family | undefined {
+  const family = words[words.indexOf('family') + 1]
+  return family === 'inet' ? 'ipv4' : family === 'inet6' ? 'ipv6' : undefined
+}
+
+/** With names of protocols. The tool prints numbers where /etc/protocols is missing. */
 export function canonicalEntry(text: string): string | undefined {
   const entry = parseEntry(text)
   return entry && renderEntry(entry)
@@ -32,8 +61,7 @@ export function parseEntry(text: string): Entry | undefined {
 }
 
 /**
- * Protocols by number: the tool looks names up in /etc/protocols, which small images do not have, and then takes
- * numbers only.
+ * With protocol numbers: the tool looks names up in /etc/protocols, which small images do not have.
  */
 export function entryForTool(entry: Entry): string {
   return render(entry, entry.protocol === undefined ? '' : String(protocolNumber[entry.protocol]))

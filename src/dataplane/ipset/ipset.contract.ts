@@ -1,10 +1,10 @@
-/** What every Ipset does: through the command, or in memory. */
+/** The tests that every Ipset passes: through the command, or in memory. */
 import { describe, expect, test } from 'vitest'
 import type { EntryChange, IpSet, Ipset, ListedSet } from './ipset.ts'
 
 export interface IpsetUnderTest {
   readonly ipset: Ipset
-  /** A rule begins to refer to the set, a hash:ip. */
+  /** Adds a rule that refers to the set, which must be a hash:ip. */
   readonly use: (name: string) => Promise<void>
 }
 
@@ -15,7 +15,7 @@ const sources = { name: 'FL-SOURCES', type: 'hash:ip,port,net', family: 'ipv4' }
 const sources6 = { name: 'FL-6-SOURCES', type: 'hash:ip,port,net', family: 'ipv6' } as const
 const ports = { name: 'FL-PORTS', type: 'bitmap:port' } as const
 
-/** `make` gives a machine without sets. */
+/** `make` returns a machine without sets. */
 export function ipsetContract(name: string, make: () => Promise<IpsetUnderTest>): void {
   const { signal } = new AbortController()
 

@@ -1,20 +1,21 @@
-/** The one door to the kernel's IP sets. Each implementation passes `ipset.contract.ts`. */
+/** The interface to the kernel's IP sets. Each implementation passes `ipset.contract.ts`. */
 import type { Family } from '../../net/ip.ts'
+import { controlCharacterIn } from '../control-characters.ts'
 
-/** A set to be made. A hash holds at most `maxElements` entries, 65536 unless told otherwise. */
+/** A set to be made. `maxElements` is 65536 by default. */
 export type IpSet =
   | { readonly name: string; readonly type: 'bitmap:port' }
   | { readonly name: string; readonly type: HashType; readonly family: Family; readonly maxElements?: number }
 
 export type HashType = 'hash:ip' | 'hash:ip,port' | 'hash:ip,port,ip' | 'hash:ip,port,net'
 
-/** A set as the kernel has it. It may be anybody's, so its type is any text. */
+/** A set that the kernel has. Another program may have made it, so its type may be any text. */
 export interface ListedSet {
   readonly name: string
   readonly type: string
-  /** Undefined for a set that has none, such as a bitmap. */
+  /** A bitmap has no family. */
   readonly family: Family | undefined
-  /** In canonical text, as `canonicalEntry` makes it: compare strings. */
+  /** Canonical text, as `canonicalEntry` makes it. */
   readonly entries: ReadonlySet<string>
 }
 
@@ -27,22 +28,21 @@ export interface EntryChange {
 
 /** Every method rejects with an IpsetError. */
 export interface Ipset {
-  /** The version of the tool, such as `7.17`; undefined when no tool is needed here. */
+  /** The version of the tool, such as `7.17`, if there is a tool. */
   version(signal: AbortSignal): Promise<string | undefined>
-  /** Those of the named sets that exist, with all their entries, in the order of the kernel. */
+  /** The sets of these names that exist, with all their entries, in the order of the kernel. */
   list(names: readonly string[], signal: AbortSignal): Promise<readonly ListedSet[]>
-  /** Makes the sets. One that is there with the same type and size is fine, another one is refused (`exists`). */
+  /** Makes the sets that are missing. A set of the same name but another type or size is refused with `exists`. */
   ensure(sets: readonly IpSet[], signal: AbortSignal): Promise<void>
   /**
-   * Carries out the changes in this order, and goes on after one that fails. The errors are returned by the index of
-   * the change. An entry that is there already, or gone already, is no error.
+   * Makes the changes in this order, and continues after one that fails. Errors are returned by the index of the change.
+   * It is no error to add an entry that is there, or to delete one that is not.
    */
   apply(changes: readonly EntryChange[], signal: AbortSignal): Promise<ReadonlyMap<number, IpsetError>>
-  /** Exchanges the contents of two sets of the same type at once, for everything that refers to them. */
+  /** Exchanges the contents of two sets of the same type in one step, so that rules never see half of it. */
   swap(first: string, second: string, signal: AbortSignal): Promise<void>
-  /** Empties a set. */
   flush(name: string, signal: AbortSignal): Promise<void>
-  /** A set that is not there is fine; one that a rule refers to is refused with `in-use`. */
+  /** Does nothing if there is no such set. A set that a rule refers to is refused with `in-use`. */
   destroy(name: string, signal: AbortSignal): Promise<void>
 }
 
@@ -58,4 +58,10 @@ export class IpsetError extends Error {
     super(message, options)
     this.reason = reason
   }
+}
+
+/** Names are passed to the tool as they are. Entries need no check: they are parsed and written again. */
+export function assertSetName(name: string): void {
+  const problem = controlCharacterIn(name)
+  if (problem !== undefined) throw new IpsetError('refused', `this cannot be the name of a set: ${problem}`)
 }

@@ -1,9 +1,8 @@
 /** IP sets that exist only in memory, and refuse what the kernel refuses. */
 import { familyOf } from '../../net/ip.ts'
-import { canonicalEntry, parseEntry } from './entry-text.ts'
-import type { Entry } from './entry-text.ts'
-import { IpsetError } from './ipset.ts'
-import { refuseName } from './refuse-name.ts'
+import { canonicalEntry, parseEntry } from './ipset-text.ts'
+import type { Entry } from './ipset-text.ts'
+import { assertSetName, IpsetError } from './ipset.ts'
 import type { EntryChange, IpSet, Ipset, ListedSet } from './ipset.ts'
 
 interface Content {
@@ -20,7 +19,7 @@ export class MemoryIpset implements Ipset {
     this.#version = version
   }
 
-  /** What a rule that refers to the set does to it. */
+  /** Acts as if a rule referred to the set. */
   use(name: string): void {
     this.#usedNames.add(name)
   }
@@ -42,7 +41,7 @@ export class MemoryIpset implements Ipset {
   async ensure(sets: readonly IpSet[], signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     for (const set of sets) {
-      refuseName(set.name)
+      assertSetName(set.name)
       if (set.name.length > 31)
         throw new IpsetError('refused', `cannot create the set ${set.name}: its name is too long`)
       const old = this.#contentsByName.get(set.name)
@@ -55,7 +54,7 @@ export class MemoryIpset implements Ipset {
   async apply(changes: readonly EntryChange[], signal: AbortSignal): Promise<ReadonlyMap<number, IpsetError>> {
     signal.throwIfAborted()
     const errorsByIndex = new Map<number, IpsetError>()
-    for (const { set } of changes) refuseName(set)
+    for (const { set } of changes) assertSetName(set)
     for (const [index, change] of changes.entries()) {
       const error = this.#carryOut(change)
       if (error !== undefined) errorsByIndex.set(index, error)
@@ -114,7 +113,7 @@ function parametersOf(set: IpSet): string {
   return set.type === 'bitmap:port' ? set.type : `${set.type} ${set.maxElements ?? 65_536}`
 }
 
-/** Which parts an entry has, and the family of its addresses. A network of length 0 is everything, and is refused. */
+/** The kernel refuses a network of length 0. */
 function fits(set: IpSet, { ip, protocol, source = '' }: Entry): boolean {
   if (set.type === 'bitmap:port') return ip === undefined
   const hasService = protocol !== undefined

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { failedLine, toolError } from './tool-error.ts'
 
-// As ipset 7.17 says it.
+// Texts of ipset 7.17.
 test('what the tool says becomes a reason and a way out', () => {
   for (const [said, reason, wayOut] of [
     ['Kernel error received: Operation not permitted', 'not-permitted', 'CAP_NET_ADMIN'],

@@ -1,8 +1,8 @@
-/** Makes an IpsetError of what the `ipset` command says. */
+/** Makes an IpsetError from the error text of the `ipset` command. */
 import { IpsetError } from './ipset.ts'
 import type { IpsetReason } from './ipset.ts'
 
-/** `type` is that of the set in question, so that its module can be named. */
+/** With `type`, the type of the set, the error can name the missing module. */
 export function toolError(doing: string, stderr: string, type?: string): IpsetError {
   const said = stderr
     .replace(/^ipset v[\d.]+: /gm, '')
