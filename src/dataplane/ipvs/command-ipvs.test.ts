@@ -1,4 +1,4 @@
-// That it keeps the contract is shown in tests/ipvs.
+// tests/ipvs runs the contract.
 import { expect, test } from 'vitest'
 import { ExecError } from '../exec/exec.ts'
 import type { Exec, ExecResult } from '../exec/exec.ts'

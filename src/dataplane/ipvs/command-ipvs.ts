@@ -1,4 +1,4 @@
-/** IPVS through the `ipvsadm` command, for machines where netlink is out of reach. */
+/** IPVS through the `ipvsadm` command, for machines where netlink does not work. */
 import { hostPort } from '../../net/ip.ts'
 import { controlCharacterIn } from '../control-characters.ts'
 import { ExecError } from '../exec/exec.ts'
@@ -7,9 +7,9 @@ import { IpvsError, serverKey } from './ipvs.ts'
 import type { Ipvs, IpvsOperation, ListedServer, VirtualServer } from './ipvs.ts'
 import { parseList, renderOperation } from './ipvsadm-text.ts'
 import { MemoryIpvs } from './memory-ipvs.ts'
-import { operationWords } from './operation-words.ts'
+import { describeOperation } from './operation-errors.ts'
 
-/** 50,000 servers of ten real servers each. */
+/** Enough for 50,000 servers with ten real servers each. */
 const maxListBytes = 128 << 20
 
 export function commandIpvs(exec: Exec): Ipvs {
@@ -40,7 +40,7 @@ export function commandIpvs(exec: Exec): Ipvs {
       const [after, planned] = [contentOf(await list(signal)), contentOf(await model.list(signal))]
       for (const [index, operation] of acceptable)
         if (after.get(targetOf(operation)) !== planned.get(targetOf(operation)))
-          errorsByIndex.set(index, new IpvsError('refused', `cannot ${operationWords(operation)}: ${stderr.trim()}`))
+          errorsByIndex.set(index, new IpvsError('refused', `cannot ${describeOperation(operation)}: ${stderr.trim()}`))
       return errorsByIndex
     },
 
@@ -90,14 +90,14 @@ async function runIpvsadm(
   }
   if (/permission denied|must be root/i.test(stderr))
     throw new IpvsError('not-permitted', `cannot ${doing}: run as root, or give the container CAP_NET_ADMIN`)
-  // Errors of single lines are for the caller; the tool goes on after them.
+  // With input on stdin, the caller finds out which lines failed: the tool continues after them.
   if (exitCode !== 0 && stdin === '') throw new IpvsError('refused', `cannot ${doing}: ${stderr.trim()}`)
   return result
 }
 
 /**
- * The tool does not say which line failed. So the operations are tried on a model first, which knows why they must
- * fail; where the kernel then is not as the model, something else went wrong.
+ * The tool does not say which line failed. So the operations are tried on a model first, which knows why they fail. Where
+ * the kernel differs from the model afterwards, something else went wrong.
  */
 async function modelOf(
   servers: readonly ListedServer[],
@@ -113,7 +113,7 @@ async function modelOf(
   return model
 }
 
-/** Of the range that documents use as an example, so it is nobody's. */
+/** The address is reserved for documentation, so nobody uses it. */
 const probe: Omit<VirtualServer, 'scheduler'> = {
   ip: '198.51.100.0',
   port: 20_000,
@@ -122,7 +122,7 @@ const probe: Omit<VirtualServer, 'scheduler'> = {
   timeoutSeconds: 0,
 }
 
-/** Schedulers that a server uses, and those that the operations want and the kernel turns out to have. */
+/** The schedulers that servers use, and those that the operations need and that work when tried. */
 async function usableSchedulers(
   run: Run,
   servers: readonly ListedServer[],
@@ -133,7 +133,7 @@ async function usableSchedulers(
   const wanted = new Set(operations.flatMap(({ server }) => ('scheduler' in server ? [server.scheduler] : [])))
   for (const scheduler of wanted) {
     if (typeof scheduler !== 'string' || usable.has(scheduler)) continue
-    if (controlCharacterIn(scheduler) !== undefined) continue // the model says so
+    if (controlCharacterIn(scheduler) !== undefined) continue // the model refuses it
     const server = { ...probe, scheduler }
     const script = [renderOperation({ kind: 'add-server', server }), renderOperation({ kind: 'delete-server', server })]
     const { stderr } = await run('try a scheduler', ['-R'], signal, `${script.join('\n')}\n`)
@@ -142,7 +142,7 @@ async function usableSchedulers(
   return usable
 }
 
-/** What each virtual and real server is like, in words that can be compared. */
+/** The settings of each virtual and real server, as text that can be compared. */
 function contentOf(servers: readonly ListedServer[]): ReadonlyMap<string, string> {
   const content = new Map<string, string>()
   for (const server of servers) {

@@ -3,9 +3,9 @@ import { attribute, be16, cString, u16, u32 } from '../netlink/attribute.ts'
 import { genericBody } from '../netlink/generic.ts'
 import { ipBytes } from '../netlink/ip-bytes.ts'
 import type { NetlinkMessage } from '../netlink/message.ts'
-import { readRealServer, readServer, readTimeouts } from './answers.ts'
+import { readRealServer, readServer, readTimeouts } from './decode-answer.ts'
 
-/** The kernel gives an IPv4 address the room of an IPv6 one. */
+/** The kernel sends an IPv4 address in 16 bytes, too. */
 const wide = (ip: string) => Buffer.concat([ipBytes(ip), Buffer.alloc(12)])
 const statistics = attribute(10, attribute(1, u32(7)))
 const flags = (bits: number) => attribute(7, Buffer.concat([u32(bits), u32(0xffffffff)]))
@@ -83,7 +83,7 @@ test('a real server is read with its weight and connections', () => {
   ]
   const expected = { ip: '10.64.0.1', port: 8080, weight: 1, activeConnections: 3, inactiveConnections: 5 }
   expect(readRealServer(message(attribute(2, Buffer.concat(fields))), 'ipv6')).toEqual(expected)
-  // Old kernels do not say the family: then it is that of the virtual server.
+  // Old kernels do not send the family; then it is that of the virtual server.
   expect(readRealServer(message(attribute(2, Buffer.concat(fields.slice(1)))), 'ipv4')).toEqual(expected)
 })
 

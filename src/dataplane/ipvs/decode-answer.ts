@@ -1,4 +1,4 @@
-/** What IPVS says: servers, real servers and timeouts in netlink messages. */
+/** Decodes the messages of IPVS: virtual servers, real servers and timeouts. */
 import type { Family } from '../../net/ip.ts'
 import { findAttribute, readText } from '../netlink/attribute.ts'
 import type { Slice } from '../netlink/attribute.ts'
@@ -6,9 +6,9 @@ import { genericAttributes } from '../netlink/generic.ts'
 import { readIp } from '../netlink/ip-bytes.ts'
 import type { NetlinkMessage } from '../netlink/message.ts'
 import type { IpvsTimeouts, ListedRealServer, ServerAddress, VirtualServer } from './ipvs.ts'
-import { familyNumber, field, hashedFlag, protocolNumber, realServerField, serverField } from './wire.ts'
+import { familyNumber, field, hashedFlag, protocolNumber, realServerField, serverField } from './protocol-numbers.ts'
 
-/** Undefined for a server that has no address: one for a firewall mark. */
+/** Returns nothing for the server of a firewall mark, which has no address. */
 export function readServer(message: NetlinkMessage): VirtualServer | undefined {
   const fields = findAttribute(genericAttributes(message), field.server)
   if (fields === undefined) return undefined
@@ -27,7 +27,7 @@ export function readServer(message: NetlinkMessage): VirtualServer | undefined {
   }
 }
 
-/** `serverFamily` is that of the virtual server: kernels before 3.18 do not name the real server's own. */
+/** `serverFamily` is the family of the virtual server: kernels before 3.18 do not send that of the real server. */
 export function readRealServer(message: NetlinkMessage, serverFamily: Family): ListedRealServer | undefined {
   const fields = findAttribute(genericAttributes(message), field.realServer)
   if (fields === undefined) return undefined
@@ -78,7 +78,7 @@ function readU16(fields: Slice, type: number): number {
   return found !== undefined && found.to - found.from >= 2 ? found.buffer.readUInt16LE(found.from) : 0
 }
 
-/** The first four bytes: of the flags, the bits themselves, which a mask follows. */
+/** Reads the first four bytes. Flags are eight bytes: the bits, then a mask. */
 function readU32(fields: Slice, type: number): number {
   const found = findAttribute(fields, type)
   return found !== undefined && found.to - found.from >= 4 ? found.buffer.readUInt32LE(found.from) : 0

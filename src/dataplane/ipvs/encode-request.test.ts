@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { hex } from '../netlink/testing/hex.ts'
 import type { VirtualServer } from './ipvs.ts'
-import { flush, listRealServers, listServers, operation, setTimeouts, timeouts } from './requests.ts'
+import { flush, listRealServers, listServers, operation, setTimeouts, timeouts } from './encode-request.ts'
 
-// The bytes are those that a Linux 6.1 was seen to take.
+// Linux 6.1 accepted these bytes.
 
 const web: VirtualServer = { ip: '10.96.0.10', port: 80, protocol: 'TCP', scheduler: 'rr', flags: 0, timeoutSeconds: 0 }
 const sticky: VirtualServer = { ...web, ip: 'fd00::10', flags: 1, timeoutSeconds: 10_800 }

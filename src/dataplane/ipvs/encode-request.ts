@@ -1,10 +1,10 @@
-/** What is said to IPVS: the bodies of requests, without the type, which the kernel gives out at run time. */
+/** Encodes the bodies of requests to IPVS. Their message type is known at run time only. */
 import { familyOf } from '../../net/ip.ts'
 import { attribute, be16, cString, u16, u32 } from '../netlink/attribute.ts'
 import { genericBody } from '../netlink/generic.ts'
 import { ipBytes } from '../netlink/ip-bytes.ts'
 import type { IpvsOperation, IpvsTimeouts, RealServer, ServerAddress, VirtualServer } from './ipvs.ts'
-import { command, familyNumber, field, protocolNumber, realServerField, serverField } from './wire.ts'
+import { command, familyNumber, field, protocolNumber, realServerField, serverField } from './protocol-numbers.ts'
 
 export function operation(operation: IpvsOperation): Buffer {
   switch (operation.kind) {
@@ -45,9 +45,9 @@ export function setTimeouts({ tcpSeconds, tcpFinSeconds, udpSeconds }: IpvsTimeo
 }
 
 const everyFlag = 0xffffffff
-/** Persistence is for each client address by itself: the whole mask, or for IPv6 its length. */
+/** Persistence applies to each client address by itself. The field is a mask for IPv4, and a length for IPv6. */
 const netmask = { ipv4: 0xffffffff, ipv6: 128 } as const
-/** The kernel rewrites addresses; the other ways need the real servers to know the virtual one. */
+/** The kernel rewrites addresses. The other ways work only if the real servers know the virtual server's address. */
 const forwardByNat = 0
 
 function wholeServer(server: VirtualServer): Buffer {
@@ -85,7 +85,7 @@ function realServerAt({ ip, port }: Pick<RealServer, 'ip' | 'port'>, ...more: re
   const children = [
     attribute(realServerField.ip, ipBytes(ip)),
     attribute(realServerField.port, be16(port)),
-    // Without it the kernel takes the first bytes of the address for one of the virtual server's family.
+    // Without it the kernel reads the address as one of the virtual server's family.
     attribute(realServerField.family, u16(familyNumber[familyOf(ip)])),
     ...more,
   ]

@@ -1,4 +1,4 @@
-/** What every Ipvs does: over netlink, through the command, or in memory. */
+/** The tests that every Ipvs passes: over netlink, through the command, or in memory. */
 import { describe, expect, test } from 'vitest'
 import { serverFlag, serverKey } from './ipvs.ts'
 import type { Ipvs, IpvsOperation, ListedServer, VirtualServer } from './ipvs.ts'
@@ -25,7 +25,7 @@ const first6 = { ip: 'fd00:64::1', port: 8080, weight: 1 }
 
 const idle = { activeConnections: 0, inactiveConnections: 0 }
 
-/** `make` gives an empty table. */
+/** `make` returns an empty table. */
 export function ipvsContract(name: string, make: () => Promise<Ipvs>): void {
   const { signal } = new AbortController()
 

@@ -3,7 +3,7 @@ import { serverFlag } from './ipvs.ts'
 import type { VirtualServer } from './ipvs.ts'
 import { parseList, renderOperation } from './ipvsadm-text.ts'
 
-// As ipvsadm 1.31 prints it.
+// Printed by ipvsadm 1.31.
 const list = `IP Virtual Server version 1.2.1 (size=4096)
 Prot LocalAddress:Port Scheduler Flags
   -> RemoteAddress:Port           Forward Weight ActiveConn InActConn

@@ -1,9 +1,9 @@
-/** What is written for `ipvsadm -R`, and what `ipvsadm -Ln --exact` prints. */
+/** Writes the input of `ipvsadm -R`, and reads the output of `ipvsadm -Ln --exact`. */
 import { hostPort, parseIp } from '../../net/ip.ts'
 import { serverFlag } from './ipvs.ts'
 import type { IpvsOperation, ListedRealServer, ListedServer, RealServer, ServerAddress, VirtualServer } from './ipvs.ts'
 
-/** The tool would route instead of rewriting, and choose another scheduler, unless told. */
+/** Always names the scheduler and NAT (`-m`): the defaults of the tool are others. */
 export function renderOperation(operation: IpvsOperation): string {
   const at = placeOf(operation.server)
   switch (operation.kind) {

@@ -1,6 +1,5 @@
 /** A load balancer that exists only in memory, and refuses what the kernel refuses. */
 import { familyOf, hostPort } from '../../net/ip.ts'
-import { controlCharacterRefusal } from './control-character-refusal.ts'
 import { IpvsError, serverKey } from './ipvs.ts'
 import type {
   Ipvs,
@@ -12,8 +11,7 @@ import type {
   ServerAddress,
   VirtualServer,
 } from './ipvs.ts'
-import { operationWords } from './operation-words.ts'
-import { refusal } from './refusals.ts'
+import { controlCharacterRefusal, describeOperation, refusal } from './operation-errors.ts'
 
 interface Entry {
   server: VirtualServer
@@ -31,7 +29,7 @@ export class MemoryIpvs implements Ipvs {
     this.#schedulers = new Set(schedulers)
   }
 
-  /** What connections do to the counts of a real server. */
+  /** Acts as if the real server had these connections. */
   setConnections(server: ServerAddress, realServer: string, active: number, inactive: number): void {
     const realServers = this.#entriesByKey.get(serverKey(server))?.realServersByAddress
     const found = realServers?.get(realServer)
@@ -131,7 +129,7 @@ function changeRealServers(
   }
 }
 
-/** Callers may hand in objects that know more. */
+/** Drops other properties that the caller's object may have. */
 function plainServer({ ip, port, protocol, scheduler, flags, timeoutSeconds }: VirtualServer): VirtualServer {
   return { ip, port, protocol, scheduler, flags, timeoutSeconds }
 }
@@ -141,5 +139,5 @@ function listed({ ip, port, weight }: RealServer): ListedRealServer {
 }
 
 function otherFamily(operation: IpvsOperation): IpvsError {
-  return new IpvsError('refused', `cannot ${operationWords(operation)}: their families differ`)
+  return new IpvsError('refused', `cannot ${describeOperation(operation)}: their families differ`)
 }

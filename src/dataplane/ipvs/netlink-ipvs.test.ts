@@ -1,4 +1,4 @@
-// That it keeps the contract is shown in tests/ipvs.
+// tests/ipvs runs the contract.
 import { constants } from 'node:os'
 import { expect, test } from 'vitest'
 import { attribute, u16 } from '../netlink/attribute.ts'
@@ -13,7 +13,7 @@ import { netlinkIpvs } from './netlink-ipvs.ts'
 const { signal } = new AbortController()
 const { ENOENT, EPERM, EINVAL } = constants.errno
 
-/** A kernel that gives these answers, one after the other, and what it was sent. */
+/** A kernel that gives these answers in turn, and the requests that it got. */
 function scripted(...answers: readonly Answer[]) {
   const datagrams = new ScriptedDatagrams(...answers)
   const open = async () => new NetlinkSocket(datagrams)

@@ -1,4 +1,4 @@
-/** IPVS over generic netlink. It opens a socket for each task, so there is nothing to keep and nothing to end. */
+/** IPVS over generic netlink. It opens a socket for each call, so there is nothing to close at the end. */
 import { constants } from 'node:os'
 import { familyOf } from '../../net/ip.ts'
 import { genericType } from '../netlink/generic.ts'
@@ -6,33 +6,31 @@ import type { NetlinkMessage } from '../netlink/message.ts'
 import { NetlinkError } from '../netlink/netlink-error.ts'
 import type { Netlink, NetlinkRequest } from '../netlink/netlink.ts'
 import type { OpenNetlink } from '../netlink/open-netlink.ts'
-import { readRealServer, readServer, readTimeouts } from './answers.ts'
-import { controlCharacterRefusal } from './control-character-refusal.ts'
+import { readRealServer, readServer, readTimeouts } from './decode-answer.ts'
 import { IpvsError, serverKey } from './ipvs.ts'
 import type { Ipvs, IpvsOperation, ListedRealServer, ServerAddress } from './ipvs.ts'
-import { operationWords } from './operation-words.ts'
+import { controlCharacterRefusal, describeOperation, refusal } from './operation-errors.ts'
 import type { ReadRealServerTable } from './real-server-table.ts'
-import { refusal } from './refusals.ts'
-import * as requests from './requests.ts'
-import { ipvsFamily } from './wire.ts'
+import * as requests from './encode-request.ts'
+import { ipvsFamily } from './protocol-numbers.ts'
 
 export interface NetlinkIpvsOptions {
   readonly open: OpenNetlink
   readonly readRealServerTable: ReadRealServerTable
 }
 
-/** How many operations travel in one datagram: enough to make system calls cheap, and a chance to stop in between. */
+/** Enough to make system calls cheap; between two datagrams an abort can stop it. */
 const operationsPerDatagram = 512
 
 export function netlinkIpvs({ open, readRealServerTable }: NetlinkIpvsOptions): Ipvs {
   const talk = <T>(signal: AbortSignal, work: (socket: Netlink, request: MakeRequest) => Promise<T>) =>
-    converse(open, signal, work)
+    withSocket(open, signal, work)
   return {
     list: (signal) =>
       talk(signal, async (socket, request) => {
         const doing = 'list the virtual servers'
         const servers = await collect(socket, request(doing, requests.listServers()), readServer, signal)
-        // Netlink tells the real servers of one virtual server at a time, in three system calls each.
+        // Netlink lists the real servers of one virtual server at a time, in three system calls each.
         const table = await readRealServerTable(signal)
         const realServersOf = async (server: ServerAddress) =>
           table === undefined
@@ -57,7 +55,7 @@ export function netlinkIpvs({ open, readRealServerTable }: NetlinkIpvsOptions): 
             else errorsByIndex.set(at + offset, refused)
           }
           const some = indexes.flatMap((index) => operations[index] ?? [])
-          const batch = some.map((operation) => request(operationWords(operation), requests.operation(operation)))
+          const batch = some.map((operation) => request(describeOperation(operation), requests.operation(operation)))
           if (batch.length === 0) continue
           for (const [index, error] of await socket.batch(batch, signal))
             errorsByIndex.set(indexes[index] ?? index, operationError(some[index], error))
@@ -86,7 +84,7 @@ export function netlinkIpvs({ open, readRealServerTable }: NetlinkIpvsOptions): 
 
 type MakeRequest = (doing: string, body: Buffer) => NetlinkRequest
 
-async function converse<T>(
+async function withSocket<T>(
   open: OpenNetlink,
   signal: AbortSignal,
   work: (socket: Netlink, request: MakeRequest) => Promise<T>,
@@ -142,7 +140,7 @@ function operationError(operation: IpvsOperation | undefined, cause: NetlinkErro
   if (operation !== undefined) {
     if (errno === EEXIST) return refusal(operation, 'exists', { cause })
     if (errno === ESRCH) return refusal(operation, 'no such server', { cause })
-    // One number for two things: what is not there is the real server, or else the scheduler.
+    // ENOENT means two things: there is no such real server, or no such scheduler.
     const missing = 'realServer' in operation ? 'no such real server' : 'no such scheduler'
     if (errno === ENOENT) return refusal(operation, missing, { cause })
   }

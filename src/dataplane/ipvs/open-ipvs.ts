@@ -15,7 +15,7 @@ export interface OpenIpvsOptions {
   readonly signal: AbortSignal
 }
 
-/** Loads IPVS where it is a module, and gives the best way to it that this machine has: netlink, else `ipvsadm`. */
+/** Loads IPVS where it is a module. Uses netlink where it works, else the `ipvsadm` command. */
 export async function openIpvs({ openNetlink, exec, log, signal }: OpenIpvsOptions): Promise<Ipvs> {
   await loadModule(exec, log, signal)
   try {
@@ -28,7 +28,7 @@ export async function openIpvs({ openNetlink, exec, log, signal }: OpenIpvsOptio
   }
 }
 
-/** A failure is only told: IPVS may be loaded or built in already, and containers seldom have modprobe. */
+/** A failure is only logged: IPVS may be loaded or built in already, and few containers have modprobe. */
 async function loadModule(exec: Exec, log: Logger, signal: AbortSignal): Promise<void> {
   try {
     const { exitCode, stderr } = await exec('modprobe', ['-va', 'ip_vs'], { signal })

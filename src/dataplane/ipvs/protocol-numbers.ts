@@ -1,4 +1,7 @@
-/** The numbers of IPVS in generic netlink. Ports are most significant byte first, everything else is in host order. */
+/**
+ * Numbers of the IPVS netlink protocol (include/uapi/linux/ip_vs.h). Ports are most significant byte first, everything
+ * else is in host byte order.
+ */
 
 export const ipvsFamily = 'IPVS'
 
@@ -45,5 +48,5 @@ export const familyNumber = { ipv4: 2, ipv6: 10 } as const
 
 export const protocolNumber = { TCP: 6, UDP: 17, SCTP: 132 } as const
 
-/** The kernel sets it on every server that is in its table. */
+/** The kernel sets it on every server in its table. */
 export const hashedFlag = 0x2

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { parseRealServerTable } from './real-server-table.ts'
 
-// As Linux 6.1 prints it.
+// Printed by Linux 6.1.
 const table = `IP Virtual Server version 1.2.1 (size=4096)
 Prot LocalAddress:Port Scheduler Flags
   -> RemoteAddress:Port Forward Weight ActiveConn InActConn
@@ -39,7 +39,7 @@ test('the table tells the real servers of each virtual server', async () => {
       ['10.96.0.10:80/TCP', [realServer('10.64.0.2', 80, 0, 0, 0), realServer('10.64.0.1', 8080, 1, 3, 5)]],
       ['10.96.0.11:53/UDP', []],
       ['10.96.0.11:53/SCTP', []],
-      // What follows a firewall mark belongs to nobody that has an address.
+      // These are the real servers of a firewall mark, so they are left out.
       ['10.96.0.12:443/TCP', [realServer('192.168.1.1', 8443, 1, 1, 0)]],
     ]),
   )

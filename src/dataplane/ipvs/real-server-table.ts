@@ -1,6 +1,6 @@
 /**
- * The real servers of all virtual servers at once, from the kernel's own table in `/proc`. Netlink has no question for
- * that. The table does not show all flags of a virtual server, so those are asked over netlink.
+ * The real servers of all virtual servers at once, from `/proc/net/ip_vs`. Netlink cannot list them all at once. The file
+ * does not show all flags of a virtual server, so the virtual servers come from netlink.
  *
  *     Prot LocalAddress:Port Scheduler Flags
  *       -> RemoteAddress:Port Forward Weight ActiveConn InActConn
@@ -14,7 +14,7 @@ import { parseIp } from '../../net/ip.ts'
 import { serverKey } from './ipvs.ts'
 import type { ListedRealServer, ServerAddress } from './ipvs.ts'
 
-/** By the key of their virtual server; undefined where the table cannot be read. */
+/** By `serverKey` of the virtual server. Returns nothing where the file cannot be read. */
 export type ReadRealServerTable = (
   signal: AbortSignal,
 ) => Promise<ReadonlyMap<string, readonly ListedRealServer[]> | undefined>
@@ -30,7 +30,7 @@ export const procRealServerTable: ReadRealServerTable = async (signal) => {
   return parseRealServerTable(text)
 }
 
-/** So many lines take a few milliseconds; then others get their turn. */
+/** This many lines take a few milliseconds; then the event loop gets a turn. */
 const linesPerTurn = 10_000
 
 export async function parseRealServerTable(text: string): Promise<ReadonlyMap<string, readonly ListedRealServer[]>> {
