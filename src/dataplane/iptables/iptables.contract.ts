@@ -7,7 +7,7 @@ import { parseSave } from './save-text.ts'
 
 const never = new AbortController().signal
 
-/** `make` gives an iptables without any chain or rule but the built-in chains. */
+/** `make` returns an iptables without any chain or rule but the built-in chains. */
 export function iptablesContract(name: string, family: Family, make: () => Promise<Iptables & AsyncDisposable>): void {
   const ip = family === 'ipv4' ? '10.96.10.1' : 'fd00:96::1'
   const host = `${ip}/${family === 'ipv4' ? 32 : 128}`

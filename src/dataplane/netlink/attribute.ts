@@ -1,6 +1,6 @@
 /**
  * Netlink attributes: u16 length (header included, padding not), u16 type, payload, zeros up to a multiple of four.
- * Lengths and types are in host byte order, which is little-endian wherever Fairlead opens a socket.
+ * Lengths and types are in host byte order. Fairlead opens netlink sockets on little-endian machines only.
  */
 
 const headerBytes = 4
@@ -8,7 +8,7 @@ const nestedFlag = 0x8000
 /** Without the flags "nested" and "network byte order". */
 const typeMask = 0x3fff
 
-/** A part of a datagram. Not a Buffer of its own: a dump has tens of millions of attributes. */
+/** A part of a datagram. Not a Buffer, because a dump has tens of millions of attributes. */
 export interface Slice {
   readonly buffer: Buffer
   readonly from: number
@@ -60,7 +60,7 @@ export function be32(value: number): Buffer {
 /** With the final NUL that the kernel expects. */
 export const cString = (text: string): Buffer => Buffer.from(`${text}\0`)
 
-/** The payload of the first attribute of this type; undefined when there is none, or none that is whole. */
+/** The payload of the first attribute of this type. */
 export function findAttribute({ buffer, from, to }: Slice, type: number): Slice | undefined {
   let at = from
   while (at + headerBytes <= to) {
@@ -72,18 +72,16 @@ export function findAttribute({ buffer, from, to }: Slice, type: number): Slice 
   return undefined
 }
 
-/** What follows a fixed header of `bytes` bytes. */
 export function skip({ buffer, from, to }: Slice, bytes: number): Slice {
   return { buffer, from: Math.min(from + bytes, to), to }
 }
 
-/** Text up to the first NUL. */
+/** Up to the first NUL. */
 export function readText({ buffer, from, to }: Slice): string {
   const nul = buffer.indexOf(0, from)
   return buffer.toString('utf8', from, nul < 0 || nul > to ? to : nul)
 }
 
-/** The text that an attribute of this type holds; undefined when there is none. */
 export function textIn(list: Slice, type: number): string | undefined {
   const found = findAttribute(list, type)
   return found && readText(found)

@@ -1,16 +1,16 @@
-/** Generic netlink: families that are found by name, and four bytes in front of the attributes. */
+/** Generic netlink: families are found by name, and four bytes come before the attributes. */
 import { attribute, cString, findAttribute, skip } from './attribute.ts'
 import type { Slice } from './attribute.ts'
 import type { NetlinkMessage } from './message.ts'
 import { NetlinkError } from './netlink-error.ts'
 import type { Netlink } from './netlink.ts'
 
-/** The family whose members are the families. */
+/** The family that knows all families, and has a fixed number. */
 const controller = { type: 0x10, getFamily: 3, familyId: 1, familyName: 2 } as const
 
 /**
- * The message type of a family. It is given anew each time the family's module is loaded, so do not keep it. Rejects with
- * reason `not-found` when the kernel has no such family, and no module that brings it.
+ * The message type of a family. It changes each time the family's module is loaded, so do not keep it. Rejects with
+ * reason `not-found` if neither the kernel nor a module has such a family.
  */
 export async function genericType(socket: Netlink, family: string, signal: AbortSignal): Promise<number> {
   const doing = `find the kernel's netlink family ${family}`

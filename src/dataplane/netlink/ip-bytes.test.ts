@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ipFromBigInt, ipToBigInt } from '../../net/ip.ts'
-import { readIpv6, writeIpv6 } from './ipv6-bytes.ts'
+import { readIpv6, writeIpv6 } from './ip-bytes.ts'
 
 function bytesOf(text: string): string | undefined {
   const buffer = Buffer.alloc(24, 0xaa)

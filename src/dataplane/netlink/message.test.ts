@@ -33,7 +33,7 @@ test('a datagram that was cut off is noticed, wherever the cut is', () => {
   const cuts = Array.from(datagram.keys()).filter(
     (length) => decodeMessages(datagram.subarray(0, length)) !== undefined,
   )
-  // Nothing, and exactly the first of the two.
+  // Cut before the first message, and exactly after it.
   expect(cuts).toEqual([0, 20])
 })
 

@@ -10,7 +10,7 @@ export const messageFlag = {
   request: 0x1,
   ack: 0x4,
   dumpInterrupted: 0x10,
-  /** In an error: the header only of the message it speaks of. */
+  /** In an error: it repeats only the header of the request. */
   capped: 0x100,
   /** In an error: attributes follow, among them a text. */
   hasAckAttributes: 0x200,
@@ -38,7 +38,7 @@ export function encodeMessage(type: number, flags: number, sequence: number, bod
   return bytes
 }
 
-/** Undefined for bytes that are not a row of whole messages, such as a datagram that was cut off. */
+/** Returns nothing if a message is not complete, as in a datagram that was cut off. */
 export function decodeMessages(buffer: Buffer): NetlinkMessage[] | undefined {
   const messages: NetlinkMessage[] = []
   let at = 0
@@ -57,14 +57,14 @@ export function decodeMessages(buffer: Buffer): NetlinkMessage[] | undefined {
   return messages
 }
 
-/** How the kernel closes an answer. Errno 0 is success: an acknowledgement, or the end of a dump. */
+/** The end of an answer. Errno 0 is success: an acknowledgement, or the end of a dump. */
 export interface Verdict {
   readonly errno: number
-  /** The kernel's own words, empty when it has none. */
+  /** The kernel's explanation, often empty. */
   readonly text: string
 }
 
-/** Undefined when the message is no end but data. */
+/** Returns nothing if the message is data, not the end of an answer. */
 export function verdictOf({ type, flags, body }: NetlinkMessage): Verdict | undefined {
   if (type !== messageType.error && type !== messageType.done) return undefined
   const errno = body.to - body.from >= 4 ? -body.buffer.readInt32LE(body.from) : 0
@@ -79,7 +79,7 @@ function ackText(type: number, flags: number, body: Slice): string {
   return textIn(skip(body, 4 + echoedBytes(type, flags, body)), textType) ?? ''
 }
 
-/** An error repeats the message it speaks of, or its header when that was asked for. The end of a dump repeats nothing. */
+/** An error repeats the request, or only its header if asked to. The end of a dump repeats nothing. */
 function echoedBytes(type: number, flags: number, body: Slice): number {
   if (type === messageType.done) return 0
   if ((flags & messageFlag.capped) !== 0 || body.to - body.from < 8) return headerBytes

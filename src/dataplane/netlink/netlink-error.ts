@@ -6,11 +6,11 @@ export type NetlinkReason =
 export class NetlinkError extends Error {
   override readonly name = 'NetlinkError'
   /**
-   * `interrupted`: the answer is complete in form but not in content; ask again. `unsupported`: this machine or this
-   * kernel cannot do it; use another way.
+   * `interrupted`: the data changed while it was read, or answers were lost; ask again. `unsupported`: this machine or
+   * this kernel cannot do it; use another way.
    */
   readonly reason: NetlinkReason
-  /** What the kernel said; undefined when it was not the kernel that refused. */
+  /** Set if it was the kernel that refused. */
   readonly errno: number | undefined
 
   constructor(reason: NetlinkReason, message: string, options: ErrorOptions & { errno?: number } = {}) {
@@ -20,7 +20,7 @@ export class NetlinkError extends Error {
   }
 }
 
-/** `doing` completes the sentence "cannot …"; `detail` is the kernel's own text, where it gave one. */
+/** `doing` completes the sentence "cannot …"; `detail` is the kernel's explanation. */
 export function netlinkErrorFrom(errno: number, doing: string, detail = '', options?: ErrorOptions): NetlinkError {
   const reason = reasonOf(errno)
   const said = detail === '' ? errnoName(errno) : `${errnoName(errno)}, ${detail}`
@@ -53,7 +53,7 @@ function reasonOf(errno: number): NetlinkReason {
       return 'exists'
     case EBUSY:
       return 'busy'
-    // ENOBUFS: the receive queue ran over, so some answers are lost.
+    // ENOBUFS: the receive queue was full, so some answers are lost.
     case EINTR:
     case ENOBUFS:
       return 'interrupted'
@@ -68,7 +68,7 @@ function reasonOf(errno: number): NetlinkReason {
   }
 }
 
-/** `ENOENT` for 2. Subsystems have numbers of their own above 4095, which have no name. */
+/** `ENOENT` for 2. Some subsystems use numbers above 4095, which have no name. */
 function errnoName(errno: number): string {
   return Object.entries(constants.errno).find(([, value]) => value === errno)?.[0] ?? `errno ${errno}`
 }

@@ -31,7 +31,7 @@ function socketHearing(...answers: readonly Answer[]) {
 
 const bytesOf = ({ body: { buffer, from, to } }: NetlinkMessage) => buffer.toString('hex', from, to)
 
-/** What a dump gave, and the reason it ended with. */
+/** The messages of a dump, and the reason of its error. */
 async function readAll(socket: NetlinkSocket): Promise<{ bodies: string[]; reason: unknown }> {
   const bodies: string[] = []
   try {

@@ -73,7 +73,7 @@ export class NetlinkSocket implements Netlink {
       for (const message of messages) yield { message, verdict: verdictOf(message) }
   }
 
-  /** Sends the requests and yields what answers them, datagram by datagram, up to the verdict on the last one. */
+  /** Sends the requests, and yields the answers to them, datagram by datagram, up to the verdict on the last request. */
   async *#talk(
     requests: readonly NetlinkRequest[],
     flags: number,
@@ -103,25 +103,24 @@ export class NetlinkSocket implements Netlink {
             'failed',
             `cannot ${doing}: an answer of ${datagram.length} bytes is cut off or garbled`,
           )
-        // An answer to somebody before us, who left early, is not ours.
+        // Others are answers to an earlier request whose caller did not read them all.
         const ours = messages.filter(({ sequence }) => sequence >= first && sequence <= last)
         isOver = ours.some((message) => message.sequence === last && verdictOf(message) !== undefined)
         yield ours
       }
     } finally {
-      // Whoever leaves in the middle leaves answers behind that the next one would have to step over.
+      // If the caller stops early, answers stay in the queue, so the socket cannot be used again.
       if (isOver) this.#state = 'idle'
       else await this[Symbol.asyncDispose]()
     }
   }
 
-  /** Gives errors of the socket the form of errors of the kernel. */
   async #guard<T>(doing: string, work: Promise<T>): Promise<T> {
     try {
       return await work
     } catch (cause) {
       const { errno } = cause as NodeJS.ErrnoException
-      // Node negates the numbers.
+      // Node's errno is negative.
       throw errno === undefined ? cause : netlinkErrorFrom(-errno, doing, '', { cause })
     }
   }

@@ -1,4 +1,4 @@
-/** Netfilter's share of netlink: a subsystem and a command in the type, and four bytes in front of the attributes. */
+/** Netfilter's messages: the type is a subsystem and a command, and four bytes come before the attributes. */
 import type { Family } from '../../net/ip.ts'
 import { skip } from './attribute.ts'
 import type { Slice } from './attribute.ts'
@@ -17,7 +17,7 @@ export function netfilterBody(family: Family | 'unspecified', ...attributes: rea
   return Buffer.concat([Buffer.of(familyNumber[family], 0, 0, 0), ...attributes])
 }
 
-/** Undefined when it is neither IPv4 nor IPv6. */
+/** Netfilter has other families, too, such as bridges. */
 export function netfilterFamily({ body }: NetlinkMessage): Family | undefined {
   const number = body.buffer[body.from]
   return number === familyNumber.ipv4 ? 'ipv4' : number === familyNumber.ipv6 ? 'ipv6' : undefined

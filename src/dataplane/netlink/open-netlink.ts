@@ -1,4 +1,4 @@
-/** Opens a netlink socket of this machine. */
+/** Opens real netlink sockets. */
 import { close, read, write } from 'node:fs'
 import { endianness } from 'node:os'
 import { promisify } from 'node:util'
@@ -10,12 +10,12 @@ import { NetlinkError, netlinkErrorFrom } from './netlink-error.ts'
 import { NetlinkSocket } from './netlink-socket.ts'
 import type { Netlink, NetlinkProtocol } from './netlink.ts'
 
-/** Rejects with reason `unsupported` where there is no netlink, or no way to it: callers then use a command. */
+/** Rejects with reason `unsupported` where netlink does not work: callers then use a command. */
 export type OpenNetlink = (protocol: NetlinkProtocol) => Promise<Netlink>
 
 export const openNetlink: OpenNetlink = async (protocol) => new NetlinkSocket(await openDatagrams(protocol))
 
-/** For those who lead the conversation themselves, or only listen. Rejects as `openNetlink` does. */
+/** For callers that encode messages themselves, or only listen. Rejects as `openNetlink` does. */
 export type OpenDatagrams = (protocol: NetlinkProtocol) => Promise<KernelDatagrams>
 
 export const openDatagrams: OpenDatagrams = async (protocol) => {
@@ -49,7 +49,7 @@ function openSocket(libc: Libc, protocol: NetlinkProtocol): number {
   const doing = `open a netlink socket (${protocol})`
   const fd = libc.socket(netlinkDomain, raw | closeOnExec | nonBlocking, protocolNumber[protocol])
   if (fd < 0) throw netlinkErrorFrom(-fd, doing)
-  // Port 0: the kernel picks a free one. No multicast groups.
+  // Port 0: the kernel chooses one. No multicast groups.
   const errno = libc.bind(fd, Buffer.concat([u32(netlinkDomain), u32(0), u32(0)]))
   if (errno !== 0) {
     close(fd)
@@ -59,12 +59,12 @@ function openSocket(libc: Libc, protocol: NetlinkProtocol): number {
   return fd
 }
 
-/** What makes answers better where the kernel allows it; none of it is needed. */
+/** Larger buffers and better errors, where the kernel allows it; none of it is needed. */
 function tune(libc: Libc, fd: number): void {
   const [socketLevel, sendBuffer, receiveBuffer, sendBufferForce, receiveBufferForce] = [1, 7, 8, 32, 33]
   const [netlinkLevel, headersOnlyInErrors, textInErrors] = [270, 10, 11]
   const bytes = u32(socketBufferBytes)
-  // The plain options are limited by net.core.{w,r}mem_max; the others need CAP_NET_ADMIN.
+  // The plain options are limited by net.core.{w,r}mem_max; the "force" options need CAP_NET_ADMIN.
   if (libc.setSocketOption(fd, socketLevel, sendBufferForce, bytes) !== 0)
     libc.setSocketOption(fd, socketLevel, sendBuffer, bytes)
   if (libc.setSocketOption(fd, socketLevel, receiveBufferForce, bytes) !== 0)
@@ -83,7 +83,7 @@ function socketSettings(libc: Libc, fd: number): Omit<KernelDatagrams, keyof Dat
     join: (group) => set(`listen to netlink group ${group}`, netlinkLevel, addMembership, group),
     leave: (group) => set(`leave netlink group ${group}`, netlinkLevel, dropMembership, group),
     makeRoom(bytes) {
-      // The kernel keeps 32 bytes for itself, and doubles what it is asked for.
+      // The kernel uses 32 bytes of it for itself. It also doubles the size, so this is always enough.
       if (bytes > socketBufferBytes) set('send this much at once', socketLevel, sendBufferForce, bytes + 32)
     },
   }
@@ -91,7 +91,7 @@ function socketSettings(libc: Libc, fd: number): Omit<KernelDatagrams, keyof Dat
 
 /**
  * Reads and writes on libuv's threads. The kernel does the work of a request inside `write` and that of a dump inside
- * `read`; it is about half of what a dump costs, and need not happen on the event loop.
+ * `read`. That is about half the cost of a dump, and would block the event loop.
  */
 function fileDatagrams(fd: number): Datagrams {
   const [readFd, writeFd, closeFd] = [promisify(read), promisify(write), promisify(close)]

@@ -1,4 +1,4 @@
-/** Each commit to nf_tables, by anybody and to any table of the network namespace, begins a new generation. */
+/** Each commit to nf_tables, by any program and to any table of the network namespace, begins a new generation. */
 import { constants } from 'node:os'
 import { findAttribute, textIn } from '../netlink/attribute.ts'
 import type { Datagrams } from '../netlink/datagrams.ts'
@@ -10,16 +10,16 @@ import { generationField, nftMessage } from './nf-tables.ts'
 
 export interface Generation {
   readonly id: number
-  /** Who began it; in an answer, who asked. */
+  /** The process that began it; in an answer to `askGeneration`, the process that asked. */
   readonly process: string
-  /** Of the socket that it was begun with; in an answer, of the one that asked. */
+  /** The netlink port of that process' socket. */
   readonly port: number
 }
 
-/** Asks with a socket that does not listen. Rejects with a NetlinkError where the kernel does not answer. */
+/** The socket must not listen to events. Rejects with a NetlinkError where the kernel does not answer. */
 export async function currentGeneration(datagrams: Datagrams): Promise<Generation> {
   await datagrams.send(askGeneration(1))
-  // The kernel answers while it takes the question, in one message.
+  // The kernel answers in one message, before `send` is done.
   const datagram = await datagrams.receive()
   const [answer] = (datagram && decodeMessages(datagram)) ?? []
   const generation = answer && readGeneration(answer)
@@ -39,7 +39,7 @@ export function askGeneration(sequence: number): Buffer {
   return encodeMessage(nftMessage.getGeneration, messageFlag.request, sequence, netfilterBody('unspecified'))
 }
 
-/** Undefined for every other message. */
+/** Returns nothing for other messages. */
 export function readGeneration(message: NetlinkMessage): Generation | undefined {
   if (message.type !== nftMessage.newGeneration) return undefined
   const fields = netfilterAttributes(message)
@@ -51,12 +51,12 @@ export function readGeneration(message: NetlinkMessage): Generation | undefined 
   return { id: id.buffer.readUInt32BE(id.from), process: `${nameText}${idText}`, port: portOf(message) }
 }
 
-/** The last 16 bits of the generation that the message is of. */
+/** The last 16 bits of the id. */
 export function shortGenerationOf({ body }: NetlinkMessage): number {
   return body.buffer.readUInt16BE(body.from + 2)
 }
 
-/** The port of the socket that a message is for, or in a notification, whose message caused it. */
+/** The port of the socket that a message is for; in an event, of the socket that made the change. */
 export function portOf({ body }: NetlinkMessage): number {
   return body.buffer.readUInt32LE(body.from - 4)
 }

@@ -1,9 +1,9 @@
 /**
- * Hears of every change to nf_tables in this network namespace, whoever made it.
+ * Receives the events of every change to nf_tables in this network namespace, also by other programs.
  *
  * Listening is not free: for each element of a transaction the kernel keeps a message of four kilobytes until the end.
- * With 250,000 elements that is two gigabytes and as many seconds (Linux 6.18), so nobody may listen during our own
- * large transactions.
+ * With 250,000 elements that takes two gigabytes and two seconds (Linux 6.18). So stop listening during our own large
+ * transactions.
  */
 import { constants } from 'node:os'
 import type { KernelDatagrams } from '../netlink/datagrams.ts'
@@ -13,12 +13,12 @@ import type { OpenDatagrams } from '../netlink/open-netlink.ts'
 import { askGeneration, currentGeneration, notAnswered, portOf, readGeneration } from './generation.ts'
 import { changesGroup } from './nf-tables.ts'
 
-/** What came in one datagram. `lost`: there was more than the queue holds, or something that nobody can read. */
+/** The messages of one datagram. `lost`: the queue was full, or a datagram could not be decoded. */
 export type Told = readonly NetlinkMessage[] | 'lost'
 
 export class NfTablesEvents implements AsyncDisposable {
   readonly #datagrams: KernelDatagrams
-  /** By which the answers to our own questions are known. */
+  /** The port of our own socket, to recognize the answers to our own requests. */
   readonly #port: number
   #asked = 0
 
@@ -27,7 +27,7 @@ export class NfTablesEvents implements AsyncDisposable {
     this.#port = port
   }
 
-  /** Listens from now on. Rejects with a NetlinkError where there is no way to. */
+  /** Listens from now on. Rejects with a NetlinkError where that does not work. */
   static async open(openDatagrams: OpenDatagrams): Promise<NfTablesEvents> {
     const datagrams = await openDatagrams('netfilter')
     try {
@@ -49,18 +49,18 @@ export class NfTablesEvents implements AsyncDisposable {
     this.#datagrams.leave(changesGroup)
   }
 
-  /** What was told since the last time. */
+  /** The events since the last call. */
   async *take(): AsyncGenerator<Told> {
     for (let datagram = await this.#receive(); datagram !== undefined; datagram = await this.#receive())
       yield datagram === 'lost' ? datagram : (decodeMessages(datagram) ?? 'lost')
   }
 
-  /** The same for those who need not know what it was. */
+  /** Drops the events since the last call. */
   async skip(): Promise<void> {
     while ((await this.#receive()) !== undefined);
   }
 
-  /** The answer comes through the same queue as the changes, so those are handed over on the way. */
+  /** The answer comes through the same queue as the events, so `hear` gets the events before it. */
   async generation(hear: (told: Told) => void): Promise<number> {
     const sequence = ++this.#asked
     await this.#datagrams.send(askGeneration(sequence))

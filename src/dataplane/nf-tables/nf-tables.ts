@@ -21,12 +21,12 @@ export const nftMessage = {
   getGeneration: subsystem | 16,
 } as const
 
-/** The bounds of a transaction. They name the subsystem in their header instead of in their type. */
+/** The begin and the end of a transaction. They have the subsystem in their header, not in their type. */
 export const batchMessage = { begin: 0x10, end: 0x11, subsystem: 10 } as const
 
 export const familyNumber = { ipv4: 2, ipv6: 10 } as const
 
-/** Where changes are told. */
+/** The multicast group of events. */
 export const changesGroup = 7
 
 export const tableField = { name: 1, userData: 6 } as const
@@ -51,12 +51,12 @@ export const generationField = { id: 1, processId: 2, processName: 3 } as const
 
 export const listItem = 1
 export const anonymousSet = 1
-/** On an element of a set of prefixes: the first address behind a prefix. */
+/** On an element of a set of prefixes: it is the first address after a prefix. */
 export const intervalEnd = 1
-/** In the user data of tables, chains, rules and elements: a comment, with its NUL. */
+/** In the user data of tables, chains, rules and elements: a comment that ends with NUL. */
 export const commentUserData = 0
 
-/** As unsigned numbers, the way they travel. */
+/** As the unsigned numbers of the messages; the header file has negative ones. */
 export const verdictCode = {
   drop: 0,
   accept: 1,

@@ -5,10 +5,10 @@ import type { Nfacct, NfacctCounter } from './nfacct.ts'
 export class MemoryNfacct implements Nfacct {
   readonly #countersByName = new Map<string, NfacctCounter>()
   readonly #usedNames = new Set<string>()
-  /** What everything is refused with, as on a kernel without such counters. */
+  /** Makes every call fail, as on a kernel without such counters. */
   refuseWith: NfacctError['reason'] | undefined
 
-  /** What a rule that names the counter does for a packet. */
+  /** Acts as a rule that names the counter does for a packet. */
   count(name: string, bytes: number): void {
     const { packets, bytes: before } = this.#countersByName.get(name) ?? { packets: 0, bytes: 0 }
     this.#countersByName.set(name, { packets: packets + 1, bytes: before + bytes })
@@ -24,7 +24,7 @@ export class MemoryNfacct implements Nfacct {
     if (!this.#countersByName.has(name)) this.#countersByName.set(name, { packets: 0, bytes: 0 })
   }
 
-  /** What a rule that names the counter does to it. */
+  /** Acts as if a rule named the counter. */
   use(name: string): void {
     this.#usedNames.add(name)
   }

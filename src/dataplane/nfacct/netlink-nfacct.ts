@@ -1,4 +1,4 @@
-/** The counters over netlink. It opens a socket for each task: they are read once per scrape. */
+/** The counters over netlink. It opens a socket for each call: they are read only once per scrape. */
 import { attribute, cString, findAttribute } from '../netlink/attribute.ts'
 import type { Slice } from '../netlink/attribute.ts'
 import { messageFlag } from '../netlink/message.ts'
@@ -29,7 +29,7 @@ export function netlinkNfacct({ open }: { readonly open: OpenNetlink }): Nfacct 
       await guard(async () => {
         await using socket = await open('netfilter')
         await socket.request(newCounter(name), signal)
-      }, 'exists') // somebody else was faster
+      }, 'exists') // another process may have made it just now
     },
 
     async remove(name, signal) {
@@ -51,7 +51,7 @@ function getCounter(name: string): NetlinkRequest {
   }
 }
 
-/** Exclusive: the kernel must not take it for a request to set an existing counter back to zero. */
+/** `exclusive`, because an existing counter must be refused, and never reset. */
 function newCounter(name: string): NetlinkRequest {
   return {
     doing: `create the counter "${name}"`,
@@ -79,7 +79,7 @@ function readCount(fields: Slice, type: number): number {
   return count === undefined ? 0 : Number(count.buffer.readBigUInt64BE(count.from))
 }
 
-/** Undefined when the kernel answers with the `expected` error. */
+/** Returns nothing if the kernel answers with the `expected` error. */
 async function guard<T>(work: () => Promise<T>, expected: NetlinkError['reason']): Promise<T | undefined> {
   try {
     return await work()

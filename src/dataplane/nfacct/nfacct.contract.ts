@@ -1,4 +1,4 @@
-/** What every Nfacct does, in the kernel or in memory. */
+/** The tests that every Nfacct passes: in the kernel, or in memory. */
 import { expect, test } from 'vitest'
 import { silentLogger } from '../../core/logger.ts'
 import type { Nfacct } from './nfacct.ts'
@@ -6,13 +6,13 @@ import { isNfacctUsable } from './probe-nfacct.ts'
 
 export interface NfacctUnderTest {
   readonly nfacct: Nfacct
-  /** A packet of 100 bytes meets a rule that names the counter. */
+  /** Sends a packet of 100 bytes through a rule that names the counter. */
   readonly count: (name: string) => Promise<void>
-  /** A rule names the counter from now on. */
+  /** Adds a rule that names the counter. */
   readonly use: (name: string) => void
 }
 
-/** `make` gives an empty set of counters. */
+/** `make` returns an empty set of counters. */
 export function nfacctContract(name: string, make: () => Promise<NfacctUnderTest>): void {
   const { signal } = new AbortController()
 

@@ -1,10 +1,12 @@
-/** The kernel's named counters, which iptables rules feed with `-m nfacct`. */
+/**
+ * The kernel's named counters. iptables rules with `-m nfacct` count packets in them. Every method rejects with an
+ * NfacctError.
+ */
 export interface Nfacct {
-  /** Undefined when there is no such counter. Rejects with an NfacctError. */
   read(name: string, signal: AbortSignal): Promise<NfacctCounter | undefined>
-  /** Makes the counter when it is missing; one that is there keeps its count. Rejects with an NfacctError. */
+  /** A counter that exists keeps its count. */
   ensure(name: string, signal: AbortSignal): Promise<void>
-  /** A counter that is not there is fine; one that a rule names is refused with `in-use`. Rejects with an NfacctError. */
+  /** Does nothing if there is no such counter. One that a rule names is refused with `in-use`. */
   remove(name: string, signal: AbortSignal): Promise<void>
 }
 
@@ -23,7 +25,7 @@ export class NfacctError extends Error {
   }
 }
 
-/** The kernel would cut a longer name, and then count under another one. */
+/** The kernel would cut off a longer name, and so use another counter. */
 export function assertNfacctName(name: string): void {
   if (name === '' || Buffer.byteLength(name) > 31)
     throw new NfacctError('bad-name', `"${name}" cannot name a counter: use 1 to 31 bytes`)

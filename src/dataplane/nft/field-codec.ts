@@ -2,7 +2,7 @@
  * One field of a key or value: text to bytes and back. Works in place, in buffers that hold many elements: a first sync
  * writes a million fields, and a Buffer for each would cost more than all the rest.
  */
-import { readIpv6, writeIpv6 } from '../netlink/ipv6-bytes.ts'
+import { readIpv6, writeIpv6 } from '../netlink/ip-bytes.ts'
 import type { FieldType } from './nft.ts'
 
 export interface FieldCodec {

@@ -1,4 +1,4 @@
-/** Sizes and times the kernel's connection table at start-up, as the configuration asks. */
+/** Sets the size and the timeouts of the kernel's connection table at start-up. */
 import type { Logger } from '../../core/logger.ts'
 import { SysctlError, ensureSysctl } from './sysctl.ts'
 import type { Sysctl } from './sysctl.ts'
@@ -19,13 +19,13 @@ export interface ConntrackHost {
   readonly sysctl: Sysctl
   /** /sys/module */
   readonly moduleParameters: Sysctl
-  /** Logical CPUs of the machine, not those this process may use. */
+  /** All logical CPUs of the machine, also those that this process may not use. */
   readonly cpus: number
   readonly log: Logger
 }
 
 interface Setting {
-  /** As the configuration file spells it, for the way out in an error. */
+  /** Its name in the configuration file, for errors. */
   readonly option: keyof typeof flagByOption
   readonly file: string
   readonly value: number
@@ -43,7 +43,7 @@ const flagByOption = {
 const hashSizeFile = 'nf_conntrack/parameters/hashsize'
 const largestScaledMax = 1024 * 1024
 
-/** Stops at the first setting that cannot be made so. */
+/** Rejects at the first setting that fails. */
 export async function applyConntrackSettings(settings: ConntrackSettings, host: ConntrackHost): Promise<void> {
   const max = conntrackMax(settings, host.cpus)
   if (max > 0) {
@@ -53,14 +53,14 @@ export async function applyConntrackSettings(settings: ConntrackSettings, host: 
   for (const setting of timeoutsAndFlags(settings)) await apply(setting, host)
 }
 
-/** 0 means: leave it. The cap holds for what is scaled by CPUs, not for the minimum: kube-proxy does the same. */
+/** 0 leaves the kernel's value. The cap applies to the value scaled by CPUs, not to the minimum, as in kube-proxy. */
 function conntrackMax({ maxPerCore, min }: ConntrackSettings, cpus: number): number {
   const scaled = maxPerCore * cpus
   if (scaled === 0) return 0
   return scaled > largestScaledMax ? largestScaledMax : Math.max(scaled, min)
 }
 
-/** The kernel does not grow the hash table with the maximum; more than 4 entries per bucket would be slow. */
+/** The kernel does not enlarge the hash table with the maximum. More than 4 entries per bucket would be slow. */
 async function growHashTable(max: number, { moduleParameters, log }: ConntrackHost): Promise<void> {
   const text = await moduleParameters.read(hashSizeFile)
   if (text === undefined || !/^\d+$/.test(text))
@@ -94,7 +94,7 @@ async function apply({ option, file, value }: Setting, { sysctl, log }: Conntrac
   if (wrote) log.info('conntrack setting written', { file: path, value })
 }
 
-/** Adds the way out to an error: most people who meet it run in a container that may not change the host. */
+/** Adds to an error how to avoid it: most people who get it run in a container that may not change the host. */
 async function explained<T>(option: Setting['option'], change: () => Promise<T>): Promise<T> {
   try {
     return await change()

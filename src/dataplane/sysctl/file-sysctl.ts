@@ -1,4 +1,4 @@
-/** The real settings of this machine, or of any folder that looks like them. */
+/** The real settings, in any folder like /proc/sys. */
 import { constants } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import type { Sysctl } from './sysctl.ts'
 
 export interface FileSysctlOptions {
   readonly root: string
-  /** What it takes to write there. */
+  /** What a process needs to write there, for errors. */
   readonly needs?: string
 }
 
@@ -23,7 +23,7 @@ export function fileSysctl({ root, needs = "root, in the host's network namespac
     async write(path, value) {
       const file = join(root, path)
       try {
-        // Never creates: a setting that is not there is one the kernel does not have.
+        // Must not create a file: if it is missing, the kernel has no such setting.
         await writeFile(file, value, { flag: constants.O_WRONLY | constants.O_TRUNC })
       } catch (cause) {
         throw sysctlError(file, value, needs, cause)

@@ -1,12 +1,12 @@
-/** Settings that exist only in memory; it refuses what a real tree refuses. */
+/** Settings that exist only in memory. It refuses what the kernel refuses. */
 import { SysctlError } from './sysctl.ts'
 import type { Sysctl } from './sysctl.ts'
 
 export class MemorySysctl implements Sysctl {
   readonly #valueByPath: Map<string, string>
-  /** Each write, as `path=value`, in order. */
+  /** Each write as `path=value`. */
   readonly writes: string[] = []
-  /** What every write is refused with, as on a read-only mount. */
+  /** Makes every write fail, as on a read-only mount. */
   refuseWith: SysctlError['reason'] | undefined
 
   constructor(values: Readonly<Record<string, string>>) {

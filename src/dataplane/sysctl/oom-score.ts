@@ -1,4 +1,4 @@
-/** Tells the kernel how willingly it may kill this process when memory runs out. */
+/** Tells the kernel how early it should kill this process when memory runs out. */
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { Sysctl } from './sysctl.ts'
@@ -15,7 +15,7 @@ export interface OomScore {
 const attempts = 2
 const pauseMs = 100
 
-/** A proxy that may be killed is better than none, so a failure is only logged. */
+/** A failure is only logged: a proxy that the kernel may kill is better than none. */
 export async function setOomScore({ score, self, clock, log }: OomScore, signal: AbortSignal): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {

@@ -1,9 +1,9 @@
-/** What every Sysctl does, whether its settings are the kernel's, a folder's or in memory. */
+/** The tests that every Sysctl passes: with the kernel, in a folder, or in memory. */
 import { expect, test } from 'vitest'
 import { ensureSysctl } from './sysctl.ts'
 import type { Sysctl } from './sysctl.ts'
 
-/** `make` gives a tree that holds `net/ipv4/ip_default_ttl` = 64 and no `net/ipv4/no_such_setting`. */
+/** `make` returns settings with `net/ipv4/ip_default_ttl` = 64 and without `net/ipv4/no_such_setting`. */
 export function sysctlContract(name: string, make: () => Promise<Sysctl>): void {
   test(`${name} reads a value without its newline`, async () => {
     expect(await (await make()).read('net/ipv4/ip_default_ttl')).toBe('64')

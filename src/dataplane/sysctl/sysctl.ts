@@ -1,6 +1,6 @@
-/** The kernel's settings that are small text files: /proc/sys, and trees that work alike (/sys/module, /proc/self). */
+/** The kernel's settings that are small text files: /proc/sys, and similar folders (/sys/module, /proc/self). */
 export interface Sysctl {
-  /** The value without the final newline; undefined when there is no such setting or it cannot be read. */
+  /** Without the final newline. Returns nothing if there is no such setting, or it cannot be read. */
   read(path: string): Promise<string | undefined>
   /** Sets `path` (e.g. `net/ipv4/ip_forward`); rejects with a SysctlError. */
   write(path: string, value: string): Promise<void>
@@ -16,7 +16,7 @@ export class SysctlError extends Error {
   }
 }
 
-/** Writes only what differs; true when it wrote. */
+/** Writes only if the value differs. Returns whether it wrote. */
 export async function ensureSysctl(sysctl: Sysctl, path: string, value: string): Promise<boolean> {
   if ((await sysctl.read(path)) === value) return false
   await sysctl.write(path, value)

@@ -1,9 +1,9 @@
-/** A network namespace of its own for a test, so that it may use the real kernel without touching the host. */
+/** A network namespace for a test, so that it can use the real kernel without touching the host. */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { isMainThread } from 'node:worker_threads'
 import koffi from 'koffi'
 
-/** Why the tests that need these programs, and a namespace, cannot run here; undefined when they can. */
+/** Why tests that need a namespace and these programs cannot run here, if they cannot. */
 export function missingForNamespace(...programs: readonly string[]): string | undefined {
   if (spawnSync('unshare', ['--net', 'true']).status !== 0) return 'no right to make network namespaces'
   const missing = programs.filter((program) => spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0)
@@ -11,15 +11,15 @@ export function missingForNamespace(...programs: readonly string[]): string | un
 }
 
 /**
- * Moves this process into an empty namespace, with the loopback device up. Sockets and programs that it opens from now
- * on are there. Vitest gives each test file a process of its own, so nobody else notices.
+ * Moves this process into an empty namespace, with the loopback device up. New sockets and programs are in it. Vitest runs
+ * each test file in its own process, so other tests are not affected.
  */
 export function enterFreshNamespace(): void {
   enterEmptyNamespace()
   run('ip link set lo up')
 }
 
-/** The same with nothing up in it. It starts no program, which is slow in some places. */
+/** The same with nothing up in it. It starts no program, which is slow on some machines. */
 export function enterEmptyNamespace(): void {
   // A namespace belongs to a thread; children and sockets come from the main one.
   if (!isMainThread) throw new Error('cannot enter a network namespace from a worker thread: run vitest with forks')
@@ -28,7 +28,6 @@ export function enterEmptyNamespace(): void {
   if (unshare(newNetwork) !== 0) throw new Error(`cannot make a network namespace: errno ${koffi.errno()}`)
 }
 
-/** Runs a command line in the current namespace; throws when it fails. */
 export function run(commandLine: string): string {
   return execFileSync('sh', ['-c', commandLine], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
 }

@@ -1,8 +1,8 @@
-/** A kernel that says what a test tells it to say. */
+/** A kernel whose answers are written in the test. */
 import { constants } from 'node:os'
 import type { Datagrams } from '../datagrams.ts'
 
-/** What `receive` gives: a datagram, nothing, or the name of an errno that it fails with. */
+/** A datagram, nothing, or the name of the errno that `receive` fails with. */
 export type Answer = Buffer | undefined | 'ENOBUFS' | 'EPERM'
 
 export class ScriptedDatagrams implements Datagrams {

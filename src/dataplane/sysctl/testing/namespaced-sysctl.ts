@@ -1,4 +1,4 @@
-/** The real Sysctl in a private network namespace, so that tests may write to the kernel without touching the host. */
+/** The real Sysctl in its own network namespace, so that tests can write to the kernel without touching the host. */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -18,7 +18,7 @@ export function canMakeNamespaces(): boolean {
   return spawnSync('unshare', ['--net', '--mount', 'true']).status === 0
 }
 
-/** With `readOnlyAt`, /proc/sys is seen through a read-only mount at that folder, as containers see it. */
+/** With `readOnlyAt`, it uses a read-only mount of /proc/sys at that folder, as in containers. */
 export async function namespacedSysctl(readOnlyAt?: string): Promise<Sysctl & AsyncDisposable> {
   const script = fileURLToPath(new URL('./sysctl-process.ts', import.meta.url))
   const prepare = readOnlyAt === undefined ? '' : `mount -o bind,ro /proc/sys "$ROOT" && `

@@ -1,4 +1,4 @@
-/** Runs in a process of its own: does what its parent asks with the real Sysctl, in whatever namespaces it is in. */
+/** A child process that uses the real Sysctl in its own namespaces, as its parent asks. */
 import { fileSysctl } from '../file-sysctl.ts'
 import { SysctlError } from '../sysctl.ts'
 import type { SysctlRequest, SysctlResponse } from './namespaced-sysctl.ts'
