@@ -1,6 +1,6 @@
 /**
- * Builds the native engine of the userspace mode into `dist`. With --if-possible a machine that cannot build it is told
- * so, and that is all: without the engine the userspace mode runs on Node's own sockets.
+ * Builds the native engine of the userspace mode into `dist`. With --if-possible it is no error if it cannot be built:
+ * without the engine the userspace mode uses Node's own sockets.
  */
 import { fileURLToPath } from 'node:url'
 import { compileForUse } from './compile-native-relay.ts'

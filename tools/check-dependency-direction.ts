@@ -34,16 +34,16 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 /**
- * Rooms of these folders know nothing of each other: a backend or a door can be read, and thrown away, alone. The rooms
- * and files listed are shared; those of them that use others stand behind them.
+ * Subfolders of these folders may not import each other, so that a backend or the interface to a tool can be understood,
+ * and removed, alone. The subfolders and files listed are shared. A shared one may import those listed before it.
  */
 const sharedByFolder: Readonly<Record<string, readonly string[]>> = {
   backends: [],
   dataplane: ['capabilities.ts', 'control-characters.ts', 'exec', 'libc', 'netlink', 'nf-tables'],
 }
-/** Packages that only one file may import. A wrong declaration of a C function ends the process. */
+/** Packages that only one file may import. A wrong declaration of a C function crashes the process. */
 const onlyImporter: Readonly<Record<string, string>> = { koffi: join('dataplane', 'libc', 'libc.ts') }
-/** The pure folders: no Node API, so they run anywhere and cannot reach out. */
+/** Folders without Node's API, so that they run anywhere and have no side effects. */
 const pure = new Set(['net', 'api', 'core'])
 
 const problems: string[] = []
@@ -82,7 +82,6 @@ if (problems.length > 0) {
   process.exitCode = 1
 } else process.stdout.write(`${checked} files import in the right direction\n`)
 
-/** A shared room is known to all that are not, and to the shared ones behind it. */
 function mayKnow(shared: readonly string[] | undefined, room = '', target = ''): boolean {
   if (shared === undefined) return true
   const known = shared.includes(room) ? shared.slice(0, shared.indexOf(room)) : shared

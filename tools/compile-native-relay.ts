@@ -8,12 +8,12 @@ import { promisify } from 'node:util'
 const sources = fileURLToPath(new URL('../native/relay/', import.meta.url))
 const compiler = process.env['CC'] ?? 'cc'
 const flags = ['-std=c11', '-O2', '-Wall', '-Wextra', '-Wshadow', '-pthread', '-fPIE', '-fstack-protector-strong']
-/** Addresses of functions are looked up once, and then cannot be overwritten; nothing on the stack can be run. */
+/** Hardening: the table of function addresses is read-only after start, and the stack is not executable. */
 const linkerFlags = ['-Wl,-z,relro,-z,now,-z,noexecstack']
-/** Sanitizers do the same, and better; the two do not go together. Some compilers have a level set, and would warn. */
+/** Not with sanitizers, which do the same better. -U first, because compilers with a preset level would warn. */
 const fortified = ['-U_FORTIFY_SOURCE', '-D_FORTIFY_SOURCE=2']
 
-/** Linked statically it runs on any distribution; not every compiler has the library for that. */
+/** A static program runs on any distribution, but not every compiler has the static C library. */
 export type Linking = 'static-pie' | 'pie'
 
 export interface CompileOptions {
@@ -40,7 +40,7 @@ export async function compileNativeRelay(program: string, options: CompileOption
   ])
 }
 
-/** Compiles it as it is shipped; says how it could be linked. */
+/** Compiles it as it is shipped, statically if possible. */
 export async function compileForUse(program: string, more: readonly string[] = []): Promise<Linking> {
   try {
     await compileNativeRelay(program, { linking: 'static-pie', more })

@@ -30,7 +30,7 @@ lock.packages = Object.fromEntries(Object.entries(lock.packages).sort(([left], [
 writeFileSync(path, `${JSON.stringify(lock, null, 2)}\n`)
 process.stdout.write(`${added.length} platform packages added to the lock file\n`)
 
-/** These packages carry their platform in their names: `@scope/binding-linux-x64-musl`. */
+/** These packages have their platform in their names: `@scope/binding-linux-x64-musl`. */
 function platformOf(name: string): Pick<LockedPackage, 'os' | 'cpu' | 'libc'> {
   const systems = ['aix', 'android', 'darwin', 'freebsd', 'linux', 'netbsd', 'openbsd', 'openharmony', 'sunos', 'win32']
   const words = name.split(/[-/]/)

@@ -1,4 +1,4 @@
-/** Prints the test files that failed in a report, so that they can be run again, alone. */
+/** Prints the test files that failed in a report, so that they can be run again by themselves. */
 import { readReport } from './vitest-report.ts'
 
 const files = process.argv.slice(2).flatMap((path) => readReport(path))

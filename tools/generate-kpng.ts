@@ -1,6 +1,6 @@
 /**
  * Makes the TypeScript code for KPNG's messages from src/kpng/proto/*.proto, without network access. The result is
- * committed, so that neither a build nor an install needs the generator; a test tells when it is out of date.
+ * committed, so that neither a build nor an install needs the generator. A test fails when it is out of date.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -14,8 +14,8 @@ const protoFolder = join(root, 'src/kpng/proto')
 const files = ['localv1/api', 'globalv1/api']
 
 const options = [
-  'snakeToCamel=false', // the names of the wire are the names of the code
-  'enumsAsLiterals=true', // types that a compiler can erase
+  'snakeToCamel=false', // the code uses the names of the .proto files
+  'enumsAsLiterals=true', // erasableSyntaxOnly forbids enums
   'forceLong=bigint', // a hash does not fit into a number
   'oneof=unions-value',
   'useOptionals=messages',
@@ -26,7 +26,7 @@ const options = [
   'outputPartialMethods=false',
 ]
 
-/** The text of each generated file, by its path. */
+/** The generated text by path. */
 export async function generateKpng(): Promise<ReadonlyMap<string, string>> {
   const folder = mkdtempSync(join(tmpdir(), 'fairlead-proto-'))
   try {

@@ -1,7 +1,7 @@
 /**
- * Prints what Fairlead consists of, as CycloneDX in JSON: itself and the packages that it needs to run, on any platform.
- * npm knows them, but its own --omit=dev leaves out packages that development needs, too, and it calls the root after
- * the folder that it happens to lie in.
+ * Prints the software bill of materials as CycloneDX in JSON: Fairlead, and the packages that it needs to run, on any
+ * platform. The list comes from npm. But --omit=dev of npm also leaves out packages that both Fairlead and its development
+ * need, and npm names the root after its folder.
  */
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'

@@ -9,7 +9,7 @@ type Outcome = 'passed' | 'failed' | 'skipped'
 const outcomes = new Map<string, Outcome>()
 for (const path of process.argv.slice(2))
   for (const file of readReport(path)) {
-    // A file that breaks before its first test has no test to count, but it failed.
+    // A file that fails before its first test has no tests in the report.
     if (file.status === 'failed' && !file.assertionResults.some(({ status }) => status === 'failed'))
       note(file.name, 'failed')
     else outcomes.delete(file.name)

@@ -1,8 +1,8 @@
-/** What vitest's JSON reporter writes, as far as our tools read it. */
+/** The parts of vitest's JSON report that our tools read. */
 import { readFileSync } from 'node:fs'
 
 export interface FileReport {
-  /** Its path. */
+  /** The path. */
   readonly name: string
   readonly status: string
   readonly assertionResults: readonly { readonly fullName: string; readonly status: string }[]

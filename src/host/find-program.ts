@@ -1,6 +1,6 @@
 /**
- * Where a program is that could not be started. The system answers "permission denied" for a program that is nowhere as
- * soon as PATH holds one folder that this user may not read (as after `su`), so its answer alone names the wrong reason.
+ * Finds out why a program could not be started. If PATH has a folder that this user may not read (as after `su`), the
+ * system answers "permission denied" even for a program that does not exist. So its answer alone is misleading.
  */
 import { statSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
@@ -12,7 +12,7 @@ export type Whereabouts =
       /** Folders of PATH that this user may not look into. */ readonly hidden: readonly string[]
     }
 
-/** What is at a path; `hidden` when this user may not even know. */
+/** `hidden`: this user may not read the folder. */
 export type Look = (path: string) => 'file' | 'nothing' | 'hidden'
 
 /** A program that is given with a folder is looked for there only, as the system does. */
@@ -28,7 +28,7 @@ export function findProgram(program: string, path: string | undefined, look: Loo
   return { kind: 'missing', hidden }
 }
 
-/** For the end of a sentence that says where a program was looked for: empty when all of PATH could be seen. */
+/** For the end of an error; empty if this user may read all folders of PATH. */
 export function hiddenNote({ hidden }: Extract<Whereabouts, { kind: 'missing' }>): string {
   return hidden.length === 0 ? '' : ` (this user may not look into ${hidden.join(', ')})`
 }
@@ -37,7 +37,7 @@ const nowhere: Whereabouts = { kind: 'missing', hidden: [] }
 
 function lookAt(path: string): ReturnType<Look> {
   try {
-    // A folder of that name is no program.
+    // A folder of that name cannot be run.
     return statSync(path).isDirectory() ? 'nothing' : 'file'
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EACCES' ? 'hidden' : 'nothing'

@@ -1,4 +1,4 @@
-/** A folder that the user may not look into. For root there is none, so a test that is root steps down for a while. */
+/** A folder that the user may not read. Root may read every folder, so a test that runs as root changes its user. */
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
