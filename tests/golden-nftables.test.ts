@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { planNftables } from '../src/backends/nftables/plan.ts'
-import { renderNftables } from '../src/backends/nftables/render.ts'
+import { renderPlan } from '../src/backends/nftables/render.ts'
 import { currentState } from '../src/backends/nftables/settings.ts'
 import type { NftablesState } from '../src/backends/nftables/settings.ts'
 import { endingsOf } from '../src/backends/nftables/testing/evaluate-packet.ts'
@@ -114,7 +114,7 @@ describe.skipIf(why !== undefined)(`the kernel${note}`, () => {
     const scripts: string[] = []
     for (const scenario of scenarioNames) {
       const { view, state } = await load(scenario, family)
-      scripts.push(`echo ${scenario}\nnft -f - <<'END'\n${renderNftables(planNftables(view, state))}END\n`)
+      scripts.push(`echo ${scenario}\nnft -f - <<'END'\n${renderPlan(planNftables(view, state))}END\n`)
     }
     const options = { input: scripts.join(''), encoding: 'utf8', stdio: 'pipe' } as const
     const taken = execFileSync('unshare', ['-n', 'sh', '-e'], options)

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { NftablesBackend } from '../src/backends/nftables/nftables-backend.ts'
 import { planNftables } from '../src/backends/nftables/plan.ts'
-import { renderNftables } from '../src/backends/nftables/render.ts'
+import { renderPlan } from '../src/backends/nftables/render.ts'
 import type { NftablesState } from '../src/backends/nftables/settings.ts'
 import type { NodeView } from '../src/core/backend.ts'
 import { systemClock } from '../src/core/clock.ts'
@@ -82,7 +82,7 @@ function state(family: Family): NftablesState {
 
 function byNft(view: NodeView, settings: NftablesState): readonly string[] {
   enterFreshNamespace()
-  run(`nft -f - <<'end'\n${renderNftables(planNftables(view, settings))}end`)
+  run(`nft -f - <<'end'\n${renderPlan(planNftables(view, settings))}end`)
   return listing(view.family)
 }
 

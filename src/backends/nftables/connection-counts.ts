@@ -32,7 +32,7 @@ export class ConnectionCounts {
   }
 
   /** What the elements have counted that the transactions delete, by the routes that have them until then. */
-  async aboutToGo(
+  async countsToKeep(
     transactions: readonly NftTransaction[],
     owners: ElementOwners,
     signal: AbortSignal,

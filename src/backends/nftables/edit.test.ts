@@ -4,7 +4,7 @@ import { testEndpoint, testRoute, testView } from '../../core/testing/routes.ts'
 import { editNftables } from './edit.ts'
 import { ownerOf } from './element-owners.ts'
 import { planNftables } from './plan.ts'
-import { renderNftables } from './render.ts'
+import { renderPlan } from './render.ts'
 import type { NftablesState } from './settings.ts'
 
 const state: NftablesState = {
@@ -41,19 +41,19 @@ function changes(...routes: readonly Route[]): ReadonlyMap<RouteKey, Route> {
 
 test('an edit changes nothing of the plan that it starts from, so that it may be refused', () => {
   const before = planNftables(testView(web(2)), state)
-  const text = renderNftables(before)
+  const text = renderPlan(before)
   const other = { nodePortIps: ['192.0.2.9'], serviceCidrs: ['10.112.0.0/16'] }
   const { after } = editNftables(before, changes(web(3), rival), other)
-  expect(renderNftables(after)).not.toBe(text)
-  expect(renderNftables(before)).toBe(text)
+  expect(renderPlan(after)).not.toBe(text)
+  expect(renderPlan(before)).toBe(text)
 })
 
 test('of two edits of one plan, each is as if there were no other', () => {
   const before = planNftables(testView(web(2)), state)
   const gone = editNftables(before, new Map([[web(2).key, undefined]]), node)
   const more = editNftables(before, changes(web(3)), node)
-  expect(renderNftables(gone.after)).toBe(renderNftables(planNftables(testView(), state)))
-  expect(renderNftables(more.after)).toBe(renderNftables(planNftables(testView(web(3)), state)))
+  expect(renderPlan(gone.after)).toBe(renderPlan(planNftables(testView(), state)))
+  expect(renderPlan(more.after)).toBe(renderPlan(planNftables(testView(web(3)), state)))
   expect(gone.after.unusedChains).toEqual(['pick-2', 'external-2'])
 })
 

@@ -11,22 +11,22 @@ import { nodeElements } from './node-elements.ts'
 import type { NodeAddresses } from './node-elements.ts'
 import { pickChainName } from './pick-chains.ts'
 import type { PickChain } from './pick-chains.ts'
-import { nothing, routePlanIn } from './plan.ts'
+import { routePlanIn } from './plan.ts'
 import type { NftablesPlan, SharedPickChain } from './plan.ts'
-import { planRoute } from './route-plan.ts'
+import { emptyRoutePlan, planRoute } from './route-plan.ts'
 import type { PlannedElement, RoutePlan } from './route-plan.ts'
 import type { StickyChains } from './sticky-chains.ts'
 import { chainsAddedBy, transactionsOf } from './table-change.ts'
 import type { TableChange } from './table-change.ts'
 
 export interface NftablesEdit {
-  /** To be committed one after the other. Elements are deleted in none but the last one. */
+  /** To be committed one after the other. Elements of routes are deleted in none but the last one. */
   readonly transactions: readonly NftTransaction[]
   /** What the table holds then. */
   readonly after: NftablesPlan
 }
 
-/** Without a route, its key is gone. */
+/** `routes` are those that changed; undefined for one that is gone. */
 export function editNftables(
   before: NftablesPlan,
   routes: ReadonlyMap<RouteKey, Route | undefined>,
@@ -36,7 +36,7 @@ export function editNftables(
   const changed: readonly ChangedRoute[] = Array.from(routes, ([key, route]) => ({
     key,
     before: routePlanIn(before, key),
-    after: route === undefined ? nothing : planRoute(route, settings),
+    after: route === undefined ? emptyRoutePlan : planRoute(route, settings),
   }))
   const pickChains = editPickChains(before, changed)
   const sticky = changed.map((route) => editSticky(route.before.sticky, route.after.sticky))

@@ -1,6 +1,6 @@
 /** The maps that an entrance is looked up in: those of addresses, or those of node ports, whose keys have no address. */
-import type { ContainerName } from './containers.ts'
 import type { DestinationField } from '../../dataplane/nft/rule.ts'
+import type { ContainerName } from './containers.ts'
 
 export interface EntranceMaps {
   /** In front of the names of the chains that use these maps. */

@@ -1,10 +1,10 @@
 /** The chains that are there whatever the Services are. They hook into the kernel and look packets up in the maps. */
 import type { ChainHook } from '../../dataplane/nft/nft.ts'
+import { commentedRule, rule } from '../../dataplane/nft/rule.ts'
+import type { Rule, Statement } from '../../dataplane/nft/rule.ts'
 import { addressMaps, nodePortMaps } from './entrance-maps.ts'
 import { fromElsewhere } from './local-traffic-match.ts'
 import type { PlannedChain } from './planned-chain.ts'
-import { commentedRule, rule } from '../../dataplane/nft/rule.ts'
-import type { Rule, Statement } from '../../dataplane/nft/rule.ts'
 import type { NftablesSettings } from './settings.ts'
 
 export const rejectChain = 'reject-connection'

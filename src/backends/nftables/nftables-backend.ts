@@ -16,6 +16,7 @@ import type { ContainerName, Containers } from './containers.ts'
 import { watchDrift } from './drift-watch.ts'
 import { editNftables } from './edit.ts'
 import type { NftablesEdit } from './edit.ts'
+import type { ElementOwners } from './element-owners.ts'
 import { planNftables } from './plan.ts'
 import type { NftablesPlan } from './plan.ts'
 import type { NftablesState } from './settings.ts'
@@ -48,8 +49,8 @@ export class NftablesBackend implements Backend {
   readonly #containers: Containers
   readonly #counts: ConnectionCounts
   readonly #programming: Programming<SyncTask, NftablesPlan>
-  /** What the last sync that succeeded has left in the table: says whose element is which while another one runs. */
-  #lastWritten: NftablesPlan | undefined
+  /** Of what was committed last: says whose element is which, also while another sync runs. */
+  #owners: ElementOwners | undefined
 
   constructor(options: NftablesBackendOptions) {
     this.#options = options
@@ -79,7 +80,7 @@ export class NftablesBackend implements Backend {
   }
 
   connections(signal: AbortSignal): Promise<ReadonlyMap<RouteKey, number>> {
-    return this.#counts.read(this.#lastWritten?.owners ?? new Map(), signal)
+    return this.#counts.read(this.#owners ?? new Map(), signal)
   }
 
   /** The table stays: restarting the proxy must not disturb traffic. */
@@ -114,14 +115,8 @@ export class NftablesBackend implements Backend {
     return writeAllButRefused({
       write: (refused) => {
         const culprits = new Set<RouteKey>(refused.map(({ key }) => key))
-        const rest =
-          culprits.size === 0
-            ? view
-            : withRoutes(
-                view,
-                keys.filter((key) => !culprits.has(key)),
-              )
-        return this.#repair(planNftables(rest, state), refused, signal)
+        const rest = keys.filter((key) => !culprits.has(key))
+        return this.#repair(planNftables(withRoutes(view, rest), state), refused, signal)
       },
       isRefusal,
       findRefused: (error) => {
@@ -162,19 +157,19 @@ export class NftablesBackend implements Backend {
   ): Promise<Programmed<NftablesPlan>> {
     const { table, metrics, countsConnections } = this.#options
     const counted =
-      this.#lastWritten !== undefined && countsConnections(after.routesByKey.size)
-        ? await this.#counts.aboutToGo(transactions, this.#lastWritten.owners, signal)
+      this.#owners !== undefined && countsConnections(after.routesByKey.size)
+        ? await this.#counts.countsToKeep(transactions, this.#owners, signal)
         : undefined
     for (const transaction of transactions) await table.commit(transaction, signal)
     if (counted !== undefined) this.#counts.keep(counted)
+    this.#owners = after.owners
     const unusedChains = await deleteUnusedChains(table, after.unusedChains, () => metrics.cleanupFailed(), signal)
-    const plan = { ...after, unusedChains }
-    this.#lastWritten = plan
-    return { plan, report: { facts: { elements: countElements(transactions) }, failed } }
+    return { plan: { ...after, unusedChains }, report: { facts: { elements: countElements(transactions) }, failed } }
   }
 }
 
 function withRoutes(view: NodeView, keys: readonly RouteKey[]): NodeView {
+  if (keys.length === view.routesByKey.size) return view
   const routesByKey = new Map<RouteKey, Route>()
   for (const key of keys) {
     const route = view.routesByKey.get(key)

@@ -2,26 +2,26 @@
  * The chains that pick an endpoint. There is one of a kind per number of endpoints, not per Service: all Services with
  * three endpoints share `pick-3`, and the maps know whose endpoints they are.
  */
+import { commentedRule, rule } from '../../dataplane/nft/rule.ts'
+import type { DestinationField, Rule, Statement } from '../../dataplane/nft/rule.ts'
 import type { EntranceMaps } from './entrance-maps.ts'
 import { fromPodsHere } from './local-traffic-match.ts'
 import type { PlannedChain } from './planned-chain.ts'
-import { commentedRule, rule } from '../../dataplane/nft/rule.ts'
-import type { DestinationField, Rule, Statement } from '../../dataplane/nft/rule.ts'
 import type { NftablesSettings } from './settings.ts'
 
 export interface PickChain {
   readonly kind: PickKind
   readonly maps: EntranceMaps
-  /** How many endpoints there are; for `external-local`, those that policy Cluster allows. */
+  /** How many endpoints there are; for `external-local`, those for pods and programs here. */
   readonly choices: number
 }
 
 type PickKind =
-  /** One of the endpoints that policy Cluster allows. */
+  /** One of the endpoints. */
   | 'pick'
   /** The same, with the source hidden. */
   | 'external'
-  /** Policy Local for traffic from outside; pods here and the node itself may use all endpoints. */
+  /** Endpoints on this node for traffic from outside; pods here and the node itself may use all. */
   | 'external-local'
   /** One of the endpoints on this node. */
   | 'pick-local'

@@ -10,10 +10,9 @@ import type { ElementOwners } from './element-owners.ts'
 import type { NodeAddresses } from './node-elements.ts'
 import { pickChainName } from './pick-chains.ts'
 import type { PickChain } from './pick-chains.ts'
-import { planRoute } from './route-plan.ts'
+import { emptyRoutePlan, planRoute } from './route-plan.ts'
 import type { RoutePlan } from './route-plan.ts'
 import type { NftablesSettings, NftablesState } from './settings.ts'
-import { noStickyChains } from './sticky-chains.ts'
 
 export interface NftablesPlan {
   readonly settings: NftablesSettings
@@ -49,13 +48,10 @@ export function planNftables(view: NodeView, { settings, nodePortIps }: Nftables
   }
 }
 
-/** What the route with this key needs; nothing, if there is none. */
 export function routePlanIn({ routesByKey, settings }: NftablesPlan, key: RouteKey): RoutePlan {
   const route = routesByKey.get(key)
-  return route === undefined ? nothing : planRoute(route, settings)
+  return route === undefined ? emptyRoutePlan : planRoute(route, settings)
 }
-
-export const nothing: RoutePlan = { elements: [], pickChains: [], sticky: noStickyChains }
 
 function addUser(pickChainsByName: Map<string, SharedPickChain>, chain: PickChain): void {
   const name = pickChainName(chain)

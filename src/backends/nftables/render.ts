@@ -3,6 +3,6 @@ import { renderScript } from '../../dataplane/nft/script.ts'
 import type { NftablesPlan } from './plan.ts'
 import { replacement } from './whole-table.ts'
 
-export function renderNftables(plan: NftablesPlan): string {
+export function renderPlan(plan: NftablesPlan): string {
   return renderScript(plan.settings.family, replacement(plan))
 }

@@ -3,9 +3,9 @@ import { routeName } from '../../core/route.ts'
 import type { Endpoint, Entrance, Outcome, Route } from '../../core/route.ts'
 import { disjointCidrs } from '../../net/disjoint-cidrs.ts'
 import type { ContainerName } from './containers.ts'
-import { rejectChain } from './fixed-chains.ts'
 import { addressMaps, nodePortMaps } from './entrance-maps.ts'
 import type { EntranceMaps } from './entrance-maps.ts'
+import { rejectChain } from './fixed-chains.ts'
 import { pickChainName, withPrerequisites } from './pick-chains.ts'
 import type { PickChain } from './pick-chains.ts'
 import { hostCidr, prefixText } from './prefix-text.ts'
@@ -40,6 +40,8 @@ export interface RoutePlan {
   readonly pickChains: readonly PickChain[]
   readonly sticky: StickyChains
 }
+
+export const emptyRoutePlan: RoutePlan = { elements: [], pickChains: [], sticky: noStickyChains }
 
 export function planRoute(route: Route, settings: NftablesSettings): RoutePlan {
   const draft = new Draft(route)
@@ -116,7 +118,7 @@ class Draft {
     this.#addService(place, this.#use({ kind, maps, choices: to.length }), endpointElements(maps.endpoints, key, to))
   }
 
-  /** Pods and programs here have endpoints of their own choice, even where others have none. */
+  /** Pods and programs here may use other endpoints than clients outside, even where those have none. */
   #addSplit(place: Place, inside: Outcome, outside: Outcome): void {
     const { maps, key } = place
     const all = inside.kind === 'forward' ? inside.to : []

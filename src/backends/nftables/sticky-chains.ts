@@ -6,10 +6,10 @@
 import type { TrafficPolicy } from '../../api/records.ts'
 import type { Endpoint, Outcome, Route, Treatment } from '../../core/route.ts'
 import type { SetDeclaration } from '../../dataplane/nft/nft.ts'
-import { shortCircuit } from './pick-chains.ts'
-import type { PlannedChain } from './planned-chain.ts'
 import { rule } from '../../dataplane/nft/rule.ts'
 import type { Rule, Statement } from '../../dataplane/nft/rule.ts'
+import { shortCircuit } from './pick-chains.ts'
+import type { PlannedChain } from './planned-chain.ts'
 import type { NftablesSettings } from './settings.ts'
 
 export interface StickyChains {

@@ -1,6 +1,6 @@
 import { NftablesBackend } from '../../backends/nftables/nftables-backend.ts'
 import { planNftables } from '../../backends/nftables/plan.ts'
-import { renderNftables } from '../../backends/nftables/render.ts'
+import { renderPlan } from '../../backends/nftables/render.ts'
 import { currentState } from '../../backends/nftables/settings.ts'
 import { supportsNft } from '../../dataplane/nft/find-nft.ts'
 import { NftTables } from '../../dataplane/nft/nft-tables.ts'
@@ -18,7 +18,7 @@ export const nftablesMode: Mode = {
 
   render(view, settings) {
     const plan = planNftables(view, currentState(trafficSettings(view.family, settings)))
-    return [{ part: 'nftables', text: renderNftables(plan) }]
+    return [{ part: 'nftables', text: renderPlan(plan) }]
   },
 }
 
