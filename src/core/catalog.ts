@@ -95,7 +95,7 @@ export class Catalog {
   upsert(current: ObjectRecord): void {
     const key = objectKey(current)
     const previous = this.get(current.kind, key)
-    if (previous !== undefined && isSameData(previous, current)) return
+    if (isSameData(previous, current)) return
     if (previous?.kind === 'EndpointSlice') this.#unlinkSlice(previous, key)
     if (current.kind === 'EndpointSlice') this.#linkSlice(current, key)
     // The union of maps cannot be narrowed together with the union of records; the kinds agree by construction.

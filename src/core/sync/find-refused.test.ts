@@ -78,7 +78,7 @@ describe('a write', () => {
     const left = [...errors]
     const outcome = await writeAllButRefused({
       write: async (refused) => {
-        did.push(`write without ${refused.map(({ key }) => key).join() || 'nobody'}`)
+        did.push(`write without ${refused.length === 0 ? 'nobody' : refused.map(({ key }) => key).join()}`)
         const error = left.shift()
         if (error !== undefined) throw error
         return 'written'
