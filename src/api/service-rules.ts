@@ -10,17 +10,20 @@ export const serviceTypes = ['ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalN
 export const policies = ['Cluster', 'Local'] as const
 
 /** What the API server fills in if client-IP affinity has no timeout. */
-const defaultAffinitySeconds = 10_800
+export const defaultAffinitySeconds = 10_800
 
-/** Only a Service that can be reached from outside has its own. */
+/** Whether clients outside the cluster may use the Service. */
+export function isReachableFromOutside(type: unknown, hasExternalIPs: boolean): boolean {
+  return type === 'LoadBalancer' || type === 'NodePort' || (type === 'ClusterIP' && hasExternalIPs)
+}
+
+/** Only a Service that can be reached from outside has one of its own. */
 export function externalTrafficPolicy(
   type: ServiceRecord['type'],
   hasExternalIPs: boolean,
   wished: TrafficPolicy,
 ): TrafficPolicy {
-  const isExternallyReachable =
-    type === 'LoadBalancer' || type === 'NodePort' || (type === 'ClusterIP' && hasExternalIPs)
-  return isExternallyReachable ? wished : 'Cluster'
+  return isReachableFromOutside(type, hasExternalIPs) ? wished : 'Cluster'
 }
 
 /** Of two ports with the same name and protocol, the last one is used. */

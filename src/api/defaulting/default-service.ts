@@ -4,10 +4,8 @@
  */
 import type { JsonObject } from '../json-reader.ts'
 import { isJsonObject } from '../json-reader.ts'
+import { defaultAffinitySeconds, isReachableFromOutside } from '../service-rules.ts'
 import { isAbsent } from './absent.ts'
-
-/** For client-IP affinity without a timeout: three hours. */
-const defaultAffinitySeconds = 10_800
 
 export function defaultService(service: JsonObject): JsonObject {
   if (service['spec'] !== undefined && !isJsonObject(service['spec'])) return service
@@ -36,8 +34,7 @@ function defaultSpec(given: JsonObject): JsonObject {
 /** Whether clients outside the cluster may use the Service. */
 export function isExternallyReachable(spec: JsonObject): boolean {
   const { type, externalIPs } = spec
-  if (type === 'LoadBalancer' || type === 'NodePort') return true
-  return type === 'ClusterIP' && Array.isArray(externalIPs) && externalIPs.length > 0
+  return isReachableFromOutside(type, Array.isArray(externalIPs) && externalIPs.length > 0)
 }
 
 function defaultAffinity(config: unknown): unknown {
