@@ -35,7 +35,6 @@ export type {
   Outcome,
   Treatment,
 } from './core/route.ts'
-export { externalOutcome, internalOutcome } from './core/routing/outcome.ts'
 export type { ProxyMetrics } from './core/proxy-metrics.ts'
 export { silentMetrics } from './core/proxy-metrics.ts'
 export type { PendingSync, RouteSource, SyncRequest } from './core/sync/route-source.ts'

@@ -18,7 +18,7 @@ interface Destination {
   readonly ip: string
   readonly port: number
   readonly outcome: Outcome
-  readonly affinitySeconds: number
+  readonly affinitySeconds: number | undefined
   /** What kube-proxy's ipvs mode keeps here for traffic of the node itself when the policy leaves nothing. */
   readonly spare: readonly Endpoint[]
 }
@@ -37,7 +37,7 @@ function destinationsOf(route: Route, localIps: readonly string[]): Destination[
 
 function renderVirtualServer({ protocol, ip, port, outcome, affinitySeconds, spare }: Destination): string {
   const endpoints = (outcome.kind === 'forward' ? outcome.to : spare).map(({ address }) => address).sort()
-  const affinity = affinitySeconds === 0 ? '' : ` for ${affinitySeconds} s`
+  const affinity = affinitySeconds === undefined ? '' : ` for ${affinitySeconds} s`
   return `${protocol} ${hostPort(ip, port)} -> ${endpoints.join(' ')}${affinity}`
 }
 

@@ -112,24 +112,12 @@ export interface Route {
   readonly internal: Treatment
   /** At all other entrances; undefined when there are none, not even external IPs that a feature gate hides. */
   readonly external: Treatment | undefined
-  /** 0 when there is none. */
-  readonly nodePort: number
-  readonly externalIPs: readonly string[]
-  readonly loadBalancerIPs: readonly string[]
-  /** Canonical CIDRs that may use the load-balancer IPs: undefined means everybody, an empty list nobody. */
-  readonly sourceRanges: readonly string[] | undefined
-  /** The ranges contain this node, so the load-balancer IPs themselves are allowed sources too. */
-  readonly sourceRangesCoverNode: boolean
-  /** Seconds of client-IP affinity; 0 when there is none. */
-  readonly affinitySeconds: number
-  readonly internalPolicy: TrafficPolicy
-  readonly externalPolicy: TrafficPolicy
-  /** Has a node port, load-balancer IP or external IP (also one that a feature gate hides). */
-  readonly isExternallyAccessible: boolean
-  /** 0 when there is none. */
-  readonly healthCheckNodePort: number
-  /** Wishes that only the userspace mode can fulfil; absent when there are none. */
-  readonly relaying?: Relaying
+  /** Of client-IP affinity. */
+  readonly affinitySeconds: number | undefined
+  /** Where load balancers ask whether this node has endpoints. */
+  readonly healthCheckNodePort: number | undefined
+  /** Wishes that only the userspace mode can fulfil. */
+  readonly relaying: Relaying | undefined
 
   /** Everything the slices list, not ready ones included; sorted by address. */
   readonly endpoints: readonly Endpoint[]

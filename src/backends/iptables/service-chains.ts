@@ -85,8 +85,8 @@ function spreadChain(
     matches: isLargeCluster ? matches : [comment(`${names.service} -> ${endpoint.address}`), ...matches],
     target: jump(names.endpoint(endpoint)),
   })
-  const seconds = affinitySeconds(route)
-  if (seconds > 0)
+  const seconds = route.affinitySeconds
+  if (seconds !== undefined)
     for (const endpoint of endpoints)
       rules.push(towards(endpoint, [{ kind: 'seen', list: names.endpoint(endpoint), seconds }]))
   for (const [index, endpoint] of endpoints.entries()) {
@@ -119,7 +119,7 @@ function masqueradeRules(
 function endpointChains(route: Route, names: ServiceChainNames, { isLargeCluster }: ChainOptions): readonly Chain[] {
   const notes: readonly Match[] = isLargeCluster ? [] : [comment(names.service)]
   const traffic: Match = { kind: 'traffic', protocol: route.protocol }
-  const isSticky = affinitySeconds(route) > 0
+  const isSticky = route.affinitySeconds !== undefined
   return route.reachableEndpoints.map((endpoint) => {
     const name = names.endpoint(endpoint)
     const affinity: readonly Match[] = isSticky ? [{ kind: 'remember', list: name }] : []
@@ -132,8 +132,4 @@ function endpointChains(route: Route, names: ServiceChainNames, { isLargeCluster
       ],
     }
   })
-}
-
-function affinitySeconds({ affinitySeconds: seconds }: Route): number {
-  return seconds ?? 0
 }

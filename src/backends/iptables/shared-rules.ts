@@ -88,9 +88,8 @@ function openNodePort(
 
 /** Health checks of load balancers must pass whatever the rest of the firewall says. They are always TCP. */
 function healthCheckRules(route: Route, { service }: ServiceChainNames): readonly SharedRule[] {
-  const port = route.healthCheckNodePort ?? 0
-  if (port === 0) return []
-  const traffic: Match = { kind: 'traffic', protocol: 'TCP', destinationPort: port }
+  if (route.healthCheckNodePort === undefined) return []
+  const traffic: Match = { kind: 'traffic', protocol: 'TCP', destinationPort: route.healthCheckNodePort }
   const rule: Rule = { matches: [comment(`${service} health check node port`), traffic], target: { kind: 'accept' } }
   return [{ table: 'filter', chain: topChains.nodePorts, rule }]
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { testEndpoint, testRoute, testView } from '../../core/testing/routes.ts'
+import type { Wishes } from '../../core/testing/routes.ts'
 import type { Route } from '../../core/route.ts'
 import { nodeAddresses } from './node-addresses.ts'
 import { planIpvs } from './plan.ts'
@@ -18,7 +19,7 @@ const settings: IpvsSettings = {
 const here = testEndpoint('10.64.0.1', 8080, { isLocal: true })
 const there = testEndpoint('10.64.1.1', 8080)
 
-function render(part: string, route: Partial<Route>, overrides: Partial<IpvsSettings> = {}): readonly string[] {
+function render(part: string, route: Wishes, overrides: Partial<IpvsSettings> = {}): readonly string[] {
   const plan = planIpvs(testView(testRoute('shop/web', route)), { ...settings, ...overrides })
   return (
     renderPlan(plan)
@@ -65,7 +66,7 @@ describe('virtual servers', () => {
 })
 
 describe('set entries', () => {
-  const added = (route: Partial<Route>, overrides: Partial<IpvsSettings> = {}) =>
+  const added = (route: Wishes, overrides: Partial<IpvsSettings> = {}) =>
     render('ipset', route, overrides)
       .filter((line) => line.startsWith('add '))
       .map((line) => line.slice(4))

@@ -48,12 +48,11 @@ function endpointsAt({ outside }: Entrance, { clusterEndpoints }: Route): readon
 }
 
 function spread(
-  route: Route,
+  { affinitySeconds }: Route,
   { scheduler }: IpvsSettings,
 ): Pick<VirtualServer, 'scheduler' | 'flags' | 'timeoutSeconds'> {
-  const timeoutSeconds = route.affinitySeconds ?? 0
-  const persistence = timeoutSeconds > 0 ? serverFlag.persistent : 0
+  const persistence = affinitySeconds === undefined ? 0 : serverFlag.persistent
   // Clients behind one address (a NAT gateway) would otherwise all meet the same endpoint.
   const hashesPort = scheduler === 'mh' ? serverFlag.scheduler2 : 0
-  return { scheduler, flags: persistence | hashesPort, timeoutSeconds }
+  return { scheduler, flags: persistence | hashesPort, timeoutSeconds: affinitySeconds ?? 0 }
 }

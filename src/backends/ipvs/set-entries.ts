@@ -25,8 +25,7 @@ export function setEntries(
     if (entrance.kind === 'node-port')
       for (const { set, entry } of nodePortEntries(entrance, route, settings)) add(set, entry)
     else for (const { set, entry } of addressEntries(entrance, protocol)) add(set, entry)
-  const healthCheckNodePort = route.healthCheckNodePort ?? 0
-  if (healthCheckNodePort > 0) add('healthCheckNodePort', `${healthCheckNodePort}`)
+  if (route.healthCheckNodePort !== undefined) add('healthCheckNodePort', `${route.healthCheckNodePort}`)
   for (const { ip, isBound } of servers) if (isBound) add('ipvsIps', ip)
   return entries
 }

@@ -11,7 +11,6 @@ const web = (overrides: Parameters<typeof testRoute>[1] = {}): Route =>
   testRoute('shop/web', {
     clusterIP: '10.112.0.21',
     nodePort: 30_080,
-    isExternallyAccessible: true,
     endpoints,
     ...overrides,
   })
@@ -53,7 +52,7 @@ test('an address that goes does not take its count along: a counter never goes b
   const node = await counting()
   connect(node, 'services', '10.112.0.21 . tcp . 80', 3)
   connect(node, 'nodeports', 'tcp . 30080', 4)
-  await node.sync([web({ nodePort: 0 }), db])
+  await node.sync([web({ nodePort: undefined }), db])
   expect((await node.backend.connections(never)).get(web().key)).toBe(7)
 })
 
@@ -62,12 +61,11 @@ test('whoever takes over an address begins to count there', async () => {
   const other = testRoute('shop/z', {
     clusterIP: '10.112.0.23',
     nodePort: 30_080,
-    isExternallyAccessible: true,
     endpoints,
   })
   await node.sync([web(), db, other])
   connect(node, 'nodeports', 'tcp . 30080', 4)
-  await node.sync([web({ nodePort: 0 }), db, other])
+  await node.sync([web({ nodePort: undefined }), db, other])
   connect(node, 'nodeports', 'tcp . 30080', 1)
   const counts = await node.backend.connections(never)
   expect([counts.get(web().key), counts.get(other.key)]).toEqual([4, 1])

@@ -23,14 +23,12 @@ const web = (count: number) =>
   testRoute('shop/web', {
     clusterIP: '10.112.0.21',
     externalIPs: ['192.0.2.60'],
-    isExternallyAccessible: true,
     endpoints: endpoints.slice(0, count),
   })
 /** Comes first by name, and wants the same address. */
 const rival = testRoute('shop/a', {
   clusterIP: '10.112.0.22',
   externalIPs: ['192.0.2.60'],
-  isExternallyAccessible: true,
   affinitySeconds: 60,
   endpoints,
 })

@@ -25,7 +25,6 @@ const edge = testRoute('shop/edge:https', {
   nodePort: 31_443,
   loadBalancerIPs: ['203.0.113.50'],
   sourceRanges: ['198.18.0.0/16'],
-  isExternallyAccessible: true,
   affinitySeconds: 10_800,
   endpoints: [testEndpoint('10.77.2.6', 8443)],
 })

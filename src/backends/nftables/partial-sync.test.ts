@@ -96,7 +96,7 @@ describe('a partial sync, which reads nothing,', () => {
     ])
   })
 
-  const outside = { externalIPs: ['192.0.2.60'], isExternallyAccessible: true }
+  const outside = { externalIPs: ['192.0.2.60'] }
 
   test.each([
     [
@@ -175,7 +175,7 @@ describe('a partial sync, which reads nothing,', () => {
   })
 
   test('hands an address over to the next Service that names it, whole', async () => {
-    const vip = { loadBalancerIPs: ['203.0.113.50'], isExternallyAccessible: true }
+    const vip = { loadBalancerIPs: ['203.0.113.50'] }
     const first = testRoute('shop/a', {
       ...vip,
       clusterIP: '10.112.0.41',

@@ -18,7 +18,6 @@ function service(count: number, overrides: Parameters<typeof testRoute>[1] = {})
     clusterIP: '10.112.0.21',
     externalIPs: ['192.0.2.60'],
     nodePort: 30_080,
-    isExternallyAccessible: true,
     endpoints,
     ...overrides,
   })
@@ -37,7 +36,7 @@ async function programmed(route: Route): Promise<RecordingTable> {
 
 const counts = [1, 2, 3, 7, 50]
 const kinds = [
-  { kind: 'at random', affinitySeconds: 0 },
+  { kind: 'at random', affinitySeconds: undefined },
   { kind: 'with affinity', affinitySeconds: 60 },
 ]
 

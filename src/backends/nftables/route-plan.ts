@@ -48,12 +48,14 @@ export function planRoute(route: Route, settings: NftablesSettings): RoutePlan {
   for (const entrance of route.entrances) draft.addEntrance(entrance)
   for (const entrance of route.entrances) draft.addAllowedSources(entrance)
   draft.addHairpin()
-  const affinitySeconds = route.affinitySeconds ?? 0
-  const needsSticky = affinitySeconds > 0 && route.reachableEndpoints.length > 0
+  const { affinitySeconds, reachableEndpoints } = route
   return {
     elements: draft.elements,
     pickChains: [...draft.pickChains.values()],
-    sticky: needsSticky ? stickyChains(route, affinitySeconds, settings) : noStickyChains,
+    sticky:
+      affinitySeconds === undefined || reachableEndpoints.length === 0
+        ? noStickyChains
+        : stickyChains(route, affinitySeconds, settings),
   }
 }
 
@@ -78,7 +80,7 @@ class Draft {
 
   constructor(route: Route) {
     this.#route = route
-    this.#isSticky = (route.affinitySeconds ?? 0) > 0
+    this.#isSticky = route.affinitySeconds !== undefined
     this.#name = routeName(route)
     this.#protocol = route.protocol.toLowerCase()
   }

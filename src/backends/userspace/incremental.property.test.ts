@@ -22,7 +22,7 @@ const arbitraryRoute = fc
     loadBalancerIPs: fc.uniqueArray(fc.constantFrom(ownLoopback(103), ownLoopback(104)), { maxLength: 2 }),
     endpoints: fc.uniqueArray(fc.constantFrom('10.64.0.1', '10.64.0.2', '10.64.0.3'), { maxLength: 3 }),
     isLocalOnly: fc.boolean(),
-    affinitySeconds: fc.constantFrom(0, 60),
+    affinitySeconds: fc.constantFrom(undefined, 60),
   })
   .map(({ name, endpoints, isLocalOnly, ...rest }) =>
     testRoute(`shop/${name}`, {

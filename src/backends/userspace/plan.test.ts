@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { testEndpoint, testRoute, testView, withWishes } from '../../core/testing/routes.ts'
+import type { Wishes } from '../../core/testing/routes.ts'
 import type { Route } from '../../core/route.ts'
 import { renderCidr } from '../../net/ip.ts'
 import { planRoute, type ListenPolicy, type PlannedListener } from './plan.ts'
@@ -54,8 +55,7 @@ test('what the Service wishes for its connections goes to every pool of it', () 
 
 test('addresses under the same policy share their pool, and those under another do not', () => {
   const route = testRoute('shop/web', { nodePort: 30080, endpoints: [here] })
-  const poolIds = (changed: Partial<Route>) =>
-    new Set(listenersOf(withWishes(route, changed)).map(({ pool }) => pool.id)).size
+  const poolIds = (changed: Wishes) => new Set(listenersOf(withWishes(route, changed)).map(({ pool }) => pool.id)).size
   expect(poolIds({})).toBe(1)
   expect(poolIds({ externalPolicy: 'Local' })).toBe(2)
 })
@@ -73,7 +73,7 @@ test('source ranges guard the load-balancer addresses and nothing else', () => {
     loadBalancerIPs: ['203.0.113.4'],
     sourceRanges: ['192.0.2.0/24'],
   })
-  const guarded = (changed: Partial<Route>) =>
+  const guarded = (changed: Wishes) =>
     listenersOf(withWishes(route, changed)).map(({ purpose, allowedSources }) => [
       purpose,
       allowedSources.map(renderCidr).join(' '),
@@ -93,7 +93,7 @@ test('an SCTP route is not served, and says why', () => {
 })
 
 test('on loopback a route prefers its own port, then its node port, then any', () => {
-  const ports = (changed: Partial<Route>) => listenersOf(testRoute('shop/web', changed), { kind: 'loopback' })[0]?.ports
+  const ports = (changed: Wishes) => listenersOf(testRoute('shop/web', changed), { kind: 'loopback' })[0]?.ports
   expect(ports({ port: 8080, nodePort: 30080 })).toEqual([8080, 30080, 0])
   expect(ports({ port: 80, nodePort: 30080 })).toEqual([30080, 0])
   expect(ports({ port: 80 })).toEqual([0])

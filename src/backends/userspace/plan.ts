@@ -122,7 +122,7 @@ export function poolFor(
     id: `${route.family} ${route.key} ${outcome.policy}`,
     service: routeName(route),
     endpoints: outcome.kind === 'forward' ? outcome.to.map(pooled) : [],
-    affinitySeconds: route.affinitySeconds,
+    affinitySeconds: route.affinitySeconds ?? 0,
     whenEmpty: whenEmpty[outcome.kind],
     ...wishes,
   }

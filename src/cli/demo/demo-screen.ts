@@ -65,7 +65,7 @@ function endpointsOf({ route }: Served): string {
   const addresses = route?.clusterEndpoints.map(({ address }) => address) ?? []
   // A socket that listens has accepted before it can know; so the client sees a reset, not a refusal.
   if (addresses.length === 0) return route?.protocol === 'UDP' ? 'none: nobody answers' : 'none: connections are reset'
-  return addresses.join(', ') + (route?.affinitySeconds === 0 ? '' : ' (each client keeps one)')
+  return addresses.join(', ') + (route?.affinitySeconds === undefined ? '' : ' (each client keeps one)')
 }
 
 export function renderHints({

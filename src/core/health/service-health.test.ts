@@ -113,7 +113,7 @@ test('a Service that gives up its health-check port is no longer listened for', 
   const health = given()
   const before = testRoute('demo/web', { healthCheckNodePort: 9376 })
   health.update(testView(before), full)
-  const after = { ...before, healthCheckNodePort: 0 }
+  const after = { ...before, healthCheckNodePort: undefined }
   health.update(testView(after), changed(after))
   expect(health.desiredHealthPorts()).toEqual([])
 })

@@ -88,7 +88,7 @@ export class ServiceHealth {
   }
 
   #remember(key: RouteKey, route: Route | undefined, touched: Set<ServiceState>): void {
-    if (route === undefined || route.healthCheckNodePort === 0) return
+    if (route?.healthCheckNodePort === undefined) return
     const { namespace, name, healthCheckNodePort: port } = route
     const service = objectKey(route)
     let state = this.#stateByService.get(service)

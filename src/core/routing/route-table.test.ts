@@ -275,9 +275,13 @@ test('an address that a Service names twice, and that belongs to another one, is
     ),
   )
   const { routesByKey } = take().view
-  expect(routesByKey.get('demo/owner/TCP' as never)).toMatchObject({ loadBalancerIPs: [ip] })
-  expect(routesByKey.get('demo/thief/TCP' as never)).toMatchObject({ loadBalancerIPs: [], externalIPs: [] })
-  expect(routesByKey.get('demo/thief:b/TCP' as never)).toMatchObject({ loadBalancerIPs: [ip], externalIPs: [ip] })
+  const named = (key: string) => {
+    const route = routesByKey.get(key as never)
+    return { external: addressesOf(route, 'external-ip'), loadBalancer: addressesOf(route, 'load-balancer-ip') }
+  }
+  expect(named('demo/owner/TCP')).toMatchObject({ loadBalancer: [ip] })
+  expect(named('demo/thief/TCP')).toEqual({ external: [], loadBalancer: [] })
+  expect(named('demo/thief:b/TCP')).toEqual({ external: [ip], loadBalancer: [ip] })
 })
 
 test('a sync programs removals first, then the API server and DNS, then the rest by name', () => {

@@ -9,7 +9,7 @@ import { entrancesOf, externalTreatment, internalTreatment } from './entrances.t
 import { endpointPortId, endpointsByPort } from './endpoints.ts'
 import type { EndpointsByPort } from './endpoints.ts'
 import { routeKey } from '../route.ts'
-import type { Endpoint, Route } from '../route.ts'
+import type { AllowedSources, Endpoint, Route } from '../route.ts'
 import type { ServingPolicy } from './serving-policy.ts'
 
 export interface RouterContext {
@@ -36,13 +36,13 @@ export function routesOf(
   if (clusterIP === undefined) return []
   if (isLoopback(clusterIP) && !policy.allowLoopback) return []
   const endpoints = endpointsByPort(slices, family, nodeName, policy)
-  const addresses = {
+  const places = {
     clusterIP,
     externalIPs: ofFamily(service.externalIPs, family),
     loadBalancerIPs: ofFamily(service.loadBalancerIPs, family),
-    ...sourceRangesOf(service, context),
+    ranges: sourceRangesOf(service, context),
   }
-  if (refused.length === 0) return service.ports.map((port) => routeOf(service, port, addresses, endpoints, context))
+  if (refused.length === 0) return service.ports.map((port) => routeOf(service, port, places, endpoints, context))
   // By place, not by kind: a Service may name one address both as external and as load-balancer IP.
   const refusedPlaces = new Set(refused.map(({ protocol, port, ip }) => place(protocol, port, ip)))
   return service.ports.flatMap((port) => {
@@ -50,9 +50,9 @@ export function routesOf(
     if (isRefused(port.port, clusterIP)) return []
     const isGranted = (ip: string) => !isRefused(port.port, ip)
     const granted = {
-      ...addresses,
-      externalIPs: addresses.externalIPs.filter(isGranted),
-      loadBalancerIPs: addresses.loadBalancerIPs.filter(isGranted),
+      ...places,
+      externalIPs: places.externalIPs.filter(isGranted),
+      loadBalancerIPs: places.loadBalancerIPs.filter(isGranted),
     }
     const nodePort = isRefused(port.nodePort) ? 0 : port.nodePort
     return [routeOf(service, { ...port, nodePort }, granted, endpoints, context)]
@@ -66,39 +66,42 @@ function place(protocol: Protocol, port: number, ip = 'this node'): string {
 
 const noneRefused: readonly RefusedClaim[] = []
 
-type Addresses = Pick<Route, 'clusterIP' | 'externalIPs' | 'loadBalancerIPs' | 'sourceRanges' | 'sourceRangesCoverNode'>
+/** What a Service may use of the addresses that it names. */
+interface Addresses {
+  readonly clusterIP: string
+  readonly externalIPs: readonly string[]
+  readonly loadBalancerIPs: readonly string[]
+  readonly ranges: SourceRanges | undefined
+}
 
 function routeOf(
   service: ServiceRecord,
   port: ServicePort,
   addresses: Addresses,
   endpointsOfService: EndpointsByPort,
-  context: RouterContext,
+  { family, nodeName, zone, policy }: RouterContext,
 ): Route {
-  const { family, nodeName, zone, policy } = context
-  const isExternallyAccessible =
-    port.nodePort !== 0 || addresses.loadBalancerIPs.length > 0 || addresses.externalIPs.length > 0
-  const isInternalLocal = service.internalTrafficPolicy === 'Local'
-  const isExternalLocal = service.externalTrafficPolicy === 'Local'
+  const { clusterIP, externalIPs, loadBalancerIPs } = addresses
+  const { internalTrafficPolicy, externalTrafficPolicy } = service
+  const isOpenToOutside = port.nodePort !== 0 || loadBalancerIPs.length > 0 || externalIPs.length > 0
+  const isInternalLocal = internalTrafficPolicy === 'Local'
+  const isExternalLocal = externalTrafficPolicy === 'Local' && isOpenToOutside
   const endpoints = endpointsOfService.get(endpointPortId(port.name, port.protocol)) ?? noEndpoints
-  const categorized = categorize(
+  const { cluster, local, reachable, hasUsable, topology } = categorize(
     endpoints,
-    {
-      clusterEndpoints: !isInternalLocal || isExternallyAccessible,
-      localEndpoints: isInternalLocal || (isExternalLocal && isExternallyAccessible),
-    },
+    { clusterEndpoints: !isInternalLocal || isOpenToOutside, localEndpoints: isInternalLocal || isExternalLocal },
     { nodeName, zone },
   )
-  const { clusterIP, loadBalancerIPs, sourceRanges, sourceRangesCoverNode } = addresses
-  const externalIPs = policy.allowExternalIPs ? addresses.externalIPs : noAddresses
-  const servers = {
-    clusterEndpoints: categorized.cluster,
-    localEndpoints: categorized.local,
-    hasUsableEndpoint: categorized.hasUsable,
-  }
-  const treatments = {
-    internal: internalTreatment(service.internalTrafficPolicy, servers),
-    external: isExternallyAccessible ? externalTreatment(service.externalTrafficPolicy, servers) : undefined,
+  const servers = { clusterEndpoints: cluster, localEndpoints: local, hasUsableEndpoint: hasUsable }
+  const internal = internalTreatment(internalTrafficPolicy, servers)
+  const external = isOpenToOutside ? externalTreatment(externalTrafficPolicy, servers) : undefined
+  const places = {
+    clusterIP,
+    port: port.port,
+    externalIPs: policy.allowExternalIPs ? externalIPs : noAddresses,
+    loadBalancerIPs,
+    allowed: allowedSources(addresses),
+    nodePort: unlessZero(port.nodePort),
   }
   return {
     key: routeKey(service.namespace, service.name, port.name, port.protocol),
@@ -109,41 +112,32 @@ function routeOf(
     family,
     clusterIP,
     port: port.port,
-    entrances: entrancesOf(
-      {
-        clusterIP,
-        port: port.port,
-        externalIPs,
-        loadBalancerIPs,
-        allowed: sourceRanges && {
-          ranges: sourceRanges,
-          ownAddresses: sourceRangesCoverNode ? loadBalancerIPs : noAddresses,
-        },
-        nodePort: port.nodePort === 0 ? undefined : port.nodePort,
-      },
-      treatments,
-    ),
-    ...treatments,
-    nodePort: port.nodePort,
-    externalIPs,
-    loadBalancerIPs,
-    sourceRanges,
-    sourceRangesCoverNode,
-    affinitySeconds: service.affinitySeconds,
-    internalPolicy: service.internalTrafficPolicy,
-    externalPolicy: service.externalTrafficPolicy,
-    isExternallyAccessible,
-    healthCheckNodePort: service.healthCheckNodePort,
-    ...(service.relaying !== undefined && { relaying: service.relaying }),
+    entrances: entrancesOf(places, { internal, external }),
+    internal,
+    external,
+    affinitySeconds: unlessZero(service.affinitySeconds),
+    healthCheckNodePort: unlessZero(service.healthCheckNodePort),
+    relaying: service.relaying,
     endpoints,
-    ...servers,
-    reachableEndpoints: categorized.reachable,
-    topology: categorized.topology,
+    clusterEndpoints: cluster,
+    localEndpoints: local,
+    reachableEndpoints: reachable,
+    hasUsableEndpoint: hasUsable,
+    topology,
   }
+}
+
+function unlessZero(number: number): number | undefined {
+  return number === 0 ? undefined : number
 }
 
 function ofFamily(ips: readonly string[], family: Family): readonly string[] {
   return ips.filter((ip) => familyOf(ip) === family)
+}
+
+interface SourceRanges {
+  readonly cidrs: readonly string[]
+  readonly coverNode: boolean
 }
 
 /**
@@ -153,14 +147,15 @@ function ofFamily(ips: readonly string[], family: Family): readonly string[] {
 function sourceRangesOf(
   { sourceRanges: ranges, hasUnreadableSourceRange }: ServiceRecord,
   { family, nodeIP, policy }: RouterContext,
-): Pick<Route, 'sourceRanges' | 'sourceRangesCoverNode'> {
+): SourceRanges | undefined {
   const own = ranges.filter((range) => range.family === family)
   const isRestricted =
     own.length > 0 || hasUnreadableSourceRange === true || (policy.strictSourceRanges && ranges.length > 0)
-  if (!isRestricted || own.some((range) => range.prefixLength === 0))
-    return { sourceRanges: undefined, sourceRangesCoverNode: false }
-  return {
-    sourceRanges: own.map(renderCidr),
-    sourceRangesCoverNode: own.some((range) => cidrContains(range, nodeIP)),
-  }
+  if (!isRestricted || own.some((range) => range.prefixLength === 0)) return undefined
+  return { cidrs: own.map(renderCidr), coverNode: own.some((range) => cidrContains(range, nodeIP)) }
+}
+
+function allowedSources({ ranges, loadBalancerIPs }: Addresses): AllowedSources | undefined {
+  if (ranges === undefined) return undefined
+  return { ranges: ranges.cidrs, ownAddresses: ranges.coverNode ? loadBalancerIPs : noAddresses }
 }

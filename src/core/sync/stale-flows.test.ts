@@ -3,8 +3,9 @@ import type { Endpoint, Route } from '../route.ts'
 import { flowTargetsOf, selectStaleFlows } from './stale-flows.ts'
 import type { Flow } from './stale-flows.ts'
 import { testEndpoint, testRoute } from '../testing/routes.ts'
+import type { Wishes } from '../testing/routes.ts'
 
-const dns: Partial<Route> = {
+const dns: Wishes = {
   protocol: 'UDP',
   clusterIP: '10.96.0.10',
   port: 53,
@@ -102,7 +103,7 @@ test('each port of an address has its own endpoints', () => {
 })
 
 test('a Service without a node port has no flow elsewhere', () => {
-  const route = testRoute('kube-system/dns', { ...dns, nodePort: 0, endpoints: serving })
+  const route = testRoute('kube-system/dns', { ...dns, nodePort: undefined, endpoints: serving })
   expect(staleOf([route], [flow('8.8.8.8:0', '8.8.8.8:0')])).toEqual([])
 })
 
@@ -138,11 +139,11 @@ test('a terminating endpoint that still serves keeps its flows', () => {
 })
 
 test('two Services that share an external address keep the flows of both', () => {
-  const one = testRoute('demo/one', { ...dns, clusterIP: '10.96.0.1', nodePort: 0, endpoints: serving })
+  const one = testRoute('demo/one', { ...dns, clusterIP: '10.96.0.1', nodePort: undefined, endpoints: serving })
   const two = testRoute('demo/two', {
     ...dns,
     clusterIP: '10.96.0.2',
-    nodePort: 0,
+    nodePort: undefined,
     endpoints: [testEndpoint('10.64.0.3', 53)],
   })
   const flows = ['10.64.0.2:5353', '10.64.0.3:53', '10.64.0.4:53'].map((from) => flow('203.0.113.7:53', from))

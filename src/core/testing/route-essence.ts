@@ -8,8 +8,6 @@ export function routeEssence({ endpoints: _endpoints, topology: _topology, ...ro
     entrances: route.entrances.map(ofEntrance).sort(byText),
     internal: ofTreatment(route.internal),
     external: route.external && ofTreatment(route.external),
-    externalIPs: [...route.externalIPs].sort(),
-    loadBalancerIPs: [...route.loadBalancerIPs].sort(),
     clusterEndpoints: route.clusterEndpoints.map(addressAndPlace),
     localEndpoints: route.localEndpoints.map(addressAndPlace),
     reachableEndpoints: route.reachableEndpoints.map(addressAndPlace),

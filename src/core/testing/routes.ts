@@ -1,4 +1,5 @@
 /** Routes for tests, with only what the test is about spelled out. */
+import type { TrafficPolicy } from '../../api/records.ts'
 import { hostPort } from '../../net/ip.ts'
 import type { NodeView } from '../backend.ts'
 import { routeKey } from '../route.ts'
@@ -21,7 +22,20 @@ export function testEndpoint(ip: string, port: number, overrides: Partial<Endpoi
   }
 }
 
-type Wishes = Partial<Omit<Route, 'key' | 'namespace' | 'name' | 'entrances' | 'internal' | 'external'>>
+type Derived = 'key' | 'namespace' | 'name' | 'entrances' | 'internal' | 'external'
+
+/** What a Service asks for, and what is known of its endpoints. */
+export interface Wishes extends Partial<Omit<Route, Derived>> {
+  readonly nodePort?: number | undefined
+  readonly externalIPs?: readonly string[]
+  readonly loadBalancerIPs?: readonly string[]
+  readonly sourceRanges?: readonly string[] | undefined
+  readonly sourceRangesCoverNode?: boolean
+  readonly internalPolicy?: TrafficPolicy
+  readonly externalPolicy?: TrafficPolicy
+  /** A feature gate hides its external IPs. */
+  readonly hasHiddenEntrance?: boolean
+}
 
 const origins = new WeakMap<Route, { readonly name: string; readonly wishes: Wishes }>()
 
@@ -39,9 +53,20 @@ export function withWishes(route: Route, wishes: Wishes): Route {
   return testRoute(origin.name, { ...origin.wishes, ...wishes })
 }
 
-function routeOf(name: string, overrides: Wishes): Route {
+function routeOf(name: string, wishes: Wishes): Route {
   const [, namespace = '', service = '', portName = ''] = /^([^/]+)\/([^:]+):?(.*)$/.exec(name) ?? []
-  const { protocol = 'TCP', endpoints = [] } = overrides
+  const {
+    nodePort,
+    externalIPs = [],
+    loadBalancerIPs = [],
+    sourceRanges,
+    sourceRangesCoverNode = false,
+    internalPolicy = 'Cluster',
+    externalPolicy = 'Cluster',
+    hasHiddenEntrance = false,
+    ...rest
+  } = wishes
+  const { protocol = 'TCP', endpoints = [] } = rest
   const ready = endpoints.filter((endpoint) => endpoint.ready)
   const route = {
     key: routeKey(namespace, service, portName, protocol),
@@ -52,36 +77,27 @@ function routeOf(name: string, overrides: Wishes): Route {
     family: 'ipv4' as const,
     clusterIP: '10.96.0.10',
     port: 80,
-    nodePort: 0,
-    externalIPs: [],
-    loadBalancerIPs: [],
-    sourceRanges: undefined,
-    sourceRangesCoverNode: false,
-    affinitySeconds: 0,
-    internalPolicy: 'Cluster' as const,
-    externalPolicy: 'Cluster' as const,
-    isExternallyAccessible: false,
-    healthCheckNodePort: 0,
+    affinitySeconds: undefined,
+    healthCheckNodePort: undefined,
+    relaying: undefined,
     endpoints,
     clusterEndpoints: ready,
     localEndpoints: ready.filter((endpoint) => endpoint.isLocal),
     reachableEndpoints: ready,
     hasUsableEndpoint: ready.length > 0,
     topology: 'none' as const,
-    ...overrides,
+    ...rest,
   }
-  const { sourceRanges, sourceRangesCoverNode, loadBalancerIPs, externalIPs, nodePort } = route
-  const isExternal =
-    nodePort !== 0 || externalIPs.length > 0 || loadBalancerIPs.length > 0 || route.isExternallyAccessible
+  const isExternal = nodePort !== undefined || externalIPs.length > 0 || loadBalancerIPs.length > 0 || hasHiddenEntrance
   const treatments = {
-    internal: internalTreatment(route.internalPolicy, route),
-    external: isExternal ? externalTreatment(route.externalPolicy, route) : undefined,
+    internal: internalTreatment(internalPolicy, route),
+    external: isExternal ? externalTreatment(externalPolicy, route) : undefined,
   }
   const allowed = sourceRanges && {
     ranges: sourceRanges,
     ownAddresses: sourceRangesCoverNode ? loadBalancerIPs : [],
   }
-  const places = { ...route, allowed, nodePort: nodePort === 0 ? undefined : nodePort }
+  const places = { clusterIP: route.clusterIP, port: route.port, externalIPs, loadBalancerIPs, allowed, nodePort }
   return { ...route, ...treatments, entrances: entrancesOf(places, treatments) }
 }
 

@@ -107,7 +107,7 @@ test('a node port passes from one Service to another in one sync', async () => {
   const nodePort = await freePort()
   const [a, b] = [testRoute('shop/a', { nodePort }), testRoute('shop/b', { clusterIP: '10.96.0.11' })]
   await sync([a, b])
-  const moved = [withWishes(a, { nodePort: 0 }), withWishes(b, { nodePort })]
+  const moved = [withWishes(a, { nodePort: undefined }), withWishes(b, { nodePort })]
   expect(await sync(moved, [b.key, a.key])).toMatchObject({ failed: [] })
   const held = (await savedRules(kernel)).split('\n').filter((line) => line.includes(`--dport ${nodePort} `))
   expect(held).toHaveLength(2)

@@ -136,7 +136,7 @@ function proxyPortRules({ route, ports, settings }: Portal): readonly SharedRule
 
 /** Health checks of load balancers must pass whatever the rest of the firewall says. They are always TCP. */
 function healthCheckRules({ route }: Portal): readonly SharedRule[] {
-  if (route.healthCheckNodePort === 0) return []
+  if (route.healthCheckNodePort === undefined) return []
   const matches: readonly Match[] = [
     comment(`${routeName(route)} health check node port`),
     { kind: 'traffic', protocol: 'TCP', destinationPort: route.healthCheckNodePort },
