@@ -78,6 +78,33 @@ test('our own writing is never taken for drift', async () => {
   )
 })
 
+test('what the kernel refused is not taken for drift, and a full sync makes up for it', async () => {
+  const anyRefused = fc.constantFrom('10.96.0.1', '198.51.100.1', '192.0.2.1', '10.64.0.1')
+  const anyRefusals = fc.array(fc.record({ ip: anyRefused, does: fc.constantFrom('add', 'delete') }), { maxLength: 8 })
+  await fc.assert(
+    fc.asyncProperty(anyHistory, anyRefusals, async (history, refusals) => {
+      const { sync, backend, clock, kernel } = proxiedNode({ looksForDrift: true })
+      const found: string[] = []
+      const stop = new AbortController()
+      const watching = backend.watch((what) => found.push(what), stop.signal)
+      await sync([], { full: true })
+      for (const [index, { routes, full }] of history.entries()) {
+        refuse(kernel, refusals[index])
+        await sync(routes, { full })
+        await clock.advance(5_000)
+      }
+      refuse(kernel, undefined)
+      const routes = history.at(-1)?.routes ?? []
+      await sync(routes, { full: true })
+      stop.abort()
+      await watching
+      expect(found).toEqual([])
+      expect(await kernel.snapshot()).toEqual(await after([{ routes, full: true, connections: 0 }]))
+    }),
+    { numRuns: 60 },
+  )
+})
+
 test('whatever others did in between, the next full sync repairs it', async () => {
   await fc.assert(
     fc.asyncProperty(
@@ -118,6 +145,15 @@ async function after(history: readonly Step[], kernel = nodeKernel()): Promise<r
   stop.abort()
   await watching
   return kernel.snapshot()
+}
+
+function refuse({ ipvs, ipset, addresses }: MemoryKernel, what: { ip: string; does: string } | undefined): void {
+  ipvs.refuse = (operation) => {
+    const ips = [operation.server.ip, 'realServer' in operation ? operation.realServer.ip : undefined]
+    return what !== undefined && operation.kind.startsWith(what.does) && ips.includes(what.ip) ? 'refused' : undefined
+  }
+  ipset.refuse = ({ kind, entry }) => (what?.does === kind && entry.startsWith(what.ip) ? 'full' : undefined)
+  addresses.refusedIps = new Set(what?.does === 'add' ? [what.ip] : [])
 }
 
 async function setConnections({ ipvs }: MemoryKernel, count: number): Promise<void> {
