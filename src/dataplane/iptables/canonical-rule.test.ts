@@ -69,7 +69,7 @@ const probabilities: readonly (readonly [emitted: string, saved: string])[] = [
   ['0.0100000000', '0.00999999978'],
   ['0.0010000000', '0.00100000016'],
   ['0.0004882812', '0.00048828125'],
-  // Exactly halfway between two decimals.
+  // Exactly half-way between two decimals.
   ['0.0002441406', '0.00024414062'],
 ]
 for (const [emitted, saved] of probabilities)

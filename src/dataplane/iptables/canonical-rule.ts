@@ -1,7 +1,7 @@
 /**
  * Turns a rule as Fairlead writes it into the text that iptables-save prints for it, so that a plan can be compared
- * with the kernel without loading it. It knows the matches and targets that Fairlead uses; a differential test holds it
- * against the real tools of both variants.
+ * with the kernel without loading it. It knows the matches and targets that Fairlead uses; a test compares it with the
+ * real tools of both variants.
  */
 import type { Family } from '../../net/ip.ts'
 import { quoted, ruleWords } from './rule-words.ts'
@@ -24,17 +24,17 @@ interface Extension {
 }
 
 interface GroupedRule {
-  /** `-A CHAIN`, when given. */
+  /** `-A CHAIN`, or nothing. */
   readonly place: readonly string[]
   readonly headers: Option[]
   readonly matches: Extension[]
   target: Extension | undefined
 }
 
-/** What belongs to the packet header comes first in a saved rule, in this order, wherever it was written. */
+/** iptables-save prints these options first, in this order. */
 const headerFlags = ['-s', '-d', '-i', '-o', '-p']
 
-/** The kernel keeps 256 bytes of a comment, the last of them a zero. */
+/** The kernel keeps 256 bytes of a comment, the last of which is NUL. */
 const maxCommentLength = 255
 
 function groupOptions(words: readonly string[]): GroupedRule {
@@ -59,7 +59,7 @@ function groupOptions(words: readonly string[]): GroupedRule {
       option = { isNegated, flag: word, values: [] }
       ;(extension?.options ?? rule.headers).push(option)
       isNegated = false
-      // What follows a comment is its text, even if it looks like an option.
+      // The next word is the text of the comment, even if it looks like an option.
       if (word === '--comment') option.values.push(words[++i] ?? '')
     } else option?.values.push(word)
   }
@@ -77,7 +77,7 @@ function renderRule(rule: GroupedRule, family: Family): string {
   return words.join(' ')
 }
 
-/** `-s 0.0.0.0/0` asks for nothing, and is not kept. */
+/** The tools drop `-s 0.0.0.0/0`, which matches everything. */
 function matchesAll(option: Option): boolean {
   return !option.isNegated && (option.values[0] ?? '').endsWith('/0')
 }
@@ -104,7 +104,7 @@ function renderMatch(match: Extension, family: Family): string[] {
     case 'ipvs':
       return renderIpvs(match, family)
     case 'nfacct':
-      // Two spaces: iptables 1.8 prints one itself and one with the name.
+      // iptables 1.8 prints two spaces.
       return match.options.map((option) => `${option.flag}  ${option.values.join(' ')}`)
     default:
       return match.options.map(renderOption)
@@ -148,7 +148,7 @@ function shortHex(number: string): string {
   return `0x${Number(number).toString(16)}`
 }
 
-/** The kernel knows one operation, "clear these bits, then flip those": all ways to write it are saved as --set-xmark. */
+/** The kernel has one operation, "clear these bits, then flip those", which is always saved as --set-xmark. */
 function renderMarkOption(option: Option): string {
   const value = option.values[0] ?? ''
   switch (option.flag) {
@@ -166,7 +166,7 @@ function renderStatisticOption(option: Option): string {
   return renderOption({ ...option, values: [savedProbability(option.values[0] ?? '')] })
 }
 
-/** The kernel keeps a 31-bit fraction; it is printed with eleven decimals, an exact half going to the even digit. */
+/** The kernel keeps a 31-bit fraction. It is printed with eleven decimals, and an exact half is rounded to even. */
 function savedProbability(text: string): string {
   const fraction = BigInt(Math.round(Number(text) * 2 ** 31))
   const scaled = fraction * 10n ** 11n
@@ -177,7 +177,7 @@ function savedProbability(text: string): string {
   return `${padded.slice(0, -11)}.${padded.slice(-11)}`
 }
 
-/** Printed in an order of its own, with the defaults spelled out. */
+/** Saved in a fixed order, with the defaults. */
 function renderRecent(match: Extension, family: Family): string[] {
   const byFlag = new Map(match.options.map((option) => [option.flag, option]))
   const words: string[] = []
@@ -189,7 +189,7 @@ function renderRecent(match: Extension, family: Family): string[] {
   return [...words, `--mask ${mask}`, '--rsource']
 }
 
-/** Printed in an order of its own, with the protocol as its number. */
+/** Saved in a fixed order, with the number of the protocol. */
 function renderIpvs(match: Extension, family: Family): string[] {
   const valuesByFlag = new Map(match.options.map(({ flag, values }) => [flag, values[0] ?? '']))
   const words: string[] = []
@@ -205,7 +205,7 @@ function renderIpvs(match: Extension, family: Family): string[] {
 
 const protocolNumbers: Readonly<Record<string, string>> = { tcp: '6', udp: '17', sctp: '132' }
 
-/** The C library prints ::102:304 as ::1.2.3.4, a form that RFC 5952 does not ask for. */
+/** The C library prints ::102:304 as ::1.2.3.4, unlike RFC 5952. */
 function asPrintedByLibc(address: string): string {
   return address.replace(/^::([1-9a-f][0-9a-f]{0,3}):([0-9a-f]{1,4})(?=\/|$)/, (_, high: string, low: string) => {
     const bytes = [high, low].flatMap((group) => [Number.parseInt(group, 16) >> 8, Number.parseInt(group, 16) & 255])

@@ -17,7 +17,7 @@ const never = new AbortController().signal
 const tables = ['filter', 'nat', 'mangle'] as const
 const rules = table('nat', ':A - [0:0]', ':B - [0:0]', '-A A -j B', '-A OUTPUT -j A', '-A B -i eth0 -j RETURN')
 
-/** What others do to tables, and what we must notice. */
+/** Changes by other programs, and whether we must notice them. */
 const harm: readonly { readonly what: string; readonly input: string }[] = [
   { what: 'a flushed chain', input: table('nat', '-F B') },
   { what: 'a deleted jump', input: table('nat', '-D OUTPUT -j A') },
@@ -89,7 +89,7 @@ for (const variant of ['nf_tables', 'legacy'] as const)
         await using detector = await inNamespace(iptables.namespace.path, open)
         const before = await detector.token(never)
         await iptables.restore(table('nat', ':B - [0:0]', '-A B -i eth1 -j RETURN'), never)
-        // This is why the whole tables have to be compared now and then.
+        // Not noticed: this is why the whole tables are compared now and then.
         expect((await detector.token(never)) === before).toBe(variant === 'legacy')
       })
     })

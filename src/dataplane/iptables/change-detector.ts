@@ -1,11 +1,11 @@
 /**
- * Notices that somebody changed the tables, without reading them. It may be asked every second, at any size.
+ * Notices that the tables changed, without reading them. It may be asked every second, at any size.
  *
  * CPU time at the 140,000 nat rules of 10,000 services with four endpoints (two cores, Linux 6.18, iptables 1.8.9):
  *
  * | how                          | nf_tables | legacy   | notices                                                   |
  * |------------------------------|-----------|----------|-----------------------------------------------------------|
- * | nf_tables: generation number | 0.05 ms   | -        | every change, also of tables that are not ours            |
+ * | nf_tables: generation number | 0.05 ms   | -        | every change, also of other programs' tables              |
  * | legacy: sizes of the tables  | -         | 0.016 ms | all but a rule in the place of another of the same length |
  * | hash of iptables-save        | 1400 ms   | 480 ms   | every change of the rules                                 |
  *
@@ -22,11 +22,11 @@ import { nfTablesGeneration } from './nf-tables-generation.ts'
 
 export interface ChangeDetector extends AsyncDisposable {
   /**
-   * Differs from an earlier token when the tables may have changed in between; our own changes count, so take one
-   * after each of them. An equal token is strong evidence, not proof: compare the whole tables now and then, too.
+   * Differs from an earlier token if the tables may have changed in between. Our own changes count, so take one after each
+   * of them. Some changes leave the token as it is, so compare the whole tables now and then, too.
    */
   token(signal: AbortSignal): Promise<string>
-  /** A token costs microseconds, whatever the size of the tables. */
+  /** Whether a token takes microseconds, whatever the size of the tables. */
   readonly isCheap: boolean
 }
 
@@ -38,7 +38,7 @@ export interface ChangeDetectorOptions {
   readonly loadLibc?: () => Promise<Libc>
 }
 
-/** The cheapest that works on this host. */
+/** Opens the cheapest one that works on this host. */
 export async function openChangeDetector(options: ChangeDetectorOptions, signal: AbortSignal): Promise<ChangeDetector> {
   const { iptables, tables, openDatagrams, log } = options
   const { variant } = await iptables.features(signal)
@@ -64,7 +64,7 @@ export function savedRulesHash(iptables: Iptables, tables: readonly Table[]): Ch
       const hash = createHash('sha1')
       for (const table of tables) {
         const saved = await iptables.save(table, signal)
-        // The remarks hold the time, and built-in chains their packet counters.
+        // The remarks contain the time, and the lines of built-in chains their packet counters.
         hash.update(saved.replace(/^#.*\n/gm, '').replace(/ \[\d+:\d+\]$/gm, ''))
       }
       return hash.digest('base64')

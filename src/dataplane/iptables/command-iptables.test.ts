@@ -176,7 +176,7 @@ test('a command that takes more than two seconds is logged', async () => {
   expect(logged).toEqual([['iptables was slow', { command, durationMs: 2500, inputBytes: 12 }]])
 })
 
-/** An iptables 1.8.9 whose commands, but for the question for its version, end as told. */
+/** An iptables 1.8.9 whose commands, except --version, give these results. */
 function scripted(
   answer: (command: string) => Partial<ExecResult> | Promise<Partial<ExecResult>>,
 ): ScriptedExec & { readonly iptables: CommandIptables } {

@@ -1,4 +1,4 @@
-/** The iptables of this host: runs the tools, one command at a time. */
+/** Runs the iptables tools of this host, one command at a time. */
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { Family } from '../../net/ip.ts'
@@ -27,13 +27,13 @@ export interface CommandIptablesOptions {
   readonly log: Logger
 }
 
-/** How long the tools wait for the xtables lock before they give up. The nft variant takes no lock and ignores it. */
+/** Wait for the xtables lock for up to five seconds. The nft variant takes no lock and ignores it. */
 const wait = ['-w', '5']
 const slowMs = 2000
 const singleTimeoutMs = 5 * 60_000
 /** The nat table of 10,000 services with ten endpoints each is about 50 MB of text. */
 const maxSaveBytes = 400 << 20
-/** System error texts are part of what we read, so they must not be translated. */
+/** We read error texts, so they must not be translated. */
 const env = { LC_ALL: 'C' }
 
 export class CommandIptables implements Iptables {
@@ -126,12 +126,12 @@ export class CommandIptables implements Iptables {
   chainExists(table: Table, chain: string, signal: AbortSignal): Promise<boolean> {
     return this.#inTurn(signal, async () => {
       const result = await this.#single(['-S', chain, '-t', table], signal)
-      // Only a clear "no" counts: a lock that could not be had (4) says nothing about the chain.
+      // Only exit code 1 means "no": 4 means that the lock was taken, and says nothing about the chain.
       return this.#oneMeansNo(result, `look for chain ${chain} in table ${table}`)
     })
   }
 
-  /** Not in turn, as `save`. */
+  /** Not in turn, for the same reason as `#save`. */
   async chainRules(table: Table, chain: string, signal: AbortSignal): Promise<readonly string[] | undefined> {
     await this.features(signal)
     const result = await this.#single(['-S', chain, '-t', table], signal)
@@ -146,7 +146,7 @@ export class CommandIptables implements Iptables {
     })
   }
 
-  /** Not in turn: it changes nothing, takes no lock, and may take seconds, in which a change must not wait for it. */
+  /** Not in turn: it takes no lock, and may take seconds, during which a change must not wait. */
   async #save(
     args: readonly string[],
     what: string,
@@ -183,7 +183,7 @@ export class CommandIptables implements Iptables {
     return this.#run(this.#tools.single, [...wait, ...args], options)
   }
 
-  /** All commands of a family wait for each other; the first of them finds out whether the tools are new enough. */
+  /** Commands of a family run one after the other. The first one checks that the tools are new enough. */
   #inTurn<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     return this.#queue.run(async () => {
       await this.#probe(signal)

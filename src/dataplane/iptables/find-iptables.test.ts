@@ -13,7 +13,7 @@ const hint = '*mangle\n:PREROUTING ACCEPT [0:0]\n:KUBE-IPTABLES-HINT - [0:0]\nCO
 const canary = '*mangle\n:KUBE-KUBELET-CANARY - [0:0]\nCOMMIT\n'
 const others = '*mangle\n:KUBE-PROXY-CANARY - [0:0]\n-A FORWARD -j KUBE-IPTABLES-HINT-NOT\nCOMMIT\n'
 
-/** Which chains the tools of a host with both variants find, and which variant is then chosen. */
+/** On a host with both variants: the chains that each tool finds, and the variant that is chosen. */
 const hosts: readonly { readonly host: string; readonly saved: Record<string, string>; readonly uses: string }[] = [
   { host: 'no hint', saved: {}, uses: 'iptables-nft' },
   { host: 'a hint in nf_tables', saved: { 'iptables-nft': 'KUBE-IPTABLES-HINT' }, uses: 'iptables-nft' },

@@ -1,6 +1,6 @@
 /**
- * Chooses between the two iptables of a host. Its rules live in nf_tables or in the older x_tables, never in both, and
- * kubelet has chosen before us. The choice is that of iptables-wrappers, which kube-proxy's image uses.
+ * Chooses between the two variants of iptables on a host. All rules should be in one of them, nf_tables or the older
+ * x_tables, and the kubelet has chosen before us. The choice is made as in iptables-wrappers, which kube-proxy's image uses.
  */
 import type { Family } from '../../net/ip.ts'
 import { families } from '../../net/ip.ts'
@@ -16,21 +16,21 @@ import { SaveReader } from './save-reader.ts'
 
 export interface FindIptablesOptions extends Omit<CommandIptablesOptions, 'tools'> {
   readonly signal: AbortSignal
-  /** Forces one; else the host decides. */
+  /** By default, the one that the host uses. */
   readonly variant?: Variant
 }
 
-/** Never fails for want of tools: what it returns then says that the family is not supported. */
+/** If the tools are missing it does not reject; `isSupported` of the result is false then. */
 export async function findIptables(options: FindIptablesOptions): Promise<Iptables> {
   const { exec, family, signal } = options
   const variant = options.variant ?? (await variantInUse(exec, signal))
   return new CommandIptables({ ...options, tools: toolNames(family, variant) })
 }
 
-/** The iptables of a family of this host; always the same object for the same family. */
+/** Always returns the same object for the same family. */
 export type IptablesOf = (family: Family, signal: AbortSignal) => Promise<Iptables>
 
-/** Finds out once which variant the host uses: nothing moves from one to the other while it runs. */
+/** Finds out only once which variant the host uses: that does not change while it runs. */
 export function iptablesOfHost(options: Pick<CommandIptablesOptions, 'exec' | 'clock' | 'log'>): IptablesOf {
   const foundByFamily = new Map<Family, Iptables>()
   const turns = new OneAtATime()
@@ -48,12 +48,12 @@ export function iptablesOfHost(options: Pick<CommandIptablesOptions, 'exec' | 'c
     })
 }
 
-/** Undefined when the host has only one and does not tell which: then the plain names are right. */
+/** Returns nothing if the host does not have both variants; then the plain names of the tools are right. */
 async function variantInUse(exec: Exec, signal: AbortSignal): Promise<Variant | undefined> {
   const doAll = ['iptables-nft', 'iptables-legacy'].map((program) => succeeds(exec, program, ['--version'], signal))
   if (!(await Promise.all(doAll)).every(Boolean)) return undefined
   const hasHints = families.flatMap((family) =>
-    // Saving the table would read the rules of all others, too.
+    // iptables-nft-save would read all tables, not just this one.
     hints.map((chain) => succeeds(exec, toolNames(family, 'nf_tables').single, ['-t', 'mangle', '-S', chain], signal)),
   )
   if ((await Promise.all(hasHints)).some(Boolean)) return 'nf_tables'
@@ -61,7 +61,7 @@ async function variantInUse(exec: Exec, signal: AbortSignal): Promise<Variant | 
   return 'nf_tables'
 }
 
-/** Chains that the kubelet makes where it looks after iptables. */
+/** Chains that the kubelet makes in the variant that it uses. */
 const hints = ['KUBE-IPTABLES-HINT', 'KUBE-KUBELET-CANARY'] as const
 
 function toolNames(family: Family, variant: Variant | undefined): ToolNames {
@@ -80,14 +80,14 @@ async function succeeds(exec: Exec, program: string, args: readonly string[], si
 }
 
 /**
- * What cannot be read holds no hint: a kernel without one variant must not stop us from using the other. But what is
- * there, and only we may not see, could well be what the host uses.
+ * A failure counts as "no": a kernel without one variant must not keep us from using the other. But if only the permission
+ * is missing, this may well be the variant that the host uses.
  */
 async function savesHint(exec: Exec, program: string, signal: AbortSignal): Promise<boolean> {
   const reader = new SaveReader({ isSummaryEnough: () => true })
   const onStdout = (piece: Buffer) => reader.add(piece)
   try {
-    // No -t: naming a legacy table would load it into a kernel that may not use it otherwise.
+    // Without -t: naming a legacy table would load it into a kernel that may not use it otherwise.
     const { stderr } = await exec(program, [], { signal, maxStdoutBytes: 400 << 20, onStdout })
     if (/you must be root|Permission denied|Operation not permitted/.test(stderr)) throw mayNotLook(program)
   } catch (error) {

@@ -1,4 +1,4 @@
-/** What every Iptables does, whether the rules are the kernel's or in memory. */
+/** The tests that every Iptables passes: with the real tools, or in memory. */
 import { expect, test } from 'vitest'
 import type { Family } from '../../net/ip.ts'
 import type { Iptables, Table } from './iptables.ts'
@@ -7,7 +7,7 @@ import { parseSave } from './save-text.ts'
 
 const never = new AbortController().signal
 
-/** `make` returns an iptables without any chain or rule but the built-in chains. */
+/** `make` returns an iptables that has only the built-in chains, without rules. */
 export function iptablesContract(name: string, family: Family, make: () => Promise<Iptables & AsyncDisposable>): void {
   const ip = family === 'ipv4' ? '10.96.10.1' : 'fd00:96::1'
   const host = `${ip}/${family === 'ipv4' ? 32 : 128}`
@@ -301,7 +301,6 @@ function withoutRemarks(saved: string): string {
   return saved.replace(/^#.*\n/gm, '')
 }
 
-/** In their order. */
 async function chainNames(iptables: Iptables, name: Table): Promise<readonly string[]> {
   return [
     ...(parseSave(await iptables.save(name, never))

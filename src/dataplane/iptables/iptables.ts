@@ -1,5 +1,5 @@
 /**
- * The one door to the iptables tools of one IP family. The real implementation runs the commands; the in-memory one
+ * The interface to the iptables tools of one IP family. The real implementation runs the commands; the in-memory one
  * refuses what they refuse. Both pass `iptables.contract.ts`. Every method rejects with an `IptablesError`, or with
  * the signal's reason when that was aborted.
  */
@@ -7,20 +7,20 @@ import type { Family } from '../../net/ip.ts'
 
 export type Table = 'filter' | 'nat' | 'mangle'
 
-/** Names a chain: `nat/KUBE-SERVICES`. */
+/** `nat/KUBE-SERVICES`. */
 export type ChainPath = `${Table}/${string}`
 
 export type Variant = 'nf_tables' | 'legacy'
 
-/** Pieces need not end with a line: a large cluster has 15 MB of them, and nobody has to put them together. */
+/** In pieces, because a large cluster has 15 MB, which need not be joined. A piece may end within a line. */
 export type RestoreText = string | readonly string[]
 
 export interface Iptables {
   readonly family: Family
   features(signal: AbortSignal): Promise<IptablesFeatures>
   /**
-   * Whether the tools are there and the kernel supports this family. Rejects when it could not be found out, e.g. for
-   * lack of permission, and when the tools are too old.
+   * Whether the tools are installed and the kernel supports this family. Rejects if it could not be found out, e.g. for
+   * lack of permission, and if the tools are too old.
    */
   isSupported(signal: AbortSignal): Promise<boolean>
   /**
@@ -30,23 +30,23 @@ export interface Iptables {
   restore(input: RestoreText, signal: AbortSignal): Promise<void>
   /** The text of `iptables-save -t TABLE`. */
   save(table: Table, signal: AbortSignal): Promise<string>
-  /** The text of `iptables-save`: all tables that the kernel has. The nft variant takes as long for one of them. */
+  /** The text of `iptables-save`, with all tables of the kernel. The nft variant takes as long for one table. */
   saveAll(signal: AbortSignal): Promise<string>
-  /** The same, in pieces as they come: see `SaveReader`. */
+  /** The same in pieces, as they are printed. See `SaveReader`. */
   readAll(onPiece: (piece: Buffer) => void, signal: AbortSignal): Promise<void>
-  /** True when it was missing and was made. */
+  /** Returns false if the chain existed. */
   ensureChain(table: Table, chain: string, signal: AbortSignal): Promise<boolean>
-  /** True when the rule was missing and was inserted at the top. Its arguments are plain words, without quotes. */
+  /** Inserts the rule at the top. Returns false if it existed. Its words are not quoted. */
   ensureRule(table: Table, chain: string, rule: readonly string[], signal: AbortSignal): Promise<boolean>
-  /** True when the rule was there and was deleted. */
+  /** Returns false if there was no such rule. */
   deleteRule(table: Table, chain: string, rule: readonly string[], signal: AbortSignal): Promise<boolean>
   chainExists(table: Table, chain: string, signal: AbortSignal): Promise<boolean>
   /**
-   * The rules of one chain as `save` prints them, without `-A CHAIN`; undefined when there is no such chain. With
-   * nf_tables this costs what the chain holds, with legacy about a third of what saving the table costs.
+   * The rules of one chain as `save` prints them, without `-A CHAIN`. With nf_tables the cost depends on the size of the
+   * chain; with legacy it is about a third of the cost of saving the table.
    */
   chainRules(table: Table, chain: string, signal: AbortSignal): Promise<readonly string[] | undefined>
-  /** Rejects with `not-found` when there is none, and with `refused` when it is not empty or something jumps to it. */
+  /** Rejects with `not-found` if there is none, and with `refused` if it is not empty or a rule jumps to it. */
   deleteChain(table: Table, chain: string, signal: AbortSignal): Promise<void>
 }
 
@@ -64,7 +64,7 @@ type IptablesReason =
 export class IptablesError extends Error {
   override readonly name = 'IptablesError'
   readonly reason: IptablesReason
-  /** The line of the restore input that was refused, from 1. Undefined when only the table as a whole was refused. */
+  /** The line of the restore input that was refused, from 1. Unknown if the table was refused as a whole. */
   readonly line: number | undefined
 
   constructor(reason: IptablesReason, message: string, options: ErrorOptions & { line?: number } = {}) {

@@ -1,27 +1,26 @@
 /**
- * Reads a legacy table as the kernel hands it out: struct ipt_entry after struct ipt_entry, one for each rule, with a jump
- * as the offset that it leads to. Of each chain it makes a number that is the same as long as its rules are.
+ * Reads a legacy table in the format of the kernel: one struct ipt_entry for each rule, in which a jump is the offset of
+ * its target. It makes a digest of each chain, which changes when its rules change.
  */
 import type { Family } from '../../net/ip.ts'
 
 export interface LegacyEntries {
-  /** Little-endian, of a 64-bit kernel; begins at a multiple of four. */
+  /** Of a little-endian 64-bit kernel. Must begin at a multiple of four. */
   readonly bytes: Buffer
   /** The built-in chains, by the offset of their first rule. */
   readonly hooks: ReadonlyMap<number, string>
 }
 
-/** Where things are in an entry, in bytes. From `comefrom` to `rest` is what the kernel itself counts there. */
+/** Offsets in an entry. From `comefrom` to `rest` are the kernel's own data and counters. */
 const layouts = {
   ipv4: { targetOffset: 88, nextOffset: 90, comefrom: 92, rest: 112 },
   ipv6: { targetOffset: 140, nextOffset: 142, comefrom: 144, rest: 168 },
 } as const
 
-/** In a target: its name, then what belongs to it, such as a verdict or the name of a chain. */
+/** Offsets in a target: its name, then its data, such as a verdict or the name of a chain. */
 const [targetName, targetData] = [2, 32]
 const longestChainName = 30
 
-/** By chain. */
 export function chainDigests(entries: LegacyEntries, family: Family): ReadonlyMap<string, number> {
   const { bytes } = entries
   const { targetOffset, nextOffset, comefrom, rest } = layouts[family]
@@ -39,14 +38,14 @@ export function chainDigests(entries: LegacyEntries, family: Family): ReadonlyMa
       digest.reset()
     }
     const target = at + bytes.readUInt16LE(at + targetOffset)
-    // The name of the next chain is not part of this one.
+    // This entry has the name of the next chain, and does not belong to this one.
     if (isError(bytes, target)) continue
     digest.add(words, at >> 2, (at + comefrom) >> 2)
     const data = target + targetData
     const jump = bytes[target + targetName] === 0 ? heads.get(words[data >> 2] ?? -1) : undefined
     if (jump === undefined) digest.add(words, (at + rest) >> 2, next >> 2)
     else {
-      // The offset moves when anything before it grows; the chain that it leads to does not.
+      // The offset changes when anything before it grows, so use the name of the target chain instead.
       digest.add(words, (at + rest) >> 2, data >> 2)
       digest.addOne(jump.seed)
     }
@@ -57,11 +56,11 @@ export function chainDigests(entries: LegacyEntries, family: Family): ReadonlyMa
 
 interface Head {
   readonly name: string
-  /** A number for the name. */
+  /** A hash of the name. */
   readonly seed: number
 }
 
-/** Chains by the offset of their first rule. A chain that is not built in follows an entry with its name. */
+/** By the offset of the first rule. Before a chain that is not built in, there is an entry with its name. */
 function findHeads({ bytes, hooks }: LegacyEntries, family: Family): ReadonlyMap<number, Head> {
   const { targetOffset, nextOffset } = layouts[family]
   const heads = new Map<number, Head>()
@@ -82,7 +81,7 @@ function headOf(name: string): Head {
   return { name, seed }
 }
 
-/** The target with the name `ERROR`. */
+/** Whether the name of the target is `ERROR`. */
 function isError(bytes: Buffer, target: number): boolean {
   return bytes.readUInt32LE(target + targetName) === 0x4f525245 && bytes[target + targetName + 4] === 0x52
 }
@@ -91,7 +90,7 @@ function nameAt(bytes: Buffer, at: number): string {
   return bytes.toString('latin1', at, Math.min(bytes.indexOf(0, at), at + longestChainName))
 }
 
-/** Two FNV-like sums of 32 bits: quick over tens of megabytes, and good enough to tell one chain from what it was. */
+/** Two hashes of 32 bits, similar to FNV: fast for tens of megabytes, and good enough to notice a change. */
 class Digest {
   #low = 0
   #high = 0
@@ -117,7 +116,7 @@ class Digest {
     this.#high = high
   }
 
-  /** 52 bits, which a number holds exactly. */
+  /** 52 bits, which fit into a number exactly. */
   get value(): number {
     return (this.#low >>> 0) * 2 ** 20 + (this.#high >>> 12)
   }

@@ -1,6 +1,7 @@
 /**
- * Tells which chains of legacy tables changed. Their sizes, which cost nothing to ask for, say that something did; then,
- * and now and then because a rule may be replaced by one of the same length, their bytes say what.
+ * Finds out which chains of legacy tables changed. Reading the sizes of the tables is cheap. When a size changed, it reads
+ * the bytes to see which chains did. It also reads them now and then, because a rule may be replaced by one of the same
+ * length.
  */
 import type { Clock } from '../../core/clock.ts'
 import type { Family } from '../../net/ip.ts'
@@ -11,17 +12,17 @@ import type { SocketCalls } from './legacy-tables.ts'
 import type { News, TableNews } from './table-news.ts'
 
 /**
- * Reading the bytes takes 0.3 s for 10,000 Services with four endpoints. Twelve times that is the longest pause that still
- * lets an edit be noticed within 5 s there; larger nodes pay no greater share of a CPU, and notice later.
+ * Reading the bytes takes 0.3 s for 10,000 Services with four endpoints. With a pause of twelve times that, a change is
+ * still noticed within 5 s. On larger nodes the pauses are longer, so that the share of CPU time stays the same.
  */
 export const readAgain = { timesCost: 12, leastMs: 3_000 }
 
-/** A table as it was when its bytes were read last. */
+/** A table when its bytes were last read. */
 interface Known {
   readonly info: string
   readonly digests: ReadonlyMap<string, number>
   readonly readAgainAtMs: number
-  /** Chains that we changed since: how they are now is no news. */
+  /** Chains that we changed since then ourselves. */
   readonly own: Set<ChainPath>
 }
 
@@ -67,7 +68,7 @@ export class LegacyNews implements TableNews {
     this.#kernel[Symbol.dispose]()
   }
 
-  /** False when it cannot tell which chains. */
+  /** Returns false if it is not known which chains changed. */
   async #readTable(table: Table, touched: Set<ChainPath>): Promise<boolean> {
     const known = this.#knownByTable.get(table)
     const info = this.#kernel.info(table)
@@ -76,7 +77,7 @@ export class LegacyNews implements TableNews {
     if (known?.info === infoText && startedAtMs < known.readAgainAtMs) return true
     const digests = info === undefined ? new Map<string, number>() : await this.#digests(table, info)
     if (digests === undefined) {
-      // Somebody was changing it just now.
+      // The table changed between reading its size and its bytes.
       this.#knownByTable.delete(table)
       return false
     }

@@ -2,10 +2,10 @@ import { openSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { LegacyTables } from './legacy-tables.ts'
 
-/** A kernel whose tables are all of the same size; it answers as long as nobody changes that. */
+/** A kernel whose tables all have the same size. It answers as long as the size asked for is that. */
 function kernelWith(size: number) {
   return {
-    // The file descriptor is closed at the end, so it must be one.
+    // A real file descriptor, because it is closed at the end.
     socket: () => openSync('/dev/null', 'r'),
     getSocketOption: (_fd: number, _level: number, _option: number, value: Buffer) => {
       value.writeUInt32LE(size, 80)

@@ -1,4 +1,4 @@
-/** The legacy tables of one family, asked for without a tool: their sizes in microseconds, their rules as bytes. */
+/** Reads the legacy tables of one family without a tool: their sizes, which takes microseconds, and their bytes. */
 import { closeSync } from 'node:fs'
 import { constants } from 'node:os'
 import type { Family } from '../../net/ip.ts'
@@ -12,7 +12,7 @@ const protocols = {
   ipv4: { domain: 2, level: 0 },
   ipv6: { domain: 10, level: 41 },
 } as const
-/** IPT_SO_GET_INFO and IPT_SO_GET_ENTRIES; the same for IPv6. */
+/** IPT_SO_GET_INFO and IPT_SO_GET_ENTRIES. The numbers are the same for IPv6. */
 const [getInfo, getEntries] = [64, 65]
 /** struct ipt_getinfo: a name of 32 bytes, then the hooks, their offsets, the number of entries and their bytes. */
 const infoBytes = 84
@@ -22,7 +22,6 @@ const [hookMaskAt, hookEntriesAt, sizeAt] = [32, 36, 80]
 const entriesAt = 40
 const hookNames = ['PREROUTING', 'INPUT', 'FORWARD', 'OUTPUT', 'POSTROUTING'] as const
 
-/** The part of the C library that it needs. */
 export type SocketCalls = Pick<Libc, 'socket' | 'getSocketOption' | 'getSocketOptionAsync'>
 
 export class LegacyTables implements Disposable {
@@ -38,7 +37,7 @@ export class LegacyTables implements Disposable {
     if (this.#fd < 0) throw failure('socket', -this.#fd)
   }
 
-  /** Sizes and offsets; undefined when the kernel has no such table. */
+  /** Sizes and offsets. Returns nothing if the kernel has no such table. */
   info(table: Table): Buffer | undefined {
     const info = Buffer.alloc(infoBytes)
     info.write(table)
@@ -48,19 +47,19 @@ export class LegacyTables implements Disposable {
     return info.subarray(nameBytes)
   }
 
-  /** The entries are there while `read` runs, not longer. Undefined when the table is not of this size any more. */
+  /** The entries are valid only while `read` runs. Returns nothing if the size of the table has changed since `info`. */
   async read<T>(table: Table, info: Buffer, read: (entries: LegacyEntries) => T): Promise<T | undefined> {
     const size = info.readUInt32LE(sizeAt - nameBytes)
-    // Zeros: of a name, the kernel writes what it needs and leaves the rest of the field as it is.
+    // Filled with zeros, because the kernel writes names without clearing the rest of their field.
     const answer = Buffer.alloc(entriesAt + size)
     answer.write(table)
     answer.writeUInt32LE(size, nameBytes)
     try {
-      // The kernel adds up the counters of all rules, and takes a fifth of a second for the largest tables.
+      // On another thread, because it takes a fifth of a second for the largest tables: the kernel adds up all counters.
       const isAnswered = await this.#libc.getSocketOptionAsync(this.#fd, this.#level, getEntries, answer)
       return isAnswered ? read({ bytes: answer.subarray(entriesAt), hooks: hooksOf(info) }) : undefined
     } finally {
-      giveBack(answer)
+      free(answer)
     }
   }
 
@@ -70,10 +69,10 @@ export class LegacyTables implements Disposable {
 }
 
 /**
- * At once, not when the memory runs short: 50 MB for 10,000 services, every ten seconds. Who hands memory over to somebody
- * else has it no longer, and a closed port lets it go. From Node 22 on, `ArrayBuffer.transfer` says the same in a word.
+ * Frees the memory now, not at the next garbage collection: it is 50 MB for 10,000 services, every ten seconds. A buffer
+ * that is transferred to a closed port is freed. From Node 22 on, `ArrayBuffer.transfer` can do this.
  */
-function giveBack({ buffer }: Buffer): void {
+function free({ buffer }: Buffer): void {
   const { port1 } = new MessageChannel()
   port1.close()
   port1.postMessage(null, [buffer as ArrayBuffer])

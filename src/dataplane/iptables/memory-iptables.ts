@@ -1,4 +1,4 @@
-/** An iptables in memory, for tests without a kernel. It keeps what iptables-save would print. */
+/** An iptables in memory, for tests without a kernel. It keeps the text that iptables-save would print. */
 import type { Family } from '../../net/ip.ts'
 import { familyOf, parseCidr, parseIp } from '../../net/ip.ts'
 import { canonicalRule } from './canonical-rule.ts'
@@ -139,7 +139,7 @@ export class MemoryIptables implements Iptables {
     }
   }
 
-  /** The rule in canonical form, or a Refusal for what the tools do not parse. */
+  /** The rule in canonical form. Throws a Refusal for rules that the tools refuse. */
   #rule(text: string): string {
     const words = ruleWords(text)
     for (const [index, word] of words.entries()) {
@@ -147,7 +147,7 @@ export class MemoryIptables implements Iptables {
       if ((word === '-s' || word === '-d') && !isAddress(value, this.family))
         throw new Refusal(`host/network "${value}" not found`)
       if (word === '--dport' && !isPort(value)) throw new Refusal(`invalid port/service "${value}" specified`)
-      // Legacy takes it, nf_tables does not.
+      // The nft variant refuses it, legacy accepts it.
       if (word === '!' && words[index + 2]?.endsWith('/0') === true) throw new Refusal('it can never match')
       if (word === '-m' && this.#missingMatches.has(value)) throw new Refusal(`Couldn't load match "${value}"`)
     }

@@ -1,4 +1,4 @@
-/** One table of the in-memory iptables: its chains, and what may be done to them. Refusals are thrown as plain text. */
+/** One table of the in-memory iptables. It throws a Refusal for what the tools or the kernel would refuse. */
 import type { Table } from './iptables.ts'
 
 const builtInChains: Readonly<Record<Table, readonly string[]>> = {
@@ -7,10 +7,10 @@ const builtInChains: Readonly<Record<Table, readonly string[]>> = {
   mangle: ['PREROUTING', 'INPUT', 'FORWARD', 'OUTPUT', 'POSTROUTING'],
 }
 
-/** Targets that are no chains, and the built-in chains below which the kernel accepts them. */
+/** Targets that are not chains, and the built-in chains from which a packet may reach them. */
 const targets: Readonly<Record<string, Partial<Record<Table, readonly string[]>>>> = {
   ACCEPT: builtInChains,
-  // The tools inhibit it in nat, which sees only the first packet of a connection.
+  // The tools refuse it in nat, which sees only the first packet of a connection.
   DROP: { filter: builtInChains.filter, mangle: builtInChains.mangle },
   RETURN: builtInChains,
   MARK: builtInChains,
@@ -23,13 +23,13 @@ const targets: Readonly<Record<string, Partial<Record<Table, readonly string[]>>
 
 const maxChainNameLength = 28
 
-/** Rules in the words of iptables-save. */
+/** Rules as iptables-save prints them. */
 type Chains = Map<string, string[]>
 
 export class MemoryTable {
   readonly name: Table
   readonly #chains: Chains
-  /** How many rules jump to a chain; counted as they come and go, for a table has many chains and loses many. */
+  /** How many rules jump to a chain. Kept up to date, because counting at each deletion of a chain would be slow. */
   readonly #jumpsByTarget: Map<string, number>
 
   constructor(name: Table, chains: Chains = emptyChains(name), jumpsByTarget: ReadonlyMap<string, number> = new Map()) {
@@ -51,7 +51,7 @@ export class MemoryTable {
     return this.#chains.get(chain)?.includes(rule) ?? false
   }
 
-  /** A copy; undefined when there is no such chain. */
+  /** A copy. */
   rulesOf(chain: string): readonly string[] | undefined {
     return this.#chains.get(chain)?.slice()
   }
@@ -63,7 +63,7 @@ export class MemoryTable {
     this.#chains.set(chain, [])
   }
 
-  /** The chain line of a restore: an own chain is made or emptied, the rules of a built-in one stay. */
+  /** The chain line of a restore. It makes or empties a user-defined chain, but leaves the rules of a built-in one. */
   declareChain(chain: string): void {
     if (!this.#chains.has(chain)) this.addChain(chain)
     else if (!this.#isBuiltIn(chain)) this.flushChain(chain)
@@ -100,12 +100,12 @@ export class MemoryTable {
     this.#countJump(rule, -1)
   }
 
-  /** What the kernel checks when it gets the whole table: no loops, and no target where its hook never passes. */
+  /** What the kernel checks in a whole table: no loops, and no target that is not allowed at a hook. */
   check(): void {
     for (const hook of builtInChains[this.name]) this.#checkBelow(hook, hook, [], new Set())
   }
 
-  /** Own chains sorted by name after the built-in ones, then the rules of all of them in that order. */
+  /** As the tools do: the built-in chains, the others sorted by name, then the rules of all chains in that order. */
   save(): string {
     const own = [...this.#chains.keys()].filter((chain) => !this.#isBuiltIn(chain)).sort()
     const chains = [...builtInChains[this.name], ...own]
@@ -153,7 +153,7 @@ export class MemoryTable {
   }
 }
 
-/** Why a table does not take a change; whoever knows the command and the line makes an IptablesError of it. */
+/** Why a table refuses a change. The caller knows the command and the line, and makes an IptablesError from it. */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
   readonly reason: 'refused' | 'not-found'
@@ -168,7 +168,7 @@ function emptyChains(table: Table): Chains {
   return new Map(builtInChains[table].map((chain) => [chain, []]))
 }
 
-/** Canonical rules end with the target and its options, none of which is quoted; a comment may hold anything. */
+/** Canonical rules end with the target and its options, which are never quoted. A comment may contain " -j ". */
 function targetOf(rule: string): string | undefined {
   const at = rule.startsWith('-j ') ? 0 : rule.lastIndexOf(' -j ') + 1
   const words = rule.slice(at)

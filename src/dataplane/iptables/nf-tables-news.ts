@@ -1,4 +1,4 @@
-/** Listens to what the kernel's nf_tables tells of each transaction in this network namespace, whoever made it. */
+/** Finds out which chains changed from the kernel's nf_tables events, which tell of every change by any program. */
 import type { Family } from '../../net/ip.ts'
 import { chainField, nftMessage, ruleField, tableField } from '../nf-tables/nf-tables.ts'
 import type { NfTablesEvents } from '../nf-tables/nf-tables-events.ts'
@@ -40,7 +40,7 @@ export class NfTablesNews implements TableNews {
         if (isAny) break
       }
     if (!isAny) return touched
-    // Once everything is in question, what is left is only taken away.
+    // Any chain may have changed, so the other events do not matter.
     await this.#events.skip()
     return 'any'
   }
@@ -51,7 +51,7 @@ export class NfTablesNews implements TableNews {
   }
 
   async deaf<T>(work: () => Promise<T>): Promise<T> {
-    // With nobody listening, the kernel need not put each of a hundred thousand rules into a message.
+    // While nobody listens, the kernel makes no messages for each of a hundred thousand rules.
     this.#events.stopListening()
     try {
       return await work()
@@ -65,7 +65,7 @@ export class NfTablesNews implements TableNews {
     return this.#events[Symbol.asyncDispose]()
   }
 
-  /** False when it does not say which chains. */
+  /** Returns false if it is not known which chains changed. */
   #read(messages: readonly NetlinkMessage[], touched: Set<ChainPath>): boolean {
     for (const message of messages) {
       if (netfilterFamily(message) !== this.#family) continue

@@ -38,7 +38,7 @@ function realIptables(name: string, family: Family, variant: Variant): void {
     }
     await iptables.restore(generation(0), never)
     let survived = 0
-    // From "before the tool has read anything" to "after it is done", so that some aborts meet the commit itself.
+    // From before the tool reads anything to after it is done, so that some aborts happen during the commit.
     for (let n = 1; n <= 12; n++) {
       const controller = new AbortController()
       const restoring = iptables.restore(generation(n), controller.signal)
@@ -52,7 +52,7 @@ function realIptables(name: string, family: Family, variant: Variant): void {
       const generations = new Set(Array.from(saved.matchAll(/--comment gen(\d+)/g), ([, n]) => Number(n)))
       expect(generations.size, `after attempt ${n}: ${outcome}`).toBe(1)
       expect(saved.match(/-A CHAIN-/g)).toHaveLength(1500)
-      // A restore that said it was done must be the one that is found.
+      // If the restore succeeded, its rules must be there.
       expect(outcome === 'applied' ? [...generations] : [n]).toEqual([n])
       if (outcome !== 'applied') survived++
     }

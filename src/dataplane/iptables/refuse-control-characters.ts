@@ -2,18 +2,18 @@ import { controlCharacterIn, controlCharacterInLines } from '../control-characte
 import { IptablesError } from './iptables.ts'
 import type { RestoreText } from './iptables.ts'
 
-/** For one word, one rule or one name. */
+/** For a single word, rule or name. */
 export function refuseControlCharacter(text: string): void {
   refuse(controlCharacterIn(text))
 }
 
-/** Input of iptables-restore is made of lines, so only who makes them can tell a line too many: see `refuseExtraLines`. */
+/** It cannot notice a newline within a rule, because the input has many lines. See `refuseExtraLines`. */
 export function refuseControlCharacters(input: RestoreText): void {
   if (typeof input === 'string') refuse(controlCharacterInLines(input))
   else for (const piece of input) refuse(controlCharacterInLines(piece))
 }
 
-/** For rules that have been joined: each is one line, whatever is in it. */
+/** For `count` rules that have been joined: more lines than rules means that a rule has a newline in it. */
 export function refuseExtraLines(lines: string, count: number): void {
   let found = 0
   for (let at = lines.indexOf('\n'); at >= 0; at = lines.indexOf('\n', at + 1)) found++

@@ -1,4 +1,4 @@
-/** Reads the input of iptables-restore, as far as Fairlead writes it. */
+/** Parses input for iptables-restore. It knows the commands that Fairlead writes. */
 import { IptablesError } from './iptables.ts'
 
 export type RestoreCommand =
@@ -36,7 +36,7 @@ function commandFrom(text: string): RestoreCommand | undefined {
   const onChain = chainCommands[flag]
   if (onChain !== undefined) return { kind: onChain, chain }
   const onRule = ruleCommands[flag]
-  // A position may follow -I; the first is the default, and the only one that we know.
+  // A position may follow -I. Only the first one, which is the default, is known here.
   return onRule && { kind: onRule, chain, rule: onRule === 'insert' ? rule.replace(/^1(?: |$)/, '') : rule }
 }
 

@@ -1,6 +1,6 @@
-/** Words of rules as iptables-restore reads them and as iptables-save prints them. */
+/** Splits rules into words as iptables-restore does, and quotes words as iptables-save does. */
 
-/** Splits at spaces. Double quotes hold a word together; a backslash inside them takes the next character as it is. */
+/** Splits at spaces, but not within double quotes, where a backslash escapes the next character. */
 export function ruleWords(text: string): string[] {
   if (!text.includes('"')) return text.split(' ').filter((word) => word !== '')
   const words: string[] = []
@@ -21,7 +21,7 @@ export function ruleWords(text: string): string[] {
   return words
 }
 
-/** Quotes a word if the tools would: everything but letters, digits, `_` and `-` needs it. */
+/** The tools quote words with characters other than letters, digits, `_` and `-`. */
 export function quoted(word: string): string {
   return /^[\w-]+$/.test(word) ? word : `"${word.replace(/["\\']/g, '\\$&')}"`
 }

@@ -1,9 +1,9 @@
-/** The rules of a chain as one number, to tell whether they are those that somebody expects. */
+/** A hash of the rules of a chain, to compare them with the expected ones. */
 export class RulesDigest {
   #low = 0
   #high = 0
 
-  /** One rule, as bytes from the output of a tool. */
+  /** A rule in the output of a tool. */
   addBytes(bytes: Uint8Array, start: number, end: number): void {
     let [low, high] = [this.#low, this.#high]
     for (let at = start; at < end; at++) {
@@ -14,7 +14,7 @@ export class RulesDigest {
     this.#set(low, high)
   }
 
-  /** One rule, as text of ASCII characters: we write no others. */
+  /** A rule in ASCII, the only characters that we write. */
   addText(rule: string): void {
     let [low, high] = [this.#low, this.#high]
     for (let at = 0; at < rule.length; at++) {
@@ -30,12 +30,12 @@ export class RulesDigest {
     this.#high = 0
   }
 
-  /** 52 bits, which a number holds exactly. */
+  /** 52 bits, which fit into a number exactly. */
   get value(): number {
     return (this.#low >>> 0) * 2 ** 20 + (this.#high >>> 12)
   }
 
-  /** Where a rule ends counts too. */
+  /** Adds a newline, so that the same text split into other rules has another digest. */
   #set(low: number, high: number): void {
     this.#low = Math.imul(low ^ newline, lowPrime)
     this.#high = Math.imul(high ^ newline, highPrime) ^ (this.#low >>> 15)
@@ -48,6 +48,6 @@ export function digestOfRules(rules: Iterable<string>): number {
   return digest.value
 }
 
-/** Two sums of 32 bits, of the kind of FNV: quick over tens of megabytes. */
+/** Two hashes of 32 bits, similar to FNV: fast for tens of megabytes. */
 const [lowPrime, highPrime] = [0x01000193, 0x5bd1e995]
 const newline = 10

@@ -37,7 +37,7 @@ function readInPieces(
   for (const cut of [...cuts.map((at) => at % bytes.length).sort((a, b) => a - b), bytes.length]) {
     const piece = Buffer.from(bytes.subarray(start, cut))
     reader.add(piece)
-    // Whoever reads a pipe uses its memory again.
+    // The reader of a pipe reuses its buffer.
     piece.fill(0)
     start = cut
   }

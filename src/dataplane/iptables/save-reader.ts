@@ -1,6 +1,6 @@
 /**
- * Reads what `iptables-save` prints while it prints it. A node with 10,000 services prints 25 MB, which nobody has to hold:
- * of most chains it is enough to know whether their rules are the expected ones.
+ * Reads the output of `iptables-save` while it is printed. For 10,000 services that is 25 MB, which need not be kept in
+ * memory: for most chains it is enough to know whether their rules are the expected ones.
  */
 import { RulesDigest } from './rules-digest.ts'
 import type { RulesByChain } from './save-text.ts'
@@ -8,7 +8,7 @@ import type { RulesByChain } from './save-text.ts'
 export interface SavedTables {
   /** By table. */
   readonly rules: ReadonlyMap<string, RulesByChain>
-  /** By table; of the chains that are missing above. */
+  /** By table, for the chains that are not in `rules`. */
   readonly summaries: ReadonlyMap<string, SummaryByChain>
   /** Lines that begin with `#`. */
   readonly remarks: readonly string[]
@@ -27,7 +27,6 @@ export const noTables: SavedTables = { rules: new Map(), summaries: new Map(), r
 export const noRules: ChainSummary = { ruleCount: 0, digest: 0 }
 
 export interface SaveReaderOptions {
-  /** Whether it will do to know how many rules this chain has, and whether they are the expected ones. */
   readonly isSummaryEnough: (table: string, chain: string) => boolean
 }
 
@@ -36,13 +35,13 @@ export class SaveReader {
   readonly #rules = new Map<string, Map<string, string[]>>()
   readonly #summaries = new Map<string, Map<string, ChainSummary>>()
   readonly #remarks: string[] = []
-  /** The beginning of a line whose end is still to come. */
+  /** The beginning of a line that is not complete yet. */
   #rest: Buffer = Buffer.alloc(0)
   #table = ''
-  /** `-A CHAIN` of the last rule: the rules of a chain follow each other. */
+  /** `-A CHAIN` of the last rule, because the rules of a chain follow each other. */
   #prefix: Buffer = Buffer.alloc(0)
   #chain = ''
-  /** Where its rules go; undefined: into the digest, and they are counted. */
+  /** The rules of the current chain, unless a summary is enough. */
   #kept: string[] | undefined
   readonly #digest = new RulesDigest()
   #ruleCount = 0
@@ -51,7 +50,7 @@ export class SaveReader {
     this.#isSummaryEnough = isSummaryEnough
   }
 
-  /** Pieces may end anywhere. They are not kept. */
+  /** A piece may end within a line. It is not kept. */
   add(piece: Buffer): void {
     let start = 0
     if (this.#rest.length > 0) {
@@ -108,7 +107,7 @@ export class SaveReader {
     const prefix = this.#prefix
     const prefixEnd = start + prefix.length
     if (prefix.length === 0 || prefixEnd > end || (prefixEnd < end && bytes[prefixEnd] !== space)) return false
-    // From the end: names differ there.
+    // Backwards, because names differ mostly at the end.
     for (let at = prefix.length - 1; at >= 0; at--) if (bytes[start + at] !== prefix[at]) return false
     return true
   }

@@ -1,12 +1,12 @@
 /**
- * Reads what `iptables-save` prints. A node with 10,000 services prints 140,000 lines, so this walks the text once and
- * cuts instead of matching. The pieces share the memory of the whole text: keep them only as long as you need them.
+ * Parses the output of `iptables-save`. A node with 10,000 services prints 140,000 lines, so this reads the text once and
+ * slices it instead of using regular expressions. The slices keep the whole text in memory, so do not keep them long.
  */
 
-/** The rules of each chain in their order, without the leading `-A CHAIN `. An empty chain has an empty list. */
+/** The rules of each chain in order, without the leading `-A CHAIN `. An empty chain has an empty list. */
 export type RulesByChain = ReadonlyMap<string, readonly string[]>
 
-/** Chains and rules by the table that they are in; `iptables-save -t nat` prints only one. */
+/** By table. */
 export function parseSave(saved: string): ReadonlyMap<string, RulesByChain> {
   const steps = parseInSteps(saved)
   for (;;) {
@@ -15,7 +15,7 @@ export function parseSave(saved: string): ReadonlyMap<string, RulesByChain> {
   }
 }
 
-/** The same, but others get their turn on the event loop in between: a large text takes a tenth of a second. */
+/** The same in parts, so that it does not block the event loop: a large text takes a tenth of a second. */
 export async function parseSaveInTurns(saved: string): Promise<ReadonlyMap<string, RulesByChain>> {
   const steps = parseInSteps(saved)
   for (;;) {
@@ -39,7 +39,7 @@ const linesPerStep = 5000
 function* parseInSteps(saved: string): Generator<void, ReadonlyMap<string, RulesByChain>> {
   const tables = new Map<string, Map<string, string[]>>()
   let chains = new Map<string, string[]>()
-  /** `-A CHAIN ` of the last rule: the rules of a chain follow each other, so this mostly spares the lookup. */
+  /** `-A CHAIN ` of the last rule. The rules of a chain follow each other, so this mostly saves the lookup. */
   let prefix = '-A '
   let rules: string[] = []
   let lines = 0

@@ -20,7 +20,7 @@ const rules =
   table('nat', ':A - [0:0]', ':B - [0:0]', '-A A -j B', '-A OUTPUT -j A', '-A B -i eth0 -j RETURN') +
   table('filter', ':COUNTED - [0:0]', '-A OUTPUT -j COUNTED', '-A COUNTED -j ACCEPT')
 
-/** Unlike the log of a daemon, it does not let another way pass for the one that is tested. */
+/** Fails if another way than the one under test is used, which is logged as a warning. */
 const strictLog = { ...silentLogger, warn: (message: string) => expect.fail(message) }
 
 async function realIptables(namespace: NetworkNamespace, family: Family, variant: Variant): Promise<Iptables> {
@@ -39,7 +39,7 @@ async function listening(family: Family, variant: Variant) {
     await news[Symbol.asyncDispose]()
     await namespace[Symbol.asyncDispose]()
   }
-  /** After a while in which something may have been put in the place of something else. */
+  /** So much later that the bytes of legacy tables are read even if their sizes are the same. */
   const takeLater = () => {
     nowMs += 3_600_000
     return news.take(never)
@@ -123,7 +123,7 @@ describe.skipIf(missingNft !== undefined)(`nf_tables ${missingNft ?? 'is here'}`
     await using site = await listening('ipv4', 'nf_tables')
     const { iptables, news } = site
     const many = Array.from({ length: 1500 }, () => '-A A -m comment --comment "one of many" -j RETURN')
-    // The socket has room for 16 MB. It is not read meanwhile.
+    // More than the 16 MB of the socket's buffer, which is not read meanwhile.
     for (let n = 0; n < 40; n++) await iptables.restore(table('nat', ':A - [0:0]', ...many), never)
     expect(await news.take(never)).toBe('any')
     await iptables.restore(table('nat', '-F B'), never)

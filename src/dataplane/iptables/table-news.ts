@@ -1,7 +1,7 @@
 /**
- * Tells which chains of one family may have changed since somebody last asked, so that only those need to be read. The
- * nf_tables of the kernel tells of each change by name, legacy tables are compared with what they were; where neither can
- * be had, the news is that anything may have changed.
+ * Finds out which chains of one family may have changed since the last call, so that only those need to be read. With
+ * nf_tables, the kernel sends an event for each change. Legacy tables are compared with their former content. Where
+ * neither works, any chain may have changed.
  */
 import { arch, endianness } from 'node:os'
 import type { Clock } from '../../core/clock.ts'
@@ -13,18 +13,18 @@ import type { ChainPath } from './iptables.ts'
 import { LegacyNews } from './legacy-news.ts'
 import { NfTablesNews } from './nf-tables-news.ts'
 
-/** `any`: every chain may have changed. */
+/** `any`: it is not known which chains changed. */
 export type News = 'any' | ReadonlySet<ChainPath>
 
 export interface TableNews extends AsyncDisposable {
-  /** Asking costs microseconds, whatever the size of the tables. */
+  /** Whether `take` costs microseconds, whatever the size of the tables. */
   readonly isCheap: boolean
-  /** It names chains, and misses hardly anything; else compare the whole tables now and then, too. */
+  /** Whether it names the chains and misses hardly any change. If not, compare the whole tables now and then, too. */
   readonly isExact: boolean
   take(signal: AbortSignal): Promise<News>
-  /** After a small write of our own: what that did to these chains is no news. */
+  /** To be called after a small write of our own, which changed these chains: they are left out. */
   takeAfterOwn(touched: ReadonlySet<ChainPath>, signal: AbortSignal): Promise<News>
-  /** Does work of our own that changes so much that nobody should listen meanwhile. Then all may have changed. */
+  /** Does not listen during a large write of our own, which would be slow. After it, any chain may have changed. */
   deaf<T>(work: () => Promise<T>): Promise<T>
 }
 
@@ -32,7 +32,7 @@ export interface TableNewsOptions extends ChangeDetectorOptions {
   readonly clock: Clock
 }
 
-/** The best that works on this host. */
+/** Opens the best one that works on this host. */
 export async function openTableNews(options: TableNewsOptions, signal: AbortSignal): Promise<TableNews> {
   const { iptables, tables, clock, log, openDatagrams } = options
   const { variant } = await iptables.features(signal)
@@ -54,7 +54,7 @@ export async function openTableNews(options: TableNewsOptions, signal: AbortSign
   return newsFromTokens(await openChangeDetector(options, signal))
 }
 
-/** Machines whose layout of a legacy table we know. */
+/** Whether we know how this machine lays out a legacy table. */
 const isReadable = endianness() === 'LE' && arch().endsWith('64')
 
 export function newsFromTokens(detector: ChangeDetector): TableNews {
@@ -70,7 +70,7 @@ export function newsFromTokens(detector: ChangeDetector): TableNews {
       return isSame ? nothing : 'any'
     },
     async takeAfterOwn(_touched, signal) {
-      // Who wrote in the same moment is found out by the next comparison that is due anyway.
+      // This hides a change by another program at the same moment. The next comparison of the whole tables finds it.
       known = await detector.token(signal)
       return nothing
     },

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { commandError, restoreError } from './tool-error.ts'
 
-/** What 1.8.9 printed, word for word. */
+/** Texts of iptables 1.8.9. */
 const restores: readonly {
   readonly printed: string
   readonly input?: string
@@ -29,7 +29,7 @@ const restores: readonly {
   },
   { printed: 'iptables-restore: line 3 failed\n', line: 3, says: 'line 3 failed' },
   { printed: 'iptables-restore: line 3 failed', line: 3, says: 'line 3 failed' },
-  // The line of COMMIT tells nothing about the rule to blame.
+  // The line of COMMIT says nothing about the rule that caused it.
   { printed: 'iptables-restore: line 4 failed\n', says: 'refused the rules: line 4 failed' },
   {
     printed:

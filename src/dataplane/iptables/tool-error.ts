@@ -1,8 +1,8 @@
-/** From what a failed iptables tool printed to an IptablesError. The texts are those of 1.8.9, of both variants. */
+/** Makes an IptablesError from the error text of a tool. The texts are those of both variants of 1.8.9. */
 import type { ExecResult } from '../exec/exec.ts'
 import { IptablesError } from './iptables.ts'
 
-/** `what` says what was being done, to which object: "add chain X to table nat". */
+/** `what` completes the sentence "could not …": `add chain X to table nat`. */
 export function commandError(program: string, what: string, result: ExecResult): IptablesError {
   const complaint = complaintOf(program, result)
   return hostError(program, complaint) ?? refusal(program, what, complaint)
@@ -22,8 +22,8 @@ export function restoreError(program: string, input: string, result: ExecResult)
 }
 
 /**
- * The tools name the line in three ways. When the whole table is refused at its end they name the line of its COMMIT,
- * which tells nothing about the rule to blame.
+ * The tools name the line in three ways. If the table is refused as a whole, they name the line of its COMMIT, which says
+ * nothing about the rule that caused it.
  */
 function refusedLine(stderr: string, input: string): number | undefined {
   const match =
@@ -36,7 +36,7 @@ function refusedLine(stderr: string, input: string): number | undefined {
   return text === undefined || text === 'COMMIT' ? undefined : line
 }
 
-/** Walks instead of splitting: the input may have 50 MB. */
+/** Without `split`, because the input may have 50 MB. */
 function lineText(input: string, line: number): string | undefined {
   let start = 0
   for (let n = 1; n < line; n++) {
@@ -83,7 +83,7 @@ function refusal(program: string, what: string, complaint: string): IptablesErro
   return new IptablesError(reason, `${program} could not ${what}: ${complaint}`)
 }
 
-/** The tool's own words on one line, without its name and its advice to read the manual. */
+/** The error text of the tool on one line, without its name and its advice to read the manual. */
 function complaintOf(program: string, result: ExecResult): string {
   const words = result.stderr
     .split('\n')

@@ -1,14 +1,14 @@
-/** What `iptables --version` says about the tool. */
+/** Parses the output of `iptables --version`. */
 import { IptablesError } from './iptables.ts'
 import type { IptablesFeatures } from './iptables.ts'
 
 /**
  * The first version whose iptables-restore can wait for the xtables lock, and whose MASQUERADE knows --random-fully.
- * It is of 2018: for older ones kube-proxy takes the locks itself, and we do without.
+ * It is from 2018. For older ones kube-proxy takes the lock itself; Fairlead does not support them.
  */
 const oldestVersion = '1.6.2'
 
-/** `iptables v1.8.9 (nf_tables)`; the variant is missing before 1.8, where there was only one. */
+/** `iptables v1.8.9 (nf_tables)`. Before 1.8 there was only one variant, which is not printed. */
 export function featuresFromVersion(program: string, output: string): IptablesFeatures {
   const version = /v(\d+(?:\.\d+)+)/.exec(output)?.[1]
   if (version === undefined)

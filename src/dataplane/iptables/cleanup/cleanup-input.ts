@@ -2,13 +2,13 @@ import type { Table } from '../iptables.ts'
 
 export interface TableRemoval {
   readonly table: Table
-  /** With their chains, as saved. */
+  /** As printed by iptables-save. */
   readonly jumps: readonly { readonly chain: string; readonly rule: string }[]
   readonly chains: readonly { readonly chain: string; readonly isEmptiedOnly: boolean }[]
 }
 
 /**
- * The input of `iptables-restore --noflush` that removes it all, or nothing when one part of it cannot go. The chains
+ * The input of `iptables-restore --noflush` that removes all of it, or nothing if one part cannot be removed. The chains
  * are emptied first (a declaration does that), because they refer to each other.
  */
 export function cleanupInput({ table, jumps, chains }: TableRemoval): string {

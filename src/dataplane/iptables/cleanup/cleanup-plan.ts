@@ -1,4 +1,4 @@
-/** Decides what of an iptables a clean-up removes. Pure: it reads what `iptables-save` printed. */
+/** Decides what a clean-up removes, from the output of `iptables-save`. */
 import type { Table } from '../iptables.ts'
 import { ruleWords } from '../rule-words.ts'
 import type { SummaryByChain } from '../save-reader.ts'
@@ -8,22 +8,21 @@ import type { FindOwnChain } from './own-chain.ts'
 import { topChains } from '../language/kube-chains.ts'
 
 export interface IptablesCleanup {
-  /** Rules in chains that are not ours. */
+  /** Rules to remove from chains that stay. */
   readonly jumps: readonly LeftoverJump[]
   readonly chains: readonly LeftoverChain[]
-  /** All other rules outside of those chains: what is there afterwards. */
+  /** The rules that are left afterwards. */
   readonly staying: readonly PlacedRule[]
 }
 
 interface PlacedRule {
   readonly table: Table
   readonly chain: string
-  /** As saved, without `-A CHAIN `. */
+  /** As printed by iptables-save, without `-A CHAIN `. */
   readonly rule: string
 }
 
 interface LeftoverJump extends PlacedRule {
-  /** The chain that it jumps to. */
   readonly target: string
   readonly reason: string
 }
@@ -33,7 +32,7 @@ export interface LeftoverChain {
   readonly chain: string
   readonly ruleCount: number
   readonly reason: string
-  /** Rules of others that jump here. While there is one the kernel keeps the chain, so it can only be emptied. */
+  /** Rules of other programs that jump here. The kernel keeps the chain while there is one, so it can only be emptied. */
   readonly heldBy: readonly PlacedRule[]
 }
 
@@ -42,12 +41,12 @@ export const cleanupTables: readonly Table[] = ['mangle', 'filter', 'nat']
 
 export const kernelChains: ReadonlySet<string> = new Set(['PREROUTING', 'INPUT', 'FORWARD', 'OUTPUT', 'POSTROUTING'])
 
-/** The kubelet makes them where it looks after iptables, and only it. */
+/** Only the kubelet makes them. */
 const kubeletChains: ReadonlySet<string> = new Set(['KUBE-KUBELET-CANARY', 'KUBE-IPTABLES-HINT'])
 
 interface Saved {
   readonly rules: ReadonlyMap<string, RulesByChain>
-  /** Of chains whose name says that they are a proxy's, a summary will do. */
+  /** For chains whose name shows that a proxy made them. */
   readonly summaries?: ReadonlyMap<string, SummaryByChain>
 }
 
@@ -118,11 +117,11 @@ interface SharedChain {
   readonly hasKubelet: boolean
 }
 
-/** Chains that the kubelet makes too, so that it takes more than their name to tell whose they are. */
+/** Chains that the kubelet makes too, so that their name alone does not show who made them. */
 function sharedChainReason({ table, chain, rules, family, hasKubelet }: SharedChain): string | undefined {
   if (table === 'filter' && chain === topChains.firewall) {
     if (!hasKubelet) return 'shared with the kubelet, but no kubelet runs here'
-    // No kubelet leaves it empty in IPv6: today's makes none there, older ones put a rule into it.
+    // No kubelet makes it without rules in IPv6: a current one does not make it there, older ones add a rule.
     return family === 'ipv6' && rules.length === 0
       ? 'made by a proxy: a chain of the kubelet has rules, this one is empty'
       : undefined
@@ -134,9 +133,8 @@ function sharedChainReason({ table, chain, rules, family, hasKubelet }: SharedCh
   return undefined
 }
 
-/** The chain of ours that a rule of others jumps or goes to. */
 function jumpTarget(rule: string, ours: ReadonlyMap<string, unknown>): string | undefined {
-  // Most rules of others name none of ours, and reading quoted words takes longer.
+  // A quick check first: most other rules name none of our chains, and splitting quoted words is slower.
   if (!rule.split(' ').some((word) => ours.has(word))) return undefined
   const words = ruleWords(rule)
   const at = words.findIndex((word, i) => (word === '-j' || word === '-g') && words[i - 1] !== '--comment')
@@ -148,7 +146,7 @@ function jumpReason(target: string): string {
   return target === topChains.firewall ? `goes with ${target}` : 'has the comment of a proxy'
 }
 
-/** What a proxy asks besides the comment, depending on mode and release. */
+/** The other matches of a proxy's jumps, which depend on mode and release. */
 const proxyConditions: ReadonlySet<string> = new Set(['', '-m conntrack --ctstate NEW', '-m addrtype --dst-type LOCAL'])
 
 function isProxyJump({ table, chain, rule }: PlacedRule, target: string, findOwn: FindOwnChain): boolean {

@@ -68,7 +68,7 @@ function thatSaves(result: { readonly exitCode: number; readonly stderr: string 
   return findIptables({ family: 'ipv6', variant: 'legacy', ...options, exec, signal })
 }
 
-/** `installed`: names of IPv4 programs; plain ones are legacy. Those of IPv6 are there too. */
+/** `installed`: names of IPv4 programs; those of IPv6 are installed, too. A plain name is of the legacy variant. */
 async function toolsOf(installed: readonly string[]): Promise<readonly (string | undefined)[]> {
   const { exec } = scriptedExec((command) => {
     const [program = ''] = command.split(' ')

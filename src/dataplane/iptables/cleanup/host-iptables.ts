@@ -1,4 +1,4 @@
-/** Every iptables of this host. A proxy writes to one of them, but an earlier one may have written to another. */
+/** Finds both variants of iptables for both families. A proxy uses one variant, but an earlier proxy may have used the other. */
 import type { Clock } from '../../../core/clock.ts'
 import type { Logger } from '../../../core/logger.ts'
 import type { Family } from '../../../net/ip.ts'
@@ -11,10 +11,10 @@ import { IptablesError } from '../iptables.ts'
 export interface HostIptables {
   readonly family: Family
   readonly variant: Variant
-  /** `iptables-nft`, `ip6tables-legacy`; `iptables` where that is its only name. Undefined when it cannot be used. */
+  /** `iptables-nft`, `ip6tables-legacy`, or `iptables` if that is its only name. Not set if it cannot be used. */
   readonly tool: string | undefined
   readonly iptables: Iptables
-  /** Tables that the kernel has, although there is no tool to look into them. */
+  /** Tables that the kernel has, but that no installed tool can read. */
   readonly unseenTables: readonly string[]
 }
 
@@ -22,11 +22,11 @@ export interface HostIptablesOptions {
   readonly exec: Exec
   readonly clock: Clock
   readonly log: Logger
-  /** The text of a file, or an empty one when there is none. */
+  /** Returns an empty text if there is no such file. */
   readonly readText: (path: string) => Promise<string>
 }
 
-/** Both variants of both families, there or not. */
+/** Includes those that are not installed. */
 export function findHostIptables(options: HostIptablesOptions, signal: AbortSignal): Promise<readonly HostIptables[]> {
   const all = families.flatMap((family) => (['nf_tables', 'legacy'] as const).map((variant) => ({ family, variant })))
   return Promise.all(all.map(({ family, variant }) => findOne(family, variant, options, signal)))
@@ -44,7 +44,7 @@ async function findOne(
   const named = await findIptables({ ...options, family, variant, signal })
   if ((await variantOf(named, signal)) === variant)
     return { family, variant, tool: `${plainName}${suffixes[variant]}`, iptables: named, unseenTables: [] }
-  // Where the suffixed name is missing, the plain one may stand for it.
+  // If there is no tool with the suffix, the plain one may be of this variant.
   const plain = await findIptables({ ...options, family, signal })
   if ((await variantOf(plain, signal)) === variant)
     return { family, variant, tool: plainName, iptables: plain, unseenTables: [] }
@@ -56,7 +56,7 @@ async function variantOf(iptables: Iptables, signal: AbortSignal): Promise<Varia
   try {
     return (await iptables.features(signal)).variant
   } catch (error) {
-    // On a kernel without nf_tables its iptables cannot even tell its version.
+    // On a kernel without nf_tables, iptables-nft cannot even print its version.
     const isUnusable = error instanceof IptablesError && ['tool-missing', 'unsupported'].includes(error.reason)
     if (isUnusable) return undefined
     throw error

@@ -1,4 +1,4 @@
-/** Reads every iptables of the host. */
+/** Reads both variants of iptables for both families, and plans what to remove. */
 import { IptablesError } from '../iptables.ts'
 import type { Iptables } from '../iptables.ts'
 import { noTables, SaveReader } from '../save-reader.ts'
@@ -8,10 +8,9 @@ import type { IptablesCleanup } from './cleanup-plan.ts'
 import type { HostIptables } from './host-iptables.ts'
 import type { FindOwnChain } from './own-chain.ts'
 
-/** What is in one iptables. */
 export interface IptablesLook extends HostIptables {
   readonly cleanup: IptablesCleanup
-  /** Tables in which others use what only nft understands: iptables-nft does not show them. */
+  /** Tables with rules that only nft can print, so that iptables-nft does not show them. */
   readonly unreadableTables: readonly string[]
 }
 
@@ -33,7 +32,7 @@ export function lookIntoIptables(
 }
 
 /**
- * All tables that there are. Naming a table, as `Iptables.save` does, would make the legacy variant load it into a kernel
+ * Reads all tables at once. Naming a table, as `Iptables.save` does, would make the legacy variant load it into a kernel
  * that may never have used it.
  */
 export async function readTables(
@@ -45,7 +44,7 @@ export async function readTables(
   try {
     await iptables.readAll((piece) => reader.add(piece), signal)
   } catch (error) {
-    // A kernel without this family or variant holds nothing of it.
+    // A kernel without this family or variant has no rules of it.
     if (error instanceof IptablesError && error.reason === 'unsupported') return noTables
     throw error
   }

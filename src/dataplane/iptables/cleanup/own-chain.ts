@@ -1,21 +1,20 @@
 /**
- * The chains by which a proxy is known. Each list is closed on purpose: others name their chains KUBE-something too (the
- * kubelet, kube-router, network plugins), and those are theirs.
+ * The chains that only proxies make. The lists name each chain, and do not match all of KUBE-*: the kubelet, kube-router
+ * and network plugins have such names, too.
  */
 import type { Table } from '../iptables.ts'
 
-/** A chain that only a proxy makes. */
 export interface OwnChain {
   /** A pattern must match the whole name. */
   readonly name: string | RegExp
   readonly tables: readonly Table[]
-  /** How we know that it is a proxy's. */
+  /** How we know that a proxy made it. */
   readonly reason: string
-  /** The comments of the jumps that lead to it from the kernel's chains, of all releases. */
+  /** The comments of the jumps from the built-in chains to it, in all releases. */
   readonly jumpComments?: readonly string[]
 }
 
-/** Undefined when the chain is not one of those, or when it takes more than the name to tell. */
+/** Returns nothing for other chains, and for those whose name alone does not show who made them. */
 export type FindOwnChain = (table: string, chain: string) => OwnChain | undefined
 
 export function ownChainFinder(chains: readonly OwnChain[]): FindOwnChain {

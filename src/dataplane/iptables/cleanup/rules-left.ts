@@ -1,4 +1,4 @@
-/** What proxies left in iptables, and how it goes. */
+/** What proxies left in iptables, and how to remove it. */
 import type { Findings, Leftover, Removal } from '../../../core/leftover.ts'
 import type { Table } from '../iptables.ts'
 import { cleanupInput } from './cleanup-input.ts'
@@ -10,7 +10,7 @@ import type { IptablesLook } from './look-into-iptables.ts'
 /** The modes of Fairlead that have this chain. */
 export type ModesOfChain = (table: Table, chain: string) => readonly string[]
 
-/** One removal for each table: iptables-restore changes one at a time, and all of it at once. */
+/** One removal for each table, because iptables-restore is atomic per table. */
 export function rulesLeft(looks: readonly IptablesLook[], modesOf: ModesOfChain): Findings {
   return {
     removals: looks.flatMap((look) => cleanupTables.flatMap((table) => removalFrom(look, table, modesOf))),
@@ -23,7 +23,7 @@ export function rulesLeft(looks: readonly IptablesLook[], modesOf: ModesOfChain)
   }
 }
 
-/** A rule in a chain that is not ours, or a chain of ours. */
+/** A rule in a chain that stays, or a chain of a proxy. */
 interface RulesLeftover extends Leftover {
   readonly chain: string
   readonly rule?: string

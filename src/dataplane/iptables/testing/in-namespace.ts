@@ -1,4 +1,4 @@
-/** Puts this thread into a network namespace for the length of some work, so that sockets opened by it belong there. */
+/** Moves this thread into a network namespace for some time, so that sockets that it opens belong there. */
 import { closeSync, openSync } from 'node:fs'
 import koffi from 'koffi'
 

@@ -1,4 +1,4 @@
-/** A network namespace of its own for a test: rules in it are nobody else's, and all of it is gone afterwards. */
+/** A network namespace for a test, with its own rules. It is gone afterwards. */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -12,12 +12,12 @@ export interface NetworkNamespace extends AsyncDisposable {
   readonly exec: Exec
   /** For setns. */
   readonly path: string
-  /** The xtables lock of the programs inside; without it all namespaces of a host share one. */
+  /** The xtables lock of the programs inside. By default all namespaces of a host share one. */
   readonly lockFile: string
 }
 
 export async function createNamespace(): Promise<NetworkNamespace> {
-  // The namespace lives as long as this process, which ends with its standard input, and that ends with us.
+  // The namespace exists as long as this child process, which ends when we do, because its standard input is closed.
   const keeper = spawn('unshare', ['--net', 'sh', '-c', 'echo ready; exec cat'], { stdio: ['pipe', 'pipe', 'inherit'] })
   await once(keeper.stdout, 'data')
   const folder = await mkdtemp(join(tmpdir(), 'fairlead-netns-'))
@@ -40,7 +40,7 @@ export async function createNamespace(): Promise<NetworkNamespace> {
   }
 }
 
-/** Why tests with real tools cannot run here; undefined when they can. */
+/** Why tests with real tools cannot run here, if they cannot. */
 export function missingForRealTools(tools: readonly string[]): string | undefined {
   if (process.getuid?.() !== 0) return 'not root'
   const works = (program: string, args: readonly string[]) => spawnSync(program, args, { stdio: 'ignore' }).status === 0

@@ -1,10 +1,10 @@
-/** An iptables in memory that can be told to refuse rules with a certain address. */
+/** An iptables in memory that refuses rules with a given address. */
 import type { RestoreText } from '../iptables.ts'
 import { IptablesError } from '../iptables.ts'
 import { MemoryIptables } from '../memory-iptables.ts'
 
 export class RefusingIptables extends MemoryIptables {
-  /** Rules that name it can be deleted, but not written. */
+  /** Rules with it can be deleted, but not added. */
   refusedIp: string | undefined
 
   override async restore(input: RestoreText, signal: AbortSignal): Promise<void> {

@@ -1,4 +1,4 @@
-/** What others may do to rules: to a chain of ours, or to the jumps that lead to ours. */
+/** Damage by other programs: to one of our chains, or to the jumps to them. */
 import fc from 'fast-check'
 import type { MemoryIptables } from '../memory-iptables.ts'
 import { parseSave } from '../save-text.ts'
@@ -7,15 +7,15 @@ const kinds = ['empty', 'delete', 'add', 'replace', 'leftover'] as const
 
 export interface RuleDamage {
   readonly kind: (typeof kinds)[number]
-  /** Which chain it hits. */
+  /** Chooses the table and the chain. */
   readonly where: number
-  /** Which rule of it. */
+  /** Chooses the rule. */
   readonly which: number
 }
 
 const never = new AbortController().signal
 
-/** A leftover is a chain as another process would have left it; not every mode clears those away. */
+/** A leftover is a chain that another process left; not every mode removes those. */
 export function anyRuleDamage({ leftovers }: { readonly leftovers: boolean }): fc.Arbitrary<RuleDamage> {
   const possible = kinds.filter((kind) => leftovers || kind !== 'leftover')
   return fc.record({ kind: fc.constantFrom(...possible), where: fc.nat(), which: fc.nat() })

@@ -1,9 +1,9 @@
-/** Rules of every shape that Fairlead writes, with random contents, for holding our reading of them against the tools. */
+/** Rules of every shape that Fairlead writes, with random values, to compare our reading of them with the tools. */
 import fc from 'fast-check'
 import type { Family } from '../../../net/ip.ts'
 import { hostPort, ipFromBigInt, parseCidr, renderCidr } from '../../../net/ip.ts'
 
-/** The table that a rule of these shapes fits into. */
+/** The table that the tools accept the rule in. */
 export function tableFor(rule: string): 'filter' | 'nat' {
   return /-j (DROP|REJECT)$/.test(rule) ? 'filter' : 'nat'
 }
@@ -95,7 +95,7 @@ export function ruleShapes(family: Family, nfacctName?: string): fc.Arbitrary<st
   )
 }
 
-/** Addresses with long runs of zeros too, which is where the ways to print them differ. */
+/** Also addresses with long runs of zeros, which can be printed in several ways. */
 function ipOf(family: Family): fc.Arbitrary<string> {
   if (family === 'ipv4') return fc.bigInt(1n, 0xdfffffffn).map((value) => ipFromBigInt(value, 'ipv4'))
   const group = fc.oneof(fc.constant(0n), fc.constant(0n), fc.bigInt(0n, 0xffffn))

@@ -1,14 +1,14 @@
-/** An Exec that runs nothing: it writes down what it was asked and answers what the test says. */
+/** An Exec that runs nothing. It records the command lines, and returns the results that the test gives. */
 import type { Exec, ExecResult } from '../../exec/exec.ts'
 import { ExecError } from '../../exec/exec.ts'
 
 export interface ScriptedExec {
   readonly exec: Exec
-  /** Command lines, in the order they came. */
+  /** Command lines. */
   readonly commands: string[]
 }
 
-/** `answer` gives a result, or parts of one, or undefined for a program that is not installed. */
+/** `answer` returns a result, parts of one, or nothing for a program that is not installed. */
 export function scriptedExec(
   answer: (command: string) => Partial<ExecResult> | undefined | Promise<Partial<ExecResult>>,
 ): ScriptedExec {

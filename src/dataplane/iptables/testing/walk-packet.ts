@@ -1,5 +1,5 @@
 /**
- * Walks the first packet of a connection through tables as `iptables-save` prints them, up to the socket or the next
+ * Sends the first packet of a connection through the rules that `iptables-save` printed, up to the socket or the next
  * hop. It knows the matches and targets of our rules, and throws at any other.
  */
 import type { Protocol } from '../../../api/records.ts'
@@ -22,7 +22,7 @@ export interface Surroundings {
 }
 
 export interface Ending {
-  /** With the destination that it was given. */
+  /** With the destination after NAT. */
   readonly packet: Packet
   readonly isTranslated: boolean
   readonly outcome: 'arrives' | 'dropped' | 'rejected'
@@ -48,7 +48,7 @@ export class ParsedRules {
   }
 }
 
-/** All that may become of it: where rules leave it to chance, both ways are gone. */
+/** All possible endings: where a rule matches at random, both cases are followed. */
 export function endingsOf(tables: Tables, surroundings: Surroundings, packet: Packet): readonly Ending[] {
   const walk = (table: string, hook: string, travel: Travel) =>
     walkChain({ chains: tables.get(table) ?? new Map<string, never>(), surroundings }, hook, travel)
@@ -63,7 +63,7 @@ export function endingsOf(tables: Tables, surroundings: Surroundings, packet: Pa
     }))
 }
 
-/** Where the packet is sent for sure, as `ip:port`; empty when it may not get there, or keeps its destination. */
+/** The destinations as `ip:port`, if NAT changes it and the packet arrives in all cases. */
 export function newDestinations(endings: readonly Ending[]): readonly string[] {
   if (endings.some(({ outcome, isTranslated }) => outcome !== 'arrives' || !isTranslated)) return []
   return [...new Set(endings.map(({ packet: { destination, port } }) => hostPort(destination, port)))].sort()
@@ -78,7 +78,7 @@ interface Travel {
   readonly packet: Packet
   readonly isTranslated: boolean
   readonly mark: number
-  /** How it left the table; undefined: it is still in it. */
+  /** Set when it left the table. */
   readonly end: 'accepted' | 'dropped' | 'rejected' | undefined
 }
 
@@ -211,9 +211,9 @@ function matchOne(
     case '--probability':
       return 'perhaps'
     case '--rcheck':
-      return false // this client has not been here before
+      return false // this is the first packet of the client
     case '--physdev-is-in':
-      return false // it came through no bridge
+      return false // it did not come through a bridge
     case '-m':
     case '--comment':
     case '--mode':
