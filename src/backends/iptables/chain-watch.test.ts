@@ -4,8 +4,8 @@ import { FakeClock } from '../../core/testing/fake-clock.ts'
 import { testView } from '../../core/testing/routes.ts'
 import type { ChainPath, RestoreText, Table } from '../../dataplane/iptables/iptables.ts'
 import { MemoryIptables } from '../../dataplane/iptables/memory-iptables.ts'
-import { newsFromTokens } from '../../dataplane/iptables/table-news.ts'
-import type { News, TableNews } from '../../dataplane/iptables/table-news.ts'
+import { chainChangesFromTokens } from '../../dataplane/iptables/chain-changes.ts'
+import type { ChangedChains, ChainChanges } from '../../dataplane/iptables/chain-changes.ts'
 import type { Damage } from './damage.ts'
 import { ChainWatch } from './chain-watch.ts'
 import { fullInput } from './full-input.ts'
@@ -52,30 +52,30 @@ const ours = '*nat\n:KUBE-PROXY-CANARY - [0:0]\nCOMMIT\n'
 const harm = '*nat\n-I KUBE-MARK-MASQ -j RETURN\nCOMMIT\n'
 
 /** What somebody who listens hears. */
-class ScriptedNews implements TableNews {
+class ScriptedChanges implements ChainChanges {
   readonly isCheap = true
   readonly isExact = true
   readonly #heard = new Set<ChainPath>()
-  #wasDeaf = false
+  #wasNotListening = false
 
   hear(...paths: readonly ChainPath[]): void {
     for (const path of paths) this.#heard.add(path)
   }
 
-  async take(): Promise<News> {
-    const news = this.#wasDeaf ? 'any' : new Set(this.#heard)
-    this.#wasDeaf = false
+  async take(): Promise<ChangedChains> {
+    const changes = this.#wasNotListening ? 'any' : new Set(this.#heard)
+    this.#wasNotListening = false
     this.#heard.clear()
-    return news
+    return changes
   }
 
-  async takeAfterOwn(own: ReadonlySet<ChainPath>): Promise<News> {
+  async takeAfterOwnWrite(own: ReadonlySet<ChainPath>): Promise<ChangedChains> {
     for (const path of own) this.#heard.delete(path)
     return this.take()
   }
 
-  async deaf<T>(work: () => Promise<T>): Promise<T> {
-    this.#wasDeaf = true
+  async withoutListening<T>(work: () => Promise<T>): Promise<T> {
+    this.#wasNotListening = true
     return work()
   }
 
@@ -83,14 +83,14 @@ class ScriptedNews implements TableNews {
 }
 
 /** Runs until the first comparison is done. */
-async function watched(makeNews: (kernel: CountingIptables) => TableNews) {
+async function watched(makeChanges: (kernel: CountingIptables) => ChainChanges) {
   const kernel = new CountingIptables({ family: 'ipv4' })
   const clock = new FakeClock()
   const written = planIptables(testView(), settings)
   await kernel.restore(fullInput(written, emptyRuleset).render(), never)
   const watch = new ChainWatch({
     iptables: kernel,
-    openNews: () => Promise.resolve(makeNews(kernel)),
+    openChanges: () => Promise.resolve(makeChanges(kernel)),
     clock,
     log: silentLogger,
   })
@@ -128,7 +128,7 @@ async function watched(makeNews: (kernel: CountingIptables) => TableNews) {
 const tokens =
   ({ isCheap }: { readonly isCheap: boolean }) =>
   (kernel: CountingIptables) =>
-    newsFromTokens({
+    chainChangesFromTokens({
       isCheap,
       token: () => Promise.resolve(`${kernel.writes} writes`),
       async [Symbol.asyncDispose]() {},
@@ -172,14 +172,14 @@ test('where asking costs as much as reading, nobody asks around a write of our o
 
 describe('who hears the names of chains', () => {
   test('reads only those that were touched', async () => {
-    const news = new ScriptedNews()
-    const { kernel, clock, found, end } = await watched(() => news)
-    news.hear('nat/KUBE-MARK-MASQ', 'nat/PREROUTING')
+    const changes = new ScriptedChanges()
+    const { kernel, clock, found, end } = await watched(() => changes)
+    changes.hear('nat/KUBE-MARK-MASQ', 'nat/PREROUTING')
     await clock.advance(1_000)
     expect(kernel.chainReads.sort()).toEqual(['nat/KUBE-MARK-MASQ', 'nat/PREROUTING'])
     expect({ found, reads: kernel.reads }).toEqual({ found: [], reads: 0 })
     await kernel.restore(harm, never)
-    news.hear('nat/KUBE-MARK-MASQ')
+    changes.hear('nat/KUBE-MARK-MASQ')
     await clock.advance(1_000)
     expect(found).toEqual(['chain nat/KUBE-MARK-MASQ was changed'])
     expect(kernel.reads).toBe(0)
@@ -187,33 +187,33 @@ describe('who hears the names of chains', () => {
   })
 
   test('reads nothing when others change what is their own, however much', async () => {
-    const news = new ScriptedNews()
-    const { kernel, clock, end } = await watched(() => news)
-    for (let n = 0; n < 1000; n++) news.hear(`filter/THEIRS-${n}`, `nat/THEIRS-${n}`)
-    news.hear('filter/KUBE-ROUTER-INPUT', 'nat/KUBE-KUBELET-CANARY')
+    const changes = new ScriptedChanges()
+    const { kernel, clock, end } = await watched(() => changes)
+    for (let n = 0; n < 1000; n++) changes.hear(`filter/THEIRS-${n}`, `nat/THEIRS-${n}`)
+    changes.hear('filter/KUBE-ROUTER-INPUT', 'nat/KUBE-KUBELET-CANARY')
     await clock.advance(10_000)
     expect({ reads: kernel.reads, chainReads: kernel.chainReads }).toEqual({ reads: 0, chainReads: [] })
     await end()
   })
 
   test('reads everything when there are too many, and when a chain may belong to a Service that is gone', async () => {
-    const news = new ScriptedNews()
-    const { kernel, clock, found, end } = await watched(() => news)
-    for (let n = 0; n < 50; n++) news.hear(`nat/KUBE-SVC-${n}`)
+    const changes = new ScriptedChanges()
+    const { kernel, clock, found, end } = await watched(() => changes)
+    for (let n = 0; n < 50; n++) changes.hear(`nat/KUBE-SVC-${n}`)
     await clock.advance(5_000)
     expect({ found, reads: kernel.reads }).toEqual({ found: [], reads: 1 })
     await kernel.ensureChain('nat', 'KUBE-SVC-GONE', never)
-    news.hear('nat/KUBE-SVC-GONE')
+    changes.hear('nat/KUBE-SVC-GONE')
     await clock.advance(1_000)
     expect(found).toEqual(['chain nat/KUBE-SVC-GONE belongs to no Service'])
     await end()
   })
 
   test('does not read what a write of our own explains', async () => {
-    const news = new ScriptedNews()
-    const { kernel, clock, ownWrite, end } = await watched(() => news)
+    const changes = new ScriptedChanges()
+    const { kernel, clock, ownWrite, end } = await watched(() => changes)
     const writing = ownWrite(['nat/KUBE-SERVICES'])
-    news.hear('nat/KUBE-SERVICES', 'nat/OUTPUT')
+    changes.hear('nat/KUBE-SERVICES', 'nat/OUTPUT')
     await writing
     await clock.advance(1_000)
     expect(kernel.chainReads).toEqual(['nat/OUTPUT'])
@@ -221,8 +221,8 @@ describe('who hears the names of chains', () => {
   })
 
   test('looks at what all traffic passes first, when something was not heard', async () => {
-    const news = new ScriptedNews()
-    const { kernel, clock, watch, found, end } = await watched(() => news)
+    const changes = new ScriptedChanges()
+    const { kernel, clock, watch, found, end } = await watched(() => changes)
     await kernel.restore('*nat\n-F KUBE-POSTROUTING\nCOMMIT\n', never)
     await watch.ownRewrite(() => Promise.resolve())
     await clock.advance(1_000)
@@ -233,8 +233,8 @@ describe('who hears the names of chains', () => {
 })
 
 test('a table that was emptied is written as a whole, without reading all of it first', async () => {
-  const news = new ScriptedNews()
-  const { kernel, clock, watch, found, damages, end } = await watched(() => news)
+  const changes = new ScriptedChanges()
+  const { kernel, clock, watch, found, damages, end } = await watched(() => changes)
   await kernel.restore('*nat\n-F KUBE-POSTROUTING\n-F KUBE-MARK-MASQ\n-F KUBE-SERVICES\nCOMMIT\n', never)
   await watch.ownRewrite(() => Promise.resolve())
   await clock.advance(1_000)
@@ -245,8 +245,8 @@ test('a table that was emptied is written as a whole, without reading all of it 
 })
 
 test('what was read while a sync ran says nothing, and is read again', async () => {
-  const news = new ScriptedNews()
-  const { kernel, clock, watch, syncs, found, end } = await watched(() => news)
+  const changes = new ScriptedChanges()
+  const { kernel, clock, watch, syncs, found, end } = await watched(() => changes)
   await kernel.ensureChain('nat', 'KUBE-SVC-HALF-WAY', never)
   const save = kernel.saveAll.bind(kernel)
   kernel.saveAll = async (...args) => {

@@ -8,7 +8,7 @@ import type { Programming } from '../../core/sync/programming.ts'
 import { noSuspicion, vagueSuspicion, watchForDrift } from '../../core/sync/watch-for-drift.ts'
 import type { Suspicion, Watched } from '../../core/sync/watch-for-drift.ts'
 import type { ChainPath, Iptables, Variant } from '../../dataplane/iptables/iptables.ts'
-import type { TableNews } from '../../dataplane/iptables/table-news.ts'
+import type { ChainChanges } from '../../dataplane/iptables/chain-changes.ts'
 import { totalDamage } from './damage.ts'
 import type { Damage } from './damage.ts'
 import { findDamage } from './find-damage.ts'
@@ -18,7 +18,7 @@ import { hasUnknownChain, SuspectChains, topPaths } from './suspect-chains.ts'
 
 export interface ChainWatchOptions {
   readonly iptables: Iptables
-  readonly openNews: (signal: AbortSignal) => Promise<TableNews>
+  readonly openChanges: (signal: AbortSignal) => Promise<ChainChanges>
   readonly clock: Clock
   readonly log: Logger
 }
@@ -32,7 +32,7 @@ export class ChainWatch {
   readonly #options: ChainWatchOptions
   readonly #suspects = new SuspectChains()
   /** Undefined unless it runs. */
-  #news: TableNews | undefined
+  #changes: ChainChanges | undefined
 
   constructor(options: ChainWatchOptions) {
     this.#options = options
@@ -43,17 +43,17 @@ export class ChainWatch {
     onFound: (damage: Damage) => void,
     signal: AbortSignal,
   ): Promise<void> {
-    const { openNews, clock, log } = this.#options
-    await using news = await openNews(signal)
-    this.#news = news
+    const { openChanges, clock, log } = this.#options
+    await using changes = await openChanges(signal)
+    this.#changes = changes
     const chains: Watched<IptablesPlan, Damage> = {
-      isExact: news.isExact,
-      suspect: (written) => this.#suspect(news, written, signal),
+      isExact: changes.isExact,
+      suspect: (written) => this.#suspect(changes, written, signal),
       compare: (written) => this.#compare(written, signal),
     }
     const lost = totalDamage('the last sync failed')
     await watchForDrift({ parts: [chains], lost, onFound, clock, log }, programming, signal)
-    this.#news = undefined
+    this.#changes = undefined
   }
 
   /**
@@ -61,28 +61,28 @@ export class ChainWatch {
    * there are Services.
    */
   async ownEdit(touched: ReadonlySet<ChainPath>, write: () => Promise<void>, signal: AbortSignal): Promise<void> {
-    const news = this.#news
-    if (news === undefined || !news.isCheap) return write()
-    this.#suspects.add(await news.take(signal).catch(() => 'any' as const))
+    const changes = this.#changes
+    if (changes === undefined || !changes.isCheap) return write()
+    this.#suspects.add(await changes.take(signal).catch(() => 'any' as const))
     await write()
-    this.#suspects.add(await news.takeAfterOwn(touched, signal).catch(() => 'any' as const))
+    this.#suspects.add(await changes.takeAfterOwnWrite(touched, signal).catch(() => 'any' as const))
   }
 
   /** Writes everything; afterwards everything is compared. */
   async ownRewrite(write: () => Promise<void>): Promise<void> {
     this.#suspects.addAll()
-    await (this.#news === undefined ? write() : this.#news.deaf(write))
+    await (this.#changes === undefined ? write() : this.#changes.withoutListening(write))
   }
 
   /** Looks at what was touched, or, when nobody knows what was, at the few chains that all traffic passes. */
-  async #suspect(news: TableNews, written: IptablesPlan, signal: AbortSignal): Promise<Suspicion<Damage>> {
+  async #suspect(changes: ChainChanges, written: IptablesPlan, signal: AbortSignal): Promise<Suspicion<Damage>> {
     const { iptables } = this.#options
     const suspects = this.#suspects
-    const isNews = suspects.add(await news.take(signal))
+    const hasChanged = suspects.add(await changes.take(signal))
     if (suspects.isEmpty) return noSuspicion
     const { variant } = await iptables.features(signal)
     const areFew = !suspects.areAll && suspects.paths.size <= mostSingleReads[variant]
-    if (!areFew && (!isNews || variant === 'legacy')) return vagueSuspicion
+    if (!areFew && (!hasChanged || variant === 'legacy')) return vagueSuspicion
     const paths = areFew ? new Set(suspects.paths) : topPaths
     const damage = await findDamage(written, await readChains(iptables, paths, signal), paths)
     if (damage !== undefined) {

@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { silentLogger } from '../../core/logger.ts'
 import { addressPlans } from '../../core/testing/random-cluster.ts'
 import { savedRulesHash } from '../../dataplane/iptables/change-detector.ts'
-import { newsFromTokens } from '../../dataplane/iptables/table-news.ts'
+import { chainChangesFromTokens } from '../../dataplane/iptables/chain-changes.ts'
 import { RefusingIptables } from '../../dataplane/iptables/testing/refusing-iptables.ts'
 import { anyRuleDamage, doRuleDamage } from '../../dataplane/iptables/testing/rule-damage.ts'
 import type { RuleDamage } from '../../dataplane/iptables/testing/rule-damage.ts'
@@ -50,7 +50,7 @@ function iptablesSite(family: Family): BackendSite<RuleDamage, readonly string[]
             iptables,
             drift: new ChainWatch({
               iptables: kernel,
-              openNews: () => Promise.resolve(newsFromTokens(savedRulesHash(kernel, ['filter', 'nat']))),
+              openChanges: () => Promise.resolve(chainChangesFromTokens(savedRulesHash(kernel, ['filter', 'nat']))),
               clock,
               log: silentLogger,
             }),

@@ -1,7 +1,7 @@
 /** Chains of ours that may have changed, and must be compared before all is known to be well. */
 import type { ChainPath } from '../../dataplane/iptables/iptables.ts'
 import { topChains } from '../../dataplane/iptables/language/kube-chains.ts'
-import type { News } from '../../dataplane/iptables/table-news.ts'
+import type { ChangedChains } from '../../dataplane/iptables/chain-changes.ts'
 import { isServiceChain } from './chain-names.ts'
 import type { IptablesPlan } from './plan.ts'
 import { jumps, sharedChains } from './top-chains.ts'
@@ -24,13 +24,13 @@ export class SuspectChains {
   }
 
   /** Answers whether there was anything about us in it. */
-  add(news: News): boolean {
-    if (news === 'any') {
+  add(changes: ChangedChains): boolean {
+    if (changes === 'any') {
       this.#areAll = true
       return true
     }
     let isNew = false
-    for (const path of news)
+    for (const path of changes)
       if (concernsUs(path)) {
         this.#paths.add(path)
         isNew = true

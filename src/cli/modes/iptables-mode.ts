@@ -7,7 +7,7 @@ import { counterNames } from '../../dataplane/iptables/language/counters.ts'
 import { assumedSettings, SettingsSource } from '../../backends/iptables/settings-source.ts'
 import { nodePortAddresses } from '../../core/node/node-port-addresses.ts'
 import type { Iptables } from '../../dataplane/iptables/iptables.ts'
-import { openTableNews } from '../../dataplane/iptables/table-news.ts'
+import { openChainChanges } from '../../dataplane/iptables/chain-changes.ts'
 import type { Nfacct } from '../../dataplane/nfacct/nfacct.ts'
 import { netlinkNfacct } from '../../dataplane/nfacct/netlink-nfacct.ts'
 import { isNfacctUsable } from '../../dataplane/nfacct/probe-nfacct.ts'
@@ -51,9 +51,9 @@ async function createBackend(family: Family, context: ModeContext, signal: Abort
   const { openDatagrams, clock } = host
   const iptables = await iptablesOf(family, signal)
   const settings = await openSettings(family, context, iptables, signal)
-  const openNews = (opening: AbortSignal) =>
-    openTableNews({ iptables, tables: ['filter', 'nat'], openDatagrams, clock, log }, opening)
-  const drift = new ChainWatch({ iptables, openNews, clock, log })
+  const openChanges = (opening: AbortSignal) =>
+    openChainChanges({ iptables, tables: ['filter', 'nat'], openDatagrams, clock, log }, opening)
+  const drift = new ChainWatch({ iptables, openChanges, clock, log })
   const staleConnections = await openStaleConnections(context)
   return {
     backend: new IptablesBackend({

@@ -4,7 +4,7 @@
  * real tools of both variants.
  */
 import type { Family } from '../../net/ip.ts'
-import { quoted, ruleWords } from './rule-words.ts'
+import { quoted, ruleWords } from './rule-quoting.ts'
 
 /** Takes a rule with or without the leading `-A CHAIN`. */
 export function canonicalRule(emitted: string, family: Family): string {

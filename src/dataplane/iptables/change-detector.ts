@@ -9,16 +9,18 @@
  * | legacy: sizes of the tables  | -         | 0.016 ms | all but a rule in the place of another of the same length |
  * | hash of iptables-save        | 1400 ms   | 480 ms   | every change of the rules                                 |
  *
- * Those who want to know which chain was touched listen instead: `nf-tables-news.ts`.
+ * To know which chains were changed, use this instead: `chain-changes.ts`.
  */
 import { createHash } from 'node:crypto'
 import type { Logger } from '../../core/logger.ts'
+import type { Family } from '../../net/ip.ts'
 import { loadLibc } from '../libc/load-libc.ts'
 import type { Libc } from '../libc/load-libc.ts'
 import type { OpenDatagrams } from '../netlink/open-netlink.ts'
+import { currentGeneration } from '../nf-tables/generation.ts'
 import type { Iptables, Table } from './iptables.ts'
-import { legacyTableInfo } from './legacy-table-info.ts'
-import { nfTablesGeneration } from './nf-tables-generation.ts'
+import { LegacyTables } from './legacy-tables.ts'
+import type { SocketCalls } from './legacy-tables.ts'
 
 export interface ChangeDetector extends AsyncDisposable {
   /**
@@ -55,6 +57,25 @@ export async function openChangeDetector(options: ChangeDetectorOptions, signal:
       error,
     })
     return savedRulesHash(iptables, tables)
+  }
+}
+
+async function nfTablesGeneration(openDatagrams: OpenDatagrams): Promise<ChangeDetector> {
+  const datagrams = await openDatagrams('netfilter')
+  return {
+    token: async () => String((await currentGeneration(datagrams)).id),
+    isCheap: true,
+    [Symbol.asyncDispose]: () => datagrams.close(),
+  }
+}
+
+/** The kernel tells the sizes and offsets of legacy tables without copying their rules. */
+function legacyTableInfo(libc: SocketCalls, family: Family, tables: readonly Table[]): ChangeDetector {
+  const kernel = new LegacyTables(libc, family)
+  return {
+    token: async () => tables.map((table) => kernel.info(table)?.toString('base64') ?? 'none').join(' '),
+    isCheap: true,
+    [Symbol.asyncDispose]: async () => kernel[Symbol.dispose](),
   }
 }
 

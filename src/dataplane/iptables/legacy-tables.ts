@@ -5,7 +5,7 @@ import type { Family } from '../../net/ip.ts'
 import type { Libc } from '../libc/load-libc.ts'
 import { IptablesError } from './iptables.ts'
 import type { Table } from './iptables.ts'
-import type { LegacyEntries } from './legacy-entries.ts'
+import type { LegacyEntries } from './legacy-chain-digests.ts'
 
 const SOCK_DGRAM_CLOEXEC = 2 | 0o2000000
 const protocols = {

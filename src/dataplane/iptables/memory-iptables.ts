@@ -8,7 +8,7 @@ import { MemoryTable, Refusal } from './memory-table.ts'
 import { refuseControlCharacter, refuseControlCharacters } from './refuse-control-characters.ts'
 import type { RestoreCommand } from './restore-text.ts'
 import { restoreLines } from './restore-text.ts'
-import { quoted, ruleWords } from './rule-words.ts'
+import { quoted, ruleWords } from './rule-quoting.ts'
 
 export interface MemoryIptablesOptions {
   readonly family: Family

@@ -6,7 +6,7 @@ import { decodeMessages, encodeMessage, messageFlag, verdictOf } from '../netlin
 import type { NetlinkMessage } from '../netlink/message.ts'
 import { NetlinkError } from '../netlink/netlink-error.ts'
 import { netfilterAttributes, netfilterBody } from '../netlink/nfnetlink.ts'
-import { generationField, nftMessage } from './nf-tables.ts'
+import { generationField, nftMessage } from './protocol-numbers.ts'
 
 export interface Generation {
   readonly id: number

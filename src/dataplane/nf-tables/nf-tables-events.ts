@@ -11,7 +11,7 @@ import { decodeMessages } from '../netlink/message.ts'
 import type { NetlinkMessage } from '../netlink/message.ts'
 import type { OpenDatagrams } from '../netlink/open-netlink.ts'
 import { askGeneration, currentGeneration, notAnswered, portOf, readGeneration } from './generation.ts'
-import { changesGroup } from './nf-tables.ts'
+import { changesGroup } from './protocol-numbers.ts'
 
 /** The messages of one datagram. `lost`: the queue was full, or a datagram could not be decoded. */
 export type Told = readonly NetlinkMessage[] | 'lost'

@@ -12,7 +12,7 @@ import {
   nftMessage,
   ruleField,
   setField,
-} from '../nf-tables/nf-tables.ts'
+} from '../nf-tables/protocol-numbers.ts'
 import { describePlace } from './message-place.ts'
 import type { MessagePlace, PlainOperation } from './message-place.ts'
 import { tableName } from './nft.ts'

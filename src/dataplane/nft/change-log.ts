@@ -3,7 +3,14 @@ import { textIn } from '../netlink/attribute.ts'
 import type { Slice } from '../netlink/attribute.ts'
 import type { NetlinkMessage } from '../netlink/message.ts'
 import { netfilterAttributes } from '../netlink/nfnetlink.ts'
-import { chainField, elementListField, nftMessage, ruleField, setField, tableField } from '../nf-tables/nf-tables.ts'
+import {
+  chainField,
+  elementListField,
+  nftMessage,
+  ruleField,
+  setField,
+  tableField,
+} from '../nf-tables/protocol-numbers.ts'
 import { tableName } from './nft.ts'
 import type { ForeignChange } from './nft.ts'
 

@@ -1,6 +1,6 @@
 import type { BatchWriter } from './batch-writer.ts'
 import { commentText } from './comment-text.ts'
-import { commentUserData } from '../nf-tables/nf-tables.ts'
+import { commentUserData } from '../nf-tables/protocol-numbers.ts'
 
 /** A comment in the form of nft: a type, the length with the final NUL, and the text. Needs four bytes per character. */
 export function writeComment(writer: BatchWriter, field: number, comment: string): void {

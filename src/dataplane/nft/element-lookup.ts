@@ -3,7 +3,7 @@ import type { Family } from '../../net/ip.ts'
 import { messageFlag } from '../netlink/message.ts'
 import { BatchWriter } from './batch-writer.ts'
 import { ElementWriter } from './element-writer.ts'
-import { elementListField, familyNumber, nftMessage } from '../nf-tables/nf-tables.ts'
+import { elementListField, familyNumber, nftMessage } from '../nf-tables/protocol-numbers.ts'
 import { tableName } from './nft.ts'
 import type { SetDeclaration } from './nft.ts'
 

@@ -4,7 +4,14 @@ import { BatchWriter } from './batch-writer.ts'
 import { writeComment } from './comment-user-data.ts'
 import { NftError } from './nft.ts'
 import type { SetDeclaration, SetElement } from './nft.ts'
-import { dataField, elementField, intervalEnd, listItem, verdictCode, verdictField } from '../nf-tables/nf-tables.ts'
+import {
+  dataField,
+  elementField,
+  intervalEnd,
+  listItem,
+  verdictCode,
+  verdictField,
+} from '../nf-tables/protocol-numbers.ts'
 import { isPrefixTree, prefixEnds } from './prefix-tree.ts'
 import { tupleCodec } from './tuple-codec.ts'
 import type { TupleCodec } from './tuple-codec.ts'

@@ -2,7 +2,7 @@ import type { Family } from '../../net/ip.ts'
 import { textIn } from '../netlink/attribute.ts'
 import type { OpenNetlink } from '../netlink/open-netlink.ts'
 import { netfilterAttributes, netfilterBody, netfilterFamily } from '../netlink/nfnetlink.ts'
-import { nftMessage, tableField } from '../nf-tables/nf-tables.ts'
+import { nftMessage, tableField } from '../nf-tables/protocol-numbers.ts'
 
 export interface TableName {
   readonly family: Family

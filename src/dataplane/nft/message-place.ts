@@ -1,6 +1,6 @@
 /** From a message of a batch back to what it was to do: errors name messages, people want to read keys. */
 import { align, findAttribute } from '../netlink/attribute.ts'
-import { elementListField } from '../nf-tables/nf-tables.ts'
+import { elementListField } from '../nf-tables/protocol-numbers.ts'
 import type { Family } from '../../net/ip.ts'
 import type { NftOperation } from './nft.ts'
 import { renderRule } from './render-rule.ts'

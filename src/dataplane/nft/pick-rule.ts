@@ -7,7 +7,7 @@ import type { Family } from '../../net/ip.ts'
 import type { BatchWriter } from './batch-writer.ts'
 import { writeComment } from './comment-user-data.ts'
 import type { DestinationField, DnatByMap, Rule } from './rule.ts'
-import { expressionField, familyNumber, listItem, ruleField } from '../nf-tables/nf-tables.ts'
+import { expressionField, familyNumber, listItem, ruleField } from '../nf-tables/protocol-numbers.ts'
 
 export interface PickRule {
   readonly dnat: DnatByMap

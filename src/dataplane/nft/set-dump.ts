@@ -15,7 +15,7 @@ import {
   nftMessage,
   verdictCode,
   verdictField,
-} from '../nf-tables/nf-tables.ts'
+} from '../nf-tables/protocol-numbers.ts'
 import { tableName } from './nft.ts'
 import type { FoundElement, SetDeclaration } from './nft.ts'
 import { isPrefixTree, PrefixTree } from './prefix-tree.ts'

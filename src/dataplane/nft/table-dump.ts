@@ -5,7 +5,14 @@ import type { Slice } from '../netlink/attribute.ts'
 import type { NetlinkMessage } from '../netlink/message.ts'
 import type { NetlinkRequest } from '../netlink/netlink.ts'
 import { netfilterAttributes, netfilterBody } from '../netlink/nfnetlink.ts'
-import { anonymousSet, chainField, commentUserData, nftMessage, setField, tableField } from '../nf-tables/nf-tables.ts'
+import {
+  anonymousSet,
+  chainField,
+  commentUserData,
+  nftMessage,
+  setField,
+  tableField,
+} from '../nf-tables/protocol-numbers.ts'
 import { tableName } from './nft.ts'
 
 export function getTable(family: Family): NetlinkRequest {

@@ -11,8 +11,8 @@ import { systemClock } from '../../../src/core/clock.ts'
 import { silentLogger } from '../../../src/core/logger.ts'
 import { processExec } from '../../../src/dataplane/exec/exec.ts'
 import { findIptables } from '../../../src/dataplane/iptables/find-iptables.ts'
-import { openTableNews } from '../../../src/dataplane/iptables/table-news.ts'
-import type { TableNews } from '../../../src/dataplane/iptables/table-news.ts'
+import { openChainChanges } from '../../../src/dataplane/iptables/chain-changes.ts'
+import type { ChainChanges } from '../../../src/dataplane/iptables/chain-changes.ts'
 import { openDatagrams } from '../../../src/dataplane/netlink/open-netlink.ts'
 import { sharedClockMs } from '../core/shared-clock.ts'
 import { daemonCost } from '../daemon/daemon-cost.ts'
@@ -41,32 +41,34 @@ const plan = planIptables(view, settings, change.keys)
 for (const input of fullInputs(plan, await readRuleset(iptables, signal), variant))
   await iptables.restore(input.pieces(), signal)
 
-await using news = await openTableNews(
+await using changes = await openChainChanges(
   { iptables, tables: ['filter', 'nat'], openDatagrams, clock: systemClock, log: silentLogger },
   signal,
 )
-const result: DriftResult = { askMs: await ask(news), nameMs: [], looks: [] }
+const result: DriftResult = { askMs: await ask(changes), nameMs: [], looks: [] }
 for (let look = 0; look < looks; look++) {
-  result.nameMs.push(await nameChain(news, `FOREIGN-${look}`))
+  result.nameMs.push(await nameChain(changes, `FOREIGN-${look}`))
   result.looks.push(await lookOnce())
 }
 process.stdout.write(`${JSON.stringify(result)}\n`)
 
 /** What happens every second when nobody has touched the tables. */
-async function ask(kernel: TableNews): Promise<number> {
+async function ask(kernel: ChainChanges): Promise<number> {
   const startedMs = sharedClockMs()
   for (let asked = 0; asked < questions; asked++) await kernel.take(signal)
   return (sharedClockMs() - startedMs) / questions
 }
 
 /** What happens when somebody has: finding out which chain. */
-async function nameChain(kernel: TableNews, chain: string): Promise<number> {
+async function nameChain(kernel: ChainChanges, chain: string): Promise<number> {
   await iptables.ensureChain('nat', chain, signal)
   const startedMs = sharedClockMs()
   const touched = await kernel.take(signal)
   const ms = sharedClockMs() - startedMs
   if (touched === 'any' || !touched.has(`nat/${chain}`) || touched.size !== 1)
-    throw new Error(`one chain was touched, but the news are: ${touched === 'any' ? touched : [...touched].join(', ')}`)
+    throw new Error(
+      `one chain was touched, but these are named: ${touched === 'any' ? touched : [...touched].join(', ')}`,
+    )
   return ms
 }
 

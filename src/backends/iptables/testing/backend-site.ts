@@ -11,7 +11,7 @@ import { savedRulesHash } from '../../../dataplane/iptables/change-detector.ts'
 import { IptablesError } from '../../../dataplane/iptables/iptables.ts'
 import type { RestoreText } from '../../../dataplane/iptables/iptables.ts'
 import { MemoryIptables } from '../../../dataplane/iptables/memory-iptables.ts'
-import { newsFromTokens } from '../../../dataplane/iptables/table-news.ts'
+import { chainChangesFromTokens } from '../../../dataplane/iptables/chain-changes.ts'
 import { ChainWatch } from '../chain-watch.ts'
 import { IptablesBackend } from '../iptables-backend.ts'
 import { SettingsSource } from '../settings-source.ts'
@@ -49,7 +49,7 @@ export function setUp(options: { readonly missingMatches?: ReadonlySet<string> }
       iptables,
       drift: new ChainWatch({
         iptables,
-        openNews: () => Promise.resolve(newsFromTokens(savedRulesHash(iptables, ['filter', 'nat']))),
+        openChanges: () => Promise.resolve(chainChangesFromTokens(savedRulesHash(iptables, ['filter', 'nat']))),
         clock,
         log: silentLogger,
       }),

@@ -1,6 +1,6 @@
 /** Decides what a clean-up removes, from the output of `iptables-save`. */
 import type { Table } from '../iptables.ts'
-import { ruleWords } from '../rule-words.ts'
+import { ruleWords } from '../rule-quoting.ts'
 import type { SummaryByChain } from '../save-reader.ts'
 import type { RulesByChain } from '../save-text.ts'
 import type { Family } from '../../../net/ip.ts'

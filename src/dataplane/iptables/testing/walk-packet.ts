@@ -4,7 +4,7 @@
  */
 import type { Protocol } from '../../../api/records.ts'
 import { cidrContains, hostPort, parseCidr } from '../../../net/ip.ts'
-import { ruleWords } from '../rule-words.ts'
+import { ruleWords } from '../rule-quoting.ts'
 import { parseSave } from '../save-text.ts'
 import type { RulesByChain } from '../save-text.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { quoted, ruleWords } from './rule-words.ts'
+import { quoted, ruleWords } from './rule-quoting.ts'
 
 test('words are split at spaces, and quotes hold them together', () => {
   expect(ruleWords('-m comment  --comment "a b" -j X')).toEqual(['-m', 'comment', '--comment', 'a b', '-j', 'X'])

@@ -9,7 +9,7 @@ import { findIptables } from './find-iptables.ts'
 import { table } from './iptables.contract.ts'
 import type { ChainPath, Iptables, Variant } from './iptables.ts'
 import { MemoryIptables } from './memory-iptables.ts'
-import { newsFromTokens, openTableNews } from './table-news.ts'
+import { chainChangesFromTokens, openChainChanges } from './chain-changes.ts'
 import { inNamespace } from './testing/in-namespace.ts'
 import { createNamespace, missingForRealTools } from './testing/network-namespace.ts'
 import type { NetworkNamespace } from './testing/network-namespace.ts'
@@ -34,17 +34,17 @@ async function listening(family: Family, variant: Variant) {
   const iptables = await realIptables(namespace, family, variant)
   await iptables.restore(rules, never)
   const options = { iptables, tables, openDatagrams, clock, log: strictLog }
-  const news = await inNamespace(namespace.path, () => openTableNews(options, never))
+  const changes = await inNamespace(namespace.path, () => openChainChanges(options, never))
   const end = async () => {
-    await news[Symbol.asyncDispose]()
+    await changes[Symbol.asyncDispose]()
     await namespace[Symbol.asyncDispose]()
   }
   /** So much later that the bytes of legacy tables are read even if their sizes are the same. */
   const takeLater = () => {
     nowMs += 3_600_000
-    return news.take(never)
+    return changes.take(never)
   }
-  return { namespace, iptables, news, takeLater, [Symbol.asyncDispose]: end }
+  return { namespace, iptables, changes, takeLater, [Symbol.asyncDispose]: end }
 }
 
 for (const variant of ['nf_tables', 'legacy'] as const)
@@ -71,7 +71,7 @@ for (const variant of ['nf_tables', 'legacy'] as const)
         expect(await site.takeLater()).toEqual(new Set())
       })
 
-      test('what happens to other tables and to the other family is no news', async () => {
+      test('changes to other tables and to the other family are left out', async () => {
         await using site = await listening(family, variant)
         const { namespace, iptables, takeLater } = site
         const other = await realIptables(namespace, family === 'ipv4' ? 'ipv6' : 'ipv4', variant)
@@ -80,7 +80,7 @@ for (const variant of ['nf_tables', 'legacy'] as const)
         expect(await takeLater()).toEqual(new Set())
       })
 
-      test('packets that rules count are no news', async () => {
+      test('packets that rules count are no change', async () => {
         await using site = await listening(family, variant)
         const { namespace, takeLater } = site
         const loopback = family === 'ipv4' ? '127.0.0.1' : '::1'
@@ -89,22 +89,22 @@ for (const variant of ['nf_tables', 'legacy'] as const)
         expect(await takeLater()).toEqual(new Set())
       })
 
-      test('of a write of our own only that is news which it does not explain', async () => {
+      test('after a write of our own, only changes to other chains are named', async () => {
         await using site = await listening(family, variant)
-        const { iptables, news } = site
+        const { iptables, changes } = site
         await iptables.restore(table('nat', '-I A -j RETURN'), never)
-        expect(await news.takeAfterOwn(new Set(['nat/A']), never)).toEqual(new Set())
+        expect(await changes.takeAfterOwnWrite(new Set(['nat/A']), never)).toEqual(new Set())
         await iptables.restore(table('nat', '-I B -j RETURN'), never)
-        expect(await news.take(never)).toEqual(new Set(['nat/B']))
+        expect(await changes.take(never)).toEqual(new Set(['nat/B']))
       })
 
       test('who does not want to listen for a while must look at everything afterwards', async () => {
         await using site = await listening(family, variant)
-        const { iptables, news } = site
-        await news.deaf(() => iptables.restore(table('nat', '-F B'), never))
-        expect(await news.take(never)).toBe('any')
+        const { iptables, changes } = site
+        await changes.withoutListening(() => iptables.restore(table('nat', '-F B'), never))
+        expect(await changes.take(never)).toBe('any')
         await iptables.restore(table('nat', '-F A'), never)
-        expect(await news.take(never)).toEqual(new Set(['nat/A']))
+        expect(await changes.take(never)).toEqual(new Set(['nat/A']))
       })
     })
   }
@@ -113,21 +113,21 @@ const missingNft = missingForRealTools(['iptables-nft', 'nft'])
 describe.skipIf(missingNft !== undefined)(`nf_tables ${missingNft ?? 'is here'}`, () => {
   test('a table that is deleted may have held anything', async () => {
     await using site = await listening('ipv4', 'nf_tables')
-    const { namespace, news } = site
+    const { namespace, changes } = site
     await namespace.exec('nft', ['delete', 'table', 'ip', 'nat'], { signal: never })
-    expect(await news.take(never)).toBe('any')
-    expect(await news.take(never)).toEqual(new Set())
+    expect(await changes.take(never)).toBe('any')
+    expect(await changes.take(never)).toEqual(new Set())
   })
 
-  test('more news than the socket holds is not taken for none', async () => {
+  test('more events than the socket holds are not taken for none', async () => {
     await using site = await listening('ipv4', 'nf_tables')
-    const { iptables, news } = site
+    const { iptables, changes } = site
     const many = Array.from({ length: 1500 }, () => '-A A -m comment --comment "one of many" -j RETURN')
     // More than the 16 MB of the socket's buffer, which is not read meanwhile.
     for (let n = 0; n < 40; n++) await iptables.restore(table('nat', ':A - [0:0]', ...many), never)
-    expect(await news.take(never)).toBe('any')
+    expect(await changes.take(never)).toBe('any')
     await iptables.restore(table('nat', '-F B'), never)
-    expect(await news.take(never)).toEqual(new Set(['nat/B']))
+    expect(await changes.take(never)).toEqual(new Set(['nat/B']))
   })
 })
 
@@ -136,9 +136,9 @@ test.skipIf(missingLegacy !== undefined)(
   `legacy tables of the same size are not read again at once ${missingLegacy ?? ''}`,
   async () => {
     await using site = await listening('ipv4', 'legacy')
-    const { iptables, news, takeLater } = site
+    const { iptables, changes, takeLater } = site
     await iptables.restore(table('nat', '-R B 1 -i eth1 -j RETURN'), never)
-    expect(await news.take(never)).toEqual(new Set())
+    expect(await changes.take(never)).toEqual(new Set())
     expect(await takeLater()).toEqual(new Set(['nat/B']))
   },
 )
@@ -149,16 +149,16 @@ test('where nobody can listen, the log says so and the kernel is asked instead',
   const refuse = () => Promise.reject(new Error('not on this machine'))
   const iptables = new MemoryIptables({ family: 'ipv4' })
   const options = { iptables, tables, openDatagrams: refuse, loadLibc: refuse, clock: systemClock, log }
-  await using news = await openTableNews(options, never)
+  await using changes = await openChainChanges(options, never)
   expect(warnings).toHaveLength(2)
-  await news.take(never)
+  await changes.take(never)
   await iptables.ensureChain('nat', 'NEW', never)
-  expect(await news.take(never)).toBe('any')
+  expect(await changes.take(never)).toBe('any')
 })
 
-test('the first token is news, because nobody knows what was before', async () => {
+test('the first token means that any chain may have changed', async () => {
   const detector = { isCheap: true, token: () => Promise.resolve('the same'), async [Symbol.asyncDispose]() {} }
-  await using news = newsFromTokens(detector)
-  expect(await news.take(never)).toBe('any')
-  expect(await news.take(never)).toEqual(new Set())
+  await using changes = chainChangesFromTokens(detector)
+  expect(await changes.take(never)).toBe('any')
+  expect(await changes.take(never)).toEqual(new Set())
 })

@@ -1,12 +1,12 @@
 /** Finds out which chains changed from the kernel's nf_tables events, which tell of every change by any program. */
 import type { Family } from '../../net/ip.ts'
-import { chainField, nftMessage, ruleField, tableField } from '../nf-tables/nf-tables.ts'
+import { chainField, nftMessage, ruleField, tableField } from '../nf-tables/protocol-numbers.ts'
 import type { NfTablesEvents } from '../nf-tables/nf-tables-events.ts'
 import { textIn } from '../netlink/attribute.ts'
 import type { NetlinkMessage } from '../netlink/message.ts'
 import { netfilterAttributes, netfilterFamily } from '../netlink/nfnetlink.ts'
 import type { ChainPath, Table } from './iptables.ts'
-import type { News, TableNews } from './table-news.ts'
+import type { ChangedChains, ChainChanges } from './chain-changes.ts'
 
 /** Which attribute of a message names the chain. */
 const chainNameByType: ReadonlyMap<number, number> = new Map([
@@ -16,13 +16,13 @@ const chainNameByType: ReadonlyMap<number, number> = new Map([
   [nftMessage.deleteRule, ruleField.chain],
 ])
 
-export class NfTablesNews implements TableNews {
+export class NfTablesChainChanges implements ChainChanges {
   readonly isCheap = true
   readonly isExact = true
   readonly #events: NfTablesEvents
   readonly #family: Family
   readonly #tables: readonly Table[]
-  #wasDeaf = false
+  #wasNotListening = false
 
   constructor(events: NfTablesEvents, family: Family, tables: readonly Table[]) {
     this.#events = events
@@ -30,10 +30,10 @@ export class NfTablesNews implements TableNews {
     this.#tables = tables
   }
 
-  async take(): Promise<News> {
+  async take(): Promise<ChangedChains> {
     const touched = new Set<ChainPath>()
-    let isAny = this.#wasDeaf
-    this.#wasDeaf = false
+    let isAny = this.#wasNotListening
+    this.#wasNotListening = false
     if (!isAny)
       for await (const told of this.#events.take()) {
         isAny = told === 'lost' || !this.#read(told, touched)
@@ -45,19 +45,19 @@ export class NfTablesNews implements TableNews {
     return 'any'
   }
 
-  async takeAfterOwn(own: ReadonlySet<ChainPath>): Promise<News> {
-    const news = await this.take()
-    return news === 'any' ? news : new Set([...news].filter((path) => !own.has(path)))
+  async takeAfterOwnWrite(own: ReadonlySet<ChainPath>): Promise<ChangedChains> {
+    const changes = await this.take()
+    return changes === 'any' ? changes : new Set([...changes].filter((path) => !own.has(path)))
   }
 
-  async deaf<T>(work: () => Promise<T>): Promise<T> {
+  async withoutListening<T>(work: () => Promise<T>): Promise<T> {
     // While nobody listens, the kernel makes no messages for each of a hundred thousand rules.
     this.#events.stopListening()
     try {
       return await work()
     } finally {
       this.#events.listen()
-      this.#wasDeaf = true
+      this.#wasNotListening = true
     }
   }
 

@@ -6,10 +6,10 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Family } from '../../net/ip.ts'
 import type { ChainPath, Table } from './iptables.ts'
-import { chainDigests } from './legacy-entries.ts'
+import { chainDigests } from './legacy-chain-digests.ts'
 import { LegacyTables } from './legacy-tables.ts'
 import type { SocketCalls } from './legacy-tables.ts'
-import type { News, TableNews } from './table-news.ts'
+import type { ChangedChains, ChainChanges } from './chain-changes.ts'
 
 /**
  * Reading the bytes takes 0.3 s for 10,000 Services with four endpoints. With a pause of twelve times that, a change is
@@ -26,7 +26,7 @@ interface Known {
   readonly own: Set<ChainPath>
 }
 
-export class LegacyNews implements TableNews {
+export class LegacyChainChanges implements ChainChanges {
   readonly isCheap = true
   readonly isExact = true
   readonly #kernel: LegacyTables
@@ -42,14 +42,14 @@ export class LegacyNews implements TableNews {
     this.#clock = clock
   }
 
-  async take(): Promise<News> {
+  async take(): Promise<ChangedChains> {
     const touched = new Set<ChainPath>()
     let isAny = false
     for (const table of this.#tables) isAny = !(await this.#readTable(table, touched)) || isAny
     return isAny ? 'any' : touched
   }
 
-  async takeAfterOwn(own: ReadonlySet<ChainPath>): Promise<News> {
+  async takeAfterOwnWrite(own: ReadonlySet<ChainPath>): Promise<ChangedChains> {
     for (const table of this.#tables) {
       const known = this.#knownByTable.get(table)
       if (known === undefined) continue
@@ -59,7 +59,7 @@ export class LegacyNews implements TableNews {
     return new Set()
   }
 
-  async deaf<T>(work: () => Promise<T>): Promise<T> {
+  async withoutListening<T>(work: () => Promise<T>): Promise<T> {
     this.#knownByTable.clear()
     return work()
   }
