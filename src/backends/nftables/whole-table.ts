@@ -101,13 +101,17 @@ function changeOf(plan: NftablesPlan, whole: WholeTable, found: FoundElements): 
 /** From the elements that were found to those that are wanted. */
 function elementChanges({ elements }: WholeTable, found: FoundElements): ElementChanges {
   const changes = new ElementChanges()
-  for (const [container, foundByKey] of found) {
-    const valuesByKey = new Map(elements.get(container)?.map(({ key, value }) => [key, value]))
+  for (const container of new Set([...found.keys(), ...elements.keys()])) {
+    const wanted = elements.get(container) ?? []
+    const foundByKey = found.get(container) ?? new Map<string, FoundElement>()
+    let right = 0
+    for (const element of wanted)
+      if (foundByKey.get(element.key)?.value === element.value) right++
+      else changes.add(element)
+    // Most often all of them are right: then nobody looks for those to remove among hundreds of thousands.
+    if (right === foundByKey.size) continue
+    const valuesByKey = new Map(wanted.map(({ key, value }) => [key, value]))
     for (const [key, { value }] of foundByKey) if (valuesByKey.get(key) !== value) changes.remove(container, key)
-  }
-  for (const [container, wanted] of elements) {
-    const foundByKey = found.get(container)
-    for (const element of wanted) if (foundByKey?.get(element.key)?.value !== element.value) changes.add(element)
   }
   return changes
 }
