@@ -104,6 +104,14 @@ export class Cluster {
     }
   }
 
+  /** Whatever happened, it is as if only these had. */
+  returnTo(steps: readonly ClusterStep[]): void {
+    const services = new Set([...this.#catalog.services.values()].map(({ name }) => name))
+    for (const name of services) this.apply({ do: 'remove', name })
+    this.apply({ do: 'service CIDRs', cidrs: [] })
+    for (const step of steps) this.apply(step)
+  }
+
   /** What changed since the last call, or everything. The view stays as it is. */
   take({ full }: { readonly full: boolean }): Work {
     return photograph(this.#table.take({ full }))
