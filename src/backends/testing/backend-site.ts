@@ -26,7 +26,7 @@ export interface BackendSite<Damage, Settings> {
   readonly writes: ReadonlySet<string>
   /** The sync goes on when this call fails, and what it should have done is done later. */
   readonly toleratesFailureOf?: (call: DoorCall) => boolean
-  /** There may be a gap when an address passes from one route to another, or becomes something else of the same. */
+  /** There may be a gap when an address passes to another route, becomes something else, or gets another policy. */
   readonly hasGapsInHandover?: boolean
   /** What a restarted process may do to a data plane that is as it shall be. */
   readonly restart:

@@ -19,7 +19,7 @@ export interface Client {
 export type Reach = readonly string[]
 
 export interface ServedClient {
-  /** Who serves there, and as what. */
+  /** Who serves there, as what, and under which policy. */
   readonly entrance: string
   readonly client: Client
   readonly reach: Reach
@@ -51,9 +51,14 @@ export function clientsOf(
     const text = clientText(client)
     // The first entrance counts where a Service names an address twice.
     if (clients.has(text) || !mayCome(client, route.entrances)) return
-    const endpoints = under((isInside ? entrance.inside : entrance.outside).policy, route)
+    const { policy } = isInside ? entrance.inside : entrance.outside
+    const endpoints = under(policy, route)
     if (endpoints.length === 0) return
-    clients.set(text, { entrance: `${kind} of ${key}`, client, reach: endpoints.map(({ address }) => address).sort() })
+    clients.set(text, {
+      entrance: `${kind} of ${key} (${policy})`,
+      client,
+      reach: endpoints.map(({ address }) => address).sort(),
+    })
   }
   for (const route of routesByKey.values()) {
     const { clusterIP, entrances } = route

@@ -128,6 +128,24 @@ test('when a write fails, listeners stay and everything is written next time', a
   expect(await savedRules(kernel)).not.toContain('"shop/web"')
 })
 
+test('a port that loses its last endpoint keeps it until no rule leads there', async () => {
+  const { kernel, sync, ports } = portalsUnderTest()
+  const inside = testRoute('shop/web', { endpoints: [await pod('a')], internalPolicy: 'Local' })
+  await sync([inside])
+  const [port = 0] = await ports(inside)
+  // The same port, but for clients outside now, and nobody on this node serves them.
+  const outside = testRoute('shop/web', {
+    endpoints: [{ ...(await pod('b')), isLocal: false }],
+    externalIPs: ['198.51.100.7'],
+    externalPolicy: 'Local',
+  })
+  kernel.failures = 1
+  await expect(sync([outside], [outside.key])).rejects.toMatchObject({ reason: 'locked' })
+  expect(await ask({ ip: '127.0.0.1', port })).toBe('a')
+  await sync([outside])
+  expect(await ask({ ip: '127.0.0.1', port })).toBe('')
+})
+
 test('settings that have changed are written for all Services', async () => {
   const settings = { ...onLoopback }
   const { kernel, sync } = portalsUnderTest({

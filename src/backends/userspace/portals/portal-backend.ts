@@ -132,8 +132,12 @@ export class PortalBackend implements Backend {
     const plans = keys.map((key) => planOf(key, view, context))
     // Node ports may pass from one route to another. Proxy ports stay until no rule leads to them.
     for (const plan of plans) await this.#listeners.closeUnwanted(plan, ['node-port'])
-    const failed = await this.#serve(plans, signal)
+    const failed = await this.#serve(
+      plans.map((plan) => this.#withoutEmptied(plan)),
+      signal,
+    )
     const { plan, report } = await write({ settings, keys, portalOf: (key) => this.#portalOf(key, view, settings) })
+    await this.#serve(plans.filter(hasEmptyPool), signal)
     let closed = 0
     for (const unwanted of plans) closed += await this.#listeners.closeUnwanted(unwanted)
     this.#noteFlows(keys, view)
@@ -157,6 +161,16 @@ export class PortalBackend implements Backend {
     return failed
   }
 
+  /** A listener that loses its last endpoint keeps it for now: until they are written, rules lead clients there. */
+  #withoutEmptied(plan: RoutePlan): RoutePlan {
+    if (!hasEmptyPool(plan)) return plan
+    const listening = new Set(this.#listeners.of(plan.key).map(({ id }) => id))
+    return {
+      ...plan,
+      listeners: plan.listeners.filter(({ id, pool }) => pool.endpoints.length > 0 || !listening.has(id)),
+    }
+  }
+
   #portalOf(key: RouteKey, view: NodeView, settings: PortalSettings): PlannedPortal | undefined {
     const route = view.routesByKey.get(key)
     if (route === undefined) return undefined
@@ -172,6 +186,10 @@ export class PortalBackend implements Backend {
       else this.udp.note(route, proxyPorts)
     }
   }
+}
+
+function hasEmptyPool({ listeners }: RoutePlan): boolean {
+  return listeners.some(({ pool }) => pool.endpoints.length === 0)
 }
 
 function planOf(key: RouteKey, view: NodeView, context: ListenersContext): RoutePlan {
