@@ -27,6 +27,14 @@ test('the others follow in the order in which a data plane looks at them', () =>
   ])
 })
 
+test('each treats its clients as the Route says', () => {
+  const route = testRoute('demo/web', { ...outside, endpoints: [here, there], externalPolicy: 'Local' })
+  const [clusterIp, ...others] = route.entrances
+  expect(clusterIp).toMatchObject(route.internal)
+  expect(others).toHaveLength(4)
+  for (const entrance of others) expect(entrance).toMatchObject(route.external ?? {})
+})
+
 test('source ranges guard the load-balancer IPs and nothing else', () => {
   const { entrances } = testRoute('demo/web', { ...outside, sourceRanges: ['10.1.0.0/16'] })
   expect(entrances.map(({ kind, allowed }) => [kind, allowed])).toEqual([

@@ -23,6 +23,16 @@ test('a route that came or went is another', () => {
   expect(isSameRoute(undefined, web)).toBe(false)
 })
 
+test('other endpoints on this node make a difference, even if they are as many', () => {
+  const left = withWishes(web, { localEndpoints: [here] })
+  expect(isSameRoute(left, withWishes(web, { localEndpoints: [there] }))).toBe(false)
+})
+
+test('so does an entrance that is hidden', () => {
+  const inside = testRoute('demo/web', { endpoints: [here] })
+  expect(isSameRoute(inside, withWishes(inside, { hasHiddenEntrance: true }))).toBe(false)
+})
+
 test.each([
   ['an endpoint', { endpoints: [here] }],
   ['the state of an endpoint', { endpoints: [here, { ...there, zoneHints: ['a'] }] }],

@@ -120,18 +120,34 @@ test('however much they cost, some happen', async () => {
   await site.end()
 })
 
+test('the next part is looked at when the one before it is as planned', async () => {
+  const [first, second] = [new Site(), new Site()]
+  second.drift = 'an address is gone'
+  const found: string[] = []
+  const stop = new AbortController()
+  const { clock, programming } = first
+  const options = { parts: [first, second], lost: 'lost', onFound: (it: string) => void found.push(it), clock }
+  const running = watchForDrift({ ...options, log: silentLogger }, programming, stop.signal)
+  await clock.advance(0)
+  stop.abort()
+  await running
+  expect(found).toEqual(['an address is gone'])
+})
+
 test('a comparison that a sync disturbed says nothing and is repeated; the fourth keeps syncs waiting', async () => {
-  const site = given({ drift: 'half of a sync' })
-  let isSyncing = true
+  const site = given({ drift: 'half of a sync', costMs: 1 })
+  const syncs: string[] = []
   site.onCompare = () => {
-    const sync = site.programming.inTurn(async () => void site.programming.syncCount++)
-    if (site.comparisons.length >= 4) site.drift = undefined
-    void sync.then(() => (isSyncing = false))
+    const number = site.comparisons.length
+    void site.programming.inTurn(async () => {
+      site.programming.syncCount++
+      syncs.push(`sync in comparison ${number}, with ${site.found.length} findings`)
+    })
   }
   await site.after(4)
-  expect(isSyncing).toBe(false)
-  expect(site.comparisons.slice(0, 4)).toEqual([0, 1, 2, 3])
-  expect(site.found).toEqual([])
+  expect(syncs.slice(0, 3)).toEqual([1, 2, 3].map((number) => `sync in comparison ${number}, with 0 findings`))
+  expect(syncs).toHaveLength(4)
+  expect(site.found).toEqual(['3.004 s: half of a sync'])
   await site.end()
 })
 

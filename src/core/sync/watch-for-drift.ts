@@ -72,7 +72,7 @@ class PacedComparison<Plan, Finding> {
   readonly #programming: Written<Plan>
   readonly #clock: Clock
   /** Stays so until a comparison has found nothing. */
-  #isSuspected = true
+  #isSuspected = false
   #notBeforeMs = -Infinity
   #anywayAtMs = -Infinity
   /** Comparisons in a row that a sync made worthless. */
