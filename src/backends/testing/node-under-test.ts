@@ -117,6 +117,7 @@ export class NodeUnderTest<Damage, Settings> {
   async #apply(step: Step<Damage, Settings>): Promise<boolean> {
     switch (step.do) {
       case 'put':
+      case 'other policy':
       case 'remove':
       case 'service CIDRs':
         this.cluster.apply(step)

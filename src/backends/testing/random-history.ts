@@ -14,6 +14,8 @@ import { objectKey } from '../../api/records.ts'
 /** What happens in the cluster. */
 export type ClusterStep =
   | ({ readonly do: 'put' } & ServiceObjects)
+  /** Everything else of the Service stays. */
+  | { readonly do: 'other policy'; readonly name: string }
   | { readonly do: 'remove'; readonly name: string }
   | { readonly do: 'service CIDRs'; readonly cidrs: readonly string[] }
 
@@ -30,6 +32,7 @@ export type Step<D, S> =
 export function anyClusterStep(plan: AddressPlan): fc.Arbitrary<ClusterStep> {
   return fc.oneof(
     { weight: 8, arbitrary: anyServiceObjects(plan).map((objects) => ({ do: 'put', ...objects }) as const) },
+    { weight: 3, arbitrary: fc.constantFrom(...serviceNames).map((name) => ({ do: 'other policy', name }) as const) },
     { weight: 2, arbitrary: fc.constantFrom(...serviceNames).map((name) => ({ do: 'remove', name }) as const) },
     { weight: 1, arbitrary: anyServiceCidrs(plan).map((cidrs) => ({ do: 'service CIDRs', cidrs }) as const) },
   )
@@ -90,6 +93,12 @@ export class Cluster {
       case 'put':
         this.#catalog.upsert(step.service)
         return this.#catalog.upsert(step.slice)
+      case 'other policy': {
+        const service = this.#catalog.services.get(objectKey({ namespace: 'shop', name: step.name }))
+        if (service === undefined) return
+        const externalTrafficPolicy = service.externalTrafficPolicy === 'Local' ? 'Cluster' : 'Local'
+        return this.#catalog.upsert({ ...service, externalTrafficPolicy })
+      }
       case 'remove':
         this.#catalog.remove('Service', objectKey({ namespace: 'shop', name: step.name }))
         return this.#catalog.remove('EndpointSlice', objectKey({ namespace: 'shop', name: `${step.name}-1` }))
