@@ -3,7 +3,7 @@ import { nothingFound, removalOf } from '../../core/leftover.ts'
 import type { Findings } from '../../core/leftover.ts'
 import type { NftRuleset } from '../../dataplane/nft/nft-ruleset.ts'
 import { tableName } from '../../dataplane/nft/nft.ts'
-import { nftFamily } from '../../dataplane/nft/script.ts'
+import { nftFamily } from '../../dataplane/nft/command/script.ts'
 
 /** Nobody else uses tables of these names. */
 const ownTables: ReadonlyMap<string, { readonly reason: string; readonly modes: readonly string[] }> = new Map([

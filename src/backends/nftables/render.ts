@@ -1,5 +1,5 @@
 /** The script that makes the whole table, for `nft -f`. */
-import { renderScript } from '../../dataplane/nft/script.ts'
+import { renderScript } from '../../dataplane/nft/command/script.ts'
 import type { NftablesPlan } from './plan.ts'
 import { replacement } from './whole-table.ts'
 

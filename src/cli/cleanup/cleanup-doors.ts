@@ -14,7 +14,7 @@ import type { MarkedDelivery } from '../../dataplane/marked-delivery/marked-deli
 import { netlinkMarkedDelivery } from '../../dataplane/marked-delivery/netlink-marked-delivery.ts'
 import { netlinkNfacct } from '../../dataplane/nfacct/netlink-nfacct.ts'
 import type { Nfacct } from '../../dataplane/nfacct/nfacct.ts'
-import { commandRuleset } from '../../dataplane/nft/command-ruleset.ts'
+import { commandRuleset } from '../../dataplane/nft/command/command-ruleset.ts'
 import type { NftRuleset } from '../../dataplane/nft/nft-ruleset.ts'
 import type { Host } from '../host/host.ts'
 

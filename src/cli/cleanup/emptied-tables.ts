@@ -10,9 +10,9 @@ import type { IptablesLook } from '../../dataplane/iptables/cleanup/look-into-ip
 import type { FindOwnChain } from '../../dataplane/iptables/cleanup/own-chain.ts'
 import { IptablesError } from '../../dataplane/iptables/iptables.ts'
 import type { Iptables, Table } from '../../dataplane/iptables/iptables.ts'
-import type { TableName } from '../../dataplane/nft/list-tables.ts'
+import type { TableName } from '../../dataplane/nft/netlink/list-tables.ts'
 import type { ChainShape, NftRuleset, TableShape } from '../../dataplane/nft/nft-ruleset.ts'
-import { nftFamily } from '../../dataplane/nft/script.ts'
+import { nftFamily } from '../../dataplane/nft/command/script.ts'
 
 interface Node {
   readonly nft: NftRuleset

@@ -1,5 +1,5 @@
 /** The tables of both IP families, whoever made them. Each implementation passes `nft-ruleset.contract.ts`. */
-import type { TableName } from './list-tables.ts'
+import type { TableName } from './netlink/list-tables.ts'
 
 /** Every method rejects with an NftError, or with the signal's reason. */
 export interface NftRuleset {

@@ -4,7 +4,7 @@ import { families } from '../../net/ip.ts'
 import { processExec } from '../exec/exec.ts'
 import { openDatagrams } from '../netlink/open-netlink.ts'
 import { enterFreshNamespace, missingForNamespace } from '../netlink/testing/network-namespace.ts'
-import { CommandNftTable } from './command-nft.ts'
+import { CommandNftTable } from './command/command-nft.ts'
 import { NftTables } from './nft-tables.ts'
 import { nftContract } from './nft.contract.ts'
 

@@ -1,5 +1,5 @@
 /** A table in memory that remembers what was sent to it, and can be asked to refuse. */
-import { MemoryNftTable } from '../../../dataplane/nft/memory-nft.ts'
+import { MemoryNftTable } from '../../../dataplane/nft/memory/memory-nft.ts'
 import type {
   ChainHook,
   ForeignChange,
