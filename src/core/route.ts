@@ -105,7 +105,7 @@ export interface Route {
   readonly port: number
   /**
    * The cluster IP first, then external IPs, load-balancer IPs and the node port. A Service may name an address twice: the
-   * first one counts where a data plane has room for one.
+   * first one counts where a data plane has room for one, and both are equally restricted.
    */
   readonly entrances: NonEmpty<Entrance>
   /** At the cluster IP. */

@@ -34,7 +34,12 @@ const endpointsUnder: EndpointsUnder = (policy, { localEndpoints, clusterEndpoin
   policy === 'Local' ? localEndpoints : clusterEndpoints
 
 /** Those who are turned away are left out. */
-export function clientsOf(
+export function clientsOf(view: NodeView, plan: AddressPlan, under?: EndpointsUnder): Clients {
+  return new Map([...everybody(view, plan, under)].filter(([, { reach }]) => reach.length > 0))
+}
+
+/** Also those who shall reach nobody. */
+export function everybody(
   { routesByKey }: NodeView,
   plan: AddressPlan,
   under: EndpointsUnder = endpointsUnder,
@@ -50,10 +55,11 @@ export function clientsOf(
     const client: Client = { ...from, ip, port: entrance.port, protocol }
     const text = clientText(client)
     // The first entrance counts where a Service names an address twice.
-    if (clients.has(text) || !mayCome(client, route.entrances)) return
+    if (clients.has(text)) return
     const { policy } = isInside ? entrance.inside : entrance.outside
-    const endpoints = under(policy, route)
-    if (endpoints.length === 0) return
+    const endpoints = mayCome(client, route.entrances) ? under(policy, route) : []
+    // iptables writes both entrances, as kube-proxy does, and then the second one serves.
+    if (endpoints.length === 0 && route.entrances.filter((other) => isAt(ip, other)).length > 1) return
     clients.set(text, {
       entrance: `${kind} of ${key} (${policy})`,
       client,

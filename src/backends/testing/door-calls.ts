@@ -1,3 +1,5 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+
 /** Stands between a backend and the doors of its data plane: it counts the calls, and can spoil them. */
 export interface DoorCall {
   readonly door: string
@@ -15,6 +17,13 @@ export class DoorCalls {
   /** When a call is done, before the backend learns of it. */
   atEachMoment: (call: DoorCall) => Promise<void> | void = () => {}
 
+  readonly #uncounted = new AsyncLocalStorage<true>()
+
+  /** What the work does through the doors is no call: that of a watch, beside the sync that is looked at. */
+  uncounted<T>(work: () => T): T {
+    return this.#uncounted.run(true, work)
+  }
+
   /** The door as the backend gets it. Only these methods are calls; unless they are named, all are. */
   through<D extends object>(name: string, door: D, methods?: readonly (keyof D & string)[]): D {
     return new Proxy(door, {
@@ -25,7 +34,7 @@ export class DoorCalls {
         const isCall =
           typeof property === 'string' && (methods === undefined || (methods as readonly string[]).includes(property))
         return (...args: unknown[]): unknown =>
-          isCall
+          isCall && this.#uncounted.getStore() === undefined
             ? this.#call({ door: name, method: property, args }, () => Reflect.apply(value, target, args) as unknown)
             : (Reflect.apply(value, target, args) as unknown)
       },

@@ -3,7 +3,7 @@ import type { Backend, NodeView, SyncReport } from '../../core/backend.ts'
 import type { RouteKey } from '../../core/route.ts'
 import { FakeClock } from '../../core/testing/fake-clock.ts'
 import type { BackendSite, World } from './backend-site.ts'
-import { clientsOf } from './clients.ts'
+import { clientsOf, everybody } from './clients.ts'
 import type { Client, Clients, ServedClient } from './clients.ts'
 import { accumulated, Cluster } from './random-history.ts'
 import type { ClusterStep, Step, Work } from './random-history.ts'
@@ -87,7 +87,7 @@ export class NodeUnderTest<Damage, Settings> {
   async unserved(matters: (client: Client) => boolean = () => true): Promise<readonly string[]> {
     if (this.#settings !== this.#site.settings) return []
     const look = await this.world.look()
-    return Array.from(this.#clientsOf(this.#view), ([text, { client, reach }]) => {
+    return Array.from(this.#clientsOf(this.#view, everybody), ([text, { client, reach }]) => {
       const went = look(client).join()
       return matters(client) && went !== reach.join() ? [`${text} went to [${went}] and not to [${reach.join()}]`] : []
     }).flat()
@@ -165,10 +165,10 @@ export class NodeUnderTest<Damage, Settings> {
     return this.world.snapshot({ wasDamaged: this.#wasDamaged })
   }
 
-  #clientsOf(view: NodeView): Clients {
+  #clientsOf(view: NodeView, who = clientsOf): Clients {
     const { plan, endpointsUnder, cannotServe } = this.#site
     const routes = [...view.routesByKey].filter(([, route]) => cannotServe?.(route) !== true)
-    return clientsOf({ ...view, routesByKey: new Map(routes) }, plan, endpointsUnder)
+    return who({ ...view, routesByKey: new Map(routes) }, plan, endpointsUnder)
   }
 
   /** The mode never serves it, and says so. */
@@ -180,7 +180,7 @@ export class NodeUnderTest<Damage, Settings> {
   #start(): Process {
     const clock = new FakeClock()
     const process = new Process(this.world.open({ settings: () => this.#settings, clock }), clock)
-    process.watch((what) => this.found.push(what))
+    this.world.calls.uncounted(() => process.watch((what) => this.found.push(what)))
     return process
   }
 }

@@ -46,6 +46,21 @@ test('source ranges guard the load-balancer IPs and nothing else', () => {
   ])
 })
 
+test('they guard an address of the load balancer also where the Service names it as an external IP', () => {
+  const { entrances } = testRoute('demo/web', {
+    externalIPs: ['192.0.2.20', '192.0.2.10'],
+    loadBalancerIPs: ['192.0.2.20'],
+    sourceRanges: ['10.1.0.0/16'],
+  })
+  const guarded = { ranges: ['10.1.0.0/16'], ownAddresses: [] }
+  expect(entrances.map(({ kind, allowed }) => [kind, allowed])).toEqual([
+    ['cluster-ip', undefined],
+    ['external-ip', guarded],
+    ['external-ip', undefined],
+    ['load-balancer-ip', guarded],
+  ])
+})
+
 test('a node inside the ranges may come from the addresses of the load balancer', () => {
   const route = testRoute('demo/web', { ...outside, sourceRanges: ['10.1.0.0/16'], sourceRangesCoverNode: true })
   expect(route.entrances[2]?.allowed).toEqual({

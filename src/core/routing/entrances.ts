@@ -33,12 +33,17 @@ export function entrancesOf(
 ): NonEmpty<Entrance> {
   const first: Entrance = { kind: 'cluster-ip', ip: clusterIP, port, allowed: undefined, ...internal }
   if (external === undefined) return [first]
-  const open = { allowed: undefined, ...external }
   return [
     first,
-    ...externalIPs.map((ip): Entrance => ({ kind: 'external-ip', ip, port, ...open })),
+    ...externalIPs.map((ip): Entrance => {
+      // Naming the address of the load balancer once more must not open it to everybody.
+      const isRestricted = allowed !== undefined && loadBalancerIPs.includes(ip)
+      return { kind: 'external-ip', ip, port, ...external, allowed: isRestricted ? allowed : undefined }
+    }),
     ...loadBalancerIPs.map((ip): Entrance => ({ kind: 'load-balancer-ip', ip, port, ...external, allowed })),
-    ...(nodePort === undefined ? [] : [{ kind: 'node-port', port: nodePort, ...open } as const]),
+    ...(nodePort === undefined
+      ? []
+      : [{ kind: 'node-port', port: nodePort, ...external, allowed: undefined } as const]),
   ]
 }
 

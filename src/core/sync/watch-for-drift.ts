@@ -63,7 +63,7 @@ export async function watchForDrift<Plan, Finding>(
     }
     return undefined
   }
-  const trouble = 'cannot compare the kernel with what was programmed'
+  const trouble = 'cannot compare the data plane with what was programmed'
   await lookNowAndThen({ look, onFound, trouble, clock, log }, signal)
 }
 

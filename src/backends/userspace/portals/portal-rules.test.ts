@@ -70,6 +70,14 @@ test('only allowed sources reach a load-balancer address, and the others are dro
   expect(natOf('10.96.0.7', route)).toEqual(nat(open))
 })
 
+test('an external IP that is an address of the load balancer, too, is guarded like it', () => {
+  const route = withWishes(balanced, { externalIPs: ['203.0.113.7'], sourceRanges: ['198.51.100.0/24'] })
+  const rules = natOf('203.0.113.7', route)
+  expect(rules.length).toBeGreaterThan(2)
+  expect(rules.filter((rule) => !rule.includes('-s 198.51.100.0/24'))).toEqual([])
+  expect(filter(route)).toContain('KUBE-PORTALS-FIREWALL -d 203.0.113.7 --dport 80 -j DROP')
+})
+
 test('a rule has room for one source, so ranges and pods are asked for where they overlap', () => {
   const sourceRanges = ['198.51.100.0/24', '10.0.0.0/8', '10.64.3.0/24']
   const route = withWishes(balanced, { ...localOnly, sourceRanges })

@@ -55,30 +55,42 @@ function clusterIpRules(portal: Portal, entrance: AddressEntrance): readonly Sha
 function externalIpRules(portal: Portal, entrance: AddressEntrance): readonly SharedRule[] {
   const address = addressed(portal, entrance)
   const isLocal: Match = { kind: 'local-address', end: 'destination' }
-  const entries = externalEntries(entrance, portal.settings.localTraffic)
+  const sources = sourcesOf(entrance)
+  const entries = externalEntries(entrance, portal.settings.localTraffic, sources)
   return [
     ...([{ kind: 'not-bridged' }, isLocal] as const).flatMap((condition) =>
       entries.flatMap(({ matches, policy }) =>
         fromElsewhere(portal, portalChains.portalsContainer, [address, condition, ...matches], policy),
       ),
     ),
-    ...fromHost(portal, portalChains.portalsHost, [address, isLocal], entrance.inside.policy),
+    ...fromHostAt(portal, entrance, [address, isLocal]),
+    ...(sources === undefined ? [] : [notAllowed(portal, address)]),
   ]
 }
 
 function loadBalancerIpRules(portal: Portal, entrance: AddressEntrance): readonly SharedRule[] {
   const address = addressed(portal, entrance)
-  const sources = entrance.allowed && cidrsOf(entrance.allowed).map(renderCidr)
-  const sourceMatches = sources === undefined ? [[]] : sources.map((value) => [{ kind: 'source', value } as const])
+  const sources = sourcesOf(entrance)
   return [
     ...externalEntries(entrance, portal.settings.localTraffic, sources).flatMap(({ matches, policy }) =>
       fromElsewhere(portal, portalChains.portalsContainer, [address, ...matches], policy),
     ),
-    ...sourceMatches.flatMap((matches) =>
-      fromHost(portal, portalChains.portalsHost, [address, ...matches], entrance.inside.policy),
-    ),
+    ...fromHostAt(portal, entrance, [address]),
     ...(sources === undefined ? [] : [notAllowed(portal, address)]),
   ]
+}
+
+function sourcesOf({ allowed }: AddressEntrance): readonly string[] | undefined {
+  return allowed && cidrsOf(allowed).map(renderCidr)
+}
+
+function fromHostAt(portal: Portal, entrance: AddressEntrance, matches: readonly Match[]): readonly SharedRule[] {
+  const { policy } = entrance.inside
+  const sources = sourcesOf(entrance)
+  if (sources === undefined) return fromHost(portal, portalChains.portalsHost, matches, policy)
+  return sources.flatMap((value) =>
+    fromHost(portal, portalChains.portalsHost, [...matches, { kind: 'source', value }], policy),
+  )
 }
 
 /** Whom no portal took still has the load-balancer address as its destination. */
