@@ -25,7 +25,6 @@ export interface EndpointEdit {
   readonly does: 'add' | 'revive' | 'drain' | 'delete'
 }
 
-/** Undefined when nothing differs. */
 export function serverEdit(
   wanted: PlannedServer,
   before: HeldServer | undefined,

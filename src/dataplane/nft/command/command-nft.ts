@@ -69,7 +69,6 @@ export class CommandNftTable implements NftTable {
     if (result.exitCode !== 0) throw toolError(doing, result, script)
   }
 
-  /** Undefined when the table or the set does not exist. */
   async #read(args: readonly string[], doing: string, signal: AbortSignal): Promise<string | undefined> {
     const result = await this.#run(args, doing, { signal, maxStdoutBytes })
     if (result.exitCode === 0) return result.stdout

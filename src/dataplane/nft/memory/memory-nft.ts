@@ -48,7 +48,6 @@ export class MemoryNftTable implements NftTable {
     this.#foreignChange = change
   }
 
-  /** Undefined when there is no such chain. */
   rulesOf(chain: string): readonly Rule[] | undefined {
     return this.#table.rulesOf(chain)
   }

@@ -114,7 +114,6 @@ function beginPrefixElement(batch: BatchWriter, bytes: Buffer): number {
   return element
 }
 
-/** Undefined when it is no verdict. */
 function verdictAttributes(text: string): Buffer | undefined {
   const [, jump, chain, plain] = /^(?:(goto|jump) (\S{1,255})|(drop|accept|continue|return))$/.exec(text) ?? []
   const code = verdictCode[(jump ?? plain) as keyof typeof verdictCode] as number | undefined

@@ -14,7 +14,6 @@ export interface PrefixEnds {
   readonly behind: Buffer | undefined
 }
 
-/** Undefined when the text is no prefix. */
 export function prefixEnds(keys: TupleCodec, text: string): PrefixEnds | undefined {
   const { bytes } = keys
   const range = Buffer.alloc(2 * bytes)

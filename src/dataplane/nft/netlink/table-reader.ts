@@ -88,7 +88,6 @@ export class TableReader {
     }
   }
 
-  /** Undefined when there is no such object. */
   async #find(request: NetlinkRequest, signal: AbortSignal): Promise<NetlinkMessage | undefined> {
     await using socket = new NetlinkSocket(await this.#openDatagrams('netfilter'))
     try {
