@@ -43,7 +43,8 @@ export class Rig implements AsyncDisposable {
 
   /** Makes these the Services of the cluster and waits until their rules are in place. */
   async program(services: readonly ServiceFixture[]): Promise<void> {
-    // All rules of a family change at once, so a new Service that answers says that the others are there too.
+    // A new Service that answers says that the others are there too: rules of a family change at once, and in the ipvs
+    // mode, where they come last, the beacon's endpoint sees the node only when they are there.
     const generation = this.cluster.nextGeneration()
     const beacon = givenService(`beacon-${generation}`, 250 - (generation % 50), { endpoints: ['here-1'] })
     await this.proxy.apply([...clusterObjects, ...services.flatMap(objectsOf), ...objectsOf(beacon)])
@@ -88,7 +89,8 @@ export class Rig implements AsyncDisposable {
   async #askBeacon(beacon: ServiceFixture, family: Family, patienceMs: number): Promise<string> {
     const ip = plans[family].clusterIP(beacon.index)
     const outcome = await ask(this.cluster.node, { transport: 'tcp', ip, port: 80, patienceMs })
-    return outcome.kind === 'answer' ? outcome.answer.answeredBy : outcome.kind
+    if (outcome.kind !== 'answer') return outcome.kind
+    return outcome.answer.sawSource === ip ? 'not masqueraded' : outcome.answer.answeredBy
   }
 }
 
