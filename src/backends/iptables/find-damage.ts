@@ -9,6 +9,7 @@ import { rulesOf } from '../../dataplane/iptables/language/rendered-chain.ts'
 import type { RenderedChain } from '../../dataplane/iptables/language/rendered-chain.ts'
 import { SharedRulesComparison } from '../../dataplane/iptables/language/shared-rules-comparison.ts'
 import { digestOfRules } from '../../dataplane/iptables/rules-digest.ts'
+import { nextTurn } from '../../dataplane/next-turn.ts'
 import type { Family } from '../../net/ip.ts'
 import { DamageReport } from './damage.ts'
 import type { Damage } from './damage.ts'
@@ -98,8 +99,4 @@ function isTailMisplaced(tail: readonly string[], { nat }: Ruleset): boolean {
 function addLeftovers(plan: IptablesPlan, state: Ruleset, report: DamageReport): void {
   for (const chain of staleChains(state, plan))
     if (!chain.isHeld || state.serviceChains.get(chain.name)?.ruleCount !== 0) report.addStale(chain)
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
 }

@@ -9,6 +9,7 @@ import type { Iptables } from '../../dataplane/iptables/iptables.ts'
 import { noCounters } from '../../dataplane/iptables/language/counters.ts'
 import { findRefusedRoutes, isRefusal, rulesOnTrial } from '../../dataplane/iptables/language/refused-routes.ts'
 import type { RestoreScript } from '../../dataplane/iptables/language/restore-input.ts'
+import { nextTurn } from '../../dataplane/next-turn.ts'
 import type { ChainWatch } from './chain-watch.ts'
 import type { Damage } from './damage.ts'
 import { editIptables } from './edit.ts'
@@ -174,10 +175,6 @@ export class IptablesBackend implements Backend {
 
 function damageIn(known: Knowledge<IptablesPlan, Damage>): Damage | undefined {
   return known.kind === 'damaged' ? known.damage : undefined
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
 }
 
 function usesCounters({ counters }: IptablesSettings): boolean {

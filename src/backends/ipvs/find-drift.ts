@@ -6,6 +6,7 @@ import { missingJumps } from '../../dataplane/iptables/language/kernel-state.ts'
 import type { KernelState as RulesState } from '../../dataplane/iptables/language/kernel-state.ts'
 import { renderRule } from '../../dataplane/iptables/language/render-rule.ts'
 import { rulesOf } from '../../dataplane/iptables/language/rendered-chain.ts'
+import { nextTurn } from '../../dataplane/next-turn.ts'
 import type { Draining } from './draining.ts'
 import { heldOf } from './held.ts'
 import type { HeldServer, Texts, Written } from './held.ts'
@@ -121,10 +122,4 @@ function difference(wanted: Texts, found: Iterable<string>, where: string): stri
   }
   for (const text of wanted.keys()) if (!seen.has(text)) return `${where} lacks ${text}`
   return undefined
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve)
-  })
 }

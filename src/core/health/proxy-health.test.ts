@@ -1,29 +1,15 @@
 import { expect, test } from 'vitest'
-import type { NodeRecord } from '../../api/records.ts'
 import { ProxyHealth } from './proxy-health.ts'
 import { FakeClock } from '../testing/fake-clock.ts'
+import { testNode } from '../testing/nodes.ts'
 
 const start = Date.UTC(2026, 0, 1, 12, 0, 0)
 
 function given() {
   const clock = new FakeClock(start)
   const health = new ProxyHealth({ clock, timeoutMs: 10_000 })
-  health.setNode(node())
+  health.setNode(testNode())
   return { clock, health }
-}
-
-function node(overrides: Partial<NodeRecord> = {}): NodeRecord {
-  return {
-    kind: 'Node',
-    name: 'this-node',
-    resourceVersion: '1',
-    ips: ['192.0.2.1'],
-    podCIDRs: [],
-    zone: '',
-    isBeingDeleted: false,
-    taintKeys: [],
-    ...overrides,
-  }
 }
 
 test('a proxy that has not synced yet is healthy and reports no family', () => {
@@ -151,19 +137,19 @@ test('a family whose loop never started cannot be unhealthy', async () => {
 test('a node the autoscaler is about to delete gets no new traffic, but the proxy is alive', () => {
   const { health } = given()
   health.updated('ipv4')
-  health.setNode(node({ taintKeys: ['other', 'ToBeDeletedByClusterAutoscaler'] }))
+  health.setNode(testNode({ taintKeys: ['other', 'ToBeDeletedByClusterAutoscaler'] }))
   expect(health.healthz()).toMatchObject({ status: 503, body: { nodeEligible: false, healthy: true } })
   expect(health.livez().status).toBe(200)
   expect(health.livez().body).not.toHaveProperty('nodeEligible')
-  health.setNode(node())
+  health.setNode(testNode())
   expect(health.healthz().status).toBe(200)
 })
 
 test('other taints do not matter; a Node that is being deleted does', () => {
   const { health } = given()
-  health.setNode(node({ taintKeys: ['node.kubernetes.io/unschedulable'] }))
+  health.setNode(testNode({ taintKeys: ['node.kubernetes.io/unschedulable'] }))
   expect(health.healthz().status).toBe(200)
-  health.setNode(node({ isBeingDeleted: true }))
+  health.setNode(testNode({ isBeingDeleted: true }))
   expect(health.healthz().status).toBe(503)
 })
 

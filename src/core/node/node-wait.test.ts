@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { NodeRecord } from '../../api/records.ts'
 import { waitForNode } from './node-wait.ts'
 import { FakeClock } from '../testing/fake-clock.ts'
+import { testNode } from '../testing/nodes.ts'
 import { RecordingLogger } from '../testing/recording-logger.ts'
 
 /** A wait whose Node the test sets, and what came of it. */
@@ -20,22 +21,8 @@ function given({ isNodeCidrMode = false, node: first }: { isNodeCidrMode?: boole
   return { clock, log, state, waiting, abort }
 }
 
-function node(overrides: Partial<NodeRecord> = {}): NodeRecord {
-  return {
-    kind: 'Node',
-    name: 'this-node',
-    resourceVersion: '1',
-    ips: ['192.0.2.1'],
-    podCIDRs: [],
-    zone: '',
-    isBeingDeleted: false,
-    taintKeys: [],
-    ...overrides,
-  }
-}
-
 test('a Node with an address is taken without waiting', async () => {
-  const { clock, state } = given({ node: node() })
+  const { clock, state } = given({ node: testNode() })
   await clock.advance(0)
   expect(state.outcome).toBe(state.node)
 })
@@ -43,7 +30,7 @@ test('a Node with an address is taken without waiting', async () => {
 test('a Node that appears later is noticed within a second', async () => {
   const { clock, state, log } = given()
   await clock.advance(5500)
-  state.node = node()
+  state.node = testNode()
   await clock.advance(499)
   expect(state.outcome).toBe('waiting')
   await clock.advance(1)
@@ -54,7 +41,7 @@ test('a Node that appears later is noticed within a second', async () => {
 test('without a Node, or with one that has no address, the start goes on after 30 seconds and says so', async () => {
   for (const [missing, problem] of [
     [undefined, 'there is no such Node'],
-    [node({ ips: [] }), 'status.addresses has no usable IP'],
+    [testNode({ ips: [] }), 'status.addresses has no usable IP'],
   ] as const) {
     const { clock, state, log } = given(missing === undefined ? {} : { node: missing })
     await clock.advance(29_999)
@@ -66,16 +53,16 @@ test('without a Node, or with one that has no address, the start goes on after 3
 })
 
 test('mode NodeCIDR also waits for the pod CIDRs', async () => {
-  const { clock, state } = given({ isNodeCidrMode: true, node: node() })
+  const { clock, state } = given({ isNodeCidrMode: true, node: testNode() })
   await clock.advance(200_000)
   expect(state.outcome).toBe('waiting')
-  state.node = node({ podCIDRs: ['10.64.0.0/24'] })
+  state.node = testNode({ podCIDRs: ['10.64.0.0/24'] })
   await clock.advance(1000)
   expect(state.outcome).toBe(state.node)
 })
 
 test('mode NodeCIDR gives up after five minutes without pod CIDRs', async () => {
-  const { clock, state } = given({ isNodeCidrMode: true, node: node() })
+  const { clock, state } = given({ isNodeCidrMode: true, node: testNode() })
   await clock.advance(299_999)
   expect(state.outcome).toBe('waiting')
   await clock.advance(1)
@@ -97,7 +84,7 @@ test('mode NodeCIDR gives up five minutes and a half after the start without a N
 })
 
 test('mode NodeCIDR goes on with pod CIDRs but without addresses', async () => {
-  const { clock, state } = given({ isNodeCidrMode: true, node: node({ ips: [], podCIDRs: ['10.64.0.0/24'] }) })
+  const { clock, state } = given({ isNodeCidrMode: true, node: testNode({ ips: [], podCIDRs: ['10.64.0.0/24'] }) })
   await clock.advance(30_000)
   expect(state.outcome).toBe(state.node)
 })

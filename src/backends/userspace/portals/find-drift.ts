@@ -4,7 +4,7 @@ import type { KernelState } from '../../../dataplane/iptables/language/kernel-st
 import { SharedRulesComparison } from '../../../dataplane/iptables/language/shared-rules-comparison.ts'
 import { placedChains } from './chains.ts'
 import { misplacedJumps } from './jumps.ts'
-import { nextTurn } from './next-turn.ts'
+import { nextTurn } from '../../../dataplane/next-turn.ts'
 import type { PortalPlan } from './plan.ts'
 
 /** Routes compared before others get a turn on the event loop. */

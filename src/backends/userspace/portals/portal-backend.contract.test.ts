@@ -3,17 +3,12 @@
  * so rules are compared by the listener that they lead to.
  */
 import fc from 'fast-check'
-import { silentLogger } from '../../../core/logger.ts'
 import { addressPlans } from '../../../core/testing/random-cluster.ts'
-import { savedRulesHash } from '../../../dataplane/iptables/change-detector.ts'
-import { DriftWatch } from '../../../dataplane/iptables/language/drift-watch.ts'
 import { RefusingIptables } from '../../../dataplane/iptables/testing/refusing-iptables.ts'
 import { anyRuleDamage, doRuleDamage } from '../../../dataplane/iptables/testing/rule-damage.ts'
 import type { RuleDamage } from '../../../dataplane/iptables/testing/rule-damage.ts'
 import { endingsOf, ParsedRules } from '../../../dataplane/iptables/testing/walk-packet.ts'
-import { MemoryMarkedDelivery } from '../../../dataplane/marked-delivery/memory-marked-delivery.ts'
 import { MemoryRelay } from '../../../dataplane/relay/testing/memory-relay.ts'
-import { MemorySysctl } from '../../../dataplane/sysctl/memory-sysctl.ts'
 import { families, hostPort } from '../../../net/ip.ts'
 import type { Family } from '../../../net/ip.ts'
 import { comparableLines } from '../../../../tests/testing/compare-rulesets.ts'
@@ -21,12 +16,9 @@ import { backendContract } from '../../backend.contract.ts'
 import type { BackendSite } from '../../testing/backend-site.ts'
 import { DoorCalls } from '../../testing/door-calls.ts'
 import { FreePorts } from '../free-ports.ts'
-import { answerDelivery } from './answer-rules.ts'
 import { placedChains } from './chains.ts'
-import { findPortalDrift } from './find-drift.ts'
-import { PortalBackend } from './portal-backend.ts'
 import type { PortalSettings } from './settings.ts'
-import { Transparency } from './transparency.ts'
+import { portalBackendOn } from './testing/portals-under-test.ts'
 
 const never = new AbortController().signal
 /** All Services share these, and no rule of one matches packets for another. */
@@ -69,28 +61,13 @@ function portalSite(family: Family): BackendSite<RuleDamage, PortalSettings> {
         calls,
         open({ settings: current, clock }) {
           relay = new MemoryRelay()
-          const counted = calls.through('relay', relay, ['set', 'remove'])
-          return new PortalBackend({
-            relay: counted,
+          return portalBackendOn({
+            relay: calls.through('relay', relay, ['set', 'remove']),
             iptables: calls.through('iptables', kernel),
+            kernel,
             freePorts: new FreePorts(),
             settings: current,
-            transparency: new Transparency({
-              relay: counted,
-              iptables: kernel,
-              delivery: new MemoryMarkedDelivery(answerDelivery),
-              sysctl: new MemorySysctl({}),
-              log: silentLogger,
-            }),
-            drift: new DriftWatch({
-              iptables: kernel,
-              findDrift: findPortalDrift,
-              openDetector: () => Promise.resolve(savedRulesHash(kernel, ['filter', 'nat'])),
-              clock,
-              log: silentLogger,
-            }),
-            metrics: { restoreFailed() {} },
-            log: silentLogger,
+            clock,
           })
         },
         async snapshot() {

@@ -19,6 +19,8 @@ interface Portal {
   readonly settings: PortalSettings
 }
 
+const isLocal: Match = { kind: 'local-address', end: 'destination' }
+
 export function portalRules(portal: Portal): readonly SharedRule[] {
   return [
     ...portal.route.entrances.flatMap((entrance) => {
@@ -26,9 +28,10 @@ export function portalRules(portal: Portal): readonly SharedRule[] {
         case 'cluster-ip':
           return clusterIpRules(portal, entrance)
         case 'external-ip':
-          return externalIpRules(portal, entrance)
+          // What pods behind a bridge and the node itself send to an external address elsewhere goes there.
+          return externalRules(portal, entrance, [[{ kind: 'not-bridged' }], [isLocal]], [isLocal])
         case 'load-balancer-ip':
-          return loadBalancerIpRules(portal, entrance)
+          return externalRules(portal, entrance, [[]], [])
         case 'node-port':
           return nodePortRules(portal, entrance)
         default:
@@ -49,48 +52,30 @@ function clusterIpRules(portal: Portal, entrance: AddressEntrance): readonly Sha
 }
 
 /**
- * Only what comes to this node from outside, or is for an address that the node holds: what pods behind a bridge and the
- * node itself send to an external address elsewhere goes there.
+ * For packets that arrive and meet one of the conditions, and for what the node itself sends. Where not everybody may
+ * come, the others are dropped.
  */
-function externalIpRules(portal: Portal, entrance: AddressEntrance): readonly SharedRule[] {
+function externalRules(
+  portal: Portal,
+  entrance: AddressEntrance,
+  conditions: readonly (readonly Match[])[],
+  hostCondition: readonly Match[],
+): readonly SharedRule[] {
   const address = addressed(portal, entrance)
-  const isLocal: Match = { kind: 'local-address', end: 'destination' }
-  const sources = sourcesOf(entrance)
+  const sources = entrance.allowed && cidrsOf(entrance.allowed).map(renderCidr)
   const entries = externalEntries(entrance, portal.settings.localTraffic, sources)
+  const ofHost = sources === undefined ? [[]] : sources.map((value) => [{ kind: 'source', value } as const])
   return [
-    ...([{ kind: 'not-bridged' }, isLocal] as const).flatMap((condition) =>
+    ...conditions.flatMap((condition) =>
       entries.flatMap(({ matches, policy }) =>
-        fromElsewhere(portal, portalChains.portalsContainer, [address, condition, ...matches], policy),
+        fromElsewhere(portal, portalChains.portalsContainer, [address, ...condition, ...matches], policy),
       ),
     ),
-    ...fromHostAt(portal, entrance, [address, isLocal]),
-    ...(sources === undefined ? [] : [notAllowed(portal, address)]),
-  ]
-}
-
-function loadBalancerIpRules(portal: Portal, entrance: AddressEntrance): readonly SharedRule[] {
-  const address = addressed(portal, entrance)
-  const sources = sourcesOf(entrance)
-  return [
-    ...externalEntries(entrance, portal.settings.localTraffic, sources).flatMap(({ matches, policy }) =>
-      fromElsewhere(portal, portalChains.portalsContainer, [address, ...matches], policy),
+    ...ofHost.flatMap((matches) =>
+      fromHost(portal, portalChains.portalsHost, [address, ...hostCondition, ...matches], entrance.inside.policy),
     ),
-    ...fromHostAt(portal, entrance, [address]),
     ...(sources === undefined ? [] : [notAllowed(portal, address)]),
   ]
-}
-
-function sourcesOf({ allowed }: AddressEntrance): readonly string[] | undefined {
-  return allowed && cidrsOf(allowed).map(renderCidr)
-}
-
-function fromHostAt(portal: Portal, entrance: AddressEntrance, matches: readonly Match[]): readonly SharedRule[] {
-  const { policy } = entrance.inside
-  const sources = sourcesOf(entrance)
-  if (sources === undefined) return fromHost(portal, portalChains.portalsHost, matches, policy)
-  return sources.flatMap((value) =>
-    fromHost(portal, portalChains.portalsHost, [...matches, { kind: 'source', value }], policy),
-  )
 }
 
 /** Whom no portal took still has the load-balancer address as its destination. */

@@ -1,5 +1,6 @@
 /** A portal backend with a relay on loopback and a kernel in memory, which tell what was done in which order. */
 import { systemClock } from '../../../../core/clock.ts'
+import type { Clock } from '../../../../core/clock.ts'
 import { silentLogger } from '../../../../core/logger.ts'
 import type { Route, RouteKey } from '../../../../core/route.ts'
 import { FakeClock } from '../../../../core/testing/fake-clock.ts'
@@ -7,6 +8,7 @@ import { testView } from '../../../../core/testing/routes.ts'
 import { savedRulesHash } from '../../../../dataplane/iptables/change-detector.ts'
 import { IptablesError } from '../../../../dataplane/iptables/iptables.ts'
 import { MemoryIptables } from '../../../../dataplane/iptables/memory-iptables.ts'
+import type { MarkedDelivery } from '../../../../dataplane/marked-delivery/marked-delivery.ts'
 import { MemoryMarkedDelivery } from '../../../../dataplane/marked-delivery/memory-marked-delivery.ts'
 import { NodeRelay } from '../../../../dataplane/relay/node/node-relay.ts'
 import type { ListenerSpec } from '../../../../dataplane/relay/relay.ts'
@@ -17,6 +19,7 @@ import { FreePorts } from '../../free-ports.ts'
 import { findPortalDrift } from '../find-drift.ts'
 import { answerDelivery } from '../answer-rules.ts'
 import { PortalBackend } from '../portal-backend.ts'
+import type { PortalBackendOptions } from '../portal-backend.ts'
 import type { PortalSettings } from '../settings.ts'
 import { Transparency } from '../transparency.ts'
 
@@ -90,28 +93,7 @@ export function portalsUnderTest({
   const kernel = new RecordingIptables(events, missingMatches)
   const relay = use(new RecordingRelay(events))
   const delivery = new MemoryMarkedDelivery(answerDelivery)
-  const backend = new PortalBackend({
-    relay,
-    transparency: new Transparency({
-      relay,
-      iptables: kernel,
-      delivery,
-      sysctl: new MemorySysctl({}),
-      log: silentLogger,
-    }),
-    freePorts,
-    iptables: kernel,
-    settings,
-    drift: new DriftWatch({
-      iptables: kernel,
-      findDrift: findPortalDrift,
-      openDetector: () => Promise.resolve(savedRulesHash(kernel, ['filter', 'nat'])),
-      clock,
-      log: silentLogger,
-    }),
-    metrics: { restoreFailed() {} },
-    log: silentLogger,
-  })
+  const backend = portalBackendOn({ relay, iptables: kernel, kernel, delivery, freePorts, settings, clock })
   return {
     events,
     clock,
@@ -134,4 +116,34 @@ export function portalsUnderTest({
 
 export async function savedRules(kernel: MemoryIptables): Promise<string> {
   return (await kernel.save('filter', never)) + (await kernel.save('nat', never))
+}
+
+interface PortalSite extends Pick<PortalBackendOptions, 'relay' | 'iptables' | 'freePorts' | 'settings'> {
+  /** For those who only look, or work beside the syncs. */
+  readonly kernel: MemoryIptables
+  readonly delivery?: MarkedDelivery
+  readonly clock: Clock
+}
+
+/** A backend on doors in memory. */
+export function portalBackendOn({ kernel, delivery, clock, ...given }: PortalSite): PortalBackend {
+  return new PortalBackend({
+    ...given,
+    transparency: new Transparency({
+      relay: given.relay,
+      iptables: kernel,
+      delivery: delivery ?? new MemoryMarkedDelivery(answerDelivery),
+      sysctl: new MemorySysctl({}),
+      log: silentLogger,
+    }),
+    drift: new DriftWatch({
+      iptables: kernel,
+      findDrift: findPortalDrift,
+      openDetector: () => Promise.resolve(savedRulesHash(kernel, ['filter', 'nat'])),
+      clock,
+      log: silentLogger,
+    }),
+    metrics: { restoreFailed() {} },
+    log: silentLogger,
+  })
 }
