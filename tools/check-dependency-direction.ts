@@ -39,7 +39,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
  */
 const sharedByFolder: Readonly<Record<string, readonly string[]>> = {
   backends: [],
-  dataplane: ['capabilities.ts', 'control-characters.ts', 'exec', 'libc', 'netlink', 'nf-tables'],
+  dataplane: ['capabilities.ts', 'control-characters.ts', 'exec', 'libc', 'netlink', 'next-turn.ts', 'nf-tables'],
 }
 /** Packages that only one file may import. A wrong declaration of a C function crashes the process. */
 const onlyImporter: Readonly<Record<string, string>> = { koffi: join('dataplane', 'libc', 'libc.ts') }

@@ -4,7 +4,7 @@
  * the sets; then the end of what nobody wants. When a step fails as a whole, those after it do not run.
  */
 import { AddressError } from '../../dataplane/addresses/addresses.ts'
-import { IptablesError } from '../../dataplane/iptables/iptables.ts'
+import { isRefusal } from '../../dataplane/iptables/language/refused-routes.ts'
 import type { RestoreInput } from '../../dataplane/iptables/language/restore-input.ts'
 import { deleteServers, writeServers } from './commit-servers.ts'
 import { ChangedByOthers, Committed } from './committed.ts'
@@ -119,8 +119,4 @@ async function restore(
     throw error
   }
   counts.rules += input.addedRules('nat') + input.addedRules('filter')
-}
-
-function isRefusal(error: unknown): error is IptablesError {
-  return error instanceof IptablesError && error.reason === 'refused'
 }

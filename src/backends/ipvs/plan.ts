@@ -20,7 +20,7 @@ export interface IpvsPlan {
   readonly claimsById: VersionedMap<ServerId, readonly Claim[]>
   /** Those of `ipvsIps` are also the addresses that our link shall hold. */
   readonly entries: Readonly<Record<SetId, Counts>>
-  /** In filter/KUBE-IPVS-OUT-FILTER, in no order. */
+  /** In filter/KUBE-IPVS-OUT-FILTER, where the order does not matter. */
   readonly outRules: Counts
   /** All others. */
   readonly chains: readonly PlacedChain[]

@@ -43,7 +43,7 @@ export interface World<Damage, Settings> {
   open(options: { readonly settings: () => Settings; readonly clock: Clock }): Backend
   /**
    * Everything that a packet can meet, as lines in an order that does not depend on history. After damage, what a repair
-   * may leave in another order is left in no order.
+   * may leave in another order is sorted.
    */
   snapshot(options: { readonly wasDamaged: boolean }): Promise<readonly string[]>
   /** Where clients end up now. */

@@ -4,10 +4,13 @@
  */
 import type { Endpoint, TopologyMode } from '../route.ts'
 
-export interface Categorized {
-  readonly cluster: readonly Endpoint[]
-  readonly local: readonly Endpoint[]
-  readonly reachable: readonly Endpoint[]
+/** Addresses and ports do not matter here. */
+export type Candidate = Pick<Endpoint, 'isLocal' | 'ready' | 'serving' | 'terminating' | 'zoneHints' | 'nodeHints'>
+
+export interface Categorized<E extends Candidate> {
+  readonly cluster: readonly E[]
+  readonly local: readonly E[]
+  readonly reachable: readonly E[]
   readonly hasUsable: boolean
   readonly topology: TopologyMode
 }
@@ -24,9 +27,9 @@ export interface Place {
   readonly zone: string
 }
 
-const none: readonly Endpoint[] = []
+const none: readonly never[] = []
 
-export function categorize(endpoints: readonly Endpoint[], wants: Wants, place: Place): Categorized {
+export function categorize<E extends Candidate>(endpoints: readonly E[], wants: Wants, place: Place): Categorized<E> {
   const topology = wants.clusterEndpoints ? topologyMode(endpoints, place) : 'none'
   const cluster = wants.clusterEndpoints ? clusterEndpoints(endpoints, topology, place) : none
   if (!wants.localEndpoints)
@@ -45,17 +48,21 @@ export function categorize(endpoints: readonly Endpoint[], wants: Wants, place: 
 }
 
 /** Shutting down, but still answering: better than nothing when nothing else is left. */
-function isLeaving(endpoint: Endpoint): boolean {
+function isLeaving(endpoint: Candidate): boolean {
   return !endpoint.ready && endpoint.serving && endpoint.terminating
 }
 
-function clusterEndpoints(endpoints: readonly Endpoint[], topology: TopologyMode, place: Place): readonly Endpoint[] {
+function clusterEndpoints<E extends Candidate>(
+  endpoints: readonly E[],
+  topology: TopologyMode,
+  place: Place,
+): readonly E[] {
   const near = keep(endpoints, (endpoint) => endpoint.ready && isNear(endpoint, topology, place))
   // Hints say where healthy traffic should go; they do not apply to the last resort.
   return near.length > 0 ? near : keep(endpoints, (endpoint) => endpoint.serving && endpoint.terminating)
 }
 
-function isNear(endpoint: Endpoint, topology: TopologyMode, place: Place): boolean {
+function isNear(endpoint: Candidate, topology: TopologyMode, place: Place): boolean {
   switch (topology) {
     case 'none':
       return true
@@ -69,7 +76,7 @@ function isNear(endpoint: Endpoint, topology: TopologyMode, place: Place): boole
 }
 
 /** Hints count only when every ready endpoint carries them and some ready endpoint is meant for us. */
-function topologyMode(endpoints: readonly Endpoint[], { nodeName, zone }: Place): TopologyMode {
+function topologyMode(endpoints: readonly Candidate[], { nodeName, zone }: Place): TopologyMode {
   let everyHasNodeHint = true
   let everyHasZoneHint = true
   let someForThisNode = false
@@ -86,17 +93,13 @@ function topologyMode(endpoints: readonly Endpoint[], { nodeName, zone }: Place)
   return 'none'
 }
 
-function union(
-  endpoints: readonly Endpoint[],
-  left: readonly Endpoint[],
-  right: readonly Endpoint[],
-): readonly Endpoint[] {
+function union<E>(endpoints: readonly E[], left: readonly E[], right: readonly E[]): readonly E[] {
   const members = new Set([...left, ...right])
   return keep(endpoints, (endpoint) => members.has(endpoint))
 }
 
 /** Filters, but gives the same list back when all of it stays: most Services need no second list. */
-function keep(endpoints: readonly Endpoint[], wanted: (endpoint: Endpoint) => boolean): readonly Endpoint[] {
+function keep<E>(endpoints: readonly E[], wanted: (endpoint: E) => boolean): readonly E[] {
   const kept = endpoints.filter(wanted)
   return kept.length === endpoints.length ? endpoints : kept.length === 0 ? none : kept
 }

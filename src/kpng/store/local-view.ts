@@ -1,6 +1,6 @@
 /** What one node must program for one Service, encoded. */
 import { categorize } from '../../core/routing/categorize.ts'
-import type { Endpoint as CoreEndpoint } from '../../core/route.ts'
+import type { Candidate } from '../../core/routing/categorize.ts'
 import { families } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
 import { isReady } from '../model/cluster-model.ts'
@@ -64,7 +64,7 @@ function scopesOf(
   const tellsCluster = viewer.wantsUnscoped && isInternalLocal && isExternalLocal
   const scopes: (EndpointScopes | undefined)[] = endpoints.map(() => undefined)
   for (const family of families) {
-    const indexByCandidate = new Map<CoreEndpoint, number>()
+    const indexByCandidate = new Map<Candidate, number>()
     for (const [index, endpoint] of endpoints.entries())
       if (isOfFamily(endpoint, family)) indexByCandidate.set(candidate(endpoint, viewer), index)
     const { cluster, local } = categorize(
@@ -88,14 +88,9 @@ function isOfFamily({ info }: ClusterEndpoint, family: Family): boolean {
   return ((family === 'ipv4' ? ips?.V4 : ips?.V6)?.length ?? 0) > 0
 }
 
-/** Health and topology are decided per endpoint, without addresses and ports. */
-function candidate(endpoint: ClusterEndpoint, viewer: Viewer): CoreEndpoint {
+function candidate(endpoint: ClusterEndpoint, viewer: Viewer): Candidate {
   const { info, serving, terminating, nodeHints } = endpoint
   return {
-    ip: '',
-    port: 0,
-    address: '',
-    nodeName: info.Topology?.Node ?? '',
     isLocal: isLocal(endpoint, viewer),
     ready: isReady(endpoint),
     serving,

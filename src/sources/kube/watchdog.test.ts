@@ -39,7 +39,7 @@ test('it passes the abort of its parent on', () => {
   expect(after.signal.reason).toMatchObject({ message: 'stop' })
 })
 
-test('sent home, it neither sleeps nor bites', async () => {
+test('disposed, it has no timer and aborts nothing', async () => {
   const clock = new FakeClock()
   const dog = watchdog(clock, 1_000)
   dog[Symbol.dispose]()
