@@ -6,8 +6,7 @@ const proxyProtocols = ['none', 'v1', 'v2'] as const
 const clientAddresses = ['node', 'transparent'] as const
 
 /** Returns no field for a Service without such annotations, which is nearly every one. */
-export function parseRelaying(raw: JsonObject, read: JsonReader): Pick<ServiceRecord, 'relaying'> {
-  const annotations = read.object(read.object(raw, 'metadata', 'metadata'), 'annotations', 'metadata.annotations')
+export function parseRelaying(annotations: JsonObject, read: JsonReader): Pick<ServiceRecord, 'relaying'> {
   const choice = <T extends string>(name: string, choices: readonly T[], fallback: T) =>
     read.choice(annotations, name, `metadata.annotations[${name}]`, choices, fallback)
   const balancing = choice('fairlead.dev/balancing', balancings, 'round-robin')

@@ -193,6 +193,22 @@ describe('a Service', () => {
     ])
   })
 
+  test.each([
+    [{}, undefined],
+    [{ 'preserve-destination': 'true' }, { preservesDestination: true }],
+    [{ 'preserve-destination': 'True' }, undefined],
+    [{ winProxyOptimization: 'Disabled' }, { rebuilds: true }],
+    [{ winProxyOptimization: 'enabled' }, undefined],
+    [
+      { 'preserve-destination': 'true', winProxyOptimization: 'DISABLED' },
+      { preservesDestination: true, rebuilds: true },
+    ],
+  ])('annotations %j wish %j of a Windows node', (annotations, wishes) => {
+    const raw = rawService('demo/web', { ports: [port80] }, {}, { annotations })
+    expect(record('Service', raw).windows).toEqual(wishes)
+    expect(problemsOf('Service', raw)).toEqual([])
+  })
+
   test('has its ports with name, protocol and node port; of repeated ones the last', () => {
     const raw = rawService('demo/web', {
       ports: [

@@ -6,6 +6,7 @@ import type { AddressUse } from './address-rules.ts'
 import type { JsonObject, JsonReader } from './json-reader.ts'
 import type { Identified } from './identified.ts'
 import { parseRelaying } from './parse-relaying.ts'
+import { parseWindows } from './parse-windows.ts'
 import { isPortName, protocols, validPort } from './port-range.ts'
 import type { ServicePort, ServiceRecord } from './records.ts'
 import {
@@ -24,6 +25,7 @@ export function parseService(object: Identified): ServiceRecord | undefined {
   const type = read.choice(spec, 'type', 'spec.type', serviceTypes, 'ClusterIP')
   const hasExternalIPs = Array.isArray(spec['externalIPs']) && spec['externalIPs'].length > 0
   const wished = read.choice(spec, 'externalTrafficPolicy', 'spec.externalTrafficPolicy', policies, 'Cluster')
+  const annotations = read.object(metadata, 'annotations', 'metadata.annotations')
   const policy = externalTrafficPolicy(type, hasExternalIPs, wished)
   return {
     kind: 'Service',
@@ -53,7 +55,8 @@ export function parseService(object: Identified): ServiceRecord | undefined {
       () => read.integer(spec, 'healthCheckNodePort', 'spec.healthCheckNodePort', { min: 0, max: 65_535 }) ?? 0,
       read,
     ),
-    ...parseRelaying(raw, read),
+    ...parseRelaying(annotations, read),
+    ...parseWindows(annotations),
   }
 }
 

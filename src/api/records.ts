@@ -41,6 +41,7 @@ export interface ServiceRecord {
   readonly internalTrafficPolicy: TrafficPolicy
   readonly healthCheckNodePort: number
   readonly relaying?: Relaying
+  readonly windows?: WindowsWishes
 }
 
 /** Only a mode that carries the bytes itself can do these; others ignore them. */
@@ -51,6 +52,14 @@ export interface Relaying {
   readonly proxyProtocol?: 'v1' | 'v2'
   /** Endpoints of this node see the client's own address, by default the node's. */
   readonly clientAddress?: 'transparent'
+}
+
+/** Only the kernelspace mode can do these; others ignore them. */
+export interface WindowsWishes {
+  /** Endpoints see the address that the client asked for, and are on this node. */
+  readonly preservesDestination?: true
+  /** Every change of endpoints makes the load balancers anew, instead of changing them in place. */
+  readonly rebuilds?: true
 }
 
 export interface SlicePort {

@@ -23,6 +23,7 @@ import type {
   SliceEndpoint,
   SlicePort,
   SliceRecord,
+  WindowsWishes,
 } from './records.ts'
 import { policies, serviceTypes } from './service-rules.ts'
 
@@ -70,6 +71,7 @@ function readService(fields: JsonObject): ServiceRecord {
     internalTrafficPolicy: choiceOf(fields, 'internalTrafficPolicy', policies),
     healthCheckNodePort: portOf(fields, 'healthCheckNodePort', 0),
     ...(fields['relaying'] !== undefined && { relaying: relayingOf(objectOf(fields['relaying'], 'relaying')) }),
+    ...(fields['windows'] !== undefined && { windows: windowsOf(objectOf(fields['windows'], 'windows')) }),
   }
 }
 
@@ -154,6 +156,15 @@ function relayingOf(wishes: JsonObject): Relaying {
   }
 }
 
+function windowsOf(wishes: JsonObject): WindowsWishes {
+  return {
+    ...(wishes['preservesDestination'] !== undefined && {
+      preservesDestination: trueOf(wishes, 'preservesDestination'),
+    }),
+    ...(wishes['rebuilds'] !== undefined && { rebuilds: trueOf(wishes, 'rebuilds') }),
+  }
+}
+
 function objectOf(value: unknown, place: string): JsonObject {
   return isJsonObject(value) ? value : unfit(place, value)
 }
@@ -186,6 +197,10 @@ function plainText(value: unknown, place: string): string {
 function booleanOf(fields: JsonObject, field: string): boolean {
   const value = fields[field]
   return typeof value === 'boolean' ? value : unfit(field, value)
+}
+
+function trueOf(fields: JsonObject, field: string): true {
+  return fields[field] === true ? true : unfit(field, fields[field])
 }
 
 /** The last time that a Date can represent. */

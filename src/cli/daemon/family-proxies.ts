@@ -65,6 +65,7 @@ function servingPolicy({ daemon, cluster, prepared }: FamilyProxiesOptions): Ser
     allowExternalIPs: isGateOn(daemon.config.featureGates, 'AllowServiceExternalIPs'),
     strictSourceRanges: daemon.strictSourceRanges,
     allowLoopback: !prepared.mode.usesKernel,
+    endpointRules: 'usual',
     apiServers: cluster.source.apiServers,
   }
 }

@@ -13,6 +13,7 @@ import type { NetworkInterfaceInfo } from 'node:os'
 import type { Writable } from 'node:stream'
 import type { Clock } from '../../core/clock.ts'
 import type { Exec } from '../../dataplane/exec/exec.ts'
+import type { HcnDriver } from '../../dataplane/hcn/driver.ts'
 import type { OpenDatagrams, OpenNetlink } from '../../dataplane/netlink/open-netlink.ts'
 import type { OpenRelayOptions } from '../../dataplane/relay/open-relay.ts'
 import type { Relay } from '../../dataplane/relay/relay.ts'
@@ -45,6 +46,8 @@ export interface Host {
   readonly openDatagrams: OpenDatagrams
   /** Carries connections in user space. */
   readonly openRelay: (options: OpenRelayOptions) => Promise<Relay>
+  /** The Host Compute Network of Windows. */
+  openHcn(): Promise<HcnDriver>
   /** /proc/sys */
   readonly sysctl: Sysctl
   /** /sys/module */

@@ -3,6 +3,7 @@ import { lookup } from 'node:dns/promises'
 import { readFile, writeFile } from 'node:fs/promises'
 import { cpus, hostname, networkInterfaces, release } from 'node:os'
 import { systemClock } from '../../core/clock.ts'
+import type { HcnDriver } from '../../dataplane/hcn/driver.ts'
 import type { FileSysctlOptions } from '../../dataplane/sysctl/file-sysctl.ts'
 import type { Sysctl } from '../../dataplane/sysctl/sysctl.ts'
 import type { Host, HostProcess } from './host.ts'
@@ -30,6 +31,7 @@ export function thisHost(): Host {
     openNetlink: async (protocol) => (await loadNetlink()).openNetlink(protocol),
     openDatagrams: async (protocol) => (await loadNetlink()).openDatagrams(protocol),
     openRelay: async (options) => (await import('../../dataplane/relay/open-relay.ts')).openRelay(options),
+    openHcn: async () => openHcn(platform),
     sysctl: sysctlIn({ root: '/proc/sys' }),
     moduleParameters: sysctlIn({ root: '/sys/module' }),
   }
@@ -48,6 +50,11 @@ function thisProcess(): HostProcess {
     openFilesLimit: async () => (await import('../../dataplane/relay/descriptor-budget.ts')).openFilesLimit(),
     keepYoungHeapSmall,
   }
+}
+
+async function openHcn(platform: NodeJS.Platform): Promise<HcnDriver> {
+  const { HcnError } = await import('../../dataplane/hcn/hcn.ts')
+  throw new HcnError('missing', `there is no Host Compute Network on ${platform}; only Windows has one`)
 }
 
 function loadNetlink() {

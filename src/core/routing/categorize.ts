@@ -75,6 +75,15 @@ function isNear(endpoint: Candidate, topology: TopologyMode, place: Place): bool
   }
 }
 
+/** Those that hints mean for this place; all of them where hints do not count. They must be ready. */
+export function narrow<E extends Candidate>(
+  ready: readonly E[],
+  place: Place,
+): { readonly near: readonly E[]; readonly topology: TopologyMode } {
+  const topology = topologyMode(ready, place)
+  return { near: keep(ready, (endpoint) => isNear(endpoint, topology, place)), topology }
+}
+
 /** Hints count only when every ready endpoint carries them and some ready endpoint is meant for us. */
 function topologyMode(endpoints: readonly Candidate[], { nodeName, zone }: Place): TopologyMode {
   let everyHasNodeHint = true
@@ -93,7 +102,7 @@ function topologyMode(endpoints: readonly Candidate[], { nodeName, zone }: Place
   return 'none'
 }
 
-function union<E>(endpoints: readonly E[], left: readonly E[], right: readonly E[]): readonly E[] {
+export function union<E>(endpoints: readonly E[], left: readonly E[], right: readonly E[]): readonly E[] {
   const members = new Set([...left, ...right])
   return keep(endpoints, (endpoint) => members.has(endpoint))
 }

@@ -47,7 +47,7 @@ export function entrancesOf(
   ]
 }
 
-function outcomeUnder(policy: TrafficPolicy, servers: Servers): Outcome {
+export function outcomeUnder(policy: TrafficPolicy, servers: Servers): Outcome {
   const endpoints: readonly Endpoint[] = policy === 'Local' ? servers.localEndpoints : servers.clusterEndpoints
   if (isNonEmpty(endpoints)) return { kind: 'forward', policy, to: endpoints }
   return { kind: servers.hasUsableEndpoint ? 'drop' : 'reject', policy }

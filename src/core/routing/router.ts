@@ -5,7 +5,10 @@ import type { Family } from '../../net/ip.ts'
 import { addressKey } from './address-claims.ts'
 import type { RefusedClaim } from './address-claims.ts'
 import { categorize } from './categorize.ts'
-import { entrancesOf, externalTreatment, internalTreatment } from './entrances.ts'
+import type { Categorized } from './categorize.ts'
+import { entrancesOf, externalTreatment, internalTreatment, outcomeUnder } from './entrances.ts'
+import { categorizeForKernelspace, kernelspaceEntrances } from './kernelspace-rules.ts'
+import type { KernelspaceEndpoints } from './kernelspace-rules.ts'
 import { endpointPortId, endpointsByPort } from './endpoints.ts'
 import type { EndpointsByPort } from './endpoints.ts'
 import { routeKey } from '../route.ts'
@@ -87,11 +90,17 @@ function routeOf(
   const isInternalLocal = internalTrafficPolicy === 'Local'
   const isExternalLocal = externalTrafficPolicy === 'Local' && isOpenToOutside
   const endpoints = endpointsOfService.get(endpointPortId(port.name, port.protocol)) ?? noEndpoints
-  const { cluster, local, reachable, hasUsable, topology } = categorize(
-    endpoints,
-    { clusterEndpoints: !isInternalLocal || isOpenToOutside, localEndpoints: isInternalLocal || isExternalLocal },
-    { nodeName, zone },
-  )
+  const isKernelspace = policy.endpointRules === 'kernelspace'
+  const preserves = isKernelspace && isOpenToOutside && service.windows?.preservesDestination === true
+  const wants = {
+    clusterEndpoints: !isInternalLocal || isOpenToOutside,
+    localEndpoints: isInternalLocal || isExternalLocal || preserves,
+  }
+  const place = { nodeName, zone }
+  const chosen: Partial<KernelspaceEndpoints<Endpoint>> & Categorized<Endpoint> = isKernelspace
+    ? categorizeForKernelspace(endpoints, wants, place, loadBalancerIPs.length > 0)
+    : categorize(endpoints, wants, place)
+  const { cluster, local, reachable, hasUsable, topology, isAvailable } = chosen
   const servers = { clusterEndpoints: cluster, localEndpoints: local, hasUsableEndpoint: hasUsable }
   const internal = internalTreatment(internalTrafficPolicy, servers)
   const external = isOpenToOutside ? externalTreatment(externalTrafficPolicy, servers) : undefined
@@ -103,6 +112,7 @@ function routeOf(
     allowed: allowedSources(addresses),
     nodePort: unlessZero(port.nodePort),
   }
+  const entrances = entrancesOf(places, { internal, external })
   return {
     key: routeKey(service.namespace, service.name, port.name, port.protocol),
     namespace: service.namespace,
@@ -112,12 +122,16 @@ function routeOf(
     family,
     clusterIP,
     port: port.port,
-    entrances: entrancesOf(places, { internal, external }),
+    entrances:
+      isAvailable === undefined
+        ? entrances
+        : kernelspaceEntrances(entrances, isAvailable, preserves ? outcomeUnder('Local', servers) : undefined),
     internal,
     external,
     affinitySeconds: unlessZero(service.affinitySeconds),
     healthCheckNodePort: unlessZero(service.healthCheckNodePort),
     relaying: service.relaying,
+    windows: service.windows,
     endpoints,
     clusterEndpoints: cluster,
     localEndpoints: local,

@@ -1,5 +1,5 @@
 import { isSameData } from '../same-data.ts'
-import type { Endpoint, Outcome, Route } from '../route.ts'
+import type { Endpoint, Entrance, Outcome, Route } from '../route.ts'
 
 /** Compares the endpoints once: all other lists are parts of that one, so there an address is enough. */
 export function isSameRoute(left: Route | undefined, right: Route | undefined): boolean {
@@ -16,13 +16,18 @@ function withAddresses(route: Route) {
     reachableEndpoints: addressesOf(reachableEndpoints),
     internal: brief(internal),
     external: external && brief(external),
-    // What happens there is that of `internal` or `external`.
-    entrances: entrances.map(({ inside: _inside, outside: _outside, ...place }) => place),
+    entrances: entrances.map(briefEntrance),
   }
 }
 
 function brief({ inside, outside, keepsSourceOf }: Route['internal']) {
   return { inside: kindAndPolicy(inside), outside: kindAndPolicy(outside), keepsSourceOf }
+}
+
+/** Nearly always what happens there is that of `internal` or `external`. */
+function briefEntrance(entrance: Entrance) {
+  const { inside, outside, ...place } = entrance
+  return { ...place, inside: kindAndPolicy(inside), outside: kindAndPolicy(outside) }
 }
 
 /** Where it leads to follows from the policy. */

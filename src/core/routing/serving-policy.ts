@@ -8,6 +8,8 @@ export interface ServingPolicy {
   readonly strictSourceRanges: boolean
   /** Addresses in 127.0.0.0/8 and ::1 may be used. Only where no rule of the kernel leads there. */
   readonly allowLoopback: boolean
+  /** Which endpoints serve: as on Linux, or as Windows nodes have it (kernelspace-rules.ts). */
+  readonly endpointRules: 'usual' | 'kernelspace'
   /** Where Fairlead itself reaches the API server: never another Service's. */
   readonly apiServers: readonly ApiServerAddress[]
 }
@@ -17,5 +19,6 @@ export const usualPolicy: ServingPolicy = {
   allowExternalIPs: true,
   strictSourceRanges: false,
   allowLoopback: false,
+  endpointRules: 'usual',
   apiServers: [],
 }

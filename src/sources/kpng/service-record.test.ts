@@ -68,6 +68,12 @@ test('a load balancer has all that a node needs to know of it', () => {
   })
 })
 
+test('wishes for Windows nodes come with the annotations that the core passes on', () => {
+  const Annotations = { 'preserve-destination': 'true', winProxyOptimization: 'disabled', other: 'true' }
+  expect(read({ Annotations }).record.windows).toEqual({ preservesDestination: true, rebuilds: true })
+  expect(read({ Annotations: { other: 'true' } }).record).not.toHaveProperty('windows')
+})
+
 test.each([
   ['a headless one', { IPs: { ClusterIPs: ipSet(['10.96.0.10']), ExternalIPs: noIps, Headless: true } }],
   ['an ExternalName', { Type: 'ExternalName' }],

@@ -7,6 +7,7 @@ import { usableAddress } from '../../api/address-rules.ts'
 import type { AddressUse } from '../../api/address-rules.ts'
 import { oneOf, ProblemList } from '../../api/field-checks.ts'
 import type { ProblemNotes } from '../../api/field-checks.ts'
+import { parseWindows } from '../../api/parse-windows.ts'
 import { protocols } from '../../api/port-range.ts'
 import { objectKey } from '../../api/records.ts'
 import type { Parsed, ServicePort, ServiceRecord } from '../../api/records.ts'
@@ -56,6 +57,8 @@ export function serviceRecord(service: Service): Parsed<ServiceRecord> {
       () => service.HealthCheckNodePort,
       notes,
     ),
+    // Present if the core was told to pass them on.
+    ...parseWindows(service.Annotations),
   }
   return { ok: true, record, problems: notes.problems }
 }

@@ -1,6 +1,7 @@
 /** A machine that is not there: it has what a test gives it, writes down what it is asked, and refuses as a real one does. */
 import { Writable } from 'node:stream'
 import { FakeClock } from '../../../core/testing/fake-clock.ts'
+import { HcnError } from '../../../dataplane/hcn/hcn.ts'
 import { scriptedExec } from '../../../dataplane/iptables/testing/scripted-exec.ts'
 import { NetlinkError } from '../../../dataplane/netlink/netlink-error.ts'
 import { MemorySysctl } from '../../../dataplane/sysctl/memory-sysctl.ts'
@@ -48,6 +49,7 @@ export function memoryHost(options: MemoryHostOptions = {}): MemoryHost {
     openNetlink: noNetlink,
     openDatagrams: noNetlink,
     openRelay: () => Promise.reject(new Error('there is no relay in memory')),
+    openHcn: () => Promise.reject(new HcnError('missing', 'there is no Host Compute Network in memory')),
     moduleParameters: new MemorySysctl({}),
     ...given,
     sysctl: given.sysctl ?? new MemorySysctl({}),
