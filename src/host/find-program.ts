@@ -3,7 +3,7 @@
  * system answers "permission denied" even for a program that does not exist. So its answer alone is misleading.
  */
 import { statSync } from 'node:fs'
-import { delimiter, join } from 'node:path'
+import * as paths from 'node:path'
 
 export type Whereabouts =
   | { readonly kind: 'found'; readonly file: string }
@@ -16,11 +16,17 @@ export type Whereabouts =
 export type Look = (path: string) => 'file' | 'nothing' | 'hidden'
 
 /** A program that is given with a folder is looked for there only, as the system does. */
-export function findProgram(program: string, path: string | undefined, look: Look = lookAt): Whereabouts {
-  if (program.includes('/')) return look(program) === 'nothing' ? nowhere : { kind: 'found', file: program }
+export function findProgram(
+  program: string,
+  path: string | undefined,
+  look: Look = lookAt,
+  system: typeof paths.posix = paths,
+): Whereabouts {
+  if (program.includes('/') || program.includes(system.sep))
+    return look(program) === 'nothing' ? nowhere : { kind: 'found', file: program }
   const hidden: string[] = []
-  for (const folder of (path ?? '').split(delimiter)) {
-    const file = join(folder, program)
+  for (const folder of (path ?? '').split(system.delimiter)) {
+    const file = system.join(folder, program)
     const seen = look(file)
     if (seen === 'file') return { kind: 'found', file }
     if (seen === 'hidden' && !hidden.includes(folder)) hidden.push(folder)

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
 import { findProgram, hiddenNote } from '../../host/find-program.ts'
+import { fileToRun, searchPath } from './search-path.ts'
 
 export type Exec = (program: string, args: readonly string[], options: ExecOptions) => Promise<ExecResult>
 
@@ -44,11 +45,10 @@ const maxStderrBytes = 64 << 10
 
 export const processExec: Exec = async (program, args, options) => {
   options.signal.throwIfAborted()
-  const env: NodeJS.ProcessEnv = { ...process.env, PATH: searchPath(process.env['PATH']), ...options.env }
-  const child = spawn(program, args, {
-    env,
-    stdio: ['pipe', 'pipe', 'pipe'],
-  })
+  const env: NodeJS.ProcessEnv = { ...process.env, PATH: searchPath(process), ...options.env }
+  const file = fileToRun(program, env['PATH'] ?? '', process.platform)
+  if (file === undefined) throw notFound(program)
+  const child = spawn(file, args, { env, stdio: ['pipe', 'pipe', 'pipe'], windowsHide: true })
   if (child.pid !== undefined) options.onStart?.(child.pid)
   let killedFor: Error | undefined
   const kill = (why: Error) => {
@@ -85,13 +85,6 @@ export const processExec: Exec = async (program, args, options) => {
     options.signal.removeEventListener('abort', onAbort)
     for (const stream of child.stdio) stream?.destroy()
   }
-}
-
-/** The PATH of a system service often lacks the sbin folders, where the tools are. */
-function searchPath(path: string | undefined): string {
-  const folders = (path ?? '').split(':').filter((folder) => folder !== '')
-  const system = ['/usr/local/sbin', '/usr/sbin', '/sbin', '/usr/local/bin', '/usr/bin', '/bin']
-  return [...new Set([...folders, ...system])].join(':')
 }
 
 /** In pieces: encoding a large input at once would block the event loop, and the copy would need memory. */
@@ -168,10 +161,14 @@ function startError(program: string, path: string | undefined, cause: NodeJS.Err
   const where = findProgram(program, path)
   if (cause.code === 'ENOENT' || where.kind === 'missing') {
     const note = where.kind === 'missing' ? hiddenNote(where) : ''
-    const wayOut = 'install it, or add its folder to PATH'
-    return new ExecError('not-found', `there is no program "${program}"${note}: ${wayOut}`, { cause })
+    return notFound(program, note, { cause })
   }
   return new ExecError('not-permitted', `this user may not run "${where.file}": check its permissions`, { cause })
+}
+
+function notFound(program: string, note = '', options?: ErrorOptions): ExecError {
+  const wayOut = 'install it, or add its folder to PATH'
+  return new ExecError('not-found', `there is no program "${program}"${note}: ${wayOut}`, options)
 }
 
 function timeoutError(program: string, args: readonly string[], timeoutMs: number): ExecError {
