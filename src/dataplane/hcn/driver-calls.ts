@@ -1,0 +1,62 @@
+/** Calls to a driver: one at a time, in order, and each with a time limit. */
+import type { Clock } from '../../core/clock.ts'
+import { OneAtATime } from '../../core/sync/one-at-a-time.ts'
+import { HcnError } from './hcn.ts'
+
+/** Makes one call. `doing` completes "cannot …" in the error. */
+export type MakeCall = <T>(doing: string, call: () => Promise<T>) => Promise<T>
+
+export class DriverCalls {
+  readonly #queue = new OneAtATime()
+  readonly #clock: Clock
+  readonly #timeLimitMs: number
+  /** A call that took too long and has not returned. HNS is not asked anything else until it does. */
+  #stuck: { readonly doing: string; readonly sinceMs: number } | undefined
+
+  constructor(clock: Clock, timeLimitMs: number) {
+    this.#clock = clock
+    this.#timeLimitMs = timeLimitMs
+  }
+
+  /** Nobody else's calls come between those of one `work`. The signal counts until a call is handed over. */
+  run<T>(signal: AbortSignal, work: (call: MakeCall) => Promise<T>): Promise<T> {
+    return this.#queue.run(async () =>
+      work((doing, call) => {
+        signal.throwIfAborted()
+        return this.#call(doing, call)
+      }),
+    )
+  }
+
+  async #call<T>(doing: string, call: () => Promise<T>): Promise<T> {
+    if (this.#stuck !== undefined)
+      throw new HcnError(
+        'timed-out',
+        `cannot ${doing}: HNS was asked to ${this.#stuck.doing} ${this.#secondsSince(this.#stuck.sinceMs)} s ago and has ` +
+          `not answered; if that lasts, restart it: Restart-Service hns`,
+      )
+    const [sinceMs, answered] = [this.#clock.monotonic(), new AbortController()]
+    const answer = call()
+    const limit = this.#clock.sleep(this.#timeLimitMs, answered.signal).then(
+      () => 'time is up' as const,
+      () => 'answered' as const,
+    )
+    try {
+      const first = await Promise.race([answer.then((value) => ({ value })), limit])
+      if (typeof first === 'object') return first.value
+    } finally {
+      answered.abort()
+    }
+    const stuck = { doing, sinceMs }
+    this.#stuck = stuck
+    const returned = () => {
+      this.#stuck = undefined
+    }
+    answer.then(returned, returned)
+    throw new HcnError('timed-out', `cannot ${doing}: HNS has not answered for ${this.#secondsSince(sinceMs)} s`)
+  }
+
+  #secondsSince(ms: number): number {
+    return Math.round((this.#clock.monotonic() - ms) / 1000)
+  }
+}

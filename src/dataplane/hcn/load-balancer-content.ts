@@ -1,0 +1,22 @@
+/** When two load balancers collide, and when they are the same. */
+import { loadBalancerFlags } from './hcn.ts'
+import type { LoadBalancerSettings } from './hcn.ts'
+
+/** What no two load balancers can have at once, e.g. `ipv4 6 10.96.0.10 53`, or `ipv6 17 any 31053`. */
+export function frontendOf({
+  vip,
+  protocol,
+  externalPort,
+  flags,
+}: Pick<LoadBalancerSettings, 'vip' | 'protocol' | 'externalPort' | 'flags'>): string {
+  const family = (flags & loadBalancerFlags.ipv6) === 0 ? 'ipv4' : 'ipv6'
+  return `${family} ${protocol} ${vip ?? 'any'} ${externalPort}`
+}
+
+/** Equal texts: HNS does the same with both. The order of endpoints and the case of their ids do not matter. */
+export function contentOf(settings: LoadBalancerSettings): string {
+  const { internalPort, sourceVip, isSticky, mappingFlags, flags, endpoints } = settings
+  const ids = [...new Set(endpoints.map((id) => id.toLowerCase()))].sort()
+  const how = [internalPort, sourceVip ?? '-', isSticky ? 'sticky' : '-', mappingFlags, flags]
+  return [frontendOf(settings), ...how, ...ids].join(' ')
+}
