@@ -64,10 +64,15 @@ function commandNamed(name: string): LoadCommand | undefined {
 function untilInterrupted(): AbortSignal {
   const stop = new AbortController()
   for (const [signal, code] of [
+    // Ctrl-C; on Windows also the first thing that NSSM tries.
     ['SIGINT', 130],
+    // Windows does not have it.
     ['SIGTERM', 143],
-    // The terminal was closed. By default Node.js ends at once, and temporary files would stay behind.
+    // The terminal was closed. By default Node.js ends at once, and temporary files would stay behind. Windows ends the
+    // process about ten seconds later, whatever it does.
     ['SIGHUP', 129],
+    // Ctrl-Break, which only Windows has.
+    ['SIGBREAK', 149],
   ] as const)
     process.on(signal, () => {
       if (stop.signal.aborted) process.exit(code)

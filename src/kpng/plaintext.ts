@@ -4,9 +4,12 @@
  */
 import { hostPort, isLoopback, parseIp } from '../net/ip.ts'
 import { KpngError } from './kpng-error.ts'
+import { localSocket, pipeText } from './named-pipe.ts'
 
 export type ApiAddress =
   | { readonly kind: 'unix'; readonly path: string }
+  /** `\\.\pipe\NAME` */
+  | { readonly kind: 'pipe'; readonly path: string }
   /** An empty host means every address. */
   | { readonly kind: 'tcp'; readonly host: string; readonly port: number }
 
@@ -17,19 +20,30 @@ export function refusePlaintext(address: ApiAddress, purpose: 'serve' | 'follow'
 
 /** Reachable from this machine only. */
 export function isPrivate(address: ApiAddress): boolean {
-  if (address.kind === 'unix') return true
+  if (address.kind !== 'tcp') return true
   return address.host === 'localhost' || isLoopback(parseIp(address.host) ?? '')
 }
 
 export function addressText(address: ApiAddress): string {
-  return address.kind === 'unix' ? `unix://${address.path}` : `tcp://${hostPort(address.host, address.port)}`
+  switch (address.kind) {
+    case 'unix':
+      return `unix://${address.path}`
+    case 'pipe':
+      return pipeText(address.path)
+    case 'tcp':
+      return `tcp://${hostPort(address.host, address.port)}`
+    default:
+      return address satisfies never
+  }
 }
+
+const local = process.platform === 'win32' ? localSocket('win32') : 'unix:///…'
 
 const message = {
   serve: (where: string) =>
-    `refusing to serve the cluster's state in plaintext on ${where}: give TLS files, listen on unix:///… or ` +
+    `refusing to serve the cluster's state in plaintext on ${where}: give TLS files, listen on ${local} or ` +
     'tcp://127.0.0.1:…, or set --allow-plaintext',
   follow: (where: string) =>
-    `refusing to follow the cluster's state in plaintext from ${where}: give TLS files, follow unix:///… or ` +
+    `refusing to follow the cluster's state in plaintext from ${where}: give TLS files, follow ${local} or ` +
     '127.0.0.1:…, or set --allow-plaintext (in a program: allowPlaintext)',
 } as const

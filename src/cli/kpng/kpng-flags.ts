@@ -63,7 +63,7 @@ export const apiFlags = inGroup('API client', {
   api: {
     type: type.text,
     default: '127.0.0.1:12090',
-    help: 'The KPNG server to follow: HOST:PORT, dns:///NAME:PORT or unix:///PATH.',
+    help: 'The KPNG server to follow: HOST:PORT, dns:///NAME:PORT or unix:///PATH (on Windows npipe:////./pipe/NAME).',
   },
   'api-client-tls-key': { type: type.text, default: '', help: 'The private key of this client. Turns on TLS.' },
   'api-client-tls-crt': { type: type.text, default: '', help: 'The certificate of this client.' },
@@ -76,7 +76,7 @@ export const toApiFlags = inGroup('API server', {
   listen: {
     type: type.text,
     default: 'tcp://127.0.0.1:12090',
-    help: 'The address to serve on: tcp://HOST:PORT or unix:///PATH. --api means the same, unless the source is another core.',
+    help: 'The address to serve on: tcp://HOST:PORT or unix:///PATH (on Windows npipe:////./pipe/NAME). --api means the same, unless the source is another core.',
   },
   'globalv1-api': { type: type.bool, default: true, help: 'Serve the state of the whole cluster.' },
   'local-api': { type: type.bool, default: true, help: 'Serve the state that each node has to program.' },

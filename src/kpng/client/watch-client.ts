@@ -11,7 +11,7 @@ import { OpItem, WatchReq } from '../proto/generated/localv1/api.ts'
 import { globalWatchPath, localWatchPath, unscopedHeader } from '../wire/grpc-names.ts'
 import { refusePlaintext } from '../plaintext.ts'
 import type { TlsSource } from '../tls-source.ts'
-import { addressOf } from './api-target.ts'
+import { addressOf, channelTarget } from './api-target.ts'
 import { ChangeSetReader } from './change-set.ts'
 import type { ChangeSet } from './change-set.ts'
 
@@ -95,7 +95,7 @@ export class WatchClient {
 
   #newClient(): Client {
     const { target, tls, maxMessageBytes } = this.#options
-    return new Client(target, channelCredentials(tls), {
+    return new Client(channelTarget(target), channelCredentials(tls), {
       'grpc.max_receive_message_length': maxMessageBytes,
       'grpc.keepalive_time_ms': keepaliveMs,
       // With a proxy from the environment, traffic within this machine would leave it.

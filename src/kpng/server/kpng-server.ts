@@ -14,7 +14,7 @@ import type { GlobalStore } from '../store/global-store.ts'
 import { LocalAnswers } from '../store/local-answers.ts'
 import { LocalCursor } from '../store/local-cursor.ts'
 import { globalWatchPath, localWatchPath, oldLocalWatchPath, unscopedHeader } from '../wire/grpc-names.ts'
-import { refusePlaintext } from '../plaintext.ts'
+import { addressText, refusePlaintext } from '../plaintext.ts'
 import type { ApiAddress } from '../plaintext.ts'
 import { grpcCode, refuse, statusOk } from './grpc-status.ts'
 import type { GrpcStatus } from './grpc-status.ts'
@@ -99,10 +99,10 @@ export class KpngServer implements AsyncDisposable {
     this.#unsubscribe = store.subscribe(() => this.#pacer.wake())
   }
 
-  /** As a client writes it: `host:port` or `unix:///path`. */
+  /** As a client writes it: `host:port`, `unix:///path` or `npipe:////./pipe/name`. */
   get address(): string {
     const { bind } = this.#options
-    if (bind.kind === 'unix') return `unix://${bind.path}`
+    if (bind.kind !== 'tcp') return addressText(bind)
     const { address, port } = this.#server.address() as AddressInfo
     return hostPort(address, port)
   }

@@ -1,6 +1,7 @@
 /** Listens at an address or path; errors say what to do if that fails. */
 import { once } from 'node:events'
 import type { Server } from 'node:net'
+import { portAdvice } from '../../net/port-advice.ts'
 import { KpngError } from '../kpng-error.ts'
 import { addressText } from '../plaintext.ts'
 import type { ApiAddress } from '../plaintext.ts'
@@ -10,6 +11,7 @@ export async function listenOn(server: Server, bind: ApiAddress): Promise<void> 
   const listening = once(server, 'listening')
   try {
     if (bind.kind === 'tcp') server.listen(bind.port, bind.host === '' ? undefined : bind.host)
+    else if (bind.kind === 'pipe') server.listen(bind.path)
     else {
       await clearSocketPath(bind.path)
       listenPrivately(server, bind.path)
@@ -21,7 +23,7 @@ export async function listenOn(server: Server, bind: ApiAddress): Promise<void> 
   }
 }
 
-function listenError(bind: ApiAddress, error: unknown): Error {
+export function listenError(bind: ApiAddress, error: unknown, platform = process.platform): Error {
   if (error instanceof KpngError) return error
   const { code = '', message = String(error) } = error as { readonly code?: string; readonly message?: string }
   const where = addressText(bind)
@@ -30,8 +32,13 @@ function listenError(bind: ApiAddress, error: unknown): Error {
       cause: error,
     })
   if (code === 'EACCES' || code === 'EPERM')
-    return new KpngError('not-permitted', `may not listen on ${where}: choose another address, or run as root`, {
+    return new KpngError('not-permitted', `may not listen on ${where}: ${permissionAdvice(bind, platform)}`, {
       cause: error,
     })
   return new KpngError('bad-address', `cannot listen on ${where}: ${message}`, { cause: error })
+}
+
+function permissionAdvice(bind: ApiAddress, platform: NodeJS.Platform): string {
+  if (platform !== 'win32') return 'choose another address, or run as root'
+  return bind.kind === 'tcp' ? portAdvice(platform) : 'choose another name, or run as administrator'
 }

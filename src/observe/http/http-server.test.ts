@@ -6,7 +6,7 @@ import { expect, test, vi } from 'vitest'
 import { silentLogger } from '../../core/logger.ts'
 import { FakeClock } from '../../core/testing/fake-clock.ts'
 import { RecordingLogger } from '../../core/testing/recording-logger.ts'
-import { listenHttp, listenWithRetry, serveHttp } from './http-server.ts'
+import { listenHttp, listenWithRetry, ListenError, serveHttp } from './http-server.ts'
 import type { BindAddress } from './http-server.ts'
 import type { HttpHandler } from './reply.ts'
 import { reply } from './reply.ts'
@@ -49,6 +49,16 @@ test('with hard-fail a busy port is the end', async () => {
   const signal = new AbortController().signal
   await expect(serveHttp({ ...server(), bind, clock, isHardFail: true }, signal)).rejects.toThrow('the port is in use')
   holder.close()
+})
+
+test('a port that the system keeps to itself is refused with what to do about it there', () => {
+  const refused = Object.assign(new Error('listen EACCES'), { code: 'EACCES' })
+  const told = (platform: NodeJS.Platform) =>
+    new ListenError('the test server', '0.0.0.0:80', refused, platform).message
+  expect(told('linux')).toBe(
+    'cannot listen on 0.0.0.0:80 for the test server: not permitted; run as root or choose a port above 1023',
+  )
+  expect(told('win32')).toContain('netsh interface ipv4 show excludedportrange')
 })
 
 test('an address that is not of this host is refused with its own reason', async () => {

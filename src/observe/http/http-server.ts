@@ -5,6 +5,7 @@ import type { Logger } from '../../core/logger.ts'
 import { ConnectionLimit, smallRequestTimeouts } from '../../http/connection-limit.ts'
 import { namesThisMachine, pageBehind } from '../../http/web-pages.ts'
 import { hostPort, isLoopback } from '../../net/ip.ts'
+import { portAdvice } from '../../net/port-advice.ts'
 import { noSniff, plainText, reply, requestTarget, type HttpHandler } from './reply.ts'
 
 export interface BindAddress {
@@ -159,22 +160,26 @@ function aborted(signal: AbortSignal): Promise<void> {
 }
 
 /** A server could not get its port. */
-class ListenError extends Error {
+export class ListenError extends Error {
   override readonly name = 'ListenError'
   readonly reason: 'in-use' | 'not-permitted' | 'no-such-address' | 'failed'
 
-  constructor(what: string, address: string, cause: NodeJS.ErrnoException) {
-    const [reason, wayOut] = diagnoses[cause.code ?? ''] ?? ['failed', cause.message]
+  constructor(what: string, address: string, cause: NodeJS.ErrnoException, platform = process.platform) {
+    const [reason, wayOut] = diagnoses(platform)[cause.code ?? ''] ?? ['failed', cause.message]
     super(`cannot listen on ${address} for ${what}: ${wayOut}`, { cause })
     this.reason = reason
   }
 }
 
-const diagnoses: Readonly<Record<string, readonly [ListenError['reason'], string]>> = {
-  EADDRINUSE: [
-    'in-use',
-    'the port is in use; stop the process that has it (another kube-proxy?) or choose another port',
-  ],
-  EACCES: ['not-permitted', 'not permitted; run as root or choose a port above 1023'],
-  EADDRNOTAVAIL: ['no-such-address', 'it is not an address of this host; choose one that is, or 0.0.0.0'],
+function diagnoses(
+  platform: NodeJS.Platform,
+): Readonly<Record<string, readonly [reason: ListenError['reason'], wayOut: string]>> {
+  return {
+    EADDRINUSE: [
+      'in-use',
+      'the port is in use; stop the process that has it (another kube-proxy?) or choose another port',
+    ],
+    EACCES: ['not-permitted', `not permitted; ${portAdvice(platform)}`],
+    EADDRNOTAVAIL: ['no-such-address', 'it is not an address of this host; choose one that is, or 0.0.0.0'],
+  }
 }
