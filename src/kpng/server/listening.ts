@@ -5,14 +5,17 @@ import { portAdvice } from '../../net/port-advice.ts'
 import { KpngError } from '../kpng-error.ts'
 import { addressText } from '../plaintext.ts'
 import type { ApiAddress } from '../plaintext.ts'
-import { clearSocketPath, listenPrivately } from './unix-socket.ts'
+import { clearSocketPath, listenPrivately, refuseLiveServer } from './unix-socket.ts'
 
 export async function listenOn(server: Server, bind: ApiAddress): Promise<void> {
   const listening = once(server, 'listening')
   try {
     if (bind.kind === 'tcp') server.listen(bind.port, bind.host === '' ? undefined : bind.host)
-    else if (bind.kind === 'pipe') server.listen(bind.path)
-    else {
+    else if (bind.kind === 'pipe') {
+      // Windows refuses a second server by itself, Wine does not: clients would reach one or the other.
+      await refuseLiveServer(addressText(bind), bind.path)
+      server.listen(bind.path)
+    } else {
       await clearSocketPath(bind.path)
       listenPrivately(server, bind.path)
     }

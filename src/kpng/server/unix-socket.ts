@@ -14,12 +14,17 @@ export async function clearSocketPath(path: string): Promise<void> {
   }
   if (!found.isSocket())
     throw new KpngError('in-use', `cannot listen on unix://${path}: the path is a file that is not a socket, remove it`)
+  await refuseLiveServer(`unix://${path}`, path)
+  await unlink(path)
+}
+
+/** For a socket or a named pipe. */
+export async function refuseLiveServer(where: string, path: string): Promise<void> {
   if (await answers(path))
     throw new KpngError(
       'in-use',
-      `cannot listen on unix://${path}: another server uses it, stop that one or choose another path`,
+      `cannot listen on ${where}: another server uses it, stop that one or choose another path`,
     )
-  await unlink(path)
 }
 
 /** The file is created with its mode, so there is no moment when somebody else could connect. */
