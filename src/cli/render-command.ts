@@ -1,10 +1,12 @@
 /** `fairlead render`: prints what a mode would program for the objects in files, without root and without a cluster. */
 import { strictSourceRangesHelp } from '../config/daemon/fairlead-flags.ts'
 import { parseDaemonCommandLine } from '../config/daemon/parse-daemon-command-line.ts'
+import { completeOptions } from '../config/daemon/complete-options.ts'
 import { inGroup } from '../config/flags/flag.ts'
 import { renderFlagHelp } from '../config/flags/flag-help.ts'
 import { parseFlags } from '../config/flags/flag-set.ts'
 import * as type from '../config/flags/flag-types.ts'
+import { systemOf } from '../config/platform.ts'
 import type { ProxyConfig } from '../config/proxy-config.ts'
 import { families, type Family } from '../net/ip.ts'
 import { loadConfig } from './daemon/load-config.ts'
@@ -48,8 +50,8 @@ export async function renderCommand(argv: readonly string[], program: Program): 
   if (read.positionals.length > 0)
     throw new CommandError(`render takes no argument "${read.positionals[0]}": give files with --objects=PATH`)
   if (values.objects.length === 0) throw new CommandError('render needs objects: give --objects=FILE_OR_DIRECTORY')
-  const config = await configOf(values, host)
-  const mode = await findMode(config.mode)
+  const { config, platform } = await configOf(values, host)
+  const mode = await findMode(config.mode, { platform })
   const request: RenderRequest = {
     mode,
     config,
@@ -73,12 +75,17 @@ export async function renderCommand(argv: readonly string[], program: Program): 
 async function configOf(
   values: { readonly config: string; readonly 'proxy-mode': string },
   host: Host,
-): Promise<ProxyConfig> {
-  const mode = values['proxy-mode']
-  const parsed = parseDaemonCommandLine([`--config=${values.config}`, `--proxy-mode=${mode}`], host.platform)
+): Promise<{ readonly config: ProxyConfig; readonly platform: NodeJS.Platform }> {
+  const flag = values['proxy-mode']
+  const parsed = parseDaemonCommandLine([`--config=${values.config}`, `--proxy-mode=${flag}`], host.platform)
   if (parsed.kind !== 'run') throw new CommandError(`--config=${values.config} cannot be used`)
-  const { config } = await loadConfig(parsed.options, host, mode === '' ? undefined : mode)
-  return config
+  const override = flag === '' ? undefined : flag
+  const completed = await completeOptions(parsed.options, host, override)
+  // Only to print a plan, it need not be the system of this machine.
+  const platform = (completed.ok ? systemOf(completed.config.mode) : undefined) ?? host.platform
+  const readTextFile = (path: string) => host.readTextFile(path)
+  const { config } = await loadConfig(parsed.options, { platform, readTextFile }, override)
+  return { config, platform }
 }
 
 function familiesNamed(name: string): readonly Family[] {

@@ -87,7 +87,7 @@ function settingsFor({ config }: RenderRequest, { addresses, podCIDRs, ips }: No
 
 function viewOf(
   family: Family,
-  { config, nodeName, strictSourceRanges }: RenderRequest,
+  { mode, config, nodeName, strictSourceRanges }: RenderRequest,
   { ips }: NodeDescription,
   catalog: Catalog,
   notices: ToldNotices,
@@ -98,7 +98,7 @@ function viewOf(
     family,
     nodeName,
     nodeIP: ips[family],
-    policy: { ...usualPolicy, allowExternalIPs, strictSourceRanges },
+    policy: { ...usualPolicy, allowExternalIPs, strictSourceRanges, endpointRules: mode.endpointRules },
     notices,
     metrics: silentMetrics,
     startedAtMs: 0,

@@ -11,9 +11,8 @@ import { NftError } from '../../dataplane/nft/nft.ts'
 import { CommandError } from '../program.ts'
 import type { Program } from '../program.ts'
 import { paint } from '../terminal.ts'
-import { openDoors } from './cleanup-doors.ts'
 import type { CleanupHost } from './cleanup-doors.ts'
-import { findLeftovers } from './find-leftovers.ts'
+import { leftoversOnNode } from './leftovers-on-node.ts'
 import { removeLeftovers, renderLeftover } from './remove-leftovers.ts'
 
 export interface CleanupOptions {
@@ -43,7 +42,7 @@ export async function cleanupCommand({ isDryRun, program }: CleanupOptions, sign
 
 async function look(host: CleanupHost, signal: AbortSignal): Promise<Findings> {
   try {
-    return await findLeftovers(await openDoors(host, signal), signal)
+    return await leftoversOnNode(host, signal)
   } catch (error) {
     signal.throwIfAborted()
     if (!isToolFailure(error)) throw error

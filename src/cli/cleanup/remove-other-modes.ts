@@ -5,10 +5,9 @@
 import type { ProxyMode } from '../../config/proxy-config.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { AfterSync } from '../../core/sync/sync-runner.ts'
-import { openDoors } from './cleanup-doors.ts'
 import type { CleanupHost } from './cleanup-doors.ts'
 import type { Runnable } from '../run-all.ts'
-import { findLeftovers } from './find-leftovers.ts'
+import { leftoversOnNode } from './leftovers-on-node.ts'
 import { removeLeftovers, renderLeftover } from './remove-leftovers.ts'
 
 export interface OtherModesOptions {
@@ -61,7 +60,7 @@ function aborted(signal: AbortSignal): Promise<void> {
 
 /** What cannot be removed is told and left: `--cleanup` says more. It is no reason to stop. */
 async function remove({ mode, host, log }: OtherModesOptions, signal: AbortSignal): Promise<void> {
-  const { removals } = await findLeftovers(await openDoors(host, signal), signal)
+  const { removals } = await leftoversOnNode(host, signal)
   for await (const outcome of removeLeftovers(removals, signal, mode)) {
     if ('problem' in outcome) {
       log.warn('a leftover of another proxy mode could not be removed', { problem: outcome.problem })

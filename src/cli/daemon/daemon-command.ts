@@ -104,8 +104,8 @@ async function serve(serving: Serving, signal: AbortSignal): Promise<number> {
   const log = loggerFor(config.logging, host)
   for (const warning of warnings) log.warn('configuration', { warning })
   try {
-    const mode = await findMode(config.mode, options.configFile)
-    if (mode.usesKernel) host.process.keepYoungHeapSmall()
+    const mode = await findMode(config.mode, { platform: host.platform, configFile: options.configFile })
+    if (!mode.carriesTraffic) host.process.keepYoungHeapSmall()
     const version = fairleadVersion()
     log.info('starting Fairlead', { version, mode: mode.name, pid: host.process.pid })
     log.debug(1, 'flags', flags)

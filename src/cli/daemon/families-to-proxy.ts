@@ -20,9 +20,8 @@ export async function familiesToProxy(
   const isDualStack = families.length === 2
   log.info(isDualStack ? 'proxying both IP families' : 'proxying one IP family', { primaryFamily })
   const { warnings, fatal } = checkFamilies(config, { podCidrs: context.podCIDRs, primaryFamily, isDualStack })
-  // Without kernel rules node ports are open on loopback only, whatever nodePortAddresses says.
-  const nodePorts = mode.usesKernel ? warningsAboutNodePorts(context, primaryFamily, families) : []
-  for (const warning of [...nodePorts, ...warnings]) log.warn('configuration', { warning })
+  for (const warning of [...warningsAboutNodePorts(mode, context, primaryFamily, families), ...warnings])
+    log.warn('configuration', { warning })
   if (fatal !== undefined) throw new CommandError(fatal)
   return families
 }
@@ -37,10 +36,16 @@ async function unsupported(mode: ModeOnNode, family: Family, signal: AbortSignal
 }
 
 function warningsAboutNodePorts(
+  { nodePorts }: ModeOnNode,
   { config, nodePortAddresses, podCIDRs, localIps }: ModeContext,
   primaryFamily: Family,
   families: readonly Family[],
 ): readonly string[] {
+  if (nodePorts === 'on-loopback') return []
+  if (nodePorts === 'everywhere')
+    return nodePortAddresses.length === 0
+      ? []
+      : [`nodePortAddresses has no effect in this mode: node ports are open on all local IPs`]
   return [
     ...nodePortWarnings({ ...config, nodePortAddresses }, { podCidrs: podCIDRs, primaryFamily }),
     ...closedNodePortWarnings(nodePortAddresses, families, localIps()),

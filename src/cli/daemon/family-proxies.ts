@@ -29,7 +29,7 @@ export function familyProxies(options: FamilyProxiesOptions): readonly FamilyPro
   const { daemon, cluster, prepared, otherModes, health, events, maxConnections } = options
   const { config, host, log } = daemon
   const { catalog, nodeName, metrics } = cluster
-  const { context, node } = prepared
+  const { context, node, mode } = prepared
   const policy = servingPolicy(options)
   const notices = new ToldNotices({
     log,
@@ -46,7 +46,7 @@ export function familyProxies(options: FamilyProxiesOptions): readonly FamilyPro
       nodeIP: node.addresses.ips[family],
       policy,
       notices,
-      nodePortAddresses: context.nodePortAddresses,
+      nodePortAddresses: mode.nodePorts === 'everywhere' ? [] : context.nodePortAddresses,
       localIps: context.localIps,
       periods: { minMs: config.minSyncPeriodMs, retryMs: config.syncPeriodMs, maxMs: hourMs },
       health,
@@ -64,8 +64,8 @@ function servingPolicy({ daemon, cluster, prepared }: FamilyProxiesOptions): Ser
   return {
     allowExternalIPs: isGateOn(daemon.config.featureGates, 'AllowServiceExternalIPs'),
     strictSourceRanges: daemon.strictSourceRanges,
-    allowLoopback: !prepared.mode.usesKernel,
-    endpointRules: 'usual',
+    allowLoopback: prepared.mode.allowsLoopback,
+    endpointRules: daemon.mode.endpointRules,
     apiServers: cluster.source.apiServers,
   }
 }

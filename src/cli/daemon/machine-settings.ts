@@ -5,9 +5,9 @@ import type { ModeContext, ModeOnNode } from '../modes/mode.ts'
 import { CommandError } from '../program.ts'
 import type { Daemon } from './daemon.ts'
 
-/** The kernel modes cannot work well without them; plain sockets can, and change nothing of the machine. */
+/** Modes whose connections the kernel tracks cannot work well without them; others change nothing of the machine. */
 export async function applyConntrackSettings(mode: ModeOnNode, { config, host, log }: ModeContext): Promise<void> {
-  if (host.platform !== 'linux' || !mode.usesKernel) return
+  if (!mode.tracksConnections) return
   const { sysctl, moduleParameters } = host
   try {
     await apply(config.conntrack, { sysctl, moduleParameters, cpus: host.cpus(), log })
@@ -19,7 +19,9 @@ export async function applyConntrackSettings(mode: ModeOnNode, { config, host, l
   }
 }
 
+/** Only Linux has it. */
 export async function applyOomScore({ config, host, log }: Daemon, signal: AbortSignal): Promise<void> {
+  if (host.platform !== 'linux') return
   const { settings: self } = host.process
   await setOomScore({ score: config.oomScoreAdj, self, clock: host.clock, log }, signal)
 }

@@ -5,6 +5,8 @@ import type { Backend } from '../../core/backend.ts'
 import { MemorySysctl } from '../../dataplane/sysctl/memory-sysctl.ts'
 import { memoryHost, memoryProgram } from '../host/testing/memory-host.ts'
 import type { Mode } from '../modes/mode.ts'
+import { linuxRules } from '../modes/workings.ts'
+import type { Workings } from '../modes/workings.ts'
 import { daemonCommand } from './daemon-command.ts'
 import { runDaemon } from './run-daemon.ts'
 import { memoryDaemon } from './testing/memory-daemon.ts'
@@ -63,6 +65,26 @@ test('--init-only makes the settings of the machine, then those of the mode, and
   expect(steps).toEqual(['on 192.0.2.1 after 0 writes', 'supports ipv4', 'supports ipv6', 'prepare after 2 writes'])
 })
 
+test('a mode whose connections no kernel tracks leaves its settings alone', async () => {
+  const { mode } = steppingMode(() => 0, undefined, { ...linuxRules, tracksConnections: false })
+  const sysctl = new MemorySysctl({ 'net/netfilter/nf_conntrack_max': '1' })
+  await runDaemon(await memoryDaemon({ flags: [...flags, '--init-only'], mode, host: memoryHost({ sysctl }) }), never)
+  expect(sysctl.writes).toEqual([])
+})
+
+test.each([
+  ['as-configured', [], ['nodePortAddresses is unset']],
+  ['everywhere', [], []],
+  ['everywhere', ['--nodeport-addresses=192.0.2.0/24'], ['nodePortAddresses has no effect in this mode']],
+  ['on-loopback', ['--nodeport-addresses=192.0.2.0/24'], []],
+] as const)('node ports that are open %s, with flags %j, are worth the warnings %j', async (nodePorts, own, wanted) => {
+  const { mode } = steppingMode(() => 0, undefined, { ...linuxRules, tracksConnections: false, nodePorts })
+  const daemon = await memoryDaemon({ flags: [...flags, ...own, '--init-only'], mode })
+  await runDaemon(daemon, never)
+  const warnings = daemon.log.at('warn').map(({ fields }) => fields['warning'])
+  expect(warnings).toEqual(wanted.map((text) => expect.stringContaining(text) as string))
+})
+
 describe('a backend that is open already ends with the start', () => {
   test('that fails at the next one', async () => {
     const { mode, steps } = steppingMode(
@@ -101,6 +123,7 @@ const unprivileged = [
 function steppingMode(
   writes: () => number,
   createIpv6: (signal: AbortSignal) => Promise<void> = () => Promise.resolve(),
+  workings: Workings = linuxRules,
 ): { readonly mode: Mode; readonly steps: readonly string[] } {
   const steps: string[] = []
   const backend: Backend = {
@@ -110,13 +133,14 @@ function steppingMode(
   }
   const mode: Mode = {
     name: 'stepping',
-    usesKernel: true,
+    carriesTraffic: false,
+    endpointRules: 'usual',
     render: () => [],
     onNode({ nodeIp }) {
       steps.push(`on ${nodeIp} after ${writes()} writes`)
       return {
         name: 'stepping',
-        usesKernel: true,
+        ...workings,
         async supports(family) {
           steps.push(`supports ${family}`)
           return true

@@ -53,8 +53,7 @@ export async function serve(
     onBindFailure: (reason, error) => events.bindFailed(reason, error.message),
   })
   const guard = nodeGuard({ catalog, node: prepared.node, config, health, log })
-  // A mode without kernel rules does not replace those of another mode, so it leaves them alone.
-  const cleaning = mode.usesKernel ? [otherModes] : []
+  const cleaning = mode.replacesOtherModes ? [otherModes] : []
   const others = [...cleaning, ...configWatch(daemon), ...stateKeeper(daemon, cluster)]
   await runAll([events, guard, ...servers, ...proxies, ...others], signal)
 }

@@ -18,14 +18,16 @@ import { iptablesSupport } from './iptables-support.ts'
 import type { Mode, ModeBackend, ModeContext, ModeSettings } from './mode.ts'
 import { openStaleConnections } from './stale-connections.ts'
 import { trafficSettings } from './traffic-settings.ts'
+import { linuxRules } from './workings.ts'
 
 export const iptablesMode: Mode = {
   name: 'iptables',
-  usesKernel: true,
+  carriesTraffic: false,
+  endpointRules: 'usual',
 
   onNode: (context) => ({
     name: 'iptables',
-    usesKernel: true,
+    ...linuxRules,
     ...iptablesSupport(context),
 
     async prepare() {

@@ -20,6 +20,7 @@ import { iptablesSupport } from './iptables-support.ts'
 import type { Mode, ModeBackend, ModeContext, ModeSettings } from './mode.ts'
 import { openStaleConnections } from './stale-connections.ts'
 import { trafficSettings } from './traffic-settings.ts'
+import { linuxRules } from './workings.ts'
 
 const defaultScheduler = 'rr'
 /** The kernel answers in milliseconds, and loading a module takes a second at most. */
@@ -27,13 +28,14 @@ const prepareTimeoutMs = 30_000
 
 export const ipvsMode: Mode = {
   name: 'ipvs',
-  usesKernel: true,
+  carriesTraffic: false,
+  endpointRules: 'usual',
 
   onNode(context) {
     const { supports, whatIsMissing } = iptablesSupport(context)
     return {
       name: 'ipvs',
-      usesKernel: true,
+      ...linuxRules,
 
       async supports(family, signal) {
         // One kernel serves both families, so it is asked once.

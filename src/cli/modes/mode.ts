@@ -2,17 +2,20 @@
 import type { ProxyConfig } from '../../config/proxy-config.ts'
 import type { Backend, NodeView, RenderedPart } from '../../core/backend.ts'
 import type { Logger } from '../../core/logger.ts'
+import type { ServingPolicy } from '../../core/routing/serving-policy.ts'
 import type { AfterSync } from '../../core/sync/sync-runner.ts'
 import type { IptablesOf } from '../../dataplane/iptables/find-iptables.ts'
 import type { LendRelay } from '../../dataplane/relay/lend-relay.ts'
 import type { Family } from '../../net/ip.ts'
 import type { ProxyMetricFamilies } from '../../observe/metrics/proxy-metric-families.ts'
 import type { Host } from '../host/host.ts'
+import type { Workings } from './workings.ts'
 
 export interface Mode {
   readonly name: string
-  /** Programs the kernel on every node. */
-  readonly usesKernel: boolean
+  /** This process carries the connections itself, instead of telling a kernel how to. */
+  readonly carriesTraffic: boolean
+  readonly endpointRules: ServingPolicy['endpointRules']
   /** Touches nothing yet. A mode that can work in several ways chooses one, and logs which. */
   onNode(context: ModeContext): ModeOnNode
   render(view: NodeView, settings: ModeSettings): readonly RenderedPart[]
@@ -44,10 +47,8 @@ export interface ModeContext extends ModeSettings {
 }
 
 /** What the daemon needs of a mode. */
-export interface ModeOnNode {
+export interface ModeOnNode extends Workings {
   readonly name: string
-  /** Programs the kernel, which then tracks connections; so its conntrack settings matter. */
-  readonly usesKernel: boolean
   /** Whether the tools and the kernel of this machine can program the family. */
   supports(family: Family, signal: AbortSignal): Promise<boolean>
   /** What has to be added to this machine before it supports the family, if that is known. */

@@ -10,10 +10,12 @@ import { CommandError } from '../program.ts'
 import type { Mode, ModeContext, ModeOnNode } from './mode.ts'
 import { openStaleConnections } from './stale-connections.ts'
 import { trafficSettings } from './traffic-settings.ts'
+import { linuxRules } from './workings.ts'
 
 export const nftablesMode: Mode = {
   name: 'nftables',
-  usesKernel: true,
+  carriesTraffic: false,
+  endpointRules: 'usual',
   onNode,
 
   render(view, settings) {
@@ -29,7 +31,7 @@ function onNode(context: ModeContext): ModeOnNode {
   const tables = new NftTables({ exec, openDatagrams, env, kernelRelease })
   return {
     name: 'nftables',
-    usesKernel: true,
+    ...linuxRules,
 
     async supports(family, signal) {
       try {

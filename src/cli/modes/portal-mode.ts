@@ -25,11 +25,12 @@ import { iptablesSupport } from './iptables-support.ts'
 import type { ModeBackend, ModeContext, ModeOnNode } from './mode.ts'
 import { openStaleConnections } from './stale-connections.ts'
 import { trafficSettings } from './traffic-settings.ts'
+import { linuxRules } from './workings.ts'
 
 export function portalMode(context: ModeContext): ModeOnNode {
   return {
     name: 'userspace',
-    usesKernel: true,
+    ...linuxRules,
     ...iptablesSupport(context),
     prepare: () => Promise.resolve(),
     createBackend: (family, signal) => createBackend(family, context, signal),

@@ -5,10 +5,11 @@ import { memoryHost } from '../host/testing/memory-host.ts'
 import type { MemoryHostOptions } from '../host/testing/memory-host.ts'
 import type { ModeContext } from './mode.ts'
 import { userspaceMode } from './userspace-mode.ts'
+import { linuxRules, loopbackSockets } from './workings.ts'
 
 test('as root on a node the mode uses portals, and says so', () => {
   const { mode, said } = onNode('192.0.2.1')
-  expect(mode.usesKernel).toBe(true)
+  expect(mode).toMatchObject(linuxRules)
   expect(said).toEqual([['kernel rules send traffic for Services to this process', { nodeIP: '192.0.2.1' }]])
 })
 
@@ -19,7 +20,7 @@ test.each<[string, string, MemoryHostOptions]>([
   ['only Linux has the rules for other addresses', '192.0.2.1', { platform: 'darwin' }],
 ])('it stays on loopback and says why: %s', (reason, nodeIp, options) => {
   const { mode, said } = onNode(nodeIp, options)
-  expect(mode.usesKernel).toBe(false)
+  expect(mode).toMatchObject(loopbackSockets)
   expect(said).toEqual([['Services are served on loopback only', { reason }]])
 })
 

@@ -7,11 +7,13 @@ import { isLoopback } from '../../net/ip.ts'
 import type { Mode, ModeContext, ModeOnNode } from './mode.ts'
 import { portalMode } from './portal-mode.ts'
 import { trafficSettings } from './traffic-settings.ts'
+import { loopbackSockets } from './workings.ts'
 
 /** Needs no kernel rules on a developer's machine, where Services are served on loopback; on a node it uses portals. */
 export const userspaceMode: Mode = {
   name: 'userspace',
-  usesKernel: false,
+  carriesTraffic: true,
+  endpointRules: 'usual',
 
   onNode(context) {
     const { nodeIp, log } = context
@@ -46,7 +48,7 @@ function whyNoPortals({ host, nodeIp, localIps }: ModeContext): string | undefin
 function loopbackMode({ borrowRelay, log }: ModeContext): ModeOnNode {
   return {
     name: 'userspace',
-    usesKernel: false,
+    ...loopbackSockets,
     supports: () => Promise.resolve(true),
     prepare: () => Promise.resolve(),
 

@@ -32,7 +32,7 @@ export async function memoryDaemon({
     ...options,
     config,
     file: undefined,
-    mode: mode ?? (await findMode(config.mode)),
+    mode: mode ?? (await findMode(config.mode, host)),
     flags: {},
     isInitOnly: options.action.kind === 'init-only',
     version: '0.0.0',
