@@ -41,8 +41,14 @@ const sharedByFolder: Readonly<Record<string, readonly string[]>> = {
   backends: [],
   dataplane: ['capabilities.ts', 'control-characters.ts', 'exec', 'libc', 'netlink', 'next-turn.ts', 'nf-tables'],
 }
-/** Packages that only one file may import. A wrong declaration of a C function crashes the process. */
-const onlyImporter: Readonly<Record<string, string>> = { koffi: join('dataplane', 'libc', 'libc.ts') }
+/** Packages that only these files may import. A wrong declaration of a C function crashes the process. */
+const onlyImporters: Readonly<Record<string, readonly string[]>> = {
+  koffi: [
+    join('dataplane', 'libc', 'libc.ts'),
+    join('dataplane', 'hcn', 'native-driver.ts'),
+    join('dataplane', 'windows-service', 'native-service-manager.ts'),
+  ],
+}
 /** Folders without Node's API, so that they run anywhere and have no side effects. */
 const pure = new Set(['net', 'api', 'core'])
 
@@ -61,9 +67,9 @@ for (const entry of readdirSync(source, { recursive: true, withFileTypes: true }
     if (isTest || folder === 'index.ts') continue
     if (pure.has(folder) && !specifier.startsWith('.'))
       problems.push(`${relative(source, file)} imports "${specifier}", but ${folder}/ is pure`)
-    const importer = onlyImporter[specifier]
-    if (importer !== undefined && relative(source, file) !== importer)
-      problems.push(`${relative(source, file)} imports "${specifier}", which only ${importer} may do`)
+    const importers = onlyImporters[specifier]
+    if (importers?.includes(relative(source, file)) === false)
+      problems.push(`${relative(source, file)} imports "${specifier}", which only ${importers.join(', ')} may do`)
     if (!specifier.startsWith('.')) continue
     const [target = '', targetRoom] = relative(source, resolve(dirname(file), specifier)).split(sep)
     if (target === folder && targetRoom !== room && !mayKnow(sharedByFolder[folder], room, targetRoom))

@@ -5,6 +5,8 @@ import { thisHost } from './host/this-host.ts'
 import type { KpngSource } from './kpng/to-mode.ts'
 import { CommandError, thisProgram } from './program.ts'
 import type { Program } from './program.ts'
+import { readEarlyFlags } from './service/early-flags.ts'
+import type { LogFilePlace } from './service/early-flags.ts'
 import { paint } from './terminal.ts'
 
 type Command = (argv: readonly string[], program: Program, signal: AbortSignal) => Promise<number>
@@ -19,6 +21,8 @@ const commands: ReadonlyMap<string, LoadCommand> = new Map<string, LoadCommand>(
   ['render', async () => (await import('./render-command.ts')).renderCommand],
   ...(['kube', 'file', 'api', 'local'] as const).map((source) => [source, kpngCommand(source)] as const),
 ])
+/** Besides the daemon, which has no name, KPNG's commands run for as long as their node does. */
+const shortCommands: ReadonlySet<string> = new Set(['demo', 'render'])
 
 /** People try these first; `asFlags` makes flags of them. */
 const words = ['help', 'version'] as const
@@ -29,19 +33,40 @@ function kpngCommand(source: KpngSource): LoadCommand {
 
 /** Returns the exit code. */
 export async function main(argv: readonly string[]): Promise<number> {
-  const program = thisProgram(thisHost())
-  try {
+  const host = thisHost()
+  return withSentences(thisProgram(host), async (program) => {
     const args = asFlags(argv)
     const [name = '', ...rest] = args
     const load = commandNamed(name)
-    const signal = untilInterrupted()
-    return await (load === undefined ? daemonCommand(args, program, signal) : (await load())(rest, program, signal))
+    const run = async (program: Program, signal: AbortSignal) =>
+      load === undefined ? daemonCommand(args, program, signal) : (await load())(rest, program, signal)
+    if (shortCommands.has(name)) return run(program, untilInterrupted())
+    const { isService, logFile } = readEarlyFlags(args, host)
+    if (logFile === undefined) return run(program, untilInterrupted())
+    if (!isService) return run(await logging(program, logFile), untilInterrupted())
+    const { serviceCommand } = await import('./service/service-command.ts')
+    return serviceCommand(
+      (host, onRunning, signal) => withSentences(thisProgram(host, onRunning), (program) => run(program, signal)),
+      logFile,
+      host,
+    )
+  })
+}
+
+/** A CommandError is a sentence for the user; anything else is a bug, and its stack helps to find it. */
+async function withSentences(program: Program, work: (program: Program) => Promise<number>): Promise<number> {
+  try {
+    return await work(program)
   } catch (error) {
-    // A sentence for the user; anything else is a bug, and its stack helps to find it.
     if (!(error instanceof CommandError)) throw error
     program.err(`${paint(program.stderr, 'red', 'Error:')} ${error.message}\n`)
     return 1
   }
+}
+
+async function logging(program: Program, logFile: LogFilePlace): Promise<Program> {
+  const { logToFile } = await import('./service/log-to-file.ts')
+  return { ...program, host: logToFile(program.host, logFile, { hasConsole: true }) }
 }
 
 /** `help render` is `render --help`, and `version` is `--version`. */

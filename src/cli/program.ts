@@ -8,6 +8,8 @@ import type { Terminal } from './terminal.ts'
 
 export interface Program {
   readonly host: Host
+  /** The start has succeeded. Whoever started us as a service waits for this. */
+  readonly onRunning: () => void
   /** Results: what a pipe or another program reads. */
   out(text: string): void
   /** Diagnostics, for people. */
@@ -20,8 +22,9 @@ export interface Program {
   progress(label: string): Progress
 }
 
-/** For a program whose output goes to no terminal. */
-export const unwatched: Pick<Program, 'stdout' | 'stderr' | 'progress'> = {
+/** For a program whose output goes to no terminal, and whose start nobody waits for. */
+export const unwatched: Pick<Program, 'onRunning' | 'stdout' | 'stderr' | 'progress'> = {
+  onRunning: () => {},
   stdout: noTerminal,
   stderr: noTerminal,
   progress: () => noProgress,
@@ -32,7 +35,7 @@ export class CommandError extends Error {
   override readonly name = 'CommandError'
 }
 
-export function thisProgram(host: Host): Program {
+export function thisProgram(host: Host, onRunning = () => {}): Program {
   const { stdout, stderr } = host.process.streams
   // The reader of our output may be gone (`| head`). Without a listener that would end the program.
   for (const stream of [stdout, stderr]) stream.on('error', () => {})
@@ -44,6 +47,7 @@ export function thisProgram(host: Host): Program {
   }
   return {
     host,
+    onRunning,
     out: writeTo(stdout),
     err: writeTo(stderr),
     stdout: outTerminal,

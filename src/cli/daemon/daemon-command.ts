@@ -110,7 +110,11 @@ async function serve(serving: Serving, signal: AbortSignal): Promise<number> {
     log.info('starting Fairlead', { version, mode: mode.name, pid: host.process.pid })
     log.debug(1, 'flags', flags)
     const { runDaemon } = await import('./run-daemon.ts')
-    await runDaemon({ ...options, ...other, config, file, mode, flags, isInitOnly, version, host, log }, signal)
+    const { onRunning } = program
+    await runDaemon(
+      { ...options, ...other, config, file, mode, flags, isInitOnly, version, host, log, onRunning },
+      signal,
+    )
     log.info('stopped')
     return 0
   } catch (error) {

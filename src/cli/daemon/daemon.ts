@@ -32,6 +32,8 @@ export interface Daemon {
   readonly version: string
   readonly host: Host
   readonly log: RootLogger
+  /** Called when nothing but time stands between us and a running proxy: what is wrong in the configuration has shown. */
+  readonly onRunning?: () => void
 }
 
 /** What there is before this node is known: the cluster's objects and where they come from. */

@@ -21,6 +21,7 @@ export async function runDaemon(daemon: Daemon, signal: AbortSignal): Promise<vo
   const saved = await startFromSavedState(daemon, catalog)
   const cluster = { nodeName, catalog, metrics, source, saved }
 
+  daemon.onRunning?.()
   // What follows waits for objects, so the source runs from here on.
   await runWith(
     source,

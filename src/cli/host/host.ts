@@ -62,6 +62,8 @@ export interface HostProcess {
   /** `v20.19.0` */
   readonly nodeVersion: string
   readonly streams: { readonly stdout: OutputStream; readonly stderr: OutputStream }
+  /** Where the log goes: the same, or a file. */
+  readonly logStreams: { readonly stdout: Writable; readonly stderr: Writable }
   /** /proc/self */
   readonly settings: Sysctl
   uptimeMs(): number

@@ -8,7 +8,7 @@ type LoggerHost = Pick<Host, 'process' | 'clock'>
 /** The logger that the configuration asks for, on the streams of this process. */
 export function loggerFor(
   { format, verbosity, vmodule, flushFrequencyMs, text, json }: LoggingConfig,
-  { process: { streams, pid }, clock }: LoggerHost,
+  { process: { logStreams, pid }, clock }: LoggerHost,
 ): RootLogger {
   const { splitStream, infoBufferSize } = format === 'json' ? json : text
   return createLogger(
@@ -20,16 +20,16 @@ export function loggerFor(
       splitStream,
       infoBufferBytes: infoBufferSize.bytes,
     },
-    streams,
+    logStreams,
     { clock, pid },
   )
 }
 
 /** For commands that have no more than `-v`. */
-export function textLogger(verbosity: number, { process: { streams, pid }, clock }: LoggerHost): RootLogger {
+export function textLogger(verbosity: number, { process: { logStreams, pid }, clock }: LoggerHost): RootLogger {
   return createLogger(
     { format: 'text', verbosity, vmodule: [], flushIntervalMs: 5_000, splitStream: false, infoBufferBytes: 0 },
-    streams,
+    logStreams,
     { clock, pid },
   )
 }

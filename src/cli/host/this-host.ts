@@ -45,6 +45,7 @@ function thisProcess(): HostProcess {
     architecture: arch,
     nodeVersion: version,
     streams: { stdout, stderr },
+    logStreams: { stdout, stderr },
     settings: sysctlIn({ root: '/proc/self', needs: 'CAP_SYS_RESOURCE' }),
     uptimeMs: () => process.uptime() * 1000,
     openFilesLimit: async () => (await import('../../dataplane/relay/descriptor-budget.ts')).openFilesLimit(),

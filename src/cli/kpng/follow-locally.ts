@@ -25,5 +25,6 @@ export async function followLocally(context: SinkContext, signal: AbortSignal): 
   }
   const problem = () => sink.problem()
   const metrics = metricsServers({ address: values.exportMetrics, registry, problem, clock: host.clock, log })
+  program.onRunning()
   await runAll([{ run: follow }, ...sink.parts, ...metrics], running)
 }

@@ -27,5 +27,6 @@ export async function keepModel(
     line.sink === 'to-api'
       ? await apiServer({ store, values, registry, clock, log })
       : stateWriter({ store, path: values.output, log })
+  program.onRunning()
   await runAll([source, ...metrics, sink], signal)
 }

@@ -182,3 +182,14 @@ test('a second YAML document is a warning, not silence', async () => {
     ['/etc/fairlead/config.yaml: only the first of 2 YAML documents is used: remove the others'],
   ])
 })
+
+test('on Windows, windowsRunAsService in the file makes no service, and that is said', async () => {
+  const file = 'windowsRunAsService: true'
+  const warnings = async (args: readonly string[], platform: NodeJS.Platform) => {
+    const done = await completion(args, { file, platform })
+    return done.ok ? done.warnings : [done.message]
+  }
+  expect(await warnings([], 'win32')).toEqual([expect.stringMatching(/windowsRunAsService.*use --windows-service/)])
+  expect(await warnings(['--windows-service'], 'win32')).toEqual([])
+  expect(await warnings([], 'linux')).toEqual([])
+})

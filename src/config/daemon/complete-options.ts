@@ -5,6 +5,7 @@ import { configFromV1alpha1 } from '../file/config-from-v1alpha1.ts'
 import { decodeConfigFile } from '../file/decode-config-file.ts'
 import { withPlatformDefaults } from '../platform.ts'
 import type { UncheckedConfig } from '../proxy-config.ts'
+import type { DaemonFlagValues } from './daemon-flags.ts'
 import { configFromFlags, withLoggingFlags } from './config-from-flags.ts'
 import type { DaemonOptions } from './parse-daemon-command-line.ts'
 
@@ -61,8 +62,15 @@ async function loadConfig(
     ok: true,
     config: { ...config, logging: withLoggingFlags(config.logging, flags, given) },
     file: { path: configFile, content },
-    warnings: decoded.warnings.map((warning) => `${configFile}: ${warning}`),
+    warnings: [...decoded.warnings, ...serviceWarning(config, flags, host)].map(
+      (warning) => `${configFile}: ${warning}`,
+    ),
   }
+}
+
+function serviceWarning(config: UncheckedConfig, flags: DaemonFlagValues, { platform }: Host): readonly string[] {
+  if (platform !== 'win32' || !config.windowsRunAsService || flags['windows-service']) return []
+  return ['windowsRunAsService has no effect, because Windows does not wait for the file: use --windows-service']
 }
 
 /** The flag wins over the file; a blank one counts as absent. */

@@ -24,6 +24,7 @@ const shownByKubeProxy: Readonly<Record<string, string>> = {
   'kube-api-burst': '10',
   'kube-api-content-type': 'application/vnd.kubernetes.protobuf',
   'kube-api-qps': '5',
+  'log-file-max-size': '50Mi', // kube-proxy has no log file
   'log-flush-frequency': '5s',
   'logging-format': 'text',
   'machine-id-file': '/etc/machine-id,/var/lib/dbus/machine-id',

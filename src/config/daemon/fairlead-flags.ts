@@ -1,8 +1,24 @@
 import { inGroup } from '../flags/flag.ts'
+import type { FlagDeclaration } from '../flags/flag.ts'
 import * as type from '../flags/flag-types.ts'
+import type { Quantity } from '../quantity.ts'
 
 export const strictSourceRangesHelp =
   'Where loadBalancerSourceRanges names ranges of one IP family only, close the load-balancer IPs of the other one. kube-proxy leaves them open.'
+
+/** Every command that runs for long has them. */
+export const logFileFlags = {
+  'log-file': {
+    type: type.text,
+    default: '',
+    help: 'Write the log to this file instead of stderr. A full one becomes NAME.1; NAME.3 is the oldest that is kept.',
+  },
+  'log-file-max-size': {
+    type: type.quantity,
+    default: { bytes: 50 * 1024 * 1024, text: '50Mi' },
+    help: 'The size at which the log file is full: 500Ki, 50Mi, 1Gi.',
+  },
+} satisfies Readonly<Record<string, FlagDeclaration<string> | FlagDeclaration<Quantity>>>
 
 /** Flags that kube-proxy does not have. They are options of the process, not part of its configuration file. */
 export const fairleadFlags = {
@@ -42,6 +58,7 @@ export const fairleadFlags = {
       default: 0,
       help: 'In userspace mode, reset connections this long after their endpoint or Service was removed. 0: never.',
     },
+    ...logFileFlags,
     'strict-source-ranges': { type: type.bool, default: false, help: strictSourceRangesHelp },
     'dry-run': {
       type: type.bool,

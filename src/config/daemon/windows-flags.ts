@@ -1,17 +1,20 @@
 import { inGroup } from '../flags/flag.ts'
 import * as type from '../flags/flag-types.ts'
 
+/** Every command that runs for long has it. */
+export const windowsServiceFlag = {
+  platform: 'win32',
+  type: type.bool,
+  default: false,
+  configField: 'windowsRunAsService',
+  withConfigFile: 'kept',
+  help: 'Run as a service of Windows, which starts and stops the process. Only the flag works: the file is read too late.',
+} as const
+
 /** Flags that exist on Windows only. */
 export const windowsFlags = {
   ...inGroup('Windows', {
-    'windows-service': {
-      platform: 'win32',
-      type: type.bool,
-      default: false,
-      configField: 'windowsRunAsService',
-      withConfigFile: 'kept',
-      help: 'Run as a Windows service. Only the flag works: the file is read too late.',
-    },
+    'windows-service': windowsServiceFlag,
     'source-vip': {
       platform: 'win32',
       type: type.text,

@@ -1,5 +1,5 @@
 /**
- * The only file that uses FFI: the few C functions that Node lacks, for kinds of sockets that Node does not have, and for
+ * FFI on Linux: the few C functions that Node lacks, for kinds of sockets that Node does not have, and for
  * memory that two processes share. Both are file descriptors, which Node's own `fs` reads, writes and closes.
  *
  * Load it with `loadLibc`: it fails to load where koffi has no binary, and it takes memory.

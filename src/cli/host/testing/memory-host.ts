@@ -59,6 +59,7 @@ export function memoryHost(options: MemoryHostOptions = {}): MemoryHost {
       architecture: 'x64',
       nodeVersion: 'v20.0.0',
       streams: { stdout: stream, stderr: stream },
+      logStreams: { stdout: stream, stderr: stream },
       settings: new MemorySysctl({ oom_score_adj: '0' }),
       uptimeMs: () => 0,
       openFilesLimit: () => Promise.resolve(1024),
