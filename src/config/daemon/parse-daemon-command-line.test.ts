@@ -54,9 +54,9 @@ test('--dry-run without --cleanup is refused with the fix', () => {
   expect(refusal(['--dry-run'])).toMatch(/^--dry-run works only with --cleanup: add --cleanup/)
 })
 
-test('what Windows cannot do is refused there', () => {
-  expect(refusal(['--cleanup'], 'win32')).toBe('--cleanup is not supported on Windows: remove it')
-  expect(refusal(['--init-only'], 'win32')).toBe('--init-only is not supported on Windows: remove it')
+test('Windows can do what kube-proxy cannot do there', () => {
+  expect(parsed(['--cleanup', '--dry-run'], 'win32').options.action).toEqual({ kind: 'cleanup', isDryRun: true })
+  expect(parsed(['--init-only'], 'win32').options.action).toEqual({ kind: 'init-only' })
 })
 
 test('node addresses must be IP addresses and become canonical', () => {

@@ -69,7 +69,7 @@ export function parseDaemonCommandLine(
   if (extra.length > 0) return refused(`fairlead does not take any arguments, got ${shortened(JSON.stringify(extra))}`)
   if (values.version.kind === 'plain' || values.version.kind === 'raw')
     return { kind: 'version', format: values.version.kind }
-  const contradiction = findContradiction(read, platform)
+  const contradiction = findContradiction(read)
   if (contradiction !== undefined) return refused(contradiction)
   return {
     kind: 'run',
@@ -106,10 +106,7 @@ function actionOf(values: DaemonFlagValues): Action {
 }
 
 /** Options that exclude each other. Each message names them and the way out. */
-function findContradiction(
-  { values, given }: FlagsRead<typeof daemonFlags>,
-  platform: NodeJS.Platform,
-): string | undefined {
+function findContradiction({ values, given }: FlagsRead<typeof daemonFlags>): string | undefined {
   for (const cluster of ['kubeconfig', 'master'] as const) {
     if (values.objects.length > 0 && values[cluster] !== '')
       return `--objects and --${cluster} contradict each other: objects come from files or from a cluster, remove one of the two`
@@ -120,9 +117,6 @@ function findContradiction(
     return '--dry-run works only with --cleanup: add --cleanup, or use "fairlead render" to see what a mode would program'
   if (values['service-series-limit'] < 0)
     return '--service-series-limit must not be negative: give a number of Service ports, or 0 for no series at all'
-  const action = actionOf(values).kind
-  if (platform === 'win32' && (action === 'cleanup' || action === 'init-only'))
-    return `--${action} is not supported on Windows: remove it`
   return undefined
 }
 

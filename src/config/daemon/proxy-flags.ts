@@ -11,7 +11,7 @@ export const proxyFlags = {
       type: type.text,
       default: '',
       configField: 'mode',
-      help: 'How traffic is forwarded. Linux: iptables (default), ipvs, nftables, userspace. Windows: kernelspace (default), userspace.',
+      help: 'How traffic is forwarded. Linux: iptables (default), ipvs, nftables, userspace. Windows: kernelspace (default), userspace (also winuserspace).',
     },
     'proxy-port-range': {
       type: type.text,
