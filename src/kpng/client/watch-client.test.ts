@@ -4,6 +4,7 @@ import type { Clock } from '../../core/clock.ts'
 import { silentLogger } from '../../core/logger.ts'
 import { TemporaryFolder } from '../../sources/kube/testing/temporary-folder.ts'
 import { sampleService, syncedStore } from '../testing/cluster-samples.ts'
+import { localBind } from '../testing/local-bind.ts'
 import { testServer } from '../testing/test-server.ts'
 import { WatchClient } from './watch-client.ts'
 
@@ -11,7 +12,7 @@ const patiently = { timeout: 20_000, interval: 10 }
 
 test('who applies a state is not given the next one before it is done, also when the server goes meanwhile', async () => {
   await using folder = await TemporaryFolder.make()
-  const bind = { kind: 'unix', path: `${folder.path}/core.sock` } as const
+  const bind = localBind(folder.path)
   const store = syncedStore()
   const server = await testServer(store, { bind })
   let tries = 0

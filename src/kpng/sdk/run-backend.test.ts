@@ -1,14 +1,15 @@
 /** What the author of a backend sees without configuring logs. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { TemporaryFolder } from '../../sources/kube/testing/temporary-folder.ts'
 import { sampleService, syncedStore } from '../testing/cluster-samples.ts'
+import { localBind } from '../testing/local-bind.ts'
+import { addressText } from '../plaintext.ts'
 import { testServer } from '../testing/test-server.ts'
 import { consoleLogger } from './console-logger.ts'
 
-const library = fileURLToPath(new URL('../../index.ts', import.meta.url))
+const library = new URL('../../index.ts', import.meta.url).href
 const patiently = { timeout: 25_000, interval: 20 }
 
 /** The shortest possible program, in a process of its own. */
@@ -32,10 +33,10 @@ async function runProgram(api: string, sync: string, untilSaid: RegExp): Promise
 }
 
 test('a wrong socket shows', { timeout: 60_000 }, async () => {
-  const said = await runProgram('unix:///nowhere/core.sock', '', /no contact with the KPNG server/)
-  expect(said).toMatch(
-    /^WARN +no contact with the KPNG server; .* target=unix:\/\/\/nowhere\/core\.sock reason=".*ENOENT.*"/m,
-  )
+  const target = addressText(localBind('/nowhere'))
+  const said = await runProgram(target, '', /no contact with the KPNG server/)
+  expect(said).toMatch(/^WARN +no contact with the KPNG server; .* target=\S+nowhere\S* reason=".*ENOENT.*"/m)
+  expect(said).toContain(` target=${target} `)
 })
 
 test('a sync that throws shows, with the place where it did', { timeout: 60_000 }, async () => {
@@ -43,7 +44,7 @@ test('a sync that throws shows, with the place where it did', { timeout: 60_000 
   const store = syncedStore()
   store.setService(sampleService('default/web'))
   store.commit()
-  await using server = await testServer(store, { bind: { kind: 'unix', path: `${folder.path}/core.sock` } })
+  await using server = await testServer(store, { bind: localBind(folder.path) })
   const said = await runProgram(server.address, 'throw new Error("no such table")', /no such table\n {4}at /)
   expect(said).toMatch(/^ERROR the backend failed; it will be called again backend=mine error="no such table"/m)
 })

@@ -1,6 +1,7 @@
 /** A client that does exactly what a test says: it sends requests when told, and shows each operation. */
 import { Client, credentials, Metadata } from '@grpc/grpc-js'
 import type { StatusObject } from '@grpc/grpc-js'
+import { channelTarget } from '../client/api-target.ts'
 import { OpItem, WatchReq } from '../proto/generated/localv1/api.ts'
 import { localWatchPath } from '../wire/grpc-names.ts'
 import { opLine } from './readable-frames.ts'
@@ -27,7 +28,7 @@ export interface RawWatchOptions {
 }
 
 export function rawWatch(address: string, options: RawWatchOptions = {}): RawWatch {
-  const client = new Client(address, options.credentials ?? credentials.createInsecure())
+  const client = new Client(channelTarget(address), options.credentials ?? credentials.createInsecure())
   const metadata = new Metadata()
   for (const [name, value] of Object.entries(options.headers ?? {})) metadata.set(name, value)
   const call = client.makeBidiStreamRequest(

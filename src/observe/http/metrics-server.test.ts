@@ -4,6 +4,8 @@ import { MetricRegistry } from '../metrics/prometheus.ts'
 import { serveMetrics } from './testing/serve-metrics.ts'
 
 const plain = { 'content-type': 'text/plain; charset=utf-8' }
+/** The profiler takes its time to start on a busy machine. */
+const patiently = { timeout: 20_000 }
 const plainNoSniff = { ...plain, 'x-content-type-options': 'nosniff' }
 
 test('/metrics shows the registry and when the process started', async () => {
@@ -121,7 +123,7 @@ test('/debug/pprof leads to the index of profiles', async () => {
 test('/debug/pprof/profile is a CPU profile that lasts as long as asked', async () => {
   const { get, clock } = await serveMetrics({ profiling: { setVerbosity: () => {} } })
   const answer = get('/debug/pprof/profile?seconds=2')
-  await vi.waitUntil(() => clock.sleeping === 1)
+  await vi.waitUntil(() => clock.sleeping === 1, patiently)
   await clock.advance(1999)
   expect(clock.sleeping).toBe(1)
   await clock.advance(1)
@@ -135,20 +137,19 @@ test('/debug/pprof/profile is a CPU profile that lasts as long as asked', async 
 })
 
 test('a CPU profile ends when its client goes away', async () => {
-  const { address, clock } = await serveMetrics({ profiling: { setVerbosity: () => {} } })
+  const { clock, get } = await serveMetrics({ profiling: { setVerbosity: () => {} } })
   const stop = new AbortController()
-  const url = `http://${address.ip}:${address.port}/debug/pprof/profile`
-  const answer = fetch(url, { signal: stop.signal })
-  await vi.waitUntil(() => clock.sleeping === 1)
+  const answer = get('/debug/pprof/profile', { signal: stop.signal })
+  await vi.waitUntil(() => clock.sleeping === 1, patiently)
   stop.abort()
   await expect(answer).rejects.toThrow('aborted')
-  await vi.waitUntil(() => clock.sleeping === 0)
+  await vi.waitUntil(() => clock.sleeping === 0, patiently)
 })
 
 test('one CPU profile is taken at a time', async () => {
   const { get, clock } = await serveMetrics({ profiling: { setVerbosity: () => {} } })
   const first = get('/debug/pprof/profile?seconds=2')
-  await vi.waitUntil(() => clock.sleeping === 1)
+  await vi.waitUntil(() => clock.sleeping === 1, patiently)
   expect(await get('/debug/pprof/profile')).toMatchObject({
     status: 500,
     body: 'Could not enable CPU profiling: cpu profiling already in use\n',
@@ -156,7 +157,7 @@ test('one CPU profile is taken at a time', async () => {
   await clock.advance(2000)
   expect((await first).status).toBe(200)
   const next = get('/debug/pprof/profile?seconds=2')
-  await vi.waitUntil(() => clock.sleeping === 1)
+  await vi.waitUntil(() => clock.sleeping === 1, patiently)
   await clock.advance(2000)
   expect((await next).status).toBe(200)
 })

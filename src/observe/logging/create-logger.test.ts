@@ -1,6 +1,7 @@
-import { spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { PassThrough, Writable } from 'node:stream'
-import { fileURLToPath } from 'node:url'
+import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { FakeClock } from '../../core/testing/fake-clock.ts'
 import { createLogger } from './create-logger.ts'
@@ -137,18 +138,22 @@ test('a stream that fails, or throws, loses lines and nothing else', async () =>
   }
 })
 
-test('a real process goes on when the reader of its stderr is gone', () => {
-  const module = fileURLToPath(new URL('create-logger.ts', import.meta.url))
+test('a real process goes on when the reader of its stderr is gone', async () => {
   const script = `
-    import { createLogger } from ${JSON.stringify(module)}
-    import { systemClock } from ${JSON.stringify(fileURLToPath(new URL('../../core/clock.ts', import.meta.url)))}
+    import { createLogger } from ${JSON.stringify(new URL('create-logger.ts', import.meta.url).href)}
+    import { systemClock } from ${JSON.stringify(new URL('../../core/clock.ts', import.meta.url).href)}
     const log = createLogger(${JSON.stringify(defaults)}, process, { clock: systemClock, pid: process.pid })
-    for (let i = 0; i < 1000; i++) log.info('x'.repeat(1000))
-    setTimeout(() => { log.info('more'); process.stdout.write('still here') }, 50)`
-  // `true` ends without reading, so the pipe breaks. Stdout still shows what the process does.
-  const command = '{ "$0" --import tsx --input-type=module -e "$1" 2>&3 | cat >&4; } 3>&1 | true'
-  const shell = spawnSync('bash', ['-c', `exec 4>&1; ${command}`, process.execPath, script], { encoding: 'utf8' })
-  expect(shell.stdout).toBe('still here')
+    process.stdin.once('data', () => {
+      for (let i = 0; i < 1000; i++) log.info('x'.repeat(1000))
+      setTimeout(() => { log.info('more'); process.stdout.write('still here'); process.stdin.destroy() }, 50)
+    })`
+  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script])
+  const closed = once(child, 'close')
+  // From now on, whoever writes to this pipe finds it broken.
+  child.stderr.destroy()
+  child.stdin.write('begin')
+  expect(await text(child.stdout)).toBe('still here')
+  expect(await closed).toEqual([0, null])
 })
 
 test('lines of one millisecond keep their order, and follow a wall clock that is set', async () => {

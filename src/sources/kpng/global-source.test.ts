@@ -5,6 +5,7 @@ import { silentLogger } from '../../core/logger.ts'
 import { WatchClient } from '../../kpng/client/watch-client.ts'
 import { GlobalStore } from '../../kpng/store/global-store.ts'
 import { sampleNode, sampleService, setEndpoints, syncedStore } from '../../kpng/testing/cluster-samples.ts'
+import { localBind } from '../../kpng/testing/local-bind.ts'
 import { rawWatch } from '../../kpng/testing/raw-watch.ts'
 import { testServer } from '../../kpng/testing/test-server.ts'
 import { TemporaryFolder } from '../kube/testing/temporary-folder.ts'
@@ -68,7 +69,7 @@ test('a relay tells its clients what its origin tells it', async () => {
 
 test('while the origin is away the relay serves what it knows; an origin that comes back unchanged is no news', async () => {
   await using folder = await TemporaryFolder.make()
-  const bind = { kind: 'unix', path: `${folder.path}/origin.sock` } as const
+  const bind = localBind(folder.path)
   const first = await testServer(originStore(), { bind })
   await using relay = relayOf(first.address)
   await using downstream = await testServer(relay.store)

@@ -16,12 +16,13 @@ export interface RawRequest {
   readonly body?: string
   /** Where to connect, if not to the listener's own address. */
   readonly host?: string
+  readonly signal?: AbortSignal
 }
 
 export function rawRequest(to: BindAddress, path: string, options: RawRequest = {}): Promise<RawAnswer> {
-  const { method = 'GET', headers = {}, body = '', host = to.ip } = options
+  const { method = 'GET', headers = {}, body = '', host = to.ip, signal } = options
   return new Promise((resolve, reject) => {
-    const target: RequestOptions = { host, port: to.port, path, method, headers, agent: false }
+    const target: RequestOptions = { host, port: to.port, path, method, headers, agent: false, signal }
     const sent = request(target, (answer) => {
       text(answer).then(
         (received) =>
