@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config'
+
+export default defineConfig({
+  oxc: { target: 'es2022' },
+  test: {
+    include: ['tests/windows/**/*.test.ts'],
+    globalSetup: 'tests/windows/testing/global-setup.ts',
+    pool: 'forks',
+    maxWorkers: 2,
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+  },
+})
