@@ -80,11 +80,13 @@ async function configOf(
   const parsed = parseDaemonCommandLine([`--config=${values.config}`, `--proxy-mode=${flag}`], host.platform)
   if (parsed.kind !== 'run') throw new CommandError(`--config=${values.config} cannot be used`)
   const override = flag === '' ? undefined : flag
-  const completed = await completeOptions(parsed.options, host, override)
+  const configFile = host.findFile(values.config)
+  const completed = await completeOptions({ ...parsed.options, configFile }, host, override)
   // Only to print a plan, it need not be the system of this machine.
   const platform = (completed.ok ? systemOf(completed.config.mode) : undefined) ?? host.platform
+  const { findFile } = host
   const readTextFile = (path: string) => host.readTextFile(path)
-  const { config } = await loadConfig(parsed.options, { platform, readTextFile }, override)
+  const { config } = await loadConfig(parsed.options, { platform, findFile, readTextFile }, override)
   return { config, platform }
 }
 

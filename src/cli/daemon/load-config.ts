@@ -16,10 +16,11 @@ export interface LoadedConfig {
 /** The whole configuration, complete and valid, or a CommandError that says what to mend. */
 export async function loadConfig(
   options: DaemonOptions,
-  host: Pick<Host, 'platform' | 'readTextFile'>,
+  host: Pick<Host, 'platform' | 'findFile' | 'readTextFile'>,
   mode?: string,
 ): Promise<LoadedConfig> {
-  const completed = await completeOptions(options, host, mode)
+  const configFile = host.findFile(options.configFile)
+  const completed = await completeOptions({ ...options, configFile }, host, mode)
   if (!completed.ok) throw new CommandError(completed.message)
   const validated = validateConfig(completed.config, host.platform)
   if (!validated.ok) throw new CommandError(validated.message)

@@ -18,6 +18,7 @@ import type { OpenDatagrams, OpenNetlink } from '../../dataplane/netlink/open-ne
 import type { OpenRelayOptions } from '../../dataplane/relay/open-relay.ts'
 import type { Relay } from '../../dataplane/relay/relay.ts'
 import type { Sysctl } from '../../dataplane/sysctl/sysctl.ts'
+import type { FindFile } from '../../host/mounted-file.ts'
 
 export interface Host {
   readonly platform: NodeJS.Platform
@@ -38,6 +39,8 @@ export interface Host {
   /** All addresses of a name; rejects as the resolver does. */
   lookup(name: string): Promise<readonly string[]>
 
+  /** Where a file of the user is: at its path, unless this is a HostProcess container of Windows. */
+  readonly findFile: FindFile
   readTextFile(path: string): Promise<string>
   writeTextFile(path: string, text: string): Promise<void>
 
@@ -56,6 +59,7 @@ export interface Host {
 
 export interface HostProcess {
   readonly pid: number
+  /** root, or on Windows an administrator */
   readonly isRoot: boolean
   /** `x64` */
   readonly architecture: string

@@ -6,8 +6,10 @@ import { systemClock } from '../../core/clock.ts'
 import type { HcnDriver } from '../../dataplane/hcn/driver.ts'
 import type { FileSysctlOptions } from '../../dataplane/sysctl/file-sysctl.ts'
 import type { Sysctl } from '../../dataplane/sysctl/sysctl.ts'
+import { mountedFileFinder } from '../../host/mounted-file.ts'
 import type { Host, HostProcess } from './host.ts'
 import { hasIpv6, localAddresses } from './local-addresses.ts'
+import { mayChangeMachine } from './privileges.ts'
 import { keepYoungHeapSmall } from './young-heap.ts'
 
 /** Code that opens the kernel's doors is loaded when the first of them is opened: most commands never do. */
@@ -16,7 +18,7 @@ export function thisHost(): Host {
   return {
     platform,
     env,
-    process: thisProcess(),
+    process: thisProcess(platform, env),
     clock: systemClock,
     hostname,
     cpus: () => cpus().length,
@@ -25,6 +27,7 @@ export function thisHost(): Host {
     localAddresses,
     networkInterfaces,
     lookup: async (name) => (await lookup(name, { all: true })).map(({ address }) => address),
+    findFile: mountedFileFinder(platform, env),
     readTextFile: (path) => readFile(path, 'utf8'),
     writeTextFile: (path, text) => writeFile(path, text),
     exec: async (...call) => (await import('../../dataplane/exec/exec.ts')).processExec(...call),
@@ -37,11 +40,13 @@ export function thisHost(): Host {
   }
 }
 
-function thisProcess(): HostProcess {
+function thisProcess(platform: NodeJS.Platform, env: NodeJS.ProcessEnv): HostProcess {
   const { pid, arch, version, stdout, stderr } = process
   return {
     pid,
-    isRoot: process.getuid?.() === 0,
+    get isRoot() {
+      return mayChangeMachine(platform, env)
+    },
     architecture: arch,
     nodeVersion: version,
     streams: { stdout, stderr },

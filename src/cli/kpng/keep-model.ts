@@ -25,7 +25,7 @@ export async function keepModel(
   // Last, because it listens at once: any other mistake in the command line has been refused by now.
   const sink: Runnable =
     line.sink === 'to-api'
-      ? await apiServer({ store, values, registry, clock, log })
+      ? await apiServer({ store, values, registry, host, log })
       : stateWriter({ store, path: values.output, log })
   program.onRunning()
   await runAll([source, ...metrics, sink], signal)

@@ -1,6 +1,5 @@
 /** `… to-api`: one process that knows the cluster, for all nodes. */
 import type { FlagValues } from '../../config/flags/flag.ts'
-import type { Clock } from '../../core/clock.ts'
 import { parseBindSpec } from '../../kpng/server/bind-spec.ts'
 import { KpngServer } from '../../kpng/server/kpng-server.ts'
 import { TlsSource } from '../../kpng/tls-source.ts'
@@ -8,6 +7,7 @@ import type { GlobalStore } from '../../kpng/store/global-store.ts'
 import type { RootLogger } from '../../observe/logging/create-logger.ts'
 import { KpngServerSeries } from '../../observe/metrics/kpng-metrics.ts'
 import type { MetricRegistry } from '../../observe/metrics/prometheus.ts'
+import type { Host } from '../host/host.ts'
 import type { Runnable } from '../run-all.ts'
 import type { toApiFlags } from './kpng-flags.ts'
 
@@ -15,16 +15,17 @@ export interface ToApi {
   readonly store: GlobalStore
   readonly values: FlagValues<typeof toApiFlags>
   readonly registry: MetricRegistry
-  readonly clock: Clock
+  readonly host: Pick<Host, 'clock' | 'findFile'>
   readonly log: RootLogger
 }
 
 /** Listens at once, so that a wrong address ends the command. Clients get no state before it is complete. */
-export async function apiServer({ store, values, registry, clock, log }: ToApi): Promise<Runnable> {
+export async function apiServer({ store, values, registry, host, log }: ToApi): Promise<Runnable> {
+  const { clock, findFile } = host
   const files = {
-    key: values['listen-tls-key'],
-    certificate: values['listen-tls-crt'],
-    ca: values['listen-tls-ca'],
+    key: findFile(values['listen-tls-key']),
+    certificate: findFile(values['listen-tls-crt']),
+    ca: findFile(values['listen-tls-ca']),
   }
   const metrics = new KpngServerSeries(registry)
   const server = await KpngServer.listen({

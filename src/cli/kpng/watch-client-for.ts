@@ -12,16 +12,16 @@ import type { apiFlags } from './kpng-flags.ts'
 export async function watchClientFor(
   values: FlagValues<typeof apiFlags>,
   {
-    host: { clock },
+    host: { clock, findFile },
     log,
     registry,
-  }: { readonly host: Pick<Host, 'clock'>; readonly log: Logger; readonly registry?: MetricRegistry },
+  }: { readonly host: Pick<Host, 'clock' | 'findFile'>; readonly log: Logger; readonly registry?: MetricRegistry },
 ): Promise<WatchClient> {
   const ownLog = log.child({ source: 'kpng' })
   const files = {
-    key: values['api-client-tls-key'],
-    certificate: values['api-client-tls-crt'],
-    ca: values['api-client-tls-ca'],
+    key: findFile(values['api-client-tls-key']),
+    certificate: findFile(values['api-client-tls-crt']),
+    ca: findFile(values['api-client-tls-ca']),
   }
   const client = new WatchClient({
     target: parseApiTarget(values.api),

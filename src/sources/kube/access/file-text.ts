@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import type { Logger } from '../../../core/logger.ts'
+import type { FindFile } from '../../../host/mounted-file.ts'
 import { KubeError } from '../kube-error.ts'
 
 /**
@@ -10,13 +11,15 @@ import { KubeError } from '../kube-error.ts'
 export class FileText {
   readonly #file: string
   readonly #what: string
+  readonly #findFile: FindFile
   readonly #log: Logger
   #last: string | undefined
   #isReported = false
 
-  constructor(file: string, what: string, log: Logger) {
+  constructor(file: string, what: string, { findFile, log }: { readonly findFile: FindFile; readonly log: Logger }) {
     this.#file = file
     this.#what = what
+    this.#findFile = findFile
     this.#log = log
   }
 
@@ -24,7 +27,7 @@ export class FileText {
   async read(): Promise<string> {
     let problem: unknown = 'the file is empty'
     try {
-      const text = await readFile(this.#file, 'utf8')
+      const text = await readFile(this.#findFile(this.#file), 'utf8')
       if (text.trim() !== '') {
         this.#isReported = false
         return (this.#last = text)

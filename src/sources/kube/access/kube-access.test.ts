@@ -1,4 +1,4 @@
-import { chmod } from 'node:fs/promises'
+import { chmod, mkdir } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { FakeClock } from '../../../core/testing/fake-clock.ts'
 import { withLockedFolder } from '../../../host/testing/locked-folder.ts'
@@ -232,4 +232,40 @@ test('an exec plugin that is not installed is told from one that may not run, wh
       `"no-such-plugin" failed: not found (this user may not look into ${unreadable}): install it`,
     )
   })
+})
+
+test('in a HostProcess container that does not bind its volumes, kubeconfig, token and CA are found below its mount point', async () => {
+  await using mountPoint = await TemporaryFolder.make()
+  await mkdir(`${mountPoint.path}/var/lib/kube-proxy`, { recursive: true })
+  const config = kubeconfig('{tokenFile: /var/run/fairlead-test-token}').replace(
+    'server:',
+    'certificate-authority: ca.crt, server:',
+  )
+  await mountPoint.write('var/lib/kube-proxy/kubeconfig.conf', config)
+  await mountPoint.write('var/lib/kube-proxy/ca.crt', 'the CA')
+  await mkdir(`${mountPoint.path}/var/run`)
+  await mountPoint.write('var/run/fairlead-test-token', 'the token')
+  const access = await loadKubeAccess({
+    kubeconfig: '/var/lib/kube-proxy/kubeconfig.conf',
+    env: { CONTAINER_SANDBOX_MOUNT_POINT: mountPoint.path },
+    platform: 'win32',
+  })
+  expect(await access.resolve()).toMatchObject({
+    tls: { ca: 'the CA' },
+    headers: { authorization: 'Bearer the token' },
+  })
+})
+
+test('the service account of a pod is found there too', async () => {
+  await using mountPoint = await TemporaryFolder.make()
+  await mkdir(`${mountPoint.path}/nowhere/account`, { recursive: true })
+  await mountPoint.write('nowhere/account/token', 'of the pod')
+  await mountPoint.write('nowhere/account/ca.crt', 'of the cluster')
+  const env = {
+    CONTAINER_SANDBOX_MOUNT_POINT: mountPoint.path,
+    KUBERNETES_SERVICE_HOST: '10.96.0.1',
+    KUBERNETES_SERVICE_PORT: '443',
+  }
+  const access = await loadKubeAccess({ env, platform: 'win32', serviceAccountDir: '/nowhere/account' })
+  expect(await authorization(access)).toBe('Bearer of the pod')
 })

@@ -3,6 +3,8 @@ import { systemClock } from '../../../core/clock.ts'
 import type { Clock } from '../../../core/clock.ts'
 import { silentLogger } from '../../../core/logger.ts'
 import type { Logger } from '../../../core/logger.ts'
+import { mountedFileFinder } from '../../../host/mounted-file.ts'
+import type { FindFile } from '../../../host/mounted-file.ts'
 import { ExecPlugin } from './exec-plugin.ts'
 import type { ExecCredential } from './exec-plugin.ts'
 import { FileText } from './file-text.ts'
@@ -35,19 +37,23 @@ export interface KubeAccessOptions {
   readonly master?: string
   readonly env?: NodeJS.ProcessEnv
   readonly serviceAccountDir?: string
+  readonly platform?: NodeJS.Platform
   readonly clock?: Clock
   readonly log?: Logger
 }
 
 export async function loadKubeAccess(options: KubeAccessOptions): Promise<KubeAccess> {
-  const { env = process.env, clock = systemClock, log = silentLogger } = options
-  const access = new KubeAccess({ findTarget: targetFinder({ ...options, env, log }), env, clock, log })
+  const { env = process.env, platform = process.platform, clock = systemClock, log = silentLogger } = options
+  const findFile = mountedFileFinder(platform, env)
+  const findTarget = targetFinder({ ...options, env, findFile, log })
+  const access = new KubeAccess({ findTarget, findFile, env, clock, log })
   await access.check()
   return access
 }
 
 interface KubeAccessParts {
   readonly findTarget: () => Promise<KubeTarget>
+  readonly findFile: FindFile
   readonly env: NodeJS.ProcessEnv
   readonly clock: Clock
   readonly log: Logger
@@ -132,7 +138,7 @@ export class KubeAccess {
 
   #file(path: string, what: string): FileText {
     let file = this.#filesByPath.get(path)
-    if (file === undefined) this.#filesByPath.set(path, (file = new FileText(path, what, this.#parts.log)))
+    if (file === undefined) this.#filesByPath.set(path, (file = new FileText(path, what, this.#parts)))
     return file
   }
 

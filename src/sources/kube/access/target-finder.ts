@@ -1,6 +1,7 @@
 import { isIPv6 } from 'node:net'
 import { join } from 'node:path'
 import type { Logger } from '../../../core/logger.ts'
+import type { FindFile } from '../../../host/mounted-file.ts'
 import { FileText } from './file-text.ts'
 import { KubeError } from '../kube-error.ts'
 import { anonymous } from './kube-target.ts'
@@ -12,13 +13,14 @@ export interface TargetFinderOptions {
   readonly master?: string
   readonly serviceAccountDir?: string
   readonly env: NodeJS.ProcessEnv
+  readonly findFile: FindFile
   readonly log: Logger
 }
 
 /** The kubeconfig if there is one, else `--master` alone, else the service account of the pod we run in. */
 export function targetFinder(options: TargetFinderOptions): () => Promise<KubeTarget> {
-  const { kubeconfig = '', master = '', env, log } = options
-  if (kubeconfig !== '') return kubeconfigTarget(kubeconfig, master, log)
+  const { kubeconfig = '', master = '', env } = options
+  if (kubeconfig !== '') return kubeconfigTarget(kubeconfig, master, options)
   if (master !== '') return constantTarget({ cluster: onlyServer(master), user: anonymous })
   return constantTarget(
     inClusterTarget(env, options.serviceAccountDir ?? '/var/run/secrets/kubernetes.io/serviceaccount'),
@@ -30,8 +32,13 @@ function constantTarget(target: KubeTarget): () => Promise<KubeTarget> {
 }
 
 /** Follows edits of the kubeconfig (a new server, another user); a broken edit leaves the last good one in use. */
-function kubeconfigTarget(path: string, master: string, log: Logger): () => Promise<KubeTarget> {
-  const file = new FileText(path, 'kubeconfig', log)
+function kubeconfigTarget(
+  path: string,
+  master: string,
+  options: Pick<TargetFinderOptions, 'findFile' | 'log'>,
+): () => Promise<KubeTarget> {
+  const { log } = options
+  const file = new FileText(path, 'kubeconfig', options)
   let read: { readonly text: string; readonly target: KubeTarget } | undefined
   return async () => {
     const text = await file.read()
