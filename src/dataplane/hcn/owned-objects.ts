@@ -7,7 +7,10 @@
 export interface OwnedObjects {
   /** Lines such as `balancer ipv4 6 10.96.0.10 53` or `endpoint 10.64.2.7`. */
   has(object: string): boolean
-  /** On disk when it resolves. Costs as much as what is added. */
+  /**
+   * On disk when it resolves. Costs as much as what is added. A disk that does not work stops nobody: it is logged, and
+   * what is not on disk then is not known to be ours after a restart.
+   */
   add(objects: readonly string[]): Promise<void>
   remove(objects: readonly string[]): Promise<void>
   /** All of them. */
