@@ -39,6 +39,8 @@ export async function apiServerArguments(options: ApiServerOptions): Promise<rea
     'service-account-key-file': serviceAccountKey,
     'service-account-signing-key-file': serviceAccountKey,
     'service-cluster-ip-range': '10.96.0.0/16,fd00:10:96::/112',
+    // As in every cluster whose kube-proxy is a pod.
+    'allow-privileged': true,
     // No controller is there to make service accounts, or to take away the taint of a new Node.
     'disable-admission-plugins': 'ServiceAccount,TaintNodesByCondition',
     // Endpoints of the API server itself may not be loopback addresses, and the tests need none.

@@ -24,11 +24,16 @@ export interface SeenRequest {
   readonly userAgent: string
   /** With the query. */
   readonly path: string
+  /** As in RBAC rules: the verb, and the plural name with its group; empty for what is no object. */
+  readonly verb: string
+  readonly resource: string
 }
 
 /** What we read of a line of the audit log. */
 interface AuditEvent {
   readonly requestURI: string
+  readonly verb: string
+  readonly objectRef?: { readonly resource?: string; readonly apiGroup?: string }
   readonly userAgent?: string
   readonly user: { readonly username: string }
 }
@@ -116,7 +121,14 @@ export class ControlPlane implements AsyncDisposable {
     const lines = (await readFile(auditLogIn(this.folder), 'utf8')).split('\n').filter((line) => line !== '')
     return lines.map((line) => {
       const event = JSON.parse(line) as AuditEvent
-      return { user: event.user.username, userAgent: event.userAgent ?? '', path: event.requestURI }
+      const { resource = '', apiGroup = '' } = event.objectRef ?? {}
+      return {
+        user: event.user.username,
+        userAgent: event.userAgent ?? '',
+        path: event.requestURI,
+        verb: event.verb,
+        resource: apiGroup === '' ? resource : `${resource}.${apiGroup}`,
+      }
     })
   }
 
