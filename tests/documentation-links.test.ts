@@ -17,7 +17,7 @@ interface Link {
 const pages = [
   'README.md',
   'CONTRIBUTING.md',
-  ...['docs', 'examples', 'src/backends', 'tests'].flatMap((folder) =>
+  ...['deploy', 'docs', 'examples', 'src/backends', 'tests'].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.md'))
       .map((name) => join(folder, name)),
