@@ -26,8 +26,12 @@ export interface BackendSite<Damage, Settings> {
   readonly writes: ReadonlySet<string>
   /** The sync goes on when this call fails, and what it should have done is done later. */
   readonly toleratesFailureOf?: (call: DoorCall) => boolean
+  /** Source ranges mean nothing to it. */
+  readonly ignoresSources?: boolean
   /** There may be a gap when an address passes to another route, becomes something else, or gets another policy. */
   readonly hasGapsInHandover?: boolean
+  /** There may be a gap whenever something changes at an address: also its endpoints, or its affinity. */
+  readonly hasGapsInChange?: boolean
   /** What a restarted process may do to a data plane that is as it shall be. */
   readonly restart:
     | { readonly writes: (call: DoorCall) => readonly string[] }

@@ -21,6 +21,7 @@ export type Reach = readonly string[]
 export interface ServedClient {
   /** Who serves there, as what, and under which policy. */
   readonly entrance: string
+  readonly isSticky: boolean
   readonly client: Client
   readonly reach: Reach
 }
@@ -33,16 +34,23 @@ export type EndpointsUnder = (policy: TrafficPolicy, route: Route) => readonly E
 const endpointsUnder: EndpointsUnder = (policy, { localEndpoints, clusterEndpoints }) =>
   policy === 'Local' ? localEndpoints : clusterEndpoints
 
+/** Where a mode departs from the usual. */
+export interface Ways {
+  readonly endpointsUnder?: EndpointsUnder | undefined
+  /** It cannot tell who asks, so what is open to some is open to all. */
+  readonly ignoresSources?: boolean | undefined
+}
+
 /** Those who are turned away are left out. */
-export function clientsOf(view: NodeView, plan: AddressPlan, under?: EndpointsUnder): Clients {
-  return new Map([...everybody(view, plan, under)].filter(([, { reach }]) => reach.length > 0))
+export function clientsOf(view: NodeView, plan: AddressPlan, ways?: Ways): Clients {
+  return new Map([...everybody(view, plan, ways)].filter(([, { reach }]) => reach.length > 0))
 }
 
 /** Also those who shall reach nobody. */
 export function everybody(
   { routesByKey }: NodeView,
   plan: AddressPlan,
-  under: EndpointsUnder = endpointsUnder,
+  { endpointsUnder: under = endpointsUnder, ignoresSources = false }: Ways = {},
 ): Clients {
   const clients = new Map<string, ServedClient>()
   const [pod = ''] = plan.podsHere
@@ -57,11 +65,12 @@ export function everybody(
     // The first entrance counts where a Service names an address twice.
     if (clients.has(text)) return
     const { policy } = isInside ? entrance.inside : entrance.outside
-    const endpoints = mayCome(client, route.entrances) ? under(policy, route) : []
+    const endpoints = ignoresSources || mayCome(client, route.entrances) ? under(policy, route) : []
     // iptables writes both entrances, as kube-proxy does, and then the second one serves.
     if (endpoints.length === 0 && route.entrances.filter((other) => isAt(ip, other)).length > 1) return
     clients.set(text, {
       entrance: `${kind} of ${key} (${policy})`,
+      isSticky: route.affinitySeconds !== undefined,
       client,
       reach: endpoints.map(({ address }) => address).sort(),
     })

@@ -95,12 +95,12 @@ export class NodeUnderTest<Damage, Settings> {
 
   /** Whoever all of these know shall be served now; tells who is not. */
   gaps(known: readonly [Clients, ...Clients[]]): Promise<readonly string[]> {
-    return this.#gapsFor(knownToAll(known, { atOneEntrance: this.#site.hasGapsInHandover === true }))
+    return this.#gapsFor(knownToAll(known, this.#site))
   }
 
   /** The same at every moment while the work is done. */
   gapsDuring(known: readonly [Clients, ...Clients[]], work: () => Promise<unknown>): Promise<readonly string[]> {
-    const served = knownToAll(known, { atOneEntrance: this.#site.hasGapsInHandover === true })
+    const served = knownToAll(known, this.#site)
     return this.#atEachMoment(work, () => this.#gapsFor(served))
   }
 
@@ -166,9 +166,9 @@ export class NodeUnderTest<Damage, Settings> {
   }
 
   #clientsOf(view: NodeView, who = clientsOf): Clients {
-    const { plan, endpointsUnder, cannotServe } = this.#site
+    const { plan, cannotServe } = this.#site
     const routes = [...view.routesByKey].filter(([, route]) => cannotServe?.(route) !== true)
-    return who({ ...view, routesByKey: new Map(routes) }, plan, endpointsUnder)
+    return who({ ...view, routesByKey: new Map(routes) }, plan, this.#site)
   }
 
   /** The mode never serves it, and says so. */
@@ -207,16 +207,22 @@ class Process {
   }
 }
 
-/** Those whom all know, with whatever endpoints one of them names. */
+/** Those whom all know, with whatever endpoints one of them names; without those for whom there may be a gap. */
 function knownToAll(
   [first, ...others]: readonly [Clients, ...Clients[]],
-  { atOneEntrance }: { readonly atOneEntrance: boolean },
+  {
+    hasGapsInHandover = false,
+    hasGapsInChange = false,
+  }: Pick<BackendSite<unknown, unknown>, 'hasGapsInHandover' | 'hasGapsInChange'>,
 ): Clients {
   const all = new Map<string, ServedClient>()
   for (const [text, served] of first) {
     const same = others.map((clients) => clients.get(text)).filter((it) => it !== undefined)
-    if (same.length < others.length || (atOneEntrance && same.some(({ entrance }) => entrance !== served.entrance)))
-      continue
+    const isHandedOver = same.some(({ entrance }) => entrance !== served.entrance)
+    const isChanged =
+      isHandedOver ||
+      same.some(({ isSticky, reach }) => isSticky !== served.isSticky || reach.join() !== served.reach.join())
+    if (same.length < others.length || (hasGapsInHandover && isHandedOver) || (hasGapsInChange && isChanged)) continue
     all.set(text, { ...served, reach: [...served.reach, ...same.flatMap(({ reach }) => reach)] })
   }
   return all

@@ -1,0 +1,201 @@
+/** Load balancers, sent to HNS. */
+import type { HcnError, LoadBalancerSummary } from '../../dataplane/hcn/hcn.ts'
+import { frontendOf } from '../../dataplane/hcn/load-balancer-content.ts'
+import { changedByOthers } from './commit-endpoints.ts'
+import { refusalOf } from './committed.ts'
+import type { CommitContext, Committed } from './committed.ts'
+import type { BalancerWrite, KernelspaceEdit } from './edit.ts'
+import type { HeldBalancer } from './held.ts'
+import type { Frontend } from './owned-names.ts'
+import { endpointIdsOf, settingsOf } from './resolve.ts'
+
+/** Deletions that failed before and are tried again in one sync. */
+const mostRetries = 20
+
+/** What nobody wants any more, and HNS did not let go when it was asked. */
+export async function retryDeletions(
+  { retries }: KernelspaceEdit,
+  { hcn, log }: CommitContext,
+  done: Committed,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const balancer of retries.slice(0, mostRetries)) {
+    const { id, frontend } = balancer
+    try {
+      await hcn.deleteLoadBalancer(id, signal)
+      done.counts.deleted++
+      done.left.balancers.delete(id)
+      done.disown(frontend)
+    } catch (error) {
+      log.warn('cannot delete a load balancer that nobody wants', { frontend, id, error: refusalOf(error) })
+    }
+  }
+}
+
+export async function deleteFreed(
+  { freed, wantedFrontends }: KernelspaceEdit,
+  context: CommitContext,
+  done: Committed,
+  signal: AbortSignal,
+): Promise<void> {
+  const wanted = new Set(wantedFrontends)
+  for (const balancer of freed) {
+    const { id, frontend } = balancer
+    const refusal = await deleteBalancer(balancer, context, done, signal)
+    // It is to be made anew; until then the old one is better than none.
+    if (wanted.has(frontend)) continue
+    done.hold(frontend, undefined)
+    if (refusal === undefined) done.disown(frontend)
+    else {
+      context.log.warn('cannot delete a load balancer that nobody wants', { frontend, id, error: refusal })
+      done.left.balancers.set(id, balancer)
+    }
+  }
+}
+
+/** Those that are there are changed before new ones are made. */
+export async function writeBalancers(
+  edit: KernelspaceEdit,
+  context: CommitContext,
+  done: Committed,
+  signal: AbortSignal,
+): Promise<void> {
+  const writer = new BalancerWriter(edit, context, done, signal)
+  for (const write of edit.writes) if (write.held !== undefined) await writer.write(write)
+  for (const write of edit.writes) if (write.held === undefined) await writer.write(write)
+}
+
+class BalancerWriter {
+  readonly #edit: KernelspaceEdit
+  readonly #context: CommitContext
+  readonly #done: Committed
+  readonly #signal: AbortSignal
+  /** Read once, when a frontend is taken. */
+  #idsByFrontend: Map<string, string> | undefined
+  #listed: ReadonlySet<string> | undefined
+
+  constructor(edit: KernelspaceEdit, context: CommitContext, done: Committed, signal: AbortSignal) {
+    this.#edit = edit
+    this.#context = context
+    this.#done = done
+    this.#signal = signal
+  }
+
+  async write({ wanted, held: found }: BalancerWrite): Promise<void> {
+    const done = this.#done
+    const { frontend } = wanted
+    const endpoints = endpointIdsOf(wanted, done.table)
+    // None of its endpoints could be made. That is reported with them, and what is there stays.
+    if (endpoints.length === 0) return
+    const next = { frontend, settings: settingsOf(wanted, endpoints), isBroken: false }
+    const held = done.held(frontend) ?? found
+    if (held !== undefined) {
+      const refusal = await this.#change(held, { ...next, id: held.id })
+      if (refusal === undefined) return
+      if (refusal !== 'delete it') return this.#fail(frontend, refusal)
+      const stuck = await deleteBalancer(held, this.#context, done, this.#signal)
+      if (stuck !== undefined) return this.#fail(frontend, stuck)
+    }
+    await this.#create(next)
+  }
+
+  /** In place, if HNS can. */
+  async #change(held: HeldBalancer, next: HeldBalancer): Promise<'delete it' | HcnError | undefined> {
+    const { hcn, abilities, log } = this.#context
+    if (!abilities.canModify || held.isBroken) return 'delete it'
+    try {
+      await hcn.modifyLoadBalancer(held.id, next.settings, this.#signal)
+      this.#done.counts.modified++
+      this.#hold(next)
+      return undefined
+    } catch (error) {
+      const refusal = refusalOf(error)
+      if (refusal.reason === 'not-found' && !this.#edit.isFromReading) throw changedByOthers(refusal)
+      if (refusal.reason !== 'not-implemented') return refusal
+      log.warn('HNS cannot change load balancers in place; from now on they are deleted and made anew', { error })
+      abilities.canModify = false
+      return 'delete it'
+    }
+  }
+
+  async #create(next: Omit<HeldBalancer, 'id'>): Promise<void> {
+    const { hcn } = this.#context
+    for (let attempt = 1; ; attempt++) {
+      try {
+        this.#hold({ ...next, id: await hcn.createLoadBalancer(next.settings, this.#signal) })
+        this.#done.counts.created++
+        return
+      } catch (error) {
+        const refusal = refusalOf(error)
+        if (refusal.reason === 'not-found' && !this.#edit.isFromReading) throw changedByOthers(refusal)
+        const isTaken = refusal.reason === 'already-exists' || refusal.reason === 'port-already-exists'
+        if (attempt > 1 || !isTaken || !(await this.#clearTheWay(next.frontend)))
+          return this.#fail(next.frontend, refusal)
+      }
+    }
+  }
+
+  /** The address is ours to serve: whoever holds the frontend, HNS itself after a restart or somebody else, must go. */
+  async #clearTheWay(frontend: Frontend): Promise<boolean> {
+    const { hcn, log } = this.#context
+    if (!(await this.#isListed(frontend))) return false
+    if (this.#idsByFrontend === undefined) {
+      const found = await hcn.loadBalancers(this.#signal)
+      this.#idsByFrontend = new Map(found.map((balancer) => [frontendOf(balancer), balancer.id]))
+    }
+    const id = this.#idsByFrontend.get(frontend)
+    if (id === undefined) return false
+    this.#idsByFrontend.delete(frontend)
+    log.warn('deleting a load balancer that has the frontend of a Service', { frontend, id })
+    const refusal = await deleteById(id, this.#context, this.#signal)
+    if (refusal === undefined) this.#done.counts.deleted++
+    return refusal === undefined
+  }
+
+  /** If not, a program of the host has the port, and reading every load balancer would be in vain. */
+  async #isListed(frontend: Frontend): Promise<boolean> {
+    this.#listed ??= new Set((await this.#context.hcn.loadBalancerSummaries(this.#signal)).map(placeOf))
+    return this.#listed.has(frontend.slice(frontend.indexOf(' ') + 1))
+  }
+
+  #hold(balancer: HeldBalancer): void {
+    this.#done.hold(balancer.frontend, balancer)
+    this.#done.left.balancers.delete(balancer.id)
+  }
+
+  #fail(frontend: Frontend, { message }: HcnError): void {
+    this.#done.failures.frontends.set(frontend, message)
+  }
+}
+
+/** A frontend without the family, which is not in a summary. */
+function placeOf({ protocol, vip, externalPort }: LoadBalancerSummary): string {
+  return `${protocol} ${vip ?? 'any'} ${externalPort}`
+}
+
+async function deleteBalancer(
+  { id, frontend }: HeldBalancer,
+  context: CommitContext,
+  done: Committed,
+  signal: AbortSignal,
+): Promise<HcnError | undefined> {
+  const refusal = await deleteById(id, context, signal)
+  if (refusal !== undefined) return refusal
+  done.counts.deleted++
+  done.hold(frontend, undefined)
+  done.left.balancers.delete(id)
+  return undefined
+}
+
+/** HNS sometimes takes a deletion at the second attempt. */
+async function deleteById(id: string, { hcn }: CommitContext, signal: AbortSignal): Promise<HcnError | undefined> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await hcn.deleteLoadBalancer(id, signal)
+      return undefined
+    } catch (error) {
+      const refusal = refusalOf(error)
+      if (attempt > 1) return refusal
+    }
+  }
+}

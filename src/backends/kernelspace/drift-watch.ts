@@ -1,0 +1,47 @@
+/**
+ * Notices what others do to our objects: an HNS that was restarted, a CNI that began anew, a load balancer that was deleted.
+ * Three questions, whatever HNS holds: the network, a list of load balancers, a list of endpoints.
+ */
+import type { Clock } from '../../core/clock.ts'
+import type { Logger } from '../../core/logger.ts'
+import type { Programming } from '../../core/sync/programming.ts'
+import { noSuspicion, watchForDrift } from '../../core/sync/watch-for-drift.ts'
+import type { Watched } from '../../core/sync/watch-for-drift.ts'
+import type { Hcn } from '../../dataplane/hcn/hcn.ts'
+import type { EndpointReader } from './endpoint-reader.ts'
+import { differencesOf } from './endpoint-table.ts'
+import { findBalancerDrift, findEndpointDrift } from './find-drift.ts'
+import type { Written } from './held.ts'
+import type { OddSummaries } from './odd-summaries.ts'
+
+export interface DriftWatchOptions {
+  readonly hcn: Hcn
+  readonly reader: EndpointReader
+  readonly odd: OddSummaries
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+export async function watchHns(
+  { hcn, reader, odd, clock, log }: DriftWatchOptions,
+  programming: Pick<Programming<unknown, Written>, 'inTurn' | 'written' | 'isLost' | 'syncCount'>,
+  onFound: (found: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const everything: Watched<Written, string> = {
+    isExact: false,
+    suspect: () => Promise.resolve(noSuspicion),
+    async compare(written) {
+      const { network, plan, table } = written
+      const { name } = plan.settings.network
+      const found = await hcn.networkNamed(name, signal)
+      if (found === undefined) return `the network ${name} is gone`
+      if (found.id !== network.id) return `the network ${name} is another one now`
+      const balancers = findBalancerDrift(written, await hcn.loadBalancerSummaries(signal), odd)
+      if (balancers !== undefined) return balancers
+      const { ids, added } = await reader.list(network.id, table.byId, signal)
+      return findEndpointDrift(written, { added, removed: differencesOf(table, ids).gone })
+    },
+  }
+  await watchForDrift({ parts: [everything], lost: 'the last sync failed', onFound, clock, log }, programming, signal)
+}

@@ -1,0 +1,163 @@
+/** Programs one IP family with load balancers of the Host Networking Service of Windows. */
+import type { Backend, Change, NodeView, SyncReport } from '../../core/backend.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Logger } from '../../core/logger.ts'
+import { Programming } from '../../core/sync/programming.ts'
+import type { Knowledge, Programmed, SyncTask } from '../../core/sync/programming.ts'
+import type { Hcn } from '../../dataplane/hcn/hcn.ts'
+import type { OwnedObjects } from '../../dataplane/hcn/owned-objects.ts'
+import { commit } from './commit.ts'
+import { ChangedByOthers } from './committed.ts'
+import type { Abilities } from './committed.ts'
+import { watchHns } from './drift-watch.ts'
+import { editRoutes, isNothingToDo, rewriteAll } from './edit.ts'
+import type { KernelspaceEdit } from './edit.ts'
+import { EndpointReader } from './endpoint-reader.ts'
+import { differencesOf, endpointTable } from './endpoint-table.ts'
+import type { TableChange } from './endpoint-table.ts'
+import { findBalancerDrift } from './find-drift.ts'
+import { forgetLost } from './forget-lost.ts'
+import { nothingLeft } from './held.ts'
+import type { Written } from './held.ts'
+import { networkOf } from './network.ts'
+import type { Network } from './network.ts'
+import { OddSummaries } from './odd-summaries.ts'
+import { planKernelspace } from './plan.ts'
+import type { KernelspacePlan } from './plan.ts'
+import { readBalancers } from './read-balancers.ts'
+import type { FoundBalancers } from './read-balancers.ts'
+import { isOverlay } from './settings.ts'
+import type { KernelspaceSettings } from './settings.ts'
+import { tearDown } from './tear-down.ts'
+import { ToldLimits } from './told-limits.ts'
+
+export interface KernelspaceBackendOptions {
+  /** The backends of both families share one. */
+  readonly hcn: Hcn
+  readonly owned: OwnedObjects
+  readonly settings: KernelspaceSettings
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+type Known = Knowledge<Written, never>
+
+export class KernelspaceBackend implements Backend {
+  readonly name = 'kernelspace'
+  readonly #options: KernelspaceBackendOptions
+  readonly #reader: EndpointReader
+  readonly #limits: ToldLimits
+  readonly #programming: Programming<SyncTask, Written>
+  /** What HNS said it can do; it stays true after a failed sync. */
+  readonly #abilities: Abilities
+  readonly #odd = new OddSummaries()
+
+  constructor(options: KernelspaceBackendOptions) {
+    const { hcn, settings, log } = options
+    this.#options = options
+    this.#reader = new EndpointReader(hcn)
+    this.#limits = new ToldLimits(log)
+    this.#abilities = { canModify: settings.features.modifyLoadBalancer }
+    this.#programming = new Programming<SyncTask, Written>({
+      edit: ({ plan }, task, signal) => this.#edit(plan, task, signal),
+      rewrite: (task, known, signal) => this.#rewrite(task, known, signal),
+      isRefusal: (error) => error instanceof ChangedByOthers,
+      onRefusedEdit: (error) => log.warn('somebody else changed HNS; reading it again', { error }),
+    })
+  }
+
+  sync(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
+    return this.#programming.sync({ view, change }, signal)
+  }
+
+  watch(onDrift: (found: string) => void, signal: AbortSignal): Promise<void> {
+    const { hcn, clock, log } = this.#options
+    return watchHns({ hcn, reader: this.#reader, odd: this.#odd, clock, log }, this.#programming, onDrift, signal)
+  }
+
+  /** What HNS holds stays: restarting the proxy must not disturb traffic. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return Promise.resolve()
+  }
+
+  async #edit(
+    before: Written,
+    { view, change }: SyncTask,
+    signal: AbortSignal,
+  ): Promise<Programmed<Written> | undefined> {
+    if (change.full) return undefined
+    if (isNothingToDo(before, view, change.keys)) return { plan: before, report: { facts: {}, failed: [] } }
+    const { settings } = this.#options
+    const { added, ids } = await this.#reader.list(before.network.id, before.table.byId, signal)
+    const endpoints: TableChange = { added, removed: differencesOf(before.table, ids).gone }
+    // The endpoints of a network that was deleted are gone with it.
+    if (endpoints.removed.length > 0) await this.#checkNetwork(before.network, signal)
+    const edit = editRoutes(before, view, change.keys, endpoints)
+    if (isOverlay(settings) && edit.newEndpoints.length > 0) {
+      const network = await this.#checkNetwork(before.network, signal)
+      // Nodes came or went. That concerns every load balancer.
+      if (network.subnets !== before.network.subnets) return undefined
+    }
+    const wantsRoot = change.keys.some((key) => edit.after.plan.routesByKey.get(key)?.balancers.some(isHealthCheck))
+    if (wantsRoot && before.root === undefined && (await this.#root(signal)) !== undefined) return undefined
+    return this.#commit(edit, signal)
+  }
+
+  async #rewrite({ view, change }: SyncTask, known: Known, signal: AbortSignal): Promise<Programmed<Written>> {
+    const { hcn, owned, settings, log } = this.#options
+    const before = known.kind === 'unknown' ? undefined : known.plan
+    const { name } = settings.network
+    const found = await hcn.networkNamed(name, signal)
+    if (found === undefined || (before !== undefined && before.network.id !== found.id))
+      throw await tearDown({ hcn, owned, settings, log }, before, found, signal)
+    const keys = change.full ? change.keys : [...view.routesByKey.keys()]
+    const plan = planKernelspace(view, settings, keys)
+    const nothing = { has: () => false }
+    const { added } = await this.#reader.list(found.id, nothing, signal)
+    const around = { network: networkOf(found), table: endpointTable(added), root: await this.#root(signal) }
+    const balancers = await this.#balancers(before, plan, signal)
+    const left = { balancers: balancers.surplus, endpoints: nothingLeft.endpoints }
+    const written = { ...around, plan, held: balancers.held, left, failedKeys: new Set<never>() }
+    const programmed = await this.#commit(rewriteAll(written, keys), signal)
+    await forgetLost(programmed.plan, owned)
+    return programmed
+  }
+
+  /** Reads all of them only if nobody knows them, or a list shows that they are not as they were written. */
+  async #balancers(before: Written | undefined, plan: KernelspacePlan, signal: AbortSignal): Promise<FoundBalancers> {
+    const { hcn, owned, settings } = this.#options
+    const summaries = await hcn.loadBalancerSummaries(signal)
+    const isAsWritten = (written: Written) =>
+      findBalancerDrift({ held: written.held, left: nothingLeft }, summaries, this.#odd) === undefined
+    if (before !== undefined && isAsWritten(before)) return { held: before.held, surplus: before.left.balancers }
+    const isClaimed = plan.claimsByFrontend.has.bind(plan.claimsByFrontend)
+    const found = await readBalancers(hcn, summaries, { family: settings.family, owned, isClaimed }, signal)
+    this.#odd.note(found.held.values(), summaries)
+    return found
+  }
+
+  async #commit(edit: KernelspaceEdit, signal: AbortSignal): Promise<Programmed<Written>> {
+    const { hcn, owned, log } = this.#options
+    this.#limits.tell(edit)
+    const done = await commit(edit, { hcn, owned, reader: this.#reader, abilities: this.#abilities, log }, signal)
+    const { balancers, endpoints } = done.left
+    const facts = { ...done.counts, left: balancers.size + endpoints.size }
+    return { plan: done.written(), report: { facts, failed: done.failed() } }
+  }
+
+  async #checkNetwork({ id }: Network, signal: AbortSignal): Promise<Network> {
+    const { name } = this.#options.settings.network
+    const found = await this.#options.hcn.networkNamed(name, signal)
+    if (found?.id !== id) throw new ChangedByOthers(`the HNS network ${name} is gone, or another one`)
+    return networkOf(found)
+  }
+
+  async #root(signal: AbortSignal): Promise<Written['root']> {
+    const { hcn, settings } = this.#options
+    return settings.forwardHealthCheckVip ? hcn.endpointNamed(settings.rootEndpointName, signal) : undefined
+  }
+}
+
+function isHealthCheck({ kind }: { readonly kind: string }): boolean {
+  return kind === 'health-check'
+}
