@@ -45,7 +45,7 @@ const sharedByFolder: Readonly<Record<string, readonly string[]>> = {
 const onlyImporters: Readonly<Record<string, readonly string[]>> = {
   koffi: [
     join('dataplane', 'libc', 'libc.ts'),
-    join('dataplane', 'hcn', 'native-driver.ts'),
+    join('dataplane', 'hcn', 'native-functions.ts'),
     join('dataplane', 'windows-service', 'native-service-manager.ts'),
   ],
 }

@@ -34,7 +34,7 @@ export function thisHost(): Host {
     openNetlink: async (protocol) => (await loadNetlink()).openNetlink(protocol),
     openDatagrams: async (protocol) => (await loadNetlink()).openDatagrams(protocol),
     openRelay: async (options) => (await import('../../dataplane/relay/open-relay.ts')).openRelay(options),
-    openHcn: async () => openHcn(platform),
+    openHcn: async () => openHcn(platform, env),
     sysctl: sysctlIn({ root: '/proc/sys' }),
     moduleParameters: sysctlIn({ root: '/sys/module' }),
   }
@@ -58,9 +58,13 @@ function thisProcess(platform: NodeJS.Platform, env: NodeJS.ProcessEnv): HostPro
   }
 }
 
-async function openHcn(platform: NodeJS.Platform): Promise<HcnDriver> {
+async function openHcn(platform: NodeJS.Platform, env: NodeJS.ProcessEnv): Promise<HcnDriver> {
   const { HcnError } = await import('../../dataplane/hcn/hcn.ts')
-  throw new HcnError('missing', `there is no Host Compute Network on ${platform}; only Windows has one`)
+  if (platform !== 'win32')
+    throw new HcnError('missing', `there is no Host Compute Network on ${platform}; only Windows has one`)
+  const { systemLibraries } = await import('../../dataplane/hcn/native-libraries.ts')
+  const { openNativeDriver } = await import('../../dataplane/hcn/native-driver.ts')
+  return openNativeDriver(systemLibraries(env))
 }
 
 function loadNetlink() {

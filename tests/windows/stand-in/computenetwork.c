@@ -1,0 +1,619 @@
+/*
+ * A stand-in for computenetwork.dll and vmcompute.dll: the same functions, on objects that it keeps in a file. It shows that
+ * texts, GUIDs, handles, error records and memory cross the border unharmed; how HNS decides is shown by the HNS in memory
+ * (src/dataplane/hcn/memory). It is a DLL on Windows and a shared library elsewhere. See README.md.
+ */
+#include "json.h"
+
+#ifdef _WIN32
+#include <windows.h>
+#include <objbase.h>
+#define EXPORT __declspec(dllexport)
+#define CALL WINAPI
+#else
+#include <strings.h>
+#include <time.h>
+#include <unistd.h>
+#define EXPORT __attribute__((visibility("default")))
+#define CALL
+#endif
+
+typedef uint16_t unit16;
+typedef struct {
+  uint32_t data1;
+  uint16_t data2, data3;
+  uint8_t data4[8];
+} guid;
+
+enum {
+  OK = 0,
+  NOT_IMPLEMENTED = (int32_t)0x80004001,
+  ALREADY_EXISTS = (int32_t)0x800700b7,
+  NOT_FOUND = (int32_t)0x80070490,
+  PORT_ALREADY_EXISTS = (int32_t)0x803b0013,
+  INVALID_JSON = (int32_t)0x803b001b
+};
+
+/* ---- What is lent: texts that the caller frees, and handles that it closes. ---- */
+
+static int32_t lent_texts, open_handles, calls_under_way, most_calls_at_once;
+
+static void *lend(size_t size) {
+  __sync_fetch_and_add(&lent_texts, 1);
+#ifdef _WIN32
+  return CoTaskMemAlloc(size);
+#else
+  return malloc(size);
+#endif
+}
+
+/* Exported as CoTaskMemFree, too, so that a test can see whether everything was given back: see computenetwork.def. */
+EXPORT void CALL StandInFree(void *text) {
+  if (text != NULL) __sync_fetch_and_sub(&lent_texts, 1);
+#ifdef _WIN32
+  CoTaskMemFree(text);
+#else
+  free(text);
+#endif
+}
+
+#ifndef _WIN32
+EXPORT void CoTaskMemFree(void *text) { StandInFree(text); }
+#endif
+
+EXPORT int32_t CALL StandInLentTexts(void) { return lent_texts; }
+EXPORT int32_t CALL StandInOpenHandles(void) { return open_handles; }
+EXPORT int32_t CALL StandInMostCallsAtOnce(void) { return most_calls_at_once; }
+
+static unit16 *lend_utf16(const char *text) {
+  unit16 *result = lend(2 * (strlen(text) + 1)), *to = result;
+  for (const uint8_t *p = (const uint8_t *)text; *p != 0;) {
+    int more = *p >= 0xf0 ? 3 : *p >= 0xe0 ? 2 : *p >= 0xc0 ? 1 : 0;
+    uint32_t c = more == 0 ? *p : *p & (0x3f >> more);
+    for (p++; more > 0; more--) c = c << 6 | (*p++ & 0x3f);
+    if (c >= 0x10000) *to++ = (unit16)(0xd800 + ((c - 0x10000) >> 10));
+    *to++ = (unit16)(c >= 0x10000 ? 0xdc00 + ((c - 0x10000) & 0x3ff) : c);
+  }
+  *to = 0;
+  return result;
+}
+
+static char *utf8_of(const unit16 *text) {
+  size_t length = 0;
+  while (text != NULL && text[length] != 0) length++;
+  char *result = malloc(3 * length + 1), *to = result;
+  for (size_t i = 0; i < length; i++) {
+    uint32_t c = text[i];
+    if ((c & 0xfc00) == 0xd800) c = 0x10000 + ((c & 0x3ff) << 10) + (text[++i] & 0x3ff);
+    to += put_utf8(to, c);
+  }
+  *to = '\0';
+  return result;
+}
+
+static void guid_text(const guid *id, char *text) {
+  const uint8_t *d = id->data4;
+  sprintf(text, "%08x-%04x-%04x-%02x%02x-%02x%02x%02x%02x%02x%02x", (unsigned)id->data1, id->data2, id->data3, d[0], d[1],
+          d[2], d[3], d[4], d[5], d[6], d[7]);
+}
+
+/* ---- Settings of the test: names of files, in the environment. ---- */
+
+static const char *setting(const char *name) {
+#ifdef _WIN32
+  /* Not getenv: the C library has a copy of the environment that Node.js does not change. */
+  static char values[4][1024];
+  static int used;
+  char *value = values[used++ % 4];
+  return GetEnvironmentVariableA(name, value, 1024) == 0 ? NULL : value;
+#else
+  return getenv(name);
+#endif
+}
+
+static char *read_file(const char *path) {
+  FILE *file = path == NULL ? NULL : fopen(path, "rb");
+  if (file == NULL) return calloc(1, 1);
+  fseek(file, 0, SEEK_END);
+  size_t size = (size_t)ftell(file);
+  char *text = calloc(size + 1, 1);
+  fseek(file, 0, SEEK_SET);
+  if (fread(text, 1, size, file) != size) text[0] = '\0';
+  fclose(file);
+  return text;
+}
+
+/* ---- The objects: one line for each in the file of the state, `Endpoint {"ID":…}`. ---- */
+
+typedef struct object {
+  struct object *next;
+  char kind[16];
+  char *document;
+} object;
+
+static object *objects;
+
+static part whole(const char *text) {
+  part all = {text, strlen(text)};
+  return all;
+}
+
+static int has_text(part value, const char *text) {
+  char *found = text_in(value);
+#ifdef _WIN32
+  int is_same = _stricmp(found, text) == 0;
+#else
+  int is_same = strcasecmp(found, text) == 0;
+#endif
+  free(found);
+  return is_same;
+}
+
+static object *find(const char *kind, const char *id) {
+  for (object *it = objects; it != NULL; it = it->next)
+    if (strcmp(it->kind, kind) == 0 && has_text(member(whole(it->document), "ID"), id)) return it;
+  return NULL;
+}
+
+static object *add(const char *kind, char *document) {
+  object **end = &objects;
+  while (*end != NULL) end = &(*end)->next;
+  *end = calloc(1, sizeof(object));
+  snprintf((*end)->kind, sizeof((*end)->kind), "%s", kind);
+  (*end)->document = document;
+  return *end;
+}
+
+static void forget(object *gone) {
+  for (object **it = &objects; *it != NULL; it = &(*it)->next) {
+    if (*it != gone) continue;
+    *it = gone->next;
+    free(gone->document);
+    free(gone);
+    return;
+  }
+}
+
+/* Read anew for each call, so that a test can change it, and other processes see the same. */
+static void load_state(void) {
+  while (objects != NULL) forget(objects);
+  char *text = read_file(setting("STAND_IN_STATE"));
+  for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+    char *space = strchr(line, ' ');
+    if (space == NULL) continue;
+    *space = '\0';
+    add(line, copy_part(whole(space + 1)));
+  }
+  free(text);
+}
+
+static void save_state(void) {
+  const char *path = setting("STAND_IN_STATE");
+  if (path == NULL) return;
+  char fresh[1100];
+  snprintf(fresh, sizeof(fresh), "%s.new", path);
+  FILE *file = fopen(fresh, "wb");
+  if (file == NULL) return;
+  for (object *it = objects; it != NULL; it = it->next) fprintf(file, "%s %s\n", it->kind, it->document);
+  fclose(file);
+#ifdef _WIN32
+  MoveFileExA(fresh, path, MOVEFILE_REPLACE_EXISTING);
+#else
+  rename(fresh, path);
+#endif
+}
+
+/* The settings of an object with its id in front. */
+static char *with_id(const char *id, const char *settings) {
+  const char *rest = skip_space(skip_space(settings) + 1);
+  char *document = malloc(strlen(rest) + 64);
+  sprintf(document, "{\"ID\":\"%s\"%s%s", id, *rest == '}' ? "" : ",", rest);
+  return document;
+}
+
+static int is_object(const char *text) {
+  const char *begin = skip_space(text), *end = skip_value(begin);
+  return *begin == '{' && end != NULL && *skip_space(end) == '\0';
+}
+
+/* ---- One call: it is written down, and may be told to fail. ---- */
+
+typedef struct {
+  const char *name;
+  unit16 **error_record;
+} call;
+
+static void log_line(const char *name, const char *arguments, int32_t code) {
+  const char *path = setting("STAND_IN_LOG");
+  FILE *file = path == NULL ? NULL : fopen(path, "ab");
+  if (file == NULL) return;
+  fprintf(file, "%s %s -> 0x%08x, %d texts and %d handles lent\n", name, arguments, (unsigned)code, lent_texts,
+          open_handles);
+  fclose(file);
+}
+
+static const char *text_of(int32_t code) {
+  switch (code) {
+    case NOT_IMPLEMENTED: return "Not implemented";
+    case ALREADY_EXISTS: return "Cannot create a file when that file already exists.";
+    case NOT_FOUND: return "Element not found.";
+    case PORT_ALREADY_EXISTS: return "The specified port already exists.";
+    case INVALID_JSON: return "Invalid JSON document string.";
+    default: return "Unknown error.";
+  }
+}
+
+static void write_record(unit16 **to, int32_t code) {
+  char record[256];
+  snprintf(record, sizeof(record), "{\"Success\":false,\"Error\":\"%s \",\"ErrorCode\":%u}", text_of(code), (unsigned)code);
+  if (to != NULL) *to = lend_utf16(record);
+}
+
+/* Lines of the file of faults: `HcnOpenEndpoint 0x80070005 record`, or `HcnDeleteEndpoint wait 200`. Whether one was found. */
+static int planned_fault(call *it, int32_t *code) {
+  int is_found = 0;
+  char *text = read_file(setting("STAND_IN_FAULTS"));
+  for (char *line = strtok(text, "\n"); line != NULL && !is_found; line = strtok(NULL, "\n")) {
+    size_t length = strcspn(line, " ");
+    if (strncmp(line, it->name, length) != 0 || it->name[length] != '\0' || line[length] == '\0') continue;
+    char *rest = line + length + 1;
+    if (strncmp(rest, "wait ", 5) == 0) {
+      long ms = strtol(rest + 5, NULL, 10);
+#ifdef _WIN32
+      Sleep((DWORD)ms);
+#else
+      usleep((useconds_t)ms * 1000);
+#endif
+      continue;
+    }
+    *code = (int32_t)strtoul(rest, &rest, 16);
+    if (*rest == ' ' && it->error_record != NULL) *it->error_record = lend_utf16(rest + 1);
+    is_found = 1;
+  }
+  free(text);
+  return is_found;
+}
+
+static int begin(call *it, int32_t *code) {
+  int32_t at_once = __sync_add_and_fetch(&calls_under_way, 1);
+  if (at_once > most_calls_at_once) most_calls_at_once = at_once;
+  *code = OK;
+  if (planned_fault(it, code)) return 0;
+  load_state();
+  return 1;
+}
+
+static int32_t end(call *it, const char *arguments, int32_t code) {
+  if (code < 0 && it->error_record != NULL && *it->error_record == NULL) write_record(it->error_record, code);
+  log_line(it->name, arguments, code);
+  __sync_fetch_and_sub(&calls_under_way, 1);
+  return code;
+}
+
+/* ---- Listing, opening, reading, deleting: the same for every kind. ---- */
+
+static int is_wanted(object *it, part filter) {
+  static const char *keys[][2] = {{"ID", "ID"}, {"Name", "Name"}, {"VirtualNetwork", "HostComputeNetwork"}};
+  for (int i = 0; i < 3; i++) {
+    part wanted = member(filter, keys[i][0]);
+    if (wanted.at == NULL) continue;
+    char *text = text_in(wanted);
+    int is_same = has_text(member(whole(it->document), keys[i][1]), text);
+    free(text);
+    if (!is_same) return 0;
+  }
+  return 1;
+}
+
+static int32_t enumerate(const char *name, const char *kind, const unit16 *query, unit16 **ids, unit16 **error_record) {
+  call it = {name, error_record};
+  char *text = utf8_of(query);
+  int32_t code;
+  if (begin(&it, &code)) {
+    char *filter = text_in(member(whole(text), "Filter"));
+    size_t count = 0;
+    for (object *each = objects; each != NULL; each = each->next) count++;
+    char *list = calloc(count * 40 + 3, 1), *to = list;
+    *to++ = '[';
+    for (object *each = objects; each != NULL; each = each->next) {
+      if (strcmp(each->kind, kind) != 0 || !is_wanted(each, whole(filter))) continue;
+      part id = member(whole(each->document), "ID");
+      if (to[-1] != '[') *to++ = ',';
+      memcpy(to, id.at, id.length);
+      to += id.length;
+    }
+    *to = ']';
+    *ids = lend_utf16(list);
+    free(list);
+    free(filter);
+  }
+  code = end(&it, text, code);
+  free(text);
+  return code;
+}
+
+typedef struct {
+  char kind[16];
+  char id[37];
+} handle;
+
+static handle *new_handle(const char *kind, const char *id) {
+  handle *made = calloc(1, sizeof(handle));
+  snprintf(made->kind, sizeof(made->kind), "%s", kind);
+  snprintf(made->id, sizeof(made->id), "%s", id);
+  __sync_fetch_and_add(&open_handles, 1);
+  return made;
+}
+
+static int32_t open_object(const char *name, const char *kind, const guid *id, void **opened, unit16 **error_record) {
+  call it = {name, error_record};
+  char text[37];
+  int32_t code;
+  guid_text(id, text);
+  if (begin(&it, &code)) {
+    if (find(kind, text) == NULL) code = NOT_FOUND;
+    else *opened = new_handle(kind, text);
+  }
+  return end(&it, text, code);
+}
+
+static int32_t query_object(const char *name, void *opened, unit16 **properties, unit16 **error_record) {
+  call it = {name, error_record};
+  handle *of = opened;
+  int32_t code;
+  if (begin(&it, &code)) {
+    object *found = find(of->kind, of->id);
+    if (found == NULL) code = NOT_FOUND;
+    else *properties = lend_utf16(found->document);
+  }
+  return end(&it, of->id, code);
+}
+
+static int32_t close_object(const char *name, void *opened) {
+  handle *of = opened;
+  log_line(name, of->id, OK);
+  free(of);
+  __sync_fetch_and_sub(&open_handles, 1);
+  return OK;
+}
+
+static int32_t delete_object(const char *name, const char *kind, const guid *id, unit16 **error_record) {
+  call it = {name, error_record};
+  char text[37];
+  int32_t code;
+  guid_text(id, text);
+  if (begin(&it, &code)) {
+    object *found = find(kind, text);
+    if (found == NULL) code = NOT_FOUND;
+    else forget(found), save_state();
+  }
+  return end(&it, text, code);
+}
+
+/* ---- Creating and changing. ---- */
+
+static void choose_id(const guid *wanted, char *text) {
+  static int is_seeded;
+  guid id = *wanted;
+  static const guid zero;
+#ifdef _WIN32
+  if (!is_seeded) srand(GetTickCount() ^ GetCurrentProcessId());
+#else
+  if (!is_seeded) srand((unsigned)time(NULL) ^ (unsigned)getpid());
+#endif
+  is_seeded = 1;
+  if (memcmp(&id, &zero, sizeof(id)) == 0) {
+    for (size_t i = 0; i < sizeof(id); i++) ((uint8_t *)&id)[i] = (uint8_t)(rand() >> 4);
+    id.data3 = (uint16_t)((id.data3 & 0x0fff) | 0x4000);
+    id.data4[0] = (uint8_t)((id.data4[0] & 0x3f) | 0x80);
+  }
+  guid_text(&id, text);
+}
+
+static int32_t create(const char *kind, const guid *wanted, const char *settings, void **made) {
+  char id[37];
+  if (!is_object(settings)) return INVALID_JSON;
+  choose_id(wanted, id);
+  add(kind, with_id(id, settings));
+  save_state();
+  *made = new_handle(kind, id);
+  return OK;
+}
+
+static long family_flag(part balancer) { return number_in(member(balancer, "Flags")) & 2; }
+
+/* Whether two load balancers want the same address, protocol and port. */
+static int is_same_frontend(part a, part b) {
+  part first = first_item(member(a, "PortMappings")), second = first_item(member(b, "PortMappings"));
+  char *vip = text_in(first_item(member(a, "FrontendVIPs")));
+  int is_same = has_text(first_item(member(b, "FrontendVIPs")), vip) && family_flag(a) == family_flag(b) &&
+                number_in(member(first, "Protocol")) == number_in(member(second, "Protocol")) &&
+                number_in(member(first, "ExternalPort")) == number_in(member(second, "ExternalPort"));
+  free(vip);
+  return is_same;
+}
+
+static int32_t check_load_balancer(const char *settings, object *itself) {
+  if (!is_object(settings)) return INVALID_JSON;
+  const char *next = NULL;
+  part ids = member(whole(settings), "HostComputeEndpoints");
+  for (part id = next_item(ids, &next); id.at != NULL; id = next_item(ids, &next)) {
+    char *text = text_in(id);
+    object *found = find("Endpoint", text);
+    free(text);
+    if (found == NULL) return NOT_FOUND;
+  }
+  for (object *other = objects; other != NULL; other = other->next) {
+    if (other == itself || strcmp(other->kind, "LoadBalancer") != 0) continue;
+    if (!is_same_frontend(whole(other->document), whole(settings))) continue;
+    char *id = text_in(member(whole(other->document), "ID")), *same = with_id(id, settings);
+    int is_identical = strcmp(same, other->document) == 0;
+    free(id);
+    free(same);
+    return is_identical ? ALREADY_EXISTS : PORT_ALREADY_EXISTS;
+  }
+  return OK;
+}
+
+static void version(int *major, int *minor) {
+  const char *text = setting("STAND_IN_VERSION");
+  if (text == NULL || sscanf(text, "%d.%d", major, minor) != 2) *major = 15, *minor = 5;
+}
+
+/* ---- The exports. ---- */
+
+#define KIND(Kind)                                                                                                       \
+  EXPORT int32_t CALL HcnEnumerate##Kind##s(const unit16 *query, unit16 **ids, unit16 **error_record) {                  \
+    return enumerate("HcnEnumerate" #Kind "s", #Kind, query, ids, error_record);                                        \
+  }                                                                                                                      \
+  EXPORT int32_t CALL HcnOpen##Kind(const guid *id, void **opened, unit16 **error_record) {                              \
+    return open_object("HcnOpen" #Kind, #Kind, id, opened, error_record);                                               \
+  }                                                                                                                      \
+  EXPORT int32_t CALL HcnQuery##Kind##Properties(void *opened, const unit16 *query, unit16 **properties,                 \
+                                                 unit16 **error_record) {                                               \
+    (void)query;                                                                                                         \
+    return query_object("HcnQuery" #Kind "Properties", opened, properties, error_record);                               \
+  }                                                                                                                      \
+  EXPORT int32_t CALL HcnClose##Kind(void *opened) { return close_object("HcnClose" #Kind, opened); }
+
+KIND(Network)
+KIND(Endpoint)
+KIND(LoadBalancer)
+
+EXPORT int32_t CALL HcnDeleteEndpoint(const guid *id, unit16 **error_record) {
+  return delete_object("HcnDeleteEndpoint", "Endpoint", id, error_record);
+}
+
+EXPORT int32_t CALL HcnDeleteLoadBalancer(const guid *id, unit16 **error_record) {
+  return delete_object("HcnDeleteLoadBalancer", "LoadBalancer", id, error_record);
+}
+
+EXPORT int32_t CALL HcnCreateEndpoint(void *network, const guid *id, const unit16 *settings, void **made,
+                                      unit16 **error_record) {
+  call it = {"HcnCreateEndpoint", error_record};
+  handle *of = network;
+  char *text = utf8_of(settings);
+  int32_t code;
+  if (begin(&it, &code)) code = find(of->kind, of->id) == NULL ? NOT_FOUND : create("Endpoint", id, text, made);
+  code = end(&it, text, code);
+  free(text);
+  return code;
+}
+
+EXPORT int32_t CALL HcnCreateLoadBalancer(const guid *id, const unit16 *settings, void **made, unit16 **error_record) {
+  call it = {"HcnCreateLoadBalancer", error_record};
+  char *text = utf8_of(settings);
+  int32_t code;
+  if (begin(&it, &code)) {
+    code = check_load_balancer(text, NULL);
+    if (code == OK) code = create("LoadBalancer", id, text, made);
+  }
+  code = end(&it, text, code);
+  free(text);
+  return code;
+}
+
+#ifndef WITHOUT_MODIFY
+EXPORT int32_t CALL HcnModifyLoadBalancer(void *opened, const unit16 *settings, unit16 **error_record) {
+  call it = {"HcnModifyLoadBalancer", error_record};
+  handle *of = opened;
+  char *text = utf8_of(settings);
+  int32_t code;
+  if (begin(&it, &code)) {
+    int major, minor;
+    version(&major, &minor);
+    object *found = find(of->kind, of->id);
+    code = major * 100 + minor < 1505 ? NOT_IMPLEMENTED : found == NULL ? NOT_FOUND : check_load_balancer(text, found);
+    if (code == OK) {
+      char *document = with_id(of->id, text);
+      free(found->document);
+      found->document = document;
+      save_state();
+    }
+  }
+  code = end(&it, text, code);
+  free(text);
+  return code;
+}
+#endif
+
+/* ---- The old API. ---- */
+
+/* Makes room for the text, and appends it. */
+static void append(char **list, size_t *length, const char *text) {
+  size_t more = strlen(text);
+  *list = realloc(*list, *length + more + 1);
+  memcpy(*list + *length, text, more + 1);
+  *length += more;
+}
+
+static void append_member(char **list, size_t *length, const char *name, part value) {
+  if (value.at == NULL) return;
+  char *text = copy_part(value);
+  append(list, length, ",\"");
+  append(list, length, name);
+  append(list, length, "\":");
+  append(list, length, text);
+  free(text);
+}
+
+static void append_policy_list(char **list, size_t *length, part balancer) {
+  const char *next = NULL, *comma = "";
+  part mapping = first_item(member(balancer, "PortMappings")), ids = member(balancer, "HostComputeEndpoints");
+  char *id = text_in(member(balancer, "ID"));
+  append(list, length, "{\"ID\":\"");
+  append(list, length, id);
+  append(list, length, "\",\"References\":[");
+  free(id);
+  for (part each = next_item(ids, &next); each.at != NULL; each = next_item(ids, &next)) {
+    char *endpoint = text_in(each);
+    append(list, length, comma);
+    append(list, length, "\"/endpoints/");
+    append(list, length, endpoint);
+    append(list, length, "\"");
+    free(endpoint);
+    comma = ",";
+  }
+  append(list, length, "],\"Policies\":[{\"Type\":\"ELB\"");
+  append_member(list, length, "Protocol", member(mapping, "Protocol"));
+  append_member(list, length, "InternalPort", member(mapping, "InternalPort"));
+  append_member(list, length, "ExternalPort", member(mapping, "ExternalPort"));
+  append_member(list, length, "VIPs", member(balancer, "FrontendVIPs"));
+  append_member(list, length, "SourceVIP", member(balancer, "SourceVIP"));
+  append(list, length, number_in(member(balancer, "Flags")) & 1 ? ",\"IsDSR\":true}]" : "}]");
+  append(list, length, ",\"State\":2}");
+}
+
+EXPORT int32_t CALL HNSCall(const unit16 *method, const unit16 *path, const unit16 *request, unit16 **response) {
+  call it = {"HNSCall", NULL};
+  char *verb = utf8_of(method), *what = utf8_of(path), *list = NULL;
+  size_t length = 0;
+  int32_t code;
+  (void)request;
+  if (begin(&it, &code)) {
+    int is_read = strcmp(verb, "GET") == 0;
+    if (is_read && strcmp(what, "/globals/version") == 0) {
+      char output[128];
+      int major, minor;
+      version(&major, &minor);
+      sprintf(output, "{\"Success\":true,\"Output\":{\"Major\":%d,\"Minor\":%d}}", major, minor);
+      *response = lend_utf16(output);
+    } else if (is_read && strcmp(what, "/policylists/") == 0) {
+      append(&list, &length, "{\"Success\":true,\"Output\":[");
+      for (object *each = objects; each != NULL; each = each->next) {
+        if (strcmp(each->kind, "LoadBalancer") != 0) continue;
+        if (list[length - 1] != '[') append(&list, &length, ",");
+        append_policy_list(&list, &length, whole(each->document));
+      }
+      append(&list, &length, "]}");
+      *response = lend_utf16(list);
+    } else {
+      write_record(response, NOT_FOUND);
+    }
+  }
+  code = end(&it, what, code);
+  free(verb);
+  free(what);
+  free(list);
+  return code;
+}
