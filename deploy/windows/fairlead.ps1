@@ -374,7 +374,7 @@ function Set-NativeService {
         # Also when it reports an error itself, as it does after a change of its configuration file.
         Invoke-Program 'sc.exe' @('failureflag', $name, '1')
         # How long Windows waits for it when the machine is shut down. Read when Windows starts.
-        Set-ItemProperty -Path "HKLM:\SYSTEM\CurrentControlSet\Services\$name" -Name PreshutdownTimeout -Type DWord -Value 30000
+        Set-ItemProperty -Path "HKLM:\SYSTEM\CurrentControlSet\Services\$name" -Name PreshutdownTimeout -Type DWord -Value 40000
     }
 }
 
