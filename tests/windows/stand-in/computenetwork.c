@@ -1,7 +1,19 @@
 /*
- * A stand-in for computenetwork.dll and vmcompute.dll: the same functions, on objects that it keeps in a file. It shows that
- * texts, GUIDs, handles, error records and memory cross the border unharmed; how HNS decides is shown by the HNS in memory
- * (src/dataplane/hcn/memory). It is a DLL on Windows and a shared library elsewhere. See README.md.
+ * A stand-in for computenetwork.dll and vmcompute.dll: the functions that Fairlead calls, on objects that it keeps in a file. It
+ * shows that texts, GUIDs, handles, error records and memory cross the border unharmed. How HNS decides is shown by the HNS in
+ * memory (src/dataplane/hcn/memory); the rules here are those of src/dataplane/hcn/driver.contract.ts, and no more.
+ *
+ *   npx tsx tests/windows/stand-in/build.ts windows out/computenetwork.dll     (with mingw-w64)
+ *   npx tsx tests/windows/stand-in/build.ts here out/computenetwork.so         (with cc)
+ *
+ * The environment names files:
+ *   STAND_IN_STATE    a line for each object: Network {"ID":"...","Name":"pod-net"}; read anew with each call
+ *   STAND_IN_LOG      gets a line for each call: function, arguments, code, and what is lent and not given back
+ *   STAND_IN_FAULTS   what shall fail: HcnOpenEndpoint 0x80070005 record; or HcnDeleteEndpoint wait 200 (milliseconds)
+ * and STAND_IN_VERSION is the version of HNS: 15.5 if there is none; older ones cannot change load balancers.
+ *
+ * A copy as computenetwork.dll and one as vmcompute.dll in system32 of a Wine prefix serve the daemon. A test that loads the library
+ * itself can free with its CoTaskMemFree, and ask StandInLentTexts, StandInOpenHandles and StandInMostCallsAtOnce.
  */
 #include "json.h"
 
