@@ -24,11 +24,9 @@ Local are skipped.
 #>
 [CmdletBinding()]
 param(
-    [Parameter(Mandatory = $true)]
-    [string]$Kubeconfig,
+    [string]$Kubeconfig = $env:KUBECONFIG,
     # agnhost, the test image of Kubernetes, with its program netexec. Give the registry that your nodes use.
-    [Parameter(Mandatory = $true)]
-    [string]$Image,
+    [string]$Image = '',
     [string]$Kubectl = 'kubectl.exe',
     [string]$Namespace = "fairlead-acceptance-$PID",
     [string]$NodeName = [System.Net.Dns]::GetHostName().ToLowerInvariant(),
@@ -53,6 +51,14 @@ $ErrorActionPreference = 'Stop'
 
 # Fairlead and kubectl write UTF-8.
 try { [Console]::OutputEncoding = [System.Text.Encoding]::UTF8 } catch { Write-Verbose 'There is no console.' }
+
+# Checks that need no pods.
+$Alone = @('windows', 'hns', 'library', 'network', 'health', 'mode', 'degraded', 'named-pipe', 'service')
+$NeedsPods = $Only.Count -eq 0 -or @($Only | Where-Object { $Alone -notcontains $_ }).Count -gt 0
+if ($NeedsPods -and ($Image -eq '' -or "$Kubeconfig" -eq '')) {
+    Write-Host 'Give -Kubeconfig and -Image, or choose checks that need no pods: -Only hns, library' -ForegroundColor Red
+    exit 2
+}
 
 $script:Passed = 0
 $script:Failed = 0
@@ -173,7 +179,13 @@ function Get-HttpText {
     $request = [System.Net.WebRequest]::Create($Url)
     $request.Proxy = $null
     $request.Timeout = 5000
-    $response = $request.GetResponse()
+    try { $response = $request.GetResponse() }
+    catch {
+        # An answer such as 503 must be closed, too: there is room for two connections only.
+        $failure = $_.Exception.GetBaseException()
+        if ($failure -is [System.Net.WebException] -and $null -ne $failure.Response) { $failure.Response.Close() }
+        throw "${Url}: $($failure.Message)"
+    }
     try {
         $reader = New-Object System.IO.StreamReader($response.GetResponseStream())
         return $reader.ReadToEnd()
@@ -311,7 +323,8 @@ function Stop-Fairlead {
 }
 
 function Start-Fairlead {
-    foreach ($service in @(Get-FairleadServices)) { Start-Service -Name $service.Name }
+    # Does not wait for each; Wait-Healthy does.
+    foreach ($service in @(Get-FairleadServices)) { (Get-Service -Name $service.Name).Start() }
     Wait-Healthy
 }
 
@@ -511,6 +524,7 @@ function Invoke-DaemonChecks {
         if ($degraded.Count -gt 0) { throw "degraded: $($degraded -join ', ')" }
     }
     Invoke-Check 'named-pipe' 'a core and a backend talk over a named pipe' 'docs/kpng.md, Named pipes on Windows' {
+        if ("$Kubeconfig" -eq '') { Stop-Check 'give -Kubeconfig' }
         $pipe = "npipe:////./pipe/ProtectedPrefix/Administrators/fairlead-acceptance-$PID"
         $place = Get-FairleadFolder
         $arguments = @("`"$(Join-Path $place 'bin\fairlead.js')`"", 'kube', 'to-api', "--listen=$pipe", "--kubeconfig=`"$Kubeconfig`"")
@@ -724,8 +738,12 @@ $ready = $true
 try {
     Invoke-HostChecks
     Invoke-DaemonChecks
-    Write-Host "      making pods and Services in the namespace $Namespace ..."
-    try { Initialize-Application }
+    try {
+        if ($NeedsPods) {
+            Write-Host "      making pods and Services in the namespace $Namespace ..."
+            Initialize-Application
+        }
+    }
     catch {
         $ready = $false
         Write-Result 'FAIL' 'application' 'the test application starts'
@@ -739,7 +757,9 @@ try {
     }
 }
 finally {
-    try { Invoke-Kubectl @('delete', 'namespace', $Namespace, '--ignore-not-found', '--wait=false') | Out-Null }
+    try {
+        if ($NeedsPods) { Invoke-Kubectl @('delete', 'namespace', $Namespace, '--ignore-not-found', '--wait=false') | Out-Null }
+    }
     catch { Write-Host "The namespace $Namespace could not be removed: $($_.Exception.Message)" }
     Remove-Item -LiteralPath $Work -Recurse -Force -ErrorAction SilentlyContinue
 }

@@ -226,7 +226,12 @@ function Get-HttpText {
         }
         finally { $response.Close() }
     }
-    catch { return $null }
+    catch {
+        # An answer such as 503 must be closed, too: there is room for two connections only.
+        $failure = $_.Exception.GetBaseException()
+        if ($failure -is [System.Net.WebException] -and $null -ne $failure.Response) { $failure.Response.Close() }
+        return $null
+    }
 }
 
 # Healthy: it answers 200, and has programmed the node at least once since it started.
@@ -260,9 +265,16 @@ function Write-LogTail {
 
 # ---------------------------------------------------------------- settings
 
+# A service has another working directory than we have.
+function Get-FullPath {
+    param([string]$Path)
+    if ($Path -eq '') { return '' }
+    return $ExecutionContext.SessionState.Path.GetUnresolvedProviderPathFromPSPath($Path)
+}
+
 function New-Settings {
     return [pscustomobject]@{
-        As = $As; Nssm = $Nssm; Mode = $Mode; Config = $Config; Kubeconfig = $Kubeconfig
+        As = $As; Nssm = $Nssm; Mode = $Mode; Config = (Get-FullPath $Config); Kubeconfig = (Get-FullPath $Kubeconfig)
         NetworkName = $NetworkName; SourceVip = $SourceVip; EnableDsr = [bool]$EnableDsr
         NodeName = $NodeName.ToLowerInvariant(); NodeAddress = @($NodeAddress); DependsOn = @($DependsOn)
         HealthPort = $HealthPort; MetricsPort = $MetricsPort; Version = ''; KubeProxyStart = ''
@@ -439,10 +451,22 @@ function Stop-Services {
         $found = Get-ServiceOrNull $name
         if ($null -eq $found -or $found.Status -eq 'Stopped') { continue }
         Invoke-Step "stop $name" {
-            Stop-Service -Name $name -Force
-            (Get-Service -Name $name).WaitForStatus('Stopped', [TimeSpan]::FromSeconds(60))
+            try {
+                Stop-Service -Name $name -Force
+                (Get-Service -Name $name).WaitForStatus('Stopped', [TimeSpan]::FromSeconds(60))
+            }
+            catch { Stop-ServiceProcess $name }
         }
     }
+}
+
+# A service that still starts cannot be asked to stop. Disabled, so that Windows does not start it again at once.
+function Stop-ServiceProcess {
+    param([string]$Name)
+    Invoke-Program 'sc.exe' @('config', $Name, 'start=', 'disabled') | Out-Null
+    $id = [int](Get-ServiceConfig $Name).ProcessId
+    if ($id -gt 0) { Stop-Process -Id $id -Force }
+    (Get-Service -Name $Name).WaitForStatus('Stopped', [TimeSpan]::FromSeconds(60))
 }
 
 function Remove-Services {
@@ -458,10 +482,10 @@ function Remove-Services {
 
 # ---------------------------------------------------------------- kube-proxy
 
-function Disable-KubeProxy {
-    param($Settings)
+# Whether there is one to replace; an error if it may not, or cannot be, replaced.
+function Test-KubeProxy {
     $config = Get-ServiceConfig 'kube-proxy'
-    if ($null -eq $config -or ($config.State -eq 'Stopped' -and $config.StartMode -eq 'Disabled')) { return }
+    if ($null -eq $config -or ($config.State -eq 'Stopped' -and $config.StartMode -eq 'Disabled')) { return $false }
     if (-not $ReplaceKubeProxy) {
         throw 'There is a service kube-proxy, and two proxies would undo what the other does: add -ReplaceKubeProxy, or remove it'
     }
@@ -469,7 +493,10 @@ function Disable-KubeProxy {
     if ($dependents.Count -gt 0) {
         throw "These services depend on kube-proxy and would not start any more: $($dependents -join ', '). Take that dependency away first"
     }
-    $Settings.KubeProxyStart = [string]$config.StartMode
+    return $true
+}
+
+function Disable-KubeProxy {
     Invoke-Step 'stop and disable the service kube-proxy' {
         Stop-Service -Name 'kube-proxy' -Force
         Set-Service -Name 'kube-proxy' -StartupType Disabled
@@ -541,7 +568,8 @@ function Install-Fairlead {
         throw "Fairlead $($before.Version) is installed: use Upgrade to get $version"
     }
     Assert-Node $settings
-    Disable-KubeProxy $settings
+    $hasKubeProxy = Test-KubeProxy
+    if ($hasKubeProxy) { $settings.KubeProxyStart = [string](Get-ServiceConfig 'kube-proxy').StartMode }
     Copy-Package $version
     Initialize-StateDir
     $settings.Version = $version
@@ -553,6 +581,8 @@ function Install-Fairlead {
     Set-Services $settings $version
     Set-Firewall $settings $version
     Save-Settings $settings
+    # As late as possible: until here, everything that fails leaves the node as it was.
+    if ($hasKubeProxy) { Disable-KubeProxy }
     Start-Services $settings
     if ($WhatIfPreference) { return }
     Confirm-Healthy $settings "Fairlead $version is installed, but it is not healthy"
@@ -563,7 +593,7 @@ function Confirm-Healthy {
     param($Settings, [string]$Complaint)
     if (Wait-Healthy $Settings) { return }
     Write-LogTail
-    throw "$Complaint. Look at the log above, at http://127.0.0.1:$($Settings.HealthPort)/healthz?verbose, and at docs/windows.md (Troubleshooting)"
+    throw "$Complaint. Look at the log above, at http://127.0.0.1:$($Settings.HealthPort)/healthz?verbose, and at docs/windows.md (Troubleshooting). To give up: fairlead.ps1 Remove, with -RestoreKubeProxy to go back to kube-proxy"
 }
 
 function Update-Fairlead {
