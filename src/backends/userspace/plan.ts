@@ -8,8 +8,11 @@ import type { Cidr } from '../../net/ip.ts'
 
 /** Which addresses the routes are served at. */
 export type ListenPolicy =
-  /** The Service's own: they must be addresses of this machine (in 127.0.0.0/8 all are, on Linux). */
-  | { readonly kind: 'service-addresses' }
+  /**
+   * The Service's own: they must be addresses of this machine (in 127.0.0.0/8 all are, on Linux). Node ports are open on
+   * the node's address, unless others are given.
+   */
+  | { readonly kind: 'service-addresses'; readonly nodePortIps?: readonly string[] }
   /** One loopback address for everything, each route at a port of its own: laptops and the demo. */
   | { readonly kind: 'loopback'; readonly host?: string }
 
@@ -40,7 +43,8 @@ export interface RoutePlan {
 export function planRoute(route: Route, node: NodeFacts, policy: ListenPolicy): RoutePlan {
   const { key, protocol } = route
   if (protocol === 'SCTP') return { key, listeners: [], problem: noSctp }
-  const wanted = policy.kind === 'loopback' ? [loopbackPlace(route, policy.host)] : ownPlaces(route, node)
+  const wanted =
+    policy.kind === 'loopback' ? [loopbackPlace(route, policy.host)] : ownPlaces(route, policy.nodePortIps ?? [node.ip])
   const listeners = wanted.map(({ name, purpose, ip, ports, allowedSources, outcome }) => ({
     id: `${route.family} ${key} ${name}`,
     purpose,
@@ -79,25 +83,26 @@ function loopbackPlace(route: Route, host = route.family === 'ipv6' ? '::1' : '1
   }
 }
 
-function ownPlaces(route: Route, node: NodeFacts): readonly Place[] {
+function ownPlaces(route: Route, nodePortIps: readonly string[]): readonly Place[] {
   const placesByAddress = new Map<string, Place>()
   for (const entrance of route.entrances) {
     const { kind, port, allowed, outside } = entrance
     const allowedSources = allowed === undefined ? undefined : cidrsOf(allowed)
     // Where nobody may come, nothing needs to listen.
     if (allowedSources?.length === 0) continue
-    const ip = kind === 'node-port' ? node.ip : entrance.ip
-    const address = `${ip} ${port}`
-    // One Service may list an address twice; the first purpose has it.
-    if (placesByAddress.has(address)) continue
-    placesByAddress.set(address, {
-      name: `${kind} ${address}`,
-      purpose: kind,
-      ip,
-      ports: [port],
-      allowedSources: allowedSources ?? [],
-      outcome: outside,
-    })
+    for (const ip of kind === 'node-port' ? nodePortIps : [entrance.ip]) {
+      const address = `${ip} ${port}`
+      // One Service may list an address twice; the first purpose has it.
+      if (placesByAddress.has(address)) continue
+      placesByAddress.set(address, {
+        name: `${kind} ${address}`,
+        purpose: kind,
+        ip,
+        ports: [port],
+        allowedSources: allowedSources ?? [],
+        outcome: outside,
+      })
+    }
   }
   return [...placesByAddress.values()]
 }

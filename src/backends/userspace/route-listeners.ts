@@ -67,6 +67,14 @@ export class RouteListeners {
     const wantedIds = new Set(listeners.map(({ id }) => id))
     const isKept = ({ id, address }: Listening) =>
       wantedIds.has(id) || (purposes !== undefined && !purposes.includes(address.purpose))
+    const closed = await this.closeUnless(key, isKept)
+    // Gone for good, and not only at another address.
+    if (listeners.length === 0) this.#pastByKey.delete(key)
+    return closed
+  }
+
+  /** For a route that stays. Returns how many it has closed. */
+  async closeUnless(key: RouteKey, isKept: (listening: Listening) => boolean): Promise<number> {
     const unwanted = this.of(key).filter((listening) => !isKept(listening))
     for (const { id, address } of unwanted) {
       this.#keepCounts(key, id)
@@ -75,8 +83,6 @@ export class RouteListeners {
       this.#keysByAddress.delete(addressText(address))
     }
     this.#note(key, this.of(key).filter(isKept))
-    // Gone for good, and not only at another address.
-    if (listeners.length === 0) this.#pastByKey.delete(key)
     return unwanted.length
   }
 

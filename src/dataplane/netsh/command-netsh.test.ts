@@ -125,6 +125,30 @@ test.each([
   expect(actions).toEqual(['add'])
 })
 
+test('however many addresses come at once, four programs run at a time, and one that is stuck takes no turn', async () => {
+  const running = new Set<string>()
+  let most = 0
+  const exec: Exec = async (_, args) => {
+    const call = args.join()
+    running.add(call)
+    most = Math.max(most, running.size)
+    await new Promise((resolve) => setImmediate(resolve))
+    running.delete(call)
+    const stdout = Array.from({ length: 20 }, (__, index) => `IP Address: 10.96.0.${index}`).join('\n')
+    return { exitCode: 0, signal: null, stdout, stderr: '' }
+  }
+  const clock = new FakeClock()
+  const canUse = async (address: string) => address !== '10.96.0.0'
+  const netsh = new CommandNetsh({ exec, interfaceName: 'x', clock, canUse })
+  const stop = new AbortController()
+  const stuck = netsh.add('10.96.0.0', stop.signal)
+  const others = Array.from({ length: 19 }, (__, index) => netsh.add(`10.96.0.${index + 1}`, signal))
+  expect(new Set(await Promise.all(others))).toEqual(new Set(['added']))
+  expect(most).toBe(4)
+  stop.abort(new Error('stopping'))
+  await expect(stuck).rejects.toThrow('stopping')
+})
+
 test('waiting ends when it is aborted', async () => {
   const { netsh, clock } = scripted({ add: [{}], show: [empty] })
   const stop = new AbortController()

@@ -4,6 +4,7 @@ import { familyOf } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
 import { ExecError } from '../exec/exec.ts'
 import type { Exec, ExecResult } from '../exec/exec.ts'
+import { AtMost } from './at-most.ts'
 import { canBind } from './can-bind.ts'
 import { addAddress, deleteAddress, showAddresses } from './command-lines.ts'
 import { mayNotChange, NetshError, noSuchInterface } from './netsh.ts'
@@ -25,12 +26,15 @@ const usableTimeoutMs = 30_000
 const lookEveryMs = 500
 /** Before the next attempt: while HNS restarts, its interface is away for a moment. */
 const pausesMs = [500, 1_000]
+/** Each is a process. Hundreds of addresses may come at once. */
+const maxRuns = 4
 /** Thousands of addresses, each with five lines. */
 const maxStdoutBytes = 8 << 20
 
 export class CommandNetsh implements Netsh {
   readonly interfaceName: string
   readonly #options: Required<CommandNetshOptions>
+  readonly #runs = new AtMost(maxRuns)
 
   constructor(options: CommandNetshOptions) {
     this.interfaceName = options.interfaceName
@@ -104,7 +108,8 @@ export class CommandNetsh implements Netsh {
 
   async #run(args: readonly string[], signal: AbortSignal): Promise<ExecResult> {
     try {
-      return await this.#options.exec('netsh', args, { signal, timeoutMs: runTimeoutMs, maxStdoutBytes })
+      const { exec } = this.#options
+      return await this.#runs.run(() => exec('netsh', args, { signal, timeoutMs: runTimeoutMs, maxStdoutBytes }))
     } catch (error) {
       if (!(error instanceof ExecError)) throw error
       const reason = reasonsOfExec[error.reason]

@@ -1,0 +1,190 @@
+/** What others do to a Windows node, and what is left of a process. */
+import { EventEmitter, once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
+import { describe, expect, test } from 'vitest'
+import { testRoute } from '../../../core/testing/routes.ts'
+import { MemoryOwnedObjects } from '../../../dataplane/hcn/memory-owned-objects.ts'
+import { MemoryNetsh } from '../../../dataplane/netsh/memory-netsh.ts'
+import { ask } from '../../../dataplane/relay/testing/clients.ts'
+import { freePort, isWholeLoopbackLocal, ownLoopback } from '../../../dataplane/relay/testing/own-loopback.ts'
+import { pods, WindowsNode } from './testing/windows-node.ts'
+
+const [one, two, three] = [11, 12, 13].map((host) => ownLoopback(host)) as [string, string, string]
+const soonMs = 10_000
+
+describe.runIf(isWholeLoopbackLocal)('on a Windows node', () => {
+  test('an address that somebody removes is back within ten seconds, with a new listener', async () => {
+    const netsh = new MemoryNetsh()
+    const node = new WindowsNode({ netsh })
+    const web = testRoute('shop/web', { clusterIP: one, port: await freePort(), endpoints: await pods('a') })
+    await node.applyRoutes(web)
+    await ask({ ip: one, port: web.port })
+    node.watch()
+    await node.clock.advance(5_000)
+    expect(node.found).toEqual([])
+    netsh.ips.delete(one)
+    await node.clock.advance(soonMs)
+    expect(node.found).toEqual([`the interface "vEthernet (HNS Internal NIC)" has lost the address ${one}`])
+    expect([...netsh.ips]).toEqual([one])
+    // Windows may not revive the one whose address was gone.
+    await expect.poll(() => node.relay.stats().listeners).toMatchObject([{ connections: 0 }])
+    expect(await ask({ ip: one, port: web.port })).toBe('a')
+    expect(node.backend.traffic().get(web.key)).toMatchObject({ connections: 2 })
+  })
+
+  test('a look at the addresses of the machine tells of a lost one sooner than netsh', async () => {
+    const netsh = new MemoryNetsh()
+    const node = new WindowsNode({ netsh, localIps: () => [...netsh.ips] })
+    await node.applyRoutes(testRoute('shop/web', { clusterIP: one, port: await freePort() }))
+    node.watch()
+    await node.clock.advance(4_000)
+    netsh.ips.delete(one)
+    await node.clock.advance(1_000)
+    expect(node.found).toHaveLength(1)
+  })
+
+  test('a port that another program had is taken within ten seconds, without a sync', async () => {
+    const node = new WindowsNode()
+    const other = createServer().listen({ port: 0, host: one })
+    await once(other, 'listening')
+    const { port } = other.address() as AddressInfo
+    const { failed } = await node.applyRoutes(
+      testRoute('shop/web', { clusterIP: one, port, endpoints: await pods('a') }),
+    )
+    expect(failed).toMatchObject([{ key: 'shop/web/TCP' }])
+    node.watch()
+    await node.clock.advance(2_000)
+    other.close()
+    await once(other, 'close')
+    await node.clock.advance(soonMs)
+    await expect.poll(() => ask({ ip: one, port })).toBe('a')
+    expect(node.found).toEqual([])
+  })
+
+  test('an address that could not be added is added within ten seconds, without a sync', async () => {
+    const netsh = new MemoryNetsh()
+    netsh.refusedIp = one
+    const node = new WindowsNode({ netsh })
+    const web = testRoute('shop/web', { clusterIP: one, port: await freePort(), endpoints: await pods('a') })
+    const { failed } = await node.applyRoutes(web)
+    expect(failed).toEqual([
+      {
+        key: web.key,
+        reason: `cluster-ip: netsh did not add ${one} to the interface "vEthernet (HNS Internal NIC)": no`,
+      },
+    ])
+    expect(await ask({ ip: one, port: web.port })).toBe('ECONNREFUSED')
+    node.watch()
+    netsh.refusedIp = undefined
+    await node.clock.advance(soonMs)
+    await expect.poll(() => ask({ ip: one, port: web.port })).toBe('a')
+    expect(node.found).toEqual([])
+  })
+
+  test('after a crash the next process takes over what is there, and removes what nobody needs any more', async () => {
+    const [netsh, owned] = [new MemoryNetsh(), new MemoryOwnedObjects()]
+    netsh.ips.add(three)
+    const routes = [
+      testRoute('shop/stays', { clusterIP: one, port: await freePort() }),
+      testRoute('shop/goes', { clusterIP: two, port: await freePort() }),
+      testRoute('shop/foreign', { clusterIP: three, port: await freePort() }),
+    ] as const
+    const before = new WindowsNode({ netsh, owned })
+    await before.applyRoutes(...routes)
+    expect(owned.list()).toEqual([one, two].map((ip) => `address ${ip} on vEthernet (HNS Internal NIC)`))
+    await before.relay[Symbol.asyncDispose]()
+
+    const after = new WindowsNode({ netsh, owned })
+    expect(await after.applyRoutes(routes[0])).toMatchObject({ failed: [] })
+    expect([...netsh.ips].sort()).toEqual([one, three])
+    expect(owned.list()).toEqual([`address ${one} on vEthernet (HNS Internal NIC)`])
+    await after.applyRoutes()
+    expect([...netsh.ips]).toEqual([three])
+  })
+
+  test('without the interface node ports are served, and the sync fails with the way out', async () => {
+    const netsh = new MemoryNetsh()
+    netsh.hasInterface = false
+    const node = new WindowsNode({ netsh })
+    const nodePort = await freePort()
+    const web = testRoute('shop/web', { clusterIP: one, port: await freePort(), nodePort, endpoints: await pods('a') })
+    await expect(node.applyRoutes(web)).rejects.toMatchObject({ reason: 'no-such-interface' })
+    expect(node.listening).toEqual([`TCP 0.0.0.0:${nodePort}`])
+    expect(await ask({ ip: '127.0.0.1', port: nodePort })).toBe('a')
+    netsh.hasInterface = true
+    expect(await node.sync()).toMatchObject({ failed: [] })
+    expect(await ask({ ip: one, port: web.port })).toBe('a')
+  })
+
+  test('node ports are open only where nodePortAddresses says, also when the machine gets another address', async () => {
+    let localIps = [two]
+    const node = new WindowsNode({ localIps: () => localIps, nodePortAddresses: [`${two}/32`, `${three}/32`] })
+    const nodePort = await freePort()
+    const web = testRoute('shop/web', { clusterIP: one, port: await freePort(), nodePort, endpoints: await pods('a') })
+    await node.applyRoutes(web)
+    expect(await ask({ ip: two, port: nodePort })).toBe('a')
+    expect(await ask({ ip: three, port: nodePort })).toBe('ECONNREFUSED')
+    node.watch()
+    localIps = [two, three]
+    await node.clock.advance(1_000)
+    expect(node.found).toEqual([
+      'node ports are to be open on other addresses, because those of this machine have changed',
+    ])
+    await expect.poll(() => ask({ ip: three, port: nodePort })).toBe('a')
+  })
+
+  test('an address that could not be removed at the end is named, and known to the next process', async () => {
+    const netsh = new MemoryNetsh()
+    const node = new WindowsNode({ netsh })
+    await node.applyRoutes(testRoute('shop/web', { clusterIP: one, port: await freePort() }))
+    netsh.isAdministrator = false
+    await node.backend[Symbol.asyncDispose]()
+    expect(node.listening).toEqual([])
+    expect(node.log.at('warn')).toEqual([
+      {
+        level: 'warn',
+        message: 'could not remove addresses of Services, which lead nowhere: run fairlead --cleanup',
+        fields: { interface: 'vEthernet (HNS Internal NIC)', addresses: [one] },
+      },
+    ])
+    expect(node.owned.list()).toHaveLength(1)
+  })
+
+  test('an address that is wanted again while it is removed is added again', async () => {
+    const netsh = new MemoryNetsh()
+    const slow = slowRemoval(netsh)
+    const node = new WindowsNode({ netsh: slow.netsh })
+    const web = testRoute('shop/web', { clusterIP: one, port: await freePort(), endpoints: await pods('a') })
+    await node.applyRoutes(web)
+    const removing = node.applyRoutes()
+    await slow.isRemoving
+    await node.clock.advance(1_000)
+    await removing
+    const coming = node.applyRoutes(web)
+    slow.goOn()
+    await coming
+    await expect.poll(() => ask({ ip: one, port: web.port })).toBe('a')
+    expect([...netsh.ips]).toEqual([one])
+  })
+})
+
+/** Removals take until `goOn`. */
+function slowRemoval(memory: MemoryNetsh) {
+  const events = new EventEmitter()
+  const isRemoving = once(events, 'removing')
+  const goesOn = once(events, 'go on')
+  return {
+    isRemoving,
+    goOn: () => events.emit('go on'),
+    netsh: {
+      interfaceName: memory.interfaceName,
+      list: memory.list.bind(memory),
+      add: memory.add.bind(memory),
+      async remove(ip: string, signal: AbortSignal) {
+        events.emit('removing')
+        await goesOn
+        await memory.remove(ip, signal)
+      },
+    },
+  }
+}
