@@ -19,7 +19,7 @@ export interface WindowsStart {
   readonly timeLimitMs?: number
 }
 
-class WindowsProcess implements AsyncDisposable {
+export class WindowsProcess implements AsyncDisposable {
   readonly #child: ChildProcess
   readonly #folder: string
   readonly #ended: Promise<number | null>
