@@ -32,6 +32,11 @@ const renderFlags = inGroup('Render', {
   },
   'strict-source-ranges': { type: type.bool, default: false, help: strictSourceRangesHelp },
   family: { type: type.text, default: '', help: 'Only ipv4 or only ipv6. Empty: both.' },
+  'hns-network-type': {
+    type: type.oneOf(['auto', 'L2Bridge', 'Overlay']),
+    default: 'auto',
+    help: 'In kernelspace mode, the type of the HNS network: L2Bridge, Overlay, or auto (Overlay if winkernel.sourceVip is set).',
+  },
   part: { type: type.text, default: '', help: 'Only this part, for modes with several parts.' },
 })
 
@@ -51,7 +56,7 @@ export async function renderCommand(argv: readonly string[], program: Program): 
     throw new CommandError(`render takes no argument "${read.positionals[0]}": give files with --objects=PATH`)
   if (values.objects.length === 0) throw new CommandError('render needs objects: give --objects=FILE_OR_DIRECTORY')
   const { config, platform } = await configOf(values, host)
-  const mode = await findMode(config.mode, { platform })
+  const mode = await findMode(config.mode, platform)
   const request: RenderRequest = {
     mode,
     config,
@@ -61,6 +66,7 @@ export async function renderCommand(argv: readonly string[], program: Program): 
     strictSourceRanges: values['strict-source-ranges'],
     families: familiesNamed(values.family),
     part: values.part,
+    hnsNetworkType: values['hns-network-type'],
   }
 
   using progress = program.progress('reading objects')

@@ -15,7 +15,7 @@ import type { Family } from '../net/ip.ts'
 import { FileSource } from '../sources/file/file-source.ts'
 import { Intake } from '../sources/intake.ts'
 import type { Host } from './host/host.ts'
-import type { Mode, ModeSettings } from './modes/mode.ts'
+import type { Mode, RenderSettings } from './modes/mode.ts'
 import { CommandError } from './program.ts'
 
 export interface RenderRequest {
@@ -29,6 +29,7 @@ export interface RenderRequest {
   readonly families: readonly Family[]
   /** Empty: all parts. */
   readonly part: string
+  readonly hnsNetworkType: RenderSettings['hnsNetworkType']
 }
 
 export interface RenderTools {
@@ -76,9 +77,13 @@ function describeNode({ config, nodeName, nodeAddresses }: RenderRequest, catalo
   return { addresses, podCIDRs: record?.podCIDRs ?? [], ips }
 }
 
-function settingsFor({ config }: RenderRequest, { addresses, podCIDRs, ips }: NodeDescription): ModeSettings {
+function settingsFor(
+  { config, hnsNetworkType }: RenderRequest,
+  { addresses, podCIDRs, ips }: NodeDescription,
+): RenderSettings {
   return {
     config,
+    hnsNetworkType,
     nodePortAddresses: expandPrimary(config.nodePortAddresses, ips),
     podCIDRs,
     localIps: () => ['127.0.0.1', '::1', ...addresses],
@@ -106,10 +111,15 @@ function viewOf(
   return table.take({ full: true }).view
 }
 
-function sectionsOf(view: NodeView, { mode, part: wanted }: RenderRequest, settings: ModeSettings): readonly Section[] {
+function sectionsOf(
+  view: NodeView,
+  { mode, part: wanted }: RenderRequest,
+  settings: RenderSettings,
+): readonly Section[] {
   const parts = mode.render(view, settings)
   const chosen = parts.filter(({ part }) => wanted === '' || part === wanted)
-  if (chosen.length === 0) {
+  // A mode may have nothing for a family.
+  if (chosen.length === 0 && parts.length > 0) {
     const known = parts.map(({ part }) => part).join(', ')
     throw new CommandError(`mode ${mode.name} has no part "${wanted}": choose --part from ${known}`)
   }

@@ -4,8 +4,6 @@ import { runFairlead } from './testing/fairlead-process.ts'
 
 const header = 'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n'
 
-const planned = await modeNotBuilt()
-
 describe.concurrent('what cannot work ends with code 1 and one error that says what to do:', () => {
   const userspace = '--proxy-mode=userspace'
   test.each([
@@ -88,28 +86,6 @@ describe.concurrent('what cannot work ends with code 1 and one error that says w
     await assertRefusal([`--config=${file}`], message)
   })
 
-  describe.skipIf(planned === undefined)(
-    `a mode that is not built yet${planned === undefined ? ' (there is none)' : ''}`,
-    () => {
-      test('asked for with a flag', async () => {
-        const refusal = `proxy mode \\"${planned}\\" is not built yet: choose --proxy-mode=MODE from `
-        await assertRefusal([`--proxy-mode=${planned}`, '--objects=.'], refusal)
-      })
-
-      test('asked for in a file, where a flag would not help', async () => {
-        await using folder = await TemporaryFolder.make()
-        const file = await folder.write('config.yaml', `${header}mode: ${planned}\n`)
-        const refusal = `proxy mode \\"${planned}\\" is not built yet: set \\"mode\\" in ${file} to one from `
-        await assertRefusal([`--config=${file}`, '--objects=.'], refusal)
-      })
-
-      test('to be rendered', async () => {
-        const refusal = `Error: proxy mode "${planned}" is not built yet: choose --proxy-mode=MODE from `
-        await assertRefusal(['render', `--proxy-mode=${planned}`, '--objects=.'], refusal)
-      })
-    },
-  )
-
   async function assertRefusal(args: readonly string[], message: string | RegExp): Promise<void> {
     const { code, stdout, stderr } = await runFairlead(args)
     expect(code).toBe(1)
@@ -120,12 +96,3 @@ describe.concurrent('what cannot work ends with code 1 and one error that says w
     expect(stderr).not.toMatch(/^\s+at /m)
   }
 })
-
-/** One that this version knows and does not have; undefined when it has them all. */
-async function modeNotBuilt(): Promise<string | undefined> {
-  for (const mode of ['iptables', 'nftables', 'ipvs']) {
-    const { stderr } = await runFairlead(['render', `--proxy-mode=${mode}`, '--objects=/missing'])
-    if (stderr.includes('is not built yet')) return mode
-  }
-  return undefined
-}

@@ -1,29 +1,36 @@
 /** `fairlead --cleanup`: gives the node back as if no proxy had ever run on it. */
-import type { Findings, Leftover } from '../../core/leftover.ts'
+import type { Leftover } from '../../core/leftover.ts'
 import { lackedCapabilities } from '../../dataplane/capabilities.ts'
 import { AddressError } from '../../dataplane/addresses/addresses.ts'
+import { HcnError } from '../../dataplane/hcn/hcn.ts'
 import { IpsetError } from '../../dataplane/ipset/ipset.ts'
 import { IptablesError } from '../../dataplane/iptables/iptables.ts'
 import { IpvsError } from '../../dataplane/ipvs/ipvs.ts'
 import { NetlinkError } from '../../dataplane/netlink/netlink-error.ts'
 import { NfacctError } from '../../dataplane/nfacct/nfacct.ts'
 import { NftError } from '../../dataplane/nft/nft.ts'
+import { wayOutOf } from '../modes/kernelspace/check-hns.ts'
 import { CommandError } from '../program.ts'
 import type { Program } from '../program.ts'
 import { paint } from '../terminal.ts'
-import type { CleanupHost } from './cleanup-doors.ts'
 import { leftoversOnNode } from './leftovers-on-node.ts'
+import type { CleanupPlace, OpenFindings } from './leftovers-on-node.ts'
 import { removeLeftovers, renderLeftover } from './remove-leftovers.ts'
 
 export interface CleanupOptions {
   readonly isDryRun: boolean
+  readonly stateDir: string
   readonly program: Pick<Program, 'host' | 'out' | 'err' | 'stderr' | 'progress'>
 }
 
 /** Returns the exit code: 1 when something of a proxy stays, or may have. */
-export async function cleanupCommand({ isDryRun, program }: CleanupOptions, signal: AbortSignal): Promise<number> {
+export async function cleanupCommand(
+  { isDryRun, stateDir, program }: CleanupOptions,
+  signal: AbortSignal,
+): Promise<number> {
   using progress = program.progress('looking for what proxies left')
-  const { removals, problems } = await look(program.host, signal)
+  await using found = await look({ host: program.host, stateDir }, signal)
+  const { removals, problems } = found
   progress.step('removing what proxies left')
   const report = (verb: string, gone: readonly Leftover[]) =>
     program.out(gone.map((leftover) => `${verb} ${renderLeftover(leftover)}\n`).join(''))
@@ -40,12 +47,14 @@ export async function cleanupCommand({ isDryRun, program }: CleanupOptions, sign
   return failures.length === 0 ? 0 : 1
 }
 
-async function look(host: CleanupHost, signal: AbortSignal): Promise<Findings> {
+async function look(place: CleanupPlace, signal: AbortSignal): Promise<OpenFindings> {
   try {
-    return await leftoversOnNode(host, signal)
+    return await leftoversOnNode(place, signal)
   } catch (error) {
     signal.throwIfAborted()
     if (!isToolFailure(error)) throw error
+    if (error instanceof HcnError)
+      throw new CommandError(`--cleanup removed nothing: ${error.message}; ${wayOutOf(error)}`, { cause: error })
     if (error.reason === 'not-permitted')
       throw new CommandError(`--cleanup changes kernel rules: run it as root${lack()}`, { cause: error })
     throw new CommandError(`--cleanup removed nothing, because it could not check everything: ${error.message}`, {
@@ -61,6 +70,7 @@ function lack(): string {
 }
 
 const failuresOfTools = [
+  HcnError,
   IptablesError,
   NfacctError,
   NetlinkError,

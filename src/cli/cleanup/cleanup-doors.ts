@@ -32,7 +32,7 @@ export interface CleanupDoors {
 }
 
 /** What it takes of the machine to open them. */
-export type CleanupHost = Pick<Host, 'platform' | 'clock' | 'exec' | 'openNetlink' | 'readTextFile'>
+export type CleanupHost = Pick<Host, 'clock' | 'exec' | 'openNetlink' | 'readTextFile'>
 
 export async function openDoors(host: CleanupHost, signal: AbortSignal): Promise<CleanupDoors> {
   const { clock, exec, openNetlink } = host

@@ -1,12 +1,52 @@
 /** What proxies left on this machine, whichever system it has. Only reads. */
+import type { ProxyMode } from '../../config/proxy-config.ts'
 import { nothingFound } from '../../core/leftover.ts'
 import type { Findings } from '../../core/leftover.ts'
+import type { Logger } from '../../core/logger.ts'
+import type { Host } from '../host/host.ts'
 import { openDoors } from './cleanup-doors.ts'
-import type { CleanupHost } from './cleanup-doors.ts'
+import type { CleanupHost as LinuxHost } from './cleanup-doors.ts'
 import { findLeftovers } from './find-leftovers.ts'
 
-export async function leftoversOnNode(host: CleanupHost, signal: AbortSignal): Promise<Findings> {
-  // Windows has none of the doors that follow.
-  if (host.platform === 'win32') return nothingFound
-  return findLeftovers(await openDoors(host, signal), signal)
+/** What it takes of the machine. */
+export type CleanupHost = LinuxHost & Pick<Host, 'platform' | 'env' | 'openHcn'>
+
+export interface CleanupPlace {
+  readonly host: CleanupHost
+  /** That of the proxy that left something; empty: the usual one. */
+  readonly stateDir: string
+  readonly log?: Logger
+}
+
+/** They can be removed as long as their doors are open. */
+export interface OpenFindings extends Findings, AsyncDisposable {}
+
+export const nothingOpen: OpenFindings = { ...nothingFound, [Symbol.asyncDispose]: () => Promise.resolve() }
+
+/** `running` is the mode of this process, if it runs one: what is that one's is not looked for where that costs time. */
+export async function leftoversOnNode(
+  place: CleanupPlace,
+  signal: AbortSignal,
+  running?: ProxyMode,
+): Promise<OpenFindings> {
+  if (place.host.platform === 'win32') return onWindows(place, signal, running)
+  return { ...nothingOpen, ...(await findLeftovers(await openDoors(place.host, signal), signal)) }
+}
+
+async function onWindows(place: CleanupPlace, signal: AbortSignal, running?: ProxyMode): Promise<OpenFindings> {
+  const { windowsSources } = await import('./windows-sources.ts')
+  const parts: OpenFindings[] = []
+  const close = async () => void (await Promise.all(parts.map((part) => part[Symbol.asyncDispose]())))
+  try {
+    for (const source of windowsSources)
+      if (source.mode !== running) parts.push(await source.findLeftovers(place, signal))
+  } catch (error) {
+    await close()
+    throw error
+  }
+  return {
+    removals: parts.flatMap(({ removals }) => removals),
+    problems: parts.flatMap(({ problems }) => problems),
+    [Symbol.asyncDispose]: close,
+  }
 }

@@ -251,7 +251,7 @@ async function cleanup(isDryRun: boolean): Promise<{ code: number; out: string; 
     out: (text: string) => void (out += text),
     err: (text: string) => void (err += text),
   }
-  const code = await cleanupCommand({ isDryRun, program }, signal)
+  const code = await cleanupCommand({ isDryRun, stateDir: '', program }, signal)
   return { code, out, err }
 }
 

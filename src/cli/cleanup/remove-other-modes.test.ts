@@ -75,7 +75,7 @@ describe.skipIf(missing !== undefined)(`a proxy of another mode takes over ${whe
   })
 })
 
-const options = { host: thisHost(), log: silentLogger }
+const options = { host: thisHost(), stateDir: '', log: silentLogger }
 /** Nobody looks into it. */
 const synced = {} as PendingSync
 

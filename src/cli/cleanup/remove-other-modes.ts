@@ -5,9 +5,9 @@
 import type { ProxyMode } from '../../config/proxy-config.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { AfterSync } from '../../core/sync/sync-runner.ts'
-import type { CleanupHost } from './cleanup-doors.ts'
 import type { Runnable } from '../run-all.ts'
 import { leftoversOnNode } from './leftovers-on-node.ts'
+import type { CleanupHost } from './leftovers-on-node.ts'
 import { removeLeftovers, renderLeftover } from './remove-leftovers.ts'
 
 export interface OtherModesOptions {
@@ -15,6 +15,7 @@ export interface OtherModesOptions {
   /** How many families must be complete first. */
   readonly families: number
   readonly host: CleanupHost
+  readonly stateDir: string
   readonly log: Logger
 }
 
@@ -59,9 +60,9 @@ function aborted(signal: AbortSignal): Promise<void> {
 }
 
 /** What cannot be removed is told and left: `--cleanup` says more. It is no reason to stop. */
-async function remove({ mode, host, log }: OtherModesOptions, signal: AbortSignal): Promise<void> {
-  const { removals } = await leftoversOnNode(host, signal)
-  for await (const outcome of removeLeftovers(removals, signal, mode)) {
+async function remove({ mode, host, stateDir, log }: OtherModesOptions, signal: AbortSignal): Promise<void> {
+  await using found = await leftoversOnNode({ host, stateDir, log }, signal, mode)
+  for await (const outcome of removeLeftovers(found.removals, signal, mode)) {
     if ('problem' in outcome) {
       log.warn('a leftover of another proxy mode could not be removed', { problem: outcome.problem })
       continue

@@ -69,7 +69,7 @@ async function runWith(
       return 0
     case 'cleanup': {
       const { cleanupCommand } = await import('../cleanup/cleanup-command.ts')
-      return cleanupCommand({ isDryRun: action.isDryRun, program }, signal)
+      return cleanupCommand({ isDryRun: action.isDryRun, stateDir: options.stateDir, program }, signal)
     }
     case 'init-only':
     case 'serve':
@@ -104,7 +104,7 @@ async function serve(serving: Serving, signal: AbortSignal): Promise<number> {
   const log = loggerFor(config.logging, host)
   for (const warning of warnings) log.warn('configuration', { warning })
   try {
-    const mode = await findMode(config.mode, { platform: host.platform, configFile: options.configFile })
+    const mode = await findMode(config.mode, host.platform)
     if (!mode.carriesTraffic) host.process.keepYoungHeapSmall()
     const version = fairleadVersion()
     log.info('starting Fairlead', { version, mode: mode.name, pid: host.process.pid })

@@ -8,7 +8,7 @@ import type { ThisNode } from './node-at-start.ts'
 
 /** What a mode may use to work on this node. Nothing is opened before the mode asks for it. */
 export function modeContext(
-  { config, host, serviceSeriesLimit, userspace, log }: Daemon,
+  { config, host, stateDir, serviceSeriesLimit, userspace, log }: Daemon,
   { record, addresses: { ips, primaryFamily } }: ThisNode,
   { families }: DaemonMetrics,
 ): ModeContext {
@@ -17,6 +17,9 @@ export function modeContext(
     config,
     host,
     nodeIp: ips[primaryFamily],
+    nodeIps: ips,
+    primaryFamily,
+    stateDir,
     nodePortAddresses: expandPrimary(config.nodePortAddresses, ips),
     podCIDRs: record?.podCIDRs ?? [],
     localIps: () => host.localAddresses(),

@@ -39,7 +39,13 @@ export async function serve(
   events.started()
   const health = new ProxyHealth({ clock: host.clock, timeoutMs: 2 * config.syncPeriodMs })
   const maxConnections = connectionsFor(await host.process.openFilesLimit())
-  const otherModes = new OtherModes({ mode: config.mode, families: families.length, host, log })
+  const otherModes = new OtherModes({
+    mode: config.mode,
+    families: families.length,
+    host,
+    stateDir: daemon.stateDir,
+    log,
+  })
 
   const backends = await openBackends(mode, families, signal)
   const proxies = familyProxies({ daemon, cluster, prepared, backends, otherModes, health, events, maxConnections })

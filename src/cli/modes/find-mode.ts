@@ -6,29 +6,22 @@ import type { Mode } from './mode.ts'
 type LoadMode = () => Promise<Mode>
 
 /** A process runs one of them, and never needs the others. */
-const builtModes: ReadonlyMap<string, LoadMode> = new Map<ProxyMode, LoadMode>([
+const modes: ReadonlyMap<ProxyMode, LoadMode> = new Map([
   ['iptables', async () => (await import('./iptables-mode.ts')).iptablesMode],
   ['ipvs', async () => (await import('./ipvs-mode.ts')).ipvsMode],
   ['nftables', async () => (await import('./nftables-mode.ts')).nftablesMode],
   ['userspace', async () => (await import('./userspace-mode.ts')).userspaceMode],
 ])
 
-/** Those that are other ones on Windows, or only there. */
-const windowsModes: ReadonlyMap<string, LoadMode> = new Map<ProxyMode, LoadMode>()
+/** On Windows. */
+const windowsModes: ReadonlyMap<ProxyMode, LoadMode> = new Map([
+  ['kernelspace', async () => (await import('./kernelspace-mode.ts')).kernelspaceMode],
+  ['userspace', async () => (await import('./userspace-mode.ts')).userspaceMode],
+])
 
-const plannedModes = ['kernelspace']
-
-interface Asking {
-  readonly platform: NodeJS.Platform
-  /** The one that named the mode, or empty: then the command line did. */
-  readonly configFile?: string
-}
-
-export async function findMode(name: string, { platform, configFile = '' }: Asking): Promise<Mode> {
-  const load = (platform === 'win32' ? windowsModes.get(name) : undefined) ?? builtModes.get(name)
-  if (load !== undefined) return load()
-  const known = [...builtModes.keys()].join(', ')
-  const what = plannedModes.includes(name) ? 'is not built yet' : 'is unknown'
-  const wayOut = configFile === '' ? 'choose --proxy-mode=MODE' : `set "mode" in ${configFile} to one`
-  throw new CommandError(`proxy mode "${name}" ${what}: ${wayOut} from ${known}`)
+/** The mode has been checked already: the configuration has only those that its system has. */
+export function findMode(name: ProxyMode, platform: NodeJS.Platform): Promise<Mode> {
+  const load = (platform === 'win32' ? windowsModes : modes).get(name)
+  if (load === undefined) throw new CommandError(`there is no proxy mode "${name}" on ${platform}`)
+  return load()
 }

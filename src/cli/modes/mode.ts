@@ -2,6 +2,7 @@
 import type { ProxyConfig } from '../../config/proxy-config.ts'
 import type { Backend, NodeView, RenderedPart } from '../../core/backend.ts'
 import type { Logger } from '../../core/logger.ts'
+import type { NodeIps } from '../../core/node/node-ips.ts'
 import type { ServingPolicy } from '../../core/routing/serving-policy.ts'
 import type { AfterSync } from '../../core/sync/sync-runner.ts'
 import type { IptablesOf } from '../../dataplane/iptables/find-iptables.ts'
@@ -18,7 +19,7 @@ export interface Mode {
   readonly endpointRules: ServingPolicy['endpointRules']
   /** Touches nothing yet. A mode that can work in several ways chooses one, and logs which. */
   onNode(context: ModeContext): ModeOnNode
-  render(view: NodeView, settings: ModeSettings): readonly RenderedPart[]
+  render(view: NodeView, settings: RenderSettings): readonly RenderedPart[]
 }
 
 /** What `render` and a running backend both need to know. */
@@ -32,10 +33,19 @@ export interface ModeSettings {
   readonly localIps: () => readonly string[]
 }
 
+export interface RenderSettings extends ModeSettings {
+  /** Of the HNS network of a Windows node; `auto`: as the configuration suggests. */
+  readonly hnsNetworkType: 'auto' | 'L2Bridge' | 'Overlay'
+}
+
 export interface ModeContext extends ModeSettings {
   readonly host: Host
   /** The node's primary address; a loopback address when it has none. */
   readonly nodeIp: string
+  readonly nodeIps: NodeIps['ips']
+  readonly primaryFamily: Family
+  /** Where the process keeps notes of its own; empty: nowhere. */
+  readonly stateDir: string
   /** Above this many Service ports, connections are not counted for each of them. */
   readonly serviceSeriesLimit: number
   /** What carries connections in the userspace mode: one for both families. */

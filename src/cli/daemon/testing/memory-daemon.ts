@@ -25,14 +25,14 @@ export async function memoryDaemon({
   mode,
   host = memoryHost(),
 }: MemoryDaemonOptions = {}): Promise<MemoryDaemon> {
-  const { options } = parsed(flags)
+  const { options } = parsed(flags, host.platform)
   const { config } = await loadConfig(options, host)
   const log = Object.assign(new RecordingLogger(), { verbosity: 0, setVerbosity() {}, flush() {} })
   return {
     ...options,
     config,
     file: undefined,
-    mode: mode ?? (await findMode(config.mode, host)),
+    mode: mode ?? (await findMode(config.mode, host.platform)),
     flags: {},
     isInitOnly: options.action.kind === 'init-only',
     version: '0.0.0',
