@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { readReport } from '../../tools/vitest-report.ts'
 import type { FileReport } from '../../tools/vitest-report.ts'
+import { buildStandIn, libraryNames } from './stand-in/build.ts'
 import { runOnWindows } from './testing/windows-process.ts'
 import { missingTools, windowsPath } from './testing/wine.ts'
 import { unixOnly } from './unit-suites.config.ts'
@@ -33,10 +34,12 @@ async function runUnitSuites(): Promise<UnitRun> {
   const folder = await mkdtemp(join(tmpdir(), 'fairlead-windows-report-'))
   try {
     const report = join(folder, 'report.json')
+    for (const name of libraryNames) await buildStandIn('windows', folder, name)
     const flags = ['--config', 'tests/windows/unit-suites.config.ts', '--reporter=default', '--reporter=json']
     const { exitCode, stdout, stderr } = await runOnWindows(join(root, 'node_modules/vitest/vitest.mjs'), {
       args: ['run', ...flags, `--outputFile.json=${windowsPath(report)}`],
       cwd: root,
+      env: { FAIRLEAD_STAND_IN: windowsPath(folder) },
       timeLimitMs: 10 * 60_000,
     })
     if (exitCode !== 0) process.stdout.write(`vitest on Windows ended with ${exitCode}:\n${stdout}${stderr}\n`)

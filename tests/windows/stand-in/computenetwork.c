@@ -3,14 +3,14 @@
  * shows that texts, GUIDs, handles, error records and memory cross the border unharmed. How HNS decides is shown by the HNS in
  * memory (src/dataplane/hcn/memory); the rules here are those of src/dataplane/hcn/driver.contract.ts, and no more.
  *
- *   npx tsx tests/windows/stand-in/build.ts windows out/computenetwork.dll     (with mingw-w64)
- *   npx tsx tests/windows/stand-in/build.ts here out/computenetwork.so         (with cc)
+ *   npx tsx tests/windows/stand-in/build.ts windows FOLDER     (with mingw-w64)
+ *   npx tsx tests/windows/stand-in/build.ts here FOLDER        (with cc)
  *
- * The environment names files:
- *   STAND_IN_STATE    a line for each object: Network {"ID":"...","Name":"pod-net"}; read anew with each call
- *   STAND_IN_LOG      gets a line for each call: function, arguments, code, and what is lent and not given back
- *   STAND_IN_FAULTS   what shall fail: HcnOpenEndpoint 0x80070005 record; or HcnDeleteEndpoint wait 200 (milliseconds)
- * and STAND_IN_VERSION is the version of HNS: 15.5 if there is none; older ones cannot change load balancers.
+ * STAND_IN_FOLDER in the environment (or StandInUse, in a process that has several of them) names a folder with these files:
+ *   state     a line for each object: Network {"ID":"...","Name":"pod-net"}; read anew with each call
+ *   log       gets a line for each call: function, arguments, code, and what is lent and not given back
+ *   faults    what shall fail: HcnOpenEndpoint 0x80070005 record; or HcnDeleteEndpoint wait 200 (milliseconds)
+ *   version   of HNS: 15.5 if there is none; older ones cannot change load balancers
  *
  * A copy as computenetwork.dll and one as vmcompute.dll in system32 of a Wine prefix serve the daemon. A test that loads the library
  * itself can free with its CoTaskMemFree, and ask StandInLentTexts, StandInOpenHandles and StandInMostCallsAtOnce.
@@ -109,22 +109,33 @@ static void guid_text(const guid *id, char *text) {
           d[2], d[3], d[4], d[5], d[6], d[7]);
 }
 
-/* ---- Settings of the test: names of files, in the environment. ---- */
+/* ---- The folder of the test. ---- */
 
-static const char *setting(const char *name) {
-#ifdef _WIN32
-  /* Not getenv: the C library has a copy of the environment that Node.js does not change. */
-  static char values[4][1024];
-  static int used;
-  char *value = values[used++ % 4];
-  return GetEnvironmentVariableA(name, value, 1024) == 0 ? NULL : value;
-#else
-  return getenv(name);
-#endif
+static char folder[1024];
+
+EXPORT void CALL StandInUse(const unit16 *path) {
+  char *text = utf8_of(path);
+  snprintf(folder, sizeof(folder), "%s", text);
+  free(text);
 }
 
-static char *read_file(const char *path) {
-  FILE *file = path == NULL ? NULL : fopen(path, "rb");
+/* Opens a file of it, or NULL. */
+static FILE *open_file(const char *name, const char *mode) {
+  char path[1100];
+#ifdef _WIN32
+  /* Not getenv: the C library has a copy of the environment that Node.js does not change. */
+  if (folder[0] == '\0') GetEnvironmentVariableA("STAND_IN_FOLDER", folder, sizeof(folder));
+#else
+  if (folder[0] == '\0' && getenv("STAND_IN_FOLDER") != NULL)
+    snprintf(folder, sizeof(folder), "%s", getenv("STAND_IN_FOLDER"));
+#endif
+  if (folder[0] == '\0') return NULL;
+  snprintf(path, sizeof(path), "%s/%s", folder, name);
+  return fopen(path, mode);
+}
+
+static char *read_file(const char *name) {
+  FILE *file = open_file(name, "rb");
   if (file == NULL) return calloc(1, 1);
   fseek(file, 0, SEEK_END);
   size_t size = (size_t)ftell(file);
@@ -189,7 +200,7 @@ static void forget(object *gone) {
 /* Read anew for each call, so that a test can change it, and other processes see the same. */
 static void load_state(void) {
   while (objects != NULL) forget(objects);
-  char *text = read_file(setting("STAND_IN_STATE"));
+  char *text = read_file("state");
   for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
     char *space = strchr(line, ' ');
     if (space == NULL) continue;
@@ -200,18 +211,17 @@ static void load_state(void) {
 }
 
 static void save_state(void) {
-  const char *path = setting("STAND_IN_STATE");
-  if (path == NULL) return;
-  char fresh[1100];
-  snprintf(fresh, sizeof(fresh), "%s.new", path);
-  FILE *file = fopen(fresh, "wb");
+  FILE *file = open_file("state.new", "wb");
   if (file == NULL) return;
   for (object *it = objects; it != NULL; it = it->next) fprintf(file, "%s %s\n", it->kind, it->document);
   fclose(file);
+  char from[1100], to[1100];
+  snprintf(from, sizeof(from), "%s/state.new", folder);
+  snprintf(to, sizeof(to), "%s/state", folder);
 #ifdef _WIN32
-  MoveFileExA(fresh, path, MOVEFILE_REPLACE_EXISTING);
+  MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING);
 #else
-  rename(fresh, path);
+  rename(from, to);
 #endif
 }
 
@@ -236,8 +246,7 @@ typedef struct {
 } call;
 
 static void log_line(const char *name, const char *arguments, int32_t code) {
-  const char *path = setting("STAND_IN_LOG");
-  FILE *file = path == NULL ? NULL : fopen(path, "ab");
+  FILE *file = open_file("log", "ab");
   if (file == NULL) return;
   fprintf(file, "%s %s -> 0x%08x, %d texts and %d handles lent\n", name, arguments, (unsigned)code, lent_texts,
           open_handles);
@@ -264,7 +273,7 @@ static void write_record(unit16 **to, int32_t code) {
 /* Lines of the file of faults: `HcnOpenEndpoint 0x80070005 record`, or `HcnDeleteEndpoint wait 200`. Whether one was found. */
 static int planned_fault(call *it, int32_t *code) {
   int is_found = 0;
-  char *text = read_file(setting("STAND_IN_FAULTS"));
+  char *text = read_file("faults");
   for (char *line = strtok(text, "\n"); line != NULL && !is_found; line = strtok(NULL, "\n")) {
     size_t length = strcspn(line, " ");
     if (strncmp(line, it->name, length) != 0 || it->name[length] != '\0' || line[length] == '\0') continue;
@@ -468,8 +477,9 @@ static int32_t check_load_balancer(const char *settings, object *itself) {
 }
 
 static void version(int *major, int *minor) {
-  const char *text = setting("STAND_IN_VERSION");
-  if (text == NULL || sscanf(text, "%d.%d", major, minor) != 2) *major = 15, *minor = 5;
+  char *text = read_file("version");
+  if (sscanf(text, "%d.%d", major, minor) != 2) *major = 15, *minor = 5;
+  free(text);
 }
 
 /* ---- The exports. ---- */

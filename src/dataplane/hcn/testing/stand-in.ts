@@ -5,15 +5,16 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import koffi from 'koffi'
 import { buildStandIn, compilers } from '../../../../tests/windows/stand-in/build.ts'
+import type { LibraryName } from '../../../../tests/windows/stand-in/build.ts'
 import type { NativeLibraries } from '../native-libraries.ts'
 
-/** Under Wine there is no compiler: whoever runs the tests there brings the library. */
+/** A folder with the libraries. Under Wine there is no compiler, so whoever runs the tests there brings them. */
 const brought = process.env['FAIRLEAD_STAND_IN']
 
 /** Why it cannot be used. */
 export function missingForStandIn(): string | undefined {
   if (brought !== undefined) return undefined
-  if (process.platform === 'win32') return 'needs FAIRLEAD_STAND_IN, the path of the library'
+  if (process.platform === 'win32') return 'needs FAIRLEAD_STAND_IN, the folder of the libraries'
   try {
     execFileSync(compilers.here, ['--version'], { stdio: 'ignore' })
     return undefined
@@ -36,12 +37,12 @@ export interface StandIn extends AsyncDisposable {
   mostCallsAtOnce(): number
 }
 
-export async function openStandIn(flags: readonly string[] = []): Promise<StandIn> {
+export async function openStandIn(name: LibraryName = 'computenetwork'): Promise<StandIn> {
   const folder = await mkdtemp(join(tmpdir(), 'fairlead-stand-in-'))
   const [state, faults, log] = ['state', 'faults', 'log'].map((name) => join(folder, name))
-  const library = brought ?? (await built(flags))
-  Object.assign(process.env, { STAND_IN_STATE: state, STAND_IN_FAULTS: faults, STAND_IN_LOG: log })
+  const library = brought === undefined ? await built(name) : join(brought, `${name}.dll`)
   const loaded = koffi.load(library)
+  loaded.func('void __stdcall StandInUse(const char16_t *folder)')(folder)
   const count = (name: string) => loaded.func(`int32_t __stdcall ${name}()`) as () => number
   const [texts, handles, most] = ['LentTexts', 'OpenHandles', 'MostCallsAtOnce'].map((name) => count(`StandIn${name}`))
   const [textsBefore, handlesBefore] = [texts?.() ?? 0, handles?.() ?? 0]
@@ -63,22 +64,20 @@ export async function openStandIn(flags: readonly string[] = []): Promise<StandI
   }
 }
 
-const librariesByFlags = new Map<string, Promise<string>>()
+const librariesByName = new Map<LibraryName, Promise<string>>()
 
 /** Once for each process. */
-function built(flags: readonly string[]): Promise<string> {
-  const library = librariesByFlags.get(flags.join(' ')) ?? build(flags)
-  librariesByFlags.set(flags.join(' '), library)
+function built(name: LibraryName): Promise<string> {
+  const library = librariesByName.get(name) ?? build(name)
+  librariesByName.set(name, library)
   return library
 }
 
-async function build(flags: readonly string[]): Promise<string> {
-  const library = join(await mkdtemp(join(tmpdir(), 'fairlead-stand-in-')), 'computenetwork.so')
-  await buildStandIn('here', library, flags)
-  return library
+async function build(name: LibraryName): Promise<string> {
+  return buildStandIn('here', await mkdtemp(join(tmpdir(), 'fairlead-stand-in-')), name)
 }
 
 /** What was compiled; it can be loaded no more. */
 export async function removeStandIns(): Promise<void> {
-  for (const library of librariesByFlags.values()) await rm(dirname(await library), { recursive: true, force: true })
+  for (const library of librariesByName.values()) await rm(dirname(await library), { recursive: true, force: true })
 }
