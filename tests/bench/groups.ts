@@ -7,6 +7,7 @@ import { ipvsGroup } from './ipvs/ipvs-group.ts'
 import { kpngGroup } from './kpng/kpng-group.ts'
 import { nftablesGroup } from './nftables/nftables-group.ts'
 import { userspaceGroup } from './userspace/userspace-group.ts'
+import { windowsGroup } from './windows/windows-group.ts'
 
 export const groups: readonly BenchGroup[] = [
   coreGroup,
@@ -16,4 +17,5 @@ export const groups: readonly BenchGroup[] = [
   nftablesGroup,
   userspaceGroup,
   kpngGroup,
+  windowsGroup,
 ]

@@ -5,6 +5,7 @@ import { silentMetrics } from '../../../src/core/proxy-metrics.ts'
 import { RouteTable } from '../../../src/core/routing/route-table.ts'
 import { silentNotices } from '../../../src/core/routing/service-notices.ts'
 import { usualPolicy } from '../../../src/core/routing/serving-policy.ts'
+import type { ServingPolicy } from '../../../src/core/routing/serving-policy.ts'
 import { Intake } from '../../../src/sources/intake.ts'
 import { nodeName, serviceObject, sliceObject } from '../core/cluster-objects.ts'
 
@@ -14,7 +15,7 @@ export interface LargeCluster {
   moveEndpoint(service: number): void
 }
 
-export function largeCluster(services: number): LargeCluster {
+export function largeCluster(services: number, policy: ServingPolicy = usualPolicy): LargeCluster {
   const catalog = new Catalog()
   const intake = new Intake({ catalog, log: silentLogger, metrics: silentMetrics })
   const serviceSink = intake.sink('Service')
@@ -29,7 +30,7 @@ export function largeCluster(services: number): LargeCluster {
       family: 'ipv4',
       nodeName,
       nodeIP: '192.0.2.10',
-      policy: usualPolicy,
+      policy,
       notices: silentNotices,
       metrics: silentMetrics,
       startedAtMs: Date.now(),
