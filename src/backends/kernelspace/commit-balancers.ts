@@ -2,7 +2,7 @@
 import type { HcnError, LoadBalancerSummary } from '../../dataplane/hcn/hcn.ts'
 import { frontendOf } from '../../dataplane/hcn/load-balancer-content.ts'
 import { changedByOthers } from './commit-endpoints.ts'
-import { refusalOf } from './committed.ts'
+import { ChangedByOthers, refusalOf } from './committed.ts'
 import type { CommitContext, Committed } from './committed.ts'
 import type { BalancerWrite, KernelspaceEdit } from './edit.ts'
 import type { HeldBalancer } from './held.ts'
@@ -14,7 +14,7 @@ const mostRetries = 20
 
 /** What nobody wants any more, and HNS did not let go when it was asked. */
 export async function retryDeletions(
-  { retries }: KernelspaceEdit,
+  { retries, isFromReading }: KernelspaceEdit,
   { hcn, log }: CommitContext,
   done: Committed,
   signal: AbortSignal,
@@ -22,7 +22,8 @@ export async function retryDeletions(
   for (const balancer of retries.slice(0, mostRetries)) {
     const { id, frontend } = balancer
     try {
-      await hcn.deleteLoadBalancer(id, signal)
+      const wasThere = await hcn.deleteLoadBalancer(id, signal)
+      if (!wasThere && !isFromReading) throw new ChangedByOthers(isNoMore(frontend))
       done.counts.deleted++
       done.left.balancers.delete(id)
       done.disown(frontend)
@@ -33,7 +34,7 @@ export async function retryDeletions(
 }
 
 export async function deleteFreed(
-  { freed, wantedFrontends }: KernelspaceEdit,
+  { freed, wantedFrontends, isFromReading }: KernelspaceEdit,
   context: CommitContext,
   done: Committed,
   signal: AbortSignal,
@@ -42,10 +43,11 @@ export async function deleteFreed(
   for (const balancer of freed) {
     const { id, frontend } = balancer
     const refusal = await deleteBalancer(balancer, context, done, signal)
+    if (refusal === 'was gone' && !isFromReading) throw new ChangedByOthers(isNoMore(frontend))
     // It is to be made anew; until then the old one is better than none.
     if (wanted.has(frontend)) continue
     done.hold(frontend, undefined)
-    if (refusal === undefined) done.disown(frontend)
+    if (typeof refusal === 'string') done.disown(frontend)
     else {
       context.log.warn('cannot delete a load balancer that nobody wants', { frontend, id, error: refusal })
       done.left.balancers.set(id, balancer)
@@ -94,7 +96,7 @@ class BalancerWriter {
       if (refusal === undefined) return
       if (refusal !== 'delete it') return this.#fail(frontend, refusal)
       const stuck = await deleteBalancer(held, this.#context, done, this.#signal)
-      if (stuck !== undefined) return this.#fail(frontend, stuck)
+      if (typeof stuck !== 'string') return this.#fail(frontend, stuck)
     }
     await this.#create(next)
   }
@@ -147,9 +149,9 @@ class BalancerWriter {
     if (id === undefined) return false
     this.#idsByFrontend.delete(frontend)
     log.warn('deleting a load balancer that has the frontend of a Service', { frontend, id })
-    const refusal = await deleteById(id, this.#context, this.#signal)
-    if (refusal === undefined) this.#done.counts.deleted++
-    return refusal === undefined
+    const isGone = typeof (await deleteById(id, this.#context, this.#signal)) === 'string'
+    if (isGone) this.#done.counts.deleted++
+    return isGone
   }
 
   /** If not, a program of the host has the port, and reading every load balancer would be in vain. */
@@ -173,26 +175,32 @@ function placeOf({ protocol, vip, externalPort }: LoadBalancerSummary): string {
   return `${protocol} ${vip ?? 'any'} ${externalPort}`
 }
 
+/** Perhaps HNS was restarted, and has it under another id. Whoever is to delete it must know that one. */
+function isNoMore(frontend: Frontend): string {
+  return `the load balancer of ${frontend} is not there any more`
+}
+
+type Deletion = 'deleted' | 'was gone' | HcnError
+
 async function deleteBalancer(
   { id, frontend }: HeldBalancer,
   context: CommitContext,
   done: Committed,
   signal: AbortSignal,
-): Promise<HcnError | undefined> {
-  const refusal = await deleteById(id, context, signal)
-  if (refusal !== undefined) return refusal
+): Promise<Deletion> {
+  const deletion = await deleteById(id, context, signal)
+  if (typeof deletion !== 'string') return deletion
   done.counts.deleted++
   done.hold(frontend, undefined)
   done.left.balancers.delete(id)
-  return undefined
+  return deletion
 }
 
 /** HNS sometimes takes a deletion at the second attempt. */
-async function deleteById(id: string, { hcn }: CommitContext, signal: AbortSignal): Promise<HcnError | undefined> {
+async function deleteById(id: string, { hcn }: CommitContext, signal: AbortSignal): Promise<Deletion> {
   for (let attempt = 1; ; attempt++) {
     try {
-      await hcn.deleteLoadBalancer(id, signal)
-      return undefined
+      return (await hcn.deleteLoadBalancer(id, signal)) ? 'deleted' : 'was gone'
     } catch (error) {
       const refusal = refusalOf(error)
       if (attempt > 1) return refusal

@@ -2,6 +2,7 @@
 import type { NodeView } from '../../core/backend.ts'
 import { isSameData } from '../../core/same-data.ts'
 import type { RouteKey } from '../../core/route.ts'
+import { familyOf } from '../../net/ip.ts'
 import { endpointAt, usedIps, withEndpoints } from './endpoint-table.ts'
 import type { TableChange } from './endpoint-table.ts'
 import { isAsWanted } from './held.ts'
@@ -160,9 +161,14 @@ function rebuilding(
   }
 }
 
-/** Remote, and of no use: nobody needs one for its address, or the pod turned out to be on this node. */
+/**
+ * Remote, and of no use: nobody needs one for its address, or the pod turned out to be on this node. Those of the other
+ * family are the business of its own backend.
+ */
 export function isUnused({ plan, table }: Pick<Written, 'plan' | 'table'>, id: string): boolean {
   const endpoint = table.byId.get(id)
   if (endpoint?.isRemote !== true) return false
-  return usedIps(endpoint).every((ip) => endpointAt(table, ip)?.id !== id || !isNeeded(plan, ip))
+  return usedIps(endpoint).every(
+    (ip) => familyOf(ip) === plan.settings.family && (endpointAt(table, ip)?.id !== id || !isNeeded(plan, ip)),
+  )
 }

@@ -13,7 +13,7 @@ export async function forgetLost({ plan, held, left, table }: Written, owned: Ow
     ...names.frontends
       .filter((it) => !plan.claimsByFrontend.has(it) && !held.has(it) && !leftFrontends.has(it))
       .map(ownedBalancer),
-    ...names.endpointIps.filter((ip) => !isThere(ip, true)).map(ownedEndpoint),
+    ...names.endpointIps.filter((ip) => !plan.keysByIp.has(ip) && !isThere(ip, true)).map(ownedEndpoint),
     ...names.sourceVips.filter((ip) => !isThere(ip, false)).map(ownedSourceVip),
   ]
   if (lost.length > 0) await owned.remove(lost)

@@ -6,6 +6,7 @@ import { Programming } from '../../core/sync/programming.ts'
 import type { Knowledge, Programmed, SyncTask } from '../../core/sync/programming.ts'
 import type { Hcn } from '../../dataplane/hcn/hcn.ts'
 import type { OwnedObjects } from '../../dataplane/hcn/owned-objects.ts'
+import { nextTurn } from '../../dataplane/next-turn.ts'
 import { commit } from './commit.ts'
 import { ChangedByOthers } from './committed.ts'
 import type { Abilities } from './committed.ts'
@@ -112,10 +113,13 @@ export class KernelspaceBackend implements Backend {
       throw await tearDown({ hcn, owned, settings, log }, before, found, signal)
     const keys = change.full ? change.keys : [...view.routesByKey.keys()]
     const plan = planKernelspace(view, settings, keys)
+    await nextTurn()
     const nothing = { has: () => false }
     const { added } = await this.#reader.list(found.id, nothing, signal)
     const around = { network: networkOf(found), table: endpointTable(added), root: await this.#root(signal) }
+    await nextTurn()
     const balancers = await this.#balancers(before, plan, signal)
+    await nextTurn()
     const left = { balancers: balancers.surplus, endpoints: nothingLeft.endpoints }
     const written = { ...around, plan, held: balancers.held, left, failedKeys: new Set<never>() }
     const programmed = await this.#commit(rewriteAll(written, keys), signal)

@@ -3,6 +3,7 @@ import type { Logger } from '../../core/logger.ts'
 import { HcnError } from '../../dataplane/hcn/hcn.ts'
 import type { Hcn, HcnNetwork } from '../../dataplane/hcn/hcn.ts'
 import type { OwnedObjects } from '../../dataplane/hcn/owned-objects.ts'
+import { familyOf } from '../../net/ip.ts'
 import { refusalOf } from './committed.ts'
 import type { HeldBalancer, Written } from './held.ts'
 import { ownedBalancer, ownedEndpoint } from './owned-names.ts'
@@ -24,7 +25,7 @@ export async function tearDown(
   signal: AbortSignal,
 ): Promise<HcnError> {
   const disowned: string[] = []
-  const remove = async (name: string, work: Promise<void>) => {
+  const remove = async (name: string, work: Promise<unknown>) => {
     try {
       await work
       disowned.push(name)
@@ -36,7 +37,8 @@ export async function tearDown(
     await remove(ownedBalancer(frontend), hcn.deleteLoadBalancer(id, signal))
   for (const { id, isRemote, ips } of before?.table.byId.values() ?? [])
     for (const ip of ips.slice(0, 1))
-      if (isRemote && owned.has(ownedEndpoint(ip))) await remove(ownedEndpoint(ip), hcn.deleteEndpoint(id, signal))
+      if (isRemote && familyOf(ip) === settings.family && owned.has(ownedEndpoint(ip)))
+        await remove(ownedEndpoint(ip), hcn.deleteEndpoint(id, signal))
   if (disowned.length > 0) await owned.remove(disowned)
   const { name } = settings.network
   return new HcnError(

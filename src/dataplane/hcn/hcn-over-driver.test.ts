@@ -102,8 +102,8 @@ test('creates an endpoint and a load balancer with one call each, and knows them
 test('what is gone is gone: reading it finds nothing, and deleting it again is done', async () => {
   const { hcn, pod, hns } = machine({ unknownId: 'kind not found' })
   const id = await hcn.createLoadBalancer(balancerTo(pod), signal)
-  for (let time = 0; time < 2; time++) await hcn.deleteLoadBalancer(id, signal)
-  for (let time = 0; time < 2; time++) await hcn.deleteEndpoint(pod, signal)
+  for (const wasThere of [true, false]) expect(await hcn.deleteLoadBalancer(id, signal)).toBe(wasThere)
+  for (const wasThere of [true, false]) expect(await hcn.deleteEndpoint(pod, signal)).toBe(wasThere)
   expect(await hcn.endpoint(pod, signal)).toBeUndefined()
   expect(hns.loadBalancers).toEqual([])
 })

@@ -51,7 +51,10 @@ export function hcnOverDriver(driver: HcnDriver, { clock = systemClock, timeLimi
   }
 
   const remove = (kind: 'Endpoint' | 'LoadBalancer', id: string, signal: AbortSignal) =>
-    calls.run(signal, (call) => unlessNotFound(call(`delete ${words[kind]} ${id}`, () => driver.remove(kind, id))))
+    calls.run(signal, async (call) => {
+      const removal = call(`delete ${words[kind]} ${id}`, () => driver.remove(kind, id).then(() => true))
+      return (await unlessNotFound(removal)) === true
+    })
 
   return {
     version: (signal) =>

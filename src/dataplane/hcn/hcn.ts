@@ -94,8 +94,8 @@ export interface Hcn {
   endpoint(id: string, signal: AbortSignal): Promise<HcnEndpoint | undefined>
   endpointNamed(name: string, signal: AbortSignal): Promise<HcnEndpoint | undefined>
   createEndpoint(networkId: string, settings: EndpointSettings, signal: AbortSignal): Promise<HcnEndpoint>
-  /** Done, too, when it was gone before. */
-  deleteEndpoint(id: string, signal: AbortSignal): Promise<void>
+  /** Done, too, when it was gone before; then the answer is false. */
+  deleteEndpoint(id: string, signal: AbortSignal): Promise<boolean>
 
   /** Three calls for each. Objects without a port mapping, which a failed create may leave, are not in it. */
   loadBalancers(signal: AbortSignal): Promise<readonly LoadBalancer[]>
@@ -105,8 +105,8 @@ export interface Hcn {
   createLoadBalancer(settings: LoadBalancerSettings, signal: AbortSignal): Promise<string>
   /** Replaces everything but the id. */
   modifyLoadBalancer(id: string, settings: LoadBalancerSettings, signal: AbortSignal): Promise<void>
-  /** Done, too, when it was gone before. */
-  deleteLoadBalancer(id: string, signal: AbortSignal): Promise<void>
+  /** Done, too, when it was gone before; then the answer is false. */
+  deleteLoadBalancer(id: string, signal: AbortSignal): Promise<boolean>
 }
 
 export type HcnReason =

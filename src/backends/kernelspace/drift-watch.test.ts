@@ -1,0 +1,128 @@
+import { describe, expect, test } from 'vitest'
+import { nodePort, pods, web } from './testing/web-service.ts'
+import { WindowsNode } from './testing/windows-node.ts'
+import type { WindowsNodeOptions } from './testing/windows-node.ts'
+
+/** Everybody is to be served again so soon. */
+const soonMs = 10_000
+
+/** A node whose watch asks for a full sync, as the runner of syncs gives it. */
+async function watched(options: WindowsNodeOptions = {}) {
+  const node = new WindowsNode(options)
+  node.pod('10.61.1.5')
+  node.put(web(nodePort), pods(['10.61.1.5', '10.61.2.7']))
+  await node.sync()
+  const found: string[] = []
+  const stop = new AbortController()
+  const watching = node.watch((what) => found.push(what), stop.signal)
+  const repaired = async (ms = soonMs) => {
+    for (let passed = 0; passed < ms; passed += 1_000) {
+      await node.clock.advance(1_000)
+      if (found.length > 0) await node.sync({ full: true }).catch(() => {})
+    }
+    return found.splice(0)[0]
+  }
+  await repaired()
+  node.calls()
+  return {
+    node,
+    repaired,
+    async [Symbol.asyncDispose]() {
+      stop.abort()
+      await watching
+    },
+  }
+}
+
+const clusterIP = '10.112.0.20:80/6 to 10.61.1.5 10.61.2.7 at 8080'
+const atNodePort = '*:31080/6 to 10.61.1.5 10.61.2.7 at 8080 localRoutedVip vipExternalIp'
+
+describe('the watch of HNS', () => {
+  test('asks three questions, and finds nothing where nothing happened', async () => {
+    await using it = await watched()
+    expect(await it.repaired()).toBeUndefined()
+    const calls = new Set(it.node.calls())
+    expect(calls).toEqual(new Set(['enumerateNetworks', 'queryNetwork', 'hnsCall', 'enumerateEndpoints']))
+  })
+
+  test('finds a load balancer that is gone, changed or degraded', async () => {
+    await using it = await watched()
+    const { hns } = it.node
+    const id = () => it.node.balancerId('10.112.0.20') ?? ''
+    hns.remove('LoadBalancer', id())
+    expect(await it.repaired()).toBe('the load balancer of ipv4 6 10.112.0.20 80 is gone')
+    hns.changeLoadBalancer(id(), { endpoints: [it.node.endpointId('10.61.1.5') ?? ''] })
+    expect(await it.repaired()).toBe('somebody changed the load balancer of ipv4 6 10.112.0.20 80')
+    hns.changeLoadBalancer(id(), { isDegraded: true })
+    expect(await it.repaired()).toBe('the load balancer of ipv4 6 10.112.0.20 80 is degraded')
+    expect(it.node.balancers.toSorted()).toEqual([atNodePort, clusterIP].toSorted())
+  })
+
+  test('finds a remote endpoint that is gone', async () => {
+    await using it = await watched()
+    it.node.hns.remove('Endpoint', it.node.endpointId('10.61.2.7') ?? '')
+    expect(await it.repaired()).toBe('the endpoint of 10.61.2.7 is gone')
+    expect(it.node.balancers.toSorted()).toEqual([atNodePort, clusterIP].toSorted())
+  })
+
+  test('finds the endpoint that a pod of this node was waiting for, and ignores other pods', async () => {
+    await using it = await watched()
+    it.node.put(pods(['10.61.1.5', '10.61.1.6']))
+    await it.node.sync()
+    it.node.pod('10.61.1.99')
+    expect(await it.repaired()).toBeUndefined()
+    it.node.pod('10.61.1.6')
+    expect(await it.repaired()).toBe('10.61.1.6 has got another endpoint')
+    expect(it.node.balancers).toContain('10.112.0.20:80/6 to 10.61.1.5 10.61.1.6 at 8080')
+  })
+
+  test('leaves load balancers of others alone', async () => {
+    await using it = await watched()
+    const [balancer] = it.node.hns.loadBalancers
+    if (balancer === undefined) throw new Error('there is none')
+    it.node.hns.putLoadBalancer({ ...balancer, vip: '10.112.0.99' })
+    expect(await it.repaired()).toBeUndefined()
+    expect(it.node.writes()).toEqual([])
+  })
+
+  test.each([[[]], [['LoadBalancer']], [['Endpoint']], [['LoadBalancer', 'Endpoint']]] as const)(
+    'repairs what an HNS restores that was restarted, with other ids of %j',
+    async (renewed) => {
+      await using it = await watched()
+      it.node.hns.stop()
+      await it.node.clock.advance(3_000)
+      it.node.hns.start(renewed)
+      await it.repaired(60_000)
+      expect(it.node.balancers.toSorted()).toEqual([atNodePort, clusterIP].toSorted())
+      expect(it.node.remoteIps).toEqual(['10.61.2.7'])
+      it.node.calls()
+      expect(await it.repaired()).toBeUndefined()
+    },
+  )
+
+  test('repairs what is left when the CNI starts anew', async () => {
+    await using it = await watched()
+    it.node.hns.removeNetwork(it.node.networkId)
+    expect(await it.repaired(5_000)).toBe('the network pod-net is gone')
+    expect(it.node.balancers).toEqual([])
+    const network = it.node.putNetwork()
+    it.node.hns.putEndpoint(network, { ips: ['10.61.1.5'] })
+    await it.repaired(60_000)
+    expect(it.node.balancers).toEqual([clusterIP, atNodePort])
+  })
+
+  test('is not fooled by an HNS whose list tells less than it should', async () => {
+    const settings = { enableDsr: true }
+    await using it = await watched({ settings })
+    // Somebody, or this HNS itself, says nothing of direct server return.
+    const { driver } = it.node
+    const hnsCall = driver.hnsCall.bind(driver)
+    driver.hnsCall = async (...args) => (await hnsCall(...args)).replaceAll(',"IsDSR":true', '')
+    expect(await it.repaired()).toBe('somebody changed the load balancer of ipv4 6 10.112.0.20 80')
+    it.node.calls()
+    expect(await it.repaired(120_000)).toBeUndefined()
+    expect(it.node.writes()).toEqual([])
+    it.node.hns.remove('LoadBalancer', it.node.balancerId('10.112.0.20') ?? '')
+    expect(await it.repaired()).toBe('the load balancer of ipv4 6 10.112.0.20 80 is gone')
+  })
+})
