@@ -1,7 +1,7 @@
 /** `--windows-service`, with the service control manager of Wine. */
 import { get } from 'node:http'
 import { fileURLToPath } from 'node:url'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { freePort } from '../../src/cli/demo/free-port.ts'
 import { runOnWindows } from './testing/windows-process.ts'
 import { WindowsService } from './testing/windows-service.ts'
@@ -10,89 +10,94 @@ import { missingTools, windowsPath } from './testing/wine.ts'
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const objects = windowsPath(`${root}examples/manifests/cluster`)
 
-const onWindows = (name: string, work: () => Promise<void>) =>
-  test.skipIf(missingTools !== undefined)(`${name}${missingTools ?? ''}`, { timeout: 120_000 }, work)
-
-onWindows('the daemon starts as a service, serves, and ends in order when it is stopped', async () => {
-  const [healthz, metrics] = [await freePort('127.0.0.1'), await freePort('127.0.0.1')]
-  await using service = await WindowsService.create('fairlead-daemon', [
-    '--proxy-mode=userspace',
-    `--objects=${objects}`,
-    '--node-address=127.0.0.1',
-    `--healthz-bind-address=127.0.0.1:${healthz}`,
-    `--metrics-bind-address=127.0.0.1:${metrics}`,
-  ])
-  expect(await service.start()).toBe(true)
-  await expect.poll(() => service.query(), { timeout: 30_000 }).toMatchObject({ state: 'RUNNING' })
-  await expect.poll(() => statusOf(`http://127.0.0.1:${healthz}/livez`), { timeout: 30_000 }).toBe(200)
-  await service.stop()
-  await expect
-    .poll(() => service.query(), { timeout: 30_000 })
-    .toEqual({
-      state: 'STOPPED',
-      win32ExitCode: 0,
-      serviceExitCode: 0,
-    })
-  const messages = [...(await service.log()).matchAll(/\] "([^"]+)"/g)].map(([, message]) => message)
-  expect(messages.slice(0, 2)).toEqual(['started by the service control manager', 'starting Fairlead'])
-  // A listener may still come up while the end begins.
-  const ending = ['asked to stop', 'stopped', 'the service has stopped']
-  expect(messages.filter((message = '') => ending.includes(message))).toEqual(ending)
-})
-
-onWindows('a core is a service that runs once its pipe can be followed', async () => {
-  const pipe = 'npipe:////./pipe/fairlead-service-test'
-  await using service = await WindowsService.create('fairlead-core', [
-    'file',
-    'to-api',
-    `--input=${objects}`,
-    `--listen=${pipe}`,
-  ])
-  await service.start()
-  await expect.poll(() => service.query(), { timeout: 30_000 }).toMatchObject({ state: 'RUNNING' })
-  const { stdout } = await runOnWindows(`${root}bin/fairlead.js`, {
-    args: ['api', 'to-local', '--once', '--node-name=node-a', `--api=${pipe}`],
+describe.skipIf(missingTools !== undefined)(`--windows-service${missingTools ?? ''}`, { timeout: 120_000 }, () => {
+  test('the daemon starts as a service, serves, and ends in order when it is stopped', async () => {
+    const [healthz, metrics] = [await freePort('127.0.0.1'), await freePort('127.0.0.1')]
+    await using service = await WindowsService.create('fairlead-daemon', [
+      '--proxy-mode=userspace',
+      `--objects=${objects}`,
+      '--node-address=127.0.0.1',
+      `--healthz-bind-address=127.0.0.1:${healthz}`,
+      `--metrics-bind-address=127.0.0.1:${metrics}`,
+    ])
+    expect(await service.start()).toBe(true)
+    await expect.poll(() => service.query(), { timeout: 30_000 }).toMatchObject({ state: 'RUNNING' })
+    await expect.poll(() => statusOf(`http://127.0.0.1:${healthz}/livez`), { timeout: 30_000 }).toBe(200)
+    await service.stop()
+    await expect
+      .poll(() => service.query(), { timeout: 30_000 })
+      .toEqual({
+        state: 'STOPPED',
+        win32ExitCode: 0,
+        serviceExitCode: 0,
+      })
+    const messages = [...(await service.log()).matchAll(/\] "([^"]+)"/g)].map(([, message]) => message)
+    expect(messages.slice(0, 2)).toEqual(['started by the service control manager', 'starting Fairlead'])
+    // A listener may still come up while the end begins.
+    const ending = ['asked to stop', 'stopped', 'the service has stopped']
+    expect(messages.filter((message = '') => ending.includes(message))).toEqual(ending)
   })
-  expect(stdout).toContain('+ default/web ')
-  await service.stop()
-  await expect.poll(() => service.query(), { timeout: 30_000 }).toMatchObject({ state: 'STOPPED', serviceExitCode: 0 })
-})
 
-onWindows('a start that fails is a failed service, with the sentence in its log', async () => {
-  await using service = await WindowsService.create('fairlead-failing', [
-    '--proxy-mode=userspace',
-    '--objects=Z:\\absent',
-  ])
-  await service.start()
-  await expect
-    .poll(() => service.query(), { timeout: 30_000 })
-    .toEqual({
-      state: 'STOPPED',
-      win32ExitCode: 1066,
-      serviceExitCode: 1,
+  test('a core is a service that runs once its pipe can be followed', async () => {
+    const pipe = 'npipe:////./pipe/fairlead-service-test'
+    await using service = await WindowsService.create('fairlead-core', [
+      'file',
+      'to-api',
+      `--input=${objects}`,
+      `--listen=${pipe}`,
+    ])
+    await service.start()
+    await expect.poll(() => service.query(), { timeout: 30_000 }).toMatchObject({ state: 'RUNNING' })
+    const { stdout } = await runOnWindows(`${root}bin/fairlead.js`, {
+      args: ['api', 'to-local', '--once', '--node-name=node-a', `--api=${pipe}`],
     })
-  expect(await service.log()).toContain('--objects=Z:\\\\absent cannot be read')
-})
+    expect(stdout).toContain('+ default/web ')
+    await service.stop()
+    await expect
+      .poll(() => service.query(), { timeout: 30_000 })
+      .toMatchObject({ state: 'STOPPED', serviceExitCode: 0 })
+  })
 
-onWindows('a command line that makes no sense is told in the log as well', async () => {
-  await using service = await WindowsService.create('fairlead-confused', ['--proxy-mod=userspace'])
-  await service.start()
-  await expect.poll(() => service.query(), { timeout: 30_000 }).toMatchObject({ state: 'STOPPED', serviceExitCode: 1 })
-  expect(await service.log()).toContain('unknown flag: --proxy-mod, did you mean --proxy-mode?')
-})
+  test('a start that fails is a failed service, with the sentence in its log', async () => {
+    await using service = await WindowsService.create('fairlead-failing', [
+      '--proxy-mode=userspace',
+      '--objects=Z:\\absent',
+    ])
+    await service.start()
+    await expect
+      .poll(() => service.query(), { timeout: 30_000 })
+      .toEqual({
+        state: 'STOPPED',
+        win32ExitCode: 1066,
+        serviceExitCode: 1,
+      })
+    expect(await service.log()).toContain('--objects=Z:\\\\absent cannot be read')
+  })
 
-onWindows('without a place for the log, the exit code says so', async () => {
-  await using service = await WindowsService.create('fairlead-mute', ['--log-file=Q:\\no-such-drive\\fairlead.log'])
-  await service.start()
-  await expect.poll(() => service.query(), { timeout: 30_000 }).toMatchObject({ state: 'STOPPED', serviceExitCode: 2 })
-})
+  test('a command line that makes no sense is told in the log as well', async () => {
+    await using service = await WindowsService.create('fairlead-confused', ['--proxy-mod=userspace'])
+    await service.start()
+    await expect
+      .poll(() => service.query(), { timeout: 30_000 })
+      .toMatchObject({ state: 'STOPPED', serviceExitCode: 1 })
+    expect(await service.log()).toContain('unknown flag: --proxy-mod, did you mean --proxy-mode?')
+  })
 
-onWindows('started by hand, --windows-service says to leave it out', async () => {
-  const { exitCode, stderr } = await runOnWindows(`${root}bin/fairlead.js`, { args: ['--windows-service'] })
-  expect(stderr).toMatch(
-    /^Error: --windows-service is for a process that Windows starts as a service.*Leave the flag out\n$/,
-  )
-  expect(exitCode).toBe(1)
+  test('without a place for the log, the exit code says so', async () => {
+    await using service = await WindowsService.create('fairlead-mute', ['--log-file=Q:\\no-such-drive\\fairlead.log'])
+    await service.start()
+    await expect
+      .poll(() => service.query(), { timeout: 30_000 })
+      .toMatchObject({ state: 'STOPPED', serviceExitCode: 2 })
+  })
+
+  test('started by hand, --windows-service says to leave it out', async () => {
+    const { exitCode, stderr } = await runOnWindows(`${root}bin/fairlead.js`, { args: ['--windows-service'] })
+    expect(stderr).toMatch(
+      /^Error: --windows-service is for a process that Windows starts as a service.*Leave the flag out\n$/,
+    )
+    expect(exitCode).toBe(1)
+  })
 })
 
 function statusOf(url: string): Promise<number | undefined> {
