@@ -87,10 +87,16 @@ test('a machine without HNS is told what it needs', async () => {
 })
 
 test('settings that mean nothing here are named, all at once', async () => {
-  const { daemon, onNode } = await windowsNode(['--cluster-cidr=10.61.0.0/16', '--masquerade-all'])
+  const { daemon, onNode } = await windowsNode([
+    '--cluster-cidr=10.61.0.0/16',
+    '--masquerade-all',
+    '--ipvs-scheduler=rr',
+    '--conntrack-min=1',
+    '--oom-score-adj=0',
+  ])
   onNode()
   expect(daemon.log.at('warn').map(({ fields }) => fields['warning'])).toEqual([
-    'these have no effect in kernelspace mode: clusterCIDR, iptables.masqueradeAll',
+    'these have no effect in kernelspace mode: clusterCIDR, iptables.masqueradeAll, conntrack, ipvs, oomScoreAdj',
   ])
 })
 
