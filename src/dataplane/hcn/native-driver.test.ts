@@ -119,6 +119,29 @@ describe.skipIf(missing !== undefined)(
       expect(it.standIn.lent()).toEqual({ texts: 0, handles: 0 })
     })
 
+    test.each(['0x0+ {"Success":false}', '0x80070005+'])(
+      'what is lent beside a failure (%s) is given back, too',
+      async (fault) => {
+        await using it = await open()
+        const functions = [
+          'HcnEnumerateNetworks',
+          'HcnOpenEndpoint',
+          'HcnQueryNetworkProperties',
+          'HcnCreateLoadBalancer',
+        ]
+        await it.standIn.setFaults([...functions, 'HNSCall'].map((name) => `${name} ${fault}`))
+        const outcomes = await Promise.allSettled([
+          it.driver.enumerate('Network', renderQuery()),
+          it.driver.query('Endpoint', pod, renderQuery()),
+          it.driver.query('Network', network, renderQuery()),
+          it.driver.create('LoadBalancer', renderLoadBalancer(balancer)),
+        ])
+        expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected', 'rejected'])
+        await Promise.allSettled([it.driver.hnsCall('GET', '/policylists/', '')])
+        expect(it.standIn.lent()).toEqual({ texts: 0, handles: 0 })
+      },
+    )
+
     test('no text is an empty text, and is not freed; no handle is an error', async () => {
       await using it = await open()
       await it.standIn.setFaults(['HcnEnumerateNetworks 0x0', 'HcnOpenEndpoint 0x0', 'HNSCall 0x0'])

@@ -120,6 +120,19 @@ describe('a file', () => {
     expect((await reopen()).list()).toEqual(['first', 'second', 'third'])
   })
 
+  test('that could not be written is written anew, whatever is in it', async () => {
+    const owned = await reopen()
+    await owned.add(['first'])
+    const before = await readFile(file())
+    await rm(file())
+    await mkdir(file())
+    await owned.add(['second'])
+    await rm(file(), { recursive: true })
+    await writeFile(file(), before)
+    await owned.add(['third'])
+    expect((await reopen()).list()).toEqual(['first', 'second', 'third'])
+  })
+
   test('that somebody deletes comes back whole', async () => {
     const owned = await reopen()
     await owned.add(['first'])

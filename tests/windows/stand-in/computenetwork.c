@@ -9,7 +9,8 @@
  * STAND_IN_FOLDER in the environment (or StandInUse, in a process that has several of them) names a folder with these files:
  *   state     a line for each object: Network {"ID":"...","Name":"pod-net"}; read anew with each call
  *   log       gets a line for each call: function, arguments, code, and what is lent and not given back
- *   faults    what shall fail: HcnOpenEndpoint 0x80070005 record; or HcnDeleteEndpoint wait 200 (milliseconds)
+ *   faults    what shall fail: HcnOpenEndpoint 0x80070005 record (0x80070005+ does it nevertheless);
+ *             or HcnDeleteEndpoint wait 200 (milliseconds)
  *   version   of HNS: 15.5 if there is none; older ones cannot change load balancers
  *
  * A copy as computenetwork.dll and one as vmcompute.dll in system32 of a Wine prefix serve the daemon. A test that loads the library
@@ -243,6 +244,8 @@ static int is_object(const char *text) {
 typedef struct {
   const char *name;
   unit16 **error_record;
+  /* A failure beside what was done. */
+  int32_t failure;
 } call;
 
 static void log_line(const char *name, const char *arguments, int32_t code) {
@@ -288,8 +291,9 @@ static int planned_fault(call *it, int32_t *code) {
       continue;
     }
     *code = (int32_t)strtoul(rest, &rest, 16);
+    is_found = *rest != '+';
+    if (!is_found) it->failure = *code, *code = OK, rest++;
     if (*rest == ' ' && it->error_record != NULL) *it->error_record = lend_utf16(rest + 1);
-    is_found = 1;
   }
   free(text);
   return is_found;
@@ -305,6 +309,7 @@ static int begin(call *it, int32_t *code) {
 }
 
 static int32_t end(call *it, const char *arguments, int32_t code) {
+  if (code == OK) code = it->failure;
   if (code < 0 && it->error_record != NULL && *it->error_record == NULL) write_record(it->error_record, code);
   log_line(it->name, arguments, code);
   __sync_fetch_and_sub(&calls_under_way, 1);
@@ -327,7 +332,7 @@ static int is_wanted(object *it, part filter) {
 }
 
 static int32_t enumerate(const char *name, const char *kind, const unit16 *query, unit16 **ids, unit16 **error_record) {
-  call it = {name, error_record};
+  call it = {name, error_record, OK};
   char *text = utf8_of(query);
   int32_t code;
   if (begin(&it, &code)) {
@@ -367,7 +372,7 @@ static handle *new_handle(const char *kind, const char *id) {
 }
 
 static int32_t open_object(const char *name, const char *kind, const guid *id, void **opened, unit16 **error_record) {
-  call it = {name, error_record};
+  call it = {name, error_record, OK};
   char text[37];
   int32_t code;
   guid_text(id, text);
@@ -379,7 +384,7 @@ static int32_t open_object(const char *name, const char *kind, const guid *id, v
 }
 
 static int32_t query_object(const char *name, void *opened, unit16 **properties, unit16 **error_record) {
-  call it = {name, error_record};
+  call it = {name, error_record, OK};
   handle *of = opened;
   int32_t code;
   if (begin(&it, &code)) {
@@ -399,7 +404,7 @@ static int32_t close_object(const char *name, void *opened) {
 }
 
 static int32_t delete_object(const char *name, const char *kind, const guid *id, unit16 **error_record) {
-  call it = {name, error_record};
+  call it = {name, error_record, OK};
   char text[37];
   int32_t code;
   guid_text(id, text);
@@ -512,7 +517,7 @@ EXPORT int32_t CALL HcnDeleteLoadBalancer(const guid *id, unit16 **error_record)
 
 EXPORT int32_t CALL HcnCreateEndpoint(void *network, const guid *id, const unit16 *settings, void **made,
                                       unit16 **error_record) {
-  call it = {"HcnCreateEndpoint", error_record};
+  call it = {"HcnCreateEndpoint", error_record, OK};
   handle *of = network;
   char *text = utf8_of(settings);
   int32_t code;
@@ -523,7 +528,7 @@ EXPORT int32_t CALL HcnCreateEndpoint(void *network, const guid *id, const unit1
 }
 
 EXPORT int32_t CALL HcnCreateLoadBalancer(const guid *id, const unit16 *settings, void **made, unit16 **error_record) {
-  call it = {"HcnCreateLoadBalancer", error_record};
+  call it = {"HcnCreateLoadBalancer", error_record, OK};
   char *text = utf8_of(settings);
   int32_t code;
   if (begin(&it, &code)) {
@@ -537,7 +542,7 @@ EXPORT int32_t CALL HcnCreateLoadBalancer(const guid *id, const unit16 *settings
 
 #ifndef WITHOUT_MODIFY
 EXPORT int32_t CALL HcnModifyLoadBalancer(void *opened, const unit16 *settings, unit16 **error_record) {
-  call it = {"HcnModifyLoadBalancer", error_record};
+  call it = {"HcnModifyLoadBalancer", error_record, OK};
   handle *of = opened;
   char *text = utf8_of(settings);
   int32_t code;
@@ -607,7 +612,7 @@ static void append_policy_list(char **list, size_t *length, part balancer) {
 }
 
 EXPORT int32_t CALL HNSCall(const unit16 *method, const unit16 *path, const unit16 *request, unit16 **response) {
-  call it = {"HNSCall", NULL};
+  call it = {"HNSCall", NULL, OK};
   char *verb = utf8_of(method), *what = utf8_of(path), *list = NULL;
   size_t length = 0;
   int32_t code;
