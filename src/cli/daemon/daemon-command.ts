@@ -24,9 +24,12 @@ const commandHelp = `Commands:
   fairlead version   Prints the version, as --version does.
 `
 
-/** Where the objects come from, when that is neither a cluster nor files. */
+/** What the command line of the daemon does not tell, when another command runs it. */
 export interface OtherSource {
+  /** Where the objects come from, when that is neither a cluster nor files. */
   readonly api?: ApiSource
+  /** The mode that the command is named after; it wins over the one in a configuration file. */
+  readonly mode?: string
 }
 
 export async function daemonCommand(
@@ -61,7 +64,7 @@ async function runWith(
   signal: AbortSignal,
   other: OtherSource,
 ): Promise<number> {
-  const loaded = await loadConfig(options, program.host)
+  const loaded = await loadConfig(options, program.host, other.mode)
   const { action } = options
   switch (action.kind) {
     case 'write-config':

@@ -47,15 +47,18 @@ export async function runMode(line: ModeCommand, program: Program, signal: Abort
   if (!read.ok) throw new CommandError(`${read.problem} (see fairlead ${source} ${line.sink} --help)`)
   const { values } = read
   const node = values['node-name'] === '' ? [] : [`--hostname-override=${values['node-name']}`]
-  const argv = [...others, ...node, `--proxy-mode=${mode}`]
+  // With a file, the flag would be ignored, and the user told about a flag that nobody gave.
+  const hasFile = others.some((flag) => /^--config(?:=|$)/.test(flag))
+  const argv = [...others, ...node, ...(hasFile ? [] : [`--proxy-mode=${mode}`])]
   switch (source) {
     case 'kube':
-      return daemonCommand(argv, program, signal)
+      return daemonCommand(argv, program, signal, { mode })
     case 'file':
-      return daemonCommand([...argv, ...values.input.map((path) => `--objects=${path}`)], program, signal)
+      return daemonCommand([...argv, ...values.input.map((path) => `--objects=${path}`)], program, signal, { mode })
     case 'api':
     case 'local':
       return daemonCommand([...argv, ...nodeFlagsFor(values['node-name'], others, program.host)], program, signal, {
+        mode,
         api: {
           client: (log) => watchClientFor(values, { host: program.host, log }),
           target: values.api,
