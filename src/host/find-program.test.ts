@@ -1,3 +1,4 @@
+import { posix } from 'node:path'
 import { expect, test } from 'vitest'
 import { findProgram, hiddenNote } from './find-program.ts'
 import type { Look } from './find-program.ts'
@@ -6,14 +7,14 @@ const machine: Look = (path) =>
   path.startsWith('/root/') ? 'hidden' : ['/usr/bin/nft', '/opt/bin/nft'].includes(path) ? 'file' : 'nothing'
 
 test('the first folder that has the program wins', () => {
-  expect(findProgram('nft', '/bin:/root/bin:/opt/bin:/usr/bin', machine)).toEqual({
+  expect(findProgram('nft', '/bin:/root/bin:/opt/bin:/usr/bin', machine, posix)).toEqual({
     kind: 'found',
     file: '/opt/bin/nft',
   })
 })
 
 test('a program that is nowhere is missing, and folders that could not be seen are named once', () => {
-  const missing = findProgram('nope', '/root/bin:/bin:/root/go:/root/bin', machine)
+  const missing = findProgram('nope', '/root/bin:/bin:/root/go:/root/bin', machine, posix)
   expect(missing).toEqual({ kind: 'missing', hidden: ['/root/bin', '/root/go'] })
   expect(missing.kind === 'missing' && hiddenNote(missing)).toBe(' (this user may not look into /root/bin, /root/go)')
 })

@@ -5,8 +5,10 @@
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import type { Stats } from 'node:fs'
-import { lstat, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promises'
+import { lstat, open, readdir, stat, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { makePrivateFolder } from '../host/private-folder.ts'
+import { renameOver } from '../host/rename-over.ts'
 
 export type PrivateText =
   | { readonly kind: 'text'; readonly text: string }
@@ -35,7 +37,7 @@ export async function readPrivateFile(path: string): Promise<PrivateText> {
 
 /** Creates the folder if it is missing. Throws if anyone but root and us may write in it. */
 export async function ensurePrivateFolder(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  makePrivateFolder(folder)
   const distrust = distrustOf(folder, await stat(folder))
   if (distrust !== undefined) throw new Error(distrust)
 }
@@ -58,7 +60,7 @@ export async function replaceFile(path: string, write: (append: Append) => Promi
     } finally {
       await file.close()
     }
-    await rename(temporary, path)
+    await renameOver(temporary, path)
   } catch (error) {
     await unlink(temporary).catch(() => {})
     throw error

@@ -2,7 +2,20 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
-const folders = ['net', 'api', 'core', 'config', 'kpng', 'sources/file', 'http', 'observe', 'dataplane/hcn']
+const folders = [
+  'host',
+  'cli/service',
+  'sources/saved',
+  'net',
+  'api',
+  'core',
+  'config',
+  'kpng',
+  'sources/file',
+  'http',
+  'observe',
+  'dataplane/hcn',
+]
 
 /** Files that compare with a Unix program, and what they need of it. */
 export const unixOnly: Readonly<Record<string, string>> = {

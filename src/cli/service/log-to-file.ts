@@ -1,3 +1,5 @@
+import { dirname } from 'node:path'
+import { makePrivateFolder } from '../../host/private-folder.ts'
 import { openLogFile } from '../../observe/logging/log-file.ts'
 import type { Host } from '../host/host.ts'
 import { CommandError } from '../program.ts'
@@ -7,6 +9,7 @@ import type { LogFilePlace } from './early-flags.ts'
 export function logToFile(host: Host, place: LogFilePlace, { hasConsole }: { readonly hasConsole: boolean }): Host {
   let file
   try {
+    if (!hasConsole) makePrivateFolder(dirname(place.path))
     file = openLogFile(place)
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)

@@ -1,8 +1,10 @@
 /** What of HNS is ours, in a file that survives a restart and a power cut. */
-import { mkdir, open, readFile, rename } from 'node:fs/promises'
+import { open, readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Logger } from '../../core/logger.ts'
 import { OneAtATime } from '../../core/sync/one-at-a-time.ts'
+import { makePrivateFolder } from '../../host/private-folder.ts'
+import { renameOver } from '../../host/rename-over.ts'
 import { parseRecord, renderLines, renderRecord } from './owned-object-lines.ts'
 import type { OwnedObjects } from './owned-objects.ts'
 
@@ -108,7 +110,7 @@ async function append(path: string, text: string): Promise<boolean> {
 }
 
 async function replace(path: string, text: string): Promise<void> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  makePrivateFolder(dirname(path))
   const temporary = `${path}.new`
   const file = await open(temporary, 'w', 0o600)
   try {
@@ -117,7 +119,7 @@ async function replace(path: string, text: string): Promise<void> {
   } finally {
     await file.close()
   }
-  await rename(temporary, path)
+  await renameOver(temporary, path)
   if (process.platform === 'win32') return // a folder cannot be opened there
   await using folder = await open(dirname(path), 'r')
   await folder.sync()

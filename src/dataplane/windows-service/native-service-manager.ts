@@ -5,6 +5,7 @@
  * Windows calls back on threads of its own, which wait until the JavaScript thread has run the callback. So nothing here
  * may take long: the manager gives up on a control after 30 seconds.
  */
+import { join } from 'node:path'
 import koffi from 'koffi'
 import { WindowsServiceError } from './windows-service.ts'
 import type { ManagedService, ServiceManager, ServiceStatus, StopControl } from './windows-service.ts'
@@ -74,7 +75,7 @@ export function nativeServiceManager(): ServiceManager {
 }
 
 function loadApi() {
-  const advapi = koffi.load('advapi32.dll')
+  const advapi = koffi.load(join(process.env['SystemRoot'] ?? 'C:\\Windows', 'System32', 'advapi32.dll'))
   const mainType = koffi.proto('void __stdcall ServiceMain(uint32_t argc, void *argv)')
   const handlerType = koffi.proto(
     'uint32_t __stdcall ServiceHandler(uint32_t control, uint32_t eventType, void *eventData, void *context)',

@@ -61,17 +61,21 @@ test('a file that cannot be put aside goes on growing, and nothing is lost', () 
   log.destroy()
 })
 
-test('lines that could not be written are counted when it works again', () => {
-  const log = openLogFile({ path: path(), maxBytes: 8 })
-  log.write('line 1\n')
-  rmSync(join(folder, 'logs'), { recursive: true })
-  log.write('line 2\n') // the rotation and the new file fail
-  log.write('line 3\n')
-  mkdirSync(join(folder, 'logs'))
-  log.write('line 4\n')
-  expect(text()).toBe('(2 lines before this one could not be written)\nline 4\n')
-  log.destroy()
-})
+// Windows removes no folder with a file that is open.
+test.skipIf(process.platform === 'win32')(
+  'lines that could not be written are counted when it works again (not on Windows)',
+  () => {
+    const log = openLogFile({ path: path(), maxBytes: 8 })
+    log.write('line 1\n')
+    rmSync(join(folder, 'logs'), { recursive: true })
+    log.write('line 2\n') // the rotation and the new file fail
+    log.write('line 3\n')
+    mkdirSync(join(folder, 'logs'))
+    log.write('line 4\n')
+    expect(text()).toBe('(2 lines before this one could not be written)\nline 4\n')
+    log.destroy()
+  },
+)
 
 test('a file that cannot be opened at all is an error at once', () => {
   writeFileSync(join(folder, 'logs'), 'a file, not a folder')

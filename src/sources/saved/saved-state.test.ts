@@ -152,17 +152,21 @@ describe('a forged state', () => {
     expect(loaded.kind === 'loaded' && loaded.dropped[0]?.length).toBeLessThan(1_000)
   })
 
-  test('that is a link, or that others may write, is not read at all', async () => {
-    await saveState(folder, fullCatalog(), 1)
-    await chmod(file(), 0o666)
-    expect(await loadState(folder)).toMatchObject({ kind: 'unusable', reason: expect.stringContaining('mode 0666') })
-    await rename(file(), join(folder, 'elsewhere'))
-    await symlink(join(folder, 'elsewhere'), file())
-    expect(await loadState(folder)).toMatchObject({
-      kind: 'unusable',
-      reason: expect.stringContaining('symbolic link'),
-    })
-  })
+  const hasModes = process.platform !== 'win32'
+  test.skipIf(!hasModes)(
+    'that is a link, or that others may write, is not read at all (needs modes of files)',
+    async () => {
+      await saveState(folder, fullCatalog(), 1)
+      await chmod(file(), 0o666)
+      expect(await loadState(folder)).toMatchObject({ kind: 'unusable', reason: expect.stringContaining('mode 0666') })
+      await rename(file(), join(folder, 'elsewhere'))
+      await symlink(join(folder, 'elsewhere'), file())
+      expect(await loadState(folder)).toMatchObject({
+        kind: 'unusable',
+        reason: expect.stringContaining('symbolic link'),
+      })
+    },
+  )
 
   test('with a header that is no JSON is not used', async () => {
     const sha256 = createHash('sha256').update('{\n').digest('hex')
