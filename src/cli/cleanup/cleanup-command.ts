@@ -7,6 +7,7 @@ import { IpsetError } from '../../dataplane/ipset/ipset.ts'
 import { IptablesError } from '../../dataplane/iptables/iptables.ts'
 import { IpvsError } from '../../dataplane/ipvs/ipvs.ts'
 import { NetlinkError } from '../../dataplane/netlink/netlink-error.ts'
+import { NetshError } from '../../dataplane/netsh/netsh.ts'
 import { NfacctError } from '../../dataplane/nfacct/nfacct.ts'
 import { NftError } from '../../dataplane/nft/nft.ts'
 import { wayOutOf } from '../modes/kernelspace/check-hns.ts'
@@ -55,7 +56,7 @@ async function look(place: CleanupPlace, signal: AbortSignal): Promise<OpenFindi
     if (!isToolFailure(error)) throw error
     if (error instanceof HcnError)
       throw new CommandError(`--cleanup removed nothing: ${error.message}; ${wayOutOf(error)}`, { cause: error })
-    if (error.reason === 'not-permitted')
+    if (error.reason === 'not-permitted' && !(error instanceof NetshError))
       throw new CommandError(`--cleanup changes kernel rules: run it as root${lack()}`, { cause: error })
     throw new CommandError(`--cleanup removed nothing, because it could not check everything: ${error.message}`, {
       cause: error,
@@ -71,6 +72,7 @@ function lack(): string {
 
 const failuresOfTools = [
   HcnError,
+  NetshError,
   IptablesError,
   NfacctError,
   NetlinkError,

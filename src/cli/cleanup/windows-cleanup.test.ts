@@ -3,11 +3,13 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { systemClock } from '../../core/clock.ts'
 import { silentLogger } from '../../core/logger.ts'
 import { openOwnedObjects } from '../../dataplane/hcn/file-owned-objects.ts'
 import { hresult } from '../../dataplane/hcn/hresult.ts'
 import { MemoryDriver } from '../../dataplane/hcn/memory/memory-driver.ts'
 import { MemoryHns } from '../../dataplane/hcn/memory/memory-hns.ts'
+import { scriptedExec } from '../../dataplane/iptables/testing/scripted-exec.ts'
 import { daemonCommand } from '../daemon/daemon-command.ts'
 import { memoryHost, memoryProgram } from '../host/testing/memory-host.ts'
 
@@ -91,4 +93,25 @@ test('says who may do it', async () => {
   driver.fault({ times: 99, hresult: hresult.accessDenied })
   await expect(clean()).rejects.toThrow(/^--cleanup removed nothing: .*Access is denied.*run as Administrator/)
   expect(held()).toEqual(everything)
+})
+
+test('removes addresses of the userspace mode from the interface that it gave them to', async () => {
+  const addresses = new Set(['10.112.0.20', '192.0.2.7'])
+  const { exec, commands } = scriptedExec((command) => {
+    const [, gone = ''] = / delete address .*address=(\S+)$/.exec(command) ?? []
+    addresses.delete(gone)
+    return {
+      stdout: command.includes('ipv4 show') ? [...addresses].map((ip) => `    IP Address: ${ip}\n`).join('') : '',
+    }
+  })
+  const record = await openOwnedObjects({ path: join(stateDir, 'service-addresses'), log: silentLogger })
+  await record.add(['address 10.112.0.20 on vEthernet (nat)', 'address 10.112.0.99 on vEthernet (nat)'])
+  const program = memoryProgram(memoryHost({ platform: 'win32', exec, clock: systemClock }))
+  expect(await daemonCommand(['--cleanup', `--state-dir=${stateDir}`], program, never)).toBe(0)
+  expect(program.printed()).toBe(
+    'removed netsh: address 10.112.0.20 of the interface "vEthernet (nat)" ' +
+      '(written down in the state directory as added by Fairlead)\n',
+  )
+  expect([...addresses]).toEqual(['192.0.2.7'])
+  expect(commands).toContain('netsh interface ipv4 delete address name=vEthernet (nat) address=10.112.0.20')
 })

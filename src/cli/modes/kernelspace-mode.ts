@@ -16,9 +16,9 @@ import { findKernelspaceNode } from './kernelspace/kernelspace-node.ts'
 import type { KernelspaceNode } from './kernelspace/kernelspace-node.ts'
 import { lendHcn } from './kernelspace/lend-hcn.ts'
 import type { LentHcn } from './kernelspace/lend-hcn.ts'
-import { ownedObjectsPath } from './kernelspace/owned-objects-path.ts'
 import { settingsWithoutEffect } from './kernelspace/without-effect.ts'
 import type { Mode, ModeContext, ModeOnNode, RenderSettings } from './mode.ts'
+import { hnsObjectsPath } from './windows-records.ts'
 import type { Workings } from './workings.ts'
 
 /** Load balancers of HNS. No connection passes through the kernel of Linux, and HNS opens node ports everywhere. */
@@ -58,7 +58,7 @@ function onNode(context: ModeContext): ModeOnNode {
   }
   // One record for both families.
   let owned: Promise<OwnedObjects> | undefined
-  const ownedObjects = () => (owned ??= openOwnedObjects({ path: ownedObjectsPath(stateDir, host), log }))
+  const ownedObjects = () => (owned ??= openOwnedObjects({ path: hnsObjectsPath(stateDir, host), log }))
 
   return {
     name: 'kernelspace',
