@@ -13,8 +13,8 @@
  *             or HcnDeleteEndpoint wait 200 (milliseconds)
  *   version   of HNS: 15.5 if there is none; older ones cannot change load balancers
  *
- * A copy as computenetwork.dll and one as vmcompute.dll in system32 of a Wine prefix serve the daemon. A test that loads the library
- * itself can free with its CoTaskMemFree, and ask StandInLentTexts, StandInOpenHandles and StandInMostCallsAtOnce.
+ * computenetwork.dll and vmcompute.dll in system32 of a Wine prefix serve the daemon. A test that loads the library itself can ask
+ * StandInLentTexts, StandInOpenHandles and StandInMostCallsAtOnce. Elsewhere than on Windows it has CoTaskMemFree as well.
  */
 #include "json.h"
 
@@ -51,28 +51,62 @@ enum {
 
 static int32_t lent_texts, open_handles, calls_under_way, most_calls_at_once;
 
-static void *lend(size_t size) {
-  __sync_fetch_and_add(&lent_texts, 1);
+/* Texts that the caller has not freed. Whoever frees one may be on another thread. */
+static struct lent {
+  struct lent *next;
+  void *text;
+} *all_lent;
+static int lent_lock;
+
+static void lock_lent(void) {
+  while (__sync_lock_test_and_set(&lent_lock, 1)) {
+  }
+}
+
+static void note_lent(void *text) {
+  struct lent *it = malloc(sizeof(*it));
+  lock_lent();
+  it->text = text;
+  it->next = all_lent;
+  all_lent = it;
+  lent_texts++;
+  __sync_lock_release(&lent_lock);
+}
+
+/* Memory of others is freed, too; only ours counts. */
+static void note_freed(void *text) {
+  lock_lent();
+  for (struct lent **it = &all_lent; *it != NULL; it = &(*it)->next) {
+    if ((*it)->text != text) continue;
+    struct lent *gone = *it;
+    *it = gone->next;
+    free(gone);
+    lent_texts--;
+    break;
+  }
+  __sync_lock_release(&lent_lock);
+}
+
 #ifdef _WIN32
+#include "malloc-spy.h"
+static void *allocate(size_t size) {
+  static int is_watching;
+  if (!is_watching) is_watching = 1, watch_frees();
   return CoTaskMemAlloc(size);
-#else
-  return malloc(size);
-#endif
 }
-
-/* Exported as CoTaskMemFree, too, so that a test can see whether everything was given back: see computenetwork.def. */
-EXPORT void CALL StandInFree(void *text) {
-  if (text != NULL) __sync_fetch_and_sub(&lent_texts, 1);
-#ifdef _WIN32
-  CoTaskMemFree(text);
 #else
+#define allocate malloc
+EXPORT void CoTaskMemFree(void *text) {
+  note_freed(text);
   free(text);
-#endif
 }
-
-#ifndef _WIN32
-EXPORT void CoTaskMemFree(void *text) { StandInFree(text); }
 #endif
+
+static void *lend(size_t size) {
+  void *text = allocate(size);
+  note_lent(text);
+  return text;
+}
 
 EXPORT int32_t CALL StandInLentTexts(void) { return lent_texts; }
 EXPORT int32_t CALL StandInOpenHandles(void) { return open_handles; }

@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 import koffi from 'koffi'
 import { buildStandIn, compilers } from '../../../../tests/windows/stand-in/build.ts'
 import type { LibraryName } from '../../../../tests/windows/stand-in/build.ts'
+import { systemLibraries } from '../native-libraries.ts'
 import type { NativeLibraries } from '../native-libraries.ts'
 
 /** A folder with the libraries. Under Wine there is no compiler, so whoever runs the tests there brings them. */
@@ -24,7 +25,7 @@ export function missingForStandIn(): string | undefined {
 }
 
 export interface StandIn extends AsyncDisposable {
-  /** All of them are the stand-in. */
+  /** The stand-in for all of them; only CoTaskMemFree is real on Windows. */
   readonly libraries: NativeLibraries
   /** Objects as lines: `Network {"ID":…}`. */
   setState(lines: readonly string[]): Promise<void>
@@ -41,6 +42,7 @@ export async function openStandIn(name: LibraryName = 'computenetwork'): Promise
   const folder = await mkdtemp(join(tmpdir(), 'fairlead-stand-in-'))
   const [state, faults, log] = ['state', 'faults', 'log'].map((name) => join(folder, name))
   const library = brought === undefined ? await built(name) : join(brought, `${name}.dll`)
+  const ole = process.platform === 'win32' ? systemLibraries(process.env).ole : library
   const loaded = koffi.load(library)
   loaded.func('void __stdcall StandInUse(const char16_t *folder)')(folder)
   const count = (name: string) => loaded.func(`int32_t __stdcall ${name}()`) as () => number
@@ -48,7 +50,7 @@ export async function openStandIn(name: LibraryName = 'computenetwork'): Promise
   const [textsBefore, handlesBefore] = [texts?.() ?? 0, handles?.() ?? 0]
 
   return {
-    libraries: { computeNetwork: library, vmCompute: library, ole: library },
+    libraries: { computeNetwork: library, vmCompute: library, ole },
     setState: (lines) => writeFile(state ?? '', lines.map((line) => `${line}\n`).join('')),
     setFaults: (lines) => writeFile(faults ?? '', lines.map((line) => `${line}\n`).join('')),
     async takeLog() {
