@@ -7,7 +7,7 @@ export default defineConfig({
     globalSetup: 'tests/windows/testing/global-setup.ts',
     pool: 'forks',
     maxWorkers: 2,
-    testTimeout: 60_000,
+    testTimeout: 180_000,
     hookTimeout: 120_000,
   },
 })

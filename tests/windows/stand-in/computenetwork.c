@@ -453,19 +453,20 @@ static int32_t delete_object(const char *name, const char *kind, const guid *id,
 /* ---- Creating and changing. ---- */
 
 static void choose_id(const guid *wanted, char *text) {
-  static int is_seeded;
   guid id = *wanted;
   static const guid zero;
-#ifdef _WIN32
-  if (!is_seeded) srand(GetTickCount() ^ GetCurrentProcessId());
-#else
-  if (!is_seeded) srand((unsigned)time(NULL) ^ (unsigned)getpid());
-#endif
-  is_seeded = 1;
   if (memcmp(&id, &zero, sizeof(id)) == 0) {
+#ifdef _WIN32
+    /* Not rand: calls come from several threads, and each would begin with the same numbers. */
+    CoCreateGuid((GUID *)&id);
+#else
+    static int is_seeded;
+    if (!is_seeded) srand((unsigned)time(NULL) ^ (unsigned)getpid());
+    is_seeded = 1;
     for (size_t i = 0; i < sizeof(id); i++) ((uint8_t *)&id)[i] = (uint8_t)(rand() >> 4);
     id.data3 = (uint16_t)((id.data3 & 0x0fff) | 0x4000);
     id.data4[0] = (uint8_t)((id.data4[0] & 0x3f) | 0x80);
+#endif
   }
   guid_text(&id, text);
 }

@@ -13,9 +13,9 @@ import { missingTools, programs, wineEnvironment } from './wine.ts'
 
 const run = promisify(execFile)
 
-const root = fileURLToPath(new URL('../../../', import.meta.url))
+export const root: string = fileURLToPath(new URL('../../../', import.meta.url))
 const here = join(root, 'tests/windows')
-const cache = join(root, '.cache/windows')
+export const cache: string = join(root, '.cache/windows')
 
 export interface WindowsMachine {
   /** The system drive and the registry. */
@@ -74,7 +74,7 @@ export async function endWine(prefix: string): Promise<void> {
 }
 
 /** What is half made has another name, so that nobody takes it for the whole. */
-async function madeOnce(name: string, make: (folder: string) => Promise<void>): Promise<string> {
+export async function madeOnce(name: string, make: (folder: string) => Promise<void>): Promise<string> {
   const made = join(cache, name)
   if (existsSync(made)) return made
   const half = await mkdtemp(join(cache, 'half-made-'))
@@ -90,6 +90,6 @@ async function madeOnce(name: string, make: (folder: string) => Promise<void>): 
   return made
 }
 
-function hash(...texts: readonly string[]): string {
+export function hash(...texts: readonly string[]): string {
   return createHash('sha256').update(texts.join('\0')).digest('hex').slice(0, 12)
 }

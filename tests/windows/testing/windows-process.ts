@@ -61,6 +61,10 @@ export class WindowsProcess implements AsyncDisposable {
     return this.#read('stderr')
   }
 
+  get pid(): number {
+    return this.#child.pid ?? 0
+  }
+
   get isRunning(): boolean {
     return this.#child.exitCode === null && this.#child.signalCode === null
   }
