@@ -1,11 +1,13 @@
 /** What deploy/windows and docs/windows.md run is what Fairlead takes on Windows. */
-import { readdirSync, readFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { cpSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { memoryHost } from '../src/cli/host/testing/memory-host.ts'
 import { loadConfig } from '../src/cli/daemon/load-config.ts'
 import { parseDaemonCommandLine } from '../src/config/daemon/parse-daemon-command-line.ts'
+import { TemporaryFolder } from '../src/sources/kube/testing/temporary-folder.ts'
 import { refusalOf } from './testing/windows-command-lines.ts'
 import { containersOf, hasKubectl, manifestsOf, variants } from './testing/windows-manifests.ts'
 import type { Variant } from './testing/windows-manifests.ts'
@@ -45,6 +47,16 @@ describe.skipIf(!hasKubectl).each(variants)(`manifests of variant %s${withoutKub
     expect(warnings).toEqual([])
     expect(config.mode).toBe(variant === 'userspace' ? 'userspace' : 'kernelspace')
   })
+})
+
+test.skipIf(!hasKubectl)(`the kustomization in docs/windows.md changes what it says${withoutKubectl}`, async () => {
+  const block = /^ {3}```yaml\n(.*?)^ {3}```/ms.exec(read('docs/windows.md'))?.[1] ?? ''
+  await using folder = await TemporaryFolder.make()
+  await folder.write('kustomization.yaml', block.replaceAll(/^ {3}/gm, ''))
+  cpSync(join(root, 'deploy'), join(folder.path, 'deploy'), { recursive: true })
+  const text = execFileSync('kubectl', ['kustomize', folder.path], { encoding: 'utf8' })
+  expect(new Set(text.match(/image: .*/g))).toEqual(new Set(['image: registry.example/fairlead-windows:0.1.0']))
+  expect(text).toMatch(/^data:\n {2}host: 10\.0\.0\.2\n/m)
 })
 
 describe('fairlead.ps1', () => {
