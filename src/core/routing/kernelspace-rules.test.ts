@@ -180,6 +180,9 @@ test('hints are honoured, among endpoints that are ready and serve', () => {
   expect(served(balanced(), ['10.61.1.5 leaving zone-a', '10.61.2.7 leaving zone-b'])).toMatchObject({
     'cluster-ip': '10.61.1.5 10.61.2.7',
   })
+  expect(served(balanced(), ['10.61.1.5 published zone-a', '10.61.2.7 published zone-b'])).toMatchObject({
+    'cluster-ip': '10.61.1.5 10.61.2.7',
+  })
   expect(routeTo(balanced(), hinted).topology).toBe('PreferSameZone')
 })
 

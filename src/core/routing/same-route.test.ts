@@ -33,6 +33,16 @@ test('so does an entrance that is hidden', () => {
   expect(isSameRoute(inside, withWishes(inside, { hasHiddenEntrance: true }))).toBe(false)
 })
 
+test('so does an entrance that is closed while others are open', () => {
+  const closed = { kind: 'reject', policy: 'Cluster' } as const
+  const [first, ...others] = web.entrances
+  const entrances = [
+    first,
+    ...others.map((entrance) => (entrance.kind === 'node-port' ? { ...entrance, outside: closed } : entrance)),
+  ] as const
+  expect(isSameRoute(web, { ...web, entrances })).toBe(false)
+})
+
 test.each([
   ['an endpoint', { endpoints: [here] }],
   ['the state of an endpoint', { endpoints: [here, { ...there, zoneHints: ['a'] }] }],

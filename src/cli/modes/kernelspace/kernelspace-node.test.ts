@@ -189,6 +189,12 @@ describe('an overlay network', () => {
     const overlay = { network: 'Overlay', winkernel: overlayed } as const
     const { overlay: place } = await given(overlay).foundLater()
     expect(place).toEqual({ sourceVip: '10.61.1.2', hostMac: mac })
+    const twice = [
+      [nodeIp, '00:15:5D:00:00:01'],
+      [nodeIp, '00:15:5D:00:00:02'],
+    ] as const
+    const { overlay: last } = await given({ ...overlay, interfaces: twice }).foundLater()
+    expect(last?.hostMac).toBe('00:15:5d:00:00:02')
     const interfaces = [['172.30.7.99', mac]] as const
     await expect(given({ ...overlay, interfaces }).foundLater()).rejects.toThrow(
       'could not find host mac address for 172.30.7.11',
