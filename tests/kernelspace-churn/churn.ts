@@ -20,7 +20,7 @@ import { hresult } from '../../src/dataplane/hcn/hresult.ts'
 import type { HnsProfile } from '../../src/dataplane/hcn/memory/hns-options.ts'
 import { MemoryDriver } from '../../src/dataplane/hcn/memory/memory-driver.ts'
 import { MemoryHns } from '../../src/dataplane/hcn/memory/memory-hns.ts'
-import { MemoryOwnedObjects } from '../../src/dataplane/hcn/memory-owned-objects.ts'
+import { MemoryOwnedObjects } from '../../src/dataplane/owned-objects/memory-owned-objects.ts'
 
 export interface ChurnOptions {
   readonly profile: HnsProfile

@@ -1,4 +1,4 @@
-import type { OwnedObjects } from '../../dataplane/hcn/owned-objects.ts'
+import type { OwnedObjects } from '../../dataplane/owned-objects/owned-objects.ts'
 import type { Written } from './held.ts'
 import { ownedBalancer, ownedEndpoint, ownedNames, ownedSourceVip } from './owned-names.ts'
 

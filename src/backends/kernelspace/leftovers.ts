@@ -3,7 +3,7 @@ import { nothingFound, removalOf } from '../../core/leftover.ts'
 import type { Findings, Removal } from '../../core/leftover.ts'
 import type { Hcn, HcnEndpoint } from '../../dataplane/hcn/hcn.ts'
 import { frontendOf } from '../../dataplane/hcn/load-balancer-content.ts'
-import type { OwnedObjects } from '../../dataplane/hcn/owned-objects.ts'
+import type { OwnedObjects } from '../../dataplane/owned-objects/owned-objects.ts'
 import { ownedBalancer, ownedEndpoint, ownedNames, ownedSourceVip } from './owned-names.ts'
 import type { Frontend } from './owned-names.ts'
 

@@ -1,7 +1,7 @@
 /** Finds out which load balancers of ours HNS holds. */
 import type { Hcn, LoadBalancerSummary } from '../../dataplane/hcn/hcn.ts'
 import { frontendOf } from '../../dataplane/hcn/load-balancer-content.ts'
-import type { OwnedObjects } from '../../dataplane/hcn/owned-objects.ts'
+import type { OwnedObjects } from '../../dataplane/owned-objects/owned-objects.ts'
 import type { Family } from '../../net/ip.ts'
 import { VersionedMap } from '../../core/versioned-map.ts'
 import type { HeldBalancer, Left } from './held.ts'

@@ -2,7 +2,7 @@
 import type { Logger } from '../../core/logger.ts'
 import { HcnError } from '../../dataplane/hcn/hcn.ts'
 import type { Hcn, HcnNetwork } from '../../dataplane/hcn/hcn.ts'
-import type { OwnedObjects } from '../../dataplane/hcn/owned-objects.ts'
+import type { OwnedObjects } from '../../dataplane/owned-objects/owned-objects.ts'
 import { familyOf } from '../../net/ip.ts'
 import { refusalOf } from './committed.ts'
 import type { HeldBalancer, Written } from './held.ts'

@@ -10,7 +10,7 @@ import { hcnOverDriver } from '../../../src/dataplane/hcn/hcn-over-driver.ts'
 import type { HnsProfile } from '../../../src/dataplane/hcn/memory/hns-options.ts'
 import { MemoryDriver } from '../../../src/dataplane/hcn/memory/memory-driver.ts'
 import { MemoryHns } from '../../../src/dataplane/hcn/memory/memory-hns.ts'
-import { MemoryOwnedObjects } from '../../../src/dataplane/hcn/memory-owned-objects.ts'
+import { MemoryOwnedObjects } from '../../../src/dataplane/owned-objects/memory-owned-objects.ts'
 import { largeCluster } from '../iptables/large-cluster.ts'
 
 export const callMs = 5

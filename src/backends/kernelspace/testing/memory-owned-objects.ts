@@ -1,4 +1,4 @@
-import type { OwnedObjects } from '../../../dataplane/hcn/owned-objects.ts'
+import type { OwnedObjects } from '../../../dataplane/owned-objects/owned-objects.ts'
 
 export class MemoryOwnedObjects implements OwnedObjects {
   readonly #objects = new Set<string>()

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { MemoryOwnedObjects } from '../../../dataplane/hcn/memory-owned-objects.ts'
+import { MemoryOwnedObjects } from '../../../dataplane/owned-objects/memory-owned-objects.ts'
 import { MemoryNetsh } from '../../../dataplane/netsh/memory-netsh.ts'
 import { findLeftovers } from './leftovers.ts'
 

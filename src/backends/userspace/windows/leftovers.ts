@@ -1,7 +1,7 @@
 /** What the userspace mode leaves on a Windows node: addresses. Only those that are written down as ours count. */
 import { nothingFound, removalOf } from '../../../core/leftover.ts'
 import type { Findings, Removal } from '../../../core/leftover.ts'
-import type { OwnedObjects } from '../../../dataplane/hcn/owned-objects.ts'
+import type { OwnedObjects } from '../../../dataplane/owned-objects/owned-objects.ts'
 import { NetshError } from '../../../dataplane/netsh/netsh.ts'
 import type { Netsh } from '../../../dataplane/netsh/netsh.ts'
 import { families } from '../../../net/ip.ts'

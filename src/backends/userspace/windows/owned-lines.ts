@@ -1,5 +1,5 @@
 /** How an address that Fairlead gave an interface is written down. */
-import type { OwnedObjects } from '../../../dataplane/hcn/owned-objects.ts'
+import type { OwnedObjects } from '../../../dataplane/owned-objects/owned-objects.ts'
 
 const pattern = /^address (\S+) on (.+)$/
 

@@ -5,7 +5,7 @@
 import type { Clock } from '../../../core/clock.ts'
 import type { Logger } from '../../../core/logger.ts'
 import type { RouteKey } from '../../../core/route.ts'
-import type { OwnedObjects } from '../../../dataplane/hcn/owned-objects.ts'
+import type { OwnedObjects } from '../../../dataplane/owned-objects/owned-objects.ts'
 import type { Netsh } from '../../../dataplane/netsh/netsh.ts'
 import { familyOf } from '../../../net/ip.ts'
 import type { Family } from '../../../net/ip.ts'
