@@ -8,6 +8,8 @@ import { WindowsService } from './testing/windows-service.ts'
 import { missingTools, windowsPath } from './testing/wine.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
+/** Controls that are answered with the state as it is. */
+const [interrogate, parametersChanged] = [4, 6] as const
 const objects = windowsPath(`${root}examples/manifests/cluster`)
 
 describe.skipIf(missingTools !== undefined)(`--windows-service${missingTools ?? ''}`, { timeout: 120_000 }, () => {
@@ -23,6 +25,12 @@ describe.skipIf(missingTools !== undefined)(`--windows-service${missingTools ?? 
     expect(await service.start()).toBe(true)
     await expect.poll(() => service.query(), { timeout: 30_000 }).toMatchObject({ state: 'RUNNING' })
     await expect.poll(() => statusOf(`http://127.0.0.1:${healthz}/livez`), { timeout: 30_000 }).toBe(200)
+    const [stop, shutdown, paramChange, preshutdown] = [0x1, 0x4, 0x8, 0x100]
+    for (const question of [interrogate, parametersChanged])
+      expect(await service.control(question)).toMatchObject({
+        state: 4,
+        acceptedControls: stop | shutdown | paramChange | preshutdown,
+      })
     await service.stop()
     await expect
       .poll(() => service.query(), { timeout: 30_000 })

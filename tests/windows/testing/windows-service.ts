@@ -6,11 +6,26 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { setUpWindows } from './set-up.ts'
-import { WindowsProcess } from './windows-process.ts'
+import { runOnWindows, WindowsProcess } from './windows-process.ts'
 import { programs, windowsPath, wineEnvironment } from './wine.ts'
 
 const run = promisify(execFile)
 const fairlead = fileURLToPath(new URL('../../../bin/fairlead.js', import.meta.url))
+const koffi = fileURLToPath(new URL('../../../node_modules/koffi', import.meta.url))
+
+/** Wine's `sc` sends no controls but stop. */
+const controlScript = `
+  const koffi = require(${JSON.stringify(windowsPath(koffi))})
+  const [name, control] = process.argv.slice(2)
+  koffi.struct('SERVICE_STATUS', { type: 'uint32_t', state: 'uint32_t', acceptedControls: 'uint32_t', rest: 'uint32_t [4]' })
+  const api = koffi.load('advapi32.dll')
+  const openManager = api.func('void *__stdcall OpenSCManagerW(void *machine, void *database, uint32_t access)')
+  const openService = api.func('void *__stdcall OpenServiceW(void *manager, str16 name, uint32_t access)')
+  const send = api.func('int __stdcall ControlService(void *service, uint32_t control, _Out_ SERVICE_STATUS *status)')
+  const service = openService(openManager(null, null, 0xf003f), name, 0xf01ff)
+  const status = {}
+  const isSent = send(service, Number(control), status)
+  console.log(isSent ? JSON.stringify(status) : 'refused')`
 
 /** As `sc query` shows it. */
 interface ServiceState {
@@ -73,6 +88,16 @@ export class WindowsService implements AsyncDisposable {
       win32ExitCode: Number(field('WIN32_EXIT_CODE')[1]),
       serviceExitCode: Number(field('SERVICE_EXIT_CODE')[1]),
     }
+  }
+
+  /** Sends a control by its number. Returns the state that the manager knows afterwards, or an error of Windows. */
+  async control(control: number): Promise<{ readonly state: number; readonly acceptedControls: number } | string> {
+    const script = join(this.#folder, 'control.cjs')
+    await writeFile(script, controlScript)
+    const { stdout, stderr } = await runOnWindows(script, { args: [this.name, String(control)] })
+    return stdout.startsWith('{')
+      ? (JSON.parse(stdout) as { state: number; acceptedControls: number })
+      : stdout + stderr
   }
 
   /** What is in the log file. */
