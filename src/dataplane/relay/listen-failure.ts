@@ -1,12 +1,19 @@
 /** Turns a failed bind into what a person can do about it. */
 import { hostPort } from '../../net/ip.ts'
+import { portAdvice } from '../../net/port-advice.ts'
 import { isOutOfDescriptors } from './descriptor-budget.ts'
 import type { ListenerSpec, ListenProblem, ListenResult } from './relay.ts'
 
-export function listenFailure({ address, protocol }: ListenerSpec, error: unknown): ListenResult {
+export function listenFailure(
+  { address, protocol }: Pick<ListenerSpec, 'address' | 'protocol'>,
+  error: unknown,
+  platform = process.platform,
+): ListenResult {
   const problem = problemOf(error)
   const where = `cannot listen on ${hostPort(address.ip, address.port)}/${protocol}`
-  return { ok: false, problem, message: `${where}: ${wayOut[problem](error, address)}` }
+  const isReserved = problem === 'not-permitted' && platform === 'win32'
+  const advice = isReserved ? `not permitted; ${portAdvice(platform, protocol)}` : wayOut[problem](error, address)
+  return { ok: false, problem, message: `${where}: ${advice}` }
 }
 
 function problemOf(error: unknown): ListenProblem {
