@@ -1,0 +1,110 @@
+/**
+ * The containers of deploy/windows/manifests, run as Windows processes with the command lines, the configuration and the rights that
+ * the manifests give them: they follow a real API server, and program the stand-in for HNS.
+ */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { copyFileSync, mkdirSync } from 'node:fs'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { TemporaryFolder } from '../../src/sources/kube/testing/temporary-folder.ts'
+import { adminToken, startControlPlane } from '../cluster/testing/control-plane.ts'
+import type { ControlPlane } from '../cluster/testing/control-plane.ts'
+import { freePorts } from '../cluster/testing/free-ports.ts'
+import { eventually } from '../e2e/testing/eventually.ts'
+import { containersOf, folderOf, hasKubectl, manifestsOf } from '../testing/windows-manifests.ts'
+import { networkName, StandInHns } from './testing/stand-in-hns.ts'
+import { startFairlead } from './testing/windows-daemon.ts'
+import { missingTools, windowsPath } from './testing/wine.ts'
+
+const hasGo = spawnSync('go', ['version']).status === 0
+const missing = missingTools ?? (hasKubectl && hasGo ? undefined : ' (needs kubectl, and Go for a real API server)')
+
+describe.skipIf(missing !== undefined)(`on Windows${missing ?? ''}`, { timeout: 180_000 }, () => {
+  let cluster: ControlPlane
+  beforeAll(async () => {
+    cluster = await startControlPlane()
+    await cluster.client.expect(201, 'POST', '/api/v1/nodes', {
+      metadata: { name: 'win-1' },
+      status: { addresses: [{ type: 'InternalIP', address: '192.0.2.7' }] },
+    })
+    await cluster.client.expect(201, 'POST', '/api/v1/namespaces/default/services', {
+      metadata: { name: 'web' },
+      spec: { type: 'NodePort', clusterIP: '10.96.0.20', ports: [{ port: 80, nodePort: 30_080 }] },
+    })
+    await cluster.client.expect(201, 'POST', '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices', {
+      metadata: { name: 'web-1', labels: { 'kubernetes.io/service-name': 'web' } },
+      addressType: 'IPv4',
+      endpoints: [{ addresses: ['10.244.2.7'], conditions: { ready: true } }],
+      ports: [{ port: 8080 }],
+    })
+  })
+  afterAll(() => cluster[Symbol.asyncDispose]())
+
+  test.each(['kernelspace', 'one-process'] as const)('the containers of variant %s program HNS', async (variant) => {
+    const kubeconfig = await cluster.writeKubeconfig({ token: adminToken })
+    execFileSync('kubectl', [`--kubeconfig=${kubeconfig}`, 'apply', '-k', folderOf(variant)])
+    await using hns = await StandInHns.make()
+    await using mountPoint = await TemporaryFolder.make()
+    const ports = await freePorts('health', 'metrics', 'core')
+    // What the machine of the test has no room for: the usual ports, and the one pipe of that name.
+    const here = (text: string) =>
+      text
+        .replaceAll('0.0.0.0:10256', `127.0.0.1:${ports.health}`)
+        .replaceAll(':10249', `:${ports.metrics}`)
+        .replaceAll(':10247', `:${ports.core}`)
+        .replaceAll('Administrators/fairlead', `Administrators/fairlead-${ports.core}`)
+        .replaceAll('networkName: cbr0', `networkName: ${networkName}`)
+    const manifests = manifestsOf(variant)
+    const configuration = manifests.find(({ data }) => data?.['config.yaml'] !== undefined)?.data?.['config.yaml'] ?? ''
+    mkdirSync(`${mountPoint.path}/etc/fairlead`, { recursive: true })
+    await mountPoint.write('etc/fairlead/config.yaml', here(configuration))
+    await writeServiceAccount(mountPoint)
+
+    const root = windowsPath(mountPoint.path)
+    const { hostname, port } = new URL(cluster.url)
+    const env = {
+      ...hns.env,
+      CONTAINER_SANDBOX_MOUNT_POINT: root,
+      KUBERNETES_SERVICE_HOST: hostname,
+      KUBERNETES_SERVICE_PORT: port,
+      NODE_NAME: 'win-1',
+    }
+    const started = containersOf(manifests).map(({ args }) => {
+      const words = args.map((word) =>
+        here(word)
+          .replaceAll('%CONTAINER_SANDBOX_MOUNT_POINT%', root)
+          .replace('C:\\ProgramData\\fairlead', `${root}\\state`)
+          .replace('$(NODE_IP)', '192.0.2.7')
+          .replace('$(NODE_NAME)', 'win-1'),
+      )
+      return startFairlead(words, { env, timeLimitMs: 150_000 })
+    })
+    const processes = await Promise.all(started)
+    await using _containers = allOf(processes)
+    // What they said is in the message if it comes to nothing.
+    const seen = async () => ({
+      balancers: await hns.loadBalancers(),
+      running: processes.map(({ isRunning, stdout, stderr }) => isRunning || stdout + stderr),
+    })
+    const balancers = ['10.96.0.20:80 → 10.244.2.7:8080', ':30080 → 10.244.2.7:8080']
+    await eventually(async () => expect(await seen()).toEqual({ balancers, running: processes.map(() => true) }))
+    const livez = await fetch(`http://127.0.0.1:${ports.health}/livez`)
+    expect(livez.status).toBe(200)
+  })
+
+  async function writeServiceAccount(mountPoint: TemporaryFolder): Promise<void> {
+    const account = '/api/v1/namespaces/kube-system/serviceaccounts/fairlead-windows'
+    const made = await cluster.client.expect(201, 'POST', `${account}/token`, { spec: { expirationSeconds: 3600 } })
+    const folder = 'var/run/secrets/kubernetes.io/serviceaccount'
+    mkdirSync(`${mountPoint.path}/${folder}`, { recursive: true })
+    await mountPoint.write(`${folder}/token`, (made['status'] as { token: string }).token)
+    copyFileSync(cluster.authority.certFile, `${mountPoint.path}/${folder}/ca.crt`)
+  }
+})
+
+function allOf(parts: readonly AsyncDisposable[]): AsyncDisposable {
+  return {
+    async [Symbol.asyncDispose]() {
+      for (const part of parts) await part[Symbol.asyncDispose]()
+    },
+  }
+}
