@@ -32,7 +32,7 @@ test('our addresses are found and removed, on whichever interface they are; thos
       modes: ['userspace'],
     })),
   )
-  for (const { leftovers, remove } of removals) await remove(leftovers, signal)
+  for (const removal of removals) await removal.remove(removal.leftovers, signal)
   expect([...here.ips, ...there.ips]).toEqual(['10.96.0.99'])
   expect(owned.list()).toEqual([lines[2], lines[4]])
 })

@@ -5,11 +5,12 @@ import { describe, expect, test } from 'vitest'
 import { testRoute } from '../../../core/testing/routes.ts'
 import { MemoryOwnedObjects } from '../../../dataplane/owned-objects/memory-owned-objects.ts'
 import { MemoryNetsh } from '../../../dataplane/netsh/memory-netsh.ts'
+import { NetshError } from '../../../dataplane/netsh/netsh.ts'
 import { ask } from '../../../dataplane/relay/testing/clients.ts'
 import { freePort, isWholeLoopbackLocal, ownLoopback } from '../../../dataplane/relay/testing/own-loopback.ts'
 import { pods, WindowsNode } from './testing/windows-node.ts'
 
-const [one, two, three] = [11, 12, 13].map((host) => ownLoopback(host)) as [string, string, string]
+const [one, two, three, four] = [11, 12, 13, 14].map((host) => ownLoopback(host)) as [string, string, string, string]
 const soonMs = 10_000
 
 describe.runIf(isWholeLoopbackLocal)('on a Windows node', () => {
@@ -166,7 +167,81 @@ describe.runIf(isWholeLoopbackLocal)('on a Windows node', () => {
     await expect.poll(() => ask({ ip: one, port: web.port })).toBe('a')
     expect([...netsh.ips]).toEqual([one])
   })
+
+  test('an address that took too long is ours all the same, and goes with its Service', async () => {
+    const memory = new MemoryNetsh()
+    const node = new WindowsNode({ netsh: lateOnce(memory) })
+    const web = testRoute('shop/web', { clusterIP: one, port: await freePort(), endpoints: await pods('a') })
+    expect(await node.applyRoutes(web)).toMatchObject({ failed: [{ key: web.key }] })
+    expect(await node.sync([])).toMatchObject({ failed: [] })
+    expect(await ask({ ip: one, port: web.port })).toBe('a')
+    await node.applyRoutes()
+    expect([...memory.ips]).toEqual([])
+  })
+
+  test('node ports are not opened on the addresses of Services', async () => {
+    const netsh = new MemoryNetsh()
+    const node = new WindowsNode({
+      netsh,
+      localIps: () => [two, ...netsh.ips],
+      nodePortAddresses: ['127.0.0.0/8'],
+    })
+    const [port, nodePort] = [await freePort(), await freePort()]
+    await node.applyRoutes(testRoute('shop/web', { clusterIP: one, port, nodePort }))
+    await node.sync([])
+    expect(node.listening).toEqual([`TCP ${one}:${port}`, `TCP ${two}:${nodePort}`])
+  })
+
+  test('any sync tries again what is not served yet, and follows the addresses of the machine', async () => {
+    let localIps = [two]
+    const node = new WindowsNode({ localIps: () => localIps, nodePortAddresses: ['127.0.0.0/8'] })
+    const other = createServer().listen({ port: 0, host: one })
+    await once(other, 'listening')
+    const { port } = other.address() as AddressInfo
+    const web = testRoute('shop/web', { clusterIP: one, port, endpoints: await pods('a') })
+    const nodePort = await freePort()
+    const more = testRoute('shop/more', { clusterIP: three, port, nodePort, endpoints: await pods('b') })
+    await node.applyRoutes(web, more)
+    other.close()
+    await once(other, 'close')
+    expect(await node.sync([more.key])).toMatchObject({ failed: [] })
+    expect(await ask({ ip: one, port })).toBe('a')
+    localIps = [four]
+    await node.sync([web.key])
+    expect(await ask({ ip: four, port: nodePort })).toBe('b')
+    expect(await ask({ ip: two, port: nodePort })).toBe('ECONNREFUSED')
+  })
+
+  test('a Service that was never served leaves no address behind, even if nobody told that it went', async () => {
+    const netsh = new MemoryNetsh()
+    const node = new WindowsNode({ netsh })
+    const other = createServer().listen({ port: 0, host: one })
+    await once(other, 'listening')
+    const { port } = other.address() as AddressInfo
+    const failing = await node.applyRoutes(testRoute('shop/web', { clusterIP: one, port }))
+    expect(failing.failed).toHaveLength(1)
+    expect([...netsh.ips]).toEqual([one])
+    await node.forgetAll()
+    expect([...netsh.ips]).toEqual([])
+    other.close()
+  })
 })
+
+/** The first address is there, but too late for whoever asked. */
+function lateOnce(memory: MemoryNetsh) {
+  let isLate = true
+  return {
+    interfaceName: memory.interfaceName,
+    list: memory.list.bind(memory),
+    remove: memory.remove.bind(memory),
+    async add(ip: string, signal: AbortSignal) {
+      const outcome = await memory.add(ip, signal)
+      if (!isLate) return outcome
+      isLate = false
+      throw new NetshError('not-usable', 'not yet')
+    },
+  }
+}
 
 /** Removals take until `goOn`. */
 function slowRemoval(memory: MemoryNetsh) {

@@ -1,5 +1,6 @@
 /** The behaviours of kube-proxy's winuserspace mode, by their numbers in its specification. Those of netsh: src/dataplane/netsh. */
 import { describe, expect, test } from 'vitest'
+import { routeKey } from '../../../core/route.ts'
 import { FakeClock } from '../../../core/testing/fake-clock.ts'
 import type { Exec } from '../../../dataplane/exec/exec.ts'
 import { testRoute } from '../../../core/testing/routes.ts'
@@ -209,7 +210,8 @@ describe.runIf(isWholeLoopbackLocal)('on a Windows node', () => {
         fields: { address: one, error: { reason: 'not-usable' } },
       },
     ])
-    const { failed } = await node.apply(stuck, good, later)
+    // Any sync tells of it, also one that is about another Service.
+    const { failed } = await node.sync([routeKey('shop', 'good', '', 'TCP')])
     expect(failed).toMatchObject([{ key: 'shop/stuck/TCP' }])
     expect(failed[0]?.reason).toContain(`cluster-ip: ${one} was added to the interface`)
     expect(await ask({ ip: two, port })).toBe('good')

@@ -84,6 +84,12 @@ export class WindowsNode {
     return this.backend.sync(testView(...this.#routes), change, never)
   }
 
+  /** A full sync with no Service, which does not name those that went. */
+  forgetAll(): Promise<SyncReport> {
+    this.#routes = []
+    return this.sync()
+  }
+
   watch(): void {
     const stop = new AbortController()
     const watching = this.backend.watch((what) => {
