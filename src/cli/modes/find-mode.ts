@@ -16,7 +16,7 @@ const modes: ReadonlyMap<ProxyMode, LoadMode> = new Map([
 /** On Windows. */
 const windowsModes: ReadonlyMap<ProxyMode, LoadMode> = new Map([
   ['kernelspace', async () => (await import('./kernelspace-mode.ts')).kernelspaceMode],
-  ['userspace', async () => (await import('./userspace-mode.ts')).userspaceMode],
+  ['userspace', async () => (await import('./windows-userspace-mode.ts')).windowsUserspaceMode],
 ])
 
 /** The mode has been checked already: the configuration has only those that its system has. */

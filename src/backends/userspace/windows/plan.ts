@@ -7,8 +7,11 @@ import type { PlannedListener, RoutePlan } from '../plan.ts'
 /** Node ports are open on these addresses; undefined: on all of them, also those that come later. */
 export function planWindowsRoute(route: Route, node: NodeFacts, nodePortIps: readonly string[] | undefined): RoutePlan {
   const everywhere = [route.family === 'ipv4' ? '0.0.0.0' : '::']
-  return planRoute(route, node, { kind: 'service-addresses', nodePortIps: nodePortIps ?? everywhere })
+  const plan = planRoute(route, node, { kind: 'service-addresses', nodePortIps: nodePortIps ?? everywhere })
+  return plan.problem === undefined ? plan : { ...plan, problem: noSctpOnWindows }
 }
+
+const noSctpOnWindows = 'the userspace mode does not support SCTP'
 
 /** Those that are the Service's own, each once. */
 export function addressesOf(listeners: readonly PlannedListener[]): readonly string[] {

@@ -1,0 +1,119 @@
+/** The userspace mode of Windows: on a node at the addresses of Services, elsewhere on loopback. */
+import { renderWindows } from '../../backends/userspace/windows/render.ts'
+import { WindowsBackend } from '../../backends/userspace/windows/windows-backend.ts'
+import type { Backend } from '../../core/backend.ts'
+import { nodePortAddresses, nodePortIps } from '../../core/node/node-port-addresses.ts'
+import { openOwnedObjects } from '../../dataplane/owned-objects/file-owned-objects.ts'
+import type { OwnedObjects } from '../../dataplane/owned-objects/owned-objects.ts'
+import { CommandNetsh } from '../../dataplane/netsh/command-netsh.ts'
+import { interfaceNameFrom, NetshError } from '../../dataplane/netsh/netsh.ts'
+import type { Netsh } from '../../dataplane/netsh/netsh.ts'
+import type { Relay } from '../../dataplane/relay/relay.ts'
+import { isLoopback } from '../../net/ip.ts'
+import { CommandError } from '../program.ts'
+import { loopbackMode } from './loopback-mode.ts'
+import type { Mode, ModeContext, ModeOnNode } from './mode.ts'
+import { serviceAddressesPath } from './windows-records.ts'
+import type { Workings } from './workings.ts'
+
+export const windowsUserspaceMode: Mode = {
+  name: 'userspace',
+  carriesTraffic: true,
+  endpointRules: 'usual',
+
+  onNode(context) {
+    const obstacle = whyOnlyLoopback(context)
+    if (obstacle === undefined) return onWindowsNode(context)
+    context.log.info('Services are served on loopback only', { reason: obstacle })
+    return loopbackMode(context)
+  },
+
+  render(view, { nodePortAddresses: texts, localIps }) {
+    const open = nodePortIps(nodePortAddresses(texts, view.family), localIps(), () => true)
+    // Of a node that need not exist, so the environment of this process does not matter.
+    const { addresses, listeners } = renderWindows(view, { interfaceName: interfaceNameFrom({}), nodePortIps: open })
+    return [
+      { part: 'netsh', text: addresses },
+      { part: 'listeners', text: listeners },
+    ]
+  },
+}
+
+function whyOnlyLoopback({ host, nodeIp }: ModeContext): string | undefined {
+  if (!host.process.isRoot) return 'not running as an administrator, who may add addresses'
+  return isLoopback(nodeIp) ? `the node's address is ${nodeIp}` : undefined
+}
+
+function onWindowsNode(context: ModeContext): ModeOnNode {
+  const { host, stateDir, log } = context
+  const { exec, clock } = host
+  const interfaceName = interfaceNameFrom(host.env)
+  log.info('Services are served at their own addresses, which are added to an interface', { interface: interfaceName })
+  // One for both families, so that not too many programs run at a time.
+  const netsh = new CommandNetsh({ exec, interfaceName, clock })
+  let owned: Promise<OwnedObjects> | undefined
+  const ownedAddresses = () => (owned ??= openOwnedObjects({ path: serviceAddressesPath(stateDir, host), log }))
+
+  return {
+    name: 'userspace',
+    ...workingsWith(interfaceName),
+    supports: () => Promise.resolve(true),
+    prepare: () => lookAtInterface(netsh, context),
+
+    async createBackend(family) {
+      const addresses = await ownedAddresses()
+      // Last of what can fail: nobody would give back a relay that has no backend yet.
+      const relay = await context.borrowRelay({ mayBeTransparent: false })
+      const backend = new WindowsBackend({
+        relay,
+        netsh,
+        owned: addresses,
+        family,
+        localIps: context.localIps,
+        nodePortAddresses: nodePortAddresses(context.nodePortAddresses, family),
+        clock,
+        log,
+      })
+      return { backend: endingWith(relay, backend), afterSync: [] }
+    },
+  }
+}
+
+/** Loopback addresses belong on the loopback interface: where an operator has chosen that one, Services may have them. */
+function workingsWith(interfaceName: string): Workings {
+  return {
+    tracksConnections: false,
+    replacesOtherModes: true,
+    allowsLoopback: /loopback/i.test(interfaceName),
+    nodePorts: 'as-configured',
+  }
+}
+
+/** Long enough for a machine that starts. */
+const lookTimeoutMs = 30_000
+
+/** An interface that is missing may come with the first pod. Without netsh nothing will ever work. */
+async function lookAtInterface(netsh: Netsh, { log }: ModeContext): Promise<void> {
+  try {
+    await netsh.list('ipv4', AbortSignal.timeout(lookTimeoutMs))
+  } catch (error) {
+    if (!(error instanceof NetshError)) throw error
+    if (error.reason === 'tool-missing')
+      throw new CommandError(`the userspace mode cannot run here: ${error.message}`, { cause: error })
+    log.warn('the interface for the addresses of Services cannot be looked at yet', { problem: error.message })
+  }
+}
+
+/** The backend gives its relay back when it ends; the last to do so ends the connections of clients. */
+function endingWith(relay: Relay, backend: WindowsBackend): Backend {
+  return {
+    name: backend.name,
+    sync: (view, change, signal) => backend.sync(view, change, signal),
+    watch: (onDrift, signal) => backend.watch(onDrift, signal),
+    traffic: () => backend.traffic(),
+    async [Symbol.asyncDispose]() {
+      await backend[Symbol.asyncDispose]()
+      await relay[Symbol.asyncDispose]()
+    },
+  }
+}
