@@ -1,5 +1,5 @@
 /** Load balancers, sent to HNS. */
-import type { HcnError, LoadBalancerSummary } from '../../dataplane/hcn/hcn.ts'
+import type { HcnError } from '../../dataplane/hcn/hcn.ts'
 import { frontendOf } from '../../dataplane/hcn/load-balancer-content.ts'
 import { changedByOthers } from './commit-endpoints.ts'
 import { ChangedByOthers, refusalOf } from './committed.ts'
@@ -33,23 +33,31 @@ export async function retryDeletions(
   }
 }
 
-export async function deleteFreed(
-  { freed, wantedFrontends, isFromReading }: KernelspaceEdit,
+/** Until they can be deleted, the old ones are better than none. */
+export async function deleteRebuilt(
+  { rebuilt }: KernelspaceEdit,
   context: CommitContext,
   done: Committed,
   signal: AbortSignal,
 ): Promise<void> {
-  const wanted = new Set(wantedFrontends)
+  for (const balancer of rebuilt) await deleteBalancer(balancer, context, done, signal)
+}
+
+/** Last, when what replaces them works. */
+export async function deleteFreed(
+  { freed, isFromReading }: KernelspaceEdit,
+  context: CommitContext,
+  done: Committed,
+  signal: AbortSignal,
+): Promise<void> {
   for (const balancer of freed) {
     const { id, frontend } = balancer
-    const refusal = await deleteBalancer(balancer, context, done, signal)
-    if (refusal === 'was gone' && !isFromReading) throw new ChangedByOthers(isNoMore(frontend))
-    // It is to be made anew; until then the old one is better than none.
-    if (wanted.has(frontend)) continue
+    const deletion = await deleteBalancer(balancer, context, done, signal)
+    if (deletion === 'was gone' && !isFromReading) throw new ChangedByOthers(isNoMore(frontend))
     done.hold(frontend, undefined)
-    if (typeof refusal === 'string') done.disown(frontend)
+    if (typeof deletion === 'string') done.disown(frontend)
     else {
-      context.log.warn('cannot delete a load balancer that nobody wants', { frontend, id, error: refusal })
+      context.log.warn('cannot delete a load balancer that nobody wants', { frontend, id, error: deletion })
       done.left.balancers.set(id, balancer)
     }
   }
@@ -74,7 +82,6 @@ class BalancerWriter {
   readonly #signal: AbortSignal
   /** Read once, when a frontend is taken. */
   #idsByFrontend: Map<string, string> | undefined
-  #listed: ReadonlySet<string> | undefined
 
   constructor(edit: KernelspaceEdit, context: CommitContext, done: Committed, signal: AbortSignal) {
     this.#edit = edit
@@ -103,9 +110,10 @@ class BalancerWriter {
 
   /** In place, if HNS can. */
   async #change(held: HeldBalancer, next: HeldBalancer): Promise<'delete it' | HcnError | undefined> {
-    const { hcn, abilities, log } = this.#context
+    const { hcn, abilities, readers, log } = this.#context
     if (!abilities.canModify || held.isBroken) return 'delete it'
     try {
+      readers.balancers.forget(held.id)
       await hcn.modifyLoadBalancer(held.id, next.settings, this.#signal)
       this.#done.counts.modified++
       this.#hold(next)
@@ -139,12 +147,12 @@ class BalancerWriter {
 
   /** The address is ours to serve: whoever holds the frontend, HNS itself after a restart or somebody else, must go. */
   async #clearTheWay(frontend: Frontend): Promise<boolean> {
-    const { hcn, log } = this.#context
-    if (!(await this.#isListed(frontend))) return false
+    const { readers, log } = this.#context
     if (this.#idsByFrontend === undefined) {
-      const found = await hcn.loadBalancers(this.#signal)
-      this.#idsByFrontend = new Map(found.map((balancer) => [frontendOf(balancer), balancer.id]))
+      const found = await readers.balancers.readAll(this.#signal)
+      this.#idsByFrontend = new Map(found.map(({ id, settings }) => [frontendOf(settings), id]))
     }
+    // If there is none, a program of the host has the port.
     const id = this.#idsByFrontend.get(frontend)
     if (id === undefined) return false
     this.#idsByFrontend.delete(frontend)
@@ -154,13 +162,8 @@ class BalancerWriter {
     return isGone
   }
 
-  /** If not, a program of the host has the port, and reading every load balancer would be in vain. */
-  async #isListed(frontend: Frontend): Promise<boolean> {
-    this.#listed ??= new Set((await this.#context.hcn.loadBalancerSummaries(this.#signal)).map(placeOf))
-    return this.#listed.has(frontend.slice(frontend.indexOf(' ') + 1))
-  }
-
   #hold(balancer: HeldBalancer): void {
+    this.#context.readers.balancers.remember(balancer.id, balancer.settings)
     this.#done.hold(balancer.frontend, balancer)
     this.#done.left.balancers.delete(balancer.id)
   }
@@ -168,11 +171,6 @@ class BalancerWriter {
   #fail(frontend: Frontend, { message }: HcnError): void {
     this.#done.failures.frontends.set(frontend, message)
   }
-}
-
-/** A frontend without the family, which is not in a summary. */
-function placeOf({ protocol, vip, externalPort }: LoadBalancerSummary): string {
-  return `${protocol} ${vip ?? 'any'} ${externalPort}`
 }
 
 /** Perhaps HNS was restarted, and has it under another id. Whoever is to delete it must know that one. */

@@ -12,7 +12,7 @@ const mostRetries = 20
 
 export async function createEndpoints(
   { newEndpoints, after, isFromReading }: KernelspaceEdit,
-  { hcn, reader }: CommitContext,
+  { hcn, readers }: CommitContext,
   done: Committed,
   signal: AbortSignal,
 ): Promise<void> {
@@ -21,7 +21,7 @@ export async function createEndpoints(
     const settings = endpointSettings(endpoint, plan.settings, network)
     try {
       const created = await hcn.createEndpoint(network.id, settings, signal)
-      reader.remember(created)
+      readers.endpoints.remember(created)
       done.addEndpoint(created)
       done.counts.endpointsCreated++
     } catch (error) {

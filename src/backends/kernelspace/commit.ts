@@ -5,7 +5,7 @@
  */
 import type { CommitContext } from './committed.ts'
 import { Committed } from './committed.ts'
-import { deleteFreed, retryDeletions, writeBalancers } from './commit-balancers.ts'
+import { deleteFreed, deleteRebuilt, retryDeletions, writeBalancers } from './commit-balancers.ts'
 import { createEndpoints, deleteUnusedEndpoints } from './commit-endpoints.ts'
 import type { KernelspaceEdit } from './edit.ts'
 import { ownedBalancer, ownedEndpoint, ownedNetwork, ownedSourceVip } from './owned-names.ts'
@@ -16,8 +16,9 @@ export async function commit(edit: KernelspaceEdit, context: CommitContext, sign
   // First: what an earlier sync could not delete may be in the way of this one.
   await retryDeletions(edit, context, done, signal)
   await createEndpoints(edit, context, done, signal)
-  await deleteFreed(edit, context, done, signal)
+  await deleteRebuilt(edit, context, done, signal)
   await writeBalancers(edit, context, done, signal)
+  await deleteFreed(edit, context, done, signal)
   await deleteUnusedEndpoints(edit, context, done, signal)
   const disowned = done.disowned()
   if (disowned.length > 0) await context.owned.remove(disowned)

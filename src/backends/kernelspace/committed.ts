@@ -5,6 +5,7 @@ import type { RouteKey } from '../../core/route.ts'
 import { HcnError } from '../../dataplane/hcn/hcn.ts'
 import type { Hcn, HcnEndpoint } from '../../dataplane/hcn/hcn.ts'
 import type { OwnedObjects } from '../../dataplane/owned-objects/owned-objects.ts'
+import type { BalancerReader } from './balancer-reader.ts'
 import type { KernelspaceEdit } from './edit.ts'
 import type { EndpointReader } from './endpoint-reader.ts'
 import { usedIps, withEndpoints } from './endpoint-table.ts'
@@ -17,10 +18,15 @@ import { ipsOf } from './route-plan.ts'
 export interface CommitContext {
   readonly hcn: Hcn
   readonly owned: OwnedObjects
-  /** Remembers what is made here. */
-  readonly reader: Pick<EndpointReader, 'remember'>
+  /** Remember what is made here. */
+  readonly readers: Readers
   readonly abilities: Abilities
   readonly log: Logger
+}
+
+export interface Readers {
+  readonly endpoints: EndpointReader
+  readonly balancers: BalancerReader
 }
 
 /** Changes when HNS says that it cannot do what its version promised. */

@@ -111,6 +111,17 @@ describe('the watch of HNS', () => {
     expect(it.node.balancers).toEqual([clusterIP, atNodePort])
   })
 
+  test('learns of nodes that come to an overlay network', async () => {
+    await using it = await watched({ type: 'Overlay' })
+    it.node.put(pods(['10.61.3.7']))
+    await it.node.sync()
+    expect(it.node.balancers[0]).toContain('from 172.30.7.11')
+    const joined = { prefix: '10.61.3.0/24', providerAddress: '172.30.7.13', isolationId: 4096, routerMac: '' }
+    it.node.hns.changeNetwork(it.node.networkId, { remoteSubnets: [joined] })
+    expect(await it.repaired()).toBe('nodes came to the network pod-net, or left it')
+    expect(it.node.balancers[0]).toContain('from 10.61.1.2')
+  })
+
   test('is not fooled by an HNS whose list tells less than it should', async () => {
     const settings = { enableDsr: true }
     await using it = await watched({ settings })

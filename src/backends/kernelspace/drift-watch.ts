@@ -8,22 +8,22 @@ import type { Programming } from '../../core/sync/programming.ts'
 import { noSuspicion, watchForDrift } from '../../core/sync/watch-for-drift.ts'
 import type { Watched } from '../../core/sync/watch-for-drift.ts'
 import type { Hcn } from '../../dataplane/hcn/hcn.ts'
-import type { EndpointReader } from './endpoint-reader.ts'
+import type { Readers } from './committed.ts'
 import { differencesOf } from './endpoint-table.ts'
 import { findBalancerDrift, findEndpointDrift } from './find-drift.ts'
 import type { Written } from './held.ts'
-import type { OddSummaries } from './odd-summaries.ts'
+import { networkOf } from './network.ts'
+import { isOverlay } from './settings.ts'
 
 export interface DriftWatchOptions {
   readonly hcn: Hcn
-  readonly reader: EndpointReader
-  readonly odd: OddSummaries
+  readonly readers: Readers
   readonly clock: Clock
   readonly log: Logger
 }
 
 export async function watchHns(
-  { hcn, reader, odd, clock, log }: DriftWatchOptions,
+  { hcn, readers, clock, log }: DriftWatchOptions,
   programming: Pick<Programming<unknown, Written>, 'inTurn' | 'written' | 'isLost' | 'syncCount'>,
   onFound: (found: string) => void,
   signal: AbortSignal,
@@ -37,9 +37,11 @@ export async function watchHns(
       const found = await hcn.networkNamed(name, signal)
       if (found === undefined) return `the network ${name} is gone`
       if (found.id !== network.id) return `the network ${name} is another one now`
-      const balancers = findBalancerDrift(written, await hcn.loadBalancerSummaries(signal), odd)
+      if (isOverlay(plan.settings) && networkOf(found).subnets !== network.subnets)
+        return `nodes came to the network ${name}, or left it`
+      const balancers = findBalancerDrift(written, await hcn.loadBalancerSummaries(signal), readers.balancers)
       if (balancers !== undefined) return balancers
-      const { ids, added } = await reader.list(network.id, table.byId, signal)
+      const { ids, added } = await readers.endpoints.list(network.id, table.byId, signal)
       return findEndpointDrift(written, { added, removed: differencesOf(table, ids).gone })
     },
   }

@@ -30,9 +30,11 @@ export interface KernelspaceEdit {
   readonly newEndpoints: readonly NewEndpoint[]
   /** Deletions that failed before. */
   readonly retries: readonly HeldBalancer[]
-  /** What has to go before anything else is written. */
-  readonly freed: readonly HeldBalancer[]
+  /** What has to go before it is made anew. */
+  readonly rebuilt: readonly HeldBalancer[]
   readonly writes: readonly BalancerWrite[]
+  /** What nobody wants any more. */
+  readonly freed: readonly HeldBalancer[]
   /** Ids of remote endpoints that nobody may need any more. */
   readonly suspects: ReadonlySet<string>
 }
@@ -133,27 +135,23 @@ function differences(
     wantedFrontends: [...writes, ...unchanged].map(({ wanted }) => wanted.frontend),
     newEndpoints: newEndpointsFor(keys, after),
     retries: [...left.balancers.values()].filter(({ id }) => !reused.has(id)),
-    ...rebuilding(plan, { freed, writes, unchanged }),
+    freed,
+    ...rebuilding(plan, writes, unchanged),
   }
 }
 
 /** A Service may wish that all its load balancers go before the first is made anew. */
 function rebuilding(
   { routesByKey }: KernelspacePlan,
-  {
-    freed,
-    writes,
-    unchanged,
-  }: Readonly<Record<'writes' | 'unchanged', readonly BalancerWrite[]>> & {
-    readonly freed: readonly HeldBalancer[]
-  },
-): Pick<KernelspaceEdit, 'freed' | 'writes'> {
-  const rebuilt = new Set(writes.map(({ wanted }) => wanted.key).filter((key) => routesByKey.get(key)?.rebuilds))
-  if (rebuilt.size === 0) return { freed, writes }
-  const isRebuilt = ({ wanted }: BalancerWrite) => rebuilt.has(wanted.key)
+  writes: readonly BalancerWrite[],
+  unchanged: readonly BalancerWrite[],
+): Pick<KernelspaceEdit, 'rebuilt' | 'writes'> {
+  const keys = new Set(writes.map(({ wanted }) => wanted.key).filter((key) => routesByKey.get(key)?.rebuilds))
+  if (keys.size === 0) return { rebuilt: [], writes }
+  const isRebuilt = ({ wanted }: BalancerWrite) => keys.has(wanted.key)
   const anew = [...writes, ...unchanged].filter(isRebuilt)
   return {
-    freed: [...freed, ...anew.flatMap(({ held }) => held ?? [])],
+    rebuilt: anew.flatMap(({ held }) => held ?? []),
     writes: [
       ...writes.filter((write) => !isRebuilt(write)),
       ...anew.map(({ wanted }) => ({ wanted, held: undefined })),

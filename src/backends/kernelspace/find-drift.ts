@@ -1,6 +1,6 @@
 /** Compares what HNS lists with what was written. */
-import type { LoadBalancerSettings, LoadBalancerSummary } from '../../dataplane/hcn/hcn.ts'
-import { loadBalancerFlags } from '../../dataplane/hcn/hcn.ts'
+import type { LoadBalancerSummary } from '../../dataplane/hcn/hcn.ts'
+import type { BalancerReader } from './balancer-reader.ts'
 import { endpointAt, usedIps, withEndpoints } from './endpoint-table.ts'
 import type { TableChange } from './endpoint-table.ts'
 import type { Written } from './held.ts'
@@ -9,14 +9,16 @@ import type { Written } from './held.ts'
 export function findBalancerDrift(
   { held, left }: Pick<Written, 'held' | 'left'>,
   summaries: readonly LoadBalancerSummary[],
-  odd: { has(summary: LoadBalancerSummary): boolean },
+  reader: Pick<BalancerReader, 'isListedAs'>,
 ): string | undefined {
   const byId = new Map(summaries.map((summary) => [summary.id, summary]))
   for (const { id, frontend, settings } of held.values()) {
     const summary = byId.get(id)
-    if (summary === undefined) return `the load balancer of ${frontend} is gone`
-    if (summary.isDegraded) return `the load balancer of ${frontend} is degraded`
-    if (!isListedAs(settings, summary) && !odd.has(summary)) return `somebody changed the load balancer of ${frontend}`
+    if (summary?.isDegraded === true) return `the load balancer of ${frontend} is degraded`
+    if (reader.isListedAs(id, settings, summary)) continue
+    return summary === undefined
+      ? `the load balancer of ${frontend} is gone`
+      : `somebody changed the load balancer of ${frontend}`
   }
   const [stuck] = left.balancers.values()
   return stuck && `a load balancer of ${stuck.frontend}, which nobody wants, is still there`
@@ -35,16 +37,4 @@ export function findEndpointDrift({ table, plan, root }: Written, change: TableC
     if (plan.keysByIp.has(ip) && endpointAt(after, ip)?.id !== endpointAt(table, ip)?.id)
       return `${ip} has got another endpoint`
   return undefined
-}
-
-/** Everything that a summary tells. */
-export function textOf(summary: LoadBalancerSummary): string {
-  const { endpoints, vip, protocol, internalPort, externalPort, sourceVip, isDsr } = summary
-  const ids = [...new Set(endpoints)].sort()
-  return [protocol, vip ?? 'any', externalPort, internalPort, sourceVip ?? '-', isDsr, ...ids].join(' ')
-}
-
-export function isListedAs(settings: LoadBalancerSettings, summary: LoadBalancerSummary): boolean {
-  const isDsr = (settings.flags & loadBalancerFlags.dsr) !== 0
-  return textOf(summary) === textOf({ ...settings, id: '', isDsr, isDegraded: false })
 }

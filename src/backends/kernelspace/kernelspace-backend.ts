@@ -7,26 +7,23 @@ import type { Knowledge, Programmed, SyncTask } from '../../core/sync/programmin
 import type { Hcn } from '../../dataplane/hcn/hcn.ts'
 import type { OwnedObjects } from '../../dataplane/owned-objects/owned-objects.ts'
 import { nextTurn } from '../../dataplane/next-turn.ts'
+import { BalancerReader } from './balancer-reader.ts'
 import { commit } from './commit.ts'
 import { ChangedByOthers } from './committed.ts'
-import type { Abilities } from './committed.ts'
+import type { Abilities, Readers } from './committed.ts'
 import { watchHns } from './drift-watch.ts'
 import { editRoutes, isNothingToDo, rewriteAll } from './edit.ts'
 import type { KernelspaceEdit } from './edit.ts'
 import { EndpointReader } from './endpoint-reader.ts'
 import { differencesOf, endpointTable } from './endpoint-table.ts'
 import type { TableChange } from './endpoint-table.ts'
-import { findBalancerDrift } from './find-drift.ts'
 import { forgetLost } from './forget-lost.ts'
 import { nothingLeft } from './held.ts'
 import type { Written } from './held.ts'
+import { heldAsFound } from './held-as-found.ts'
 import { networkOf } from './network.ts'
 import type { Network } from './network.ts'
-import { OddSummaries } from './odd-summaries.ts'
 import { planKernelspace } from './plan.ts'
-import type { KernelspacePlan } from './plan.ts'
-import { readBalancers } from './read-balancers.ts'
-import type { FoundBalancers } from './read-balancers.ts'
 import { isOverlay } from './settings.ts'
 import type { KernelspaceSettings } from './settings.ts'
 import { tearDown } from './tear-down.ts'
@@ -46,17 +43,16 @@ type Known = Knowledge<Written, never>
 export class KernelspaceBackend implements Backend {
   readonly name = 'kernelspace'
   readonly #options: KernelspaceBackendOptions
-  readonly #reader: EndpointReader
+  readonly #readers: Readers
   readonly #limits: ToldLimits
   readonly #programming: Programming<SyncTask, Written>
   /** What HNS said it can do; it stays true after a failed sync. */
   readonly #abilities: Abilities
-  readonly #odd = new OddSummaries()
 
   constructor(options: KernelspaceBackendOptions) {
     const { hcn, settings, log } = options
     this.#options = options
-    this.#reader = new EndpointReader(hcn)
+    this.#readers = { endpoints: new EndpointReader(hcn), balancers: new BalancerReader(hcn) }
     this.#limits = new ToldLimits(log)
     this.#abilities = { canModify: settings.features.modifyLoadBalancer }
     this.#programming = new Programming<SyncTask, Written>({
@@ -73,7 +69,7 @@ export class KernelspaceBackend implements Backend {
 
   watch(onDrift: (found: string) => void, signal: AbortSignal): Promise<void> {
     const { hcn, clock, log } = this.#options
-    return watchHns({ hcn, reader: this.#reader, odd: this.#odd, clock, log }, this.#programming, onDrift, signal)
+    return watchHns({ hcn, readers: this.#readers, clock, log }, this.#programming, onDrift, signal)
   }
 
   /** What HNS holds stays: restarting the proxy must not disturb traffic. */
@@ -89,7 +85,7 @@ export class KernelspaceBackend implements Backend {
     if (change.full) return undefined
     if (isNothingToDo(before, view, change.keys)) return { plan: before, report: { facts: {}, failed: [] } }
     const { settings } = this.#options
-    const { added, ids } = await this.#reader.list(before.network.id, before.table.byId, signal)
+    const { added, ids } = await this.#readers.endpoints.list(before.network.id, before.table.byId, signal)
     const endpoints: TableChange = { added, removed: differencesOf(before.table, ids).gone }
     // The endpoints of a network that was deleted are gone with it.
     if (endpoints.removed.length > 0) await this.#checkNetwork(before.network, signal)
@@ -110,40 +106,38 @@ export class KernelspaceBackend implements Backend {
     const { name } = settings.network
     const found = await hcn.networkNamed(name, signal)
     if (found === undefined || (before !== undefined && before.network.id !== found.id))
-      throw await tearDown({ hcn, owned, settings, log }, before, found, signal)
+      throw await tearDown({ hcn, owned, readers: this.#readers, settings, log }, before, found, signal)
     const keys = change.full ? change.keys : [...view.routesByKey.keys()]
     const plan = planKernelspace(view, settings, keys)
     await nextTurn()
     const nothing = { has: () => false }
-    const { added } = await this.#reader.list(found.id, nothing, signal)
+    const { added } = await this.#readers.endpoints.list(found.id, nothing, signal)
     const around = { network: networkOf(found), table: endpointTable(added), root: await this.#root(signal) }
     await nextTurn()
-    const balancers = await this.#balancers(before, plan, signal)
+    const balancers = await this.#readers.balancers.readAll(signal)
     await nextTurn()
-    const left = { balancers: balancers.surplus, endpoints: nothingLeft.endpoints }
-    const written = { ...around, plan, held: balancers.held, left, failedKeys: new Set<never>() }
+    const { held, left } = heldAsFound(balancers, {
+      family: settings.family,
+      owned,
+      isClaimed: (frontend) => plan.claimsByFrontend.has(frontend),
+      left: (before?.left ?? nothingLeft).balancers,
+    })
+    const written = {
+      ...around,
+      plan,
+      held,
+      left: { ...nothingLeft, balancers: left },
+      failedKeys: new Set<never>(),
+    }
     const programmed = await this.#commit(rewriteAll(written, keys), signal)
     await forgetLost(programmed.plan, owned)
     return programmed
   }
 
-  /** Reads all of them only if nobody knows them, or a list shows that they are not as they were written. */
-  async #balancers(before: Written | undefined, plan: KernelspacePlan, signal: AbortSignal): Promise<FoundBalancers> {
-    const { hcn, owned, settings } = this.#options
-    const summaries = await hcn.loadBalancerSummaries(signal)
-    const isAsWritten = (written: Written) =>
-      findBalancerDrift({ held: written.held, left: nothingLeft }, summaries, this.#odd) === undefined
-    if (before !== undefined && isAsWritten(before)) return { held: before.held, surplus: before.left.balancers }
-    const isClaimed = plan.claimsByFrontend.has.bind(plan.claimsByFrontend)
-    const found = await readBalancers(hcn, summaries, { family: settings.family, owned, isClaimed }, signal)
-    this.#odd.note(found.held.values(), summaries)
-    return found
-  }
-
   async #commit(edit: KernelspaceEdit, signal: AbortSignal): Promise<Programmed<Written>> {
     const { hcn, owned, log } = this.#options
     this.#limits.tell(edit)
-    const done = await commit(edit, { hcn, owned, reader: this.#reader, abilities: this.#abilities, log }, signal)
+    const done = await commit(edit, { hcn, owned, readers: this.#readers, abilities: this.#abilities, log }, signal)
     const { balancers, endpoints } = done.left
     const facts = { ...done.counts, left: balancers.size + endpoints.size }
     return { plan: done.written(), report: { facts, failed: done.failed() } }

@@ -5,25 +5,28 @@ import type { Hcn, HcnNetwork } from '../../dataplane/hcn/hcn.ts'
 import type { OwnedObjects } from '../../dataplane/owned-objects/owned-objects.ts'
 import { familyOf } from '../../net/ip.ts'
 import { refusalOf } from './committed.ts'
+import type { Readers } from './committed.ts'
+import { heldAsFound } from './held-as-found.ts'
 import type { HeldBalancer, Written } from './held.ts'
 import { ownedBalancer, ownedEndpoint } from './owned-names.ts'
-import { readBalancers } from './read-balancers.ts'
 import type { KernelspaceSettings } from './settings.ts'
 
 export interface Site {
   readonly hcn: Hcn
   readonly owned: OwnedObjects
+  readonly readers: Pick<Readers, 'balancers'>
   readonly settings: KernelspaceSettings
   readonly log: Logger
 }
 
 /** Returns the error of the sync, which has not programmed anything; the next one starts anew. */
 export async function tearDown(
-  { hcn, owned, settings, log }: Site,
+  site: Site,
   before: Written | undefined,
   found: HcnNetwork | undefined,
   signal: AbortSignal,
 ): Promise<HcnError> {
+  const { hcn, owned, settings, log } = site
   const disowned: string[] = []
   const remove = async (name: string, work: Promise<unknown>) => {
     try {
@@ -33,7 +36,7 @@ export async function tearDown(
       log.warn('cannot delete what was made for a network that is gone', { name, error: refusalOf(error) })
     }
   }
-  for (const { id, frontend } of before === undefined ? await ours() : heldBy(before))
+  for (const { id, frontend } of before === undefined ? await ownedBalancers(site, signal) : heldBy(before))
     await remove(ownedBalancer(frontend), hcn.deleteLoadBalancer(id, signal))
   for (const { id, isRemote, ips } of before?.table.byId.values() ?? [])
     for (const ip of ips.slice(0, 1))
@@ -47,12 +50,15 @@ export async function tearDown(
       ? `there is no HNS network "${name}": its load balancers were deleted, and come back with the network`
       : `the HNS network "${name}" was replaced: the load balancers of the old one were deleted`,
   )
+}
 
-  async function ours(): Promise<readonly HeldBalancer[]> {
-    const isClaimed = () => false
-    const { held, surplus } = await readBalancers(hcn, [], { family: settings.family, owned, isClaimed }, signal)
-    return [...held.values(), ...surplus.values()]
-  }
+async function ownedBalancers(
+  { readers, owned, settings }: Site,
+  signal: AbortSignal,
+): Promise<readonly HeldBalancer[]> {
+  const ours = { family: settings.family, owned, isClaimed: () => false, left: new Map() }
+  const { held, left } = heldAsFound(await readers.balancers.readAll(signal), ours)
+  return [...held.values(), ...left.values()]
 }
 
 function heldBy({ held, left }: Written): readonly HeldBalancer[] {

@@ -81,6 +81,8 @@ test('creates an endpoint and a load balancer with one call each, and knows them
   const settings = balancerTo(pod, created.id)
   const id = await hcn.createLoadBalancer(settings, signal)
   expect(operationsOf(driver)).toEqual(['createEndpoint', 'queryEndpoint', 'createLoadBalancer'])
+  expect(await hcn.loadBalancerIds(signal)).toEqual([id])
+  expect(await hcn.loadBalancer(id, signal)).toEqual({ ...settings, id })
   expect(await hcn.loadBalancers(signal)).toEqual([{ ...settings, id }])
   expect(await hcn.loadBalancerSummaries(signal)).toEqual([
     {
@@ -104,6 +106,7 @@ test('what is gone is gone: reading it finds nothing, and deleting it again is d
   const id = await hcn.createLoadBalancer(balancerTo(pod), signal)
   for (const wasThere of [true, false]) expect(await hcn.deleteLoadBalancer(id, signal)).toBe(wasThere)
   for (const wasThere of [true, false]) expect(await hcn.deleteEndpoint(pod, signal)).toBe(wasThere)
+  expect(await hcn.loadBalancer(id, signal)).toBeUndefined()
   expect(await hcn.endpoint(pod, signal)).toBeUndefined()
   expect(hns.loadBalancers).toEqual([])
 })

@@ -50,6 +50,11 @@ export function hcnOverDriver(driver: HcnDriver, { clock = systemClock, timeLimi
     })
   }
 
+  const loadBalancer = async (call: MakeCall, id: string) => {
+    const properties = await propertiesOf(call, 'LoadBalancer', id)
+    return properties === undefined ? undefined : parseLoadBalancer(properties)
+  }
+
   const remove = (kind: 'Endpoint' | 'LoadBalancer', id: string, signal: AbortSignal) =>
     calls.run(signal, async (call) => {
       const removal = call(`delete ${words[kind]} ${id}`, () => driver.remove(kind, id).then(() => true))
@@ -86,12 +91,15 @@ export function hcnOverDriver(driver: HcnDriver, { clock = systemClock, timeLimi
 
     deleteEndpoint: (id, signal) => remove('Endpoint', id, signal),
 
+    loadBalancerIds: (signal) => calls.run(signal, (call) => idsOf(call, 'LoadBalancer')),
+
+    loadBalancer: (id, signal) => calls.run(signal, (call) => loadBalancer(call, id)),
+
     loadBalancers: (signal) =>
       calls.run(signal, async (call) => {
         const found = []
         for (const id of await idsOf(call, 'LoadBalancer')) {
-          const properties = await propertiesOf(call, 'LoadBalancer', id)
-          const balancer = properties === undefined ? undefined : parseLoadBalancer(properties)
+          const balancer = await loadBalancer(call, id)
           if (balancer !== undefined) found.push(balancer)
         }
         return found

@@ -97,6 +97,10 @@ export interface Hcn {
   /** Done, too, when it was gone before; then the answer is false. */
   deleteEndpoint(id: string, signal: AbortSignal): Promise<boolean>
 
+  /** One call, however many there are. */
+  loadBalancerIds(signal: AbortSignal): Promise<readonly string[]>
+  /** Undefined: it is gone, or has no port mapping. */
+  loadBalancer(id: string, signal: AbortSignal): Promise<LoadBalancer | undefined>
   /** Three calls for each. Objects without a port mapping, which a failed create may leave, are not in it. */
   loadBalancers(signal: AbortSignal): Promise<readonly LoadBalancer[]>
   /** One call, however many there are. */

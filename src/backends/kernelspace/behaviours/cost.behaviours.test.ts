@@ -38,7 +38,13 @@ describe('cost', () => {
     await node.sync()
     expect(node.calls()).toEqual([])
     await node.sync({ full: true })
-    expect(node.calls()).toEqual(['enumerateNetworks', 'queryNetwork', 'enumerateEndpoints', 'hnsCall'])
+    expect(node.calls()).toEqual([
+      'enumerateNetworks',
+      'queryNetwork',
+      'enumerateEndpoints',
+      'enumerateLoadBalancers',
+      'hnsCall',
+    ])
   })
 
   test('75: between the steps of a full sync, whoever asks for health gets an answer', async () => {
@@ -80,14 +86,31 @@ describe('cost', () => {
     expect(node.calls().filter((operation) => operation === 'queryEndpoint')).toHaveLength(1)
   })
 
-  test('after a failure no endpoint is read again', async () => {
+  test('one load balancer that somebody deleted, and one that somebody changed, cost no reading of the others', async () => {
+    const node = await nodeWith(300, 1, '2025')
+    node.hns.remove('LoadBalancer', node.balancerId(clusterIPOf(7)) ?? '')
+    node.hns.changeLoadBalancer(node.balancerId(clusterIPOf(8)) ?? '', { internalPort: 9 })
+    expect(await node.sync({ full: true })).toEqual([])
+    expect(node.calls()).toEqual([
+      'enumerateNetworks',
+      'queryNetwork',
+      'enumerateEndpoints',
+      'enumerateLoadBalancers',
+      'hnsCall',
+      'queryLoadBalancer',
+      'modifyLoadBalancer',
+      'createLoadBalancer',
+    ])
+  })
+
+  test('after a failure nothing is read again', async () => {
     const node = await nodeWith(50, 2, '2022')
     node.driver.fault({ operation: 'createLoadBalancer', hresult: 0x800706ba })
     node.put(web({ ...balanced, name: 'new', clusterIP: '10.113.0.1' }), pods(['10.62.0.0'], { name: 'new' }))
     await expect(node.sync()).rejects.toMatchObject({ reason: 'unavailable' })
     node.calls()
     expect(await node.sync()).toEqual([])
-    expect(node.calls().filter((operation) => operation === 'queryEndpoint')).toEqual([])
+    expect(node.calls().filter((operation) => /^query(Endpoint|LoadBalancer)$/.test(operation))).toEqual([])
   })
 })
 

@@ -136,7 +136,7 @@ describe('what HNS refuses', () => {
     expect(failed).toHaveLength(1)
     node.calls()
     await node.sync({ retry: failed.map(({ key }) => key) })
-    expect(node.calls()).toEqual(['enumerateEndpoints', 'createLoadBalancer', 'hnsCall'])
+    expect(node.calls()).toEqual(['enumerateEndpoints', 'createLoadBalancer', 'enumerateLoadBalancers', 'hnsCall'])
   })
 })
 

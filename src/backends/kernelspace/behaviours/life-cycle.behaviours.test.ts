@@ -246,6 +246,16 @@ describe('references and life cycle of endpoints', () => {
     expect(node.writes()).toEqual([])
   })
 
+  test('what a Service has no more goes after what it has instead works', async () => {
+    const node = new WindowsNode()
+    node.put(web(nodePort), pods(['10.61.2.7']))
+    await node.sync()
+    node.calls()
+    node.put(web({ ...nodePort, ports: [{ ...nodePort.ports[0], nodePort: 31_081 }] }))
+    await node.sync()
+    expect(node.writes()).toEqual(['createLoadBalancer', 'removeLoadBalancer'])
+  })
+
   test('Q3 (kube-proxy reuses it, and deletes it in the same sync): one that could not be deleted is used when it is wanted again', async () => {
     const node = await sharing(['10.61.2.7'])
     const works = node.driver.fault({

@@ -22,7 +22,7 @@ import { DoorCalls } from '../../testing/door-calls.ts'
 import { KernelspaceBackend } from '../kernelspace-backend.ts'
 import { describeHns } from './describe-hns.ts'
 import { testSettings } from './settings.ts'
-import { MemoryOwnedObjects } from './memory-owned-objects.ts'
+import { MemoryOwnedObjects } from '../../../dataplane/owned-objects/memory-owned-objects.ts'
 
 /** Load balancers, and endpoints that are not those of pods on this node: the CNI would have to repair those. */
 export interface HnsDamage {

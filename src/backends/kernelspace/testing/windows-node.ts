@@ -22,7 +22,7 @@ import { KernelspaceBackend } from '../kernelspace-backend.ts'
 import type { KernelspaceSettings } from '../settings.ts'
 import { describeBalancer } from './describe-hns.ts'
 import { testSettings } from './settings.ts'
-import { MemoryOwnedObjects } from './memory-owned-objects.ts'
+import { MemoryOwnedObjects } from '../../../dataplane/owned-objects/memory-owned-objects.ts'
 
 const never = new AbortController().signal
 
