@@ -90,14 +90,14 @@ class BalancerWriter {
     this.#signal = signal
   }
 
-  async write({ wanted, held: found }: BalancerWrite): Promise<void> {
+  async write({ wanted }: BalancerWrite): Promise<void> {
     const done = this.#done
     const { frontend } = wanted
     const endpoints = endpointIdsOf(wanted, done.table)
     // None of its endpoints could be made. That is reported with them, and what is there stays.
     if (endpoints.length === 0) return
     const next = { frontend, settings: settingsOf(wanted, endpoints), isBroken: false }
-    const held = done.held(frontend) ?? found
+    const held = done.held(frontend)
     if (held !== undefined) {
       const refusal = await this.#change(held, { ...next, id: held.id })
       if (refusal === undefined) return
@@ -165,7 +165,6 @@ class BalancerWriter {
   #hold(balancer: HeldBalancer): void {
     this.#context.readers.balancers.remember(balancer.id, balancer.settings)
     this.#done.hold(balancer.frontend, balancer)
-    this.#done.left.balancers.delete(balancer.id)
   }
 
   #fail(frontend: Frontend, { message }: HcnError): void {
@@ -190,7 +189,6 @@ async function deleteBalancer(
   if (typeof deletion !== 'string') return deletion
   done.counts.deleted++
   done.hold(frontend, undefined)
-  done.left.balancers.delete(id)
   return deletion
 }
 

@@ -107,12 +107,12 @@ export function rewriteAll(found: Written, keys: readonly RouteKey[]): Kernelspa
 }
 
 function differences(
-  after: Written,
+  before: Written,
   keys: readonly RouteKey[],
   frontends: ReadonlySet<Frontend>,
 ): Omit<KernelspaceEdit, 'suspects' | 'isFromReading'> {
-  const { plan, held, left } = after
-  const leftByFrontend = new Map(Array.from(left.balancers.values(), (balancer) => [balancer.frontend, balancer]))
+  const after = withReclaimed(before, frontends)
+  const { plan, held, table } = after
   const freed: HeldBalancer[] = []
   const writes: BalancerWrite[] = []
   const unchanged: BalancerWrite[] = []
@@ -121,22 +121,33 @@ function differences(
     const current = held.get(frontend)
     if (wanted === undefined) {
       if (current !== undefined) freed.push(current)
-      continue
-    }
-    // One that should have gone is wanted again.
-    const write = { wanted, held: current ?? leftByFrontend.get(frontend) }
-    if (current !== undefined && isAsWanted(current, wanted, after.table)) unchanged.push(write)
-    else writes.push(write)
+    } else if (current !== undefined && isAsWanted(current, wanted, table)) unchanged.push({ wanted, held: current })
+    else writes.push({ wanted, held: current })
   }
-  const reused = new Set(writes.map((write) => write.held?.id))
   return {
     after,
     keys,
     wantedFrontends: [...writes, ...unchanged].map(({ wanted }) => wanted.frontend),
     newEndpoints: newEndpointsFor(keys, after),
-    retries: [...left.balancers.values()].filter(({ id }) => !reused.has(id)),
+    retries: [...after.left.balancers.values()],
     freed,
     ...rebuilding(plan, writes, unchanged),
+  }
+}
+
+/** Some that HNS did not let go are wanted again. */
+function withReclaimed(written: Written, frontends: ReadonlySet<Frontend>): Written {
+  const { plan, held, left } = written
+  if (left.balancers.size === 0) return written
+  const isReclaimed = ({ frontend }: HeldBalancer) =>
+    frontends.has(frontend) && !held.has(frontend) && wantedAt(plan, frontend, written) !== undefined
+  const reclaimed = [...left.balancers.values()].filter(isReclaimed)
+  const balancers = new Map(left.balancers)
+  for (const { id } of reclaimed) balancers.delete(id)
+  return {
+    ...written,
+    held: held.with(new Map(reclaimed.map((balancer) => [balancer.frontend, balancer]))),
+    left: { ...left, balancers },
   }
 }
 

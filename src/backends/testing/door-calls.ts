@@ -7,6 +7,9 @@ export interface DoorCall {
   readonly args: readonly unknown[]
 }
 
+/** One for all: Node.js keeps each that was ever used, and asks all of them at every promise. */
+const uncounted = new AsyncLocalStorage<DoorCalls>()
+
 export class DoorCalls {
   /** How many calls there have been. */
   count = 0
@@ -17,11 +20,9 @@ export class DoorCalls {
   /** When a call is done, before the backend learns of it. */
   atEachMoment: (call: DoorCall) => Promise<void> | void = () => {}
 
-  readonly #uncounted = new AsyncLocalStorage<true>()
-
   /** What the work does through the doors is no call: that of a watch, beside the sync that is looked at. */
   uncounted<T>(work: () => T): T {
-    return this.#uncounted.run(true, work)
+    return uncounted.run(this, work)
   }
 
   /** The door as the backend gets it. Only these methods are calls; unless they are named, all are. */
@@ -34,7 +35,7 @@ export class DoorCalls {
         const isCall =
           typeof property === 'string' && (methods === undefined || (methods as readonly string[]).includes(property))
         return (...args: unknown[]): unknown =>
-          isCall && this.#uncounted.getStore() === undefined
+          isCall && uncounted.getStore() !== this
             ? this.#call({ door: name, method: property, args }, () => Reflect.apply(value, target, args) as unknown)
             : (Reflect.apply(value, target, args) as unknown)
       },

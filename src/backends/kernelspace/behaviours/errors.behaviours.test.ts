@@ -168,6 +168,27 @@ describe('when HNS or its network fails', () => {
     expect(node.balancers).toHaveLength(2)
   })
 
+  test('65: also when only endpoints of pods here were behind it', async () => {
+    const node = new WindowsNode()
+    node.pod('10.61.1.5')
+    node.put(web(), pods(['10.61.1.5']))
+    await node.sync()
+    node.hns.removeNetwork(node.networkId)
+    node.putNetwork()
+    node.put(web(nodePort))
+    await expect(node.sync()).rejects.toThrow('was replaced')
+  })
+
+  test('a change whose answer was lost is not taken for undone', async () => {
+    const node = await programmed({ hns: { profile: '2025' } })
+    node.driver.fault({ operation: 'modifyLoadBalancer', effect: 'all', hresult: hresult.rpcUnavailable })
+    node.put(web({ sessionAffinity: 'ClientIP' }))
+    await expect(node.sync()).rejects.toMatchObject({ reason: 'unavailable' })
+    node.put(web())
+    await node.sync()
+    expect(node.balancers).toEqual(['10.112.0.20:80/6 to 10.61.2.7 at 8080'])
+  })
+
   test('66 (Q6; kube-proxy tears everything down): an HNS that does not answer changes nothing', async () => {
     const node = await programmed()
     const before = node.balancers

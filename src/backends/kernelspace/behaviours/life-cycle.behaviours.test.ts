@@ -266,8 +266,10 @@ describe('references and life cycle of endpoints', () => {
     node.remove('Service', 'web')
     await node.sync()
     works()
+    node.calls()
     node.put(web())
     expect(await node.sync()).toEqual([])
+    expect(node.writes()).toEqual([])
     expect(node.balancers.toSorted()).toEqual([
       '10.112.0.20:80/6 to 10.61.2.7 at 8080',
       '10.112.0.21:80/6 to 10.61.2.7 at 8080',
