@@ -21,7 +21,13 @@ for (const why of ['stop', 'shutdown', 'preshutdown'] as const)
     await expect.poll(() => manager.state).toBe('running')
     manager.control(why)
     expect(await ended).toBe(0)
-    expect(manager.reports.map(({ state }) => state)).toEqual(['start-pending', 'running', 'stop-pending', 'stopped'])
+    expect(manager.reports.map(({ state }) => state)).toEqual([
+      'start-pending',
+      'start-pending',
+      'running',
+      'stop-pending',
+      'stopped',
+    ])
     expect(manager.reports.at(-1)).toEqual({ state: 'stopped', exitCode: 0 })
   })
 
@@ -49,7 +55,7 @@ test('a start that fails is reported with the exit code of the command, and neve
   const manager = new MemoryServiceManager()
   const run = () => Promise.resolve(1)
   expect(await runAsService({ manager, clock: clock(), prepare: () => ({ log: log(), run }) })).toBe(1)
-  expect(manager.reports.map(({ state }) => state)).toEqual(['start-pending', 'stopped'])
+  expect(manager.reports.map(({ state }) => state)).toEqual(['start-pending', 'start-pending', 'stopped'])
   expect(manager.reports.at(-1)).toEqual({ state: 'stopped', exitCode: 1 })
 })
 
@@ -90,8 +96,26 @@ test('an end that takes its time is reported with growing checkpoints', async ()
   end()
   expect(await ended).toBe(0)
   expect(manager.reports.flatMap((report) => ('checkpoint' in report ? [report.checkpoint] : []))).toEqual([
-    0, 1, 2, 3, 4,
+    0, 1, 1, 2, 3, 4,
   ])
+})
+
+test('a start that takes its time is reported with growing checkpoints, until it runs', async () => {
+  const [manager, time] = [new MemoryServiceManager(), clock()]
+  let start = () => {}
+  const run: ServiceWork['run'] = (onRunning, signal) => {
+    start = onRunning
+    return new Promise((resolve) => signal.addEventListener('abort', () => resolve(0)))
+  }
+  const ended = runAsService({ manager, clock: time, prepare: () => ({ log: log(), run }) })
+  await expect.poll(() => time.sleeping).toBe(1)
+  for (let second = 0; second < 2; second++) await time.advance(1000)
+  start()
+  await time.advance(5000)
+  const checkpoints = manager.reports.map((report) => ('checkpoint' in report ? report.checkpoint : report.state))
+  expect(checkpoints).toEqual([0, 1, 2, 3, 'running'])
+  manager.control('stop')
+  expect(await ended).toBe(0)
 })
 
 test('an end that never comes is cut short after half a minute', async () => {
@@ -119,5 +143,5 @@ test('a service that is asked to stop before it runs does not say that it runs a
     return signal.aborted ? 0 : 1
   }
   expect(await runAsService({ manager, clock: clock(), prepare: () => ({ log: log(), run }) })).toBe(0)
-  expect(manager.reports.map(({ state }) => state)).toEqual(['start-pending', 'running', 'stop-pending', 'stopped'])
+  expect(manager.reports.map(({ state }) => state).slice(2)).toEqual(['running', 'stop-pending', 'stopped'])
 })

@@ -41,10 +41,14 @@ export async function runAsService({ manager, clock, prepare }: ServiceOptions):
   const { log } = work
   const ending = endOnRequest({ service, clock, log, stop }, (handler) => (onStop = handler))
   log.info('started by the service control manager')
+  const starting = new AbortController()
+  void reportPending('start-pending', { service, clock }, starting.signal)
   const onRunning = () => {
+    starting.abort()
     if (!stop.signal.aborted) service.report({ state: 'running' })
   }
   const exitCode = await Promise.race([run(work, onRunning, stop.signal), ending.tookTooLong])
+  starting.abort()
   ending.done()
   log.info('the service has stopped', { exitCode })
   await stopped(service, exitCode)
@@ -74,21 +78,28 @@ function endOnRequest({ service, clock, log, stop }: Ending, listen: (onStop: (w
     listen((why) => {
       if (stop.signal.aborted) return
       log.info('asked to stop', { control: why })
-      service.report({ state: 'stop-pending', checkpoint: 1, waitHintMs })
+      void reportPending('stop-pending', { service, clock }, done.signal)
       stop.abort(new Error(`stopped by the service control manager (${why})`))
-      void reportCheckpoints().catch(() => {}) // it has ended meanwhile
-    })
-
-    async function reportCheckpoints(): Promise<void> {
-      for (let checkpoint = 2; checkpoint <= 1 + longestEndMs / checkpointEveryMs; checkpoint++) {
-        await clock.sleep(checkpointEveryMs, done.signal)
-        service.report({ state: 'stop-pending', checkpoint, waitHintMs })
+      const giveUp = () => {
+        log.error('the orderly end takes too long; ending at once', { waitedMs: longestEndMs })
+        resolve(1)
       }
-      log.error('the orderly end takes too long; ending at once', { waitedMs: longestEndMs })
-      resolve(1)
-    }
+      clock.sleep(longestEndMs, done.signal).then(giveUp, () => {}) // it has ended meanwhile
+    })
   })
   return { tookTooLong, done: () => done.abort() }
+}
+
+/** Now, and again and again until the signal aborts. */
+async function reportPending(
+  state: 'start-pending' | 'stop-pending',
+  { service, clock }: Pick<Ending, 'service' | 'clock'>,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let checkpoint = 1; !signal.aborted; checkpoint++) {
+    service.report({ state, checkpoint, waitHintMs })
+    await clock.sleep(checkpointEveryMs, signal).catch(() => {})
+  }
 }
 
 async function stopped(service: ManagedService, exitCode: number): Promise<void> {
