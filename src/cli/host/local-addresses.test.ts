@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { networkInterfaces } from 'node:os'
 import { expect, test } from 'vitest'
-import { parseFibTrie, parseIfInet6 } from './local-addresses.ts'
+import { localAddresses, parseFibTrie, parseIfInet6 } from './local-addresses.ts'
 
 test('IPv4 addresses are read from the routing table, each once, and networks are none', () => {
   const text = `Main:
@@ -50,4 +51,9 @@ test.skipIf(!canUnshare)('an address counts also when its device has no carrier 
     ${tsx} -e "import('${module}').then((it) => console.log(JSON.stringify(it.localAddresses())))"`
   const printed = execFileSync('unshare', ['-n', 'sh', '-c', script], { encoding: 'utf8', stdio: 'pipe' })
   expect(JSON.parse(printed)).toContain('10.9.8.7')
+})
+
+test("on Windows the addresses are those of Node's own list, whatever somebody has put at C:\\proc", () => {
+  const known = Object.values(networkInterfaces()).flatMap((entries = []) => entries.map(({ address }) => address))
+  expect(localAddresses('win32')).toEqual(known)
 })

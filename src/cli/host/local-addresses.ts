@@ -6,13 +6,19 @@ import { existsSync, readFileSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
 import { parseIp } from '../../net/ip.ts'
 
-export function localAddresses(): readonly string[] {
+export function localAddresses(platform: NodeJS.Platform = process.platform): readonly string[] {
+  // On Windows the path would be a folder of drive C, which every user may make.
+  if (platform === 'win32') return nodesList()
   try {
     return [...parseFibTrie(read('/proc/net/fib_trie')), ...parseIfInet6(readIfThere('/proc/net/if_inet6'))]
   } catch {
     // Not Linux, or a /proc that does not tell.
-    return Object.values(networkInterfaces()).flatMap((addresses) => addresses?.map(({ address }) => address) ?? [])
+    return nodesList()
   }
+}
+
+function nodesList(): readonly string[] {
+  return Object.values(networkInterfaces()).flatMap((addresses) => addresses?.map(({ address }) => address) ?? [])
 }
 
 export function hasIpv6(platform: NodeJS.Platform): boolean {

@@ -24,7 +24,7 @@ export function thisHost(): Host {
     cpus: () => cpus().length,
     kernelRelease: release,
     hasIpv6: () => hasIpv6(platform),
-    localAddresses,
+    localAddresses: () => localAddresses(platform),
     networkInterfaces,
     lookup: async (name) => (await lookup(name, { all: true })).map(({ address }) => address),
     findFile: mountedFileFinder(platform, env),

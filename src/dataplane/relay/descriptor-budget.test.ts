@@ -21,3 +21,7 @@ test('a flood of refusals is one log line, and ten seconds later one more that c
 test('the limit of open files is that of this process', () => {
   expect(openFilesLimit()).toBeGreaterThan(64)
 })
+
+test('on Windows nothing is read from a path that would be a folder of drive C', () => {
+  expect(openFilesLimit('win32')).toBe(10_000)
+})

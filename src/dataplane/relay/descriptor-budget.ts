@@ -98,7 +98,9 @@ export class DescriptorBudget {
 const assumedLimit = 10_000
 
 /** How many files this process may open. Node has raised the soft limit to the hard one at its start. */
-export function openFilesLimit(): number {
+export function openFilesLimit(platform: NodeJS.Platform = process.platform): number {
+  // On Windows the path would be a folder of drive C, which every user may make.
+  if (platform === 'win32') return assumedLimit
   try {
     const soft = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1]
     return soft === undefined ? assumedLimit : Number(soft)
