@@ -58,6 +58,8 @@ param(
     [string]$NetworkName = '',
     [string]$SourceVip = '',
     [switch]$EnableDsr,
+    # In userspace mode: the interface that gets the addresses of Services, if it is not "vEthernet (HNS Internal NIC)".
+    [string]$ServiceInterface = '',
     [string]$NodeName = '',
     # Addresses of this node. Needed with two services where the node has more than one interface.
     [string[]]$NodeAddress = @(),
@@ -276,7 +278,7 @@ function New-Settings {
     return [pscustomobject]@{
         As = $As; Nssm = $Nssm; Mode = $Mode; Config = (Get-FullPath $Config); Kubeconfig = (Get-FullPath $Kubeconfig)
         NetworkName = $NetworkName; SourceVip = $SourceVip; EnableDsr = [bool]$EnableDsr
-        NodeName = $NodeName.ToLowerInvariant(); NodeAddress = @($NodeAddress); DependsOn = @($DependsOn)
+        ServiceInterface = $ServiceInterface; NodeName = $NodeName.ToLowerInvariant(); NodeAddress = @($NodeAddress); DependsOn = @($DependsOn)
         HealthPort = $HealthPort; MetricsPort = $MetricsPort; Version = ''; KubeProxyStart = ''
     }
 }
@@ -357,8 +359,15 @@ function Get-ProgramLine {
         (Join-CommandLine $Arguments)
 }
 
+# Variables of the environment, as NAME=VALUE.
+function Get-Environment {
+    param($Settings)
+    if ($Settings.ServiceInterface -eq '') { return @() }
+    return @("INTERFACE_TO_ADD_SERVICE_IP=$($Settings.ServiceInterface)")
+}
+
 function Set-NativeService {
-    param($Service, [string]$Version)
+    param($Settings, $Service, [string]$Version)
     $name = $Service.Name
     $line = Get-ProgramLine $Version $Service.Arguments
     $existing = Get-ServiceConfig $name
@@ -386,7 +395,11 @@ function Set-NativeService {
         # Also when it reports an error itself, as it does after a change of its configuration file.
         Invoke-Program 'sc.exe' @('failureflag', $name, '1')
         # How long Windows waits for it when the machine is shut down. Read when Windows starts.
-        Set-ItemProperty -Path "HKLM:\SYSTEM\CurrentControlSet\Services\$name" -Name PreshutdownTimeout -Type DWord -Value 40000
+        $key = "HKLM:\SYSTEM\CurrentControlSet\Services\$name"
+        Set-ItemProperty -Path $key -Name PreshutdownTimeout -Type DWord -Value 40000
+        $environment = [string[]]@(Get-Environment $Settings)
+        if ($environment.Count -gt 0) { Set-ItemProperty -Path $key -Name Environment -Type MultiString -Value $environment }
+        else { Remove-ItemProperty -Path $key -Name Environment -ErrorAction SilentlyContinue }
     }
 }
 
@@ -413,6 +426,9 @@ function Set-NssmService {
     )
     Invoke-Step "set up $name with NSSM" {
         foreach ($value in $values) { Invoke-Program $Settings.Nssm (@('set', $name) + $value) }
+        $environment = @(Get-Environment $Settings)
+        if ($environment.Count -gt 0) { Invoke-Program $Settings.Nssm (@('set', $name, 'AppEnvironmentExtra') + $environment) }
+        else { Invoke-Program $Settings.Nssm @('reset', $name, 'AppEnvironmentExtra') }
         if ($Service.DependsOn.Count -gt 0) {
             Invoke-Program $Settings.Nssm (@('set', $name, 'DependOnService') + $Service.DependsOn)
         }
@@ -423,7 +439,7 @@ function Set-Services {
     param($Settings, [string]$Version)
     foreach ($service in @(Get-ServicePlan $Settings)) {
         if ($Settings.As -eq 'Nssm') { Set-NssmService $Settings $service $Version }
-        else { Set-NativeService $service $Version }
+        else { Set-NativeService $Settings $service $Version }
     }
 }
 
@@ -576,7 +592,7 @@ function Install-Fairlead {
     $lines = @(Get-ServicePlan $settings | ForEach-Object { $_.Arguments -join ' ' }) -join '; '
     $linesBefore = ''
     if ($null -ne $before) { $linesBefore = @(Get-ServicePlan $before | ForEach-Object { $_.Arguments -join ' ' }) -join '; ' }
-    $isSame = $null -ne $before -and $lines -ceq $linesBefore
+    $isSame = $null -ne $before -and $lines -ceq $linesBefore -and $before.ServiceInterface -ceq $settings.ServiceInterface
     if (-not $isSame) { Stop-Services $settings }
     Set-Services $settings $version
     Set-Firewall $settings $version
