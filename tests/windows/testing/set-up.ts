@@ -61,7 +61,7 @@ async function makePrefix(): Promise<string> {
 }
 
 /** Compiles C for Windows: a program, or with `-shared` a library. */
-async function compile(source: string, target: string, ...flags: readonly string[]): Promise<void> {
+export async function compile(source: string, target: string, ...flags: readonly string[]): Promise<void> {
   await run(programs.compiler ?? '', ['-O1', '-Wall', '-Werror', '-o', target, source, ...flags])
 }
 

@@ -23,7 +23,7 @@ export class WindowsDaemon implements AsyncDisposable {
       `--healthz-bind-address=127.0.0.1:${ports.health}`,
       `--metrics-bind-address=127.0.0.1:${ports.metrics}`,
     ]
-    const node = ['--hostname-override=node1', '--node-address=127.0.0.1']
+    const node = ['--hostname-override=node1', '--node-address=10.0.0.5']
     const started = await startFairlead([...args, ...node, ...servers], { timeLimitMs: 240_000, ...options })
     const daemon = new WindowsDaemon(started, ports)
     try {
