@@ -2,6 +2,7 @@
 import type { HcnError } from '../../dataplane/hcn/hcn.ts'
 import { frontendOf } from '../../dataplane/hcn/load-balancer-content.ts'
 import { changedByOthers } from './commit-endpoints.ts'
+import type { EndpointMaker } from './commit-endpoints.ts'
 import { ChangedByOthers, refusalOf } from './committed.ts'
 import type { CommitContext, Committed } from './committed.ts'
 import type { BalancerWrite, KernelspaceEdit } from './edit.ts'
@@ -11,6 +12,10 @@ import { endpointIdsOf, settingsOf } from './resolve.ts'
 
 /** Deletions that failed before and are tried again in one sync. */
 const mostRetries = 20
+
+interface WriteContext extends CommitContext {
+  readonly endpoints: EndpointMaker
+}
 
 /** What nobody wants any more, and HNS did not let go when it was asked. */
 export async function retryDeletions(
@@ -33,13 +38,15 @@ export async function retryDeletions(
   }
 }
 
-/** Until they can be deleted, the old ones are better than none. */
+/** What they are made anew of is there before. Until they can be deleted, the old ones are better than none. */
 export async function deleteRebuilt(
-  { rebuilt }: KernelspaceEdit,
-  context: CommitContext,
+  { rebuilt, writes }: KernelspaceEdit,
+  context: WriteContext,
   done: Committed,
   signal: AbortSignal,
 ): Promise<void> {
+  const frontends = new Set(rebuilt.map(({ frontend }) => frontend))
+  for (const { wanted } of writes) if (frontends.has(wanted.frontend)) await context.endpoints.makeFor(wanted)
   for (const balancer of rebuilt) await deleteBalancer(balancer, context, done, signal)
 }
 
@@ -66,7 +73,7 @@ export async function deleteFreed(
 /** Those that are there are changed before new ones are made. */
 export async function writeBalancers(
   edit: KernelspaceEdit,
-  context: CommitContext,
+  context: WriteContext,
   done: Committed,
   signal: AbortSignal,
 ): Promise<void> {
@@ -77,13 +84,13 @@ export async function writeBalancers(
 
 class BalancerWriter {
   readonly #edit: KernelspaceEdit
-  readonly #context: CommitContext
+  readonly #context: WriteContext
   readonly #done: Committed
   readonly #signal: AbortSignal
   /** Read once, when a frontend is taken. */
   #idsByFrontend: Map<string, string> | undefined
 
-  constructor(edit: KernelspaceEdit, context: CommitContext, done: Committed, signal: AbortSignal) {
+  constructor(edit: KernelspaceEdit, context: WriteContext, done: Committed, signal: AbortSignal) {
     this.#edit = edit
     this.#context = context
     this.#done = done
@@ -93,6 +100,7 @@ class BalancerWriter {
   async write({ wanted }: BalancerWrite): Promise<void> {
     const done = this.#done
     const { frontend } = wanted
+    await this.#context.endpoints.makeFor(wanted)
     const endpoints = endpointIdsOf(wanted, done.table)
     // None of its endpoints could be made. That is reported with them, and what is there stays.
     if (endpoints.length === 0) return

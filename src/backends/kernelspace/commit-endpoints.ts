@@ -5,31 +5,63 @@ import { isUnused } from './edit.ts'
 import type { KernelspaceEdit } from './edit.ts'
 import { usedIps } from './endpoint-table.ts'
 import { endpointSettings } from './new-endpoints.ts'
+import type { NewEndpoint } from './new-endpoints.ts'
 import { ownedEndpoint } from './owned-names.ts'
+import type { Wanted } from './resolve.ts'
 
 /** Deletions that failed before and are tried again in one sync. */
 const mostRetries = 20
 
-export async function createEndpoints(
-  { newEndpoints, after, isFromReading }: KernelspaceEdit,
-  { hcn, readers }: CommitContext,
-  done: Committed,
-  signal: AbortSignal,
-): Promise<void> {
-  const { plan, network } = after
-  for (const endpoint of newEndpoints) {
-    const settings = endpointSettings(endpoint, plan.settings, network)
+/** Makes endpoints when the first load balancer needs them, so that the first Services need not wait for those of all others. */
+export class EndpointMaker {
+  readonly #edit: KernelspaceEdit
+  readonly #context: CommitContext
+  readonly #done: Committed
+  readonly #signal: AbortSignal
+  readonly #pendingByIp: Map<string, NewEndpoint>
+
+  constructor(edit: KernelspaceEdit, context: CommitContext, done: Committed, signal: AbortSignal) {
+    this.#edit = edit
+    this.#context = context
+    this.#done = done
+    this.#signal = signal
+    this.#pendingByIp = new Map(edit.newEndpoints.map((endpoint) => [endpoint.ip, endpoint]))
+  }
+
+  /** Nothing can be forwarded without it. */
+  async makeSourceVip(): Promise<void> {
+    for (const endpoint of this.#edit.newEndpoints) if (endpoint.purpose === 'source-vip') await this.#make(endpoint)
+  }
+
+  /** What a load balancer names, and the address of its Service. */
+  async makeFor({ key, ips }: Wanted): Promise<void> {
+    const vip = this.#edit.after.plan.routesByKey.get(key)?.vipEndpoint
+    for (const ip of vip === undefined ? ips : [vip, ...ips]) {
+      const endpoint = this.#pendingByIp.get(ip)
+      if (endpoint !== undefined) await this.#make(endpoint)
+    }
+  }
+
+  /** Of Services that have no load balancer now. */
+  async makeRest(): Promise<void> {
+    for (const endpoint of this.#pendingByIp.values()) await this.#make(endpoint)
+  }
+
+  async #make(endpoint: NewEndpoint): Promise<void> {
+    const { hcn, readers } = this.#context
+    const { plan, network } = this.#edit.after
+    this.#pendingByIp.delete(endpoint.ip)
     try {
-      const created = await hcn.createEndpoint(network.id, settings, signal)
+      const settings = endpointSettings(endpoint, plan.settings, network)
+      const created = await hcn.createEndpoint(network.id, settings, this.#signal)
       readers.endpoints.remember(created)
-      done.addEndpoint(created)
-      done.counts.endpointsCreated++
+      this.#done.addEndpoint(created)
+      this.#done.counts.endpointsCreated++
     } catch (error) {
       const refusal = refusalOf(error)
-      if (refusal.reason === 'not-found') throw isFromReading ? refusal : changedByOthers(refusal)
-      // Without it nothing can be forwarded.
+      if (refusal.reason === 'not-found') throw this.#edit.isFromReading ? refusal : changedByOthers(refusal)
       if (endpoint.purpose === 'source-vip') throw refusal
-      done.failures.ips.set(endpoint.ip, refusal.message)
+      this.#done.failures.ips.set(endpoint.ip, refusal.message)
     }
   }
 }

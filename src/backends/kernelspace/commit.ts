@@ -6,7 +6,7 @@
 import type { CommitContext } from './committed.ts'
 import { Committed } from './committed.ts'
 import { deleteFreed, deleteRebuilt, retryDeletions, writeBalancers } from './commit-balancers.ts'
-import { createEndpoints, deleteUnusedEndpoints } from './commit-endpoints.ts'
+import { deleteUnusedEndpoints, EndpointMaker } from './commit-endpoints.ts'
 import type { KernelspaceEdit } from './edit.ts'
 import { ownedBalancer, ownedEndpoint, ownedNetwork, ownedSourceVip } from './owned-names.ts'
 
@@ -15,9 +15,11 @@ export async function commit(edit: KernelspaceEdit, context: CommitContext, sign
   await own(edit, context)
   // First: what an earlier sync could not delete may be in the way of this one.
   await retryDeletions(edit, context, done, signal)
-  await createEndpoints(edit, context, done, signal)
-  await deleteRebuilt(edit, context, done, signal)
-  await writeBalancers(edit, context, done, signal)
+  const endpoints = new EndpointMaker(edit, context, done, signal)
+  await endpoints.makeSourceVip()
+  await deleteRebuilt(edit, { ...context, endpoints }, done, signal)
+  await writeBalancers(edit, { ...context, endpoints }, done, signal)
+  await endpoints.makeRest()
   await deleteFreed(edit, context, done, signal)
   await deleteUnusedEndpoints(edit, context, done, signal)
   const disowned = done.disowned()

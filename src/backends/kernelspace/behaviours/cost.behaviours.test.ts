@@ -65,6 +65,14 @@ describe('cost', () => {
     },
   )
 
+  test('the first Services do not wait for the endpoints of all others', async () => {
+    const node = new WindowsNode()
+    for (const { service, slice } of services(3, 1)) node.put(service, slice)
+    await node.sync()
+    const [one, two] = ['createEndpoint', 'createLoadBalancer'] as const
+    expect(node.writes()).toEqual([one, two, one, two, one, two])
+  })
+
   test('a Service that comes with known endpoints costs two calls', async () => {
     const node = await nodeWith(100, 1, '2022')
     node.put(web({ name: 'new', clusterIP: '10.113.0.1' }), pods(['10.62.0.0'], { name: 'new' }))
