@@ -88,19 +88,27 @@ export class DescriptorBudget {
         budget: this.budget,
         openFilesLimit: this.#limit,
         alsoTurnedAway: silenced,
-        fix: 'raise the limit of open files (ulimit -n, LimitNOFILE= in systemd) or find the client that opens so many',
+        fix:
+          waysOut[process.platform] ??
+          'raise the limit of open files (ulimit -n, LimitNOFILE= in systemd) or find the client that opens so many',
       }),
     )
   }
 }
 
+const waysOut: Partial<Record<NodeJS.Platform, string>> = {
+  win32: 'find the client that opens so many; Windows has no limit, so this one keeps the process small',
+}
+
 /** What a system without /proc gets: little enough for the usual defaults of macOS. */
 const assumedLimit = 10_000
+/** Windows has none, but sockets take memory of its kernel. kube-proxy allowed itself as many on Linux. */
+const windowsLimit = 64_000
 
 /** How many files this process may open. Node has raised the soft limit to the hard one at its start. */
-export function openFilesLimit(platform: NodeJS.Platform = process.platform): number {
-  // On Windows the path would be a folder of drive C, which every user may make.
-  if (platform === 'win32') return assumedLimit
+export function openFilesLimit(platform = process.platform): number {
+  // There the path would be a folder of drive C, which every user may make.
+  if (platform === 'win32') return windowsLimit
   try {
     const soft = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1]
     return soft === undefined ? assumedLimit : Number(soft)

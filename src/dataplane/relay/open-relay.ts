@@ -35,9 +35,11 @@ const nativeProgram = fileURLToPath(
 const workerProgram = new URL('./threads/relay-worker.js', import.meta.url)
 
 /** UDP is always carried by Node's sockets: a datagram is no stream that the kernel could move by itself. */
-export async function openRelay(options: OpenRelayOptions): Promise<Relay> {
+export async function openRelay(options: OpenRelayOptions, platform = process.platform): Promise<Relay> {
   const onNode = () => openNodeRelay(options)
-  if (options.engine === 'node') {
+  if (platform !== 'linux' && options.engine === 'native')
+    throw new Error('--userspace-engine=native works on Linux only: use node, or auto, which chooses it here')
+  if (platform !== 'linux' || options.engine === 'node') {
     options.log.info('TCP connections are relayed by Node.js')
     return onNode()
   }

@@ -16,6 +16,8 @@ import type { SocketAddress } from '../relay.ts'
 
 /** Datagrams arrive in bursts while Node is busy elsewhere; the kernel caps it at net.core.rmem_max. */
 const recvBufferSize = 1_048_576
+/** Before a socket that failed is replaced, doubled each time until a datagram comes. */
+const pausesMs = { first: 5, most: 1_000 }
 
 export async function openUdpListener(
   address: SocketAddress,
@@ -23,11 +25,16 @@ export async function openUdpListener(
   counters: ListenerCounters,
   parts: RelayParts,
 ): Promise<OpenListener> {
-  const isIpv6 = familyOf(address.ip) === 'ipv6'
+  const socket = await bindSocket(address)
+  return new UdpListener(socket, { ip: address.ip, port: socket.address().port }, assignment, counters, parts)
+}
+
+async function bindSocket({ ip, port }: SocketAddress): Promise<Socket> {
+  const isIpv6 = familyOf(ip) === 'ipv6'
   const socket = createSocket({ type: isIpv6 ? 'udp6' : 'udp4', ipv6Only: isIpv6, recvBufferSize, lookup: noLookup })
   await new Promise<void>((resolve, reject) => {
     socket.once('error', reject)
-    socket.bind({ address: address.ip, port: address.port, exclusive: true }, () => {
+    socket.bind({ address: ip, port, exclusive: true }, () => {
       socket.off('error', reject)
       resolve()
     })
@@ -35,16 +42,21 @@ export async function openUdpListener(
     socket.close()
     throw error
   })
-  return new UdpListener(socket, { ip: address.ip, port: socket.address().port }, assignment, counters, parts)
+  return socket
 }
 
 class UdpListener implements OpenListener {
   readonly address: SocketAddress
   readonly finished: Promise<void>
-  readonly #socket: Socket
   readonly #parts: RelayParts
+  readonly #stopping = new AbortController()
+  /** Undefined while another one is opened. */
+  #socket: Socket | undefined
+  #reopening: Promise<void> = Promise.resolve()
+  #pauseMs = pausesMs.first
   readonly counters: ListenerCounters
   readonly #flowsByClient: IdleMap<string, UdpFlow>
+  #finish!: () => void
   #assignment: Assignment
 
   constructor(
@@ -56,7 +68,6 @@ class UdpListener implements OpenListener {
   ) {
     this.address = address
     this.counters = counters
-    this.#socket = socket
     this.#parts = parts
     this.#assignment = assignment
     this.#flowsByClient = new IdleMap({
@@ -67,11 +78,9 @@ class UdpListener implements OpenListener {
         this.#forget(flow)
       },
     })
-    this.finished = new Promise((resolve) => socket.once('close', resolve))
+    this.finished = new Promise((resolve) => (this.#finish = resolve))
     assignment.pool.users.add(this)
-    socket.on('message', (datagram, from) => this.#receive(datagram, from))
-    // Windows reports the ICMP errors of earlier answers here. The listener itself still works.
-    socket.on('error', (error) => parts.log.debug(3, 'receiving a datagram failed', { service: this.#service, error }))
+    this.#listenTo(socket)
   }
 
   assign(assignment: Assignment): void {
@@ -89,12 +98,48 @@ class UdpListener implements OpenListener {
   async stop(): Promise<void> {
     this.#assignment.pool.users.delete(this)
     this.cut()
-    this.#socket.close()
-    await this.finished
+    this.#stopping.abort()
+    await this.#reopening
+    if (this.#socket !== undefined) await closed(this.#socket)
+    this.#finish()
   }
 
   cut(): void {
     for (const [client] of this.#flowsByClient.entries()) this.#drop(client)
+  }
+
+  #listenTo(socket: Socket): void {
+    this.#socket = socket
+    socket.on('message', (datagram, from) => {
+      this.#pauseMs = pausesMs.first
+      this.#receive(datagram, from)
+    })
+    socket.on('error', (error: NodeJS.ErrnoException) => {
+      this.#parts.log.debug(3, 'receiving a datagram failed', { service: this.#service, error })
+      // Windows tells that a client did not want an earlier answer. The socket still works.
+      if (error.code === 'ECONNRESET' || this.#socket !== socket) return
+      this.#socket = undefined
+      this.#reopening = this.#reopen(socket)
+    })
+  }
+
+  /**
+   * After another error Windows receives nothing more, and Linux may report the same one without end. So another socket takes
+   * its place, but not at once.
+   */
+  async #reopen(broken: Socket): Promise<void> {
+    const { signal } = this.#stopping
+    await closed(broken)
+    while (this.#socket === undefined && !signal.aborted) {
+      await this.#parts.clock.sleep(this.#pauseMs, signal).catch(() => {})
+      this.#pauseMs = Math.min(pausesMs.most, 2 * this.#pauseMs)
+      if (signal.aborted) return
+      try {
+        this.#listenTo(await bindSocket(this.address))
+      } catch (error) {
+        this.#parts.log.debug(3, 'the address cannot be listened on again yet', { service: this.#service, error })
+      }
+    }
   }
 
   #receive(datagram: Buffer, from: RemoteInfo): void {
@@ -139,8 +184,9 @@ class UdpListener implements OpenListener {
   #answer(client: string, to: RemoteInfo, datagram: Buffer): void {
     this.counters.add('bytesOut', datagram.length)
     this.#flowsByClient.use(client)
-    if (this.#socket.getSendQueueSize() > maxSendQueueBytes) return
-    this.#socket.send(datagram, to.port, to.address, () => {})
+    const socket = this.#socket
+    if (socket === undefined || socket.getSendQueueSize() > maxSendQueueBytes) return
+    socket.send(datagram, to.port, to.address, () => {})
   }
 
   #flowFailed(client: string, ip: string, choice: Choice, error: Error): void {
@@ -174,4 +220,8 @@ class UdpListener implements OpenListener {
   get #service(): string {
     return this.#assignment.pool.service
   }
+}
+
+function closed(socket: Socket): Promise<void> {
+  return new Promise((resolve) => socket.close(() => resolve()))
 }
