@@ -28,6 +28,7 @@ describe.skipIf(missingTools !== undefined)(`on Windows${missingTools ?? ''}`, (
     await rig.stopServing('web')
     await eventually(async () => expect([await hns.loadBalancers(), await hns.endpoints()]).toEqual([[], []]))
     await eventually(async () => expect(await hns.openHandles()).toBe(0))
+    expect(await hns.mostLentTexts()).toBe(1)
   })
 
   test('load balancers that somebody removes come back', async () => {
@@ -88,6 +89,7 @@ describe.skipIf(missingTools !== undefined)(`on Windows${missingTools ?? ''}`, (
       await change(even)
     }
     await eventually(async () => expect(await hns.openHandles()).toBe(0))
+    expect(await hns.mostLentTexts()).toBe(1)
     // Wine opens and closes some by itself.
     await eventually(async () => expect((await openFiles()).length).toBeLessThan(before + 10))
   })

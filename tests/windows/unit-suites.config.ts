@@ -15,6 +15,7 @@ const folders = [
   'http',
   'observe',
   'dataplane/hcn',
+  'dataplane/owned-objects',
 ]
 
 /** Files that compare with a Unix program, and what they need of it. */

@@ -169,7 +169,13 @@ test.each(['', 'x', '[]', '{"Success":true}', '{"Success":true,"Output":{}}'])(
 test('an answer that is not from HNS is an error that shows it', () => {
   expect(() => parseIds('{"a":1}')).toThrow('HNS answered with an object as a list of ids, which is not a list')
   expect(() => parseIds('["x"]')).toThrow('HNS answered with "x" as an id, which is not a GUID')
-  expect(() => parseLoadBalancer(`{"ID":"${id}","PortMappings":[{"Protocol":"Carrier pigeon"}]}`)).toThrow(
-    `HNS answered with "Carrier pigeon" as the protocol of load balancer ${lower}, which is not a number or a known name`,
+  expect(() => parseLoadBalancer(`{"ID":"${id}","PortMappings":[{"InternalPort":"http"}]}`)).toThrow(
+    `HNS answered with "http" as the internal port of load balancer ${lower}, which is not a number`,
   )
+  expect(() => parseEndpoint(`{"ID":"${id}","Flags":{}}`)).toThrow('which is not a number')
+})
+
+test('a name that nobody knows hides nothing else', () => {
+  const text = `{"ID":"${id}","PortMappings":[{"Protocol":"Carrier pigeon","Flags":"PreserveDIP, Wings"}]}`
+  expect(parseLoadBalancer(text)).toMatchObject({ protocol: 0, mappingFlags: 8 })
 })

@@ -42,19 +42,18 @@ export function ipIn(value: unknown, of: string): string | undefined {
   return parseIp(textIn(value, of))
 }
 
-/** Values of an enumeration, or bits of a set of flags: as a number, or by name (`"TCP"`, `"PreserveDIP, UseMux"`). */
-export function numberIn(value: unknown, of: string, valuesByName: Readonly<Record<string, number>> = {}): number {
+/**
+ * Values of an enumeration, or bits of a set of flags: as a number, or by name (`"TCP"`, `"PreserveDIP, UseMux"`). A
+ * name that nobody knows counts as zero, as HNS has it for "unknown": it is on an object of somebody else.
+ */
+export function numberIn(value: unknown, of: string, valuesByName?: Readonly<Record<string, number>>): number {
   if (value === undefined || value === null) return 0
   if (typeof value === 'number' && Number.isInteger(value)) return value
-  const names = Array.isArray(value) ? value : typeof value === 'string' ? value.split(/[,|]/) : []
-  let sum = 0
-  for (const name of names) {
-    const known = /^\s*\d+\s*$/.test(String(name)) ? Number(name) : valuesByName[String(name).trim().toLowerCase()]
-    if (known === undefined) throw unreadable(value, of, 'a number or a known name')
-    sum |= known
-  }
-  if (names.length === 0) throw unreadable(value, of, 'a number or a known name')
-  return sum
+  if (typeof value === 'string' && /^\d+$/.test(value)) return Number(value)
+  if (valuesByName === undefined || (typeof value !== 'string' && !Array.isArray(value)))
+    throw unreadable(value, of, 'a number')
+  const names = Array.isArray(value) ? value.map(String) : value.split(/[,|]/)
+  return names.reduce((sum, name) => sum | (valuesByName[name.trim().toLowerCase()] ?? 0), 0)
 }
 
 export function isGuid(text: string): boolean {

@@ -1,4 +1,4 @@
-/** What of HNS is ours, in a file that survives a restart and a power cut. */
+/** What is ours, in a file that survives a restart and a power cut. */
 import { open, readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Logger } from '../../core/logger.ts'
@@ -18,10 +18,10 @@ export async function openOwnedObjects({ path, log }: OwnedObjectsFile): Promise
   const found = await readRecord(path)
   if (!('problem' in found))
     return new FileOwnedObjects(path, log, found.objects, found.isTorn ? undefined : found.lines)
-  log.warn('the record of what is ours in HNS cannot be used, so load balancers and endpoints of an earlier run stay', {
+  log.warn('the record of what is ours cannot be used, so what an earlier run made and nobody needs stays', {
     file: path,
     problem: found.problem,
-    fix: 'delete what no Service uses: hnsdiag list loadbalancers; the file is written anew',
+    fix: 'remove by hand what no Service uses; the file is written anew',
   })
   return new FileOwnedObjects(path, log, new Set(), undefined)
 }
@@ -83,7 +83,7 @@ class FileOwnedObjects implements OwnedObjects {
     } catch (error) {
       if (this.#hasFailed) return
       this.#hasFailed = true
-      this.#log.warn('what is ours in HNS could not be written down, so a restart would not know it', {
+      this.#log.warn('what is ours could not be written down, so a restart would not know it', {
         file: this.#path,
         error,
       })

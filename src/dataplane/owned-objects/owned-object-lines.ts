@@ -1,7 +1,7 @@
 /** The record of what is ours as text: a line for each object that was added or removed, with a checksum. */
 import { crc32 } from 'node:zlib'
 
-const header = 'fairlead-hns-objects/1\n'
+const header = 'fairlead-owned-objects/1\n'
 
 export interface OwnedObjectLines {
   readonly objects: ReadonlySet<string>

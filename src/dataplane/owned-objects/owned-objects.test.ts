@@ -112,8 +112,8 @@ describe('a file', () => {
     await owned.add(['second'])
     expect(owned.list()).toEqual(['first', 'second'])
     expect(log.lines.map(({ message }) => message)).toEqual([
-      'the record of what is ours in HNS cannot be used, so load balancers and endpoints of an earlier run stay',
-      'what is ours in HNS could not be written down, so a restart would not know it',
+      'the record of what is ours cannot be used, so what an earlier run made and nobody needs stays',
+      'what is ours could not be written down, so a restart would not know it',
     ])
     await rm(file(), { recursive: true })
     await owned.add(['third'])

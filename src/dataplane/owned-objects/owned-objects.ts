@@ -1,8 +1,8 @@
 /**
- * What of HNS is ours. Load balancers have no name, and remote endpoints get one from HNS, so nothing in HNS tells whose
- * they are; this is written down. Frontends and addresses are remembered, not ids: they are known before an
- * object is made, so a process that is killed in between leaves nothing that nobody knows; and HNS may give an object
- * that it restores another id.
+ * What on this machine is ours, where nothing on the objects themselves tells: load balancers of HNS have no name, its remote
+ * endpoints get one from HNS, and addresses of an interface have none. So it is written down. Frontends and addresses are
+ * remembered, not ids: they are known before an object is made, so a process that is killed in between leaves nothing
+ * that nobody knows; and HNS may give an object that it restores another id.
  */
 export interface OwnedObjects {
   /** Lines such as `balancer ipv4 6 10.96.0.10 53` or `endpoint 10.64.2.7`. */

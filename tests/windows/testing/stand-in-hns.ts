@@ -2,7 +2,7 @@
  * HNS for a daemon under Wine: the stand-in for computenetwork.dll in system32, which keeps its objects and a log of calls
  * in a folder.
  */
-import { copyFile, readFile, writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { TemporaryFolder } from '../../../src/sources/kube/testing/temporary-folder.ts'
 import { buildStandIn } from '../stand-in/build.ts'
@@ -82,6 +82,11 @@ export class StandInHns implements AsyncDisposable {
     return count(/^Hcn(Open|Create)/) - count(/^HcnClose/)
   }
 
+  /** How many texts of HNS had not been freed, at most, when a call returned. */
+  async mostLentTexts(): Promise<number> {
+    return Math.max(...(await this.#lines('log')).map((line) => Number(/, (\d+) texts and/.exec(line)?.[1])))
+  }
+
   [Symbol.asyncDispose](): Promise<void> {
     return this.#folder[Symbol.asyncDispose]()
   }
@@ -103,8 +108,8 @@ export class StandInHns implements AsyncDisposable {
 /** Puts the library where Windows has its own. */
 export async function installStandInHns(prefix: string): Promise<void> {
   const system = join(prefix, 'drive_c/windows/system32')
-  const library = await buildStandIn('windows', system, 'computenetwork')
-  await copyFile(library, join(system, 'vmcompute.dll'))
+  await buildStandIn('windows', system, 'computenetwork')
+  await buildStandIn('windows', system, 'vmcompute')
 }
 
 function ipOf({ IpConfigurations: [first] }: Endpoint): string {

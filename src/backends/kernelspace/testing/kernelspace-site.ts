@@ -15,6 +15,7 @@ import type { HnsOptions } from '../../../dataplane/hcn/memory/hns-options.ts'
 import { MemoryDriver } from '../../../dataplane/hcn/memory/memory-driver.ts'
 import { MemoryHns } from '../../../dataplane/hcn/memory/memory-hns.ts'
 import { hostPort } from '../../../net/ip.ts'
+import { MemoryOwnedObjects } from '../../../dataplane/owned-objects/memory-owned-objects.ts'
 import type { Family } from '../../../net/ip.ts'
 import type { BackendSite } from '../../testing/backend-site.ts'
 import type { Client, Reach } from '../../testing/clients.ts'
@@ -22,7 +23,6 @@ import { DoorCalls } from '../../testing/door-calls.ts'
 import { KernelspaceBackend } from '../kernelspace-backend.ts'
 import { describeHns } from './describe-hns.ts'
 import { testSettings } from './settings.ts'
-import { MemoryOwnedObjects } from '../../../dataplane/owned-objects/memory-owned-objects.ts'
 
 /** Load balancers, and endpoints that are not those of pods on this node: the CNI would have to repair those. */
 export interface HnsDamage {

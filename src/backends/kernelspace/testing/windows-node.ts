@@ -17,12 +17,12 @@ import type { HnsOptions } from '../../../dataplane/hcn/memory/hns-options.ts'
 import { MemoryDriver } from '../../../dataplane/hcn/memory/memory-driver.ts'
 import type { DriverCall } from '../../../dataplane/hcn/memory/memory-driver.ts'
 import { MemoryHns } from '../../../dataplane/hcn/memory/memory-hns.ts'
+import { MemoryOwnedObjects } from '../../../dataplane/owned-objects/memory-owned-objects.ts'
 import type { Family } from '../../../net/ip.ts'
 import { KernelspaceBackend } from '../kernelspace-backend.ts'
 import type { KernelspaceSettings } from '../settings.ts'
 import { describeBalancer } from './describe-hns.ts'
 import { testSettings } from './settings.ts'
-import { MemoryOwnedObjects } from '../../../dataplane/owned-objects/memory-owned-objects.ts'
 
 const never = new AbortController().signal
 
