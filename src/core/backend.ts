@@ -84,7 +84,7 @@ export interface Backend {
   traffic?(): ReadonlyMap<RouteKey, RouteTraffic>
   /**
    * Ends what the backend itself runs (listeners, workers). Kernel state stays: restarting must not disturb traffic. Only
-   * rules that lead to those listeners go with them.
+   * rules and addresses that lead to those listeners go with them.
    */
   [Symbol.asyncDispose](): Promise<void>
 }
