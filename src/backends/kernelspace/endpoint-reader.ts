@@ -27,7 +27,8 @@ export class EndpointReader {
       const endpoint = this.#byId.get(id) ?? (await this.#hcn.endpoint(id, signal))
       // It may be gone by now.
       if (endpoint === undefined) continue
-      this.remember(endpoint)
+      // One without an address may get one yet.
+      if (endpoint.ips.length > 0) this.remember(endpoint)
       added.push(endpoint)
     }
     this.#forgetAllBut(ids)

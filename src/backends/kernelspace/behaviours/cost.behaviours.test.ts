@@ -30,10 +30,10 @@ async function nodeWith(count: number, endpoints: number, profile: '2022' | '202
 describe('cost', () => {
   test('75: with 500 load balancers and 800 endpoints, a sync when nothing has changed writes nothing and reads no object', async () => {
     const node = new WindowsNode()
-    for (let pod = 0; pod < 200; pod++) node.pod(`10.61.1.${pod}`)
+    for (let pod = 0; pod < 300; pod++) node.pod(`10.61.1.${pod % 150}`, `2001:db8:61::1:${pod.toString(16)}`)
     for (const { service, slice } of services(500, 1)) node.put(service, slice)
     await node.sync()
-    expect([node.hns.loadBalancers.length, node.hns.endpoints.length]).toEqual([500, 700])
+    expect([node.hns.loadBalancers.length, node.hns.endpoints.length]).toEqual([500, 800])
     node.calls()
     await node.sync()
     expect(node.calls()).toEqual([])

@@ -31,6 +31,28 @@ describe('references and life cycle of endpoints', () => {
     expect(node.owned.list()).toEqual(['network pod-net'])
   })
 
+  test('41: also when the second came to share it later', async () => {
+    const node = new WindowsNode({ hns: { endpointInUse: 'degrades its load balancers' } })
+    node.put(web(), pods(['10.61.2.7']))
+    await node.sync()
+    node.put(web(shop), pods(['10.61.2.7'], shop))
+    await node.sync()
+    node.remove('Service', 'web')
+    await node.sync()
+    expect(node.balancers).toEqual(['10.112.0.21:80/6 to 10.61.2.7 at 8080'])
+    expect(node.remoteIps).toEqual(['10.61.2.7'])
+  })
+
+  test('41: what others deleted, and nobody wants any more, is struck out of what is ours', async () => {
+    const node = await sharing(['10.61.2.7'])
+    for (const { id } of node.hns.loadBalancers) node.hns.remove('LoadBalancer', id)
+    node.hns.remove('Endpoint', node.endpointId('10.61.2.7') ?? '')
+    for (const name of ['web', 'shop']) node.remove('Service', name)
+    node.restart()
+    await node.sync()
+    expect(node.owned.list()).toEqual(['network pod-net'])
+  })
+
   test('42: a Service that changes its node port leaves the shared endpoint alone', async () => {
     const node = await sharing(['10.61.2.7'])
     const id = node.endpointId('10.61.2.7')
@@ -138,6 +160,16 @@ describe('references and life cycle of endpoints', () => {
     node.put(pods(['10.61.1.7']))
     await node.sync()
     expect(node.balancers).toEqual([])
+  })
+
+  test('48: one that gets its address later is found by the next full sync', async () => {
+    const node = new WindowsNode()
+    const id = node.hns.putEndpoint(node.networkId, { ips: [] })
+    node.put(web(), pods(['10.61.1.5']))
+    await node.sync()
+    node.hns.putEndpoint(node.networkId, { id, ips: ['10.61.1.5'] })
+    await node.sync({ full: true })
+    expect(node.balancers).toEqual(['10.112.0.20:80/6 to 10.61.1.5 at 8080'])
   })
 
   test('49 (kube-proxy deletes endpoints that the old ones name, and needs one sync more): old load balancers stay until they can be deleted', async () => {
