@@ -15,22 +15,30 @@ export type Whereabouts =
 /** `hidden`: this user may not read the folder. */
 export type Look = (path: string) => 'file' | 'nothing' | 'hidden'
 
-/** A program that is given with a folder is looked for there only, as the system does. */
+/**
+ * A program that is given with a folder is looked for there only, as the system does. `endings` are those that its name
+ * may have beyond what is given.
+ */
 export function findProgram(
   program: string,
   path: string | undefined,
   look: Look = lookAt,
   system: typeof paths.posix = paths,
+  endings: readonly string[] = [''],
 ): Whereabouts {
-  if (program.includes('/') || program.includes(system.sep))
-    return look(program) === 'nothing' ? nowhere : { kind: 'found', file: program }
-  const hidden: string[] = []
-  for (const folder of (path ?? '').split(system.delimiter)) {
-    const file = system.join(folder, program)
-    const seen = look(file)
-    if (seen === 'file') return { kind: 'found', file }
-    if (seen === 'hidden' && !hidden.includes(folder)) hidden.push(folder)
+  const names = endings.map((ending) => program + ending)
+  if (program.includes('/') || program.includes(system.sep)) {
+    const file = names.find((name) => look(name) !== 'nothing')
+    return file === undefined ? nowhere : { kind: 'found', file }
   }
+  const hidden: string[] = []
+  for (const folder of (path ?? '').split(system.delimiter))
+    for (const name of names) {
+      const file = system.join(folder, name)
+      const seen = look(file)
+      if (seen === 'file') return { kind: 'found', file }
+      if (seen === 'hidden' && !hidden.includes(folder)) hidden.push(folder)
+    }
   return { kind: 'missing', hidden }
 }
 
@@ -41,7 +49,7 @@ export function hiddenNote({ hidden }: Extract<Whereabouts, { kind: 'missing' }>
 
 const nowhere: Whereabouts = { kind: 'missing', hidden: [] }
 
-function lookAt(path: string): ReturnType<Look> {
+export function lookAt(path: string): ReturnType<Look> {
   try {
     // A folder of that name cannot be run.
     return statSync(path).isDirectory() ? 'nothing' : 'file'

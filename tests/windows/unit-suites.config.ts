@@ -6,6 +6,7 @@ const folders = [
   'host',
   'cli/service',
   'sources/saved',
+  'sources/kube/access',
   'net',
   'api',
   'core',

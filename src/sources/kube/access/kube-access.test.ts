@@ -1,14 +1,18 @@
-import { chmod, mkdir } from 'node:fs/promises'
+import { chmod, mkdir, readFile, readdir, rename } from 'node:fs/promises'
+import { basename, dirname } from 'node:path'
 import { expect, test } from 'vitest'
 import { FakeClock } from '../../../core/testing/fake-clock.ts'
 import { withLockedFolder } from '../../../host/testing/locked-folder.ts'
 import { loadKubeAccess } from './kube-access.ts'
 import type { KubeAccess } from './kube-access.ts'
 import { KubeClient } from '../kube-client.ts'
+import { writePlugin } from '../testing/credential-plugin.ts'
+import type { PluginRun } from '../testing/credential-plugin.ts'
 import { FaultServer } from '../testing/fault-server.ts'
 import { RecordingLogger } from '../testing/recording-logger.ts'
 import { TemporaryFolder } from '../testing/temporary-folder.ts'
 
+const onWindows = process.platform === 'win32'
 const never = new AbortController().signal
 
 function kubeconfig(user: string, server = 'http://127.0.0.1:1'): string {
@@ -58,7 +62,6 @@ test('a token file that goes away leaves the last token in use, and that is said
   const file = await folder.write('kubeconfig', kubeconfig('{tokenFile: token}'))
   const access = await loadKubeAccess({ kubeconfig: file, log })
   expect(await authorization(access)).toBe('Bearer one')
-  const { rename } = await import('node:fs/promises')
   await rename(`${folder.path}/token`, `${folder.path}/away`)
   expect(await authorization(access)).toBe('Bearer one')
   expect(await authorization(access)).toBe('Bearer one')
@@ -91,37 +94,31 @@ test('impersonation is sent in headers', async () => {
 
 const v1 = 'client.authentication.k8s.io/v1'
 
-/** A plugin that counts its runs and prints what it is told to. */
-async function plugin(folder: TemporaryFolder, print: string): Promise<string> {
-  const script = `#!/bin/sh
-echo run >> "${folder.path}/runs"
-runs=$(wc -l < "${folder.path}/runs" | tr -d ' ')
-${print}
-`
-  await folder.write('login', script, 0o700)
+async function plugin(folder: TemporaryFolder, ...runs: readonly PluginRun[]): Promise<string> {
+  await writePlugin(folder, runs)
   const exec = `{apiVersion: ${v1}, command: ./login, interactiveMode: Never, env: [{name: WHO, value: me}], args: [x]}`
   return folder.write('kubeconfig', kubeconfig(`{exec: ${exec}}`))
 }
 
-function printToken(expiry = ''): string {
-  return `printf '{"apiVersion":"${v1}","kind":"ExecCredential","status":{"token":"%s-%s-%s"${expiry}}}' "$WHO" "$1" "$runs"`
+function credential(status: Readonly<Record<string, string>>): PluginRun {
+  return { prints: JSON.stringify({ apiVersion: v1, kind: 'ExecCredential', status }) }
 }
 
 test('an exec plugin is run once, with its arguments and environment, for all requests', async () => {
   await using folder = await TemporaryFolder.make()
-  const access = await loadKubeAccess({ kubeconfig: await plugin(folder, printToken()) })
+  const access = await loadKubeAccess({ kubeconfig: await plugin(folder, credential({ token: 'one' })) })
   const all = await Promise.all([authorization(access), authorization(access), authorization(access)])
-  expect(all).toEqual(Array(3).fill('Bearer me-x-1'))
-  expect(await authorization(access)).toBe('Bearer me-x-1')
+  expect(all).toEqual(Array(3).fill('Bearer one'))
+  expect(await authorization(access)).toBe('Bearer one')
+  expect((await readFile(`${folder.path}/arguments`, 'utf8')).trim()).toBe('me x')
 })
 
 test('an exec plugin is told the version to answer in, and that nobody is there to ask', async () => {
   await using folder = await TemporaryFolder.make()
-  const print = `printf '%s' "$KUBERNETES_EXEC_INFO" > "${folder.path}/info"; ${printToken()}`
-  const access = await loadKubeAccess({ kubeconfig: await plugin(folder, print) })
+  const access = await loadKubeAccess({ kubeconfig: await plugin(folder, credential({ token: 'one' })) })
   await access.resolve()
-  const { readFile } = await import('node:fs/promises')
-  expect(JSON.parse(await readFile(`${folder.path}/info`, 'utf8'))).toEqual({
+  const variable = await readFile(`${folder.path}/info`, 'utf8')
+  expect(JSON.parse(variable.replace('KUBERNETES_EXEC_INFO=', ''))).toEqual({
     apiVersion: v1,
     kind: 'ExecCredential',
     spec: { interactive: false },
@@ -131,19 +128,20 @@ test('an exec plugin is told the version to answer in, and that nobody is there 
 test('an exec plugin is run again when its credential has expired', async () => {
   await using folder = await TemporaryFolder.make()
   const clock = new FakeClock(Date.UTC(2026, 0, 1))
-  const expiry = `,"expirationTimestamp":"2026-01-01T01:00:00Z"`
-  const access = await loadKubeAccess({ kubeconfig: await plugin(folder, printToken(expiry)), clock })
-  expect(await authorization(access)).toBe('Bearer me-x-1')
+  const first = credential({ token: 'one', expirationTimestamp: '2026-01-01T01:00:00Z' })
+  const file = await plugin(folder, first, credential({ token: 'two' }))
+  const access = await loadKubeAccess({ kubeconfig: file, clock })
+  expect(await authorization(access)).toBe('Bearer one')
   await clock.advance(3_599_999)
-  expect(await authorization(access)).toBe('Bearer me-x-1')
+  expect(await authorization(access)).toBe('Bearer one')
   await clock.advance(1)
-  expect(await authorization(access)).toBe('Bearer me-x-2')
+  expect(await authorization(access)).toBe('Bearer two')
 })
 
 test('a 401 makes an exec plugin run again, and the request is repeated with the new token', async () => {
   await using folder = await TemporaryFolder.make()
   await using server = await FaultServer.start()
-  const file = await plugin(folder, printToken())
+  const file = await plugin(folder, ...['one', 'two', 'three'].map((token) => credential({ token })))
   const access = await loadKubeAccess({ kubeconfig: file, master: server.url })
   await using client = new KubeClient({ access, version: '1' })
   server
@@ -151,7 +149,7 @@ test('a 401 makes an exec plugin run again, and the request is repeated with the
     .script((exchange) => exchange.json(200, { ok: true }))
     .otherwise((exchange) => exchange.status(401, 'Unauthorized'))
   expect(await client.request({ path: '/x' }, never)).toEqual({ ok: true })
-  expect(server.received.map((request) => request.headers['authorization'])).toEqual(['Bearer me-x-1', 'Bearer me-x-2'])
+  expect(server.received.map((request) => request.headers['authorization'])).toEqual(['Bearer one', 'Bearer two'])
   await expect(client.request({ path: '/x' }, never)).rejects.toMatchObject({ reason: 'unauthorized' })
   expect(server.received).toHaveLength(4)
 })
@@ -180,29 +178,54 @@ test('a 401 is repeated at once when the token file has a new token by then', as
 
 test('an exec plugin may give a client certificate', async () => {
   await using folder = await TemporaryFolder.make()
-  const status = '{"clientCertificateData":"CERT","clientKeyData":"KEY"}'
-  const print = `printf '{"apiVersion":"${v1}","kind":"ExecCredential","status":${status}}'`
-  const access = await loadKubeAccess({ kubeconfig: await plugin(folder, print) })
+  const certificate = credential({ clientCertificateData: 'CERT', clientKeyData: 'KEY' })
+  const access = await loadKubeAccess({ kubeconfig: await plugin(folder, certificate) })
   expect(await access.resolve()).toMatchObject({ tls: { cert: 'CERT', key: 'KEY' }, headers: {} })
 })
 
-test.each([
-  ['fails', 'echo no luck >&2; exit 3', /credential plugin ".*login" failed: exit code 3; it printed: no luck/],
-  ['prints no JSON', 'echo hello', /printed something that is not JSON/],
-  ['prints nothing useful', `echo '{"apiVersion":"${v1}","status":{}}'`, /gave neither status.token nor/],
-  ['answers in another version', `echo '{"apiVersion":"x"}'`, /answered in apiVersion x, but the kubeconfig asks for/],
-  ['gives half a certificate', `echo '{"apiVersion":"${v1}","status":{"clientKeyData":"k"}}'`, /gave only one of/],
+test.each<[string, PluginRun, RegExp]>([
+  [
+    'fails',
+    { complains: 'no luck', exitCode: 3 },
+    /credential plugin ".*login" failed: exit code 3; it printed: no luck/,
+  ],
+  ['prints no JSON', { prints: 'hello' }, /printed something that is not JSON/],
+  ['prints nothing useful', credential({}), /gave neither status.token nor/],
+  [
+    'answers in another version',
+    { prints: '{"apiVersion":"x"}' },
+    /answered in apiVersion x, but the kubeconfig asks for/,
+  ],
+  ['gives half a certificate', credential({ clientKeyData: 'k' }), /gave only one of/],
   [
     'gives a wrong time',
-    `echo '{"apiVersion":"${v1}","status":{"token":"t","expirationTimestamp":"soon"}}'`,
+    credential({ token: 't', expirationTimestamp: 'soon' }),
     /expirationTimestamp that is not a time: soon/,
   ],
-])('an exec plugin that %s is reported, and tried again the next time', async (_what, print, message) => {
+])('an exec plugin that %s is reported, and tried again the next time', async (_what, run, message) => {
   await using folder = await TemporaryFolder.make()
-  const file = await plugin(folder, `if [ "$runs" = 1 ]; then ${print}; else ${printToken()}; fi`)
-  const access = await loadKubeAccess({ kubeconfig: file })
+  const access = await loadKubeAccess({ kubeconfig: await plugin(folder, run, credential({ token: 'two' })) })
   await expect(access.resolve()).rejects.toThrow(message)
-  expect(await authorization(access)).toBe('Bearer me-x-2')
+  expect(await authorization(access)).toBe('Bearer two')
+})
+
+test('an exec plugin may be a program in PATH, which the kubeconfig may set', async () => {
+  await using folder = await TemporaryFolder.make()
+  const answer = JSON.stringify(credential({ token: 'of Node.js' }).prints)
+  await folder.write('login.mjs', `console.log(${answer})`)
+  // Windows calls it Path, and so may a kubeconfig that is made for it.
+  const env = [{ name: onWindows ? 'Path' : 'PATH', value: dirname(process.execPath) }]
+  const exec = { apiVersion: v1, command: 'node', interactiveMode: 'Never', env, args: [`${folder.path}/login.mjs`] }
+  const file = await folder.write('kubeconfig', kubeconfig(JSON.stringify({ exec })))
+  expect(await authorization(await loadKubeAccess({ kubeconfig: file }))).toBe('Bearer of Node.js')
+})
+
+test('an exec plugin that the system does not know how to start is reported as a matter of credentials', async () => {
+  await using folder = await TemporaryFolder.make()
+  await folder.write('login.py', 'print(1)', 0o700)
+  const exec = { apiVersion: v1, command: './login.py', interactiveMode: 'Never' }
+  const file = await folder.write('kubeconfig', kubeconfig(JSON.stringify({ exec })))
+  await expect((await loadKubeAccess({ kubeconfig: file })).resolve()).rejects.toMatchObject({ reason: 'credentials' })
 })
 
 test('an exec plugin that is not installed brings its own hint', async () => {
@@ -215,24 +238,27 @@ test('an exec plugin that is not installed brings its own hint', async () => {
   )
 })
 
-test('an exec plugin that is not installed is told from one that may not run, whatever folders are in PATH', async () => {
-  await using folder = await TemporaryFolder.make()
-  // `withLockedFolder` runs as another user, who must be able to write here.
-  await chmod(folder.path, 0o777)
-  const resolveWith = async (name: string, command: string, path: string) => {
-    const env = `[{name: PATH, value: "${path}"}]`
-    const exec = `{apiVersion: ${v1}, command: ${command}, interactiveMode: Never, env: ${env}}`
-    const access = await loadKubeAccess({ kubeconfig: await folder.write(name, kubeconfig(`{exec: ${exec}}`)) })
-    await access.resolve()
-  }
-  const locked = await folder.write('locked-plugin', '#!/bin/sh\n')
-  await expect(resolveWith('one', locked, '/usr/bin')).rejects.toThrow(`this user may not run "${locked}"`)
-  await withLockedFolder(async (unreadable) => {
-    await expect(resolveWith('other', 'no-such-plugin', `${unreadable}:/usr/bin`)).rejects.toThrow(
-      `"no-such-plugin" failed: not found (this user may not look into ${unreadable}): install it`,
-    )
-  })
-})
+test.skipIf(onWindows)(
+  'an exec plugin that is not installed is told from one that may not run, whatever folders are in PATH (not on Windows: modes)',
+  async () => {
+    await using folder = await TemporaryFolder.make()
+    // `withLockedFolder` runs as another user, who must be able to write here.
+    await chmod(folder.path, 0o777)
+    const resolveWith = async (name: string, command: string, path: string) => {
+      const env = `[{name: PATH, value: "${path}"}]`
+      const exec = `{apiVersion: ${v1}, command: ${command}, interactiveMode: Never, env: ${env}}`
+      const access = await loadKubeAccess({ kubeconfig: await folder.write(name, kubeconfig(`{exec: ${exec}}`)) })
+      await access.resolve()
+    }
+    const locked = await folder.write('locked-plugin', '#!/bin/sh\n')
+    await expect(resolveWith('one', locked, '/usr/bin')).rejects.toThrow(`this user may not run "${locked}"`)
+    await withLockedFolder(async (unreadable) => {
+      await expect(resolveWith('other', 'no-such-plugin', `${unreadable}:/usr/bin`)).rejects.toThrow(
+        `"no-such-plugin" failed: not found (this user may not look into ${unreadable}): install it`,
+      )
+    })
+  },
+)
 
 test('in a HostProcess container that does not bind its volumes, kubeconfig, token and CA are found below its mount point', async () => {
   await using mountPoint = await TemporaryFolder.make()
@@ -254,6 +280,19 @@ test('in a HostProcess container that does not bind its volumes, kubeconfig, tok
     tls: { ca: 'the CA' },
     headers: { authorization: 'Bearer the token' },
   })
+})
+
+test.skipIf(!onWindows)('and so is an exec plugin (on Windows only)', async () => {
+  await using mountPoint = await TemporaryFolder.make()
+  await mkdir(`${mountPoint.path}/nowhere`)
+  const file = await plugin(mountPoint, credential({ token: 'of the plugin' }))
+  for (const name of await readdir(mountPoint.path))
+    if (name !== 'nowhere') await rename(`${mountPoint.path}/${name}`, `${mountPoint.path}/nowhere/${name}`)
+  const access = await loadKubeAccess({
+    kubeconfig: `/nowhere/${basename(file)}`,
+    env: { ...process.env, CONTAINER_SANDBOX_MOUNT_POINT: mountPoint.path },
+  })
+  expect(await authorization(access)).toBe('Bearer of the plugin')
 })
 
 test('the service account of a pod is found there too', async () => {

@@ -4,12 +4,12 @@ import type { Clock } from '../../../core/clock.ts'
 import { silentLogger } from '../../../core/logger.ts'
 import type { Logger } from '../../../core/logger.ts'
 import { mountedFileFinder } from '../../../host/mounted-file.ts'
-import type { FindFile } from '../../../host/mounted-file.ts'
 import { ExecPlugin } from './exec-plugin.ts'
 import type { ExecCredential } from './exec-plugin.ts'
 import { FileText } from './file-text.ts'
 import { KubeError } from '../kube-error.ts'
 import type { ExecPluginSpec, KubeTarget, KubeUser, PemSource } from './kube-target.ts'
+import type { PluginHost } from './run-plugin.ts'
 import { targetFinder } from './target-finder.ts'
 
 /** What is needed to open a connection and send a request. */
@@ -46,15 +46,13 @@ export async function loadKubeAccess(options: KubeAccessOptions): Promise<KubeAc
   const { env = process.env, platform = process.platform, clock = systemClock, log = silentLogger } = options
   const findFile = mountedFileFinder(platform, env)
   const findTarget = targetFinder({ ...options, env, findFile, log })
-  const access = new KubeAccess({ findTarget, findFile, env, clock, log })
+  const access = new KubeAccess({ findTarget, findFile, env, platform, clock, log })
   await access.check()
   return access
 }
 
-interface KubeAccessParts {
+interface KubeAccessParts extends PluginHost {
   readonly findTarget: () => Promise<KubeTarget>
-  readonly findFile: FindFile
-  readonly env: NodeJS.ProcessEnv
   readonly clock: Clock
   readonly log: Logger
 }
@@ -145,8 +143,7 @@ export class KubeAccess {
   /** Keeps the plugin while its configuration stays the same, so that its credential is used until it expires. */
   #pluginFor(spec: ExecPluginSpec): ExecPlugin {
     const key = JSON.stringify(spec)
-    if (this.#plugin?.key !== key)
-      this.#plugin = { key, plugin: new ExecPlugin(spec, this.#parts.clock, this.#parts.env) }
+    if (this.#plugin?.key !== key) this.#plugin = { key, plugin: new ExecPlugin(spec, this.#parts.clock, this.#parts) }
     return this.#plugin.plugin
   }
 }

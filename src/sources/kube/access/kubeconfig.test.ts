@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parseKubeconfig } from './kubeconfig.ts'
 
@@ -41,7 +42,7 @@ describe('the cluster', () => {
 
   test('has its certificate authority in a file, counted from the folder of the kubeconfig', () => {
     expect(parse(config(`{${server}, certificate-authority: pki/ca.crt}`)).cluster.ca).toEqual({
-      file: '/etc/fairlead/pki/ca.crt',
+      file: resolve('/etc/fairlead/pki/ca.crt'),
     })
     expect(parse(config(`{${server}, certificate-authority: /ca.crt}`)).cluster.ca).toEqual({ file: '/ca.crt' })
   })
@@ -67,7 +68,7 @@ describe('the user', () => {
   test.each([
     ['{}', { kind: 'none' }],
     ['{token: abc}', { kind: 'token', token: 'abc' }],
-    ['{tokenFile: t, token: abc}', { kind: 'token-file', file: '/etc/fairlead/t', fallback: 'abc' }],
+    ['{tokenFile: t, token: abc}', { kind: 'token-file', file: resolve('/etc/fairlead/t'), fallback: 'abc' }],
     ['{username: u, password: p}', { kind: 'basic', username: 'u', password: 'p' }],
   ])('with %s authenticates so', (user, auth) => {
     expect(parse(config(`{${server}}`, user)).user.auth).toEqual(auth)
@@ -77,7 +78,7 @@ describe('the user', () => {
     const user = `{token: abc, client-certificate: me.crt, client-key-data: ${pemData}}`
     expect(parse(config(`{${server}}`, user)).user).toMatchObject({
       auth: { kind: 'token' },
-      clientCertificate: { cert: { file: '/etc/fairlead/me.crt' }, key: { pem } },
+      clientCertificate: { cert: { file: resolve('/etc/fairlead/me.crt') }, key: { pem } },
     })
   })
 
@@ -100,7 +101,7 @@ describe('the user', () => {
       kind: 'exec',
       plugin: {
         apiVersion: 'client.authentication.k8s.io/v1',
-        command: '/etc/fairlead/bin/login',
+        command: resolve('/etc/fairlead/bin/login'),
         args: ['--cluster', 'home'],
         env: { REGION: 'north' },
         installHint: 'get it from the shop',
