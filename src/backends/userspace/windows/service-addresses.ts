@@ -2,6 +2,7 @@
  * The addresses of Services on an interface of this machine. An address stays as long as one route needs it. It is added and
  * removed beside the syncs: Windows takes seconds until an address can be used, and one that is stuck holds up nobody else.
  */
+import { setMaxListeners } from 'node:events'
 import type { Clock } from '../../../core/clock.ts'
 import type { Logger } from '../../../core/logger.ts'
 import type { RouteKey } from '../../../core/route.ts'
@@ -52,6 +53,8 @@ export class ServiceAddresses {
 
   constructor(options: ServiceAddressesOptions) {
     this.#options = options
+    // Everything that waits for an address listens to this signal, and Node would report a leak.
+    setMaxListeners(0, this.#ending.signal)
   }
 
   get owners(): Iterable<RouteKey> {
@@ -91,7 +94,7 @@ export class ServiceAddresses {
     const newOnes = new Set([...this.#unsettled].filter(isNew))
     const begun = [...this.#unsettled].map((ip) => ({ ip, task: this.#begin(ip) }))
     const awaited = begun.filter(({ ip }) => newOnes.has(ip)).map(({ task }) => task)
-    if (awaited.length > 0) await this.#waitFor(awaited, signal)
+    if (awaited.length > 0 && !signal.aborted) await this.#waitFor(awaited, signal)
     signal.throwIfAborted()
   }
 
@@ -131,6 +134,7 @@ export class ServiceAddresses {
   /** For the end. Returns those that could not be removed. */
   async removeAll(signal: AbortSignal): Promise<readonly string[]> {
     const { netsh, owned, family } = this.#options
+    setMaxListeners(0, signal)
     this.#ending.abort(new Error('the userspace mode ends'))
     await Promise.all(this.#tasksByIp.values())
     const left: string[] = []
@@ -234,10 +238,13 @@ export class ServiceAddresses {
 
   async #waitFor(tasks: readonly Promise<void>[], signal: AbortSignal): Promise<void> {
     const done = new AbortController()
-    const patience = this.#options.clock.sleep(patienceMs, AbortSignal.any([signal, done.signal])).catch(() => {})
+    const stop = () => done.abort()
+    signal.addEventListener('abort', stop, { once: true })
+    const patience = this.#options.clock.sleep(patienceMs, done.signal).catch(() => {})
     this.#isAwaited = true
     await Promise.race([Promise.all(tasks), patience])
     this.#isAwaited = false
+    signal.removeEventListener('abort', stop)
     done.abort()
   }
 

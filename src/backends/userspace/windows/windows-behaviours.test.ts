@@ -221,6 +221,27 @@ describe.runIf(isWholeLoopbackLocal)('on a Windows node', () => {
     expect(clock.sleeping).toBe(0)
   })
 
+  test('118: many addresses that are stuck at once are no reason for a warning of Node.js', async () => {
+    const warnings: Error[] = []
+    const note = (warning: Error) => void warnings.push(warning)
+    process.on('warning', note)
+    const clock = new FakeClock()
+    const node = new WindowsNode({
+      clock,
+      netsh: new CommandNetsh({ ...stuckAt('', clock), canUse: async () => false }),
+    })
+    const ips = Array.from({ length: 20 }, (_, index) => `10.96.0.${index + 1}`)
+    const syncing = node.applyRoutes(...ips.map((clusterIP, index) => testRoute(`shop/web-${index}`, { clusterIP })))
+    await clock.advance(1_000)
+    expect(await syncing).toMatchObject({ facts: { waiting: 20 } })
+    const ending = node.backend[Symbol.asyncDispose]()
+    await clock.advance(0)
+    await ending
+    process.off('warning', note)
+    expect(warnings).toEqual([])
+    expect(clock.sleeping).toBe(0)
+  })
+
   test('119: a load balancer with nothing but a host name opens no port on all interfaces', async () => {
     const node = new WindowsNode()
     const port = await freePort()
