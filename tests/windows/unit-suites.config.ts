@@ -3,27 +3,33 @@ import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
 const folders = [
-  'host',
-  'cli/service',
-  'sources/saved',
-  'sources/kube/access',
   'net',
   'api',
   'core',
   'config',
-  'kpng',
-  'sources/file',
+  'host',
   'http',
+  'kpng',
   'observe',
+  'sources',
   'dataplane/hcn',
+  'dataplane/netsh',
   'dataplane/owned-objects',
+  'backends/kernelspace',
+  'backends/userspace/windows',
+  'cli/cleanup',
+  'cli/daemon',
+  'cli/service',
 ]
 
-/** Files that compare with a Unix program, and what they need of it. */
+/** Files that need something of Unix. */
 export const unixOnly: Readonly<Record<string, string>> = {
   'src/kpng/server/mutual-tls.test.ts': 'certificates of openssl',
   'src/kpng/server/tls-renewal.test.ts': 'certificates of openssl',
   'src/observe/profiling/heap-profile.test.ts': 'go tool pprof',
+  'src/dataplane/netsh/netsh.test.ts': 'a C compiler',
+  'src/sources/private-file.test.ts': 'modes of files',
+  'src/cli/service/log-to-file.test.ts': 'to remove a file that is open',
 }
 
 export default defineConfig({

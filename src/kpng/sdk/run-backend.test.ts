@@ -10,7 +10,7 @@ import { testServer } from '../testing/test-server.ts'
 import { consoleLogger } from './console-logger.ts'
 
 const library = new URL('../../index.ts', import.meta.url).href
-const patiently = { timeout: 25_000, interval: 20 }
+const patiently = { timeout: 50_000, interval: 20 }
 
 /** The shortest possible program, in a process of its own. */
 async function runProgram(api: string, sync: string, untilSaid: RegExp): Promise<string> {
@@ -49,7 +49,7 @@ test('a sync that throws shows, with the place where it did', { timeout: 60_000 
   expect(said).toMatch(/^ERROR the backend failed; it will be called again backend=mine error="no such table"/m)
 })
 
-test('a plaintext server on another machine is refused', async () => {
+test('a plaintext server on another machine is refused', { timeout: 60_000 }, async () => {
   const said = await runProgram('192.0.2.1:12090', '', /allowPlaintext/)
   expect(said).toContain("refusing to follow the cluster's state in plaintext from tcp://192.0.2.1:12090")
 })

@@ -167,7 +167,7 @@ describe('over plain HTTP', () => {
   })
 })
 
-describe('over TLS', () => {
+describe.skipIf(process.platform === 'win32')('over TLS (not on Windows: needs openssl)', () => {
   let ca: CertificateAuthority
   let folder: TemporaryFolder
 

@@ -1,9 +1,9 @@
-/** Addresses for tests that must name one: on Linux all of 127.0.0.0/8 is local, so each process takes its own part. */
+/** Addresses for tests that must name one: on Linux and Windows all of 127.0.0.0/8 is local, so each process takes its own part. */
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 
 /** macOS has only 127.0.0.1. */
-export const isWholeLoopbackLocal = process.platform === 'linux'
+export const isWholeLoopbackLocal = process.platform === 'linux' || process.platform === 'win32'
 
 export function ownLoopback(host: number): string {
   return `127.${64 + ((process.pid >> 8) % 128)}.${process.pid % 256}.${host}`
