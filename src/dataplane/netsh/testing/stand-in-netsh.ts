@@ -1,5 +1,5 @@
 /** The stand-in program of tests/windows, built for this machine: a real process with its addresses in a folder. */
-import { execFile } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,6 +8,14 @@ import { promisify } from 'node:util'
 import { processExec, type Exec } from '../../exec/exec.ts'
 
 const source = fileURLToPath(new URL('../../../../tests/windows/stand-in/netsh.c', import.meta.url))
+
+const compiler = process.env['CC'] ?? 'cc'
+
+/** Undefined: nothing is missing. */
+export function missingForStandIn(): string | undefined {
+  const { error } = spawnSync(compiler, ['--version'], { stdio: 'ignore' })
+  return error === undefined ? undefined : `there is no C compiler "${compiler}"`
+}
 
 export interface StandInMachine {
   readonly exec: Exec
@@ -26,7 +34,7 @@ export class StandInNetsh implements AsyncDisposable {
   static async build(): Promise<StandInNetsh> {
     const folder = await mkdtemp(join(tmpdir(), 'fairlead-netsh-'))
     const warnings = ['-Wall', '-Wextra', '-Werror']
-    await promisify(execFile)(process.env['CC'] ?? 'cc', ['-O1', ...warnings, '-o', join(folder, 'netsh'), source])
+    await promisify(execFile)(compiler, ['-O1', ...warnings, '-o', join(folder, 'netsh'), source])
     return new StandInNetsh(folder)
   }
 
