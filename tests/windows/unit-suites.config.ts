@@ -29,6 +29,8 @@ export const unixOnly: Readonly<Record<string, string>> = {
   'src/observe/profiling/heap-profile.test.ts': 'go tool pprof',
   'src/dataplane/netsh/netsh.test.ts': 'a C compiler',
   'src/sources/private-file.test.ts': 'modes of files',
+  'src/cli/cleanup/real-cleanup.test.ts': 'the kernel of Linux',
+  'src/cli/cleanup/remove-other-modes.test.ts': 'the kernel of Linux',
   'src/cli/service/log-to-file.test.ts': 'to remove a file that is open',
 }
 
