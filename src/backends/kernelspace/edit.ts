@@ -172,12 +172,14 @@ function rebuilding(
 
 /**
  * Remote, and of no use: nobody needs one for its address, or the pod turned out to be on this node. Those of the other
- * family are the business of its own backend.
+ * family are the business of its own backend. Of one without an address nobody can tell, and ours have one.
  */
 export function isUnused({ plan, table }: Pick<Written, 'plan' | 'table'>, id: string): boolean {
   const endpoint = table.byId.get(id)
   if (endpoint?.isRemote !== true) return false
-  return usedIps(endpoint).every(
+  const ips = usedIps(endpoint)
+  if (ips.length === 0) return false
+  return ips.every(
     (ip) => familyOf(ip) === plan.settings.family && (endpointAt(table, ip)?.id !== id || !isNeeded(plan, ip)),
   )
 }
