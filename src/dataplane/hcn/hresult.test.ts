@@ -50,8 +50,22 @@ test.each([
   [hresult.notImplemented, 'not-implemented'],
   [hresult.rpcUnavailable, 'unavailable'],
   [hresult.accessDenied, 'unavailable'],
-  [hresult.generalFailure, 'unavailable'],
-  [0x8000ffff, 'unavailable'],
-])('0x%x means %s', (code, reason) => {
+  [hresult.outOfMemory, 'unavailable'],
+  // RPC, as a code of Win32 and in a facility of its own.
+  [0x800706be, 'unavailable'],
+  [0x800706bf, 'unavailable'],
+  [0x80010108, 'unavailable'],
+  // The service is disabled, is not started, was never started; the system shuts down.
+  [0x80070422, 'unavailable'],
+  [0x80070426, 'unavailable'],
+  [0x80070435, 'unavailable'],
+  [0x8007045b, 'unavailable'],
+  // It works, and does not take this one.
+  [hresult.generalFailure, 'refused'],
+  [0x80004005, 'refused'],
+  [0x8007000d, 'refused'],
+  [0x8000ffff, 'refused'],
+  [0x80070600, 'refused'],
+] as const)('%i means %s', (code, reason) => {
   expect(failureOf('hcnOpenNetwork', code, '')?.reason).toBe(reason)
 })

@@ -10,6 +10,7 @@ export const hresult = {
   ok: 0,
   notImplemented: 0x80004001,
   accessDenied: 0x80070005,
+  outOfMemory: 0x8007000e,
   invalidParameter: 0x80070057,
   generalFailure: 0x8007001f,
   alreadyExists: 0x800700b7,
@@ -33,6 +34,7 @@ export const hresult = {
 const texts: ReadonlyMap<number, string> = new Map([
   [hresult.notImplemented, 'Not implemented'],
   [hresult.accessDenied, 'Access is denied.'],
+  [hresult.outOfMemory, 'Not enough memory resources are available to complete this operation.'],
   [hresult.invalidParameter, 'The parameter is incorrect.'],
   [hresult.generalFailure, 'A device attached to the system is not functioning.'],
   [hresult.alreadyExists, 'Cannot create a file when that file already exists.'],
@@ -61,7 +63,8 @@ const reasons: ReadonlyMap<number, HcnReason> = new Map([
   [hresult.alreadyExists, 'already-exists'],
   [hresult.portAlreadyExists, 'port-already-exists'],
   [hresult.notImplemented, 'not-implemented'],
-  [hresult.invalidParameter, 'refused'],
+  [hresult.accessDenied, 'unavailable'],
+  [hresult.outOfMemory, 'unavailable'],
 ])
 
 /** As HNS writes it: a space after the text, and the code unsigned. */
@@ -83,10 +86,21 @@ export function failureOf(operation: string, code: number, record: string): HcnE
   )
 }
 
-/** Everything that does not come from HNS itself says that HNS could not be asked: it is starting, or broken. */
+/** Codes, from and to, that say that HNS could not be asked: it is starting, being stopped, or not allowed to run. */
+const unavailableRanges = [
+  // The service controller: it does not respond, is disabled, is not started, was never started.
+  [0x8007041b, 0x80070437],
+  // The system shuts down.
+  [0x8007045b, 0x8007045b],
+  // RPC, as codes of Win32, and in a facility of its own.
+  [0x800706a4, 0x800706ff],
+  [0x80010000, 0x8001ffff],
+] as const
+
+/** Whatever else HNS answers concerns what it was asked; all other objects can still be programmed. */
 function reasonOf(code: number): HcnReason {
-  const hcnFacility = 0x803b
-  return reasons.get(code) ?? (code >>> 16 === hcnFacility ? 'refused' : 'unavailable')
+  const isUnavailable = unavailableRanges.some(([from, to]) => from <= code && code <= to)
+  return reasons.get(code) ?? (isUnavailable ? 'unavailable' : 'refused')
 }
 
 /** Codes of Win32 travel inside an HRESULT; people know them without it. */
