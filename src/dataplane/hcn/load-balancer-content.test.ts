@@ -21,6 +21,12 @@ test('a frontend is family, protocol, address and external port', () => {
   expect(frontendOf({ vip: undefined, protocol: 6, externalPort: 31080, flags: 3 })).toBe('ipv6 6 any 31080')
 })
 
+test('an address tells its family, whatever the flags say', () => {
+  const healthCheck = { vip: '2001:db8:203::40', protocol: 6, externalPort: 10_256, flags: 0 }
+  expect(frontendOf(healthCheck)).toBe('ipv6 6 2001:db8:203::40 10256')
+  expect(contentOf({ ...settings, ...healthCheck })).not.toBe(contentOf({ ...settings, ...healthCheck, flags: 2 }))
+})
+
 test('the order and the case of endpoints do not matter', () => {
   expect(contentOf({ ...settings, endpoints: [b.toUpperCase(), a] })).toBe(contentOf(settings))
 })
