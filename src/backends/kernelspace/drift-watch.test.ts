@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { nodePort, pods, web } from './testing/web-service.ts'
+import { balanced, nodePort, pods, web } from './testing/web-service.ts'
 import { WindowsNode } from './testing/windows-node.ts'
 import type { WindowsNodeOptions } from './testing/windows-node.ts'
 
@@ -63,6 +63,34 @@ describe('the watch of HNS', () => {
     it.node.hns.remove('Endpoint', it.node.endpointId('10.61.2.7') ?? '')
     expect(await it.repaired()).toBe('the endpoint of 10.61.2.7 is gone')
     expect(it.node.balancers.toSorted()).toEqual([atNodePort, clusterIP].toSorted())
+  })
+
+  test.each(['pod-net', 'host-net'])('finds what happens to the endpoint of the host, in %s', async (name) => {
+    await using it = await watched({ settings: { forwardHealthCheckVip: true } })
+    const { hns } = it.node
+    it.node.put(web(balanced))
+    await it.node.sync()
+    const network = name === 'pod-net' ? it.node.networkId : hns.putNetwork({ name })
+    const putRoot = () => hns.putEndpoint(network, { ips: ['10.61.1.1'], name: 'cbr0' })
+    const healthCheck = '203.0.113.40:10256/6 to cbr0 at 10256'
+    putRoot()
+    expect(await it.repaired()).toBe('the endpoint cbr0 of the host is there now')
+    expect(it.node.balancers).toContain(healthCheck)
+    hns.remove('Endpoint', it.node.endpointId('10.61.1.1') ?? '')
+    putRoot()
+    expect(await it.repaired()).toBe('the endpoint cbr0 of the host is another one now')
+    expect(it.node.balancers).toContain(healthCheck)
+    hns.remove('Endpoint', it.node.endpointId('10.61.1.1') ?? '')
+    expect(await it.repaired()).toBe('the endpoint cbr0 of the host is gone')
+    expect(it.node.balancers.filter((line) => line.includes('10256'))).toEqual([])
+    expect(await it.repaired()).toBeUndefined()
+  })
+
+  test('finds the endpoint of the source VIP gone, and makes it again', async () => {
+    await using it = await watched({ type: 'Overlay' })
+    it.node.hns.remove('Endpoint', it.node.endpointId('10.61.1.2') ?? '')
+    expect(await it.repaired()).toBe('the endpoint of 10.61.1.2 is gone')
+    expect(it.node.endpointId('10.61.1.2')).toBeDefined()
   })
 
   test('finds the endpoint that a pod of this node was waiting for, and ignores other pods', async () => {

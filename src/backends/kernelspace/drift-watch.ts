@@ -1,6 +1,7 @@
 /**
  * Notices what others do to our objects: an HNS that was restarted, a CNI that began anew, a load balancer that was deleted.
- * Three questions, whatever HNS holds: the network, a list of load balancers, a list of endpoints.
+ * Three questions, whatever HNS holds: the network, a list of load balancers, a list of endpoints; and one for the endpoint
+ * of the host where health checks are forwarded to it.
  */
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
@@ -10,20 +11,22 @@ import type { Watched } from '../../core/sync/watch-for-drift.ts'
 import type { Hcn } from '../../dataplane/hcn/hcn.ts'
 import type { Readers } from './committed.ts'
 import { differencesOf } from './endpoint-table.ts'
-import { findBalancerDrift, findEndpointDrift } from './find-drift.ts'
+import { findBalancerDrift, findEndpointDrift, findRootDrift } from './find-drift.ts'
 import type { Written } from './held.ts'
 import { networkOf } from './network.ts'
 import { isOverlay } from './settings.ts'
 
 export interface DriftWatchOptions {
   readonly hcn: Hcn
+  /** The endpoint of the host, if it matters. It need not be in the network. */
+  findRoot(): Promise<Written['root']>
   readonly readers: Readers
   readonly clock: Clock
   readonly log: Logger
 }
 
 export async function watchHns(
-  { hcn, readers, clock, log }: DriftWatchOptions,
+  { hcn, findRoot, readers, clock, log }: DriftWatchOptions,
   programming: Pick<Programming<unknown, Written>, 'inTurn' | 'written' | 'isLost' | 'syncCount'>,
   onFound: (found: string) => void,
   signal: AbortSignal,
@@ -42,6 +45,8 @@ export async function watchHns(
       const balancers = findBalancerDrift(written, await hcn.loadBalancerSummaries(signal), readers.balancers)
       if (balancers !== undefined) return balancers
       const { ids, added } = await readers.endpoints.list(network.id, table.byId, signal)
+      const root = findRootDrift(written, await findRoot())
+      if (root !== undefined) return root
       return findEndpointDrift(written, { added, removed: differencesOf(table, ids).gone })
     },
   }

@@ -24,12 +24,22 @@ export function findBalancerDrift(
   return stuck && `a load balancer of ${stuck.frontend}, which nobody wants, is still there`
 }
 
+/** The endpoint of the host, which health checks are forwarded to. */
+export function findRootDrift(
+  { root, plan }: Pick<Written, 'root' | 'plan'>,
+  found: Written['root'],
+): string | undefined {
+  if (root?.id === found?.id) return undefined
+  const what = `the endpoint ${plan.settings.rootEndpointName} of the host is`
+  if (found === undefined) return `${what} gone`
+  return root === undefined ? `${what} there now` : `${what} another one now`
+}
+
 /** Only endpoints that matter to some route: those of other pods come and go. */
-export function findEndpointDrift({ table, plan, root }: Written, change: TableChange): string | undefined {
+export function findEndpointDrift({ table, plan }: Written, change: TableChange): string | undefined {
   const after = withEndpoints(table, change)
   const isSource = (ip: string) => ip === plan.settings.sourceVip
   for (const endpoint of change.removed) {
-    if (endpoint.id === root?.id) return `the endpoint ${endpoint.name} of the host is gone`
     for (const ip of usedIps(endpoint))
       if (plan.keysByIp.has(ip) || isSource(ip)) return `the endpoint of ${ip} is gone`
   }

@@ -69,7 +69,8 @@ export class KernelspaceBackend implements Backend {
 
   watch(onDrift: (found: string) => void, signal: AbortSignal): Promise<void> {
     const { hcn, clock, log } = this.#options
-    return watchHns({ hcn, readers: this.#readers, clock, log }, this.#programming, onDrift, signal)
+    const findRoot = () => this.#root(signal)
+    return watchHns({ hcn, findRoot, readers: this.#readers, clock, log }, this.#programming, onDrift, signal)
   }
 
   /** What HNS holds stays: restarting the proxy must not disturb traffic. */
@@ -95,6 +96,8 @@ export class KernelspaceBackend implements Backend {
       // Nodes came or went. That concerns every load balancer.
       if (network.subnets !== before.network.subnets) return undefined
     }
+    // The load balancers of health checks name it, all over the plan.
+    if (endpoints.removed.some(({ id }) => id === before.root?.id)) return undefined
     const wantsRoot = change.keys.some((key) => edit.after.plan.routesByKey.get(key)?.balancers.some(isHealthCheck))
     if (wantsRoot && before.root === undefined && (await this.#root(signal)) !== undefined) return undefined
     return this.#commit(edit, signal)

@@ -53,6 +53,26 @@ describe('dual stack', () => {
     expect(node.writes()).toEqual([])
   })
 
+  test('59: the health check that kube-proxy left without its family is replaced', async () => {
+    const node = dualNode({ hns: { profile: '2025' } })
+    node.put(web(dual), ...bothPods('10.61.2.7', '2001:db8:61::2:7'))
+    node.hns.putLoadBalancer({
+      endpoints: [node.endpointId('10.61.1.1') ?? ''],
+      vip: '2001:db8:203::40',
+      sourceVip: undefined,
+      protocol: 6,
+      internalPort: 10_256,
+      externalPort: 10_256,
+      isSticky: false,
+      mappingFlags: 0,
+      flags: 0,
+    })
+    expect(await node.sync()).toEqual([])
+    expect(node.balancers.filter((line) => line.startsWith('[2001:db8:203::40]:10256'))).toEqual([
+      '[2001:db8:203::40]:10256/6 to cbr0 at 10256 ipv6',
+    ])
+  })
+
   test('60: with policy Cluster each load balancer has the backends of its family', async () => {
     const node = dualNode({ settings: { enableDsr: false, forwardHealthCheckVip: false } })
     node.pod('10.61.1.9', '2001:db8:61::1:9')

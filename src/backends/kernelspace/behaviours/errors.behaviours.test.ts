@@ -61,6 +61,17 @@ describe('health checks', () => {
     expect(rootless.balancers).toContain('203.0.113.40:10256/6 to cbr0 at 10256')
   })
 
+  test('a host whose endpoint is replaced is found again by the next change', async () => {
+    const node = withRoot(new WindowsNode(forwarding))
+    node.put(web(balanced), pods(['10.61.2.7']))
+    await node.sync()
+    node.hns.remove('Endpoint', node.endpointId('10.61.1.1') ?? '')
+    withRoot(node)
+    node.put(web({ name: 'shop', clusterIP: '10.112.0.21' }), pods(['10.61.2.8'], { name: 'shop' }))
+    expect(await node.sync()).toEqual([])
+    expect(node.balancers).toContain('203.0.113.40:10256/6 to cbr0 at 10256')
+  })
+
   test('63: the ports of a Service share its health check, which goes once', async () => {
     const node = withRoot(new WindowsNode(forwarding))
     const ports = [80, 443].map((port) => ({ name: `p${port}`, port, protocol: 'TCP' }))
@@ -127,6 +138,27 @@ describe('what HNS refuses', () => {
     node.put(web(), pods(['10.61.2.7']))
     expect(await node.sync()).toHaveLength(1)
   })
+
+  test.each([0x80004005, 0x8007000d, 0x8000ffff, hresult.generalFailure])(
+    'a code of Windows rather than of HNS, %i, concerns one object, and all others are programmed',
+    async (code) => {
+      const node = new WindowsNode()
+      const other = { name: 'shop', clusterIP: '10.112.0.21' }
+      node.put(web(), pods(['10.61.2.7']), web(other), pods(['10.61.2.8'], other))
+      const works = node.driver.fault({
+        operation: 'createLoadBalancer',
+        where: ({ args }) => args.join().includes('10.112.0.20'),
+        times: Infinity,
+        hresult: code,
+      })
+      const failed = await node.sync()
+      expect(failed.map(({ key }) => key)).toEqual(['demo/web/TCP'])
+      expect(node.balancers).toEqual(['10.112.0.21:80/6 to 10.61.2.8 at 8080'])
+      works()
+      expect(await node.sync({ retry: failed.map(({ key }) => key) })).toEqual([])
+      expect(node.balancers).toHaveLength(2)
+    },
+  )
 
   test('a port that a program of the host has is reported, without reading all load balancers over and over', async () => {
     const hostPorts = [{ protocol: 6, port: 31_080 }]
