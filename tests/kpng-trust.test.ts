@@ -17,13 +17,12 @@ const withoutAddress = ownAddress === undefined ? ' [skipped: this machine has n
 const print = ['--once', '--node-name=node1']
 
 let folder: TemporaryFolder
-let authority: CertificateAuthority
+const authority = new CertificateAuthority('ours')
 
 beforeAll(async () => {
   folder = await TemporaryFolder.make()
-  authority = await CertificateAuthority.make('ours')
-  const server = await authority.server(`IP:127.0.0.1,DNS:localhost,IP:${ownAddress ?? '127.0.0.2'}`)
-  const client = await authority.client('node1')
+  const server = authority.server('127.0.0.1', 'localhost', ownAddress ?? '127.0.0.2')
+  const client = authority.client('node1')
   await folder.write('server.key', server.key)
   await folder.write('server.crt', server.cert)
   await folder.write('client.key', client.key)
@@ -34,7 +33,7 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  for (const part of [authority, folder]) await part?.[Symbol.asyncDispose]()
+  await folder?.[Symbol.asyncDispose]()
 })
 
 const file = (name: string) => join(folder.path, name)

@@ -11,21 +11,19 @@ import { readTlsFiles } from '../tls-files.ts'
 import { TlsSource } from '../tls-source.ts'
 
 let folder: TemporaryFolder
-let authority: CertificateAuthority
-let stranger: CertificateAuthority
+const authority = new CertificateAuthority('ours')
+const stranger = new CertificateAuthority('theirs')
 
 beforeAll(async () => {
   folder = await TemporaryFolder.make()
-  authority = await CertificateAuthority.make('ours')
-  stranger = await CertificateAuthority.make('theirs')
-  const server = await authority.server()
+  const server = authority.server()
   await folder.write('server.key', server.key)
   await folder.write('server.crt', server.cert)
   await folder.write('ca.crt', authority.cert)
 })
 
 afterAll(async () => {
-  for (const part of [authority, stranger, folder]) await part?.[Symbol.asyncDispose]()
+  await folder?.[Symbol.asyncDispose]()
 })
 
 const file = (name: string) => join(folder.path, name)
@@ -39,7 +37,7 @@ async function secureServer() {
 
 test('a client with a certificate of our CA is served', async () => {
   await using server = await secureServer()
-  const { key, cert } = await authority.client('node-a')
+  const { key, cert } = authority.client('node-a')
   const ssl = credentials.createSsl(Buffer.from(authority.cert), Buffer.from(key), Buffer.from(cert))
   using watch = rawWatch(server.address, { credentials: ssl })
   watch.request('node-a')
@@ -48,7 +46,7 @@ test('a client with a certificate of our CA is served', async () => {
 
 test('a client without a certificate, with one of somebody else, or without TLS is not', async () => {
   await using server = await secureServer()
-  const { key, cert } = await stranger.client('node-a')
+  const { key, cert } = stranger.client('node-a')
   const ca = Buffer.from(authority.cert)
   for (const refused of [
     credentials.createSsl(ca),

@@ -1,7 +1,7 @@
-/** Certificates are replaced while core and backend run. The files are made by openssl, and the handshakes are real. */
+/** Certificates are replaced while core and backend run. The handshakes are real. */
 import { credentials } from '@grpc/grpc-js'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { systemClock } from '../../core/clock.ts'
 import { silentLogger } from '../../core/logger.ts'
 import type { Logger } from '../../core/logger.ts'
@@ -14,17 +14,8 @@ import { rawWatch } from '../testing/raw-watch.ts'
 import { testServer } from '../testing/test-server.ts'
 import { TlsSource } from '../tls-source.ts'
 
-let first: CertificateAuthority
-let second: CertificateAuthority
-
-beforeAll(async () => {
-  first = await CertificateAuthority.make('first')
-  second = await CertificateAuthority.make('second')
-})
-
-afterAll(async () => {
-  for (const authority of [first, second]) await authority?.[Symbol.asyncDispose]()
-})
+const first = new CertificateAuthority('first')
+const second = new CertificateAuthority('second')
 
 /** The files of one side. */
 class Files implements AsyncDisposable {
@@ -51,7 +42,7 @@ class Files implements AsyncDisposable {
     side: 'server' | 'client',
     between: () => Promise<void> = () => Promise.resolve(),
   ): Promise<void> {
-    const { key, cert } = await (side === 'server' ? authority.server() : authority.client('node-a'))
+    const { key, cert } = side === 'server' ? authority.server() : authority.client('node-a')
     await this.#folder.write('ca.crt', authority.cert)
     await this.#folder.write('tls.key', key)
     await between()
@@ -71,7 +62,7 @@ function webStore() {
 }
 
 async function clientOf(authority: CertificateAuthority, address: string) {
-  const { key, cert } = await authority.client('node-a')
+  const { key, cert } = authority.client('node-a')
   const ssl = credentials.createSsl(Buffer.from(authority.cert), Buffer.from(key), Buffer.from(cert))
   return rawWatch(address, { credentials: ssl })
 }
@@ -121,17 +112,17 @@ test('a key that has come without its certificate changes nothing, and is report
 })
 
 test('a backend comes back with new files after those of both sides were replaced', async () => {
-  await using folder = await TemporaryFolder.make()
   await using serverFiles = await Files.of(first, 'server')
   await using clientFiles = await Files.of(first, 'client')
-  const bind = { kind: 'unix', path: join(folder.path, 'core.sock') } as const
-  const startServer = async (port: number) => {
+  const startServer = async (servicePort: number, port: number) => {
     const store = syncedStore()
-    store.setService(sampleService('default/web', { port }))
+    store.setService(sampleService('default/web', { port: servicePort }))
     store.commit()
+    const bind = { kind: 'tcp', host: '127.0.0.1', port } as const
     return testServer(store, { bind, tls: await TlsSource.open(serverFiles.paths, silentLogger) })
   }
-  const server = await startServer(80)
+  const server = await startServer(80, 0)
+  const port = Number(server.address.split(':').at(-1))
   const client = new WatchClient({
     target: server.address,
     tls: await TlsSource.open(clientFiles.paths, silentLogger),
@@ -149,7 +140,7 @@ test('a backend comes back with new files after those of both sides were replace
 
   await server[Symbol.asyncDispose]()
   await serverFiles.replace(second, 'server')
-  await using again = await startServer(81)
+  await using again = await startServer(81, port)
   await expect.poll(() => client.status().isConnected, patiently).toBe(false)
   await clientFiles.replace(second, 'client')
   await expect.poll(() => changeSets, patiently).toEqual([1, 1])
