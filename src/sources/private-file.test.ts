@@ -18,6 +18,9 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { ensurePrivateFolder, readPrivateFile, replaceFile } from './private-file.ts'
 
+const onWindows = process.platform === 'win32'
+/** Windows has no modes. */
+const ownerOnly = onWindows ? 0o666 : 0o600
 const isRoot = process.getuid?.() === 0
 
 let folder: string
@@ -36,7 +39,7 @@ describe('a private file', () => {
     await write('one')
     await write('two')
     expect(await readPrivateFile(file())).toEqual({ kind: 'text', text: 'two' })
-    expect((await stat(file())).mode & 0o777).toBe(0o600)
+    expect((await stat(file())).mode & 0o777).toBe(ownerOnly)
     expect(await readdir(folder)).toEqual(['state'])
   })
 
@@ -45,43 +48,55 @@ describe('a private file', () => {
     expect(await readPrivateFile(join(folder, 'missing', 'state'))).toEqual({ kind: 'none' })
   })
 
-  test('is not read through a symbolic link, and a link in its place is replaced, not followed', async () => {
-    const victim = join(folder, 'victim')
-    await writeFile(victim, 'precious', { mode: 0o600 })
-    await symlink(victim, file())
-    expect(await readPrivateFile(file())).toEqual({
-      kind: 'refused',
-      reason: `${file()} is a symbolic link, which is not followed`,
-    })
-    await write('mine')
-    expect(await readFile(victim, 'utf8')).toBe('precious')
-    expect((await lstat(file())).isSymbolicLink()).toBe(false)
-  })
+  test.skipIf(onWindows)(
+    'is not read through a symbolic link, and a link in its place is replaced, not followed (not on Windows: Wine makes no links)',
+    async () => {
+      const victim = join(folder, 'victim')
+      await writeFile(victim, 'precious', { mode: 0o600 })
+      await symlink(victim, file())
+      expect(await readPrivateFile(file())).toEqual({
+        kind: 'refused',
+        reason: `${file()} is a symbolic link, which is not followed`,
+      })
+      await write('mine')
+      expect(await readFile(victim, 'utf8')).toBe('precious')
+      expect((await lstat(file())).isSymbolicLink()).toBe(false)
+    },
+  )
 
-  test('is not written through a link at the name that temporary files had', async () => {
-    const victim = join(folder, 'victim')
-    await writeFile(victim, 'precious')
-    await symlink(victim, `${file()}.new`)
-    await write('mine')
-    expect(await readFile(victim, 'utf8')).toBe('precious')
-  })
+  test.skipIf(onWindows)(
+    'is not written through a link at the name that temporary files had (not on Windows: Wine makes no links)',
+    async () => {
+      const victim = join(folder, 'victim')
+      await writeFile(victim, 'precious')
+      await symlink(victim, `${file()}.new`)
+      await write('mine')
+      expect(await readFile(victim, 'utf8')).toBe('precious')
+    },
+  )
 
-  test.each([0o620, 0o602, 0o666])('of mode %o is refused: others may have written it', async (mode) => {
-    await write('mine')
-    await chmod(file(), mode)
-    expect(await readPrivateFile(file())).toMatchObject({
-      kind: 'refused',
-      reason: `${file()} may be written by others (mode 0${mode.toString(8)}): chmod go-w it`,
-    })
-  })
+  test.skipIf(onWindows).each([0o620, 0o602, 0o666])(
+    'of mode %o is refused: others may have written it (not on Windows: modes)',
+    async (mode) => {
+      await write('mine')
+      await chmod(file(), mode)
+      expect(await readPrivateFile(file())).toMatchObject({
+        kind: 'refused',
+        reason: `${file()} may be written by others (mode 0${mode.toString(8)}): chmod go-w it`,
+      })
+    },
+  )
 
-  test('in a folder that others may write in is refused, and not written', async () => {
-    await write('mine')
-    await chmod(folder, 0o770)
-    const reason = `${folder} may be written by others (mode 0770): chmod go-w it`
-    expect(await readPrivateFile(file())).toEqual({ kind: 'refused', reason })
-    await expect(ensurePrivateFolder(folder)).rejects.toThrow(reason)
-  })
+  test.skipIf(onWindows)(
+    'in a folder that others may write in is refused, and not written (not on Windows: modes)',
+    async () => {
+      await write('mine')
+      await chmod(folder, 0o770)
+      const reason = `${folder} may be written by others (mode 0770): chmod go-w it`
+      expect(await readPrivateFile(file())).toEqual({ kind: 'refused', reason })
+      await expect(ensurePrivateFolder(folder)).rejects.toThrow(reason)
+    },
+  )
 
   test.skipIf(!isRoot)('of another user is refused (needs root to make one)', async () => {
     await write('mine')
@@ -90,9 +105,12 @@ describe('a private file', () => {
     expect(refused).toMatchObject({ kind: 'refused', reason: expect.stringContaining('belongs to user 12345') })
   })
 
-  test('that is a named pipe or a folder is refused at once', async () => {
+  test.skipIf(onWindows)('that is a named pipe is refused at once (not on Windows: mkfifo)', async () => {
     execFileSync('mkfifo', ['-m', '600', file()])
     expect(await readPrivateFile(file())).toEqual({ kind: 'refused', reason: `${file()} is not a regular file` })
+  })
+
+  test('that is a folder is refused', async () => {
     await mkdir(join(folder, 'inner'))
     expect(await readPrivateFile(join(folder, 'inner'))).toMatchObject({ kind: 'refused' })
   })
@@ -117,7 +135,7 @@ describe('a private file', () => {
   })
 })
 
-test('a private folder is made for its owner alone', async () => {
+test.skipIf(onWindows)('a private folder is made for its owner alone (not on Windows: modes)', async () => {
   await ensurePrivateFolder(join(folder, 'a', 'b'))
   expect((await stat(join(folder, 'a', 'b'))).mode & 0o777).toBe(0o700)
 })

@@ -24,11 +24,8 @@ const folders = [
 
 /** Files that need something of Unix. */
 export const unixOnly: Readonly<Record<string, string>> = {
-  'src/kpng/server/mutual-tls.test.ts': 'certificates of openssl',
-  'src/kpng/server/tls-renewal.test.ts': 'certificates of openssl',
   'src/observe/profiling/heap-profile.test.ts': 'go tool pprof',
   'src/dataplane/netsh/netsh.test.ts': 'a C compiler',
-  'src/sources/private-file.test.ts': 'modes of files',
   'src/cli/cleanup/real-cleanup.test.ts': 'the kernel of Linux',
   'src/cli/cleanup/remove-other-modes.test.ts': 'the kernel of Linux',
   'src/cli/service/log-to-file.test.ts': 'to remove a file that is open',
@@ -42,6 +39,8 @@ export default defineConfig({
     exclude: Object.keys(unixOnly),
     pool: 'threads',
     maxWorkers: 2,
+    // Loading the modules again for each file takes longer than the tests.
+    isolate: false,
     testTimeout: 30_000,
     hookTimeout: 60_000,
   },

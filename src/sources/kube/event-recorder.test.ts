@@ -183,13 +183,16 @@ test('an event that RBAC forbids is not tried again', async () => {
   expect(rig.server.received).toHaveLength(1)
 })
 
-test('a flood of different events is bounded', async () => {
-  await using rig = await RecorderRig.make()
-  for (let i = 0; i < 1_500; i++) rig.recorder.record({ ...starting, reason: `Reason${i}` })
-  expect(rig.log.messages('warn')).toHaveLength(500)
-  rig.run()
-  await eventually('the rest to be sent', () => rig.server.received.length === 1_000)
-})
+test.skipIf(process.platform === 'win32')(
+  'a flood of different events is bounded (not on Windows: a thousand requests take long under Wine)',
+  async () => {
+    await using rig = await RecorderRig.make()
+    for (let i = 0; i < 1_500; i++) rig.recorder.record({ ...starting, reason: `Reason${i}` })
+    expect(rig.log.messages('warn')).toHaveLength(500)
+    rig.run()
+    await eventually('the rest to be sent', () => rig.server.received.length === 1_000)
+  },
+)
 
 test('what every node says in the same words is kept once: the second node is told that it is there, and rests', async () => {
   await using first = await RecorderRig.make()

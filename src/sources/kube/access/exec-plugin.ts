@@ -42,7 +42,10 @@ export class ExecPlugin {
   }
 }
 
-function parseExecCredential(output: string, { apiVersion, command }: ExecPluginSpec): ExecCredential {
+export function parseExecCredential(
+  output: string,
+  { apiVersion, command }: Pick<ExecPluginSpec, 'apiVersion' | 'command'>,
+): ExecCredential {
   const problem = (text: string) => new KubeError('credentials', `credential plugin "${command}" ${text}`)
   let answer: Readonly<Record<string, unknown>>
   try {

@@ -86,7 +86,8 @@ test('whatever breaks and wherever, the copy ends up equal to the cluster and ne
         expect(repetitions(sink.diary)).toEqual([])
       },
     ),
-    { numRuns: 150 },
+    // Under Wine a connection costs ten times as much.
+    { numRuns: process.platform === 'win32' ? 10 : 150 },
   )
 }, 120_000)
 
