@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import { balanced, nodePort, pods, web } from './testing/web-service.ts'
 import { WindowsNode } from './testing/windows-node.ts'
@@ -16,11 +17,26 @@ async function watched(options: WindowsNodeOptions = {}) {
   const stop = new AbortController()
   const watching = node.watch((what) => found.push(what), stop.signal)
   const repaired = async (ms = soonMs) => {
-    for (let passed = 0; passed < ms; passed += 1_000) {
-      await node.clock.advance(1_000)
-      if (found.length > 0) await node.sync({ full: true }).catch(() => {})
+    const [first] = await syncedFor(ms)
+    return first
+  }
+  /** Returns what was found; each finding was answered by one sync. */
+  const syncedFor = async (ms: number) => {
+    const all: string[] = []
+    const end = node.clock.monotonic() + ms
+    while (node.clock.monotonic() < end) {
+      await node.clock.advance(500)
+      const news = found.splice(0)
+      all.push(...news)
+      if (news.length === 0) continue
+      let isDone = false
+      const done = () => (isDone = true)
+      const syncing = node.sync({ full: true }).then(done, done)
+      // HNS may take its time.
+      while (!isDone) await node.clock.advance(100)
+      await syncing
     }
-    return found.splice(0)[0]
+    return all
   }
   await repaired()
   node.calls()
@@ -118,15 +134,53 @@ describe('the watch of HNS', () => {
     async (renewed) => {
       await using it = await watched()
       it.node.hns.stop()
-      await it.node.clock.advance(3_000)
-      it.node.hns.start(renewed)
       await it.repaired(60_000)
+      it.node.hns.start(renewed)
+      await it.repaired()
       expect(it.node.balancers.toSorted()).toEqual([atNodePort, clusterIP].toSorted())
       expect(it.node.remoteIps).toEqual(['10.61.2.7'])
       it.node.calls()
       expect(await it.repaired()).toBeUndefined()
     },
   )
+
+  test('repairs what an HNS lost that was away for more than a minute, and whose syncs failed', async () => {
+    await using it = await watched()
+    it.node.hns.stop()
+    it.node.put(pods(['10.61.1.5', '10.61.2.7', '10.61.2.8']))
+    await expect(it.node.sync()).rejects.toThrow()
+    await it.repaired(70_000)
+    for (const { id } of it.node.hns.loadBalancers) it.node.hns.remove('LoadBalancer', id)
+    it.node.hns.start()
+    await it.repaired()
+    expect(it.node.balancers[0]).toBe('10.112.0.20:80/6 to 10.61.1.5 10.61.2.7 10.61.2.8 at 8080')
+  })
+
+  test.each([20_000, 35_000])('repairs what an HNS lost that did not answer for %d ms', async (ms) => {
+    await using it = await watched()
+    const answers = new AbortController()
+    it.node.driver.fault({ until: once(answers.signal, 'abort') })
+    await it.repaired(ms)
+    answers.abort()
+    await it.node.clock.advance(0)
+    it.node.hns.remove('LoadBalancer', it.node.balancerId('10.112.0.20') ?? '')
+    await it.repaired()
+    expect(it.node.balancers.toSorted()).toEqual([atNodePort, clusterIP].toSorted())
+  })
+
+  test('is as quick where HNS is slow', async () => {
+    await using it = await watched()
+    const { driver, clock } = it.node
+    const hnsCall = driver.hnsCall.bind(driver)
+    driver.hnsCall = async (...args) => {
+      await clock.sleep(1_000, new AbortController().signal)
+      return hnsCall(...args)
+    }
+    await it.repaired(30_000)
+    it.node.hns.remove('LoadBalancer', it.node.balancerId('10.112.0.20') ?? '')
+    expect(await it.repaired()).toBe('the load balancer of ipv4 6 10.112.0.20 80 is gone')
+    expect(it.node.balancers.toSorted()).toEqual([atNodePort, clusterIP].toSorted())
+  })
 
   test('repairs what is left when the CNI starts anew', async () => {
     await using it = await watched()
@@ -135,7 +189,7 @@ describe('the watch of HNS', () => {
     expect(it.node.balancers).toEqual([])
     const network = it.node.putNetwork()
     it.node.hns.putEndpoint(network, { ips: ['10.61.1.5'] })
-    await it.repaired(60_000)
+    await it.repaired()
     expect(it.node.balancers).toEqual([clusterIP, atNodePort])
   })
 

@@ -16,6 +16,12 @@ import type { Written } from './held.ts'
 import { networkOf } from './network.ts'
 import { isOverlay } from './settings.ts'
 
+/**
+ * All is to be repaired within ten seconds, also when HNS is slow, busy with the other family, or was away. To ask it again
+ * costs this process next to nothing.
+ */
+const [mostPauseMs, lostPauseMs] = [5_000, 4_000]
+
 export interface DriftWatchOptions {
   readonly hcn: Hcn
   /** The endpoint of the host, if it matters. It need not be in the network. */
@@ -33,6 +39,7 @@ export async function watchHns(
 ): Promise<void> {
   const everything: Watched<Written, string> = {
     isExact: false,
+    mostPauseMs,
     suspect: () => Promise.resolve(noSuspicion),
     async compare(written) {
       const { network, plan, table } = written
@@ -50,5 +57,6 @@ export async function watchHns(
       return findEndpointDrift(written, { added, removed: differencesOf(table, ids).gone })
     },
   }
-  await watchForDrift({ parts: [everything], lost: 'the last sync failed', onFound, clock, log }, programming, signal)
+  const lost = 'the last sync failed'
+  await watchForDrift({ parts: [everything], lost, lostPauseMs, onFound, clock, log }, programming, signal)
 }

@@ -4,7 +4,10 @@ import { FakeClock } from '../testing/fake-clock.ts'
 import { RecordingLogger } from '../testing/recording-logger.ts'
 
 /** `findings` says what is found at which second. */
-async function given(findings: (seconds: number) => string | undefined) {
+async function given(
+  findings: (seconds: number) => string | undefined,
+  pauseAfter?: (finding: string) => number | undefined,
+) {
   const clock = new FakeClock()
   const log = new RecordingLogger()
   const found: number[] = []
@@ -18,6 +21,7 @@ async function given(findings: (seconds: number) => string | undefined) {
       trouble: 'cannot look',
       clock,
       log,
+      ...(pauseAfter && { pauseAfter }),
     },
     stop.signal,
   )
@@ -61,6 +65,15 @@ test('peace takes a minute to the second, counted from the last damage', async (
   }
   expect(await again(60)).toEqual([0, 1, 2, 3, 4, 6, 60, 68])
   expect(await again(67)).toEqual([0, 1, 2, 3, 4, 6, 67, 68, 69, 70, 71, 73])
+})
+
+test('a finding that is nobody’s doing has a pause of its own, and leaves patience with others as it was', async () => {
+  const site = await given(
+    (now) => (now < 60 ? 'we failed' : now < 65 ? 'damage' : undefined),
+    (finding) => (finding === 'we failed' ? 20_000 : undefined),
+  )
+  await site.after(70)
+  expect(site.found).toEqual([0, 20, 40, 60, 61, 62, 63, 64])
 })
 
 test('a look that fails is told, and tried again', async () => {

@@ -9,6 +9,11 @@ export interface LookOptions<Finding> {
   /** Undefined: all is well. */
   readonly look: () => Promise<Finding | undefined>
   readonly onFound: (finding: Finding) => void
+  /**
+   * How long to wait after a finding that is nobody's doing, and so does not count as one of a row. Undefined: somebody
+   * did it.
+   */
+  readonly pauseAfter?: (finding: Finding) => number | undefined
   /** What to say when the look itself fails; it is tried again. */
   readonly trouble: string
   readonly clock: Clock
@@ -23,7 +28,7 @@ const longestPauseMs = 60_000
 const quietMs = 60_000
 
 export async function lookNowAndThen<Finding>(options: LookOptions<Finding>, signal: AbortSignal): Promise<void> {
-  const { look, onFound, trouble, clock, log } = options
+  const { look, onFound, pauseAfter, trouble, clock, log } = options
   let findings = 0
   let lastFoundAt = 0
   while (!signal.aborted) {
@@ -32,9 +37,12 @@ export async function lookNowAndThen<Finding>(options: LookOptions<Finding>, sig
       const finding = await look()
       const now = clock.monotonic()
       if (finding !== undefined) {
-        findings++
-        lastFoundAt = now
-        pauseMs = Math.min(longestPauseMs, lookEveryMs * 2 ** Math.max(0, findings - patience))
+        const ownPauseMs = pauseAfter?.(finding)
+        if (ownPauseMs === undefined) {
+          findings++
+          lastFoundAt = now
+        }
+        pauseMs = ownPauseMs ?? Math.min(longestPauseMs, lookEveryMs * 2 ** Math.max(0, findings - patience))
         onFound(finding)
       } else if (now - lastFoundAt >= quietMs) findings = 0
     } catch (error) {

@@ -15,6 +15,9 @@ class Site implements Watched<string, string> {
   suspicion: Suspicion<string> = noSuspicion
   drift: string | undefined
   costMs = 0
+  mostPauseMs: number | undefined
+  lostPauseMs: number | undefined
+  trouble: Error | undefined
   onCompare: () => void = () => {}
   readonly #turns = new OneAtATime()
   readonly #stop = new AbortController()
@@ -34,13 +37,15 @@ class Site implements Watched<string, string> {
     this.comparisons.push(this.clock.monotonic() / 1000)
     this.onCompare()
     if (this.costMs > 0) await this.clock.sleep(this.costMs, this.#stop.signal)
+    if (this.trouble !== undefined) throw this.trouble
     return this.drift
   }
 
   start(): this {
     const { clock, programming } = this
     const onFound = (finding: string) => void this.found.push(`${clock.monotonic() / 1000} s: ${finding}`)
-    const options = { parts: [this], lost: 'lost', onFound, clock, log: silentLogger }
+    const { lostPauseMs } = this
+    const options = { parts: [this], lost: 'lost', lostPauseMs, onFound, clock, log: silentLogger }
     this.#running = watchForDrift(options, programming, this.#stop.signal)
     return this
   }
@@ -55,7 +60,9 @@ class Site implements Watched<string, string> {
   }
 }
 
-function given(facts: Partial<Pick<Site, 'isExact' | 'costMs' | 'suspicion' | 'drift'>> = {}): Site {
+type Facts = 'isExact' | 'costMs' | 'suspicion' | 'drift' | 'mostPauseMs' | 'lostPauseMs' | 'trouble'
+
+function given(facts: Partial<Pick<Site, Facts>> = {}): Site {
   return Object.assign(new Site(), facts).start()
 }
 
@@ -113,6 +120,31 @@ test('comparisons that cost much are rarer, with and without suspicion', async (
   await suspicious.end()
 })
 
+test('where drift must be repaired soon, no cost keeps the next comparison waiting for longer', async () => {
+  const site = given({ costMs: 3_000, mostPauseMs: 5_000 })
+  await site.after(17)
+  expect(site.comparisons).toEqual([0, 8, 16])
+  await site.end()
+  const suspicious = given({ costMs: 3_000, mostPauseMs: 5_000, suspicion: vagueSuspicion })
+  await suspicious.after(17)
+  expect(suspicious.comparisons).toEqual([0, 8, 16])
+  await suspicious.end()
+})
+
+test('there, a comparison that failed is repeated at the next look, however long it took', async () => {
+  const site = given({ costMs: 30_000, mostPauseMs: 5_000, trouble: new Error('no answer') })
+  await site.after(40)
+  expect(site.comparisons).toEqual([0, 31])
+  await site.end()
+})
+
+test('elsewhere, one that failed has cost as much as any other', async () => {
+  const site = given({ costMs: 3_000, trouble: new Error('no answer') })
+  await site.after(20)
+  expect(site.comparisons).toEqual([0, 15])
+  await site.end()
+})
+
 test('however much they cost, some happen', async () => {
   const site = given({ costMs: 60_000 })
   await site.after(400)
@@ -166,6 +198,18 @@ test('after a failed sync nobody knows what is there', async () => {
   await site.after(1)
   expect(site.found).toEqual(['0 s: lost', '1 s: lost'])
   await site.end()
+})
+
+test('a sync that keeps failing is told of slower and slower, or at the pace that is asked for', async () => {
+  const lostAt = async (facts: Parameters<typeof given>[0]) => {
+    const site = given(facts)
+    site.programming.isLost = true
+    await site.after(20)
+    await site.end()
+    return site.found.map((line) => Number.parseFloat(line))
+  }
+  expect(await lostAt({})).toEqual([0, 1, 2, 3, 4, 6, 10, 18])
+  expect(await lostAt({ lostPauseMs: 4_000 })).toEqual([0, 4, 8, 12, 16, 20])
 })
 
 test('before the first sync there is nothing to compare', async () => {

@@ -11,6 +11,11 @@ import type { Programming } from './programming.ts'
 export interface Watched<Plan, Finding> {
   /** `suspect` misses hardly anything. */
   readonly isExact: boolean
+  /**
+   * The next comparison begins after so long, whatever the last one has cost; after one that failed, at the next look.
+   * Undefined: the cost decides.
+   */
+  readonly mostPauseMs?: number | undefined
   /** Asked at every look, and never while a sync writes. */
   suspect(plan: Plan, signal: AbortSignal): Promise<Suspicion<Finding>>
   /** Reads all of it. That may take seconds, and a sync does not wait for it. Undefined: all is as planned. */
@@ -40,6 +45,8 @@ export interface DriftWatchOptions<Plan, Finding> {
   readonly parts: readonly Watched<Plan, Finding>[]
   /** What is found when a sync has failed: nobody knows what is there. */
   readonly lost: Finding
+  /** How often it is told, where a sync fails fast and must work soon again; undefined: less and less often. */
+  readonly lostPauseMs?: number | undefined
   readonly onFound: (finding: Finding) => void
   readonly clock: Clock
   readonly log: Logger
@@ -49,7 +56,7 @@ type Written<Plan> = Pick<Programming<unknown, Plan>, 'inTurn' | 'written' | 'is
 
 /** Until the signal aborts. */
 export async function watchForDrift<Plan, Finding>(
-  { parts, lost, onFound, clock, log }: DriftWatchOptions<Plan, Finding>,
+  { parts, lost, lostPauseMs, onFound, clock, log }: DriftWatchOptions<Plan, Finding>,
   programming: Written<Plan>,
   signal: AbortSignal,
 ): Promise<void> {
@@ -64,7 +71,8 @@ export async function watchForDrift<Plan, Finding>(
     return undefined
   }
   const trouble = 'cannot compare the data plane with what was programmed'
-  await lookNowAndThen({ look, onFound, trouble, clock, log }, signal)
+  const pauseAfter = (finding: Finding) => (finding === lost ? lostPauseMs : undefined)
+  await lookNowAndThen({ look, onFound, pauseAfter, trouble, clock, log }, signal)
 }
 
 class PacedComparison<Plan, Finding> {
@@ -106,22 +114,26 @@ class PacedComparison<Plan, Finding> {
     if (plan === undefined) return undefined
     const startedAt = this.#clock.monotonic()
     this.#isSuspected = true
+    let hasFailed = true
     try {
       const finding = await this.#part.compare(plan, signal)
+      hasFailed = false
       const isDisturbed = this.#programming.syncCount !== syncCount || this.#programming.written !== plan
       this.#disturbed = isDisturbed ? this.#disturbed + 1 : 0
       if (isDisturbed) return undefined
       this.#isSuspected = finding !== undefined
       return finding
     } finally {
-      this.#pause(this.#clock.monotonic() - startedAt)
+      this.#pause(this.#clock.monotonic() - startedAt, hasFailed)
     }
   }
 
-  #pause(costMs: number): void {
+  #pause(costMs: number, hasFailed: boolean): void {
     const now = this.#clock.monotonic()
     const { timesCost, leastMs, mostMs } = compareAnyway[this.#part.isExact ? 'exact' : 'inexact']
-    this.#notBeforeMs = now + timesCostOnSuspicion * costMs
-    this.#anywayAtMs = now + Math.min(mostMs, Math.max(leastMs, timesCost * costMs))
+    const { mostPauseMs = Infinity } = this.#part
+    const isUrgent = hasFailed && mostPauseMs < Infinity
+    this.#notBeforeMs = isUrgent ? now : now + Math.min(mostPauseMs, timesCostOnSuspicion * costMs)
+    this.#anywayAtMs = now + Math.min(mostMs, mostPauseMs, Math.max(leastMs, timesCost * costMs))
   }
 }
