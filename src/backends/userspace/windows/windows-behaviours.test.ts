@@ -252,15 +252,23 @@ describe.runIf(isWholeLoopbackLocal)('on a Windows node', () => {
     expect(await ask({ ip: '127.0.0.1', port })).toBe('ECONNREFUSED')
   })
 
-  test('120: three addresses of a Service share one memory of its clients, so it is swept once', async () => {
-    const node = new WindowsNode()
+  test('120: three addresses of a Service share one memory of its clients, which time empties once for all of them', async () => {
+    const relayClock = new FakeClock()
+    const node = new WindowsNode({ relayClock })
     const port = await freePort()
     const place = { clusterIP: one, externalIPs: [two, three], port, affinitySeconds: 60 }
     await node.applyRoutes(testRoute('shop/web', { ...place, endpoints: await pods('a', 'b', 'c', 'd') }))
     expect(node.relay.stats()).toMatchObject({ pools: 1, listeners: [{}, {}, {}] })
-    const answers = new Set<string>()
-    for (const ip of [one, two, three, one]) answers.add(await ask({ ip, port }))
-    expect(answers.size).toBe(1)
+    const first = await ask({ ip: one, port })
+    // Whichever address the client asks, its time starts anew.
+    for (const ip of [two, three, one]) {
+      await relayClock.advance(59_999)
+      expect(await ask({ ip, port })).toBe(first)
+    }
+    await relayClock.advance(60_000)
+    const next = await ask({ ip: two, port })
+    expect(next).not.toBe(first)
+    for (const ip of [one, three, two]) expect(await ask({ ip, port })).toBe(next)
   })
 
   test('endpoints that go after their Service harm nobody', async () => {

@@ -25,6 +25,8 @@ export interface WindowsNodeOptions {
   readonly netsh?: Netsh
   readonly owned?: OwnedObjects
   readonly clock?: FakeClock
+  /** Otherwise connections have the time of the machine. */
+  readonly relayClock?: FakeClock
   readonly localIps?: () => readonly string[]
   readonly nodePortAddresses?: readonly string[]
 }
@@ -51,7 +53,7 @@ export class WindowsNode {
     const { netsh = new MemoryNetsh(), owned = new MemoryOwnedObjects(), localIps = () => [] } = options
     this.clock = options.clock ?? new FakeClock()
     this.owned = owned
-    this.relay = use(new NodeRelay({ log: silentLogger, clock: systemClock }))
+    this.relay = use(new NodeRelay({ log: silentLogger, clock: options.relayClock ?? systemClock }))
     this.backend = new WindowsBackend({
       relay: this.relay,
       netsh,
