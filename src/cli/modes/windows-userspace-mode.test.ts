@@ -24,15 +24,21 @@ beforeEach(async () => {
 })
 afterEach(() => rm(stateDir, { recursive: true }))
 
-async function windowsNode(options: MemoryHostOptions & { readonly nodeIp?: string } = {}) {
-  const { nodeIp = '192.0.2.1', ...machine } = options
+interface NodeOptions extends MemoryHostOptions {
+  readonly nodeIp?: string
+  readonly flags?: readonly string[]
+}
+
+async function windowsNode(options: NodeOptions = {}) {
+  const { nodeIp = '192.0.2.1', flags = [], ...machine } = options
   const host = memoryHost({ platform: 'win32', ...machine })
-  const daemon = await memoryDaemon({ flags: ['--proxy-mode=userspace', `--state-dir=${stateDir}`], host })
+  const daemon = await memoryDaemon({ flags: ['--proxy-mode=userspace', `--state-dir=${stateDir}`, ...flags], host })
   const addresses = { ips: { ipv4: nodeIp, ipv6: '::1' }, primaryFamily: 'ipv4' } as const
   const node = { name: 'win-a', record: undefined, addresses }
   const mode = daemon.mode.onNode(modeContext(daemon, node, daemonMetrics(daemon.config, host)))
   const said = () => daemon.log.lines.map(({ message, fields }) => [message, fields])
-  return { mode, said, host }
+  const warned = () => daemon.log.at('warn').map(({ message, fields }) => [message, fields])
+  return { mode, said, warned, host }
 }
 
 test('an administrator of a node adds addresses, and is told to which interface', async () => {
@@ -49,13 +55,27 @@ test('Services may have loopback addresses on the loopback interface', async () 
   expect(mode.allowsLoopback).toBe(true)
 })
 
-test.each<[string, MemoryHostOptions & { readonly nodeIp?: string }]>([
-  ['not running as an administrator, who may add addresses', { process: { isRoot: false } }],
-  ["the node's address is 127.0.0.1", { nodeIp: '127.0.0.1' }],
-])('it stays on loopback and says why: %s', async (reason, options) => {
-  const { mode, said } = await windowsNode(options)
+test.each<[string, string, NodeOptions]>([
+  [
+    'not running as an administrator, who may add addresses',
+    'run Fairlead as an administrator, as a service of LocalSystem, or in a HostProcess container',
+    { process: { isRoot: false } },
+  ],
+  [
+    "the node's address is 127.0.0.1",
+    'give the name of the Node with --hostname-override, or its address with --bind-address',
+    { nodeIp: '127.0.0.1' },
+  ],
+])('it stays on loopback and warns, with the way out: %s', async (reason, fix, options) => {
+  const { mode, warned } = await windowsNode(options)
   expect(mode).toMatchObject({ name: 'userspace', nodePorts: 'on-loopback', replacesOtherModes: false })
-  expect(said()).toEqual([['Services are served on loopback only', { reason }]])
+  expect(warned()).toEqual([['Services are served on loopback only', { reason, fix }]])
+})
+
+test('who chooses loopback is not warned', async () => {
+  const { said, warned } = await windowsNode({ nodeIp: '127.0.0.1', flags: ['--bind-address=127.0.0.1'] })
+  expect(warned()).toEqual([])
+  expect(said()).toEqual([['Services are served on loopback only', { reason: 'chosen with --bind-address' }]])
 })
 
 test('without netsh it does not start', async () => {

@@ -6,7 +6,7 @@ import { nodePortAddresses, nodePortIps } from '../../core/node/node-port-addres
 import { openOwnedObjects } from '../../dataplane/owned-objects/file-owned-objects.ts'
 import type { OwnedObjects } from '../../dataplane/owned-objects/owned-objects.ts'
 import { CommandNetsh } from '../../dataplane/netsh/command-netsh.ts'
-import { interfaceNameFrom, NetshError } from '../../dataplane/netsh/netsh.ts'
+import { howToBeAdministrator, interfaceNameFrom, NetshError } from '../../dataplane/netsh/netsh.ts'
 import type { Netsh } from '../../dataplane/netsh/netsh.ts'
 import type { Relay } from '../../dataplane/relay/relay.ts'
 import { isLoopback } from '../../net/ip.ts'
@@ -24,7 +24,10 @@ export const windowsUserspaceMode: Mode = {
   onNode(context) {
     const obstacle = whyOnlyLoopback(context)
     if (obstacle === undefined) return onWindowsNode(context)
-    context.log.info('Services are served on loopback only', { reason: obstacle })
+    const says = 'Services are served on loopback only'
+    if (isLoopback(context.config.bindAddress)) context.log.info(says, { reason: 'chosen with --bind-address' })
+    // On a node nothing else would tell that no pod is served.
+    else context.log.warn(says, obstacle)
     return loopbackMode(context)
   },
 
@@ -39,9 +42,17 @@ export const windowsUserspaceMode: Mode = {
   },
 }
 
-function whyOnlyLoopback({ host, nodeIp }: ModeContext): string | undefined {
-  if (!host.process.isRoot) return 'not running as an administrator, who may add addresses'
-  return isLoopback(nodeIp) ? `the node's address is ${nodeIp}` : undefined
+interface Obstacle extends Record<string, string> {
+  readonly reason: string
+  readonly fix: string
+}
+
+function whyOnlyLoopback({ host, nodeIp }: ModeContext): Obstacle | undefined {
+  if (!host.process.isRoot)
+    return { reason: 'not running as an administrator, who may add addresses', fix: howToBeAdministrator }
+  if (!isLoopback(nodeIp)) return undefined
+  const fix = 'give the name of the Node with --hostname-override, or its address with --bind-address'
+  return { reason: `the node's address is ${nodeIp}`, fix }
 }
 
 function onWindowsNode(context: ModeContext): ModeOnNode {

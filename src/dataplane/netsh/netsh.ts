@@ -53,11 +53,13 @@ export function noSuchInterface(name: string, options?: ErrorOptions): NetshErro
   return new NetshError('no-such-interface', `netsh cannot show the interface "${name}": ${wayOut}`, options)
 }
 
+export const howToBeAdministrator =
+  'run Fairlead as an administrator, as a service of LocalSystem, or in a HostProcess container'
+
 export function mayNotChange(name: string, options?: ErrorOptions): NetshError {
-  const wayOut = 'run Fairlead as an administrator, as a service of LocalSystem, or in a HostProcess container'
   return new NetshError(
     'not-permitted',
-    `this user may not change the addresses of the interface "${name}": ${wayOut}`,
+    `this user may not change the addresses of the interface "${name}": ${howToBeAdministrator}`,
     options,
   )
 }

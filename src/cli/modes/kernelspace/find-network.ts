@@ -2,7 +2,7 @@
 import type { Clock } from '../../../core/clock.ts'
 import type { Logger } from '../../../core/logger.ts'
 import type { Hcn, HcnNetwork } from '../../../dataplane/hcn/hcn.ts'
-import { cannotRun } from './check-hns.ts'
+import { cannotRun, refusalOf } from './check-hns.ts'
 
 const pauseMs = 1_000
 /** Remote subnets and the management address of an overlay network may land after the network itself. */
@@ -29,7 +29,10 @@ export async function findNetwork(search: NetworkSearch, signal: AbortSignal): P
   const found = await untilThere(search, signal)
   if (!isOverlayType(found.type)) return found
   await clock.sleep(settleMs, signal)
-  const settled = await hcn.networkNamed(name, signal)
+  const settled = await hcn.networkNamed(name, signal).catch((error: unknown) => {
+    signal.throwIfAborted()
+    throw refusalOf(error)
+  })
   if (settled !== undefined) return settled
   throw cannotRun(`could not find HNS network ${name}: it went away again, see Get-HnsNetwork; restart once it stays`)
 }

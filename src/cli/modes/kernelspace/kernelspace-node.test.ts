@@ -124,6 +124,32 @@ describe('the network', () => {
     await clock.advance(5_000)
     await expect(node).rejects.toThrow('could not find HNS network pod-net')
   })
+
+  test('that cannot be read again is a reason not to start, with the way out', async () => {
+    const { driver, clock, found } = given({ network: 'Overlay', winkernel: overlayed })
+    const node = found()
+    node.catch(() => {})
+    await clock.advance(5_000)
+    driver.fault({ operation: 'enumerateNetworks', hresult: hresult.accessDenied })
+    await clock.advance(5_000)
+    await expect(node).rejects.toThrow(
+      /the kernelspace mode cannot run here: .*Access is denied.*; run as Administrator or LocalSystem/,
+    )
+  })
+
+  test('that is read again when the process shall end says nothing of HNS', async () => {
+    const { driver, clock, hcn, context } = given({ network: 'Overlay', winkernel: overlayed })
+    const stop = new AbortController()
+    const node = findKernelspaceNode(hcn, context, stop.signal)
+    node.catch(() => {})
+    await clock.advance(5_000)
+    driver.fault({ operation: 'enumerateNetworks', until: new Promise(() => {}) })
+    await clock.advance(5_000)
+    stop.abort(new Error('stopped by SIGTERM'))
+    // A call into HNS cannot be taken back, only given up.
+    await clock.advance(30_000)
+    await expect(node).rejects.toThrow('stopped by SIGTERM')
+  })
 })
 
 describe('HNS', () => {
