@@ -16,7 +16,7 @@ const isSkipped = missingTools !== undefined || whyNoTerminal !== undefined
 
 test.skipIf(isSkipped)(
   `Ctrl-C ends the daemon in order${missingTools ?? whyNoTerminal ?? ''}`,
-  { timeout: 120_000 },
+  { timeout: 180_000 },
   async () => {
     const { packages, prefix } = await setUpWindows()
     await using folder = await TemporaryFolder.make()

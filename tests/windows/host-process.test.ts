@@ -15,7 +15,7 @@ const fairlead = fileURLToPath(new URL('../../bin/fairlead.js', import.meta.url)
 
 test.skipIf(missingTools !== undefined)(
   `configuration, kubeconfig and token are found below the mount point${missingTools ?? ''}`,
-  { timeout: 120_000 },
+  { timeout: 180_000 },
   async () => {
     await using mountPoint = await TemporaryFolder.make()
     await using server = await startApiServer({

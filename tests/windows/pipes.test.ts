@@ -11,7 +11,7 @@ const core = (listen: string) => ({
 })
 const backend = (api: string) => ({ args: ['api', 'to-local', '--once', '--node-name=node-a', `--api=${api}`] })
 
-describe.skipIf(missingTools !== undefined)(`named pipes${missingTools ?? ''}`, { timeout: 120_000 }, () => {
+describe.skipIf(missingTools !== undefined)(`named pipes${missingTools ?? ''}`, { timeout: 180_000 }, () => {
   test('a backend follows a core over a pipe, in either way to write its name', async () => {
     await using running = await WindowsProcess.start(
       fairlead,

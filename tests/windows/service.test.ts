@@ -12,7 +12,7 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
 const [interrogate, parametersChanged] = [4, 6] as const
 const objects = windowsPath(`${root}examples/manifests/cluster`)
 
-describe.skipIf(missingTools !== undefined)(`--windows-service${missingTools ?? ''}`, { timeout: 120_000 }, () => {
+describe.skipIf(missingTools !== undefined)(`--windows-service${missingTools ?? ''}`, { timeout: 180_000 }, () => {
   test('the daemon starts as a service, serves, and ends in order when it is stopped', async () => {
     const [healthz, metrics] = [await freePort('127.0.0.1'), await freePort('127.0.0.1')]
     await using service = await WindowsService.create('fairlead-daemon', [
@@ -23,8 +23,8 @@ describe.skipIf(missingTools !== undefined)(`--windows-service${missingTools ?? 
       `--metrics-bind-address=127.0.0.1:${metrics}`,
     ])
     expect(await service.start()).toBe(true)
-    await expect.poll(() => service.query(), { timeout: 30_000 }).toMatchObject({ state: 'RUNNING' })
-    await expect.poll(() => statusOf(`http://127.0.0.1:${healthz}/livez`), { timeout: 30_000 }).toBe(200)
+    await expect.poll(() => service.query(), { timeout: 90_000 }).toMatchObject({ state: 'RUNNING' })
+    await expect.poll(() => statusOf(`http://127.0.0.1:${healthz}/livez`), { timeout: 90_000 }).toBe(200)
     const [stop, shutdown, paramChange, preshutdown] = [0x1, 0x4, 0x8, 0x100]
     for (const question of [interrogate, parametersChanged])
       expect(await service.control(question)).toMatchObject({
@@ -33,7 +33,7 @@ describe.skipIf(missingTools !== undefined)(`--windows-service${missingTools ?? 
       })
     await service.stop()
     await expect
-      .poll(() => service.query(), { timeout: 30_000 })
+      .poll(() => service.query(), { timeout: 90_000 })
       .toEqual({
         state: 'STOPPED',
         win32ExitCode: 0,
@@ -55,14 +55,14 @@ describe.skipIf(missingTools !== undefined)(`--windows-service${missingTools ?? 
       `--listen=${pipe}`,
     ])
     await service.start()
-    await expect.poll(() => service.query(), { timeout: 30_000 }).toMatchObject({ state: 'RUNNING' })
+    await expect.poll(() => service.query(), { timeout: 90_000 }).toMatchObject({ state: 'RUNNING' })
     const { stdout } = await runOnWindows(`${root}bin/fairlead.js`, {
       args: ['api', 'to-local', '--once', '--node-name=node-a', `--api=${pipe}`],
     })
     expect(stdout).toContain('+ default/web ')
     await service.stop()
     await expect
-      .poll(() => service.query(), { timeout: 30_000 })
+      .poll(() => service.query(), { timeout: 90_000 })
       .toMatchObject({ state: 'STOPPED', serviceExitCode: 0 })
   })
 
@@ -73,7 +73,7 @@ describe.skipIf(missingTools !== undefined)(`--windows-service${missingTools ?? 
     ])
     await service.start()
     await expect
-      .poll(() => service.query(), { timeout: 30_000 })
+      .poll(() => service.query(), { timeout: 90_000 })
       .toEqual({
         state: 'STOPPED',
         win32ExitCode: 1066,
@@ -86,7 +86,7 @@ describe.skipIf(missingTools !== undefined)(`--windows-service${missingTools ?? 
     await using service = await WindowsService.create('fairlead-confused', ['--proxy-mod=userspace'])
     await service.start()
     await expect
-      .poll(() => service.query(), { timeout: 30_000 })
+      .poll(() => service.query(), { timeout: 90_000 })
       .toMatchObject({ state: 'STOPPED', serviceExitCode: 1 })
     expect(await service.log()).toContain('unknown flag: --proxy-mod, did you mean --proxy-mode?')
   })
@@ -95,7 +95,7 @@ describe.skipIf(missingTools !== undefined)(`--windows-service${missingTools ?? 
     await using service = await WindowsService.create('fairlead-mute', ['--log-file=Q:\\no-such-drive\\fairlead.log'])
     await service.start()
     await expect
-      .poll(() => service.query(), { timeout: 30_000 })
+      .poll(() => service.query(), { timeout: 90_000 })
       .toMatchObject({ state: 'STOPPED', serviceExitCode: 2 })
   })
 

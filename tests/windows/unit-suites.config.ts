@@ -41,7 +41,8 @@ export default defineConfig({
     maxWorkers: 2,
     // Loading the modules again for each file takes longer than the tests.
     isolate: false,
-    testTimeout: 30_000,
+    // Wine on a busy machine is several times slower than Windows.
+    testTimeout: 90_000,
     hookTimeout: 60_000,
   },
 })

@@ -40,7 +40,7 @@ async function runUnitSuites(): Promise<UnitRun> {
       args: ['run', ...flags, `--outputFile.json=${windowsPath(report)}`],
       cwd: root,
       env: { FAIRLEAD_STAND_IN: windowsPath(folder) },
-      timeLimitMs: 10 * 60_000,
+      timeLimitMs: 25 * 60_000,
     })
     if (exitCode !== 0) process.stdout.write(`vitest on Windows ended with ${exitCode}:\n${stdout}${stderr}\n`)
     return { exitCode, files: readReport(report) }

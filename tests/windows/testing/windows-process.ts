@@ -81,7 +81,7 @@ export class WindowsProcess implements AsyncDisposable {
   /** Waits until it has written this to stdout or stderr; when it has ended it will not any more. */
   async says(what: RegExp): Promise<void> {
     const hasSaid = () => what.test(this.stdout + this.stderr)
-    const deadline = Date.now() + 30_000
+    const deadline = Date.now() + 90_000
     while (!hasSaid() && this.isRunning && Date.now() < deadline) await sleep(50)
     if (!hasSaid()) throw new Error(`It has not said ${String(what)}, but:\n${this.stdout}${this.stderr}`)
   }
