@@ -1,6 +1,6 @@
 /** Load balancers, sent to HNS. */
 import type { HcnError } from '../../dataplane/hcn/hcn.ts'
-import { frontendOf } from '../../dataplane/hcn/load-balancer-content.ts'
+import { contentOf, frontendOf } from '../../dataplane/hcn/load-balancer-content.ts'
 import { changedByOthers } from './commit-endpoints.ts'
 import type { EndpointMaker } from './commit-endpoints.ts'
 import { ChangedByOthers, refusalOf } from './committed.ts'
@@ -122,7 +122,16 @@ class BalancerWriter {
     if (!abilities.canModify || held.isBroken) return 'delete it'
     try {
       readers.balancers.forget(held.id)
-      await hcn.modifyLoadBalancer(held.id, next.settings, this.#signal)
+      const answered = await hcn.modifyLoadBalancer(held.id, next.settings, this.#signal)
+      if (answered === undefined || contentOf(answered) !== contentOf(next.settings)) {
+        this.#tellOfUnmade(held)
+        // Should it not let itself be deleted, this is what stays.
+        if (answered !== undefined) {
+          const { id, ...settings } = answered
+          this.#hold({ ...held, id, settings })
+        }
+        return 'delete it'
+      }
       this.#done.counts.modified++
       this.#hold(next)
       return undefined
@@ -168,6 +177,17 @@ class BalancerWriter {
     const isGone = typeof (await deleteById(id, this.#context, this.#signal)) === 'string'
     if (isGone) this.#done.counts.deleted++
     return isGone
+  }
+
+  /** Once is enough: an HNS that does so does it each time. */
+  #tellOfUnmade({ frontend, id }: HeldBalancer): void {
+    const { abilities, log } = this.#context
+    if (abilities.isToldOfUnmade) return
+    abilities.isToldOfUnmade = true
+    log.warn('HNS took a change of a load balancer, and did not make it; such ones are deleted and made anew', {
+      frontend,
+      id,
+    })
   }
 
   #hold(balancer: HeldBalancer): void {

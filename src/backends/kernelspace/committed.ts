@@ -29,9 +29,11 @@ export interface Readers {
   readonly balancers: BalancerReader
 }
 
-/** Changes when HNS says that it cannot do what its version promised. */
+/** Changes when HNS cannot do what its version promised. */
 export interface Abilities {
   canModify: boolean
+  /** It takes changes that it does not make, and that was said. */
+  isToldOfUnmade: boolean
 }
 
 /** HNS is not what we took it for: somebody else changed it. It must be read before more is written. */

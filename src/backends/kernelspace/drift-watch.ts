@@ -25,7 +25,7 @@ const [mostPauseMs, lostPauseMs] = [5_000, 4_000]
 export interface DriftWatchOptions {
   readonly hcn: Hcn
   /** The endpoint of the host, if it matters. It need not be in the network. */
-  findRoot(): Promise<Written['root']>
+  readonly findRoot: () => Promise<Written['root']>
   readonly readers: Readers
   readonly clock: Clock
   readonly log: Logger

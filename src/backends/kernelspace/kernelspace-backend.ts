@@ -46,7 +46,7 @@ export class KernelspaceBackend implements Backend {
   readonly #readers: Readers
   readonly #limits: ToldLimits
   readonly #programming: Programming<SyncTask, Written>
-  /** What HNS said it can do; it stays true after a failed sync. */
+  /** What HNS turned out to be able to do; it stays true after a failed sync. */
   readonly #abilities: Abilities
 
   constructor(options: KernelspaceBackendOptions) {
@@ -54,7 +54,7 @@ export class KernelspaceBackend implements Backend {
     this.#options = options
     this.#readers = { endpoints: new EndpointReader(hcn), balancers: new BalancerReader(hcn) }
     this.#limits = new ToldLimits(log)
-    this.#abilities = { canModify: settings.features.modifyLoadBalancer }
+    this.#abilities = { canModify: settings.features.modifyLoadBalancer, isToldOfUnmade: false }
     this.#programming = new Programming<SyncTask, Written>({
       edit: ({ plan }, task, signal) => this.#edit(plan, task, signal),
       rewrite: (task, known, signal) => this.#rewrite(task, known, signal),

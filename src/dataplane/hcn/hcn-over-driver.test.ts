@@ -97,7 +97,7 @@ test('creates an endpoint and a load balancer with one call each, and knows them
       isDegraded: false,
     },
   ])
-  await hcn.modifyLoadBalancer(id, balancerTo(pod), signal)
+  expect(await hcn.modifyLoadBalancer(id, balancerTo(pod), signal)).toEqual({ ...balancerTo(pod), id })
   expect(await hcn.loadBalancers(signal)).toEqual([{ ...balancerTo(pod), id }])
 })
 

@@ -119,9 +119,11 @@ export function hcnOverDriver(driver: HcnDriver, { clock = systemClock, timeLimi
       }),
 
     modifyLoadBalancer: (id, settings, signal) =>
-      calls.run(signal, async (call) => {
-        await call(`change load balancer ${id}`, () => driver.modifyLoadBalancer(id, renderLoadBalancer(settings)))
-      }),
+      calls.run(signal, async (call) =>
+        parseLoadBalancer(
+          await call(`change load balancer ${id}`, () => driver.modifyLoadBalancer(id, renderLoadBalancer(settings))),
+        ),
+      ),
 
     deleteLoadBalancer: (id, signal) => remove('LoadBalancer', id, signal),
   }

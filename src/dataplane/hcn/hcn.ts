@@ -107,8 +107,11 @@ export interface Hcn {
   loadBalancerSummaries(signal: AbortSignal): Promise<readonly LoadBalancerSummary[]>
   /** Returns its id. */
   createLoadBalancer(settings: LoadBalancerSettings, signal: AbortSignal): Promise<string>
-  /** Replaces everything but the id. */
-  modifyLoadBalancer(id: string, settings: LoadBalancerSettings, signal: AbortSignal): Promise<void>
+  /**
+   * Asks HNS to replace everything but the id, and returns what it has then: some take a change and do not make it, or only
+   * in part. Undefined: it has no port mapping.
+   */
+  modifyLoadBalancer(id: string, settings: LoadBalancerSettings, signal: AbortSignal): Promise<LoadBalancer | undefined>
   /** Done, too, when it was gone before; then the answer is false. */
   deleteLoadBalancer(id: string, signal: AbortSignal): Promise<boolean>
 }

@@ -23,6 +23,8 @@ export interface HnsOptions {
   /** Ports that programs listen on. Server 2019 does not forward them. */
   readonly hostPorts?: readonly { readonly protocol: number; readonly port: number }[]
   readonly hostIps?: readonly string[]
+  /** What HNS replaces when it is asked to change a load balancer, and says that it did. */
+  readonly changeInPlace?: 'everything' | 'endpoints and ports'
   /** Whether the port of a deleted load balancer stays taken until HNS restarts. */
   readonly deletedPort?: 'is free' | 'stays taken'
 }

@@ -106,7 +106,9 @@ export class MemoryHns {
     this.#checkLoadBalancer(wanted, present.id)
     // The first release of Server 2025 says yes, and changes nothing: kubernetes#131466.
     if (compareVersions(this.version, { major: 15, minor: 5 }) < 0) return present
-    return this.#balancers.put({ ...present, ...wanted, isDegraded: false, isHalf: false })
+    const { isSticky, mappingFlags, flags } = present
+    const kept = this.options.changeInPlace === 'endpoints and ports' ? { isSticky, mappingFlags, flags } : {}
+    return this.#balancers.put({ ...present, ...wanted, ...kept, isDegraded: false, isHalf: false })
   }
 
   deleteLoadBalancer(id: string): void {
