@@ -27,7 +27,7 @@ export class FileText {
   async read(): Promise<string> {
     let problem: unknown = 'the file is empty'
     try {
-      const text = await readFile(this.#findFile(this.#file), 'utf8')
+      const text = decoded(await readFile(this.#findFile(this.#file)))
       if (text.trim() !== '') {
         this.#isReported = false
         return (this.#last = text)
@@ -47,4 +47,9 @@ export class FileText {
     this.#isReported = true
     return this.#last
   }
+}
+
+/** UTF-8, or UTF-16 with the mark that PowerShell 5 puts at the beginning of whatever `>` writes. */
+function decoded(bytes: Buffer): string {
+  return bytes[0] === 0xff && bytes[1] === 0xfe ? bytes.toString('utf16le', 2) : bytes.toString('utf8')
 }

@@ -1,4 +1,4 @@
-import { chmod, mkdir, readFile, readdir, rename } from 'node:fs/promises'
+import { chmod, mkdir, readFile, readdir, rename, writeFile } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { expect, test } from 'vitest'
 import { FakeClock } from '../../../core/testing/fake-clock.ts'
@@ -68,6 +68,15 @@ test('a token file that goes away leaves the last token in use, and that is said
   expect(log.messages('warn')).toEqual(['file unreadable, its last content stays in use'])
   await folder.write('token', 'two')
   expect(await authorization(access)).toBe('Bearer two')
+})
+
+test('files that PowerShell has written with ">", in UTF-16, are read', async () => {
+  await using folder = await TemporaryFolder.make()
+  const written = (text: string) => Buffer.from(`\uFEFF${text}\r\n`, 'utf16le')
+  await writeFile(`${folder.path}/token`, written('the token'))
+  const file = `${folder.path}/kubeconfig`
+  await writeFile(file, written(kubeconfig('{tokenFile: token}')))
+  expect(await authorization(await loadKubeAccess({ kubeconfig: file }))).toBe('Bearer the token')
 })
 
 test('a user name and password are basic authentication', async () => {
