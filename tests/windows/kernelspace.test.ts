@@ -2,7 +2,7 @@
 import { readdir } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { TemporaryFolder } from '../../src/sources/kube/testing/temporary-folder.ts'
-import { eventually } from '../e2e/testing/eventually.ts'
+import { eventually } from './testing/eventually.ts'
 import { manifest, service, slice } from '../e2e/testing/objects.ts'
 import { networkName, StandInHns } from './testing/stand-in-hns.ts'
 import { runFairlead, WindowsDaemon } from './testing/windows-daemon.ts'

@@ -9,7 +9,7 @@ import { TemporaryFolder } from '../../src/sources/kube/testing/temporary-folder
 import { adminToken, startControlPlane } from '../cluster/testing/control-plane.ts'
 import type { ControlPlane } from '../cluster/testing/control-plane.ts'
 import { freePorts } from '../cluster/testing/free-ports.ts'
-import { eventually } from '../e2e/testing/eventually.ts'
+import { eventually } from './testing/eventually.ts'
 import { containersOf, folderOf, hasKubectl, manifestsOf } from '../testing/windows-manifests.ts'
 import type { Variant } from '../testing/windows-manifests.ts'
 import { networkName, StandInHns } from './testing/stand-in-hns.ts'

@@ -8,7 +8,7 @@ import { startHttpBackend, startUdpBackend } from '../../src/cli/demo/sample-bac
 import { ownLoopback } from '../../src/dataplane/relay/testing/own-loopback.ts'
 import { TemporaryFolder } from '../../src/sources/kube/testing/temporary-folder.ts'
 import { failureOf, sayOverUdp, whoAnswers } from '../e2e/testing/clients.ts'
-import { eventually } from '../e2e/testing/eventually.ts'
+import { eventually } from './testing/eventually.ts'
 import { manifest, service, slice } from '../e2e/testing/objects.ts'
 import type { KubernetesObject } from '../e2e/testing/objects.ts'
 import { StandInNetsh } from './testing/stand-in-netsh.ts'

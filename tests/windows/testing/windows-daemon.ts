@@ -2,7 +2,7 @@
 import { freePorts } from '../../cluster/testing/free-ports.ts'
 import { get } from '../../e2e/testing/clients.ts'
 import type { HttpAnswer } from '../../e2e/testing/clients.ts'
-import { eventually } from '../../e2e/testing/eventually.ts'
+import { eventually } from './eventually.ts'
 import { fairleadOnWindows } from './installed-package.ts'
 import { WindowsProcess } from './windows-process.ts'
 import type { WindowsStart } from './windows-process.ts'
