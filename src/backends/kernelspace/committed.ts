@@ -105,11 +105,13 @@ export class Committed {
     this.#gone.frontends.add(frontend)
   }
 
-  /** Names of what is ours no more. */
+  /** Names of what is ours no more. HNS may have a second object that has the same name. */
   disowned(): readonly string[] {
+    const left = new Set(Array.from(this.left.balancers.values(), ({ frontend }) => frontend))
+    const isThere = (ip: string) => this.#table.byIp.get(ip)?.some(({ isRemote }) => isRemote) === true
     return [
-      ...[...this.#gone.frontends].filter((it) => this.held(it) === undefined).map(ownedBalancer),
-      ...Array.from(this.#gone.ips, ownedEndpoint),
+      ...[...this.#gone.frontends].filter((it) => this.held(it) === undefined && !left.has(it)).map(ownedBalancer),
+      ...[...this.#gone.ips].filter((ip) => !isThere(ip)).map(ownedEndpoint),
     ]
   }
 

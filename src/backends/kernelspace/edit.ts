@@ -26,6 +26,8 @@ export interface KernelspaceEdit {
   readonly keys: readonly RouteKey[]
   /** All that are wanted, of those that were looked at. */
   readonly wantedFrontends: readonly Frontend[]
+  /** The routes, of those that were looked at, with a load balancer whose endpoints listen on different ports. */
+  readonly mixedKeys: ReadonlySet<RouteKey>
   /** In the order to create them. */
   readonly newEndpoints: readonly NewEndpoint[]
   /** Deletions that failed before. */
@@ -124,10 +126,12 @@ function differences(
     } else if (current !== undefined && isAsWanted(current, wanted, table)) unchanged.push({ wanted, held: current })
     else writes.push({ wanted, held: current })
   }
+  const all = [...writes, ...unchanged].map(({ wanted }) => wanted)
   return {
     after,
     keys,
-    wantedFrontends: [...writes, ...unchanged].map(({ wanted }) => wanted.frontend),
+    wantedFrontends: all.map(({ frontend }) => frontend),
+    mixedKeys: new Set(all.filter(({ hasMixedPorts }) => hasMixedPorts).map(({ key }) => key)),
     newEndpoints: newEndpointsFor(keys, after),
     retries: [...after.left.balancers.values()],
     freed,

@@ -133,7 +133,7 @@ export class KernelspaceBackend implements Backend {
       failedKeys: new Set<never>(),
     }
     const programmed = await this.#commit(rewriteAll(written, keys), signal)
-    await forgetLost(programmed.plan, owned)
+    await forgetLost(programmed.plan, { hcn, owned }, signal)
     return programmed
   }
 

@@ -11,8 +11,7 @@ export class ToldLimits {
     this.#log = log
   }
 
-  tell({ keys, writes, after: { plan } }: KernelspaceEdit): void {
-    const mixed = new Set(writes.filter(({ wanted }) => wanted.hasMixedPorts).map(({ wanted }) => wanted.key))
+  tell({ keys, mixedKeys, after: { plan } }: KernelspaceEdit): void {
     for (const key of keys) {
       const route = plan.routesByKey.get(key)
       if (route === undefined) {
@@ -22,7 +21,7 @@ export class ToldLimits {
       const limits = [
         ...(route.isOpenToAll ? [sourceRanges] : []),
         ...(route.isSticky && !plan.settings.features.sessionAffinity ? [affinity] : []),
-        ...(mixed.has(key) ? [ports] : []),
+        ...(mixedKeys.has(key) ? [ports] : []),
       ]
       const text = limits.join()
       if (limits.length > 0 && this.#toldByKey.get(key) !== text)
