@@ -122,6 +122,15 @@ describe('a load balancer', () => {
   )
 })
 
+test('a policy without a type is that of a load balancer', () => {
+  const untyped = '{"Protocol":6,"InternalPort":8080,"ExternalPort":80}'
+  const listed = (policies: string) =>
+    parsePolicyLists(`{"Success":true,"Output":[{"ID":"${id}","Policies":[${policies}]}]}`)
+  expect(listed(untyped)).toMatchObject([{ id: lower, protocol: 6, internalPort: 8080, externalPort: 80 }])
+  expect(listed(`{"Type":"ROUTE"},${untyped}`)).toMatchObject([{ internalPort: 8080 }])
+  expect(listed('{"Type":"ROUTE"}')).toEqual([])
+})
+
 test('the old API tells of all load balancers at once', () => {
   const text = `{"Success":true,"Output":[{"ID":"${id}","References":["/endpoints/${id}","/networks/x"],"Policies":[{"Type":"ELB","Protocol":6,"InternalPort":8080,"ExternalPort":80,"VIPs":["10.112.0.20"],"SourceVIP":"10.61.1.2","IsDSR":true}],"State":4},{"ID":"${id}","Policies":[{"Type":"ROUTE"}]},{"ID":"${id}","References":null,"Policies":[{"Type":"ELB","Protocol":17,"InternalPort":53,"ExternalPort":31053}],"State":2}]}`
   expect(parsePolicyLists(text)).toEqual([

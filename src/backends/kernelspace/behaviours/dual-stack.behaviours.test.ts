@@ -108,6 +108,20 @@ describe('dual stack', () => {
     expect(node.writes()).toEqual([...ipv4, ...ipv6])
   })
 
+  test('65: when the network is another one, each family tears down its own', async () => {
+    const node = dualNode({ settings: { forwardHealthCheckVip: false } })
+    node.put(web(dual), ...bothPods('10.61.2.7', '2001:db8:61::2:7'))
+    expect(await node.sync()).toEqual([])
+    const ofIpv6 = node.balancers.filter((line) => line.includes('2001:db8'))
+    node.hns.changeNetwork(node.networkId, { name: 'old-net' })
+    node.putNetwork()
+    // That of IPv4 comes first.
+    await expect(node.sync({ full: true })).rejects.toThrow('was replaced')
+    expect(node.remoteIps).toEqual(['2001:db8:61::2:7'])
+    expect(node.balancers).toEqual(ofIpv6)
+    expect(ofIpv6).toHaveLength(3)
+  })
+
   test('a family leaves alone what belongs to the other one', async () => {
     const node = dualNode({ hns: { endpointInUse: 'degrades its load balancers' } })
     node.put(web(dual), ...bothPods('10.61.2.7', '2001:db8:61::2:7'))

@@ -190,6 +190,29 @@ describe('when HNS or its network fails', () => {
     ])
   })
 
+  test.each([false, true])('65: also what could not be deleted before goes; after a restart: %s', async (restarts) => {
+    const node = await programmed()
+    const [ours] = node.hns.loadBalancers
+    if (ours === undefined) throw new Error('there is none')
+    const works = node.driver.fault({
+      operation: 'removeLoadBalancer',
+      times: Infinity,
+      hresult: hresult.hasReferences,
+    })
+    node.remove('Service', 'web')
+    await node.sync()
+    expect(node.balancers).toHaveLength(1)
+    works()
+    if (restarts) {
+      node.restart()
+      node.hns.putLoadBalancer(ours)
+    }
+    node.hns.changeNetwork(node.networkId, { name: 'old-net' })
+    if (!restarts) node.putNetwork()
+    await expect(node.sync({ full: true })).rejects.toThrow('HNS network "pod-net"')
+    expect(node.balancers).toEqual([])
+  })
+
   test('65: also when it is noticed by its endpoints, which went with it', async () => {
     const node = await programmed()
     node.hns.removeNetwork(node.networkId)

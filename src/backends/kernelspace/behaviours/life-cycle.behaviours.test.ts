@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { hresult } from '../../../dataplane/hcn/hresult.ts'
-import { nodePort, pods, web } from '../testing/web-service.ts'
+import { externalLocal, nodePort, pods, web } from '../testing/web-service.ts'
 import { WindowsNode } from '../testing/windows-node.ts'
 import type { WindowsNodeOptions } from '../testing/windows-node.ts'
 
@@ -265,6 +265,50 @@ describe('references and life cycle of endpoints', () => {
     ])
     await node.sync({ full: true })
     expect(node.writes()).toEqual([])
+  })
+
+  test('52: also those that would not change', async () => {
+    const node = new WindowsNode(server2025)
+    node.pod('10.61.1.5')
+    const annotations = { winProxyOptimization: 'disabled' }
+    node.put(web({ ...nodePort, ...externalLocal, annotations }), pods(['10.61.1.5']))
+    await node.sync()
+    const before = node.hns.loadBalancers.map(({ id }) => id)
+    node.put(pods(['10.61.1.5', '10.61.2.8']))
+    expect(await node.sync()).toEqual([])
+    expect(node.balancers).toEqual([
+      '10.112.0.20:80/6 to 10.61.1.5 10.61.2.8 at 8080',
+      '*:31080/6 to 10.61.1.5 at 8080 dsr localRoutedVip vipExternalIp',
+    ])
+    for (const { id } of node.hns.loadBalancers) expect(before).not.toContain(id)
+  })
+
+  test('a degraded load balancer is made anew, also where HNS can change in place', async () => {
+    const node = new WindowsNode(server2025)
+    node.put(web(), pods(['10.61.2.7']))
+    await node.sync()
+    node.hns.changeLoadBalancer(node.balancerId('10.112.0.20') ?? '', { isDegraded: true })
+    node.calls()
+    expect(await node.sync({ full: true })).toEqual([])
+    expect(node.writes()).toEqual(['removeLoadBalancer', 'createLoadBalancer'])
+  })
+
+  test('50: of 25 endpoints that could not be deleted, too', async () => {
+    const node = new WindowsNode()
+    node.put(web(), pods(Array.from({ length: 25 }, (_, index) => `10.61.2.${index + 1}`)))
+    await node.sync()
+    const works = node.driver.fault({ operation: 'removeEndpoint', times: Infinity, hresult: hresult.hasReferences })
+    node.remove('Service', 'web')
+    await node.sync()
+    expect(node.remoteIps).toHaveLength(25)
+    works()
+    node.calls()
+    for (const count of [20, 5]) {
+      await node.sync()
+      expect(node.writes()).toEqual(Array.from({ length: count }, () => 'removeEndpoint'))
+    }
+    await node.sync()
+    expect(node.calls()).toEqual([])
   })
 
   test('53: without backends there are no load balancers, and nothing is written about it again', async () => {

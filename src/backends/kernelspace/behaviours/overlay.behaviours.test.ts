@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { slice } from '../../../core/testing/objects.ts'
 import { hresult } from '../../../dataplane/hcn/hresult.ts'
-import { pods, web } from '../testing/web-service.ts'
+import { internalLocal, pods, web } from '../testing/web-service.ts'
 import { WindowsNode } from '../testing/windows-node.ts'
 
 function ipIn(document: string): unknown {
@@ -88,6 +88,17 @@ describe('overlay networks', () => {
     node.put(pods(['10.61.3.7', '10.61.3.8']))
     expect(await node.sync()).toEqual([])
     expect(node.balancers).toEqual(['10.112.0.20:80/6 to 10.61.3.7 10.61.3.8 at 8080 from 10.61.1.2'])
+  })
+
+  test.each([
+    ['a pod that HNS has here, whatever the slice says', {}, ['10.61.1.5 somewhere']],
+    ['a machine outside, if the policy keeps traffic here', internalLocal, ['10.61.1.5', '192.0.2.9']],
+  ])('the source VIP stands in front of %s', async (_, wish, backends) => {
+    const node = new WindowsNode({ type: 'Overlay' })
+    node.pod('10.61.1.5')
+    node.put(web(wish), pods(backends))
+    expect(await node.sync()).toEqual([])
+    expect(node.balancers).toEqual(['10.112.0.20:80/6 to 10.61.1.5 at 8080 from 10.61.1.2'])
   })
 
   test('the source VIP that the CNI has made is used', async () => {
