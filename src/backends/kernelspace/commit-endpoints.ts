@@ -54,8 +54,11 @@ export class EndpointMaker {
     try {
       const settings = endpointSettings(endpoint, plan.settings, network)
       const created = await hcn.createEndpoint(network.id, settings, this.#signal)
-      readers.endpoints.remember(created)
-      this.#done.addEndpoint(created)
+      // HNS took what it was told; an answer that says less, or otherwise, must not make us do it over and over.
+      const { providerAddress } = settings
+      const made = { ...created, providerAddress }
+      readers.endpoints.remember(made)
+      this.#done.addEndpoint(made)
       this.#done.counts.endpointsCreated++
     } catch (error) {
       const refusal = refusalOf(error)

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { describe, expect, test } from 'vitest'
+import { hresult } from '../../dataplane/hcn/hresult.ts'
 import { balanced, nodePort, pods, web } from './testing/web-service.ts'
 import { WindowsNode } from './testing/windows-node.ts'
 import type { WindowsNodeOptions } from './testing/windows-node.ts'
@@ -29,11 +30,11 @@ async function watched(options: WindowsNodeOptions = {}) {
       const news = found.splice(0)
       all.push(...news)
       if (news.length === 0) continue
-      let isDone = false
-      const done = () => (isDone = true)
+      const synced = new AbortController()
+      const done = () => synced.abort()
       const syncing = node.sync({ full: true }).then(done, done)
       // HNS may take its time.
-      while (!isDone) await node.clock.advance(100)
+      while (!synced.signal.aborted) await node.clock.advance(100)
       await syncing
     }
     return all
@@ -148,7 +149,7 @@ describe('the watch of HNS', () => {
     await using it = await watched()
     it.node.hns.stop()
     it.node.put(pods(['10.61.1.5', '10.61.2.7', '10.61.2.8']))
-    await expect(it.node.sync()).rejects.toThrow()
+    await expect(it.node.sync()).rejects.toThrow(/HNS|RPC/)
     await it.repaired(70_000)
     for (const { id } of it.node.hns.loadBalancers) it.node.hns.remove('LoadBalancer', id)
     it.node.hns.start()
@@ -202,6 +203,21 @@ describe('the watch of HNS', () => {
     it.node.hns.changeNetwork(it.node.networkId, { remoteSubnets: [joined] })
     expect(await it.repaired()).toBe('nodes came to the network pod-net, or left it')
     expect(it.node.balancers[0]).toContain('from 10.61.1.2')
+    const endpoint = it.node.hns.endpoint(it.node.endpointId('10.61.3.7') ?? '')
+    expect(endpoint.providerAddress).toBe('172.30.7.13')
+  })
+
+  test('tries again where an endpoint that leads to the wrong node cannot be made anew', async () => {
+    await using it = await watched({ type: 'Overlay' })
+    const { node } = it
+    const moved = { prefix: '10.61.2.0/24', providerAddress: '172.30.7.13', isolationId: 4096, routerMac: '' }
+    node.hns.changeNetwork(node.networkId, { remoteSubnets: [moved] })
+    const works = node.driver.fault({ operation: 'removeEndpoint', times: 2, hresult: hresult.switchPortNotFound })
+    await node.sync({ full: true })
+    expect(await it.repaired(20_000)).toBe('the endpoint of 10.61.2.7 leads to another node')
+    works()
+    expect(node.hns.endpoint(node.endpointId('10.61.2.7') ?? '').providerAddress).toBe('172.30.7.13')
+    expect(await it.repaired()).toBeUndefined()
   })
 
   test('is not fooled by an HNS whose list tells less than it should', async () => {

@@ -9,10 +9,12 @@ import type { Programming } from '../../core/sync/programming.ts'
 import { noSuspicion, watchForDrift } from '../../core/sync/watch-for-drift.ts'
 import type { Watched } from '../../core/sync/watch-for-drift.ts'
 import type { Hcn } from '../../dataplane/hcn/hcn.ts'
+import type { OwnedObjects } from '../../dataplane/owned-objects/owned-objects.ts'
 import type { Readers } from './committed.ts'
 import { differencesOf } from './endpoint-table.ts'
 import { findBalancerDrift, findEndpointDrift, findRootDrift } from './find-drift.ts'
 import type { Written } from './held.ts'
+import { misplacedEndpoints } from './misplaced-endpoints.ts'
 import { networkOf } from './network.ts'
 import { isOverlay } from './settings.ts'
 
@@ -24,6 +26,7 @@ const [mostPauseMs, lostPauseMs] = [5_000, 4_000]
 
 export interface DriftWatchOptions {
   readonly hcn: Hcn
+  readonly owned: Pick<OwnedObjects, 'has'>
   /** The endpoint of the host, if it matters. It need not be in the network. */
   readonly findRoot: () => Promise<Written['root']>
   readonly readers: Readers
@@ -32,7 +35,7 @@ export interface DriftWatchOptions {
 }
 
 export async function watchHns(
-  { hcn, findRoot, readers, clock, log }: DriftWatchOptions,
+  { hcn, owned, findRoot, readers, clock, log }: DriftWatchOptions,
   programming: Pick<Programming<unknown, Written>, 'inTurn' | 'written' | 'isLost' | 'syncCount'>,
   onFound: (found: string) => void,
   signal: AbortSignal,
@@ -54,7 +57,11 @@ export async function watchHns(
       const { ids, added } = await readers.endpoints.list(network.id, table.byId, signal)
       const root = findRootDrift(written, await findRoot())
       if (root !== undefined) return root
-      return findEndpointDrift(written, { added, removed: differencesOf(table, ids).gone })
+      const endpoints = findEndpointDrift(written, { added, removed: differencesOf(table, ids).gone })
+      if (endpoints !== undefined) return endpoints
+      // HNS did not let it go when it was found out.
+      const [misplaced] = misplacedEndpoints(written, owned)
+      return misplaced && `the endpoint of ${misplaced.ips.join()} leads to another node`
     },
   }
   const lost = 'the last sync failed'

@@ -21,6 +21,7 @@ import { forgetLost } from './forget-lost.ts'
 import { nothingLeft } from './held.ts'
 import type { Written } from './held.ts'
 import { heldAsFound } from './held-as-found.ts'
+import { releaseMisplaced } from './misplaced-endpoints.ts'
 import { networkOf } from './network.ts'
 import type { Network } from './network.ts'
 import { planKernelspace } from './plan.ts'
@@ -68,9 +69,9 @@ export class KernelspaceBackend implements Backend {
   }
 
   watch(onDrift: (found: string) => void, signal: AbortSignal): Promise<void> {
-    const { hcn, clock, log } = this.#options
+    const { hcn, owned, clock, log } = this.#options
     const findRoot = () => this.#root(signal)
-    return watchHns({ hcn, findRoot, readers: this.#readers, clock, log }, this.#programming, onDrift, signal)
+    return watchHns({ hcn, owned, findRoot, readers: this.#readers, clock, log }, this.#programming, onDrift, signal)
   }
 
   /** What HNS holds stays: restarting the proxy must not disturb traffic. */
@@ -132,7 +133,8 @@ export class KernelspaceBackend implements Backend {
       left: { ...nothingLeft, balancers: left },
       failedKeys: new Set<never>(),
     }
-    const programmed = await this.#commit(rewriteAll(written, keys), signal)
+    const released = await releaseMisplaced(written, { hcn, owned, log }, signal)
+    const programmed = await this.#commit(rewriteAll(released, keys), signal)
     await forgetLost(programmed.plan, { hcn, owned }, signal)
     return programmed
   }

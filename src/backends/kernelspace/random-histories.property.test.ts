@@ -68,6 +68,7 @@ type Step =
   | { readonly do: 'remove'; readonly name: string }
   | { readonly do: 'pod comes' | 'pod goes'; readonly ip: string }
   | { readonly do: 'new process' }
+  | { readonly do: 'subnet moves'; readonly provider: string }
   | { readonly do: 'HNS restarts'; readonly renewed: readonly ('Endpoint' | 'LoadBalancer')[] }
   | { readonly do: 'nothing' }
 
@@ -77,6 +78,12 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom(...podsHere).map((ip) => ({ do: 'pod comes', ip }) as const) },
   { weight: 1, arbitrary: fc.constantFrom(...podsHere).map((ip) => ({ do: 'pod goes', ip }) as const) },
   { weight: 1, arbitrary: fc.constant({ do: 'new process' } as const) },
+  {
+    weight: 1,
+    arbitrary: fc
+      .constantFrom('172.30.7.12', '172.30.7.13')
+      .map((provider) => ({ do: 'subnet moves', provider }) as const),
+  },
   {
     weight: 1,
     arbitrary: fc
@@ -199,6 +206,12 @@ function apply(node: WindowsNode, step: Step): void {
       return
     case 'new process':
       return node.restart()
+    case 'subnet moves':
+      return node.hns.changeNetwork(node.networkId, {
+        remoteSubnets: [
+          { prefix: '10.61.2.0/24', providerAddress: step.provider, isolationId: 4096, routerMac: '00-15-5D-4C-11-02' },
+        ],
+      })
     case 'HNS restarts':
       return node.hns.start(step.renewed)
     case 'nothing':

@@ -53,7 +53,7 @@ function podsHere({ routesByKey }: KernelspacePlan): readonly string[] {
 }
 
 function endpointNamed(name: string, isRemote: boolean): HcnEndpoint {
-  return { id: `<endpoint ${name}>`, name, networkId: '', ips: [name], mac: '', isRemote }
+  return { id: `<endpoint ${name}>`, name, networkId: '', ips: [name], mac: '', isRemote, providerAddress: undefined }
 }
 
 /** Documents escape what HTML would not like; here it would only make names hard to read. */

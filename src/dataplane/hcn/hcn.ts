@@ -33,6 +33,8 @@ export interface HcnEndpoint {
   readonly mac: string
   /** Somewhere else; HNS only knows where. Those of pods on this node are local, and belong to the CNI. */
   readonly isRemote: boolean
+  /** The node that has the address, in an overlay network; undefined where HNS does not tell. */
+  readonly providerAddress: string | undefined
 }
 
 export interface EndpointSettings {

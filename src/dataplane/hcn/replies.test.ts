@@ -63,7 +63,18 @@ test.each([
     ips: ['2001:db8::7'],
     mac: '',
     isRemote,
+    providerAddress: undefined,
   })
+})
+
+test('an endpoint in an overlay network leads to a node; what its other policies say is for others', () => {
+  const provider = { Type: 'ProviderAddress', Settings: { ProviderAddress: '2001:DB8:0::12' } }
+  const leadsTo = (...policies: readonly unknown[]) =>
+    parseEndpoint(JSON.stringify({ ID: id, Policies: policies })).providerAddress
+  expect(leadsTo({ Type: 'ACL', Settings: 'none' }, 7, provider)).toBe('2001:db8::12')
+  expect(leadsTo({ Type: 'ACL', Settings: { ProviderAddress: '172.30.7.12' } })).toBeUndefined()
+  expect(leadsTo({ Type: 'ProviderAddress' })).toBeUndefined()
+  expect(leadsTo({ Type: 'ProviderAddress', Settings: { ProviderAddress: 7 } })).toBeUndefined()
 })
 
 describe('a load balancer', () => {

@@ -1,5 +1,7 @@
 /** What HNS answers. */
+import { isJsonObject } from '../../api/json-reader.ts'
 import type { JsonObject } from '../../api/json-reader.ts'
+import { parseIp } from '../../net/ip.ts'
 import { failureOf } from './hresult.ts'
 import { HcnError } from './hcn.ts'
 import type { HcnEndpoint, HcnNetwork, HnsVersion, LoadBalancer, LoadBalancerSummary, RemoteSubnet } from './hcn.ts'
@@ -62,7 +64,19 @@ export function parseEndpoint(text: string): HcnEndpoint {
       .filter((ip) => ip !== undefined),
     mac: textIn(endpoint['MacAddress'], `the MAC address of ${of}`),
     isRemote: (flags & 1) !== 0,
+    providerAddress: providerAddressIn(listIn(endpoint['Policies'], `the policies of ${of}`)),
   }
+}
+
+/** Other policies are as those who made them like. */
+function providerAddressIn(policies: readonly unknown[]): string | undefined {
+  for (const policy of policies) {
+    const settings: unknown =
+      isJsonObject(policy) && policy['Type'] === 'ProviderAddress' ? policy['Settings'] : undefined
+    const address = isJsonObject(settings) ? settings['ProviderAddress'] : undefined
+    if (typeof address === 'string') return parseIp(address)
+  }
+  return undefined
 }
 
 /** Returns nothing for one without a port mapping, which a create that failed may leave. */

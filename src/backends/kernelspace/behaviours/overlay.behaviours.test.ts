@@ -8,7 +8,7 @@ function ipIn(document: string): unknown {
   return /"IpAddress":"([^"]*)"/.exec(document)?.[1]
 }
 
-async function programmed(profile: '2022' | '2025' = '2022'): Promise<WindowsNode> {
+async function programmed(profile: '2019' | '2022' | '2025' = '2022'): Promise<WindowsNode> {
   const node = new WindowsNode({ type: 'Overlay', hns: { profile } })
   node.put(web(), pods(['10.61.2.7']))
   expect(await node.sync()).toEqual([])
@@ -99,6 +99,93 @@ describe('overlay networks', () => {
     node.put(web(wish), pods(backends))
     expect(await node.sync()).toEqual([])
     expect(node.balancers).toEqual(['10.112.0.20:80/6 to 10.61.1.5 at 8080 from 10.61.1.2'])
+  })
+
+  describe('the node that an endpoint leads to', () => {
+    const subnet = { prefix: '10.61.3.0/24', isolationId: 4096, routerMac: '' }
+    const second = { ...subnet, prefix: '10.61.2.0/24', providerAddress: '172.30.7.12' }
+    const moveTo = (node: WindowsNode, ...providers: readonly string[]) => {
+      const subnets = providers.map((providerAddress) => ({ ...subnet, providerAddress }))
+      node.hns.changeNetwork(node.networkId, { remoteSubnets: [second, ...subnets] })
+    }
+    const leadsTo = ({ hns }: WindowsNode, ip: string) =>
+      hns.endpoints.flatMap(({ ips, providerAddress }) => (ips.includes(ip) ? [providerAddress] : []))
+    const balancers = ['10.112.0.20:80/6 to 10.61.2.7 10.61.3.7 at 8080 from 10.61.1.2']
+
+    test.each(['2019', '2022', '2025'] as const)(
+      'is put right when that node joins late, or another one: %s',
+      async (profile) => {
+        const node = await programmed(profile)
+        node.put(pods(['10.61.2.7', '10.61.3.7']))
+        await node.sync()
+        const settled = node.endpointId('10.61.2.7')
+        expect(leadsTo(node, '10.61.3.7')).toEqual(['172.30.7.11'])
+        for (const provider of ['172.30.7.13', '172.30.7.14']) {
+          moveTo(node, provider)
+          expect(await node.sync({ full: true })).toEqual([])
+          expect(leadsTo(node, '10.61.3.7')).toEqual([provider])
+          expect(node.balancers).toEqual(balancers)
+        }
+        expect(node.endpointId('10.61.2.7')).toBe(settled)
+        expect(leadsTo(node, '10.112.0.20')).toEqual(['172.30.7.11'])
+        node.calls()
+        await node.sync({ full: true })
+        expect(node.writes()).toEqual([])
+      },
+    )
+
+    test('is this one for the address of a Service, whatever subnets HNS has', async () => {
+      const node = await programmed()
+      const wide = { ...subnet, prefix: '10.112.0.0/16', providerAddress: '172.30.7.13' }
+      node.hns.changeNetwork(node.networkId, { remoteSubnets: [second, wide] })
+      node.calls()
+      await node.sync({ full: true })
+      expect(node.writes()).toEqual([])
+    })
+
+    test('is put right by the next process', async () => {
+      const node = await programmed()
+      node.put(pods(['10.61.2.7', '10.61.3.7']))
+      await node.sync()
+      moveTo(node, '172.30.7.13')
+      node.restart()
+      expect(await node.sync()).toEqual([])
+      expect(leadsTo(node, '10.61.3.7')).toEqual(['172.30.7.13'])
+      expect(node.balancers).toEqual(balancers)
+    })
+
+    test('is not for us to change where somebody else made the endpoint, or where HNS does not tell', async () => {
+      const node = await programmed()
+      node.hns.putEndpoint(node.networkId, { ips: ['10.61.2.8'], isRemote: true, providerAddress: '172.30.7.99' })
+      node.put(pods(['10.61.2.7', '10.61.2.8']))
+      await node.sync()
+      const { id, ...silent } = node.hns.endpoint(node.endpointId('10.61.2.7') ?? '')
+      node.hns.remove('Endpoint', id)
+      node.hns.putEndpoint(node.networkId, { ...silent, providerAddress: undefined })
+      await node.sync({ full: true })
+      node.restart()
+      await node.sync()
+      expect(leadsTo(node, '10.61.2.8')).toEqual(['172.30.7.99'])
+      expect(leadsTo(node, '10.61.2.7')).toEqual([undefined])
+      expect(node.balancers).toHaveLength(1)
+    })
+
+    test('stays as it is where HNS does not let the load balancer or the endpoint go', async () => {
+      for (const operation of ['removeLoadBalancer', 'removeEndpoint'] as const) {
+        const node = await programmed()
+        node.put(pods(['10.61.2.7', '10.61.3.7']))
+        await node.sync()
+        moveTo(node, '172.30.7.13')
+        const works = node.driver.fault({ operation, times: Infinity, hresult: hresult.switchPortNotFound })
+        await node.sync({ full: true })
+        expect(leadsTo(node, '10.61.3.7')).toEqual(['172.30.7.11'])
+        expect(node.balancers).toHaveLength(1)
+        works()
+        expect(await node.sync({ full: true })).toEqual([])
+        expect(leadsTo(node, '10.61.3.7')).toEqual(['172.30.7.13'])
+        expect(node.balancers).toEqual(balancers)
+      }
+    })
   })
 
   test('the source VIP that the CNI has made is used', async () => {

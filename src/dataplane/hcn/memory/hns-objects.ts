@@ -7,9 +7,7 @@ export interface StoredNetwork extends HcnNetwork {
   readonly gateways: readonly string[]
 }
 
-export interface StoredEndpoint extends HcnEndpoint {
-  readonly providerAddress: string | undefined
-}
+export type StoredEndpoint = HcnEndpoint
 
 export interface StoredLoadBalancer extends LoadBalancer {
   /** HNS can no longer forward with it. */

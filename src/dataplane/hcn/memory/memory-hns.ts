@@ -143,6 +143,7 @@ export class MemoryHns {
       readonly name?: string
       readonly mac?: string
       readonly isRemote?: boolean
+      readonly providerAddress?: string | undefined
     },
   ): string {
     const id = endpoint.id?.toLowerCase() ?? this.#newId()

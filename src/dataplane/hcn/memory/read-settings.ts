@@ -7,11 +7,11 @@ import type { HcnEndpoint, LoadBalancer } from '../hcn.ts'
 import { parseEndpoint, parseLoadBalancer } from '../replies.ts'
 import { HnsRefusal } from './refusal.ts'
 
-export function readEndpoint(settings: string, id: string): HcnEndpoint & { providerAddress: string | undefined } {
+export function readEndpoint(settings: string, id: string): HcnEndpoint {
   const document = readDocument(settings)
   const endpoint = parsed(() => parseEndpoint(JSON.stringify({ ...document, ID: id })))
   if (endpoint.ips.length === 0) throw new HnsRefusal(hresult.addressOutsideSubnets)
-  return { ...endpoint, providerAddress: providerAddressIn(document) }
+  return endpoint
 }
 
 export function readLoadBalancer(settings: string, id: string): LoadBalancer {
@@ -38,14 +38,4 @@ function parsed<T>(parse: () => T): T {
   } catch {
     throw new HnsRefusal(hresult.invalidJson)
   }
-}
-
-function providerAddressIn({ Policies: policies }: JsonObject): string | undefined {
-  for (const policy of Array.isArray(policies) ? policies : []) {
-    const settings: unknown =
-      isJsonObject(policy) && policy['Type'] === 'ProviderAddress' ? policy['Settings'] : undefined
-    const address = isJsonObject(settings) ? settings['ProviderAddress'] : undefined
-    if (typeof address === 'string') return address
-  }
-  return undefined
 }
