@@ -1,4 +1,5 @@
 /** What netsh may answer, call by call. */
+import { setMaxListeners } from 'node:events'
 import { expect, test } from 'vitest'
 import { FakeClock } from '../../core/testing/fake-clock.ts'
 import { ExecError } from '../exec/exec.ts'
@@ -8,6 +9,7 @@ import { CommandNetsh } from './command-netsh.ts'
 import type { Netsh } from './netsh.ts'
 
 const { signal } = new AbortController()
+setMaxListeners(0, signal)
 const ip = '10.96.0.10'
 const listed = { stdout: `IP Address: ${ip}\r\n` }
 const empty = { stdout: 'DHCP enabled: No\r\n' }
@@ -149,6 +151,87 @@ test('however many addresses come at once, four programs run at a time, and one 
   await expect(stuck).rejects.toThrow('stopping')
 })
 
+test('however many addresses come at once, they are looked for together', async () => {
+  const { netsh, runs } = machineWith(0)
+  const ips = manyIps(300)
+  expect(new Set(await Promise.all(ips.map((each) => netsh.add(each, signal))))).toEqual(new Set(['added']))
+  expect(runs.filter((action) => action === 'add')).toHaveLength(300)
+  expect(runs.filter((action) => action === 'show').length).toBeLessThan(10)
+})
+
+test('addresses that cannot be removed are looked for together, too', async () => {
+  const { netsh, clock, runs } = machineWith(300, { refusesToRemove: true })
+  const stop = new AbortController()
+  setMaxListeners(0, stop.signal)
+  const removing = Promise.allSettled(manyIps(300).map((each) => netsh.remove(each, stop.signal)))
+  // Until the next attempt.
+  await expect.poll(() => clock.sleeping).toBe(300)
+  expect(runs.filter((action) => action === 'delete')).toHaveLength(300)
+  expect(runs.filter((action) => action === 'show').length).toBeLessThan(10)
+  stop.abort(new Error('stopping'))
+  expect(new Set((await removing).map(({ status }) => status))).toEqual(new Set(['rejected']))
+})
+
+test('a listing that began before an address was added says nothing about it', async () => {
+  const ips = new Set<string>()
+  const [listingBegan, goOn] = [signalled<void>(), signalled<void>()]
+  let shows = 0
+  const exec: Exec = async (_, args) => {
+    const stdout = [...ips].map((each) => `IP Address: ${each}\r\n`).join('')
+    if (args[2] === 'add') ips.add(ip)
+    if (args[2] === 'show' && shows++ === 0) {
+      listingBegan.resolve()
+      await goOn.promise
+    }
+    return { exitCode: 0, signal: null, stdout, stderr: '' }
+  }
+  const clock = new FakeClock()
+  const netsh = new CommandNetsh({ exec, interfaceName: 'x', clock, canUse: async () => true })
+  const early = netsh.list('ipv4', signal)
+  await listingBegan.promise
+  expect(await netsh.add(ip, signal)).toBe('added')
+  goOn.resolve()
+  expect(await early).toEqual([])
+  expect(shows).toBe(2)
+})
+
+test('who leaves does not take the listing from the others; when all have left, it is killed', async () => {
+  const killed: unknown[] = []
+  const answer = signalled<ExecResult>()
+  const exec: Exec = (_, __, options) => {
+    options.signal.addEventListener('abort', () => {
+      killed.push(options.signal.reason)
+      answer.reject(options.signal.reason as Error)
+    })
+    return answer.promise
+  }
+  const netsh = new CommandNetsh({ exec, interfaceName: 'x', clock: new FakeClock() })
+  const [one, two] = [new AbortController(), new AbortController()]
+  const [first, second] = [netsh.list('ipv4', one.signal), netsh.list('ipv4', two.signal)]
+  one.abort(new Error('one left'))
+  await expect(first).rejects.toThrow('one left')
+  expect(killed).toEqual([])
+  two.abort(new Error('two left'))
+  await expect(second).rejects.toThrow('two left')
+  expect(killed).toHaveLength(1)
+})
+
+test('of a netsh that talks without end the first words are told', async () => {
+  const { netsh, clock } = scripted({ delete: [{ exitCode: 1, stdout: 'no '.repeat(1_000_000) }], show: [listed] })
+  const failure = failureOf(netsh.remove(ip, signal))
+  await clock.advance(1_500)
+  const { message } = (await failure) as Error
+  expect(message).toContain('no no no')
+  expect(message.length).toBeLessThan(1_000)
+})
+
+test('only a listing may be long', async () => {
+  const { netsh, outputLimits } = scripted({ add: [{}], show: [listed], delete: [{}] })
+  await netsh.add(ip, signal)
+  await netsh.remove(ip, signal)
+  expect(outputLimits).toEqual({ add: 65_536, show: 8_388_608, delete: 65_536 })
+})
+
 test('waiting ends when it is aborted', async () => {
   const { netsh, clock } = scripted({ add: [{}], show: [empty] })
   const stop = new AbortController()
@@ -173,9 +256,11 @@ type Answer = Partial<ExecResult> | Error
 function scripted(
   answers: Readonly<Record<string, readonly Answer[]>>,
   canUse: () => Promise<boolean> = async () => true,
-): { netsh: Netsh; clock: FakeClock; actions: string[]; limits: (number | undefined)[] } {
+) {
   const [clock, actions, limits] = [new FakeClock(), [] as string[], [] as (number | undefined)[]]
-  const exec: Exec = async (_, [, , action = ''], { timeoutMs }) => {
+  const outputLimits: Record<string, number | undefined> = {}
+  const exec: Exec = async (_, [, , action = ''], { timeoutMs, maxStdoutBytes }) => {
+    outputLimits[action] = maxStdoutBytes
     const earlier = actions.filter((each) => each === action).length
     actions.push(action)
     limits.push(timeoutMs)
@@ -184,7 +269,36 @@ function scripted(
     if (answer instanceof Error) throw answer
     return { exitCode: 0, signal: null, stdout: '', stderr: '', ...answer }
   }
-  return { netsh: new CommandNetsh({ exec, interfaceName: 'Ethernet 2', clock, canUse }), clock, actions, limits }
+  const netsh: Netsh = new CommandNetsh({ exec, interfaceName: 'Ethernet 2', clock, canUse })
+  return { netsh, clock, actions, limits, outputLimits }
+}
+
+/** Node.js 20 has no Promise.withResolvers. */
+function signalled<T>() {
+  let [resolve, reject]: [(value: T) => void, (error: Error) => void] = [() => {}, () => {}]
+  const promise = new Promise<T>((...ends) => ([resolve, reject] = ends))
+  return { promise, resolve, reject }
+}
+
+function manyIps(count: number): readonly string[] {
+  return Array.from({ length: count }, (_, index) => `10.96.${index >> 8}.${index & 255}`)
+}
+
+/** A machine whose interface has so many addresses. Each run takes a turn of the event loop. */
+function machineWith(count: number, { refusesToRemove = false } = {}) {
+  const [ips, runs, clock] = [new Set(manyIps(count)), [] as string[], new FakeClock()]
+  const exec: Exec = async (_, [, , action = '', ...args]) => {
+    runs.push(action)
+    await new Promise((resolve) => setImmediate(resolve))
+    const named = args.find((arg) => arg.startsWith('address='))?.slice('address='.length) ?? ''
+    if (action === 'add') ips.add(named)
+    const isRefused = action === 'delete' && refusesToRemove
+    if (action === 'delete' && !isRefused) ips.delete(named)
+    const stdout = action === 'show' ? [...ips].map((each) => `IP Address: ${each}\r\n`).join('') : ''
+    return { exitCode: isRefused ? 1 : 0, signal: null, stdout, stderr: '' }
+  }
+  const netsh: Netsh = new CommandNetsh({ exec, interfaceName: 'x', clock, canUse: async () => true })
+  return { netsh, runs, clock }
 }
 
 function usableAfter(looks: number): () => Promise<boolean> {

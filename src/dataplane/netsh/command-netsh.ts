@@ -10,6 +10,7 @@ import { addAddress, deleteAddress, showAddresses } from './command-lines.ts'
 import { mayNotChange, NetshError, noSuchInterface } from './netsh.ts'
 import type { Netsh, NetshReason } from './netsh.ts'
 import { parseAddresses } from './parse-addresses.ts'
+import { SharedAnswer } from './shared-answer.ts'
 
 export interface CommandNetshOptions {
   readonly exec: Exec
@@ -28,17 +29,23 @@ const lookEveryMs = 500
 const pausesMs = [500, 1_000]
 /** Each is a process. Hundreds of addresses may come at once. */
 const maxRuns = 4
-/** Thousands of addresses, each with five lines. */
-const maxStdoutBytes = 8 << 20
+/** Thousands of addresses, each with five lines; whatever else it does takes a few words. */
+const maxStdoutBytes = { listing: 8 << 20, others: 64 << 10 }
+/** Of what it complains about. */
+const maxComplaint = 300
 
 export class CommandNetsh implements Netsh {
   readonly interfaceName: string
   readonly #options: Required<CommandNetshOptions>
   readonly #runs = new AtMost(maxRuns)
+  /** Each listing has all addresses: whoever waits for one of hundreds needs none of their own. */
+  readonly #listings: Readonly<Record<Family, SharedAnswer<readonly string[]>>>
 
   constructor(options: CommandNetshOptions) {
     this.interfaceName = options.interfaceName
     this.#options = { canUse: canBind, ...options }
+    const listingOf = (family: Family) => new SharedAnswer((isPut, signal) => this.#runListing(family, isPut, signal))
+    this.#listings = { ipv4: listingOf('ipv4'), ipv6: listingOf('ipv6') }
   }
 
   list(family: Family, signal: AbortSignal): Promise<readonly string[]> {
@@ -71,8 +78,13 @@ export class CommandNetsh implements Netsh {
     }, signal)
   }
 
-  async #listOnce(family: Family, signal: AbortSignal): Promise<readonly string[]> {
-    const shown = await this.#run(showAddresses(this.interfaceName, family), signal)
+  #listOnce(family: Family, signal: AbortSignal): Promise<readonly string[]> {
+    return this.#listings[family].ask(signal)
+  }
+
+  async #runListing(family: Family, onStart: () => void, signal: AbortSignal): Promise<readonly string[]> {
+    const isLong = { maxStdoutBytes: maxStdoutBytes.listing, onStart }
+    const shown = await this.#run(showAddresses(this.interfaceName, family), signal, isLong)
     if (shown.exitCode !== 0) throw noSuchInterface(this.interfaceName, { cause: new Error(complaintOf(shown)) })
     return parseAddresses(shown.stdout, family)
   }
@@ -106,10 +118,17 @@ export class CommandNetsh implements Netsh {
     return work()
   }
 
-  async #run(args: readonly string[], signal: AbortSignal): Promise<ExecResult> {
+  async #run(
+    args: readonly string[],
+    signal: AbortSignal,
+    { maxStdoutBytes: most = maxStdoutBytes.others, onStart = () => {} } = {},
+  ): Promise<ExecResult> {
     try {
-      const { exec } = this.#options
-      return await this.#runs.run(() => exec('netsh', args, { signal, timeoutMs: runTimeoutMs, maxStdoutBytes }))
+      return await this.#runs.run(() => {
+        signal.throwIfAborted()
+        onStart()
+        return this.#options.exec('netsh', args, { signal, timeoutMs: runTimeoutMs, maxStdoutBytes: most })
+      })
     } catch (error) {
       if (!(error instanceof ExecError)) throw error
       const reason = reasonsOfExec[error.reason]
@@ -153,7 +172,8 @@ const reasonsOfExec = {
 
 /** It complains on its standard output. */
 function complaintOf({ stdout, stderr }: ExecResult): string {
-  return `${stdout} ${stderr}`.replace(/\s+/g, ' ').trim()
+  const said = `${stdout.slice(0, maxComplaint)} ${stderr.slice(0, maxComplaint)}`
+  return said.replace(/\s+/g, ' ').trim()
 }
 
 /** Throws what will not pass by itself. */

@@ -42,7 +42,7 @@ function dualStackNode() {
     written: () =>
       owned
         .list()
-        .map((line) => line.split(' ')[1])
+        .map((line) => line.split(' ')[1] ?? '')
         .sort(),
   }
 }
