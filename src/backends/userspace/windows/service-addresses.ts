@@ -36,6 +36,13 @@ interface Failure {
   readonly retryAtMs: number
 }
 
+/** What could not be removed. */
+interface Leftover {
+  readonly ips: readonly string[]
+  /** Of the first of them. */
+  readonly reason: string
+}
+
 export class ServiceAddresses {
   readonly #options: ServiceAddressesOptions
   readonly #ownersByIp = new Map<string, Set<RouteKey>>()
@@ -131,24 +138,28 @@ export class ServiceAddresses {
     for (const [ip, { retryAtMs }] of this.#failuresByIp) if (retryAtMs <= now) void this.#begin(ip)
   }
 
-  /** For the end. Returns those that could not be removed. */
-  async removeAll(signal: AbortSignal): Promise<readonly string[]> {
+  /** For the end. What the signal stops is left, too. */
+  async removeAll(signal: AbortSignal): Promise<Leftover> {
     const { netsh, owned, family } = this.#options
     setMaxListeners(0, signal)
     this.#ending.abort(new Error('the userspace mode ends'))
     await Promise.all(this.#tasksByIp.values())
-    const left: string[] = []
+    const [gone, left]: [string[], string[]] = [[], []]
+    let reason = ''
     const remove = async (ip: string) => {
       try {
         await netsh.remove(ip, signal)
-        await owned.remove([this.#line(ip)])
-      } catch {
+        gone.push(ip)
+      } catch (error) {
         left.push(ip)
+        reason ||= messageOf(error)
       }
     }
     const ours = ownedAddresses(owned, netsh.interfaceName).filter((ip) => familyOf(ip) === family)
     await Promise.all(ours.map(remove))
-    return left
+    // At once, because each write waits for the disk. A process that is killed before leaves lines about nothing, which harm nobody.
+    await owned.remove(gone.map((ip) => this.#line(ip)))
+    return { ips: left, reason }
   }
 
   #claim(key: RouteKey, ip: string): void {
@@ -228,7 +239,7 @@ export class ServiceAddresses {
     const { clock, log, netsh } = this.#options
     const times = (this.#failuresByIp.get(ip)?.times ?? 0) + 1
     const pauseMs = Math.min(retryMs.most, retryMs.first * 2 ** (times - 1))
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     this.#failuresByIp.set(ip, { reason, times, retryAtMs: clock.monotonic() + pauseMs })
     if (times > 1 || this.#isAwaited) return
     const facts = { address: ip, interface: netsh.interfaceName, error }
@@ -251,4 +262,8 @@ export class ServiceAddresses {
   #line(ip: string): string {
     return ownedLine(ip, this.#options.netsh.interfaceName)
   }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }

@@ -2,8 +2,11 @@
 import { EventEmitter, once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { describe, expect, test } from 'vitest'
+import { FakeClock } from '../../../core/testing/fake-clock.ts'
 import { testRoute } from '../../../core/testing/routes.ts'
+import type { Exec } from '../../../dataplane/exec/exec.ts'
 import { MemoryOwnedObjects } from '../../../dataplane/owned-objects/memory-owned-objects.ts'
+import { CommandNetsh } from '../../../dataplane/netsh/command-netsh.ts'
 import { MemoryNetsh } from '../../../dataplane/netsh/memory-netsh.ts'
 import { NetshError } from '../../../dataplane/netsh/netsh.ts'
 import { ask } from '../../../dataplane/relay/testing/clients.ts'
@@ -145,10 +148,47 @@ describe.runIf(isWholeLoopbackLocal)('on a Windows node', () => {
       {
         level: 'warn',
         message: 'could not remove addresses of Services, which lead nowhere: run fairlead --cleanup',
-        fields: { interface: 'vEthernet (HNS Internal NIC)', addresses: [one] },
+        fields: {
+          interface: 'vEthernet (HNS Internal NIC)',
+          addresses: [one],
+          others: 0,
+          reason: expect.stringContaining('run Fairlead as an administrator') as string,
+        },
       },
     ])
     expect(node.owned.list()).toHaveLength(1)
+  })
+
+  test('an end that takes too long stops after ten seconds, and says how much is left', async () => {
+    const netsh = new MemoryNetsh()
+    const clock = new FakeClock()
+    const node = new WindowsNode({ netsh: tedious(netsh, clock), clock })
+    const ips = Array.from({ length: 600 }, (_, index) => `10.96.${index >> 8}.${index & 255}`)
+    for (const ip of ['10.97.0.1', ...ips]) netsh.ips.add(ip)
+    await node.owned.add(ips.map((ip) => `address ${ip} on ${netsh.interfaceName}`))
+    let hasEnded = false
+    const ending = node.backend[Symbol.asyncDispose]().then(() => (hasEnded = true))
+    await clock.advance(9_999)
+    expect(hasEnded).toBe(false)
+    await clock.advance(1)
+    await ending
+    // Four at a time, each for a tenth of a second, which makes 99 times before the end.
+    const left = ips.slice(4 * 99)
+    expect([...netsh.ips]).toEqual(['10.97.0.1', ...left])
+    expect(node.owned.list().map((line) => line.split(' ')[1])).toEqual(left)
+    expect(node.log.at('warn')).toEqual([
+      {
+        level: 'warn',
+        message: 'could not remove addresses of Services, which lead nowhere: run fairlead --cleanup',
+        fields: {
+          interface: 'vEthernet (HNS Internal NIC)',
+          addresses: left.slice(0, 10),
+          others: left.length - 10,
+          reason: 'removing them took longer than 10 s',
+        },
+      },
+    ])
+    expect(clock.sleeping).toBe(0)
   })
 
   test('an address that is wanted again while it is removed is added again', async () => {
@@ -241,6 +281,17 @@ function lateOnce(memory: MemoryNetsh) {
       throw new NetshError('not-usable', 'not yet')
     },
   }
+}
+
+/** The program itself, of which each run takes a tenth of a second. */
+function tedious(memory: MemoryNetsh, clock: FakeClock) {
+  const exec: Exec = async (_, args, { signal }) => {
+    await clock.sleep(100, signal)
+    const ip = args.find((arg) => arg.startsWith('address='))?.slice('address='.length) ?? ''
+    if (args.includes('delete')) memory.ips.delete(ip)
+    return { exitCode: 0, signal: null, stdout: '', stderr: '' }
+  }
+  return new CommandNetsh({ exec, interfaceName: memory.interfaceName, clock })
 }
 
 /** Removals take until `goOn`. */

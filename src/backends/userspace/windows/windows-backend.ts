@@ -42,6 +42,8 @@ type Failures = SyncReport['failed']
 const batchSize = 50
 /** Long enough for a few hundred addresses, and shorter than those who stop us wait. */
 const removalTimeoutMs = 10_000
+/** A line of the log need not name hundreds: the record has them all. */
+const mostNamed = 10
 
 export class WindowsBackend implements Backend {
   readonly name = 'userspace'
@@ -98,12 +100,22 @@ export class WindowsBackend implements Backend {
     return this.#programming.inTurn(async () => {
       this.#waitingByKey.clear()
       await this.#listeners.closeAll()
-      const left = await this.#addresses.removeAll(AbortSignal.timeout(removalTimeoutMs))
-      if (left.length > 0)
-        this.#options.log.warn('could not remove addresses of Services, which lead nowhere: run fairlead --cleanup', {
-          interface: this.#options.netsh.interfaceName,
-          addresses: left,
-        })
+      await this.#removeAddresses()
+    })
+  }
+
+  async #removeAddresses(): Promise<void> {
+    const { clock, log, netsh } = this.#options
+    const [tooLong, done] = [new AbortController(), new AbortController()]
+    const stop = () => tooLong.abort(new Error(`removing them took longer than ${removalTimeoutMs / 1000} s`))
+    clock.sleep(removalTimeoutMs, done.signal).then(stop, () => {})
+    const { ips, reason } = await this.#addresses.removeAll(tooLong.signal).finally(() => done.abort())
+    if (ips.length === 0) return
+    log.warn('could not remove addresses of Services, which lead nowhere: run fairlead --cleanup', {
+      interface: netsh.interfaceName,
+      addresses: ips.slice(0, mostNamed),
+      others: Math.max(0, ips.length - mostNamed),
+      reason,
     })
   }
 
