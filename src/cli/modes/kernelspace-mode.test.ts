@@ -100,6 +100,14 @@ test('settings that mean nothing here are named, all at once', async () => {
   ])
 })
 
+test('nodePortAddresses means nothing here, and that is said', async () => {
+  const { daemon } = await windowsNode(['--init-only', '--node-address=172.30.7.11', '--nodeport-addresses=10.0.0.0/8'])
+  await runDaemon(daemon, never)
+  expect(daemon.log.at('warn').map(({ fields }) => fields['warning'])).toEqual([
+    'nodePortAddresses has no effect in this mode: node ports are open on all local IPs',
+  ])
+})
+
 test('both families use one HNS, one call at a time, and the last one closes it', async () => {
   const { driver, opened, onNode } = await windowsNode()
   const mode = onNode()
