@@ -120,6 +120,7 @@ const anyFault: fc.Arbitrary<Fault> = fc
 const anyHns: fc.Arbitrary<HnsOptions> = fc.record({
   profile: fc.constantFrom('2019', '2022', '2025'),
   endpointInUse: fc.constantFrom('is refused', 'degrades its load balancers'),
+  changeInPlace: fc.constantFrom('everything', 'endpoints and ports'),
   idCase: fc.constantFrom('lower', 'now this, now that'),
 })
 

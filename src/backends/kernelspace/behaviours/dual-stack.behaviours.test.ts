@@ -109,9 +109,12 @@ describe('dual stack', () => {
   })
 
   test('65: when the network is another one, each family tears down its own', async () => {
-    const node = dualNode({ settings: { forwardHealthCheckVip: false } })
+    const hns = { endpointInUse: 'degrades its load balancers' } as const
+    const node = dualNode({ hns, settings: { forwardHealthCheckVip: false } })
     node.put(web(dual), ...bothPods('10.61.2.7', '2001:db8:61::2:7'))
     expect(await node.sync()).toEqual([])
+    // Now each knows the endpoints of the other.
+    await node.sync({ full: true })
     const ofIpv6 = node.balancers.filter((line) => line.includes('2001:db8'))
     node.hns.changeNetwork(node.networkId, { name: 'old-net' })
     node.putNetwork()

@@ -132,6 +132,14 @@ describe('an HNS in memory', () => {
     expect(hns.loadBalancers).toMatchObject([{ id, internalPort: port }])
   })
 
+  test('may say that it changed a load balancer, and keep its flags and affinity', async () => {
+    const { driver, pod, hns } = machine({ profile: '2025', changeInPlace: 'endpoints and ports' })
+    const id = hns.putLoadBalancer({ ...balancer, endpoints: [pod] })
+    const wanted = { ...balancer, endpoints: [pod], internalPort: 9090, isSticky: true, flags: 1, mappingFlags: 16 }
+    const answer = parseLoadBalancer(await driver.modifyLoadBalancer(id, renderLoadBalancer(wanted)))
+    expect(answer).toEqual({ ...balancer, id, endpoints: [pod], internalPort: 9090 })
+  })
+
   test('keeps an endpoint that a load balancer names', async () => {
     const { driver, pod, hns } = machine()
     hns.putLoadBalancer({ ...balancer, endpoints: [pod] })
