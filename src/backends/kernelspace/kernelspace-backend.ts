@@ -24,6 +24,7 @@ import { heldAsFound } from './held-as-found.ts'
 import { releaseMisplaced } from './misplaced-endpoints.ts'
 import { networkOf } from './network.ts'
 import type { Network } from './network.ts'
+import { removeOldSourceVips } from './old-source-vips.ts'
 import { planKernelspace } from './plan.ts'
 import { isOverlay } from './settings.ts'
 import type { KernelspaceSettings } from './settings.ts'
@@ -134,9 +135,10 @@ export class KernelspaceBackend implements Backend {
       failedKeys: new Set<never>(),
     }
     const released = await releaseMisplaced(written, { hcn, owned, log }, signal)
-    const programmed = await this.#commit(rewriteAll(released, keys), signal)
-    await forgetLost(programmed.plan, { hcn, owned }, signal)
-    return programmed
+    const { plan: committed, report } = await this.#commit(rewriteAll(released, keys), signal)
+    const after = await removeOldSourceVips(committed, { hcn, owned, log }, signal)
+    await forgetLost(after, { hcn, owned }, signal)
+    return { plan: after, report }
   }
 
   async #commit(edit: KernelspaceEdit, signal: AbortSignal): Promise<Programmed<Written>> {

@@ -4,7 +4,11 @@ import { OneAtATime } from '../../core/sync/one-at-a-time.ts'
 import { HcnError } from './hcn.ts'
 
 /** Makes one call. `doing` completes "cannot …" in the error. */
-export type MakeCall = <T>(doing: string, call: () => Promise<T>) => Promise<T>
+export type MakeCall = <T>(doing: string, call: () => Promise<T>, size?: CallSize) => Promise<T>
+
+/** `large`: HNS looks at everything it has, and may take several times as long as for one object. */
+type CallSize = 'usual' | 'large'
+const timesLimit: Readonly<Record<CallSize, number>> = { usual: 1, large: 4 }
 
 export class DriverCalls {
   readonly #queue = new OneAtATime()
@@ -21,14 +25,14 @@ export class DriverCalls {
   /** Nobody else's calls come between those of one `work`. The signal counts until a call is handed over. */
   run<T>(signal: AbortSignal, work: (call: MakeCall) => Promise<T>): Promise<T> {
     return this.#queue.run(async () =>
-      work((doing, call) => {
+      work((doing, call, size = 'usual') => {
         signal.throwIfAborted()
-        return this.#call(doing, call)
+        return this.#call(doing, call, this.#timeLimitMs * timesLimit[size])
       }),
     )
   }
 
-  async #call<T>(doing: string, call: () => Promise<T>): Promise<T> {
+  async #call<T>(doing: string, call: () => Promise<T>, limitMs: number): Promise<T> {
     if (this.#stuck !== undefined)
       throw new HcnError(
         'timed-out',
@@ -37,7 +41,7 @@ export class DriverCalls {
       )
     const [sinceMs, answered] = [this.#clock.monotonic(), new AbortController()]
     const answer = call()
-    const limit = this.#clock.sleep(this.#timeLimitMs, answered.signal).then(
+    const limit = this.#clock.sleep(limitMs, answered.signal).then(
       () => 'time is up' as const,
       () => 'answered' as const,
     )

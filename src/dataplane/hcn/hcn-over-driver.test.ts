@@ -35,6 +35,22 @@ function balancerTo(...endpoints: readonly string[]): LoadBalancerSettings {
   }
 }
 
+test('the list of all load balancers may take longer than other calls, but not for ever', async () => {
+  const clock = new FakeClock()
+  const after = async (ms: number) => {
+    const driver = new MemoryDriver(new MemoryHns(), { clock, delayMs: ms })
+    const hcn = hcnOverDriver(driver, { clock, timeLimitMs: 30_000 })
+    const outcome = Promise.allSettled([hcn.loadBalancerSummaries(signal)])
+    await clock.advance(ms + 1)
+    const other = Promise.allSettled([hcn.endpointIds('5a3d0000-0000-4000-8000-00000000000a', signal)])
+    await clock.advance(ms + 1)
+    return [...(await outcome), ...(await other)].map(({ status }) => status)
+  }
+  expect(await after(20_000)).toEqual(['fulfilled', 'fulfilled'])
+  expect(await after(119_000)).toEqual(['fulfilled', 'rejected'])
+  expect(await after(121_000)).toEqual(['rejected', 'rejected'])
+})
+
 test('reads the version of HNS', async () => {
   const { hcn } = machine()
   expect(await hcn.version(signal)).toEqual({ major: 15, minor: 5 })

@@ -13,7 +13,7 @@ import { parseEndpoint, parseIds, parseLoadBalancer, parseNetwork, parsePolicyLi
 
 export interface HcnOptions {
   readonly clock?: Clock
-  /** For each call. HNS may work for seconds. */
+  /** For each call. HNS may work for seconds; for the list of all load balancers, for some times that. */
   readonly timeLimitMs: number
 }
 
@@ -107,7 +107,7 @@ export function hcnOverDriver(driver: HcnDriver, { clock = systemClock, timeLimi
 
     loadBalancerSummaries: (signal) =>
       calls.run(signal, async (call) =>
-        parsePolicyLists(await call('list load balancers', () => driver.hnsCall('GET', '/policylists/', ''))),
+        parsePolicyLists(await call('list load balancers', () => driver.hnsCall('GET', '/policylists/', ''), 'large')),
       ),
 
     createLoadBalancer: (settings, signal) =>

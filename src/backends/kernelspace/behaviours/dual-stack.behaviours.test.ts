@@ -25,6 +25,27 @@ function bothPods(ipv4: string, ipv6: string) {
 }
 
 describe('dual stack', () => {
+  test('65: when the network is another one, each family starts anew, and leaves the other alone', async () => {
+    const node = dualNode()
+    node.put(web({ ...dual, externalTrafficPolicy: 'Cluster' }), ...bothPods('10.61.2.7', '2001:db8:61::2:7'))
+    expect(await node.sync()).toEqual([])
+    const all = node.balancers.toSorted()
+    const inFamily = (lines: readonly string[]) => lines.map((line) => (line.includes('ipv6') ? 'ipv6' : 'ipv4'))
+    expect(new Set(inFamily(all))).toEqual(new Set(['ipv4', 'ipv6']))
+    node.hns.changeNetwork(node.networkId, { name: 'old-net' })
+    const network = node.putNetwork()
+    node.hns.putEndpoint(network, { ips: ['10.61.1.1', '2001:db8:61::1:1'], name: 'cbr0' })
+    await expect(node.sync({ full: true })).rejects.toThrow('was replaced')
+    expect(new Set(inFamily(node.balancers))).toEqual(new Set(['ipv6']))
+    expect(node.remoteIps).toEqual(['2001:db8:61::2:7'])
+    // IPv4 is back, and it is the turn of IPv6.
+    await expect(node.sync({ full: true })).rejects.toThrow('was replaced')
+    expect(new Set(inFamily(node.balancers))).toEqual(new Set(['ipv4']))
+    expect(await node.sync()).toEqual([])
+    expect(node.balancers.toSorted()).toEqual(all)
+    expect(new Set(node.hns.endpoints.flatMap((it) => (it.isRemote ? [it.networkId] : [])))).toEqual(new Set([network]))
+  })
+
   test('59 (Q5; kube-proxy forgets the family of the last one): policy Local has eight load balancers', async () => {
     const node = dualNode()
     node.pod('10.61.1.9', '2001:db8:61::1:9')

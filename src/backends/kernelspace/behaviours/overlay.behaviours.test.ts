@@ -78,6 +78,30 @@ describe('overlay networks', () => {
     expect(node.hns.endpoints).toEqual([])
   })
 
+  test.each(['a process that knows what it wrote', 'a new one'])(
+    '58: also when everything is written, by %s; then the next sync tears it down',
+    async (process) => {
+      const node = await programmed()
+      node.put(pods(['10.61.2.7', '10.61.2.8']))
+      if (process === 'a new one') node.restart()
+      const works = node.driver.fault({
+        operation: 'createEndpoint',
+        where() {
+          node.hns.removeNetwork(node.networkId)
+          return false
+        },
+      })
+      await expect(node.sync({ full: true })).rejects.toThrow('The network was not found')
+      works()
+      await expect(node.sync()).rejects.toThrow('there is no HNS network "pod-net"')
+      expect(node.balancers).toEqual([])
+      expect(node.hns.endpoints).toEqual([])
+      node.putNetwork()
+      expect(await node.sync()).toEqual([])
+      expect(node.balancers).toEqual(['10.112.0.20:80/6 to 10.61.2.7 10.61.2.8 at 8080 from 10.61.1.2'])
+    },
+  )
+
   test('a node that joins is learned of when an endpoint is made, and changes the source VIP where it must', async () => {
     const node = await programmed('2025')
     node.put(pods(['10.61.3.7']))
@@ -185,6 +209,47 @@ describe('overlay networks', () => {
         expect(leadsTo(node, '10.61.3.7')).toEqual(['172.30.7.13'])
         expect(node.balancers).toEqual(balancers)
       }
+    })
+  })
+
+  describe('a source VIP of ours that is configured no more', () => {
+    const other = { sourceVip: '10.61.1.3' }
+    const sourceVips = ({ owned }: WindowsNode) => owned.list().filter((line) => line.startsWith('source-vip'))
+
+    test('goes when nothing is forwarded from it any more', async () => {
+      const node = await programmed()
+      node.restart(other)
+      expect(await node.sync()).toEqual([])
+      expect(node.endpointId('10.61.1.2')).toBeUndefined()
+      expect(node.balancers).toEqual(['10.112.0.20:80/6 to 10.61.2.7 at 8080 from 10.61.1.3'])
+      expect(sourceVips(node)).toEqual(['source-vip 10.61.1.3'])
+      node.calls()
+      await node.sync({ full: true })
+      expect(node.writes()).toEqual([])
+    })
+
+    test('stays while a load balancer uses it, or HNS does not let it go', async () => {
+      for (const operation of ['removeLoadBalancer', 'removeEndpoint'] as const) {
+        const node = await programmed()
+        node.restart(other)
+        const works = node.driver.fault({ operation, times: Infinity, hresult: hresult.hasReferences })
+        await node.sync()
+        expect(node.endpointId('10.61.1.2')).toBeDefined()
+        expect(sourceVips(node)).toContain('source-vip 10.61.1.2')
+        works()
+        expect(await node.sync({ full: true })).toEqual([])
+        expect(node.endpointId('10.61.1.2')).toBeUndefined()
+        expect(sourceVips(node)).toEqual(['source-vip 10.61.1.3'])
+      }
+    })
+
+    test('is left alone where a pod has got the address', async () => {
+      const node = await programmed()
+      node.hns.remove('Endpoint', node.endpointId('10.61.1.2') ?? '')
+      const pod = node.pod('10.61.1.2')
+      node.restart(other)
+      await node.sync()
+      expect(node.endpointId('10.61.1.2')).toBe(pod)
     })
   })
 

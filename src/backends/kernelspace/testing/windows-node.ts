@@ -70,9 +70,9 @@ export class WindowsNode {
     })
   }
 
-  /** A new process, which knows nothing but what is written down. */
-  restart(): void {
-    this.#sides = (this.#options.families ?? ['ipv4']).map((family) => this.#side(family))
+  /** A new process, which knows nothing but what is written down. It may be configured otherwise. */
+  restart(other: Partial<KernelspaceSettings> = {}): void {
+    this.#sides = (this.#options.families ?? ['ipv4']).map((family) => this.#side(family, other))
   }
 
   /** The CNI has made a pod. */
@@ -141,7 +141,7 @@ export class WindowsNode {
       .flatMap(({ operation, args }) => (operation === `create${kind}` ? (args[0] ?? '') : []))
   }
 
-  #side(family: Family): Side {
+  #side(family: Family, other: Partial<KernelspaceSettings>): Side {
     const table = new RouteTable({
       catalog: this.#catalog,
       family,
@@ -163,6 +163,7 @@ export class WindowsNode {
         features: featuresOf(this.hns.version),
         nodeIp: nodeIps[family],
         ...settings,
+        ...other,
       },
       clock: this.clock,
       log: this.logged,
