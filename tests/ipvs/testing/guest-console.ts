@@ -22,8 +22,16 @@ export class GuestConsole {
   readonly take = (chunk: string): void => {
     // A console ends its lines like a teletype.
     this.everything += chunk.replaceAll('\r', '')
-    const { output } = this
-    if (output.length > this.#told) this.#onOutput?.(output.slice(this.#told))
+    const output = withoutBegunMark(this.output)
+    if (output.length <= this.#told) return
+    this.#onOutput?.(output.slice(this.#told))
     this.#told = output.length
   }
+}
+
+/** A chunk may end anywhere, also within the mark; the rest of it shows whether it was one. */
+function withoutBegunMark(text: string): string {
+  for (let length = endMark.length - 1; length > 0; length--)
+    if (text.endsWith(endMark.slice(0, length))) return text.slice(0, -length)
+  return text
 }
