@@ -1,19 +1,10 @@
 import { expect, test } from 'vitest'
+import { testBalancer } from '../../dataplane/hcn/testing/load-balancers.ts'
 import type { LoadBalancerSettings, LoadBalancerSummary } from '../../dataplane/hcn/hcn.ts'
 import { BalancerReader } from './balancer-reader.ts'
 
 const never = new AbortController().signal
-const settings: LoadBalancerSettings = {
-  endpoints: ['b', 'a'],
-  sourceVip: undefined,
-  vip: '10.112.0.20',
-  protocol: 6,
-  internalPort: 8080,
-  externalPort: 80,
-  isSticky: false,
-  mappingFlags: 0,
-  flags: 1,
-}
+const settings = testBalancer({ endpoints: ['b', 'a'], flags: 1 })
 const { isSticky: _, mappingFlags: __, flags: ___, ...listed } = settings
 const summary: LoadBalancerSummary = { ...listed, id: 'x', endpoints: ['a', 'b'], isDsr: true, isDegraded: false }
 

@@ -1,22 +1,12 @@
 import { expect, test } from 'vitest'
+import { testBalancer } from './testing/load-balancers.ts'
 import { conjuredMac } from './conjured-mac.ts'
 import { renderEndpoint, renderLoadBalancer, renderQuery } from './documents.ts'
-import type { LoadBalancerSettings } from './hcn.ts'
 
 const network = '5a3d0000-0000-4000-8000-000000000001'
 const endpoint = '8f1c0000-0000-4000-8000-000000000002'
 
-const clusterIp: LoadBalancerSettings = {
-  endpoints: [endpoint],
-  sourceVip: undefined,
-  vip: '10.112.0.20',
-  protocol: 6,
-  internalPort: 8080,
-  externalPort: 80,
-  isSticky: false,
-  mappingFlags: 0,
-  flags: 0,
-}
+const clusterIp = testBalancer({ endpoints: [endpoint] })
 
 test('a query without a filter has none, and a filter is a text that holds JSON', () => {
   expect(renderQuery()).toBe('{"SchemaVersion":{"Major":2,"Minor":0}}')

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { testBalancer } from './testing/load-balancers.ts'
 import { FakeClock } from '../../core/testing/fake-clock.ts'
 import type { LoadBalancerSettings } from './hcn.ts'
 import { hcnOverDriver } from './hcn-over-driver.ts'
@@ -22,17 +23,7 @@ const operationsOf = (driver: MemoryDriver) => driver.takeJournal().map(({ opera
 const remote = { ip: '10.61.2.7', mac: '02-11-0a-3d-02-07', isRemote: true, providerAddress: undefined }
 
 function balancerTo(...endpoints: readonly string[]): LoadBalancerSettings {
-  return {
-    endpoints,
-    sourceVip: undefined,
-    vip: '10.112.0.20',
-    protocol: 6,
-    internalPort: 8080,
-    externalPort: 80,
-    isSticky: true,
-    mappingFlags: 16,
-    flags: 1,
-  }
+  return testBalancer({ endpoints, isSticky: true, mappingFlags: 16, flags: 1 })
 }
 
 test('the list of all load balancers may take longer than other calls, but not for ever', async () => {

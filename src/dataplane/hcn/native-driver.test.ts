@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest'
+import { testBalancer } from './testing/load-balancers.ts'
 import type { LibraryName } from '../../../tests/windows/stand-in/build.ts'
 import { renderLoadBalancer, renderQuery } from './documents.ts'
 import { driverContract } from './driver.contract.ts'
@@ -28,17 +29,7 @@ async function open(lines: readonly string[] = [...state, cniEndpoint], name: Li
   return { standIn, driver, [Symbol.asyncDispose]: () => standIn[Symbol.asyncDispose]() }
 }
 
-const balancer = {
-  endpoints: [pod],
-  sourceVip: undefined,
-  vip: '10.112.0.20',
-  protocol: 6,
-  internalPort: 8080,
-  externalPort: 80,
-  isSticky: false,
-  mappingFlags: 0,
-  flags: 0,
-}
+const balancer = testBalancer({ endpoints: [pod] })
 
 const missing = missingForStandIn()
 describe.skipIf(missing !== undefined)(

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import { testBalancer } from '../testing/load-balancers.ts'
 import { FakeClock } from '../../../core/testing/fake-clock.ts'
 import { renderEndpoint, renderLoadBalancer, renderQuery } from '../documents.ts'
 import { driverContract } from '../driver.contract.ts'
-import type { LoadBalancerSettings } from '../hcn.ts'
 import { hresult } from '../hresult.ts'
 import { parseIds, parseLoadBalancer, parsePolicyLists } from '../replies.ts'
 import { profiles } from './hns-options.ts'
@@ -25,17 +25,7 @@ function machine(options: HnsOptions = {}) {
   return { hns, network, pod, driver: new MemoryDriver(hns) }
 }
 
-const balancer: LoadBalancerSettings = {
-  endpoints: [],
-  sourceVip: undefined,
-  vip: '10.112.0.20',
-  protocol: 6,
-  internalPort: 8080,
-  externalPort: 80,
-  isSticky: false,
-  mappingFlags: 0,
-  flags: 0,
-}
+const balancer = testBalancer()
 const endpoint = { mac: '02-11-00-00-00-00', isRemote: true, providerAddress: undefined }
 
 describe('an HNS in memory', () => {
