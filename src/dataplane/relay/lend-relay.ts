@@ -1,4 +1,5 @@
-/** One relay for all backends: opened for the first, closed with the last. The ids of their listeners must differ. */
+/** One relay for all backends. The ids of their listeners must differ. */
+import { lend } from '../../core/lend.ts'
 import type { Relay } from './relay.ts'
 
 export interface RelayUse {
@@ -9,27 +10,17 @@ export interface RelayUse {
 export type LendRelay = (use: RelayUse) => Promise<Relay>
 
 export function lendRelay(open: (use: RelayUse) => Promise<Relay>): LendRelay {
-  let opened: Promise<Relay> | undefined
-  let borrowers = 0
-
+  const borrow = lend(open)
   return async (use) => {
-    borrowers++
-    const relay = await (opened ??= open(use))
-    let isBorrowed = true
+    const lent = await borrow(use)
+    const relay = lent.it
     return {
       set: (spec) => relay.set(spec),
       remove: (id) => relay.remove(id),
       counts: (id) => relay.counts(id),
       stats: () => relay.stats(),
       ...(relay.transparentConnections && { transparentConnections: () => relay.transparentConnections?.() ?? 0 }),
-      async [Symbol.asyncDispose]() {
-        if (!isBorrowed) return
-        isBorrowed = false
-        borrowers--
-        if (borrowers > 0) return
-        opened = undefined
-        await relay[Symbol.asyncDispose]()
-      },
+      [Symbol.asyncDispose]: () => lent[Symbol.asyncDispose](),
     }
   }
 }
