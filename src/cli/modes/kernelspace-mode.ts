@@ -4,12 +4,13 @@ import { renderPlan } from '../../backends/kernelspace/render.ts'
 import type { KernelspaceSettings } from '../../backends/kernelspace/settings.ts'
 import { splitHostPort } from '../../config/host-port.ts'
 import type { ProxyConfig } from '../../config/proxy-config.ts'
-import type { Backend, NodeView } from '../../core/backend.ts'
+import type { NodeView } from '../../core/backend.ts'
 import { openOwnedObjects } from '../../dataplane/owned-objects/file-owned-objects.ts'
 import type { OwnedObjects } from '../../dataplane/owned-objects/owned-objects.ts'
 import { familyOf } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
 import { CommandError } from '../program.ts'
+import { endingWith } from './ending-with.ts'
 import { refusalOf } from './kernelspace/check-hns.ts'
 import { isOverlayType } from './kernelspace/find-network.ts'
 import { findKernelspaceNode } from './kernelspace/kernelspace-node.ts'
@@ -71,7 +72,8 @@ function onNode(context: ModeContext): ModeOnNode {
       const objects = await ownedObjects()
       const lent = await opened(borrowHcn())
       const backend = new KernelspaceBackend({ hcn: lent.hcn, owned: objects, settings, clock: host.clock, log })
-      return { backend: endingWith(lent, backend), afterSync: [] }
+      // The last backend that ends closes HNS. What HNS holds stays, and goes on forwarding.
+      return { backend: endingWith(backend, lent), afterSync: [] }
     },
   }
 }
@@ -130,17 +132,4 @@ const unspecified: Readonly<Record<Family, string>> = { ipv4: '0.0.0.0', ipv6: '
 function healthzPort({ healthzBindAddress }: ProxyConfig): number | undefined {
   const port = Number(splitHostPort(healthzBindAddress)?.port ?? 0)
   return port === 0 ? undefined : port
-}
-
-/** The last backend that ends closes HNS. What HNS holds stays, and goes on forwarding. */
-function endingWith(lent: LentHcn, backend: KernelspaceBackend): Backend {
-  return {
-    name: backend.name,
-    sync: (view, change, signal) => backend.sync(view, change, signal),
-    watch: (onDrift, signal) => backend.watch(onDrift, signal),
-    async [Symbol.asyncDispose]() {
-      await backend[Symbol.asyncDispose]()
-      await lent[Symbol.asyncDispose]()
-    },
-  }
 }

@@ -12,15 +12,14 @@ import { Transparency } from '../../backends/userspace/portals/transparency.ts'
 import type { UdpPortals } from '../../backends/userspace/portals/udp-portals.ts'
 import { parsePortRange as parseProxyPortRange } from '../../config/port-range.ts'
 import type { ProxyConfig } from '../../config/proxy-config.ts'
-import type { Backend } from '../../core/backend.ts'
 import type { AfterSync } from '../../core/sync/sync-runner.ts'
 import type { ConntrackReconciler } from '../../dataplane/conntrack/conntrack-reconciler.ts'
 import { openChangeDetector } from '../../dataplane/iptables/change-detector.ts'
 import { netlinkMarkedDelivery } from '../../dataplane/marked-delivery/netlink-marked-delivery.ts'
-import type { Relay } from '../../dataplane/relay/relay.ts'
 import type { Sysctl } from '../../dataplane/sysctl/sysctl.ts'
 import type { Family } from '../../net/ip.ts'
 import { PrometheusIptablesMetrics } from '../../observe/metrics/iptables-metrics.ts'
+import { endingWith } from './ending-with.ts'
 import { iptablesSupport } from './iptables-support.ts'
 import type { ModeBackend, ModeContext, ModeOnNode } from './mode.ts'
 import { openStaleConnections } from './stale-connections.ts'
@@ -63,6 +62,7 @@ async function createBackend(family: Family, context: ModeContext, signal: Abort
     log,
   })
   return {
+    // In this order, so that no rule leads to a closed listener and open connections keep the routing they need.
     backend: endingWith(portals, relay, transparency),
     afterSync: [staleFlows(portals.udp, localIps, staleConnections)],
   }
@@ -89,21 +89,6 @@ function staleFlows(udp: UdpPortals, localIps: () => readonly string[], reconcil
     async run({ view }, signal) {
       const targets = udp.take(localIps())
       if (targets !== undefined) await reconciler.reconcile(view.family, targets, signal)
-    },
-  }
-}
-
-/** In this order, so that no rule leads to a closed listener and open connections keep the routing they need. */
-function endingWith(portals: PortalBackend, relay: Relay, transparency: Transparency): Backend {
-  return {
-    name: portals.name,
-    sync: (view, change, signal) => portals.sync(view, change, signal),
-    watch: (onDrift, signal) => portals.watch(onDrift, signal),
-    traffic: () => portals.traffic(),
-    async [Symbol.asyncDispose]() {
-      await portals[Symbol.asyncDispose]()
-      await relay[Symbol.asyncDispose]()
-      await transparency[Symbol.asyncDispose]()
     },
   }
 }

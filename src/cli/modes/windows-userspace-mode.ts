@@ -1,16 +1,15 @@
 /** The userspace mode of Windows: on a node at the addresses of Services, elsewhere on loopback. */
 import { renderWindows } from '../../backends/userspace/windows/render.ts'
 import { WindowsBackend } from '../../backends/userspace/windows/windows-backend.ts'
-import type { Backend } from '../../core/backend.ts'
 import { nodePortAddresses, nodePortIps } from '../../core/node/node-port-addresses.ts'
 import { openOwnedObjects } from '../../dataplane/owned-objects/file-owned-objects.ts'
 import type { OwnedObjects } from '../../dataplane/owned-objects/owned-objects.ts'
 import { CommandNetsh } from '../../dataplane/netsh/command-netsh.ts'
 import { howToBeAdministrator, interfaceNameFrom, NetshError } from '../../dataplane/netsh/netsh.ts'
 import type { Netsh } from '../../dataplane/netsh/netsh.ts'
-import type { Relay } from '../../dataplane/relay/relay.ts'
 import { isLoopback } from '../../net/ip.ts'
 import { CommandError } from '../program.ts'
+import { endingWith } from './ending-with.ts'
 import { loopbackMode } from './loopback-mode.ts'
 import type { Mode, ModeContext, ModeOnNode } from './mode.ts'
 import { serviceAddressesPath } from './windows-records.ts'
@@ -85,7 +84,8 @@ function onWindowsNode(context: ModeContext): ModeOnNode {
         clock,
         log,
       })
-      return { backend: endingWith(relay, backend), afterSync: [] }
+      // The last to give the relay back ends the connections of clients.
+      return { backend: endingWith(backend, relay), afterSync: [] }
     },
   }
 }
@@ -112,19 +112,5 @@ async function lookAtInterface(netsh: Netsh, { log }: ModeContext): Promise<void
     if (error.reason === 'tool-missing')
       throw new CommandError(`the userspace mode cannot run here: ${error.message}`, { cause: error })
     log.warn('the interface for the addresses of Services cannot be looked at yet', { problem: error.message })
-  }
-}
-
-/** The backend gives its relay back when it ends; the last to do so ends the connections of clients. */
-function endingWith(relay: Relay, backend: WindowsBackend): Backend {
-  return {
-    name: backend.name,
-    sync: (view, change, signal) => backend.sync(view, change, signal),
-    watch: (onDrift, signal) => backend.watch(onDrift, signal),
-    traffic: () => backend.traffic(),
-    async [Symbol.asyncDispose]() {
-      await backend[Symbol.asyncDispose]()
-      await relay[Symbol.asyncDispose]()
-    },
   }
 }

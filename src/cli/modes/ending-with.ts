@@ -1,0 +1,15 @@
+import type { Backend } from '../../core/backend.ts'
+
+/** The backend, which closes or gives back the others, in this order, when it has ended. */
+export function endingWith(backend: Backend, ...others: readonly AsyncDisposable[]): Backend {
+  return {
+    name: backend.name,
+    sync: (view, change, signal) => backend.sync(view, change, signal),
+    ...(backend.watch && { watch: backend.watch.bind(backend) }),
+    ...(backend.connections && { connections: backend.connections.bind(backend) }),
+    ...(backend.traffic && { traffic: backend.traffic.bind(backend) }),
+    async [Symbol.asyncDispose]() {
+      for (const part of [backend, ...others]) await part[Symbol.asyncDispose]()
+    },
+  }
+}
