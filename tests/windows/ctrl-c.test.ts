@@ -33,8 +33,10 @@ test.skipIf(isSkipped)(
       `--metrics-bind-address=127.0.0.1:${metrics}`,
       `--log-file=${windowsPath(logFile)}`,
     ]
-    // A terminal of this machine is a console there.
-    const console = spawn('script', ['-qfec', words.map((word) => `'${word}'`).join(' '), '/dev/null'], {
+    // A terminal of this machine is a console there. Without `exec` a shell would stay in between, and some (dash)
+    // end with 130 after a Ctrl-C whatever the program they ran says.
+    const commandLine = `exec ${words.map((word) => `'${word}'`).join(' ')}`
+    const console = spawn('script', ['-qfec', commandLine, '/dev/null'], {
       stdio: ['pipe', 'ignore', 'inherit'],
       env: { ...process.env, ...wineEnvironment(prefix), NODE_OPTIONS: '', TERM: 'xterm' },
     })
