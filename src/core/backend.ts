@@ -1,6 +1,8 @@
 /** The whole contract between the brain and a data plane. */
 import type { Family } from '../net/ip.ts'
+import type { Inspection } from './inspection.ts'
 import type { Route, RouteKey } from './route.ts'
+import type { Span } from './trace.ts'
 
 /** What this node knows about itself. */
 export interface NodeFacts {
@@ -70,7 +72,8 @@ export interface RouteTraffic {
 /** Programs one IP family. It holds no Kubernetes rule, no timer and no retry. */
 export interface Backend {
   readonly name: string
-  sync(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport>
+  /** Says in the span what it does: plan, apply, commit. */
+  sync(view: NodeView, change: Change, signal: AbortSignal, span?: Span): Promise<SyncReport>
   /**
    * Watches what others do to the data plane until the signal aborts, and calls `onDrift` with what it found when a
    * full sync must repair it. Modes that nobody else can touch have none.
@@ -82,6 +85,8 @@ export interface Backend {
   connections?(signal: AbortSignal): Promise<ReadonlyMap<RouteKey, number>>
   /** What each route has carried so far. Modes that do not see the bytes have none. */
   traffic?(): ReadonlyMap<RouteKey, RouteTraffic>
+  /** What the data plane holds for the route, compared with what was planned. Undefined: it was never programmed. */
+  inspect?(key: RouteKey, signal: AbortSignal): Promise<Inspection | undefined>
   /**
    * Ends what the backend itself runs (listeners, workers). Kernel state stays: restarting must not disturb traffic. Only
    * rules and addresses that lead to those listeners go with them.

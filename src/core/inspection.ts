@@ -1,0 +1,23 @@
+/** What a data plane holds for one route: what was planned and, where it may be read, what is there. */
+export interface PlannedPiece {
+  /** What it is, in the words of the mode: `rule`, `element`, `virtual server`, `listener`, … */
+  readonly kind: string
+  /** Where it is: a chain, a map, an interface, … */
+  readonly where: string
+  /** As the mode's own tool prints it. */
+  readonly text: string
+  /** The endpoint that it leads to, if it leads to one. */
+  readonly endpoint?: string
+}
+
+export interface InspectedPiece extends PlannedPiece {
+  readonly state: 'as planned' | 'missing' | 'differs' | 'not read'
+  /** What is there instead, if it differs. */
+  readonly found?: string
+}
+
+export interface Inspection {
+  readonly pieces: readonly InspectedPiece[]
+  /** Why nothing could be read. */
+  readonly notRead?: string
+}

@@ -1,0 +1,18 @@
+/** One page below `/debug/`: on the metrics port for clients on this machine, and on the daemon's own socket. */
+export interface DebugPage {
+  /** `/debug/syncs`; with a `/` at the end, everything below it. */
+  readonly path: string
+  answer(request: DebugRequest, signal: AbortSignal): Promise<DebugAnswer>
+}
+
+export interface DebugRequest {
+  /** What follows the page's path, decoded: `['default', 'web']` for `/debug/services/default/web`. */
+  readonly rest: readonly string[]
+  readonly query: URLSearchParams
+}
+
+export type DebugAnswer =
+  | { readonly kind: 'json'; readonly value: unknown }
+  | { readonly kind: 'text'; readonly text: string }
+  /** The question makes no sense, or names something that is not there: a sentence that says what to ask instead. */
+  | { readonly kind: 'refused'; readonly status: 400 | 404; readonly message: string }
