@@ -9,7 +9,8 @@ export default defineConfig({
     pool: 'forks',
     // Vitest would leave one core to itself, but these tests wait for the kernel and for other processes more than they work.
     maxWorkers: '100%',
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // A guard against hanging, not a measure: on a machine that others use too, seconds become minutes.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
   },
 })
