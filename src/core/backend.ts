@@ -3,6 +3,7 @@ import type { Family } from '../net/ip.ts'
 import type { Inspection } from './inspection.ts'
 import type { Route, RouteKey } from './route.ts'
 import type { Span } from './trace.ts'
+import type { RouteTraffic } from './traffic.ts'
 
 /** What this node knows about itself. */
 export interface NodeFacts {
@@ -52,23 +53,6 @@ export interface RenderedPart {
   readonly needs?: readonly string[]
 }
 
-/** All but `active` only grow, as long as the route is there. */
-export interface RouteTraffic {
-  readonly connections: number
-  /** Open now. */
-  readonly active: number
-  /** From clients. */
-  readonly bytesIn: number
-  /** To clients. */
-  readonly bytesOut: number
-  /** Attempts to reach an endpoint that failed. */
-  readonly dialFailures: number
-  /** How long the connections lasted that have ended, added up. */
-  readonly seconds: number
-  /** Connections that no endpoint saw, by the reason. */
-  readonly turnedAway: Readonly<Record<string, number>>
-}
-
 /** Programs one IP family. It holds no Kubernetes rule, no timer and no retry. */
 export interface Backend {
   readonly name: string
@@ -80,11 +64,10 @@ export interface Backend {
    */
   watch?(onDrift: (found: string) => void, signal: AbortSignal): Promise<void>
   /**
-   * New connections that each route got so far. Modes that cannot count have none.
+   * What each route has carried so far, or each of those. It may read everything the data plane holds: ask seldom.
+   * Modes that cannot count have none.
    */
-  connections?(signal: AbortSignal): Promise<ReadonlyMap<RouteKey, number>>
-  /** What each route has carried so far. Modes that do not see the bytes have none. */
-  traffic?(): ReadonlyMap<RouteKey, RouteTraffic>
+  traffic?(signal: AbortSignal, keys?: ReadonlySet<RouteKey>): Promise<ReadonlyMap<RouteKey, RouteTraffic>>
   /** What the data plane holds for the route, compared with what was planned. Undefined: it was never programmed. */
   inspect?(key: RouteKey, signal: AbortSignal): Promise<Inspection | undefined>
   /**

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Route } from '../../core/route.ts'
+import type { Route, RouteKey } from '../../core/route.ts'
 import { testEndpoint, testRoute } from '../../core/testing/routes.ts'
 import { NftError } from '../../dataplane/nft/nft.ts'
 import type { NftErrorReason } from '../../dataplane/nft/nft.ts'
@@ -26,11 +26,15 @@ function connect({ table }: ProxiedNode, set: 'services' | 'nodeports', key: str
   table.count(table.declarationOf(set), key, packets)
 }
 
+async function connections({ backend }: ProxiedNode): Promise<ReadonlyMap<RouteKey, number | undefined>> {
+  return new Map([...(await backend.traffic(never))].map(([key, traffic]) => [key, traffic.connections]))
+}
+
 test('connections by all addresses and ports of a Service port are counted together', async () => {
   const node = await counting()
   connect(node, 'services', '10.112.0.21 . tcp . 80', 3)
   connect(node, 'nodeports', 'tcp . 30080', 4)
-  expect(await node.backend.connections(never)).toEqual(
+  expect(await connections(node)).toEqual(
     new Map([
       [web().key, 7],
       [db.key, 0],
@@ -45,7 +49,7 @@ test('a change of endpoints does not lose what was counted', async () => {
   connect(node, 'services', '10.112.0.21 . tcp . 80', 2)
   await node.sync([web(), db])
   connect(node, 'services', '10.112.0.21 . tcp . 80', 1)
-  expect((await node.backend.connections(never)).get(web().key)).toBe(6)
+  expect((await connections(node)).get(web().key)).toBe(6)
 })
 
 test('an address that goes does not take its count along: a counter never goes back', async () => {
@@ -53,7 +57,7 @@ test('an address that goes does not take its count along: a counter never goes b
   connect(node, 'services', '10.112.0.21 . tcp . 80', 3)
   connect(node, 'nodeports', 'tcp . 30080', 4)
   await node.sync([web({ nodePort: undefined }), db])
-  expect((await node.backend.connections(never)).get(web().key)).toBe(7)
+  expect((await connections(node)).get(web().key)).toBe(7)
 })
 
 test('whoever takes over an address begins to count there', async () => {
@@ -67,7 +71,7 @@ test('whoever takes over an address begins to count there', async () => {
   connect(node, 'nodeports', 'tcp . 30080', 4)
   await node.sync([web({ nodePort: undefined }), db, other])
   connect(node, 'nodeports', 'tcp . 30080', 1)
-  const counts = await node.backend.connections(never)
+  const counts = await connections(node)
   expect([counts.get(web().key), counts.get(other.key)]).toEqual([4, 1])
 })
 
@@ -75,9 +79,9 @@ test('a Service that is gone is counted no more', async () => {
   const node = await counting()
   connect(node, 'services', '10.112.0.21 . tcp . 80', 3)
   await node.sync([db])
-  expect([...(await node.backend.connections(never)).keys()]).toEqual([db.key])
+  expect([...(await connections(node)).keys()]).toEqual([db.key])
   await node.sync([web(), db])
-  expect((await node.backend.connections(never)).get(web().key)).toBe(0)
+  expect((await connections(node)).get(web().key)).toBe(0)
 })
 
 /** The next transaction that deletes elements ends so. */
@@ -96,9 +100,9 @@ test('a change that fails counts nothing twice, and the next one loses nothing',
   const fewer = web({ endpoints: endpoints.slice(1) })
   spoilNextDeletion(node, 'failed')
   await expect(node.sync([fewer, db])).rejects.toThrow('not now')
-  expect((await node.backend.connections(never)).get(web().key)).toBe(7)
+  expect((await connections(node)).get(web().key)).toBe(7)
   await node.sync([fewer, db])
-  expect((await node.backend.connections(never)).get(web().key)).toBe(7)
+  expect((await connections(node)).get(web().key)).toBe(7)
 })
 
 test('a change that is refused, and becomes a full sync, counts nothing twice and loses nothing', async () => {
@@ -107,7 +111,7 @@ test('a change that is refused, and becomes a full sync, counts nothing twice an
   spoilNextDeletion(node, 'refused')
   await node.sync([web({ endpoints: endpoints.slice(1) }), db])
   expect(node.log.at('warn')).toHaveLength(1)
-  expect((await node.backend.connections(never)).get(web().key)).toBe(3)
+  expect((await connections(node)).get(web().key)).toBe(3)
 })
 
 test('a table that is replaced as a whole does not take the counts along', async () => {
@@ -117,7 +121,7 @@ test('a table that is replaced as a whole does not take the counts along', async
     transaction.every((operation) => operation.do !== 'delete table') ? new NftError('refused', 'not so') : undefined
   await node.sync([web({ endpoints: endpoints.slice(1) }), db])
   expect(node.table.takeOperations().some((operation) => operation.do === 'delete table')).toBe(true)
-  expect((await node.backend.connections(never)).get(web().key)).toBe(3)
+  expect((await connections(node)).get(web().key)).toBe(3)
 })
 
 test('nobody reads counters before a change when nobody wants them', async () => {

@@ -7,6 +7,7 @@ import { Programming } from '../../core/sync/programming.ts'
 import type { Programmed, SyncTask } from '../../core/sync/programming.ts'
 import type { Route, RouteKey } from '../../core/route.ts'
 import { isSameData } from '../../core/same-data.ts'
+import type { RouteTraffic } from '../../core/traffic.ts'
 import { NftError } from '../../dataplane/nft/nft.ts'
 import type { FoundElement, NftErrorReason, NftTable, NftTransaction } from '../../dataplane/nft/nft.ts'
 import type { Family } from '../../net/ip.ts'
@@ -79,8 +80,9 @@ export class NftablesBackend implements Backend {
     return watchDrift(this.#options, onDrift, signal)
   }
 
-  connections(signal: AbortSignal): Promise<ReadonlyMap<RouteKey, number>> {
-    return this.#counts.read(this.#owners ?? new Map(), signal)
+  async traffic(signal: AbortSignal): Promise<ReadonlyMap<RouteKey, RouteTraffic>> {
+    const counts = await this.#counts.read(this.#owners ?? new Map(), signal)
+    return new Map([...counts].map(([key, connections]) => [key, { connections }]))
   }
 
   /** The table stays: restarting the proxy must not disturb traffic. */

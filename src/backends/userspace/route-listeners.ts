@@ -1,9 +1,10 @@
 /** The listeners of all routes: opens and closes them, and knows where each route is served. */
-import type { RouteTraffic, SyncReport } from '../../core/backend.ts'
+import type { SyncReport } from '../../core/backend.ts'
 import type { RouteKey } from '../../core/route.ts'
-import type { ListenerSpec, ListenResult, Relay, SocketAddress } from '../../dataplane/relay/relay.ts'
+import { addTraffic, withoutOpen } from '../../core/traffic.ts'
+import type { RouteTraffic } from '../../core/traffic.ts'
+import type { ListenerSpec, ListenResult, Relay, SocketAddress, TrafficCounts } from '../../dataplane/relay/relay.ts'
 import { hostPort } from '../../net/ip.ts'
-import { addTraffic } from './add-traffic.ts'
 import { noPortLeft, type FreePorts } from './free-ports.ts'
 import type { PlannedListener, Purpose, RoutePlan } from './plan.ts'
 import { PortMemory } from './port-memory.ts'
@@ -101,10 +102,12 @@ export class RouteListeners {
     return failed
   }
 
-  traffic(): ReadonlyMap<RouteKey, RouteTraffic> {
+  /** Of those routes, or of all. */
+  traffic(keys?: ReadonlySet<RouteKey>): ReadonlyMap<RouteKey, RouteTraffic> {
     const trafficByKey = new Map<RouteKey, RouteTraffic>()
     for (const [key, listening] of this.#listeningByKey) {
-      const now = listening.map(({ id }) => this.#options.relay.counts(id))
+      if (keys?.has(key) === false) continue
+      const now = listening.map(({ id }) => trafficOf(this.#options.relay.counts(id)))
       trafficByKey.set(key, addTraffic(...now, this.#pastByKey.get(key)))
     }
     return trafficByKey
@@ -160,8 +163,8 @@ export class RouteListeners {
   }
 
   #keepCounts(key: RouteKey, id: string): void {
-    const counts = this.#options.relay.counts(id)
-    if (counts !== undefined) this.#pastByKey.set(key, addTraffic(this.#pastByKey.get(key), { ...counts, active: 0 }))
+    const carried = trafficOf(this.#options.relay.counts(id))
+    if (carried !== undefined) this.#pastByKey.set(key, addTraffic(this.#pastByKey.get(key), withoutOpen(carried)))
   }
 
   #note(key: RouteKey, listening: readonly Listening[]): void {
@@ -181,6 +184,12 @@ export class RouteListeners {
     const where = `${hostPort(ip, ports[0])}/${protocol}`
     return `${purpose}: cannot listen on ${where}: ${holder} already uses it; give one of the two Services another port or address`
   }
+}
+
+function trafficOf(counts: TrafficCounts | undefined): RouteTraffic | undefined {
+  if (counts === undefined) return undefined
+  const { active: open, ...others } = counts
+  return { ...others, open }
 }
 
 /** The plan of a route that is gone. */

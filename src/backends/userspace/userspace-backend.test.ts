@@ -14,6 +14,8 @@ import { use } from '../../dataplane/relay/testing/relay-under-test.ts'
 import type { ListenPolicy } from './plan.ts'
 import { UserspaceBackend } from './userspace-backend.ts'
 
+const never = new AbortController().signal
+
 const loopback: ListenPolicy = { kind: 'loopback' }
 const serviceAddresses: ListenPolicy = { kind: 'service-addresses' }
 
@@ -229,17 +231,18 @@ test('two families share one relay', async () => {
 
 test('a Service is counted from its first connection on, also after it has moved to another port', async () => {
   const { backend, sync, addressOf } = given(loopback)
+  const carried = async ({ key }: Route) => (await backend.traffic(never)).get(key)
   const [oldPort, newPort] = [await freePort(), await freePort()]
   const before = testRoute('shop/web', { port: oldPort, endpoints: await pods('abc') })
   const after = testRoute('shop/web', { port: newPort, endpoints: before.endpoints })
   await sync([before])
   await ask(addressOf(before), 'hello')
-  await expect.poll(() => backend.traffic().get(before.key)?.active).toBe(0)
+  await expect.poll(() => carried(before)).toMatchObject({ open: 0 })
   await sync([after], [after.key])
   await ask(addressOf(after), 'hello')
-  await expect.poll(() => backend.traffic().get(after.key)).toMatchObject({ connections: 2, active: 0, bytesOut: 6 })
+  await expect.poll(() => carried(after)).toMatchObject({ connections: 2, open: 0, bytesOut: 6 })
   await sync([], [after.key])
-  expect(backend.traffic().size).toBe(0)
+  expect((await backend.traffic(never)).size).toBe(0)
 })
 
 test('disposing stops listening', async () => {

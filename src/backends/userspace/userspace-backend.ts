@@ -1,7 +1,8 @@
 /** Serves routes with plain sockets: no root, no kernel rules. */
-import type { Backend, Change, NodeView, RouteTraffic, SyncReport } from '../../core/backend.ts'
+import type { Backend, Change, NodeView, SyncReport } from '../../core/backend.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { RouteKey } from '../../core/route.ts'
+import type { RouteTraffic } from '../../core/traffic.ts'
 import type { Relay } from '../../dataplane/relay/relay.ts'
 import { hostPort } from '../../net/ip.ts'
 import { planRoute, type ListenPolicy, type RoutePlan } from './plan.ts'
@@ -40,8 +41,8 @@ export class UserspaceBackend implements Backend {
     return this.#listeners.of(key).map(({ address }) => address)
   }
 
-  traffic(): ReadonlyMap<RouteKey, RouteTraffic> {
-    return this.#listeners.traffic()
+  traffic(_signal: AbortSignal, keys?: ReadonlySet<RouteKey>): Promise<ReadonlyMap<RouteKey, RouteTraffic>> {
+    return Promise.resolve(this.#listeners.traffic(keys))
   }
 
   /** Stops listening. The relay belongs to whoever made it, and so do the connections that are still open in it. */

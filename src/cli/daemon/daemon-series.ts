@@ -1,6 +1,4 @@
 /** Series whose values are read when somebody scrapes: from the views, the backends and the source. */
-import { addConnectionMetrics } from '../../observe/metrics/connection-metrics.ts'
-import type { CountedView } from '../../observe/metrics/connection-metrics.ts'
 import { addKpngCoreSeries } from '../../observe/metrics/kpng-metrics.ts'
 import { addSourceContact } from '../../observe/metrics/source-metrics.ts'
 import { addTrafficMetrics, type CarriedView } from '../../observe/metrics/traffic-metrics.ts'
@@ -15,27 +13,25 @@ export function addDaemonSeries(
   signal: AbortSignal,
 ): void {
   addViewMetrics(registry, () => proxies.map((proxy) => proxy.view()))
-  addConnectionMetrics(registry, () => countedViews(proxies, serviceSeriesLimit, signal))
-  addTrafficMetrics(registry, () => carriedViews(proxies, serviceSeriesLimit))
+  let reading: Promise<readonly CarriedView[]> | undefined
+  // The families of one scrape share one reading.
+  addTrafficMetrics(registry, () => {
+    const forget = () => (reading = undefined)
+    reading ??= carriedViews(proxies, serviceSeriesLimit, signal).finally(forget)
+    return reading
+  })
   addSourceContact(registry, clock, () => source.status())
   if (source.core !== undefined) addKpngCoreSeries(registry, clock, source.core)
 }
 
 /** Nothing above the limit: a scrape must stay small. */
-async function countedViews(
+async function carriedViews(
   proxies: readonly FamilyProxy[],
   limit: number,
   signal: AbortSignal,
-): Promise<readonly CountedView[]> {
+): Promise<readonly CarriedView[]> {
   if (seriesOf(proxies) > limit) return []
-  return Promise.all(
-    proxies.map(async (proxy) => ({ view: proxy.view(), connections: await proxy.connections(signal) })),
-  )
-}
-
-function carriedViews(proxies: readonly FamilyProxy[], limit: number): readonly CarriedView[] {
-  if (seriesOf(proxies) > limit) return []
-  return proxies.map((proxy) => ({ view: proxy.view(), traffic: proxy.traffic() }))
+  return Promise.all(proxies.map(async (proxy) => ({ view: proxy.view(), traffic: await proxy.traffic(signal) })))
 }
 
 function seriesOf(proxies: readonly FamilyProxy[]): number {

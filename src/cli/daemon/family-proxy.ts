@@ -1,5 +1,5 @@
 /** One IP family, from the Catalog to the data plane: routes, backend, health-check ports and the loop that syncs them. */
-import type { Backend, NodeView, RouteTraffic } from '../../core/backend.ts'
+import type { Backend, NodeView } from '../../core/backend.ts'
 import type { Catalog } from '../../core/catalog.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
@@ -16,6 +16,7 @@ import type { ServingPolicy } from '../../core/routing/serving-policy.ts'
 import { SyncRunner } from '../../core/sync/sync-runner.ts'
 import type { AfterSync, SyncPeriods } from '../../core/sync/sync-runner.ts'
 import type { Family } from '../../net/ip.ts'
+import type { RouteTraffic } from '../../core/traffic.ts'
 import { ServiceHealthServer } from '../../observe/http/service-health-server.ts'
 import { runAll } from '../run-all.ts'
 import type { Runnable } from '../run-all.ts'
@@ -48,10 +49,8 @@ export interface FamilyProxyOptions {
 export interface FamilyProxy extends Runnable {
   /** What the last sync was given to program. */
   view(): NodeView
-  /** New connections that each route got so far; empty where the mode cannot count. */
-  connections(signal: AbortSignal): Promise<ReadonlyMap<RouteKey, number>>
-  /** What each route has carried so far; empty where the mode does not see it. */
-  traffic(): ReadonlyMap<RouteKey, RouteTraffic>
+  /** What each route has carried so far; empty where the mode cannot count. */
+  traffic(signal: AbortSignal): Promise<ReadonlyMap<RouteKey, RouteTraffic>>
 }
 
 export function familyProxy(options: FamilyProxyOptions): FamilyProxy {
@@ -60,8 +59,7 @@ export function familyProxy(options: FamilyProxyOptions): FamilyProxy {
   const serviceHealth = new ServiceHealth({ isProxyHealthy: () => !options.hasHealthServer || health.isHealthy })
   return {
     view: () => table.view,
-    connections: (signal) => connectionsOf(backend, signal),
-    traffic: () => backend.traffic?.() ?? new Map<RouteKey, RouteTraffic>(),
+    traffic: async (signal) => backend.traffic?.(signal) ?? new Map<RouteKey, RouteTraffic>(),
     async run(signal) {
       await using owned = backend
       await using server = new ServiceHealthServer({
@@ -93,11 +91,6 @@ export function familyProxy(options: FamilyProxyOptions): FamilyProxy {
       await runAll([runner, driftRepair(owned, runner, log)], signal)
     },
   }
-}
-
-async function connectionsOf(backend: Backend, signal: AbortSignal): Promise<ReadonlyMap<RouteKey, number>> {
-  if (backend.connections !== undefined) return backend.connections(signal)
-  return new Map([...(backend.traffic?.() ?? [])].map(([key, { connections }]) => [key, connections]))
 }
 
 /** When another program changes our rules, everything is programmed again. */

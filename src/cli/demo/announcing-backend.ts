@@ -33,7 +33,7 @@ export function announcingBackend(inner: UserspaceBackend, announce: Announce): 
       isFirst = false
       return report
     },
-    traffic: () => inner.traffic(),
+    traffic: (signal, keys) => inner.traffic(signal, keys),
     [Symbol.asyncDispose]: () => inner[Symbol.asyncDispose](),
   }
 }

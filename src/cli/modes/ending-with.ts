@@ -6,7 +6,6 @@ export function endingWith(backend: Backend, ...others: readonly AsyncDisposable
     name: backend.name,
     sync: (view, change, signal) => backend.sync(view, change, signal),
     ...(backend.watch && { watch: backend.watch.bind(backend) }),
-    ...(backend.connections && { connections: backend.connections.bind(backend) }),
     ...(backend.traffic && { traffic: backend.traffic.bind(backend) }),
     async [Symbol.asyncDispose]() {
       for (const part of [backend, ...others]) await part[Symbol.asyncDispose]()

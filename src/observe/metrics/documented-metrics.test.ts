@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../core/clock.ts'
-import { addConnectionMetrics } from './connection-metrics.ts'
 import { addBuildInfo, addFeatureStates } from './kubernetes-metrics.ts'
 import { MetricRegistry } from './prometheus.ts'
 import { ProxyMetricFamilies } from './proxy-metric-families.ts'
@@ -20,8 +19,7 @@ test('docs/observability.md lists every metric that there is, and no other', () 
   void new SourceMetrics(registry)
   addSourceContact(registry, systemClock, () => new Map())
   addViewMetrics(registry, () => [])
-  addConnectionMetrics(registry, () => Promise.resolve([]))
-  addTrafficMetrics(registry, () => [])
+  addTrafficMetrics(registry, () => Promise.resolve([]))
   addFeatureStates(registry, [])
   const build = { major: '', minor: '', gitVersion: '', gitCommit: '', gitTreeState: '', buildDate: '', platform: '' }
   addBuildInfo(registry, build, '')

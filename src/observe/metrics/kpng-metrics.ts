@@ -80,7 +80,8 @@ export function addKpngCoreSeries(registry: MetricRegistry, clock: Clock, status
     },
     () => {
       const { lastContactMs } = status()
-      return lastContactMs === undefined ? [] : [{ labels: {}, value: (clock.now() - lastContactMs) / 1000 }]
+      const series = lastContactMs === undefined ? [] : [{ labels: {}, value: (clock.now() - lastContactMs) / 1000 }]
+      return Promise.resolve(series)
     },
   )
 }

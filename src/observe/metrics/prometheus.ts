@@ -64,12 +64,13 @@ export class MetricRegistry {
   }
 
   /** A gauge that is kept elsewhere, read like `counterFrom`. */
-  gaugeFrom<Label extends string>(spec: FamilySpec<Label>, read: () => readonly Series<Label>[]): void {
+  gaugeFrom<Label extends string>(spec: FamilySpec<Label>, read: () => Promise<readonly Series<Label>[]>): void {
     void new LibraryGauge<Label>({
       ...this.#configuration(spec),
-      collect() {
+      async collect() {
+        const series = await read()
         this.reset()
-        for (const { labels, value } of read()) this.set(labels, value)
+        for (const { labels, value } of series) this.set(labels, value)
       },
     })
   }

@@ -7,16 +7,17 @@ test('each Service port has its bytes, its connections, and those that failed', 
   const web = testRoute('shop/web', { portName: 'http' })
   const gone = testRoute('shop/gone')
   const turnedAway = { overload: 4, unreachable: 0 }
-  const carried = { connections: 3, active: 1, bytesIn: 10, bytesOut: 20, dialFailures: 2, seconds: 1.5, turnedAway }
+  const carried = { connections: 3, open: 1, bytesIn: 10, bytesOut: 20, dialFailures: 2, seconds: 1.5, turnedAway }
   const registry = new MetricRegistry()
   const traffic = new Map([web, gone].map(({ key }) => [key, carried]))
-  addTrafficMetrics(registry, () => [{ view: testView(web), traffic }])
+  addTrafficMetrics(registry, () => Promise.resolve([{ view: testView(web), traffic }]))
   const lines = (await registry.render()).split('\n').filter((line) => line.startsWith('fairlead_service'))
   const labels = 'namespace="shop",service="web",port="http",protocol="TCP",ip_family="IPv4"'
   expect(lines).toEqual([
     `fairlead_service_bytes_total{${labels},direction="in"} 10`,
     `fairlead_service_bytes_total{${labels},direction="out"} 20`,
     `fairlead_service_connection_seconds_total{${labels}} 1.5`,
+    `fairlead_service_connections_total{${labels}} 3`,
     `fairlead_service_dial_failures_total{${labels}} 2`,
     `fairlead_service_open_connections{${labels}} 1`,
     `fairlead_service_turned_away_total{${labels},reason="overload"} 4`,

@@ -1,5 +1,6 @@
-import type { NodeView, RouteTraffic } from '../../core/backend.ts'
+import type { NodeView } from '../../core/backend.ts'
 import type { RouteKey } from '../../core/route.ts'
+import type { RouteTraffic } from '../../core/traffic.ts'
 import { familyLabel } from './family-label.ts'
 import type { MetricRegistry, Series } from './prometheus.ts'
 
@@ -13,22 +14,31 @@ const labels = ['namespace', 'service', 'port', 'protocol', 'ip_family'] as cons
 type Label = (typeof labels)[number]
 
 /**
- * Only for a mode that carries the bytes itself. There are series for each Service port, so their number is limited.
+ * Read from the data plane at each scrape. There are series for each Service port, so their number is limited. A mode
+ * has those that it can know.
  */
-export function addTrafficMetrics(registry: MetricRegistry, read: () => readonly CarriedView[]): void {
-  const seriesOf = (value: (traffic: RouteTraffic) => number) => read().flatMap((carried) => seriesFor(carried, value))
+export function addTrafficMetrics(registry: MetricRegistry, read: () => Promise<readonly CarriedView[]>): void {
+  const seriesOf = async (value: (traffic: RouteTraffic) => number | undefined) =>
+    (await read()).flatMap((carried) => seriesFor(carried, value))
 
+  registry.counterFrom(
+    {
+      name: 'fairlead_service_connections_total',
+      labels,
+      help: 'New connections to each Service port, as far as the mode can count them.',
+    },
+    () => seriesOf(({ connections }) => connections),
+  )
   registry.counterFrom(
     {
       name: 'fairlead_service_bytes_total',
       labels: [...labels, 'direction'],
       help: 'Bytes relayed for each Service port: in from clients, out to clients.',
     },
-    () =>
-      Promise.resolve([
-        ...seriesOf(({ bytesIn }) => bytesIn).map((series) => directed(series, 'in')),
-        ...seriesOf(({ bytesOut }) => bytesOut).map((series) => directed(series, 'out')),
-      ]),
+    async () => [
+      ...(await seriesOf(({ bytesIn }) => bytesIn)).map((series) => directed(series, 'in')),
+      ...(await seriesOf(({ bytesOut }) => bytesOut)).map((series) => directed(series, 'out')),
+    ],
   )
   registry.counterFrom(
     {
@@ -36,7 +46,7 @@ export function addTrafficMetrics(registry: MetricRegistry, read: () => readonly
       labels,
       help: 'Attempts to reach an endpoint of each Service port that failed.',
     },
-    () => Promise.resolve(seriesOf(({ dialFailures }) => dialFailures)),
+    () => seriesOf(({ dialFailures }) => dialFailures),
   )
   registry.counterFrom(
     {
@@ -44,7 +54,7 @@ export function addTrafficMetrics(registry: MetricRegistry, read: () => readonly
       labels,
       help: 'Total duration of the ended connections of each Service port, in seconds.',
     },
-    () => Promise.resolve(seriesOf(({ seconds }) => seconds)),
+    () => seriesOf(({ seconds }) => seconds),
   )
   registry.counterFrom(
     {
@@ -52,36 +62,39 @@ export function addTrafficMetrics(registry: MetricRegistry, read: () => readonly
       labels: [...labels, 'reason'],
       help: 'Connections to each Service port that reached no endpoint.',
     },
-    () =>
-      Promise.resolve(
-        read().flatMap((carried) =>
-          reasonsIn(carried).flatMap((reason) =>
-            seriesFor(carried, ({ turnedAway }) => turnedAway[reason] ?? 0).map(({ labels: common, value }) => ({
-              labels: { ...common, reason },
-              value,
-            })),
-          ),
+    async () =>
+      (await read()).flatMap((carried) =>
+        reasonsIn(carried).flatMap((reason) =>
+          seriesFor(carried, ({ turnedAway }) => turnedAway?.[reason]).map(({ labels: common, value }) => ({
+            labels: { ...common, reason },
+            value,
+          })),
         ),
       ),
   )
   registry.gaugeFrom(
     { name: 'fairlead_service_open_connections', labels, help: 'Connections of each Service port that are open now.' },
-    () => seriesOf(({ active }) => active),
+    () => seriesOf(({ open }) => open),
   )
 }
 
-function seriesFor({ view, traffic }: CarriedView, value: (traffic: RouteTraffic) => number): readonly Series<Label>[] {
+function seriesFor(
+  { view, traffic }: CarriedView,
+  valueOf: (traffic: RouteTraffic) => number | undefined,
+): readonly Series<Label>[] {
   return [...traffic].flatMap(([key, carried]) => {
     const route = view.routesByKey.get(key)
-    if (route === undefined) return []
+    const value = valueOf(carried)
+    if (route === undefined || value === undefined) return []
     const { namespace, name: service, portName: port, protocol } = route
-    return [{ labels: { namespace, service, port, protocol, ...familyLabel(view.family) }, value: value(carried) }]
+    return [{ labels: { namespace, service, port, protocol, ...familyLabel(view.family) }, value }]
   })
 }
 
 function reasonsIn({ traffic }: CarriedView): readonly string[] {
-  const [first] = traffic.values()
-  return Object.keys(first?.turnedAway ?? {})
+  const reasons = new Set<string>()
+  for (const { turnedAway } of traffic.values()) for (const reason in turnedAway) reasons.add(reason)
+  return [...reasons]
 }
 
 function directed(series: Series<Label>, direction: 'in' | 'out'): Series<Label | 'direction'> {

@@ -1,7 +1,8 @@
 /** Programs one IP family: rules lead from the addresses of Services to proxy ports, and a relay listens there. */
-import type { Backend, Change, NodeFacts, NodeView, RouteTraffic, SyncReport } from '../../../core/backend.ts'
+import type { Backend, Change, NodeFacts, NodeView, SyncReport } from '../../../core/backend.ts'
 import type { Logger } from '../../../core/logger.ts'
 import type { RouteKey } from '../../../core/route.ts'
+import type { RouteTraffic } from '../../../core/traffic.ts'
 import { Programming } from '../../../core/sync/programming.ts'
 import type { Programmed, SyncTask } from '../../../core/sync/programming.ts'
 import { isSameData } from '../../../core/same-data.ts'
@@ -81,8 +82,8 @@ export class PortalBackend implements Backend {
     await this.#options.drift?.run(this.#programming, onDrift, signal)
   }
 
-  traffic(): ReadonlyMap<RouteKey, RouteTraffic> {
-    return this.#listeners.traffic()
+  traffic(_signal: AbortSignal, keys?: ReadonlySet<RouteKey>): Promise<ReadonlyMap<RouteKey, RouteTraffic>> {
+    return Promise.resolve(this.#listeners.traffic(keys))
   }
 
   /** Unlike in other modes the rules go: without a relay behind them they lead to whoever has the port next. */

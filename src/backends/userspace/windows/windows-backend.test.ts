@@ -13,6 +13,8 @@ import { ask } from '../../../dataplane/relay/testing/clients.ts'
 import { freePort, isWholeLoopbackLocal, ownLoopback } from '../../../dataplane/relay/testing/own-loopback.ts'
 import { pods, WindowsNode } from './testing/windows-node.ts'
 
+const never = new AbortController().signal
+
 const [one, two, three, four] = [11, 12, 13, 14].map((host) => ownLoopback(host)) as [string, string, string, string]
 const soonMs = 10_000
 
@@ -33,7 +35,7 @@ describe.runIf(isWholeLoopbackLocal)('on a Windows node', () => {
     // Windows may not revive the one whose address was gone.
     await expect.poll(() => node.relay.stats().listeners).toMatchObject([{ connections: 0 }])
     expect(await ask({ ip: one, port: web.port })).toBe('a')
-    expect(node.backend.traffic().get(web.key)).toMatchObject({ connections: 2 })
+    expect((await node.backend.traffic(never)).get(web.key)).toMatchObject({ connections: 2 })
   })
 
   test('a look at the addresses of the machine tells of a lost one sooner than netsh', async () => {

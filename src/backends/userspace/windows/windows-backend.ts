@@ -1,8 +1,9 @@
 /** Serves one IP family at the Services' own addresses, which it gives to an interface of a Windows node. */
-import type { Backend, Change, NodeView, RouteTraffic, SyncReport } from '../../../core/backend.ts'
+import type { Backend, Change, NodeView, SyncReport } from '../../../core/backend.ts'
 import { nodePortIps } from '../../../core/node/node-port-addresses.ts'
 import type { NodePortAddresses } from '../../../core/node/node-port-addresses.ts'
 import type { RouteKey } from '../../../core/route.ts'
+import type { RouteTraffic } from '../../../core/traffic.ts'
 import { isSameData } from '../../../core/same-data.ts'
 import { OneAtATime } from '../../../core/sync/one-at-a-time.ts'
 import { Programming } from '../../../core/sync/programming.ts'
@@ -86,8 +87,8 @@ export class WindowsBackend implements Backend {
     return watchForDrift(watch, this.#programming, signal)
   }
 
-  traffic(): ReadonlyMap<RouteKey, RouteTraffic> {
-    return this.#listeners.traffic()
+  traffic(_signal: AbortSignal, keys?: ReadonlySet<RouteKey>): Promise<ReadonlyMap<RouteKey, RouteTraffic>> {
+    return Promise.resolve(this.#listeners.traffic(keys))
   }
 
   /** Where this route can be reached now. */
