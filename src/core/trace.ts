@@ -2,7 +2,9 @@
  * What took how long, and why it was done: spans in a tree, with links to what caused them. The brain and the backends
  * see no more than this; `observe/tracing` keeps the last ones in memory and sends them to a collector.
  */
-export type SpanAttributes = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>
+export type AttributeValue = string | number | boolean | readonly string[]
+
+export type SpanAttributes = Readonly<Record<string, AttributeValue | undefined>>
 
 /** Names a span to others: in a link, and to another process. */
 export interface SpanContext {
@@ -12,36 +14,82 @@ export interface SpanContext {
   readonly spanId: string
 }
 
+/** To a span that caused this one, but that this one is no part of. */
+export interface SpanLink {
+  readonly context: SpanContext
+  /** What to know of the cause without looking it up. */
+  readonly attributes?: SpanAttributes
+}
+
 export interface Span {
-  /** Absent where nobody records. */
+  /** Absent where nobody records: nothing need be worked out for its sake. */
   readonly context: SpanContext | undefined
   child(name: string, attributes?: SpanAttributes): Span
   set(attributes: SpanAttributes): void
-  /** With an error, what the span stands for has failed. Whatever comes later is ignored. */
+  link(link: SpanLink): void
+  /**
+   * With an error, what the span stands for has failed. What is still open below it ends with it. Whatever comes later
+   * is ignored.
+   */
   end(error?: unknown): void
 }
 
 export interface SpanStart {
   readonly attributes?: SpanAttributes
   /** Of another process: the span belongs to that trace. */
-  readonly parent?: SpanContext
-  /** What caused it, if that is no part of it. */
-  readonly links?: readonly SpanContext[]
+  readonly parent?: SpanContext | undefined
+  readonly links?: readonly SpanLink[]
+}
+
+/** A span that has ended, with all that was part of it. */
+export interface SpanRecord {
+  readonly name: string
+  readonly context: SpanContext
+  /** In the root of a tree: a span of another process. */
+  readonly parentSpanId?: string
+  readonly links: readonly SpanLink[]
+  /** Unix milliseconds with a fraction. Within a tree only the root's comes from the wall clock. */
+  readonly startMs: number
+  readonly durationMs: number
+  readonly attributes: Readonly<Record<string, AttributeValue>>
+  /** Why it failed, if it has. */
+  readonly error?: string
+  readonly children: readonly SpanRecord[]
+}
+
+/** What somebody else has measured, told when it was over. */
+export interface MeasuredSpan {
+  readonly name: string
+  /** Unix milliseconds, as in a record. */
+  readonly startMs: number
+  readonly durationMs: number
+  readonly attributes?: SpanAttributes
+  readonly error?: unknown
+  readonly links?: readonly SpanLink[]
+  readonly children?: readonly MeasuredSpan[]
+}
+
+/** Gets every tree once it has ended. Must not throw, and must not keep the caller waiting. */
+export interface TraceSink {
+  finished(root: SpanRecord): void
 }
 
 export interface Tracer {
   /** Begins a tree. */
   start(name: string, start?: SpanStart): Span
+  /** Takes a whole tree. Returns the root's context, undefined where nobody records. */
+  record(root: MeasuredSpan, parent?: SpanContext): SpanContext | undefined
 }
 
 export const noSpan: Span = {
   context: undefined,
   child: () => noSpan,
   set() {},
+  link() {},
   end() {},
 }
 
-export const noTracer: Tracer = { start: () => noSpan }
+export const noTracer: Tracer = { start: () => noSpan, record: () => undefined }
 
 /** Does the work as a part of the span. */
 export async function within<T>(

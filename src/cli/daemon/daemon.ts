@@ -7,6 +7,7 @@ import type { Host } from '../host/host.ts'
 import type { Mode } from '../modes/mode.ts'
 import type { ApiSource, ObjectSource } from './cluster-source.ts'
 import type { DaemonMetrics } from './daemon-metrics.ts'
+import type { DaemonTracing } from './daemon-tracing.ts'
 import type { SavedStart } from './saved-start.ts'
 
 /** What a daemon is asked to do, and the machine it does it on. */
@@ -41,6 +42,7 @@ export interface ClusterParts {
   readonly nodeName: string
   readonly catalog: Catalog
   readonly metrics: DaemonMetrics
+  readonly tracing: DaemonTracing
   readonly source: ObjectSource
   readonly saved: SavedStart
 }

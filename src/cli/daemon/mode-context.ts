@@ -2,15 +2,14 @@ import { expandPrimary } from '../../core/node/node-port-addresses.ts'
 import { iptablesOfHost } from '../../dataplane/iptables/find-iptables.ts'
 import { lendRelay } from '../../dataplane/relay/lend-relay.ts'
 import type { ModeContext } from '../modes/mode.ts'
-import type { Daemon } from './daemon.ts'
-import type { DaemonMetrics } from './daemon-metrics.ts'
+import type { ClusterParts, Daemon } from './daemon.ts'
 import type { ThisNode } from './node-at-start.ts'
 
 /** What a mode may use to work on this node. Nothing is opened before the mode asks for it. */
 export function modeContext(
   { config, host, stateDir, serviceSeriesLimit, userspace, log }: Daemon,
   { record, addresses: { ips, primaryFamily } }: ThisNode,
-  { families }: DaemonMetrics,
+  { metrics, tracing }: Pick<ClusterParts, 'metrics' | 'tracing'>,
 ): ModeContext {
   const { exec, clock } = host
   return {
@@ -26,7 +25,8 @@ export function modeContext(
     serviceSeriesLimit,
     borrowRelay: lendRelay((use) => host.openRelay({ ...userspace, ...use, log, clock })),
     iptablesOf: iptablesOfHost({ exec, clock, log }),
-    metrics: families,
+    metrics: metrics.families,
+    tracer: tracing.recorder,
     log,
   }
 }

@@ -4,6 +4,7 @@ import { runWith } from '../run-all.ts'
 import { openSource } from './cluster-source.ts'
 import type { Daemon } from './daemon.ts'
 import { daemonMetrics } from './daemon-metrics.ts'
+import { daemonTracing } from './daemon-tracing.ts'
 import { familiesToProxy } from './families-to-proxy.ts'
 import { applyConntrackSettings, applyOomScore } from './machine-settings.ts'
 import { modeContext } from './mode-context.ts'
@@ -17,9 +18,10 @@ export async function runDaemon(daemon: Daemon, signal: AbortSignal): Promise<vo
   const nodeName = nodeNameOf(config.hostnameOverride, host)
   const catalog = new Catalog()
   const metrics = daemonMetrics(config, host)
+  const tracing = daemonTracing(host.clock)
   await using source = await openSource(daemon, { nodeName, catalog, metrics })
   const saved = await startFromSavedState(daemon, catalog)
-  const cluster = { nodeName, catalog, metrics, source, saved }
+  const cluster = { nodeName, catalog, metrics, tracing, source, saved }
 
   daemon.onRunning?.()
   // What follows waits for objects, so the source runs from here on.
@@ -27,7 +29,7 @@ export async function runDaemon(daemon: Daemon, signal: AbortSignal): Promise<vo
     source,
     async (running) => {
       const node = await findNode(daemon, cluster, running)
-      const context = modeContext(daemon, node, metrics)
+      const context = modeContext(daemon, node, cluster)
       const mode = daemon.mode.onNode(context)
       const families = await familiesToProxy(mode, context, node, running)
       await applyConntrackSettings(mode, context)

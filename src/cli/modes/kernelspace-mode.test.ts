@@ -15,6 +15,7 @@ import { HcnError } from '../../dataplane/hcn/hcn.ts'
 import { MemoryDriver } from '../../dataplane/hcn/memory/memory-driver.ts'
 import { MemoryHns } from '../../dataplane/hcn/memory/memory-hns.ts'
 import { daemonMetrics } from '../daemon/daemon-metrics.ts'
+import { daemonTracing } from '../daemon/daemon-tracing.ts'
 import { familyProxy } from '../daemon/family-proxy.ts'
 import { modeContext } from '../daemon/mode-context.ts'
 import { runDaemon } from '../daemon/run-daemon.ts'
@@ -57,7 +58,13 @@ async function windowsNode(flags: readonly string[] = []) {
   const all = ['--network-name=pod-net', `--state-dir=${stateDir}`, `--objects=${manifests}`, ...flags]
   const daemon = await memoryDaemon({ flags: all, host })
   const node = { name: 'win-a', record: undefined, addresses: { ips, primaryFamily: 'ipv4' } } as const
-  const onNode = () => daemon.mode.onNode(modeContext(daemon, node, daemonMetrics(daemon.config, host)))
+  const onNode = () =>
+    daemon.mode.onNode(
+      modeContext(daemon, node, {
+        metrics: daemonMetrics(daemon.config, host),
+        tracing: daemonTracing(host.clock),
+      }),
+    )
   const writes = () => driver.journal.filter(({ operation }) => /create|modify|remove/.test(operation))
   return { hns, driver, opened, clock, host, daemon, onNode, writes }
 }

@@ -5,6 +5,7 @@ import type { Logger } from '../../core/logger.ts'
 import type { NodeIps } from '../../core/node/node-ips.ts'
 import type { ServingPolicy } from '../../core/routing/serving-policy.ts'
 import type { AfterSync } from '../../core/sync/sync-runner.ts'
+import type { Tracer } from '../../core/trace.ts'
 import type { IptablesOf } from '../../dataplane/iptables/find-iptables.ts'
 import type { LendRelay } from '../../dataplane/relay/lend-relay.ts'
 import type { Family } from '../../net/ip.ts'
@@ -53,6 +54,7 @@ export interface ModeContext extends ModeSettings {
   /** The host's iptables, looked for once. */
   readonly iptablesOf: IptablesOf
   readonly metrics: ProxyMetricFamilies
+  readonly tracer: Tracer
   readonly log: Logger
 }
 

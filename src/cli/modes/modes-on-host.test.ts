@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { scriptedExec } from '../../dataplane/iptables/testing/scripted-exec.ts'
 import { MemorySysctl } from '../../dataplane/sysctl/memory-sysctl.ts'
 import { daemonMetrics } from '../daemon/daemon-metrics.ts'
+import { daemonTracing } from '../daemon/daemon-tracing.ts'
 import { modeContext } from '../daemon/mode-context.ts'
 import { memoryDaemon } from '../daemon/testing/memory-daemon.ts'
 import { memoryHost } from '../host/testing/memory-host.ts'
@@ -45,5 +46,10 @@ async function modeOn(flags: readonly string[], options: MemoryHostOptions): Pro
   const daemon = await memoryDaemon({ flags, host: memoryHost(options) })
   const ips = { ipv4: '192.0.2.1', ipv6: '::1' }
   const node = { name: 'node1', record: undefined, addresses: { ips, primaryFamily: 'ipv4' } } as const
-  return daemon.mode.onNode(modeContext(daemon, node, daemonMetrics(daemon.config, daemon.host)))
+  return daemon.mode.onNode(
+    modeContext(daemon, node, {
+      metrics: daemonMetrics(daemon.config, daemon.host),
+      tracing: daemonTracing(daemon.host.clock),
+    }),
+  )
 }

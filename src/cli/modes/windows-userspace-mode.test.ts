@@ -9,6 +9,7 @@ import { netshProgram } from '../../dataplane/netsh/testing/netsh-program.ts'
 import { isWholeLoopbackLocal, ownLoopback } from '../../dataplane/relay/testing/own-loopback.ts'
 import { MemoryRelay } from '../../dataplane/relay/testing/memory-relay.ts'
 import { daemonMetrics } from '../daemon/daemon-metrics.ts'
+import { daemonTracing } from '../daemon/daemon-tracing.ts'
 import { modeContext } from '../daemon/mode-context.ts'
 import { memoryDaemon } from '../daemon/testing/memory-daemon.ts'
 import { memoryHost, memoryProgram } from '../host/testing/memory-host.ts'
@@ -35,7 +36,12 @@ async function windowsNode(options: NodeOptions = {}) {
   const daemon = await memoryDaemon({ flags: ['--proxy-mode=userspace', `--state-dir=${stateDir}`, ...flags], host })
   const addresses = { ips: { ipv4: nodeIp, ipv6: '::1' }, primaryFamily: 'ipv4' } as const
   const node = { name: 'win-a', record: undefined, addresses }
-  const mode = daemon.mode.onNode(modeContext(daemon, node, daemonMetrics(daemon.config, host)))
+  const mode = daemon.mode.onNode(
+    modeContext(daemon, node, {
+      metrics: daemonMetrics(daemon.config, host),
+      tracing: daemonTracing(host.clock),
+    }),
+  )
   const said = () => daemon.log.lines.map(({ message, fields }) => [message, fields])
   const warned = () => daemon.log.at('warn').map(({ message, fields }) => [message, fields])
   return { mode, said, warned, host }

@@ -1,0 +1,94 @@
+/** The last syncs and the slowest ones, kept in memory whether or not anybody collects traces. */
+import type { SpanRecord, TraceSink } from '../../core/trace.ts'
+
+export interface SyncHistoryLimits {
+  readonly last: number
+  readonly slowest: number
+  /** Of all trees together. Beyond it the oldest syncs lose what is below their root. */
+  readonly spans: number
+}
+
+export const historyLimits: SyncHistoryLimits = { last: 200, slowest: 50, spans: 25_000 }
+
+/** The root of a sync's tree. */
+const syncName = 'syncProxyRules'
+
+interface Kept {
+  root: SpanRecord
+  spans: number
+  /** In how many of the two lists. */
+  lists: number
+}
+
+export class SyncHistory implements TraceSink {
+  readonly #limits: SyncHistoryLimits
+  /** Oldest first. */
+  readonly #last: Kept[] = []
+  /** Slowest first. */
+  readonly #slowest: Kept[] = []
+  #start: SpanRecord | undefined
+  #spans = 0
+
+  constructor(limits: SyncHistoryLimits = historyLimits) {
+    this.#limits = limits
+  }
+
+  /** Newest first. */
+  get last(): readonly SpanRecord[] {
+    return this.#last.map(({ root }) => root).reverse()
+  }
+
+  get slowest(): readonly SpanRecord[] {
+    return this.#slowest.map(({ root }) => root)
+  }
+
+  /** How the process got ready; undefined until it is. */
+  get start(): SpanRecord | undefined {
+    return this.#start
+  }
+
+  finished(root: SpanRecord): void {
+    if (root.name === 'createProxier') this.#start = root
+    if (root.name !== syncName) return
+    const kept: Kept = { root, spans: spansOf(root), lists: 1 }
+    this.#spans += kept.spans
+    this.#last.push(kept)
+    if (this.#last.length > this.#limits.last) this.#leave(this.#last.shift())
+    this.#rank(kept)
+    this.#thinOut()
+  }
+
+  #rank(kept: Kept): void {
+    const { durationMs } = kept.root
+    const slower = this.#slowest.findIndex(({ root }) => root.durationMs < durationMs)
+    if (slower === -1 && this.#slowest.length >= this.#limits.slowest) return
+    this.#slowest.splice(slower === -1 ? this.#slowest.length : slower, 0, kept)
+    kept.lists++
+    if (this.#slowest.length > this.#limits.slowest) this.#leave(this.#slowest.pop())
+  }
+
+  #leave(kept: Kept | undefined): void {
+    if (kept !== undefined && --kept.lists === 0) this.#spans -= kept.spans
+  }
+
+  #thinOut(): void {
+    if (this.#spans <= this.#limits.spans) return
+    for (const kept of [...this.#last, ...this.#slowest.toReversed()]) {
+      if (this.#spans <= this.#limits.spans) return
+      this.#spans -= kept.spans - 1
+      if (kept.spans > 1) kept.root = withoutChildren(kept.root, kept.spans - 1)
+      kept.spans = 1
+    }
+  }
+}
+
+function spansOf({ children }: SpanRecord): number {
+  let spans = 1
+  for (const child of children) spans += spansOf(child)
+  return spans
+}
+
+function withoutChildren(root: SpanRecord, gone: number): SpanRecord {
+  const dropped = Number(root.attributes['spans.dropped'] ?? 0) + gone
+  return { ...root, attributes: { ...root.attributes, 'spans.dropped': dropped }, children: [] }
+}

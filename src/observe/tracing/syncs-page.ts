@@ -1,0 +1,43 @@
+/** `/debug/syncs`: what the last syncs did, how long each part took, and which events caused them. */
+import type { SpanRecord } from '../../core/trace.ts'
+import type { DebugAnswer, DebugPage } from '../http/debug/debug-page.ts'
+import { shownSync } from './shown-sync.ts'
+import type { ShownSync } from './shown-sync.ts'
+import type { SyncHistory } from './sync-history.ts'
+
+/** What `fairlead trace` reads. */
+export interface SyncsAnswer {
+  /** Newest first, or slowest first. */
+  readonly order: 'newest' | 'slowest'
+  readonly syncs: readonly ShownSync[]
+  /** `createProxier`: how the process got ready. */
+  readonly start: SpanRecord | null
+}
+
+const defaultLimit = 20
+
+export function syncsPage(history: Pick<SyncHistory, 'last' | 'slowest' | 'start'>): DebugPage {
+  return { path: '/debug/syncs', answer: ({ query }) => Promise.resolve(answer(history, query)) }
+}
+
+function answer(history: Pick<SyncHistory, 'last' | 'slowest' | 'start'>, query: URLSearchParams): DebugAnswer {
+  const limit = query.get('limit') ?? String(defaultLimit)
+  if (!/^[1-9]\d{0,5}$/.test(limit)) return refused(`limit=${limit} is no number of syncs: ask with limit=20`)
+  const family = query.get('family')
+  if (family !== null && family !== 'ipv4' && family !== 'ipv6')
+    return refused(`family=${family} is none: ask with family=ipv4 or family=ipv6`)
+  const isSlowest = query.has('slowest') && query.get('slowest') !== 'false'
+  const roots = (isSlowest ? history.slowest : history.last).filter(
+    ({ attributes }) => family === null || attributes['network.type'] === family,
+  )
+  const value: SyncsAnswer = {
+    order: isSlowest ? 'slowest' : 'newest',
+    syncs: roots.slice(0, Number(limit)).map(shownSync),
+    start: history.start ?? null,
+  }
+  return { kind: 'json', value }
+}
+
+function refused(message: string): DebugAnswer {
+  return { kind: 'refused', status: 400, message }
+}
