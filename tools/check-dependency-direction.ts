@@ -14,7 +14,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   dataplane: ['core', 'api', 'net', 'host'],
   http: ['net'],
   observe: ['core', 'api', 'net', 'http'],
-  kpng: ['core', 'api', 'net'],
+  kpng: ['core', 'api', 'net', 'http'],
   sources: ['core', 'api', 'net', 'kpng', 'host'],
   backends: ['core', 'api', 'net', 'dataplane'],
   embedded: ['core', 'api', 'net', 'http'],

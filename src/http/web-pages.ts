@@ -50,3 +50,12 @@ export function isLoopbackPeer(address: string | undefined): boolean {
   const ip = parseIp(address ?? '')
   return ip !== undefined && isLoopback(ip)
 }
+
+/**
+ * For answers that are for people and programs on this machine, not for everybody who reaches the port, nor for web pages
+ * with a name that leads here.
+ */
+export function isFromThisMachine(peer: string | undefined, headers: RequestHeaders): boolean {
+  const isNamedLocally = headers.host === undefined || isLocalName(hostnameIn(headers.host) ?? '')
+  return isLoopbackPeer(peer) && isNamedLocally && pageBehind(headers) === undefined
+}

@@ -4,7 +4,8 @@
  */
 import { hostPort, isLoopback, parseIp } from '../net/ip.ts'
 import { KpngError } from './kpng-error.ts'
-import { localSocket, pipeText } from './named-pipe.ts'
+import { pipeText } from '../http/named-pipe.ts'
+import { localSocket } from './local-socket.ts'
 
 export type ApiAddress =
   | { readonly kind: 'unix'; readonly path: string }

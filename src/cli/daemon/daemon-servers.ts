@@ -8,6 +8,8 @@ import { ConnectionLimit } from '../../http/connection-limit.ts'
 import { healthzHandler } from '../../observe/http/healthz-server.ts'
 import { serveHttp } from '../../observe/http/http-server.ts'
 import type { BindAddress } from '../../observe/http/http-server.ts'
+import { debugHandler, limitsOnPort } from '../../observe/http/debug/debug-handler.ts'
+import type { DebugPage } from '../../observe/http/debug/debug-page.ts'
 import { metricsHandler } from '../../observe/http/metrics-server.ts'
 import type { HttpHandler } from '../../observe/http/reply.ts'
 import { writeSnapshotsOnSignal } from '../../observe/profiling/heap-snapshots.ts'
@@ -24,6 +26,7 @@ export interface DaemonServersOptions {
   readonly health: ProxyHealth
   readonly detail: () => Readonly<Record<string, unknown>>
   readonly metrics: DaemonMetrics
+  readonly pages: readonly DebugPage[]
   /** At each server. */
   readonly maxConnections: number
   readonly host: Host
@@ -81,7 +84,7 @@ function server(
   }
 }
 
-function metricsPages({ config, version, flags, metrics, host, log }: DaemonServersOptions): HttpHandler {
+function metricsPages({ config, version, flags, metrics, pages, host, log }: DaemonServersOptions): HttpHandler {
   const { clock } = host
   const isOn = (gate: Parameters<typeof isGateOn>[1]) => isGateOn(config.featureGates, gate)
   return metricsHandler({
@@ -94,6 +97,7 @@ function metricsPages({ config, version, flags, metrics, host, log }: DaemonServ
       ? { binaryVersion: version, runtimeVersion: host.process.nodeVersion }
       : undefined,
     profiling: config.enableProfiling ? log : undefined,
+    debug: debugHandler({ pages, limits: limitsOnPort, clock, log }),
     processStartMs: clock.now() - host.process.uptimeMs(),
     clock,
   })

@@ -23,6 +23,10 @@ export interface Daemon {
   readonly file: LoadedFile | undefined
   readonly stateDir: string
   readonly serviceSeriesLimit: number
+  /** `unix:///PATH`, `npipe:…`, `none`; empty: the usual place. */
+  readonly debugSocket: string
+  /** A name or a number; empty: nobody but the owner. */
+  readonly debugSocketGroup: string
   readonly strictSourceRanges: boolean
   readonly userspace: UserspaceOptions
   readonly nodeAddresses: readonly string[]

@@ -11,6 +11,8 @@ import type { Runnable } from '../run-all.ts'
 import { daemonEvents } from './daemon-events.ts'
 import { addDaemonSeries } from './daemon-series.ts'
 import { daemonServers } from './daemon-servers.ts'
+import { debugPages } from './debug-pages.ts'
+import { debugSocket } from './debug-socket.ts'
 import type { ClusterParts, Daemon } from './daemon.ts'
 import { familyProxies } from './family-proxies.ts'
 import type { ThisNode } from './node-at-start.ts'
@@ -50,18 +52,21 @@ export async function serve(
   const backends = await openBackends(mode, families, signal)
   const proxies = familyProxies({ daemon, cluster, prepared, backends, otherModes, health, events, maxConnections })
   addDaemonSeries(proxies, daemon, cluster, signal)
+  const pages = debugPages({ proxies })
   const servers = daemonServers({
     ...daemon,
+    pages,
     health,
     detail: () => ({ ...startDetail(cluster), ...source.detail() }),
     metrics: cluster.metrics,
     maxConnections,
     onBindFailure: (reason, error) => events.bindFailed(reason, error.message),
   })
+  const socket = await debugSocket({ ...daemon, pages })
   const guard = nodeGuard({ catalog, node: prepared.node, config, health, log })
   const cleaning = mode.replacesOtherModes ? [otherModes] : []
   const others = [...cleaning, ...configWatch(daemon), ...stateKeeper(daemon, cluster)]
-  await runAll([events, guard, ...servers, ...proxies, ...others], signal)
+  await runAll([events, guard, ...servers, ...socket, ...proxies, ...others], signal)
 }
 
 function startDetail({ saved, source }: ClusterParts): Readonly<Record<string, unknown>> {

@@ -104,6 +104,7 @@ function daemonOptions({ folder, verbosity, program }: Demo, metricsAddress: str
       `--node-address=${loopback}`,
       `--metrics-bind-address=${metricsAddress}`,
       '--healthz-port=0',
+      '--debug-socket=none',
       '--nodeport-addresses=127.0.0.0/8',
       // A change shows at once; on a node a second in between saves work.
       '--iptables-min-sync-period=0s',

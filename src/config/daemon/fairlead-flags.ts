@@ -43,6 +43,16 @@ export const fairleadFlags = {
       default: 2000,
       help: 'Have per-Service series in /metrics up to this many Service ports. 0 turns them off.',
     },
+    'debug-socket': {
+      type: type.text,
+      default: '',
+      help: 'Where commands such as "fairlead explain" ask this proxy: unix:///PATH, on Windows npipe:////./pipe/NAME, or none. Empty: the usual place.',
+    },
+    'debug-socket-group': {
+      type: type.text,
+      default: '',
+      help: 'The group whose members may use the debug socket besides its owner: a name or a number. Not on Windows.',
+    },
     'userspace-workers': {
       type: type.int32,
       default: 0,

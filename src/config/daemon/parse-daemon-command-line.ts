@@ -37,6 +37,9 @@ export interface DaemonOptions {
   readonly stateDir: string
   /** With more Service ports than this, /metrics has no series for each of them. */
   readonly serviceSeriesLimit: number
+  /** Empty: the usual place. */
+  readonly debugSocket: string
+  readonly debugSocketGroup: string
   readonly strictSourceRanges: boolean
   readonly userspace: {
     /** Threads that carry connections; 0: one per core. */
@@ -81,6 +84,8 @@ export function parseDaemonCommandLine(
       objects: values.objects,
       stateDir: values['state-dir'],
       serviceSeriesLimit: values['service-series-limit'],
+      debugSocket: values['debug-socket'],
+      debugSocketGroup: values['debug-socket-group'],
       strictSourceRanges: values['strict-source-ranges'],
       userspace: {
         workers: Math.max(0, values['userspace-workers']),

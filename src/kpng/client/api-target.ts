@@ -1,6 +1,7 @@
 /** Which server to ask: `host:port`, `dns:///name:port` or `unix:///path`; on Windows a named pipe. */
 import { KpngError } from '../kpng-error.ts'
-import { checkPlatform, localSocket, parsePipe } from '../named-pipe.ts'
+import { parsePipe } from '../../http/named-pipe.ts'
+import { checkPlatform, localSocket } from '../local-socket.ts'
 import { addressText } from '../plaintext.ts'
 import type { ApiAddress } from '../plaintext.ts'
 

@@ -1,6 +1,7 @@
 /** Where a server listens: `tcp://host:port`, `tcp://:port` or `unix:///path`, as in KPNG; on Windows a named pipe. */
 import { KpngError } from '../kpng-error.ts'
-import { checkPlatform, localSocket, parsePipe } from '../named-pipe.ts'
+import { parsePipe } from '../../http/named-pipe.ts'
+import { checkPlatform, localSocket } from '../local-socket.ts'
 import type { ApiAddress } from '../plaintext.ts'
 
 export function parseBindSpec(text: string, platform: NodeJS.Platform = process.platform): ApiAddress {

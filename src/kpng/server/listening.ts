@@ -5,20 +5,13 @@ import { portAdvice } from '../../net/port-advice.ts'
 import { KpngError } from '../kpng-error.ts'
 import { addressText } from '../plaintext.ts'
 import type { ApiAddress } from '../plaintext.ts'
-import { clearSocketPath, listenPrivately, refuseLiveServer } from './unix-socket.ts'
+import { listenLocally, SocketInUseError } from '../../http/local-socket.ts'
 
 export async function listenOn(server: Server, bind: ApiAddress): Promise<void> {
   const listening = once(server, 'listening')
   try {
     if (bind.kind === 'tcp') server.listen(bind.port, bind.host === '' ? undefined : bind.host)
-    else if (bind.kind === 'pipe') {
-      // Windows refuses a second server by itself, Wine does not: clients would reach one or the other.
-      await refuseLiveServer(addressText(bind), bind.path)
-      server.listen(bind.path)
-    } else {
-      await clearSocketPath(bind.path)
-      listenPrivately(server, bind.path)
-    }
+    else await listenLocally(server, bind)
     await listening
   } catch (error) {
     listening.catch(() => {})
@@ -27,7 +20,7 @@ export async function listenOn(server: Server, bind: ApiAddress): Promise<void> 
 }
 
 export function listenError(bind: ApiAddress, error: unknown, platform = process.platform): Error {
-  if (error instanceof KpngError) return error
+  if (error instanceof SocketInUseError) return new KpngError('in-use', error.message, { cause: error })
   const { code = '', message = String(error) } = error as { readonly code?: string; readonly message?: string }
   const where = addressText(bind)
   if (code === 'EADDRINUSE')

@@ -3,8 +3,7 @@
  * on it. Only `/healthz?verbose` says more, under one additional key.
  */
 import type { HealthAnswer } from '../../core/health/proxy-health.ts'
-import type { IncomingMessage } from 'node:http'
-import { hostnameIn, isLocalName, isLoopbackPeer, pageBehind } from '../../http/web-pages.ts'
+import { isFromThisMachine } from '../../http/web-pages.ts'
 import { noSniff, reply, replyNotFound, requestTarget } from './reply.ts'
 import type { HttpHandler } from './reply.ts'
 
@@ -25,14 +24,9 @@ export function healthzHandler({ health, detail, metrics }: HealthzOptions): Htt
     const endpoint = path === '/healthz' ? 'healthz' : 'livez'
     const { status, body } = health[endpoint]()
     metrics.healthAnswered(endpoint, status)
-    const isVerbose = endpoint === 'healthz' && query.has('verbose') && isFromThisMachine(request)
+    const isVerbose =
+      endpoint === 'healthz' && query.has('verbose') && isFromThisMachine(request.socket.remoteAddress, request.headers)
     const headers = { 'Content-Type': 'application/json', ...noSniff }
     reply(response, status, headers, JSON.stringify(isVerbose ? { ...body, detail: detail() } : body))
   }
-}
-
-/** Paths, addresses and names are for people on the node, not for everybody who reaches the port, nor for web pages. */
-function isFromThisMachine({ socket, headers }: IncomingMessage): boolean {
-  const isNamedLocally = headers.host === undefined || isLocalName(hostnameIn(headers.host) ?? '')
-  return isLoopbackPeer(socket.remoteAddress) && isNamedLocally && pageBehind(headers) === undefined
 }

@@ -152,7 +152,7 @@ function whyRefused(request: IncomingMessage, bind: BindAddress): string | undef
   return `the Host header names "${request.headers.host ?? ''}"; use localhost or an IP address`
 }
 
-function aborted(signal: AbortSignal): Promise<void> {
+export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve()
     else signal.addEventListener('abort', () => resolve(), { once: true })

@@ -1,6 +1,9 @@
 /** Statuses, headers and bodies were recorded from the handlers of Kubernetes 1.36 for the same requests. */
+import { networkInterfaces } from 'node:os'
 import { expect, test, vi } from 'vitest'
 import { MetricRegistry } from '../metrics/prometheus.ts'
+import { reply } from './reply.ts'
+import type { HttpHandler } from './reply.ts'
 import { serveMetrics } from './testing/serve-metrics.ts'
 
 const plain = { 'content-type': 'text/plain; charset=utf-8' }
@@ -84,6 +87,30 @@ for (const path of ['/', '/livez', '/healthz/', '/metrics/', '//metrics', '/prox
     expect(await get(path)).toEqual({ status: 404, headers: plainNoSniff, body: '404 page not found\n' })
   })
 }
+
+const debug: HttpHandler = (_request, response) => reply(response, 200, {}, 'explained')
+/** Whoever connects there has it as source, like somebody on another machine. */
+const ownAddress = Object.values(networkInterfaces())
+  .flat()
+  .find((address) => address?.family === 'IPv4' && !address.internal)?.address
+
+test('debug pages are for whoever asks this machine by its own name', async () => {
+  const { get } = await serveMetrics({ debug })
+  expect(await get('/debug/view')).toMatchObject({ status: 200, body: 'explained' })
+  for (const host of ['192.0.2.7', 'node.example', 'localhost.example'])
+    expect(await get('/debug/view', { headers: { Host: host } })).toMatchObject({ status: 403 })
+})
+
+test.skipIf(ownAddress === undefined)('debug pages are for clients on loopback (needs another address)', async () => {
+  const { get, address } = await serveMetrics({ debug }, '0.0.0.0')
+  const host = ownAddress ?? ''
+  expect(await get('/debug/view', { host: '127.0.0.1' })).toMatchObject({ status: 200 })
+  expect(await get('/debug/view', { host })).toMatchObject({
+    status: 403,
+    body: `forbidden: the pages below /debug/ are for this machine only, ask on the node itself, at http://127.0.0.1:${address.port}/debug/\n`,
+  })
+  expect(await get('/proxyMode', { host })).toMatchObject({ status: 200 })
+})
 
 test('PUT /debug/flags/v changes the verbosity, and only a number does', async () => {
   const setVerbosity = vi.fn<(verbosity: number) => void>()

@@ -1,6 +1,8 @@
 /** Everything on the metrics port. Paths match exactly: `/metrics/` is not `/metrics`. */
 import type { Clock } from '../../core/clock.ts'
 import type { MetricRegistry } from '../metrics/prometheus.ts'
+import { isFromThisMachine } from '../../http/web-pages.ts'
+import { debugPrefix } from './debug/debug-handler.ts'
 import { debugFlagsIndexHandler, verbosityHandler } from './debug-flags.ts'
 import { PingHealthz } from './ping-healthz.ts'
 import { pprofPrefix, profilingHandler, profilingRedirect } from './profiling.ts'
@@ -23,6 +25,8 @@ export interface MetricsServerOptions {
   readonly statusz: { readonly binaryVersion: string; readonly runtimeVersion: string } | undefined
   /** Only if enableProfiling is set. */
   readonly profiling: { setVerbosity(verbosity: number): void } | undefined
+  /** Everything else below `/debug/`, for clients on this machine. */
+  readonly debug?: HttpHandler
   readonly processStartMs: number
   readonly clock: Clock
 }
@@ -30,10 +34,31 @@ export interface MetricsServerOptions {
 export function metricsHandler(options: MetricsServerOptions): HttpHandler {
   const handlerByPath = handlers(options)
   const profiling = options.profiling === undefined ? undefined : profilingHandler(options.clock)
+  const debug = options.debug === undefined ? undefined : fromThisMachine(options.debug)
   return (request, response) => {
     const { path } = requestTarget(request)
-    const handler = handlerByPath.get(path) ?? (path.startsWith(pprofPrefix) ? profiling : undefined)
+    const rest = path.startsWith(pprofPrefix) ? profiling : isDebugPage(path) ? debug : undefined
+    const handler = handlerByPath.get(path) ?? rest
     return handler === undefined ? replyNotFound(response) : handler(request, response)
+  }
+}
+
+/** The flags belong to `--profiling`: without it they do not exist, whoever asks. */
+function isDebugPage(path: string): boolean {
+  return path.startsWith(debugPrefix) && !path.startsWith('/debug/flags')
+}
+
+function fromThisMachine(handler: HttpHandler): HttpHandler {
+  return (request, response) => {
+    const { remoteAddress, localPort } = request.socket
+    if (isFromThisMachine(remoteAddress, request.headers)) return handler(request, response)
+    const wayOut = `ask on the node itself, at http://127.0.0.1:${localPort}${debugPrefix}`
+    reply(
+      response,
+      403,
+      { 'Content-Type': plainText, ...noSniff },
+      `forbidden: the pages below ${debugPrefix} are for this machine only, ${wayOut}\n`,
+    )
   }
 }
 

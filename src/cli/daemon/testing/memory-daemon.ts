@@ -25,7 +25,8 @@ export async function memoryDaemon({
   mode,
   host = memoryHost(),
 }: MemoryDaemonOptions = {}): Promise<MemoryDaemon> {
-  const { options } = parsed(flags, host.platform)
+  // A socket would be one of the real machine.
+  const { options } = parsed(['--debug-socket=none', ...flags], host.platform)
   const { config } = await loadConfig(options, host)
   const log = Object.assign(new RecordingLogger(), { verbosity: 0, setVerbosity() {}, flush() {} })
   return {

@@ -17,12 +17,15 @@ export interface RawRequest {
   /** Where to connect, if not to the listener's own address. */
   readonly host?: string
   readonly signal?: AbortSignal
+  /** Over a socket of this machine instead. */
+  readonly socketPath?: string
 }
 
 export function rawRequest(to: BindAddress, path: string, options: RawRequest = {}): Promise<RawAnswer> {
-  const { method = 'GET', headers = {}, body = '', host = to.ip, signal } = options
+  const { method = 'GET', headers = {}, body = '', host = to.ip, signal, socketPath } = options
   return new Promise((resolve, reject) => {
-    const target: RequestOptions = { host, port: to.port, path, method, headers, agent: false, signal }
+    const place: RequestOptions = socketPath === undefined ? { host, port: to.port } : { socketPath }
+    const target: RequestOptions = { ...place, path, method, headers, agent: false, signal }
     const sent = request(target, (answer) => {
       text(answer).then(
         (received) =>

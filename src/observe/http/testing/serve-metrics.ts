@@ -12,7 +12,7 @@ import type { RawRequest } from './raw-request.ts'
 /** Unix second 1794752395. */
 const startMs = Date.UTC(2026, 10, 15, 14, 19, 55, 400)
 
-export async function serveMetrics(options: Partial<MetricsServerOptions>) {
+export async function serveMetrics(options: Partial<MetricsServerOptions>, ip = '127.0.0.1') {
   const clock = new FakeClock(startMs)
   const handler = metricsHandler({
     component: 'kube-proxy',
@@ -26,7 +26,7 @@ export async function serveMetrics(options: Partial<MetricsServerOptions>) {
     clock,
     ...options,
   })
-  const bind = { ip: '127.0.0.1', port: 0 }
+  const bind = { ip, port: 0 }
   const listener = await listenHttp({ what: 'test', bind, handler, log: silentLogger })
   onTestFinished(() => listener[Symbol.asyncDispose]())
   const { address } = listener

@@ -2,7 +2,6 @@
  * Named pipes: what Windows has in place of unix sockets, as far as Node.js can use them. Kubernetes' programs write
  * `npipe:////./pipe/NAME`, Windows itself `\\.\pipe\NAME`; both are understood.
  */
-import { KpngError } from './kpng-error.ts'
 
 /** Windows allows no more, `\\.\pipe\` included. */
 const longestPath = 256
@@ -21,14 +20,8 @@ export function pipeText(path: string): string {
   return `npipe:${`//${path}`.replaceAll('\\', '/')}`
 }
 
-/** For messages: a server on this machine that only this machine can reach. */
-export function localSocket(platform: NodeJS.Platform): string {
-  return platform === 'win32' ? 'npipe:////./pipe/fairlead' : 'unix:///run/fairlead.sock'
-}
-
-/** Unix sockets are for other systems than Windows, named pipes for Windows alone. */
-export function checkPlatform(kind: 'unix' | 'pipe', text: string, platform: NodeJS.Platform): void {
-  if ((kind === 'pipe') === (platform === 'win32')) return
-  const problem = kind === 'pipe' ? 'named pipes exist on Windows only' : 'Node.js has no unix sockets on Windows'
-  throw new KpngError('bad-address', `"${text}" cannot be used here: ${problem}, write ${localSocket(platform)}`)
+/** Why a socket of this kind cannot be used: unix sockets are for other systems than Windows, pipes for Windows alone. */
+export function socketProblem(kind: 'unix' | 'pipe', platform: NodeJS.Platform): string | undefined {
+  if ((kind === 'pipe') === (platform === 'win32')) return undefined
+  return kind === 'pipe' ? 'named pipes exist on Windows only' : 'Node.js has no unix sockets on Windows'
 }
