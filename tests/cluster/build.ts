@@ -1,5 +1,5 @@
 /**
- * Builds the real Kubernetes programs that the cluster tests run: `tsx tests/cluster/build.ts [program…]`.
+ * Builds the real programs that the cluster tests run: `tsx tests/cluster/build.ts [program…]`.
  * Without names it builds what the tests always need; kube-proxy is built when asked for.
  */
 import { buildProgram, isProgram, programs } from './testing/programs.ts'
@@ -13,7 +13,7 @@ if (unknown.length > 0) {
   try {
     for (const name of names.length > 0
       ? names.filter(isProgram)
-      : (['etcd', 'kube-apiserver', 'endpointslice-mirroring'] as const)) {
+      : (['etcd', 'kube-apiserver', 'endpointslice-mirroring', 'jaeger'] as const)) {
       process.stderr.write(`cluster: ${name} is at ${await buildProgram(name)}\n`)
     }
   } catch (error) {

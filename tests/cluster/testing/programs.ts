@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /** The programs of tests/cluster/programs: the real ones, each behind a main of a few lines. */
-export const programs = ['etcd', 'kube-apiserver', 'kube-proxy', 'endpointslice-mirroring'] as const
+export const programs = ['etcd', 'kube-apiserver', 'kube-proxy', 'endpointslice-mirroring', 'jaeger'] as const
 
 export type Program = (typeof programs)[number]
 
@@ -15,12 +15,18 @@ export function isProgram(name: string): name is Program {
   return programs.some((program) => program === name)
 }
 
+/** Those that are a module of their own, because they need other versions of the same packages, and are built as they are. */
+const ownModules: Readonly<Partial<Record<Program, string>>> = {
+  jaeger: 'github.com/jaegertracing/jaeger/cmd/all-in-one',
+}
+
 const sources = fileURLToPath(new URL('../programs/', import.meta.url))
 const cache = fileURLToPath(new URL('../../../.cache/cluster/', import.meta.url))
 
 /** The path of the executable, built first unless the same sources have been built before. */
 export async function buildProgram(name: Program): Promise<string> {
-  const flags = ['-ldflags', await linkerFlags()]
+  const ownModule = ownModules[name]
+  const flags = ['-ldflags', ownModule === undefined ? await linkerFlags() : '-s -w']
   const folder = join(cache, `${name}-${await sourcesHash(name, flags)}`)
   // The file has the program's own name: the real programs sign what they write with it.
   const executable = join(folder, name)
@@ -32,7 +38,8 @@ export async function buildProgram(name: Program): Promise<string> {
   // Built beside and renamed: a build that is interrupted, or runs twice at once, leaves no half-written executable.
   const unfinished = `${executable}.${process.pid}`
   try {
-    await go(['build', ...flags, '-o', unfinished, `./${name}`])
+    const [where, what] = ownModule === undefined ? [sources, `./${name}`] : [join(sources, name), ownModule]
+    await go(['build', ...flags, '-o', unfinished, what], where)
     await rename(unfinished, executable)
   } finally {
     await rm(unfinished, { force: true })
@@ -53,21 +60,22 @@ async function linkerFlags(): Promise<string> {
 
 async function sourcesHash(name: Program, flags: readonly string[]): Promise<string> {
   const hash = createHash('sha256').update(JSON.stringify([platform(), arch(), flags]))
-  for (const file of ['go.mod', 'go.sum', `${name}/main.go`]) hash.update(await readFile(join(sources, file)))
+  const files = name in ownModules ? [`${name}/go.mod`, `${name}/go.sum`] : ['go.mod', 'go.sum', `${name}/main.go`]
+  for (const file of files) hash.update(await readFile(join(sources, file)))
   return hash.digest('hex').slice(0, 12)
 }
 
-async function go(args: readonly string[]): Promise<void> {
+async function go(args: readonly string[], folder: string): Promise<void> {
   // Where the official archive puts Go; a login shell finds it there, but not every test runner's PATH does.
   const path = `${process.env['PATH'] ?? ''}:/usr/local/go/bin`
-  const child = spawn('go', args, { cwd: sources, env: { ...process.env, PATH: path }, stdio: ['ignore', 2, 2] })
+  const child = spawn('go', args, { cwd: folder, env: { ...process.env, PATH: path }, stdio: ['ignore', 2, 2] })
   const exitCode = await new Promise<number | null>((resolve, reject) => {
     child.once('error', (cause) =>
-      reject(new Error('Go is needed to build a real API server, and "go" was not found: install Go 1.26', { cause })),
+      reject(new Error('Go is needed to build the real programs, and "go" was not found: install Go 1.26', { cause })),
     )
     child.once('close', resolve)
   })
-  if (exitCode !== 0) throw new Error(`"go ${args.join(' ')}" failed in ${sources}: its output is above`)
+  if (exitCode !== 0) throw new Error(`"go ${args.join(' ')}" failed in ${folder}: its output is above`)
 }
 
 /** An API server has more than 100 MB, so only the newest build of a program is kept. */
