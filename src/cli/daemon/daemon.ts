@@ -1,4 +1,5 @@
 import type { LoadedFile } from '../../config/file/config-file-watch.ts'
+import type { DaemonOptions } from '../../config/daemon/parse-daemon-command-line.ts'
 import type { ProxyConfig } from '../../config/proxy-config.ts'
 import type { Catalog } from '../../core/catalog.ts'
 import type { UserspaceOptions } from '../../dataplane/relay/open-relay.ts'
@@ -29,6 +30,7 @@ export interface Daemon {
   readonly debugSocketGroup: string
   readonly strictSourceRanges: boolean
   readonly userspace: UserspaceOptions
+  readonly tracing: DaemonOptions['tracing']
   readonly nodeAddresses: readonly string[]
   /** Only prepare the machine, then end. */
   readonly isInitOnly: boolean

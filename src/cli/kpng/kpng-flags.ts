@@ -1,5 +1,5 @@
 /** The flags of the KPNG commands: KPNG's own names and meanings, and what Fairlead has besides. */
-import { logFileFlags } from '../../config/daemon/fairlead-flags.ts'
+import { logFileFlags, otlpFlags } from '../../config/daemon/fairlead-flags.ts'
 import { windowsServiceFlag } from '../../config/daemon/windows-flags.ts'
 import { inGroup } from '../../config/flags/flag.ts'
 import * as type from '../../config/flags/flag-types.ts'
@@ -13,6 +13,7 @@ export const commonFlags = inGroup('Process', {
     default: '',
     help: 'Serve /metrics and /healthz on this IP:PORT. Empty: do not serve them.',
   },
+  ...otlpFlags,
   ...logFileFlags,
   'windows-service': windowsServiceFlag,
 })

@@ -32,7 +32,8 @@ const shownByKubeProxy: Readonly<Record<string, string>> = {
   'metrics-port': '10249',
   'oom-score-adj': '-999',
   'root-hnsendpoint-name': 'cbr0',
-  'service-series-limit': '2000', // kube-proxy has none of these two
+  'service-series-limit': '2000', // kube-proxy has none of these three
+  'trace-sampling': '1000',
   'userspace-engine': 'auto',
 }
 

@@ -20,6 +20,15 @@ export const logFileFlags = {
   },
 } satisfies Readonly<Record<string, FlagDeclaration<string> | FlagDeclaration<Quantity>>>
 
+/** For everything that has traces, the commands of a KPNG core too. */
+export const otlpFlags = {
+  'otlp-endpoint': {
+    type: type.text,
+    default: '',
+    help: 'Send traces to this collector: http://HOST:4318, or http://HOST:4317 for gRPC. Empty: as the variables of OpenTelemetry say.',
+  },
+} satisfies Readonly<Record<string, FlagDeclaration<string>>>
+
 /** Flags that kube-proxy does not have. They are options of the process, not part of its configuration file. */
 export const fairleadFlags = {
   ...inGroup('Fairlead', {
@@ -67,6 +76,12 @@ export const fairleadFlags = {
       type: type.duration,
       default: 0,
       help: 'In userspace mode, reset connections this long after their endpoint or Service was removed. 0: never.',
+    },
+    ...otlpFlags,
+    'trace-sampling': {
+      type: type.int32,
+      default: 1000,
+      help: 'In userspace mode, trace 1 connection in so many; failed ones always, but few per second. 0: none.',
     },
     ...logFileFlags,
     'strict-source-ranges': { type: type.bool, default: false, help: strictSourceRangesHelp },

@@ -48,6 +48,12 @@ export interface DaemonOptions {
     /** How long connections may outlive their endpoint; by default until they end. */
     readonly drainTimeoutMs: number | undefined
   }
+  readonly tracing: {
+    /** The URL of a collector; if empty, OpenTelemetry's variables decide. */
+    readonly endpoint: string
+    /** Of so many connections in userspace mode one is traced; 0: none. */
+    readonly connectionsPerTrace: number
+  }
   /** Canonical IP addresses; if empty, those of the Node object. */
   readonly nodeAddresses: readonly string[]
   /** Another build of the same release, to be reported as our version. */
@@ -92,6 +98,7 @@ export function parseDaemonCommandLine(
         engine: values['userspace-engine'],
         drainTimeoutMs: values['userspace-drain-timeout'] > 0 ? values['userspace-drain-timeout'] : undefined,
       },
+      tracing: { endpoint: values['otlp-endpoint'], connectionsPerTrace: values['trace-sampling'] },
       nodeAddresses: values['node-address'],
       reportedVersion: values.version.kind === 'report-as' ? values.version.version : undefined,
       flags: values,
@@ -122,6 +129,8 @@ function findContradiction({ values, given }: FlagsRead<typeof daemonFlags>): st
     return '--dry-run works only with --cleanup: add --cleanup, or use "fairlead render" to see what a mode would program'
   if (values['service-series-limit'] < 0)
     return '--service-series-limit must not be negative: give a number of Service ports, or 0 for no series at all'
+  if (values['trace-sampling'] < 0)
+    return '--trace-sampling must not be negative: give N to trace 1 connection in N, or 0 to trace none'
   return undefined
 }
 
