@@ -64,10 +64,11 @@ export interface Backend {
    */
   watch?(onDrift: (found: string) => void, signal: AbortSignal): Promise<void>
   /**
-   * What each route has carried so far, or each of those. It may read everything the data plane holds: ask seldom.
-   * Modes that cannot count have none.
+   * What each route has carried so far, or each of those. It may read everything that the data plane holds: ask seldom,
+   * and no more often than every `trafficEveryMs`. Modes that cannot count have none.
    */
   traffic?(signal: AbortSignal, keys?: ReadonlySet<RouteKey>): Promise<ReadonlyMap<RouteKey, RouteTraffic>>
+  readonly trafficEveryMs?: number
   /** What the data plane holds for the route, compared with what was planned. Undefined: it was never programmed. */
   inspect?(key: RouteKey, signal: AbortSignal): Promise<Inspection | undefined>
   /**

@@ -1,11 +1,14 @@
 /** What a Service port, or one of its endpoints, has carried. A mode leaves out what it cannot know. */
 
-/** All but `open` and `lastUsedMs` only grow, as long as the route is there. */
+/** All but what is `open`, and `lastUsedMs`, only grow, as long as the route is there. */
 export interface Traffic {
   /** New connections. For UDP, one for each client address and port until it goes idle. */
   readonly connections?: number
   /** Open now. */
   readonly open?: number
+  /** What those have carried that are open now, where nobody knows what the others did. */
+  readonly openBytesIn?: number
+  readonly openBytesOut?: number
   /** From clients. */
   readonly bytesIn?: number
   /** To clients. */
@@ -21,11 +24,20 @@ export interface Traffic {
 export interface RouteTraffic extends Traffic {
   /** Connections that no endpoint saw, by the reason; `no-endpoint` is the one that every mode may know. */
   readonly turnedAway?: Readonly<Record<string, number>>
-  /** By `ip:port`, as in `Endpoint.address`. Those that are gone may be there as long as the route is. */
+  /** By `ip:port`, as in `Endpoint.address`. One that is gone may be there as long as it has open connections. */
   readonly endpoints?: ReadonlyMap<string, Traffic>
 }
 
-const numbers = ['connections', 'open', 'bytesIn', 'bytesOut', 'dialFailures', 'seconds'] as const
+const numbers = [
+  'connections',
+  'open',
+  'openBytesIn',
+  'openBytesOut',
+  'bytesIn',
+  'bytesOut',
+  'dialFailures',
+  'seconds',
+] as const
 
 /** What several parts have carried together. What no part knows stays unknown. */
 export function addTraffic(...parts: readonly (RouteTraffic | undefined)[]): RouteTraffic {
@@ -34,7 +46,8 @@ export function addTraffic(...parts: readonly (RouteTraffic | undefined)[]): Rou
 
 /** Nothing is open any more; what was counted stays. */
 export function withoutOpen({ endpoints, ...traffic }: RouteTraffic): RouteTraffic {
-  const ended = (one: Traffic): Traffic => (one.open === undefined ? one : { ...one, open: 0 })
+  const ended = ({ openBytesIn: _in, openBytesOut: _out, ...one }: Traffic): Traffic =>
+    one.open === undefined ? one : { ...one, open: 0 }
   if (endpoints === undefined) return ended(traffic)
   return { ...ended(traffic), endpoints: new Map([...endpoints].map(([address, one]) => [address, ended(one)])) }
 }

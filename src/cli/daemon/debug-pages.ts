@@ -1,11 +1,14 @@
 /** Every page below `/debug/`, put together from what the daemon has. */
 import type { DebugPage } from '../../observe/http/debug/debug-page.ts'
+import type { TrafficBook } from '../../observe/traffic/traffic-book.ts'
+import { trafficPage } from '../../observe/traffic/traffic-page.ts'
 import type { FamilyProxy } from './family-proxy.ts'
 
 export interface DebugPagesOptions {
   readonly proxies: readonly FamilyProxy[]
+  readonly book: TrafficBook
 }
 
-export function debugPages(_parts: DebugPagesOptions): readonly DebugPage[] {
-  return []
+export function debugPages({ book }: DebugPagesOptions): readonly DebugPage[] {
+  return [trafficPage(book)]
 }

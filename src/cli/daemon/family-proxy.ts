@@ -1,5 +1,5 @@
 /** One IP family, from the Catalog to the data plane: routes, backend, health-check ports and the loop that syncs them. */
-import type { Backend, NodeView } from '../../core/backend.ts'
+import type { Backend } from '../../core/backend.ts'
 import type { Catalog } from '../../core/catalog.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
@@ -18,6 +18,7 @@ import type { AfterSync, SyncPeriods } from '../../core/sync/sync-runner.ts'
 import type { Family } from '../../net/ip.ts'
 import type { RouteTraffic } from '../../core/traffic.ts'
 import { ServiceHealthServer } from '../../observe/http/service-health-server.ts'
+import type { TrafficSource } from '../../observe/traffic/traffic-book.ts'
 import { runAll } from '../run-all.ts'
 import type { Runnable } from '../run-all.ts'
 
@@ -46,12 +47,7 @@ export interface FamilyProxyOptions {
   readonly log: Logger
 }
 
-export interface FamilyProxy extends Runnable {
-  /** What the last sync was given to program. */
-  view(): NodeView
-  /** What each route has carried so far; empty where the mode cannot count. */
-  traffic(signal: AbortSignal): Promise<ReadonlyMap<RouteKey, RouteTraffic>>
-}
+export type FamilyProxy = Runnable & TrafficSource
 
 export function familyProxy(options: FamilyProxyOptions): FamilyProxy {
   const { family, backend, nodeName, clock, log, metrics, health } = options
@@ -59,6 +55,7 @@ export function familyProxy(options: FamilyProxyOptions): FamilyProxy {
   const serviceHealth = new ServiceHealth({ isProxyHealthy: () => !options.hasHealthServer || health.isHealthy })
   return {
     view: () => table.view,
+    ...(backend.trafficEveryMs !== undefined && { trafficEveryMs: backend.trafficEveryMs }),
     traffic: async (signal) => backend.traffic?.(signal) ?? new Map<RouteKey, RouteTraffic>(),
     async run(signal) {
       await using owned = backend

@@ -3,6 +3,7 @@ import { watchConfigFile } from '../../config/file/config-file-watch.ts'
 import { ProxyHealth } from '../../core/health/proxy-health.ts'
 import { connectionsFor } from '../../http/connection-limit.ts'
 import type { Family } from '../../net/ip.ts'
+import { TrafficBook } from '../../observe/traffic/traffic-book.ts'
 import { OtherModes } from '../cleanup/remove-other-modes.ts'
 import type { ModeContext, ModeOnNode } from '../modes/mode.ts'
 import { CommandError } from '../program.ts'
@@ -51,8 +52,9 @@ export async function serve(
 
   const backends = await openBackends(mode, families, signal)
   const proxies = familyProxies({ daemon, cluster, prepared, backends, otherModes, health, events, maxConnections })
-  addDaemonSeries(proxies, daemon, cluster, signal)
-  const pages = debugPages({ proxies })
+  const book = new TrafficBook({ sources: proxies, clock: host.clock, signal })
+  addDaemonSeries(book, daemon, cluster)
+  const pages = debugPages({ proxies, book })
   const servers = daemonServers({
     ...daemon,
     pages,

@@ -7,6 +7,7 @@ export function endingWith(backend: Backend, ...others: readonly AsyncDisposable
     sync: (view, change, signal) => backend.sync(view, change, signal),
     ...(backend.watch && { watch: backend.watch.bind(backend) }),
     ...(backend.traffic && { traffic: backend.traffic.bind(backend) }),
+    ...(backend.trafficEveryMs !== undefined && { trafficEveryMs: backend.trafficEveryMs }),
     async [Symbol.asyncDispose]() {
       for (const part of [backend, ...others]) await part[Symbol.asyncDispose]()
     },

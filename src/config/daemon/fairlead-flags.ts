@@ -50,7 +50,7 @@ export const fairleadFlags = {
     'service-series-limit': {
       type: type.int32,
       default: 2000,
-      help: 'Have per-Service series in /metrics up to this many Service ports. 0 turns them off.',
+      help: 'Have series of Service ports in /metrics up to this many, and of endpoints while both together are no more. 0 turns them off.',
     },
     'debug-socket': {
       type: type.text,

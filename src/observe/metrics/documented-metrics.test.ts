@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../core/clock.ts'
+import { addEndpointMetrics } from './endpoint-metrics.ts'
 import { addBuildInfo, addFeatureStates } from './kubernetes-metrics.ts'
 import { MetricRegistry } from './prometheus.ts'
 import { ProxyMetricFamilies } from './proxy-metric-families.ts'
@@ -20,6 +21,7 @@ test('docs/observability.md lists every metric that there is, and no other', () 
   addSourceContact(registry, systemClock, () => new Map())
   addViewMetrics(registry, () => [])
   addTrafficMetrics(registry, () => Promise.resolve([]))
+  addEndpointMetrics(registry, () => Promise.resolve([]))
   addFeatureStates(registry, [])
   const build = { major: '', minor: '', gitVersion: '', gitCommit: '', gitTreeState: '', buildDate: '', platform: '' }
   addBuildInfo(registry, build, '')

@@ -10,7 +10,7 @@ test('each Service port has its bytes, its connections, and those that failed', 
   const carried = { connections: 3, open: 1, bytesIn: 10, bytesOut: 20, dialFailures: 2, seconds: 1.5, turnedAway }
   const registry = new MetricRegistry()
   const traffic = new Map([web, gone].map(({ key }) => [key, carried]))
-  addTrafficMetrics(registry, () => Promise.resolve([{ view: testView(web), traffic }]))
+  addTrafficMetrics(registry, () => Promise.resolve([{ view: testView(web), traffic, atMs: 0, before: undefined }]))
   const lines = (await registry.render()).split('\n').filter((line) => line.startsWith('fairlead_service'))
   const labels = 'namespace="shop",service="web",port="http",protocol="TCP",ip_family="IPv4"'
   expect(lines).toEqual([

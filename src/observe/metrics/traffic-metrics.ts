@@ -1,14 +1,9 @@
-import type { NodeView } from '../../core/backend.ts'
-import type { RouteKey } from '../../core/route.ts'
+import type { Route } from '../../core/route.ts'
+import { skewOf } from '../../core/skew.ts'
 import type { RouteTraffic } from '../../core/traffic.ts'
+import type { CarriedView } from '../traffic/traffic-book.ts'
 import { familyLabel } from './family-label.ts'
 import type { MetricRegistry, Series } from './prometheus.ts'
-
-/** One family: its routes, and the traffic of each of them. */
-export interface CarriedView {
-  readonly view: NodeView
-  readonly traffic: ReadonlyMap<RouteKey, RouteTraffic>
-}
 
 const labels = ['namespace', 'service', 'port', 'protocol', 'ip_family'] as const
 type Label = (typeof labels)[number]
@@ -18,7 +13,7 @@ type Label = (typeof labels)[number]
  * has those that it can know.
  */
 export function addTrafficMetrics(registry: MetricRegistry, read: () => Promise<readonly CarriedView[]>): void {
-  const seriesOf = async (value: (traffic: RouteTraffic) => number | undefined) =>
+  const seriesOf = async (value: (traffic: RouteTraffic, route: Route) => number | undefined) =>
     (await read()).flatMap((carried) => seriesFor(carried, value))
 
   registry.counterFrom(
@@ -33,7 +28,7 @@ export function addTrafficMetrics(registry: MetricRegistry, read: () => Promise<
     {
       name: 'fairlead_service_bytes_total',
       labels: [...labels, 'direction'],
-      help: 'Bytes relayed for each Service port: in from clients, out to clients.',
+      help: 'Bytes carried for each Service port: in from clients, out to clients.',
     },
     async () => [
       ...(await seriesOf(({ bytesIn }) => bytesIn)).map((series) => directed(series, 'in')),
@@ -76,15 +71,31 @@ export function addTrafficMetrics(registry: MetricRegistry, read: () => Promise<
     { name: 'fairlead_service_open_connections', labels, help: 'Connections of each Service port that are open now.' },
     () => seriesOf(({ open }) => open),
   )
+  registry.gaugeFrom(
+    {
+      name: 'fairlead_service_skew',
+      labels,
+      help: 'Open connections of the endpoint of each Service port that has the most, divided by an even share.',
+    },
+    () => seriesOf((traffic, route) => skewOf(route, traffic)?.ratio),
+  )
+  registry.gaugeFrom(
+    {
+      name: 'fairlead_service_last_use_timestamp_seconds',
+      labels,
+      help: 'When each Service port was seen to get a connection, in seconds since 1970.',
+    },
+    () => seriesOf(({ lastUsedMs }) => (lastUsedMs === undefined ? undefined : lastUsedMs / 1000)),
+  )
 }
 
 function seriesFor(
   { view, traffic }: CarriedView,
-  valueOf: (traffic: RouteTraffic) => number | undefined,
+  valueOf: (traffic: RouteTraffic, route: Route) => number | undefined,
 ): readonly Series<Label>[] {
   return [...traffic].flatMap(([key, carried]) => {
     const route = view.routesByKey.get(key)
-    const value = valueOf(carried)
+    const value = route && valueOf(carried, route)
     if (route === undefined || value === undefined) return []
     const { namespace, name: service, portName: port, protocol } = route
     return [{ labels: { namespace, service, port, protocol, ...familyLabel(view.family) }, value }]

@@ -1,0 +1,104 @@
+import { expect, test } from 'vitest'
+import type { RouteKey } from '../../core/route.ts'
+import { FakeClock } from '../../core/testing/fake-clock.ts'
+import { testEndpoint, testRoute, testView } from '../../core/testing/routes.ts'
+import type { RouteTraffic } from '../../core/traffic.ts'
+import { TrafficBook } from './traffic-book.ts'
+
+const never = new AbortController().signal
+const pod = testEndpoint('10.64.0.1', 80)
+const web = testRoute('shop/web', { endpoints: [pod] })
+
+function given({ everyMs = 0, known = {} }: { readonly everyMs?: number; readonly known?: RouteTraffic } = {}) {
+  const clock = new FakeClock()
+  const counted = { connections: 0, readings: 0 }
+  let arrive: () => void = () => {}
+  const gate: { wait: Promise<void> } = { wait: Promise.resolve() }
+  const book = new TrafficBook({
+    clock,
+    signal: never,
+    sources: [
+      {
+        view: () => testView(web),
+        trafficEveryMs: everyMs,
+        async traffic(): Promise<ReadonlyMap<RouteKey, RouteTraffic>> {
+          counted.readings++
+          await gate.wait
+          const { connections } = counted
+          return new Map([[web.key, { connections, endpoints: new Map([[pod.address, { connections }]]), ...known }]])
+        },
+      },
+    ],
+  })
+  const hold = () => {
+    gate.wait = new Promise((resolve) => (arrive = resolve))
+  }
+  const read = async () => (await book.read())[0]?.traffic.get(web.key)
+  return { book, clock, counted, hold, arrive: () => arrive(), read }
+}
+
+test('whoever asks while it is read waits for that reading, and gets it', async () => {
+  const { counted, hold, arrive, read } = given()
+  hold()
+  const both = [read(), read()]
+  arrive()
+  const [first, second] = await Promise.all(both)
+  expect(first).toBe(second)
+  expect(counted.readings).toBe(1)
+})
+
+test('a reading is good for a second, and where it is costly for longer', async () => {
+  for (const { everyMs, ms, readings } of [
+    { everyMs: 0, ms: 999, readings: 1 },
+    { everyMs: 0, ms: 1_000, readings: 2 },
+    { everyMs: 10_000, ms: 9_999, readings: 1 },
+    { everyMs: 10_000, ms: 10_000, readings: 2 },
+  ]) {
+    const { clock, counted, read } = given({ everyMs })
+    await read()
+    await clock.advance(ms)
+    await read()
+    expect(counted.readings).toBe(readings)
+  }
+})
+
+test('the last use is when a counter was seen to have grown', async () => {
+  const { clock, counted, read } = given()
+  counted.connections = 5
+  expect(await read()).not.toHaveProperty('lastUsedMs')
+  await clock.advance(2_000)
+  counted.connections = 6
+  const seenAt = clock.now()
+  expect(await read()).toMatchObject({
+    lastUsedMs: seenAt,
+    endpoints: new Map([[pod.address, { lastUsedMs: seenAt }]]),
+  })
+  await clock.advance(2_000)
+  expect(await read()).toMatchObject({ lastUsedMs: seenAt })
+})
+
+test('a mode that knows the last use is believed', async () => {
+  const { clock, counted, read } = given({ known: { lastUsedMs: 7 } })
+  await read()
+  counted.connections = 1
+  await clock.advance(2_000)
+  expect(await read()).toMatchObject({ lastUsedMs: 7 })
+})
+
+test('a reading that fails is tried again by whoever asks next', async () => {
+  const clock = new FakeClock()
+  let fails = true
+  const book = new TrafficBook({
+    clock,
+    signal: never,
+    sources: [
+      {
+        view: () => testView(web),
+        traffic: () => (fails ? Promise.reject(new Error('not now')) : Promise.resolve(new Map())),
+      },
+    ],
+  })
+  await expect(book.read()).rejects.toThrow('not now')
+  fails = false
+  expect(await book.read()).toHaveLength(1)
+})

@@ -1,0 +1,136 @@
+/** What was read last of what the Services carry: for scrapes, pages and commands, which together cost one reading. */
+import type { NodeView } from '../../core/backend.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { RouteKey } from '../../core/route.ts'
+import type { RouteTraffic, Traffic } from '../../core/traffic.ts'
+
+/** One IP family. */
+export interface TrafficSource {
+  /** What the last sync was given to program. */
+  view(): NodeView
+  /** Empty where the mode cannot count. */
+  traffic(signal: AbortSignal): Promise<ReadonlyMap<RouteKey, RouteTraffic>>
+  /** A reading that is younger is good enough, because reading is costly. */
+  readonly trafficEveryMs?: number
+}
+
+export interface CarriedView extends Reading {
+  readonly view: NodeView
+  /** The one before, for rates. */
+  readonly before: Reading | undefined
+}
+
+interface Reading {
+  readonly traffic: ReadonlyMap<RouteKey, RouteTraffic>
+  /** When it was read, on the wall clock. */
+  readonly atMs: number
+}
+
+export interface TrafficBookOptions {
+  readonly sources: readonly TrafficSource[]
+  readonly clock: Clock
+  /** A reading serves several, so it does not end with one who asked. */
+  readonly signal: AbortSignal
+}
+
+/** Several who ask at once, such as two scrapers, get the same answer. */
+const freshMs = 1_000
+
+export class TrafficBook {
+  readonly #pages: readonly FamilyPage[]
+
+  constructor({ sources, clock, signal }: TrafficBookOptions) {
+    this.#pages = sources.map((source) => new FamilyPage(source, clock, signal))
+  }
+
+  /** Does not read anything. */
+  views(): readonly NodeView[] {
+    return this.#pages.map((page) => page.view())
+  }
+
+  /** Never runs two readings of one family at once. */
+  read(): Promise<readonly CarriedView[]> {
+    return Promise.all(this.#pages.map((page) => page.read()))
+  }
+}
+
+class FamilyPage {
+  readonly #source: TrafficSource
+  readonly #clock: Clock
+  readonly #signal: AbortSignal
+  #reading: Promise<CarriedView> | undefined
+  #last: { readonly carried: CarriedView; readonly readAt: number } | undefined
+
+  constructor(source: TrafficSource, clock: Clock, signal: AbortSignal) {
+    this.#source = source
+    this.#clock = clock
+    this.#signal = signal
+  }
+
+  view(): NodeView {
+    return this.#source.view()
+  }
+
+  async read(): Promise<CarriedView> {
+    const { trafficEveryMs = 0 } = this.#source
+    const youngEnoughMs = Math.max(freshMs, trafficEveryMs)
+    if (this.#last !== undefined && this.#clock.monotonic() - this.#last.readAt < youngEnoughMs)
+      return this.#last.carried
+    this.#reading ??= this.#readNow().finally(() => (this.#reading = undefined))
+    return this.#reading
+  }
+
+  async #readNow(): Promise<CarriedView> {
+    const traffic = await this.#source.traffic(this.#signal)
+    const atMs = this.#clock.now()
+    const last = this.#last?.carried
+    const carried = {
+      view: this.#source.view(),
+      traffic: withLastUse(traffic, last?.traffic, atMs),
+      atMs,
+      before: last && { traffic: last.traffic, atMs: last.atMs },
+    }
+    this.#last = { carried, readAt: this.#clock.monotonic() }
+    return carried
+  }
+}
+
+/** A counter that has grown since the last reading was used since then. Modes that know it exactly say so themselves. */
+function withLastUse(
+  now: ReadonlyMap<RouteKey, RouteTraffic>,
+  before: ReadonlyMap<RouteKey, RouteTraffic> | undefined,
+  atMs: number,
+): ReadonlyMap<RouteKey, RouteTraffic> {
+  const used = new Map<RouteKey, RouteTraffic>()
+  for (const [key, traffic] of now) {
+    const old = before?.get(key)
+    const endpoints = traffic.endpoints && withEndpointUse(traffic.endpoints, old?.endpoints, before && atMs)
+    used.set(key, {
+      ...traffic,
+      ...lastUse(traffic, old, before && atMs),
+      ...(endpoints && { endpoints }),
+    })
+  }
+  return used
+}
+
+function withEndpointUse(
+  now: ReadonlyMap<string, Traffic>,
+  before: ReadonlyMap<string, Traffic> | undefined,
+  atMs: number | undefined,
+): ReadonlyMap<string, Traffic> {
+  return new Map(
+    [...now].map(([address, traffic]) => [address, { ...traffic, ...lastUse(traffic, before?.get(address), atMs) }]),
+  )
+}
+
+/** Without a time nothing was read before: what was counted until now may be old. */
+function lastUse(now: Traffic, before: Traffic | undefined, atMs: number | undefined): Pick<Traffic, 'lastUsedMs'> {
+  if (now.lastUsedMs !== undefined) return {}
+  if (atMs !== undefined && use(now) > use(before ?? {})) return { lastUsedMs: atMs }
+  return before?.lastUsedMs === undefined ? {} : { lastUsedMs: before.lastUsedMs }
+}
+
+function use({ connections = 0, bytesIn = 0, bytesOut = 0 }: Traffic): number {
+  return connections + bytesIn + bytesOut
+}

@@ -1,0 +1,38 @@
+/** `/debug/traffic`: what each Service port, and each of its endpoints, has carried. */
+import type { DebugAnswer, DebugPage } from '../http/debug/debug-page.ts'
+import type { TrafficBook } from './traffic-book.ts'
+import { sortKeys, trafficTable } from './traffic-rows.ts'
+import type { SortKey, TrafficQuery } from './traffic-rows.ts'
+
+const usualLimit = 200
+const mostRows = 5_000
+
+export function trafficPage(book: TrafficBook): DebugPage {
+  return {
+    path: '/debug/traffic',
+    async answer({ query }): Promise<DebugAnswer> {
+      const asked = parseQuery(query)
+      if (typeof asked === 'string') return { kind: 'refused', status: 400, message: asked }
+      return { kind: 'json', value: trafficTable(await book.read(), asked) }
+    },
+  }
+}
+
+/** A text says what is wrong. */
+function parseQuery(query: URLSearchParams): TrafficQuery | string {
+  const sort = query.get('sort') ?? 'connections'
+  if (!isSortKey(sort)) return `there is no sort=${sort}: use one of ${sortKeys.join(', ')}`
+  const limit = query.get('limit') ?? String(usualLimit)
+  if (!/^[1-9]\d{0,6}$/.test(limit) || Number(limit) > mostRows) return `limit is a number from 1 to ${mostRows}`
+  return {
+    sort,
+    limit: Number(limit),
+    withEndpoints: query.get('endpoints') === 'true',
+    namespace: query.get('namespace') ?? undefined,
+    filter: query.get('filter') ?? undefined,
+  }
+}
+
+function isSortKey(text: string): text is SortKey {
+  return (sortKeys as readonly string[]).includes(text)
+}
