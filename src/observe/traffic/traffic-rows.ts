@@ -11,7 +11,7 @@ export const sortKeys = ['connections', 'open', 'bytes', 'rate', 'failures', 'sk
 export type SortKey = (typeof sortKeys)[number]
 
 /** What the mode cannot know is missing. */
-export interface TrafficRow extends Omit<Traffic, 'lastUsedMs'> {
+interface TrafficRow extends Omit<Traffic, 'lastUsedMs'> {
   readonly service: string
   readonly namespace: string
   readonly protocol: string
@@ -27,7 +27,7 @@ export interface TrafficRow extends Omit<Traffic, 'lastUsedMs'> {
   readonly endpoints?: readonly EndpointRow[]
 }
 
-export interface EndpointRow extends Omit<Traffic, 'lastUsedMs'> {
+interface EndpointRow extends Omit<Traffic, 'lastUsedMs'> {
   readonly address: string
   /** The Service has it no more, or may not use it, but connections to it are still open. */
   readonly isGone?: boolean
@@ -192,7 +192,7 @@ function allBytes({ bytesIn, bytesOut }: Traffic): number | undefined {
   return bytesIn === undefined && bytesOut === undefined ? undefined : (bytesIn ?? 0) + (bytesOut ?? 0)
 }
 
-export function bytesOf(traffic: Traffic): number | undefined {
+function bytesOf(traffic: Traffic): number | undefined {
   const { openBytesIn, openBytesOut } = traffic
   const ofOpen =
     openBytesIn === undefined && openBytesOut === undefined ? undefined : (openBytesIn ?? 0) + (openBytesOut ?? 0)
