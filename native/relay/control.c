@@ -1,8 +1,8 @@
 /*
  * What the TypeScript side says, a line at a time on standard input, and what it is answered.
  *
- *   <call> pool <pool> <affinity seconds> <refuse|close> <round-robin|random|least-connections> <none|v1|v2>
- *          {<ip> <port> <plain|transparent>}
+ *   <call> pool <pool> <generation> <affinity seconds> <refuse|close> <round-robin|random|least-connections>
+ *          <none|v1|v2> {<ip> <port> <plain|transparent> <endpoint slot>}
  *   <call> drop <pool>
  *   <call> listen <slot> <ip> <port> <pool> {<range>}        done <call> <port>, or failed <call> <errno>
  *   <call> assign <slot> <pool> {<range>}
@@ -12,7 +12,8 @@
  *   <call> end <grace in ms>                                 exits
  *
  * Everything else is answered by "done <call>" when it is so. Slots and pools are small numbers that the other side
- * gives; a slot is free again after "gone <slot>". An engine whose system calls cannot be restricted says "unfiltered
+ * gives; a slot is free again after "gone <slot>", that of an endpoint after "left <endpoint slot> <generation>" with the
+ * generation of the list with which it came last. An engine whose system calls cannot be restricted says "unfiltered
  * <errno>" at the start.
  */
 #define _GNU_SOURCE
@@ -109,16 +110,18 @@ static void tell_workers(enum message message) {
 static void change_pool(unsigned call, struct words *words) {
   size_t name = (size_t)number(words);
   struct pool_spec spec = {0};
+  spec.generation = (unsigned)number(words);
   spec.affinity_ns = number(words) * 1000000000;
   spec.closes_when_empty = one_of(word(words), empties) == 1;
   spec.balancing = (enum balancing)one_of(word(words), balancings);
   spec.proxy_protocol = (enum proxy_protocol)one_of(word(words), headers);
-  spec.count = count_words(words->rest) / 3;
+  spec.count = count_words(words->rest) / 4;
   spec.targets = must_have(calloc(spec.count + 1, sizeof *spec.targets));
   for (unsigned index = 0; index < spec.count; index++) {
     const char *ip = word(words);
     if (!address_parse(&spec.targets[index].address, ip, word(words))) fail("an endpoint has no IP address");
     spec.targets[index].is_transparent = one_of(word(words), sources) == 1;
+    spec.targets[index].slot = (unsigned)number(words);
   }
   struct pool *pool = table_get(&pools, name);
   if (pool == NULL) table_set(&pools, name, pool = pool_create());
@@ -273,14 +276,14 @@ static void obey(char *line) {
 
 /* ---- start -------------------------------------------------------------------------------------------------- */
 
-/* fairlead-relay WORKERS SLOTS BUDGET HALF_CLOSE_MS DRAIN_MS plain|transparent DIAL_MS… */
-#define FIXED_ARGUMENTS 6
+/* fairlead-relay WORKERS SLOTS ENDPOINT_SLOTS BUDGET HALF_CLOSE_MS DRAIN_MS plain|transparent DIAL_MS… */
+#define FIXED_ARGUMENTS 7
 
 static void read_arguments(char **arguments, unsigned dials) {
   settings.workers = (unsigned)atoi(arguments[0]);
-  settings.descriptor_budget = atoi(arguments[2]);
-  settings.half_close_ns = atoll(arguments[3]) * 1000000;
-  settings.drain_ns = atoll(arguments[4]) * 1000000;
+  settings.descriptor_budget = atoi(arguments[3]);
+  settings.half_close_ns = atoll(arguments[4]) * 1000000;
+  settings.drain_ns = atoll(arguments[5]) * 1000000;
   settings.dial_attempts = dials;
   for (unsigned index = 0; index < dials; index++)
     settings.dial_timeouts_ns[index] = atoll(arguments[FIXED_ARGUMENTS + index]) * 1000000;
@@ -313,11 +316,11 @@ int main(int count, char **arguments) {
   /* A terminal and systemd signal both processes; Fairlead then ends this one in its own time. */
   const int ignored[] = {SIGPIPE, SIGINT, SIGTERM, SIGHUP};
   for (size_t index = 0; index < sizeof ignored / sizeof *ignored; index++) signal(ignored[index], SIG_IGN);
-  if (!privileges_give_up(one_of(arguments[6], sources) == 1)) fail("its privileges cannot be given up");
+  if (!privileges_give_up(one_of(arguments[7], sources) == 1)) fail("its privileges cannot be given up");
   prctl(PR_SET_PDEATHSIG, SIGKILL); /* Other privileges make the kernel forget it. */
   if (!affinity_choose_key()) fail("the kernel has no random numbers");
   read_arguments(arguments + 1, (unsigned)dials);
-  if (!shared_map(3, (unsigned)atoi(arguments[2]))) fail("the shared memory cannot be mapped");
+  if (!shared_map(3, (unsigned)atoi(arguments[2]), (unsigned)atoi(arguments[3]))) fail("the shared memory cannot be mapped");
   start_threads();
   restrict_calls();
   char *line = NULL;

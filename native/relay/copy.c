@@ -36,6 +36,7 @@ static void note_waiting(struct connection *connection, double bytes) {
 static void note_moved(struct connection *connection, struct flow *flow, size_t bytes) {
   flow->moved += bytes;
   connection_cells(connection)[flow->cell] += (double)bytes;
+  connection_endpoint_cells(connection)[flow->cell] += (double)bytes;
   connection->moved_ns = connection->worker->now_ns;
 }
 

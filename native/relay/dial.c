@@ -46,9 +46,29 @@ static int begin(struct connection *connection) {
   return epoll_ctl(connection->worker->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? errno : 0;
 }
 
+static enum failure failure_of(int error) {
+  switch (error) {
+    case ECONNREFUSED: return REFUSED;
+    case ETIMEDOUT: return TIMED_OUT;
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+    case EHOSTDOWN:
+    case ENETDOWN: return UNREACHED;
+    default: return OTHER_FAILURE;
+  }
+}
+
+static void count_failure(const struct connection *connection, enum failure failure) {
+  const struct worker *worker = connection->worker;
+  connection_cells(connection)[DIAL_FAILURES] += 1;
+  connection_endpoint_cells(connection)[ENDPOINT_FAILURES + failure] += 1;
+  shared_engine_cells(worker->index)[DIAL_FAILED + failure] += 1;
+  count_duration(worker->index, TIMED_FAILED_DIAL, worker->now_ns - connection->dialled_ns);
+}
+
 static void failed(struct connection *connection, int error) {
   struct endpoint *endpoint = connection->endpoint;
-  connection_cells(connection)[DIAL_FAILURES] += 1;
+  count_failure(connection, failure_of(error));
   pool_failed(connection->pool, endpoint, &connection->client_address, connection->worker->now_ns);
   if (atomic_load(&is_followed)) {
     char text[ADDRESS_TEXT];
@@ -59,7 +79,7 @@ static void failed(struct connection *connection, int error) {
   pose_end(connection);
   connection->backend.fd = -1;
   connection->endpoint = NULL;
-  endpoint_release(endpoint);
+  pool_leave(connection->pool, endpoint);
   pool_release(connection->pool);
   connection->pool = NULL;
 }
@@ -75,6 +95,8 @@ void dial_next(struct connection *connection) {
     connection->endpoint = choice.endpoint;
     connection->proxy_protocol = choice.proxy_protocol;
     report_choice(connection, &choice);
+    connection->dialled_ns = worker->now_ns;
+    shared_engine_cells(worker->index)[DIALS] += 1;
     int error = begin(connection);
     if (error == 0) return connection_queue(connection, (enum timer)(DIAL_TIMER + connection->attempt++));
     if (is_own_shortage(error)) {
@@ -104,15 +126,23 @@ static void report_joined(struct connection *connection) {
               address_text(&here, in), address_text(&there, out), address_text(&connection->endpoint->address, endpoint));
 }
 
+static void note_start(struct connection *connection) {
+  const struct worker *worker = connection->worker;
+  double *cells = connection_endpoint_cells(connection);
+  connection->started_ns = worker->now_ns;
+  atomic_fetch_add(&connection->endpoint->open, 1);
+  connection_cells(connection)[ACTIVE] += 1;
+  cells[CONNECTIONS] += 1;
+  cells[ACTIVE] += 1;
+  cells[ENDPOINT_LAST_USED] = (double)((worker->now_ns + worker->wall_offset_ns) / 1000000);
+  count_duration(worker->index, TIMED_DIAL, worker->now_ns - connection->dialled_ns);
+}
+
 static void join(struct connection *connection) {
   list_remove(&connection->queued);
   pool_succeeded(connection->pool, connection->endpoint);
-  pool_release(connection->pool);
-  connection->pool = NULL;
   connection->is_joined = true;
-  connection->started_ns = connection->worker->now_ns;
-  atomic_fetch_add(&connection->endpoint->open, 1);
-  connection_cells(connection)[ACTIVE] += 1;
+  note_start(connection);
   connection->backend.is_writable = true;
   report_joined(connection);
   if (connection->proxy_protocol != PROXY_NONE && !copy_write_header(connection))

@@ -19,8 +19,11 @@ struct pool *pool_create(void) {
   return pool;
 }
 
+/* After the last nobody counts in its slot any more. */
 void endpoint_release(struct endpoint *endpoint) {
-  if (atomic_fetch_sub(&endpoint->references, 1) == 1) free(endpoint);
+  if (atomic_fetch_sub(&endpoint->references, 1) != 1) return;
+  tell_answer("left %u %u", endpoint->slot, endpoint->generation);
+  free(endpoint);
 }
 
 void pool_release(struct pool *pool) {
@@ -60,9 +63,10 @@ static struct endpoint *find(const struct pool *pool, const union address *addre
   return found == NULL ? NULL : *found;
 }
 
-static struct endpoint *endpoint_create(const union address *address) {
+static struct endpoint *endpoint_create(const struct target *target) {
   struct endpoint *endpoint = must_have(calloc(1, sizeof *endpoint));
-  endpoint->address = *address;
+  endpoint->address = target->address;
+  endpoint->slot = target->slot;
   atomic_init(&endpoint->references, 1);
   list_init(&endpoint->departed);
   return endpoint;
@@ -149,8 +153,11 @@ static bool replace_endpoints(struct pool *pool, const struct pool_spec *spec) {
   for (unsigned index = 0; index < spec->count; index++) {
     const union address *address = &spec->targets[index].address;
     struct endpoint *known = find(pool, address);
-    if (known == NULL) known = take_departed(&departed, address);
-    if (known == NULL) known = endpoint_create(address);
+    if (known == NULL) {
+      known = take_departed(&departed, address);
+      if (known == NULL) known = endpoint_create(&spec->targets[index]);
+      known->generation = spec->generation;
+    }
     atomic_store(&known->is_gone, false);
     next[index] = known;
   }
@@ -261,4 +268,15 @@ bool pool_has(struct pool *pool, const struct endpoint *endpoint) {
   bool has = find(pool, &endpoint->address) != NULL;
   pthread_mutex_unlock(&pool->lock);
   return has;
+}
+
+void pool_leave(struct pool *pool, struct endpoint *endpoint) {
+  pthread_mutex_lock(&pool->lock);
+  bool is_last = atomic_load(&endpoint->references) == 2 && atomic_load(&endpoint->is_gone);
+  if (is_last) {
+    list_remove(&endpoint->departed);
+    endpoint_release(endpoint);
+  }
+  endpoint_release(endpoint);
+  pthread_mutex_unlock(&pool->lock);
 }

@@ -110,6 +110,19 @@ enum cell {
   CELLS = 16, /* room to grow, and two whole cache lines */
 };
 
+/* Of an endpoint; the first four are those of a listener. The order is that of src/dataplane/relay/endpoint-counters.ts. */
+enum endpoint_cell { ENDPOINT_SECONDS = BYTES_OUT + 1, ENDPOINT_LAST_USED, ENDPOINT_FAILURES };
+
+/* Why an endpoint could not be reached. */
+enum failure { REFUSED, TIMED_OUT, UNREACHED, OTHER_FAILURE };
+
+/* Of all listeners together. The order is that of src/dataplane/relay/engine-counters.ts. */
+enum engine_cell { DIALS, DIAL_FAILED, BUCKETS_START = 8, ENGINE_CELLS = 64 };
+
+/* What is timed. The bounds of its buckets are in the shared memory. */
+enum timed { TIMED_CONNECTION, TIMED_DIAL, TIMED_FAILED_DIAL };
+#define BUCKET_CELLS 18
+
 #define SHARED_HEADER 4096
 #define MOST_DIALS 8
 
@@ -126,9 +139,12 @@ extern struct settings settings;
 /* Connection by connection log lines are wanted. */
 extern atomic_bool is_followed;
 
-bool shared_map(int fd, unsigned slots);
+bool shared_map(int fd, unsigned slots, unsigned endpoint_slots);
 /* Only the worker writes its cells, so that counting needs no locks; the reader adds up the workers. */
 double *shared_cells(unsigned slot, unsigned worker);
+double *shared_endpoint_cells(unsigned slot, unsigned worker);
+double *shared_engine_cells(unsigned worker);
+void count_duration(unsigned worker, enum timed timed, int64_t duration_ns);
 void descriptors_take(int count);
 void descriptors_give_back(int count);
 /* False when there is no room: the caller turns its client away. */
@@ -147,10 +163,12 @@ struct endpoint {
   atomic_bool is_transparent;
   atomic_int references;
   atomic_int open; /* connections */
+  unsigned slot;   /* where it is counted */
   /* The rest belongs to the pool's lock. */
   atomic_bool is_gone; /* read without it, too */
   unsigned failures;
   int64_t avoid_until_ns;
+  unsigned generation; /* of the list with which it came, or came back */
   struct link departed;
 };
 
@@ -173,9 +191,11 @@ struct pool {
 struct target {
   union address address;
   bool is_transparent;
+  unsigned slot;
 };
 
 struct pool_spec {
+  unsigned generation;
   int64_t affinity_ns;
   enum balancing balancing;
   enum proxy_protocol proxy_protocol;
@@ -201,6 +221,9 @@ void pool_failed(struct pool *pool, struct endpoint *endpoint, const union addre
 void pool_succeeded(struct pool *pool, struct endpoint *endpoint);
 /* Whether a connection to the endpoint may stay: the pool still has it. */
 bool pool_has(struct pool *pool, const struct endpoint *endpoint);
+/* Gives back the reference of a choice. An endpoint that is gone is forgotten with the last one. */
+void pool_leave(struct pool *pool, struct endpoint *endpoint);
+/* With the pool's lock. */
 void endpoint_release(struct endpoint *endpoint);
 
 /* Once, before there is any; false where the kernel has no random numbers. */
@@ -272,7 +295,7 @@ enum timer { DIAL_TIMER, HALF_CLOSE_TIMER = MOST_DIALS, DRAIN_TIMER, TIMERS };
 struct connection {
   struct worker *worker;
   struct listener *listener;
-  struct pool *pool; /* while it dials */
+  struct pool *pool; /* of its endpoint */
   struct endpoint *endpoint;
   enum proxy_protocol proxy_protocol;
   struct side client, backend;
@@ -281,7 +304,7 @@ struct connection {
   bool is_joined, is_dead, is_draining;
   bool is_posing; /* its endpoint sees the client's address */
   unsigned attempt;
-  int64_t started_ns, moved_ns;
+  int64_t dialled_ns, started_ns, moved_ns;
   struct link all, ready, queued;
   int64_t due_ns;
 };
@@ -300,6 +323,7 @@ struct worker {
   int epoll_fd, wake_fd, spare_fd;
   enum source wake_source;
   int64_t now_ns;
+  int64_t wall_offset_ns, wall_checked_ns; /* from now_ns to the wall clock, which people may set */
   atomic_int load; /* connections, for spreading new ones */
   struct link connections, ready, dead;
   /* Everything in one queue waits equally long, so the first is the next. */
@@ -329,6 +353,7 @@ void connection_close(struct connection *connection, bool with_reset);
 void connection_drain(struct connection *connection);
 void connection_queue(struct connection *connection, enum timer timer);
 double *connection_cells(const struct connection *connection);
+double *connection_endpoint_cells(const struct connection *connection);
 void socket_reset(int fd);
 void socket_options(int fd);
 /* An errno that says nothing about the other side: it is this machine that has no room. */

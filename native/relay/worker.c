@@ -23,10 +23,20 @@
 struct worker *workers;
 const uint32_t side_events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET;
 
-static void read_clock(struct worker *worker) {
+/* How long the wall clock may be wrong after somebody has set it. */
+#define WALL_CHECK_NS 1000000000
+
+static int64_t clock_ns(clockid_t clock) {
   struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  worker->now_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+  clock_gettime(clock, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static void read_clock(struct worker *worker) {
+  worker->now_ns = clock_ns(CLOCK_MONOTONIC);
+  if (worker->wall_offset_ns != 0 && worker->now_ns < worker->wall_checked_ns + WALL_CHECK_NS) return;
+  worker->wall_offset_ns = clock_ns(CLOCK_REALTIME) - worker->now_ns;
+  worker->wall_checked_ns = worker->now_ns;
 }
 
 /* ---- messages from other threads ----------------------------------------------------------------------------- */
@@ -64,6 +74,10 @@ void worker_ping(struct worker *worker, struct ping *ping) {
 
 double *connection_cells(const struct connection *connection) {
   return shared_cells(connection->listener->slot, connection->worker->index);
+}
+
+double *connection_endpoint_cells(const struct connection *connection) {
+  return shared_endpoint_cells(connection->endpoint->slot, connection->worker->index);
 }
 
 void socket_reset(int fd) {
@@ -166,9 +180,13 @@ static void report_copied(const struct connection *connection) {
 }
 
 static void note_end(struct connection *connection) {
-  double *cells = connection_cells(connection);
+  int64_t lasted_ns = connection->worker->now_ns - connection->started_ns;
+  double *cells = connection_cells(connection), *endpoint_cells = connection_endpoint_cells(connection);
   cells[ACTIVE] -= 1;
-  cells[SECONDS] += (double)(connection->worker->now_ns - connection->started_ns) / 1e9;
+  endpoint_cells[ACTIVE] -= 1;
+  cells[SECONDS] += (double)lasted_ns / 1e9;
+  endpoint_cells[ENDPOINT_SECONDS] += (double)lasted_ns / 1e9;
+  count_duration(connection->worker->index, TIMED_CONNECTION, lasted_ns);
   atomic_fetch_sub(&connection->endpoint->open, 1);
   report_copied(connection);
 }
@@ -191,7 +209,7 @@ void connection_close(struct connection *connection, bool with_reset) {
   pose_end(connection);
   descriptors_give_back(DESCRIPTORS_PER_CONNECTION); /* Whoever sees fewer connections sees these, too. */
   if (connection->is_joined) note_end(connection);
-  if (connection->endpoint != NULL) endpoint_release(connection->endpoint);
+  if (connection->endpoint != NULL) pool_leave(connection->pool, connection->endpoint);
   if (connection->pool != NULL) pool_release(connection->pool);
   atomic_fetch_sub(&connection->worker->load, 1);
   list_remove(&connection->ready);

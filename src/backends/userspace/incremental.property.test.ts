@@ -84,6 +84,8 @@ function recordingRelay() {
     },
     remove: (id: string) => relay.remove(id),
     counts: (id: string) => relay.counts(id),
+    endpointCounts: (pool: string) => relay.endpointCounts(pool),
+    totals: () => relay.totals(),
     stats: () => relay.stats(),
     [Symbol.asyncDispose]: () => relay[Symbol.asyncDispose](),
     /** Routes may contend for an address: who has it depends on the order, but somebody must. */

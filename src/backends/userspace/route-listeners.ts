@@ -2,8 +2,15 @@
 import type { SyncReport } from '../../core/backend.ts'
 import type { RouteKey } from '../../core/route.ts'
 import { addTraffic, withoutOpen } from '../../core/traffic.ts'
-import type { RouteTraffic } from '../../core/traffic.ts'
-import type { ListenerSpec, ListenResult, Relay, SocketAddress, TrafficCounts } from '../../dataplane/relay/relay.ts'
+import type { RouteTraffic, Traffic } from '../../core/traffic.ts'
+import type {
+  EndpointCounts,
+  ListenerSpec,
+  ListenResult,
+  Relay,
+  SocketAddress,
+  TrafficCounts,
+} from '../../dataplane/relay/relay.ts'
 import { hostPort } from '../../net/ip.ts'
 import { noPortLeft, type FreePorts } from './free-ports.ts'
 import type { PlannedListener, Purpose, RoutePlan } from './plan.ts'
@@ -18,6 +25,8 @@ export interface ServedAddress extends SocketAddress {
 export interface Listening {
   /** That of the plan. */
   readonly id: string
+  /** Of the relay: whose endpoints serve there. */
+  readonly pool: string
   readonly address: ServedAddress
 }
 
@@ -108,13 +117,23 @@ export class RouteListeners {
     for (const [key, listening] of this.#listeningByKey) {
       if (keys?.has(key) === false) continue
       const now = listening.map(({ id }) => trafficOf(this.#options.relay.counts(id)))
-      trafficByKey.set(key, addTraffic(...now, this.#pastByKey.get(key)))
+      trafficByKey.set(key, addTraffic(...now, this.#pastByKey.get(key), ...this.#endpointsOf(listening)))
     }
     return trafficByKey
   }
 
   async closeAll(): Promise<void> {
     for (const key of this.#listeningByKey.keys()) await this.closeUnwanted(planOfNothing(key))
+  }
+
+  /** Listeners may share a pool. */
+  #endpointsOf(listening: readonly Listening[]): readonly RouteTraffic[] {
+    const pools = [...new Set(listening.map(({ pool }) => pool))]
+    return pools.map((pool) => ({
+      endpoints: new Map(
+        [...this.#options.relay.endpointCounts(pool)].map(([name, one]) => [name, endpointTraffic(one)]),
+      ),
+    }))
   }
 
   async #listen(key: RouteKey, planned: PlannedListener): Promise<ListenResult> {
@@ -151,12 +170,13 @@ export class RouteListeners {
     }
   }
 
-  #noteListening(key: RouteKey, { id, protocol, purpose }: PlannedListener, { ip, port }: SocketAddress): void {
+  #noteListening(key: RouteKey, planned: PlannedListener, { ip, port }: SocketAddress): void {
+    const { id, protocol, purpose, pool } = planned
     const address: ServedAddress = { ip, port, protocol, purpose }
     const known = this.of(key)
     if (!known.some((listening) => listening.id === id)) this.#options.onOpened(key, address)
     const others = known.filter((listening) => listening.id !== id)
-    this.#note(key, [...others, { id, address }])
+    this.#note(key, [...others, { id, pool: pool.id, address }])
     this.#keysByAddress.set(addressText(address), key)
     this.#options.freePorts?.take(protocol, port)
     this.#ports.remember(id, port)
@@ -190,6 +210,11 @@ function trafficOf(counts: TrafficCounts | undefined): RouteTraffic | undefined 
   if (counts === undefined) return undefined
   const { active: open, ...others } = counts
   return { ...others, open }
+}
+
+function endpointTraffic({ active: open, dialFailures, ...others }: EndpointCounts): Traffic {
+  const { refused, timeout, unreachable, other } = dialFailures
+  return { ...others, open, dialFailures: refused + timeout + unreachable + other }
 }
 
 /** The plan of a route that is gone. */

@@ -245,6 +245,20 @@ test('a Service is counted from its first connection on, also after it has moved
   expect((await backend.traffic(never)).size).toBe(0)
 })
 
+test('each endpoint of a Service has its own numbers, whichever address clients use', async () => {
+  const { backend, sync, addressOf } = given(loopback)
+  const web = testRoute('shop/web', { port: await freePort(), endpoints: await pods('abc', 'de') })
+  await sync([web])
+  for (let round = 0; round < 4; round++) await ask(addressOf(web), 'hello')
+  const endpoints = async () => (await backend.traffic(never)).get(web.key)?.endpoints
+  await expect.poll(async () => [...((await endpoints())?.values() ?? [])].map(({ open }) => open)).toEqual([0, 0])
+  expect([...((await endpoints())?.keys() ?? [])].toSorted()).toEqual(
+    web.endpoints.map(({ address }) => address).toSorted(),
+  )
+  for (const one of (await endpoints())?.values() ?? [])
+    expect(one).toMatchObject({ connections: 2, bytesIn: 10, dialFailures: 0 })
+})
+
 test('disposing stops listening', async () => {
   const { backend, relay, sync, addressOf } = given(loopback)
   const web = testRoute('shop/web')

@@ -4,6 +4,7 @@
  * interface and pass `contract/relay.contract.ts`.
  */
 import type { Cidr } from '../../net/ip.ts'
+import type { EngineCounts } from './engine-counters.ts'
 import type { ProxyProtocol } from './node/proxy-protocol.ts'
 
 export interface Relay extends AsyncDisposable {
@@ -16,6 +17,13 @@ export interface Relay extends AsyncDisposable {
   remove(id: string): Promise<void>
   /** Cheap, unlike `stats`. */
   counts(id: string): TrafficCounts | undefined
+  /**
+   * What each endpoint of the pool has carried, by `ip:port`. One that has left is there until its last connection has
+   * ended, and an engine has room for so many, so an endpoint may be missing.
+   */
+  endpointCounts(pool: string): ReadonlyMap<string, EndpointCounts>
+  /** Since the relay was opened. Unlike the sum of all listeners, it never falls when one is removed. */
+  totals(): RelayTotals
   stats(): RelayStats
   /** How many connections are dialled from the client's own address. Absent: the engine cannot do that. */
   transparentConnections?(): number
@@ -128,6 +136,27 @@ export interface TrafficCounts {
   /** How long the TCP connections lasted that have ended, added up. */
   readonly seconds: number
   readonly turnedAway: Readonly<Record<TurnedAway, number>>
+}
+
+/** Since the endpoint came into its pool. */
+export interface EndpointCounts {
+  /** That it took. */
+  readonly connections: number
+  readonly active: number
+  readonly bytesIn: number
+  readonly bytesOut: number
+  readonly seconds: number
+  /** When the last connection came, on the wall clock. */
+  readonly lastUsedMs?: number
+  readonly dialFailures: Readonly<Record<DialFailure, number>>
+}
+
+/** Why an attempt to reach an endpoint failed. */
+export type DialFailure = 'refused' | 'timeout' | 'unreachable' | 'other'
+
+export interface RelayTotals extends EngineCounts {
+  readonly carried: Readonly<Record<ListenerSpec['protocol'], TrafficCounts>>
+  readonly descriptors: RelayStats['descriptors']
 }
 
 /** Why a connection or a datagram was not carried to an endpoint. */

@@ -51,8 +51,10 @@ function standIns(): NextPort {
   return () => first + (used++ % (last - first + 1))
 }
 
-function pretend({ id, ip, protocol, purpose, ports: [port] }: PlannedListener, nextPort: NextPort): Listening {
-  return { id, address: { ip, protocol, purpose, port: port === 0 ? nextPort() : port } }
+function pretend(planned: PlannedListener, nextPort: NextPort): Listening {
+  const { id, ip, protocol, purpose, pool, ports } = planned
+  const [port] = ports
+  return { id, pool: pool.id, address: { ip, protocol, purpose, port: port === 0 ? nextPort() : port } }
 }
 
 function remarksOn({ key, listeners, problem }: RoutePlan, listening: readonly Listening[]): readonly string[] {

@@ -1,5 +1,6 @@
 /** What every relay engine must do, with real sockets on loopback. */
 import { describe } from 'vitest'
+import { countersContract } from './counters.contract.ts'
 import { faultContract } from './fault.contract.ts'
 import { listenerContract } from './listener.contract.ts'
 import { streamsContract } from './streams.contract.ts'
@@ -14,6 +15,9 @@ export function relayContract(name: string, make: MakeRelay): void {
   describe(`${name}: TCP`, () => {
     tcpContract(make)
     streamsContract(make)
+  })
+  describe(`${name}: counters`, () => {
+    countersContract(make)
   })
   describe(`${name}: faults`, () => {
     faultContract(make)

@@ -13,7 +13,7 @@ import { ask, askTimes, eventually, open } from '../testing/clients.ts'
 import { namedEndpoint, tcpEndpoint } from '../testing/endpoints.ts'
 import { relayProcess } from '../testing/relay-process.ts'
 import { listenerSpec, relayTo, use } from '../testing/relay-under-test.ts'
-import { sizeOfSlots, slotCount } from './counter-slots.ts'
+import { endpointSlotCount, sizeOfSlots, slotCount } from './counter-slots.ts'
 import { NativeRelay } from './native-relay.ts'
 import { createSharedMemory } from './shared-memory.ts'
 import { buildEngine, type BuiltEngine } from './testing/build-engine.ts'
@@ -152,13 +152,14 @@ test('an engine that nobody listens to goes on, and says later how much it has l
   const said: string[] = []
   const memory = createSharedMemory(libc, sizeOfSlots(1))
   const [workers, budget, halfCloseMs, drainMs, dialMs] = [1, 10_000, 5_000, -1, 5_000]
-  const child = spawn(engine.program, [workers, slotCount, budget, halfCloseMs, drainMs, 'plain', dialMs].map(String), {
+  const slots = [slotCount, endpointSlotCount(workers)]
+  const child = spawn(engine.program, [workers, ...slots, budget, halfCloseMs, drainMs, 'plain', dialMs].map(String), {
     stdio: ['pipe', 'pipe', 'inherit', memory.fd],
   }) as unknown as ChildProcessWithoutNullStreams
   const reader = createInterface({ input: child.stdout }).on('line', (line) => said.push(line))
   const endpoint = use(await namedEndpoint('a'))
   child.stdin.write(`0 follow 1
-1 pool 0 0 refuse round-robin none 127.0.0.1 ${endpoint.address.port} plain
+1 pool 0 1 0 refuse round-robin none 127.0.0.1 ${endpoint.address.port} plain 1
 2 listen 0 127.0.0.1 0 0
 `)
   await eventually(() => said.length === 3)

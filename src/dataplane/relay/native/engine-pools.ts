@@ -1,5 +1,8 @@
 /** The numbers by which the native engine knows each pool. A pool lives as long as a listener uses it. */
+import { hostPort } from '../../../net/ip.ts'
 import type { PoolSpec } from '../relay.ts'
+import { uncountedSlot } from './counter-slots.ts'
+import type { EndpointSlots } from './endpoint-slots.ts'
 import type { EngineProcess } from './engine-process.ts'
 
 interface Held {
@@ -11,11 +14,13 @@ interface Held {
 
 export class EnginePools {
   readonly #engine: EngineProcess
+  readonly #slots: EndpointSlots
   readonly #heldById = new Map<string, Held>()
   readonly #free: number[] = []
 
-  constructor(engine: EngineProcess) {
+  constructor(engine: EngineProcess, slots: EndpointSlots) {
     this.#engine = engine
+    this.#slots = slots
   }
 
   get size(): number {
@@ -27,7 +32,7 @@ export class EnginePools {
     const held = this.#heldById.get(spec.id) ?? this.#add(spec.id)
     held.holders++
     const contents = wordsOf(spec).join(' ')
-    if (held.sent !== contents) void this.#engine.ask('pool', held.number, contents).catch(() => {})
+    if (held.sent !== contents) this.#send(held.number, spec)
     held.sent = contents
     return held.number
   }
@@ -38,8 +43,15 @@ export class EnginePools {
     held.holders--
     if (held.holders > 0) return
     this.#heldById.delete(id)
+    this.#slots.drop(id)
     this.#free.push(held.number)
     void this.#engine.ask('drop', held.number).catch(() => {})
+  }
+
+  #send(pool: number, spec: PoolSpec): void {
+    const { generation, numbers } = this.#slots.update(spec)
+    const slotOf = (ip: string, port: number) => numbers.get(hostPort(ip, port)) ?? uncountedSlot
+    void this.#engine.ask('pool', pool, generation, ...wordsOf(spec, slotOf)).catch(() => {})
   }
 
   #add(id: string): Held {
@@ -49,10 +61,16 @@ export class EnginePools {
   }
 }
 
-function wordsOf({ affinitySeconds, whenEmpty, balancing, proxyProtocol, endpoints }: PoolSpec) {
+function wordsOf(
+  { affinitySeconds, whenEmpty, balancing, proxyProtocol, endpoints }: PoolSpec,
+  slotOf: (ip: string, port: number) => number = () => uncountedSlot,
+) {
   // An endpoint that is named twice has one turn, as in the other engines.
   const unique = new Map(
-    endpoints.map(({ ip, port, isTransparent }) => [`${ip} ${port}`, isTransparent === true ? 'transparent' : 'plain']),
+    endpoints.map(({ ip, port, isTransparent }) => [
+      `${ip} ${port}`,
+      `${isTransparent === true ? 'transparent' : 'plain'} ${slotOf(ip, port)}`,
+    ]),
   )
   return [affinitySeconds, whenEmpty, balancing ?? 'round-robin', proxyProtocol ?? 'none', ...[...unique].flat()]
 }

@@ -6,7 +6,7 @@ import { getSystemErrorName } from 'node:util'
 import type { Clock } from '../../../core/clock.ts'
 import type { RelaySettings } from '../relay.ts'
 import { detectHang } from '../detect-hang.ts'
-import { slotCount } from './counter-slots.ts'
+import { endpointSlotCount, slotCount } from './counter-slots.ts'
 
 export interface EngineOptions {
   readonly program: string
@@ -166,7 +166,15 @@ export class EngineProcess {
 function argumentsOf({ workers, descriptorBudget, settings, mayBeTransparent }: EngineOptions): readonly string[] {
   const { halfCloseTimeoutMs, drainTimeoutMs = -1, dialTimeoutsMs } = settings
   const endpoints = mayBeTransparent ? 'transparent' : 'plain'
-  const fixed = [workers, slotCount, descriptorBudget, halfCloseTimeoutMs, drainTimeoutMs, endpoints]
+  const fixed = [
+    workers,
+    slotCount,
+    endpointSlotCount(workers),
+    descriptorBudget,
+    halfCloseTimeoutMs,
+    drainTimeoutMs,
+    endpoints,
+  ]
   return [...fixed, ...dialTimeoutsMs].map(String)
 }
 

@@ -15,6 +15,8 @@ export interface EngineReportsOptions {
   poolOf(this: void, slot: number): PoolSpec | undefined
   /** The last connection of a closed listener has ended. */
   onGone(this: void, slot: number): void
+  /** The last connection of an endpoint that has left has ended. */
+  onEndpointLeft(this: void, slot: number, generation: number): void
 }
 
 export class EngineReports {
@@ -40,12 +42,13 @@ export class EngineReports {
   }
 
   heard([what = '', ...words]: readonly string[]): void {
-    const { log, onGone, descriptors, poolOf } = this.#options
+    const { log, onGone, onEndpointLeft, descriptors, poolOf } = this.#options
     if (what === 'lost') return log.debug(3, 'log lines about connections were left out', { lines: Number(words[0]) })
     if (what === 'unfiltered')
       return log.warn('the native relay runs without a filter of its system calls: the kernel refused it', {
         error: systemError(Number(words[0])).code,
       })
+    if (what === 'left') return onEndpointLeft(Number(words[0]), Number(words[1]))
     const [slot = '', ...rest] = words
     if (what === 'gone') {
       this.#throttles.delete(slot)

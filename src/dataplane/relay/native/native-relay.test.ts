@@ -57,7 +57,9 @@ test('an engine that is killed comes back with its listeners, and its counts go 
   expect(deaths.at('error')[0]?.fields).toMatchObject({ listeners: 1 })
   await eventually(() => relay.stats().descriptors.used === 1)
   expect(await ask(address, 'again')).toBe('again')
-  expect(stats()).toMatchObject({ connections: 2, bytesIn: 'hello'.length + 'again'.length })
+  const carried = { connections: 2, bytesIn: 'hello'.length + 'again'.length }
+  expect(stats()).toMatchObject(carried)
+  await expect.poll(() => [...relay.endpointCounts('web').values()]).toMatchObject([{ ...carried, active: 0 }])
 })
 
 test('says what is wrong when there is no executable', async () => {

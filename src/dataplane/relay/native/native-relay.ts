@@ -10,18 +10,22 @@ import { loadLibc } from '../../libc/load-libc.ts'
 import { DescriptorBudget } from '../descriptor-budget.ts'
 import {
   isBoundAs,
+  type EndpointCounts,
   type ListenerSpec,
   type ListenResult,
   type Relay,
   type RelaySettings,
   type RelayStats,
+  type RelayTotals,
   type SocketAddress,
   type TrafficCounts,
 } from '../relay.ts'
 import { listenFailure } from '../listen-failure.ts'
 import { withDefaults } from '../node/node-relay.ts'
 import { relayStats } from '../relay-stats.ts'
+import { PastCounters, type Counted } from '../past-counters.ts'
 import { CounterSlots, sizeOfSlots } from './counter-slots.ts'
+import { EndpointSlots } from './endpoint-slots.ts'
 import { EngineProcess } from './engine-process.ts'
 import { EnginePools } from './engine-pools.ts'
 import { EngineReports } from './engine-reports.ts'
@@ -53,6 +57,8 @@ export class NativeRelay implements Relay {
   readonly #options: NativeRelayOptions
   readonly #memory: SharedMemory
   readonly #slots: CounterSlots
+  readonly #endpoints: EndpointSlots
+  readonly #past = new PastCounters()
   readonly #descriptors: DescriptorBudget
   readonly #reports: EngineReports
   readonly #ending = new AbortController()
@@ -87,6 +93,7 @@ export class NativeRelay implements Relay {
     this.#settings = withDefaults(settings)
     this.#memory = memory
     this.#slots = new CounterSlots(memory.bytes, workers)
+    this.#endpoints = new EndpointSlots(this.#slots)
     this.#descriptors = new DescriptorBudget({
       limit: this.#settings.maxDescriptors,
       log,
@@ -99,10 +106,11 @@ export class NativeRelay implements Relay {
       descriptors: this.#descriptors,
       poolOf: (slot) => this.#specsBySlot.get(slot)?.pool,
       onGone: (slot) => this.#forgetSlot(slot),
+      onEndpointLeft: (slot, generation) => this.#endpoints.left(slot, generation),
     })
     this.#startedAtMs = clock.monotonic()
     this.#engine = this.#start()
-    this.#pools = new EnginePools(this.#engine)
+    this.#pools = new EnginePools(this.#engine, this.#endpoints)
   }
 
   get pid(): number | undefined {
@@ -145,6 +153,19 @@ export class NativeRelay implements Relay {
   counts(id: string): TrafficCounts | undefined {
     const held = this.#heldById.get(id)
     return held === undefined ? undefined : this.#slots.read(held.slot).snapshot()
+  }
+
+  endpointCounts(pool: string): ReadonlyMap<string, EndpointCounts> {
+    return this.#endpoints.counts(pool)
+  }
+
+  totals(): RelayTotals {
+    const { used, budget } = this.#descriptors
+    return {
+      ...this.#slots.readEngine().snapshot(),
+      carried: this.#past.with(this.#counted()),
+      descriptors: { used, budget },
+    }
   }
 
   stats(): RelayStats {
@@ -226,7 +247,13 @@ export class NativeRelay implements Relay {
     return address
   }
 
+  *#counted(): Iterable<Counted> {
+    for (const [slot, { protocol }] of this.#specsBySlot) yield { protocol, counters: this.#slots.read(slot) }
+  }
+
   #forgetSlot(slot: number): void {
+    const spec = this.#specsBySlot.get(slot)
+    if (spec !== undefined) this.#past.add({ protocol: spec.protocol, counters: this.#slots.read(slot) })
     this.#draining.delete(slot)
     this.#specsBySlot.delete(slot)
     this.#slots.giveBack(slot)
@@ -243,7 +270,11 @@ export class NativeRelay implements Relay {
   async #restart(error: Error): Promise<void> {
     const lost = [...this.#heldById.values()]
     for (const { slot } of lost) this.#slots.forgetActive(slot)
-    for (const slot of this.#draining) this.#forgetSlot(slot)
+    for (const slot of this.#draining) {
+      this.#slots.forgetActive(slot)
+      this.#forgetSlot(slot)
+    }
+    this.#endpoints.startOver()
     this.#log.error('the native relay died: its connections are lost, its listeners are being reopened', {
       error,
       listeners: lost.length,
@@ -254,7 +285,7 @@ export class NativeRelay implements Relay {
     this.#startedAtMs = this.#clock.monotonic()
     const engine = this.#start()
     this.#engine = engine
-    this.#pools = new EnginePools(engine)
+    this.#pools = new EnginePools(engine, this.#endpoints)
     this.#reports.startOver()
     this.#reports.follow(engine)
     for (const { spec, slot, address } of lost) {

@@ -1,5 +1,14 @@
 /** Two engines behind one interface: TCP in the one, UDP in the other. */
-import type { ListenerSpec, ListenResult, Relay, RelayStats, TrafficCounts } from '../relay.ts'
+import type {
+  DialFailure,
+  EndpointCounts,
+  ListenerSpec,
+  ListenResult,
+  Relay,
+  RelayStats,
+  RelayTotals,
+  TrafficCounts,
+} from '../relay.ts'
 
 export interface SplitRelayOptions {
   readonly tcp: Required<Relay>
@@ -33,6 +42,15 @@ export class SplitRelay implements Relay {
     return this.#tcp.counts(id) ?? this.#udp.counts(id)
   }
 
+  endpointCounts(pool: string): ReadonlyMap<string, EndpointCounts> {
+    const tcp = this.#tcp.endpointCounts(pool)
+    return tcp.size > 0 ? tcp : this.#udp.endpointCounts(pool)
+  }
+
+  totals(): RelayTotals {
+    return addTotals(this.#tcp.totals(), this.#udp.totals())
+  }
+
   stats(): RelayStats {
     const [tcp, udp] = [this.#tcp.stats(), this.#udp.stats()]
     return {
@@ -40,14 +58,34 @@ export class SplitRelay implements Relay {
       pools: tcp.pools + udp.pools,
       bufferedBytes: tcp.bufferedBytes + udp.bufferedBytes,
       draining: tcp.draining + udp.draining,
-      descriptors: {
-        used: tcp.descriptors.used + udp.descriptors.used,
-        budget: tcp.descriptors.budget + udp.descriptors.budget,
-      },
+      descriptors: addDescriptors(tcp.descriptors, udp.descriptors),
     }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([this.#tcp[Symbol.asyncDispose](), this.#udp[Symbol.asyncDispose]()])
   }
+}
+
+/** Each protocol is carried by one of the two; what is timed is TCP, but both dial. */
+function addTotals(tcp: RelayTotals, udp: RelayTotals): RelayTotals {
+  const failures = (why: DialFailure) => tcp.dialFailures[why] + udp.dialFailures[why]
+  return {
+    ...tcp,
+    carried: { TCP: tcp.carried.TCP, UDP: udp.carried.UDP },
+    dials: tcp.dials + udp.dials,
+    dialFailures: {
+      refused: failures('refused'),
+      timeout: failures('timeout'),
+      unreachable: failures('unreachable'),
+      other: failures('other'),
+    },
+    descriptors: addDescriptors(tcp.descriptors, udp.descriptors),
+  }
+}
+
+type Descriptors = RelayStats['descriptors']
+
+function addDescriptors(a: Descriptors, b: Descriptors): Descriptors {
+  return { used: a.used + b.used, budget: a.budget + b.budget }
 }

@@ -1,6 +1,7 @@
 /** Connects to an endpoint, or to the next one, until the list of timeouts is used up. */
 import { connect, type Socket } from 'node:net'
 import type { Choice } from './balancer.ts'
+import { timedOutCode } from '../dial-failure.ts'
 import { isOutOfDescriptors } from '../descriptor-budget.ts'
 import type { ReadBuffers } from './read-buffers.ts'
 import { RelaySocket } from './relay-socket.ts'
@@ -54,7 +55,8 @@ function dial(to: SocketAddress, timeoutMs: number, { client, buffers }: DialReq
     )
     const { socket } = relaySocket
     const giveUp = () => {
-      if (socket.connecting) socket.destroy(new Error(`no answer within ${timeoutMs} ms`))
+      const late = Object.assign(new Error(`no answer within ${timeoutMs} ms`), { code: timedOutCode })
+      if (socket.connecting) socket.destroy(late)
     }
     // Timers come before sockets in a turn of the event loop: after a busy moment the answer may be there already.
     const onTimeout = () => setImmediate(giveUp)

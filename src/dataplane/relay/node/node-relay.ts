@@ -3,14 +3,18 @@ import { setMaxListeners } from 'node:events'
 import type { Clock } from '../../../core/clock.ts'
 import type { Logger } from '../../../core/logger.ts'
 import { DescriptorBudget, openFilesLimit } from '../descriptor-budget.ts'
+import { EngineCounters } from '../engine-counters.ts'
 import { ListenerCounters } from '../listener-counters.ts'
+import { PastCounters, type Counted } from '../past-counters.ts'
 import {
   isBoundAs,
+  type EndpointCounts,
   type ListenerSpec,
   type ListenResult,
   type Relay,
   type RelaySettings,
   type RelayStats,
+  type RelayTotals,
   type TrafficCounts,
 } from '../relay.ts'
 import { listenFailure } from '../listen-failure.ts'
@@ -31,6 +35,15 @@ export interface NodeRelayOptions {
   readonly settings?: Partial<RelaySettings>
   /** In a worker thread: the descriptors that each thread uses, and the index of this thread. */
   readonly threads?: { readonly usedByThread: Int32Array; readonly thread: number }
+  /** Where it counts for all listeners together. */
+  readonly counters?: EngineCounters
+}
+
+/** Where to count, if others want to read it. */
+export interface CountingMemory {
+  readonly listener: ListenerCounters
+  /** In the order of the pool's endpoints. */
+  readonly endpoints: readonly Float64Array[]
 }
 
 interface Held {
@@ -45,25 +58,26 @@ export class NodeRelay implements Relay {
   readonly #heldById = new Map<string, Held>()
   readonly #pools: Pools
   /** Removed listeners that still have connections. */
-  readonly #draining = new Set<OpenListener>()
+  readonly #draining = new Map<OpenListener, ListenerSpec['protocol']>()
+  readonly #past = new PastCounters()
 
-  constructor({ log, clock, random = Math.random, settings = {}, threads }: NodeRelayOptions) {
+  constructor(options: NodeRelayOptions) {
+    const { log, clock, random = Math.random, settings = {}, threads, counters = new EngineCounters() } = options
     const all = withDefaults(settings)
     const descriptors = new DescriptorBudget({ limit: all.maxDescriptors, log, clock, ...threads })
     const buffers = new ReadBuffers()
     // Every change that leaves connections to drain listens to this signal, and Node would report a leak.
     setMaxListeners(0, this.#ending.signal)
-    this.#parts = { settings: all, log, clock, random, descriptors, buffers, ending: this.#ending.signal }
+    this.#parts = { settings: all, log, clock, random, descriptors, buffers, counters, ending: this.#ending.signal }
     this.#pools = new Pools(this.#parts)
   }
 
-  /** A listener that is opened counts in the given counters. */
-  async set(spec: ListenerSpec, counters = new ListenerCounters()): Promise<ListenResult> {
+  async set(spec: ListenerSpec, memory?: CountingMemory): Promise<ListenResult> {
     const held = this.#heldById.get(spec.id)
     if (held !== undefined && isBoundAs(held.spec.protocol, held.listener.address, spec))
-      return this.#change(held, spec)
+      return this.#change(held, spec, memory)
     if (held !== undefined) await this.remove(spec.id)
-    return this.#open(spec, counters)
+    return this.#open(spec, memory)
   }
 
   async remove(id: string): Promise<void> {
@@ -77,6 +91,16 @@ export class NodeRelay implements Relay {
     return this.#heldById.get(id)?.listener.counters.snapshot()
   }
 
+  endpointCounts(pool: string): ReadonlyMap<string, EndpointCounts> {
+    return this.#pools.get(pool)?.endpointCounts() ?? new Map<string, EndpointCounts>()
+  }
+
+  totals(): RelayTotals {
+    const { counters, descriptors } = this.#parts
+    const { used, budget } = descriptors
+    return { ...counters.snapshot(), carried: this.#past.with(this.#counted()), descriptors: { used, budget } }
+  }
+
   stats(): RelayStats {
     return relayStats({
       held: [...this.#heldById.values()].map(({ spec, listener: { address, counters } }) => ({
@@ -84,7 +108,7 @@ export class NodeRelay implements Relay {
         address,
         counters,
       })),
-      draining: [...this.#draining].map(({ counters }) => counters),
+      draining: Array.from(this.#draining.keys(), ({ counters }) => counters),
       pools: this.#pools.size,
       descriptors: this.#parts.descriptors,
     })
@@ -96,27 +120,28 @@ export class NodeRelay implements Relay {
     const held = [...this.#heldById.values()]
     this.#heldById.clear()
     await Promise.all(held.map((one) => this.#stop(one)))
-    const finished = Promise.all([...this.#draining].map((listener) => listener.finished))
+    const finished = Promise.all(Array.from(this.#draining.keys(), (listener) => listener.finished))
     const patience = new AbortController()
     await Promise.race([
       finished.then(() => patience.abort()),
       clock.sleep(settings.shutdownGraceMs, patience.signal).catch(() => {}),
     ])
-    for (const listener of this.#draining) listener.cut()
+    for (const listener of this.#draining.keys()) listener.cut()
     await finished
   }
 
   /** Changes the endpoints and the allowed clients of a listener that stays open. */
-  #change({ listener, pool: old }: Held, spec: ListenerSpec): ListenResult {
-    const pool = this.#pools.acquire(spec.pool)
+  #change({ listener, pool: old }: Held, spec: ListenerSpec, memory: CountingMemory | undefined): ListenResult {
+    const pool = this.#pools.acquire(spec.pool, memory?.endpoints)
     listener.assign({ pool, allowedSources: spec.allowedSources })
     this.#pools.release(old)
     this.#heldById.set(spec.id, { spec, listener, pool })
     return { ok: true, address: listener.address }
   }
 
-  async #open(spec: ListenerSpec, counters: ListenerCounters): Promise<ListenResult> {
-    const pool = this.#pools.acquire(spec.pool)
+  async #open(spec: ListenerSpec, memory: CountingMemory | undefined): Promise<ListenResult> {
+    const pool = this.#pools.acquire(spec.pool, memory?.endpoints)
+    const counters = memory?.listener ?? new ListenerCounters()
     try {
       const open = spec.protocol === 'TCP' ? openTcpListener : openUdpListener
       const listener = await open(spec.address, { pool, allowedSources: spec.allowedSources }, counters, this.#parts)
@@ -133,12 +158,21 @@ export class NodeRelay implements Relay {
     }
   }
 
-  async #stop({ listener, pool }: Held): Promise<void> {
+  async #stop({ spec: { protocol }, listener, pool }: Held): Promise<void> {
     this.#pools.release(pool)
-    this.#draining.add(listener)
-    void listener.finished.then(() => this.#draining.delete(listener))
+    this.#draining.set(listener, protocol)
+    void listener.finished.then(() => {
+      this.#draining.delete(listener)
+      this.#past.add({ protocol, counters: listener.counters })
+    })
     await listener.stop()
     this.#parts.descriptors.giveBack(1)
+  }
+
+  *#counted(): Iterable<Counted> {
+    for (const { spec, listener } of this.#heldById.values())
+      yield { protocol: spec.protocol, counters: listener.counters }
+    for (const [{ counters }, protocol] of this.#draining) yield { protocol, counters }
   }
 }
 

@@ -1,7 +1,9 @@
 /** The endpoints of one pool, which several listeners may share. */
 import { Balancer, type Choice } from './balancer.ts'
 import type { RelayParts } from './relay-parts.ts'
-import type { PoolSpec } from '../relay.ts'
+import type { EndpointCounters } from '../endpoint-counters.ts'
+import { PoolCounters } from '../pool-counters.ts'
+import type { EndpointCounts, PoolSpec } from '../relay.ts'
 
 /** A listener is told when endpoints have left. */
 export interface PoolUser {
@@ -12,13 +14,15 @@ export class Pool {
   readonly id: string
   readonly users = new Set<PoolUser>()
   readonly #balancer: Balancer
+  readonly #counters = new PoolCounters()
   #spec: PoolSpec
 
-  constructor(spec: PoolSpec, parts: RelayParts) {
+  constructor(spec: PoolSpec, parts: RelayParts, cells?: readonly Float64Array[]) {
     this.id = spec.id
     this.#spec = spec
     this.#balancer = new Balancer(parts)
     this.#balancer.update(spec.endpoints, spec.affinitySeconds, spec.balancing)
+    this.#counters.update(spec.endpoints, cells)
   }
 
   get service(): string {
@@ -41,8 +45,9 @@ export class Pool {
     return this.#balancer.names
   }
 
-  update(spec: PoolSpec): void {
+  update(spec: PoolSpec, cells?: readonly Float64Array[]): void {
     this.#spec = spec
+    this.#counters.update(spec.endpoints, cells)
     const gone = this.#balancer.update(spec.endpoints, spec.affinitySeconds, spec.balancing)
     if (gone.size > 0) for (const user of this.users) user.endpointsLeft()
   }
@@ -57,6 +62,14 @@ export class Pool {
 
   failed(name: string, client: string): void {
     this.#balancer.failed(name, client)
+  }
+
+  countersOf(name: string): EndpointCounters {
+    return this.#counters.of(name)
+  }
+
+  endpointCounts(): ReadonlyMap<string, EndpointCounts> {
+    return this.#counters.snapshot()
   }
 
   /** Every call must be followed by one of `closed`. */

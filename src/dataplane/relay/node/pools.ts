@@ -15,15 +15,19 @@ export class Pools {
     return this.#heldById.size
   }
 
-  /** The pool of that id, which now has the contents of the spec. */
-  acquire(spec: PoolSpec): Pool {
+  get(id: string): Pool | undefined {
+    return this.#heldById.get(id)?.pool
+  }
+
+  /** The pool of that id, which now has the contents of the spec. Endpoints are counted in the cells, if there are. */
+  acquire(spec: PoolSpec, cells?: readonly Float64Array[]): Pool {
     const held = this.#heldById.get(spec.id)
     if (held !== undefined) {
       held.holders++
-      held.pool.update(spec)
+      held.pool.update(spec, cells)
       return held.pool
     }
-    const pool = new Pool(spec, this.#parts)
+    const pool = new Pool(spec, this.#parts, cells)
     this.#heldById.set(spec.id, { pool, holders: 1 })
     return pool
   }

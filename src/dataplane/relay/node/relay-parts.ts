@@ -2,6 +2,7 @@
 import type { Clock } from '../../../core/clock.ts'
 import type { Logger } from '../../../core/logger.ts'
 import type { DescriptorBudget } from '../descriptor-budget.ts'
+import type { EngineCounters } from '../engine-counters.ts'
 import type { ReadBuffers } from './read-buffers.ts'
 import type { RelaySettings } from '../relay.ts'
 
@@ -12,6 +13,7 @@ export interface RelayParts {
   readonly random: () => number
   readonly descriptors: DescriptorBudget
   readonly buffers: ReadBuffers
+  readonly counters: EngineCounters
   /** Aborts when the engine ends: nothing may wait any longer. */
   readonly ending: AbortSignal
 }

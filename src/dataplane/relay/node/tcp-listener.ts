@@ -16,19 +16,24 @@ import {
   logJoined,
 } from './connection-log.ts'
 import { dialAnyEndpoint, type DialOutcome } from './dial.ts'
+import { dialFailureOf } from '../dial-failure.ts'
+import type { EndpointCounters } from '../endpoint-counters.ts'
 import type { ListenerCounters } from '../listener-counters.ts'
 import { proxyHeader, type ProxyProtocol } from './proxy-protocol.ts'
 import type { RelayParts } from './relay-parts.ts'
 import { RelaySocket, type DirectionCount } from './relay-socket.ts'
 import type { SocketAddress, TurnedAway } from '../relay.ts'
 import { resetSocket } from './tcp-reset.ts'
-import { TcpConnection } from './tcp-connection.ts'
+import { TcpConnection, type TcpConnectionOptions } from './tcp-connection.ts'
 import { Throttle } from '../throttle.ts'
 
 /** The kernel caps it at net.core.somaxconn; Node's own 511 would drop connections in a burst. */
 const backlog = 4096
 /** The client's socket and the endpoint's. */
 const descriptorsPerConnection = 2
+
+/** Where the two directions of a connection are counted. */
+type Directions = Pick<TcpConnectionOptions, 'toEndpoint' | 'toClient'>
 
 export async function openTcpListener(
   address: SocketAddress,
@@ -53,8 +58,7 @@ class TcpListener implements OpenListener {
   readonly #server: Server
   readonly #parts: RelayParts
   readonly counters: ListenerCounters
-  readonly #toEndpoint: DirectionCount
-  readonly #toClient: DirectionCount
+  readonly #directionsByEndpoint = new WeakMap<EndpointCounters, Directions>()
   readonly #unreachableLog: Throttle
   /** Accepted, but not joined to an endpoint yet. */
   readonly #waiting = new Set<Socket>()
@@ -75,9 +79,6 @@ class TcpListener implements OpenListener {
   ) {
     this.address = address
     this.counters = counters
-    const waiting = (bytes: number) => counters.add('waitingBytes', bytes)
-    this.#toEndpoint = { moved: (bytes) => counters.add('bytesIn', bytes), waiting }
-    this.#toClient = { moved: (bytes) => counters.add('bytesOut', bytes), waiting }
     this.#server = server
     this.#parts = parts
     this.#assignment = assignment
@@ -151,14 +152,26 @@ class TcpListener implements OpenListener {
   /** Each connection dials on its own, so an endpoint that does not answer keeps nobody else waiting. */
   async #serve(accepted: RelaySocket, ip: string): Promise<void> {
     const client = accepted.socket
+    const { clock, counters } = this.#parts
     this.#waiting.add(client)
+    let dialledAtMs = 0
+    const dialSeconds = () => (clock.monotonic() - dialledAtMs) / 1000
     const outcome = await dialAnyEndpoint({
       timeoutsMs: this.#parts.settings.dialTimeoutsMs,
-      choose: () => this.#choose(ip, client),
-      failed: (choice, error) => this.#dialFailed(choice, ip, error),
+      choose: () => {
+        const choice = this.#choose(ip, client)
+        if (choice !== undefined) counters.dialling()
+        dialledAtMs = clock.monotonic()
+        return choice
+      },
+      failed: (choice, error) => {
+        counters.took('undialled', dialSeconds())
+        this.#dialFailed(choice, ip, error)
+      },
       client,
       buffers: this.#parts.buffers,
     })
+    if (outcome.ok) counters.took('dialled', dialSeconds())
     this.#waiting.delete(client)
     const isJoined = outcome.ok
       ? this.#join(accepted, outcome.socket, outcome.choice)
@@ -169,7 +182,7 @@ class TcpListener implements OpenListener {
 
   #join(accepted: RelaySocket, dialled: RelaySocket, choice: Choice): boolean {
     const [client, backend] = [accepted.socket, dialled.socket]
-    const { log, settings, descriptors, clock } = this.#parts
+    const { log, settings, descriptors, clock, counters: ofEngine } = this.#parts
     const startedAtMs = clock.monotonic()
     const { pool } = this.#assignment
     pool.succeeded(choice.name)
@@ -178,6 +191,7 @@ class TcpListener implements OpenListener {
       return false
     }
     pool.opened(choice.name)
+    const ofEndpoint = pool.countersOf(choice.name)
     if (pool.proxyProtocol !== undefined) backend.write(headerFor(pool.proxyProtocol, client))
     const logEnd = logsConnections(log) ? this.#follow(client, backend, startedAtMs) : undefined
     const connection = new TcpConnection({
@@ -185,14 +199,16 @@ class TcpListener implements OpenListener {
       backend: dialled,
       endpoint: choice.name,
       halfCloseTimeoutMs: settings.halfCloseTimeoutMs,
-      toEndpoint: this.#toEndpoint,
-      toClient: this.#toClient,
+      ...this.#directionsOf(ofEndpoint),
       onClose: (closed) => {
         this.#connections.delete(closed)
         this.#leaving.delete(closed)
         this.counters.add('active', -1)
         pool.closed(choice.name)
-        this.counters.add('seconds', (clock.monotonic() - startedAtMs) / 1000)
+        const seconds = (clock.monotonic() - startedAtMs) / 1000
+        this.counters.add('seconds', seconds)
+        ofEndpoint.closed(seconds)
+        ofEngine.took('connections', seconds)
         descriptors.giveBack(descriptorsPerConnection)
         logEnd?.(closed)
         this.#finishWhenEmpty()
@@ -200,7 +216,26 @@ class TcpListener implements OpenListener {
     })
     this.#connections.add(connection)
     this.counters.add('active', 1)
+    ofEndpoint.opened(clock.now())
     return true
+  }
+
+  /** Counts for the listener and for the endpoint; the same for all connections of the two. */
+  #directionsOf(endpoint: EndpointCounters): Directions {
+    const known = this.#directionsByEndpoint.get(endpoint)
+    if (known !== undefined) return known
+    const { counters } = this
+    const waiting = (bytes: number) => counters.add('waitingBytes', bytes)
+    const counting = (cell: 'bytesIn' | 'bytesOut'): DirectionCount => ({
+      moved(bytes) {
+        counters.add(cell, bytes)
+        endpoint.add(cell, bytes)
+      },
+      waiting,
+    })
+    const directions = { toEndpoint: counting('bytesIn'), toClient: counting('bytesOut') }
+    this.#directionsByEndpoint.set(endpoint, directions)
+    return directions
   }
 
   /** A closed socket no longer knows its addresses, so they are read at the start. */
@@ -255,7 +290,10 @@ class TcpListener implements OpenListener {
 
   #dialFailed(choice: Choice, ip: string, error: unknown): void {
     const { pool } = this.#assignment
+    const why = dialFailureOf(error)
     this.counters.add('dialFailures', 1)
+    this.#parts.counters.failed(why)
+    pool.countersOf(choice.name).failed(why)
     pool.failed(choice.name, ip)
     logDialFailed(this.#parts.log, pool.service, choice.name, error)
   }

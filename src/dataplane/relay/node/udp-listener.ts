@@ -8,6 +8,7 @@ import type { Choice } from './balancer.ts'
 import { clientIp, mayUse, type Assignment, type OpenListener } from './open-listener.ts'
 import { chosenFor, logChoice, logNewUdpClient } from './connection-log.ts'
 import { isOutOfDescriptors } from '../descriptor-budget.ts'
+import { dialFailureOf } from '../dial-failure.ts'
 import { IdleMap } from './idle-map.ts'
 import type { ListenerCounters } from '../listener-counters.ts'
 import { noLookup, maxSendQueueBytes, UdpFlow } from './udp-flow.ts'
@@ -151,7 +152,7 @@ class UdpListener implements OpenListener {
   }
 
   #openFlow(client: string, ip: string, from: RemoteInfo): UdpFlow | undefined {
-    const { log, descriptors, settings } = this.#parts
+    const { log, descriptors, settings, clock, counters: ofEngine } = this.#parts
     const { pool } = this.#assignment
     logNewUdpClient(log, client)
     this.counters.add('connections', 1)
@@ -167,16 +168,29 @@ class UdpListener implements OpenListener {
       return undefined
     }
     logChoice(log, chosenFor(pool, choice, { ip, port: from.port }))
+    const ofEndpoint = pool.countersOf(choice.name)
+    const openedAtMs = clock.monotonic()
     const flow: UdpFlow = new UdpFlow({
       endpoint: choice.endpoint,
       name: choice.name,
-      onAnswer: (datagram) => this.#answer(client, from, datagram),
-      onSent: (bytes) => this.counters.add('bytesIn', bytes),
-      onClose: () => pool.closed(choice.name),
+      onAnswer: (datagram) => {
+        ofEndpoint.add('bytesOut', datagram.length)
+        this.#answer(client, from, datagram)
+      },
+      onSent: (bytes) => {
+        this.counters.add('bytesIn', bytes)
+        ofEndpoint.add('bytesIn', bytes)
+      },
+      onClose: () => {
+        pool.closed(choice.name)
+        ofEndpoint.closed((clock.monotonic() - openedAtMs) / 1000)
+      },
       onError: (error) => this.#flowFailed(client, ip, choice, error),
     })
     this.#flowsByClient.add(client, flow)
     pool.opened(choice.name)
+    ofEngine.dialling()
+    ofEndpoint.opened(clock.now())
     this.counters.add('active', 1)
     return flow
   }
@@ -197,7 +211,10 @@ class UdpListener implements OpenListener {
       this.counters.turnedAway('overload')
       return descriptors.reportShortage(pool.service)
     }
+    const why = dialFailureOf(error)
     this.counters.add('dialFailures', 1)
+    this.#parts.counters.failed(why)
+    pool.countersOf(choice.name).failed(why)
     pool.failed(choice.name, ip)
     log.debug(3, 'Dial failed', { service: pool.service, endpoint: choice.name, error })
   }

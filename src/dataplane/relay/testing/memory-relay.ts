@@ -1,6 +1,17 @@
 /** A relay that listens nowhere and carries nothing: it knows where it should, and who would serve there. */
 import { isUnspecified } from '../../../net/ip.ts'
-import type { ListenerSpec, ListenResult, PoolSpec, Relay, RelayStats, SocketAddress, TrafficCounts } from '../relay.ts'
+import { EngineCounters } from '../engine-counters.ts'
+import type {
+  EndpointCounts,
+  ListenerSpec,
+  ListenResult,
+  PoolSpec,
+  Relay,
+  RelayStats,
+  RelayTotals,
+  SocketAddress,
+  TrafficCounts,
+} from '../relay.ts'
 
 /** Where the kernel finds a port for those who do not care. */
 const firstFreePort = 50_000
@@ -29,6 +40,15 @@ export class MemoryRelay implements Relay {
 
   counts(id: string): TrafficCounts | undefined {
     return this.#listenersById.has(id) ? nothing : undefined
+  }
+
+  endpointCounts(): ReadonlyMap<string, EndpointCounts> {
+    return new Map()
+  }
+
+  totals(): RelayTotals {
+    const descriptors = { used: this.#listenersById.size, budget: Infinity }
+    return { ...new EngineCounters().snapshot(), carried: { TCP: nothing, UDP: nothing }, descriptors }
   }
 
   stats(): RelayStats {

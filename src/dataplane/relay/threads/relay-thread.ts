@@ -4,7 +4,7 @@ import type { Clock } from '../../../core/clock.ts'
 import type { Logger } from '../../../core/logger.ts'
 import type { ListenerSpec, ListenResult } from '../relay.ts'
 import { detectHang } from '../detect-hang.ts'
-import type { FromWorker, LogLine, ToWorker, WorkerSettings } from './worker-messages.ts'
+import type { FromWorker, LogLine, SharedCells, ToWorker, WorkerSettings } from './worker-messages.ts'
 
 export interface RelayThreadOptions {
   /** `relay-worker.ts`, compiled. */
@@ -53,7 +53,7 @@ export class RelayThread {
     )
   }
 
-  async set(spec: ListenerSpec, cells: Float64Array): Promise<ListenResult> {
+  async set(spec: ListenerSpec, cells: SharedCells): Promise<ListenResult> {
     const result = await this.#ask({ kind: 'set', spec, cells })
     if (result === undefined) throw new TypeError('a thread of the relay answers each listener')
     return result

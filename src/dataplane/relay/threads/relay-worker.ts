@@ -2,16 +2,18 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { systemClock } from '../../../core/clock.ts'
 import type { LogFields, Logger } from '../../../core/logger.ts'
+import { EngineCounters } from '../engine-counters.ts'
 import { ListenerCounters } from '../listener-counters.ts'
 import { NodeRelay } from '../node/node-relay.ts'
 import type { FromWorker, LogLine, ToWorker, WorkerSettings } from './worker-messages.ts'
 
-const { settings, usedByThread, thread, shownLevel } = workerData as WorkerSettings
+const { settings, usedByThread, thread, shownLevel, engineCells } = workerData as WorkerSettings
 const relay = new NodeRelay({
   log: forwardingLogger(),
   clock: systemClock,
   settings,
   threads: { usedByThread, thread },
+  counters: new EngineCounters(engineCells),
 })
 
 parentPort?.on('message', (request: ToWorker) => {
@@ -20,8 +22,10 @@ parentPort?.on('message', (request: ToWorker) => {
 
 async function answer(request: ToWorker): Promise<FromWorker<'done'>['result']> {
   switch (request.kind) {
-    case 'set':
-      return relay.set(request.spec, new ListenerCounters(request.cells))
+    case 'set': {
+      const { spec, cells } = request
+      return relay.set(spec, { listener: new ListenerCounters(cells.listener), endpoints: cells.endpoints })
+    }
     case 'remove':
       await relay.remove(request.id)
       return undefined

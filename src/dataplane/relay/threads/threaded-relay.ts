@@ -7,19 +7,24 @@ import type { Logger } from '../../../core/logger.ts'
 import { budgetOf, usedByAll } from '../descriptor-budget.ts'
 import {
   isBoundAs,
+  type EndpointCounts,
   type ListenerSpec,
   type ListenResult,
   type Relay,
   type RelaySettings,
   type RelayStats,
+  type RelayTotals,
   type SocketAddress,
   type TrafficCounts,
 } from '../relay.ts'
 import { listenFailure } from '../listen-failure.ts'
+import { EngineCounters } from '../engine-counters.ts'
 import { ListenerCounters } from '../listener-counters.ts'
+import { PastCounters, type Counted } from '../past-counters.ts'
 import { withDefaults } from '../node/node-relay.ts'
 import { relayStats } from '../relay-stats.ts'
 import { RelayThread } from './relay-thread.ts'
+import { SharedPools } from './shared-pools.ts'
 
 export interface ThreadedRelayOptions {
   readonly log: Logger
@@ -53,7 +58,11 @@ export class ThreadedRelay implements Relay {
   readonly #shownLevel = new Int32Array(new SharedArrayBuffer(4))
   readonly #heldById = new Map<string, Held>()
   /** Listeners that were removed and still have connections. */
-  readonly #draining = new Set<Pick<Held, 'thread' | 'counters'>>()
+  readonly #draining = new Set<Held>()
+  readonly #past = new PastCounters()
+  readonly #pools = new SharedPools()
+  /** Of each thread, also of those that it had before it died. */
+  readonly #engineCounters: readonly EngineCounters[]
 
   constructor({ log, clock, threads, program, settings = {} }: ThreadedRelayOptions) {
     this.#log = log
@@ -62,6 +71,7 @@ export class ThreadedRelay implements Relay {
     this.#settings = withDefaults(settings)
     this.#threads = Array.from({ length: threads }, () => undefined)
     this.#usedByThread = new Int32Array(new SharedArrayBuffer(threads * 4))
+    this.#engineCounters = Array.from({ length: threads }, () => EngineCounters.shared())
   }
 
   async set(spec: ListenerSpec): Promise<ListenResult> {
@@ -78,6 +88,7 @@ export class ThreadedRelay implements Relay {
     if (held === undefined) return
     this.#heldById.delete(id)
     this.#draining.add(held)
+    this.#pools.release(held.spec.pool.id)
     // If the thread dies instead, its listeners are closed as well.
     await this.#threads[held.thread]?.thread.remove(id).catch(() => {})
     this.#forgetDrained()
@@ -87,15 +98,26 @@ export class ThreadedRelay implements Relay {
     return this.#heldById.get(id)?.counters.snapshot()
   }
 
+  endpointCounts(pool: string): ReadonlyMap<string, EndpointCounts> {
+    return this.#pools.counts(pool)
+  }
+
+  totals(): RelayTotals {
+    return {
+      ...EngineCounters.sumOf(this.#engineCounters).snapshot(),
+      carried: this.#past.with(this.#counted()),
+      descriptors: this.#descriptors,
+    }
+  }
+
   stats(): RelayStats {
     this.#noteShownLevel()
     this.#forgetDrained()
-    const held = [...this.#heldById.values()]
     return relayStats({
-      held,
+      held: [...this.#heldById.values()],
       draining: [...this.#draining].map(({ counters }) => counters),
-      pools: new Set(held.map(({ spec }) => spec.pool.id)).size,
-      descriptors: { used: usedByAll(this.#usedByThread), budget: budgetOf(this.#settings.maxDescriptors) },
+      pools: this.#pools.size,
+      descriptors: this.#descriptors,
     })
   }
 
@@ -105,16 +127,25 @@ export class ThreadedRelay implements Relay {
     const running = this.#threads.splice(0)
     await Promise.all(running.map(async (one) => one?.thread.end()))
     this.#draining.clear()
+    this.#pools.clear()
     this.#usedByThread.fill(0)
   }
 
   async #setIn(thread: number, spec: ListenerSpec, counters: ListenerCounters): Promise<ListenResult> {
+    const endpoints = this.#pools.acquire(spec.pool)
     try {
-      const result = await this.#running(thread).set(spec, counters.cells)
-      if (result.ok) this.#heldById.set(spec.id, { spec, thread, address: result.address, counters })
-      else this.#heldById.delete(spec.id)
+      const result = await this.#running(thread).set(spec, { listener: counters.cells, endpoints })
+      const before = this.#heldById.get(spec.id)
+      if (before !== undefined) this.#pools.release(before.spec.pool.id)
+      if (result.ok) {
+        this.#heldById.set(spec.id, { spec, thread, address: result.address, counters })
+      } else {
+        this.#heldById.delete(spec.id)
+        this.#pools.release(spec.pool.id)
+      }
       return result
     } catch (error) {
+      this.#pools.release(spec.pool.id)
       return listenFailure(spec, error)
     }
   }
@@ -130,6 +161,7 @@ export class ThreadedRelay implements Relay {
         usedByThread: this.#usedByThread,
         thread: index,
         shownLevel: this.#shownLevel,
+        engineCells: this.#engineCounters[index]?.cells ?? EngineCounters.shared().cells,
       },
       log: this.#log,
       clock: this.#clock,
@@ -145,8 +177,11 @@ export class ThreadedRelay implements Relay {
     this.#threads[index] = undefined
     this.#usedByThread[index] = 0
     const lost = [...this.#heldById.values()].filter(({ thread }) => thread === index)
-    for (const { counters } of lost) counters.forgetActive()
-    for (const one of this.#draining) if (one.thread === index) this.#draining.delete(one)
+    for (const { spec, counters } of lost) {
+      counters.forgetActive()
+      this.#pools.forgetActive(spec.pool.id)
+    }
+    for (const one of this.#draining) if (one.thread === index) this.#forget(one)
     this.#log.error('a relay thread died: its connections are lost, its listeners are being reopened', {
       error,
       listeners: lost.length,
@@ -161,7 +196,22 @@ export class ThreadedRelay implements Relay {
   }
 
   #forgetDrained(): void {
-    for (const one of this.#draining) if (one.counters.active === 0) this.#draining.delete(one)
+    for (const one of this.#draining) if (one.counters.active === 0) this.#forget(one)
+  }
+
+  #forget(drained: Held): void {
+    this.#draining.delete(drained)
+    drained.counters.forgetActive()
+    this.#past.add({ protocol: drained.spec.protocol, counters: drained.counters })
+  }
+
+  *#counted(): Iterable<Counted> {
+    for (const part of [this.#heldById.values(), this.#draining])
+      for (const { spec, counters } of part) yield { protocol: spec.protocol, counters }
+  }
+
+  get #descriptors(): RelayStats['descriptors'] {
+    return { used: usedByAll(this.#usedByThread), budget: budgetOf(this.#settings.maxDescriptors) }
   }
 
   /** Verbosity may change while the process runs. */

@@ -9,11 +9,20 @@ export interface WorkerSettings {
   readonly thread: number
   /** The most detailed level that the log shows: one cell, which the main thread writes. */
   readonly shownLevel: Int32Array
+  /** Where the thread counts for all its listeners together. */
+  readonly engineCells: Float64Array
+}
+
+/** Where a listener and the endpoints of its pool are counted. */
+export interface SharedCells {
+  readonly listener: Float64Array
+  /** In the order of the spec. */
+  readonly endpoints: readonly Float64Array[]
 }
 
 /** `call` names the request in its answer. */
 export type ToWorker =
-  | { readonly kind: 'set'; readonly call: number; readonly spec: ListenerSpec; readonly cells: Float64Array }
+  | { readonly kind: 'set'; readonly call: number; readonly spec: ListenerSpec; readonly cells: SharedCells }
   | { readonly kind: 'remove'; readonly call: number; readonly id: string }
   | { readonly kind: 'end'; readonly call: number }
   | { readonly kind: 'ping'; readonly call: number }
