@@ -1,5 +1,6 @@
 /** The virtual servers of one route: an address of it, and the endpoints that may serve there. */
 import type { Endpoint, Entrance, Route } from '../../core/route.ts'
+import { endpointsForAll } from '../../core/routing/one-server.ts'
 import type { ServerAddress, VirtualServer } from '../../dataplane/ipvs/ipvs.ts'
 import { serverFlag, serverKey } from '../../dataplane/ipvs/ipvs.ts'
 import type { IpvsSettings } from './settings.ts'
@@ -28,7 +29,7 @@ export function plannedServers(route: Route, settings: IpvsSettings): readonly P
   const serversById = new Map<ServerId, PlannedServer>()
   for (const entrance of route.entrances) {
     const { kind, port } = entrance
-    const endpoints = endpointsAt(entrance, route)
+    const endpoints = endpointsForAll(entrance, route)
     for (const ip of entrance.kind === 'node-port' ? settings.nodePortIps : [entrance.ip]) {
       const id = serverId({ ip, port, protocol: route.protocol })
       const isBound = kind === 'cluster-ip' || (kind !== 'node-port' && !settings.nodeIps.has(ip))
@@ -36,15 +37,6 @@ export function plannedServers(route: Route, settings: IpvsSettings): readonly P
     }
   }
   return [...serversById.values()]
-}
-
-/**
- * One virtual server serves clients inside and outside alike, so what is said for those outside counts. With policy Local
- * and nothing on this node, though, endpoints elsewhere serve. They see the client's own address and answer it directly,
- * so that only pods of the cluster have use of it; kube-proxy does the same.
- */
-function endpointsAt({ outside }: Entrance, { clusterEndpoints }: Route): readonly Endpoint[] {
-  return outside.kind === 'forward' ? outside.to : clusterEndpoints
 }
 
 function spread(

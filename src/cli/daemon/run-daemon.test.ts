@@ -1,4 +1,5 @@
 /** The stages of the start, on a machine in memory: what each asks of it, and what is undone when one fails. */
+import { nftablesTraits } from '../../backends/nftables/traits.ts'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import type { Backend } from '../../core/backend.ts'
@@ -135,11 +136,13 @@ function steppingMode(
     name: 'stepping',
     carriesTraffic: false,
     endpointRules: 'usual',
+    traits: () => nftablesTraits,
     render: () => [],
     onNode({ nodeIp }) {
       steps.push(`on ${nodeIp} after ${writes()} writes`)
       return {
         name: 'stepping',
+        traits: nftablesTraits,
         ...workings,
         async supports(family) {
           steps.push(`supports ${family}`)

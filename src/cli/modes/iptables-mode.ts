@@ -5,6 +5,7 @@ import { renderPlan } from '../../backends/iptables/render.ts'
 import type { FixedSettings } from '../../backends/iptables/settings-source.ts'
 import { counterNames } from '../../dataplane/iptables/language/counters.ts'
 import { assumedSettings, SettingsSource } from '../../backends/iptables/settings-source.ts'
+import { iptablesTraits } from '../../backends/iptables/traits.ts'
 import { nodePortAddresses } from '../../core/node/node-port-addresses.ts'
 import type { Iptables } from '../../dataplane/iptables/iptables.ts'
 import { openChainChanges } from '../../dataplane/iptables/chain-changes.ts'
@@ -24,9 +25,11 @@ export const iptablesMode: Mode = {
   name: 'iptables',
   carriesTraffic: false,
   endpointRules: 'usual',
+  traits: (config) => iptablesTraits(config.iptables),
 
   onNode: (context) => ({
     name: 'iptables',
+    traits: iptablesTraits(context.config.iptables),
     ...linuxRules,
     ...iptablesSupport(context),
 

@@ -6,6 +6,7 @@ import { nodeAddresses } from '../../backends/ipvs/node-addresses.ts'
 import { planIpvs } from '../../backends/ipvs/plan.ts'
 import { renderPlan } from '../../backends/ipvs/render.ts'
 import type { FixedSettings } from '../../backends/ipvs/settings.ts'
+import { ipvsTraits } from '../../backends/ipvs/traits.ts'
 import type { ProxyConfig } from '../../config/proxy-config.ts'
 import { silentLogger } from '../../core/logger.ts'
 import { netlinkAddresses } from '../../dataplane/addresses/netlink-addresses.ts'
@@ -30,11 +31,13 @@ export const ipvsMode: Mode = {
   name: 'ipvs',
   carriesTraffic: false,
   endpointRules: 'usual',
+  traits: (config) => ipvsTraits({ scheduler: schedulerOf(config) }),
 
   onNode(context) {
     const { supports, whatIsMissing } = iptablesSupport(context)
     return {
       name: 'ipvs',
+      traits: ipvsTraits({ scheduler: schedulerOf(context.config) }),
       ...linuxRules,
 
       async supports(family, signal) {

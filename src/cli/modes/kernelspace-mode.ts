@@ -2,6 +2,7 @@ import { KernelspaceBackend } from '../../backends/kernelspace/kernelspace-backe
 import { planKernelspace } from '../../backends/kernelspace/plan.ts'
 import { renderPlan } from '../../backends/kernelspace/render.ts'
 import type { KernelspaceSettings } from '../../backends/kernelspace/settings.ts'
+import { kernelspaceTraits } from '../../backends/kernelspace/traits.ts'
 import { splitHostPort } from '../../config/host-port.ts'
 import type { ProxyConfig } from '../../config/proxy-config.ts'
 import type { NodeView } from '../../core/backend.ts'
@@ -34,6 +35,7 @@ export const kernelspaceMode: Mode = {
   name: 'kernelspace',
   carriesTraffic: false,
   endpointRules: 'kernelspace',
+  traits: () => kernelspaceTraits,
   onNode,
 
   render(view, settings) {
@@ -63,6 +65,7 @@ function onNode(context: ModeContext): ModeOnNode {
 
   return {
     name: 'kernelspace',
+    traits: kernelspaceTraits,
     ...workings,
     supports: async (family, signal) => (await onThisNode(signal)).families.includes(family),
     prepare: () => Promise.resolve(),

@@ -1,3 +1,4 @@
+import { loopbackTraits } from '../../backends/userspace/traits.ts'
 import { UserspaceBackend } from '../../backends/userspace/userspace-backend.ts'
 import { endingWith } from './ending-with.ts'
 import type { ModeContext, ModeOnNode } from './mode.ts'
@@ -7,6 +8,7 @@ import { loopbackSockets } from './workings.ts'
 export function loopbackMode({ borrowRelay, log }: ModeContext): ModeOnNode {
   return {
     name: 'userspace',
+    traits: loopbackTraits,
     ...loopbackSockets,
     supports: () => Promise.resolve(true),
     prepare: () => Promise.resolve(),

@@ -1,6 +1,7 @@
 /** A proxy mode: what it would program, and how it works on a node. */
 import type { ProxyConfig } from '../../config/proxy-config.ts'
 import type { Backend, NodeView, RenderedPart } from '../../core/backend.ts'
+import type { ModeTraits } from '../../core/explain/mode-traits.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { NodeIps } from '../../core/node/node-ips.ts'
 import type { ServingPolicy } from '../../core/routing/serving-policy.ts'
@@ -18,6 +19,8 @@ export interface Mode {
   /** This process carries the connections itself, instead of telling a kernel how to. */
   readonly carriesTraffic: boolean
   readonly endpointRules: ServingPolicy['endpointRules']
+  /** What its clients meet, on a node that is as the mode wants it. */
+  traits(config: ProxyConfig): ModeTraits
   /** Touches nothing yet. A mode that can work in several ways chooses one, and logs which. */
   onNode(context: ModeContext): ModeOnNode
   render(view: NodeView, settings: RenderSettings): readonly RenderedPart[]
@@ -61,6 +64,7 @@ export interface ModeContext extends ModeSettings {
 /** What the daemon needs of a mode. */
 export interface ModeOnNode extends Workings {
   readonly name: string
+  readonly traits: ModeTraits
   /** Whether the tools and the kernel of this machine can program the family. */
   supports(family: Family, signal: AbortSignal): Promise<boolean>
   /** What has to be added to this machine before it supports the family, if that is known. */

@@ -2,6 +2,7 @@ import { NftablesBackend } from '../../backends/nftables/nftables-backend.ts'
 import { planNftables } from '../../backends/nftables/plan.ts'
 import { renderPlan } from '../../backends/nftables/render.ts'
 import { currentState } from '../../backends/nftables/settings.ts'
+import { nftablesTraits } from '../../backends/nftables/traits.ts'
 import { supportsNft } from '../../dataplane/nft/command/find-nft.ts'
 import { NftTables } from '../../dataplane/nft/nft-tables.ts'
 import { NftError } from '../../dataplane/nft/nft.ts'
@@ -16,6 +17,7 @@ export const nftablesMode: Mode = {
   name: 'nftables',
   carriesTraffic: false,
   endpointRules: 'usual',
+  traits: () => nftablesTraits,
   onNode,
 
   render(view, settings) {
@@ -31,6 +33,7 @@ function onNode(context: ModeContext): ModeOnNode {
   const tables = new NftTables({ exec, openDatagrams, env, kernelRelease })
   return {
     name: 'nftables',
+    traits: nftablesTraits,
     ...linuxRules,
 
     async supports(family, signal) {

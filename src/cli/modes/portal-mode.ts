@@ -10,6 +10,7 @@ import type { PortalPlan } from '../../backends/userspace/portals/plan.ts'
 import { portalSettings } from '../../backends/userspace/portals/settings.ts'
 import { Transparency } from '../../backends/userspace/portals/transparency.ts'
 import type { UdpPortals } from '../../backends/userspace/portals/udp-portals.ts'
+import { portalTraits } from '../../backends/userspace/traits.ts'
 import { parsePortRange as parseProxyPortRange } from '../../config/port-range.ts'
 import type { ProxyConfig } from '../../config/proxy-config.ts'
 import type { AfterSync } from '../../core/sync/sync-runner.ts'
@@ -29,6 +30,7 @@ import { linuxRules } from './workings.ts'
 export function portalMode(context: ModeContext): ModeOnNode {
   return {
     name: 'userspace',
+    traits: portalTraits,
     ...linuxRules,
     ...iptablesSupport(context),
     prepare: () => Promise.resolve(),

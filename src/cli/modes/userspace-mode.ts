@@ -1,5 +1,6 @@
 import { renderPortals } from '../../backends/userspace/portals/render.ts'
 import { portalSettings } from '../../backends/userspace/portals/settings.ts'
+import { portalTraits } from '../../backends/userspace/traits.ts'
 import { isLoopback } from '../../net/ip.ts'
 import { loopbackMode } from './loopback-mode.ts'
 import type { Mode, ModeContext } from './mode.ts'
@@ -11,6 +12,7 @@ export const userspaceMode: Mode = {
   name: 'userspace',
   carriesTraffic: true,
   endpointRules: 'usual',
+  traits: () => portalTraits,
 
   onNode(context) {
     const { nodeIp, log } = context

@@ -1,4 +1,5 @@
 /** The userspace mode of Windows: on a node at the addresses of Services, elsewhere on loopback. */
+import { socketTraits } from '../../backends/userspace/traits.ts'
 import { renderWindows } from '../../backends/userspace/windows/render.ts'
 import { WindowsBackend } from '../../backends/userspace/windows/windows-backend.ts'
 import { nodePortAddresses, nodePortIps } from '../../core/node/node-port-addresses.ts'
@@ -19,6 +20,7 @@ export const windowsUserspaceMode: Mode = {
   name: 'userspace',
   carriesTraffic: true,
   endpointRules: 'usual',
+  traits: () => socketTraits,
 
   onNode(context) {
     const obstacle = whyOnlyLoopback(context)
@@ -66,6 +68,7 @@ function onWindowsNode(context: ModeContext): ModeOnNode {
 
   return {
     name: 'userspace',
+    traits: socketTraits,
     ...workingsWith(interfaceName),
     supports: () => Promise.resolve(true),
     prepare: () => lookAtInterface(netsh, context),

@@ -2,11 +2,13 @@
  * What becomes of a connection to a Service on this node, and why: plain data, made from the Route that the backends
  * program and from the reasons of those who made it. Texts, JSON and tests read it; nobody decides anything by it.
  */
-import type { ObjectKey, Protocol, ServiceRecord, TrafficPolicy } from '../../api/records.ts'
+import type { Protocol, ServiceRecord, TrafficPolicy } from '../../api/records.ts'
 import type { Family } from '../../net/ip.ts'
 import type { Inspection, PlannedPiece } from '../inspection.ts'
 import type { Entrance, RouteKey, TopologyMode } from '../route.ts'
-import type { RefusedClaim } from '../routing/address-claims.ts'
+import type { RefusedService } from '../routing/address-claims.ts'
+import type { WhyUnused } from '../routing/categorize.ts'
+import type { UnlistedEndpoint } from '../routing/endpoints.ts'
 import type { ServiceNotice } from '../routing/service-notices.ts'
 
 /** ICMP stands for an echo request, which has no port. */
@@ -26,6 +28,8 @@ export type Target =
     }
 
 export type From =
+  /** Nobody said: a pod on this node for a cluster IP, a client outside for other addresses. */
+  | { readonly kind: 'unsaid' }
   /** Some client that is neither on this node nor a pod. */
   | { readonly kind: 'outside' }
   /** A program on this node, or a pod in its network. */
@@ -42,7 +46,7 @@ export type SourcePlace = 'pod on this node' | 'this node' | 'pod elsewhere' | '
 
 export interface Source {
   readonly place: SourcePlace
-  /** Absent for `outside`, where any may be meant. For `host` the one that the kernel would take. */
+  /** Absent where any may be meant. For `host` the one that the kernel would take. */
   readonly ip?: string
   /** Whether it is treated as inside: as a pod on this node, or as the node itself. */
   readonly isInside: boolean
@@ -65,12 +69,6 @@ export interface FoundEntrance {
   /** Absent for a node port that was asked for without an address. */
   readonly ip?: string
   readonly port: number
-}
-
-/** Another Service that names the address and does not get it. */
-export interface RefusedService {
-  readonly service: ObjectKey
-  readonly claim: RefusedClaim
 }
 
 export interface AppliedPolicy {
@@ -130,25 +128,14 @@ export interface Share {
 }
 
 export interface Answerer extends ExplainedEndpoint {
-  readonly share: Share
+  /** Absent where it follows from other things than the number of endpoints. */
+  readonly share?: Share
   readonly sourceSeen: SourceSeen
   /** Shutting down, and used because nothing else is left. */
   readonly isLastResort: boolean
 }
 
-export type WhyNot =
-  | 'not ready'
-  /** Shutting down, and others are ready. */
-  | 'terminating'
-  /** Shutting down, and no longer serving. */
-  | 'no longer serving'
-  | 'on another node'
-  /** Hints mean it for other zones, or for other nodes. */
-  | 'for another zone'
-  | 'for another node'
-  | 'no such port'
-  | 'other family'
-  | 'loopback address'
+export type WhyNot = WhyUnused | UnlistedEndpoint['why']
 
 export interface NotAnswering extends ExplainedEndpoint {
   readonly why: WhyNot
@@ -160,7 +147,7 @@ export interface NotAnswering extends ExplainedEndpoint {
 export interface Observed {
   /** From the removal of an endpoint in the API to the commit on this node: the last one of this Service. */
   readonly timeToSafety?: { readonly seconds: number; readonly endpoint?: string; readonly atMs: number }
-  /** Open now, by the address of the endpoint. */
+  /** Open now, by the `ip:port` of the endpoint. */
   readonly openConnections?: Readonly<Record<string, number>>
   /** The busiest endpoint compared with an even share. */
   readonly skew?: { readonly ratio: number; readonly evenShare: number }
@@ -180,6 +167,7 @@ export interface Explanation {
   readonly entrance?: FoundEntrance
   /** Other ways into the same Service port. */
   readonly otherEntrances: readonly FoundEntrance[]
+  /** Other Services that name the address and do not get it. */
   readonly refused: readonly RefusedService[]
   /** Services whose address, or port, is near the one that nobody has: sentences. */
   readonly near: readonly string[]
@@ -188,7 +176,8 @@ export interface Explanation {
   /** Absent where everybody may come. */
   readonly sourceRanges?: {
     readonly ranges: readonly string[]
-    readonly isAllowed: boolean
+    /** It depends where the client may be anywhere: then the rest is about one that may come. */
+    readonly isAllowed: boolean | 'depends'
     /** False where the mode cannot tell sources apart. */
     readonly isEnforced: boolean
     readonly why: string

@@ -109,7 +109,7 @@ export class ServiceHealth {
 }
 
 /** A pod behind several ports counts once; one that is terminating does not count, though it may still serve. */
-function countLocalReady(routes: Iterable<Route>): number {
+export function countLocalReady(routes: Iterable<Route>): number {
   const ips = new Set<string>()
   for (const { endpoints } of routes)
     for (const endpoint of endpoints) if (endpoint.isLocal && endpoint.ready) ips.add(endpoint.ip)

@@ -28,6 +28,11 @@ export interface RefusedClaim {
   readonly owner: ObjectKey
 }
 
+export interface RefusedService {
+  readonly service: ObjectKey
+  readonly claim: RefusedClaim
+}
+
 /** Where Fairlead itself reaches the API server. */
 export interface ApiServerAddress {
   readonly ip: string
@@ -82,6 +87,19 @@ export class AddressClaims {
   /** The Services that name the address as external or load-balancer IP. */
   namersOf(ip: string): readonly ObjectKey[] {
     return this.#byNamedIP.all(ip)
+  }
+
+  /** Those that name the place and do not get it. Without an address, a node port is meant. */
+  refusedAt({ ip, protocol, port }: Pick<RefusedClaim, 'ip' | 'protocol' | 'port'>): readonly RefusedService[] {
+    const namers =
+      ip === undefined
+        ? this.#byNodePort.all(nodePortKey(protocol, port))
+        : [...this.#byClusterIP.all(ip), ...this.#byNamedIP.all(ip)]
+    return [...new Set(namers)].sort().flatMap((service) =>
+      this.refusedOf(service)
+        .filter((claim) => claim.ip === ip && claim.protocol === protocol && claim.port === port)
+        .map((claim) => ({ service, claim })),
+    )
   }
 
   /** What the Service names and does not get. */

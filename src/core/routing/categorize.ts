@@ -2,7 +2,8 @@
  * Which endpoints may serve which traffic on this node: readiness, termination, traffic policies and topology hints,
  * decided here and nowhere else.
  */
-import type { Endpoint, TopologyMode } from '../route.ts'
+import type { TrafficPolicy } from '../../api/records.ts'
+import type { Endpoint, NonEmpty, TopologyMode } from '../route.ts'
 
 /** Addresses and ports do not matter here. */
 export type Candidate = Pick<Endpoint, 'isLocal' | 'ready' | 'serving' | 'terminating' | 'zoneHints' | 'nodeHints'>
@@ -29,16 +30,27 @@ export interface Place {
 
 const none: readonly never[] = []
 
+/** Why an endpoint may not serve. */
+export type WhyUnused =
+  | 'not ready'
+  /** Shutting down, and better ones are there. */
+  | 'terminating'
+  /** Shutting down, and answering no more. */
+  | 'no longer serving'
+  | 'on another node'
+  /** Hints mean it for others. */
+  | 'for another zone'
+  | 'for another node'
+
 export function categorize<E extends Candidate>(endpoints: readonly E[], wants: Wants, place: Place): Categorized<E> {
   const topology = wants.clusterEndpoints ? topologyMode(endpoints, place) : 'none'
-  const cluster = wants.clusterEndpoints ? clusterEndpoints(endpoints, topology, place) : none
+  const cluster = wants.clusterEndpoints ? chosen(endpoints, clusterChoices(topology), place) : none
   if (!wants.localEndpoints)
     return { cluster, local: none, reachable: cluster, hasUsable: cluster.length > 0, topology }
 
   const hasUsable = endpoints.some((endpoint) => endpoint.ready || isLeaving(endpoint))
-  const localReady = keep(endpoints, (endpoint) => endpoint.isLocal && endpoint.ready)
-  const local = localReady.length > 0 ? localReady : keep(endpoints, (it) => it.isLocal && isLeaving(it))
-  const usesLeavingLocal = localReady.length === 0 && local.length > 0
+  const local = chosen(endpoints, localChoices, place)
+  const usesLeavingLocal = local[0]?.ready === false
   const reachable = !wants.clusterEndpoints
     ? local
     : topology === 'none' && !usesLeavingLocal
@@ -47,19 +59,75 @@ export function categorize<E extends Candidate>(endpoints: readonly E[], wants: 
   return { cluster, local, reachable, hasUsable, topology }
 }
 
+/** Which endpoints are good enough: the best ones, or what is left where there are none. */
+export type Standard = 'ready' | 'ready and serving' | 'leaving' | 'serving' | 'any'
+
+/** By what an endpoint is judged. */
+export interface Choice {
+  readonly standard: Standard
+  readonly policy: TrafficPolicy
+  readonly topology: TopologyMode
+}
+
+/** The first one that somebody passes counts. Hints say where healthy traffic should go, not where the last resort is. */
+function clusterChoices(topology: TopologyMode): NonEmpty<Choice> {
+  return [
+    { standard: 'ready', policy: 'Cluster', topology },
+    { standard: 'leaving', policy: 'Cluster', topology: 'none' },
+  ]
+}
+
+const localChoices: NonEmpty<Choice> = [
+  { standard: 'ready', policy: 'Local', topology: 'none' },
+  { standard: 'leaving', policy: 'Local', topology: 'none' },
+]
+
+function chosen<E extends Candidate>(endpoints: readonly E[], choices: readonly Choice[], place: Place): readonly E[] {
+  for (const choice of choices) {
+    const passing = keep(endpoints, (endpoint) => whyUnused(endpoint, choice, place) === undefined)
+    if (passing.length > 0) return passing
+  }
+  return none
+}
+
+/** By what the endpoints were judged that a policy uses on this node. */
+export function choiceOf(endpoints: readonly Candidate[], policy: TrafficPolicy, place: Place): Choice {
+  const choices = policy === 'Local' ? localChoices : clusterChoices(topologyMode(endpoints, place))
+  const isUsed = (choice: Choice) => endpoints.some((it) => whyUnused(it, choice, place) === undefined)
+  return choices.find(isUsed) ?? choices[0]
+}
+
+/** Undefined: it serves. */
+export function whyUnused(endpoint: Candidate, choice: Choice, place: Place): WhyUnused | undefined {
+  if (choice.policy === 'Local' && !endpoint.isLocal) return 'on another node'
+  if (!isFit(endpoint, choice.standard)) {
+    if (!endpoint.terminating) return 'not ready'
+    return endpoint.serving ? 'terminating' : 'no longer serving'
+  }
+  if (isNear(endpoint, choice.topology, place)) return undefined
+  return choice.topology === 'PreferSameNode' ? 'for another node' : 'for another zone'
+}
+
+function isFit(endpoint: Candidate, standard: Standard): boolean {
+  switch (standard) {
+    case 'ready':
+      return endpoint.ready
+    case 'ready and serving':
+      return endpoint.ready && endpoint.serving
+    case 'leaving':
+      return isLeaving(endpoint)
+    case 'serving':
+      return endpoint.serving
+    case 'any':
+      return true
+    default:
+      return standard satisfies never
+  }
+}
+
 /** Shutting down, but still answering: better than nothing when nothing else is left. */
 function isLeaving(endpoint: Candidate): boolean {
   return !endpoint.ready && endpoint.serving && endpoint.terminating
-}
-
-function clusterEndpoints<E extends Candidate>(
-  endpoints: readonly E[],
-  topology: TopologyMode,
-  place: Place,
-): readonly E[] {
-  const near = keep(endpoints, (endpoint) => endpoint.ready && isNear(endpoint, topology, place))
-  // Hints say where healthy traffic should go; they do not apply to the last resort.
-  return near.length > 0 ? near : keep(endpoints, (endpoint) => endpoint.serving && endpoint.terminating)
 }
 
 function isNear(endpoint: Candidate, topology: TopologyMode, place: Place): boolean {
@@ -75,17 +143,8 @@ function isNear(endpoint: Candidate, topology: TopologyMode, place: Place): bool
   }
 }
 
-/** Those that hints mean for this place; all of them where hints do not count. They must be ready. */
-export function narrow<E extends Candidate>(
-  ready: readonly E[],
-  place: Place,
-): { readonly near: readonly E[]; readonly topology: TopologyMode } {
-  const topology = topologyMode(ready, place)
-  return { near: keep(ready, (endpoint) => isNear(endpoint, topology, place)), topology }
-}
-
 /** Hints count only when every ready endpoint carries them and some ready endpoint is meant for us. */
-function topologyMode(endpoints: readonly Candidate[], { nodeName, zone }: Place): TopologyMode {
+export function topologyMode(endpoints: readonly Candidate[], { nodeName, zone }: Place): TopologyMode {
   let everyHasNodeHint = true
   let everyHasZoneHint = true
   let someForThisNode = false
@@ -108,7 +167,7 @@ export function union<E>(endpoints: readonly E[], left: readonly E[], right: rea
 }
 
 /** Filters, but gives the same list back when all of it stays: most Services need no second list. */
-function keep<E>(endpoints: readonly E[], wanted: (endpoint: E) => boolean): readonly E[] {
+export function keep<E>(endpoints: readonly E[], wanted: (endpoint: E) => boolean): readonly E[] {
   const kept = endpoints.filter(wanted)
   return kept.length === endpoints.length ? endpoints : kept.length === 0 ? none : kept
 }

@@ -1,5 +1,5 @@
 /** From the slices of a Service to the endpoints of one of its ports. */
-import type { Protocol, SliceEndpoint, SliceRecord } from '../../api/records.ts'
+import type { Protocol, SliceEndpoint, SlicePort, SliceRecord } from '../../api/records.ts'
 import { hostPort, isLoopback } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
 import type { Endpoint } from '../route.ts'
@@ -46,6 +46,32 @@ export function endpointsByPort(
       [...byAddress.values()].sort((left, right) => compareText(left.address, right.address)),
     )
   return sorted
+}
+
+/** An endpoint of a Service that none of its ports of a family has, and why. */
+export interface UnlistedEndpoint {
+  readonly endpoint: SliceEndpoint
+  readonly why: 'other family' | 'loopback address' | 'no such port'
+  /** Of its slice. */
+  readonly ports: readonly SlicePort[]
+}
+
+/** Those that the slices of a Service have, but not `endpointsByPort` for the port. */
+export function unlistedEndpoints(
+  slices: Iterable<SliceRecord>,
+  family: Family,
+  port: Pick<SlicePort, 'name' | 'protocol'>,
+  { allowLoopback }: Pick<ServingPolicy, 'allowLoopback'>,
+): readonly UnlistedEndpoint[] {
+  const id = endpointPortId(port.name, port.protocol)
+  return [...slices].flatMap(({ family: own, ports, endpoints }) =>
+    endpoints.flatMap((endpoint): readonly UnlistedEndpoint[] => {
+      if (own !== family) return [{ endpoint, why: 'other family', ports }]
+      if (!allowLoopback && isLoopback(endpoint.ip)) return [{ endpoint, why: 'loopback address', ports }]
+      const hasPort = ports.some(({ name, protocol }) => endpointPortId(name, protocol) === id)
+      return hasPort ? [] : [{ endpoint, why: 'no such port', ports }]
+    }),
+  )
 }
 
 function toEndpoint(source: SliceEndpoint, port: number, nodeName: string): Endpoint {

@@ -7,8 +7,8 @@
  */
 import type { TrafficPolicy } from '../../api/records.ts'
 import type { Entrance, NonEmpty, Outcome } from '../route.ts'
-import { narrow, union } from './categorize.ts'
-import type { Candidate, Categorized, Place, Wants } from './categorize.ts'
+import { keep, topologyMode, union, whyUnused } from './categorize.ts'
+import type { Candidate, Categorized, Choice, Place, Standard, Wants } from './categorize.ts'
 
 export interface KernelspaceEndpoints<E extends Candidate> extends Categorized<E> {
   /** Whether more than the last resort is there, among those that each policy may use. */
@@ -21,40 +21,54 @@ export function categorizeForKernelspace<E extends Candidate>(
   place: Place,
   hasLoadBalancerIPs: boolean,
 ): KernelspaceEndpoints<E> {
-  const everywhere = usable(endpoints, hasLoadBalancerIPs)
-  const here = usable(
-    endpoints.filter(({ isLocal }) => isLocal),
-    hasLoadBalancerIPs,
-  )
-  // Hints say where healthy traffic should go; they do not apply to the last resort.
-  const { topology, near } =
-    wants.clusterEndpoints && everywhere.isAvailable
-      ? narrow(everywhere.endpoints, place)
-      : { topology: 'none' as const, near: everywhere.endpoints }
-  const cluster = wants.clusterEndpoints ? near : []
-  const local = wants.localEndpoints ? here.endpoints : []
+  const choices = {
+    Cluster: kernelspaceChoice(endpoints, 'Cluster', place, hasLoadBalancerIPs),
+    Local: kernelspaceChoice(endpoints, 'Local', place, hasLoadBalancerIPs),
+  }
+  const servingUnder = (policy: TrafficPolicy) =>
+    keep(endpoints, (endpoint) => whyUnused(endpoint, choices[policy], place) === undefined)
+  const [everywhere, here] = [servingUnder('Cluster'), servingUnder('Local')]
+  const cluster = wants.clusterEndpoints ? everywhere : []
+  const local = wants.localEndpoints ? here : []
   return {
     cluster,
     local,
     reachable: local.length === 0 ? cluster : union(endpoints, cluster, local),
-    hasUsable: everywhere.endpoints.length > 0 || here.endpoints.length > 0,
-    topology,
-    isAvailable: { Cluster: everywhere.isAvailable, Local: here.isAvailable },
+    hasUsable: everywhere.length > 0 || here.length > 0,
+    topology: wants.clusterEndpoints ? choices.Cluster.topology : 'none',
+    isAvailable: { Cluster: isHealthy(choices.Cluster), Local: isHealthy(choices.Local) },
   }
 }
 
-interface Usable<E> {
-  readonly endpoints: readonly E[]
-  readonly isAvailable: boolean
+/** By what the endpoints are judged that a policy uses. Hints do not apply to the last resort. */
+export function kernelspaceChoice(
+  endpoints: readonly Candidate[],
+  policy: TrafficPolicy,
+  place: Place,
+  hasLoadBalancerIPs: boolean,
+): Choice {
+  const candidates = policy === 'Local' ? endpoints.filter(({ isLocal }) => isLocal) : endpoints
+  const standard = standardFor(candidates, hasLoadBalancerIPs)
+  const areHintsMeant = policy === 'Cluster' && standard === healthy
+  const topology = areHintsMeant
+    ? topologyMode(
+        candidates.filter((it) => it.ready && it.serving),
+        place,
+      )
+    : 'none'
+  return { standard, policy, topology }
 }
 
-function usable<E extends Candidate>(endpoints: readonly E[], hasLoadBalancerIPs: boolean): Usable<E> {
-  const healthy = { endpoints: endpoints.filter(({ ready, serving }) => ready && serving), isAvailable: true }
+const healthy: Standard = 'ready and serving'
+
+function isHealthy({ standard }: Choice): boolean {
+  return standard === healthy
+}
+
+function standardFor(endpoints: readonly Candidate[], hasLoadBalancerIPs: boolean): Standard {
   if (!hasLoadBalancerIPs) return healthy
-  const serving = endpoints.filter((endpoint) => endpoint.serving)
-  if (serving.length === 0) return { endpoints, isAvailable: false }
-  const areAllLeaving = endpoints.every(({ ready, terminating }) => terminating || !ready)
-  return areAllLeaving ? { endpoints: serving, isAvailable: false } : healthy
+  if (!endpoints.some(({ serving }) => serving)) return 'any'
+  return endpoints.every(({ ready, terminating }) => terminating || !ready) ? 'serving' : healthy
 }
 
 /**

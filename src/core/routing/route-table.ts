@@ -7,6 +7,7 @@ import type { NodeRecord, ObjectKey, ServiceRecord, SliceRecord } from '../../ap
 import { familyOf, renderCidr } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
 import { AddressClaims } from './address-claims.ts'
+import type { RefusedClaim, RefusedService } from './address-claims.ts'
 import type { NodeView } from '../backend.ts'
 import { serviceKeyOf } from '../catalog.ts'
 import type { Catalog, CatalogEvent } from '../catalog.ts'
@@ -16,10 +17,11 @@ import type { ProxyMetrics } from '../proxy-metrics.ts'
 import type { PendingSync, SyncRequest, RouteSource } from '../sync/route-source.ts'
 import type { Route, RouteKey } from '../route.ts'
 import { routesOf } from './router.ts'
+import type { RouterContext } from './router.ts'
 import { isSameData } from '../same-data.ts'
 import { isSameRoute } from './same-route.ts'
 import { noticesAbout } from './service-notices.ts'
-import type { NoticeSink } from './service-notices.ts'
+import type { NoticeSink, ServiceNotice } from './service-notices.ts'
 import type { ServingPolicy } from './serving-policy.ts'
 import { SyncReasons } from '../sync/sync-reasons.ts'
 
@@ -89,6 +91,26 @@ export class RouteTable implements RouteSource {
 
   get noLocalEndpoints(): { readonly internal: number; readonly external: number } {
     return this.#noLocalEndpoints
+  }
+
+  /** This node's addresses of the family; the one to use comes first. */
+  get nodeIPs(): readonly string[] {
+    return this.#nodeIPs
+  }
+
+  get policy(): ServingPolicy {
+    return this.#options.policy
+  }
+
+  /** The Services that name the place and do not get it. */
+  refusedAt(place: Parameters<AddressClaims['refusedAt']>[0]): readonly RefusedService[] {
+    return this.#claims.refusedAt(place)
+  }
+
+  /** What is wrong with a Service, as of now. */
+  noticesOf(service: ObjectKey): readonly ServiceNotice[] {
+    const record = this.#options.catalog.services.get(service)
+    return record === undefined ? [] : this.#notices(record, this.#slicesOf(service), this.#claims.refusedOf(service))
   }
 
   subscribe(listener: (request: SyncRequest) => void): () => void {
@@ -265,17 +287,33 @@ export class RouteTable implements RouteSource {
   }
 
   #route(service: ObjectKey): readonly Route[] {
-    const { catalog, family, nodeName, nodeIP, policy, notices } = this.#options
+    const { catalog, family, notices } = this.#options
     const record = catalog.services.get(service)
     if (record === undefined) {
       notices.tell(family, service, [])
       return noRoutes
     }
-    const context = { family, nodeName, nodeIP, policy, zone: this.#zone }
-    const slices = [...catalog.slicesOf(service).values()]
+    const slices = this.#slicesOf(service)
     const refused = this.#claims.refusedOf(service)
-    notices.tell(family, service, noticesAbout(record, slices, context, refused, this.#nodeIPs))
-    return routesOf(record, slices, context, refused)
+    notices.tell(family, service, this.#notices(record, slices, refused))
+    return routesOf(record, slices, this.#routerContext, refused)
+  }
+
+  #notices(
+    record: ServiceRecord,
+    slices: readonly SliceRecord[],
+    refused: readonly RefusedClaim[],
+  ): readonly ServiceNotice[] {
+    return noticesAbout(record, slices, this.#routerContext, refused, this.#nodeIPs)
+  }
+
+  #slicesOf(service: ObjectKey): readonly SliceRecord[] {
+    return [...this.#options.catalog.slicesOf(service).values()]
+  }
+
+  get #routerContext(): RouterContext {
+    const { family, nodeName, nodeIP, policy } = this.#options
+    return { family, nodeName, nodeIP, policy, zone: this.#zone }
   }
 
   #commit(key: RouteKey, route: Route | undefined): void {

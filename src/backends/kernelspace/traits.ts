@@ -1,0 +1,21 @@
+/** What a client of the kernelspace mode meets. */
+import type { ModeTraits } from '../../core/explain/mode-traits.ts'
+
+export const kernelspaceTraits: ModeTraits = {
+  mode: 'kernelspace',
+  choice: 'by HNS',
+  isEven: true,
+  endpoints: 'of the outside',
+  unserved: 'not at all',
+  sourceRanges: 'never',
+  asksRangesOfNode: false,
+  rejectsOtherPorts: 'nowhere',
+  dropsFreeAddresses: false,
+  fromNodeToElsewhere: 'as from others',
+  nodePorts: 'everywhere',
+  nodePortsOnLoopback: [],
+  source: 'HNS',
+  unsupported: [],
+  servesAt: 'their addresses',
+  keepsAffinityTimeout: false,
+}

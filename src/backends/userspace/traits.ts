@@ -1,0 +1,34 @@
+/** What a client of the userspace mode meets, in each of its ways. */
+import type { ModeTraits } from '../../core/explain/mode-traits.ts'
+
+/** Rules of the kernel lead to the relay. */
+export const portalTraits: ModeTraits = {
+  mode: 'userspace',
+  choice: 'each in turn',
+  isEven: true,
+  endpoints: 'by source',
+  unserved: 'by a rule',
+  sourceRanges: 'first',
+  asksRangesOfNode: true,
+  rejectsOtherPorts: 'nowhere',
+  dropsFreeAddresses: false,
+  fromNodeToElsewhere: 'not at external IPs',
+  nodePorts: 'as configured',
+  nodePortsOnLoopback: ['ipv4', 'ipv6'],
+  source: 'the relay',
+  unsupported: ['SCTP'],
+  servesAt: 'their addresses',
+  keepsAffinityTimeout: true,
+}
+
+/** Sockets at the addresses of Services: one outcome for all clients, and a connection is accepted before it is judged. */
+export const socketTraits: ModeTraits = {
+  ...portalTraits,
+  endpoints: 'of the outside',
+  unserved: 'by a socket',
+  sourceRanges: 'by a socket',
+  fromNodeToElsewhere: 'as from others',
+}
+
+/** One socket on loopback for each Service port. */
+export const loopbackTraits: ModeTraits = { ...socketTraits, servesAt: 'loopback' }

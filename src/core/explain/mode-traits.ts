@@ -1,0 +1,38 @@
+/**
+ * What differs between modes for a client: facts of the rules that they write, gathered here so that an explanation need
+ * not know a mode. Packet tests hold them against real packets.
+ */
+import type { Protocol } from '../../api/records.ts'
+import type { Family } from '../../net/ip.ts'
+
+export interface ModeTraits {
+  readonly mode: string
+  /** How one of several endpoints is chosen, after "one of 3 endpoints, ". */
+  readonly choice: string
+  /** Each endpoint gets as many new connections as the others. */
+  readonly isEven: boolean
+  /** Whose endpoints serve: those for the client's place, one list for everybody, or what is said for clients outside. */
+  readonly endpoints: 'by source' | 'one list' | 'of the outside'
+  /** How a client without an endpoint is turned away: before it is accepted, after it, or by nobody. */
+  readonly unserved: 'by a rule' | 'by a socket' | 'not at all'
+  /** When source ranges are asked: before all else, only where somebody serves, by the socket, or never. */
+  readonly sourceRanges: 'first' | 'where somebody serves' | 'by a socket' | 'never'
+  /** Whether they are asked for what this node itself sends, from whichever address. */
+  readonly asksRangesOfNode: boolean
+  /** At which addresses a port that the Service does not have is rejected. */
+  readonly rejectsOtherPorts: 'at cluster IPs' | 'at all addresses' | 'nowhere'
+  /** Addresses in the ranges of Services that no Service has are dropped. */
+  readonly dropsFreeAddresses: boolean
+  /** What this node sends to external addresses that are not its own. */
+  readonly fromNodeToElsewhere: 'as from others' | 'not rejected' | 'not at external IPs'
+  readonly nodePorts: 'as configured' | 'everywhere'
+  /** Families in which node ports answer on loopback, if they are open there at all. */
+  readonly nodePortsOnLoopback: readonly Family[]
+  /** Who decides what source an endpoint sees. */
+  readonly source: 'masquerading' | 'the relay' | 'HNS'
+  readonly unsupported: readonly Protocol[]
+  /** Services are served at their addresses, or at a loopback address of the machine instead. */
+  readonly servesAt: 'their addresses' | 'loopback'
+  /** Whether the timeout of client-IP affinity is that of the Service. */
+  readonly keepsAffinityTimeout: boolean
+}

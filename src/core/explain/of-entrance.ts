@@ -1,0 +1,113 @@
+/** What becomes of a client at an entrance of a Service port. */
+import { objectKey } from '../../api/records.ts'
+import { hostPort } from '../../net/ip.ts'
+import { countLocalReady } from '../health/service-health.ts'
+import type { Route } from '../route.ts'
+import { classifySource } from './classify-source.ts'
+import type { Explanation, FoundEntrance, FoundService, Question } from './explanation.ts'
+import type { Found } from './find-entrance.ts'
+import { isNodeAddress } from './places.ts'
+import { sourceSeen } from './source-seen.ts'
+import { appliedPolicy, decide, seenWhen, servingAt, sourceRangesAt } from './treatment.ts'
+import { answerers, othersThan } from './who-answers.ts'
+import { setting } from './world.ts'
+import type { Scene } from './world.ts'
+
+export function explainFound({ route, entrance, ip, isOpen }: Found, question: Question, scene: Scene): Explanation {
+  const { traits, table } = scene
+  const { namespace, name, protocol } = route
+  const isClusterIp = entrance.kind === 'cluster-ip'
+  const source = classifySource(question.from, { ip, isClusterIp }, scene)
+  const refused = refusedAt(entrance, ip, route, scene)
+  const place: FoundEntrance = { kind: entrance.kind, ...(ip !== undefined && { ip }), port: entrance.port }
+  const about = {
+    ...setting(scene),
+    source,
+    destination: { ...(ip !== undefined && { ip }), port: entrance.port, protocol },
+    service: foundService(route, scene),
+    entrance: place,
+    otherEntrances: route.entrances.filter((it) => it !== entrance).map(entrancePlace),
+    refused,
+    near: [],
+    notices: table.noticesOf(objectKey({ namespace, name })),
+  }
+  const closed = whyClosed({ route, entrance, ip, isOpen }, scene)
+  if (closed !== undefined) return { ...about, ...closed, answerers: [], others: [], topology: route.topology }
+
+  const serving = servingAt(entrance, route, source, traits)
+  const ranges = sourceRangesAt(entrance, serving, source, traits)
+  const decided = decide(entrance, serving, source, ranges, scene)
+  const isForwarded = decided.verdict.kind === 'forward'
+  const seen = sourceSeen(entrance, route, source, scene)
+  const isEven = traits.isEven && route.relaying?.balancing !== 'least-connections'
+  return {
+    ...about,
+    policy: appliedPolicy(entrance, serving, traits),
+    ...(ranges !== undefined && { sourceRanges: ranges }),
+    ...decided,
+    ...(isForwarded && { choice: choiceText(route, scene) }),
+    answerers: isForwarded ? answerers(serving, isEven, seen) : [],
+    others: othersThan(serving, route, scene),
+    topology: serving.policy === 'Cluster' ? route.topology : 'none',
+    ...(route.affinitySeconds !== undefined && { affinitySeconds: route.affinitySeconds }),
+    ...(isForwarded && { sourceSeenWhy: seen.why }),
+    ...(isForwarded && { withoutEndpoints: withoutEndpoints(scene) }),
+    ...(route.healthCheckNodePort !== undefined && {
+      healthCheck: { port: route.healthCheckNodePort, localEndpoints: countLocalReady([route]) },
+    }),
+  }
+}
+
+function foundService(route: Route, { catalog }: Scene): FoundService {
+  const { key, namespace, name, portName, protocol, port } = route
+  const type = catalog.services.get(objectKey({ namespace, name }))?.type ?? 'ClusterIP'
+  return { key, namespace, name, portName, protocol, port, type }
+}
+
+function entrancePlace(entrance: Route['entrances'][number]): FoundEntrance {
+  const { kind, port } = entrance
+  return entrance.kind === 'node-port' ? { kind, port } : { kind, ip: entrance.ip, port }
+}
+
+function refusedAt(entrance: Found['entrance'], ip: string | undefined, { protocol }: Route, { table }: Scene) {
+  const { port } = entrance
+  const atNodePort = entrance.kind === 'node-port' ? table.refusedAt({ protocol, port }) : []
+  return [...atNodePort, ...(ip === undefined ? [] : table.refusedAt({ ip, protocol, port }))]
+}
+
+/** Where nothing of the mode takes the connection, whoever the client is. */
+function whyClosed(
+  { route, entrance, ip, isOpen }: Found,
+  scene: Scene,
+): Pick<Explanation, 'verdict' | 'clientSees' | 'remarks'> | undefined {
+  const { traits, traffic } = scene
+  const untouched = (because: 'not open here' | 'protocol not supported' | 'not served', ...remarks: string[]) =>
+    ({ verdict: { kind: 'untouched', because }, clientSees: 'whatever is there', remarks }) as const
+  if (traits.unsupported.includes(route.protocol))
+    return untouched('protocol not supported', `the ${traits.mode} mode does not support ${route.protocol}`)
+  if (!isOpen) {
+    const limits =
+      traffic.nodePortAddresses.length === 0 ? '' : `; they are open on ${traffic.nodePortAddresses.join(', ')}`
+    return untouched(
+      'not open here',
+      `node ports are not open on ${ip ?? 'this address'} in ${traits.mode} mode${limits}`,
+    )
+  }
+  if (traits.servesAt === 'loopback' && ip !== undefined && !isNodeAddress(ip, scene))
+    return untouched(
+      'not served',
+      `Services are served on a loopback address of this machine only, not at ${hostPort(ip, entrance.port)}`,
+    )
+  return undefined
+}
+
+function choiceText({ relaying }: Route, { traits }: Scene): string {
+  if (traits.source !== 'the relay') return traits.choice
+  if (relaying?.balancing === 'random') return 'at random'
+  return relaying?.balancing === 'least-connections' ? 'the one with the fewest connections' : traits.choice
+}
+
+function withoutEndpoints({ traits }: Scene): NonNullable<Explanation['withoutEndpoints']> {
+  const verdict = traits.unserved === 'not at all' ? 'untouched' : 'reject'
+  return { verdict, clientSees: seenWhen('reject', traits) }
+}

@@ -1,0 +1,84 @@
+/** Who may answer and with what share, and why each of the others may not. */
+import { objectKey } from '../../api/records.ts'
+import type { SlicePort, TrafficPolicy } from '../../api/records.ts'
+import { hostPort } from '../../net/ip.ts'
+import type { Endpoint, Route } from '../route.ts'
+import { choiceOf, whyUnused } from '../routing/categorize.ts'
+import type { Choice, Place, WhyUnused } from '../routing/categorize.ts'
+import { unlistedEndpoints } from '../routing/endpoints.ts'
+import { kernelspaceChoice } from '../routing/kernelspace-rules.ts'
+import type { Answerer, ExplainedEndpoint, NotAnswering, Share } from './explanation.ts'
+import type { SeenRule } from './source-seen.ts'
+import type { Serving } from './treatment.ts'
+import type { Scene } from './world.ts'
+
+export function answerers(serving: Serving, isEven: boolean, seen: SeenRule): readonly Answerer[] {
+  const of = serving.endpoints.length
+  const share: { readonly share?: Share } = isEven || of === 1 ? { share: { part: 1, of } } : {}
+  return serving.endpoints.map((endpoint) => ({
+    ...described(endpoint),
+    ...share,
+    sourceSeen: seen.of(endpoint),
+    isLastResort: !endpoint.ready,
+  }))
+}
+
+export function othersThan(serving: Serving, route: Route, scene: Scene): readonly NotAnswering[] {
+  const { view, policy } = scene.table
+  const place = { nodeName: view.node.name, zone: view.node.zone }
+  const used = new Set(serving.endpoints)
+  const choice = choiceFor(serving.policy, route, place, scene)
+  // Kernelspace closes some entrances while only the last resort is left.
+  const strict: Choice = { ...choice, standard: policy.endpointRules === 'kernelspace' ? 'ready and serving' : 'ready' }
+  const unused = route.endpoints
+    .filter((endpoint) => !used.has(endpoint))
+    .map((endpoint) => {
+      const why = whyUnused(endpoint, choice, place) ?? whyUnused(endpoint, strict, place) ?? 'not ready'
+      return { ...described(endpoint), why, ...detailOf(why, endpoint, place) }
+    })
+  return [...unused, ...unlisted(route, scene)]
+}
+
+function choiceFor(policy: TrafficPolicy, route: Route, place: Place, { table }: Scene): Choice {
+  const hasLoadBalancerIPs = route.entrances.some(({ kind }) => kind === 'load-balancer-ip')
+  return table.policy.endpointRules === 'kernelspace'
+    ? kernelspaceChoice(route.endpoints, policy, place, hasLoadBalancerIPs)
+    : choiceOf(route.endpoints, policy, place)
+}
+
+function detailOf(
+  why: WhyUnused,
+  { zoneHints, nodeHints }: Endpoint,
+  { nodeName, zone }: Place,
+): { readonly detail?: string } {
+  if (why === 'for another zone')
+    return { detail: `its hints say ${zoneHints.join(', ')}, and this node is in ${zone === '' ? 'no zone' : zone}` }
+  if (why === 'for another node')
+    return { detail: `its hints say ${nodeHints.join(', ')}, and this node is ${nodeName}` }
+  return {}
+}
+
+function unlisted(route: Route, { catalog, family, table }: Scene): readonly NotAnswering[] {
+  const { portName: name, protocol } = route
+  const slices = catalog.slicesOf(objectKey(route)).values()
+  return unlistedEndpoints(slices, family, { name, protocol }, table.policy).map(({ endpoint, why, ports }) => {
+    const { ip, nodeName } = endpoint
+    const [port] = ports
+    return {
+      address: why === 'no such port' || port === undefined ? ip : hostPort(ip, port.port),
+      nodeName,
+      isLocal: nodeName === table.view.node.name,
+      why,
+      ...(why === 'no such port' && { detail: `its slice has ${portsText(ports)}` }),
+    }
+  })
+}
+
+function portsText(ports: readonly SlicePort[]): string {
+  if (ports.length === 0) return 'no ports'
+  return `port ${ports.map(({ name, port, protocol }) => `${name === '' ? '' : `${name} `}${port}/${protocol}`).join(', ')}`
+}
+
+function described({ address, nodeName, isLocal }: Endpoint): ExplainedEndpoint {
+  return { address, nodeName, isLocal }
+}
