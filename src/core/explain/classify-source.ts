@@ -15,6 +15,8 @@ export function classifySource(
       return asked.isClusterIp ? somePod(scene) : someClient
     case 'outside':
       return someClient
+    case 'pod':
+      return somePod(scene)
     case 'host':
       return fromNode(sourceOfNode(asked.ip, scene), 'it is a program on this node')
     case 'ip':

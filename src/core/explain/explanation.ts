@@ -34,6 +34,8 @@ export type From =
   | { readonly kind: 'outside' }
   /** A program on this node, or a pod in its network. */
   | { readonly kind: 'host' }
+  /** Some pod on this node. */
+  | { readonly kind: 'pod' }
   | { readonly kind: 'ip'; readonly ip: string }
 
 export interface Question {

@@ -6,7 +6,7 @@ import type { AskedProtocol, From, Question, Target } from './explanation.ts'
 export interface AskedTexts {
   /** `10.96.0.10:53/udp`, `[fd00::a]:80`, `10.96.0.10/icmp`, `service/web`, `node-port 30080`. */
   readonly target: string
-  /** `outside`, `host` or an IP address; empty: not said. */
+  /** `outside`, `host`, `pod` or an IP address; empty: not said. */
   readonly from: string
   readonly namespace: string
   /** Of a Service, by name or number; empty: all. */
@@ -83,10 +83,10 @@ function parseAddress(text: string): Target | string {
 function parseFrom(text: string): From | string {
   const from = text.trim()
   if (from === '') return { kind: 'unsaid' }
-  if (from === 'outside' || from === 'host') return { kind: from }
+  if (from === 'outside' || from === 'host' || from === 'pod') return { kind: from }
   const ip = parseIp(from.replace(/^\[(.*)\]$/, '$1'))
   return ip === undefined
-    ? `--from=${from} is not known: use outside, host, or the IP address of a client`
+    ? `--from=${from} is not known: use outside, host, pod, or the IP address of a client`
     : { kind: 'ip', ip }
 }
 
