@@ -33,15 +33,9 @@ export function parseObject<K extends ObjectKind>(kind: K, raw: unknown): Parsed
   const place = String(namespace) // a name by now, unless the kind has none
   const key = objectKey(clusterScoped.has(kind) ? { name } : { namespace: place, name })
   const read = new JsonReader(kind, key)
-  const record = parsers[kind]({
-    raw,
-    metadata,
-    namespace: place,
-    name,
-    resourceVersion: typeof resourceVersion === 'string' ? resourceVersion : '',
-    read,
-  })
+  const version = typeof resourceVersion === 'string' ? resourceVersion : ''
+  const record = parsers[kind]({ raw, metadata, namespace: place, name, resourceVersion: version, read })
   return record === undefined
     ? { ok: false, key, problems: read.problems }
-    : { ok: true, record, problems: read.problems }
+    : { ok: true, record, problems: read.problems, ...(version !== '' && { resourceVersion: version }) }
 }

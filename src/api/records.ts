@@ -141,5 +141,11 @@ export interface Problem {
 
 /** A record (without the parts that had to be dropped), or only problems. */
 export type Parsed<R extends ObjectRecord> =
-  | { readonly ok: true; readonly record: R; readonly problems: readonly Problem[] }
+  | {
+      readonly ok: true
+      readonly record: R
+      readonly problems: readonly Problem[]
+      /** Not in the record: a version that changes nothing else is no news. Absent where the source has none. */
+      readonly resourceVersion?: string
+    }
   | { readonly ok: false; readonly key: ObjectKey | undefined; readonly problems: readonly Problem[] }

@@ -114,3 +114,14 @@ test('knows the slices of each Service, whatever happens to them', () => {
   catalog.upsert(two)
   expect(names('demo/web')).toEqual(['demo/web-2'])
 })
+
+test('an object of which only the version has changed is no news', () => {
+  const catalog = new Catalog()
+  const heard: unknown[] = []
+  const web = service('demo/web', { clusterIP: '10.96.0.1', ports: [{ port: 80 }] })
+  catalog.upsert({ ...web, resourceVersion: '1' })
+  catalog.subscribe({ changed: (event) => heard.push(event) })
+  catalog.upsert({ ...web, resourceVersion: '2' })
+  catalog.replace('Service', [{ ...web, resourceVersion: '3' }])
+  expect(heard).toEqual([])
+})

@@ -13,7 +13,9 @@ import type {
   ServiceRecord,
   SliceRecord,
 } from '../api/records.ts'
+import type { EventVerb, ObjectEvent } from './object-event.ts'
 import { isSameData } from './same-data.ts'
+import type { SpanLink } from './trace.ts'
 
 /** One object changed: `previous` is absent when it is new, `current` when it is gone. */
 export type CatalogEvent = {
@@ -22,6 +24,8 @@ export type CatalogEvent = {
     readonly key: ObjectKey
     readonly previous: RecordOf<K> | undefined
     readonly current: RecordOf<K> | undefined
+    /** By which it came, if that is recorded. */
+    readonly event?: ObjectEvent | undefined
   }
 }[ObjectKind]
 
@@ -30,6 +34,9 @@ export interface CatalogListener {
   /** The complete list of a kind has arrived for the first time. */
   listed?(kind: ObjectKind): void
 }
+
+/** Called only for what has changed. */
+export type EventOf = (key: ObjectKey, verb: Exclude<EventVerb, 'List'>) => ObjectEvent | undefined
 
 export class Catalog {
   readonly #records: { readonly [K in ObjectKind]: Map<ObjectKey, RecordOf<K>> } = {
@@ -41,6 +48,7 @@ export class Catalog {
   readonly #slicesByService = new Map<ObjectKey, Map<ObjectKey, SliceRecord>>()
   readonly #listedKinds = new Set<ObjectKind>()
   readonly #listeners = new Set<CatalogListener>()
+  readonly #firstLists: SpanLink[] = []
 
   get services(): ReadonlyMap<ObjectKey, ServiceRecord> {
     return this.#records.Service
@@ -76,6 +84,11 @@ export class Catalog {
     return this.#listedKinds.has(kind)
   }
 
+  /** The events by which the first complete lists came, as far as they are recorded. */
+  get firstLists(): readonly SpanLink[] {
+    return this.#firstLists
+  }
+
   /** Returns the function that ends the subscription. */
   subscribe(listener: CatalogListener): () => void {
     this.#listeners.add(listener)
@@ -83,33 +96,36 @@ export class Catalog {
   }
 
   /** The complete list of a kind: what it lacks is gone, what it repeats unchanged is no news. */
-  replace<K extends ObjectKind>(kind: K, records: readonly RecordOf<K>[]): void {
+  replace<K extends ObjectKind>(kind: K, records: readonly RecordOf<K>[], eventOf?: EventOf, list?: ObjectEvent): void {
     const keys = new Set(records.map(objectKey))
-    for (const key of this.#records[kind].keys()) if (!keys.has(key)) this.remove(kind, key)
-    for (const record of records) this.upsert(record)
+    for (const key of this.#records[kind].keys()) if (!keys.has(key)) this.remove(kind, key, eventOf)
+    for (const record of records) this.upsert(record, eventOf)
     if (this.#listedKinds.has(kind)) return
     this.#listedKinds.add(kind)
+    if (list?.link !== undefined) this.#firstLists.push(list.link)
     for (const listener of this.#listeners) listener.listed?.(kind)
   }
 
-  upsert(current: ObjectRecord): void {
+  upsert(current: ObjectRecord, eventOf?: EventOf): void {
     const key = objectKey(current)
     const previous = this.get(current.kind, key)
-    if (isSameData(previous, current)) return
+    if (previous !== undefined && isSameRecord(previous, current)) return
     if (previous?.kind === 'EndpointSlice') this.#unlinkSlice(previous, key)
     if (current.kind === 'EndpointSlice') this.#linkSlice(current, key)
     // The union of maps cannot be narrowed together with the union of records; the kinds agree by construction.
     const records = this.#records[current.kind] as Map<ObjectKey, ObjectRecord>
     records.set(key, current)
-    this.#announce({ kind: current.kind, key, previous, current } as CatalogEvent)
+    const event = eventOf?.(key, previous === undefined ? 'Add' : 'Update')
+    this.#announce({ kind: current.kind, key, previous, current, event } as CatalogEvent)
   }
 
-  remove(kind: ObjectKind, key: ObjectKey): void {
+  remove(kind: ObjectKind, key: ObjectKey, eventOf?: EventOf): void {
     const previous = this.get(kind, key)
     if (previous === undefined) return
     if (previous.kind === 'EndpointSlice') this.#unlinkSlice(previous, key)
     this.#records[kind].delete(key)
-    this.#announce({ kind, key, previous, current: undefined } as CatalogEvent)
+    const event = eventOf?.(key, 'Delete')
+    this.#announce({ kind, key, previous, current: undefined, event } as CatalogEvent)
   }
 
   #announce(event: CatalogEvent): void {
@@ -129,6 +145,11 @@ export class Catalog {
     siblings?.delete(key)
     if (siblings?.size === 0) this.#slicesByService.delete(service)
   }
+}
+
+/** An object whose version alone has changed, because of a field that we do not read, is no news. */
+function isSameRecord(left: ObjectRecord, right: ObjectRecord): boolean {
+  return isSameData({ ...left, resourceVersion: '' }, { ...right, resourceVersion: '' })
 }
 
 const noSlices: ReadonlyMap<ObjectKey, SliceRecord> = new Map()

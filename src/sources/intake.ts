@@ -4,17 +4,22 @@
  * one in place.
  */
 import { parseObject } from '../api/parse.ts'
-import type { ObjectKind, ObjectRecord, Parsed, Problem, RecordOf } from '../api/records.ts'
+import type { ObjectKey, ObjectKind, ObjectRecord, Parsed, Problem, RecordOf } from '../api/records.ts'
 import { objectKey } from '../api/records.ts'
-import type { Catalog } from '../core/catalog.ts'
+import type { Catalog, EventOf } from '../core/catalog.ts'
 import type { Logger } from '../core/logger.ts'
+import type { ObjectEvent } from '../core/object-event.ts'
 import type { ProxyMetrics } from '../core/proxy-metrics.ts'
+import { EventTraces } from './event-traces.ts'
+import type { EventTracing } from './event-traces.ts'
 import type { RecordIntake, RecordSink } from './kind-sink.ts'
 
 export interface IntakeOptions {
   readonly catalog: Catalog
   readonly log: Logger
   readonly metrics: Pick<ProxyMetrics, 'objectProblem'>
+  /** Absent: nobody records what arrives. */
+  readonly tracing?: EventTracing
 }
 
 export class Intake implements RecordIntake {
@@ -22,8 +27,12 @@ export class Intake implements RecordIntake {
   /** What was logged last about each object, so that a relist does not repeat it. */
   readonly #reportedByObject = new Map<string, string>()
 
+  readonly #traces: EventTraces
+  readonly #listedKinds = new Set<ObjectKind>()
+
   constructor(options: IntakeOptions) {
     this.#options = options
+    this.#traces = new EventTraces(options.tracing)
   }
 
   sink<K extends ObjectKind>(kind: K): RecordSink<K> {
@@ -41,19 +50,46 @@ export class Intake implements RecordIntake {
           const record = item.ok ? item.record : item.key && catalog.get(kind, item.key)
           if (record !== undefined) records.push(record)
         }
-        catalog.replace(kind, records)
+        this.#replace(kind, records, items)
         this.#forgetAllBut(kind, items)
       },
-      upsert: (item) => {
-        if (item.ok) catalog.upsert(item.record)
+      upsert: (item, cause) => {
+        if (!item.ok) return
+        const { record, resourceVersion } = item
+        const key = objectKey(record)
+        const verb = catalog.get(kind, key) === undefined ? 'Add' : 'Update'
+        const event = this.#traces.begin({ kind, key, verb, resourceVersion }, cause)
+        recorded(event, (eventOf) => catalog.upsert(record, eventOf))
       },
-      remove: (item) => {
+      remove: (item, cause) => {
         const key = item.ok ? objectKey(item.record) : item.key
         if (key === undefined) return
-        catalog.remove(kind, key)
+        const resourceVersion = item.ok ? item.resourceVersion : undefined
+        const event = this.#traces.begin({ kind, key, verb: 'Delete', resourceVersion }, cause)
+        recorded(event, (eventOf) => catalog.remove(kind, key, eventOf))
         this.#reportedByObject.delete(`${kind} ${key}`)
       },
     }
+  }
+
+  #replace<K extends ObjectKind>(
+    kind: K,
+    records: readonly RecordOf<K>[],
+    items: readonly Parsed<RecordOf<K>>[],
+  ): void {
+    const { catalog } = this.#options
+    if (this.#listedKinds.has(kind)) {
+      const list = this.#traces.ofLaterList(kind, records.length, versionsIn(items))
+      catalog.replace(kind, records, list.eventOf)
+      for (const event of list.begun) endWhenRouted(event)
+      return
+    }
+    this.#listedKinds.add(kind)
+    const list = this.#traces.beginList(kind, records.length)
+    catalog.replace(kind, records, () => list, list)
+    if (list === undefined) return
+    list.span.set({ initialized: catalog.isInitialised })
+    endWhenRouted(list)
   }
 
   #forgetAllBut<K extends ObjectKind>(kind: K, items: readonly Parsed<RecordOf<K>>[]): void {
@@ -76,6 +112,33 @@ export class Intake implements RecordIntake {
     this.#options.metrics.objectProblem(kind)
     const message = parsed.ok ? 'part of an object is ignored' : 'object is ignored'
     this.#options.log.warn(message, { object, ...problemFields(first, parsed.problems.length - 1) })
+  }
+}
+
+function recorded(event: ObjectEvent, change: (eventOf: EventOf) => void): void {
+  const inCatalog = event.span.child('catalog')
+  let changed = false
+  change(() => {
+    changed = true
+    return event
+  })
+  inCatalog.set({ changed })
+  inCatalog.end()
+  event.span.set({ changed })
+  endWhenRouted(event)
+}
+
+/** Whoever heard of the change has asked for a microtask before us. */
+function endWhenRouted({ span }: ObjectEvent): void {
+  queueMicrotask(() => span.end())
+}
+
+/** Collected only when an object of a later list differs. */
+function versionsIn(items: readonly Parsed<ObjectRecord>[]): (key: ObjectKey) => string | undefined {
+  let versions: Map<ObjectKey, string | undefined> | undefined
+  return (key) => {
+    versions ??= new Map(items.flatMap((item) => (item.ok ? [[objectKey(item.record), item.resourceVersion]] : [])))
+    return versions.get(key)
   }
 }
 

@@ -1,4 +1,5 @@
 import type { ObjectKind, Parsed, RecordOf } from '../api/records.ts'
+import type { SpanContext } from '../core/trace.ts'
 
 /**
  * Where a source delivers the objects of one kind. Objects are read (parsed into something small) as they arrive, so
@@ -9,8 +10,9 @@ export interface KindSink<Item = unknown> {
   read(object: unknown): Item
   /** The complete list: objects that are not in it no longer exist. */
   replace(items: readonly Item[]): void
-  upsert(item: Item): void
-  remove(item: Item): void
+  /** `cause`: what another process did to tell of it. */
+  upsert(item: Item, cause?: SpanContext): void
+  remove(item: Item, cause?: SpanContext): void
 }
 
 export interface ObjectIntake {

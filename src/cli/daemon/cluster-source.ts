@@ -41,16 +41,19 @@ export interface ApiSource {
 
 type SourceDaemon = Pick<Daemon, 'config' | 'api' | 'objects' | 'master' | 'version' | 'host' | 'log'>
 
-interface SourceContext extends SourceDaemon, Pick<ClusterParts, 'nodeName' | 'catalog' | 'metrics'> {
+interface SourceContext extends SourceDaemon, Pick<ClusterParts, 'nodeName' | 'catalog' | 'metrics' | 'tracing'> {
   readonly intake: Intake
 }
 
 /** The source fills the catalog while it runs. */
 export async function openSource(
   daemon: SourceDaemon,
-  cluster: Pick<ClusterParts, 'nodeName' | 'catalog' | 'metrics'>,
+  cluster: Pick<ClusterParts, 'nodeName' | 'catalog' | 'metrics' | 'tracing'>,
 ): Promise<ObjectSource> {
-  const intake = new Intake({ catalog: cluster.catalog, log: daemon.log, metrics: cluster.metrics.proxy })
+  const { catalog, metrics, tracing } = cluster
+  const source = daemon.api !== undefined ? 'kpng' : daemon.objects.length > 0 ? 'files' : 'kubernetes'
+  const events = { tracer: tracing.recorder, clock: daemon.host.clock, source }
+  const intake = new Intake({ catalog, log: daemon.log, metrics: metrics.proxy, tracing: events })
   const context: SourceContext = { ...daemon, ...cluster, intake }
   if (context.api !== undefined) return apiSource(context.api, context)
   return context.objects.length > 0 ? fileSource(context) : kubeSource(context)

@@ -2,6 +2,7 @@ import { isGateOn } from '../../config/feature-gates.ts'
 import type { ProxyHealth } from '../../core/health/proxy-health.ts'
 import type { ServingPolicy } from '../../core/routing/serving-policy.ts'
 import { ToldNotices } from '../../core/routing/told-notices.ts'
+import { userspaceSpanNames } from '../../backends/userspace/span-names.ts'
 import type { OtherModes } from '../cleanup/remove-other-modes.ts'
 import type { DaemonEvents } from './daemon-events.ts'
 import type { ClusterParts, Daemon } from './daemon.ts'
@@ -28,7 +29,7 @@ const hourMs = 60 * 60 * 1000
 export function familyProxies(options: FamilyProxiesOptions): readonly FamilyProxy[] {
   const { daemon, cluster, prepared, otherModes, health, events, maxConnections } = options
   const { config, host, log } = daemon
-  const { catalog, nodeName, metrics } = cluster
+  const { catalog, nodeName, metrics, tracing } = cluster
   const { context, node, mode } = prepared
   const policy = servingPolicy(options)
   const notices = new ToldNotices({
@@ -54,6 +55,8 @@ export function familyProxies(options: FamilyProxiesOptions): readonly FamilyPro
       metrics: metrics.proxy,
       maxConnections,
       onHealthPortFailure: (port, note) => events.healthPortFailed(port, note),
+      tracer: tracing.recorder,
+      ...(daemon.mode.name === 'userspace' && { spanNames: userspaceSpanNames }),
       clock: host.clock,
       log,
     }),

@@ -13,8 +13,10 @@ import type { HealthCheckPort } from '../../core/health/service-health.ts'
 import { ServiceHealth } from '../../core/health/service-health.ts'
 import type { NoticeSink } from '../../core/routing/service-notices.ts'
 import type { ServingPolicy } from '../../core/routing/serving-policy.ts'
+import type { RouteSpanNames } from '../../core/routing/routed-events.ts'
 import { SyncRunner } from '../../core/sync/sync-runner.ts'
 import type { AfterSync, SyncPeriods } from '../../core/sync/sync-runner.ts'
+import type { Tracer } from '../../core/trace.ts'
 import type { Family } from '../../net/ip.ts'
 import type { RouteTraffic } from '../../core/traffic.ts'
 import { ServiceHealthServer } from '../../observe/http/service-health-server.ts'
@@ -43,6 +45,8 @@ export interface FamilyProxyOptions {
   /** Of all health-check node ports together. */
   readonly maxConnections: number
   readonly onHealthPortFailure: (port: HealthCheckPort, note: string) => void
+  readonly tracer: Tracer
+  readonly spanNames?: RouteSpanNames
   readonly clock: Clock
   readonly log: Logger
 }
@@ -80,6 +84,7 @@ export function familyProxy(options: FamilyProxyOptions): FamilyProxy {
         table,
         health,
         metrics,
+        tracer: options.tracer,
         clock,
         log,
         periods: options.periods,

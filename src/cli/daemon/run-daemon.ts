@@ -19,7 +19,7 @@ export async function runDaemon(daemon: Daemon, signal: AbortSignal): Promise<vo
   const catalog = new Catalog()
   const metrics = daemonMetrics(config, host)
   const tracing = daemonTracing(host.clock)
-  await using source = await openSource(daemon, { nodeName, catalog, metrics })
+  await using source = await openSource(daemon, { nodeName, catalog, metrics, tracing })
   const saved = await startFromSavedState(daemon, catalog)
   const cluster = { nodeName, catalog, metrics, tracing, source, saved }
 

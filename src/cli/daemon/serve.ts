@@ -54,7 +54,7 @@ export async function serve(
   const proxies = familyProxies({ daemon, cluster, prepared, backends, otherModes, health, events, maxConnections })
   const book = new TrafficBook({ sources: proxies, clock: host.clock, signal })
   addDaemonSeries(book, daemon, cluster)
-  const pages = debugPages({ proxies, book })
+  const pages = debugPages({ proxies, book, history: cluster.tracing.history })
   const servers = daemonServers({
     ...daemon,
     pages,

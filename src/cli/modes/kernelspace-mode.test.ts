@@ -14,6 +14,7 @@ import { service, slice } from '../../core/testing/objects.ts'
 import { HcnError } from '../../dataplane/hcn/hcn.ts'
 import { MemoryDriver } from '../../dataplane/hcn/memory/memory-driver.ts'
 import { MemoryHns } from '../../dataplane/hcn/memory/memory-hns.ts'
+import { noTracer } from '../../core/trace.ts'
 import { daemonMetrics } from '../daemon/daemon-metrics.ts'
 import { daemonTracing } from '../daemon/daemon-tracing.ts'
 import { familyProxy } from '../daemon/family-proxy.ts'
@@ -152,6 +153,7 @@ test('HNS is not asked for anything before Services and EndpointSlices are both 
     metrics: silentMetrics,
     maxConnections: 1,
     onHealthPortFailure() {},
+    tracer: noTracer,
     clock,
     log: daemon.log,
   })

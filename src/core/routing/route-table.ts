@@ -19,6 +19,9 @@ import type { Route, RouteKey } from '../route.ts'
 import { routesOf } from './router.ts'
 import type { RouterContext } from './router.ts'
 import { isSameData } from '../same-data.ts'
+import type { ObjectEvent } from '../object-event.ts'
+import { RoutedEvents } from './routed-events.ts'
+import type { RouteSpanNames } from './routed-events.ts'
 import { isSameRoute } from './same-route.ts'
 import { noticesAbout } from './service-notices.ts'
 import type { NoticeSink, ServiceNotice } from './service-notices.ts'
@@ -36,6 +39,8 @@ export interface RouteTableOptions {
   readonly metrics: ProxyMetrics
   /** Changes that happened in the cluster before this moment say nothing about our latency. */
   readonly startedAtMs: number
+  /** What routing is called in the traces of this mode; absent: `route`. */
+  readonly spanNames?: RouteSpanNames
 }
 
 const noRoutes: readonly Route[] = []
@@ -49,6 +54,8 @@ export class RouteTable implements RouteSource {
   readonly #pendingByKey = new Map<RouteKey, PendingRoute>()
   readonly #dirtyServices = new Set<ObjectKey>()
   readonly #listeners = new Set<(request: SyncRequest) => void>()
+  /** That made a Service dirty. */
+  readonly #events: RoutedEvents
   readonly #noLocalEndpoints = { internal: 0, external: 0 }
   #reasons: SyncReasons
   #zone = ''
@@ -64,6 +71,7 @@ export class RouteTable implements RouteSource {
     this.#reasons = new SyncReasons(options.startedAtMs)
     const { catalog, family, policy } = options
     this.#nodeIPs = [options.nodeIP]
+    this.#events = new RoutedEvents(family, options.spanNames)
     this.#claims = new AddressClaims({ family, nodeIPs: () => this.#nodeIPs, services: catalog.services, ...policy })
     catalog.subscribe({ changed: (event) => this.#onChange(event), listed: () => this.#initialise() })
     this.#readNode()
@@ -87,6 +95,10 @@ export class RouteTable implements RouteSource {
       routesByKey: this.#routesByKey,
       serviceCidrs: this.#serviceCidrs,
     }
+  }
+
+  get serviceCount(): number {
+    return this.#latestByService.size
   }
 
   get noLocalEndpoints(): { readonly internal: number; readonly external: number } {
@@ -123,7 +135,7 @@ export class RouteTable implements RouteSource {
     const pending = [...this.#pendingByKey.values()]
     for (const { key, route } of pending) this.#commit(key, route)
     const isFull = full || this.#isFullDue
-    const { causes, triggerTimesMs, needsConntrackCleanup } = this.#reasons
+    const { causes, triggerTimesMs, needsConntrackCleanup, linkedCauses: causedBy } = this.#reasons
     this.#pendingByKey.clear()
     this.#reasons = new SyncReasons(this.#options.startedAtMs)
     this.#isFullDue = false
@@ -133,6 +145,7 @@ export class RouteTable implements RouteSource {
       change: { full: isFull, keys: programmingOrder(pending, isFull ? this.#routesByKey : undefined), causes },
       triggerTimesMs,
       needsConntrackCleanup,
+      causedBy,
     }
   }
 
@@ -147,8 +160,11 @@ export class RouteTable implements RouteSource {
     let isNews = this.#reasons.hasNotes
     let urgent = false
     for (const service of this.#dirtyServices) {
+      const routing = this.#events.beginRouting(service, this.#latestByService.get(service) ?? noRoutes)
       const news = this.#reroute(service)
+      routing?.end(news.length, this.#latestByService.get(service) ?? noRoutes)
       if (news.length === 0) this.#reasons.forget(service)
+      else for (const { link } of routing?.events ?? []) this.#reasons.link(service, link)
       isNews ||= news.length > 0
       urgent ||= news.some(({ isRemoval }) => isRemoval)
     }
@@ -160,33 +176,43 @@ export class RouteTable implements RouteSource {
   #onChange(event: CatalogEvent): void {
     switch (event.kind) {
       case 'Service':
-        this.#onService(event.key, event.previous, event.current)
+        this.#onService(event.key, event.previous, event.current, event.event)
         break
       case 'EndpointSlice':
-        this.#onSlice(event.key, event.previous, event.current)
+        this.#onSlice(event.key, event.previous, event.current, event.event)
         break
       case 'Node':
-        this.#readNode()
+        this.#readNode(event.event)
         break
       case 'ServiceCIDR':
-        this.#readServiceCidrs()
+        this.#readServiceCidrs(event.event)
         break
       default:
         event satisfies never
     }
   }
 
-  #onService(key: ObjectKey, previous: ServiceRecord | undefined, current: ServiceRecord | undefined): void {
+  #onService(
+    key: ObjectKey,
+    previous: ServiceRecord | undefined,
+    current: ServiceRecord | undefined,
+    event?: ObjectEvent,
+  ): void {
     const { family, metrics } = this.#options
     metrics.serviceChange() // as kube-proxy does, whichever family the Service is of
     const isOurs = previous?.clusterIPs[family] !== undefined || current?.clusterIPs[family] !== undefined
     if (!isOurs) return
     this.#reasons.serviceChanged(key, previous, current)
-    this.#markDirty(key)
-    for (const other of this.#claims.replace(key, previous, current)) this.#markDirty(other)
+    this.#markDirty(key, event)
+    for (const other of this.#claims.replace(key, previous, current)) this.#markDirty(other, event)
   }
 
-  #onSlice(key: ObjectKey, previous: SliceRecord | undefined, current: SliceRecord | undefined): void {
+  #onSlice(
+    key: ObjectKey,
+    previous: SliceRecord | undefined,
+    current: SliceRecord | undefined,
+    event?: ObjectEvent,
+  ): void {
     const { family, metrics } = this.#options
     for (const slice of new Set([previous, current])) {
       if (slice === undefined || slice.family !== family) continue
@@ -196,12 +222,14 @@ export class RouteTable implements RouteSource {
       if (slice === previous && stays) continue
       metrics.endpointChange()
       this.#reasons.sliceChanged(key, service, previous, stays ? current : undefined)
-      this.#markDirty(service)
+      this.#markDirty(service, event)
     }
   }
 
-  #markDirty(service: ObjectKey): void {
+  #markDirty(service: ObjectKey, event?: ObjectEvent): void {
     this.#dirtyServices.add(service)
+    // Before that nothing is routed, and everything is part of the first list.
+    if (event !== undefined && this.#isInitialised) this.#events.note(service, event)
     this.#scheduleFlush()
   }
 
@@ -218,7 +246,7 @@ export class RouteTable implements RouteSource {
   #initialise(): void {
     if (this.#isInitialised || !this.#options.catalog.isInitialised) return
     this.#isInitialised = true
-    this.#reasons.note('the first complete list')
+    this.#reasons.note('the first complete list', this.#options.catalog.firstLists)
     this.#markAllDirty()
     this.#routeDirtyServices()
     this.#notify({ urgent: false, initialised: true })
@@ -230,29 +258,29 @@ export class RouteTable implements RouteSource {
   }
 
   /** A deleted Node leaves its zone in place: the node is still where it is. */
-  #readNode(): void {
+  #readNode(event?: ObjectEvent): void {
     const { catalog, nodeName } = this.#options
     const node = catalog.nodes.get(nodeName as ObjectKey)
-    if (node !== undefined) this.#readNodeIPs(node)
+    if (node !== undefined) this.#readNodeIPs(node, event)
     const zone = node?.zone ?? this.#zone
     if (zone === this.#zone) return
     this.#zone = zone
-    this.#reasons.note(`the node is in zone "${zone}" now`)
+    this.#reasons.note(`the node is in zone "${zone}" now`, [event?.link])
     this.#markAllDirty()
     this.#scheduleFlush()
   }
 
   /** Whoever names an address that became the node's, or is no more, may lose it to a node port, or get it back. */
-  #readNodeIPs({ ips, otherIps = [] }: NodeRecord): void {
+  #readNodeIPs({ ips, otherIps = [] }: NodeRecord, event?: ObjectEvent): void {
     const { family, nodeIP } = this.#options
     const own = [...ips, ...otherIps].filter((ip) => familyOf(ip) === family)
     const before = this.#nodeIPs
     this.#nodeIPs = [...new Set([nodeIP, ...own])]
     const changed = [...before, ...this.#nodeIPs].filter((ip) => before.includes(ip) !== this.#nodeIPs.includes(ip))
-    for (const ip of changed) for (const service of this.#claims.namersOf(ip)) this.#markDirty(service)
+    for (const ip of changed) for (const service of this.#claims.namersOf(ip)) this.#markDirty(service, event)
   }
 
-  #readServiceCidrs(): void {
+  #readServiceCidrs(event?: ObjectEvent): void {
     const { catalog, family } = this.#options
     const cidrs = new Set<string>()
     for (const record of catalog.serviceCidrs.values())
@@ -260,7 +288,7 @@ export class RouteTable implements RouteSource {
     const sorted = [...cidrs].sort()
     if (isSameData(sorted, this.#serviceCidrs)) return
     this.#serviceCidrs = sorted
-    this.#reasons.note('the ServiceCIDRs changed')
+    this.#reasons.note('the ServiceCIDRs changed', [event?.link])
     this.#scheduleFlush()
   }
 

@@ -1,5 +1,6 @@
 /** Where a sync runner gets its work: the routes of one IP family, and what changed in them. */
 import type { Change, NodeView } from '../backend.ts'
+import type { LinkedCauses } from './cause-links.ts'
 
 /** What one sync has to program. */
 export interface PendingSync {
@@ -9,6 +10,8 @@ export interface PendingSync {
   readonly triggerTimesMs: readonly number[]
   /** Some UDP endpoint changed, so flows that still point to an old one may exist. */
   readonly needsConntrackCleanup: boolean
+  /** For the trace of the sync. */
+  readonly causedBy: LinkedCauses
 }
 
 export interface SyncRequest {
@@ -24,6 +27,8 @@ export interface RouteSource {
   subscribe(listener: (request: SyncRequest) => void): () => void
   /** Commits what is pending into the view and hands it over; `full` lists everything. */
   take(options: { readonly full: boolean }): PendingSync
+  /** Services with routes. */
+  readonly serviceCount: number
   /** Routes with a Local policy but no local endpoint although some endpoint exists, kept incrementally. */
   readonly noLocalEndpoints: { readonly internal: number; readonly external: number }
 }

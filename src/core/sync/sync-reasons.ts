@@ -1,5 +1,8 @@
 /** Why the next sync is due: which objects changed, since when their authors wait, and what must be cleaned up after. */
 import type { ObjectKey, ServiceRecord, SliceRecord } from '../../api/records.ts'
+import type { SpanLink } from '../trace.ts'
+import { CauseLinks } from './cause-links.ts'
+import type { LinkedCauses } from './cause-links.ts'
 
 const shownCauses = 5
 
@@ -15,6 +18,7 @@ export class SyncReasons {
   readonly #startedAtMs: number
   readonly #byService = new Map<ObjectKey, ServiceReasons>()
   readonly #notes: string[] = []
+  readonly #links = new CauseLinks()
   readonly #pending = { services: 0, slices: 0 }
   #needsConntrackCleanup = false
 
@@ -51,8 +55,19 @@ export class SyncReasons {
     return this.#notes.length > 0
   }
 
-  note(cause: string): void {
+  /** The events behind it all. */
+  get linkedCauses(): LinkedCauses {
+    return this.#links.causes
+  }
+
+  note(cause: string, links: readonly (SpanLink | undefined)[] = []): void {
     this.#notes.push(cause)
+    for (const link of links) this.#links.add(cause, link)
+  }
+
+  /** The event has changed routes of the Service. */
+  link(service: ObjectKey, link: SpanLink | undefined): void {
+    this.#links.add(service, link)
   }
 
   serviceChanged(key: ObjectKey, previous: ServiceRecord | undefined, current: ServiceRecord | undefined): void {
@@ -78,6 +93,7 @@ export class SyncReasons {
 
   /** The Service's changes cancelled each other out, or do not matter on this node. */
   forget(service: ObjectKey): void {
+    this.#links.forget(service)
     const reasons = this.#byService.get(service)
     if (reasons === undefined) return
     this.#pending.services -= reasons.services

@@ -5,6 +5,9 @@ import type { PendingSync, RouteSource, SyncRequest } from './route-source.ts'
 import type { Route, RouteKey } from '../route.ts'
 import { SyncRunner } from './sync-runner.ts'
 import type { AfterSync } from './sync-runner.ts'
+import { TraceRecorder } from '../../observe/tracing/trace-recorder.ts'
+import { misplacedIn } from '../../observe/tracing/testing/recorded-trees.ts'
+import type { Span, SpanLink, SpanRecord } from '../trace.ts'
 import { FakeClock } from '../testing/fake-clock.ts'
 import { RecordingLogger } from '../testing/recording-logger.ts'
 import { testRoute, testView } from '../testing/routes.ts'
@@ -316,6 +319,75 @@ test('stopping during the work after a sync ends it without an error line', asyn
   expect(hooked).toEqual([])
 })
 
+test('a sync is a tree of its own: why it ran, what it programmed, and what came after', async () => {
+  const { clock, table, backend, trees } = given({ hooks: [{ name: 'stale flows', run: () => clock.sleep(3, never) }] })
+  backend.report = { facts: { elements: 12 }, failed: [] }
+  await clock.advance(10)
+  table.change({ keys: ['demo/web/TCP'], causes: ['Service demo/web updated'], links: [event('a')] })
+  backend.takesMs = 7
+  await clock.advance(2000)
+  expect(trees.map(({ attributes }) => attributes['trigger'])).toEqual(['start', 'change'])
+  const [, sync] = trees
+  expect(sync).toMatchObject({
+    name: 'syncProxyRules',
+    durationMs: 10,
+    links: [event('a')],
+    attributes: {
+      causes: ['Service demo/web updated'],
+      changes: 1,
+      services: 1,
+      routes: 1,
+      full: false,
+      'proxy.mode': 'test',
+      'network.type': 'ipv4',
+      elapsed_ms: 10,
+      elements: 12,
+    },
+    children: [{ name: 'backend says' }, { name: 'stale flows', durationMs: 3 }, { name: 'recorder' }],
+  })
+  expect(trees.flatMap(misplacedIn)).toEqual([])
+})
+
+test('a sync that fails is an error, and the next one is caused by the same events too', async () => {
+  const { clock, table, backend, trees } = given()
+  const [a, b] = [event('a'), event('b')]
+  await clock.advance(10)
+  backend.failures = 1
+  table.change({ keys: ['demo/web/TCP'], causes: ['x'], links: [a] })
+  await clock.advance(1000)
+  table.change({ keys: ['demo/web/TCP'], causes: ['y'], links: [b, a] })
+  await clock.advance(30_000)
+  expect(trees.map(({ error, attributes }) => [attributes['trigger'], error])).toEqual([
+    ['start', undefined],
+    ['change', 'the kernel said no'],
+    ['retry', undefined],
+  ])
+  expect(trees[2]?.links).toEqual([a, b])
+})
+
+test('a full sync that others asked for, and one that nobody asked for, say so', async () => {
+  const { clock, runner, trees } = given()
+  await clock.advance(10)
+  runner.requestFull('a chain is gone')
+  await clock.advance(2000)
+  await clock.advance(hour)
+  expect(trees.map(({ attributes }) => attributes['trigger'])).toEqual(['start', 'repair', 'periodic'])
+  expect(trees[1]?.attributes['causes']).toEqual(['a chain is gone'])
+})
+
+test('work after a sync that fails is an error of that work alone', async () => {
+  const { clock, trees } = given({ hooks: [{ name: 'broken', run: () => Promise.reject(new Error('no')) }] })
+  await clock.advance(10)
+  expect(trees[0]).not.toHaveProperty('error')
+  expect(trees[0]?.children.find(({ name }) => name === 'broken')).toMatchObject({ error: 'no' })
+})
+
+const never = new AbortController().signal
+
+function event(digit: string): SpanLink {
+  return { context: { traceId: digit.repeat(32), spanId: digit.repeat(16) } }
+}
+
 const hour = 60 * 60 * 1000
 const start = Date.UTC(2026, 0, 1)
 
@@ -334,12 +406,14 @@ function given({ initialised = true, maxMs = hour, hooks = [] }: Given = {}) {
   const health = new ProxyHealth({ clock, timeoutMs: 60_000 })
   const metrics = new RecordingMetrics()
   const hooked: PendingSync[] = []
+  const trees: SpanRecord[] = []
   const runner = new SyncRunner({
     family: 'ipv4',
     backend,
     table,
     health,
     metrics,
+    tracer: new TraceRecorder({ clock, sinks: [{ finished: (root) => trees.push(root) }] }),
     clock,
     log,
     periods: { minMs: 1000, retryMs: 30_000, maxMs },
@@ -353,7 +427,7 @@ function given({ initialised = true, maxMs = hour, hooks = [] }: Given = {}) {
   }
   stops.push(stop)
   const metricCalls = (name: string) => metrics.calls.filter(([method]) => method === name).map(([, ...rest]) => rest)
-  return { clock, table, backend, syncs: backend.syncs, log, health, metricCalls, hooked, stop, runner }
+  return { clock, table, backend, syncs: backend.syncs, log, health, metricCalls, hooked, trees, stop, runner }
 }
 
 interface TestChange {
@@ -362,10 +436,12 @@ interface TestChange {
   readonly triggerTimesMs?: readonly number[]
   readonly conntrack?: boolean
   readonly causes?: readonly string[]
+  readonly links?: readonly SpanLink[]
 }
 
 class ScriptedTable implements RouteSource {
   readonly noLocalEndpoints = { internal: 1, external: 2 }
+  readonly serviceCount = 1
   readonly listeners = new Set<(request: SyncRequest) => void>()
   readonly #view: NodeView
   #pending: TestChange[] = []
@@ -409,6 +485,7 @@ class ScriptedTable implements RouteSource {
       },
       triggerTimesMs: pending.flatMap(({ triggerTimesMs }) => triggerTimesMs ?? []),
       needsConntrackCleanup: pending.some(({ conntrack }) => conntrack),
+      causedBy: { links: pending.flatMap(({ links }) => links ?? []), more: 0 },
     }
   }
 
@@ -431,7 +508,8 @@ class ScriptedBackend {
     this.#clock = clock
   }
 
-  async sync(_view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
+  async sync(_view: NodeView, change: Change, signal: AbortSignal, span?: Span): Promise<SyncReport> {
+    span?.child('backend says').end()
     this.syncs.push({ atMs: this.#clock.monotonic(), change })
     this.mostAtOnce = Math.max(this.mostAtOnce, ++this.#running)
     try {

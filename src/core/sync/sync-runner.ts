@@ -4,6 +4,8 @@ import type { Backend, NodeView, SyncReport } from '../backend.ts'
 import type { Clock } from '../clock.ts'
 import type { Logger } from '../logger.ts'
 import type { ProxyMetrics } from '../proxy-metrics.ts'
+import { within } from '../trace.ts'
+import type { Span, Tracer } from '../trace.ts'
 import type { PendingSync, RouteSource, SyncRequest } from './route-source.ts'
 import { SyncLoop } from './sync-loop.ts'
 import type { WorkOutcome } from './sync-loop.ts'
@@ -18,9 +20,9 @@ export interface SyncPeriods {
 
 /** Runs after a successful sync, in the order given: service health checks, then stale flows. */
 export interface AfterSync {
-  /** For the log line when it fails; a failure does not make the sync fail. */
+  /** For the trace, and for the log line when it fails; a failure does not make the sync fail. */
   readonly name: string
-  run(synced: PendingSync, signal: AbortSignal): Promise<void> | void
+  run(synced: PendingSync, signal: AbortSignal, span?: Span): Promise<void> | void
 }
 
 export interface SyncRunnerOptions {
@@ -32,6 +34,7 @@ export interface SyncRunnerOptions {
     ProxyMetrics,
     'syncRequested' | 'syncRan' | 'syncSucceeded' | 'programmed' | 'noLocalEndpoints'
   >
+  readonly tracer: Tracer
   readonly clock: Clock
   readonly log: Logger
   readonly periods: SyncPeriods
@@ -54,6 +57,7 @@ export class SyncRunner {
   readonly #ownCauses: string[] = []
   /** What failed syncs took from the table and did not program. */
   #unprogrammed: PendingSync | undefined
+  #hasSynced = false
 
   constructor(options: SyncRunnerOptions) {
     this.#options = options
@@ -112,21 +116,65 @@ export class SyncRunner {
   }
 
   async #sync(signal: AbortSignal): Promise<void> {
-    const { backend, metrics, clock, family } = this.#options
+    const { tracer, clock } = this.#options
     const startedAt = clock.monotonic()
+    const span = tracer.start('syncProxyRules')
+    const end = (error?: unknown) => {
+      span.set({ elapsed_ms: clock.monotonic() - startedAt })
+      span.end(error)
+    }
+    try {
+      await this.#syncOnce(startedAt, span, signal)
+      end()
+    } catch (error) {
+      end(error)
+      throw error
+    }
+  }
+
+  async #syncOnce(startedAt: number, span: Span, signal: AbortSignal): Promise<void> {
+    const { backend, metrics, clock, family } = this.#options
+    const trigger = this.#trigger()
     const pending = (this.#unprogrammed = this.#take())
+    this.#describe(span, pending, trigger ?? (pending.change.causes.length > 0 ? 'change' : 'periodic'))
     let report: SyncReport
     try {
-      report = await backend.sync(pending.view, pending.change, signal)
+      report = await backend.sync(pending.view, pending.change, signal, span)
     } finally {
       metrics.syncRan(family, { seconds: (clock.monotonic() - startedAt) / 1000, full: pending.change.full })
     }
     this.#unprogrammed = undefined
+    this.#hasSynced = true
     if (pending.change.full) this.#lastFullAt = startedAt
     const failedKeys = report.failed.map(({ key }) => key)
     this.#unserved.note(pending.change, failedKeys, clock.monotonic())
     this.#recordSuccess(pending, report, clock.monotonic() - startedAt)
-    await this.#runAfterSync(pending, signal)
+    span.set({ ...report.facts, ...(failedKeys.length > 0 && { 'routes.failed': failedKeys.length }) })
+    await this.#runAfterSync(pending, signal, span)
+  }
+
+  /** Why it runs; undefined: for what is in the table, or because it is time. */
+  #trigger(): 'start' | 'retry' | 'repair' | undefined {
+    if (this.#unprogrammed !== undefined) return 'retry'
+    if (!this.#hasSynced) return 'start'
+    return this.#ownCauses.length > 0 ? 'repair' : undefined
+  }
+
+  #describe(span: Span, { view, change, causedBy }: PendingSync, trigger: string): void {
+    if (span.context === undefined) return
+    const { backend, table, family } = this.#options
+    for (const link of causedBy.links) span.link(link)
+    span.set({
+      trigger,
+      causes: change.causes,
+      changes: change.keys.length,
+      services: table.serviceCount,
+      routes: view.routesByKey.size,
+      full: change.full,
+      'proxy.mode': backend.name,
+      'network.type': family,
+      ...(causedBy.more > 0 && { 'events.more': causedBy.more }),
+    })
   }
 
   #take(): PendingSync {
@@ -168,10 +216,10 @@ export class SyncRunner {
       this.#log.warn('route not programmed', { route: key, clusterIP: view.routesByKey.get(key)?.clusterIP, reason })
   }
 
-  async #runAfterSync(pending: PendingSync, signal: AbortSignal): Promise<void> {
+  async #runAfterSync(pending: PendingSync, signal: AbortSignal, span: Span): Promise<void> {
     for (const hook of this.#options.afterSync) {
       try {
-        await hook.run(pending, signal)
+        await within(span, hook.name, (part) => hook.run(pending, signal, part))
       } catch (error) {
         if (signal.aborted) return
         this.#log.error('work after a sync failed', { work: hook.name, error })

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { RouteKey } from '../route.ts'
 import { testView } from '../testing/routes.ts'
+import { noLinkedCauses } from './cause-links.ts'
 import type { PendingSync } from './route-source.ts'
 import { withUnprogrammed } from './unprogrammed.ts'
 
@@ -11,6 +12,7 @@ function pending(keys: readonly string[], rest: Partial<PendingSync> & { readonl
     change: { full: false, keys: keys as readonly RouteKey[], causes },
     triggerTimesMs: [],
     needsConntrackCleanup: false,
+    causedBy: noLinkedCauses,
     ...others,
   }
   return sync

@@ -1,5 +1,6 @@
 /** Carries what a failed sync did not program over into the next one, so that nothing is forgotten. */
 import type { Change } from '../backend.ts'
+import { bothCauses } from './cause-links.ts'
 import type { PendingSync } from './route-source.ts'
 
 /** Retries may go on for hours; the log line of each stays a line. */
@@ -13,6 +14,7 @@ export function withUnprogrammed(failed: PendingSync | undefined, next: PendingS
     change: withUnprogrammedKeys(failed.change, next.change),
     triggerTimesMs: [...failed.triggerTimesMs, ...next.triggerTimesMs].slice(-maxTriggerTimes),
     needsConntrackCleanup: failed.needsConntrackCleanup || next.needsConntrackCleanup,
+    causedBy: bothCauses(failed.causedBy, next.causedBy),
   }
 }
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { noLinkedCauses } from '../../core/sync/cause-links.ts'
 import type { PendingSync } from '../../core/sync/route-source.ts'
 import type { Route } from '../../core/route.ts'
 import type { Flow } from '../../core/sync/stale-flows.ts'
@@ -46,7 +47,7 @@ function reconcilerOf(conntrack: Conntrack) {
 
 function synced(needsConntrackCleanup: boolean, ...routes: readonly Route[]): PendingSync {
   const change = { full: false, keys: [], causes: [] }
-  return { view: testView(...routes), change, triggerTimesMs: [], needsConntrackCleanup }
+  return { view: testView(...routes), change, triggerTimesMs: [], needsConntrackCleanup, causedBy: noLinkedCauses }
 }
 
 function tableOf(...flows: readonly Flow[]): MemoryConntrack {

@@ -17,7 +17,12 @@ export interface SyncsAnswer {
 const defaultLimit = 20
 
 export function syncsPage(history: Pick<SyncHistory, 'last' | 'slowest' | 'start'>): DebugPage {
-  return { path: '/debug/syncs', answer: ({ query }) => Promise.resolve(answer(history, query)) }
+  return {
+    path: '/debug/syncs',
+    about:
+      'the last syncs: what each did, how long that took and which events caused it; ?slowest, ?limit=20, ?family=ipv4',
+    answer: ({ query }) => Promise.resolve(answer(history, query)),
+  }
 }
 
 function answer(history: Pick<SyncHistory, 'last' | 'slowest' | 'start'>, query: URLSearchParams): DebugAnswer {

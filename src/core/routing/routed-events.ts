@@ -1,0 +1,77 @@
+/** Which events made a Service dirty, so that each one's trace shows what routing made of it. */
+import type { ObjectKey } from '../../api/records.ts'
+import type { Family } from '../../net/ip.ts'
+import type { ObjectEvent } from '../object-event.ts'
+import type { Route } from '../route.ts'
+import type { Span } from '../trace.ts'
+
+/** What the routing of an event is called; `route` in most modes. */
+export type RouteSpanNames = (event: ObjectEvent) => string
+
+interface Routing {
+  readonly events: readonly ObjectEvent[]
+  end(changedRoutes: number, after: readonly Route[]): void
+}
+
+const usualName: RouteSpanNames = () => 'route'
+
+export class RoutedEvents {
+  readonly #family: Family
+  readonly #nameOf: RouteSpanNames
+  readonly #eventsByService = new Map<ObjectKey, ObjectEvent[]>()
+
+  constructor(family: Family, nameOf: RouteSpanNames = usualName) {
+    this.#family = family
+    this.#nameOf = nameOf
+  }
+
+  note(service: ObjectKey, event: ObjectEvent): void {
+    const events = this.#eventsByService.get(service)
+    if (events === undefined) this.#eventsByService.set(service, [event])
+    else if (!events.includes(event)) events.push(event)
+  }
+
+  /** Undefined when no event is known. */
+  beginRouting(service: ObjectKey, before: readonly Route[]): Routing | undefined {
+    const events = this.#eventsByService.get(service)
+    if (events === undefined) return undefined
+    this.#eventsByService.delete(service)
+    const spans = events.map((event, index) => this.#begin(service, event, { isFirst: index === 0, before }))
+    return {
+      events,
+      end: (changedRoutes, after) => {
+        for (const span of spans) {
+          if (span.context === undefined) continue
+          span.set({
+            'routes.changed': changedRoutes,
+            changed: changedRoutes > 0,
+            'sync.requested': changedRoutes > 0,
+            ports: after.length === 0 ? before.length : after.length,
+            'endpoints.after': endpointsOf(after),
+          })
+          span.end()
+        }
+      },
+    }
+  }
+
+  #begin(
+    service: ObjectKey,
+    event: ObjectEvent,
+    { isFirst, before }: { isFirst: boolean; before: readonly Route[] },
+  ): Span {
+    return event.span.child(this.#nameOf(event), {
+      service,
+      'network.type': this.#family,
+      'change.action': event.verb.toLowerCase(),
+      // Several events about one Service are routed once.
+      'change.collapsed': !isFirst,
+      'endpoints.before': endpointsOf(before),
+    })
+  }
+}
+
+/** Of all ports together. */
+function endpointsOf(routes: readonly Route[]): number {
+  return routes.reduce((sum, { endpoints }) => sum + endpoints.length, 0)
+}
