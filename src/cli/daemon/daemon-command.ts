@@ -3,6 +3,7 @@ import { parseDaemonCommandLine } from '../../config/daemon/parse-daemon-command
 import type { DaemonOptions } from '../../config/daemon/parse-daemon-command-line.ts'
 import { renderConfigYaml } from '../../config/file/render-config.ts'
 import type { ProxyConfig } from '../../config/proxy-config.ts'
+import type { TraceTarget } from '../../observe/tracing/otlp/otlp-settings.ts'
 import { findMode } from '../modes/find-mode.ts'
 import type { ApiSource } from './cluster-source.ts'
 import { CommandError, fairleadVersion } from '../program.ts'
@@ -12,6 +13,7 @@ import { loadConfig } from './load-config.ts'
 import type { Host } from '../host/host.ts'
 import { loggerFor } from '../host/logger-for.ts'
 import { paint } from '../terminal.ts'
+import { traceTarget } from '../tracing/trace-target.ts'
 import { renderVersion } from '../version.ts'
 
 /** Below kube-proxy's flags, so that people find the commands that kube-proxy does not have. */
@@ -75,8 +77,11 @@ async function runWith(
       return cleanupCommand({ isDryRun: action.isDryRun, stateDir: options.stateDir, program }, signal)
     }
     case 'init-only':
-    case 'serve':
-      return serve({ options, loaded, flags, program, isInitOnly: action.kind === 'init-only', other }, signal)
+    case 'serve': {
+      const target = traceTarget(options.tracing.endpoint, program.host.env)
+      const isInitOnly = action.kind === 'init-only'
+      return serve({ options, loaded, flags, program, isInitOnly, other, traceTarget: target }, signal)
+    }
     default:
       return action satisfies never
   }
@@ -98,10 +103,11 @@ interface Serving {
   readonly program: Program
   readonly isInitOnly: boolean
   readonly other: OtherSource
+  readonly traceTarget: TraceTarget
 }
 
 async function serve(serving: Serving, signal: AbortSignal): Promise<number> {
-  const { options, loaded, flags, program, isInitOnly, other } = serving
+  const { options, loaded, flags, program, isInitOnly, other, traceTarget } = serving
   const { host } = program
   const { config, file, warnings } = loaded
   const log = loggerFor(config.logging, host)
@@ -115,7 +121,7 @@ async function serve(serving: Serving, signal: AbortSignal): Promise<number> {
     const { runDaemon } = await import('./run-daemon.ts')
     const { onRunning } = program
     await runDaemon(
-      { ...options, ...other, config, file, mode, flags, isInitOnly, version, host, log, onRunning },
+      { ...options, ...other, config, file, mode, flags, isInitOnly, traceTarget, version, host, log, onRunning },
       signal,
     )
     log.info('stopped')

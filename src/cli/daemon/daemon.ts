@@ -4,6 +4,7 @@ import type { ProxyConfig } from '../../config/proxy-config.ts'
 import type { Catalog } from '../../core/catalog.ts'
 import type { UserspaceOptions } from '../../dataplane/relay/open-relay.ts'
 import type { RootLogger } from '../../observe/logging/create-logger.ts'
+import type { TraceTarget } from '../../observe/tracing/otlp/otlp-settings.ts'
 import type { Host } from '../host/host.ts'
 import type { Mode } from '../modes/mode.ts'
 import type { ApiSource, ObjectSource } from './cluster-source.ts'
@@ -31,6 +32,8 @@ export interface Daemon {
   readonly strictSourceRanges: boolean
   readonly userspace: UserspaceOptions
   readonly tracing: DaemonOptions['tracing']
+  /** The collector for its traces. */
+  readonly traceTarget: TraceTarget
   readonly nodeAddresses: readonly string[]
   /** Only prepare the machine, then end. */
   readonly isInitOnly: boolean

@@ -1,6 +1,7 @@
 /** The start of the daemon, stage by stage, in the order that docs/architecture.md lists. */
 import { Catalog } from '../../core/catalog.ts'
 import { runWith } from '../run-all.ts'
+import { exportTraces } from '../tracing/export-traces.ts'
 import { openSource } from './cluster-source.ts'
 import type { Daemon } from './daemon.ts'
 import { daemonMetrics } from './daemon-metrics.ts'
@@ -19,6 +20,16 @@ export async function runDaemon(daemon: Daemon, signal: AbortSignal): Promise<vo
   const catalog = new Catalog()
   const metrics = daemonMetrics(config, host)
   const tracing = daemonTracing(host.clock)
+  // Ends last: what the others do at their end is part of the traces.
+  await using exported = await exportTraces({
+    target: daemon.traceTarget,
+    recorder: tracing.recorder,
+    registry: metrics.registry,
+    resource: { 'k8s.node.name': nodeName, 'proxy.mode': daemon.mode.name },
+    host,
+    log: daemon.log,
+  })
+  void exported
   await using source = await openSource(daemon, { nodeName, catalog, metrics, tracing })
   const saved = await startFromSavedState(daemon, catalog)
   const cluster = { nodeName, catalog, metrics, tracing, source, saved }

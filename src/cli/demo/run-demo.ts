@@ -19,6 +19,7 @@ import { plainLogger } from '../plain-logger.ts'
 import { noProgress } from '../progress.ts'
 import { CommandError, fairleadVersion } from '../program.ts'
 import type { Program } from '../program.ts'
+import { traceTarget } from '../tracing/trace-target.ts'
 import { announcingBackend } from './announcing-backend.ts'
 import type { Announce } from './announcing-backend.ts'
 import type { DemoFolder } from './demo-folder.ts'
@@ -86,6 +87,7 @@ export async function runDemo(demo: Demo, signal: AbortSignal): Promise<void> {
       mode: announcingMode,
       flags: {},
       isInitOnly: false,
+      traceTarget: traceTarget('', host.env),
       version: fairleadVersion(),
       host,
       log,

@@ -74,6 +74,8 @@ export interface HostProcess {
   openFilesLimit(): Promise<number>
   /** For a process that lives long and is mostly idle. */
   keepYoungHeapSmall(): void
+  /** For the end: what still waits for something after this time, and cannot be called off, is left behind. */
+  endWithin(ms: number): void
 }
 
 /** `columns` changes with the window of the terminal. */

@@ -9,6 +9,7 @@ import { proxyMetricTable } from './proxy-metric-table.ts'
 import { PrometheusProxyMetrics } from './proxy-metrics.ts'
 import { RestClientMetrics } from './rest-client-metrics.ts'
 import { SourceMetrics, addSourceContact } from './source-metrics.ts'
+import { SpanSeries } from './span-metrics.ts'
 import { addTrafficMetrics } from './traffic-metrics.ts'
 import { addViewMetrics } from './view-metrics.ts'
 
@@ -18,6 +19,7 @@ test('docs/observability.md lists every metric that there is, and no other', () 
   void new PrometheusProxyMetrics(registry, families)
   void new RestClientMetrics(registry)
   void new SourceMetrics(registry)
+  void new SpanSeries(registry)
   addSourceContact(registry, systemClock, () => new Map())
   addViewMetrics(registry, () => [])
   addTrafficMetrics(registry, () => Promise.resolve([]))

@@ -36,6 +36,7 @@ export async function memoryDaemon({
     mode: mode ?? (await findMode(config.mode, host.platform)),
     flags: {},
     isInitOnly: options.action.kind === 'init-only',
+    traceTarget: { settings: undefined },
     version: '0.0.0',
     host,
     log,

@@ -65,6 +65,7 @@ export function memoryHost(options: MemoryHostOptions = {}): MemoryHost {
       uptimeMs: () => 0,
       openFilesLimit: () => Promise.resolve(1024),
       keepYoungHeapSmall() {},
+      endWithin() {},
       ...process,
     },
     textByPath,
