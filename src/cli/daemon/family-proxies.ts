@@ -37,10 +37,11 @@ export function familyProxies(options: FamilyProxiesOptions): readonly FamilyPro
     metrics: metrics.proxy,
     onNotice: (service, reason, text) => events.serviceNotice(service, reason, text),
   })
-  return options.backends.map(({ family, backend, afterSync }) =>
+  return options.backends.map(({ family, backend, afterSync, openConnections }) =>
     familyProxy({
       family,
       backend,
+      openConnections,
       afterSync: [...afterSync, otherModes.afterSync()],
       catalog,
       nodeName,

@@ -1,5 +1,5 @@
 /** One IP family, from the Catalog to the data plane: routes, backend, health-check ports and the loop that syncs them. */
-import type { Backend } from '../../core/backend.ts'
+import type { Backend, NodeView } from '../../core/backend.ts'
 import type { Catalog } from '../../core/catalog.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
@@ -18,15 +18,18 @@ import { SyncRunner } from '../../core/sync/sync-runner.ts'
 import type { AfterSync, SyncPeriods } from '../../core/sync/sync-runner.ts'
 import type { Tracer } from '../../core/trace.ts'
 import type { Family } from '../../net/ip.ts'
+import { addTraffic } from '../../core/traffic.ts'
 import type { RouteTraffic } from '../../core/traffic.ts'
 import { ServiceHealthServer } from '../../observe/http/service-health-server.ts'
 import type { TrafficSource } from '../../observe/traffic/traffic-book.ts'
+import type { OpenConnectionsReader } from '../modes/mode.ts'
 import { runAll } from '../run-all.ts'
 import type { Runnable } from '../run-all.ts'
 
 export interface FamilyProxyOptions {
   readonly family: Family
   readonly backend: Backend
+  readonly openConnections?: OpenConnectionsReader | undefined
   /** Work of the mode after each successful sync. */
   readonly afterSync: readonly AfterSync[]
   readonly catalog: Catalog
@@ -60,7 +63,7 @@ export function familyProxy(options: FamilyProxyOptions): FamilyProxy {
   return {
     view: () => table.view,
     ...(backend.trafficEveryMs !== undefined && { trafficEveryMs: backend.trafficEveryMs }),
-    traffic: async (signal) => backend.traffic?.(signal) ?? new Map<RouteKey, RouteTraffic>(),
+    traffic: (signal) => trafficOf(options, table.view, signal),
     async run(signal) {
       await using owned = backend
       await using server = new ServiceHealthServer({
@@ -93,6 +96,19 @@ export function familyProxy(options: FamilyProxyOptions): FamilyProxy {
       await runAll([runner, driftRepair(owned, runner, log)], signal)
     },
   }
+}
+
+/** What the mode has counted, and what it leaves to the kernel's connection table. */
+async function trafficOf(
+  { backend, openConnections }: FamilyProxyOptions,
+  view: NodeView,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<RouteKey, RouteTraffic>> {
+  const counted = (await backend.traffic?.(signal)) ?? new Map<RouteKey, RouteTraffic>()
+  const open = await openConnections?.read(view, signal)
+  if (open === undefined) return counted
+  const keys = new Set([...counted.keys(), ...open.keys()])
+  return new Map([...keys].map((key) => [key, addTraffic(counted.get(key), open.get(key))]))
 }
 
 /** When another program changes our rules, everything is programmed again. */

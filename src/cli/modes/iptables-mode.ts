@@ -17,7 +17,7 @@ import type { Family } from '../../net/ip.ts'
 import { PrometheusIptablesMetrics } from '../../observe/metrics/iptables-metrics.ts'
 import { iptablesSupport } from './iptables-support.ts'
 import type { Mode, ModeBackend, ModeContext, ModeSettings } from './mode.ts'
-import { openStaleConnections } from './stale-connections.ts'
+import { openConnections } from './stale-connections.ts'
 import { trafficSettings } from './traffic-settings.ts'
 import { linuxRules } from './workings.ts'
 
@@ -59,7 +59,7 @@ async function createBackend(family: Family, context: ModeContext, signal: Abort
   const openChanges = (opening: AbortSignal) =>
     openChainChanges({ iptables, tables: ['filter', 'nat'], openDatagrams, clock, log }, opening)
   const drift = new ChainWatch({ iptables, openChanges, clock, log })
-  const staleConnections = await openStaleConnections(context)
+  const { staleConnections, openConnections: open } = await openConnections(context)
   return {
     backend: new IptablesBackend({
       iptables,
@@ -68,6 +68,7 @@ async function createBackend(family: Family, context: ModeContext, signal: Abort
       metrics: new PrometheusIptablesMetrics(metrics, family),
     }),
     afterSync: [staleConnections],
+    openConnections: open,
   }
 }
 

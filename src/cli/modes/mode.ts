@@ -4,9 +4,11 @@ import type { Backend, NodeView, RenderedPart } from '../../core/backend.ts'
 import type { ModeTraits } from '../../core/explain/mode-traits.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { NodeIps } from '../../core/node/node-ips.ts'
+import type { RouteKey } from '../../core/route.ts'
 import type { ServingPolicy } from '../../core/routing/serving-policy.ts'
 import type { AfterSync } from '../../core/sync/sync-runner.ts'
 import type { Tracer } from '../../core/trace.ts'
+import type { RouteTraffic } from '../../core/traffic.ts'
 import type { IptablesOf } from '../../dataplane/iptables/find-iptables.ts'
 import type { LendRelay } from '../../dataplane/relay/lend-relay.ts'
 import type { Family } from '../../net/ip.ts'
@@ -74,8 +76,15 @@ export interface ModeOnNode extends Workings {
   createBackend(family: Family, signal: AbortSignal): Promise<ModeBackend>
 }
 
+/** See `ConnectionReader`. */
+export interface OpenConnectionsReader {
+  read(view: NodeView, signal: AbortSignal): Promise<ReadonlyMap<RouteKey, RouteTraffic>>
+}
+
 export interface ModeBackend {
   readonly backend: Backend
   /** Runs after each successful sync. */
   readonly afterSync: readonly AfterSync[]
+  /** Knows what is open now, where the backend does not. */
+  readonly openConnections?: OpenConnectionsReader
 }

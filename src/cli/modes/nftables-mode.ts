@@ -9,7 +9,7 @@ import { NftError } from '../../dataplane/nft/nft.ts'
 import { PrometheusNftablesMetrics } from '../../observe/metrics/nftables-metrics.ts'
 import { CommandError } from '../program.ts'
 import type { Mode, ModeContext, ModeOnNode } from './mode.ts'
-import { openStaleConnections } from './stale-connections.ts'
+import { openConnections } from './stale-connections.ts'
 import { trafficSettings } from './traffic-settings.ts'
 import { linuxRules } from './workings.ts'
 
@@ -50,7 +50,7 @@ function onNode(context: ModeContext): ModeOnNode {
     prepare: () => Promise.resolve(),
 
     async createBackend(family, signal) {
-      const staleConnections = await openStaleConnections(context)
+      const { staleConnections, openConnections: open } = await openConnections(context)
       const settings = trafficSettings(family, context)
       return {
         backend: new NftablesBackend({
@@ -63,6 +63,7 @@ function onNode(context: ModeContext): ModeOnNode {
           log,
         }),
         afterSync: [staleConnections],
+        openConnections: open,
       }
     },
   }

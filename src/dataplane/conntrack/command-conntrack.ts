@@ -1,12 +1,14 @@
 /** The connection table through the `conntrack` command, for machines where netlink does not work. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { isOpenTcpState } from '../../core/open-connections.ts'
+import type { TrackedConnection } from '../../core/open-connections.ts'
 import type { FlowDirection } from '../../core/sync/stale-flows.ts'
 import { familyOf, hostPort, parseIp } from '../../net/ip.ts'
 import { ExecError } from '../exec/exec.ts'
 import type { Exec, ExecResult } from '../exec/exec.ts'
 import { ConntrackError } from './conntrack.ts'
 import type { Conntrack, TrackedFlow } from './conntrack.ts'
-import { udp } from './flow-messages.ts'
+import { tcp, udp } from './flow-messages.ts'
 
 /** Enough for about a million and a half flows. */
 const maxListBytes = 256 << 20
@@ -24,8 +26,20 @@ export function commandConntrack(exec: Exec): Conntrack {
         const result = await runConntrack(exec, args, signal)
         const isInterrupted = result.stderr.includes('Interrupted system call')
         if (result.exitCode !== 0 && !isInterrupted) throw failure(args, result)
-        yield* readList(result.stdout)
+        yield* readList(result.stdout, parseFlowLine)
         if (!isInterrupted) return
+      }
+    },
+
+    async *connections(family, signal) {
+      const args = ['-L', '-f', family]
+      for (let attempt = 1; attempt <= maxAttempts; attempt++) {
+        const result = await runConntrack(exec, args, signal)
+        const isInterrupted = result.stderr.includes('Interrupted system call')
+        if (result.exitCode !== 0 && !isInterrupted) throw failure(args, result)
+        yield* readList(result.stdout, parseConnectionLine)
+        if (!isInterrupted) return
+        if (attempt < maxAttempts) yield 'again'
       }
     },
 
@@ -55,7 +69,29 @@ export function parseFlowLine(line: string): TrackedFlow | undefined {
   return original === undefined || reply === undefined ? undefined : { protocol: udp, original, reply }
 }
 
+/** `tcp 6 431999 ESTABLISHED src=… dst=… sport=… dport=… packets=… bytes=… src=…`: counters are there with accounting only. */
+export function parseConnectionLine(line: string): TrackedConnection | undefined {
+  const [, protocolText, state, ...parts] = connectionLine.exec(line) ?? []
+  const original = parseDirection(parts.slice(0, 4))
+  const reply = parseDirection(parts.slice(5, 9))
+  const [bytesIn, bytesOut] = [parts[4], parts[9]]
+  if (original === undefined || reply === undefined) return undefined
+  const protocol = Number(protocolText)
+  return {
+    protocol,
+    original,
+    reply,
+    isOpen: isOpenTcpState(protocol === tcp ? (state ?? 'NONE') : undefined),
+    ...(bytesIn !== undefined && { bytesIn: Number(bytesIn) }),
+    ...(bytesOut !== undefined && { bytesOut: Number(bytesOut) }),
+  }
+}
+
+const counted = String.raw`(?: packets=\d+ bytes=(\d+))?`
 const direction = String.raw`.*?src=(\S+) dst=(\S+) sport=(\d+) dport=(\d+)`
+const connectionLine = new RegExp(
+  String.raw`^\S+ +(\d+) \d+ (?:([A-Z_0-9]+) )?${direction}${counted}${direction}${counted}`,
+)
 const flowLine = new RegExp(`^udp +17 ${direction}${direction}`)
 
 function parseDirection([source = '', destination = '', sourcePort, destinationPort]: readonly string[]):
@@ -65,13 +101,13 @@ function parseDirection([source = '', destination = '', sourcePort, destinationP
   return { sourceIp, sourcePort: Number(sourcePort), destinationIp, destinationPort: Number(destinationPort) }
 }
 
-async function* readList(text: string): AsyncGenerator<readonly TrackedFlow[]> {
-  let flows: TrackedFlow[] = []
+async function* readList<T>(text: string, parse: (line: string) => T | undefined): AsyncGenerator<readonly T[]> {
+  let flows: T[] = []
   let at = 0
   while (at < text.length) {
     const newline = text.indexOf('\n', at)
     const end = newline < 0 ? text.length : newline
-    const flow = parseFlowLine(text.slice(at, end))
+    const flow = parse(text.slice(at, end))
     if (flow !== undefined) flows.push(flow)
     at = end + 1
     if (flows.length < linesPerBatch) continue

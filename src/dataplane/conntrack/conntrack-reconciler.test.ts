@@ -32,7 +32,7 @@ const good = flow('10.64.5.5:1', '10.64.0.2:5353')
 const stale = [2, 3, 4, 5, 6].map((port) => flow(`10.64.5.5:${port}`, '10.64.0.9:5353'))
 const foreign = flow('10.64.5.5:7', '192.0.2.1:99', '192.0.2.1:99')
 
-function reconcilerOf(conntrack: Conntrack) {
+function reconcilerOf(conntrack: Pick<Conntrack, 'dump' | 'delete'>) {
   const log = new RecordingLogger()
   const reconciled: unknown[] = []
   let now = 0

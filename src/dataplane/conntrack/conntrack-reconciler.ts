@@ -12,7 +12,7 @@ import { ConntrackError, flowKey } from './conntrack.ts'
 import type { Conntrack } from './conntrack.ts'
 
 export interface ConntrackReconcilerOptions {
-  readonly conntrack: Conntrack
+  readonly conntrack: Pick<Conntrack, 'dump' | 'delete'>
   readonly clock: Pick<Clock, 'monotonic'>
   readonly log: Logger
   readonly metrics: ConntrackMetrics
@@ -73,7 +73,7 @@ export function conntrackReconciler(options: ConntrackReconcilerOptions): Conntr
 }
 
 async function findStaleFlows(
-  conntrack: Conntrack,
+  conntrack: Pick<Conntrack, 'dump'>,
   targets: readonly FlowTargets[],
   family: Family,
   signal: AbortSignal,

@@ -1,8 +1,9 @@
 /** The tests that every Conntrack passes: over netlink, through the command, or in memory. */
 import { describe, expect, test } from 'vitest'
+import type { Flow } from '../../core/sync/stale-flows.ts'
 import { flowKey } from './conntrack.ts'
-import type { Conntrack, TrackedFlow } from './conntrack.ts'
-import { dumpFlows } from './testing/dump-flows.ts'
+import type { Conntrack } from './conntrack.ts'
+import { dumpFlows, listConnections } from './testing/dump-flows.ts'
 import { testFlow } from './testing/flows.ts'
 import type { FlowAddresses } from './testing/flows.ts'
 
@@ -12,6 +13,8 @@ export interface ConntrackUnderTest {
   readonly open: (flow: FlowAddresses) => Promise<void>
   /** The same with TCP. */
   readonly openTcp: (flow: FlowAddresses) => Promise<void>
+  /** From now on the bytes of new flows are counted. */
+  readonly countBytes: () => void
   /** Removes the flow from the table. */
   readonly end: (flow: FlowAddresses) => Promise<void>
 }
@@ -80,6 +83,23 @@ export function conntrackContract(name: string, make: () => Promise<ConntrackUnd
         expect(keysOf(await dumpFlows(table.conntrack, family))).toEqual(keys(again))
       })
 
+      test('lists connections of all protocols, and what each has carried if the kernel counts it', async () => {
+        const table = await make()
+        await table.open(first)
+        await table.openTcp(second)
+        const [uncounted] = (await listConnections(table.conntrack, family)).filter(({ protocol }) => protocol === 17)
+        expect(uncounted).toMatchObject({ isOpen: true })
+        expect(uncounted).not.toHaveProperty('bytesIn')
+        table.countBytes()
+        const counted = { ...first, client: second.client }
+        await table.open(counted)
+        const all = await listConnections(table.conntrack, family)
+        const sent = { ipv4: 33, ipv6: 53 }[family]
+        expect(keysOf(all)).toEqual(keys(first, { ...second, protocol: 6 }, counted))
+        expect(all).toContainEqual({ ...testFlow(counted), isOpen: true, bytesIn: sent, bytesOut: 0 })
+        expect(all.find(({ protocol }) => protocol === 6)).toMatchObject({ isOpen: true })
+      })
+
       test('does not show TCP, nor the other family', async () => {
         const table = await make()
         await table.openTcp(first)
@@ -106,6 +126,6 @@ export function conntrackContract(name: string, make: () => Promise<ConntrackUnd
   })
 }
 
-function keysOf(flows: readonly TrackedFlow[]): ReadonlySet<string> {
+function keysOf(flows: readonly Flow[]): ReadonlySet<string> {
   return new Set(flows.map(flowKey))
 }

@@ -1,4 +1,5 @@
 /** The interface to the kernel's connection table. Each implementation passes `conntrack.contract.ts`. */
+import type { TrackedConnection } from '../../core/open-connections.ts'
 import type { Flow, FlowDirection } from '../../core/sync/stale-flows.ts'
 import { hostPort } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
@@ -26,6 +27,11 @@ export interface Conntrack {
    * and twice if the table changes so fast that reading has to start again. Rejects with a ConntrackError.
    */
   dump(family: Family, signal: AbortSignal): AsyncIterable<readonly TrackedFlow[]>
+  /**
+   * The flows of one family and of all protocols that have ports, in batches. `again`: reading has to start over, so what
+   * came before does not count.
+   */
+  connections(family: Family, signal: AbortSignal): AsyncIterable<readonly TrackedConnection[] | 'again'>
   /**
    * Deletes flows that `dump` returned, and resolves with their number. A flow that no longer exists counts as deleted. One
    * that began again with another endpoint stays. An implementation may also delete other flows from the same service

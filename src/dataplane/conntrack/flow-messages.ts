@@ -1,4 +1,6 @@
 /** Netlink messages about flows in the connection table. */
+import { isOpenTcpState } from '../../core/open-connections.ts'
+import type { TrackedConnection } from '../../core/open-connections.ts'
 import type { FlowDirection } from '../../core/sync/stale-flows.ts'
 import { familyOf, hostPort } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
@@ -11,11 +13,22 @@ import { netfilterAttributes, netfilterBody, netfilterFamily, netfilterType } fr
 import type { TrackedFlow } from './conntrack.ts'
 
 const command = { get: 1, delete: 2 } as const
-const field = { original: 1, reply: 2, id: 12, zone: 18 } as const
+const field = {
+  original: 1,
+  reply: 2,
+  protocolInfo: 4,
+  originalCounters: 9,
+  replyCounters: 10,
+  id: 12,
+  zone: 18,
+} as const
+const tcpInfo = { tcp: 1, state: 1 } as const
+const counter = { bytes: 2 } as const
 const tuple = { ip: 1, protocol: 2, zone: 3 } as const
 const address = { v4Source: 1, v4Destination: 2, v6Source: 3, v6Destination: 4 } as const
 const protocol = { number: 1, sourcePort: 2, destinationPort: 3 } as const
 
+export const tcp = 6
 export const udp = 17
 
 /**
@@ -89,6 +102,55 @@ export function readUdpFlow(message: NetlinkMessage, family: Family): TrackedFlo
     id: id?.buffer.readUInt32BE(id.from),
     zone: zone?.buffer.readUInt16BE(zone.from),
   }
+}
+
+/** Of any protocol that has ports. */
+export function readConnection(message: NetlinkMessage, family: Family): TrackedConnection | undefined {
+  if (netfilterFamily(message) !== family) return undefined
+  const fields = netfilterAttributes(message)
+  const originalTuple = findAttribute(fields, field.original)
+  const replyTuple = findAttribute(fields, field.reply)
+  const original = originalTuple && readDirection(originalTuple)
+  const reply = replyTuple && readDirection(replyTuple)
+  if (originalTuple === undefined || original === undefined || reply === undefined) return undefined
+  const bytesIn = bytesIn64(findAttribute(fields, field.originalCounters))
+  const bytesOut = bytesIn64(findAttribute(fields, field.replyCounters))
+  return {
+    protocol: protocolOf(originalTuple) ?? 0,
+    original,
+    reply,
+    isOpen: isOpenTcpState(tcpStateOf(fields)),
+    ...(bytesIn !== undefined && { bytesIn }),
+    ...(bytesOut !== undefined && { bytesOut }),
+  }
+}
+
+function tcpStateOf(fields: Slice): string | undefined {
+  const info = findAttribute(fields, field.protocolInfo)
+  const ofTcp = info && findAttribute(info, tcpInfo.tcp)
+  const state = ofTcp && findAttribute(ofTcp, tcpInfo.state)
+  return state && (tcpStates[state.buffer[state.from] ?? 0] ?? 'NONE')
+}
+
+/** As the `conntrack` command names them, by the kernel's number. */
+const tcpStates = [
+  'NONE',
+  'SYN_SENT',
+  'SYN_RECV',
+  'ESTABLISHED',
+  'FIN_WAIT',
+  'CLOSE_WAIT',
+  'LAST_ACK',
+  'TIME_WAIT',
+  'CLOSE',
+  'SYN_SENT2',
+]
+
+/** Exact up to 2^53. */
+function bytesIn64(counters: Slice | undefined): number | undefined {
+  const bytes = counters && findAttribute(counters, counter.bytes)
+  if (bytes === undefined) return undefined
+  return bytes.buffer.readUInt32BE(bytes.from) * 2 ** 32 + bytes.buffer.readUInt32BE(bytes.from + 4)
 }
 
 function protocolOf(direction: Slice): number | undefined {

@@ -1,11 +1,11 @@
 /** The connection table over netlink. It opens a socket for each call, so there is nothing to close at the end. */
 import type { Logger } from '../../core/logger.ts'
-import type { Family } from '../../net/ip.ts'
+import type { NetlinkMessage } from '../netlink/message.ts'
 import { NetlinkError } from '../netlink/netlink-error.ts'
 import type { OpenNetlink } from '../netlink/open-netlink.ts'
 import { ConntrackError } from './conntrack.ts'
 import type { Conntrack, TrackedFlow } from './conntrack.ts'
-import { deleteFlow, listFlows, readUdpFlow } from './flow-messages.ts'
+import { deleteFlow, listFlows, readConnection, readUdpFlow } from './flow-messages.ts'
 
 export interface NetlinkConntrackOptions {
   readonly open: OpenNetlink
@@ -22,11 +22,24 @@ export function netlinkConntrack({ open, log }: NetlinkConntrackOptions): Conntr
     async *dump(family, signal) {
       for (let attempt = 1; attempt <= maxAttempts; attempt++) {
         try {
-          yield* dumpOnce(open, family, signal)
+          yield* dumpOnce(open, (message) => readUdpFlow(message, family), signal)
           return
         } catch (error) {
           if (!isInterrupted(error)) throw conntrackError(error, 0)
           log.debug(2, 'connection table changed while it was read', { family, attempt, maxAttempts })
+        }
+      }
+    },
+
+    async *connections(family, signal) {
+      for (let attempt = 1; attempt <= maxAttempts; attempt++) {
+        try {
+          yield* dumpOnce(open, (message) => readConnection(message, family), signal)
+          return
+        } catch (error) {
+          if (!isInterrupted(error)) throw conntrackError(error, 0)
+          log.debug(2, 'connection table changed while it was read', { family, attempt, maxAttempts })
+          if (attempt < maxAttempts) yield 'again'
         }
       }
     },
@@ -50,16 +63,16 @@ export function netlinkConntrack({ open, log }: NetlinkConntrackOptions): Conntr
   }
 }
 
-async function* dumpOnce(
+async function* dumpOnce<T>(
   open: OpenNetlink,
-  family: Family,
+  read: (message: NetlinkMessage) => T | undefined,
   signal: AbortSignal,
-): AsyncGenerator<readonly TrackedFlow[], void> {
+): AsyncGenerator<readonly T[], void> {
   await using socket = await open('netfilter')
   for await (const messages of socket.dump(listFlows(), signal)) {
-    const flows: TrackedFlow[] = []
+    const flows: T[] = []
     for (const message of messages) {
-      const flow = readUdpFlow(message, family)
+      const flow = read(message)
       if (flow !== undefined) flows.push(flow)
     }
     if (flows.length > 0) yield flows

@@ -1,3 +1,4 @@
+import type { TrackedConnection } from '../../../core/open-connections.ts'
 import type { Family } from '../../../net/ip.ts'
 import type { Conntrack, TrackedFlow } from '../conntrack.ts'
 
@@ -9,4 +10,17 @@ export async function dumpFlows(
   const flows: TrackedFlow[] = []
   for await (const batch of conntrack.dump(family, signal)) flows.push(...batch)
   return flows
+}
+
+export async function listConnections(
+  conntrack: Conntrack,
+  family: Family = 'ipv4',
+  signal: AbortSignal = new AbortController().signal,
+): Promise<readonly TrackedConnection[]> {
+  let connections: TrackedConnection[] = []
+  for await (const batch of conntrack.connections(family, signal)) {
+    if (batch === 'again') connections = []
+    else connections.push(...batch)
+  }
+  return connections
 }
