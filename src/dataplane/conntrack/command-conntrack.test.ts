@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { ExecError } from '../exec/exec.ts'
 import type { Exec, ExecResult } from '../exec/exec.ts'
-import { commandConntrack, parseFlowLine } from './command-conntrack.ts'
+import { commandConntrack, parseConnectionLine, parseFlowLine } from './command-conntrack.ts'
 import { dumpFlows } from './testing/dump-flows.ts'
 import { testFlow } from './testing/flows.ts'
 
@@ -114,4 +114,24 @@ describe('deleting', () => {
     const { conntrack } = conntrackDoing({ exitCode: 1, stderr: 'Operation failed: 10 flow entries have been deleted' })
     await expect(conntrack.delete(flows, signal)).rejects.toMatchObject({ reason: 'failed', deleted: 0 })
   })
+})
+
+test('a line of a connection has its state, and its bytes if the kernel counts them', () => {
+  const directions = 'src=10.64.5.5 dst=10.96.0.10 sport=40001 dport=80'
+  const reply = 'src=10.64.0.2 dst=10.64.5.5 sport=8080 dport=40001'
+  const line = (state: string) =>
+    `tcp      6 431999 ${state} ${directions} packets=3 bytes=180 ${reply} packets=2 bytes=120 [ASSURED] mark=0 use=1`
+  expect(parseConnectionLine(line('ESTABLISHED'))).toEqual({
+    protocol: 6,
+    original: { sourceIp: '10.64.5.5', sourcePort: 40_001, destinationIp: '10.96.0.10', destinationPort: 80 },
+    reply: { sourceIp: '10.64.0.2', sourcePort: 8080, destinationIp: '10.64.5.5', destinationPort: 40_001 },
+    isOpen: true,
+    bytesIn: 180,
+    bytesOut: 120,
+  })
+  expect(parseConnectionLine(line('TIME_WAIT'))).toMatchObject({ isOpen: false })
+  const uncounted = parseConnectionLine(`udp      17 29 ${directions} [UNREPLIED] ${reply} mark=0 use=1`)
+  expect(uncounted).toMatchObject({ protocol: 17, isOpen: true })
+  expect(uncounted).not.toHaveProperty('bytesIn')
+  expect(parseConnectionLine('icmp     1 29 src=10.0.0.1 dst=10.0.0.2 type=8 code=0 id=1')).toBeUndefined()
 })
