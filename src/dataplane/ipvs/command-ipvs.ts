@@ -4,7 +4,7 @@ import { controlCharacterIn } from '../control-characters.ts'
 import { ExecError } from '../exec/exec.ts'
 import type { Exec } from '../exec/exec.ts'
 import { IpvsError, serverKey } from './ipvs.ts'
-import type { Ipvs, IpvsOperation, ListedServer, VirtualServer } from './ipvs.ts'
+import type { Ipvs, IpvsOperation, ListedServer, ServerAddress, VirtualServer } from './ipvs.ts'
 import { parseList, renderOperation } from './ipvsadm-text.ts'
 import { MemoryIpvs } from './memory-ipvs.ts'
 import { describeOperation } from './operation-errors.ts'
@@ -19,13 +19,14 @@ export function commandIpvs(exec: Exec): Ipvs {
     const { stdout } = await run('list the virtual servers', ['-L', '-n', '--exact'], signal)
     return parseList(stdout)
   }
+  const find = async (server: ServerAddress, signal: AbortSignal) => {
+    const wanted = serverKey(server)
+    return (await list(signal)).find((one) => serverKey(one) === wanted)
+  }
   return {
     list,
-
-    async realServers(server, signal) {
-      const wanted = serverKey(server)
-      return (await list(signal)).find((one) => serverKey(one) === wanted)?.realServers ?? []
-    },
+    find,
+    realServers: async (server, signal) => (await find(server, signal))?.realServers ?? [],
 
     async apply(operations, signal) {
       signal.throwIfAborted()

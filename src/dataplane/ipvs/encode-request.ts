@@ -27,6 +27,10 @@ export function operation(operation: IpvsOperation): Buffer {
 
 export const listServers = (): Buffer => genericBody(command.getServer)
 
+export function findServer(server: ServerAddress): Buffer {
+  return genericBody(command.getServer, serverAt(server))
+}
+
 export function listRealServers(server: ServerAddress): Buffer {
   return genericBody(command.getRealServer, serverAt(server))
 }

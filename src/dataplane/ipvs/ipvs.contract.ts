@@ -59,6 +59,24 @@ export function ipvsContract(name: string, make: () => Promise<Ipvs>): void {
       expect(await ipvs.realServers(web6, signal)).toEqual([{ ...first6, ...idle }])
     })
 
+    test('finds one server with its real servers', async () => {
+      const ipvs = await make()
+      expect(await ipvs.find(sticky, signal)).toBeUndefined()
+      await ipvs.apply(
+        [
+          { kind: 'add-server', server: web },
+          { kind: 'add-server', server: sticky },
+          { kind: 'add-server', server: web6 },
+          { kind: 'add-real-server', server: web, realServer: first },
+          { kind: 'add-real-server', server: sticky, realServer: second },
+        ],
+        signal,
+      )
+      expect(await ipvs.find(sticky, signal)).toEqual(listed(sticky, { ...second, ...idle }))
+      expect(await ipvs.find(web6, signal)).toEqual(listed(web6))
+      expect(await ipvs.find({ ...sticky, protocol: 'UDP' }, signal)).toBeUndefined()
+    })
+
     test('changes a server in place: its real servers stay', async () => {
       const ipvs = await make()
       const withAffinity = { ...web, flags: serverFlag.persistent, timeoutSeconds: 60 }

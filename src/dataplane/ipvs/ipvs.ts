@@ -80,6 +80,8 @@ export interface Ipvs {
    * Changes made while it reads may be missing.
    */
   list(signal: AbortSignal): Promise<readonly ListedServer[]>
+  /** One virtual server with its real servers, if it exists. */
+  find(server: ServerAddress, signal: AbortSignal): Promise<ListedServer | undefined>
   /** Empty if there is no such virtual server. */
   realServers(server: ServerAddress, signal: AbortSignal): Promise<readonly ListedRealServer[]>
   /**

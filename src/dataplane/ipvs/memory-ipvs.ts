@@ -45,6 +45,11 @@ export class MemoryIpvs implements Ipvs {
     }))
   }
 
+  async find(server: ServerAddress, signal: AbortSignal): Promise<ListedServer | undefined> {
+    const found = this.#entriesByKey.get(serverKey(server))
+    return found && { ...found.server, realServers: await this.realServers(server, signal) }
+  }
+
   async realServers(server: ServerAddress, signal: AbortSignal): Promise<readonly ListedRealServer[]> {
     signal.throwIfAborted()
     return [...(this.#entriesByKey.get(serverKey(server))?.realServersByAddress.values() ?? [])]

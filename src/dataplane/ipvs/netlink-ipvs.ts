@@ -41,6 +41,17 @@ export function netlinkIpvs({ open, readRealServerTable }: NetlinkIpvsOptions): 
         return listed
       }),
 
+    find: (server, signal) =>
+      talk(signal, async (socket, request) => {
+        const question = request(`read the virtual server ${serverKey(server)}`, requests.findServer(server))
+        const [answer] = await socket.request(question, signal).catch((error: unknown) => {
+          if (error instanceof NetlinkError && error.errno === constants.errno.ESRCH) return []
+          throw error
+        })
+        const found = answer && readServer(answer)
+        return found && { ...found, realServers: await listRealServers(socket, request, server, signal) }
+      }),
+
     realServers: (server, signal) =>
       talk(signal, (socket, request) => listRealServers(socket, request, server, signal)),
 

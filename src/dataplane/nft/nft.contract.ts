@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Family } from '../../net/ip.ts'
 import type { NftOperation, NftTable, SetDeclaration, SetElement } from './nft.ts'
+import { renderRule } from './render-rule.ts'
 import { commentedRule, rule } from './rule.ts'
 import type { Statement } from './rule.ts'
 import { sampleTable } from './testing/sample-table.ts'
@@ -31,6 +32,7 @@ export function nftContract(name: string, family: Family, open: () => Promise<Nf
       await using table = await open()
       expect(await table.list(signal)).toBeUndefined()
       expect(await table.elements(services, signal)).toEqual(new Map())
+      expect(await table.rules(['pick-2'], signal)).toEqual(new Map())
     })
 
     test('lists the comment of the table, its chains and its sets', async () => {
@@ -118,6 +120,35 @@ export function nftContract(name: string, family: Family, open: () => Promise<Nf
       const some = await table.elements(services, signal, keys)
       expect(keys.map((key) => some.get(key)?.value)).toEqual(['drop', undefined, 'drop'])
       expect(await table.elements({ ...services, name: 'other' }, signal, keys)).toEqual(new Map())
+    })
+
+    test('reads rules back as they were written', async () => {
+      const fields = ['destination', 'protocol', 'port'] as const
+      const target: Statement = { kind: 'goto', chain: 'pick-2' }
+      const mark: Statement = { kind: 'set mark', mark: '0x00004000' }
+      const rules = [
+        rule(mark),
+        commentedRule('pods on this node', { kind: 'source', cidr: `${ip(0)}/${hostLength - 8}` }, target),
+        rule({ kind: 'in interface', name: 'cali*', isNot: true }, target),
+        commentedRule('this node', { kind: 'is local', end: 'source' }, mark, target),
+        rule({ kind: 'look up verdict', fields, map: services.name }),
+        rule({ kind: 'in set', fields: ['source'], set: affinity.name }, target),
+        rule({ kind: 'chance', oneIn: 3 }, target),
+        rule({ kind: 'remember source', set: affinity.name }),
+        rule({ kind: 'dnat by map', fields, choices: 1, map: endpoints.name }),
+        rule({ kind: 'protocol', protocol: 'TCP' }, { kind: 'dnat', ip: ip(5), port: 8080 }),
+      ]
+      const add = rules.map((it): NftOperation => ({ do: 'add rule', chain: 'spare', rule: it }))
+      await using table = await filled(...add)
+      const written = new Map([
+        ['spare', rules.map((it) => renderRule(it, family))],
+        ['nat-prerouting', [expect.stringContaining('by address') as string]],
+      ])
+      expect(await table.rules(['spare', 'nat-prerouting', 'none'], signal)).toEqual(written)
+      const many = Array.from({ length: 20 }, (_, n) => `none-${n}`)
+      expect(await table.rules([...many, 'nat-prerouting', 'spare'], signal)).toEqual(written)
+      await table.commit([{ do: 'flush chain', name: 'spare' }], signal)
+      expect(await table.rules(['spare'], signal)).toEqual(new Map([['spare', []]]))
     })
 
     test('takes what is there already', async () => {

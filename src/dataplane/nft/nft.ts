@@ -89,6 +89,8 @@ export interface NftTable extends AsyncDisposable {
     signal: AbortSignal,
     keys?: readonly string[],
   ): Promise<ReadonlyMap<string, FoundElement>>
+  /** The rules of these chains, as nft prints them. A chain that does not exist is left out. */
+  rules(chains: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, readonly string[]>>
   /**
    * Whether somebody other than this object changed the table since the last call, or since it was opened; it says
    * what. `unknown`: changes were lost, so only a comparison can tell.

@@ -2,7 +2,7 @@
 import type { Family } from '../../../net/ip.ts'
 import type { Exec, ExecOptions, ExecResult } from '../../exec/exec.ts'
 import { parseElements } from './element-json.ts'
-import { parseTableListing } from './listing-text.ts'
+import { parseRules, parseTableListing } from './listing-text.ts'
 import { tableName } from '../nft.ts'
 import type { ForeignChange, FoundElement, NftTable, NftTransaction, SetDeclaration, TableListing } from '../nft.ts'
 import { kindOf, nftFamily, renderScript } from './script.ts'
@@ -19,6 +19,8 @@ export interface CommandNftOptions {
 
 /** A map of 250,000 elements is 50 MB of JSON. */
 const maxStdoutBytes = 400 << 20
+/** From so many on, one listing of all chains costs less than a process for each. */
+const manyChains = 8
 
 export class CommandNftTable implements NftTable {
   readonly #exec: Exec
@@ -55,12 +57,33 @@ export class CommandNftTable implements NftTable {
     return printed === undefined ? new Map() : parseElements(set, printed)
   }
 
+  async rules(chains: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, readonly string[]>> {
+    if (chains.length > manyChains) return this.#rulesOf(['table', ...this.#table.split(' ')], new Set(chains), signal)
+    const found = new Map<string, readonly string[]>()
+    // One by one: nft finds none of several, if one does not exist.
+    for (const chain of chains) {
+      const words = ['chain', ...this.#table.split(' '), chain]
+      for (const [name, rules] of await this.#rulesOf(words, new Set([chain]), signal)) found.set(name, rules)
+    }
+    return found
+  }
+
   /** The command tells nobody who changed what. */
   async foreignChange(): Promise<ForeignChange> {
     return { kind: 'unknown' }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {}
+
+  async #rulesOf(
+    what: readonly string[],
+    wanted: ReadonlySet<string>,
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, readonly string[]>> {
+    const args = ['--terse', 'list', ...what]
+    const printed = await this.#read(args, `list the ${what.join(' ')}`, signal)
+    return printed === undefined ? new Map() : parseRules(printed, wanted)
+  }
 
   async #feed(args: readonly string[], verb: string, transaction: NftTransaction, options: ExecOptions): Promise<void> {
     const script = renderScript(this.#family, transaction, { hasObjectComments: this.#hasObjectComments })

@@ -14,3 +14,22 @@ export function parseTableListing(printed: string): TableListing {
   }
   return { comment, chains, sets }
 }
+
+/** Of the wanted chains. What is not a rule at the start of a chain is what the chain was declared with. */
+export function parseRules(printed: string, wanted: ReadonlySet<string>): ReadonlyMap<string, readonly string[]> {
+  const rulesByChain = new Map<string, string[]>()
+  let rules: string[] | undefined
+  for (const line of printed.split('\n')) {
+    const [, chain] = /^\tchain (\S+) \{$/.exec(line) ?? []
+    if (chain !== undefined) {
+      rules = wanted.has(chain) ? [] : undefined
+      if (rules !== undefined) rulesByChain.set(chain, rules)
+    } else if (line === '\t}') rules = undefined
+    else if (rules !== undefined && !isDeclaration(line)) rules.push(line.trim())
+  }
+  return rulesByChain
+}
+
+function isDeclaration(line: string): boolean {
+  return /^\t\t(comment "|type \S+ hook )/.test(line)
+}

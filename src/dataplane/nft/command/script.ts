@@ -64,7 +64,7 @@ function addLines(lines: string[], family: Family, operation: NftOperation, hasO
       lines.push(`delete ${kindOf(operation.set)} ${table} ${operation.set.name}`)
       return
     case 'add elements':
-      addElementLines(lines, `add element ${table} ${operation.set.name}`, operation.elements, elementText)
+      addElementLines(lines, `add element ${table} ${operation.set.name}`, operation.elements, renderElement)
       return
     case 'delete elements':
       addElementLines(lines, `delete element ${table} ${operation.set.name}`, operation.keys, (key) => key)
@@ -124,7 +124,8 @@ function addElementLines<T>(lines: string[], start: string, items: readonly T[],
     )
 }
 
-function elementText({ key, value, comment }: SetElement): string {
+/** As nft prints it, without what it has counted. */
+export function renderElement({ key, value, comment }: SetElement): string {
   const commented = comment === undefined || comment === '' ? key : `${key} comment "${commentText(comment)}"`
   return value === undefined ? commented : `${commented} : ${value}`
 }

@@ -3,6 +3,7 @@ import { MemoryTable } from './memory-table.ts'
 import type { ForeignChange, FoundElement, NftTable, NftTransaction, SetDeclaration, TableListing } from '../nft.ts'
 import type { Rule } from '../rule.ts'
 import { renderScript } from '../command/script.ts'
+import { renderRule } from '../render-rule.ts'
 
 export class MemoryNftTable implements NftTable {
   readonly #table = new MemoryTable()
@@ -31,6 +32,17 @@ export class MemoryNftTable implements NftTable {
   async elements(set: SetDeclaration, signal: AbortSignal): Promise<ReadonlyMap<string, FoundElement>> {
     signal.throwIfAborted()
     return new Map(this.#table.elements(set.name))
+  }
+
+  async rules(chains: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, readonly string[]>> {
+    signal.throwIfAborted()
+    const family = this.#table.family
+    return new Map(
+      chains.flatMap((chain) => {
+        const rules = this.#table.rulesOf(chain)
+        return rules === undefined ? [] : [[chain, rules.map((rule) => renderRule(rule, family))]]
+      }),
+    )
   }
 
   async foreignChange(signal: AbortSignal): Promise<ForeignChange> {

@@ -1,6 +1,6 @@
 /** A set or map of a MemoryTable. */
 import { NftError } from '../nft.ts'
-import type { FoundElement, NftErrorReason, SetDeclaration, SetElement } from '../nft.ts'
+import type { FieldType, FoundElement, NftErrorReason, SetDeclaration, SetElement } from '../nft.ts'
 import { tupleCodec } from '../netlink/tuple-codec.ts'
 import type { TupleCodec } from '../netlink/tuple-codec.ts'
 
@@ -18,6 +18,10 @@ export class MemorySet {
 
   isLike(other: SetDeclaration): boolean {
     return shapeOf(this.#declaration) === shapeOf(other)
+  }
+
+  holds(type: FieldType): boolean {
+    return this.#declaration.key.includes(type)
   }
 
   leadsTo(chain: string): boolean {

@@ -3,6 +3,7 @@ import { MemorySet } from './memory-set.ts'
 import { NftError } from '../nft.ts'
 import type { Chain, FoundElement, NftErrorReason, NftOperation, NftTransaction, TableListing } from '../nft.ts'
 import type { Rule } from '../rule.ts'
+import type { Family } from '../../../net/ip.ts'
 
 interface Contents {
   comment: string
@@ -44,6 +45,12 @@ export class MemoryTable {
 
   elements(set: string): ReadonlyMap<string, FoundElement> {
     return this.#contents?.sets.get(set)?.elements ?? new Map()
+  }
+
+  /** That of its sets. */
+  get family(): Family {
+    const sets = [...(this.#contents?.sets.values() ?? [])]
+    return sets.some((set) => set.holds('ipv6_addr')) ? 'ipv6' : 'ipv4'
   }
 
   rulesOf(chain: string): readonly Rule[] | undefined {

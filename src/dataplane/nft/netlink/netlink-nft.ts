@@ -94,6 +94,11 @@ export class NetlinkNftTable implements NftTable {
     return this.#guard(doing, () => this.#reader.elements(set, signal, keys))
   }
 
+  /** Nobody but the command can turn what the kernel runs into words. */
+  rules(chains: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, readonly string[]>> {
+    return this.#command.rules(chains, signal)
+  }
+
   foreignChange(signal: AbortSignal): Promise<ForeignChange> {
     return this.#oneByOne('hear of changes to nf_tables', signal, () =>
       this.#events.take(this.#family, (port) => port === this.#socket?.port),
