@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { routeKey } from '../core/route.ts'
 import { service, slice } from '../core/testing/objects.ts'
 import type { AddressPlan } from '../core/testing/random-cluster.ts'
+import { inspectionContract } from './inspection.contract.ts'
 import type { BackendSite } from './testing/backend-site.ts'
 import { NodeUnderTest } from './testing/node-under-test.ts'
 import { anyClusterStep, anyClusterSteps, anyDamageStep, anyStep } from './testing/random-history.ts'
@@ -163,6 +164,8 @@ export function backendContract<D, S>(site: BackendSite<D, S>): void {
         { numRuns: 25, ...inTime },
       )
     })
+
+    inspectionContract(site)
   })
 }
 

@@ -69,8 +69,13 @@ export interface Backend {
    */
   traffic?(signal: AbortSignal, keys?: ReadonlySet<RouteKey>): Promise<ReadonlyMap<RouteKey, RouteTraffic>>
   readonly trafficEveryMs?: number
-  /** What the data plane holds for the route, compared with what was planned. Undefined: it was never programmed. */
+  /**
+   * What the data plane holds for the route, compared with what was planned. It changes nothing. Undefined: the route is
+   * not programmed, or the last sync has failed and nobody knows what is there.
+   */
   inspect?(key: RouteKey, signal: AbortSignal): Promise<Inspection | undefined>
+  /** All that was written last, as the mode's own tools read it. Undefined: nobody knows what is there. */
+  rendered?(): Promise<readonly RenderedPart[] | undefined>
   /**
    * Ends what the backend itself runs (listeners, workers). Kernel state stays: restarting must not disturb traffic. Only
    * rules and addresses that lead to those listeners go with them.

@@ -11,13 +11,14 @@ export interface PlannedPiece {
 }
 
 export interface InspectedPiece extends PlannedPiece {
-  readonly state: 'as planned' | 'missing' | 'differs' | 'not read'
+  /** `not planned`: somebody else put it among what belongs to the route alone. */
+  readonly state: 'as planned' | 'missing' | 'differs' | 'not planned' | 'not read'
   /** What is there instead, if it differs. */
   readonly found?: string
 }
 
 export interface Inspection {
   readonly pieces: readonly InspectedPiece[]
-  /** Why nothing could be read. */
+  /** Why something could not be read. */
   readonly notRead?: string
 }

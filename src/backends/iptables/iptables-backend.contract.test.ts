@@ -7,6 +7,7 @@ import { silentLogger } from '../../core/logger.ts'
 import { addressPlans } from '../../core/testing/random-cluster.ts'
 import { savedRulesHash } from '../../dataplane/iptables/change-detector.ts'
 import { chainChangesFromTokens } from '../../dataplane/iptables/chain-changes.ts'
+import { spoilRule, unexplainedRules } from '../../dataplane/iptables/testing/explained-rules.ts'
 import { RefusingIptables } from '../../dataplane/iptables/testing/refusing-iptables.ts'
 import { anyRuleDamage, doRuleDamage } from '../../dataplane/iptables/testing/rule-damage.ts'
 import type { RuleDamage } from '../../dataplane/iptables/testing/rule-damage.ts'
@@ -19,7 +20,9 @@ import type { BackendSite } from '../testing/backend-site.ts'
 import { DoorCalls } from '../testing/door-calls.ts'
 import { ChainWatch } from './chain-watch.ts'
 import { IptablesBackend } from './iptables-backend.ts'
+import { isServiceChain } from './chain-names.ts'
 import { SettingsSource } from './settings-source.ts'
+import { sharedChains as topSharedChains } from './top-chains.ts'
 
 const never = new AbortController().signal
 /** Jumps that others deleted are put on top again, whatever order they had. */
@@ -81,10 +84,19 @@ function iptablesSite(family: Family): BackendSite<RuleDamage, readonly string[]
             newDestinations(endingsOf(tables, { isLocal }, { source, destination: ip, port, protocol }))
         },
         damage: (damage) => doRuleDamage(kernel, damage),
+        unexplained: (pieces) => unexplainedRules(kernel, pieces, isFixed),
+        spoil: (piece) => spoilRule(kernel, piece),
         refuse(ip) {
           kernel.refusedIp = ip
         },
       }
     },
   }
+}
+
+/** The kernel's own chains, and those whose rules no Service changes. In shared chains only the end is nobody's. */
+function isFixed(chain: string, rule: string): boolean {
+  if (isServiceChain(chain)) return false
+  const isShared = topSharedChains.some((shared) => shared.chain === chain)
+  return !isShared || rule === '' || rule.includes('this must be the last rule')
 }

@@ -1,5 +1,7 @@
 /** Programs one IP family with iptables, rule for rule as kube-proxy does. */
-import type { Backend, Change, NodeView, SyncReport } from '../../core/backend.ts'
+import type { Backend, Change, NodeView, RenderedPart, SyncReport } from '../../core/backend.ts'
+import { inspectPieces } from '../../core/inspect-pieces.ts'
+import type { Inspection } from '../../core/inspection.ts'
 import type { RouteKey } from '../../core/route.ts'
 import { isSameData } from '../../core/same-data.ts'
 import { writeAllButRefused } from '../../core/sync/find-refused.ts'
@@ -9,13 +11,16 @@ import type { Iptables } from '../../dataplane/iptables/iptables.ts'
 import { noCounters } from '../../dataplane/iptables/language/counters.ts'
 import { findRefusedRoutes, isRefusal, rulesOnTrial } from '../../dataplane/iptables/language/refused-routes.ts'
 import type { RestoreScript } from '../../dataplane/iptables/language/restore-input.ts'
+import { rulesLook } from '../../dataplane/iptables/language/rule-pieces.ts'
 import { nextTurn } from '../../dataplane/next-turn.ts'
 import type { ChainWatch } from './chain-watch.ts'
 import type { Damage } from './damage.ts'
 import { editIptables } from './edit.ts'
 import { fullInputs } from './full-input.ts'
+import { routePieces } from './pieces.ts'
 import { chainOptions, planIptables, routeRules, ruleCount, withRoutes } from './plan.ts'
 import type { IptablesPlan } from './plan.ts'
+import { renderPlan } from './render.ts'
 import { repairInput } from './repair-input.ts'
 import { readRuleset } from './ruleset.ts'
 import type { Ruleset } from './ruleset.ts'
@@ -62,6 +67,21 @@ export class IptablesBackend implements Backend {
       onDrift(damage.found)
     }
     await this.#options.drift?.run(this.#programming, onDamage, signal)
+  }
+
+  inspect(key: RouteKey, signal: AbortSignal): Promise<Inspection | undefined> {
+    return this.#programming.inTurn(async () => {
+      const plan = this.#programming.written
+      const pieces = plan && routePieces(plan, key)
+      return pieces && inspectPieces([rulesLook(pieces, this.#options.iptables)], signal)
+    })
+  }
+
+  rendered(): Promise<readonly RenderedPart[] | undefined> {
+    return this.#programming.inTurn(async () => {
+      const plan = this.#programming.written
+      return plan && [{ part: 'iptables', text: renderPlan(plan) }]
+    })
   }
 
   /** The rules stay: restarting the proxy must not disturb traffic. */

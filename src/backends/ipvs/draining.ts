@@ -42,6 +42,11 @@ export class Draining {
     return this.#serversById.get(id)?.endpointsByAddress.has(address) ?? false
   }
 
+  /** Of one server. */
+  addressesOf(id: ServerId): readonly string[] {
+    return [...(this.#serversById.get(id)?.endpointsByAddress.keys() ?? [])]
+  }
+
   add(server: ServerAddress, endpoint: HeldEndpoint): void {
     const id = serverId(server)
     const known = this.#serversById.get(id)

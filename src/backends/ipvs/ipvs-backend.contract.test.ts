@@ -19,6 +19,7 @@ import { DoorCalls } from '../testing/door-calls.ts'
 import { DriftWatch } from './drift-watch.ts'
 import { IpvsBackend } from './ipvs-backend.ts'
 import type { Kernel } from './kernel.ts'
+import { spoilPiece, unexplainedIn } from './testing/explained-kernel.ts'
 import { anyKernelDamage, doKernelDamage } from './testing/kernel-damage.ts'
 import type { KernelDamage } from './testing/kernel-damage.ts'
 import { memoryKernel } from './testing/memory-kernel.ts'
@@ -107,6 +108,8 @@ function ipvsSite(family: Family): BackendSite<KernelDamage, undefined> {
         ],
         look: () => lookAt(kernel, rules),
         damage: (damage) => doKernelDamage(kernel, damage),
+        unexplained: (pieces) => unexplainedIn(kernel, pieces),
+        spoil: (piece) => spoilPiece(kernel, piece),
         refuse(ip, which) {
           const refuses = (door: number, text: string) => which % 3 === door && text === ip
           kernel.ipvs.refuse = ({ kind, server }) =>

@@ -1,7 +1,9 @@
 /** Programs one IP family with the kernel's load balancer, IP sets and a fixed number of iptables rules. */
-import type { Backend, Change, NodeView, SyncReport } from '../../core/backend.ts'
+import type { Backend, Change, NodeView, RenderedPart, SyncReport } from '../../core/backend.ts'
 import type { Clock } from '../../core/clock.ts'
+import type { Inspection } from '../../core/inspection.ts'
 import type { Logger } from '../../core/logger.ts'
+import type { RouteKey } from '../../core/route.ts'
 import { Programming } from '../../core/sync/programming.ts'
 import type { Programmed, SyncTask } from '../../core/sync/programming.ts'
 import { readKernelState } from '../../dataplane/iptables/language/kernel-state.ts'
@@ -15,12 +17,15 @@ import { editIpvs, rewriteIpvs } from './edit.ts'
 import type { IpvsEdit } from './edit.ts'
 import type { Expected } from './find-drift.ts'
 import type { Written } from './held.ts'
+import { inspectRoute } from './inspect.ts'
 import { ipSetOf, setIds } from './ip-sets.ts'
 import { ipvsLink } from './ipvs-link.ts'
 import { heldAsFound, readKernel } from './kernel.ts'
 import type { Kernel } from './kernel.ts'
 import { nodeAddresses } from './node-addresses.ts'
+import { routePieces } from './pieces.ts'
 import { planIpvs } from './plan.ts'
+import { renderPlan } from './render.ts'
 import type { EditContext } from './server-edit.ts'
 import type { FixedSettings } from './settings.ts'
 
@@ -65,6 +70,21 @@ export class IpvsBackend implements Backend {
   /** Also deletes endpoints whose last connection has ended. */
   async watch(onDrift: (found: string) => void, signal: AbortSignal): Promise<void> {
     await Promise.all([this.#options.drift?.run(this.#programming, onDrift, signal), this.#sweepNowAndThen(signal)])
+  }
+
+  inspect(key: RouteKey, signal: AbortSignal): Promise<Inspection | undefined> {
+    return this.#programming.inTurn(async () => {
+      const plan = this.#programming.written?.written.plan
+      const pieces = plan && routePieces(plan, key, (id) => this.#draining.addressesOf(id))
+      return pieces && inspectRoute(pieces, this.#options.kernel, signal)
+    })
+  }
+
+  rendered(): Promise<readonly RenderedPart[] | undefined> {
+    return this.#programming.inTurn(async () => {
+      const plan = this.#programming.written?.written.plan
+      return plan && renderPlan(plan)
+    })
   }
 
   /** Kernel state stays: restarting the proxy must not disturb traffic. */

@@ -2,13 +2,13 @@
 import { setIds, ipSetOf } from './ip-sets.ts'
 import type { IpSet } from '../../dataplane/ipset/ipset.ts'
 import { serverFlag } from '../../dataplane/ipvs/ipvs.ts'
+import type { ServerAddress, VirtualServer } from '../../dataplane/ipvs/ipvs.ts'
 import type { Protocol } from '../../api/records.ts'
 import type { RenderedPart } from '../../core/backend.ts'
 import { hostPort } from '../../net/ip.ts'
 import { ipvsLink } from './ipvs-link.ts'
 import { plannedServer } from './plan.ts'
 import type { IpvsPlan } from './plan.ts'
-import type { PlannedServer } from './planned-server.ts'
 import { allRules, rulesInput } from './rules-edit.ts'
 
 export function renderPlan(plan: IpvsPlan): readonly RenderedPart[] {
@@ -24,13 +24,24 @@ export function renderPlan(plan: IpvsPlan): readonly RenderedPart[] {
 function renderServers(plan: IpvsPlan): readonly string[] {
   const servers = sorted(plan.claimsById).flatMap((id) => plannedServer(plan, id) ?? [])
   return servers.flatMap((server) => {
-    const address = `${serverOption[server.protocol]} ${hostPort(server.ip, server.port)}`
     const ends = server.endpoints.map((endpoint) => endpoint.address).sort()
-    return [`-A ${address} ${renderSpread(server)}`, ...ends.map((end) => `-a ${address} -r ${end} -m -w 1`)]
+    return [renderServer(server), ...ends.map((end) => renderRealServer(server, end, 1))]
   })
 }
 
-function renderSpread({ scheduler, flags, timeoutSeconds }: PlannedServer): string {
+export function renderServer(server: VirtualServer): string {
+  return `-A ${renderAddress(server)} ${renderSpread(server)}`
+}
+
+export function renderRealServer(server: ServerAddress, address: string, weight: number): string {
+  return `-a ${renderAddress(server)} -r ${address} -m -w ${weight}`
+}
+
+function renderAddress({ protocol, ip, port }: ServerAddress): string {
+  return `${serverOption[protocol]} ${hostPort(ip, port)}`
+}
+
+function renderSpread({ scheduler, flags, timeoutSeconds }: VirtualServer): string {
   const persistence = (flags & serverFlag.persistent) === 0 ? '' : ` -p ${timeoutSeconds}`
   const hashesPort = (flags & serverFlag.scheduler2) === 0 ? '' : ` -b ${scheduler}-port`
   return `-s ${scheduler}${persistence}${hashesPort}`
@@ -54,9 +65,12 @@ function setParameters(set: IpSet): string {
 }
 
 /** For `ip -batch`, once the link is there. */
-function renderAddresses({ entries, settings }: IpvsPlan): readonly string[] {
-  const length = settings.family === 'ipv4' ? 32 : 128
-  return sorted(entries.ipvsIps).map((ip) => `address add ${ip}/${length} dev ${ipvsLink}`)
+function renderAddresses({ entries }: IpvsPlan): readonly string[] {
+  return sorted(entries.ipvsIps).map(renderLinkAddress)
+}
+
+export function renderLinkAddress(ip: string): string {
+  return `address add ${ip}/${ip.includes(':') ? 128 : 32} dev ${ipvsLink}`
 }
 
 /** For iptables-restore. */

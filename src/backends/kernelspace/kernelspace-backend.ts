@@ -1,7 +1,9 @@
 /** Programs one IP family with load balancers of the Host Networking Service of Windows. */
-import type { Backend, Change, NodeView, SyncReport } from '../../core/backend.ts'
+import type { Backend, Change, NodeView, RenderedPart, SyncReport } from '../../core/backend.ts'
 import type { Clock } from '../../core/clock.ts'
+import type { Inspection } from '../../core/inspection.ts'
 import type { Logger } from '../../core/logger.ts'
+import type { RouteKey } from '../../core/route.ts'
 import { Programming } from '../../core/sync/programming.ts'
 import type { Knowledge, Programmed, SyncTask } from '../../core/sync/programming.ts'
 import type { Hcn } from '../../dataplane/hcn/hcn.ts'
@@ -21,11 +23,14 @@ import { forgetLost } from './forget-lost.ts'
 import { nothingLeft } from './held.ts'
 import type { Written } from './held.ts'
 import { heldAsFound } from './held-as-found.ts'
+import { inspectRoute } from './inspect.ts'
 import { releaseMisplaced } from './misplaced-endpoints.ts'
 import { networkOf } from './network.ts'
 import type { Network } from './network.ts'
 import { removeOldSourceVips } from './old-source-vips.ts'
+import { routePieces } from './pieces.ts'
 import { planKernelspace } from './plan.ts'
+import { renderPlan } from './render.ts'
 import { isOverlay } from './settings.ts'
 import type { KernelspaceSettings } from './settings.ts'
 import { tearDown } from './tear-down.ts'
@@ -73,6 +78,21 @@ export class KernelspaceBackend implements Backend {
     const { hcn, owned, clock, log } = this.#options
     const findRoot = () => this.#root(signal)
     return watchHns({ hcn, owned, findRoot, readers: this.#readers, clock, log }, this.#programming, onDrift, signal)
+  }
+
+  inspect(key: RouteKey, signal: AbortSignal): Promise<Inspection | undefined> {
+    return this.#programming.inTurn(async () => {
+      const { written } = this.#programming
+      const pieces = written && routePieces(written.plan, key, written)
+      return pieces && inspectRoute(pieces, written, this.#options.hcn, signal)
+    })
+  }
+
+  rendered(): Promise<readonly RenderedPart[] | undefined> {
+    return this.#programming.inTurn(async () => {
+      const { written } = this.#programming
+      return written && renderPlan(written.plan)
+    })
   }
 
   /** What HNS holds stays: restarting the proxy must not disturb traffic. */

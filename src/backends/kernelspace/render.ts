@@ -7,14 +7,33 @@ import { VersionedMap } from '../../core/versioned-map.ts'
 import { renderEndpoint, renderLoadBalancer } from '../../dataplane/hcn/documents.ts'
 import type { HcnEndpoint } from '../../dataplane/hcn/hcn.ts'
 import { rewriteAll } from './edit.ts'
+import type { KernelspaceEdit } from './edit.ts'
 import { endpointTable, withEndpoints } from './endpoint-table.ts'
 import { nothingLeft } from './held.ts'
 import { endpointSettings } from './new-endpoints.ts'
 import type { KernelspacePlan } from './plan.ts'
+import { readable } from './pieces.ts'
 import { endpointIdsOf, settingsOf } from './resolve.ts'
+import type { Surroundings } from './resolve.ts'
 import { backendsOf, poolsOf } from './route-plan.ts'
 
 export function renderPlan(plan: KernelspacePlan): readonly RenderedPart[] {
+  const { settings } = plan
+  const { network, table, newEndpoints, writes } = imagine(plan)
+  return [
+    {
+      part: 'endpoints',
+      text: lines(newEndpoints.map((it) => renderEndpoint(network.id, endpointSettings(it, settings, network)))),
+    },
+    {
+      part: 'load-balancers',
+      text: lines(writes.map(({ wanted }) => renderLoadBalancer(settingsOf(wanted, endpointIdsOf(wanted, table))))),
+    },
+  ]
+}
+
+/** An empty machine that has got all of it. */
+export function imagine(plan: KernelspacePlan): Surroundings & Pick<KernelspaceEdit, 'newEndpoints' | 'writes'> {
   const { settings } = plan
   const network = {
     id: `<network ${settings.network.name}>`,
@@ -28,20 +47,8 @@ export function renderPlan(plan: KernelspacePlan): readonly RenderedPart[] {
     { plan, network, table, root, ...nothing },
     plan.routesByKey.keys().toSorted(),
   )
-  const full = withEndpoints(table, {
-    added: newEndpoints.map(({ ip, purpose }) => endpointNamed(ip, purpose !== 'source-vip')),
-    removed: [],
-  })
-  return [
-    {
-      part: 'endpoints',
-      text: lines(newEndpoints.map((it) => renderEndpoint(network.id, endpointSettings(it, settings, network)))),
-    },
-    {
-      part: 'load-balancers',
-      text: lines(writes.map(({ wanted }) => renderLoadBalancer(settingsOf(wanted, endpointIdsOf(wanted, full))))),
-    },
-  ]
+  const added = newEndpoints.map(({ ip, purpose }) => endpointNamed(ip, purpose !== 'source-vip'))
+  return { network, root, table: withEndpoints(table, { added, removed: [] }), newEndpoints, writes }
 }
 
 /** The CNI makes the endpoints of pods on this node. */
@@ -56,7 +63,6 @@ function endpointNamed(name: string, isRemote: boolean): HcnEndpoint {
   return { id: `<endpoint ${name}>`, name, networkId: '', ips: [name], mac: '', isRemote, providerAddress: undefined }
 }
 
-/** Documents escape what HTML would not like; here it would only make names hard to read. */
 function lines(documents: readonly string[]): string {
-  return documents.map((text) => `${text.replaceAll('\\u003c', '<').replaceAll('\\u003e', '>')}\n`).join('')
+  return documents.map((text) => `${readable(text)}\n`).join('')
 }

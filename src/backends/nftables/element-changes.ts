@@ -50,7 +50,7 @@ export function elementId({ container, key }: Pick<PlannedElement, 'container' |
   return `${container} ${key}`
 }
 
-function toSetElement({ key, value, comment }: PlannedElement): SetElement {
+export function toSetElement({ key, value, comment }: PlannedElement): SetElement {
   if (comment === '') return value === '' ? { key } : { key, value }
   return value === '' ? { key, comment } : { key, value, comment }
 }

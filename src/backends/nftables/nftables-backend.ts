@@ -1,7 +1,8 @@
 /** Programs one IP family with nftables: one table, flat maps, and transactions that hold what changed. */
-import type { Backend, Change, NodeView, SyncReport } from '../../core/backend.ts'
+import type { Backend, Change, NodeView, RenderedPart, SyncReport } from '../../core/backend.ts'
 import type { Clock } from '../../core/clock.ts'
 import { findRefused, writeAllButRefused } from '../../core/sync/find-refused.ts'
+import type { Inspection } from '../../core/inspection.ts'
 import type { Logger } from '../../core/logger.ts'
 import { Programming } from '../../core/sync/programming.ts'
 import type { Programmed, SyncTask } from '../../core/sync/programming.ts'
@@ -18,8 +19,11 @@ import { watchDrift } from './drift-watch.ts'
 import { editNftables } from './edit.ts'
 import type { NftablesEdit } from './edit.ts'
 import type { ElementOwners } from './element-owners.ts'
+import { inspectRoute } from './inspect.ts'
+import { routePieces } from './pieces.ts'
 import { planNftables } from './plan.ts'
 import type { NftablesPlan } from './plan.ts'
+import { renderPlan } from './render.ts'
 import type { NftablesState } from './settings.ts'
 import { deleteUnusedChains } from './unused-chains.ts'
 import { repairTable, replacement, tableComment } from './whole-table.ts'
@@ -83,6 +87,21 @@ export class NftablesBackend implements Backend {
   async traffic(signal: AbortSignal): Promise<ReadonlyMap<RouteKey, RouteTraffic>> {
     const counts = await this.#counts.read(this.#owners ?? new Map(), signal)
     return new Map([...counts].map(([key, connections]) => [key, { connections }]))
+  }
+
+  inspect(key: RouteKey, signal: AbortSignal): Promise<Inspection | undefined> {
+    return this.#programming.inTurn(async () => {
+      const plan = this.#programming.written
+      const pieces = plan && routePieces(plan, key)
+      return pieces && inspectRoute(pieces, this.#options.table, this.#containers, signal)
+    })
+  }
+
+  rendered(): Promise<readonly RenderedPart[] | undefined> {
+    return this.#programming.inTurn(async () => {
+      const plan = this.#programming.written
+      return plan && [{ part: 'nftables', text: renderPlan(plan) }]
+    })
   }
 
   /** The table stays: restarting the proxy must not disturb traffic. */

@@ -2,6 +2,7 @@
 import type fc from 'fast-check'
 import type { Backend } from '../../core/backend.ts'
 import type { Clock } from '../../core/clock.ts'
+import type { PlannedPiece } from '../../core/inspection.ts'
 import type { Route } from '../../core/route.ts'
 import type { AddressPlan } from '../../core/testing/random-cluster.ts'
 import type { Client, EndpointsUnder, Reach } from './clients.ts'
@@ -22,6 +23,8 @@ export interface BackendSite<Damage, Settings> {
   readonly endpointsUnder?: EndpointsUnder
   /** Routes that the mode reports as failed, always. */
   readonly cannotServe?: (route: Route) => boolean
+  /** Routes that leave no trace in the data plane: all others do, also those without endpoints. */
+  readonly holdsNothingFor?: (route: Route) => boolean
   /** Methods of the doors that change something. */
   readonly writes: ReadonlySet<string>
   /** The sync goes on when this call fails, and what it should have done is done later. */
@@ -53,6 +56,10 @@ export interface World<Damage, Settings> {
   /** Where clients end up now. */
   look(): Promise<(client: Client) => Reach>
   damage(damage: Damage): Promise<void>
+  /** What is there and is neither one of these pieces nor there whatever the Services are. */
+  unexplained(pieces: readonly PlannedPiece[]): Promise<readonly string[]>
+  /** Somebody takes the piece away, or changes it. False: this piece nobody can touch. */
+  spoil(piece: PlannedPiece): Promise<boolean>
   /** From now on one of the doors refuses what names this address; undefined: nothing is refused. */
   refuse(ip: string | undefined, which: number): void
 }

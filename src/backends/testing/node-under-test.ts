@@ -1,6 +1,7 @@
 /** A node of a random cluster, whose data plane is in memory and whose backend is driven as the sync runner does it. */
 import type { Backend, NodeView, SyncReport } from '../../core/backend.ts'
-import type { RouteKey } from '../../core/route.ts'
+import type { Inspection } from '../../core/inspection.ts'
+import type { Route, RouteKey } from '../../core/route.ts'
 import { FakeClock } from '../../core/testing/fake-clock.ts'
 import type { BackendSite, World } from './backend-site.ts'
 import { clientsOf, everybody } from './clients.ts'
@@ -57,6 +58,16 @@ export class NodeUnderTest<Damage, Settings> {
     const { failed, ...report } = await this.#process.backend.sync(work.view, work.change, signal)
     this.#unprogrammed = undefined
     return { ...report, failed: failed.filter(({ key }) => !this.#isHopeless(key)) }
+  }
+
+  /** Of the routes of the last sync. `isHeld`: the data plane must have something for it. */
+  get keys(): readonly { readonly key: RouteKey; readonly isHeld: boolean }[] {
+    const isHeld = (route: Route) => !this.#isHopeless(route.key) && this.#site.holdsNothingFor?.(route) !== true
+    return Array.from(this.#view.routesByKey, ([key, route]) => ({ key, isHeld: isHeld(route) }))
+  }
+
+  async inspect(key: RouteKey): Promise<Inspection | undefined> {
+    return this.#process.backend.inspect?.(key, never)
   }
 
   /** The next sync looks at these again, although nothing changed. */

@@ -1,5 +1,6 @@
 /** The listeners of all routes: opens and closes them, and knows where each route is served. */
 import type { SyncReport } from '../../core/backend.ts'
+import type { Look } from '../../core/inspect-pieces.ts'
 import type { RouteKey } from '../../core/route.ts'
 import { addTraffic, withoutOpen } from '../../core/traffic.ts'
 import type { RouteTraffic, Traffic } from '../../core/traffic.ts'
@@ -12,8 +13,10 @@ import type {
   TrafficCounts,
 } from '../../dataplane/relay/relay.ts'
 import { hostPort } from '../../net/ip.ts'
+import { describeListener } from './describe-listener.ts'
 import { noPortLeft, type FreePorts } from './free-ports.ts'
 import type { PlannedListener, Purpose, RoutePlan } from './plan.ts'
+import { listenersLook } from './pieces.ts'
 import { PortMemory } from './port-memory.ts'
 
 /** Where clients reach a route. */
@@ -47,6 +50,8 @@ export class RouteListeners {
   /** Routes whose address somebody else holds: whoever frees it, the next sync takes it. */
   readonly #waiting = new Set<RouteKey>()
   readonly #ports = new PortMemory()
+  /** What each route shall have. */
+  readonly #plansByKey = new Map<RouteKey, RoutePlan>()
   /** Of listeners that a route had and has no more: its counters must not fall. */
   readonly #pastByKey = new Map<RouteKey, RouteTraffic>()
 
@@ -72,8 +77,29 @@ export class RouteListeners {
     return this.#listeningByKey.get(key) ?? []
   }
 
+  /** Compares what the route shall have with what is there. Undefined: nothing was planned for it. */
+  look(key: RouteKey): Look | undefined {
+    const plan = this.#plansByKey.get(key)
+    return plan && listenersLook(plan, (listener) => this.#portOf(key, listener))
+  }
+
+  /** What all routes shall have, as remarks. */
+  rendered(): string {
+    const plans = [...this.#plansByKey.values()].sort((left, right) => (left.key < right.key ? -1 : 1))
+    return plans
+      .flatMap(({ key, listeners }) =>
+        listeners.map(
+          (listener) => `# ${key} ${describeListener(listener, this.#portOf(key, listener) ?? listener.ports[0])}\n`,
+        ),
+      )
+      .join('')
+  }
+
   /** Closes what the plan does not have, or only what has one of these purposes. Returns how many. */
-  async closeUnwanted({ key, listeners }: RoutePlan, purposes?: readonly Purpose[]): Promise<number> {
+  async closeUnwanted(plan: RoutePlan, purposes?: readonly Purpose[]): Promise<number> {
+    const { key, listeners } = plan
+    if (listeners.length === 0) this.#plansByKey.delete(key)
+    else this.#plansByKey.set(key, plan)
     const wantedIds = new Set(listeners.map(({ id }) => id))
     const isKept = ({ id, address }: Listening) =>
       wantedIds.has(id) || (purposes !== undefined && !purposes.includes(address.purpose))
@@ -134,6 +160,12 @@ export class RouteListeners {
         [...this.#options.relay.endpointCounts(pool)].map(([name, one]) => [name, endpointTraffic(one)]),
       ),
     }))
+  }
+
+  #portOf(key: RouteKey, { id }: PlannedListener): number | undefined {
+    // Whoever carries the connections may have died.
+    if (this.#options.relay.counts(id) === undefined) return undefined
+    return this.of(key).find((listening) => listening.id === id)?.address.port
   }
 
   async #listen(key: RouteKey, planned: PlannedListener): Promise<ListenResult> {

@@ -7,6 +7,7 @@ import type { Family } from '../../net/ip.ts'
 import { backendContract } from '../backend.contract.ts'
 import type { BackendSite } from '../testing/backend-site.ts'
 import { DoorCalls } from '../testing/door-calls.ts'
+import { unexplainedListeners } from './testing/explained-listeners.ts'
 import { UserspaceBackend } from './userspace-backend.ts'
 
 for (const family of families) backendContract(userspaceSite(family))
@@ -45,6 +46,8 @@ function userspaceSite(family: Family): BackendSite<never, undefined> {
             return endpoints.map((endpoint) => hostPort(endpoint.ip, endpoint.port)).sort()
           }),
         damage: () => Promise.resolve(),
+        unexplained: (pieces) => Promise.resolve(unexplainedListeners(relay, pieces)),
+        spoil: () => Promise.resolve(false),
         refuse(ip) {
           relay.refusedIp = ip
         },

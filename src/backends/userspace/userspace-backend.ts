@@ -1,6 +1,9 @@
 /** Serves routes with plain sockets: no root, no kernel rules. */
-import type { Backend, Change, NodeView, SyncReport } from '../../core/backend.ts'
+import type { Backend, Change, NodeView, RenderedPart, SyncReport } from '../../core/backend.ts'
+import { inspectPieces } from '../../core/inspect-pieces.ts'
+import type { Inspection } from '../../core/inspection.ts'
 import type { Logger } from '../../core/logger.ts'
+import { OneAtATime } from '../../core/sync/one-at-a-time.ts'
 import type { RouteKey } from '../../core/route.ts'
 import type { RouteTraffic } from '../../core/traffic.ts'
 import type { Relay } from '../../dataplane/relay/relay.ts'
@@ -12,6 +15,8 @@ export class UserspaceBackend implements Backend {
   readonly name = 'userspace'
   readonly #policy: ListenPolicy
   readonly #listeners: RouteListeners
+  /** A sync, and a look at what it has done, must not see each other half done. */
+  readonly #turns = new OneAtATime()
 
   constructor({ relay, listen, log }: { readonly relay: Relay; readonly listen: ListenPolicy; readonly log: Logger }) {
     this.#policy = listen
@@ -23,17 +28,19 @@ export class UserspaceBackend implements Backend {
     })
   }
 
-  async sync(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
-    const plans = this.#keysToLookAt(view, change).map((key) => this.#planOf(key, view))
-    // Everything that goes is closed before anything opens: addresses may pass from one route to another.
-    let closed = 0
-    for (const plan of plans) closed += await this.#listeners.closeUnwanted(plan)
-    const failed: SyncReport['failed'][number][] = []
-    for (const plan of plans) {
-      signal.throwIfAborted()
-      failed.push(...(await this.#listeners.serve(plan)))
-    }
-    return { facts: { routes: plans.length, closed, listeners: this.#listeners.count }, failed }
+  sync(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
+    return this.#turns.run(() => this.#sync(view, change, signal))
+  }
+
+  inspect(key: RouteKey, signal: AbortSignal): Promise<Inspection | undefined> {
+    return this.#turns.run(async () => {
+      const look = this.#listeners.look(key)
+      return look && inspectPieces([look], signal)
+    })
+  }
+
+  rendered(): Promise<readonly RenderedPart[]> {
+    return this.#turns.run(async () => [{ part: 'listeners', text: this.#listeners.rendered() }])
   }
 
   /** Where this route can be reached now; the cluster IP's address comes first. */
@@ -48,6 +55,19 @@ export class UserspaceBackend implements Backend {
   /** Stops listening. The relay belongs to whoever made it, and so do the connections that are still open in it. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#listeners.closeAll()
+  }
+
+  async #sync(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
+    const plans = this.#keysToLookAt(view, change).map((key) => this.#planOf(key, view))
+    // Everything that goes is closed before anything opens: addresses may pass from one route to another.
+    let closed = 0
+    for (const plan of plans) closed += await this.#listeners.closeUnwanted(plan)
+    const failed: SyncReport['failed'][number][] = []
+    for (const plan of plans) {
+      signal.throwIfAborted()
+      failed.push(...(await this.#listeners.serve(plan)))
+    }
+    return { facts: { routes: plans.length, closed, listeners: this.#listeners.count }, failed }
   }
 
   #keysToLookAt(view: NodeView, change: Change): readonly RouteKey[] {

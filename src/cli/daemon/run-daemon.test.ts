@@ -138,6 +138,7 @@ function steppingMode(
     endpointRules: 'usual',
     traits: () => nftablesTraits,
     render: () => [],
+    pieces: () => [],
     onNode({ nodeIp }) {
       steps.push(`on ${nodeIp} after ${writes()} writes`)
       return {

@@ -1,8 +1,12 @@
 import { ChainWatch } from '../../backends/iptables/chain-watch.ts'
 import { IptablesBackend } from '../../backends/iptables/iptables-backend.ts'
+import { routePieces } from '../../backends/iptables/pieces.ts'
 import { planIptables } from '../../backends/iptables/plan.ts'
+import type { IptablesPlan } from '../../backends/iptables/plan.ts'
 import { renderPlan } from '../../backends/iptables/render.ts'
 import type { FixedSettings } from '../../backends/iptables/settings-source.ts'
+import type { NodeView } from '../../core/backend.ts'
+import { allRulePieces } from '../../dataplane/iptables/language/rule-pieces.ts'
 import { counterNames } from '../../dataplane/iptables/language/counters.ts'
 import { assumedSettings, SettingsSource } from '../../backends/iptables/settings-source.ts'
 import { iptablesTraits } from '../../backends/iptables/traits.ts'
@@ -43,12 +47,20 @@ export const iptablesMode: Mode = {
   }),
 
   render(view, settings) {
-    const plan = planIptables(view, assumedSettings(fixedSettings(view.family, settings, true)))
-    const text = renderPlan(plan)
+    const text = renderPlan(planOf(view, settings))
     // The kernel refuses a rule that names a counter which is not there.
     const counters = Object.values(counterNames).filter((name) => text.includes(name))
     return [{ part: 'iptables', text, needs: counters.map((name) => `nfacct add ${name}`) }]
   },
+
+  pieces(view, settings, key) {
+    const pieces = routePieces(planOf(view, settings), key)
+    return pieces === undefined ? [] : allRulePieces(pieces)
+  },
+}
+
+function planOf(view: NodeView, settings: ModeSettings): IptablesPlan {
+  return planIptables(view, assumedSettings(fixedSettings(view.family, settings, true)))
 }
 
 async function createBackend(family: Family, context: ModeContext, signal: AbortSignal): Promise<ModeBackend> {

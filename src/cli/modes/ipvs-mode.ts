@@ -3,11 +3,14 @@ import { findObstacle } from '../../backends/ipvs/find-obstacle.ts'
 import { IpvsBackend } from '../../backends/ipvs/ipvs-backend.ts'
 import { applyKernelSettings } from '../../backends/ipvs/kernel-settings.ts'
 import { nodeAddresses } from '../../backends/ipvs/node-addresses.ts'
+import { allPieces, routePieces } from '../../backends/ipvs/pieces.ts'
 import { planIpvs } from '../../backends/ipvs/plan.ts'
+import type { IpvsPlan } from '../../backends/ipvs/plan.ts'
 import { renderPlan } from '../../backends/ipvs/render.ts'
 import type { FixedSettings } from '../../backends/ipvs/settings.ts'
 import { ipvsTraits } from '../../backends/ipvs/traits.ts'
 import type { ProxyConfig } from '../../config/proxy-config.ts'
+import type { NodeView } from '../../core/backend.ts'
 import { silentLogger } from '../../core/logger.ts'
 import { netlinkAddresses } from '../../dataplane/addresses/netlink-addresses.ts'
 import { commandIpset } from '../../dataplane/ipset/command-ipset.ts'
@@ -59,12 +62,19 @@ export const ipvsMode: Mode = {
     }
   },
 
-  render(view, settings) {
-    const { family } = view
-    const fixed = fixedSettings(family, settings)
-    const addresses = nodeAddresses(settings.localIps(), family, settings.nodePortAddresses)
-    return renderPlan(planIpvs(view, { ...fixed, ...addresses, hasRandomFully: true }))
+  render: (view, settings) => renderPlan(planOf(view, settings)),
+
+  pieces(view, settings, key) {
+    const pieces = routePieces(planOf(view, settings), key)
+    return pieces === undefined ? [] : allPieces(pieces)
   },
+}
+
+function planOf(view: NodeView, settings: ModeSettings): IpvsPlan {
+  const { family } = view
+  const fixed = fixedSettings(family, settings)
+  const addresses = nodeAddresses(settings.localIps(), family, settings.nodePortAddresses)
+  return planIpvs(view, { ...fixed, ...addresses, hasRandomFully: true })
 }
 
 /** Falling back to another mode would treat the same traffic differently, and nobody asked for that. */

@@ -1,6 +1,8 @@
 import { KernelspaceBackend } from '../../backends/kernelspace/kernelspace-backend.ts'
+import { allPieces, routePieces } from '../../backends/kernelspace/pieces.ts'
 import { planKernelspace } from '../../backends/kernelspace/plan.ts'
-import { renderPlan } from '../../backends/kernelspace/render.ts'
+import type { KernelspacePlan } from '../../backends/kernelspace/plan.ts'
+import { imagine, renderPlan } from '../../backends/kernelspace/render.ts'
 import type { KernelspaceSettings } from '../../backends/kernelspace/settings.ts'
 import { kernelspaceTraits } from '../../backends/kernelspace/traits.ts'
 import { splitHostPort } from '../../config/host-port.ts'
@@ -39,11 +41,22 @@ export const kernelspaceMode: Mode = {
   onNode,
 
   render(view, settings) {
-    const imagined = imaginedSettings(view, settings)
-    // An overlay network has one family, that of its source VIP.
-    if (imagined.sourceVip !== undefined && familyOf(imagined.sourceVip) !== view.family) return []
-    return renderPlan(planKernelspace(view, imagined))
+    const plan = planOf(view, settings)
+    return plan === undefined ? [] : renderPlan(plan)
   },
+
+  pieces(view, settings, key) {
+    const plan = planOf(view, settings)
+    const pieces = plan && routePieces(plan, key, imagine(plan))
+    return pieces === undefined ? [] : allPieces(pieces)
+  },
+}
+
+function planOf(view: NodeView, settings: RenderSettings): KernelspacePlan | undefined {
+  const imagined = imaginedSettings(view, settings)
+  // An overlay network has one family, that of its source VIP.
+  if (imagined.sourceVip !== undefined && familyOf(imagined.sourceVip) !== view.family) return undefined
+  return planKernelspace(view, imagined)
 }
 
 function onNode(context: ModeContext): ModeOnNode {

@@ -2,6 +2,7 @@
 import type { ProxyConfig } from '../../config/proxy-config.ts'
 import type { Backend, NodeView, RenderedPart } from '../../core/backend.ts'
 import type { ModeTraits } from '../../core/explain/mode-traits.ts'
+import type { PlannedPiece } from '../../core/inspection.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { NodeIps } from '../../core/node/node-ips.ts'
 import type { RouteKey } from '../../core/route.ts'
@@ -26,6 +27,8 @@ export interface Mode {
   /** Touches nothing yet. A mode that can work in several ways chooses one, and logs which. */
   onNode(context: ModeContext): ModeOnNode
   render(view: NodeView, settings: RenderSettings): readonly RenderedPart[]
+  /** What it would program for one route of the view. */
+  pieces(view: NodeView, settings: RenderSettings, key: RouteKey): readonly PlannedPiece[]
 }
 
 /** What `render` and a running backend both need to know. */

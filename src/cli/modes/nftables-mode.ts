@@ -1,14 +1,17 @@
 import { NftablesBackend } from '../../backends/nftables/nftables-backend.ts'
+import { allPieces, routePieces } from '../../backends/nftables/pieces.ts'
 import { planNftables } from '../../backends/nftables/plan.ts'
+import type { NftablesPlan } from '../../backends/nftables/plan.ts'
 import { renderPlan } from '../../backends/nftables/render.ts'
 import { currentState } from '../../backends/nftables/settings.ts'
 import { nftablesTraits } from '../../backends/nftables/traits.ts'
+import type { NodeView } from '../../core/backend.ts'
 import { supportsNft } from '../../dataplane/nft/command/find-nft.ts'
 import { NftTables } from '../../dataplane/nft/nft-tables.ts'
 import { NftError } from '../../dataplane/nft/nft.ts'
 import { PrometheusNftablesMetrics } from '../../observe/metrics/nftables-metrics.ts'
 import { CommandError } from '../program.ts'
-import type { Mode, ModeContext, ModeOnNode } from './mode.ts'
+import type { Mode, ModeContext, ModeOnNode, ModeSettings } from './mode.ts'
 import { openConnections } from './stale-connections.ts'
 import { trafficSettings } from './traffic-settings.ts'
 import { linuxRules } from './workings.ts'
@@ -20,10 +23,16 @@ export const nftablesMode: Mode = {
   traits: () => nftablesTraits,
   onNode,
 
-  render(view, settings) {
-    const plan = planNftables(view, currentState(trafficSettings(view.family, settings)))
-    return [{ part: 'nftables', text: renderPlan(plan) }]
+  render: (view, settings) => [{ part: 'nftables', text: renderPlan(planOf(view, settings)) }],
+
+  pieces(view, settings, key) {
+    const pieces = routePieces(planOf(view, settings), key)
+    return pieces === undefined ? [] : allPieces(pieces)
   },
+}
+
+function planOf(view: NodeView, settings: ModeSettings): NftablesPlan {
+  return planNftables(view, currentState(trafficSettings(view.family, settings)))
 }
 
 function onNode(context: ModeContext): ModeOnNode {

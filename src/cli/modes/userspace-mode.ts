@@ -1,4 +1,4 @@
-import { renderPortals } from '../../backends/userspace/portals/render.ts'
+import { portalPieces, renderPortals } from '../../backends/userspace/portals/render.ts'
 import { portalSettings } from '../../backends/userspace/portals/settings.ts'
 import { portalTraits } from '../../backends/userspace/traits.ts'
 import { isLoopback } from '../../net/ip.ts'
@@ -33,6 +33,10 @@ export const userspaceMode: Mode = {
       { part: 'listeners', text: listeners },
       { part: 'routing', text: routing },
     ]
+  },
+
+  pieces(view, settings, key) {
+    return portalPieces(view, portalSettings(trafficSettings(view.family, settings), view.node), key)
   },
 }
 

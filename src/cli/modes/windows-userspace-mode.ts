@@ -1,6 +1,8 @@
 /** The userspace mode of Windows: on a node at the addresses of Services, elsewhere on loopback. */
 import { socketTraits } from '../../backends/userspace/traits.ts'
+import { windowsPieces } from '../../backends/userspace/windows/pieces.ts'
 import { renderWindows } from '../../backends/userspace/windows/render.ts'
+import type { RenderOptions as WindowsOptions } from '../../backends/userspace/windows/render.ts'
 import { WindowsBackend } from '../../backends/userspace/windows/windows-backend.ts'
 import { nodePortAddresses, nodePortIps } from '../../core/node/node-port-addresses.ts'
 import { openOwnedObjects } from '../../dataplane/owned-objects/file-owned-objects.ts'
@@ -9,10 +11,11 @@ import { CommandNetsh } from '../../dataplane/netsh/command-netsh.ts'
 import { howToBeAdministrator, interfaceNameFrom, NetshError } from '../../dataplane/netsh/netsh.ts'
 import type { Netsh } from '../../dataplane/netsh/netsh.ts'
 import { isLoopback } from '../../net/ip.ts'
+import type { Family } from '../../net/ip.ts'
 import { CommandError } from '../program.ts'
 import { endingWith } from './ending-with.ts'
 import { loopbackMode } from './loopback-mode.ts'
-import type { Mode, ModeContext, ModeOnNode } from './mode.ts'
+import type { Mode, ModeContext, ModeOnNode, ModeSettings } from './mode.ts'
 import { serviceAddressesPath } from './windows-records.ts'
 import type { Workings } from './workings.ts'
 
@@ -32,15 +35,21 @@ export const windowsUserspaceMode: Mode = {
     return loopbackMode(context)
   },
 
-  render(view, { nodePortAddresses: texts, localIps }) {
-    const open = nodePortIps(nodePortAddresses(texts, view.family), localIps(), () => true)
-    // Of a node that need not exist, so the environment of this process does not matter.
-    const { addresses, listeners } = renderWindows(view, { interfaceName: interfaceNameFrom({}), nodePortIps: open })
+  render(view, settings) {
+    const { addresses, listeners } = renderWindows(view, imagined(view.family, settings))
     return [
       { part: 'netsh', text: addresses },
       { part: 'listeners', text: listeners },
     ]
   },
+
+  pieces: (view, settings, key) => windowsPieces(view, key, imagined(view.family, settings)),
+}
+
+/** A node that need not exist, so the environment of this process does not matter. */
+function imagined(family: Family, { nodePortAddresses: texts, localIps }: ModeSettings): WindowsOptions {
+  const open = nodePortIps(nodePortAddresses(texts, family), localIps(), () => true)
+  return { interfaceName: interfaceNameFrom({}), nodePortIps: open }
 }
 
 interface Obstacle extends Record<string, string> {

@@ -4,6 +4,7 @@
  */
 import fc from 'fast-check'
 import { silentLogger } from '../../../core/logger.ts'
+import type { PlannedPiece } from '../../../core/inspection.ts'
 import type { Endpoint } from '../../../core/route.ts'
 import { addressPlans } from '../../../core/testing/random-cluster.ts'
 import { FakeClock } from '../../../core/testing/fake-clock.ts'
@@ -55,6 +56,8 @@ export function kernelspaceSite({ name, family, type, hns: options }: SiteOption
     ignoresSources: true,
     endpointsUnder: (policy, { localEndpoints, clusterEndpoints }) =>
       (policy === 'Local' ? localEndpoints : clusterEndpoints).filter(inPodNetwork),
+    // Where nobody can serve, there is no load balancer.
+    holdsNothingFor: ({ internal: { outside } }) => outside.kind !== 'forward' || !outside.to.some(inPodNetwork),
     // Before Server 2025, HNS cannot change a load balancer; it is deleted, and made anew. No two can have one frontend, so
     // there is nothing in between.
     hasGapsInChange: !modifyLoadBalancer,
@@ -95,6 +98,8 @@ export function kernelspaceSite({ name, family, type, hns: options }: SiteOption
         snapshot: () => Promise.resolve(describeHns(hns)),
         look: () => Promise.resolve(lookAt(hns, family, plan.node)),
         damage: (damage) => Promise.resolve(doDamage(hns, damage)),
+        unexplained: (pieces) => Promise.resolve(unexplainedIn(hns, pieces)),
+        spoil: (piece) => Promise.resolve(spoilPiece(hns, piece)),
         refuse(ip, which) {
           takeAway()
           takeAway = () => {}
@@ -137,4 +142,30 @@ function doDamage(hns: MemoryHns, { kind, which }: HnsDamage): void {
   else if (balancer.endpoints.length > 1)
     hns.changeLoadBalancer(balancer.id, { endpoints: balancer.endpoints.slice(0, 1) })
   else hns.changeLoadBalancer(balancer.id, { internalPort: balancer.internalPort + 1 })
+}
+
+/** The endpoints of pods here belong to the CNI; that of the source VIP is there whatever the Services are. */
+function unexplainedIn(hns: MemoryHns, pieces: readonly PlannedPiece[]): readonly string[] {
+  const frontends = new Set(pieces.map(({ where }) => where))
+  const endpoints = new Set(pieces.map(({ text }) => text))
+  return [
+    ...hns.loadBalancers.map((balancer) => `frontend ${frontendOf(balancer)}`).filter((line) => !frontends.has(line)),
+    ...hns.endpoints
+      .filter(({ isRemote }) => isRemote)
+      .map(({ ips }) => `<endpoint ${ips[0]}>`)
+      .filter((line) => !endpoints.has(line)),
+  ]
+}
+
+function spoilPiece(hns: MemoryHns, { kind, where, text }: PlannedPiece): boolean {
+  if (kind === 'endpoint') {
+    const endpoint = hns.endpoints.find(({ ips }) => `<endpoint ${ips[0]}>` === text)
+    if (endpoint !== undefined) hns.remove('Endpoint', endpoint.id)
+    return endpoint !== undefined
+  }
+  const balancer = hns.loadBalancers.find((it) => `frontend ${frontendOf(it)}` === where)
+  if (balancer === undefined) return false
+  if (balancer.endpoints.length % 2 === 0) hns.changeLoadBalancer(balancer.id, { isDegraded: true })
+  else hns.changeLoadBalancer(balancer.id, { internalPort: balancer.internalPort + 1 })
+  return true
 }

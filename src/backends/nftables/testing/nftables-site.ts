@@ -15,6 +15,7 @@ import { NftablesBackend } from '../nftables-backend.ts'
 import type { NftablesState } from '../settings.ts'
 import { anyDamage, applyDamage } from './damage.ts'
 import type { Damage } from './damage.ts'
+import { spoilPiece, unexplainedIn } from './explained-table.ts'
 import { describeOperations } from './describe-operations.ts'
 import { endingsOf } from './evaluate-packet.ts'
 import type { PacketNode } from './packet.ts'
@@ -56,13 +57,14 @@ export function nftablesSite(family: Family): BackendSite<Damage, NftablesState>
 export function nftablesWorld(family: Family, table: RecordingTable): World<Damage, NftablesState> {
   const calls = new DoorCalls()
   const node = { family, localIps: addressPlans[family].node }
+  let state: (() => NftablesState) | undefined
   return {
     calls,
     open: ({ settings, clock }) =>
       new NftablesBackend({
         family,
-        table: calls.through('nft', table, ['commit', 'check', 'list', 'elements']),
-        state: settings,
+        table: calls.through('nft', table, ['commit', 'check', 'list', 'elements', 'rules']),
+        state: (state = settings),
         countsConnections: () => false,
         metrics: { syncFailed() {}, cleanupFailed() {} },
         clock,
@@ -74,6 +76,8 @@ export function nftablesWorld(family: Family, table: RecordingTable): World<Dama
       return (client) => reach(ruleset, node, client)
     },
     damage: (damage) => applyDamage(table, damage),
+    unexplained: async (pieces) => (state === undefined ? [] : unexplainedIn(table, pieces, state().settings)),
+    spoil: (piece) => spoilPiece(table, piece),
     refuse(ip) {
       table.refuses = (transaction) =>
         ip !== undefined && addsElementWith(ip, transaction)

@@ -4,6 +4,7 @@
  */
 import fc from 'fast-check'
 import { addressPlans } from '../../../core/testing/random-cluster.ts'
+import { spoilRule, unexplainedRules } from '../../../dataplane/iptables/testing/explained-rules.ts'
 import { RefusingIptables } from '../../../dataplane/iptables/testing/refusing-iptables.ts'
 import { anyRuleDamage, doRuleDamage } from '../../../dataplane/iptables/testing/rule-damage.ts'
 import type { RuleDamage } from '../../../dataplane/iptables/testing/rule-damage.ts'
@@ -16,6 +17,7 @@ import { backendContract } from '../../backend.contract.ts'
 import type { BackendSite } from '../../testing/backend-site.ts'
 import { DoorCalls } from '../../testing/door-calls.ts'
 import { FreePorts } from '../free-ports.ts'
+import { unexplainedListeners } from '../testing/explained-listeners.ts'
 import { placedChains } from './chains.ts'
 import type { PortalSettings } from './settings.ts'
 import { portalBackendOn } from './testing/portals-under-test.ts'
@@ -88,6 +90,11 @@ function portalSite(family: Family): BackendSite<RuleDamage, PortalSettings> {
           }
         },
         damage: (damage) => doRuleDamage(kernel, damage),
+        unexplained: async (pieces) => [
+          ...unexplainedListeners(relay, pieces),
+          ...(await unexplainedRules(kernel, pieces, (chain, rule) => !unorderedChains.has(chain) || rule === '')),
+        ],
+        spoil: async (piece) => piece.kind === 'rule' && spoilRule(kernel, piece),
         refuse(ip) {
           kernel.refusedIp = ip
         },

@@ -1,5 +1,7 @@
 /** Programs one IP family: rules lead from the addresses of Services to proxy ports, and a relay listens there. */
-import type { Backend, Change, NodeFacts, NodeView, SyncReport } from '../../../core/backend.ts'
+import type { Backend, Change, NodeFacts, NodeView, RenderedPart, SyncReport } from '../../../core/backend.ts'
+import { inspectPieces } from '../../../core/inspect-pieces.ts'
+import type { Inspection } from '../../../core/inspection.ts'
 import type { Logger } from '../../../core/logger.ts'
 import type { RouteKey } from '../../../core/route.ts'
 import type { RouteTraffic } from '../../../core/traffic.ts'
@@ -7,11 +9,13 @@ import { Programming } from '../../../core/sync/programming.ts'
 import type { Programmed, SyncTask } from '../../../core/sync/programming.ts'
 import { isSameData } from '../../../core/same-data.ts'
 import { isRefusal } from '../../../dataplane/iptables/language/refused-routes.ts'
+import { rulePieces, rulesLook } from '../../../dataplane/iptables/language/rule-pieces.ts'
 import type { Relay } from '../../../dataplane/relay/relay.ts'
 import { hostPort } from '../../../net/ip.ts'
 import type { RoutePlan } from '../plan.ts'
 import type { FreePorts } from '../free-ports.ts'
 import { planOfNothing, RouteListeners } from '../route-listeners.ts'
+import { fullInput } from './full-input.ts'
 import { KernelPortals } from './kernel-portals.ts'
 import type { KernelPortalsOptions, WantedPortals } from './kernel-portals.ts'
 import { nextTurn } from '../../../dataplane/next-turn.ts'
@@ -84,6 +88,29 @@ export class PortalBackend implements Backend {
 
   traffic(_signal: AbortSignal, keys?: ReadonlySet<RouteKey>): Promise<ReadonlyMap<RouteKey, RouteTraffic>> {
     return Promise.resolve(this.#listeners.traffic(keys))
+  }
+
+  inspect(key: RouteKey, signal: AbortSignal): Promise<Inspection | undefined> {
+    return this.#programming.inTurn(async () => {
+      const plan = this.#programming.written
+      const portal = plan?.portalsByKey.get(key)
+      if (plan === undefined || portal === undefined) return undefined
+      const rules = rulesLook(rulePieces(portal.rendered, plan.settings.family), this.#options.iptables)
+      // There are none for what the mode cannot serve.
+      const listeners = this.#listeners.look(key)
+      return inspectPieces([rules, ...(listeners === undefined ? [] : [listeners])], signal)
+    })
+  }
+
+  rendered(): Promise<readonly RenderedPart[] | undefined> {
+    return this.#programming.inTurn(async () => {
+      const plan = this.#programming.written
+      if (plan === undefined) return undefined
+      return [
+        { part: 'iptables', text: fullInput(plan, { filter: new Map(), nat: new Map() }).render() },
+        { part: 'listeners', text: this.#listeners.rendered() },
+      ]
+    })
   }
 
   /** Unlike in other modes the rules go: without a relay behind them they lead to whoever has the port next. */

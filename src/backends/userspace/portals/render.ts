@@ -1,8 +1,10 @@
 /** The portals of a view as a script for `iptables-restore`, with proxy ports that stand in for those of a node. */
 import type { NodeView } from '../../../core/backend.ts'
+import type { PlannedPiece } from '../../../core/inspection.ts'
 import type { RouteKey } from '../../../core/route.ts'
-import type { PoolEndpoint } from '../../../dataplane/relay/relay.ts'
-import { hostPort } from '../../../net/ip.ts'
+import { allRulePieces, rulePieces } from '../../../dataplane/iptables/language/rule-pieces.ts'
+import { describeListener } from '../describe-listener.ts'
+import { listenerPieces } from '../pieces.ts'
 import type { PlannedListener, RoutePlan } from '../plan.ts'
 import type { Listening } from '../route-listeners.ts'
 import { renderDelivery, writeAnswerRules } from './answer-rules.ts'
@@ -43,6 +45,21 @@ export function renderPortals(view: NodeView, settings: PortalSettings): Rendere
   return { rules: input.render(), listeners: remarks.join(''), routing: isTransparent ? renderDelivery(family) : '' }
 }
 
+/** Of one route: its rules, then its listeners. The ports stand in for those of a node. */
+export function portalPieces(view: NodeView, settings: PortalSettings, key: RouteKey): readonly PlannedPiece[] {
+  const route = view.routesByKey.get(key)
+  if (route === undefined) return []
+  const nextPort = standIns()
+  const plan = planListeners(route, { ...settings, canBeTransparent: true })
+  const listening = plan.listeners.map((listener) => pretend(listener, nextPort))
+  const { rendered } = planPortal(route, portsOf(route, settings, listening), settings)
+  const portsById = new Map(listening.map(({ id, address }) => [id, address.port]))
+  return [
+    ...allRulePieces(rulePieces(rendered, settings.family)),
+    ...listenerPieces(plan, ({ id }) => portsById.get(id)).map(({ piece }) => piece),
+  ]
+}
+
 type NextPort = () => number
 
 function standIns(): NextPort {
@@ -59,16 +76,9 @@ function pretend(planned: PlannedListener, nextPort: NextPort): Listening {
 
 function remarksOn({ key, listeners, problem }: RoutePlan, listening: readonly Listening[]): readonly string[] {
   if (problem !== undefined) return [`# ${key} not served: ${problem}\n`]
-  return listeners.map(({ purpose, ip, pool }, index) => {
-    const endpoints = pool.endpoints.map(describeEndpoint).join(' ')
-    const affinity = pool.affinitySeconds > 0 ? ` (client affinity ${pool.affinitySeconds} s)` : ''
-    const at = hostPort(ip, listening[index]?.address.port ?? 0)
-    return `# ${key} ${purpose} ${at} -> ${endpoints === '' ? 'nobody' : endpoints}${affinity}\n`
-  })
-}
-
-function describeEndpoint({ ip, port, isTransparent }: PoolEndpoint): string {
-  return isTransparent === true ? `${hostPort(ip, port)} (sees the client)` : hostPort(ip, port)
+  return listeners.map(
+    (listener, index) => `# ${key} ${describeListener(listener, listening[index]?.address.port ?? 0)}\n`,
+  )
 }
 
 function byKey(left: { readonly key: string }, right: { readonly key: string }): number {

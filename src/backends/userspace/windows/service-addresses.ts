@@ -3,6 +3,8 @@
  * removed beside the syncs: Windows takes seconds until an address can be used, and one that is stuck holds up nobody else.
  */
 import { setMaxListeners } from 'node:events'
+import { thereOrMissing } from '../../../core/inspect-pieces.ts'
+import type { Look } from '../../../core/inspect-pieces.ts'
 import type { Clock } from '../../../core/clock.ts'
 import type { Logger } from '../../../core/logger.ts'
 import type { RouteKey } from '../../../core/route.ts'
@@ -10,6 +12,8 @@ import type { OwnedObjects } from '../../../dataplane/owned-objects/owned-object
 import type { Netsh } from '../../../dataplane/netsh/netsh.ts'
 import { familyOf } from '../../../net/ip.ts'
 import type { Family } from '../../../net/ip.ts'
+import { addressPieces } from './pieces.ts'
+import { renderAddress } from './render.ts'
 import { ownedAddresses, ownedLine } from './owned-lines.ts'
 
 export interface ServiceAddressesOptions {
@@ -103,6 +107,28 @@ export class ServiceAddresses {
     const awaited = begun.filter(({ ip }) => newOnes.has(ip)).map(({ task }) => task)
     if (awaited.length > 0 && !signal.aborted) await this.#waitFor(awaited, signal)
     signal.throwIfAborted()
+  }
+
+  /** Compares what the route needs with what is there. */
+  lookFor(key: RouteKey): Look {
+    const ips = this.#ipsByOwner.get(key) ?? []
+    const pieces = addressPieces(ips, this.#options.netsh.interfaceName)
+    return {
+      pieces,
+      compare: async (signal) => {
+        const isThere = await this.#whatIsThere(signal)
+        return pieces.map((piece, index) => thereOrMissing(piece, isThere(ips[index] ?? '')))
+      },
+    }
+  }
+
+  /** All that any route needs, as commands. */
+  rendered(): string {
+    const { interfaceName } = this.#options.netsh
+    return [...this.#ownersByIp.keys()]
+      .sort()
+      .map((ip) => `${renderAddress(interfaceName, ip)}\n`)
+      .join('')
   }
 
   /** Looks what is there, also what an earlier process left. */

@@ -11,6 +11,7 @@ import type { Family } from '../../../net/ip.ts'
 import { backendContract } from '../../backend.contract.ts'
 import type { BackendSite } from '../../testing/backend-site.ts'
 import { DoorCalls } from '../../testing/door-calls.ts'
+import { unexplainedListeners } from '../testing/explained-listeners.ts'
 import { WindowsBackend } from './windows-backend.ts'
 
 /** Somebody removes the address with this number. */
@@ -63,6 +64,17 @@ function windowsSite(family: Family): BackendSite<Damage, undefined> {
             const endpoints = isLetIn ? listener.pool.endpoints : []
             return endpoints.map((endpoint) => hostPort(endpoint.ip, endpoint.port)).sort()
           }),
+        async unexplained(pieces) {
+          const addresses = new Set(pieces.flatMap(({ kind, text }) => (kind === 'address' ? text.split(/[ =/]/) : [])))
+          const strange = [...netsh.ips].filter((ip) => !addresses.has(ip))
+          return [...strange, ...unexplainedListeners(relay, pieces)]
+        },
+        async spoil({ kind, text }) {
+          if (kind !== 'address') return false
+          const lost = [...netsh.ips].filter((ip) => text.split(/[ =/]/).includes(ip))
+          for (const ip of lost) netsh.ips.delete(ip)
+          return lost.length > 0
+        },
         async damage(index) {
           const ip = [...netsh.ips].sort()[index]
           if (ip !== undefined) netsh.ips.delete(ip)

@@ -1,5 +1,7 @@
 /** Serves one IP family at the Services' own addresses, which it gives to an interface of a Windows node. */
-import type { Backend, Change, NodeView, SyncReport } from '../../../core/backend.ts'
+import type { Backend, Change, NodeView, RenderedPart, SyncReport } from '../../../core/backend.ts'
+import { inspectPieces } from '../../../core/inspect-pieces.ts'
+import type { Inspection } from '../../../core/inspection.ts'
 import { nodePortIps } from '../../../core/node/node-port-addresses.ts'
 import type { NodePortAddresses } from '../../../core/node/node-port-addresses.ts'
 import type { RouteKey } from '../../../core/route.ts'
@@ -89,6 +91,20 @@ export class WindowsBackend implements Backend {
 
   traffic(_signal: AbortSignal, keys?: ReadonlySet<RouteKey>): Promise<ReadonlyMap<RouteKey, RouteTraffic>> {
     return Promise.resolve(this.#listeners.traffic(keys))
+  }
+
+  inspect(key: RouteKey, signal: AbortSignal): Promise<Inspection | undefined> {
+    return this.#programming.inTurn(async () => {
+      const listeners = this.#listeners.look(key)
+      return listeners && inspectPieces([this.#addresses.lookFor(key), listeners], signal)
+    })
+  }
+
+  rendered(): Promise<readonly RenderedPart[]> {
+    return this.#programming.inTurn(async () => [
+      { part: 'netsh', text: this.#addresses.rendered() },
+      { part: 'listeners', text: this.#listeners.rendered() },
+    ])
   }
 
   /** Where this route can be reached now. */

@@ -1,0 +1,100 @@
+/** What the table holds for one route, piece by piece. The cost follows the route, and not the table. */
+import type { PlannedRule } from '../../core/inspect-pieces.ts'
+import type { PlannedPiece } from '../../core/inspection.ts'
+import type { RouteKey } from '../../core/route.ts'
+import { isSameData } from '../../core/same-data.ts'
+import { kindOf, nftFamily, renderElement } from '../../dataplane/nft/command/script.ts'
+import { tableName } from '../../dataplane/nft/nft.ts'
+import { renderRule } from '../../dataplane/nft/render-rule.ts'
+import type { Rule } from '../../dataplane/nft/rule.ts'
+import { hostPort } from '../../net/ip.ts'
+import { containersOf } from './containers.ts'
+import type { ContainerName } from './containers.ts'
+import { elementId, elementsById, toSetElement } from './element-changes.ts'
+import { ownerOf } from './element-owners.ts'
+import { pickChain } from './pick-chains.ts'
+import { routePlanIn } from './plan.ts'
+import type { NftablesPlan } from './plan.ts'
+import type { PlannedChain } from './planned-chain.ts'
+import type { PlannedElement } from './route-plan.ts'
+import type { NftablesSettings } from './settings.ts'
+
+export interface RoutePieces {
+  readonly elements: readonly ElementPiece[]
+  /** Those that pick an endpoint are shared with all routes that have as many. */
+  readonly chains: readonly ChainPieces[]
+  readonly stickySets: readonly { readonly name: string; readonly piece: PlannedPiece }[]
+}
+
+export interface ElementPiece {
+  readonly element: PlannedElement
+  readonly piece: PlannedPiece
+}
+
+export interface ChainPieces {
+  readonly name: string
+  readonly piece: PlannedPiece
+  readonly rules: readonly PlannedRule[]
+}
+
+/** Undefined: there is no such route in the plan. */
+export function routePieces(plan: NftablesPlan, key: RouteKey): RoutePieces | undefined {
+  if (!plan.routesByKey.has(key)) return undefined
+  const { settings } = plan
+  const { elements, pickChains, sticky } = routePlanIn(plan, key)
+  const table = `table ${nftFamily(settings.family)} ${tableName}`
+  return {
+    elements: elements
+      .filter((element) => isHeldFor(plan, key, element))
+      .flatMap((element) => [element, ...element.companions])
+      .map((element) => ({ element, piece: elementPiece(element, settings) })),
+    chains: [...pickChains.map((chain) => pickChain(chain, settings)), ...sticky.chains].map((chain) =>
+      chainPieces(chain, table, settings),
+    ),
+    stickySets: sticky.sets.map(({ name }) => ({ name, piece: { kind: 'set', where: table, text: `set ${name}` } })),
+  }
+}
+
+/** Those of the elements first, then chain by chain. */
+export function allPieces({ elements, chains, stickySets }: RoutePieces): readonly PlannedPiece[] {
+  return [...elements, ...stickySets, ...chains.flatMap((chain) => [chain, ...chain.rules])].map(({ piece }) => piece)
+}
+
+/** Where several routes want an element, one has it. To the others it belongs as well, if they want the same. */
+function isHeldFor(plan: NftablesPlan, key: RouteKey, element: PlannedElement): boolean {
+  const owner = ownerOf(plan.owners, element)
+  if (owner === key || owner === undefined) return owner === key
+  return isSameData(elementsById(routePlanIn(plan, owner).elements).get(elementId(element)), element)
+}
+
+function elementPiece(element: PlannedElement, { family }: NftablesSettings): PlannedPiece {
+  const set = containersOf(family)[element.container]
+  const piece = { kind: 'element', where: `${kindOf(set)} ${set.name}`, text: renderElement(toSetElement(element)) }
+  const endpoint = endpointMaps.has(element.container) ? element.value.split(' . ') : undefined
+  return endpoint === undefined ? piece : { ...piece, endpoint: hostPort(endpoint[0] ?? '', Number(endpoint[1])) }
+}
+
+const endpointMaps: ReadonlySet<ContainerName> = new Set([
+  'endpoints',
+  'local-endpoints',
+  'nodeport-endpoints',
+  'local-nodeport-endpoints',
+])
+
+function chainPieces({ name, rules }: PlannedChain, table: string, { family }: NftablesSettings): ChainPieces {
+  return {
+    name,
+    piece: { kind: 'chain', where: table, text: `chain ${name}` },
+    rules: rules.map((rule) => {
+      const text = renderRule(rule, family)
+      const endpoint = endpointIn(rule)
+      const piece = { kind: 'rule', where: `chain ${name}`, text }
+      return { piece: endpoint === undefined ? piece : { ...piece, endpoint }, readsAs: text }
+    }),
+  }
+}
+
+function endpointIn({ statements }: Rule): string | undefined {
+  const dnat = statements.find((statement) => statement.kind === 'dnat')
+  return dnat && hostPort(dnat.ip, dnat.port)
+}
