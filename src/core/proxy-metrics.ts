@@ -15,6 +15,8 @@ export interface ProxyMetrics {
   syncSucceeded(family: Family, atMs: number): void
   /** Seconds from the change in the cluster to the moment it was programmed here. */
   programmed(family: Family, latencySeconds: number): void
+  /** Seconds from an endpoint's removal in the cluster to the moment no new connection reaches it through this node. */
+  endpointRemoved(family: Family, seconds: number): void
   noLocalEndpoints(family: Family, policy: 'internal' | 'external', routes: number): void
   /** An object, or a part of it, was skipped because it is invalid. */
   objectProblem(kind: ObjectKind): void
@@ -31,6 +33,7 @@ export const silentMetrics: ProxyMetrics = {
   syncRan() {},
   syncSucceeded() {},
   programmed() {},
+  endpointRemoved() {},
   noLocalEndpoints() {},
   objectProblem() {},
   serviceNotices() {},

@@ -1,18 +1,22 @@
 /** Series whose values are read when somebody scrapes: from the views, the backends and the source. */
 import { addEndpointMetrics } from '../../observe/metrics/endpoint-metrics.ts'
 import { addKpngCoreSeries } from '../../observe/metrics/kpng-metrics.ts'
+import { addSafetyMetrics } from '../../observe/metrics/safety-metrics.ts'
 import { addSourceContact } from '../../observe/metrics/source-metrics.ts'
 import { addTrafficMetrics } from '../../observe/metrics/traffic-metrics.ts'
 import { addViewMetrics } from '../../observe/metrics/view-metrics.ts'
 import { seriesNeeded } from '../../observe/traffic/series-needed.ts'
 import type { CarriedView, TrafficBook } from '../../observe/traffic/traffic-book.ts'
 import type { ClusterParts, Daemon } from './daemon.ts'
+import type { ProxyMemory } from './proxy-memory.ts'
 
 export function addDaemonSeries(
   book: TrafficBook,
+  { safety }: Pick<ProxyMemory, 'safety'>,
   { serviceSeriesLimit, host: { clock }, log }: Pick<Daemon, 'serviceSeriesLimit' | 'host' | 'log'>,
   { metrics: { registry }, source }: Pick<ClusterParts, 'metrics' | 'source'>,
 ): void {
+  addSafetyMetrics(registry, safety)
   addViewMetrics(registry, () => book.views())
   // Nothing above the limit: a scrape must stay small.
   const upTo = async (part: 'services' | 'endpoints'): Promise<readonly CarriedView[]> => {

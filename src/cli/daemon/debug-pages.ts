@@ -1,17 +1,77 @@
 /** Every page below `/debug/`, put together from what the daemon has. */
+import type { Safety } from '../../core/sync/time-to-safety.ts'
 import type { DebugPage } from '../../observe/http/debug/debug-page.ts'
 import type { SyncHistory } from '../../observe/tracing/sync-history.ts'
 import { syncsPage } from '../../observe/tracing/syncs-page.ts'
+import { servicePage } from '../../observe/http/debug/service-page.ts'
+import { viewPage } from '../../observe/http/debug/view-page.ts'
 import type { TrafficBook } from '../../observe/traffic/traffic-book.ts'
 import { trafficPage } from '../../observe/traffic/traffic-page.ts'
+import { trafficTable } from '../../observe/traffic/traffic-rows.ts'
+import type { ClusterParts, Daemon } from './daemon.ts'
 import type { FamilyProxy } from './family-proxy.ts'
+import type { ProxyMemory } from './proxy-memory.ts'
 
 export interface DebugPagesOptions {
+  readonly daemon: Daemon
+  readonly cluster: ClusterParts
+  readonly memory: ProxyMemory
   readonly proxies: readonly FamilyProxy[]
   readonly book: TrafficBook
   readonly history: SyncHistory
 }
 
-export function debugPages({ book, history }: DebugPagesOptions): readonly DebugPage[] {
-  return [trafficPage(book), syncsPage(history)]
+export function debugPages(options: DebugPagesOptions): readonly DebugPage[] {
+  const {
+    daemon,
+    cluster: { catalog },
+    memory,
+    proxies,
+    book,
+    history,
+  } = options
+  const views = () => proxies.map((proxy) => proxy.view())
+  return [
+    viewPage({
+      mode: daemon.config.mode,
+      views,
+      summary: () => ({ safePreStop: shownSafety(memory.safety.longestOfLastHour()) }),
+    }),
+    servicePage({
+      catalog,
+      views,
+      more: {
+        notices: (service) => nonEmpty(memory.notices.about(service)),
+        lastSyncs: (service) =>
+          memory.touched.of(service).map(({ atMs, ...touch }) => ({ ...touch, at: new Date(atMs).toISOString() })),
+        timeToSafety: (service) => shownSafety(memory.safety.safetyOf(...splitKey(service))),
+        traffic: (service) => trafficOf(service, book),
+      },
+    }),
+    trafficPage(book),
+    syncsPage(history),
+  ]
+}
+
+/** Of each port; with how even it is. */
+async function trafficOf(service: string, book: TrafficBook) {
+  const [namespace] = splitKey(service)
+  const query = { sort: 'name', limit: 1000, withEndpoints: true, namespace, filter: service } as const
+  const { services } = trafficTable(await book.read(), query)
+  return nonEmpty(services.filter((row) => row.service === service || row.service.startsWith(`${service}:`)))
+}
+
+function shownSafety(safety: Safety | undefined) {
+  if (safety === undefined) return undefined
+  const { atMs, ...rest } = safety
+  return { ...rest, at: new Date(atMs).toISOString() }
+}
+
+function splitKey(service: string): [namespace: string, name: string] {
+  const [namespace = '', name = ''] = service.split('/')
+  return [namespace, name]
+}
+
+function nonEmpty<T>(list: readonly T[]): readonly T[] | undefined {
+  return list.length === 0 ? undefined : list
 }

@@ -1,7 +1,6 @@
 import { isGateOn } from '../../config/feature-gates.ts'
 import type { ProxyHealth } from '../../core/health/proxy-health.ts'
 import type { ServingPolicy } from '../../core/routing/serving-policy.ts'
-import { ToldNotices } from '../../core/routing/told-notices.ts'
 import { userspaceSpanNames } from '../../backends/userspace/span-names.ts'
 import type { OtherModes } from '../cleanup/remove-other-modes.ts'
 import type { DaemonEvents } from './daemon-events.ts'
@@ -9,6 +8,7 @@ import type { ClusterParts, Daemon } from './daemon.ts'
 import { familyProxy } from './family-proxy.ts'
 import type { FamilyProxy } from './family-proxy.ts'
 import type { FamilyBackend } from './open-backends.ts'
+import type { ProxyMemory } from './proxy-memory.ts'
 import type { PreparedNode } from './serve.ts'
 
 export interface FamilyProxiesOptions {
@@ -20,6 +20,7 @@ export interface FamilyProxiesOptions {
   readonly otherModes: OtherModes
   readonly health: ProxyHealth
   readonly events: DaemonEvents
+  readonly memory: ProxyMemory
   readonly maxConnections: number
 }
 
@@ -27,27 +28,23 @@ const hourMs = 60 * 60 * 1000
 
 /** One sync loop for each backend, under one policy; what is wrong with a Service is told once, not once per family. */
 export function familyProxies(options: FamilyProxiesOptions): readonly FamilyProxy[] {
-  const { daemon, cluster, prepared, otherModes, health, events, maxConnections } = options
+  const { daemon, cluster, prepared, otherModes, health, memory, maxConnections } = options
   const { config, host, log } = daemon
   const { catalog, nodeName, metrics, tracing } = cluster
   const { context, node, mode } = prepared
   const policy = servingPolicy(options)
-  const notices = new ToldNotices({
-    log,
-    metrics: metrics.proxy,
-    onNotice: (service, reason, text) => events.serviceNotice(service, reason, text),
-  })
   return options.backends.map(({ family, backend, afterSync, openConnections }) =>
     familyProxy({
       family,
       backend,
       openConnections,
-      afterSync: [...afterSync, otherModes.afterSync()],
+      afterSync: [...afterSync, memory.touched.afterSync(), otherModes.afterSync()],
       catalog,
       nodeName,
       nodeIP: node.addresses.ips[family],
       policy,
-      notices,
+      notices: memory.notices,
+      safety: memory.safety,
       nodePortAddresses: mode.nodePorts === 'everywhere' ? [] : context.nodePortAddresses,
       localIps: context.localIps,
       periods: { minMs: config.minSyncPeriodMs, retryMs: config.syncPeriodMs, maxMs: hourMs },
@@ -55,7 +52,7 @@ export function familyProxies(options: FamilyProxiesOptions): readonly FamilyPro
       hasHealthServer: config.healthzBindAddress !== '',
       metrics: metrics.proxy,
       maxConnections,
-      onHealthPortFailure: (port, note) => events.healthPortFailed(port, note),
+      onHealthPortFailure: (port, note) => options.events.healthPortFailed(port, note),
       tracer: tracing.recorder,
       ...(daemon.mode.name === 'userspace' && { spanNames: userspaceSpanNames }),
       clock: host.clock,

@@ -17,6 +17,7 @@ import type { RouteSpanNames } from '../../core/routing/routed-events.ts'
 import { SyncRunner } from '../../core/sync/sync-runner.ts'
 import type { AfterSync, SyncPeriods } from '../../core/sync/sync-runner.ts'
 import type { Tracer } from '../../core/trace.ts'
+import type { TimeToSafety } from '../../core/sync/time-to-safety.ts'
 import type { Family } from '../../net/ip.ts'
 import { addTraffic } from '../../core/traffic.ts'
 import type { RouteTraffic } from '../../core/traffic.ts'
@@ -45,6 +46,7 @@ export interface FamilyProxyOptions {
   /** Whether the proxy may be judged unhealthy: without a health server nobody can tell. */
   readonly hasHealthServer: boolean
   readonly metrics: ProxyMetrics
+  readonly safety: TimeToSafety
   /** Of all health-check node ports together. */
   readonly maxConnections: number
   readonly onHealthPortFailure: (port: HealthCheckPort, note: string) => void
@@ -91,6 +93,7 @@ export function familyProxy(options: FamilyProxyOptions): FamilyProxy {
         clock,
         log,
         periods: options.periods,
+        safety: options.safety,
         afterSync: [healthChecks, ...options.afterSync],
       })
       await runAll([runner, driftRepair(owned, runner, log)], signal)

@@ -19,6 +19,7 @@ import { familyProxies } from './family-proxies.ts'
 import type { ThisNode } from './node-at-start.ts'
 import { nodeGuard } from './node-guard.ts'
 import { openBackends } from './open-backends.ts'
+import { proxyMemory } from './proxy-memory.ts'
 import { stateKeeper } from './saved-start.ts'
 
 /** What the stages before have found out and prepared. */
@@ -51,10 +52,12 @@ export async function serve(
   })
 
   const backends = await openBackends(mode, families, signal)
-  const proxies = familyProxies({ daemon, cluster, prepared, backends, otherModes, health, events, maxConnections })
+  const memory = proxyMemory(daemon, cluster, events)
+  const parts = { daemon, cluster, prepared, backends, otherModes, health, events, memory, maxConnections }
+  const proxies = familyProxies(parts)
   const book = new TrafficBook({ sources: proxies, clock: host.clock, signal })
-  addDaemonSeries(book, daemon, cluster)
-  const pages = debugPages({ proxies, book, history: cluster.tracing.history })
+  addDaemonSeries(book, memory, daemon, cluster)
+  const pages = debugPages({ daemon, cluster, memory, proxies, book, history: cluster.tracing.history })
   const servers = daemonServers({
     ...daemon,
     pages,

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Catalog } from '../../core/catalog.ts'
 import { silentNotices } from '../../core/routing/service-notices.ts'
+import { TimeToSafety } from '../../core/sync/time-to-safety.ts'
 import { usualPolicy } from '../../core/routing/serving-policy.ts'
 import { ProxyHealth } from '../../core/health/proxy-health.ts'
 import { silentMetrics } from '../../core/proxy-metrics.ts'
@@ -151,6 +152,7 @@ test('HNS is not asked for anything before Services and EndpointSlices are both 
     health: new ProxyHealth({ clock, timeoutMs: 60_000 }),
     hasHealthServer: false,
     metrics: silentMetrics,
+    safety: new TimeToSafety({ clock, metrics: silentMetrics }),
     maxConnections: 1,
     onHealthPortFailure() {},
     tracer: noTracer,

@@ -11,6 +11,7 @@ import type { RefusedClaim, RefusedService } from './address-claims.ts'
 import type { NodeView } from '../backend.ts'
 import { serviceKeyOf } from '../catalog.ts'
 import type { Catalog, CatalogEvent } from '../catalog.ts'
+import type { Clock } from '../clock.ts'
 import { losesEndpoint, programmingOrder } from '../sync/programming-order.ts'
 import type { PendingRoute } from '../sync/programming-order.ts'
 import type { ProxyMetrics } from '../proxy-metrics.ts'
@@ -26,6 +27,8 @@ import { isSameRoute } from './same-route.ts'
 import { noticesAbout } from './service-notices.ts'
 import type { NoticeSink, ServiceNotice } from './service-notices.ts'
 import type { ServingPolicy } from './serving-policy.ts'
+import { RemovalTimes } from '../sync/removal-times.ts'
+import type { EndpointRemoval } from '../sync/removal-times.ts'
 import { SyncReasons } from '../sync/sync-reasons.ts'
 
 export interface RouteTableOptions {
@@ -41,6 +44,8 @@ export interface RouteTableOptions {
   readonly startedAtMs: number
   /** What routing is called in the traces of this mode; absent: `route`. */
   readonly spanNames?: RouteSpanNames
+  /** For the time at which changes arrive; without it they are as old as the table. */
+  readonly clock?: Pick<Clock, 'now'>
 }
 
 const noRoutes: readonly Route[] = []
@@ -57,6 +62,7 @@ export class RouteTable implements RouteSource {
   /** That made a Service dirty. */
   readonly #events: RoutedEvents
   readonly #noLocalEndpoints = { internal: 0, external: 0 }
+  readonly #removalTimes = new RemovalTimes()
   #reasons: SyncReasons
   #zone = ''
   /** All of the family that the Node object names; the one to use comes first. */
@@ -133,6 +139,7 @@ export class RouteTable implements RouteSource {
   take({ full }: { readonly full: boolean }): PendingSync {
     this.#routeDirtyServices()
     const pending = [...this.#pendingByKey.values()]
+    const removals = this.#removalsOf(pending)
     for (const { key, route } of pending) this.#commit(key, route)
     const isFull = full || this.#isFullDue
     const { causes, triggerTimesMs, needsConntrackCleanup, linkedCauses: causedBy } = this.#reasons
@@ -144,6 +151,7 @@ export class RouteTable implements RouteSource {
       view: this.view,
       change: { full: isFull, keys: programmingOrder(pending, isFull ? this.#routesByKey : undefined), causes },
       triggerTimesMs,
+      removals,
       needsConntrackCleanup,
       causedBy,
     }
@@ -163,8 +171,10 @@ export class RouteTable implements RouteSource {
       const routing = this.#events.beginRouting(service, this.#latestByService.get(service) ?? noRoutes)
       const news = this.#reroute(service)
       routing?.end(news.length, this.#latestByService.get(service) ?? noRoutes)
-      if (news.length === 0) this.#reasons.forget(service)
-      else for (const { link } of routing?.events ?? []) this.#reasons.link(service, link)
+      if (news.length === 0) {
+        this.#reasons.forget(service)
+        this.#removalTimes.forget(service)
+      } else for (const { link } of routing?.events ?? []) this.#reasons.link(service, link)
       isNews ||= news.length > 0
       urgent ||= news.some(({ isRemoval }) => isRemoval)
     }
@@ -203,6 +213,7 @@ export class RouteTable implements RouteSource {
     const isOurs = previous?.clusterIPs[family] !== undefined || current?.clusterIPs[family] !== undefined
     if (!isOurs) return
     this.#reasons.serviceChanged(key, previous, current)
+    if (this.#isInitialised) this.#removalTimes.serviceChanged(key, this.#nowMs())
     this.#markDirty(key, event)
     for (const other of this.#claims.replace(key, previous, current)) this.#markDirty(other, event)
   }
@@ -222,8 +233,31 @@ export class RouteTable implements RouteSource {
       if (slice === previous && stays) continue
       metrics.endpointChange()
       this.#reasons.sliceChanged(key, service, previous, stays ? current : undefined)
+      if (this.#isInitialised) this.#noteRemovals(service, previous, stays ? current : undefined)
       this.#markDirty(service, event)
     }
+  }
+
+  /** A slice that comes from another Service takes nothing away from this one. */
+  #noteRemovals(service: ObjectKey, previous: SliceRecord | undefined, current: SliceRecord | undefined): void {
+    const own = previous !== undefined && serviceKeyOf(previous) === service ? previous : undefined
+    this.#removalTimes.sliceChanged(service, own, current, this.#nowMs())
+  }
+
+  /** Compares with what is programmed, so before that changes. */
+  #removalsOf(pending: readonly PendingRoute[]): readonly EndpointRemoval[] {
+    const nowMs = this.#nowMs()
+    const removals = pending.flatMap(({ key, route, isRemoval }) => {
+      const programmed = isRemoval ? this.#routesByKey.get(key) : undefined
+      return programmed === undefined ? [] : this.#removalTimes.removalsFrom(programmed, route, nowMs)
+    })
+    this.#removalTimes.clear()
+    return removals
+  }
+
+  #nowMs(): number {
+    const { clock, startedAtMs } = this.#options
+    return clock?.now() ?? startedAtMs
   }
 
   #markDirty(service: ObjectKey, event?: ObjectEvent): void {

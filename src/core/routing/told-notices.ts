@@ -46,6 +46,13 @@ export class ToldNotices implements NoticeSink {
     for (const { reason } of notices) this.#count(family, reason, 1)
   }
 
+  /** What holds now. */
+  about(service: ObjectKey): readonly (ServiceNotice & { readonly family: Family })[] {
+    return families.flatMap((family) =>
+      (this.#noticesByService[family].get(service) ?? []).map((notice) => ({ family, ...notice })),
+    )
+  }
+
   #count(family: Family, reason: NoticeReason, step: number): void {
     this.#counts[family][reason] += step
     this.#options.metrics.serviceNotices(family, reason, this.#counts[family][reason])

@@ -1,6 +1,7 @@
 /** Where a sync runner gets its work: the routes of one IP family, and what changed in them. */
 import type { Change, NodeView } from '../backend.ts'
 import type { LinkedCauses } from './cause-links.ts'
+import type { EndpointRemoval } from './removal-times.ts'
 
 /** What one sync has to program. */
 export interface PendingSync {
@@ -8,6 +9,8 @@ export interface PendingSync {
   readonly change: Change
   /** When the changes happened in the cluster (Unix milliseconds), for the programming latency. */
   readonly triggerTimesMs: readonly number[]
+  /** Endpoints that get no new connections once this is programmed. */
+  readonly removals: readonly EndpointRemoval[]
   /** Some UDP endpoint changed, so flows that still point to an old one may exist. */
   readonly needsConntrackCleanup: boolean
   /** For the trace of the sync. */

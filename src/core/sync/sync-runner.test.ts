@@ -484,6 +484,7 @@ class ScriptedTable implements RouteSource {
         causes: pending.flatMap(({ causes }) => causes ?? []),
       },
       triggerTimesMs: pending.flatMap(({ triggerTimesMs }) => triggerTimesMs ?? []),
+      removals: [],
       needsConntrackCleanup: pending.some(({ conntrack }) => conntrack),
       causedBy: { links: pending.flatMap(({ links }) => links ?? []), more: 0 },
     }

@@ -9,6 +9,7 @@ import type { Span, Tracer } from '../trace.ts'
 import type { PendingSync, RouteSource, SyncRequest } from './route-source.ts'
 import { SyncLoop } from './sync-loop.ts'
 import type { WorkOutcome } from './sync-loop.ts'
+import type { TimeToSafety } from './time-to-safety.ts'
 import { withUnprogrammed } from './unprogrammed.ts'
 import { UnservedRoutes } from './unserved-routes.ts'
 
@@ -39,6 +40,8 @@ export interface SyncRunnerOptions {
   readonly log: Logger
   readonly periods: SyncPeriods
   readonly afterSync: readonly AfterSync[]
+  /** Hears which endpoints get no new connections any more. */
+  readonly safety?: Pick<TimeToSafety, 'committed'>
 }
 
 /** Others change kernel state behind our back; a full sync this often repairs it. */
@@ -148,6 +151,7 @@ export class SyncRunner {
     if (pending.change.full) this.#lastFullAt = startedAt
     const failedKeys = report.failed.map(({ key }) => key)
     this.#unserved.note(pending.change, failedKeys, clock.monotonic())
+    this.#options.safety?.committed({ ...pending, failedKeys })
     this.#recordSuccess(pending, report, clock.monotonic() - startedAt)
     span.set({ ...report.facts, ...(failedKeys.length > 0 && { 'routes.failed': failedKeys.length }) })
     await this.#runAfterSync(pending, signal, span)

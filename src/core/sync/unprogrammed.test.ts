@@ -11,6 +11,7 @@ function pending(keys: readonly string[], rest: Partial<PendingSync> & { readonl
     view: testView(),
     change: { full: false, keys: keys as readonly RouteKey[], causes },
     triggerTimesMs: [],
+    removals: [],
     needsConntrackCleanup: false,
     causedBy: noLinkedCauses,
     ...others,

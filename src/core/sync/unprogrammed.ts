@@ -6,6 +6,7 @@ import type { PendingSync } from './route-source.ts'
 /** Retries may go on for hours; the log line of each stays a line. */
 const maxCauses = 10
 const maxTriggerTimes = 10_000
+const maxRemovals = 10_000
 
 export function withUnprogrammed(failed: PendingSync | undefined, next: PendingSync): PendingSync {
   if (failed === undefined) return next
@@ -13,6 +14,7 @@ export function withUnprogrammed(failed: PendingSync | undefined, next: PendingS
     view: next.view,
     change: withUnprogrammedKeys(failed.change, next.change),
     triggerTimesMs: [...failed.triggerTimesMs, ...next.triggerTimesMs].slice(-maxTriggerTimes),
+    removals: [...failed.removals, ...next.removals].slice(0, maxRemovals),
     needsConntrackCleanup: failed.needsConntrackCleanup || next.needsConntrackCleanup,
     causedBy: bothCauses(failed.causedBy, next.causedBy),
   }

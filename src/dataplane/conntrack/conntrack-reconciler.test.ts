@@ -47,7 +47,14 @@ function reconcilerOf(conntrack: Pick<Conntrack, 'dump' | 'delete'>) {
 
 function synced(needsConntrackCleanup: boolean, ...routes: readonly Route[]): PendingSync {
   const change = { full: false, keys: [], causes: [] }
-  return { view: testView(...routes), change, triggerTimesMs: [], needsConntrackCleanup, causedBy: noLinkedCauses }
+  return {
+    view: testView(...routes),
+    change,
+    triggerTimesMs: [],
+    removals: [],
+    needsConntrackCleanup,
+    causedBy: noLinkedCauses,
+  }
 }
 
 function tableOf(...flows: readonly Flow[]): MemoryConntrack {

@@ -8,6 +8,7 @@ import { ProxyMetricFamilies } from './proxy-metric-families.ts'
 import { proxyMetricTable } from './proxy-metric-table.ts'
 import { PrometheusProxyMetrics } from './proxy-metrics.ts'
 import { RestClientMetrics } from './rest-client-metrics.ts'
+import { addSafetyMetrics } from './safety-metrics.ts'
 import { SourceMetrics, addSourceContact } from './source-metrics.ts'
 import { SpanSeries } from './span-metrics.ts'
 import { addTrafficMetrics } from './traffic-metrics.ts'
@@ -21,6 +22,7 @@ test('docs/observability.md lists every metric that there is, and no other', () 
   void new SourceMetrics(registry)
   void new SpanSeries(registry)
   addSourceContact(registry, systemClock, () => new Map())
+  addSafetyMetrics(registry, { longestOfLastHour: () => undefined })
   addViewMetrics(registry, () => [])
   addTrafficMetrics(registry, () => Promise.resolve([]))
   addEndpointMetrics(registry, () => Promise.resolve([]))

@@ -3,14 +3,18 @@ import type { ProxyMetrics } from '../../core/proxy-metrics.ts'
 import type { NoticeReason } from '../../core/routing/service-notices.ts'
 import type { Family } from '../../net/ip.ts'
 import { familyLabel } from './family-label.ts'
-import type { Counter, Gauge, MetricRegistry } from './prometheus.ts'
+import type { Counter, Gauge, Histogram, MetricRegistry } from './prometheus.ts'
 import type { ProxyMetricFamilies } from './proxy-metric-families.ts'
+
+/** From one fast sync to what a pod is given to end (30 s), and to an outage. */
+const removalBuckets = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 900]
 
 /** Turns what the core reports into kube-proxy's series. */
 export class PrometheusProxyMetrics implements ProxyMetrics {
   readonly #families: ProxyMetricFamilies
   readonly #objectProblems: Counter<'kind'>
   readonly #serviceNotices: Gauge<'ip_family' | 'reason'>
+  readonly #endpointRemovals: Histogram<'ip_family'>
 
   constructor(registry: MetricRegistry, families: ProxyMetricFamilies) {
     this.#families = families
@@ -24,6 +28,14 @@ export class PrometheusProxyMetrics implements ProxyMetrics {
       labels: ['ip_family', 'reason'],
       help: 'Services that are not served as they ask now, or with a danger: addresses that are not theirs, source ranges.',
     })
+    this.#endpointRemovals = registry.histogram(
+      {
+        name: 'fairlead_endpoint_removal_seconds',
+        labels: ['ip_family'],
+        help: "From an endpoint's removal in the cluster until no new connection reaches it through this node.",
+      },
+      removalBuckets,
+    )
   }
 
   serviceChange(): void {
@@ -59,6 +71,10 @@ export class PrometheusProxyMetrics implements ProxyMetrics {
   programmed(family: Family, latencySeconds: number): void {
     const histogram = this.#families.histogram('kubeproxy_network_programming_duration_seconds')
     histogram?.observe(familyLabel(family), latencySeconds)
+  }
+
+  endpointRemoved(family: Family, seconds: number): void {
+    this.#endpointRemovals.observe(familyLabel(family), seconds)
   }
 
   noLocalEndpoints(family: Family, policy: 'internal' | 'external', routes: number): void {

@@ -1,0 +1,133 @@
+/**
+ * How long new connections could still reach an endpoint that is gone: from its removal in the cluster until this node
+ * has programmed it. A pod that goes on serving for that long after it was told to end (a preStop hook that sleeps)
+ * loses no connection that comes through this node.
+ */
+import type { ObjectKey } from '../../api/records.ts'
+import { families } from '../../net/ip.ts'
+import type { Family } from '../../net/ip.ts'
+import type { Change, NodeView } from '../backend.ts'
+import type { Clock } from '../clock.ts'
+import type { ProxyMetrics } from '../proxy-metrics.ts'
+import type { RouteKey } from '../route.ts'
+import type { EndpointRemoval } from './removal-times.ts'
+
+/** The last removal of a Service's endpoint that was programmed here. */
+export interface Safety {
+  readonly seconds: number
+  readonly endpoint: string
+  readonly family: Family
+  /** When it was programmed, on the wall clock. */
+  readonly atMs: number
+  readonly measuredFrom: EndpointRemoval['measuredFrom']
+}
+
+type Viewed = Pick<NodeView, 'family' | 'routesByKey'>
+
+/** What a sync has brought to the data plane. */
+export interface CommittedRemovals {
+  readonly view: Viewed
+  readonly change: Pick<Change, 'keys'>
+  readonly removals: readonly EndpointRemoval[]
+  /** Routes that the data plane did not take although the sync as a whole succeeded. */
+  readonly failedKeys: readonly RouteKey[]
+}
+
+export interface TimeToSafetyOptions {
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>
+  readonly metrics: Pick<ProxyMetrics, 'endpointRemoved'>
+}
+
+const minuteMs = 60_000
+const minutesKept = 60
+/** Of Services, of which the last value is kept, and of removals that wait for a route that fails. */
+const most = 10_000
+
+export class TimeToSafety {
+  readonly #options: TimeToSafetyOptions
+  /** The least recent first. */
+  readonly #lastByService = new Map<ObjectKey, Safety>()
+  /** The longest of each minute, by the number of the minute. */
+  readonly #longestByMinute = {
+    ipv4: new Map<number, Safety>(),
+    ipv6: new Map<number, Safety>(),
+  } satisfies Record<Family, unknown>
+
+  /** Not programmed yet, although a sync succeeded: by route and endpoint. */
+  readonly #waiting = new Map<string, EndpointRemoval>()
+
+  constructor(options: TimeToSafetyOptions) {
+    this.#options = options
+  }
+
+  committed({ view, change, removals, failedKeys }: CommittedRemovals): void {
+    if (removals.length === 0 && this.#waiting.size === 0) return
+    const failed = new Set(failedKeys)
+    for (const [place, removal] of this.#due(view, change, removals)) {
+      if (!failed.has(removal.key)) {
+        this.#waiting.delete(place)
+        if (!isBack(view, removal)) this.#record(removal)
+      } else if (this.#waiting.size < most) this.#waiting.set(place, removal)
+    }
+  }
+
+  /** The last removal of one of its endpoints, if there was one. */
+  safetyOf(namespace: string, name: string): Safety | undefined {
+    return this.#lastByService.get(`${namespace}/${name}` as ObjectKey)
+  }
+
+  /**
+   * The removal of the last hour that took longest: a preStop delay of as many seconds would have been safe on this
+   * node. Undefined: no endpoint was removed.
+   */
+  longestOfLastHour(of: readonly Family[] = families): Safety | undefined {
+    const oldest = this.#minute() - minutesKept
+    let longest: Safety | undefined
+    for (const family of of)
+      for (const [minute, safety] of this.#longestByMinute[family])
+        if (minute > oldest && safety.seconds >= (longest?.seconds ?? 0)) longest = safety
+    return longest
+  }
+
+  /** What this sync has tried. Where an endpoint was removed twice, the first time counts. */
+  #due(view: Viewed, { keys }: Pick<Change, 'keys'>, removals: readonly EndpointRemoval[]) {
+    const due = new Map<string, EndpointRemoval>()
+    const tried = new Set(this.#waiting.size === 0 ? [] : keys)
+    for (const [place, removal] of this.#waiting)
+      if (removal.family === view.family && tried.has(removal.key)) due.set(place, removal)
+    for (const removal of removals) {
+      const place = `${removal.family} ${removal.key} ${removal.address}`
+      if (!due.has(place)) due.set(place, removal)
+    }
+    return due
+  }
+
+  #record({ service, address, family, sinceMs, measuredFrom }: EndpointRemoval): void {
+    const atMs = this.#options.clock.now()
+    // Another machine's clock may run ahead of ours.
+    const seconds = Math.max(0, atMs - sinceMs) / 1000
+    const safety: Safety = { seconds, endpoint: address, family, atMs, measuredFrom }
+    this.#options.metrics.endpointRemoved(family, seconds)
+    this.#lastByService.delete(service)
+    this.#lastByService.set(service, safety)
+    if (this.#lastByService.size > most) this.#lastByService.delete(firstOf(this.#lastByService))
+    const minute = this.#minute()
+    const longestByMinute = this.#longestByMinute[family]
+    if (seconds < (longestByMinute.get(minute)?.seconds ?? 0)) return
+    longestByMinute.set(minute, safety)
+    for (const old of longestByMinute.keys()) if (old <= minute - minutesKept) longestByMinute.delete(old)
+  }
+
+  #minute(): number {
+    return Math.floor(this.#options.clock.monotonic() / minuteMs)
+  }
+}
+
+/** While a sync failed and was tried again, the endpoint may have come back. */
+function isBack({ routesByKey }: Viewed, { key, address }: EndpointRemoval): boolean {
+  return routesByKey.get(key)?.reachableEndpoints.some((endpoint) => endpoint.address === address) ?? false
+}
+
+function firstOf<Key>(map: ReadonlyMap<Key, unknown>): Key {
+  return map.keys().next().value as Key
+}

@@ -1,0 +1,87 @@
+/** Routes as pages show them: each endpoint once, and who may get it by address. */
+import type { AllowedSources, Endpoint, Entrance, Outcome, Route, Treatment } from '../../../core/route.ts'
+import { hostPort } from '../../../net/ip.ts'
+
+/** One line about a route. */
+export function routeInShort(route: Route) {
+  return {
+    key: route.key,
+    family: route.family,
+    entrances: route.entrances.map(entranceName),
+    endpoints: {
+      listed: route.endpoints.length,
+      reachable: route.reachableEndpoints.length,
+      cluster: route.clusterEndpoints.length,
+      local: route.localEndpoints.length,
+    },
+    outcome: {
+      internal: treatmentInShort(route.internal),
+      ...(route.external !== undefined && { external: treatmentInShort(route.external) }),
+    },
+  }
+}
+
+/** All of it. */
+export function routeInFull(route: Route) {
+  const { endpoints, clusterEndpoints, localEndpoints, reachableEndpoints, entrances, internal, external, ...rest } =
+    route
+  const reachable = new Set(reachableEndpoints)
+  return {
+    ...rest,
+    entrances: entrances.map(({ kind, allowed, ...entrance }) => ({
+      kind,
+      at: entranceName({ kind, allowed, ...entrance } as Entrance),
+      allowed: allowedSources(allowed),
+      ...treatment(entrance),
+    })),
+    internal: treatment(internal),
+    external: external === undefined ? undefined : treatment(external),
+    endpoints: endpoints.map((endpoint) => ({
+      ...endpoint,
+      state: endpointState(endpoint),
+      isReachable: reachable.has(endpoint),
+    })),
+    clusterEndpoints: addresses(clusterEndpoints),
+    localEndpoints: addresses(localEndpoints),
+  }
+}
+
+/** `ready`, or why it is not: what Kubernetes' conditions say, in one word or two. */
+function endpointState({ ready, serving, terminating }: Endpoint): string {
+  if (terminating) return serving ? 'terminating, serving' : 'terminating'
+  if (ready) return 'ready'
+  return serving ? 'serving, not ready' : 'not ready'
+}
+
+function entranceName(entrance: Entrance): string {
+  return entrance.kind === 'node-port'
+    ? `node-port ${entrance.port}`
+    : `${entrance.kind} ${hostPort(entrance.ip, entrance.port)}`
+}
+
+/** `Everybody` is treated alike, unless it says otherwise. */
+function treatmentInShort({ inside, outside }: Treatment): string {
+  const [forInside, forOutside] = [outcomeInShort(inside), outcomeInShort(outside)]
+  return forInside === forOutside ? forInside : `${forOutside}; from this node ${forInside}`
+}
+
+function outcomeInShort(outcome: Outcome): string {
+  if (outcome.kind !== 'forward') return outcome.kind
+  return `forward to ${outcome.to.length}`
+}
+
+function treatment({ inside, outside, keepsSourceOf }: Treatment) {
+  return { inside: outcome(inside), outside: outcome(outside), keepsSourceOf }
+}
+
+function outcome(one: Outcome) {
+  return one.kind === 'forward' ? { ...one, to: addresses(one.to) } : one
+}
+
+function allowedSources(allowed: AllowedSources | undefined) {
+  return allowed ?? 'everybody'
+}
+
+function addresses(endpoints: readonly Endpoint[]): readonly string[] {
+  return endpoints.map(({ address }) => address)
+}
