@@ -1,14 +1,26 @@
 /** The sets and maps of the table. Everything that changes with Services is an element of one of them. */
 import type { FieldType, SetDeclaration } from '../../dataplane/nft/nft.ts'
-import type { Family } from '../../net/ip.ts'
+import type { NftablesSettings } from './settings.ts'
 
 export type ContainerName = ReturnType<typeof containerList>[number]['name']
 
+type ContainerSettings = Pick<NftablesSettings, 'family' | 'countsEndpoints'>
+
 export type Containers = Readonly<Record<ContainerName, SetDeclaration>>
 
-export function containersOf(family: Family): Containers {
+const ofEndpoints: ReadonlySet<string> = new Set<ContainerName>([
+  'endpoints',
+  'local-endpoints',
+  'nodeport-endpoints',
+  'local-nodeport-endpoints',
+])
+
+/** `countsEndpoints`: each endpoint has a counter of its own, for each address of its Services. */
+export function containersOf({ family, countsEndpoints = false }: ContainerSettings): Containers {
   const list: readonly SetDeclaration[] = containerList(family === 'ipv4' ? 'ipv4_addr' : 'ipv6_addr')
-  return Object.fromEntries(list.map((container) => [container.name, container])) as Containers
+  const counted = (container: SetDeclaration): SetDeclaration =>
+    countsEndpoints && ofEndpoints.has(container.name) ? { ...container, hasCounter: true } : container
+  return Object.fromEntries(list.map((container) => [container.name, counted(container)])) as Containers
 }
 
 function containerList(ip: FieldType) {
@@ -70,13 +82,15 @@ function containerList(ip: FieldType) {
       name: 'no-endpoints',
       key: address,
       value: 'verdict',
-      comment: 'Service addresses without a usable endpoint',
+      hasCounter: true,
+      comment: 'Service addresses without a usable endpoint; counts who asked for them',
     },
     {
       name: 'no-endpoint-nodeports',
       key: nodePort,
       value: 'verdict',
-      comment: 'node ports without a usable endpoint',
+      hasCounter: true,
+      comment: 'node ports without a usable endpoint; counts who asked for them',
     },
     { name: 'cluster-ips', key: [ip], comment: 'cluster IPs in use' },
     { name: 'service-cidrs', key: [ip], isInterval: true, comment: 'ranges of cluster IPs' },

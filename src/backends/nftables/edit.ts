@@ -50,7 +50,7 @@ export function editNftables(
   const change: TableChange = {
     ...writePickChains(pickChains.added, settings),
     sticky: sticky.flatMap(({ additions }) => additions),
-    elements: [...elements.operations(containersOf(settings.family)), ...sticky.flatMap(({ removals }) => removals)],
+    elements: [...elements.operations(containersOf(settings)), ...sticky.flatMap(({ removals }) => removals)],
   }
   const unusedChains = new Set([
     ...before.unusedChains,

@@ -12,7 +12,6 @@ import type { RouteTraffic } from '../../core/traffic.ts'
 import { NftError } from '../../dataplane/nft/nft.ts'
 import type { FoundElement, NftErrorReason, NftTable, NftTransaction } from '../../dataplane/nft/nft.ts'
 import type { Family } from '../../net/ip.ts'
-import { ConnectionCounts } from './connection-counts.ts'
 import { containersOf } from './containers.ts'
 import type { ContainerName, Containers } from './containers.ts'
 import { watchDrift } from './drift-watch.ts'
@@ -25,6 +24,7 @@ import { planNftables } from './plan.ts'
 import type { NftablesPlan } from './plan.ts'
 import { renderPlan } from './render.ts'
 import type { NftablesState } from './settings.ts'
+import { TrafficCounts } from './traffic-counts.ts'
 import { deleteUnusedChains } from './unused-chains.ts'
 import { repairTable, replacement, tableComment } from './whole-table.ts'
 import type { FoundTable } from './whole-table.ts'
@@ -39,8 +39,8 @@ export interface NftablesBackendOptions {
   readonly table: NftTable
   /** Settings and addresses as of now. */
   readonly state: () => NftablesState
-  /** Somebody wants to know how many connections each of this many routes gets. */
-  readonly countsConnections: (routes: number) => boolean
+  /** Somebody wants to know how many connections each of this many routes, or routes and endpoints, gets. */
+  readonly countsConnections: (things: number) => boolean
   readonly metrics: NftablesMetrics
   readonly clock: Clock
   readonly log: Logger
@@ -52,18 +52,24 @@ export class NftablesBackend implements Backend {
   readonly name = 'nftables'
   readonly #options: NftablesBackendOptions
   readonly #containers: Containers
-  readonly #counts: ConnectionCounts
+  readonly #counts: TrafficCounts
   readonly #programming: Programming<SyncTask, NftablesPlan>
   /** Of what was committed last: says whose element is which, also while another sync runs. */
   #owners: ElementOwners | undefined
+  /** Of the table that is there, or of the one that was made. */
+  #countsEndpoints: boolean | undefined
 
   constructor(options: NftablesBackendOptions) {
     this.#options = options
-    this.#containers = containersOf(options.family)
-    this.#counts = new ConnectionCounts(options.table, this.#containers)
+    this.#containers = containersOf(options)
+    this.#counts = new TrafficCounts({
+      table: options.table,
+      containers: this.#containers,
+      countsEndpoints: () => this.#countsEndpoints === true,
+    })
     this.#programming = new Programming<SyncTask, NftablesPlan>({
       edit: ({ plan }, task, signal) => this.#edit(plan, task, signal),
-      rewrite: ({ view }, _known, signal) => this.#rewrite(view, options.state(), signal),
+      rewrite: async ({ view }, _known, signal) => this.#rewrite(view, await this.#firstState(view, signal), signal),
       isRefusal,
       onRefusedEdit: (error) => options.log.warn('a change was refused; comparing the whole table', { error }),
     })
@@ -72,7 +78,7 @@ export class NftablesBackend implements Backend {
   async sync(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
     try {
       const report = await this.#programming.sync({ view, change }, signal)
-      for (const key of change.keys) if (!view.routesByKey.has(key)) this.#counts.forget(key)
+      this.#counts.forget(change.keys, view)
       return report
     } catch (error) {
       if (!signal.aborted) this.#options.metrics.syncFailed()
@@ -84,9 +90,8 @@ export class NftablesBackend implements Backend {
     return watchDrift(this.#options, onDrift, signal)
   }
 
-  async traffic(signal: AbortSignal): Promise<ReadonlyMap<RouteKey, RouteTraffic>> {
-    const counts = await this.#counts.read(this.#owners ?? new Map(), signal)
-    return new Map([...counts].map(([key, connections]) => [key, { connections }]))
+  traffic(signal: AbortSignal): Promise<ReadonlyMap<RouteKey, RouteTraffic>> {
+    return this.#counts.read(this.#owners ?? new Map(), signal)
   }
 
   inspect(key: RouteKey, signal: AbortSignal): Promise<Inspection | undefined> {
@@ -114,7 +119,7 @@ export class NftablesBackend implements Backend {
     { view, change }: SyncTask,
     signal: AbortSignal,
   ): Promise<Programmed<NftablesPlan> | undefined> {
-    const { settings, nodePortIps } = this.#options.state()
+    const { settings, nodePortIps } = this.#state()
     if (change.full || !isSameData(plan.settings, settings)) return undefined
     const routes = new Map(change.keys.map((key) => [key, view.routesByKey.get(key)]))
     const node = { nodePortIps, serviceCidrs: view.serviceCidrs }
@@ -152,10 +157,26 @@ export class NftablesBackend implements Backend {
     })
   }
 
+  #state(): NftablesState {
+    const { settings, nodePortIps } = this.#options.state()
+    return { settings: { ...settings, countsEndpoints: this.#countsEndpoints === true }, nodePortIps }
+  }
+
+  /** A table stays what it is: another kind would be a new one, and clients with affinity would move. */
+  async #firstState({ routesByKey }: NodeView, signal: AbortSignal): Promise<NftablesState> {
+    if (this.#countsEndpoints === undefined) {
+      const { table, countsConnections } = this.#options
+      const comment = (await table.list(signal))?.comment
+      const kind = [true, false].find((countsEndpoints) => comment === tableComment({ countsEndpoints }))
+      this.#countsEndpoints = kind ?? countsConnections(thingsIn(routesByKey))
+    }
+    return this.#state()
+  }
+
   async #repair(plan: NftablesPlan, failed: Failures, signal: AbortSignal): Promise<Programmed<NftablesPlan>> {
     const listing = await this.#options.table.list(signal)
     if (listing === undefined) return this.#commit(repairTable(plan, undefined), failed, signal)
-    if (listing.comment !== tableComment) return this.#replace(plan, failed, signal)
+    if (listing.comment !== tableComment(plan.settings)) return this.#replace(plan, failed, signal)
     const elements = await this.#readElements(signal)
     return this.#commit(repairTable(plan, { ...listing, elements }), failed, signal)
   }
@@ -187,6 +208,13 @@ export class NftablesBackend implements Backend {
     const unusedChains = await deleteUnusedChains(table, after.unusedChains, () => metrics.cleanupFailed(), signal)
     return { plan: { ...after, unusedChains }, report: { facts: { elements: countElements(transactions) }, failed } }
   }
+}
+
+/** Service ports, and endpoints of them. */
+function thingsIn(routesByKey: NodeView['routesByKey']): number {
+  let count = routesByKey.size
+  for (const { reachableEndpoints } of routesByKey.values()) count += reachableEndpoints.length
+  return count
 }
 
 function withRoutes(view: NodeView, keys: readonly RouteKey[]): NodeView {

@@ -12,6 +12,8 @@ export interface NftablesSettings {
   readonly masqueradeMark: string
   /** Node ports are open on the addresses in `node-ips` only, not on all of this node. */
   readonly limitsNodePorts: boolean
+  /** Counters of endpoints cost memory on every processor, so only small clusters have them. */
+  readonly countsEndpoints?: boolean
 }
 
 /** The settings, and the addresses of the moment. */

@@ -11,6 +11,7 @@ import { isForNode, nodeElements } from './node-elements.ts'
 import type { NftablesPlan } from './plan.ts'
 import { planRoute } from './route-plan.ts'
 import type { PlannedElement } from './route-plan.ts'
+import type { NftablesSettings } from './settings.ts'
 import { noStickyChains } from './sticky-chains.ts'
 import type { StickyChains } from './sticky-chains.ts'
 import { transactionsOf } from './table-change.ts'
@@ -20,7 +21,9 @@ import type { TableChange } from './table-change.ts'
  * The number goes up when chains or sets of the same name get another meaning or type. A table of another layout is
  * replaced as a whole.
  */
-export const tableComment = 'Fairlead: from Service addresses to endpoints (layout 1)'
+export function tableComment({ countsEndpoints = false }: Pick<NftablesSettings, 'countsEndpoints'>): string {
+  return `Fairlead: from Service addresses to endpoints (layout 2${countsEndpoints ? ', endpoints counted' : ''})`
+}
 
 export interface FoundTable extends Pick<TableListing, 'chains' | 'sets'> {
   readonly elements: FoundElements
@@ -77,7 +80,7 @@ function wholeTable({ node, routesByKey, owners, settings }: NftablesPlan): Whol
 /** Sets keep their elements, so rules that were right before change nothing for packets. */
 function changeOf(plan: NftablesPlan, whole: WholeTable, found: FoundElements): TableChange {
   const { settings, pickChainsByName } = plan
-  const containers = containersOf(settings.family)
+  const containers = containersOf(settings)
   const elements = elementChanges(whole, found).operations(containers)
   const { structure, lookups } = writePickChains(
     pickChainsByName.values().map(({ chain }) => chain),
@@ -85,7 +88,7 @@ function changeOf(plan: NftablesPlan, whole: WholeTable, found: FoundElements): 
   )
   return {
     structure: [
-      { do: 'add table', comment: tableComment },
+      { do: 'add table', comment: tableComment(settings) },
       ...Object.values(containers).map((set): NftOperation => ({ do: 'add set', set })),
       ...fixedChains(settings).flatMap(writeChain),
       ...structure,

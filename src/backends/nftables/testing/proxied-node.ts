@@ -13,7 +13,7 @@ export interface ProxiedNodeOptions {
   readonly table?: RecordingTable
   readonly plan?: AddressPlan
   readonly state?: NftablesState
-  readonly countsConnections?: boolean
+  readonly countsConnections?: (things: number) => boolean
 }
 
 export class ProxiedNode {
@@ -29,7 +29,7 @@ export class ProxiedNode {
   #programmed: ReadonlyMap<RouteKey, Route> = new Map()
 
   constructor(options: ProxiedNodeOptions = {}) {
-    const { table = new RecordingTable(), plan = addressPlans.ipv4, countsConnections = false } = options
+    const { table = new RecordingTable(), plan = addressPlans.ipv4, countsConnections = () => false } = options
     this.#plan = plan
     this.table = table
     this.state = options.state ?? usualState(plan)
@@ -38,7 +38,7 @@ export class ProxiedNode {
       family: plan.family,
       table,
       state: () => this.state,
-      countsConnections: () => countsConnections,
+      countsConnections,
       metrics: {
         syncFailed: () => void this.counted.failedSyncs++,
         cleanupFailed: () => void this.counted.failedCleanups++,

@@ -17,12 +17,14 @@ const web = (overrides: Parameters<typeof testRoute>[1] = {}): Route =>
 const db = testRoute('shop/db', { clusterIP: '10.112.0.22', endpoints })
 
 async function counting(): Promise<ProxiedNode> {
-  const node = new ProxiedNode({ countsConnections: true })
+  const node = new ProxiedNode({ countsConnections: () => true })
   await node.sync([web(), db], { full: true })
   return node
 }
 
-function connect({ table }: ProxiedNode, set: 'services' | 'nodeports', key: string, packets: number): void {
+type Counting = Parameters<ProxiedNode['table']['declarationOf']>[0]
+
+function connect({ table }: ProxiedNode, set: Counting, key: string, packets: number): void {
   table.count(table.declarationOf(set), key, packets)
 }
 
@@ -125,9 +127,69 @@ test('a table that is replaced as a whole does not take the counts along', async
 })
 
 test('nobody reads counters before a change when nobody wants them', async () => {
-  const node = new ProxiedNode({ countsConnections: false })
+  const node = new ProxiedNode({ countsConnections: () => false })
   await node.sync([web(), db], { full: true })
   const { reads } = node.table
   await node.sync([web({ endpoints: endpoints.slice(1) }), db])
   expect(node.table.reads).toBe(reads)
+})
+
+const pick = '10.112.0.21 . tcp . 80'
+const countsOf = async ({ backend }: ProxiedNode) => {
+  const { endpoints: byAddress } = (await backend.traffic(never)).get(web().key) ?? {}
+  return byAddress && Object.fromEntries([...byAddress].map(([address, traffic]) => [address, traffic.connections]))
+}
+
+test('each endpoint has its own count, whichever address of the Service was used', async () => {
+  const node = await counting()
+  connect(node, 'endpoints', `${pick} . 0`, 3)
+  connect(node, 'endpoints', `${pick} . 1`, 2)
+  connect(node, 'nodeport-endpoints', 'tcp . 30080 . 1', 5)
+  expect(await countsOf(node)).toEqual({ '10.77.1.5:8080': 3, '10.77.2.6:8080': 7 })
+})
+
+test('an endpoint that gets another number, because another one left, keeps its count; the one that left is forgotten', async () => {
+  const node = await counting()
+  connect(node, 'endpoints', `${pick} . 0`, 3)
+  connect(node, 'endpoints', `${pick} . 1`, 2)
+  await node.sync([web({ endpoints: endpoints.slice(1) }), db])
+  connect(node, 'endpoints', `${pick} . 0`, 4)
+  expect(await countsOf(node)).toEqual({ '10.77.2.6:8080': 6 })
+  await node.sync([web(), db])
+  expect(await countsOf(node)).toEqual({ '10.77.1.5:8080': 0, '10.77.2.6:8080': 6 })
+})
+
+test('who asks for a Service without endpoints is counted, also after it got some', async () => {
+  const node = await counting()
+  const turnedAway = async () => (await node.backend.traffic(never)).get(web().key)?.turnedAway
+  connect(node, 'services', pick, 3)
+  expect(await turnedAway()).toEqual({ 'no-endpoint': 0 })
+  await node.sync([web({ endpoints: [] }), db])
+  connect(node, 'no-endpoints', pick, 2)
+  connect(node, 'no-endpoint-nodeports', 'tcp . 30080', 1)
+  expect(await turnedAway()).toEqual({ 'no-endpoint': 3 })
+  expect((await connections(node)).get(web().key)).toBe(3)
+  await node.sync([web(), db])
+  expect(await turnedAway()).toEqual({ 'no-endpoint': 3 })
+})
+
+test('a full sync that finds everything right loses nothing', async () => {
+  const node = await counting()
+  connect(node, 'services', pick, 3)
+  connect(node, 'endpoints', `${pick} . 0`, 3)
+  await node.sync([web(), db], { full: true })
+  expect((await connections(node)).get(web().key)).toBe(3)
+  expect(await countsOf(node)).toMatchObject({ '10.77.1.5:8080': 3 })
+})
+
+test('a table for many endpoints has no counters for them, and stays so after a restart', async () => {
+  const node = new ProxiedNode({ countsConnections: (things) => things <= 5 })
+  await node.sync([web(), db], { full: true })
+  expect(await countsOf(node)).toBeUndefined()
+  expect((await connections(node)).get(web().key)).toBe(0)
+  const restarted = new ProxiedNode({ table: node.table, countsConnections: () => true })
+  node.table.takeOperations()
+  await restarted.sync([web(), db], { full: true })
+  expect(node.table.takeOperations().some((operation) => operation.do === 'delete table')).toBe(false)
+  expect(await countsOf(restarted)).toBeUndefined()
 })
