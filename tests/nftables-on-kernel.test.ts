@@ -73,6 +73,7 @@ function state(family: Family): NftablesState {
       family,
       localTraffic: { kind: 'cidr', cidr: family === 'ipv4' ? '10.64.0.0/10' : 'fd00:64::/48' },
       masqueradeAll: false,
+      countsEndpoints: true,
       masqueradeMark: '0x00004000',
       limitsNodePorts: true,
     },
