@@ -9,13 +9,25 @@ import type { RouteTraffic } from './traffic.ts'
  */
 export class KeptTraffic {
   readonly #byKey = new Map<RouteKey, RouteTraffic>()
+  #version = 0
 
   /** Once the counters are gone. */
   keep(counted: ReadonlyMap<RouteKey, RouteTraffic>): void {
     for (const [key, traffic] of counted) this.#byKey.set(key, addTraffic(this.#byKey.get(key), traffic))
+    this.#version++
   }
 
-  /** With what the counters say now. */
+  /** With what the counters say now. If something is kept while they are read, nobody knows what was read twice. */
+  async withNow(
+    read: () => Promise<ReadonlyMap<RouteKey, RouteTraffic>>,
+  ): Promise<ReadonlyMap<RouteKey, RouteTraffic>> {
+    for (let attempt = 1; ; attempt++) {
+      const version = this.#version
+      const now = await read()
+      if (version === this.#version || attempt === mostAttempts) return this.addTo(now)
+    }
+  }
+
   addTo(now: ReadonlyMap<RouteKey, RouteTraffic>): ReadonlyMap<RouteKey, RouteTraffic> {
     const sum = new Map(now)
     for (const [key, kept] of this.#byKey) {
@@ -36,6 +48,8 @@ export class KeptTraffic {
     }
   }
 }
+
+const mostAttempts = 3
 
 /** Without the endpoints that are gone: pods come and go for ever. */
 function withEndpointsOf({ endpoints, ...traffic }: RouteTraffic, route: Route): RouteTraffic {

@@ -4,6 +4,7 @@ import { inspectPieces } from '../../core/inspect-pieces.ts'
 import type { Inspection } from '../../core/inspection.ts'
 import type { RouteKey } from '../../core/route.ts'
 import { isSameData } from '../../core/same-data.ts'
+import type { RouteTraffic } from '../../core/traffic.ts'
 import { writeAllButRefused } from '../../core/sync/find-refused.ts'
 import { Programming } from '../../core/sync/programming.ts'
 import type { Knowledge, Programmed, SyncTask, Written } from '../../core/sync/programming.ts'
@@ -25,6 +26,9 @@ import { repairInput } from './repair-input.ts'
 import { readRuleset } from './ruleset.ts'
 import type { Ruleset } from './ruleset.ts'
 import type { SettingsSource } from './settings-source.ts'
+import { touchedCounters } from './touched-counters.ts'
+import type { TouchedCounters } from './touched-counters.ts'
+import { TrafficCounts } from './traffic-counts.ts'
 import type { IptablesSettings } from './settings.ts'
 
 interface IptablesMetrics {
@@ -39,6 +43,8 @@ export interface IptablesBackendOptions {
   /** Notices what others do to our rules. Without it nothing is compared. */
   readonly drift: ChainWatch | undefined
   readonly metrics: IptablesMetrics
+  /** Somebody wants to know how many connections each of this many routes gets. */
+  readonly countsConnections?: (routes: number) => boolean
 }
 
 type Failures = SyncReport['failed']
@@ -47,9 +53,13 @@ export class IptablesBackend implements Backend {
   readonly name = 'iptables'
   readonly #options: IptablesBackendOptions
   readonly #programming: Programming<SyncTask, IptablesPlan, Damage>
+  readonly #counts: TrafficCounts
+  /** What was written last, also after a failure: says whose counters are there. */
+  #lastPlan: IptablesPlan | undefined
 
   constructor(options: IptablesBackendOptions) {
     this.#options = options
+    this.#counts = new TrafficCounts(options.iptables)
     this.#programming = new Programming<SyncTask, IptablesPlan, Damage>({
       edit: (known, task, signal) => this.#repairAndEdit(known, task, signal),
       rewrite: (task, known, signal) => this.#rewrite(task, known, signal),
@@ -57,8 +67,18 @@ export class IptablesBackend implements Backend {
     })
   }
 
-  sync(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
-    return this.#programming.sync({ view, change }, signal)
+  async sync(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
+    const report = await this.#programming.sync({ view, change }, signal)
+    this.#counts.forget(change.keys, view)
+    return report
+  }
+
+  /** The tool prints all rules of the kernel. */
+  readonly trafficEveryMs = 10_000
+
+  async traffic(signal: AbortSignal): Promise<ReadonlyMap<RouteKey, RouteTraffic>> {
+    const plan = this.#lastPlan
+    return plan === undefined || !this.#isCounting(plan) ? new Map() : this.#counts.read(plan, signal)
   }
 
   async watch(onDrift: (found: string) => void, signal: AbortSignal): Promise<void> {
@@ -99,9 +119,14 @@ export class IptablesBackend implements Backend {
     if (damage === undefined ? change.full : damage.isTotal) return undefined
     const settings = await this.#options.settings.current({ isFull: change.full }, signal)
     if (!isSameButForAddresses(known.plan.settings, settings)) return undefined
-    if (damage !== undefined) await this.#sendEdit(repairInput(known.plan, damage), signal)
+    if (damage !== undefined) {
+      const repair = repairInput(known.plan, damage)
+      const all = new Map([...repair.touchedChains()].map((path) => [path, 'all' as const]))
+      await this.#keepingCounts(all, () => this.#sendEdit(repair, signal), signal)
+    }
     const { input, after } = editIptables(known.plan, { view, settings, keys: change.keys })
-    if (!input.isEmpty) await this.#sendEdit(input, signal)
+    const touched = touchedCounters(known.plan, after, change.keys)
+    if (!input.isEmpty) await this.#keepingCounts(touched, () => this.#sendEdit(input, signal), signal)
     return this.#finish(after, [input], [])
   }
 
@@ -135,7 +160,7 @@ export class IptablesBackend implements Backend {
       write: async (refused) => {
         const wanted = withRoutes(plan, new Map(refused.map(({ key }) => [key, undefined])))
         const inputs = fullInputs(wanted, state, variant)
-        await this.#sendAll(inputs, signal)
+        await this.#keepingCounts(undefined, () => this.#sendAll(inputs, signal), signal)
         return this.#finish(wanted, inputs, refused)
       },
       isRefusal,
@@ -158,6 +183,23 @@ export class IptablesBackend implements Backend {
       return planned === undefined ? [] : rulesOnTrial(routeRules(planned.route, options))
     }
     return findRefusedRoutes(this.#options.iptables, { keys: routesByKey.keys(), rulesOf }, signal)
+  }
+
+  /** Rules begin to count at zero when they are written anew. `touched` undefined: all of them are. */
+  async #keepingCounts(
+    touched: TouchedCounters | undefined,
+    write: () => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const plan = this.#lastPlan
+    const counted =
+      plan !== undefined && this.#isCounting(plan) ? await this.#counts.countsToKeep(plan, touched, signal) : undefined
+    await write()
+    if (counted !== undefined) this.#counts.keep(counted)
+  }
+
+  #isCounting({ routesByKey }: IptablesPlan): boolean {
+    return this.#options.countsConnections?.(routesByKey.size) === true
   }
 
   async #sendEdit(input: RestoreScript, signal: AbortSignal): Promise<void> {
@@ -184,6 +226,7 @@ export class IptablesBackend implements Backend {
   }
 
   #finish(plan: IptablesPlan, inputs: readonly RestoreScript[], failed: Failures): Programmed<IptablesPlan> {
+    this.#lastPlan = plan
     const last = { filter: 0, nat: 0 }
     for (const table of ['filter', 'nat'] as const) {
       for (const input of inputs) last[table] += input.addedRules(table)

@@ -91,7 +91,7 @@ export class NftablesBackend implements Backend {
   }
 
   traffic(signal: AbortSignal): Promise<ReadonlyMap<RouteKey, RouteTraffic>> {
-    return this.#counts.read(this.#owners ?? new Map(), signal)
+    return this.#counts.read(() => this.#owners ?? new Map(), signal)
   }
 
   inspect(key: RouteKey, signal: AbortSignal): Promise<Inspection | undefined> {

@@ -42,13 +42,18 @@ export class TrafficCounts {
     this.#options = options
   }
 
-  async read(owners: ElementOwners, signal: AbortSignal): Promise<ReadonlyMap<RouteKey, RouteTraffic>> {
+  /** The owners change with the elements. */
+  read(owners: () => ElementOwners, signal: AbortSignal): Promise<ReadonlyMap<RouteKey, RouteTraffic>> {
+    return this.#kept.withNow(() => this.#readNow(owners(), signal))
+  }
+
+  async #readNow(owners: ElementOwners, signal: AbortSignal): Promise<ReadonlyMap<RouteKey, RouteTraffic>> {
     const sums = new Map<RouteKey, RouteTraffic>()
     for (const each of this.#counting) {
       const found = await this.#options.table.elements(this.#options.containers[each.container], signal)
       for (const [key, element] of found) add(sums, each.ownerOf(owners, key), each.traffic(element))
     }
-    return this.#kept.addTo(sums)
+    return sums
   }
 
   /** What the elements have counted that the transactions delete, by the routes that have them until then. */

@@ -64,7 +64,7 @@ function planOf(view: NodeView, settings: ModeSettings): IptablesPlan {
 }
 
 async function createBackend(family: Family, context: ModeContext, signal: AbortSignal): Promise<ModeBackend> {
-  const { host, iptablesOf, log, metrics } = context
+  const { host, iptablesOf, log, metrics, serviceSeriesLimit } = context
   const { openDatagrams, clock } = host
   const iptables = await iptablesOf(family, signal)
   const settings = await openSettings(family, context, iptables, signal)
@@ -78,6 +78,7 @@ async function createBackend(family: Family, context: ModeContext, signal: Abort
       settings,
       drift,
       metrics: new PrometheusIptablesMetrics(metrics, family),
+      countsConnections: (routes) => routes <= serviceSeriesLimit,
     }),
     afterSync: [staleConnections],
     openConnections: open,

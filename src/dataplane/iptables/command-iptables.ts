@@ -4,7 +4,8 @@ import type { Logger } from '../../core/logger.ts'
 import type { Family } from '../../net/ip.ts'
 import type { Exec, ExecOptions, ExecResult } from '../exec/exec.ts'
 import { ExecError } from '../exec/exec.ts'
-import type { Iptables, IptablesFeatures, RestoreText, Table } from './iptables.ts'
+import { CounterReader, countedRulesOfListing } from './counter-reader.ts'
+import type { ChainPath, CountedRule, Iptables, IptablesFeatures, RestoreText, Table } from './iptables.ts'
 import { IptablesError } from './iptables.ts'
 import { OneAtATime } from '../../core/sync/one-at-a-time.ts'
 import { refuseControlCharacter, refuseControlCharacters } from './refuse-control-characters.ts'
@@ -90,6 +91,25 @@ export class CommandIptables implements Iptables {
 
   async readAll(onPiece: (piece: Buffer) => void, signal: AbortSignal): Promise<void> {
     await this.#save([], 'save all tables', signal, onPiece)
+  }
+
+  async readCounters(
+    onRule: (rule: CountedRule) => void,
+    signal: AbortSignal,
+    chains?: readonly ChainPath[],
+  ): Promise<void> {
+    if (chains === undefined) {
+      const reader = new CounterReader(onRule)
+      await this.#save(['--counters'], 'save all tables', signal, (piece) => reader.add(piece))
+      return
+    }
+    await this.features(signal)
+    for (const path of chains) {
+      const [table = 'nat', chain = ''] = path.split('/') as [Table?, string?]
+      const result = await this.#single(['-v', '-S', chain, '-t', table], signal)
+      if (!this.#oneMeansNo(result, `list chain ${chain} of table ${table}`)) continue
+      for (const rule of countedRulesOfListing(result.stdout, table)) onRule(rule)
+    }
   }
 
   ensureChain(table: Table, chain: string, signal: AbortSignal): Promise<boolean> {

@@ -34,6 +34,11 @@ export interface Iptables {
   saveAll(signal: AbortSignal): Promise<string>
   /** The same in pieces, as they are printed. See `SaveReader`. */
   readAll(onPiece: (piece: Buffer) => void, signal: AbortSignal): Promise<void>
+  /**
+   * `iptables-save --counters`: every rule of all tables, or of those chains, with the packets that it has matched. Chains
+   * that are not there are left out.
+   */
+  readCounters(onRule: (rule: CountedRule) => void, signal: AbortSignal, chains?: readonly ChainPath[]): Promise<void>
   /** Returns false if the chain existed. */
   ensureChain(table: Table, chain: string, signal: AbortSignal): Promise<boolean>
   /** Inserts the rule at the top. Returns false if it existed. Its words are not quoted. */
@@ -48,6 +53,14 @@ export interface Iptables {
   chainRules(table: Table, chain: string, signal: AbortSignal): Promise<readonly string[] | undefined>
   /** Rejects with `not-found` if there is none, and with `refused` if it is not empty or a rule jumps to it. */
   deleteChain(table: Table, chain: string, signal: AbortSignal): Promise<void>
+}
+
+export interface CountedRule {
+  readonly table: Table
+  readonly chain: string
+  /** As `save` prints it, without `-A CHAIN`. */
+  readonly rule: string
+  readonly packets: number
 }
 
 export interface IptablesFeatures {

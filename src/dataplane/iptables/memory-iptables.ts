@@ -2,7 +2,7 @@
 import type { Family } from '../../net/ip.ts'
 import { familyOf, parseCidr, parseIp } from '../../net/ip.ts'
 import { canonicalRule } from './canonical-rule.ts'
-import type { Iptables, IptablesFeatures, RestoreText, Table } from './iptables.ts'
+import type { ChainPath, CountedRule, Iptables, IptablesFeatures, RestoreText, Table } from './iptables.ts'
 import { IptablesError } from './iptables.ts'
 import { MemoryTable, Refusal } from './memory-table.ts'
 import { refuseControlCharacter, refuseControlCharacters } from './refuse-control-characters.ts'
@@ -18,6 +18,8 @@ export interface MemoryIptablesOptions {
 
 export class MemoryIptables implements Iptables {
   readonly family: Family
+  /** Which counters were read; undefined for all. */
+  readonly counterReadings: (readonly ChainPath[] | undefined)[] = []
   readonly #missingMatches: ReadonlySet<string>
   #tables: Readonly<Record<Table, MemoryTable>> = {
     filter: new MemoryTable('filter'),
@@ -76,6 +78,24 @@ export class MemoryIptables implements Iptables {
 
   async readAll(onPiece: (piece: Buffer) => void, signal: AbortSignal): Promise<void> {
     onPiece(Buffer.from(await this.saveAll(signal)))
+  }
+
+  /** Packets come by the rule. */
+  count(table: Table, chain: string, isMeant: (rule: string) => boolean, packets: number): void {
+    if (!this.#tables[table].count(chain, isMeant, packets))
+      throw new Error(`there is no such rule in ${table}/${chain}`)
+  }
+
+  async readCounters(
+    onRule: (rule: CountedRule) => void,
+    signal: AbortSignal,
+    chains?: readonly ChainPath[],
+  ): Promise<void> {
+    signal.throwIfAborted()
+    this.counterReadings.push(chains)
+    for (const table of ['mangle', 'filter', 'nat'] as const)
+      for (const rule of this.#tables[table].countedRules())
+        if (chains === undefined || chains.includes(`${table}/${rule.chain}`)) onRule(rule)
   }
 
   async ensureChain(table: Table, chain: string, signal: AbortSignal): Promise<boolean> {

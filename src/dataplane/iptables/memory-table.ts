@@ -1,5 +1,5 @@
 /** One table of the in-memory iptables. It throws a Refusal for what the tools or the kernel would refuse. */
-import type { Table } from './iptables.ts'
+import type { CountedRule, Table } from './iptables.ts'
 
 const builtInChains: Readonly<Record<Table, readonly string[]>> = {
   filter: ['INPUT', 'FORWARD', 'OUTPUT'],
@@ -32,15 +32,44 @@ export class MemoryTable {
   /** How many rules jump to a chain. Kept up to date, because counting at each deletion of a chain would be slow. */
   readonly #jumpsByTarget: Map<string, number>
 
-  constructor(name: Table, chains: Chains = emptyChains(name), jumpsByTarget: ReadonlyMap<string, number> = new Map()) {
+  /** By `CHAIN RULE`: two rules that are alike share it, which the kernel's do not. */
+  readonly #packetsByRule: Map<string, number>
+
+  constructor(
+    name: Table,
+    chains: Chains = emptyChains(name),
+    jumpsByTarget: ReadonlyMap<string, number> = new Map(),
+    packetsByRule: ReadonlyMap<string, number> = new Map(),
+  ) {
     this.name = name
     this.#chains = chains
     this.#jumpsByTarget = new Map(jumpsByTarget)
+    this.#packetsByRule = new Map(packetsByRule)
   }
 
   copy(): MemoryTable {
     const chains = new Map([...this.#chains].map(([chain, rules]) => [chain, [...rules]]))
-    return new MemoryTable(this.name, chains, this.#jumpsByTarget)
+    return new MemoryTable(this.name, chains, this.#jumpsByTarget, this.#packetsByRule)
+  }
+
+  /** Returns false if there is no such rule. */
+  count(chain: string, isMeant: (rule: string) => boolean, packets: number): boolean {
+    const rule = this.#existing(chain).find(isMeant)
+    if (rule === undefined) return false
+    const id = `${chain} ${rule}`
+    this.#packetsByRule.set(id, (this.#packetsByRule.get(id) ?? 0) + packets)
+    return true
+  }
+
+  countedRules(): readonly CountedRule[] {
+    return [...this.#chains].flatMap(([chain, rules]) =>
+      rules.map((rule) => ({
+        table: this.name,
+        chain,
+        rule,
+        packets: this.#packetsByRule.get(`${chain} ${rule}`) ?? 0,
+      })),
+    )
   }
 
   hasChain(chain: string): boolean {
@@ -70,7 +99,10 @@ export class MemoryTable {
   }
 
   flushChain(chain: string): void {
-    for (const rule of this.#existing(chain).splice(0)) this.#countJump(rule, -1)
+    for (const rule of this.#existing(chain).splice(0)) {
+      this.#countJump(rule, -1)
+      this.#packetsByRule.delete(`${chain} ${rule}`)
+    }
   }
 
   deleteChain(chain: string): void {
@@ -98,6 +130,7 @@ export class MemoryTable {
     if (at < 0) throw new Refusal('Bad rule (does a matching rule exist in that chain?)', 'not-found')
     rules.splice(at, 1)
     this.#countJump(rule, -1)
+    this.#packetsByRule.delete(`${chain} ${rule}`)
   }
 
   /** What the kernel checks in a whole table: no loops, and no target that is not allowed at a hook. */
