@@ -67,8 +67,8 @@ function isHeldFor(plan: NftablesPlan, key: RouteKey, element: PlannedElement): 
   return isSameData(elementsById(routePlanIn(plan, owner).elements).get(elementId(element)), element)
 }
 
-function elementPiece(element: PlannedElement, { family }: NftablesSettings): PlannedPiece {
-  const set = containersOf(family)[element.container]
+function elementPiece(element: PlannedElement, settings: NftablesSettings): PlannedPiece {
+  const set = containersOf(settings)[element.container]
   const piece = { kind: 'element', where: `${kindOf(set)} ${set.name}`, text: renderElement(toSetElement(element)) }
   const endpoint = endpointMaps.has(element.container) ? element.value.split(' . ') : undefined
   return endpoint === undefined ? piece : { ...piece, endpoint: hostPort(endpoint[0] ?? '', Number(endpoint[1])) }

@@ -24,7 +24,7 @@ export async function unexplainedIn(
       `table ${nftFamily(family)} fairlead: chain ${name}`,
       ...rules.map((it) => `chain ${name}: ${withoutComment(renderRule(it, family))}`),
     ]),
-    ...Object.keys(containersOf(family)).map((name) => `table ${nftFamily(family)} fairlead: set ${name}`),
+    ...Object.keys(containersOf(settings)).map((name) => `table ${nftFamily(family)} fairlead: set ${name}`),
   ])
   return (await contentsOf(table, settings)).filter((line) => !explained.has(line))
 }
