@@ -43,6 +43,22 @@ describe.skipIf(!hasGo)(`a peer in Go${hasGo ? '' : ' [skipped: there is no go]'
     expect(await go.nextChangeSet()).toEqual(['- 2 default/web/web-0', '- 1 default/web', 'sync'])
   })
 
+  test('is told nothing of traces unless it asks, and can read on if it does', async () => {
+    const store = syncedStore()
+    await using server = await testServer(store)
+    await using plain = new GoPeer('watch', server.address, 'node-a')
+    await using asking = new GoPeer('watch-with-causes', server.address, 'node-a')
+    for (const go of [plain, asking]) expect((await go.nextChangeSet()).map(pathOf)).toEqual(['reset', 'sync'])
+    const context = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16) }
+    store.caused(context, () => store.setService(sampleService('default/web')))
+    const told = await plain.nextChangeSet()
+    expect(told.map(pathOf)).toEqual(['+ 1 default/web', 'sync'])
+    expectSameBytes(told)
+    expect((await asking.nextChangeSet()).map(pathOf)).toEqual(['+ 1 default/web', 'sync+unknown'])
+    store.deleteService('default/web')
+    for (const go of [plain, asking]) expect(await go.nextChangeSet()).toEqual(['- 1 default/web', 'sync'])
+  })
+
   test('understands our global stream, and would write the same bytes', async () => {
     const store = syncedStore()
     store.setNode(sampleNode('node-a', 'z1'))
@@ -110,7 +126,7 @@ class GoPeer implements AsyncDisposable {
   async nextChangeSet(): Promise<string[]> {
     this.#child.stdin.write('\n')
     const lines: string[] = []
-    while (lines.at(-1) !== 'sync') lines.push(await this.nextLine())
+    while (lines.at(-1)?.startsWith('sync') !== true) lines.push(await this.nextLine())
     return lines
   }
 

@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 
 	"fairlead.test/kpng-interop/globalv1"
@@ -23,7 +24,11 @@ func main() {
 	var err error
 	switch os.Args[1] {
 	case "watch":
-		err = watch(os.Args[2], os.Args[3])
+		err = watch(context.Background(), os.Args[2], os.Args[3])
+	case "watch-with-causes":
+		// As no program in Go does: it asks for a field that its messages do not have.
+		asking := metadata.AppendToOutgoingContext(context.Background(), "fairlead-causes", "true")
+		err = watch(asking, os.Args[2], os.Args[3])
 	case "watch-global":
 		err = watchGlobal(os.Args[2])
 	case "serve":
@@ -62,12 +67,12 @@ func ask(send func() error, from receiver) error {
 	return nil
 }
 
-func watch(address, node string) error {
+func watch(ctx context.Context, address, node string) error {
 	conn, err := grpc.Dial(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return err
 	}
-	stream, err := localv1.NewSetsClient(conn).Watch(context.Background())
+	stream, err := localv1.NewSetsClient(conn).Watch(ctx)
 	if err != nil {
 		return err
 	}
@@ -90,6 +95,9 @@ func watchGlobal(address string) error {
 func describe(item *localv1.OpItem) string {
 	switch op := item.Op.(type) {
 	case *localv1.OpItem_Sync:
+		if unknown := op.Sync.ProtoReflect().GetUnknown(); len(unknown) > 0 {
+			return "sync+unknown"
+		}
 		return "sync"
 	case *localv1.OpItem_Reset_:
 		return "reset"

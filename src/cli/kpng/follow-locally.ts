@@ -1,6 +1,7 @@
 /** `to-local`, `to-exec` and `to-module`: what one node has to program, handed to a sink with each change. */
 import { MetricRegistry } from '../../observe/metrics/prometheus.ts'
 import { runAll } from '../run-all.ts'
+import { openCoreTracing } from '../tracing/core-tracing.ts'
 import { nodeNameFrom, openLocalFeed } from './local-feed.ts'
 import { openLocalSink } from './local-sinks.ts'
 import { metricsServers } from './metrics-endpoint.ts'
@@ -14,7 +15,14 @@ export async function followLocally(context: SinkContext, signal: AbortSignal): 
   const running = AbortSignal.any([signal, done.signal])
   const registry = new MetricRegistry()
   registry.addProcessMetrics()
-  const feed = await openLocalFeed(model, node, { host, log, registry })
+  await using tracing = await openCoreTracing({
+    endpoint: values['otlp-endpoint'],
+    command: `${context.line.source} ${context.line.sink}`,
+    registry,
+    host,
+    log,
+  })
+  const feed = await openLocalFeed(model, node, { host, log, registry, tracing })
   const sink = await openLocalSink(context, node, running)
   const follow = async (until: AbortSignal) => {
     await using owned = sink

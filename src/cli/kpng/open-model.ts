@@ -19,6 +19,7 @@ import { KubeClient } from '../../sources/kube/kube-client.ts'
 import { KubeSource } from '../../sources/kube/kube-source.ts'
 import { clusterQueries } from '../../sources/kube/reflector/resource-query.ts'
 import type { Host } from '../host/host.ts'
+import type { CoreTracing } from '../tracing/core-tracing.ts'
 import { CommandError, fairleadVersion } from '../program.ts'
 import type { Runnable } from '../run-all.ts'
 import type { apiFlags, fileFlags, kubeFlags } from './kpng-flags.ts'
@@ -35,6 +36,7 @@ export interface ModelContext {
   readonly log: Logger
   /** For the series about the connection to another KPNG server. */
   readonly registry: MetricRegistry
+  readonly tracing: Pick<CoreTracing, 'tracer' | 'isSent'>
 }
 
 export async function openModel(source: ModelSource, context: ModelContext): Promise<Runnable> {
@@ -62,7 +64,7 @@ async function kubeModel(values: FlagValues<typeof kubeFlags>, context: ModelCon
   const kubeAccess = await loadKubeAccess({ kubeconfig: values.kubeconfig, master: values.server, env, clock, log })
   // More than a node's proxy may ask: this process asks for all nodes.
   const client = new KubeClient({ access: kubeAccess, version: fairleadVersion(), qps: 50, burst: 100, clock })
-  const intake = storeIntake(globs, { ...context, log })
+  const intake = storeIntake(globs, 'kubernetes', { ...context, log })
   const source = new KubeSource({
     client,
     nodeName: '',
@@ -95,7 +97,12 @@ async function fileModel(values: FlagValues<typeof fileFlags>, context: ModelCon
     return new StateFileSource({ ...context, clock: context.host.clock, path: first })
   const globs = { serviceLabels: [], serviceAnnotations: [], nodeLabels: ['*'], nodeAnnotations: [] }
   const log = context.log.child({ source: 'files' })
-  return new FileSource({ paths: values.input, intake: storeIntake(globs, context), clock: context.host.clock, log })
+  return new FileSource({
+    paths: values.input,
+    intake: storeIntake(globs, 'files', context),
+    clock: context.host.clock,
+    log,
+  })
 }
 
 /** Checked at the start only: later a path may vanish for a while, but one that was never there is a mistake. */
@@ -107,9 +114,10 @@ async function mustExist(path: string): Promise<void> {
 }
 
 /** The Catalog stays empty: only the parsing and its reports are needed. */
-function storeIntake(globs: TravellingKeys, { store, log }: ModelContext): ObjectIntake {
+function storeIntake(globs: TravellingKeys, source: string, context: ModelContext): ObjectIntake {
+  const { store, log, tracing, host } = context
   const intake = new Intake({ catalog: new Catalog(), log, metrics: silentMetrics })
-  return new StoreIntake({ store, intake, globs })
+  return new StoreIntake({ store, intake, globs, tracing: { ...tracing, source, clock: host.clock } })
 }
 
 function checked(globs: readonly string[]): readonly string[] {

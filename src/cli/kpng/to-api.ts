@@ -1,5 +1,6 @@
 /** `… to-api`: one process that knows the cluster, for all nodes. */
 import type { FlagValues } from '../../config/flags/flag.ts'
+import type { Tracer } from '../../core/trace.ts'
 import { parseBindSpec } from '../../kpng/server/bind-spec.ts'
 import { KpngServer } from '../../kpng/server/kpng-server.ts'
 import { TlsSource } from '../../kpng/tls-source.ts'
@@ -15,12 +16,13 @@ export interface ToApi {
   readonly store: GlobalStore
   readonly values: FlagValues<typeof toApiFlags>
   readonly registry: MetricRegistry
+  readonly tracer: Tracer
   readonly host: Pick<Host, 'clock' | 'findFile'>
   readonly log: RootLogger
 }
 
 /** Listens at once, so that a wrong address ends the command. Clients get no state before it is complete. */
-export async function apiServer({ store, values, registry, host, log }: ToApi): Promise<Runnable> {
+export async function apiServer({ store, values, registry, tracer, host, log }: ToApi): Promise<Runnable> {
   const { clock, findFile } = host
   const files = {
     key: findFile(values['listen-tls-key']),
@@ -39,6 +41,7 @@ export async function apiServer({ store, values, registry, host, log }: ToApi): 
     maxRequestBytes: 64 * 1024,
     pushIntervalMs: values['push-interval'],
     metrics,
+    tracer,
     clock,
     log,
   })

@@ -1,5 +1,6 @@
 /** Sends what a recorder records to a collector, until disposed. */
 import type { Logger } from '../../core/logger.ts'
+import type { SpanContext } from '../../core/trace.ts'
 import type { MetricRegistry } from '../../observe/metrics/prometheus.ts'
 import { SpanSeries } from '../../observe/metrics/span-metrics.ts'
 import { openTraceExport } from '../../observe/tracing/otlp/open-trace-export.ts'
@@ -23,11 +24,16 @@ export interface ExportTracesOptions {
 /** Whoever has been told that we end waits for that; what hangs after this long is left. */
 const endWithinMs = 500
 
-export async function exportTraces(options: ExportTracesOptions): Promise<AsyncDisposable> {
+export interface ExportedTraces extends AsyncDisposable {
+  /** Whether a trace that begins here is sent. */
+  sends(context: SpanContext): boolean
+}
+
+export async function exportTraces(options: ExportTracesOptions): Promise<ExportedTraces> {
   const { target, recorder, registry, resource, host, log } = options
   const { settings, off } = target
   if (off !== undefined) log.info('no traces are sent', { reason: off })
-  if (settings === undefined) return { [Symbol.asyncDispose]: () => Promise.resolve() }
+  if (settings === undefined) return { sends: () => false, [Symbol.asyncDispose]: () => Promise.resolve() }
   const traces = await openTraceExport({
     settings,
     version: fairleadVersion(),
@@ -42,6 +48,7 @@ export async function exportTraces(options: ExportTracesOptions): Promise<AsyncD
   log.info('sending traces', { endpoint: settings.url.replace(/\?.*$/, ''), protocol: settings.protocol })
   const stop = recorder.addSink(traces)
   return {
+    sends: (context) => traces.sends(context),
     async [Symbol.asyncDispose]() {
       stop()
       await traces[Symbol.asyncDispose]()

@@ -1,11 +1,14 @@
 /** One complete answer of a server. A client may only act on complete ones. */
 import type { OpItem, Ref, Value } from '../proto/generated/localv1/api.ts'
+import type { Cause } from '../wire/causes.ts'
 
 export interface ChangeSet {
   /** Everything known before is void: what is set here is the whole state. */
   readonly isReset: boolean
   readonly sets: readonly Value[]
   readonly deletes: readonly Ref[]
+  /** What the server did to make it, as far as it tells. */
+  readonly causes?: readonly Cause[]
 }
 
 /** Collects operations until the server says that they are complete. */
@@ -20,7 +23,7 @@ export class ChangeSetReader {
   }
 
   /** Returns the change set that this operation completes, if it does. */
-  push({ Op: op }: OpItem): ChangeSet | undefined {
+  push({ Op: op }: OpItem, causes: readonly Cause[] = []): ChangeSet | undefined {
     switch (op?.$case) {
       case 'Set':
         this.#sets.push(op.value)
@@ -34,7 +37,7 @@ export class ChangeSetReader {
         this.#deletes = []
         return undefined
       case 'Sync':
-        return this.#take()
+        return { ...this.#take(), ...(causes.length > 0 && { causes }) }
       case undefined:
         return undefined // an operation of a later version
       default:

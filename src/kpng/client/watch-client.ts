@@ -8,6 +8,8 @@ import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
 import { GlobalWatchReq } from '../proto/generated/globalv1/api.ts'
 import { OpItem, WatchReq } from '../proto/generated/localv1/api.ts'
+import { causesHeader, readCauses } from '../wire/causes.ts'
+import type { Cause } from '../wire/causes.ts'
 import { globalWatchPath, localWatchPath, unscopedHeader } from '../wire/grpc-names.ts'
 import { refusePlaintext } from '../plaintext.ts'
 import type { TlsSource } from '../tls-source.ts'
@@ -35,6 +37,8 @@ export type Watch =
       readonly node: string
       /** Endpoints that no traffic may use on the node as well; only Fairlead's server sends them. */
       readonly wantsUnscoped: boolean
+      /** What in the server caused each change, for traces; only Fairlead's server tells it. */
+      readonly wantsCauses?: boolean
     }
   | { readonly api: 'global' }
 
@@ -140,8 +144,8 @@ export class WatchClient {
         this.#lastContactMs = clock.now()
         if (!signal.aborted) call.write(requestOf(watch))
       }
-      call.on('data', (item: OpItem) => {
-        const changes = reader.push(item)
+      call.on('data', ({ item, causes }: Received) => {
+        const changes = reader.push(item, causes)
         if (changes !== undefined)
           applying = applying
             .then(() => (hasEnded ? undefined : onChangeSet(changes)))
@@ -154,15 +158,25 @@ export class WatchClient {
   }
 }
 
-type WatchCall = ClientDuplexStream<Uint8Array, OpItem>
+interface Received {
+  readonly item: OpItem
+  readonly causes: readonly Cause[]
+}
+
+type WatchCall = ClientDuplexStream<Uint8Array, Received>
 
 function open(client: Client, watch: Watch): WatchCall {
   const metadata = new Metadata()
+  const wantsCauses = watch.api === 'local' && watch.wantsCauses === true
   if (watch.api === 'local' && watch.wantsUnscoped) metadata.set(unscopedHeader, 'true')
+  if (wantsCauses) metadata.set(causesHeader, 'true')
   return client.makeBidiStreamRequest(
     watch.api === 'local' ? localWatchPath : globalWatchPath,
     (request: Uint8Array) => Buffer.from(request),
-    (bytes: Buffer) => OpItem.decode(bytes),
+    (bytes: Buffer) => {
+      const item = OpItem.decode(bytes)
+      return { item, causes: wantsCauses && item.Op?.$case === 'Sync' ? readCauses(bytes) : [] }
+    },
     metadata,
   )
 }

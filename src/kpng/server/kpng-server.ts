@@ -7,12 +7,16 @@ import type { Http2Session, IncomingHttpHeaders, ServerHttp2Session, ServerHttp2
 import type { AddressInfo } from 'node:net'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
+import { noSpan, noTracer } from '../../core/trace.ts'
+import type { Span, Tracer } from '../../core/trace.ts'
 import { hostPort } from '../../net/ip.ts'
 import { WatchReq } from '../proto/generated/localv1/api.ts'
 import { GlobalCursor } from '../store/global-cursor.ts'
 import type { GlobalStore } from '../store/global-store.ts'
 import { LocalAnswers } from '../store/local-answers.ts'
 import { LocalCursor } from '../store/local-cursor.ts'
+import { causesHeader } from '../wire/causes.ts'
+import type { Cause } from '../wire/causes.ts'
 import { globalWatchPath, localWatchPath, oldLocalWatchPath, unscopedHeader } from '../wire/grpc-names.ts'
 import { addressText, refusePlaintext } from '../plaintext.ts'
 import type { ApiAddress } from '../plaintext.ts'
@@ -40,6 +44,8 @@ export interface KpngServerOptions {
   /** The least time between two change sets to a client. */
   readonly pushIntervalMs: number
   readonly metrics: KpngServerMetrics
+  /** Absent: nobody records. */
+  readonly tracer?: Tracer
   readonly clock: Clock
   readonly log: Logger
 }
@@ -62,6 +68,8 @@ const apiByPath: ReadonlyMap<string, WatchedApi> = new Map([
 
 const pingEveryMs = 30_000
 const closeWithinMs = 2_000
+/** Of one revision, in traces. */
+const mostShownSends = 10
 
 export class KpngServer implements AsyncDisposable {
   readonly #options: KpngServerOptions
@@ -73,6 +81,7 @@ export class KpngServer implements AsyncDisposable {
   readonly #sessions = new Set<ServerHttp2Session>()
   readonly #unsubscribe: () => void
   readonly #stop = new AbortController()
+  #shownSends = { revision: 0, count: 0 }
 
   /** Resolves once the server listens. */
   static async listen(options: KpngServerOptions): Promise<KpngServer> {
@@ -172,8 +181,15 @@ export class KpngServer implements AsyncDisposable {
       void this.#hangUp(watch, stream.session)
     }
     const watched = api === 'global' ? globalWatch(store, expire) : localWatch(store, this.#answers, headers, expire)
-    const onSent = (operations: number) => metrics.sent(api, operations)
-    const watch = new WatchStream(watched, { stream, store, pacer: this.#pacer, maxRequestBytes, onSent })
+    const watch = new WatchStream(watched, {
+      stream,
+      store,
+      pacer: this.#pacer,
+      maxRequestBytes,
+      wantsCauses: headers[causesHeader] === 'true',
+      onSent: (operations) => metrics.sent(api, operations),
+      beginSend: (causes, node) => this.#beginSend(causes, node),
+    })
     this.#streams.add(watch)
     metrics.clients(api, ++this.#clients[api])
     stream.once('close', () => {
@@ -186,6 +202,19 @@ export class KpngServer implements AsyncDisposable {
   async #hangUp(watch: WatchStream, session: Http2Session | undefined): Promise<void> {
     await this.#options.clock.sleep(closeWithinMs, this.#stop.signal).catch(() => {})
     if (this.#streams.has(watch)) session?.destroy()
+  }
+
+  /** What is sent to thousands of nodes is shown for the first few. */
+  #beginSend(causes: readonly Cause[], node: string): Span {
+    const { store, tracer = noTracer } = this.#options
+    if (this.#shownSends.revision !== store.revision) this.#shownSends = { revision: store.revision, count: 0 }
+    const [first, ...others] = causes
+    if (first === undefined || ++this.#shownSends.count > mostShownSends) return noSpan
+    return tracer.start('send', {
+      parent: first.context,
+      links: others.map(({ context, service }) => ({ context, attributes: { service } })),
+      attributes: { 'k8s.node.name': node === '' ? undefined : node, revision: store.revision },
+    })
   }
 
   #apiOf(headers: IncomingHttpHeaders): WatchedApi | undefined {
@@ -214,11 +243,21 @@ function localWatch(
   return {
     read: (message) => WatchReq.decode(message).NodeName,
     advance: (node) => cursor.advance(node),
+    get revision() {
+      return cursor.revision
+    },
     [Symbol.dispose]: () => cursor[Symbol.dispose](),
   }
 }
 
 function globalWatch(store: GlobalStore, onExpired: () => void): Watched {
   const cursor = new GlobalCursor({ store, onExpired })
-  return { read: () => '', advance: () => cursor.advance(), [Symbol.dispose]: () => cursor[Symbol.dispose]() }
+  return {
+    read: () => '',
+    advance: () => cursor.advance(),
+    get revision() {
+      return cursor.revision
+    },
+    [Symbol.dispose]: () => cursor[Symbol.dispose](),
+  }
 }

@@ -4,10 +4,14 @@
  */
 import { constants } from 'node:http2'
 import type { ServerHttp2Stream } from 'node:http2'
+import { noSpan } from '../../core/trace.ts'
+import type { Span } from '../../core/trace.ts'
 import type { GlobalStore } from '../store/global-store.ts'
 import { inPieces } from '../store/op-bytes.ts'
 import type { OpBytes } from '../store/op-bytes.ts'
-import { resetFrame, syncFrame } from '../wire/op-frames.ts'
+import { syncFrameWith } from '../wire/causes.ts'
+import type { Cause } from '../wire/causes.ts'
+import { resetFrame } from '../wire/op-frames.ts'
 import { grpcCode, grpcHeaders, statusHeaders, statusOk } from './grpc-status.ts'
 import type { GrpcStatus } from './grpc-status.ts'
 import type { Pacer, Waiting } from './pacer.ts'
@@ -19,6 +23,8 @@ export interface Watched {
   read(message: Buffer): string
   /** What the client has to be sent, unless it is up to date. */
   advance(wanted: string): Iterable<OpBytes> | undefined
+  /** What the client has been sent; 0: nothing yet. */
+  readonly revision: number
   [Symbol.dispose](): void
 }
 
@@ -27,8 +33,12 @@ export interface WatchStreamOptions {
   readonly store: GlobalStore
   readonly pacer: Pacer
   readonly maxRequestBytes: number
+  /** The client wants to know why it is sent something. */
+  readonly wantsCauses: boolean
   /** Number of operations, including Reset and Sync. */
   readonly onSent: (operations: number) => void
+  /** A change set with these causes begins to be sent to the node. */
+  readonly beginSend: (causes: readonly Cause[], node: string) => Span
 }
 
 /** A client may send this many requests ahead. Asking faster does not give it more change sets. */
@@ -79,13 +89,16 @@ export class WatchStream implements Waiting {
   look(): void {
     const wanted = this.#requests[0]
     if (wanted === undefined || this.#isSending || this.#isEnded || !this.#options.store.isSynced) return
+    const known = this.#watched.revision
     const changes = this.#watched.advance(wanted)
     // The first state is sent even if it is empty, so that a client can remove what it had before.
     if (changes === undefined && this.#hasSentState) return
     this.#hasSentState = true
     this.#requests.shift()
     this.#options.stream.resume()
-    void this.#send(changes ?? [])
+    // The first state is what it is, not what somebody has just changed.
+    const causes = this.#options.wantsCauses && known > 0 ? this.#options.store.causes.since(known) : []
+    void this.#send(changes ?? [], causes, wanted)
   }
 
   #onData(chunk: Buffer): void {
@@ -127,17 +140,23 @@ export class WatchStream implements Waiting {
     this.look()
   }
 
-  async #send(changes: Iterable<OpBytes>): Promise<void> {
-    const { stream, pacer, onSent } = this.#options
+  async #send(changes: Iterable<OpBytes>, causes: readonly Cause[], wanted: string): Promise<void> {
+    const { stream, pacer, onSent, beginSend } = this.#options
     this.#isSending = true
     pacer.remove(this)
-    for (const { bytes, operations } of inPieces(withSync(changes), pieceLength)) {
-      if (this.#isEnded) return
+    const span = causes.length > 0 ? beginSend(causes, wanted) : noSpan
+    const sent = { operations: 0, bytes: 0 }
+    for (const { bytes, operations } of inPieces(withSync(changes, causes), pieceLength)) {
+      if (this.#isEnded) return span.end(new Error('the client has gone'))
       const hasRoom = stream.write(bytes)
       onSent(operations)
+      sent.operations += operations
+      sent.bytes += bytes.length
       if (!hasRoom) await drained(stream)
     }
     this.#isSending = false
+    span.set(sent)
+    span.end()
     this.#onRequest()
   }
 
@@ -149,9 +168,9 @@ export class WatchStream implements Waiting {
   }
 }
 
-function* withSync(changes: Iterable<OpBytes>): Generator<OpBytes> {
+function* withSync(changes: Iterable<OpBytes>, causes: readonly Cause[]): Generator<OpBytes> {
   yield* changes
-  yield { bytes: syncFrame, operations: 1 }
+  yield { bytes: syncFrameWith(causes), operations: 1 }
 }
 
 /** Also resolves when the client is gone. */

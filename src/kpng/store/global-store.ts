@@ -3,9 +3,11 @@
  * keeps only what readers still need for a difference.
  */
 import { isSameData } from '../../core/same-data.ts'
+import type { SpanContext } from '../../core/trace.ts'
 import type { ClusterEndpoint, ClusterNode, ClusterService, EndpointSource } from '../model/cluster-model.ts'
 import { servicePath } from '../wire/paths.ts'
 import { EndpointItems } from './endpoint-items.ts'
+import { RecentCauses } from './recent-causes.ts'
 import { ServiceState } from './service-state.ts'
 import { VersionedMap } from './versioned-map.ts'
 
@@ -46,6 +48,10 @@ export class GlobalStore {
   readonly #syncedSets = new Set<ModelSet>()
   readonly #readers = new Set<StoreReader>()
   readonly #listeners = new Set<() => void>()
+  readonly causes = new RecentCauses()
+  /** Of the changes that are being made. */
+  #cause: SpanContext | undefined
+  #hasTouched = false
   #revision = 0
   #isCommitScheduled = false
 
@@ -60,6 +66,18 @@ export class GlobalStore {
   /** All sets have been complete once. Before that, a missing object may still come. */
   get isSynced(): boolean {
     return this.#syncedSets.size === 3
+  }
+
+  /** What `change` changes was caused by this. Returns whether anything was different. */
+  caused(cause: SpanContext | undefined, change: () => void): boolean {
+    this.#cause = cause
+    this.#hasTouched = false
+    try {
+      change()
+      return this.#hasTouched
+    } finally {
+      this.#cause = undefined
+    }
   }
 
   setService(service: ClusterService): void {
@@ -124,6 +142,15 @@ export class GlobalStore {
     return this.#serviceBySource
   }
 
+  hasService(path: string): boolean {
+    return this.#partsByService.get(path)?.service !== undefined
+  }
+
+  /** By `namespace/source`. */
+  hasSource(id: string): boolean {
+    return this.#serviceBySource.has(id)
+  }
+
   nodeNames(): Iterable<string> {
     return this.#nodesByName.keys()
   }
@@ -159,6 +186,7 @@ export class GlobalStore {
     this.#dirtyNodes.clear()
     if (!isNews) return
     this.#revision = revision
+    this.causes.stamp(revision)
     for (const listener of this.#listeners) listener()
     this.#forget()
   }
@@ -182,6 +210,8 @@ export class GlobalStore {
 
   #touchService(path: string): void {
     this.#dirtyServices.add(path)
+    this.#hasTouched = true
+    if (this.#cause !== undefined) this.causes.note(path, this.#cause)
     this.#scheduleCommit()
   }
 

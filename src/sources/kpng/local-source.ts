@@ -1,6 +1,8 @@
 /** A KPNG server as a source: what it says about this node goes into the Catalog, as if an API server had said it. */
 import type { Parsed, ServiceCidrRecord, ServiceRecord, SliceRecord } from '../../api/records.ts'
 import type { Logger } from '../../core/logger.ts'
+import { isSameData } from '../../core/same-data.ts'
+import type { SpanContext } from '../../core/trace.ts'
 import type { ChangeSet } from '../../kpng/client/change-set.ts'
 import { LocalState } from '../../kpng/client/local-state.ts'
 import type { ServiceWithEndpoints } from '../../kpng/client/local-state.ts'
@@ -48,14 +50,15 @@ export class KpngLocalSource {
     // A KPNG server knows no addresses of nodes and no ServiceCIDRs; both lists are complete as they are.
     intake.sink('Node').replace([])
     intake.sink('ServiceCIDR').replace(serviceCidrs.length === 0 ? [] : [serviceCidrRecord(serviceCidrs)])
-    const watch = { api: 'local', node: nodeName, wantsUnscoped: true } as const
+    const watch = { api: 'local', node: nodeName, wantsUnscoped: true, wantsCauses: true } as const
     await client.follow(watch, (changes) => this.#apply(changes), signal)
   }
 
   #apply(changes: ChangeSet): void {
     const different = this.#state.apply(changes)
     if (!this.#hasDelivered) return this.#deliverAll()
-    for (const { path, after } of different) this.#deliver(path, after && this.#read(after))
+    const causes = new Map(changes.causes?.map(({ service, context }) => [service, context]))
+    for (const { path, after } of different) this.#deliver(path, after && this.#read(after), causes.get(path))
   }
 
   /** As complete lists: only then may anything that is missing be removed. */
@@ -67,17 +70,19 @@ export class KpngLocalSource {
     this.#services.replace(all.map(({ service }) => service))
   }
 
-  #deliver(path: string, after: ServiceItems | undefined): void {
+  /** Only what is different: each part of a Service is an event of its own. */
+  #deliver(path: string, after: ServiceItems | undefined, cause: SpanContext | undefined): void {
     const before = this.#itemsByPath.get(path)
     for (const [name, slice] of before?.slicesByName ?? [])
-      if (after?.slicesByName.has(name) !== true) this.#slices.remove(slice)
-    for (const slice of after?.slicesByName.values() ?? []) this.#slices.upsert(slice)
+      if (after?.slicesByName.has(name) !== true) this.#slices.remove(slice, cause)
+    for (const [name, slice] of after?.slicesByName ?? [])
+      if (!isSameData(before?.slicesByName.get(name), slice)) this.#slices.upsert(slice, cause)
     if (after !== undefined) {
       this.#itemsByPath.set(path, after)
-      this.#services.upsert(after.service)
+      if (!isSameData(before?.service, after.service)) this.#services.upsert(after.service, cause)
     } else if (before !== undefined) {
       this.#itemsByPath.delete(path)
-      this.#services.remove(before.service)
+      this.#services.remove(before.service, cause)
     }
   }
 

@@ -12,6 +12,10 @@ import { readNode } from '../../kpng/model/read-node.ts'
 import { readService } from '../../kpng/model/read-service.ts'
 import { readSlice } from '../../kpng/model/read-slice.ts'
 import type { GlobalStore } from '../../kpng/store/global-store.ts'
+import type { ObjectEvent } from '../../core/object-event.ts'
+import type { SpanContext } from '../../core/trace.ts'
+import { EventTraces } from '../event-traces.ts'
+import type { EventTracing } from '../event-traces.ts'
 import type { Intake } from '../intake.ts'
 import type { KindSink } from '../kind-sink.ts'
 
@@ -20,6 +24,11 @@ export interface StoreIntakeOptions {
   /** Parses and reports; nothing is delivered to its Catalog. */
   readonly intake: Intake
   readonly globs: TravellingKeys
+  /** Absent: nobody records what arrives. */
+  readonly tracing?: EventTracing & {
+    /** Whether the trace goes to a collector: otherwise there is nothing that a follower could be part of. */
+    readonly isSent: (context: SpanContext) => boolean
+  }
 }
 
 /** Glob patterns of the labels and annotations that are part of the model. */
@@ -42,6 +51,7 @@ interface KindAccess {
   /** Reads what the store needs, at once: a list must not be held as raw JSON. The answer takes it into the store. */
   prepare(parsed: Parsed<RecordOf<ObjectKind>>, raw: JsonObject): () => void
   keys(): Iterable<string>
+  has(key: string): boolean
   remove(key: string): void
   synced(): void
 }
@@ -49,9 +59,11 @@ interface KindAccess {
 export class StoreIntake {
   readonly #options: StoreIntakeOptions
   readonly #access: Readonly<Record<ObjectKind, KindAccess>>
+  readonly #traces: EventTraces
 
   constructor(options: StoreIntakeOptions) {
     this.#options = options
+    this.#traces = new EventTraces(options.tracing)
     this.#access = kindAccess(options)
   }
 
@@ -66,18 +78,47 @@ export class StoreIntake {
       },
       replace: (items) => {
         const listed = new Set<string | undefined>(items.map(({ key }) => key))
-        for (const key of access.keys()) if (!listed.has(key)) access.remove(key)
-        for (const item of items) item.put()
-        access.synced()
+        this.#recorded(this.#traces.beginList(kind, items.length), () => {
+          for (const key of access.keys()) if (!listed.has(key)) access.remove(key)
+          for (const item of items) item.put()
+          access.synced()
+        })
       },
-      upsert: (item) => item.put(),
+      upsert: (item) => {
+        const verb = item.key !== undefined && access.has(item.key) ? 'Update' : 'Add'
+        this.#recorded(this.#begin(kind, item, verb), () => item.put())
+      },
       remove: (item) => {
-        if (item.key !== undefined) access.remove(item.key)
+        this.#recorded(this.#begin(kind, item, 'Delete'), () => {
+          if (item.key !== undefined) access.remove(item.key)
+        })
         door.remove(item.parsed)
       },
     }
   }
+
+  #begin(kind: ObjectKind, { key, parsed }: Item, verb: 'Add' | 'Update' | 'Delete'): ObjectEvent | undefined {
+    if (this.#options.tracing === undefined || key === undefined || !tracedKinds.has(kind)) return undefined
+    return this.#traces.begin({ kind, key, verb, resourceVersion: parsed.ok ? parsed.resourceVersion : undefined })
+  }
+
+  /** Followers get the event's context with what it changes, so that what they do belongs to the same trace. */
+  #recorded(event: ObjectEvent | undefined, change: () => void): void {
+    if (event === undefined) return change()
+    const { store, tracing } = this.#options
+    const { span } = event
+    const inStore = span.child('store')
+    const isSent = span.context !== undefined && tracing?.isSent(span.context) === true
+    const changed = store.caused(isSent ? span.context : undefined, change)
+    inStore.set({ changed })
+    inStore.end()
+    span.set({ changed })
+    span.end()
+  }
 }
+
+/** Nodes say that they are well all the time; nobody looks for that in traces. */
+const tracedKinds: ReadonlySet<ObjectKind> = new Set(['Service', 'EndpointSlice'])
 
 function ignore(): void {}
 
@@ -95,6 +136,7 @@ function kindAccess({ store, globs }: StoreIntakeOptions): Readonly<Record<Objec
         return () => store.setService(service)
       },
       keys: () => store.servicePaths(),
+      has: (key) => store.hasService(key),
       remove: (key) => store.deleteService(key),
       synced: () => store.markSynced('services'),
     },
@@ -109,6 +151,7 @@ function kindAccess({ store, globs }: StoreIntakeOptions): Readonly<Record<Objec
         return key !== undefined && !namesService(raw) ? () => removeSource(key) : ignore
       },
       keys: () => [...store.sources()].map(([id]) => id),
+      has: (key) => store.hasSource(key),
       remove: removeSource,
       synced: () => store.markSynced('endpoints'),
     },
@@ -119,10 +162,11 @@ function kindAccess({ store, globs }: StoreIntakeOptions): Readonly<Record<Objec
         return () => store.setNode(node)
       },
       keys: () => store.nodeNames(),
+      has: () => true,
       remove: (key) => store.deleteNode(key),
       synced: () => store.markSynced('nodes'),
     },
-    ServiceCIDR: { prepare: () => ignore, keys: () => [], remove() {}, synced() {} },
+    ServiceCIDR: { prepare: () => ignore, keys: () => [], has: () => true, remove() {}, synced() {} },
   }
 
   function removeSource(key: string): void {

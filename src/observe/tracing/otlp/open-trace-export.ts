@@ -57,7 +57,7 @@ export async function openTraceExport(options: OpenTraceExportOptions): Promise<
 
 /** Whoever begins a trace decides for those who go on with it; they are told of it only if it is sent. */
 function isSampled(
-  { context, parentSpanId }: SpanRecord,
+  { context, parentSpanId }: Pick<SpanRecord, 'context' | 'parentSpanId'>,
   { followsParent }: TraceSampling,
   byId: (traceId: string) => boolean,
 ): boolean {

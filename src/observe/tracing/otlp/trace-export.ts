@@ -5,7 +5,7 @@
 import type { ReadableSpan, SpanExporter, SpanProcessor } from '@opentelemetry/sdk-trace'
 import type { Clock } from '../../../core/clock.ts'
 import type { Logger } from '../../../core/logger.ts'
-import type { SpanRecord, TraceSink } from '../../../core/trace.ts'
+import type { SpanContext, SpanRecord, TraceSink } from '../../../core/trace.ts'
 import { readableSpans } from './readable-spans.ts'
 import type { SpanOrigin } from './readable-spans.ts'
 
@@ -14,7 +14,7 @@ export interface TraceExportOptions {
   readonly processor: (exporter: SpanExporter) => SpanProcessor
   readonly exporter: SpanExporter
   readonly origin: SpanOrigin
-  readonly isSampled: (root: SpanRecord) => boolean
+  readonly isSampled: (root: Pick<SpanRecord, 'context' | 'parentSpanId'>) => boolean
   readonly maxQueueSize: number
   /** Where it sends, for the log. */
   readonly endpoint: string
@@ -47,6 +47,11 @@ export class TraceExport implements TraceSink, AsyncDisposable {
   /** Some work that cannot be called off is still waiting for the collector. */
   get isAbandoned(): boolean {
     return this.#isAbandoned
+  }
+
+  /** Whether a trace that begins here is sent. */
+  sends(context: SpanContext): boolean {
+    return this.#options.isSampled({ context })
   }
 
   finished(root: SpanRecord): void {
