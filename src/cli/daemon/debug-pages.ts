@@ -1,5 +1,7 @@
 /** Every page below `/debug/`, put together from what the daemon has. */
 import type { Safety } from '../../core/sync/time-to-safety.ts'
+import type { World } from '../../core/explain/world.ts'
+import type { Family } from '../../net/ip.ts'
 import type { DebugPage } from '../../observe/http/debug/debug-page.ts'
 import type { SyncHistory } from '../../observe/tracing/sync-history.ts'
 import { syncsPage } from '../../observe/tracing/syncs-page.ts'
@@ -9,6 +11,8 @@ import type { TrafficBook } from '../../observe/traffic/traffic-book.ts'
 import { trafficPage } from '../../observe/traffic/traffic-page.ts'
 import { trafficTable } from '../../observe/traffic/traffic-rows.ts'
 import type { ClusterParts, Daemon } from './daemon.ts'
+import { explainPage } from '../explain/explain-page.ts'
+import { observedTraffic } from '../explain/observed.ts'
 import type { FamilyProxy } from './family-proxy.ts'
 import type { ProxyMemory } from './proxy-memory.ts'
 
@@ -19,6 +23,7 @@ export interface DebugPagesOptions {
   readonly proxies: readonly FamilyProxy[]
   readonly book: TrafficBook
   readonly history: SyncHistory
+  readonly world: World
 }
 
 export function debugPages(options: DebugPagesOptions): readonly DebugPage[] {
@@ -29,7 +34,9 @@ export function debugPages(options: DebugPagesOptions): readonly DebugPage[] {
     proxies,
     book,
     history,
+    world,
   } = options
+  const proxyOf = (family: Family) => proxies.find((proxy) => proxy.family === family)
   const views = () => proxies.map((proxy) => proxy.view())
   return [
     viewPage({
@@ -46,6 +53,14 @@ export function debugPages(options: DebugPagesOptions): readonly DebugPage[] {
           memory.touched.of(service).map(({ atMs, ...touch }) => ({ ...touch, at: new Date(atMs).toISOString() })),
         timeToSafety: (service) => shownSafety(memory.safety.safetyOf(...splitKey(service))),
         traffic: (service) => trafficOf(service, book),
+      },
+    }),
+    explainPage({
+      world: () => world,
+      inspect: async (family, key, signal) => proxyOf(family)?.inspect?.(key, signal),
+      observe: async (family, { namespace, name, key }) => {
+        const timeToSafety = memory.safety.safetyOf(namespace, name)
+        return { ...(await observedTraffic(book, family, key)), ...(timeToSafety && { timeToSafety }) }
       },
     }),
     trafficPage(book),

@@ -4,6 +4,7 @@ import type { Catalog } from '../../core/catalog.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
 import { matchingAddresses, nodePortAddresses } from '../../core/node/node-port-addresses.ts'
+import type { RouteKnowledge } from '../../core/explain/world.ts'
 import type { ProxyHealth } from '../../core/health/proxy-health.ts'
 import type { ProxyMetrics } from '../../core/proxy-metrics.ts'
 import type { PendingSync } from '../../core/sync/route-source.ts'
@@ -56,13 +57,22 @@ export interface FamilyProxyOptions {
   readonly log: Logger
 }
 
-export type FamilyProxy = Runnable & TrafficSource
+export interface FamilyProxy extends Runnable, TrafficSource {
+  readonly family: Family
+  /** The routes, and why they are as they are. */
+  readonly table: RouteKnowledge
+  /** What the data plane holds for a route, where the mode can tell. */
+  readonly inspect: Backend['inspect']
+}
 
 export function familyProxy(options: FamilyProxyOptions): FamilyProxy {
   const { family, backend, nodeName, clock, log, metrics, health } = options
   const table = new RouteTable({ ...options, startedAtMs: clock.now() })
   const serviceHealth = new ServiceHealth({ isProxyHealthy: () => !options.hasHealthServer || health.isHealthy })
   return {
+    family,
+    table,
+    inspect: backend.inspect?.bind(backend),
     view: () => table.view,
     ...(backend.trafficEveryMs !== undefined && { trafficEveryMs: backend.trafficEveryMs }),
     traffic: (signal) => trafficOf(options, table.view, signal),

@@ -5,6 +5,7 @@ import { connectionsFor } from '../../http/connection-limit.ts'
 import type { Family } from '../../net/ip.ts'
 import { TrafficBook } from '../../observe/traffic/traffic-book.ts'
 import { OtherModes } from '../cleanup/remove-other-modes.ts'
+import { explainWorld } from '../explain/explain-world.ts'
 import type { ModeContext, ModeOnNode } from '../modes/mode.ts'
 import { CommandError } from '../program.ts'
 import { runAll } from '../run-all.ts'
@@ -57,7 +58,8 @@ export async function serve(
   const proxies = familyProxies(parts)
   const book = new TrafficBook({ sources: proxies, clock: host.clock, signal })
   addDaemonSeries(book, memory, daemon, cluster)
-  const pages = debugPages({ daemon, cluster, memory, proxies, book, history: cluster.tracing.history })
+  const world = explainWorld({ catalog, traits: mode.traits, settings: prepared.context, tables: proxies })
+  const pages = debugPages({ daemon, cluster, memory, proxies, book, history: cluster.tracing.history, world })
   const servers = daemonServers({
     ...daemon,
     pages,

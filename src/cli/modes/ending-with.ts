@@ -4,7 +4,7 @@ import type { Backend } from '../../core/backend.ts'
 export function endingWith(backend: Backend, ...others: readonly AsyncDisposable[]): Backend {
   return {
     name: backend.name,
-    sync: (view, change, signal) => backend.sync(view, change, signal),
+    sync: (view, change, signal, span) => backend.sync(view, change, signal, span),
     ...(backend.watch && { watch: backend.watch.bind(backend) }),
     ...(backend.traffic && { traffic: backend.traffic.bind(backend) }),
     ...(backend.trafficEveryMs !== undefined && { trafficEveryMs: backend.trafficEveryMs }),

@@ -199,7 +199,12 @@ export interface Explanation {
   /** One sentence; absent where nobody answers. */
   readonly sourceSeenWhy?: string
   /** What happens here as soon as no endpoint is left. */
-  readonly withoutEndpoints?: { readonly verdict: Verdict['kind']; readonly clientSees: ClientSees }
+  readonly withoutEndpoints?: {
+    readonly verdict: Verdict['kind']
+    readonly clientSees: ClientSees
+    /** As long as other nodes have some, which this one may not use. */
+    readonly whileOthersHave?: ClientSees
+  }
   readonly healthCheck?: { readonly port: number; readonly localEndpoints: number }
 
   readonly notices: readonly ServiceNotice[]

@@ -41,7 +41,7 @@ type Happens = Pick<Explanation, 'verdict' | 'clientSees' | 'remarks'>
 function whatHappens({ ip, port, protocol }: Nowhere, isRefused: boolean, scene: Scene): Happens {
   const { traits, table } = scene
   const what = protocol === 'ICMP' ? 'an echo request' : `${port}/${protocol}`
-  if (ip === undefined) return untouched('address of nobody', `no Service has node port ${what}`)
+  if (ip === undefined) return untouched('address of nobody')
   const entrances = entrancesAt(ip, scene)
   const rejects =
     traits.rejectsOtherPorts === 'at all addresses'
@@ -55,7 +55,7 @@ function whatHappens({ ip, port, protocol }: Nowhere, isRefused: boolean, scene:
       remarks: [
         protocol === 'ICMP'
           ? `in ${traits.mode} mode a Service address does not answer a ping`
-          : `no Service has ${what} at ${ip}, and the ${traits.mode} mode rejects what is not served there`,
+          : `the ${traits.mode} mode rejects what no Service has at an address of Services`,
       ],
     }
   if (isRefused) return untouched('not served', `no Service gets ${hostPort(ip, port)}/${protocol}`)
@@ -80,11 +80,14 @@ function whatHappens({ ip, port, protocol }: Nowhere, isRefused: boolean, scene:
         `${ip} is in the range of Services ${range}, and the ${traits.mode} mode drops what no Service has there`,
       ],
     }
-  return untouched('address of nobody', `no Service has the address ${ip}`)
+  return untouched('address of nobody')
 }
 
-function untouched(because: Extract<Verdict, { kind: 'untouched' }>['because'], remark: string): Happens {
-  return { verdict: { kind: 'untouched', because }, clientSees: 'whatever is there', remarks: [remark] }
+function untouched(
+  because: Extract<Verdict, { kind: 'untouched' }>['because'],
+  ...remarks: readonly string[]
+): Happens {
+  return { verdict: { kind: 'untouched', because }, clientSees: 'whatever is there', remarks }
 }
 
 /** Its address is the node's already, so what else listens there is out of the mode's hands. */

@@ -8,6 +8,7 @@ import type { Explanation, FoundEntrance, FoundService, Question } from './expla
 import type { Found } from './find-entrance.ts'
 import { isNodeAddress } from './places.ts'
 import { sourceSeen } from './source-seen.ts'
+import type { Serving } from './treatment.ts'
 import { appliedPolicy, decide, seenWhen, servingAt, sourceRangesAt } from './treatment.ts'
 import { answerers, othersThan } from './who-answers.ts'
 import { setting } from './world.ts'
@@ -51,7 +52,7 @@ export function explainFound({ route, entrance, ip, isOpen }: Found, question: Q
     topology: serving.policy === 'Cluster' ? route.topology : 'none',
     ...(route.affinitySeconds !== undefined && { affinitySeconds: route.affinitySeconds }),
     ...(isForwarded && { sourceSeenWhy: seen.why }),
-    ...(isForwarded && { withoutEndpoints: withoutEndpoints(scene) }),
+    ...(isForwarded && { withoutEndpoints: withoutEndpoints(serving, scene) }),
     ...(route.healthCheckNodePort !== undefined && {
       healthCheck: { port: route.healthCheckNodePort, localEndpoints: countLocalReady([route]) },
     }),
@@ -107,7 +108,12 @@ function choiceText({ relaying }: Route, { traits }: Scene): string {
   return relaying?.balancing === 'least-connections' ? 'the one with the fewest connections' : traits.choice
 }
 
-function withoutEndpoints({ traits }: Scene): NonNullable<Explanation['withoutEndpoints']> {
+function withoutEndpoints({ policy }: Serving, { traits }: Scene): NonNullable<Explanation['withoutEndpoints']> {
   const verdict = traits.unserved === 'not at all' ? 'untouched' : 'reject'
-  return { verdict, clientSees: seenWhen('reject', traits) }
+  const isHereOnly = policy === 'Local' && traits.endpoints !== 'one list'
+  return {
+    verdict,
+    clientSees: seenWhen('reject', traits),
+    ...(isHereOnly && { whileOthersHave: seenWhen('drop', traits) }),
+  }
 }

@@ -15,10 +15,10 @@ export function explainService(question: Question, target: ServiceTarget, world:
   const { catalog } = world
   const record = catalog.services.get(objectKey(target))
   if (record === undefined) return notFound(unknownService(target, catalog))
-  const ports = portsNamed(record, target.port)
-  if (ports.length === 0) return notFound(unknownPort(record, target.port))
   const obstacle = whyNotProxied(record)
   if (obstacle !== undefined) return notFound(obstacle)
+  const ports = portsNamed(record, target.port)
+  if (ports.length === 0) return notFound(unknownPort(record, target.port))
   const { from } = question
   const families = world.families.filter(({ family }) => from.kind !== 'ip' || familyOf(from.ip) === family)
   const explanations = families.flatMap((family) =>

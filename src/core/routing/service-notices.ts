@@ -53,7 +53,7 @@ export function noticesAbout(
 
 const none: readonly ServiceNotice[] = []
 
-const claimWords: Readonly<Record<ClaimKind, string>> = {
+export const claimWords: Readonly<Record<ClaimKind, string>> = {
   clusterIP: 'cluster IP',
   nodePort: 'node port',
   loadBalancerIP: 'load-balancer IP',

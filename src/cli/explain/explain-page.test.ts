@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest'
+import { given } from '../../core/explain/testing/given.ts'
+import type { Inspection } from '../../core/inspection.ts'
+import { service, slice } from '../../core/testing/objects.ts'
+import { explainPage } from './explain-page.ts'
+import type { ExplainPageOptions } from './explain-page.ts'
+
+const never = new AbortController().signal
+const world = given([
+  service('shop/web', { clusterIP: '10.96.0.1', ports: [{ port: 80 }] }),
+  slice('shop/web-1', 'web', ['10.64.0.1', '10.64.0.2']),
+])
+
+function ask(query: Readonly<Record<string, string>>, options: Partial<ExplainPageOptions> = {}) {
+  return explainPage({ world: () => world, ...options }).answer({ rest: [], query: new URLSearchParams(query) }, never)
+}
+
+test('a question is answered as data, or as text', async () => {
+  expect(await ask({ target: '10.96.0.1:80', from: 'host' })).toMatchObject({
+    kind: 'json',
+    value: { ok: true, explanations: [{ verdict: { kind: 'forward' }, source: { place: 'this node' } }] },
+  })
+  expect(await ask({ target: 'service/web', namespace: 'shop', output: 'text' })).toMatchObject({
+    kind: 'text',
+    text: expect.stringContaining('One of these 2 endpoints answers') as string,
+  })
+})
+
+test.each([
+  [{}, 400, /ask for IP:PORT/],
+  [{ target: '10.96.0.1:80', from: 'mars' }, 400, /--from=mars is not known/],
+  [{ target: '10.96.0.1:80', from: 'fd00::1' }, 400, /cannot reach an IPv4 address/],
+  [{ target: 'service/web' }, 404, /no Service "web" in namespace "default"/],
+])('%o is refused', async (query, status, message) => {
+  const answer = await ask(query)
+  expect(answer).toMatchObject({ kind: 'refused', status })
+  expect(answer.kind === 'refused' && answer.message).toMatch(message)
+})
+
+test('what the data plane holds and what was counted are added; what differs comes first', async () => {
+  const inspection: Inspection = {
+    pieces: [
+      { kind: 'element', where: 'map services', text: '10.96.0.1 . tcp . 80 : goto pick-2', state: 'as planned' },
+      { kind: 'element', where: 'map endpoints', text: 'a', state: 'differs', found: 'b' },
+    ],
+  }
+  const observed = { openConnections: { '10.64.0.1:8080': 3 }, skew: { ratio: 2, evenShare: 1.5 } }
+  const options = { inspect: async () => inspection, observe: async () => observed }
+  const answer = await ask({ target: '10.96.0.1:80', output: 'text' }, options)
+  expect(answer.kind === 'text' && answer.text).toContain(
+    `Open connections, the busiest has 2.0 times an even share:
+   ENDPOINT         OPEN
+   10.64.0.1:8080   3
+
+What does it (read, and 1 of 2 not as planned):
+   map endpoints
+     DIFFERS: a
+       found: b
+   map services
+     10.96.0.1 . tcp . 80 : goto pick-2
+`,
+  )
+})

@@ -1,0 +1,60 @@
+/** `/debug/explain?target=…&from=…&namespace=…&port=…`: what `fairlead explain` asks a running proxy. */
+import { explain } from '../../core/explain/explain.ts'
+import type { Answer, Explanation, FoundService, Observed } from '../../core/explain/explanation.ts'
+import { parseQuestion } from '../../core/explain/parse-question.ts'
+import type { World } from '../../core/explain/world.ts'
+import type { Inspection } from '../../core/inspection.ts'
+import type { RouteKey } from '../../core/route.ts'
+import type { Family } from '../../net/ip.ts'
+import type { DebugAnswer, DebugPage } from '../../observe/http/debug/debug-page.ts'
+import { noTerminal } from '../terminal.ts'
+import { answerText, mainOf } from './answer-text.ts'
+
+export interface ExplainPageOptions {
+  readonly world: () => World
+  /** What the data plane holds for a route; undefined where the mode cannot tell. */
+  readonly inspect?: (family: Family, key: RouteKey, signal: AbortSignal) => Promise<Inspection | undefined>
+  /** What the running process has seen of a route. */
+  readonly observe?: (family: Family, service: FoundService) => Promise<Observed | undefined>
+}
+
+export function explainPage(options: ExplainPageOptions): DebugPage {
+  return {
+    path: '/debug/explain',
+    async answer({ query }, signal) {
+      const text = (name: string) => query.get(name) ?? ''
+      const parsed = parseQuestion({
+        target: text('target'),
+        from: text('from'),
+        namespace: text('namespace') || 'default',
+        port: text('port'),
+      })
+      if (!parsed.ok) return { kind: 'refused', status: 400, message: parsed.problem }
+      const answer = explain(parsed.question, options.world())
+      if (!answer.ok) return refusal(answer)
+      const full = { ...answer, explanations: await withFindings(answer.explanations, options, signal) }
+      return text('output') === 'text'
+        ? { kind: 'text', text: answerText(full, noTerminal) }
+        : { kind: 'json', value: full }
+    },
+  }
+}
+
+function refusal({ kind, message }: Extract<Answer, { ok: false }>): DebugAnswer {
+  return { kind: 'refused', status: kind === 'mistake' ? 400 : 404, message }
+}
+
+/** Reads the data plane for the one that is told in full: a Service with hundreds of ports must not cost as many looks. */
+async function withFindings(
+  explanations: readonly Explanation[],
+  { inspect, observe }: ExplainPageOptions,
+  signal: AbortSignal,
+): Promise<readonly Explanation[]> {
+  const main = mainOf(explanations)
+  if (main?.service === undefined) return explanations
+  const { family, service } = main
+  const inspection = await inspect?.(family, service.key, signal)
+  const observed = await observe?.(family, service)
+  const full = { ...main, ...(inspection && { inspection }), ...(observed && { observed }) }
+  return explanations.map((it) => (it === main ? full : it))
+}

@@ -1,0 +1,221 @@
+/** Explanations for people: step by step, in short sentences, no wider than the terminal. */
+import type { Explanation, NotAnswering, SourceSeen } from '../../core/explain/explanation.ts'
+import { entranceWords } from '../../core/explain/entrance-words.ts'
+import { breakWords } from '../../config/flags/break-words.ts'
+import { hostPort } from '../../net/ip.ts'
+import { renderTable } from '../table.ts'
+import { paint } from '../terminal.ts'
+import type { Terminal } from '../terminal.ts'
+import {
+  becauseWords,
+  clientSentence,
+  destinationText,
+  entranceSentence,
+  refusedSentence,
+  seenText,
+  sourceText,
+  verdictText,
+  whyNotWords,
+} from './phrases.ts'
+import { piecesText } from './pieces-text.ts'
+
+/** A sentence, and what is listed below it. */
+interface Step {
+  readonly says: string
+  readonly lists?: { readonly header: readonly string[]; readonly rows: readonly (readonly string[])[] }
+}
+
+export function explanationText(explanation: Explanation, terminal: Terminal): string {
+  const steps = stepsOf(explanation).map((step, index) => stepText(step, index + 1, terminal))
+  return `${headText(explanation, terminal)}\n${steps.join('')}${piecesText(explanation, terminal)}`
+}
+
+function headText(explanation: Explanation, terminal: Terminal): string {
+  const { mode, family, node, destination, source, verdict } = explanation
+  const where = `on ${node.name} (${mode}, ${family === 'ipv4' ? 'IPv4' : 'IPv6'})`
+  const title = `${destinationText(destination)} from ${sourceText(source)}, ${where}`
+  const said = verdictText(explanation)
+  const colour = verdict.kind === 'forward' ? 'bold' : 'red'
+  return `${paint(terminal, 'bold', title)}\n${paint(terminal, colour, sentence(said))}\n`
+}
+
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
+}
+
+function stepsOf(explanation: Explanation): readonly Step[] {
+  const { refused, near, notices, source } = explanation
+  return [
+    { says: clientSentence(source) },
+    { says: entranceSentence(explanation) },
+    ...refused.map((it) => ({ says: refusedSentence(it) })),
+    ...rangeSteps(explanation),
+    ...policySteps(explanation),
+    ...outcomeSteps(explanation),
+    ...near.map((it) => ({ says: `Near it: ${it}.` })),
+    ...notUsedSteps(explanation),
+    ...afterwards(explanation),
+    ...notices.map(({ text }) => ({ says: `Notice: ${text}.` })),
+    ...observedSteps(explanation),
+  ]
+}
+
+function rangeSteps({ sourceRanges }: Explanation): readonly Step[] {
+  if (sourceRanges === undefined) return []
+  const { ranges, isAllowed, isEnforced, why } = sourceRanges
+  const list = ranges.length === 0 ? 'none that can be used' : ranges.join(', ')
+  const then = isEnforced && isAllowed === 'depends' ? ' Others are dropped. This is about one that may come.' : ''
+  return [{ says: `loadBalancerSourceRanges: ${list}. ${sentence(why)}${then}` }]
+}
+
+function policySteps({ policy, verdict }: Explanation): readonly Step[] {
+  const isAbout = verdict.kind === 'forward' || verdict.kind === 'reject' || verdict.kind === 'drop'
+  if (policy === undefined || !isAbout) return []
+  if (verdict.kind === 'drop' && verdict.because === 'source not allowed') return []
+  const link = policy.policy === policy.asked ? ':' : ', but'
+  return [{ says: `${policy.field} is ${policy.asked}${link} ${policy.why}.` }]
+}
+
+function outcomeSteps(explanation: Explanation): readonly Step[] {
+  const { verdict, remarks, answerers } = explanation
+  const remarked = remarks.map((it) => ({ says: sentence(it) }))
+  if (verdict.kind !== 'forward') return [...remarked, { says: sentence(endText(explanation)) }]
+  const { choice = '', topology, affinitySeconds, node } = explanation
+  const says =
+    answerers.length === 1
+      ? 'This endpoint answers:'
+      : `One of these ${answerers.length} endpoints answers, chosen ${choice}:`
+  const rows = answerers.map(({ address, nodeName, share, sourceSeen, isLastResort }) => [
+    address,
+    nodeName || '-',
+    share === undefined ? '?' : `${share.part}/${share.of}`,
+    `${seenWords[sourceSeen]}${isLastResort ? ' (ending: nothing better is left)' : ''}`,
+  ])
+  return [
+    ...hintSteps(topology, node.zone),
+    { says, lists: { header: ['ENDPOINT', 'NODE', 'SHARE', 'SEES'], rows } },
+    ...remarked,
+    ...affinitySteps(affinitySeconds, answerers.length),
+  ]
+}
+
+function endText({ verdict, clientSees, destination }: Explanation): string {
+  const seen = seenText(clientSees, destination.protocol)
+  return verdict.kind === 'reject' || verdict.kind === 'drop' ? `${becauseWords[verdict.because]}: ${seen}` : seen
+}
+
+const seenWords: Readonly<Record<SourceSeen, string>> = {
+  client: 'the client',
+  node: 'this node',
+  depends: 'the client or this node',
+}
+
+function hintSteps(topology: Explanation['topology'], zone: string): readonly Step[] {
+  if (topology === 'none') return []
+  return [
+    {
+      says:
+        topology === 'PreferSameNode'
+          ? 'Hints of the endpoints keep the traffic on this node.'
+          : `Hints of the endpoints keep the traffic in zone ${zone}.`,
+    },
+  ]
+}
+
+function affinitySteps(seconds: number | undefined, endpoints: number): readonly Step[] {
+  if (seconds === undefined || endpoints < 2) return []
+  return [
+    { says: `A client stays with its endpoint until ${seconds} s after its last new connection (sessionAffinity).` },
+  ]
+}
+
+function notUsedSteps({ others, verdict }: Explanation): readonly Step[] {
+  const isMeant = verdict.kind !== 'untouched' || verdict.because === 'no endpoint'
+  if (others.length === 0 || !isMeant) return []
+  const rows = others.map((other) => [other.address, other.nodeName || '-', whyText(other)])
+  const says =
+    others.length === 1 ? 'This endpoint does not answer:' : `These ${others.length} endpoints do not answer:`
+  return [{ says, lists: { header: ['ENDPOINT', 'NODE', 'WHY'], rows } }]
+}
+
+function whyText({ why, detail }: NotAnswering): string {
+  return detail === undefined ? whyNotWords[why] : `${whyNotWords[why]}: ${detail}`
+}
+
+function afterwards(explanation: Explanation): readonly Step[] {
+  const { answerers, sourceSeenWhy, withoutEndpoints, healthCheck, otherEntrances, destination } = explanation
+  const steps: Step[] = []
+  if (sourceSeenWhy !== undefined)
+    steps.push({
+      says: seenSentence(
+        answerers.map((it) => it.sourceSeen),
+        sourceSeenWhy,
+      ),
+    })
+  if (withoutEndpoints !== undefined) steps.push({ says: lossSentence(withoutEndpoints, destination.protocol) })
+  if (healthCheck !== undefined) {
+    const { port, localEndpoints: count } = healthCheck
+    const ready =
+      count === 0
+        ? 'no endpoint of this node is ready, so they stay away'
+        : `${count === 1 ? '1 endpoint of this node is' : `${count} endpoints of this node are`} ready`
+    steps.push({ says: `Load balancers ask for the health at port ${port}: ${ready}.` })
+  }
+  if (otherEntrances.length > 0)
+    steps.push({
+      says: `Other ways in: ${otherEntrances
+        .map(({ kind, ip, port }) => `${entranceWords[kind]} ${ip === undefined ? port : hostPort(ip, port)}`)
+        .join(', ')}.`,
+    })
+  return steps
+}
+
+function lossSentence(
+  { clientSees, whileOthersHave }: NonNullable<Explanation['withoutEndpoints']>,
+  protocol: string,
+): string {
+  const atLast = `once no endpoint is left, ${seenText(clientSees, protocol)}`
+  if (whileOthersHave === undefined) return sentence(atLast)
+  return sentence(`once this node has none, ${seenText(whileOthersHave, protocol)}; ${atLast}`)
+}
+
+function seenSentence(seen: readonly SourceSeen[], why: string): string {
+  const kinds = new Set(seen)
+  if (kinds.has('depends')) return `Whose address endpoints see: ${why}.`
+  if (kinds.size > 1)
+    return `Endpoints see the address of the client: ${why}. One that is the client itself sees this node.`
+  return `Endpoints see the address of ${kinds.has('client') ? 'the client' : 'this node'}: ${why}.`
+}
+
+function observedSteps({ observed }: Explanation): readonly Step[] {
+  if (observed === undefined) return []
+  const { notProgrammed, timeToSafety, openConnections, skew } = observed
+  const steps: Step[] = []
+  if (notProgrammed !== undefined) steps.push({ says: `Not all of it is programmed: ${notProgrammed}.` })
+  if (timeToSafety !== undefined) {
+    const { seconds, endpoint } = timeToSafety
+    const which = endpoint === undefined ? 'an endpoint' : `endpoint ${endpoint}`
+    steps.push({
+      says: `The last time ${which} was removed, this node stopped using it after ${seconds.toFixed(2)} s.`,
+    })
+  }
+  if (openConnections !== undefined && Object.keys(openConnections).length > 0) {
+    const uneven = skew === undefined ? '' : `, the busiest has ${skew.ratio.toFixed(1)} times an even share`
+    const rows = Object.entries(openConnections).map(([address, open]) => [address, String(open)])
+    steps.push({ says: `Open connections${uneven}:`, lists: { header: ['ENDPOINT', 'OPEN'], rows } })
+  }
+  return steps
+}
+
+function stepText({ says, lists }: Step, number: number, { columns = defaultWidth }: Terminal): string {
+  const start = `${number}. `
+  const indent = ' '.repeat(start.length)
+  const lines = breakWords(says, columns - start.length)
+  const text = `${start}${lines.join(`\n${indent}`)}\n`
+  if (lists === undefined) return text
+  const table = renderTable(lists.header, lists.rows, columns - indent.length)
+  return `${text}${table.replace(/^(?=.)/gm, indent)}`
+}
+
+/** In a pipe or a file, where lines may have any length. */
+const defaultWidth = 100

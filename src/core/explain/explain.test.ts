@@ -1,0 +1,316 @@
+import { describe, expect, test } from 'vitest'
+import type { ServiceRecord } from '../../api/records.ts'
+import { Catalog } from '../catalog.ts'
+import { node, service, slice } from '../testing/objects.ts'
+import type { Explanation } from './explanation.ts'
+import { explain } from './explain.ts'
+import { answerTo, explained, given } from './testing/given.ts'
+import type { Given } from './testing/given.ts'
+
+/** `10.64.0.1 here leaving zone-b`: ready and on another node, unless it says otherwise. */
+function endpoint(description: string): object {
+  const [ip, ...words] = description.split(' ')
+  const has = (word: string) => words.includes(word)
+  const named = (prefix: string) =>
+    words.filter((word) => word.startsWith(prefix)).map((word) => ({ name: word.slice(prefix.length) }))
+  return {
+    addresses: [ip],
+    nodeName: has('here') ? 'here' : 'there',
+    conditions: {
+      ready: !has('leaving') && !has('gone') && !has('unready'),
+      serving: !has('gone') && !has('unready'),
+      terminating: has('leaving') || has('gone'),
+    },
+    hints: { forZones: named('zone-'), forNodes: named('for-') },
+  }
+}
+
+function slices(...endpoints: readonly string[]) {
+  return slice('shop/web-1', 'web', endpoints.map(endpoint) as never, [{ name: 'http', port: 8080, protocol: 'TCP' }])
+}
+
+function web(spec: object = {}, ingress: readonly string[] = []): ServiceRecord {
+  const status = { loadBalancer: { ingress: ingress.map((ip) => ({ ip })) } }
+  const whole = { clusterIP: '10.96.0.1', clusterIPs: ['10.96.0.1'], ports: [{ name: 'http', port: 80 }], ...spec }
+  return service('shop/web', whole, status)
+}
+
+const nodePort = { type: 'NodePort', ports: [{ name: 'http', port: 80, nodePort: 30_080 }] }
+const local = { externalTrafficPolicy: 'Local' }
+
+function who({ answerers }: Explanation): string {
+  return answerers.map(({ address, share }) => `${address} ${share?.part}/${share?.of}`).join(', ')
+}
+
+function whyNot({ others }: Explanation): readonly string[] {
+  return others.map(({ address, why, detail }) => [address, why, detail].filter(Boolean).join(': '))
+}
+
+describe('who answers, and why others do not', () => {
+  const reasons: readonly [string, object, readonly string[], string, readonly string[]][] = [
+    ['all that are ready', {}, ['10.64.0.1', '10.64.0.2'], '10.64.0.1:8080 1/2, 10.64.0.2:8080 1/2', []],
+    ['not ready', {}, ['10.64.0.1', '10.64.0.2 unready'], '10.64.0.1:8080 1/1', ['10.64.0.2:8080: not ready']],
+    ['terminating', {}, ['10.64.0.1', '10.64.0.2 leaving'], '10.64.0.1:8080 1/1', ['10.64.0.2:8080: terminating']],
+    [
+      'the last resort',
+      {},
+      ['10.64.0.1 gone', '10.64.0.2 leaving', '10.64.0.3 unready'],
+      '10.64.0.2:8080 1/1',
+      ['10.64.0.1:8080: no longer serving', '10.64.0.3:8080: not ready'],
+    ],
+    [
+      'another node',
+      { internalTrafficPolicy: 'Local' },
+      ['10.64.0.1 here', '10.64.0.2'],
+      '10.64.0.1:8080 1/1',
+      ['10.64.0.2:8080: on another node'],
+    ],
+    [
+      'another zone',
+      {},
+      ['10.64.0.1 zone-a', '10.64.0.2 zone-b zone-c'],
+      '10.64.0.1:8080 1/1',
+      ['10.64.0.2:8080: for another zone: its hints say b, c, and this node is in a'],
+    ],
+    [
+      'hints for nodes',
+      {},
+      ['10.64.0.1 for-here', '10.64.0.2 for-there'],
+      '10.64.0.1:8080 1/1',
+      ['10.64.0.2:8080: for another node: its hints say there, and this node is here'],
+    ],
+    ['loopback', {}, ['10.64.0.1', '127.0.0.9'], '10.64.0.1:8080 1/1', ['127.0.0.9:8080: loopback address']],
+  ]
+  test.each(reasons)('%s', (_, spec, endpoints, answers, others) => {
+    const explanation = explained(given([node('here', 'a'), web(spec), slices(...endpoints)]), '10.96.0.1:80')
+    expect(who(explanation)).toBe(answers)
+    expect(whyNot(explanation)).toEqual(others)
+  })
+
+  test('no such port, and the other family', () => {
+    const other = slice('shop/web-2', 'web', ['10.64.0.9'], [{ name: 'grpc', port: 9090, protocol: 'TCP' }])
+    const v6 = slice('shop/web-3', 'web', ['fd00::9'], [{ name: 'http', port: 8080, protocol: 'TCP' }])
+    const explanation = explained(given([web(), slices('10.64.0.1'), other, v6]), '10.96.0.1:80')
+    expect(whyNot(explanation)).toEqual([
+      '10.64.0.9: no such port: its slice has port grpc 9090/TCP',
+      '[fd00::9]:8080: other family',
+    ])
+  })
+})
+
+describe('the policy that applies', () => {
+  const world = given([web({ ...nodePort, ...local }), slices('10.64.0.1 here', '10.64.0.2')])
+  test.each([
+    ['10.64.0.7', 'Cluster', '10.64.0.1:8080 1/2, 10.64.0.2:8080 1/2'],
+    ['host', 'Cluster', '10.64.0.1:8080 1/2, 10.64.0.2:8080 1/2'],
+    ['outside', 'Local', '10.64.0.1:8080 1/1'],
+    ['203.0.113.7', 'Local', '10.64.0.1:8080 1/1'],
+  ])('of a node port with policy Local, from %s, is %s', (from, policy, answers) => {
+    const explanation = explained(world, 'node-port 30080', { from })
+    expect(explanation.policy).toMatchObject({ field: 'externalTrafficPolicy', asked: 'Local', policy })
+    expect(who(explanation)).toBe(answers)
+  })
+
+  test.each([
+    [{}, [], 'reject', 'no endpoint', 'refused at once'],
+    [{ internalTrafficPolicy: 'Local' }, ['10.64.0.2'], 'drop', 'no endpoint here', 'timeout'],
+  ])('%o with endpoints %o ends in %s', (spec, endpoints, kind, because, clientSees) => {
+    const explanation = explained(given([web(spec), slices(...endpoints)]), '10.96.0.1:80')
+    expect(explanation).toMatchObject({ verdict: { kind, because }, clientSees, answerers: [] })
+  })
+})
+
+describe('where a client is', () => {
+  const objects = [web(), slices('10.64.0.1 here', '10.64.9.2')]
+  const none = { kind: 'none' } as const
+  const prefix = { kind: 'interface-prefix', prefix: 'veth' } as const
+  const cases: readonly [string, Given, string, boolean, RegExp][] = [
+    ['10.64.0.7', {}, 'pod on this node', true, /in the cluster CIDR, 10.64.0.0\/16/],
+    ['10.64.9.2', {}, 'pod elsewhere', true, /in the cluster CIDR/],
+    ['203.0.113.7', {}, 'outside', false, /not in the cluster CIDR/],
+    ['10.64.0.7', { detectLocalMode: 'NodeCIDR' }, 'pod on this node', true, /the pod CIDR of this node/],
+    ['192.0.2.12', {}, 'this node', true, /an address of this node/],
+    ['127.0.0.1', {}, 'this node', true, /an address of this node/],
+    ['10.64.0.1', { localTraffic: none }, 'pod on this node', false, /pods cannot be told from other clients/],
+    ['10.64.0.1', { localTraffic: prefix }, 'pod on this node', true, /through an interface veth\*/],
+    ['10.64.0.7', { localTraffic: prefix }, 'outside', false, /not known as a pod of this node/],
+    ['outside', {}, 'outside', false, /neither on this node nor one of its pods/],
+    ['host', {}, 'this node', true, /a program on this node/],
+    ['pod', {}, 'pod on this node', true, /its address is in the cluster CIDR/],
+  ]
+  test.each(cases)('%s with %o is %s', (from, options, place, isInside, why) => {
+    const { source } = explained(given(objects, options), '10.96.0.1:80', { from })
+    expect(source).toMatchObject({ place, isInside })
+    expect(source.why).toMatch(why)
+  })
+
+  test('nobody said: a pod for a cluster IP, a client outside for a node port', () => {
+    const world = given([web(nodePort), slices('10.64.0.1')])
+    expect(explained(world, '10.96.0.1:80').source.place).toBe('pod on this node')
+    expect(explained(world, 'node-port 30080').source.place).toBe('outside')
+  })
+})
+
+describe('whose address endpoints see', () => {
+  const objects = [web(nodePort), slices('10.64.0.1 here', '10.64.0.2')]
+  const seen = (options: Given, target: string, from: string, spec?: object) =>
+    explained(given(spec === undefined ? objects : [web(spec), slices('10.64.0.1 here')], options), target, { from })
+      .answerers.map(({ sourceSeen }) => sourceSeen)
+      .join(' ')
+  test('of a pod at the cluster IP its own, unless it reaches itself', () => {
+    expect(seen({}, '10.96.0.1:80', '10.64.0.7')).toBe('client client')
+    expect(seen({}, '10.96.0.1:80', '10.64.0.1')).toBe('node client')
+  })
+  test('of others at the cluster IP that of the node', () => {
+    expect(seen({}, '10.96.0.1:80', '203.0.113.7')).toBe('node node')
+    expect(seen({ localTraffic: { kind: 'none' } }, '10.96.0.1:80', '203.0.113.7')).toBe('client client')
+    expect(seen({ masqueradeAll: true }, '10.96.0.1:80', '10.64.0.7')).toBe('node node')
+  })
+  test('at a node port it depends on the policy', () => {
+    expect(seen({}, 'node-port 30080', '203.0.113.7')).toBe('node node')
+    expect(seen({}, 'node-port 30080', '203.0.113.7', { ...nodePort, ...local })).toBe('client')
+  })
+  test('a relay is the client, unless it hides', () => {
+    const traits = { source: 'the relay' } as const
+    expect(seen({ traits }, '10.96.0.1:80', '10.64.0.7')).toBe('node node')
+    const transparent = { ...web(), relaying: { clientAddress: 'transparent' } } as const
+    const world = given([transparent, slices('10.64.0.1 here', '10.64.0.2')], { traits })
+    expect(explained(world, '10.96.0.1:80').answerers.map((it) => it.sourceSeen)).toEqual(['depends', 'node'])
+    const header = { ...web(), relaying: { proxyProtocol: 'v2' } } as const
+    expect(explained(given([header, slices('10.64.0.1')], { traits }), '10.96.0.1:80').sourceSeenWhy).toMatch(
+      /PROXY protocol header \(v2\)/,
+    )
+  })
+})
+
+describe('source ranges', () => {
+  const spec = { ...nodePort, type: 'LoadBalancer', loadBalancerSourceRanges: ['203.0.113.0/24'] }
+  const world = given([web(spec, ['198.51.100.1']), slices('10.64.0.1')])
+  test.each([
+    ['203.0.113.7', true, 'forward'],
+    ['198.18.0.1', false, 'drop'],
+    ['10.64.0.7', false, 'drop'],
+    ['outside', 'depends', 'forward'],
+  ])('from %s', (from, isAllowed, kind) => {
+    const explanation = explained(world, '198.51.100.1:80', { from })
+    expect(explanation).toMatchObject({ sourceRanges: { isAllowed, isEnforced: true }, verdict: { kind } })
+  })
+  test('hold neither at the cluster IP nor at the node port', () => {
+    for (const target of ['10.96.0.1:80', 'node-port 30080'])
+      expect(explained(world, target, { from: '198.18.0.1' })).toMatchObject({ verdict: { kind: 'forward' } })
+  })
+})
+
+describe('an address of nobody', () => {
+  const objects = [
+    web(nodePort),
+    slices('10.64.0.1 here'),
+    service('shop/api', { clusterIP: '10.96.0.9', ports: [{ port: 443 }] }),
+  ]
+  test.each([
+    ['10.96.0.7:80', 'address of nobody'],
+    ['10.96.0.1:81', 'no such port'],
+    ['10.96.0.1/icmp', 'no such port'],
+    ['10.64.0.1:8080', 'address of a pod'],
+    ['192.0.2.11:30099', 'address of this node'],
+    ['127.0.0.1:30080', 'not open here'],
+    ['node-port 30099', 'address of nobody'],
+  ])('%s: %s', (target, because) => {
+    expect(explained(given(objects), target).verdict).toEqual({ kind: 'untouched', because })
+  })
+
+  test('names what is near', () => {
+    expect(explained(given(objects), '10.96.0.7:80').near[0]).toBe('10.96.0.9:443/TCP is the cluster IP of shop/api')
+    expect(explained(given(objects), '10.96.0.1:81').near).toEqual([
+      '10.96.0.1:80/TCP is the cluster IP of shop/web:http',
+    ])
+    expect(explained(given(objects), 'node-port 30081').near).toEqual(['30080/TCP is a node port of shop/web:http'])
+  })
+
+  test('node ports are open where nodePortAddresses says', () => {
+    const world = given(objects, { nodePortAddresses: ['192.0.2.11/32'] })
+    expect(explained(world, '192.0.2.11:30080').verdict.kind).toBe('forward')
+    expect(explained(world, '192.0.2.12:30080')).toMatchObject({
+      verdict: { because: 'not open here' },
+      remarks: ['node ports are not open on 192.0.2.12 in plain mode; they are open on 192.0.2.11/32'],
+    })
+  })
+
+  test('an external IP that a gate hides', () => {
+    const hidden = given([web({ externalIPs: ['198.51.100.9'] })], { policy: { allowExternalIPs: false } })
+    expect(explained(hidden, '198.51.100.9:80')).toMatchObject({
+      verdict: { because: 'not served' },
+      remarks: [
+        expect.stringContaining('external IP of shop/web, and the feature gate AllowServiceExternalIPs is off'),
+      ],
+    })
+  })
+})
+
+test('a Service that names the address of another is told', () => {
+  const thief = service('shop/thief', { clusterIP: '10.96.0.2', ports: [{ port: 80 }], externalIPs: ['10.96.0.1'] })
+  const world = given([web(), slices('10.64.0.1'), thief])
+  expect(explained(world, '10.96.0.1:80').refused).toMatchObject([
+    { service: 'shop/thief', claim: { kind: 'externalIP', takenAs: 'clusterIP', owner: 'shop/web' } },
+  ])
+  expect(explained(world, '10.96.0.2:80').notices).toMatchObject([{ reason: 'AddressInUse' }])
+  expect(explained(world, '10.96.0.2:80').refused).toEqual([])
+})
+
+describe('questions about a Service', () => {
+  const two = [
+    { name: 'http', port: 80 },
+    { name: 'dns', port: 53, protocol: 'UDP' },
+  ]
+  const world = given([
+    web({ ports: two }),
+    service('other/api', { clusterIP: '10.96.0.9', ports: [{ port: 443 }] }),
+    service('shop/headless', { clusterIP: 'None', ports: [{ port: 80 }] }),
+    service('shop/name', { type: 'ExternalName', externalName: 'example.org' }),
+  ])
+  const message = (target: string, port = '') => {
+    const answer = answerTo(world, target, { port })
+    return answer.ok ? answer.explanations.map(({ destination }) => destination.port) : answer.message
+  }
+  test('are about every port, or one of them', () => {
+    expect(message('service/web')).toEqual([80, 53])
+    expect(message('service/web', 'dns')).toEqual([53])
+    expect(message('service/web', '80')).toEqual([80])
+  })
+  test.each([
+    ['service/wep', '', 'there is no Service "wep" in namespace "shop", did you mean web?'],
+    ['service/api', '', 'there is no Service "api" in namespace "shop", but in other: choose it with -n'],
+    ['service/nowhere/web', '', 'there is no Service "web" in namespace "nowhere", but in shop: choose it with -n'],
+    ['service/web', 'grpc', 'Service shop/web has no port "grpc": it has http (80/TCP), dns (53/UDP)'],
+    ['service/headless', '', /has no cluster IP: DNS gives its clients the addresses of the pods/],
+    ['service/name', '', /is of type ExternalName/],
+  ])('%s %s cannot be answered', (target, port, expected) => {
+    expect(message(target, port)).toMatch(expected)
+  })
+})
+
+test('nothing is explained before the lists are complete', () => {
+  const world = { ...given([]), catalog: new Catalog() }
+  const target = { kind: 'address', ip: '10.96.0.1', port: 80, protocol: 'TCP' } as const
+  expect(explain({ target, from: { kind: 'outside' } }, world)).toMatchObject({ ok: false, kind: 'not ready' })
+})
+
+test('affinity, health checks and the other ways in are told', () => {
+  const spec = {
+    ...nodePort,
+    type: 'LoadBalancer',
+    ...local,
+    healthCheckNodePort: 32_000,
+    sessionAffinity: 'ClientIP',
+    sessionAffinityConfig: { clientIP: { timeoutSeconds: 600 } },
+  }
+  expect(explained(given([web(spec, ['198.51.100.1']), slices('10.64.0.1 here')]), '198.51.100.1:80')).toMatchObject({
+    affinitySeconds: 600,
+    healthCheck: { port: 32_000, localEndpoints: 1 },
+    otherEntrances: [
+      { kind: 'cluster-ip', ip: '10.96.0.1', port: 80 },
+      { kind: 'node-port', port: 30_080 },
+    ],
+    withoutEndpoints: { verdict: 'reject', clientSees: 'refused at once', whileOthersHave: 'timeout' },
+  })
+})
