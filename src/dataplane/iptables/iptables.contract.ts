@@ -1,7 +1,7 @@
 /** The tests that every Iptables passes: with the real tools, or in memory. */
 import { expect, test } from 'vitest'
 import type { Family } from '../../net/ip.ts'
-import type { Iptables, Table } from './iptables.ts'
+import type { ChainPath, CountedRule, Iptables, Table } from './iptables.ts'
 import { SaveReader } from './save-reader.ts'
 import { parseSave } from './save-text.ts'
 
@@ -235,6 +235,43 @@ export function iptablesContract(name: string, family: Family, make: () => Promi
     expect(await iptables.chainRules('nat', 'PREROUTING', never)).toEqual([])
     expect(await iptables.chainRules('nat', 'NOWHERE', never)).toBeUndefined()
     expect(await iptables.chainRules('filter', 'A', never)).toBeUndefined()
+  })
+
+  test(`${name} says how many packets each rule has matched, of all rules and of some chains`, async () => {
+    await using iptables = await make()
+    const rule = `-m comment --comment "not -c 1 2 -j X" -m tcp -p tcp -d ${ip} --dport 80 -j B`
+    await iptables.restore(
+      table(
+        'nat',
+        ':A - [0:0]',
+        ':B - [0:0]',
+        `[3:180] -A A ${rule}`,
+        '[4:0] -A A',
+        '-A B -j ACCEPT',
+        '-A OUTPUT -j A',
+      ),
+      never,
+    )
+    const counters = async (...chains: readonly ChainPath[]) => {
+      const found: CountedRule[] = []
+      await iptables.readCounters((counted) => found.push(counted), never, ...(chains.length > 0 ? [chains] : []))
+      return found
+    }
+    // ip6tables-nft-restore 1.8.9 takes the counts, and does not set them.
+    const given = (packets: number) => (name.startsWith('ip6tables-nft') ? 0 : packets)
+    const [first = '', second = ''] = (await rulesOf(iptables, 'nat', 'A')) ?? []
+    const ofA = [
+      { table: 'nat', chain: 'A', rule: first, packets: given(3) },
+      { table: 'nat', chain: 'A', rule: second, packets: given(4) },
+    ]
+    const all = await counters()
+    expect(all).toHaveLength(4)
+    expect(all).toEqual(expect.arrayContaining(ofA))
+    expect(await counters('nat/A', 'nat/NOWHERE', 'filter/A')).toEqual(ofA)
+
+    // A chain that is written anew begins at zero.
+    await iptables.restore(table('nat', ':A - [0:0]', `-A A ${rule}`), never)
+    expect(await counters('nat/A')).toMatchObject([{ packets: 0 }])
   })
 
   test(`${name} deletes an empty chain that nothing jumps to, and no other`, async () => {

@@ -149,9 +149,9 @@ export class MemoryIptables implements Iptables {
       case 'delete-chain':
         return table.deleteChain(command.chain)
       case 'append':
-        return table.appendRule(command.chain, this.#rule(command.rule))
+        return table.appendRule(command.chain, this.#rule(command.rule), command.packets)
       case 'insert':
-        return table.insertRule(command.chain, this.#rule(command.rule))
+        return table.insertRule(command.chain, this.#rule(command.rule), command.packets)
       case 'delete-rule':
         return table.deleteRule(command.chain, this.#rule(command.rule))
       default:

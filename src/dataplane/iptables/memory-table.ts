@@ -112,16 +112,18 @@ export class MemoryTable {
     this.#chains.delete(chain)
   }
 
-  appendRule(chain: string, rule: string): void {
+  appendRule(chain: string, rule: string, packets = 0): void {
     this.#mustResolve(rule)
     this.#existing(chain).push(rule)
     this.#countJump(rule, 1)
+    this.#setPackets(chain, rule, packets)
   }
 
-  insertRule(chain: string, rule: string): void {
+  insertRule(chain: string, rule: string, packets = 0): void {
     this.#mustResolve(rule)
     this.#existing(chain).unshift(rule)
     this.#countJump(rule, 1)
+    this.#setPackets(chain, rule, packets)
   }
 
   deleteRule(chain: string, rule: string): void {
@@ -164,6 +166,10 @@ export class MemoryTable {
   #countJump(rule: string, by: number): void {
     const target = targetOf(rule)
     if (target !== undefined) this.#jumpsByTarget.set(target, (this.#jumpsByTarget.get(target) ?? 0) + by)
+  }
+
+  #setPackets(chain: string, rule: string, packets: number): void {
+    if (packets > 0) this.#packetsByRule.set(`${chain} ${rule}`, packets)
   }
 
   #mustResolve(rule: string): void {

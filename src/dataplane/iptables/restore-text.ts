@@ -6,7 +6,13 @@ export type RestoreCommand =
   | { readonly kind: 'commit' }
   | { readonly kind: 'declare'; readonly chain: string }
   | { readonly kind: 'new' | 'flush' | 'delete-chain'; readonly chain: string }
-  | { readonly kind: 'append' | 'insert' | 'delete-rule'; readonly chain: string; readonly rule: string }
+  | {
+      readonly kind: 'append' | 'insert' | 'delete-rule'
+      readonly chain: string
+      readonly rule: string
+      /** What the rule has counted already: `[3:180] -A …`. */
+      readonly packets: number
+    }
 
 export interface RestoreLine {
   /** From 1. */
@@ -32,12 +38,15 @@ function commandFrom(text: string): RestoreCommand | undefined {
   if (text.startsWith('*')) return { kind: 'begin', table: text.slice(1) }
   const declared = /^:(\S+) (?:-|ACCEPT|DROP)(?: \[\d+:\d+\])?$/.exec(text)?.[1]
   if (declared !== undefined) return { kind: 'declare', chain: declared }
-  const [, flag = '', chain = '', rule = ''] = /^(?:\[\d+:\d+\] )?(-[A-Z]) (\S+)(?: (.*))?$/.exec(text) ?? []
+  const [, packets = '0', flag = '', chain = '', rule = ''] =
+    /^(?:\[(\d+):\d+\] )?(-[A-Z]) (\S+)(?: (.*))?$/.exec(text) ?? []
   const onChain = chainCommands[flag]
   if (onChain !== undefined) return { kind: onChain, chain }
   const onRule = ruleCommands[flag]
   // A position may follow -I. Only the first one, which is the default, is known here.
-  return onRule && { kind: onRule, chain, rule: onRule === 'insert' ? rule.replace(/^1(?: |$)/, '') : rule }
+  if (onRule === undefined) return undefined
+  const plain = onRule === 'insert' ? rule.replace(/^1(?: |$)/, '') : rule
+  return { kind: onRule, chain, rule: plain, packets: Number(packets) }
 }
 
 const chainCommands: Readonly<Record<string, 'new' | 'flush' | 'delete-chain'>> = {

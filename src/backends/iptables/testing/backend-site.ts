@@ -36,7 +36,12 @@ class RecordingIptables extends MemoryIptables {
   }
 }
 
-export function setUp(options: { readonly missingMatches?: ReadonlySet<string> } = {}) {
+export function setUp(
+  options: {
+    readonly missingMatches?: ReadonlySet<string>
+    readonly countsConnections?: (routes: number) => boolean
+  } = {},
+) {
   const catalog = new Catalog()
   catalog.replace('Service', [])
   catalog.replace('EndpointSlice', [])
@@ -47,6 +52,7 @@ export function setUp(options: { readonly missingMatches?: ReadonlySet<string> }
   const make = (iptables: MemoryIptables) =>
     new IptablesBackend({
       iptables,
+      countsConnections: options.countsConnections ?? (() => false),
       drift: new ChainWatch({
         iptables,
         openChanges: () => Promise.resolve(chainChangesFromTokens(savedRulesHash(iptables, ['filter', 'nat']))),
