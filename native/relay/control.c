@@ -276,14 +276,20 @@ static void obey(char *line) {
 
 /* ---- start -------------------------------------------------------------------------------------------------- */
 
-/* fairlead-relay WORKERS SLOTS ENDPOINT_SLOTS BUDGET HALF_CLOSE_MS DRAIN_MS plain|transparent DIAL_MS… */
-#define FIXED_ARGUMENTS 7
+/*
+ * fairlead-relay WORKERS SLOTS ENDPOINT_SLOTS BUDGET HALF_CLOSE_MS DRAIN_MS plain|transparent REPORT_ONE_IN
+ *                REPORT_EVERY_MS FAILURE_REPORTS DIAL_MS…
+ */
+#define FIXED_ARGUMENTS 10
 
 static void read_arguments(char **arguments, unsigned dials) {
   settings.workers = (unsigned)atoi(arguments[0]);
   settings.descriptor_budget = atoi(arguments[3]);
   settings.half_close_ns = atoll(arguments[4]) * 1000000;
   settings.drain_ns = atoll(arguments[5]) * 1000000;
+  settings.report_one_in = (unsigned)atoi(arguments[7]);
+  settings.report_every_ns = atoll(arguments[8]) * 1000000;
+  settings.failure_reports = (unsigned)atoi(arguments[9]);
   settings.dial_attempts = dials;
   for (unsigned index = 0; index < dials; index++)
     settings.dial_timeouts_ns[index] = atoll(arguments[FIXED_ARGUMENTS + index]) * 1000000;

@@ -21,10 +21,18 @@
 
 enum outcome { WAITS, HAS_MORE, IS_DONE, IS_BROKEN };
 
+/* The errno of what IS_BROKEN. */
+static _Thread_local int broken_by;
+
+static enum outcome is_broken(int error) {
+  broken_by = error;
+  return IS_BROKEN;
+}
+
 /* Of a call that failed: an edge is waited for only when the kernel promised one. */
 static enum outcome try_later(bool *is_ready) {
   if (errno == EINTR) return HAS_MORE;
-  if (errno != EAGAIN) return IS_BROKEN;
+  if (errno != EAGAIN) return is_broken(errno);
   *is_ready = false;
   return WAITS;
 }
@@ -101,7 +109,7 @@ static enum outcome write_pipe(struct connection *connection, struct flow *flow)
     ssize_t sent =
         splice(flow->pipe[0], NULL, flow->to->fd, NULL, flow->in_pipe, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
     if (sent < 0) return try_later(&flow->to->is_writable);
-    if (sent == 0) return IS_BROKEN;
+    if (sent == 0) return is_broken(EPIPE);
     flow->in_pipe -= (size_t)sent;
     note_waiting(connection, -(double)sent);
   }
@@ -138,21 +146,22 @@ static enum outcome read_by_buffer(struct connection *connection, struct flow *f
   note_moved(connection, flow, (size_t)size);
   ssize_t sent = send(flow->to->fd, buffer, (size_t)size, MSG_NOSIGNAL);
   if (sent == size) return HAS_MORE;
-  if (sent < 0 && errno != EAGAIN && errno != EINTR) return IS_BROKEN;
+  if (sent < 0 && errno != EAGAIN && errno != EINTR) return is_broken(errno);
   /* What is left is written next: that finds out whether the socket is full. */
   size_t done = sent < 0 ? 0 : (size_t)sent;
-  return keep_rest(connection, flow, buffer + done, (size_t)size - done) ? HAS_MORE : IS_BROKEN;
+  return keep_rest(connection, flow, buffer + done, (size_t)size - done) ? HAS_MORE : is_broken(ENOMEM);
 }
 
-static enum outcome end_flow(struct flow *flow) {
+static enum outcome end_flow(struct connection *connection, struct flow *flow) {
   if (!flow->is_shut) shutdown(flow->to->fd, SHUT_WR);
   flow->is_shut = true;
+  record_flow_ended(connection, flow);
   return IS_DONE;
 }
 
 static enum outcome step(struct connection *connection, struct flow *flow) {
   if (flow->is_shut) return IS_DONE;
-  if (flow->rest == NULL && flow->in_pipe == 0 && flow->has_ended) return end_flow(flow);
+  if (flow->rest == NULL && flow->in_pipe == 0 && flow->has_ended) return end_flow(connection, flow);
   if (!flow->to->is_writable) return WAITS;
   if (flow->rest != NULL) return write_rest(connection, flow);
   if (flow->in_pipe > 0) return write_pipe(connection, flow);
@@ -176,7 +185,10 @@ void copy_pump(struct connection *connection) {
   bool had_ended = connection->up.is_shut || connection->down.is_shut;
   enum outcome up = pump(connection, &connection->up);
   enum outcome down = up == IS_BROKEN ? IS_BROKEN : pump(connection, &connection->down);
-  if (up == IS_BROKEN || down == IS_BROKEN) return connection_close(connection, true);
+  if (up == IS_BROKEN || down == IS_BROKEN) {
+    record_broken(connection, "broken", broken_by);
+    return connection_close(connection, true);
+  }
   if (up == IS_DONE && down == IS_DONE) return connection_close(connection, false);
   if (!had_ended && (up == IS_DONE || down == IS_DONE) && !connection->is_draining) {
     connection->moved_ns = connection->worker->now_ns;

@@ -23,6 +23,7 @@ bool is_own_shortage(int error) {
 
 static void turn_away(struct connection *connection, enum cell why, bool with_reset) {
   connection_cells(connection)[why] += 1;
+  record_turned_away(connection, why);
   connection_close(connection, with_reset);
 }
 
@@ -69,6 +70,7 @@ static void count_failure(const struct connection *connection, enum failure fail
 static void failed(struct connection *connection, int error) {
   struct endpoint *endpoint = connection->endpoint;
   count_failure(connection, failure_of(error));
+  record_dialled(connection, error);
   pool_failed(connection->pool, endpoint, &connection->client_address, connection->worker->now_ns);
   if (atomic_load(&is_followed)) {
     char text[ADDRESS_TEXT];
@@ -96,6 +98,8 @@ void dial_next(struct connection *connection) {
     connection->proxy_protocol = choice.proxy_protocol;
     report_choice(connection, &choice);
     connection->dialled_ns = worker->now_ns;
+    connection->is_sticky = choice.is_sticky;
+    connection->endpoints = choice.endpoints;
     shared_engine_cells(worker->index)[DIALS] += 1;
     int error = begin(connection);
     if (error == 0) return connection_queue(connection, (enum timer)(DIAL_TIMER + connection->attempt++));
@@ -141,8 +145,10 @@ static void note_start(struct connection *connection) {
 static void join(struct connection *connection) {
   list_remove(&connection->queued);
   pool_succeeded(connection->pool, connection->endpoint);
+  record_dialled(connection, 0);
   connection->is_joined = true;
   note_start(connection);
+  record_joined(connection);
   connection->backend.is_writable = true;
   report_joined(connection);
   if (connection->proxy_protocol != PROXY_NONE && !copy_write_header(connection))

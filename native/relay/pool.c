@@ -241,7 +241,7 @@ struct choice pool_choose(struct pool *pool, const union address *client, int64_
   struct endpoint *endpoint = sticky != NULL ? sticky : take_turn(pool, now_ns);
   if (endpoint != NULL) atomic_fetch_add(&endpoint->references, 1);
   if (endpoint != NULL && pool->affinity != NULL) affinity_remember(pool->affinity, client, endpoint, now_ns);
-  struct choice choice = {endpoint, sticky != NULL, pool->proxy_protocol, pool->closes_when_empty};
+  struct choice choice = {endpoint, pool->count, sticky != NULL, pool->proxy_protocol, pool->closes_when_empty};
   pthread_mutex_unlock(&pool->lock);
   return choice;
 }

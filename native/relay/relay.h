@@ -4,8 +4,8 @@
  * if it dies. Nothing here knows about Kubernetes.
  *
  *   control thread   reads commands, opens and closes listeners, changes pools        control.c
- *   worker threads   accept, dial and copy; a connection stays in the thread it       worker.c, dial.c, pose.c, copy.c
- *                    came to, so it needs no locks
+ *   worker threads   accept, dial and copy; a connection stays in the thread it       worker.c, dial.c, pose.c, copy.c,
+ *                    came to, so it needs no locks                                    record.c
  *   pools            who serves, and whose turn it is; shared, each behind a lock     pool.c, affinity.c
  *
  * Before it serves anybody it gives up the privileges that it does not need            privileges.c, calls.c
@@ -133,6 +133,9 @@ struct settings {
   int64_t half_close_ns;
   int64_t drain_ns; /* negative: connections outlive their endpoint until they end */
   int descriptor_budget;
+  unsigned report_one_in; /* connections; 0: none */
+  int64_t report_every_ns;
+  unsigned failure_reports; /* at most, per second */
 };
 
 extern struct settings settings;
@@ -206,6 +209,7 @@ struct pool_spec {
 
 struct choice {
   struct endpoint *endpoint; /* a reference, or NULL: there is none */
+  unsigned endpoints;        /* that there were to choose from */
   bool is_sticky;
   enum proxy_protocol proxy_protocol;
   bool closes_when_empty;
@@ -304,7 +308,10 @@ struct connection {
   bool is_joined, is_dead, is_draining;
   bool is_posing; /* its endpoint sees the client's address */
   unsigned attempt;
-  int64_t dialled_ns, started_ns, moved_ns;
+  bool is_sticky; /* its endpoint is the one that the client used before */
+  unsigned endpoints;
+  int64_t accepted_ns, dialled_ns, started_ns, moved_ns;
+  struct record *record; /* of the few that are reported */
   struct link all, ready, queued;
   int64_t due_ns;
 };
@@ -326,6 +333,9 @@ struct worker {
   int64_t wall_offset_ns, wall_checked_ns; /* from now_ns to the wall clock, which people may set */
   atomic_int load; /* connections, for spreading new ones */
   struct link connections, ready, dead;
+  struct link records;   /* of open connections, the next to be told first */
+  unsigned until_report; /* so many connections are not reported before the next */
+  unsigned long long reported;
   /* Everything in one queue waits equally long, so the first is the next. */
   struct link queues[TIMERS];
   int idle_pipes[32][2];
@@ -371,6 +381,20 @@ void pose_end(struct connection *connection);
 void copy_pump(struct connection *connection);
 void copy_free(struct connection *connection);
 bool copy_write_header(struct connection *connection);
+
+/* ---- single connections that are reported ---------------------------------------------------------------------- */
+
+void record_prepare(struct worker *worker);
+void record_accepted(struct connection *connection);
+void record_dialled(struct connection *connection, int error);
+void record_joined(struct connection *connection);
+void record_turned_away(struct connection *connection, enum cell why);
+void record_flow_ended(struct connection *connection, const struct flow *flow);
+void record_broken(struct connection *connection, const char *why, int error);
+void record_closed(struct connection *connection);
+void record_refused(struct worker *worker, struct listener *listener, int fd, const union address *client,
+                    enum cell why);
+int64_t record_tell_open(struct worker *worker);
 
 /* ---- what the TypeScript side is told ------------------------------------------------------------------------ */
 

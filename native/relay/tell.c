@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LINE 512
+#define LINE 2048
 #define MOST_WAITING 4096
 #define QUIET_NS 1000000000
 

@@ -124,6 +124,7 @@ static struct connection *connection_create(struct worker *worker, struct listen
   connection->worker = worker;
   connection->listener = listener;
   connection->client_address = *client;
+  connection->accepted_ns = worker->now_ns;
   connection->client = (struct side){.source = SOURCE_SIDE, .fd = fd, .connection = connection, .is_writable = true};
   connection->backend = (struct side){.source = SOURCE_SIDE, .fd = -1, .connection = connection};
   flow_init(&connection->up, &connection->client, &connection->backend, BYTES_IN);
@@ -142,7 +143,9 @@ static void report_accepted(struct listener *listener, int fd, const union addre
   tell_report("accepted %u %s %s", listener->slot, address_text(client, remote), address_text(&here, local));
 }
 
-static void refuse(struct worker *worker, struct listener *listener, int fd, enum cell why) {
+static void refuse(struct worker *worker, struct listener *listener, int fd, const union address *client,
+                   enum cell why) {
+  record_refused(worker, listener, fd, client, why);
   if (why == OVERLOAD) tell_trouble(listener, worker->now_ns, "shortage", 0);
   shared_cells(listener->slot, worker->index)[why] += 1;
   socket_reset(fd);
@@ -154,18 +157,20 @@ void connection_accepted(struct worker *worker, struct listener *listener, int f
   double *cells = shared_cells(listener->slot, worker->index);
   cells[CONNECTIONS] += 1;
   report_accepted(listener, fd, client);
-  if (!listener_allows(listener, client)) return refuse(worker, listener, fd, SOURCE_NOT_ALLOWED);
-  if (!descriptors_try(DESCRIPTORS_PER_CONNECTION)) return refuse(worker, listener, fd, OVERLOAD);
+  if (!listener_allows(listener, client)) return refuse(worker, listener, fd, client, SOURCE_NOT_ALLOWED);
+  if (!descriptors_try(DESCRIPTORS_PER_CONNECTION)) return refuse(worker, listener, fd, client, OVERLOAD);
   struct connection *connection = connection_create(worker, listener, fd, client);
   if (connection == NULL) {
     descriptors_give_back(DESCRIPTORS_PER_CONNECTION);
-    return refuse(worker, listener, fd, OVERLOAD);
+    return refuse(worker, listener, fd, client, OVERLOAD);
   }
+  record_accepted(connection);
   atomic_fetch_add(&worker->load, 1);
   struct epoll_event event = {side_events, {.ptr = &connection->client}};
   if (epoll_ctl(worker->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0) return dial_next(connection);
   tell_trouble(listener, worker->now_ns, "shortage", errno);
   cells[OVERLOAD] += 1;
+  record_turned_away(connection, OVERLOAD);
   connection_close(connection, true);
 }
 
@@ -203,6 +208,7 @@ static void socket_close(int fd, bool with_reset) {
 void connection_close(struct connection *connection, bool with_reset) {
   if (connection->is_dead) return;
   connection->is_dead = true;
+  record_closed(connection);
   socket_close(connection->client.fd, with_reset);
   socket_close(connection->backend.fd, with_reset);
   copy_free(connection);
@@ -218,6 +224,11 @@ void connection_close(struct connection *connection, bool with_reset) {
   list_append(&connection->worker->dead, &connection->all);
 }
 
+static void cut(struct connection *connection, const char *why) {
+  record_broken(connection, why, 0);
+  connection_close(connection, true);
+}
+
 static void bury(struct worker *worker) {
   while (!list_is_empty(&worker->dead)) {
     struct connection *connection = CONTAINER(worker->dead.next, struct connection, all);
@@ -229,11 +240,12 @@ static void bury(struct worker *worker) {
 
 /* ---- events ------------------------------------------------------------------------------------------------- */
 
-static bool is_broken(const struct side *side, uint32_t events) {
-  if ((events & EPOLLERR) == 0) return false;
+/* An errno. */
+static int broken_by(const struct side *side, uint32_t events) {
+  if ((events & EPOLLERR) == 0) return 0;
   int error = 0;
   socklen_t size = sizeof error;
-  return getsockopt(side->fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0 || error != 0;
+  return getsockopt(side->fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0 ? errno : error;
 }
 
 static void side_event(struct side *side, uint32_t events) {
@@ -244,7 +256,11 @@ static void side_event(struct side *side, uint32_t events) {
   if ((events & EPOLLPRI) != 0) side->has_urgent = true;
   if ((events & EPOLLOUT) != 0) side->is_writable = true;
   if (!connection->is_joined && side == &connection->backend) return dial_event(connection, events);
-  if (is_broken(side, events)) return connection_close(connection, true);
+  int error = broken_by(side, events);
+  if (error != 0) {
+    record_broken(connection, "broken", error);
+    return connection_close(connection, true);
+  }
   if (connection->is_joined) copy_pump(connection);
 }
 
@@ -323,7 +339,7 @@ static void drain_orphans(struct worker *worker) {
 
 static void cut_all(struct worker *worker) {
   while (!list_is_empty(&worker->connections))
-    connection_close(CONTAINER(worker->connections.next, struct connection, all), true);
+    cut(CONTAINER(worker->connections.next, struct connection, all), "stopped");
 }
 
 /* After the last worker the address is free. */
@@ -369,12 +385,12 @@ static void expire(struct connection *connection, enum timer timer) {
   switch (timer) {
     case HALF_CLOSE_TIMER:
       connection->due_ns = connection->moved_ns + settings.half_close_ns;
-      if (connection->due_ns <= connection->worker->now_ns) return connection_close(connection, true);
+      if (connection->due_ns <= connection->worker->now_ns) return cut(connection, "half-closed");
       /* Something moved meanwhile. The queue is in order to within one timeout, which is as exact as this must be. */
       return list_append(&connection->worker->queues[timer], &connection->queued);
     case DRAIN_TIMER:
       connection->is_draining = false;
-      if (is_orphan(connection)) return connection_close(connection, true);
+      if (is_orphan(connection)) return cut(connection, "drained");
       if (connection->up.is_shut || connection->down.is_shut) connection_queue(connection, HALF_CLOSE_TIMER);
       return;
     default: return dial_timed_out(connection);
@@ -383,7 +399,7 @@ static void expire(struct connection *connection, enum timer timer) {
 
 /* Returns how long there is nothing due, in milliseconds; -1 when nothing ever is. */
 static int run_timers(struct worker *worker) {
-  int64_t next_ns = INT64_MAX;
+  int64_t next_ns = record_tell_open(worker);
   for (int timer = 0; timer < TIMERS; timer++) {
     struct link *queue = &worker->queues[timer];
     while (!list_is_empty(queue)) {
@@ -462,6 +478,7 @@ bool worker_start(struct worker *worker, unsigned index) {
   list_init(&worker->dead);
   for (int timer = 0; timer < TIMERS; timer++) list_init(&worker->queues[timer]);
   read_clock(worker);
+  record_prepare(worker);
   struct epoll_event event = {EPOLLIN, {.ptr = &worker->wake_source}};
   if (worker->epoll_fd < 0 || worker->wake_fd < 0 || worker->spare_fd < 0 || worker->buffer == NULL) return false;
   if (epoll_ctl(worker->epoll_fd, EPOLL_CTL_ADD, worker->wake_fd, &event) < 0) return false;

@@ -18,6 +18,6 @@ export function dialFailureOf(error: unknown): DialFailure {
 }
 
 /** `ECONNREFUSED` and the like. */
-function errorCode(error: unknown): string {
+export function errorCode(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'unknown'
 }

@@ -8,7 +8,8 @@ import { lackedCapabilities } from '../capabilities.ts'
 import { NativeRelay } from './native/native-relay.ts'
 import { SplitRelay } from './native/split-relay.ts'
 import { NodeRelay } from './node/node-relay.ts'
-import type { Relay } from './relay.ts'
+import type { OnConnection } from './connection-report.ts'
+import type { Relay, RelaySettings } from './relay.ts'
 import { ThreadedRelay } from './threads/threaded-relay.ts'
 
 /** What an operator may choose about the relay. */
@@ -19,6 +20,8 @@ export interface UserspaceOptions {
   readonly engine: 'auto' | 'native' | 'node'
   /** How long connections may outlive their endpoint or Service; undefined: until they end. */
   readonly drainTimeoutMs: number | undefined
+  /** Of so many connections one is reported, and those that fail as far as they are few; 0: none. */
+  readonly reportOneIn?: number
 }
 
 export interface OpenRelayOptions extends UserspaceOptions {
@@ -26,7 +29,10 @@ export interface OpenRelayOptions extends UserspaceOptions {
   readonly clock: Clock
   /** Endpoints may ask to see the client's address. */
   readonly mayBeTransparent: boolean
+  readonly onConnection?: OnConnection
 }
+
+const usualReports = 1_000
 
 /** Both lie beside the compiled program, and not beside TypeScript sources. */
 const nativeProgram = fileURLToPath(
@@ -50,12 +56,16 @@ export async function openRelay(options: OpenRelayOptions, platform = process.pl
 }
 
 async function openNativeRelay(options: OpenRelayOptions): Promise<NativeRelay | undefined> {
-  const { log, clock, engine, workers: wanted, drainTimeoutMs, mayBeTransparent } = options
+  const { log, engine, workers: wanted } = options
   const workers = wanted > 0 ? wanted : availableParallelism()
   try {
     if (!existsSync(nativeProgram)) throw new Error(`${nativeProgram} does not exist: "npm run build:native" builds it`)
-    const settings = { drainTimeoutMs }
-    const relay = await NativeRelay.start({ log, clock, workers, program: nativeProgram, mayBeTransparent, settings })
+    const relay = await NativeRelay.start({
+      ...options,
+      workers,
+      program: nativeProgram,
+      settings: settingsOf(options),
+    })
     log.info('TCP connections are relayed by the native engine', { threads: workers })
     return relay
   } catch (cause) {
@@ -67,8 +77,8 @@ async function openNativeRelay(options: OpenRelayOptions): Promise<NativeRelay |
   }
 }
 
-function openNodeRelay({ workers, drainTimeoutMs, ...options }: OpenRelayOptions): Relay {
-  const settings = { drainTimeoutMs }
+function openNodeRelay({ workers, ...options }: OpenRelayOptions): Relay {
+  const settings = settingsOf(options)
   const cores = availableParallelism()
   const threads = workers > 0 || cores === 1 ? workers : cores
   if (threads === 0) return new NodeRelay({ ...options, settings })
@@ -83,4 +93,10 @@ function openNodeRelay({ workers, drainTimeoutMs, ...options }: OpenRelayOptions
     return new NodeRelay({ ...options, settings })
   }
   return new ThreadedRelay({ ...options, threads, program: workerProgram, settings })
+}
+
+type Chosen = Pick<OpenRelayOptions, 'drainTimeoutMs' | 'reportOneIn'>
+
+function settingsOf({ drainTimeoutMs, reportOneIn = usualReports }: Chosen): Partial<RelaySettings> {
+  return { drainTimeoutMs, reportOneIn }
 }

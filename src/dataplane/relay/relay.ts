@@ -4,6 +4,7 @@
  * interface and pass `contract/relay.contract.ts`.
  */
 import type { Cidr } from '../../net/ip.ts'
+import type { ReportSettings } from './connection-report.ts'
 import type { EngineCounts } from './engine-counters.ts'
 import type { ProxyProtocol } from './node/proxy-protocol.ts'
 
@@ -89,7 +90,7 @@ export type ListenResult =
 
 export type ListenProblem = 'in-use' | 'not-local' | 'not-permitted' | 'out-of-descriptors' | 'failed'
 
-export interface RelaySettings {
+export interface RelaySettings extends ReportSettings {
   /** One dial attempt per entry, each with its own timeout, each to the next endpoint. */
   readonly dialTimeoutsMs: readonly number[]
   /** A connection that one side has ended and that carries no byte for this long is closed. */

@@ -5,6 +5,7 @@ import { faultContract } from './fault.contract.ts'
 import { listenerContract } from './listener.contract.ts'
 import { streamsContract } from './streams.contract.ts'
 import { tcpContract } from './tcp.contract.ts'
+import { reportsContract } from './reports.contract.ts'
 import type { MakeRelay } from '../testing/relay-under-test.ts'
 import { udpContract } from './udp.contract.ts'
 
@@ -18,6 +19,9 @@ export function relayContract(name: string, make: MakeRelay): void {
   })
   describe(`${name}: counters`, () => {
     countersContract(make)
+  })
+  describe(`${name}: reports`, () => {
+    reportsContract(make)
   })
   describe(`${name}: faults`, () => {
     faultContract(make)

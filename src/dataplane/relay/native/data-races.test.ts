@@ -28,11 +28,11 @@ describe.runIf(isChecked)(`threads${isChecked ? '' : ' (ThreadSanitizer does not
   afterEach(expectNoTrouble)
   afterAll(expectNoTrouble)
 
-  relayContract('the native relay, without data races', async (settings) => {
-    const udp = new NodeRelay({ log: silentLogger, clock: systemClock, settings })
+  relayContract('the native relay, without data races', async (settings, told) => {
+    const udp = new NodeRelay({ log: silentLogger, clock: systemClock, settings, ...told })
     const { program } = engine
     return new SplitRelay({
-      tcp: await NativeRelay.start({ log, clock: systemClock, workers: 3, program, settings }),
+      tcp: await NativeRelay.start({ log, clock: systemClock, workers: 3, program, settings, ...told }),
       udp,
     })
   })

@@ -153,9 +153,14 @@ test('an engine that nobody listens to goes on, and says later how much it has l
   const memory = createSharedMemory(libc, sizeOfSlots(1))
   const [workers, budget, halfCloseMs, drainMs, dialMs] = [1, 10_000, 5_000, -1, 5_000]
   const slots = [slotCount, endpointSlotCount(workers)]
-  const child = spawn(engine.program, [workers, ...slots, budget, halfCloseMs, drainMs, 'plain', dialMs].map(String), {
-    stdio: ['pipe', 'pipe', 'inherit', memory.fd],
-  }) as unknown as ChildProcessWithoutNullStreams
+  const noReport = [0, 1_000, 0]
+  const child = spawn(
+    engine.program,
+    [workers, ...slots, budget, halfCloseMs, drainMs, 'plain', ...noReport, dialMs].map(String),
+    {
+      stdio: ['pipe', 'pipe', 'inherit', memory.fd],
+    },
+  ) as unknown as ChildProcessWithoutNullStreams
   const reader = createInterface({ input: child.stdout }).on('line', (line) => said.push(line))
   const endpoint = use(await namedEndpoint('a'))
   child.stdin.write(`0 follow 1

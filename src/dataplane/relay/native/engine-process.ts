@@ -166,16 +166,11 @@ export class EngineProcess {
 function argumentsOf({ workers, descriptorBudget, settings, mayBeTransparent }: EngineOptions): readonly string[] {
   const { halfCloseTimeoutMs, drainTimeoutMs = -1, dialTimeoutsMs } = settings
   const endpoints = mayBeTransparent ? 'transparent' : 'plain'
-  const fixed = [
-    workers,
-    slotCount,
-    endpointSlotCount(workers),
-    descriptorBudget,
-    halfCloseTimeoutMs,
-    drainTimeoutMs,
-    endpoints,
-  ]
-  return [...fixed, ...dialTimeoutsMs].map(String)
+  const { reportOneIn, reportEveryMs, failureReportsPerSecond } = settings
+  const slots = [slotCount, endpointSlotCount(workers)]
+  const fixed = [workers, ...slots, descriptorBudget, halfCloseTimeoutMs, drainTimeoutMs, endpoints]
+  const reports = [reportOneIn, reportEveryMs, failureReportsPerSecond]
+  return [...fixed, ...reports, ...dialTimeoutsMs].map(String)
 }
 
 function endingOf(code: number | null, signal: NodeJS.Signals | null): string {

@@ -6,6 +6,8 @@ import { logsConnections, logAccepted, logChoice, logCopied, logDialFailed, logJ
 import type { DescriptorBudget } from '../descriptor-budget.ts'
 import type { PoolSpec } from '../relay.ts'
 import { Throttle } from '../throttle.ts'
+import type { OnConnection } from '../connection-report.ts'
+import { parseReport } from './parse-report.ts'
 import { systemError, type EngineProcess } from './engine-process.ts'
 
 export interface EngineReportsOptions {
@@ -17,6 +19,7 @@ export interface EngineReportsOptions {
   onGone(this: void, slot: number): void
   /** The last connection of an endpoint that has left has ended. */
   onEndpointLeft(this: void, slot: number, generation: number): void
+  readonly onConnection?: OnConnection | undefined
 }
 
 export class EngineReports {
@@ -42,7 +45,7 @@ export class EngineReports {
   }
 
   heard([what = '', ...words]: readonly string[]): void {
-    const { log, onGone, onEndpointLeft, descriptors, poolOf } = this.#options
+    const { log, onGone, onEndpointLeft, onConnection, descriptors, poolOf } = this.#options
     if (what === 'lost') return log.debug(3, 'log lines about connections were left out', { lines: Number(words[0]) })
     if (what === 'unfiltered')
       return log.warn('the native relay runs without a filter of its system calls: the kernel refused it', {
@@ -56,6 +59,7 @@ export class EngineReports {
     }
     const pool = poolOf(Number(slot))
     if (pool === undefined) return
+    if (what === 'connection') return onConnection?.(parseReport(rest, pool.service))
     if (what === 'shortage') return descriptors.reportShortage(pool.service)
     if (what === 'unreachable' || what === 'accept-failed')
       this.#throttleOf(slot).run((silenced) => this.#trouble(what, pool, Number(rest[0]), silenced))

@@ -20,8 +20,8 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(() => engine[Symbol.asyncDispose]())
 
-const start = (settings: Partial<RelaySettings> = {}, log: Logger = silentLogger) =>
-  NativeRelay.start({ log, clock: systemClock, workers: 2, program: engine.program, settings })
+const start = (settings: Partial<RelaySettings> = {}, log: Logger = silentLogger, told = {}) =>
+  NativeRelay.start({ log, clock: systemClock, workers: 2, program: engine.program, settings, ...told })
 
 /**
  * What the sanitizer finds at the end of a process, such as leaks, is only seen after the next test, or after the last.
@@ -35,9 +35,9 @@ const expectNoTrouble = () => {
 afterEach(expectNoTrouble)
 afterAll(expectNoTrouble)
 
-relayContract('the native relay', async (settings) => {
-  const udp = new NodeRelay({ log: silentLogger, clock: systemClock, settings })
-  return new SplitRelay({ tcp: await start(settings, log), udp })
+relayContract('the native relay', async (settings, told) => {
+  const udp = new NodeRelay({ log: silentLogger, clock: systemClock, settings, ...told })
+  return new SplitRelay({ tcp: await start(settings, log, told), udp })
 })
 
 test('an engine that is killed comes back with its listeners, and its counts go on', async () => {

@@ -23,6 +23,7 @@ import {
 import { listenFailure } from '../listen-failure.ts'
 import { withDefaults } from '../node/node-relay.ts'
 import { relayStats } from '../relay-stats.ts'
+import { noReports, type OnConnection } from '../connection-report.ts'
 import { PastCounters, type Counted } from '../past-counters.ts'
 import { CounterSlots, sizeOfSlots } from './counter-slots.ts'
 import { EndpointSlots } from './endpoint-slots.ts'
@@ -39,6 +40,8 @@ export interface NativeRelayOptions {
   /** Endpoints may ask to see the client's address. Otherwise the engine gives up the privileges for that. */
   readonly mayBeTransparent?: boolean
   readonly settings?: Partial<RelaySettings>
+  /** Is told of connections, as many as the settings want. */
+  readonly onConnection?: OnConnection
 }
 
 interface Held {
@@ -86,11 +89,11 @@ export class NativeRelay implements Relay {
   }
 
   private constructor(options: NativeRelayOptions, memory: SharedMemory) {
-    const { log, clock, workers, settings = {} } = options
+    const { log, clock, workers, settings = {}, onConnection } = options
     this.#log = log
     this.#clock = clock
     this.#options = options
-    this.#settings = withDefaults(settings)
+    this.#settings = withDefaults(onConnection === undefined ? { ...settings, ...noReports } : settings)
     this.#memory = memory
     this.#slots = new CounterSlots(memory.bytes, workers)
     this.#endpoints = new EndpointSlots(this.#slots)
@@ -107,6 +110,8 @@ export class NativeRelay implements Relay {
       poolOf: (slot) => this.#specsBySlot.get(slot)?.pool,
       onGone: (slot) => this.#forgetSlot(slot),
       onEndpointLeft: (slot, generation) => this.#endpoints.left(slot, generation),
+      // Each engine counts its connections from the start.
+      onConnection: (report) => onConnection?.({ ...report, id: `${this.#engine.pid}-${report.id}` }),
     })
     this.#startedAtMs = clock.monotonic()
     this.#engine = this.#start()

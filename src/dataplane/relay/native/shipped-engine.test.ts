@@ -33,11 +33,11 @@ afterAll(expectNoTrouble)
 const start = (mayBeTransparent = false) =>
   NativeRelay.start({ log, clock: systemClock, workers: 2, program: engine.program, mayBeTransparent })
 
-relayContract('the shipped native relay', async (settings) => {
+relayContract('the shipped native relay', async (settings, told) => {
   const { program } = engine
   return new SplitRelay({
-    tcp: await NativeRelay.start({ log, clock: systemClock, workers: 2, program, settings }),
-    udp: new NodeRelay({ log: silentLogger, clock: systemClock, settings }),
+    tcp: await NativeRelay.start({ log, clock: systemClock, workers: 2, program, settings, ...told }),
+    udp: new NodeRelay({ log: silentLogger, clock: systemClock, settings, ...told }),
   })
 })
 

@@ -17,7 +17,7 @@ export type DialOutcome =
 export interface DialRequest {
   readonly timeoutsMs: readonly number[]
   /** Each attempt asks anew, so a list that changes meanwhile is respected. */
-  choose(): Choice | undefined
+  choose(timeoutMs: number): Choice | undefined
   failed(choice: Choice, error: unknown): void
   /** Dialling stops when this client closes. */
   readonly client: Socket
@@ -27,7 +27,7 @@ export interface DialRequest {
 export async function dialAnyEndpoint(request: DialRequest): Promise<DialOutcome> {
   for (const timeoutMs of request.timeoutsMs) {
     if (request.client.destroyed) return { ok: false, why: 'client-left' }
-    const choice = request.choose()
+    const choice = request.choose(timeoutMs)
     if (choice === undefined) return { ok: false, why: 'no-endpoint' }
     try {
       return { ok: true, socket: await dial(choice.endpoint, timeoutMs, request), choice }

@@ -3,4 +3,7 @@ import { silentLogger } from '../../../core/logger.ts'
 import { NodeRelay } from './node-relay.ts'
 import { relayContract } from '../contract/relay.contract.ts'
 
-relayContract('the Node relay', (settings) => new NodeRelay({ log: silentLogger, clock: systemClock, settings }))
+relayContract(
+  'the Node relay',
+  (settings, told) => new NodeRelay({ log: silentLogger, clock: systemClock, settings, ...told }),
+)

@@ -3,6 +3,7 @@ import { setMaxListeners } from 'node:events'
 import type { Clock } from '../../../core/clock.ts'
 import type { Logger } from '../../../core/logger.ts'
 import { DescriptorBudget, openFilesLimit } from '../descriptor-budget.ts'
+import { noReports, type OnConnection } from '../connection-report.ts'
 import { EngineCounters } from '../engine-counters.ts'
 import { ListenerCounters } from '../listener-counters.ts'
 import { PastCounters, type Counted } from '../past-counters.ts'
@@ -22,6 +23,7 @@ import type { OpenListener } from './open-listener.ts'
 import type { Pool } from './pool.ts'
 import { Pools } from './pools.ts'
 import { ReadBuffers } from './read-buffers.ts'
+import { Reports } from './reports.ts'
 import { relayStats } from '../relay-stats.ts'
 import type { RelayParts } from './relay-parts.ts'
 import { openTcpListener } from './tcp-listener.ts'
@@ -37,6 +39,8 @@ export interface NodeRelayOptions {
   readonly threads?: { readonly usedByThread: Int32Array; readonly thread: number }
   /** Where it counts for all listeners together. */
   readonly counters?: EngineCounters
+  /** Is told of connections, as many as the settings want. */
+  readonly onConnection?: OnConnection
 }
 
 /** Where to count, if others want to read it. */
@@ -66,9 +70,20 @@ export class NodeRelay implements Relay {
     const all = withDefaults(settings)
     const descriptors = new DescriptorBudget({ limit: all.maxDescriptors, log, clock, ...threads })
     const buffers = new ReadBuffers()
+    const reports = new Reports(all, { clock, random }, options.onConnection)
     // Every change that leaves connections to drain listens to this signal, and Node would report a leak.
     setMaxListeners(0, this.#ending.signal)
-    this.#parts = { settings: all, log, clock, random, descriptors, buffers, counters, ending: this.#ending.signal }
+    this.#parts = {
+      settings: all,
+      log,
+      clock,
+      random,
+      descriptors,
+      buffers,
+      counters,
+      reports,
+      ending: this.#ending.signal,
+    }
     this.#pools = new Pools(this.#parts)
   }
 
@@ -184,6 +199,7 @@ export function withDefaults(settings: Partial<RelaySettings>): RelaySettings {
     udpIdleMs: 250,
     maxUdpFlowsPerListener: 4096,
     drainTimeoutMs: undefined,
+    ...noReports,
     shutdownGraceMs: 0,
     stuckAfterMs: 10_000,
     maxDescriptors: openFilesLimit(),

@@ -4,6 +4,7 @@ import type { Logger } from '../../../core/logger.ts'
 import type { DescriptorBudget } from '../descriptor-budget.ts'
 import type { EngineCounters } from '../engine-counters.ts'
 import type { ReadBuffers } from './read-buffers.ts'
+import type { Reports } from './reports.ts'
 import type { RelaySettings } from '../relay.ts'
 
 export interface RelayParts {
@@ -14,6 +15,7 @@ export interface RelayParts {
   readonly descriptors: DescriptorBudget
   readonly buffers: ReadBuffers
   readonly counters: EngineCounters
+  readonly reports: Reports
   /** Aborts when the engine ends: nothing may wait any longer. */
   readonly ending: AbortSignal
 }

@@ -1,7 +1,8 @@
 /** One client joined to one endpoint: what either sends goes to the other, and so do ends and resets. */
 import type { Socket } from 'node:net'
 import type { DirectionCount, RelaySocket } from './relay-socket.ts'
-import { resetSocket } from './tcp-reset.ts'
+import { errorCode } from '../dial-failure.ts'
+import { resetSocket, wasReset } from './tcp-reset.ts'
 
 export interface TcpConnectionOptions {
   readonly client: RelaySocket
@@ -12,25 +13,43 @@ export interface TcpConnectionOptions {
   readonly toEndpoint: DirectionCount
   readonly toClient: DirectionCount
   onClose(this: void, connection: TcpConnection): void
+  /** For one that is reported. */
+  readonly notes?: CopyNotes | undefined
+}
+
+/** How each direction ended. */
+export interface CopyNotes {
+  ended(direction: 'in' | 'out'): void
+  /** The first reason counts. */
+  broke(why: string): void
 }
 
 export class TcpConnection {
   readonly endpoint: string
   readonly #client: Socket
   readonly #backend: Socket
+  readonly #notes: CopyNotes | undefined
   #openSockets = 2
 
-  constructor({ client, backend, endpoint, halfCloseTimeoutMs, toEndpoint, toClient, onClose }: TcpConnectionOptions) {
+  constructor(options: TcpConnectionOptions) {
+    const { client, backend, endpoint, halfCloseTimeoutMs, toEndpoint, toClient, onClose, notes } = options
     this.endpoint = endpoint
+    this.#notes = notes
     this.#client = client.socket
     this.#backend = backend.socket
     for (const [side, other] of [
       [this.#client, this.#backend],
       [this.#backend, this.#client],
     ] as const) {
-      side.on('error', () => resetSocket(other))
-      side.on('end', () => this.#expireWhenSilentFor(halfCloseTimeoutMs))
-      side.on('timeout', () => this.cut())
+      side.on('error', (error) => {
+        notes?.broke(errorCode(error))
+        resetSocket(other)
+      })
+      side.on('end', () => {
+        if (notes !== undefined) this.#noteEnd(side, notes)
+        this.#expireWhenSilentFor(halfCloseTimeoutMs)
+      })
+      side.on('timeout', () => this.cut('half-closed for too long'))
       side.on('close', () => {
         this.#openSockets--
         if (this.#openSockets === 0) onClose(this)
@@ -49,9 +68,15 @@ export class TcpConnection {
   }
 
   /** Resets both sides, so that a cut answer does not look like a complete one. */
-  cut(): void {
+  cut(why: string): void {
+    this.#notes?.broke(why)
     resetSocket(this.#client)
     resetSocket(this.#backend)
+  }
+
+  #noteEnd(side: Socket, notes: CopyNotes): void {
+    if (wasReset(side)) notes.broke('ECONNRESET')
+    notes.ended(side === this.#client ? 'in' : 'out')
   }
 
   /** Bytes in either direction touch both sockets, so each socket's own timer sees them. */

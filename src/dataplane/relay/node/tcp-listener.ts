@@ -16,7 +16,7 @@ import {
   logJoined,
 } from './connection-log.ts'
 import { dialAnyEndpoint, type DialOutcome } from './dial.ts'
-import { dialFailureOf } from '../dial-failure.ts'
+import { dialFailureOf, errorCode } from '../dial-failure.ts'
 import type { EndpointCounters } from '../endpoint-counters.ts'
 import type { ListenerCounters } from '../listener-counters.ts'
 import { proxyHeader, type ProxyProtocol } from './proxy-protocol.ts'
@@ -25,12 +25,20 @@ import { RelaySocket, type DirectionCount } from './relay-socket.ts'
 import type { SocketAddress, TurnedAway } from '../relay.ts'
 import { resetSocket } from './tcp-reset.ts'
 import { TcpConnection, type TcpConnectionOptions } from './tcp-connection.ts'
+import { CopyTimes, Reported, TcpRecord } from './tcp-record.ts'
 import { Throttle } from '../throttle.ts'
 
 /** The kernel caps it at net.core.somaxconn; Node's own 511 would drop connections in a burst. */
 const backlog = 4096
 /** The client's socket and the endpoint's. */
 const descriptorsPerConnection = 2
+
+interface Served {
+  readonly accepted: RelaySocket
+  /** Of the client; empty where nobody needs it. */
+  readonly ip: string
+  readonly report: Reported
+}
 
 /** Where the two directions of a connection are counted. */
 type Directions = Pick<TcpConnectionOptions, 'toEndpoint' | 'toClient'>
@@ -120,7 +128,7 @@ class TcpListener implements OpenListener {
 
   cut(): void {
     for (const client of this.#waiting) resetSocket(client)
-    for (const connection of this.#connections) connection.cut()
+    for (const connection of this.#connections) connection.cut('the relay stops')
   }
 
   #accept(open: OpenAccepted): void {
@@ -136,10 +144,23 @@ class TcpListener implements OpenListener {
     const { pool } = this.#assignment
     const ip = this.#needsAddress() ? client.remoteAddress : ''
     if (ip === undefined) return void client.destroy() // It left before we looked.
-    if (!mayUse(this.#assignment, clientIp(ip))) return this.#turnAway(client, 'source-not-allowed')
+    const served = { accepted, ip: clientIp(ip), report: this.#reportOn(client) }
+    if (!mayUse(this.#assignment, served.ip)) return this.#turnAway(served, 'source-not-allowed')
     if (!this.#parts.descriptors.tryTake(descriptorsPerConnection, pool.service))
-      return this.#turnAway(client, 'overload')
-    void this.#serve(accepted, clientIp(ip))
+      return this.#turnAway(served, 'overload')
+    void this.#serve(served)
+  }
+
+  /** Most connections are not reported, and get no record. */
+  #reportOn(client: Socket): Reported {
+    const { reports, clock } = this.#parts
+    const acceptedAtMs = clock.monotonic()
+    const begin = () => {
+      const { remote, local } = endsOf(client)
+      const { service } = this.#assignment.pool
+      return new TcpRecord({ service, client: remote, local, acceptedAtMs }, this.#parts)
+    }
+    return new Reported(reports, begin)
   }
 
   /** Asking the kernel who the client is takes time that most Services can do without. */
@@ -150,7 +171,8 @@ class TcpListener implements OpenListener {
   }
 
   /** Each connection dials on its own, so an endpoint that does not answer keeps nobody else waiting. */
-  async #serve(accepted: RelaySocket, ip: string): Promise<void> {
+  async #serve(served: Served): Promise<void> {
+    const { accepted, ip, report } = served
     const client = accepted.socket
     const { clock, counters } = this.#parts
     this.#waiting.add(client)
@@ -158,14 +180,17 @@ class TcpListener implements OpenListener {
     const dialSeconds = () => (clock.monotonic() - dialledAtMs) / 1000
     const outcome = await dialAnyEndpoint({
       timeoutsMs: this.#parts.settings.dialTimeoutsMs,
-      choose: () => {
+      choose: (timeoutMs) => {
         const choice = this.#choose(ip, client)
-        if (choice !== undefined) counters.dialling()
         dialledAtMs = clock.monotonic()
+        if (choice === undefined) return undefined
+        counters.dialling()
+        report.chosen({ choice, endpoints: this.#assignment.pool.names.length, timeoutMs, startMs: dialledAtMs })
         return choice
       },
       failed: (choice, error) => {
         counters.took('undialled', dialSeconds())
+        report.dialFailed(errorCode(error))
         this.#dialFailed(choice, ip, error)
       },
       client,
@@ -173,20 +198,20 @@ class TcpListener implements OpenListener {
     })
     if (outcome.ok) counters.took('dialled', dialSeconds())
     this.#waiting.delete(client)
-    const isJoined = outcome.ok
-      ? this.#join(accepted, outcome.socket, outcome.choice)
-      : this.#giveUp(client, outcome.why)
+    const isJoined = outcome.ok ? this.#join(served, outcome.socket, outcome.choice) : this.#giveUp(served, outcome.why)
     if (!isJoined) this.#parts.descriptors.giveBack(descriptorsPerConnection)
     this.#finishWhenEmpty()
   }
 
-  #join(accepted: RelaySocket, dialled: RelaySocket, choice: Choice): boolean {
+  #join({ accepted, report: { record } }: Served, dialled: RelaySocket, choice: Choice): boolean {
     const [client, backend] = [accepted.socket, dialled.socket]
     const { log, settings, descriptors, clock, counters: ofEngine } = this.#parts
     const startedAtMs = clock.monotonic()
     const { pool } = this.#assignment
     pool.succeeded(choice.name)
+    record?.dialled()
     if (client.destroyed) {
+      record?.ended('client-left')
       resetSocket(backend)
       return false
     }
@@ -194,7 +219,9 @@ class TcpListener implements OpenListener {
     const ofEndpoint = pool.countersOf(choice.name)
     if (pool.proxyProtocol !== undefined) backend.write(headerFor(pool.proxyProtocol, client))
     const logEnd = logsConnections(log) ? this.#follow(client, backend, startedAtMs) : undefined
+    const notes = record === undefined ? undefined : new CopyTimes(clock)
     const connection = new TcpConnection({
+      notes,
       client: accepted,
       backend: dialled,
       endpoint: choice.name,
@@ -211,9 +238,11 @@ class TcpListener implements OpenListener {
         ofEngine.took('connections', seconds)
         descriptors.giveBack(descriptorsPerConnection)
         logEnd?.(closed)
+        record?.ended('connected', notes?.copied(closed))
         this.#finishWhenEmpty()
       },
     })
+    if (notes !== undefined) record?.joined(() => notes.copied(connection))
     this.#connections.add(connection)
     this.counters.add('active', 1)
     ofEndpoint.opened(clock.now())
@@ -255,9 +284,12 @@ class TcpListener implements OpenListener {
     }
   }
 
-  #giveUp(client: Socket, why: Exclude<DialOutcome, { ok: true }>['why']): false {
+  #giveUp(served: Served, why: Exclude<DialOutcome, { ok: true }>['why']): false {
     const { pool } = this.#assignment
-    if (why === 'client-left') return false
+    if (why === 'client-left') {
+      served.report.record?.ended(why)
+      return false
+    }
     if (why === 'overload') this.#parts.descriptors.reportShortage(pool.service)
     if (why === 'unreachable')
       this.#unreachableLog.run((silenced) =>
@@ -267,12 +299,13 @@ class TcpListener implements OpenListener {
           alsoTurnedAway: silenced,
         }),
       )
-    this.#turnAway(client, why)
+    this.#turnAway(served, why)
     return false
   }
 
-  #turnAway(client: Socket, why: TurnedAway): void {
+  #turnAway({ accepted: { socket: client }, report }: Served, why: TurnedAway): void {
     this.counters.turnedAway(why)
+    report.failed()?.ended(why)
     // A clean close would look like an empty answer. It is right only where a traffic policy leaves this node without
     // endpoints: then the Service has not failed.
     if (why === 'no-endpoint' && this.#assignment.pool.whenEmpty === 'close') client.destroy()
@@ -313,7 +346,7 @@ class TcpListener implements OpenListener {
 
   #drained(connection: TcpConnection): void {
     this.#leaving.delete(connection)
-    if (this.#isOrphan(connection)) connection.cut()
+    if (this.#isOrphan(connection)) connection.cut('its endpoint or its Service is gone')
   }
 
   #isOrphan(connection: TcpConnection): boolean {

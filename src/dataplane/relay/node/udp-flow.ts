@@ -1,6 +1,7 @@
 /** One UDP client's path to one endpoint. Its own socket tells its answers and errors from those of other clients. */
 import { createSocket, type Socket } from 'node:dgram'
 import { familyOf } from '../../../net/ip.ts'
+import type { UdpEnd } from '../connection-report.ts'
 import type { SocketAddress } from '../relay.ts'
 
 /** Datagrams that wait while the socket connects (an instant); more are dropped, as a full socket would. */
@@ -14,7 +15,7 @@ export interface UdpFlowOptions {
   readonly name: string
   onAnswer(this: void, datagram: Buffer): void
   onSent(this: void, bytes: number): void
-  onClose(this: void): void
+  onClose(this: void, why: UdpEnd): void
   /** The endpoint refuses (an ICMP error came back), or there is no socket to be had. The flow is closed. */
   onError(this: void, error: Error): void
 }
@@ -23,7 +24,7 @@ export class UdpFlow {
   readonly endpoint: string
   readonly #socket: Socket
   readonly #onSent: (bytes: number) => void
-  readonly #onClose: () => void
+  readonly #onClose: (why: UdpEnd) => void
   #waiting: Buffer[] | undefined = []
   #isClosed = false
 
@@ -37,7 +38,7 @@ export class UdpFlow {
     this.#socket.on('message', onAnswer)
     this.#socket.on('error', (error) => {
       if (this.#isClosed) return
-      this.close()
+      this.close('failed')
       onError(error)
     })
     this.#socket.connect(endpoint.port, endpoint.ip, () => this.#sendWaiting())
@@ -55,11 +56,11 @@ export class UdpFlow {
     this.#socket.send(datagram, () => {})
   }
 
-  close(): void {
+  close(why: UdpEnd): void {
     if (this.#isClosed) return
     this.#isClosed = true
     this.#socket.close()
-    this.#onClose()
+    this.#onClose(why)
   }
 
   #sendWaiting(): void {

@@ -13,7 +13,9 @@ import { IdleMap } from './idle-map.ts'
 import type { ListenerCounters } from '../listener-counters.ts'
 import { noLookup, maxSendQueueBytes, UdpFlow } from './udp-flow.ts'
 import type { RelayParts } from './relay-parts.ts'
-import type { SocketAddress } from '../relay.ts'
+import type { UdpEnd } from '../connection-report.ts'
+import type { SocketAddress, TurnedAway } from '../relay.ts'
+import { UdpRecord, type UdpClientFacts } from './udp-record.ts'
 
 /** Datagrams arrive in bursts while Node is busy elsewhere; the kernel caps it at net.core.rmem_max. */
 const recvBufferSize = 1_048_576
@@ -76,7 +78,7 @@ class UdpListener implements OpenListener {
       clock: parts.clock,
       onIdle: (_client, flow) => {
         parts.log.debug(3, 'Connection to endpoint closed due to inactivity', { endpoint: flow.endpoint })
-        this.#forget(flow)
+        this.#forget(flow, 'idle')
       },
     })
     this.finished = new Promise((resolve) => (this.#finish = resolve))
@@ -93,7 +95,7 @@ class UdpListener implements OpenListener {
 
   endpointsLeft(): void {
     for (const [client, flow] of this.#flowsByClient.entries())
-      if (!this.#assignment.pool.has(flow.endpoint)) this.#drop(client)
+      if (!this.#assignment.pool.has(flow.endpoint)) this.#drop(client, 'endpoint-left')
   }
 
   async stop(): Promise<void> {
@@ -106,7 +108,7 @@ class UdpListener implements OpenListener {
   }
 
   cut(): void {
-    for (const [client] of this.#flowsByClient.entries()) this.#drop(client)
+    for (const [client] of this.#flowsByClient.entries()) this.#drop(client, 'stopped')
   }
 
   #listenTo(socket: Socket): void {
@@ -152,36 +154,38 @@ class UdpListener implements OpenListener {
   }
 
   #openFlow(client: string, ip: string, from: RemoteInfo): UdpFlow | undefined {
-    const { log, descriptors, settings, clock, counters: ofEngine } = this.#parts
+    const { log, descriptors, settings, clock, reports, counters: ofEngine } = this.#parts
     const { pool } = this.#assignment
     logNewUdpClient(log, client)
     this.counters.add('connections', 1)
     if (this.#flowsByClient.size >= settings.maxUdpFlowsPerListener) this.#dropOldest()
-    if (!descriptors.tryTake(1, pool.service)) {
-      this.counters.turnedAway('overload')
-      return undefined
-    }
+    if (!descriptors.tryTake(1, pool.service)) return this.#turnAway(client, 'overload')
     const choice = pool.next(ip)
     if (choice === undefined) {
       descriptors.giveBack(1)
-      this.counters.turnedAway('no-endpoint')
-      return undefined
+      return this.#turnAway(client, 'no-endpoint')
     }
     logChoice(log, chosenFor(pool, choice, { ip, port: from.port }))
     const ofEndpoint = pool.countersOf(choice.name)
     const openedAtMs = clock.monotonic()
+    const record = reports.takes()
+      ? new UdpRecord({ ...this.#factsOf(client), endpoint: choice.name }, this.#parts)
+      : undefined
     const flow: UdpFlow = new UdpFlow({
       endpoint: choice.endpoint,
       name: choice.name,
       onAnswer: (datagram) => {
         ofEndpoint.add('bytesOut', datagram.length)
+        record?.answered(datagram.length)
         this.#answer(client, from, datagram)
       },
       onSent: (bytes) => {
         this.counters.add('bytesIn', bytes)
         ofEndpoint.add('bytesIn', bytes)
+        record?.received(bytes)
       },
-      onClose: () => {
+      onClose: (why) => {
+        record?.ended(why)
         pool.closed(choice.name)
         ofEndpoint.closed((clock.monotonic() - openedAtMs) / 1000)
       },
@@ -195,6 +199,16 @@ class UdpListener implements OpenListener {
     return flow
   }
 
+  /** Nobody knows of this client afterwards. */
+  #turnAway(client: string, why: TurnedAway): undefined {
+    this.counters.turnedAway(why)
+    if (this.#parts.reports.takesFailure()) new UdpRecord(this.#factsOf(client), this.#parts).ended(why)
+  }
+
+  #factsOf(client: string): UdpClientFacts {
+    return { service: this.#service, client, local: hostPort(this.address.ip, this.address.port) }
+  }
+
   #answer(client: string, to: RemoteInfo, datagram: Buffer): void {
     this.counters.add('bytesOut', datagram.length)
     this.#flowsByClient.use(client)
@@ -206,7 +220,7 @@ class UdpListener implements OpenListener {
   #flowFailed(client: string, ip: string, choice: Choice, error: Error): void {
     const { log, descriptors } = this.#parts
     const { pool } = this.#assignment
-    this.#drop(client)
+    this.#drop(client, 'failed')
     if (isOutOfDescriptors(error)) {
       this.counters.turnedAway('overload')
       return descriptors.reportShortage(pool.service)
@@ -220,16 +234,16 @@ class UdpListener implements OpenListener {
   }
 
   #dropOldest(): void {
-    for (const [client] of this.#flowsByClient.entries()) return this.#drop(client)
+    for (const [client] of this.#flowsByClient.entries()) return this.#drop(client, 'too-many-clients')
   }
 
-  #drop(client: string): void {
+  #drop(client: string, why: UdpEnd): void {
     const flow = this.#flowsByClient.remove(client)
-    if (flow !== undefined) this.#forget(flow)
+    if (flow !== undefined) this.#forget(flow, why)
   }
 
-  #forget(flow: UdpFlow): void {
-    flow.close()
+  #forget(flow: UdpFlow, why: UdpEnd): void {
+    flow.close(why)
     this.counters.add('active', -1)
     this.#parts.descriptors.giveBack(1)
   }

@@ -1,5 +1,6 @@
 /** One listener on loopback in front of given endpoints: what most tests of a relay start from. */
 import { onTestFinished } from 'vitest'
+import type { OnConnection } from '../connection-report.ts'
 import type {
   ListenerSpec,
   ListenerStats,
@@ -10,7 +11,10 @@ import type {
   SocketAddress,
 } from '../relay.ts'
 
-export type MakeRelay = (settings: Partial<RelaySettings>) => Relay | Promise<Relay>
+export type MakeRelay = (
+  settings: Partial<RelaySettings>,
+  told?: { readonly onConnection: OnConnection },
+) => Relay | Promise<Relay>
 
 export interface RelayUnderTest {
   readonly relay: Relay

@@ -3,6 +3,7 @@ import { Worker } from 'node:worker_threads'
 import type { Clock } from '../../../core/clock.ts'
 import type { Logger } from '../../../core/logger.ts'
 import type { ListenerSpec, ListenResult } from '../relay.ts'
+import type { OnConnection } from '../connection-report.ts'
 import { detectHang } from '../detect-hang.ts'
 import type { FromWorker, LogLine, SharedCells, ToWorker, WorkerSettings } from './worker-messages.ts'
 
@@ -14,6 +15,7 @@ export interface RelayThreadOptions {
   readonly clock: Clock
   /** It ended without being told to; requests it had not answered have failed. */
   onDied(this: void, error: Error): void
+  readonly onConnection?: OnConnection | undefined
 }
 
 interface Waiting {
@@ -33,11 +35,12 @@ export class RelayThread {
   #calls = 0
   #isEnding = false
 
-  constructor({ program, settings, log, clock, onDied }: RelayThreadOptions) {
+  constructor({ program, settings, log, clock, onDied, onConnection }: RelayThreadOptions) {
     this.#onDied = onDied
     this.#worker = new Worker(program, { workerData: settings })
     this.#worker.on('message', (message: FromWorker) => {
       if (message.kind === 'log') logLine(log, message.line)
+      else if (message.kind === 'connection') onConnection?.(message.report)
       else this.#answered(message)
     })
     let cause: unknown

@@ -14,6 +14,7 @@ const relay = new NodeRelay({
   settings,
   threads: { usedByThread, thread },
   counters: new EngineCounters(engineCells),
+  onConnection: (report) => send({ kind: 'connection', report }),
 })
 
 parentPort?.on('message', (request: ToWorker) => {

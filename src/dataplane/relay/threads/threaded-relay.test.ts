@@ -20,9 +20,9 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(() => worker[Symbol.asyncDispose]())
 
-relayContract('the threaded relay', (settings) => {
+relayContract('the threaded relay', (settings, told) => {
   const { program } = worker
-  return new ThreadedRelay({ log: silentLogger, clock: systemClock, threads: 2, program, settings })
+  return new ThreadedRelay({ log: silentLogger, clock: systemClock, threads: 2, program, settings, ...told })
 })
 
 test('a thread that dies comes back with its listeners, and its counts go on', async () => {

@@ -18,6 +18,7 @@ import {
   type TrafficCounts,
 } from '../relay.ts'
 import { listenFailure } from '../listen-failure.ts'
+import { noReports, type OnConnection } from '../connection-report.ts'
 import { EngineCounters } from '../engine-counters.ts'
 import { ListenerCounters } from '../listener-counters.ts'
 import { PastCounters, type Counted } from '../past-counters.ts'
@@ -33,6 +34,8 @@ export interface ThreadedRelayOptions {
   /** What a thread runs: `relay-worker.ts`, compiled. */
   readonly program: URL
   readonly settings?: Partial<RelaySettings>
+  /** Is told of connections, as many as the settings want. */
+  readonly onConnection?: OnConnection
 }
 
 interface Held {
@@ -51,6 +54,7 @@ export class ThreadedRelay implements Relay {
   readonly #clock: Clock
   readonly #settings: RelaySettings
   readonly #program: URL
+  readonly #onConnection: OnConnection | undefined
   readonly #ending = new AbortController()
   /** Each is started when the first listener needs it. */
   readonly #threads: ({ readonly thread: RelayThread; readonly startedAtMs: number } | undefined)[]
@@ -64,11 +68,12 @@ export class ThreadedRelay implements Relay {
   /** Of each thread, also of those that it had before it died. */
   readonly #engineCounters: readonly EngineCounters[]
 
-  constructor({ log, clock, threads, program, settings = {} }: ThreadedRelayOptions) {
+  constructor({ log, clock, threads, program, settings = {}, onConnection }: ThreadedRelayOptions) {
     this.#log = log
     this.#clock = clock
     this.#program = program
-    this.#settings = withDefaults(settings)
+    this.#onConnection = onConnection
+    this.#settings = withDefaults(onConnection === undefined ? { ...settings, ...noReports } : settings)
     this.#threads = Array.from({ length: threads }, () => undefined)
     this.#usedByThread = new Int32Array(new SharedArrayBuffer(threads * 4))
     this.#engineCounters = Array.from({ length: threads }, () => EngineCounters.shared())
@@ -166,6 +171,7 @@ export class ThreadedRelay implements Relay {
       log: this.#log,
       clock: this.#clock,
       onDied: (error) => void this.#restart(index, error),
+      onConnection: this.#onConnection,
     })
     this.#threads[index] = { thread, startedAtMs: this.#clock.monotonic() }
     return thread

@@ -1,5 +1,6 @@
 /** What the main thread and the threads of the threaded relay say to each other. */
 import type { LogFields } from '../../../core/logger.ts'
+import type { ConnectionReport } from '../connection-report.ts'
 import type { ListenerSpec, ListenResult, RelaySettings } from '../relay.ts'
 
 export interface WorkerSettings {
@@ -30,6 +31,7 @@ export type ToWorker =
 type AnyFromWorker =
   | { readonly kind: 'done'; readonly call: number; readonly result: ListenResult | undefined }
   | { readonly kind: 'log'; readonly line: LogLine }
+  | { readonly kind: 'connection'; readonly report: ConnectionReport }
 
 export type FromWorker<Kind extends AnyFromWorker['kind'] = AnyFromWorker['kind']> = Extract<
   AnyFromWorker,
