@@ -61,3 +61,20 @@ test.each([
 ])('the range %j is read as %j', (text, expected) => {
   expect(parsePortRange(text)).toEqual(expected)
 })
+
+test('says how many ports of its range are left, those that others have reserved not among them', () => {
+  const ports = new FreePorts({
+    range: { first: 100, last: 199 },
+    reserved: [
+      { first: 1, last: 109 },
+      { first: 150, last: 150 },
+    ],
+  })
+  expect(ports.countFree('TCP')).toBe(89)
+  ports.take('TCP', 120)
+  ports.take('TCP', 105)
+  ports.take('UDP', 121)
+  expect([ports.countFree('TCP'), ports.countFree('UDP')]).toEqual([88, 88])
+  ports.giveBack('TCP', 120)
+  expect(ports.countFree('TCP')).toBe(89)
+})

@@ -60,6 +60,14 @@ export class FreePorts {
     this.#taken[protocol].delete(port)
   }
 
+  /** Of the range, not reserved, and not taken by us. Another program may have them. */
+  countFree(protocol: Protocol): number {
+    const { first, last } = this.#range
+    const reserved = this.#reserved.map((range) => Math.min(last, range.last) - Math.max(first, range.first) + 1)
+    const taken = [...this.#taken[protocol]].filter((port) => !this.#isReserved(port)).length
+    return reserved.reduce((left, count) => left - Math.max(0, count), last - first + 1) - taken
+  }
+
   get bindingRange(): PortRange | undefined {
     return this.#isRangeBinding ? this.#range : undefined
   }

@@ -4,14 +4,18 @@ import { lendRelay } from '../../dataplane/relay/lend-relay.ts'
 import type { ModeContext } from '../modes/mode.ts'
 import type { ClusterParts, Daemon } from './daemon.ts'
 import type { ThisNode } from './node-at-start.ts'
+import { ObservedRelay } from './observed-relay.ts'
 
 /** What a mode may use to work on this node. Nothing is opened before the mode asks for it. */
 export function modeContext(
-  { config, host, stateDir, serviceSeriesLimit, userspace, log }: Daemon,
+  daemon: Daemon,
   { record, addresses: { ips, primaryFamily } }: ThisNode,
-  { metrics, tracing }: Pick<ClusterParts, 'metrics' | 'tracing'>,
+  observed: Pick<ClusterParts, 'metrics' | 'tracing'>,
 ): ModeContext {
+  const { config, host, stateDir, serviceSeriesLimit, log } = daemon
+  const { metrics, tracing } = observed
   const { exec, clock } = host
+  const relay = new ObservedRelay(daemon, observed)
   return {
     config,
     host,
@@ -23,7 +27,8 @@ export function modeContext(
     podCIDRs: record?.podCIDRs ?? [],
     localIps: () => host.localAddresses(),
     serviceSeriesLimit,
-    borrowRelay: lendRelay((use) => host.openRelay({ ...userspace, ...use, log, clock })),
+    borrowRelay: lendRelay((use) => relay.open(use)),
+    noteProxyPorts: (family, ports) => relay.noteProxyPorts(family, ports),
     iptablesOf: iptablesOfHost({ exec, clock, log }),
     metrics: metrics.families,
     tracer: tracing.recorder,

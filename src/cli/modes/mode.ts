@@ -59,11 +59,17 @@ export interface ModeContext extends ModeSettings {
   readonly serviceSeriesLimit: number
   /** What carries connections in the userspace mode: one for both families. */
   readonly borrowRelay: LendRelay
+  /** In the userspace mode: to be told which ports are left, for a series. */
+  readonly noteProxyPorts: (family: Family, ports: ProxyPorts) => void
   /** The host's iptables, looked for once. */
   readonly iptablesOf: IptablesOf
   readonly metrics: ProxyMetricFamilies
   readonly tracer: Tracer
   readonly log: Logger
+}
+
+export interface ProxyPorts {
+  countFree(protocol: 'TCP' | 'UDP'): number
 }
 
 /** What the daemon needs of a mode. */

@@ -43,6 +43,7 @@ async function createBackend(family: Family, context: ModeContext, signal: Abort
   const { openNetlink, openDatagrams, sysctl, clock } = host
   const iptables = await iptablesOf(family, signal)
   const freePorts = new FreePorts(proxyPorts(config) ?? (await portsToGuess(sysctl)))
+  context.noteProxyPorts(family, freePorts)
   const staleConnections = await openStaleConnections(context)
   const fixed = trafficSettings(family, context)
   const openDetector = (opening: AbortSignal) =>

@@ -22,6 +22,23 @@ test('/metrics shows the registry and when the process started', async () => {
   })
 })
 
+test('/metrics speaks OpenMetrics with those who ask for it by name, and with nobody else', async () => {
+  const registry = new MetricRegistry()
+  registry.counter({ name: 'x_total', labels: [], help: 'X.' }).increment({}, 3)
+  const { get } = await serveMetrics({ registry })
+  const typeFor = async (accept: string) => (await get('/metrics', { headers: { accept } })).headers['content-type']
+  const [open, text] = ['application/openmetrics-text; version=1.0.0; charset=utf-8', registry.contentType]
+  const prometheus =
+    'application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,application/openmetrics-text;version=0.0.1;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.2'
+  expect(await typeFor(prometheus)).toBe(open)
+  expect(await typeFor('application/openmetrics-text')).toBe(open)
+  for (const accept of ['*/*', 'text/plain', 'text/*, application/openmetrics-text;q=0.5', 'application/json'])
+    expect(await typeFor(accept)).toBe(text)
+  expect((await get('/metrics', { headers: { accept: prometheus } })).body).toBe(
+    '# HELP x X.\n# TYPE x counter\nx_total 3\n# EOF\n',
+  )
+})
+
 test('/healthz says ok, verbosely if asked, and whatever is excluded', async () => {
   const { get } = await serveMetrics({})
   expect(await get('/healthz')).toEqual({ status: 200, headers: plainNoSniff, body: 'ok' })

@@ -3,6 +3,8 @@ import type { Clock } from '../../core/clock.ts'
 import type { MetricRegistry } from '../metrics/prometheus.ts'
 import { isFromThisMachine } from '../../http/web-pages.ts'
 import { debugPrefix } from './debug/debug-handler.ts'
+import { openMetricsContentType } from '../metrics/open-metrics.ts'
+import { admits, parseAccept } from './accept-header.ts'
 import { debugFlagsIndexHandler, verbosityHandler } from './debug-flags.ts'
 import { PingHealthz } from './ping-healthz.ts'
 import { pprofPrefix, profilingHandler, profilingRedirect } from './profiling.ts'
@@ -98,11 +100,21 @@ const listedPaths: ReadonlySet<string> = new Set(['/configz', '/flagz', '/health
 
 function exposition(registry: MetricRegistry, processStartMs: number): HttpHandler {
   // If the start time changes, a scraper knows that counters began again.
-  const headers = {
-    'Content-Type': registry.contentType,
-    'Process-Start-Time-Unix': String(Math.floor(processStartMs / 1000)),
+  const started = { 'Process-Start-Time-Unix': String(Math.floor(processStartMs / 1000)) }
+  return async (request, response) => {
+    const isOpen = prefersOpenMetrics(request.headers.accept)
+    const headers = { 'Content-Type': isOpen ? openMetricsContentType : registry.contentType, ...started }
+    reply(response, 200, headers, await (isOpen ? registry.renderOpenMetrics() : registry.render()))
   }
-  return async (_request, response) => reply(response, 200, headers, await registry.render())
+}
+
+/** By name: who takes anything gets what kube-proxy answers. */
+function prefersOpenMetrics(accept: string | undefined): boolean {
+  for (const clause of parseAccept(accept)) {
+    if (clause.type === 'application' && clause.subtype === 'openmetrics-text') return true
+    if (admits(clause, 'text', 'plain')) return false
+  }
+  return false
 }
 
 function resettable(registry: MetricRegistry, show: HttpHandler): HttpHandler {

@@ -7,6 +7,7 @@ import { MetricRegistry } from './prometheus.ts'
 import { ProxyMetricFamilies } from './proxy-metric-families.ts'
 import { proxyMetricTable } from './proxy-metric-table.ts'
 import { PrometheusProxyMetrics } from './proxy-metrics.ts'
+import { addRelayMetrics, RelayExemplars } from './relay-metrics.ts'
 import { RestClientMetrics } from './rest-client-metrics.ts'
 import { addSafetyMetrics } from './safety-metrics.ts'
 import { SourceMetrics, addSourceContact } from './source-metrics.ts'
@@ -26,6 +27,7 @@ test('docs/observability.md lists every metric that there is, and no other', () 
   addViewMetrics(registry, () => [])
   addTrafficMetrics(registry, () => Promise.resolve([]))
   addEndpointMetrics(registry, () => Promise.resolve([]))
+  addRelayMetrics(registry, { read: () => undefined, exemplars: new RelayExemplars(), freePorts: () => [] })
   addFeatureStates(registry, [])
   const build = { major: '', minor: '', gitVersion: '', gitCommit: '', gitTreeState: '', buildDate: '', platform: '' }
   addBuildInfo(registry, build, '')

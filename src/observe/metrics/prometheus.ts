@@ -4,6 +4,10 @@
  */
 import { Counter as LibraryCounter, Gauge as LibraryGauge, Histogram as LibraryHistogram } from 'prom-client'
 import { Registry, collectDefaultMetrics } from 'prom-client'
+import type { Metric } from 'prom-client'
+import type { Exemplar } from './exemplars.ts'
+import { renderOpenMetrics } from './open-metrics.ts'
+import type { Family, Sample } from './open-metrics.ts'
 
 type Labels<Name extends string> = Readonly<Record<Name, string>>
 
@@ -16,6 +20,18 @@ export interface FamilySpec<Label extends string = string> {
 export interface Series<Label extends string> {
   readonly labels: Labels<Label>
   readonly value: number
+}
+
+/** What fell into the buckets of one histogram. */
+export interface Distribution<Label extends string> {
+  readonly labels: Labels<Label>
+  /** Upper ones, in order. */
+  readonly bounds: readonly number[]
+  /** How many fell into each bucket, and after the last bound. They are not added up. */
+  readonly counts: readonly number[]
+  readonly sum: number
+  /** For each bucket, where there is one. */
+  readonly exemplars?: readonly (Exemplar | undefined)[]
 }
 
 export interface Counter<Label extends string = never> {
@@ -70,6 +86,7 @@ export class MetricRegistry {
       async collect() {
         const series = await read()
         this.reset()
+        if (series.length === 0 && spec.labels.length === 0) this.remove() // As above.
         for (const { labels, value } of series) this.set(labels, value)
       },
     })
@@ -78,6 +95,23 @@ export class MetricRegistry {
   histogram<Label extends string>(spec: FamilySpec<Label>, buckets: readonly number[]): Histogram<Label> {
     const histogram = new LibraryHistogram<Label>({ ...this.#configuration(spec), buckets: [...buckets] })
     return { observe: (labels, value) => histogram.observe(labels, value) }
+  }
+
+  /** A histogram that is kept elsewhere, read like `counterFrom`. */
+  histogramFrom<Label extends string>(
+    { name, help }: FamilySpec<Label>,
+    read: () => readonly Distribution<Label>[],
+  ): void {
+    const values = () => read().flatMap((distribution) => samplesOf(name, distribution))
+    const family = {
+      name,
+      help,
+      type: 'histogram',
+      get: () => Promise.resolve({ name, help, type: 'histogram', values: values() }),
+      reset() {},
+    }
+    // The library makes text of whatever has this form.
+    this.#registry.registerMetric(family as unknown as Metric)
   }
 
   /** `process_*`, which every Prometheus client has, and `nodejs_*`. */
@@ -103,6 +137,13 @@ export class MetricRegistry {
     return texts.flatMap((text) => (hasSeries(text) ? [`${text}\n`] : [])).join('')
   }
 
+  /** The same, with exemplars. */
+  async renderOpenMetrics(): Promise<string> {
+    const families = this.familyNames.map(async (name) => this.#registry.getSingleMetric(name)?.get())
+    const known = (await Promise.all(families)).filter((family) => family !== undefined)
+    return renderOpenMetrics(known as unknown as readonly Family[])
+  }
+
   #configuration<Label extends string>({ name, help, labels }: FamilySpec<Label>) {
     return { name, help, labelNames: labels, registers: [this.#registry] }
   }
@@ -110,4 +151,29 @@ export class MetricRegistry {
 
 function hasSeries(family: string): boolean {
   return family.split('\n', 3).length > 2 // a HELP line, a TYPE line, series
+}
+
+function samplesOf<Label extends string>(name: string, distribution: Distribution<Label>): readonly Sample[] {
+  const { labels, bounds, counts, sum, exemplars = [] } = distribution
+  let total = 0
+  const buckets = counts.map((count, index) => {
+    total += count
+    const le = bounds[index] ?? '+Inf'
+    const exemplar = exemplars[index]
+    return {
+      metricName: `${name}_bucket`,
+      labels: { ...labels, le },
+      value: total,
+      ...(exemplar !== undefined && { exemplar: sampleExemplar(exemplar) }),
+    }
+  })
+  return [
+    ...buckets,
+    { metricName: `${name}_sum`, labels, value: sum },
+    { metricName: `${name}_count`, labels, value: total },
+  ]
+}
+
+function sampleExemplar({ traceId, value, atMs }: Exemplar): Sample['exemplar'] {
+  return { labelSet: { trace_id: traceId }, value, timestamp: atMs / 1000 }
 }
