@@ -41,6 +41,7 @@ test.concurrent.each([
   { args: ['help', 'render'], names: ['fairlead render', '--node-address'] },
   { args: ['help', 'kube'], names: ['to-api'] },
   { args: ['--help'], names: ['--proxy-mode', '--objects', '--state-dir', 'fairlead demo', 'fairlead render'] },
+  { args: ['doctor', '--help'], names: ['fairlead doctor', '--before-start', '--fail-on', '--server', '-o, --output'] },
   { args: ['demo', '--help'], names: ['--api-port', '--data-dir'] },
   { args: ['render', '--help'], names: ['--proxy-mode', '--objects', '--node-address', '--family'] },
 ])('fairlead $args prints its flags', async ({ args, names }) => {

@@ -1,7 +1,7 @@
 /** Whether Fairlead on Windows would take a command line, asked of its own parsers. */
 import { kpngCommand } from '../../src/cli/kpng/kpng-command.ts'
 import { apiFlags, behindApiFlags } from '../../src/cli/kpng/kpng-flags.ts'
-import { splitFlags } from '../../src/cli/kpng/own-flags.ts'
+import { splitFlags } from '../../src/cli/split-flags.ts'
 import { checkSink, modeOfSink } from '../../src/cli/kpng/sinks.ts'
 import { memoryHost, memoryProgram } from '../../src/cli/host/testing/memory-host.ts'
 import { renderCommand } from '../../src/cli/render-command.ts'

@@ -19,6 +19,7 @@ import type { OpenRelayOptions } from '../../dataplane/relay/open-relay.ts'
 import type { Relay } from '../../dataplane/relay/relay.ts'
 import type { Sysctl } from '../../dataplane/sysctl/sysctl.ts'
 import type { FindFile } from '../../host/mounted-file.ts'
+import type { RunningProcess } from '../../host/processes.ts'
 
 export interface Host {
   readonly platform: NodeJS.Platform
@@ -38,6 +39,9 @@ export interface Host {
   networkInterfaces(): Interfaces
   /** All addresses of a name; rejects as the resolver does. */
   lookup(name: string): Promise<readonly string[]>
+
+  /** Those that share this process' network and can be seen. Linux only; elsewhere it rejects. */
+  processes(): Promise<readonly RunningProcess[]>
 
   /** Where a file of the user is: at its path, unless this is a HostProcess container of Windows. */
   readonly findFile: FindFile

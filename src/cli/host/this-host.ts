@@ -27,6 +27,7 @@ export function thisHost(): Host {
     localAddresses: () => localAddresses(platform),
     networkInterfaces,
     lookup: async (name) => (await lookup(name, { all: true })).map(({ address }) => address),
+    processes: async () => (await import('../../host/processes.ts')).processesHere(),
     findFile: mountedFileFinder(platform, env),
     readTextFile: (path) => readFile(path, 'utf8'),
     writeTextFile: (path, text) => writeFile(path, text),

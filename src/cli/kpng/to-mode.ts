@@ -12,7 +12,7 @@ import { apiFlags, behindApiFlags, fileFlags, nodeFlags } from './kpng-flags.ts'
 import { translateModeFlags } from './kpng-mode-flags.ts'
 import { nodeNameFrom } from './local-feed.ts'
 import { machineAddresses } from './machine-addresses.ts'
-import { splitFlags } from './own-flags.ts'
+import { splitFlags } from '../split-flags.ts'
 import { watchClientFor } from './watch-client-for.ts'
 
 /** Where the state of the cluster comes from. */

@@ -8,7 +8,7 @@ import { windowsServiceFlag } from '../../config/daemon/windows-flags.ts'
 import { inGroup } from '../../config/flags/flag.ts'
 import { parseFlags } from '../../config/flags/flag-set.ts'
 import type { Host } from '../host/host.ts'
-import { splitFlags } from '../kpng/own-flags.ts'
+import { splitFlags } from '../split-flags.ts'
 import { CommandError } from '../program.ts'
 
 export interface EarlyFlags {

@@ -25,8 +25,9 @@ export interface ConntrackHost {
 }
 
 interface Setting {
-  /** Its name in the configuration file, for errors. */
+  /** Its name in the configuration file. */
   readonly option: keyof typeof flagByOption
+  /** In /proc/sys/net/netfilter. */
   readonly file: string
   readonly value: number
 }
@@ -45,12 +46,17 @@ const largestScaledMax = 1024 * 1024
 
 /** Rejects at the first setting that fails. */
 export async function applyConntrackSettings(settings: ConntrackSettings, host: ConntrackHost): Promise<void> {
-  const max = conntrackMax(settings, host.cpus)
-  if (max > 0) {
-    await apply({ option: 'maxPerCore', file: 'nf_conntrack_max', value: max }, host)
-    await growHashTable(max, host)
+  for (const setting of wantedConntrackSettings(settings, host.cpus)) {
+    await apply(setting, host)
+    if (setting.option === 'maxPerCore') await growHashTable(setting.value, host)
   }
-  for (const setting of timeoutsAndFlags(settings)) await apply(setting, host)
+}
+
+/** What the proxy writes at its start, in this order. */
+export function wantedConntrackSettings(settings: ConntrackSettings, cpus: number): readonly Setting[] {
+  const max = conntrackMax(settings, cpus)
+  const size: readonly Setting[] = max > 0 ? [{ option: 'maxPerCore', file: 'nf_conntrack_max', value: max }] : []
+  return [...size, ...timeoutsAndFlags(settings)]
 }
 
 /** 0 leaves the kernel's value. The cap applies to the value scaled by CPUs, not to the minimum, as in kube-proxy. */

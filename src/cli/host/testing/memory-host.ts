@@ -43,6 +43,7 @@ export function memoryHost(options: MemoryHostOptions = {}): MemoryHost {
     localAddresses: () => ['127.0.0.1', '::1'],
     networkInterfaces: () => ({}),
     lookup: (name) => Promise.reject(new Error(`getaddrinfo ENOTFOUND ${name}`)),
+    processes: () => Promise.resolve([]),
     findFile: (path) => path,
     readTextFile: async (path) => textByPath.get(path) ?? (await missing(path)),
     writeTextFile: async (path, text) => void textByPath.set(path, text),

@@ -1,4 +1,4 @@
-import type { FlagTable } from '../../config/flags/flag.ts'
+import type { FlagTable } from '../config/flags/flag.ts'
 
 /** Splits a command line into the flags of a table (with their values) and everything else. */
 export function splitFlags(
@@ -9,7 +9,7 @@ export function splitFlags(
   const others: string[] = []
   const rest = [...argv]
   for (let argument = rest.shift(); argument !== undefined; argument = rest.shift()) {
-    const [, name = '', inline] = /^--([^=]+)(=.*)?$/s.exec(argument) ?? []
+    const [, name = '', inline] = /^--([^=]+)(=.*)?$/s.exec(argument) ?? shortIn(table, argument) ?? []
     const flag = table[name.replaceAll('_', '-')]
     if (flag === undefined) others.push(argument)
     else {
@@ -19,4 +19,11 @@ export function splitFlags(
     }
   }
   return { own, others }
+}
+
+/** `-ojson` and `-o=json` hold their value, `-o json` does not. */
+function shortIn(table: FlagTable, argument: string): readonly [string, string, string | undefined] | undefined {
+  const [, letter, inline] = /^-([A-Za-z])(.+)?$/s.exec(argument) ?? []
+  const name = Object.keys(table).find((known) => letter !== undefined && table[known]?.short === letter)
+  return name === undefined ? undefined : [argument, name, inline]
 }

@@ -1,0 +1,58 @@
+/** What is read from /proc and from other programs, as text. */
+import { expect, test } from 'vitest'
+import { parseMetrics } from './daemon.ts'
+import { parseSockets } from './listeners.ts'
+import { isProxyDaemon, withChildren } from './processes.ts'
+import { isReadOnlyAt, parseConntrackStats } from './settings.ts'
+
+test('sockets that wait for clients', () => {
+  const tcp = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 00000000:2810 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4711 1 0 100 0 0 10 0
+   1: 0100007F:0277 0100007F:2810 01 00000000:00000000 00:00000000 00000000     0        0 4712 1 0 100 0 0 10 0`
+  expect(parseSockets(tcp, 'TCP')).toEqual([{ protocol: 'TCP', ip: '0.0.0.0', port: 10256, inode: '4711' }])
+  const udp6 =
+    '  1: B80D0120000000000000000001000000:0035 00000000000000000000000000000000:0000 07 00000000:00000000 00:00000000 00000000 0 0 9 2'
+  expect(parseSockets(udp6, 'UDP')).toEqual([{ protocol: 'UDP', ip: '2001:db8::1', port: 53, inode: '9' }])
+})
+
+test.each<[args: readonly string[], isDaemon: boolean]>([
+  [['node', '/opt/fairlead/bin/fairlead.js', '--proxy-mode=nftables'], true],
+  [['/usr/bin/node', '/usr/bin/fairlead'], true],
+  [['fairlead', '--config=x'], true],
+  [['node', 'fairlead.js', 'api', 'to-nft'], true],
+  [['node', 'fairlead.js', 'kube', 'to-api'], false],
+  [['node', 'fairlead.js', 'doctor', '-o', 'json'], false],
+  [['node', 'fairlead.js', '--cleanup'], false],
+  [['node', 'fairlead.js', 'demo'], false],
+  [['vi', 'fairlead.js'], false],
+  [['node', 'x.js', 'fairlead.js'], false],
+])('%j is a proxy: %s', (args, isDaemon) => {
+  expect(isProxyDaemon(args)).toBe(isDaemon)
+})
+
+test('a process and all that descends from it', () => {
+  const process = (pid: number, parentPid: number) => ({ pid, parentPid, args: [], sockets: undefined })
+  expect(withChildren(new Set([2]), [process(4, 3), process(3, 2), process(5, 1)])).toEqual(new Set([2, 3, 4]))
+})
+
+test('the mount that counts is the last one on the longest part of the path', () => {
+  const mounts = 'proc /proc proc rw 0 0\nproc /proc/sys proc ro,nosuid 0 0\n'
+  expect(isReadOnlyAt(mounts, '/proc/sys/net')).toBe(true)
+  expect(isReadOnlyAt(`${mounts}proc /proc/sys proc rw 0 0\n`, '/proc/sys/net')).toBe(false)
+  expect(isReadOnlyAt('proc /proc proc rw 0 0\nx /proc/sysx x ro 0 0\n', '/proc/sys/net')).toBe(false)
+})
+
+test('statistics of conntrack, added up', () => {
+  const text = 'entries drop early_drop\n00000001 00000010 00000001\n00000001 00000002 00000000\n'
+  expect(parseConntrackStats(text)).toEqual({ entries: 2, drop: 18, early_drop: 1 })
+})
+
+test('metrics by name and labels', () => {
+  const text = '# HELP x y\nx{kind="Service"} 2.5 # {trace="a"} 1\nplain 3\n'
+  expect(parseMetrics(text)).toEqual(
+    new Map([
+      ['x{kind="Service"}', 2.5],
+      ['plain', 3],
+    ]),
+  )
+})

@@ -1,0 +1,55 @@
+/** Proxies among the processes that share this network. */
+import type { RunningProcess } from '../../../host/processes.ts'
+import type { Host } from '../../host/host.ts'
+import { CannotLook } from '../evidence.ts'
+
+export interface ProcessFacts {
+  readonly all: readonly RunningProcess[]
+  readonly kubeProxies: readonly RunningProcess[]
+  readonly fairleads: readonly RunningProcess[]
+}
+
+export async function readProcesses(host: Pick<Host, 'processes' | 'process'>): Promise<ProcessFacts> {
+  const all = await host.processes().catch((error: unknown) => {
+    throw new CannotLook(`/proc: ${(error as Error).message}`, 'Mount /proc.', { cause: error })
+  })
+  return {
+    all,
+    kubeProxies: all.filter(({ args }) => nameOf(args[0]) === 'kube-proxy'),
+    fairleads: all.filter(({ pid, args }) => pid !== host.process.pid && isProxyDaemon(args)),
+  }
+}
+
+/** Commands that end by themselves, or proxy nothing. */
+const otherCommands =
+  /^(?:demo|render|doctor|explain|trace|top|help|version|--help|-h|--version|--cleanup|--init-only|--write-config-to.*)$/
+
+/** `node …/bin/fairlead.js --proxy-mode=…`; a KPNG command programs something when it ends in `to-MODE`. */
+export function isProxyDaemon(args: readonly string[]): boolean {
+  const at = args.findIndex((arg) => /^fairlead(?:\.js|\.exe)?$/.test(nameOf(arg)))
+  // The program itself, or what node was given; not a file that somebody edits.
+  if (at < 0 || at > 1 || (at === 1 && !/^node(?:\.exe)?$/.test(nameOf(args[0])))) return false
+  const rest = args.slice(at + 1)
+  if (rest.some((arg) => otherCommands.test(arg))) return false
+  const [first = ''] = rest
+  if (first === '' || first.startsWith('-')) return true
+  return /^to-(?:iptables|nft|nftables|ipvs|userspace|kernelspace|winuserspace)$/.test(rest[1] ?? '')
+}
+
+/** Itself, and what it has started, such as the native engine of the userspace mode. */
+export function withChildren(pids: ReadonlySet<number>, all: readonly RunningProcess[]): ReadonlySet<number> {
+  const family = new Set(pids)
+  for (let isGrowing = true; isGrowing;) {
+    isGrowing = false
+    for (const { pid, parentPid } of all)
+      if (family.has(parentPid) && !family.has(pid)) {
+        family.add(pid)
+        isGrowing = true
+      }
+  }
+  return family
+}
+
+function nameOf(path = ''): string {
+  return path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1)
+}

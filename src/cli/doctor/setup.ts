@@ -1,0 +1,36 @@
+/** The proxy whose node is examined: what its command line and its configuration say. */
+import type { ProxyConfig } from '../../config/proxy-config.ts'
+import type { Family } from '../../net/ip.ts'
+
+export interface Setup {
+  readonly platform: NodeJS.Platform
+  readonly config: ProxyConfig
+  readonly nodeName: string
+  /** Empty: none. */
+  readonly stateDir: string
+  /** Files and directories with objects; empty: a cluster. */
+  readonly objects: readonly string[]
+  readonly logFile: string
+  /** The proxy has not run yet: what it will make itself need not be there. */
+  readonly isBeforeStart: boolean
+  readonly isRoot: boolean
+  readonly cpus: number
+  readonly kernelRelease: string
+  /** Those of this machine. */
+  readonly families: readonly Family[]
+}
+
+/** The kernel leads packets to endpoints, so it has to forward them. */
+export function forwardsInKernel({ config: { mode } }: Setup): boolean {
+  return mode === 'nftables' || mode === 'iptables' || mode === 'ipvs'
+}
+
+/** The userspace mode without root serves loopback only, and writes no rules. */
+export function usesIptables({ config: { mode }, isRoot }: Setup): boolean {
+  return mode === 'iptables' || mode === 'ipvs' || (mode === 'userspace' && isRoot)
+}
+
+/** Of the kernel of Linux. */
+export function usesRules(setup: Setup): boolean {
+  return setup.config.mode === 'nftables' || usesIptables(setup)
+}
