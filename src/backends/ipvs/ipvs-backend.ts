@@ -4,6 +4,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { Inspection } from '../../core/inspection.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { RouteKey } from '../../core/route.ts'
+import type { RouteTraffic } from '../../core/traffic.ts'
 import { Programming } from '../../core/sync/programming.ts'
 import type { Programmed, SyncTask } from '../../core/sync/programming.ts'
 import { readKernelState } from '../../dataplane/iptables/language/kernel-state.ts'
@@ -25,6 +26,7 @@ import type { Kernel } from './kernel.ts'
 import { nodeAddresses } from './node-addresses.ts'
 import { routePieces } from './pieces.ts'
 import { planIpvs } from './plan.ts'
+import { TrafficCounts } from './traffic-counts.ts'
 import { renderPlan } from './render.ts'
 import type { EditContext } from './server-edit.ts'
 import type { FixedSettings } from './settings.ts'
@@ -46,11 +48,13 @@ export class IpvsBackend implements Backend {
   readonly name = 'ipvs'
   readonly #options: IpvsBackendOptions
   readonly #draining: Draining
+  readonly #counts: TrafficCounts
   readonly #context: EditContext
   readonly #programming: Programming<SyncTask, Expected>
 
   constructor(options: IpvsBackendOptions) {
     this.#options = options
+    this.#counts = new TrafficCounts(options.kernel.ipvs)
     this.#draining = new Draining({ ipvs: options.kernel.ipvs, log: options.log })
     const excluded = options.settings.excludeCidrs.flatMap((text) => parseCidr(text) ?? [])
     const isExcluded = (ip: string) => excluded.some((cidr) => cidrContains(cidr, ip))
@@ -63,8 +67,18 @@ export class IpvsBackend implements Backend {
     })
   }
 
-  sync(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
-    return this.#programming.sync({ view, change }, signal)
+  async sync(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
+    const report = await this.#programming.sync({ view, change }, signal)
+    this.#counts.forget(change.keys, view)
+    return report
+  }
+
+  /** It takes a question for each virtual server. */
+  readonly trafficEveryMs = 10_000
+
+  traffic(signal: AbortSignal): Promise<ReadonlyMap<RouteKey, RouteTraffic>> {
+    const { written } = this.#programming.written ?? {}
+    return this.#counts.read((id) => written?.plan.claimsById.get(id)?.[0]?.key, signal)
   }
 
   /** Also deletes endpoints whose last connection has ended. */

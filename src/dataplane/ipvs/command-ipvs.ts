@@ -5,7 +5,7 @@ import { ExecError } from '../exec/exec.ts'
 import type { Exec } from '../exec/exec.ts'
 import { IpvsError, serverKey } from './ipvs.ts'
 import type { Ipvs, IpvsOperation, ListedServer, ServerAddress, VirtualServer } from './ipvs.ts'
-import { parseList, renderOperation } from './ipvsadm-text.ts'
+import { parseCounters, parseList, renderOperation, withConnections } from './ipvsadm-text.ts'
 import { MemoryIpvs } from './memory-ipvs.ts'
 import { describeOperation } from './operation-errors.ts'
 
@@ -26,6 +26,10 @@ export function commandIpvs(exec: Exec): Ipvs {
   return {
     list,
     find,
+    async counters(signal) {
+      const { stdout } = await run('read the counters', ['-L', '-n', '--stats', '--exact'], signal)
+      return withConnections(parseCounters(stdout), await list(signal))
+    },
     realServers: async (server, signal) => (await find(server, signal))?.realServers ?? [],
 
     async apply(operations, signal) {

@@ -5,8 +5,16 @@ import type { Slice } from '../netlink/attribute.ts'
 import { genericAttributes } from '../netlink/generic.ts'
 import { readIp } from '../netlink/ip-bytes.ts'
 import type { NetlinkMessage } from '../netlink/message.ts'
-import type { IpvsTimeouts, ListedRealServer, ServerAddress, VirtualServer } from './ipvs.ts'
-import { familyNumber, field, hashedFlag, protocolNumber, realServerField, serverField } from './protocol-numbers.ts'
+import type { IpvsTimeouts, ListedRealServer, ServerAddress, ServerCounters, VirtualServer } from './ipvs.ts'
+import {
+  counterField,
+  familyNumber,
+  field,
+  hashedFlag,
+  protocolNumber,
+  realServerField,
+  serverField,
+} from './protocol-numbers.ts'
 
 /** Returns nothing for the server of a firewall mark, which has no address. */
 export function readServer(message: NetlinkMessage): VirtualServer | undefined {
@@ -40,6 +48,30 @@ export function readRealServer(message: NetlinkMessage, serverFamily: Family): L
     activeConnections: readU32(fields, realServerField.activeConnections),
     inactiveConnections: readU32(fields, realServerField.inactiveConnections),
   }
+}
+
+export function readServerCounters(message: NetlinkMessage): ServerCounters {
+  return readCounters(findAttribute(genericAttributes(message), field.server), serverField.counters)
+}
+
+export function readRealServerCounters(message: NetlinkMessage): ServerCounters {
+  return readCounters(findAttribute(genericAttributes(message), field.realServer), realServerField.counters)
+}
+
+function readCounters(fields: Slice | undefined, type: number): ServerCounters {
+  const counters = fields && findAttribute(fields, type)
+  return {
+    connections: readU64(counters, counterField.connections),
+    bytesIn: readU64(counters, counterField.bytesIn),
+    bytesOut: readU64(counters, counterField.bytesOut),
+  }
+}
+
+/** Exact up to 2^53. */
+function readU64(fields: Slice | undefined, type: number): number {
+  const found = fields && findAttribute(fields, type)
+  if (found === undefined || found.to - found.from < 8) return 0
+  return found.buffer.readUInt32LE(found.from) + found.buffer.readUInt32LE(found.from + 4) * 2 ** 32
 }
 
 export function readTimeouts(message: NetlinkMessage): IpvsTimeouts {

@@ -36,6 +36,25 @@ export function ipvsContract(name: string, make: () => Promise<Ipvs>): void {
       expect(await ipvs.realServers(web, signal)).toEqual([])
     })
 
+    test('says that nothing was carried where nothing came', async () => {
+      const ipvs = await make()
+      await succeed(ipvs, [
+        { kind: 'add-server', server: web },
+        { kind: 'add-real-server', server: web, realServer: first },
+        { kind: 'add-server', server: web6 },
+      ])
+      const nothing = { connections: 0, bytesIn: 0, bytesOut: 0 }
+      const counted = await ipvs.counters(signal)
+      expect(counted.map(({ ip }) => ip).sort()).toEqual([web.ip, web6.ip])
+      expect(counted.find(({ ip }) => ip === web.ip)).toMatchObject({
+        ip: web.ip,
+        port: web.port,
+        protocol: 'TCP',
+        ...nothing,
+        realServers: [{ ip: first.ip, port: first.port, ...nothing, ...idle }],
+      })
+    })
+
     test('lists the servers of every protocol and both families as they were made', async () => {
       const ipvs = await make()
       const udp: VirtualServer = { ...web, protocol: 'UDP', port: 53 }

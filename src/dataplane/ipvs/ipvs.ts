@@ -52,6 +52,19 @@ export interface ListedServer extends VirtualServer {
   readonly realServers: readonly ListedRealServer[]
 }
 
+/** Since the server was made. */
+export interface ServerCounters {
+  readonly connections: number
+  /** From clients. */
+  readonly bytesIn: number
+  /** To clients. */
+  readonly bytesOut: number
+}
+
+export interface CountedServer extends ServerAddress, ServerCounters {
+  readonly realServers: readonly (Omit<ListedRealServer, 'weight'> & ServerCounters)[]
+}
+
 export type IpvsOperation =
   | { readonly kind: 'add-server'; readonly server: VirtualServer }
   /** Connections and real servers stay. */
@@ -82,6 +95,8 @@ export interface Ipvs {
   list(signal: AbortSignal): Promise<readonly ListedServer[]>
   /** One virtual server with its real servers, if it exists. */
   find(server: ServerAddress, signal: AbortSignal): Promise<ListedServer | undefined>
+  /** What all virtual servers of both families have carried. It takes a question for each of them. */
+  counters(signal: AbortSignal): Promise<readonly CountedServer[]>
   /** Empty if there is no such virtual server. */
   realServers(server: ServerAddress, signal: AbortSignal): Promise<readonly ListedRealServer[]>
   /**

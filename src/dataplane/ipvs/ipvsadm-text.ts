@@ -1,7 +1,15 @@
 /** Writes the input of `ipvsadm -R`, and reads the output of `ipvsadm -Ln --exact`. */
 import { hostPort, parseIp } from '../../net/ip.ts'
-import { serverFlag } from './ipvs.ts'
-import type { IpvsOperation, ListedRealServer, ListedServer, RealServer, ServerAddress, VirtualServer } from './ipvs.ts'
+import { serverFlag, serverKey } from './ipvs.ts'
+import type {
+  CountedServer,
+  IpvsOperation,
+  ListedRealServer,
+  ListedServer,
+  RealServer,
+  ServerAddress,
+  VirtualServer,
+} from './ipvs.ts'
 
 /** Always names the scheduler and NAT (`-m`): the defaults of the tool are others. */
 export function renderOperation(operation: IpvsOperation): string {
@@ -39,6 +47,37 @@ export function parseList(text: string): readonly ListedServer[] {
     }
   }
   return servers
+}
+
+/** Of `ipvsadm -Ln --stats --exact`; that does not say which connections are open. */
+export function parseCounters(text: string): readonly CountedServer[] {
+  const servers: (CountedServer & { readonly realServers: CountedServer['realServers'][number][] })[] = []
+  for (const line of text.split('\n')) {
+    const [first = '', place = '', connections, , , bytesIn, bytesOut] = line.trim().split(/ +/)
+    const address = parsePlace(place)
+    if (address === undefined || bytesOut === undefined) continue
+    const counters = { connections: Number(connections), bytesIn: Number(bytesIn), bytesOut: Number(bytesOut) }
+    if (first === 'TCP' || first === 'UDP' || first === 'SCTP')
+      servers.push({ ...address, protocol: first, ...counters, realServers: [] })
+    else if (first === '->')
+      servers.at(-1)?.realServers.push({ ...address, ...counters, activeConnections: 0, inactiveConnections: 0 })
+  }
+  return servers
+}
+
+export function withConnections(
+  counted: readonly CountedServer[],
+  listed: readonly ListedServer[],
+): readonly CountedServer[] {
+  const listedByKey = new Map(listed.map((server) => [serverKey(server), server.realServers]))
+  return counted.map((server) => {
+    const byAddress = new Map(listedByKey.get(serverKey(server))?.map((real) => [hostPort(real.ip, real.port), real]))
+    const realServers = server.realServers.map((real) => {
+      const { activeConnections = 0, inactiveConnections = 0 } = byAddress.get(hostPort(real.ip, real.port)) ?? {}
+      return { ...real, activeConnections, inactiveConnections }
+    })
+    return { ...server, realServers }
+  })
 }
 
 const protocolOption = { TCP: '-t', UDP: '-u', SCTP: '--sctp-service' } as const

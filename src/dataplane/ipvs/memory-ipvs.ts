@@ -2,6 +2,7 @@
 import { familyOf, hostPort } from '../../net/ip.ts'
 import { IpvsError, serverKey } from './ipvs.ts'
 import type {
+  CountedServer,
   Ipvs,
   IpvsOperation,
   IpvsTimeouts,
@@ -9,16 +10,29 @@ import type {
   ListedServer,
   RealServer,
   ServerAddress,
+  ServerCounters,
   VirtualServer,
 } from './ipvs.ts'
 import { controlCharacterRefusal, describeOperation, refusal } from './operation-errors.ts'
 
 interface Entry {
   server: VirtualServer
+  counters: ServerCounters
+  readonly countersByAddress: Map<string, ServerCounters>
   readonly realServersByAddress: Map<string, ListedRealServer>
 }
 
 const kernelSchedulers = ['rr', 'wrr', 'lc', 'wlc', 'fo', 'ovf', 'lblc', 'lblcr', 'dh', 'sh', 'mh', 'sed', 'nq']
+
+const zero: ServerCounters = { connections: 0, bytesIn: 0, bytesOut: 0 }
+
+function added(a: ServerCounters, b: ServerCounters): ServerCounters {
+  return {
+    connections: a.connections + b.connections,
+    bytesIn: a.bytesIn + b.bytesIn,
+    bytesOut: a.bytesOut + b.bytesOut,
+  }
+}
 
 export class MemoryIpvs implements Ipvs {
   readonly #entriesByKey = new Map<string, Entry>()
@@ -35,6 +49,29 @@ export class MemoryIpvs implements Ipvs {
     const found = realServers?.get(realServer)
     if (found === undefined) throw new Error(`${serverKey(server)} has no real server ${realServer}`)
     realServers?.set(realServer, { ...found, activeConnections: active, inactiveConnections: inactive })
+  }
+
+  /** Acts as if these connections had come to the real server. */
+  carry(server: ServerAddress, realServer: string, carried: ServerCounters): void {
+    const entry = this.#entriesByKey.get(serverKey(server))
+    if (entry?.realServersByAddress.has(realServer) !== true)
+      throw new Error(`${serverKey(server)} has no real server ${realServer}`)
+    entry.counters = added(entry.counters, carried)
+    entry.countersByAddress.set(realServer, added(entry.countersByAddress.get(realServer) ?? zero, carried))
+  }
+
+  async counters(signal: AbortSignal): Promise<readonly CountedServer[]> {
+    signal.throwIfAborted()
+    return Array.from(this.#entriesByKey.values(), ({ server, counters, countersByAddress, realServersByAddress }) => ({
+      ip: server.ip,
+      port: server.port,
+      protocol: server.protocol,
+      ...counters,
+      realServers: Array.from(realServersByAddress, ([address, real]) => ({
+        ...real,
+        ...(countersByAddress.get(address) ?? zero),
+      })),
+    }))
   }
 
   async list(signal: AbortSignal): Promise<readonly ListedServer[]> {
@@ -93,7 +130,12 @@ export class MemoryIpvs implements Ipvs {
     if (operation.kind === 'add-server') {
       if (entry !== undefined) return refusal(operation, 'exists')
       if (!this.#schedulers.has(operation.server.scheduler)) return refusal(operation, 'no such scheduler')
-      this.#entriesByKey.set(key, { server: plainServer(operation.server), realServersByAddress: new Map() })
+      this.#entriesByKey.set(key, {
+        server: plainServer(operation.server),
+        counters: zero,
+        countersByAddress: new Map(),
+        realServersByAddress: new Map(),
+      })
       return undefined
     }
     if (entry === undefined) return refusal(operation, 'no such server')
@@ -109,7 +151,7 @@ export class MemoryIpvs implements Ipvs {
 }
 
 function changeRealServers(
-  { realServersByAddress }: Entry,
+  { realServersByAddress, countersByAddress }: Entry,
   operation: Extract<IpvsOperation, { readonly realServer: unknown }>,
 ): IpvsError | undefined {
   const { ip, port } = operation.realServer
@@ -128,6 +170,7 @@ function changeRealServers(
     case 'delete-real-server':
       if (old === undefined) return refusal(operation, 'no such real server')
       realServersByAddress.delete(address)
+      countersByAddress.delete(address)
       return undefined
     default:
       return operation satisfies never

@@ -6,7 +6,13 @@ import type { NetlinkMessage } from '../netlink/message.ts'
 import { NetlinkError } from '../netlink/netlink-error.ts'
 import type { Netlink, NetlinkRequest } from '../netlink/netlink.ts'
 import type { OpenNetlink } from '../netlink/open-netlink.ts'
-import { readRealServer, readServer, readTimeouts } from './decode-answer.ts'
+import {
+  readRealServer,
+  readRealServerCounters,
+  readServer,
+  readServerCounters,
+  readTimeouts,
+} from './decode-answer.ts'
 import { IpvsError, serverKey } from './ipvs.ts'
 import type { Ipvs, IpvsOperation, ListedRealServer, ServerAddress } from './ipvs.ts'
 import { controlCharacterRefusal, describeOperation, refusal } from './operation-errors.ts'
@@ -50,6 +56,37 @@ export function netlinkIpvs({ open, readRealServerTable }: NetlinkIpvsOptions): 
         })
         const found = answer && readServer(answer)
         return found && { ...found, realServers: await listRealServers(socket, request, server, signal) }
+      }),
+
+    counters: (signal) =>
+      talk(signal, async (socket, request) => {
+        const doing = 'read the counters of the virtual servers'
+        const read = (message: NetlinkMessage) => {
+          const server = readServer(message)
+          return server && { server, counters: readServerCounters(message) }
+        }
+        const counted = []
+        for (const { server, counters } of await collect(
+          socket,
+          request(doing, requests.listServers()),
+          read,
+          signal,
+        )) {
+          const { ip, port, protocol } = server
+          const readReal = (message: NetlinkMessage) => {
+            const real = readRealServer(message, familyOf(ip))
+            return real && { ...real, ...readRealServerCounters(message) }
+          }
+          const question = request(`read the counters of ${serverKey(server)}`, requests.listRealServers(server))
+          counted.push({
+            ip,
+            port,
+            protocol,
+            ...counters,
+            realServers: await collect(socket, question, readReal, signal),
+          })
+        }
+        return counted
       }),
 
     realServers: (server, signal) =>

@@ -30,6 +30,7 @@ export const serverField = {
   flags: 7,
   timeout: 8,
   netmask: 9,
+  counters: 12,
 } as const
 
 export const realServerField = {
@@ -42,7 +43,11 @@ export const realServerField = {
   activeConnections: 7,
   inactiveConnections: 8,
   family: 11,
+  counters: 12,
 } as const
+
+/** Each has 64 bits, since Linux 4.1. */
+export const counterField = { connections: 1, bytesIn: 4, bytesOut: 5 } as const
 
 export const familyNumber = { ipv4: 2, ipv6: 10 } as const
 
