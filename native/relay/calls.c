@@ -64,7 +64,9 @@ static const int always[] = {
     SYS_clock_gettime, SYS_nanosleep, SYS_clock_nanosleep, SYS_restart_syscall, SYS_getrandom,
     /* C libraries: memory, standard input and output, signals, and the end of a process */
     SYS_brk, SYS_munmap, SYS_mremap, SYS_madvise, SYS_sched_getaffinity, SYS_readv, SYS_writev, SYS_rt_sigprocmask,
-    SYS_rt_sigreturn, SYS_getpid, SYS_gettid, SYS_exit, SYS_exit_group};
+    SYS_rt_sigreturn, SYS_getpid, SYS_gettid, SYS_exit, SYS_exit_group,
+    /* qsort() of glibc before 2.37 asks how much memory there is, once it sorts more than a kilobyte. */
+    SYS_sysinfo};
 
 struct program {
   struct sock_filter steps[256];

@@ -6,9 +6,9 @@ import { RecordingLogger } from '../../../core/testing/recording-logger.ts'
 import { NodeRelay } from '../node/node-relay.ts'
 import { relayContract } from '../contract/relay.contract.ts'
 import { ask } from '../testing/clients.ts'
-import { echoEndpoint } from '../testing/endpoints.ts'
+import { echoEndpoint, namedEndpoint } from '../testing/endpoints.ts'
 import { relayProcess } from '../testing/relay-process.ts'
-import { listenerSpec, use } from '../testing/relay-under-test.ts'
+import { listenerSpec, relayTo, use } from '../testing/relay-under-test.ts'
 import { NativeRelay } from './native-relay.ts'
 import { SplitRelay } from './split-relay.ts'
 import { buildShippedEngine, type BuiltEngine } from './testing/build-engine.ts'
@@ -91,6 +91,16 @@ describe('what the engine is left with', () => {
     expect(elf?.dynamic).toMatch(/\bNOW\b/)
     expect(elf?.symbols).toContain('__stack_chk_fail')
   })
+})
+
+// To sort many, a C library may make calls that it makes for few endpoints never.
+test('a pool of 200 endpoints is served', async () => {
+  const endpoint = use(await namedEndpoint('a'))
+  const dead = Array.from({ length: 199 }, (_, index) => ({ address: { ip: `127.9.0.${index}`, port: 9 } }))
+  const { address, change } = await relayTo(() => start(), dead)
+  await change([...dead, endpoint])
+  await change([endpoint])
+  expect(await ask(address)).toBe('a')
 })
 
 test('a port below 1024 can be listened on where Fairlead may', async ({ skip }) => {
