@@ -2,13 +2,15 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { families } from '../../src/net/ip.ts'
 import type { PodName } from './testing/address-plan.ts'
 import { podPorts } from './testing/cluster.ts'
+import { Explained } from './testing/explained.ts'
+import { fairleadUserspace } from './testing/fairlead-userspace.ts'
 import { Load } from './testing/load.ts'
 import { allProxies, describeEach } from './testing/proxies.ts'
 import { Rig } from './testing/rig.ts'
 import { at } from './testing/row.ts'
 import { givenService, targetsOf, webPort } from './testing/service-fixture.ts'
 import type { PortFixture, ServiceFixture } from './testing/service-fixture.ts'
-import { chiSquare, tallyAnswers } from './testing/tally.ts'
+import { chiSquare, farFromShare, tallyAnswers } from './testing/tally.ts'
 
 const udpPort: PortFixture = { name: 'dns', protocol: 'UDP', port: 53, target: podPorts.dnsUdp }
 /** Clear of what pods listen on anyway. */
@@ -29,9 +31,11 @@ const chiSquareBounds: readonly (readonly [service: ServiceFixture, connections:
   [hundred, 2000, 182],
 ]
 
-describeEach(allProxies, (proxy) => {
+describeEach([...allProxies, fairleadUserspace('nft')], (proxy) => {
   let rig: Rig
+  let explained: Explained
   beforeAll(async () => {
+    explained = await Explained.of({ mode: proxy.mode, settings: {}, services })
     rig = await Rig.start(proxy, {}, services)
     for (const pod of pods) rig.cluster.listenOnPod(pod, targetsOf(hundred, manyPort))
   })
@@ -42,7 +46,9 @@ describeEach(allProxies, (proxy) => {
     async (service, times, bound) => {
       for (const family of families)
         for (const port of service.ports) {
-          const counts = await tallyAnswers(rig, 'caller', at('cluster IP', service, port), family, times)
+          const target = at('cluster IP', service, port)
+          const counts = await tallyAnswers(rig, 'caller', target, family, times)
+          expect(farFromShare(counts, explained.shares('caller', target, family))).toEqual([])
           expect([...counts.keys()].sort()).toEqual(endpointsOf(service, port))
           const distance = chiSquare([...counts.values()])
           expect(distance, `${family} ${port.name}: ${JSON.stringify([...counts])}`).toBeLessThan(bound)

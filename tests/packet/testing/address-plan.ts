@@ -18,6 +18,8 @@ export interface AddressPlan {
   readonly remoteNodeIP: string
   readonly loopback: string
   readonly podRange: string
+  /** The part of it that the node of the proxy has. */
+  readonly localPodRange: string
   readonly serviceRange: string
   readonly publicRange: string
   /** Has `outside` in it, and not `blocked`. */
@@ -44,6 +46,7 @@ export const plans: Readonly<Record<Family, AddressPlan>> = {
     remoteNodeIP: '192.0.2.20',
     loopback: '127.0.0.1',
     podRange: '10.244.0.0/16',
+    localPodRange: '10.244.1.0/24',
     serviceRange: '10.96.0.0/12',
     publicRange: '198.51.100.0/22',
     clientRange: '203.0.113.0/25',
@@ -74,6 +77,7 @@ export const plans: Readonly<Record<Family, AddressPlan>> = {
     remoteNodeIP: '2001:db8::20',
     loopback: '::1',
     podRange: 'fd00:244::/32',
+    localPodRange: 'fd00:244:1::/64',
     serviceRange: 'fd00:96::/112',
     publicRange: '2001:db8:100::/46',
     clientRange: '2001:db8:200::/48',

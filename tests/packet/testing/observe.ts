@@ -4,6 +4,7 @@ import type { Family } from '../../../src/net/ip.ts'
 import { plans } from './address-plan.ts'
 import { answerDeadlineMs } from './answer-deadline.ts'
 import type { Outcome } from './ask.ts'
+import type { Explained } from './explained.ts'
 import type { Rig } from './rig.ts'
 import { isOnNode } from './row.ts'
 import type { Row, Source, Target, Expectation } from './row.ts'
@@ -21,9 +22,24 @@ export async function compareRow(
   row: Row,
   family: Family,
 ): Promise<{ readonly expected: readonly string[]; readonly observed: readonly string[] }> {
-  const flows = row.from.flatMap((from) => row.to.map((to) => ({ from, to, family, expectation: row.expect })))
-  const compared = await Promise.all(flows.map((flow) => compareFlow(rig, flow)))
+  const compared = await Promise.all(flowsOf(row, family).map((flow) => compareFlow(rig, flow)))
   return { expected: compared.map(({ expected }) => expected), observed: compared.map(({ observed }) => observed) }
+}
+
+export function expectedOf(row: Row, family: Family): readonly string[] {
+  return flowsOf(row, family).map((flow) => sentence(flow, wordsOf(flow)))
+}
+
+/** The same, as `fairlead explain` has it. */
+export function explainedRow(explained: Explained, row: Row, family: Family): readonly string[] {
+  return flowsOf(row, family).map((flow) => {
+    const isListened = row.expect.kind === 'untouched'
+    return sentence(flow, explained.words(flow.from, flow.to, family, isListened))
+  })
+}
+
+function flowsOf(row: Row, family: Family): readonly Flow[] {
+  return row.from.flatMap((from) => row.to.map((to) => ({ from, to, family, expectation: row.expect })))
 }
 
 export async function compareFlow(

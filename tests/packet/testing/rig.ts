@@ -72,13 +72,12 @@ export class Rig implements AsyncDisposable {
   }
 
   /** The client's place and address. */
-  whoIs(from: Source, { service }: Target, family: Family): { readonly namespace: Namespace; readonly ip: string } {
-    const plan = plans[family]
-    const { node } = this.cluster
-    if (from === 'node') return { namespace: node, ip: plan.nodeIP }
-    if (from === 'localhost') return { namespace: node, ip: plan.loopback }
-    if (from === 'vip') return { namespace: node, ip: plan.secondVip(service.index) }
-    return { namespace: this.cluster.host(from), ip: plan.hosts[from] }
+  whoIs(from: Source, target: Target, family: Family): { readonly namespace: Namespace; readonly ip: string } {
+    const isNode = from === 'node' || from === 'localhost' || from === 'vip'
+    return {
+      namespace: isNode ? this.cluster.node : this.cluster.host(from),
+      ip: sourceAddress(from, target, family),
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -98,6 +97,13 @@ const transports = { TCP: 'tcp', UDP: 'udp', ICMP: 'icmp' } as const
 
 /** A dozen proxies may start at once on a machine that has other work, too; and some machines are slow. */
 const programmingDeadlineMs = Number(process.env['PROGRAMMING_DEADLINE_MS'] ?? 50_000)
+
+export function sourceAddress(from: Source, { service }: Target, family: Family): string {
+  const plan = plans[family]
+  if (from === 'node') return plan.nodeIP
+  if (from === 'localhost') return plan.loopback
+  return from === 'vip' ? plan.secondVip(service.index) : plan.hosts[from]
+}
 
 export function addressOf(
   { door, service, port }: Target,

@@ -208,6 +208,7 @@ export const clusterObjects: readonly KubernetesObject[] = [
     apiVersion: 'v1',
     kind: 'Node',
     metadata: { name: nodeName, labels: { 'kubernetes.io/hostname': nodeName } },
+    spec: { podCIDR: plans.ipv4.localPodRange, podCIDRs: families.map((family) => plans[family].localPodRange) },
     status: { addresses: families.map((family) => ({ type: 'InternalIP', address: plans[family].nodeIP })) },
   },
   serviceCidrObject('packets', (plan) => plan.serviceRange),

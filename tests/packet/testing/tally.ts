@@ -31,3 +31,13 @@ export function chiSquare(counts: readonly number[]): number {
   const expected = counts.reduce((sum, count) => sum + count, 0) / counts.length
   return counts.reduce((sum, count) => sum + (count - expected) ** 2 / expected, 0)
 }
+
+/** Whose count is further from its share than dice can explain: six standard deviations, once in 500 million. */
+export function farFromShare(counts: ReadonlyMap<string, number>, shares: ReadonlyMap<string, number>): string[] {
+  const times = [...counts.values()].reduce((sum, count) => sum + count, 0)
+  return [...new Set([...counts.keys(), ...shares.keys()])].flatMap((who) => {
+    const [count, share] = [counts.get(who) ?? 0, shares.get(who) ?? 0]
+    const isNear = Math.abs(count - times * share) <= 6 * Math.sqrt(times * share * (1 - share))
+    return isNear ? [] : [`${who} answered ${count} of ${times}, explained as ${times * share}`]
+  })
+}

@@ -2,12 +2,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { families } from '../../../src/net/ip.ts'
 import { plans } from './address-plan.ts'
 import { describeEach, skipped } from './proxies.ts'
-import { compareRow } from './observe.ts'
-import type { Proxy, ProxyMode } from './proxy.ts'
+import { Explained } from './explained.ts'
+import { compareRow, explainedRow } from './observe.ts'
+import type { Proxy } from './proxy.ts'
 import { addressOf, Rig } from './rig.ts'
 import { isOnNode } from './row.ts'
 import type { Scenario } from './row.ts'
-import { scenarios } from './scenarios.ts'
+import { scenariosOf } from './scenarios.ts'
 
 /** Declares a test for each row and family. Each proxy has a test file, so that they share the machine's cores. */
 export function testFlows(...proxies: readonly Proxy[]): void {
@@ -23,14 +24,11 @@ export function testScenarios(proxy: Proxy, scenariosOfProxy: readonly Scenario[
   })
 }
 
-function scenariosOf(mode: ProxyMode): readonly Scenario[] {
-  const own = scenarios.map((one) => ({ ...one, rows: one.rows.filter(({ modes }) => modes.includes(mode)) }))
-  return own.filter(({ rows }) => rows.length > 0)
-}
-
 function runScenario(proxy: Proxy, scenario: Scenario): void {
   let rig: Rig
+  let explained: Explained
   beforeAll(async () => {
+    explained = await Explained.of({ ...scenario, mode: proxy.mode })
     rig = await Rig.start(proxy, scenario.settings, scenario.services)
     prepareNode(rig, scenario)
   })
@@ -45,6 +43,7 @@ function runScenario(proxy: Proxy, scenario: Scenario): void {
         async () => {
           const { expected, observed } = await compareRow(rig, row, family)
           expect(observed).toEqual(expected)
+          expect(explainedRow(explained, row, family), 'as explained').toEqual(observed)
         },
       )
     }
