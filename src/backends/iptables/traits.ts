@@ -18,6 +18,7 @@ export function iptablesTraits(options: { readonly localhostNodePorts: boolean }
     nodePorts: 'as configured',
     nodePortsOnLoopback: options.localhostNodePorts ? ['ipv4'] : [],
     source: 'masquerading',
+    hairpins: 'everywhere',
     unsupported: [],
     servesAt: 'their addresses',
     keepsAffinityTimeout: true,

@@ -19,6 +19,7 @@ export function ipvsTraits({ scheduler }: { readonly scheduler: string }): ModeT
     nodePorts: 'as configured',
     nodePortsOnLoopback: [],
     source: 'masquerading',
+    hairpins: 'on this node',
     unsupported: [],
     servesAt: 'their addresses',
     keepsAffinityTimeout: true,

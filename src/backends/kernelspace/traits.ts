@@ -15,6 +15,7 @@ export const kernelspaceTraits: ModeTraits = {
   nodePorts: 'everywhere',
   nodePortsOnLoopback: [],
   source: 'HNS',
+  hairpins: 'on this node',
   unsupported: [],
   servesAt: 'their addresses',
   keepsAffinityTimeout: false,

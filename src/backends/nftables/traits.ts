@@ -15,6 +15,7 @@ export const nftablesTraits: ModeTraits = {
   nodePorts: 'as configured',
   nodePortsOnLoopback: [],
   source: 'masquerading',
+  hairpins: 'on this node',
   unsupported: [],
   servesAt: 'their addresses',
   keepsAffinityTimeout: true,

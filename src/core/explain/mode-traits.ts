@@ -15,8 +15,11 @@ export interface ModeTraits {
   readonly endpoints: 'by source' | 'one list' | 'of the outside'
   /** How a client without an endpoint is turned away: before it is accepted, after it, or by nobody. */
   readonly unserved: 'by a rule' | 'by a socket' | 'not at all'
-  /** When source ranges are asked: before all else, only where somebody serves, by the socket, or never. */
-  readonly sourceRanges: 'first' | 'where somebody serves' | 'by a socket' | 'never'
+  /**
+   * When source ranges are asked: before all else, at the entrance that has them, there but only where somebody serves, by
+   * the socket, or never.
+   */
+  readonly sourceRanges: 'first' | 'at the entrance' | 'where somebody serves' | 'by a socket' | 'never'
   /** Whether they are asked for what this node itself sends, from whichever address. */
   readonly asksRangesOfNode: boolean
   /** At which addresses a port that the Service does not have is rejected. */
@@ -30,6 +33,8 @@ export interface ModeTraits {
   readonly nodePortsOnLoopback: readonly Family[]
   /** Who decides what source an endpoint sees. */
   readonly source: 'masquerading' | 'the relay' | 'HNS'
+  /** Which endpoints that reach themselves are masqueraded: those on this node, or all. */
+  readonly hairpins: 'on this node' | 'everywhere'
   readonly unsupported: readonly Protocol[]
   /** Services are served at their addresses, or at a loopback address of the machine instead. */
   readonly servesAt: 'their addresses' | 'loopback'

@@ -5,7 +5,7 @@ import { cidrContains, hostPort, ipToBigInt, parseCidr } from '../../net/ip.ts'
 import { routeName } from '../route.ts'
 import type { Entrance, Route } from '../route.ts'
 import { classifySource } from './classify-source.ts'
-import type { AskedProtocol, Explanation, Question, Verdict } from './explanation.ts'
+import type { AskedProtocol, Explanation, Question, Source, Verdict } from './explanation.ts'
 import { entranceWords } from './entrance-words.ts'
 import { isNodeAddress, podAt } from './places.ts'
 import { setting } from './world.ts'
@@ -21,14 +21,15 @@ export interface Nowhere {
 export function explainNobody(destination: Nowhere, question: Question, scene: Scene): Explanation {
   const { ip, port, protocol } = destination
   const refused = protocol === 'ICMP' ? [] : scene.table.refusedAt({ ...(ip !== undefined && { ip }), protocol, port })
+  const source = classifySource(question.from, { ip, isClusterIp: isClusterIp(ip, scene) }, scene)
   return {
     ...setting(scene),
-    source: classifySource(question.from, { ip, isClusterIp: isClusterIp(ip, scene) }, scene),
+    source,
     destination,
     otherEntrances: [],
     refused,
     near: ip === undefined ? nearNodePorts(port, scene) : nearAddresses(ip, scene),
-    ...whatHappens(destination, refused.length > 0, scene),
+    ...whatHappens(destination, refused.length > 0, source, scene),
     answerers: [],
     others: [],
     topology: 'none',
@@ -38,26 +39,16 @@ export function explainNobody(destination: Nowhere, question: Question, scene: S
 
 type Happens = Pick<Explanation, 'verdict' | 'clientSees' | 'remarks'>
 
-function whatHappens({ ip, port, protocol }: Nowhere, isRefused: boolean, scene: Scene): Happens {
-  const { traits, table } = scene
+function whatHappens(destination: Nowhere, isRefused: boolean, source: Source, scene: Scene): Happens {
+  const { ip, port, protocol } = destination
+  const { traits } = scene
   const what = protocol === 'ICMP' ? 'an echo request' : `${port}/${protocol}`
   if (ip === undefined) return untouched('address of nobody')
   const entrances = entrancesAt(ip, scene)
-  const rejects =
-    traits.rejectsOtherPorts === 'at all addresses'
-      ? entrances.some(({ entrance }) => !isNodesOwn(ip, entrance, scene))
-      : traits.rejectsOtherPorts === 'at cluster IPs' &&
-        entrances.some(({ entrance }) => entrance.kind === 'cluster-ip')
-  if (rejects)
-    return {
-      verdict: { kind: 'reject', because: 'no such port' },
-      clientSees: 'refused at once',
-      remarks: [
-        protocol === 'ICMP'
-          ? `in ${traits.mode} mode a Service address does not answer a ping`
-          : `the ${traits.mode} mode rejects what no Service has at an address of Services`,
-      ],
-    }
+  const turnedAway =
+    rejected(ip, protocol, entrances, source, scene) ??
+    (traits.dropsFreeAddresses ? dropped(ip, source, scene) : undefined)
+  if (turnedAway !== undefined) return turnedAway
   if (isRefused) return untouched('not served', `no Service gets ${hostPort(ip, port)}/${protocol}`)
   const hidden = hiddenBy(ip, port, scene)
   if (hidden !== undefined) return untouched('not served', hidden)
@@ -69,18 +60,48 @@ function whatHappens({ ip, port, protocol }: Nowhere, isRefused: boolean, scene:
       'address of a pod',
       `${ip} is an endpoint of ${pod.services.join(', ')}, on ${nodeOf(pod)}: no Service is involved`,
     )
-  if (isNodeAddress(ip, scene))
-    return untouched('address of this node', `${ip} is an address of this node, and no node port is ${what}`)
-  const range = table.view.serviceCidrs.find((text) => contains(text, ip))
-  if (range !== undefined && traits.dropsFreeAddresses)
-    return {
-      verdict: { kind: 'drop', because: 'no Service in the range' },
-      clientSees: 'timeout',
-      remarks: [
-        `${ip} is in the range of Services ${range}, and the ${traits.mode} mode drops what no Service has there`,
-      ],
-    }
-  return untouched('address of nobody')
+  return isNodeAddress(ip, scene)
+    ? untouched('address of this node', `${ip} is an address of this node, and no node port is ${what}`)
+    : untouched('address of nobody')
+}
+
+/** Some modes reject what a Service does not have at its address. */
+function rejected(
+  ip: string,
+  protocol: AskedProtocol,
+  entrances: ReturnType<typeof entrancesAt>,
+  source: Source,
+  scene: Scene,
+): Happens | undefined {
+  const { rejectsOtherPorts, mode } = scene.traits
+  const isIt =
+    rejectsOtherPorts === 'at all addresses'
+      ? entrances.some(({ entrance }) => !isNodesOwn(ip, entrance, scene))
+      : rejectsOtherPorts === 'at cluster IPs' &&
+        passesOn(ip, source, scene) &&
+        entrances.some(({ entrance }) => entrance.kind === 'cluster-ip')
+  if (!isIt) return undefined
+  const remark =
+    protocol === 'ICMP'
+      ? `in ${mode} mode a Service address does not answer a ping`
+      : `the ${mode} mode rejects what no Service has at an address of Services`
+  return { verdict: { kind: 'reject', because: 'no such port' }, clientSees: 'refused at once', remarks: [remark] }
+}
+
+/** What the node passes on or sends itself; the rules do not ask what arrives at an address of its own. */
+function passesOn(ip: string, { place }: Source, scene: Scene): boolean {
+  return place === 'this node' || !isNodeAddress(ip, scene)
+}
+
+function dropped(ip: string, source: Source, scene: Scene): Happens | undefined {
+  const range = scene.table.view.serviceCidrs.find((text) => contains(text, ip))
+  if (range === undefined || !passesOn(ip, source, scene)) return undefined
+  const { mode } = scene.traits
+  return {
+    verdict: { kind: 'drop', because: 'no Service in the range' },
+    clientSees: 'timeout',
+    remarks: [`${ip} is in the range of Services ${range}, and the ${mode} mode drops what no Service has there`],
+  }
 }
 
 function untouched(

@@ -36,7 +36,7 @@ export function explainFound({ route, entrance, ip, isOpen }: Found, question: Q
   if (closed !== undefined) return { ...about, ...closed, answerers: [], others: [], topology: route.topology }
 
   const serving = servingAt(entrance, route, source, traits)
-  const ranges = sourceRangesAt(entrance, serving, source, traits)
+  const ranges = sourceRangesAt(entrance, route, serving, source, traits)
   const decided = decide(entrance, serving, source, ranges, scene)
   const isForwarded = decided.verdict.kind === 'forward'
   const seen = sourceSeen(entrance, route, source, scene)

@@ -1,6 +1,7 @@
 /** Whose address an endpoint sees. */
 import type { Endpoint, Entrance, Route } from '../route.ts'
 import type { Source, SourceSeen } from './explanation.ts'
+import { isNodeAddress } from './places.ts'
 import type { Scene } from './world.ts'
 
 export interface SeenRule {
@@ -24,10 +25,15 @@ export function sourceSeen(entrance: Entrance, route: Route, source: Source, sce
 
 function masqueraded(entrance: Entrance, source: Source, scene: Scene): SeenRule {
   const { isReplaced, why } = replacement(entrance, source, scene)
-  // A pod that reaches itself must see another source, or it would answer itself directly.
-  const isItself = (endpoint: Endpoint) => source.ip !== undefined && endpoint.ip === source.ip
   return {
-    of: (endpoint) => (isReplaced || isItself(endpoint) ? 'node' : 'client'),
+    of(endpoint) {
+      if (source.place === 'this node') return 'node'
+      // Packets are masqueraded where they leave the node, and these stay.
+      if (isNodeAddress(endpoint.ip, scene)) return 'client'
+      // A pod that reaches itself must see another source, or it would answer itself directly.
+      const isItself = source.ip === endpoint.ip && (endpoint.isLocal || scene.traits.hairpins === 'everywhere')
+      return isReplaced || isItself ? 'node' : 'client'
+    },
     why,
   }
 }

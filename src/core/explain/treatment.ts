@@ -49,11 +49,12 @@ function policyReason({ policy, asked }: Omit<AppliedPolicy, 'why'>, { endpoints
 
 export function sourceRangesAt(
   entrance: Entrance,
+  route: Route,
   serving: Serving,
   source: Source,
   traits: ModeTraits,
 ): Explanation['sourceRanges'] {
-  const { allowed } = entrance
+  const allowed = allowedAt(entrance, route, traits)
   if (allowed === undefined) return undefined
   const { ranges } = allowed
   const isClosed = ranges.length === 0 && allowed.ownAddresses.length === 0
@@ -66,6 +67,13 @@ export function sourceRangesAt(
   )
     return { ranges, isAllowed: true, isEnforced: false, why: 'nobody serves, so all clients are treated alike' }
   return { ranges, isEnforced: true, ...mayCome(entrance, allowed, source, traits) }
+}
+
+/** An address may be a cluster IP and a load-balancer IP at once: who asks first asks for the address. */
+function allowedAt(entrance: Entrance, { entrances }: Route, { sourceRanges }: ModeTraits): AllowedSources | undefined {
+  if (sourceRanges !== 'first' || entrance.kind === 'node-port') return entrance.allowed
+  const isThere = (it: Entrance) => it.kind !== 'node-port' && it.ip === entrance.ip && it.port === entrance.port
+  return entrances.find((it) => isThere(it) && it.allowed !== undefined)?.allowed
 }
 
 function mayCome(

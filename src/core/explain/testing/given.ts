@@ -30,6 +30,7 @@ const plainTraits: ModeTraits = {
   nodePorts: 'as configured',
   nodePortsOnLoopback: [],
   source: 'masquerading',
+  hairpins: 'on this node',
   unsupported: [],
   servesAt: 'their addresses',
   keepsAffinityTimeout: true,
