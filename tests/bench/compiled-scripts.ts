@@ -16,7 +16,7 @@ export async function compileScripts(): Promise<void> {
   )
 }
 
-/** Where the compiler puts a script. */
-export function compiledScript(source: URL): string {
-  return join(root, '.cache/bench/compiled', relative(root, fileURLToPath(source)).replace(/\.ts$/, '.js'))
+/** Where the compiler puts a script, here or in another checkout. */
+export function compiledScript(source: URL, checkout = root): string {
+  return join(checkout, '.cache/bench/compiled', relative(root, fileURLToPath(source)).replace(/\.ts$/, '.js'))
 }

@@ -1,9 +1,16 @@
-/** Fairlead's relay in front of the endpoint that its first argument names, in the engine of the second: prints its port, and ends with its input. */
+/**
+ * Fairlead's relay in front of the endpoint that its first argument names, in the engine of the second: prints its port, and
+ * ends with its input. Of so many connections as the third says, one becomes a trace; 0, or nothing: none.
+ */
 import { systemClock } from '../../../src/core/clock.ts'
 import { silentLogger } from '../../../src/core/logger.ts'
+import { ConnectionTraces } from '../../../src/dataplane/relay/connection-traces.ts'
 import { openRelay } from '../../../src/dataplane/relay/open-relay.ts'
+import { TraceRecorder } from '../../../src/observe/tracing/trace-recorder.ts'
 
-const engine = process.argv[3] === 'native' ? 'native' : 'node'
+const [, , endpointPort, chosenEngine, reportOneIn = '0'] = process.argv
+const engine = chosenEngine === 'native' ? 'native' : 'node'
+const traces = new ConnectionTraces({ tracer: new TraceRecorder({ clock: systemClock }) })
 const relay = await openRelay({
   log: silentLogger,
   clock: systemClock,
@@ -11,6 +18,8 @@ const relay = await openRelay({
   engine,
   drainTimeoutMs: undefined,
   mayBeTransparent: false,
+  reportOneIn: Number(reportOneIn),
+  onConnection: (report) => traces.add(report),
 })
 const opened = await relay.set({
   id: 'bench',
@@ -20,7 +29,7 @@ const opened = await relay.set({
   pool: {
     id: 'bench',
     service: 'bench/endpoint',
-    endpoints: [{ ip: '127.0.0.1', port: Number(process.argv[2]) }],
+    endpoints: [{ ip: '127.0.0.1', port: Number(endpointPort) }],
     affinitySeconds: 0,
     whenEmpty: 'refuse',
   },

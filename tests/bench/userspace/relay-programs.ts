@@ -11,6 +11,8 @@ import type { BenchOptions } from '../bench-group.ts'
 import { compiledScript } from '../compiled-scripts.ts'
 import { RunningProgram } from './running-program.ts'
 
+export type Engine = 'native' | 'node'
+
 export interface RelayProgram {
   readonly name: string
   /** Starts it in front of an endpoint on loopback; resolves when it accepts connections. */
@@ -71,12 +73,17 @@ const goRelay: RelayProgram = {
   start: (endpointPort) => announced(new RunningProgram([peer, 'relay', `127.0.0.1:${endpointPort}`])),
 }
 
-function fairlead(engine: 'native' | 'node'): RelayProgram {
+function fairlead(engine: Engine): RelayProgram {
+  return fairleadTracing(engine, 0, `Fairlead, ${engine}`)
+}
+
+/** With the counters that it always has, and with a trace of one connection in so many. */
+export function fairleadTracing(engine: Engine, oneIn: number, name: string, checkout = root): RelayProgram {
   return {
-    name: `Fairlead, ${engine}`,
+    name,
     start(endpointPort) {
-      const script = compiledScript(new URL('./fairlead-relay-process.ts', import.meta.url))
-      return announced(new RunningProgram([process.execPath, script, `${endpointPort}`, engine]))
+      const script = compiledScript(new URL('./fairlead-relay-process.ts', import.meta.url), checkout)
+      return announced(new RunningProgram([process.execPath, script, `${endpointPort}`, engine, `${oneIn}`]))
     },
   }
 }

@@ -46,7 +46,7 @@ export function countersContract(make: MakeRelay): void {
   test('failed dials are counted by the endpoint and by the reason', async () => {
     const silent = use(await silentEndpoint())
     const dead = { address: await refusingAddress() }
-    const settings = { dialTimeoutsMs: [30, 30, 30, 30] }
+    const settings = { dialTimeoutsMs: [300, 300, 300, 300] }
     const { relay, address, stats } = await relayTo(make, [silent, dead], {}, settings)
     expect(await ask(address)).toBe('ECONNRESET')
     const counts = relay.endpointCounts('web')
@@ -56,7 +56,7 @@ export function countersContract(make: MakeRelay): void {
     const { dials, dialFailures, undialled, dialled } = relay.totals()
     expect({ dials, dialFailures }).toEqual({ dials: 4, dialFailures: { ...noFailures, timeout: 2, refused: 2 } })
     expect(sum(undialled.counts)).toBe(4)
-    expect(undialled.seconds).toBeGreaterThan(0.05)
+    expect(undialled.seconds).toBeGreaterThan(0.5)
     expect(sum(dialled.counts)).toBe(0)
   })
 

@@ -63,13 +63,13 @@ export function reportsContract(make: MakeRelay): void {
   test('a connection that failed is reported with each attempt, although it is not one of the sample', async () => {
     const silent = use(await silentEndpoint())
     const dead = { address: await refusingAddress() }
-    const settings = { reportOneIn: 1_000_000, dialTimeoutsMs: [30, 31, 32, 33] }
+    const settings = { reportOneIn: 1_000_000, dialTimeoutsMs: [300, 301, 302, 303] }
     const { address, reports } = await reporting([silent, dead], {}, settings)
     expect(await ask(address)).toBe('ECONNRESET')
     await eventually(() => reports.length === 1)
     expect(reports[0]).toMatchObject({ result: 'unreachable', hasEnded: true })
     const attempts = tcp(reports)[0]?.attempts ?? []
-    expect(attempts.map(({ timeoutMs }) => timeoutMs)).toEqual([30, 31, 32, 33])
+    expect(attempts.map(({ timeoutMs }) => timeoutMs)).toEqual([300, 301, 302, 303])
     expect(new Set(attempts.map(({ endpoint, error }) => `${endpoint} ${error}`))).toEqual(
       new Set([`${nameOf(silent)} ETIMEDOUT`, `${nameOf(dead)} ECONNREFUSED`]),
     )
