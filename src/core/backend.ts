@@ -1,6 +1,6 @@
 /** The whole contract between the brain and a data plane. */
 import type { Family } from '../net/ip.ts'
-import type { Inspection } from './inspection.ts'
+import type { Inspection, PlannedPiece } from './inspection.ts'
 import type { Route, RouteKey } from './route.ts'
 import type { Span } from './trace.ts'
 import type { RouteTraffic } from './traffic.ts'
@@ -53,6 +53,12 @@ export interface RenderedPart {
   readonly needs?: readonly string[]
 }
 
+export type Comparison =
+  | { readonly kind: 'as written' }
+  | { readonly kind: 'differs'; readonly found: string }
+  /** The last sync has failed, or there was none. */
+  | { readonly kind: 'unknown' }
+
 /** Programs one IP family. It holds no Kubernetes rule, no timer and no retry. */
 export interface Backend {
   readonly name: string
@@ -74,6 +80,10 @@ export interface Backend {
    * not programmed, or the last sync has failed and nobody knows what is there.
    */
   inspect?(key: RouteKey, signal: AbortSignal): Promise<Inspection | undefined>
+  /** What was written last for the route, without a look at what is there. Undefined as above. */
+  pieces?(key: RouteKey): Promise<readonly PlannedPiece[] | undefined>
+  /** Reads everything, and names the first thing that is not as it was written. Modes that nobody else can touch have none. */
+  compare?(signal: AbortSignal): Promise<Comparison>
   /** All that was written last, as the mode's own tools read it. Undefined: nobody knows what is there. */
   rendered?(): Promise<readonly RenderedPart[] | undefined>
   /**

@@ -1,7 +1,7 @@
 /** Programs one IP family with iptables, rule for rule as kube-proxy does. */
-import type { Backend, Change, NodeView, RenderedPart, SyncReport } from '../../core/backend.ts'
+import type { Backend, Change, Comparison, NodeView, RenderedPart, SyncReport } from '../../core/backend.ts'
 import { inspectPieces } from '../../core/inspect-pieces.ts'
-import type { Inspection } from '../../core/inspection.ts'
+import type { Inspection, PlannedPiece } from '../../core/inspection.ts'
 import type { RouteKey } from '../../core/route.ts'
 import { isSameData } from '../../core/same-data.ts'
 import type { RouteTraffic } from '../../core/traffic.ts'
@@ -12,11 +12,12 @@ import type { Iptables } from '../../dataplane/iptables/iptables.ts'
 import { noCounters } from '../../dataplane/iptables/language/counters.ts'
 import { findRefusedRoutes, isRefusal, rulesOnTrial } from '../../dataplane/iptables/language/refused-routes.ts'
 import type { RestoreScript } from '../../dataplane/iptables/language/restore-input.ts'
-import { rulesLook } from '../../dataplane/iptables/language/rule-pieces.ts'
+import { allRulePieces, rulesLook } from '../../dataplane/iptables/language/rule-pieces.ts'
 import { nextTurn } from '../../dataplane/next-turn.ts'
 import type { ChainWatch } from './chain-watch.ts'
 import type { Damage } from './damage.ts'
 import { editIptables } from './edit.ts'
+import { findDamage } from './find-damage.ts'
 import { fullInputs } from './full-input.ts'
 import { routePieces } from './pieces.ts'
 import { chainOptions, planIptables, routeRules, ruleCount, withRoutes } from './plan.ts'
@@ -89,19 +90,29 @@ export class IptablesBackend implements Backend {
     await this.#options.drift?.run(this.#programming, onDamage, signal)
   }
 
+  pieces(key: RouteKey): Promise<readonly PlannedPiece[] | undefined> {
+    return this.#programming.withWritten((plan) => {
+      const pieces = routePieces(plan, key)
+      return pieces && allRulePieces(pieces)
+    })
+  }
+
   inspect(key: RouteKey, signal: AbortSignal): Promise<Inspection | undefined> {
-    return this.#programming.inTurn(async () => {
-      const plan = this.#programming.written
-      const pieces = plan && routePieces(plan, key)
+    return this.#programming.withWritten((plan) => {
+      const pieces = routePieces(plan, key)
       return pieces && inspectPieces([rulesLook(pieces, this.#options.iptables)], signal)
     })
   }
 
-  rendered(): Promise<readonly RenderedPart[] | undefined> {
-    return this.#programming.inTurn(async () => {
-      const plan = this.#programming.written
-      return plan && [{ part: 'iptables', text: renderPlan(plan) }]
+  compare(signal: AbortSignal): Promise<Comparison> {
+    return this.#programming.compare(async (plan) => {
+      const damage = await findDamage(plan, await readRuleset(this.#options.iptables, signal))
+      return damage?.found
     })
+  }
+
+  rendered(): Promise<readonly RenderedPart[] | undefined> {
+    return this.#programming.withWritten((plan) => [{ part: 'iptables', text: renderPlan(plan) }])
   }
 
   /** The rules stay: restarting the proxy must not disturb traffic. */

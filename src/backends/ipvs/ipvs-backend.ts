@@ -1,7 +1,7 @@
 /** Programs one IP family with the kernel's load balancer, IP sets and a fixed number of iptables rules. */
-import type { Backend, Change, NodeView, RenderedPart, SyncReport } from '../../core/backend.ts'
+import type { Backend, Change, Comparison, NodeView, RenderedPart, SyncReport } from '../../core/backend.ts'
 import type { Clock } from '../../core/clock.ts'
-import type { Inspection } from '../../core/inspection.ts'
+import type { Inspection, PlannedPiece } from '../../core/inspection.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { RouteKey } from '../../core/route.ts'
 import type { RouteTraffic } from '../../core/traffic.ts'
@@ -16,6 +16,7 @@ import { Draining } from './draining.ts'
 import type { DriftWatch } from './drift-watch.ts'
 import { editIpvs, rewriteIpvs } from './edit.ts'
 import type { IpvsEdit } from './edit.ts'
+import { findDrift, findRuleDrift } from './find-drift.ts'
 import type { Expected } from './find-drift.ts'
 import type { Written } from './held.ts'
 import { inspectRoute } from './inspect.ts'
@@ -24,9 +25,11 @@ import { ipvsLink } from './ipvs-link.ts'
 import { heldAsFound, readKernel } from './kernel.ts'
 import type { Kernel } from './kernel.ts'
 import { nodeAddresses } from './node-addresses.ts'
-import { routePieces } from './pieces.ts'
+import { allPieces, routePieces } from './pieces.ts'
+import type { RoutePieces } from './pieces.ts'
 import { planIpvs } from './plan.ts'
 import { TrafficCounts } from './traffic-counts.ts'
+import type { IpvsPlan } from './plan.ts'
 import { renderPlan } from './render.ts'
 import type { EditContext } from './server-edit.ts'
 import type { FixedSettings } from './settings.ts'
@@ -86,24 +89,40 @@ export class IpvsBackend implements Backend {
     await Promise.all([this.#options.drift?.run(this.#programming, onDrift, signal), this.#sweepNowAndThen(signal)])
   }
 
+  pieces(key: RouteKey): Promise<readonly PlannedPiece[] | undefined> {
+    return this.#programming.withWritten(({ written: { plan } }) => {
+      const pieces = this.#piecesOf(plan, key)
+      return pieces && allPieces(pieces)
+    })
+  }
+
   inspect(key: RouteKey, signal: AbortSignal): Promise<Inspection | undefined> {
-    return this.#programming.inTurn(async () => {
-      const plan = this.#programming.written?.written.plan
-      const pieces = plan && routePieces(plan, key, (id) => this.#draining.addressesOf(id))
+    return this.#programming.withWritten(({ written: { plan } }) => {
+      const pieces = this.#piecesOf(plan, key)
       return pieces && inspectRoute(pieces, this.#options.kernel, signal)
     })
   }
 
-  rendered(): Promise<readonly RenderedPart[] | undefined> {
-    return this.#programming.inTurn(async () => {
-      const plan = this.#programming.written?.written.plan
-      return plan && renderPlan(plan)
+  compare(signal: AbortSignal): Promise<Comparison> {
+    const { kernel, settings } = this.#options
+    return this.#programming.compare(async (expected) => {
+      const found = await readKernel(kernel, settings.family, signal)
+      const drift = await findDrift(expected, found)
+      return drift ?? findRuleDrift(expected, await readKernelState(kernel.iptables, signal))
     })
+  }
+
+  rendered(): Promise<readonly RenderedPart[] | undefined> {
+    return this.#programming.withWritten(({ written: { plan } }) => renderPlan(plan))
   }
 
   /** Kernel state stays: restarting the proxy must not disturb traffic. */
   [Symbol.asyncDispose](): Promise<void> {
     return Promise.resolve()
+  }
+
+  #piecesOf(plan: IpvsPlan, key: RouteKey): RoutePieces | undefined {
+    return routePieces(plan, key, (id) => this.#draining.addressesOf(id))
   }
 
   async #sweepNowAndThen(signal: AbortSignal): Promise<void> {

@@ -44,26 +44,32 @@ export async function watchHns(
     isExact: false,
     mostPauseMs,
     suspect: () => Promise.resolve(noSuspicion),
-    async compare(written) {
-      const { network, plan, table } = written
-      const { name } = plan.settings.network
-      const found = await hcn.networkNamed(name, signal)
-      if (found === undefined) return `the network ${name} is gone`
-      if (found.id !== network.id) return `the network ${name} is another one now`
-      if (isOverlay(plan.settings) && networkOf(found).subnets !== network.subnets)
-        return `nodes came to the network ${name}, or left it`
-      const balancers = findBalancerDrift(written, await hcn.loadBalancerSummaries(signal), readers.balancers)
-      if (balancers !== undefined) return balancers
-      const { ids, added } = await readers.endpoints.list(network.id, table.byId, signal)
-      const root = findRootDrift(written, await findRoot())
-      if (root !== undefined) return root
-      const endpoints = findEndpointDrift(written, { added, removed: differencesOf(table, ids).gone })
-      if (endpoints !== undefined) return endpoints
-      // HNS did not let it go when it was found out.
-      const [misplaced] = misplacedEndpoints(written, owned)
-      return misplaced && `the endpoint of ${misplaced.ips.join()} leads to another node`
-    },
+    compare: (written) => findHnsDrift(written, { hcn, owned, findRoot, readers }, signal),
   }
   const lost = 'the last sync failed'
   await watchForDrift({ parts: [everything], lost, lostPauseMs, onFound, clock, log }, programming, signal)
+}
+
+export async function findHnsDrift(
+  written: Written,
+  { hcn, owned, findRoot, readers }: Omit<DriftWatchOptions, 'clock' | 'log'>,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const { network, plan, table } = written
+  const { name } = plan.settings.network
+  const found = await hcn.networkNamed(name, signal)
+  if (found === undefined) return `the network ${name} is gone`
+  if (found.id !== network.id) return `the network ${name} is another one now`
+  if (isOverlay(plan.settings) && networkOf(found).subnets !== network.subnets)
+    return `nodes came to the network ${name}, or left it`
+  const balancers = findBalancerDrift(written, await hcn.loadBalancerSummaries(signal), readers.balancers)
+  if (balancers !== undefined) return balancers
+  const { ids, added } = await readers.endpoints.list(network.id, table.byId, signal)
+  const root = findRootDrift(written, await findRoot())
+  if (root !== undefined) return root
+  const endpoints = findEndpointDrift(written, { added, removed: differencesOf(table, ids).gone })
+  if (endpoints !== undefined) return endpoints
+  // HNS did not let it go when it was found out.
+  const [misplaced] = misplacedEndpoints(written, owned)
+  return misplaced && `the endpoint of ${misplaced.ips.join()} leads to another node`
 }

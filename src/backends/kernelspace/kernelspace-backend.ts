@@ -1,7 +1,7 @@
 /** Programs one IP family with load balancers of the Host Networking Service of Windows. */
-import type { Backend, Change, NodeView, RenderedPart, SyncReport } from '../../core/backend.ts'
+import type { Backend, Change, Comparison, NodeView, RenderedPart, SyncReport } from '../../core/backend.ts'
 import type { Clock } from '../../core/clock.ts'
-import type { Inspection } from '../../core/inspection.ts'
+import type { Inspection, PlannedPiece } from '../../core/inspection.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { RouteKey } from '../../core/route.ts'
 import { Programming } from '../../core/sync/programming.ts'
@@ -13,7 +13,7 @@ import { BalancerReader } from './balancer-reader.ts'
 import { commit } from './commit.ts'
 import { ChangedByOthers } from './committed.ts'
 import type { Abilities, Readers } from './committed.ts'
-import { watchHns } from './drift-watch.ts'
+import { findHnsDrift, watchHns } from './drift-watch.ts'
 import { editRoutes, isNothingToDo, rewriteAll } from './edit.ts'
 import type { KernelspaceEdit } from './edit.ts'
 import { EndpointReader } from './endpoint-reader.ts'
@@ -28,7 +28,7 @@ import { releaseMisplaced } from './misplaced-endpoints.ts'
 import { networkOf } from './network.ts'
 import type { Network } from './network.ts'
 import { removeOldSourceVips } from './old-source-vips.ts'
-import { routePieces } from './pieces.ts'
+import { allPieces, routePieces } from './pieces.ts'
 import { planKernelspace } from './plan.ts'
 import { renderPlan } from './render.ts'
 import { isOverlay } from './settings.ts'
@@ -80,19 +80,28 @@ export class KernelspaceBackend implements Backend {
     return watchHns({ hcn, owned, findRoot, readers: this.#readers, clock, log }, this.#programming, onDrift, signal)
   }
 
+  pieces(key: RouteKey): Promise<readonly PlannedPiece[] | undefined> {
+    return this.#programming.withWritten((written) => {
+      const pieces = routePieces(written.plan, key, written)
+      return pieces && allPieces(pieces)
+    })
+  }
+
   inspect(key: RouteKey, signal: AbortSignal): Promise<Inspection | undefined> {
-    return this.#programming.inTurn(async () => {
-      const { written } = this.#programming
-      const pieces = written && routePieces(written.plan, key, written)
+    return this.#programming.withWritten((written) => {
+      const pieces = routePieces(written.plan, key, written)
       return pieces && inspectRoute(pieces, written, this.#options.hcn, signal)
     })
   }
 
+  compare(signal: AbortSignal): Promise<Comparison> {
+    const { hcn, owned } = this.#options
+    const door = { hcn, owned, findRoot: () => this.#root(signal), readers: this.#readers }
+    return this.#programming.compare((written) => findHnsDrift(written, door, signal))
+  }
+
   rendered(): Promise<readonly RenderedPart[] | undefined> {
-    return this.#programming.inTurn(async () => {
-      const { written } = this.#programming
-      return written && renderPlan(written.plan)
-    })
+    return this.#programming.withWritten(({ plan }) => renderPlan(plan))
   }
 
   /** What HNS holds stays: restarting the proxy must not disturb traffic. */

@@ -2,9 +2,8 @@
 import { compareRules, inspectPieces, sameOrDiffers, thereOrMissing } from '../../core/inspect-pieces.ts'
 import type { Look } from '../../core/inspect-pieces.ts'
 import type { InspectedPiece, Inspection } from '../../core/inspection.ts'
-import type { FoundElement, NftTable } from '../../dataplane/nft/nft.ts'
+import type { FoundElement, NftTable, SetDeclaration } from '../../dataplane/nft/nft.ts'
 import { renderElement } from '../../dataplane/nft/command/script.ts'
-import type { ContainerName, Containers } from './containers.ts'
 import type { ChainPieces, ElementPiece, RoutePieces } from './pieces.ts'
 import { toSetElement } from './element-changes.ts'
 
@@ -13,29 +12,22 @@ type Door = Pick<NftTable, 'elements' | 'rules' | 'list'>
 export function inspectRoute(
   { elements, chains, stickySets }: RoutePieces,
   table: Door,
-  containers: Containers,
   signal: AbortSignal,
 ): Promise<Inspection> {
-  return inspectPieces(
-    [elementsLook(elements, table, containers), setsLook(stickySets, table), chainsLook(chains, table)],
-    signal,
-  )
+  return inspectPieces([elementsLook(elements, table), setsLook(stickySets, table), chainsLook(chains, table)], signal)
 }
 
-function elementsLook(elements: readonly ElementPiece[], table: Door, containers: Containers): Look {
-  const keysByContainer = new Map<ContainerName, string[]>()
-  for (const { element } of elements) {
-    const keys = keysByContainer.get(element.container) ?? []
-    keysByContainer.set(element.container, keys)
-    keys.push(element.key)
-  }
+function elementsLook(elements: readonly ElementPiece[], table: Door): Look {
   return {
     pieces: elements.map(({ piece }) => piece),
     async compare(signal) {
-      const found = new Map<ContainerName, ReadonlyMap<string, FoundElement>>()
-      for (const [name, keys] of keysByContainer) found.set(name, await table.elements(containers[name], signal, keys))
-      return elements.map(({ element, piece }) => {
-        const there = found.get(element.container)?.get(element.key)
+      const found = new Map<SetDeclaration, ReadonlyMap<string, FoundElement>>()
+      for (const set of new Set(elements.map((one) => one.set))) {
+        const keys = elements.filter((one) => one.set === set).map(({ element }) => element.key)
+        found.set(set, await table.elements(set, signal, keys))
+      }
+      return elements.map(({ element, set, piece }) => {
+        const there = found.get(set)?.get(element.key)
         // Comments are not read back.
         const text = there && renderElement(toSetElement({ ...element, value: there.value }))
         return sameOrDiffers(piece, text, piece.text)

@@ -10,6 +10,7 @@ import { NftTables } from '../../dataplane/nft/nft-tables.ts'
 import type { NftTable } from '../../dataplane/nft/nft.ts'
 import type { Family } from '../../net/ip.ts'
 import { families } from '../../net/ip.ts'
+import { anyInspectedScene, expectAllAsPlanned, expectDamageToShow, programmed } from '../inspection.contract.ts'
 import { NodeUnderTest } from '../testing/node-under-test.ts'
 import { anyClusterSteps, anyStep } from '../testing/random-history.ts'
 import { anyDamage } from './testing/damage.ts'
@@ -41,6 +42,10 @@ class MirroredTable extends RecordingTable {
 
   override elements(...args: Parameters<NftTable['elements']>) {
     return this.#kernel.elements(...args)
+  }
+
+  override rules(...args: Parameters<NftTable['rules']>) {
+    return this.#kernel.rules(...args)
   }
 
   override async damage(...args: Parameters<RecordingTable['damage']>): Promise<void> {
@@ -94,6 +99,24 @@ describe.skipIf(missing !== undefined)(`on the kernel${note}`, () => {
             expect(failed).toEqual([])
           }
           expect(await table.kernelSummary()).toEqual(await table.summary())
+        }),
+        { numRuns: runs, endOnFailure: true },
+      )
+    },
+  )
+
+  test.each(cases)(
+    'all is as planned, and what others damage shows, through $way ($family)',
+    { timeout: 120_000 },
+    async ({ family, runs, open }) => {
+      const site = nftablesSite(family)
+      await fc.assert(
+        fc.asyncProperty(anyInspectedScene(site), fc.nat(), async (scene, which) => {
+          enterFreshNamespace()
+          await using kernel = await open(family)
+          await using node = await programmed(site, scene, nftablesWorld(family, new MirroredTable(kernel)))
+          await expectAllAsPlanned(node)
+          await expectDamageToShow(node, which)
         }),
         { numRuns: runs, endOnFailure: true },
       )

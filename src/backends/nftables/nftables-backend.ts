@@ -1,8 +1,8 @@
 /** Programs one IP family with nftables: one table, flat maps, and transactions that hold what changed. */
-import type { Backend, Change, NodeView, RenderedPart, SyncReport } from '../../core/backend.ts'
+import type { Backend, Change, Comparison, NodeView, RenderedPart, SyncReport } from '../../core/backend.ts'
 import type { Clock } from '../../core/clock.ts'
 import { findRefused, writeAllButRefused } from '../../core/sync/find-refused.ts'
-import type { Inspection } from '../../core/inspection.ts'
+import type { Inspection, PlannedPiece } from '../../core/inspection.ts'
 import type { Logger } from '../../core/logger.ts'
 import { Programming } from '../../core/sync/programming.ts'
 import type { Programmed, SyncTask } from '../../core/sync/programming.ts'
@@ -18,8 +18,9 @@ import { watchDrift } from './drift-watch.ts'
 import { editNftables } from './edit.ts'
 import type { NftablesEdit } from './edit.ts'
 import type { ElementOwners } from './element-owners.ts'
+import { findTableDrift } from './find-drift.ts'
 import { inspectRoute } from './inspect.ts'
-import { routePieces } from './pieces.ts'
+import { allPieces, routePieces } from './pieces.ts'
 import { planNftables } from './plan.ts'
 import type { NftablesPlan } from './plan.ts'
 import { renderPlan } from './render.ts'
@@ -94,19 +95,27 @@ export class NftablesBackend implements Backend {
     return this.#counts.read(() => this.#owners ?? new Map(), signal)
   }
 
-  inspect(key: RouteKey, signal: AbortSignal): Promise<Inspection | undefined> {
-    return this.#programming.inTurn(async () => {
-      const plan = this.#programming.written
-      const pieces = plan && routePieces(plan, key)
-      return pieces && inspectRoute(pieces, this.#options.table, this.#containers, signal)
+  pieces(key: RouteKey): Promise<readonly PlannedPiece[] | undefined> {
+    return this.#programming.withWritten((plan) => {
+      const pieces = routePieces(plan, key)
+      return pieces && allPieces(pieces)
     })
   }
 
-  rendered(): Promise<readonly RenderedPart[] | undefined> {
-    return this.#programming.inTurn(async () => {
-      const plan = this.#programming.written
-      return plan && [{ part: 'nftables', text: renderPlan(plan) }]
+  inspect(key: RouteKey, signal: AbortSignal): Promise<Inspection | undefined> {
+    return this.#programming.withWritten((plan) => {
+      const pieces = routePieces(plan, key)
+      return pieces && inspectRoute(pieces, this.#options.table, signal)
     })
+  }
+
+  compare(signal: AbortSignal): Promise<Comparison> {
+    const { table } = this.#options
+    return this.#programming.compare((plan) => findTableDrift(plan, table, signal))
+  }
+
+  rendered(): Promise<readonly RenderedPart[] | undefined> {
+    return this.#programming.withWritten((plan) => [{ part: 'nftables', text: renderPlan(plan) }])
   }
 
   /** The table stays: restarting the proxy must not disturb traffic. */

@@ -5,6 +5,7 @@ import type { RouteKey } from '../../core/route.ts'
 import { isSameData } from '../../core/same-data.ts'
 import { kindOf, nftFamily, renderElement } from '../../dataplane/nft/command/script.ts'
 import { tableName } from '../../dataplane/nft/nft.ts'
+import type { SetDeclaration } from '../../dataplane/nft/nft.ts'
 import { renderRule } from '../../dataplane/nft/render-rule.ts'
 import type { Rule } from '../../dataplane/nft/rule.ts'
 import { hostPort } from '../../net/ip.ts'
@@ -28,6 +29,8 @@ export interface RoutePieces {
 
 export interface ElementPiece {
   readonly element: PlannedElement
+  /** The container that it is in. */
+  readonly set: SetDeclaration
   readonly piece: PlannedPiece
 }
 
@@ -42,12 +45,13 @@ export function routePieces(plan: NftablesPlan, key: RouteKey): RoutePieces | un
   if (!plan.routesByKey.has(key)) return undefined
   const { settings } = plan
   const { elements, pickChains, sticky } = routePlanIn(plan, key)
+  const containers = containersOf(settings)
   const table = `table ${nftFamily(settings.family)} ${tableName}`
   return {
     elements: elements
       .filter((element) => isHeldFor(plan, key, element))
       .flatMap((element) => [element, ...element.companions])
-      .map((element) => ({ element, piece: elementPiece(element, settings) })),
+      .map((element) => elementPiece(element, containers[element.container])),
     chains: [...pickChains.map((chain) => pickChain(chain, settings)), ...sticky.chains].map((chain) =>
       chainPieces(chain, table, settings),
     ),
@@ -67,11 +71,11 @@ function isHeldFor(plan: NftablesPlan, key: RouteKey, element: PlannedElement): 
   return isSameData(elementsById(routePlanIn(plan, owner).elements).get(elementId(element)), element)
 }
 
-function elementPiece(element: PlannedElement, settings: NftablesSettings): PlannedPiece {
-  const set = containersOf(settings)[element.container]
+function elementPiece(element: PlannedElement, set: SetDeclaration): ElementPiece {
   const piece = { kind: 'element', where: `${kindOf(set)} ${set.name}`, text: renderElement(toSetElement(element)) }
-  const endpoint = endpointMaps.has(element.container) ? element.value.split(' . ') : undefined
-  return endpoint === undefined ? piece : { ...piece, endpoint: hostPort(endpoint[0] ?? '', Number(endpoint[1])) }
+  if (!endpointMaps.has(element.container)) return { element, set, piece }
+  const [ip = '', port] = element.value.split(' . ')
+  return { element, set, piece: { ...piece, endpoint: hostPort(ip, Number(port)) } }
 }
 
 const endpointMaps: ReadonlySet<ContainerName> = new Set([

@@ -54,12 +54,12 @@ export function replacement(plan: NftablesPlan): NftTransaction {
   return [{ do: 'add table', comment: '' }, { do: 'delete table' }, ...structure, ...lookups, ...sticky, ...elements]
 }
 
-interface WholeTable {
+export interface WholeTable {
   readonly elements: ReadonlyMap<ContainerName, readonly PlannedElement[]>
   readonly sticky: readonly StickyChains[]
 }
 
-function wholeTable({ node, routesByKey, owners, settings }: NftablesPlan): WholeTable {
+export function wholeTable({ node, routesByKey, owners, settings }: NftablesPlan): WholeTable {
   const elements = new Map<ContainerName, PlannedElement[]>()
   const sticky: StickyChains[] = []
   const add = (element: PlannedElement): void => {

@@ -66,6 +66,11 @@ export class NodeUnderTest<Damage, Settings> {
     return Array.from(this.#view.routesByKey, ([key, route]) => ({ key, isHeld: isHeld(route) }))
   }
 
+  /** As the process that runs now. */
+  get backend(): Backend {
+    return this.#process.backend
+  }
+
   async inspect(key: RouteKey): Promise<Inspection | undefined> {
     return this.#process.backend.inspect?.(key, never)
   }

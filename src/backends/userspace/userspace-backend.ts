@@ -1,7 +1,7 @@
 /** Serves routes with plain sockets: no root, no kernel rules. */
 import type { Backend, Change, NodeView, RenderedPart, SyncReport } from '../../core/backend.ts'
 import { inspectPieces } from '../../core/inspect-pieces.ts'
-import type { Inspection } from '../../core/inspection.ts'
+import type { Inspection, PlannedPiece } from '../../core/inspection.ts'
 import type { Logger } from '../../core/logger.ts'
 import { OneAtATime } from '../../core/sync/one-at-a-time.ts'
 import type { RouteKey } from '../../core/route.ts'
@@ -30,6 +30,10 @@ export class UserspaceBackend implements Backend {
 
   sync(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
     return this.#turns.run(() => this.#sync(view, change, signal))
+  }
+
+  pieces(key: RouteKey): Promise<readonly PlannedPiece[] | undefined> {
+    return this.#turns.run(async () => this.#listeners.look(key)?.pieces)
   }
 
   inspect(key: RouteKey, signal: AbortSignal): Promise<Inspection | undefined> {

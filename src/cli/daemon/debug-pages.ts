@@ -2,6 +2,9 @@
 import type { Safety } from '../../core/sync/time-to-safety.ts'
 import type { World } from '../../core/explain/world.ts'
 import type { Family } from '../../net/ip.ts'
+import { driftPage } from '../../observe/inspection/drift-page.ts'
+import { PacedReading } from '../../observe/inspection/paced-reading.ts'
+import { rulesPage } from '../../observe/inspection/rules-page.ts'
 import type { DebugPage } from '../../observe/http/debug/debug-page.ts'
 import type { SyncHistory } from '../../observe/tracing/sync-history.ts'
 import { syncsPage } from '../../observe/tracing/syncs-page.ts'
@@ -37,6 +40,7 @@ export function debugPages(options: DebugPagesOptions): readonly DebugPage[] {
     world,
   } = options
   const proxyOf = (family: Family) => proxies.find((proxy) => proxy.family === family)
+  const reading = new PacedReading(daemon.host.clock)
   const views = () => proxies.map((proxy) => proxy.view())
   return [
     viewPage({
@@ -57,7 +61,7 @@ export function debugPages(options: DebugPagesOptions): readonly DebugPage[] {
     }),
     explainPage({
       world: () => world,
-      inspect: async (family, key, signal) => proxyOf(family)?.inspect?.(key, signal),
+      inspect: (family, key, signal) => reading.run(async () => proxyOf(family)?.inspect(key, signal), signal),
       observe: async (family, { namespace, name, key }) => {
         const timeToSafety = memory.safety.safetyOf(namespace, name)
         return { ...(await observedTraffic(book, family, key)), ...(timeToSafety && { timeToSafety }) }
@@ -65,6 +69,8 @@ export function debugPages(options: DebugPagesOptions): readonly DebugPage[] {
     }),
     trafficPage(book),
     syncsPage(history),
+    rulesPage({ families: proxies, reading }),
+    driftPage({ families: proxies, memory: memory.drift, reading }),
   ]
 }
 

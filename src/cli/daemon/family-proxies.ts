@@ -45,6 +45,7 @@ export function familyProxies(options: FamilyProxiesOptions): readonly FamilyPro
       policy,
       notices: memory.notices,
       safety: memory.safety,
+      drift: memory.drift,
       nodePortAddresses: mode.nodePorts === 'everywhere' ? [] : context.nodePortAddresses,
       localIps: context.localIps,
       periods: { minMs: config.minSyncPeriodMs, retryMs: config.syncPeriodMs, maxMs: hourMs },

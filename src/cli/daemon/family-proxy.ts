@@ -15,6 +15,7 @@ import { ServiceHealth } from '../../core/health/service-health.ts'
 import type { NoticeSink } from '../../core/routing/service-notices.ts'
 import type { ServingPolicy } from '../../core/routing/serving-policy.ts'
 import type { RouteSpanNames } from '../../core/routing/routed-events.ts'
+import type { DriftMemory } from '../../core/sync/drift-memory.ts'
 import { SyncRunner } from '../../core/sync/sync-runner.ts'
 import type { AfterSync, SyncPeriods } from '../../core/sync/sync-runner.ts'
 import type { Tracer } from '../../core/trace.ts'
@@ -23,6 +24,7 @@ import type { Family } from '../../net/ip.ts'
 import { addTraffic } from '../../core/traffic.ts'
 import type { RouteTraffic } from '../../core/traffic.ts'
 import { ServiceHealthServer } from '../../observe/http/service-health-server.ts'
+import type { InspectedFamily } from '../../observe/inspection/inspected-family.ts'
 import type { TrafficSource } from '../../observe/traffic/traffic-book.ts'
 import type { OpenConnectionsReader } from '../modes/mode.ts'
 import { runAll } from '../run-all.ts'
@@ -48,6 +50,7 @@ export interface FamilyProxyOptions {
   readonly hasHealthServer: boolean
   readonly metrics: ProxyMetrics
   readonly safety: TimeToSafety
+  readonly drift: DriftMemory
   /** Of all health-check node ports together. */
   readonly maxConnections: number
   readonly onHealthPortFailure: (port: HealthCheckPort, note: string) => void
@@ -57,12 +60,9 @@ export interface FamilyProxyOptions {
   readonly log: Logger
 }
 
-export interface FamilyProxy extends Runnable, TrafficSource {
-  readonly family: Family
+export interface FamilyProxy extends Runnable, TrafficSource, InspectedFamily {
   /** The routes, and why they are as they are. */
   readonly table: RouteKnowledge
-  /** What the data plane holds for a route, where the mode can tell. */
-  readonly inspect: Backend['inspect']
 }
 
 export function familyProxy(options: FamilyProxyOptions): FamilyProxy {
@@ -72,8 +72,11 @@ export function familyProxy(options: FamilyProxyOptions): FamilyProxy {
   return {
     family,
     table,
-    inspect: backend.inspect?.bind(backend),
     view: () => table.view,
+    pieces: async (key) => backend.pieces?.(key),
+    inspect: async (key, signal) => backend.inspect?.(key, signal),
+    rendered: async () => backend.rendered?.(),
+    compare: async (signal) => backend.compare?.(signal),
     ...(backend.trafficEveryMs !== undefined && { trafficEveryMs: backend.trafficEveryMs }),
     traffic: (signal) => trafficOf(options, table.view, signal),
     async run(signal) {
@@ -104,9 +107,9 @@ export function familyProxy(options: FamilyProxyOptions): FamilyProxy {
         log,
         periods: options.periods,
         safety: options.safety,
-        afterSync: [healthChecks, ...options.afterSync],
+        afterSync: [options.drift.afterSync(), healthChecks, ...options.afterSync],
       })
-      await runAll([runner, driftRepair(owned, runner, log)], signal)
+      await runAll([runner, driftRepair(owned, runner, options)], signal)
     },
   }
 }
@@ -125,11 +128,16 @@ async function trafficOf(
 }
 
 /** When another program changes our rules, everything is programmed again. */
-function driftRepair(backend: Backend, runner: SyncRunner, log: Logger): Runnable {
+function driftRepair(
+  backend: Backend,
+  runner: SyncRunner,
+  { family, drift, log }: Pick<FamilyProxyOptions, 'family' | 'drift' | 'log'>,
+): Runnable {
   return {
     async run(signal) {
       await backend.watch?.((found) => {
         log.warn('somebody else changed the rules, programming them again', { found })
+        drift.noteFound(family, found)
         runner.requestFull(found)
       }, signal)
     },

@@ -1,5 +1,6 @@
 /** What the families together remember, for those who ask what the proxy has done. */
 import { ToldNotices } from '../../core/routing/told-notices.ts'
+import { DriftMemory } from '../../core/sync/drift-memory.ts'
 import { LastTouched } from '../../core/sync/last-touched.ts'
 import { TimeToSafety } from '../../core/sync/time-to-safety.ts'
 import type { DaemonEvents } from './daemon-events.ts'
@@ -10,6 +11,7 @@ export interface ProxyMemory {
   readonly notices: ToldNotices
   readonly safety: TimeToSafety
   readonly touched: LastTouched
+  readonly drift: DriftMemory
 }
 
 export function proxyMemory(
@@ -25,5 +27,6 @@ export function proxyMemory(
     }),
     safety: new TimeToSafety({ clock, metrics }),
     touched: new LastTouched(clock),
+    drift: new DriftMemory(clock),
   }
 }

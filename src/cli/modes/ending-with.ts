@@ -8,6 +8,8 @@ export function endingWith(backend: Backend, ...others: readonly AsyncDisposable
     ...(backend.watch && { watch: backend.watch.bind(backend) }),
     ...(backend.traffic && { traffic: backend.traffic.bind(backend) }),
     ...(backend.trafficEveryMs !== undefined && { trafficEveryMs: backend.trafficEveryMs }),
+    ...(backend.pieces && { pieces: backend.pieces.bind(backend) }),
+    ...(backend.compare && { compare: backend.compare.bind(backend) }),
     ...(backend.inspect && { inspect: backend.inspect.bind(backend) }),
     ...(backend.rendered && { rendered: backend.rendered.bind(backend) }),
     async [Symbol.asyncDispose]() {

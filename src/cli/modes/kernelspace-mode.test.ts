@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Catalog } from '../../core/catalog.ts'
 import { silentNotices } from '../../core/routing/service-notices.ts'
+import { DriftMemory } from '../../core/sync/drift-memory.ts'
 import { TimeToSafety } from '../../core/sync/time-to-safety.ts'
 import { usualPolicy } from '../../core/routing/serving-policy.ts'
 import { ProxyHealth } from '../../core/health/proxy-health.ts'
@@ -153,6 +154,7 @@ test('HNS is not asked for anything before Services and EndpointSlices are both 
     hasHealthServer: false,
     metrics: silentMetrics,
     safety: new TimeToSafety({ clock, metrics: silentMetrics }),
+    drift: new DriftMemory(clock),
     maxConnections: 1,
     onHealthPortFailure() {},
     tracer: noTracer,

@@ -126,3 +126,37 @@ test('what is written may change without a sync', async () => {
   await sync(2)
   expect(did).toEqual(['rewrite unknown → 1', 'edit written 101 → 2'])
 })
+
+describe('a comparison', () => {
+  test('knows nothing before the first sync, and after one that failed', async () => {
+    const { programming, sync } = setUp({ edit: () => Promise.reject(new Error('no tool')) })
+    const find = () => Promise.resolve('a rule is gone')
+    expect(await programming.compare(find)).toEqual({ kind: 'unknown' })
+    await sync(1)
+    expect(await programming.compare(find)).toEqual({ kind: 'differs', found: 'a rule is gone' })
+    await expect(sync(2)).rejects.toThrow('no tool')
+    expect(await programming.compare(find)).toEqual({ kind: 'unknown' })
+    expect(await programming.withWritten((plan) => plan)).toBeUndefined()
+  })
+
+  test('is made again when a sync came in between, and that one is not disturbed', async () => {
+    const { programming, sync, did } = setUp()
+    await sync(1)
+    const compared: string[] = []
+    let later: Promise<unknown> | undefined
+    const outcome = await programming.compare(async (plan) => {
+      compared.push(`${plan}`)
+      if (compared.length === 1) {
+        await sync(2)
+        return 'what was read is neither the old nor the new'
+      }
+      later = sync(3)
+      await Promise.resolve()
+      compared.push(did.at(-1) ?? '')
+      return undefined
+    })
+    await later
+    expect(outcome).toEqual({ kind: 'as written' })
+    expect(compared).toEqual(['1', '2', 'edit written 1 → 2'])
+  })
+})

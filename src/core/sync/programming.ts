@@ -2,7 +2,7 @@
  * How every backend syncs: it edits what it knows to be written, and where nothing is known, or the data plane does not
  * take the edit, it reads what is there and makes all of it right. Nothing is remembered before the data plane agreed.
  */
-import type { Change, NodeView, SyncReport } from '../backend.ts'
+import type { Change, Comparison, NodeView, SyncReport } from '../backend.ts'
 import { OneAtATime } from './one-at-a-time.ts'
 
 /** What a backend knows of its data plane. */
@@ -65,6 +65,25 @@ export class Programming<Task, Plan, Damage = never> {
   /** Runs the work while no sync does. */
   inTurn<T>(work: () => Promise<T>): Promise<T> {
     return this.#turns.run(work)
+  }
+
+  /** Works with what was written, while no sync does. Undefined: nobody knows what is there. */
+  withWritten<T>(work: (plan: Plan) => Promise<T> | T): Promise<T | undefined> {
+    return this.inTurn(async () => (this.#known.kind === 'unknown' ? undefined : work(this.#known.plan)))
+  }
+
+  /**
+   * Compares what was written with what is there. To read all of it takes long, so syncs go on; when one came in between,
+   * what was read means nothing, and the next attempt makes them wait.
+   */
+  async compare(find: (plan: Plan) => Promise<string | undefined>): Promise<Comparison> {
+    const begun = await this.withWritten((plan) => ({ plan, syncCount: this.#syncCount }))
+    if (begun === undefined) return { kind: 'unknown' }
+    const found = await find(begun.plan)
+    const isDisturbed = this.#syncCount !== begun.syncCount || this.written !== begun.plan
+    const again = isDisturbed ? await this.withWritten(async (plan) => ({ found: await find(plan) })) : { found }
+    if (again === undefined) return { kind: 'unknown' }
+    return again.found === undefined ? { kind: 'as written' } : { kind: 'differs', found: again.found }
   }
 
   sync(task: Task, signal: AbortSignal): Promise<SyncReport> {

@@ -1,13 +1,23 @@
 /** Programs one IP family: rules lead from the addresses of Services to proxy ports, and a relay listens there. */
-import type { Backend, Change, NodeFacts, NodeView, RenderedPart, SyncReport } from '../../../core/backend.ts'
+import type {
+  Backend,
+  Change,
+  Comparison,
+  NodeFacts,
+  NodeView,
+  RenderedPart,
+  SyncReport,
+} from '../../../core/backend.ts'
 import { inspectPieces } from '../../../core/inspect-pieces.ts'
-import type { Inspection } from '../../../core/inspection.ts'
+import type { Look } from '../../../core/inspect-pieces.ts'
+import type { Inspection, PlannedPiece } from '../../../core/inspection.ts'
 import type { Logger } from '../../../core/logger.ts'
 import type { RouteKey } from '../../../core/route.ts'
 import type { RouteTraffic } from '../../../core/traffic.ts'
 import { Programming } from '../../../core/sync/programming.ts'
 import type { Programmed, SyncTask } from '../../../core/sync/programming.ts'
 import { isSameData } from '../../../core/same-data.ts'
+import { readKernelState } from '../../../dataplane/iptables/language/kernel-state.ts'
 import { isRefusal } from '../../../dataplane/iptables/language/refused-routes.ts'
 import { rulePieces, rulesLook } from '../../../dataplane/iptables/language/rule-pieces.ts'
 import type { Relay } from '../../../dataplane/relay/relay.ts'
@@ -15,6 +25,7 @@ import { hostPort } from '../../../net/ip.ts'
 import type { RoutePlan } from '../plan.ts'
 import type { FreePorts } from '../free-ports.ts'
 import { planOfNothing, RouteListeners } from '../route-listeners.ts'
+import { findPortalDrift } from './find-drift.ts'
 import { fullInput } from './full-input.ts'
 import { KernelPortals } from './kernel-portals.ts'
 import type { KernelPortalsOptions, WantedPortals } from './kernel-portals.ts'
@@ -90,27 +101,30 @@ export class PortalBackend implements Backend {
     return Promise.resolve(this.#listeners.traffic(keys))
   }
 
+  pieces(key: RouteKey): Promise<readonly PlannedPiece[] | undefined> {
+    return this.#programming.withWritten((plan) => this.#looksAt(plan, key)?.flatMap(({ pieces }) => pieces))
+  }
+
   inspect(key: RouteKey, signal: AbortSignal): Promise<Inspection | undefined> {
-    return this.#programming.inTurn(async () => {
-      const plan = this.#programming.written
-      const portal = plan?.portalsByKey.get(key)
-      if (plan === undefined || portal === undefined) return undefined
-      const rules = rulesLook(rulePieces(portal.rendered, plan.settings.family), this.#options.iptables)
-      // There are none for what the mode cannot serve.
-      const listeners = this.#listeners.look(key)
-      return inspectPieces([rules, ...(listeners === undefined ? [] : [listeners])], signal)
+    return this.#programming.withWritten((plan) => {
+      const looks = this.#looksAt(plan, key)
+      return looks && inspectPieces(looks, signal)
+    })
+  }
+
+  compare(signal: AbortSignal): Promise<Comparison> {
+    const { iptables, transparency } = this.#options
+    return this.#programming.compare(async (plan) => {
+      const state = await readKernelState(iptables, signal)
+      return (await findPortalDrift(plan, state)) ?? transparency.findDrift(state)
     })
   }
 
   rendered(): Promise<readonly RenderedPart[] | undefined> {
-    return this.#programming.inTurn(async () => {
-      const plan = this.#programming.written
-      if (plan === undefined) return undefined
-      return [
-        { part: 'iptables', text: fullInput(plan, { filter: new Map(), nat: new Map() }).render() },
-        { part: 'listeners', text: this.#listeners.rendered() },
-      ]
-    })
+    return this.#programming.withWritten((plan) => [
+      { part: 'iptables', text: fullInput(plan, { filter: new Map(), nat: new Map() }).render() },
+      { part: 'listeners', text: this.#listeners.rendered() },
+    ])
   }
 
   /** Unlike in other modes the rules go: without a relay behind them they lead to whoever has the port next. */
@@ -125,6 +139,15 @@ export class PortalBackend implements Backend {
       }
       await this.#listeners.closeAll()
     })
+  }
+
+  #looksAt(plan: PortalPlan, key: RouteKey): readonly Look[] | undefined {
+    const portal = plan.portalsByKey.get(key)
+    if (portal === undefined) return undefined
+    const rules = rulesLook(rulePieces(portal.rendered, plan.settings.family), this.#options.iptables)
+    // There are none for what the mode cannot serve.
+    const listeners = this.#listeners.look(key)
+    return [rules, ...(listeners === undefined ? [] : [listeners])]
   }
 
   async #edit(

@@ -1,7 +1,8 @@
 /** Serves one IP family at the Services' own addresses, which it gives to an interface of a Windows node. */
-import type { Backend, Change, NodeView, RenderedPart, SyncReport } from '../../../core/backend.ts'
+import type { Backend, Change, Comparison, NodeView, RenderedPart, SyncReport } from '../../../core/backend.ts'
 import { inspectPieces } from '../../../core/inspect-pieces.ts'
-import type { Inspection } from '../../../core/inspection.ts'
+import type { Look } from '../../../core/inspect-pieces.ts'
+import type { Inspection, PlannedPiece } from '../../../core/inspection.ts'
 import { nodePortIps } from '../../../core/node/node-port-addresses.ts'
 import type { NodePortAddresses } from '../../../core/node/node-port-addresses.ts'
 import type { RouteKey } from '../../../core/route.ts'
@@ -93,15 +94,23 @@ export class WindowsBackend implements Backend {
     return Promise.resolve(this.#listeners.traffic(keys))
   }
 
+  pieces(key: RouteKey): Promise<readonly PlannedPiece[] | undefined> {
+    return this.#programming.withWritten(() => this.#looksAt(key)?.flatMap(({ pieces }) => pieces))
+  }
+
   inspect(key: RouteKey, signal: AbortSignal): Promise<Inspection | undefined> {
-    return this.#programming.inTurn(async () => {
-      const listeners = this.#listeners.look(key)
-      return listeners && inspectPieces([this.#addresses.lookFor(key), listeners], signal)
+    return this.#programming.withWritten(() => {
+      const looks = this.#looksAt(key)
+      return looks && inspectPieces(looks, signal)
     })
   }
 
-  rendered(): Promise<readonly RenderedPart[]> {
-    return this.#programming.inTurn(async () => [
+  compare(signal: AbortSignal): Promise<Comparison> {
+    return this.#programming.compare(() => this.#addresses.findLost(signal))
+  }
+
+  rendered(): Promise<readonly RenderedPart[] | undefined> {
+    return this.#programming.withWritten(() => [
       { part: 'netsh', text: this.#addresses.rendered() },
       { part: 'listeners', text: this.#listeners.rendered() },
     ])
@@ -119,6 +128,11 @@ export class WindowsBackend implements Backend {
       await this.#listeners.closeAll()
       await this.#removeAddresses()
     })
+  }
+
+  #looksAt(key: RouteKey): readonly Look[] | undefined {
+    const listeners = this.#listeners.look(key)
+    return listeners && [this.#addresses.lookFor(key), listeners]
   }
 
   async #removeAddresses(): Promise<void> {

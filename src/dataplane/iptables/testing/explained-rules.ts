@@ -1,14 +1,13 @@
 /** Which rules of the kernel belong to no route, and damage to one that does. */
 import type { PlannedPiece } from '../../../core/inspection.ts'
-import type { Table } from '../iptables.ts'
-import type { MemoryIptables } from '../memory-iptables.ts'
+import type { Iptables, Table } from '../iptables.ts'
 import { parseSave } from '../save-text.ts'
 
 const never = new AbortController().signal
 
 /** As lines `nat/CHAIN: -A CHAIN …` and `nat: :CHAIN - [0:0]`; those with one of these chains are fixed. */
 export async function unexplainedRules(
-  kernel: MemoryIptables,
+  kernel: Pick<Iptables, 'saveAll'>,
   pieces: readonly PlannedPiece[],
   isFixed: (chain: string, rule: string) => boolean,
 ): Promise<readonly string[]> {
@@ -22,10 +21,17 @@ export async function unexplainedRules(
   return lines.filter((line) => !explained.has(line))
 }
 
-/** A chain cannot go while a rule leads to it, so it gets a rule too much. */
-export async function spoilRule(kernel: MemoryIptables, { kind, where, text }: PlannedPiece): Promise<boolean> {
-  const line = kind === 'chain' ? `-A ${text.slice(1).split(' ')[0]} -j RETURN` : text.replace(/^-A/, '-D')
-  const [table] = where.split('/') as [Table]
+/**
+ * A chain cannot go while a rule leads to it, and the tools do not find a rule with `recent` by what they print of it; so
+ * these get a rule too much.
+ */
+export async function spoilRule(
+  kernel: Pick<Iptables, 'restore'>,
+  { kind, where, text }: PlannedPiece,
+): Promise<boolean> {
+  const [table, chain = text.slice(1).split(' ')[0]] = where.split('/') as [Table, string?]
+  const isHeld = kind === 'chain' || text.includes(' -m recent ')
+  const line = isHeld ? `-A ${chain} -j RETURN` : text.replace(/^-A/, '-D')
   await kernel.restore(`*${table}\n${line}\nCOMMIT\n`, never)
   return true
 }

@@ -1,6 +1,6 @@
 /** Damage by other programs: to one of our chains, or to the jumps to them. */
 import fc from 'fast-check'
-import type { MemoryIptables } from '../memory-iptables.ts'
+import type { Iptables } from '../iptables.ts'
 import { parseSave } from '../save-text.ts'
 
 const kinds = ['empty', 'delete', 'add', 'replace', 'leftover'] as const
@@ -21,7 +21,10 @@ export function anyRuleDamage({ leftovers }: { readonly leftovers: boolean }): f
   return fc.record({ kind: fc.constantFrom(...possible), where: fc.nat(), which: fc.nat() })
 }
 
-export async function doRuleDamage(kernel: MemoryIptables, { kind, where, which }: RuleDamage): Promise<void> {
+export async function doRuleDamage(
+  kernel: Pick<Iptables, 'save' | 'restore'>,
+  { kind, where, which }: RuleDamage,
+): Promise<void> {
   const table = where % 2 === 0 ? 'nat' : 'filter'
   const chains = [...(parseSave(await kernel.save(table, never)).get(table) ?? [])].filter(
     ([name]) => name.startsWith('KUBE-') || name === 'PREROUTING' || name === 'FORWARD',
