@@ -7,7 +7,7 @@ import { familiesAsked, isAsked } from './asked.ts'
 import type { InspectedFamily } from './inspected-family.ts'
 import type { PacedReading } from './paced-reading.ts'
 
-export interface DriftAnswer {
+interface DriftAnswer {
   /** Since the process began. */
   readonly total: number
   /** The last hundred, newest first. */

@@ -8,7 +8,7 @@ import type { InspectedFamily } from './inspected-family.ts'
 import type { PacedReading } from './paced-reading.ts'
 
 /** What a Service port has. */
-export interface RouteRules {
+interface RouteRules {
   /** `NAMESPACE/NAME:PORT/PROTOCOL` */
   readonly route: string
   readonly family: Family
