@@ -99,8 +99,16 @@ const cases: readonly Case[] = [
   {
     name: 'drift',
     check: daemon,
-    evidence: { daemon: { ...runs, drift: { drift: ['table ip fairlead was deleted by nft'] } } },
+    evidence: { daemon: { ...runs, drift: ['table ip fairlead was deleted by nft'] } },
     finds: [['drift-found', 'deleted by nft']],
+  },
+  {
+    name: 'a daemon that hangs',
+    check: daemon,
+    evidence: {
+      daemon: { kind: 'silent', address: 'http://127.0.0.1:10256', reason: 'no answer in 15 s', isSlow: true },
+    },
+    finds: [['daemon-not-answering', 'no answer in 15 s']],
   },
   {
     name: 'a stranger on the health port',

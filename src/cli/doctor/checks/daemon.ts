@@ -13,6 +13,11 @@ export const daemon = check({
       meaning: 'No Fairlead answers on the health port of this node. Rules that are there stay as they are.',
       fix: 'Start it, or look why it ended: journalctl -u fairlead, kubectl logs. Before its first start use --before-start.',
     },
+    'daemon-not-answering': {
+      severity: 'error',
+      meaning: 'Something has the health port of this node and does not answer: the proxy hangs, or gets no CPU time.',
+      fix: 'Look at its CPU use and limits, and at its log. Restart it if it hangs.',
+    },
     'daemon-unhealthy': {
       severity: 'error',
       meaning: 'The proxy has not managed to program its rules for too long.',
@@ -36,6 +41,10 @@ export const daemon = check({
   },
   *run({ config }, { daemon: facts }, find) {
     if (facts.kind === 'not-asked') return
+    if (facts.kind === 'silent' && facts.isSlow) {
+      yield find('daemon-not-answering', { what: `${facts.address} does not answer.`, evidence: facts.reason })
+      return
+    }
     if (facts.kind === 'silent' || facts.kind === 'stranger') {
       const evidence = facts.kind === 'silent' ? facts.reason : facts.answer
       yield find('daemon-not-running', { what: `No Fairlead answers at ${facts.address}.`, evidence })
@@ -59,11 +68,10 @@ export const daemon = check({
           what: `Nothing about ${kind} has come for ${Math.round(seconds)} s.`,
           evidence: `fairlead_source_last_contact_seconds{kind="${kind}"} ${Math.round(seconds)}`,
         })
-    const found = driftTexts(drift)
-    if (found.length > 0)
+    if (drift !== undefined && drift.length > 0)
       yield find('drift-found', {
         what: `Others have changed what the ${config.mode} mode made.`,
-        evidence: found.slice(0, 5).join('\n'),
+        evidence: drift.slice(0, 5).join('\n'),
       })
   },
 })
@@ -76,11 +84,4 @@ function contactAges({ metrics }: RunningDaemon): readonly (readonly [kind: stri
     const kind = /^fairlead_source_last_contact_seconds\{kind="(\w+)"\}$/.exec(name)?.[1]
     return kind === undefined ? [] : [[kind, value] as const]
   })
-}
-
-/** The page lists what was found lately, newest first. */
-function driftTexts(page: unknown): readonly string[] {
-  const entries = (page as { readonly drift?: unknown } | undefined)?.drift ?? page
-  if (!Array.isArray(entries)) return []
-  return entries.map((entry: unknown) => (typeof entry === 'string' ? entry : JSON.stringify(entry)))
 }

@@ -2,13 +2,14 @@ import { splitHostPort } from '../../../config/host-port.ts'
 import { isUnspecified } from '../../../net/ip.ts'
 import { check } from '../check.ts'
 import type { Listener } from '../evidence/listeners.ts'
+import { listenersOfOthers } from './ports.ts'
 import { shown } from './two-proxies.ts'
 
 /** Once it runs, the proxy has the ports itself. */
 export const ownPorts = check({
   name: 'own-ports',
   title: 'the health and metrics ports of the proxy',
-  needs: ['listeners', 'daemon'],
+  needs: ['listeners', 'daemon', 'processes'],
   finds: {
     'health-port-taken': {
       severity: 'error',
@@ -21,13 +22,14 @@ export const ownPorts = check({
       fix: 'Stop the other program (often kube-proxy), or set --metrics-bind-address.',
     },
   },
-  *run({ config, isBeforeStart }, { listeners, daemon }, find) {
+  *run({ config, isBeforeStart }, { listeners, daemon, processes }, find) {
     if (!isBeforeStart && daemon.kind === 'runs') return
+    const others = listenersOfOthers(listeners, processes)
     for (const [name, address, what] of [
       ['health-port-taken', config.healthzBindAddress, 'The health port'],
       ['metrics-port-taken', config.metricsBindAddress, 'The metrics port'],
     ] as const) {
-      const listener = listeners.find((one) => one.protocol === 'TCP' && collides(one, address))
+      const listener = others.find((one) => one.protocol === 'TCP' && collides(one, address))
       if (listener === undefined) continue
       const answer = daemon.kind === 'stranger' && name === 'health-port-taken' ? `; it answers ${daemon.answer}` : ''
       const owner = listener.owner === undefined ? 'a process that cannot be seen from here' : shown(listener.owner)

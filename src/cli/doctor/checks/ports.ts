@@ -81,7 +81,10 @@ function isReachable({ ip }: Listener): boolean {
   return !ip.startsWith('127.') && ip !== '::1'
 }
 
-function listenersOfOthers(listeners: readonly Listener[], { all, fairleads }: ProcessFacts): readonly Listener[] {
+export function listenersOfOthers(
+  listeners: readonly Listener[],
+  { all, fairleads }: ProcessFacts,
+): readonly Listener[] {
   const ours = withChildren(new Set(fairleads.map(({ pid }) => pid)), all)
   return listeners.filter(({ owner }) => owner === undefined || !ours.has(owner.pid))
 }

@@ -47,16 +47,19 @@ interface Right {
   readonly reason: string
 }
 
-const wanted = [
-  ...both('', 'services'),
+type WantedRight = Omit<Right, 'isAllowed' | 'reason'>
+
+const wanted: readonly [WantedRight, ...WantedRight[]] = [
+  { group: '', resource: 'services', verb: 'list', isOptional: false },
+  { group: '', resource: 'services', verb: 'watch', isOptional: false },
   ...both('discovery.k8s.io', 'endpointslices'),
   ...both('', 'nodes'),
   ...both('networking.k8s.io', 'servicecidrs', true),
   { group: 'events.k8s.io', resource: 'events', verb: 'create', isOptional: true },
-] as const
+]
 
-function both(group: string, resource: string, isOptional = false) {
-  return (['list', 'watch'] as const).map((verb) => ({ group, resource, verb, isOptional }))
+function both(group: string, resource: string, isOptional = false): readonly WantedRight[] {
+  return ['list', 'watch'].map((verb) => ({ group, resource, verb, isOptional }))
 }
 
 export interface ApiPlace {
@@ -124,7 +127,7 @@ async function askRights(
   signal: AbortSignal,
 ): Promise<Pick<AskedApi, 'failure' | 'rights' | 'rightsProblem'>> {
   await using client = new KubeClient({ access, clock, version: fairleadVersion(), qps: -1 })
-  const review = async (right: (typeof wanted)[number]): Promise<Right> => {
+  const review = async (right: WantedRight): Promise<Right> => {
     const { group, resource, verb } = right
     const body = {
       apiVersion: 'authorization.k8s.io/v1',
@@ -136,11 +139,15 @@ async function askRights(
     return { ...right, isAllowed: answer.status?.allowed === true, reason: answer.status?.reason ?? '' }
   }
   try {
-    return { failure: undefined, rights: await Promise.all(wanted.map(review)), rightsProblem: undefined }
+    // One first: who is not known gets one refusal, not nine.
+    const [first, ...rest] = wanted
+    const rights = [await review(first), ...(await Promise.all(rest.map(review)))]
+    return { failure: undefined, rights, rightsProblem: undefined }
   } catch (error) {
     if (!(error instanceof KubeError)) throw error
-    if (error.reason === 'unauthorized') return { failure: failureOf(error), rights: [], rightsProblem: undefined }
-    return { failure: undefined, rights: [], rightsProblem: error.message }
+    const isAboutReviews = error.reason === 'forbidden' || error.reason === 'not-found'
+    if (isAboutReviews) return { failure: undefined, rights: [], rightsProblem: error.message }
+    return { failure: failureOf(error), rights: [], rightsProblem: undefined }
   }
 }
 

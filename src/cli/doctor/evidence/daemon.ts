@@ -12,8 +12,8 @@ import { CommandError } from '../../program.ts'
 export type DaemonFacts =
   /** Before the start, or without a health port to ask. */
   | { readonly kind: 'not-asked' }
-  /** Nobody answers there. */
-  | { readonly kind: 'silent'; readonly address: string; readonly reason: string }
+  /** Nobody is there, or somebody does not answer. */
+  | { readonly kind: 'silent'; readonly address: string; readonly reason: string; readonly isSlow: boolean }
   /** Somebody does, but not Fairlead. */
   | { readonly kind: 'stranger'; readonly address: string; readonly answer: string }
   | RunningDaemon
@@ -27,11 +27,12 @@ export interface RunningDaemon {
   readonly detail: Readonly<Record<string, unknown>>
   /** By name and labels, as `/metrics` prints them; undefined where it does not answer. */
   readonly metrics: ReadonlyMap<string, number> | undefined
-  /** What `/debug/drift` says; undefined where there is no such page. */
-  readonly drift: unknown
+  /** What others have changed in the last hour, or is not repaired, newest first; undefined where it does not say. */
+  readonly drift: readonly string[] | undefined
 }
 
-const patienceMs = 3_000
+/** A machine that is busy enough to need a doctor may take its time. */
+const patienceMs = 15_000
 
 export async function readDaemon(
   config: Pick<ProxyConfig, 'healthzBindAddress' | 'metricsBindAddress'>,
@@ -46,7 +47,9 @@ export async function readDaemon(
     answer = await get(`${address}/healthz?verbose`, signal)
   } catch (error) {
     signal.throwIfAborted()
-    return { kind: 'silent', address, reason: (error as Error).message }
+    const isSlow = ['AbortError', 'TimeoutError'].includes((error as Error).name)
+    const reason = isSlow ? `no answer in ${patienceMs / 1000} s` : (error as Error).message
+    return { kind: 'silent', address, reason, isSlow }
   }
   const health = parseJson(answer.body) as (HealthBody & { readonly detail?: unknown }) | undefined
   const { detail } = health ?? {}
@@ -102,15 +105,36 @@ async function readDrift(
   server: string,
   host: Pick<Host, 'platform' | 'env' | 'clock' | 'process'>,
   signal: AbortSignal,
-): Promise<unknown> {
+): Promise<readonly string[] | undefined> {
   if (server === '') return undefined
   try {
     const answer = await askDaemon('/debug/drift', {}, { server, host }, signal)
-    return answer.kind === 'json' ? answer.value : undefined
+    return answer.kind === 'json' ? lateDrift(answer.value, host.clock.now()) : undefined
   } catch (error) {
     if (!(error instanceof CommandError)) throw error
     return undefined
   }
+}
+
+const lateMs = 60 * 60_000
+
+interface DriftEntry {
+  readonly at: string
+  readonly family: string
+  readonly found: string
+  readonly times: number
+  readonly repairedAfterSeconds: number | null
+}
+
+export function lateDrift(page: unknown, nowMs: number): readonly string[] | undefined {
+  const entries = (page as { readonly drift?: readonly DriftEntry[] } | null)?.drift
+  if (!Array.isArray(entries)) return undefined
+  return (entries as readonly DriftEntry[])
+    .filter(({ at, repairedAfterSeconds }) => repairedAfterSeconds === null || nowMs - Date.parse(at) < lateMs)
+    .map(({ at, family, found, times, repairedAfterSeconds }) => {
+      const repair = repairedAfterSeconds === null ? 'not repaired' : `repaired after ${repairedAfterSeconds} s`
+      return `${at} ${family}: ${found}${times > 1 ? `, ${times} times` : ''}; ${repair}`
+    })
 }
 
 function parseJson(text: string): unknown {

@@ -1,6 +1,6 @@
 /** What is read from /proc and from other programs, as text. */
 import { expect, test } from 'vitest'
-import { parseMetrics } from './daemon.ts'
+import { lateDrift, parseMetrics } from './daemon.ts'
 import { parseSockets } from './listeners.ts'
 import { isProxyDaemon, withChildren } from './processes.ts'
 import { isReadOnlyAt, parseConntrackStats } from './settings.ts'
@@ -55,4 +55,19 @@ test('metrics by name and labels', () => {
       ['plain', 3],
     ]),
   )
+})
+
+test('drift of the last hour, and what is not repaired', () => {
+  const entry = { family: 'ipv4', found: 'a table is gone', times: 2, repairedAfterSeconds: 0.5 }
+  const at = (hours: number) => new Date(hours * 3_600_000).toISOString()
+  const drift = [
+    { ...entry, at: at(10) },
+    { ...entry, at: at(8) },
+    { ...entry, at: at(1), times: 1, repairedAfterSeconds: null },
+  ]
+  expect(lateDrift({ total: 3, drift }, 10.5 * 3_600_000)).toEqual([
+    '1970-01-01T10:00:00.000Z ipv4: a table is gone, 2 times; repaired after 0.5 s',
+    '1970-01-01T01:00:00.000Z ipv4: a table is gone; not repaired',
+  ])
+  expect(lateDrift('no such page', 0)).toBeUndefined()
 })
