@@ -22,6 +22,7 @@ const commandHelp = `Commands:
   fairlead doctor    Finds what keeps Services from working on this node.
   fairlead explain   Says what becomes of a connection, and why.
   fairlead render    Prints what a mode would program: no root, no cluster.
+  fairlead top       Shows what Services carry, live.
   fairlead trace     Shows what the last syncs of a running proxy did.
   fairlead kube      Serves the state of the cluster to other processes.
                      Also: file, api, local.

@@ -11,7 +11,7 @@ export const sortKeys = ['connections', 'open', 'bytes', 'rate', 'failures', 'sk
 export type SortKey = (typeof sortKeys)[number]
 
 /** What the mode cannot know is missing. */
-interface TrafficRow extends Omit<Traffic, 'lastUsedMs'> {
+export interface TrafficRow extends Omit<Traffic, 'lastUsedMs'> {
   readonly service: string
   readonly namespace: string
   readonly protocol: string
@@ -27,7 +27,7 @@ interface TrafficRow extends Omit<Traffic, 'lastUsedMs'> {
   readonly endpoints?: readonly EndpointRow[]
 }
 
-interface EndpointRow extends Omit<Traffic, 'lastUsedMs'> {
+export interface EndpointRow extends Omit<Traffic, 'lastUsedMs'> {
   readonly address: string
   /** The Service has it no more, or may not use it, but connections to it are still open. */
   readonly isGone?: boolean
@@ -127,7 +127,10 @@ function weightOf({ route, traffic, before, seconds }: Match, sort: SortKey): nu
 }
 
 /** Dials that failed, and connections that no endpoint saw. */
-function failuresOf({ dialFailures = 0, turnedAway = {} }: RouteTraffic): number {
+export function failuresOf({
+  dialFailures = 0,
+  turnedAway = {},
+}: Pick<RouteTraffic, 'dialFailures' | 'turnedAway'>): number {
   return Object.values(turnedAway).reduce((sum, count) => sum + count, dialFailures)
 }
 
@@ -192,7 +195,7 @@ function allBytes({ bytesIn, bytesOut }: Traffic): number | undefined {
   return bytesIn === undefined && bytesOut === undefined ? undefined : (bytesIn ?? 0) + (bytesOut ?? 0)
 }
 
-function bytesOf(traffic: Traffic): number | undefined {
+export function bytesOf(traffic: Traffic): number | undefined {
   const { openBytesIn, openBytesOut } = traffic
   const ofOpen =
     openBytesIn === undefined && openBytesOut === undefined ? undefined : (openBytesIn ?? 0) + (openBytesOut ?? 0)
