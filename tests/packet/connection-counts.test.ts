@@ -1,8 +1,15 @@
+/** What each Service and each endpoint carried, counted with real packets. */
 import { expect, test } from 'vitest'
 import { families } from '../../src/net/ip.ts'
+import type { Family } from '../../src/net/ip.ts'
+import type { TrafficRow, TrafficTable } from '../../src/observe/traffic/traffic-rows.ts'
+import { plans } from './testing/address-plan.ts'
+import { openTcp } from './testing/ask.ts'
+import { podPorts } from './testing/cluster.ts'
+import { Conversation } from './testing/conversation.ts'
 import { fairleadNftables } from './testing/fairlead.ts'
 import { fetchFrom } from './testing/fetch-from.ts'
-import { describeEach } from './testing/proxies.ts'
+import { describeEach, fairleads } from './testing/proxies.ts'
 import { Rig } from './testing/rig.ts'
 import { at } from './testing/row.ts'
 import { givenService } from './testing/service-fixture.ts'
@@ -11,6 +18,9 @@ import type { ServiceFixture } from './testing/service-fixture.ts'
 const web = givenService('web', 1, { type: 'NodePort', endpoints: ['here-1', 'there-1'] })
 const sticky = givenService('sticky', 2, { affinitySeconds: 60, endpoints: ['here-1', 'there-1'] })
 const idle = givenService('idle', 3, { endpoints: ['here-1'] })
+const lonely = givenService('lonely', 4, { endpoints: [] })
+const echoPort = { name: 'echo', protocol: 'TCP', port: 7, target: podPorts.echo } as const
+const talk = givenService('talk', 5, { ports: [echoPort], endpoints: ['here-1', 'there-1'] })
 
 describeEach([fairleadNftables], (proxy) => {
   test('/metrics counts the new connections of each Service, whichever way they come, and through changes', async () => {
@@ -23,9 +33,52 @@ describeEach([fairleadNftables], (proxy) => {
     await rig.program([{ ...web, endpoints: ['here-1', 'there-1', 'here-2'] }, sticky, idle])
     await connect(rig, web, 2)
     await rig.program([{ ...web, endpoints: ['here-2'] }, sticky, idle])
-    expect(await counts(rig)).toEqual({ web: [21, 21], sticky: [3, 3], idle: [0, 0] })
+    // What was read last is good for a second.
+    await expect.poll(() => counts(rig), { timeout: 20_000 }).toEqual({ web: [21, 21], sticky: [3, 3], idle: [0, 0] })
   })
 })
+
+describeEach(fairleads, (proxy) => {
+  test('what is counted, per Service and per endpoint, is what was sent, and what is open is what is held', async () => {
+    await using rig = await Rig.start(proxy, {}, [web, idle, lonely, talk])
+    rig.cluster.node.run('sysctl', ['-wq', 'net.netfilter.nf_conntrack_acct=1'])
+    await connect(rig, web, 4)
+    for (const family of families)
+      expect(await rig.ask('caller', at('cluster IP', lonely), family, 10_000)).toEqual({ kind: 'refused' })
+    const held: Conversation[] = []
+    for (const family of families) held.push(await hold(rig, talk, family), await hold(rig, talk, family))
+    try {
+      for (const conversation of held) await conversation.goesOn()
+      const rows = await traffic(rig)
+      for (const family of families) {
+        const [ended, open] = [rows.get(`web ${family}`), rows.get(`talk ${family}`)]
+        // Three doors, four times each.
+        expect(ended).toMatchObject({ connections: 12, endpointCount: 2 })
+        expect(sum(ended, ({ connections }) => connections)).toBe(12)
+        expect(open).toMatchObject({ connections: 2, open: 2 })
+        expect(sum(open, (endpoint) => endpoint.connections)).toBe(2)
+        expect(sum(open, (endpoint) => endpoint.open)).toBe(2)
+        expect(open?.openBytesIn).toBeGreaterThan(0)
+        expect(rows.get(`idle ${family}`)).toMatchObject({ connections: 0, open: 0 })
+        expect(rows.get(`lonely ${family}`)?.turnedAway?.['no-endpoint']).toBeGreaterThanOrEqual(1)
+      }
+    } finally {
+      for (const conversation of held) conversation[Symbol.dispose]()
+    }
+  })
+})
+
+async function hold(rig: Rig, service: ServiceFixture, family: Family): Promise<Conversation> {
+  const echo = { ip: plans[family].clusterIP(service.index), port: echoPort.port }
+  return Conversation.start(openTcp(rig.cluster.host('caller'), echo))
+}
+
+function sum(
+  row: TrafficRow | undefined,
+  value: (endpoint: NonNullable<TrafficRow['endpoints']>[number]) => number | undefined,
+): number {
+  return (row?.endpoints ?? []).reduce((total, endpoint) => total + (value(endpoint) ?? 0), 0)
+}
 
 /** That many to each address. */
 async function connect(rig: Rig, service: ServiceFixture, times: number): Promise<void> {
@@ -41,9 +94,15 @@ async function connect(rig: Rig, service: ServiceFixture, times: number): Promis
       }
 }
 
+/** By name and family. */
+async function traffic(rig: Rig): Promise<ReadonlyMap<string, TrafficRow>> {
+  const table = JSON.parse(await fetchUntilThere(rig, '/debug/traffic?endpoints=true')) as TrafficTable
+  return new Map(table.services.map((row) => [`${/\/(.*):/.exec(row.service)?.[1]} ${row.family}`, row]))
+}
+
 /** Of IPv4 and of IPv6. */
 async function counts(rig: Rig): Promise<Readonly<Record<string, readonly number[]>>> {
-  const text = await scrape(rig)
+  const text = await fetchUntilThere(rig, '/metrics')
   const countOf = (service: string, family: string) =>
     Number(
       text
@@ -62,12 +121,12 @@ async function counts(rig: Rig): Promise<Readonly<Record<string, readonly number
 }
 
 /** A busy machine may need a second try. */
-async function scrape(rig: Rig): Promise<string> {
+async function fetchUntilThere(rig: Rig, path: string): Promise<string> {
   let text = ''
   await expect
     .poll(
       async () => {
-        const answer = await fetchFrom(rig.cluster.node, '127.0.0.1', 10_249, '/metrics')
+        const answer = await fetchFrom(rig.cluster.node, '127.0.0.1', 10_249, path)
         if (typeof answer === 'object' && answer.status === 200) text = answer.body
         return text
       },
