@@ -295,6 +295,14 @@ test('nothing is explained before the lists are complete', () => {
   expect(explain({ target, from: { kind: 'outside' } }, world)).toMatchObject({ ok: false, kind: 'not ready' })
 })
 
+test('a mode that serves on loopback says so', () => {
+  const world = given([web(nodePort), slices('10.64.0.1')], { traits: { servesAt: 'loopback' } })
+  const remarks = ['Services are served on a loopback address of this machine only, not at 10.96.0.1:80']
+  expect(explained(world, '10.96.0.1:80')).toMatchObject({ verdict: { because: 'not served' }, remarks })
+  const answer = answerTo(world, 'service/web')
+  expect(answer.ok && answer.explanations).toMatchObject([{ verdict: { kind: 'forward' }, remarks }])
+})
+
 test('affinity, health checks and the other ways in are told', () => {
   const spec = {
     ...nodePort,

@@ -32,7 +32,7 @@ export function explainFound({ route, entrance, ip, isOpen }: Found, question: Q
     near: [],
     notices: table.noticesOf(objectKey({ namespace, name })),
   }
-  const closed = whyClosed({ route, entrance, ip, isOpen }, scene)
+  const closed = whyClosed({ route, entrance, ip, isOpen }, question, scene)
   if (closed !== undefined) return { ...about, ...closed, answerers: [], others: [], topology: route.topology }
 
   const serving = servingAt(entrance, route, source, traits)
@@ -46,6 +46,7 @@ export function explainFound({ route, entrance, ip, isOpen }: Found, question: Q
     policy: appliedPolicy(entrance, serving, traits),
     ...(ranges !== undefined && { sourceRanges: ranges }),
     ...decided,
+    remarks: [...decided.remarks, ...onLoopback(entrance, scene)],
     ...(isForwarded && { choice: choiceText(route, scene) }),
     answerers: isForwarded ? answerers(serving, isEven, seen) : [],
     others: othersThan(serving, route, scene),
@@ -79,6 +80,7 @@ function refusedAt(entrance: Found['entrance'], ip: string | undefined, { protoc
 /** Where nothing of the mode takes the connection, whoever the client is. */
 function whyClosed(
   { route, entrance, ip, isOpen }: Found,
+  { target }: Question,
   scene: Scene,
 ): Pick<Explanation, 'verdict' | 'clientSees' | 'remarks'> | undefined {
   const { traits, traffic } = scene
@@ -94,12 +96,17 @@ function whyClosed(
       `node ports are not open on ${ip ?? 'this address'} in ${traits.mode} mode${limits}`,
     )
   }
-  if (traits.servesAt === 'loopback' && ip !== undefined && !isNodeAddress(ip, scene))
-    return untouched(
-      'not served',
-      `Services are served on a loopback address of this machine only, not at ${hostPort(ip, entrance.port)}`,
-    )
+  if (target.kind === 'address' && onLoopback(entrance, scene).length > 0)
+    return untouched('not served', ...onLoopback(entrance, scene))
   return undefined
+}
+
+/** On a developer's machine a Service has a port on loopback instead of its addresses. */
+function onLoopback(entrance: Found['entrance'], scene: Scene): readonly string[] {
+  if (scene.traits.servesAt !== 'loopback' || entrance.kind === 'node-port' || isNodeAddress(entrance.ip, scene))
+    return []
+  const own = hostPort(entrance.ip, entrance.port)
+  return [`Services are served on a loopback address of this machine only, not at ${own}`]
 }
 
 function choiceText({ relaying }: Route, { traits }: Scene): string {

@@ -4,10 +4,11 @@ import type { ServicePort, ServiceRecord } from '../../api/records.ts'
 import { familyOf } from '../../net/ip.ts'
 import { nearestName } from '../../net/nearest-name.ts'
 import type { Catalog } from '../catalog.ts'
+import type { Entrance, Route } from '../route.ts'
 import type { Answer, Explanation, Question, Target } from './explanation.ts'
 import { explainNobody } from './nobody.ts'
 import { explainFound } from './of-entrance.ts'
-import type { FamilyWorld, World } from './world.ts'
+import type { FamilyWorld, Scene, World } from './world.ts'
 
 type ServiceTarget = Extract<Target, { kind: 'service' }>
 
@@ -46,7 +47,7 @@ function ofPort(
       route.portName === port.name &&
       route.protocol === port.protocol
     if (isIt)
-      return route.entrances.map((entrance) =>
+      return waysInto(route, scene).map((entrance) =>
         explainFound(
           { route, entrance, ip: entrance.kind === 'node-port' ? undefined : entrance.ip, isOpen: true },
           question,
@@ -57,6 +58,11 @@ function ofPort(
   // It has no route: its cluster IP is another's, or may not be served.
   const nowhere = explainNobody({ ip: clusterIP, port: port.port, protocol: port.protocol }, question, scene)
   return [{ ...nowhere, notices: family.table.noticesOf(objectKey(record)) }]
+}
+
+/** A mode that serves on loopback has one place for all. */
+function waysInto({ entrances }: Route, { traits }: Scene): readonly Entrance[] {
+  return traits.servesAt === 'loopback' ? entrances.slice(0, 1) : entrances
 }
 
 function portsNamed({ ports }: ServiceRecord, wanted: string | undefined): readonly ServicePort[] {
