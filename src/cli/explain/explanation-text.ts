@@ -143,15 +143,9 @@ function whyText({ why, detail }: NotAnswering): string {
 }
 
 function afterwards(explanation: Explanation): readonly Step[] {
-  const { answerers, sourceSeenWhy, withoutEndpoints, healthCheck, otherEntrances, destination } = explanation
+  const { sourceSeenWhy, withoutEndpoints, healthCheck, otherEntrances, destination } = explanation
   const steps: Step[] = []
-  if (sourceSeenWhy !== undefined)
-    steps.push({
-      says: seenSentence(
-        answerers.map((it) => it.sourceSeen),
-        sourceSeenWhy,
-      ),
-    })
+  if (sourceSeenWhy !== undefined) steps.push({ says: seenSentence(explanation, sourceSeenWhy) })
   if (withoutEndpoints !== undefined) steps.push({ says: lossSentence(withoutEndpoints, destination.protocol) })
   if (healthCheck !== undefined) {
     const { port, localEndpoints: count } = healthCheck
@@ -179,12 +173,15 @@ function lossSentence(
   return sentence(`once this node has none, ${seenText(whileOthersHave, protocol)}; ${atLast}`)
 }
 
-function seenSentence(seen: readonly SourceSeen[], why: string): string {
-  const kinds = new Set(seen)
+function seenSentence({ answerers, source }: Explanation, why: string): string {
+  const kinds = new Set(answerers.map(({ sourceSeen }) => sourceSeen))
   if (kinds.has('depends')) return `Whose address endpoints see: ${why}.`
-  if (kinds.size > 1)
-    return `Endpoints see the address of the client: ${why}. One that is the client itself sees this node.`
-  return `Endpoints see the address of ${kinds.has('client') ? 'the client' : 'this node'}: ${why}.`
+  if (kinds.size === 1)
+    return `Endpoints see the address of ${kinds.has('client') ? 'the client' : 'this node'}: ${why}.`
+  const isItself = answerers.some(({ address }) => source.ip !== undefined && address.includes(source.ip))
+  return isItself
+    ? `Endpoints see the address of the client: ${why}. One that is the client itself sees this node.`
+    : `Endpoints see the address of this node: ${why}. One in the network of this node sees the client.`
 }
 
 function observedSteps({ observed }: Explanation): readonly Step[] {

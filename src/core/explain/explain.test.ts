@@ -303,6 +303,16 @@ test('a mode that serves on loopback says so', () => {
   expect(answer.ok && answer.explanations).toMatchObject([{ verdict: { kind: 'forward' }, remarks }])
 })
 
+test('a mode with an affinity timeout of its own says so', () => {
+  const sticky = { ...web(), affinitySeconds: 600 }
+  const world = given([sticky, slices('10.64.0.1', '10.64.0.2')], { traits: { keepsAffinityTimeout: false } })
+  const explanation = explained(world, '10.96.0.1:80')
+  expect(explanation.affinitySeconds).toBeUndefined()
+  expect(explanation.remarks).toEqual([
+    'the plain mode keeps a client with its endpoint for a time of its own, not for 600 s',
+  ])
+})
+
 test('affinity, health checks and the other ways in are told', () => {
   const spec = {
     ...nodePort,

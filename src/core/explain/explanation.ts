@@ -120,7 +120,6 @@ export interface ExplainedEndpoint {
   readonly address: string
   readonly nodeName: string
   readonly isLocal: boolean
-  readonly zone?: string
 }
 
 /** Exactly: `part` of `of` new connections. */

@@ -46,12 +46,13 @@ export function explainFound({ route, entrance, ip, isOpen }: Found, question: Q
     policy: appliedPolicy(entrance, serving, traits),
     ...(ranges !== undefined && { sourceRanges: ranges }),
     ...decided,
-    remarks: [...decided.remarks, ...onLoopback(entrance, scene)],
+    remarks: [...decided.remarks, ...onLoopback(entrance, scene), ...ownAffinity(route, scene)],
     ...(isForwarded && { choice: choiceText(route, scene) }),
     answerers: isForwarded ? answerers(serving, isEven, seen) : [],
     others: othersThan(serving, route, scene),
     topology: serving.policy === 'Cluster' ? route.topology : 'none',
-    ...(route.affinitySeconds !== undefined && { affinitySeconds: route.affinitySeconds }),
+    ...(route.affinitySeconds !== undefined &&
+      traits.keepsAffinityTimeout && { affinitySeconds: route.affinitySeconds }),
     ...(isForwarded && { sourceSeenWhy: seen.why }),
     ...(isForwarded && { withoutEndpoints: withoutEndpoints(serving, scene) }),
     ...(route.healthCheckNodePort !== undefined && {
@@ -107,6 +108,13 @@ function onLoopback(entrance: Found['entrance'], scene: Scene): readonly string[
     return []
   const own = hostPort(entrance.ip, entrance.port)
   return [`Services are served on a loopback address of this machine only, not at ${own}`]
+}
+
+function ownAffinity({ affinitySeconds }: Route, { traits }: Scene): readonly string[] {
+  if (affinitySeconds === undefined || traits.keepsAffinityTimeout) return []
+  return [
+    `the ${traits.mode} mode keeps a client with its endpoint for a time of its own, not for ${affinitySeconds} s`,
+  ]
 }
 
 function choiceText({ relaying }: Route, { traits }: Scene): string {

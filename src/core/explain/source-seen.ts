@@ -54,7 +54,11 @@ function replacement(
       return { isReplaced: false, why: 'externalTrafficPolicy Local keeps the address of the client' }
     case 'pods':
       if (masqueradeAll) return { isReplaced: true, why: 'masqueradeAll replaces it by the address of the node' }
-      if (isInside) return { isReplaced: false, why: 'a pod on this node keeps its address' }
+      if (isInside)
+        return {
+          isReplaced: false,
+          why: `${place === 'pod elsewhere' ? 'what counts as ' : ''}a pod on this node keeps its address`,
+        }
       return localTraffic.kind === 'none'
         ? { isReplaced: false, why: 'pods cannot be told from other clients, so nobody is masqueraded' }
         : {
