@@ -6,6 +6,7 @@ import { iptablesGroup } from './iptables/iptables-group.ts'
 import { ipvsGroup } from './ipvs/ipvs-group.ts'
 import { kpngGroup } from './kpng/kpng-group.ts'
 import { nftablesGroup } from './nftables/nftables-group.ts'
+import { trafficGroup } from './traffic/traffic-group.ts'
 import { userspaceObservingGroup } from './userspace/observing-group.ts'
 import { userspaceGroup } from './userspace/userspace-group.ts'
 import { windowsGroup } from './windows/windows-group.ts'
@@ -16,6 +17,7 @@ export const groups: readonly BenchGroup[] = [
   iptablesDriftGroup,
   ipvsGroup,
   nftablesGroup,
+  trafficGroup,
   userspaceGroup,
   userspaceObservingGroup,
   kpngGroup,
