@@ -25,7 +25,7 @@ import { RelaySocket, type DirectionCount } from './relay-socket.ts'
 import type { SocketAddress, TurnedAway } from '../relay.ts'
 import { resetSocket } from './tcp-reset.ts'
 import { TcpConnection, type TcpConnectionOptions } from './tcp-connection.ts'
-import { CopyTimes, Reported, TcpRecord } from './tcp-record.ts'
+import { CopyTimes, TcpRecord } from './tcp-record.ts'
 import { Throttle } from '../throttle.ts'
 
 /** The kernel caps it at net.core.somaxconn; Node's own 511 would drop connections in a burst. */
@@ -37,8 +37,14 @@ interface Served {
   readonly accepted: RelaySocket
   /** Of the client; empty where nobody needs it. */
   readonly ip: string
-  readonly report: Reported
+  readonly acceptedAtMs: number
+  /** Most connections have none. */
+  record: TcpRecord | undefined
+  /** Or could have been: it is not asked for twice. */
+  isReported: boolean
 }
+
+type Dialled = Extract<DialOutcome, { readonly ok: true }>
 
 /** Where the two directions of a connection are counted. */
 type Directions = Pick<TcpConnectionOptions, 'toEndpoint' | 'toClient'>
@@ -66,7 +72,7 @@ class TcpListener implements OpenListener {
   readonly #server: Server
   readonly #parts: RelayParts
   readonly counters: ListenerCounters
-  readonly #directionsByEndpoint = new WeakMap<EndpointCounters, Directions>()
+  readonly #directionsByEndpoint = new Map<EndpointCounters, Directions>()
   readonly #unreachableLog: Throttle
   /** Accepted, but not joined to an endpoint yet. */
   readonly #waiting = new Set<Socket>()
@@ -115,6 +121,7 @@ class TcpListener implements OpenListener {
   }
 
   endpointsLeft(): void {
+    this.#directionsByEndpoint.clear() // Those that are still there come back with the next connection.
     this.#drainOrphans()
   }
 
@@ -144,23 +151,34 @@ class TcpListener implements OpenListener {
     const { pool } = this.#assignment
     const ip = this.#needsAddress() ? client.remoteAddress : ''
     if (ip === undefined) return void client.destroy() // It left before we looked.
-    const served = { accepted, ip: clientIp(ip), report: this.#reportOn(client) }
+    const { reports, clock } = this.#parts
+    const isReported = reports.takes()
+    const served: Served = {
+      accepted,
+      ip: clientIp(ip),
+      acceptedAtMs: clock.monotonic(),
+      record: undefined,
+      isReported,
+    }
+    if (isReported) served.record = this.#recordOf(served)
     if (!mayUse(this.#assignment, served.ip)) return this.#turnAway(served, 'source-not-allowed')
     if (!this.#parts.descriptors.tryTake(descriptorsPerConnection, pool.service))
       return this.#turnAway(served, 'overload')
     void this.#serve(served)
   }
 
-  /** Most connections are not reported, and get no record. */
-  #reportOn(client: Socket): Reported {
-    const { reports, clock } = this.#parts
-    const acceptedAtMs = clock.monotonic()
-    const begin = () => {
-      const { remote, local } = endsOf(client)
-      const { service } = this.#assignment.pool
-      return new TcpRecord({ service, client: remote, local, acceptedAtMs }, this.#parts)
-    }
-    return new Reported(reports, begin)
+  #recordOf({ accepted, acceptedAtMs }: Served): TcpRecord {
+    const { remote, local } = endsOf(accepted.socket)
+    const { service } = this.#assignment.pool
+    return new TcpRecord({ service, client: remote, local, acceptedAtMs }, this.#parts)
+  }
+
+  /** A record that begins now, if it had none and may have one. */
+  #lateRecordOf(served: Served): TcpRecord | undefined {
+    if (served.isReported) return undefined
+    served.isReported = true
+    if (this.#parts.reports.takesFailure()) served.record = this.#recordOf(served)
+    return served.record
   }
 
   /** Asking the kernel who the client is takes time that most Services can do without. */
@@ -172,41 +190,45 @@ class TcpListener implements OpenListener {
 
   /** Each connection dials on its own, so an endpoint that does not answer keeps nobody else waiting. */
   async #serve(served: Served): Promise<void> {
-    const { accepted, ip, report } = served
+    const { accepted, ip } = served
     const client = accepted.socket
     const { clock, counters } = this.#parts
     this.#waiting.add(client)
-    let dialledAtMs = 0
-    const dialSeconds = () => (clock.monotonic() - dialledAtMs) / 1000
+    let [startMs, timeoutMs] = [served.acceptedAtMs, 0]
+    const noteDial = (choice: Choice, record: TcpRecord | undefined) =>
+      record?.chosen({ choice, endpoints: this.#assignment.pool.names.length, timeoutMs, startMs })
     const outcome = await dialAnyEndpoint({
       timeoutsMs: this.#parts.settings.dialTimeoutsMs,
-      choose: (timeoutMs) => {
+      choose: (timeout) => {
         const choice = this.#choose(ip, client)
-        dialledAtMs = clock.monotonic()
         if (choice === undefined) return undefined
+        timeoutMs = timeout
         counters.dialling()
-        report.chosen({ choice, endpoints: this.#assignment.pool.names.length, timeoutMs, startMs: dialledAtMs })
+        noteDial(choice, served.record)
         return choice
       },
       failed: (choice, error) => {
-        counters.took('undialled', dialSeconds())
-        report.dialFailed(errorCode(error))
+        const failedAtMs = clock.monotonic()
+        counters.took('undialled', (failedAtMs - startMs) / 1000)
+        noteDial(choice, this.#lateRecordOf(served))
+        served.record?.dialled(errorCode(error))
         this.#dialFailed(choice, ip, error)
+        startMs = failedAtMs // The next attempt begins at once.
       },
       client,
       buffers: this.#parts.buffers,
     })
-    if (outcome.ok) counters.took('dialled', dialSeconds())
     this.#waiting.delete(client)
-    const isJoined = outcome.ok ? this.#join(served, outcome.socket, outcome.choice) : this.#giveUp(served, outcome.why)
+    const isJoined = outcome.ok ? this.#join(served, outcome, startMs) : this.#giveUp(served, outcome.why)
     if (!isJoined) this.#parts.descriptors.giveBack(descriptorsPerConnection)
     this.#finishWhenEmpty()
   }
 
-  #join({ accepted, report: { record } }: Served, dialled: RelaySocket, choice: Choice): boolean {
+  #join({ accepted, record }: Served, { socket: dialled, choice }: Dialled, dialledAtMs: number): boolean {
     const [client, backend] = [accepted.socket, dialled.socket]
     const { log, settings, descriptors, clock, counters: ofEngine } = this.#parts
     const startedAtMs = clock.monotonic()
+    ofEngine.took('dialled', (startedAtMs - dialledAtMs) / 1000)
     const { pool } = this.#assignment
     pool.succeeded(choice.name)
     record?.dialled()
@@ -287,7 +309,7 @@ class TcpListener implements OpenListener {
   #giveUp(served: Served, why: Exclude<DialOutcome, { ok: true }>['why']): false {
     const { pool } = this.#assignment
     if (why === 'client-left') {
-      served.report.record?.ended(why)
+      served.record?.ended(why)
       return false
     }
     if (why === 'overload') this.#parts.descriptors.reportShortage(pool.service)
@@ -303,9 +325,11 @@ class TcpListener implements OpenListener {
     return false
   }
 
-  #turnAway({ accepted: { socket: client }, report }: Served, why: TurnedAway): void {
+  #turnAway(served: Served, why: TurnedAway): void {
+    const client = served.accepted.socket
     this.counters.turnedAway(why)
-    report.failed()?.ended(why)
+    this.#lateRecordOf(served)
+    served.record?.ended(why)
     // A clean close would look like an empty answer. It is right only where a traffic policy leaves this node without
     // endpoints: then the Service has not failed.
     if (why === 'no-endpoint' && this.#assignment.pool.whenEmpty === 'close') client.destroy()

@@ -3,7 +3,6 @@ import type { Clock } from '../../../core/clock.ts'
 import type { DialAttempt, TcpReport, TcpResult } from '../connection-report.ts'
 import type { Choice } from './balancer.ts'
 import type { RelayParts } from './relay-parts.ts'
-import type { Reports } from './reports.ts'
 import type { CopyNotes, TcpConnection } from './tcp-connection.ts'
 
 /** What is known of every connection, also of one that is noted only once it has failed. */
@@ -98,38 +97,6 @@ export class TcpRecord {
         this.#joinedAtMs !== undefined && { copying: copying(copied, this.#joinedAtMs, wall) }),
     }
     reports.tell(report)
-  }
-}
-
-/** Whether one connection is reported: from the start, or once something has failed. */
-export class Reported {
-  record: TcpRecord | undefined
-  readonly #reports: Reports
-  readonly #begin: () => TcpRecord
-  #isDecided: boolean
-  #dial: Dial | undefined
-
-  constructor(reports: Reports, begin: () => TcpRecord) {
-    this.#reports = reports
-    this.#begin = begin
-    this.#isDecided = reports.takes()
-    if (this.#isDecided) this.record = begin()
-  }
-
-  chosen(dial: Dial): void {
-    this.#dial = dial
-    this.record?.chosen(dial)
-  }
-
-  dialFailed(error: string): void {
-    if (this.record === undefined && this.#dial !== undefined) this.failed()?.chosen(this.#dial)
-    this.record?.dialled(error)
-  }
-
-  failed(): TcpRecord | undefined {
-    if (!this.#isDecided && this.#reports.takesFailure()) this.record = this.#begin()
-    this.#isDecided = true
-    return this.record
   }
 }
 
