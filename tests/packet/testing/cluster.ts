@@ -122,7 +122,7 @@ const gateway = 'fe80::1'
 const gatewayOfBeyond = 'fe80::2'
 const everywhere = { ipv4: '0.0.0.0/0', ipv6: '::/0' } as const
 
-function namespaceOfHost(): Namespace {
+export function namespaceOfHost(): Namespace {
   const host = Namespace.make()
   for (const scope of ['all', 'default']) {
     // New addresses are usable at once.

@@ -13,15 +13,16 @@ export interface Answer {
   readonly port: number
 }
 
-/** Listens on all addresses of the namespace, both families. */
-export function listenTcp(namespace: Namespace, name: string, port: number): Disposable {
+/** Listens on all addresses of the namespace, both families. Without a name it says at which address it was asked. */
+export function listenTcp(namespace: Namespace, name: string | undefined, port: number): Disposable {
   const server = createServer((socket) => {
     // Who does not read does not notice that the client has left.
     socket.on('error', () => {}).resume()
-    socket.end(renderAnswer({ answeredBy: name, sawSource: plain(socket.remoteAddress ?? ''), port }))
+    const answeredBy = name ?? plain(socket.localAddress ?? '')
+    socket.end(renderAnswer({ answeredBy, sawSource: plain(socket.remoteAddress ?? ''), port }))
   })
   namespace.enter(() => server.listen(port))
-  failLoudly(server, `TCP port ${port} of "${name}"`)
+  failLoudly(server, `TCP port ${port} of "${name ?? 'all'}"`)
   return { [Symbol.dispose]: () => server.close() }
 }
 
