@@ -1,4 +1,5 @@
 /** `fairlead doctor`: looks for what keeps Services from working on this node. It reads, and changes nothing. */
+import { daemonFlags } from '../../config/daemon/daemon-flags.ts'
 import { parseDaemonCommandLine } from '../../config/daemon/parse-daemon-command-line.ts'
 import type { DaemonOptions } from '../../config/daemon/parse-daemon-command-line.ts'
 import { inGroup } from '../../config/flags/flag.ts'
@@ -49,10 +50,11 @@ Give it the flags of the daemon: --config, --proxy-mode, --kubeconfig, --master,
 
 export async function doctorCommand(argv: readonly string[], program: Program, signal: AbortSignal): Promise<number> {
   const { host } = program
-  const { own, others } = splitFlags(doctorFlags, argv)
-  const read = parseFlags(doctorFlags, own, host.platform)
+  // All of them at once, so that a mistyped one is compared with all of them.
+  const read = parseFlags({ ...daemonFlags, ...doctorFlags }, argv, host.platform)
   if (!read.ok) throw new CommandError(read.problem)
-  if (others.includes('--help') || others.includes('-h')) {
+  const { others } = splitFlags(doctorFlags, argv)
+  if (read.wantsHelp) {
     program.out(`${usage}\n${renderFlagHelp(doctorFlags, host.platform, program.stdout.columns)}`)
     return 0
   }
