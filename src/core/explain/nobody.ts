@@ -151,13 +151,11 @@ function nearAddresses(ip: string, scene: Scene): readonly string[] {
         `${hostPort(ip, entrance.port)}/${route.protocol} is the ${entranceWords[entrance.kind]} of ${routeName(route)}`,
     )
   const wanted = ipToBigInt(ip)
-  const distance = (route: Route) => {
-    const difference = ipToBigInt(route.clusterIP) - wanted
+  const distance = ({ clusterIP }: Route) => {
+    const difference = ipToBigInt(clusterIP) - wanted
     return difference < 0n ? -difference : difference
   }
-  return nearest([...scene.table.view.routesByKey.values()], (left, right) =>
-    Number(distance(left) - distance(right)),
-  ).map(
+  return nearest(scene.table.view.routesByKey.values(), distance).map(
     (route) => `${hostPort(route.clusterIP, route.port)}/${route.protocol} is the cluster IP of ${routeName(route)}`,
   )
 }
@@ -166,13 +164,22 @@ function nearNodePorts(port: number, { table }: Scene): readonly string[] {
   const open = [...table.view.routesByKey.values()].flatMap((route) =>
     route.entrances.filter(({ kind }) => kind === 'node-port').map((entrance) => ({ route, port: entrance.port })),
   )
-  return nearest(open, (left, right) => Math.abs(left.port - port) - Math.abs(right.port - port)).map(
+  return nearest(open, (it) => BigInt(Math.abs(it.port - port))).map(
     (it) => `${it.port}/${it.route.protocol} is a node port of ${routeName(it.route)}`,
   )
 }
 
-function nearest<T>(all: readonly T[], compare: (left: T, right: T) => number): readonly T[] {
-  return all.toSorted(compare).slice(0, mostNear)
+/** Looks at each once: there may be tens of thousands, and the proxy has other things to do. */
+function nearest<T>(all: Iterable<T>, distanceOf: (it: T) => bigint): readonly T[] {
+  let best: readonly { readonly it: T; readonly distance: bigint }[] = []
+  for (const it of all) {
+    const distance = distanceOf(it)
+    const farthest = best[mostNear - 1]
+    if (farthest !== undefined && farthest.distance <= distance) continue
+    const place = best.findIndex((other) => other.distance > distance)
+    best = best.toSpliced(place < 0 ? best.length : place, 0, { it, distance }).slice(0, mostNear)
+  }
+  return best.map(({ it }) => it)
 }
 
 function contains(text: string, ip: string): boolean {
