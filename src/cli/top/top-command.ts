@@ -121,6 +121,8 @@ async function live(asked: Asked, intervalMs: number, program: Program, signal: 
 async function screen(asked: Asked, isFirst: boolean, program: Program, signal: AbortSignal): Promise<string> {
   const { host, stdout } = program
   const room = Math.max(5, (rowsOf(host.process.streams.stdout) ?? 24) - 4)
+  // A line that breaks would move all that follow.
+  const fitted = (line: string) => line.slice(0, stdout.columns)
   const head = 'fairlead top: c o b r f s l n sort, e endpoints, q ends'
   try {
     const table = await ask(asked, room, program, signal)
@@ -128,11 +130,11 @@ async function screen(asked: Asked, isFirst: boolean, program: Program, signal: 
     const lines = renderTop(table, view)
       .split('\n')
       .slice(0, room + 1)
-    return draw([head, renderSummary(table, view.nowMs), '', ...lines])
+    return draw([fitted(head), fitted(renderSummary(table, view.nowMs)), '', ...lines])
   } catch (error) {
     // The proxy may restart while we look.
     if (isFirst || signal.aborted || !(error instanceof CommandError)) throw error
-    return draw([head, error.message])
+    return draw([fitted(head), fitted(error.message)])
   }
 }
 

@@ -48,7 +48,7 @@ export function renderTop(table: TrafficTable, { sort, nowMs, terminal }: TopVie
 export function renderSummary({ readings, bytes, total, services }: TrafficTable, nowMs: number): string {
   const shown = total > services.length ? `${services.length} of ${total}` : String(total)
   const seconds = Math.max(0, ...readings.map(({ at }) => (nowMs - Date.parse(at)) / 1000))
-  return `${shown} Service ports, read ${Math.round(seconds)} s ago; ${aboutBytes[bytes]}`
+  return `${shown} Service ${total === 1 ? 'port' : 'ports'}, read ${Math.round(seconds)} s ago; ${aboutBytes[bytes]}`
 }
 
 const aboutBytes: Readonly<Record<TrafficTable['bytes'], string>> = {

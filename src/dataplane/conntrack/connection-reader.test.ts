@@ -51,3 +51,19 @@ test('a table that cannot be read leaves the other numbers as they are', async (
   expect(await read()).toBeUndefined()
   expect(log.at('debug1')).toHaveLength(1)
 })
+
+test('a table that takes long to read is read less often', async () => {
+  const { conntrack, clock, read } = given()
+  const slow = conntrack.connections.bind(conntrack)
+  conntrack.connections = async function* (...args) {
+    await clock.advance(1_000)
+    yield* slow(...args)
+  }
+  await read()
+  await clock.advance(49_999)
+  await read()
+  expect(conntrack.dumpCount).toBe(1)
+  await clock.advance(1)
+  await read()
+  expect(conntrack.dumpCount).toBe(2)
+})

@@ -15,22 +15,24 @@ export interface ConnectionReaderOptions {
   readonly log: Logger
 }
 
-/** A table of a million connections takes a second of a processor. */
 export const readEveryMs = 10_000
+/** A table of a million connections takes a second or two: reading takes at most one part in so many of the time. */
+const restPerReading = 50
 
 /** For one family. */
 export class ConnectionReader {
   readonly #options: ConnectionReaderOptions
-  #last: { readonly traffic: ReadonlyMap<RouteKey, RouteTraffic>; readonly readAt: number } | undefined
+  #last: { readonly traffic: ReadonlyMap<RouteKey, RouteTraffic>; readonly goodUntil: number } | undefined
 
   constructor(options: ConnectionReaderOptions) {
     this.#options = options
   }
 
-  /** What is read is at most ten seconds old. Empty where the table cannot be read. */
+  /** What is read may be ten seconds old, and more where the table is large. Empty where it cannot be read. */
   async read(view: NodeView, signal: AbortSignal): Promise<ReadonlyMap<RouteKey, RouteTraffic>> {
     const { clock, log } = this.#options
-    if (this.#last !== undefined && clock.monotonic() - this.#last.readAt < readEveryMs) return this.#last.traffic
+    const startedAt = clock.monotonic()
+    if (this.#last !== undefined && startedAt < this.#last.goodUntil) return this.#last.traffic
     let traffic: ReadonlyMap<RouteKey, RouteTraffic> = new Map()
     try {
       traffic = await this.#readNow(view, signal)
@@ -38,7 +40,8 @@ export class ConnectionReader {
       if (signal.aborted) throw error
       log.debug(1, 'cannot read the connection table', { family: view.family, error })
     }
-    this.#last = { traffic, readAt: clock.monotonic() }
+    const endedAt = clock.monotonic()
+    this.#last = { traffic, goodUntil: endedAt + Math.max(readEveryMs, restPerReading * (endedAt - startedAt)) }
     return traffic
   }
 
