@@ -102,3 +102,21 @@ test('a reading that fails is tried again by whoever asks next', async () => {
   fails = false
   expect(await book.read()).toHaveLength(1)
 })
+
+test('what takes long to read is read less often', async () => {
+  const clock = new FakeClock()
+  let readings = 0
+  const traffic = async () => {
+    readings++
+    await clock.advance(2_000)
+    return new Map<RouteKey, RouteTraffic>()
+  }
+  const book = new TrafficBook({ clock, signal: never, sources: [{ view: () => testView(web), traffic }] })
+  await book.read()
+  await clock.advance(19_999)
+  await book.read()
+  expect(readings).toBe(1)
+  await clock.advance(1)
+  await book.read()
+  expect(readings).toBe(2)
+})

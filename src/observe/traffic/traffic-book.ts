@@ -35,6 +35,8 @@ export interface TrafficBookOptions {
 
 /** Several who ask at once, such as two scrapers, get the same answer. */
 const freshMs = 1_000
+/** Reading takes at most one part in so many of the time: a kernel may take seconds to list 10,000 Services. */
+const restPerReading = 10
 
 export class TrafficBook {
   readonly #pages: readonly FamilyPage[]
@@ -59,7 +61,7 @@ class FamilyPage {
   readonly #clock: Clock
   readonly #signal: AbortSignal
   #reading: Promise<CarriedView> | undefined
-  #last: { readonly carried: CarriedView; readonly readAt: number } | undefined
+  #last: { readonly carried: CarriedView; readonly goodUntil: number } | undefined
 
   constructor(source: TrafficSource, clock: Clock, signal: AbortSignal) {
     this.#source = source
@@ -72,15 +74,13 @@ class FamilyPage {
   }
 
   async read(): Promise<CarriedView> {
-    const { trafficEveryMs = 0 } = this.#source
-    const youngEnoughMs = Math.max(freshMs, trafficEveryMs)
-    if (this.#last !== undefined && this.#clock.monotonic() - this.#last.readAt < youngEnoughMs)
-      return this.#last.carried
+    if (this.#last !== undefined && this.#clock.monotonic() < this.#last.goodUntil) return this.#last.carried
     this.#reading ??= this.#readNow().finally(() => (this.#reading = undefined))
     return this.#reading
   }
 
   async #readNow(): Promise<CarriedView> {
+    const startedAt = this.#clock.monotonic()
     const traffic = await this.#source.traffic(this.#signal)
     const atMs = this.#clock.now()
     const last = this.#last?.carried
@@ -90,7 +90,9 @@ class FamilyPage {
       atMs,
       before: last && { traffic: last.traffic, atMs: last.atMs },
     }
-    this.#last = { carried, readAt: this.#clock.monotonic() }
+    const endedAt = this.#clock.monotonic()
+    const youngMs = Math.max(freshMs, this.#source.trafficEveryMs ?? 0, restPerReading * (endedAt - startedAt))
+    this.#last = { carried, goodUntil: endedAt + youngMs }
     return carried
   }
 }

@@ -20,8 +20,8 @@ export const trafficGroup: BenchGroup = {
 }
 
 const services = 10_000
-/** Longer than a reading is good for. */
-const pauseMs = 11_000
+/** Longer than a reading is good for, if it takes less than three seconds. */
+const pauseMs = 31_000
 
 interface Case {
   readonly name: string
@@ -83,7 +83,19 @@ async function measure({ mode, variant, peer }: Case, runs: number) {
   for (let run = 0; run < runs; run++) {
     await sleep(pauseMs)
     ours.push(
-      secondsOf(namespace, [['curl', '-sf', '-o', '/dev/null', 'http://127.0.0.1:10249/debug/traffic?limit=1']]),
+      secondsOf(namespace, [
+        [
+          'curl',
+          '-sf',
+          '--retry',
+          '9',
+          '--retry-delay',
+          '1',
+          '-o',
+          '/dev/null',
+          'http://127.0.0.1:10249/debug/traffic?limit=1',
+        ],
+      ]),
     )
     theirs.push(secondsOf(namespace, peer))
   }
