@@ -8,6 +8,7 @@ import { kpngGroup } from './kpng/kpng-group.ts'
 import { nftablesGroup } from './nftables/nftables-group.ts'
 import { trafficGroup } from './traffic/traffic-group.ts'
 import { userspaceObservingGroup } from './userspace/observing-group.ts'
+import { observabilityGroup } from './observability/observability-group.ts'
 import { userspaceGroup } from './userspace/userspace-group.ts'
 import { windowsGroup } from './windows/windows-group.ts'
 
@@ -22,4 +23,5 @@ export const groups: readonly BenchGroup[] = [
   userspaceObservingGroup,
   kpngGroup,
   windowsGroup,
+  observabilityGroup,
 ]
