@@ -5,7 +5,10 @@ import { routeKey } from '../core/route.ts'
 import { service, slice } from '../core/testing/objects.ts'
 import type { AddressPlan } from '../core/testing/random-cluster.ts'
 import { inspectionContract } from './inspection.contract.ts'
+import type { SpanRecord } from '../core/trace.ts'
+import { misplacedIn } from '../observe/tracing/testing/recorded-trees.ts'
 import type { BackendSite } from './testing/backend-site.ts'
+import type { DoorCall } from './testing/door-calls.ts'
 import { NodeUnderTest } from './testing/node-under-test.ts'
 import { anyClusterStep, anyClusterSteps, anyDamageStep, anyStep } from './testing/random-history.ts'
 import type { ClusterStep, Step } from './testing/random-history.ts'
@@ -44,6 +47,28 @@ export function backendContract<D, S>(site: BackendSite<D, S>): void {
           }
         }),
         { numRuns: 25, ...inTime },
+      )
+    })
+
+    test('each change of the data plane is a commit in the trace of its sync, and each part lies within its whole', async () => {
+      const steps = fc.array(anyStep<D, S>(plan, {}), { minLength: 1, maxLength: 4 })
+      await fc.assert(
+        fc.asyncProperty(fc.record({ start, steps }), async (history) => {
+          await using node = new NodeUnderTest(site, history.start)
+          // What carries connections itself is no kernel that one could commit to.
+          const isCommit = ({ door, method }: DoorCall) => door !== 'relay' && site.writes.has(method)
+          let commits = 0
+          node.world.calls.before = (call) => void (commits += isCommit(call) ? 1 : 0)
+          for (const step of [{ do: 'full sync' } as const, ...history.steps]) {
+            const full = await node.apply(step)
+            commits = 0
+            await node.sync({ full })
+            const trace = node.traces.at(-1)
+            expect(trace && commitsIn(trace, site.splitCommits)).toBe(commits)
+            expect(trace && misplacedIn(trace)).toEqual([])
+          }
+        }),
+        { numRuns: 15, ...inTime },
       )
     })
 
@@ -225,4 +250,10 @@ async function breakCall<D, S>(
 /** Of a sync that succeeded although a call did not. One that was aborted may as well have done everything. */
 async function undone<D, S>(node: NodeUnderTest<D, S>, trouble: Trouble): Promise<readonly string[]> {
   return trouble.endsWith('fails') ? ['the sync succeeded although a call failed'] : node.problems()
+}
+
+function commitsIn({ name, attributes, children }: SpanRecord, split: ReadonlySet<string> = new Set()): number {
+  const isCommit = name === 'commit' || name === 'netsh'
+  const operations = split.has(String(attributes['command'])) ? Number(attributes['operations']) : 1
+  return children.reduce((sum, child) => sum + commitsIn(child, split), isCommit ? operations : 0)
 }

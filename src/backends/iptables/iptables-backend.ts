@@ -8,11 +8,13 @@ import type { RouteTraffic } from '../../core/traffic.ts'
 import { writeAllButRefused } from '../../core/sync/find-refused.ts'
 import { Programming } from '../../core/sync/programming.ts'
 import type { Knowledge, Programmed, SyncTask, Written } from '../../core/sync/programming.ts'
+import type { Span, SpanAttributes } from '../../core/trace.ts'
 import type { Iptables } from '../../dataplane/iptables/iptables.ts'
 import { noCounters } from '../../dataplane/iptables/language/counters.ts'
 import { findRefusedRoutes, isRefusal, rulesOnTrial } from '../../dataplane/iptables/language/refused-routes.ts'
 import type { RestoreScript } from '../../dataplane/iptables/language/restore-input.ts'
 import { allRulePieces, rulesLook } from '../../dataplane/iptables/language/rule-pieces.ts'
+import { tracedIptables } from '../../dataplane/iptables/traced-iptables.ts'
 import { nextTurn } from '../../dataplane/next-turn.ts'
 import type { ChainWatch } from './chain-watch.ts'
 import type { Damage } from './damage.ts'
@@ -68,8 +70,8 @@ export class IptablesBackend implements Backend {
     })
   }
 
-  async sync(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
-    const report = await this.#programming.sync({ view, change }, signal)
+  async sync(view: NodeView, change: Change, signal: AbortSignal, span?: Span): Promise<SyncReport> {
+    const report = await this.#programming.sync({ view, change }, signal, span)
     this.#counts.forget(change.keys, view)
     return report
   }
@@ -130,14 +132,20 @@ export class IptablesBackend implements Backend {
     if (damage === undefined ? change.full : damage.isTotal) return undefined
     const settings = await this.#options.settings.current({ isFull: change.full }, signal)
     if (!isSameButForAddresses(known.plan.settings, settings)) return undefined
+    const { steps } = this.#programming
     if (damage !== undefined) {
       const repair = repairInput(known.plan, damage)
       const all = new Map([...repair.touchedChains()].map((path) => [path, 'all' as const]))
-      await this.#keepingCounts(all, () => this.#sendEdit(repair, signal), signal)
+      const send = () => this.#keepingCounts(all, () => this.#sendEdit(repair, signal), signal)
+      await steps.apply(send, 'repair', { found: damage.found })
     }
-    const { input, after } = editIptables(known.plan, { view, settings, keys: change.keys })
+    const { input, after } = steps.plan(
+      () => editIptables(known.plan, { view, settings, keys: change.keys }),
+      (edit) => ({ routes: change.keys.length, ...ruleCounts([edit.input]) }),
+    )
     const touched = touchedCounters(known.plan, after, change.keys)
-    if (!input.isEmpty) await this.#keepingCounts(touched, () => this.#sendEdit(input, signal), signal)
+    if (!input.isEmpty)
+      await steps.apply(() => this.#keepingCounts(touched, () => this.#sendEdit(input, signal), signal))
     return this.#finish(after, [input], [])
   }
 
@@ -150,9 +158,14 @@ export class IptablesBackend implements Backend {
     // A table that was flushed is not worth reading again: what it lacks is known.
     const damage = damageIn(before)
     const known = damage?.isTotal === true ? damage.state : undefined
-    const planWith = (chosen: IptablesSettings) => planIptables(view, chosen, change.full ? change.keys : undefined)
+    const { steps } = this.#programming
+    const planWith = (chosen: IptablesSettings) =>
+      steps.plan(
+        () => planIptables(view, chosen, change.full ? change.keys : undefined),
+        ({ routesByKey }) => ({ routes: routesByKey.size }),
+      )
     const [state, plan] = await Promise.all([
-      known ?? readRuleset(this.#options.iptables, signal),
+      known ?? steps.read(() => readRuleset(this.#options.iptables, signal)),
       // In the next turn the tool has been started, and reads while we plan.
       nextTurn().then(() => planWith(settings)),
     ])
@@ -170,8 +183,9 @@ export class IptablesBackend implements Backend {
     return writeAllButRefused({
       write: async (refused) => {
         const wanted = withRoutes(plan, new Map(refused.map(({ key }) => [key, undefined])))
-        const inputs = fullInputs(wanted, state, variant)
-        await this.#keepingCounts(undefined, () => this.#sendAll(inputs, signal), signal)
+        const { steps } = this.#programming
+        const inputs = steps.plan(() => fullInputs(wanted, state, variant), ruleCounts, 'compare')
+        await steps.apply(() => this.#keepingCounts(undefined, () => this.#sendAll(inputs, signal), signal))
         return this.#finish(wanted, inputs, refused)
       },
       isRefusal,
@@ -229,7 +243,7 @@ export class IptablesBackend implements Backend {
 
   async #restore(input: RestoreScript, sync: { readonly isFull: boolean }, signal: AbortSignal): Promise<void> {
     try {
-      await this.#options.iptables.restore(input.pieces(), signal)
+      await tracedIptables(this.#options.iptables, this.#programming.steps).restore(input.pieces(), signal)
     } catch (error) {
       if (!signal.aborted) this.#options.metrics.restoreFailed(sync)
       throw error
@@ -245,6 +259,11 @@ export class IptablesBackend implements Backend {
     }
     return { plan, report: { facts: { filterRules: last.filter, natRules: last.nat }, failed } }
   }
+}
+
+function ruleCounts(inputs: readonly RestoreScript[]): SpanAttributes {
+  const added = (table: 'filter' | 'nat') => inputs.reduce((sum, input) => sum + input.addedRules(table), 0)
+  return { inputs: inputs.length, 'rules.filter': added('filter'), 'rules.nat': added('nat') }
 }
 
 function damageIn(known: Knowledge<IptablesPlan, Damage>): Damage | undefined {

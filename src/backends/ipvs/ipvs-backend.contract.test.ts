@@ -55,6 +55,7 @@ function ipvsSite(family: Family): BackendSite<KernelDamage, undefined> {
       'remove',
       'restore',
     ]),
+    splitCommits: new Set(['ipvs', 'ipset', 'ip address add', 'ip address del']),
     // Endpoints that lost their weight are deleted later, as if they had connections.
     toleratesFailureOf: ({ method }) => method === 'realServers',
     restart: {

@@ -7,6 +7,7 @@ import type { RouteKey } from '../../core/route.ts'
 import type { RouteTraffic } from '../../core/traffic.ts'
 import { Programming } from '../../core/sync/programming.ts'
 import type { Programmed, SyncTask } from '../../core/sync/programming.ts'
+import type { Span, SpanAttributes } from '../../core/trace.ts'
 import { readKernelState } from '../../dataplane/iptables/language/kernel-state.ts'
 import { cidrContains, parseCidr } from '../../net/ip.ts'
 import { commit } from './commit.ts'
@@ -33,6 +34,7 @@ import type { IpvsPlan } from './plan.ts'
 import { renderPlan } from './render.ts'
 import type { EditContext } from './server-edit.ts'
 import type { FixedSettings } from './settings.ts'
+import { tracedKernel } from './traced-kernel.ts'
 
 export interface IpvsBackendOptions {
   readonly kernel: Kernel
@@ -54,24 +56,27 @@ export class IpvsBackend implements Backend {
   readonly #counts: TrafficCounts
   readonly #context: EditContext
   readonly #programming: Programming<SyncTask, Expected>
+  /** Whose changes the trace of a sync shows. */
+  readonly #kernel: Kernel
 
   constructor(options: IpvsBackendOptions) {
     this.#options = options
     this.#counts = new TrafficCounts(options.kernel.ipvs)
-    this.#draining = new Draining({ ipvs: options.kernel.ipvs, log: options.log })
     const excluded = options.settings.excludeCidrs.flatMap((text) => parseCidr(text) ?? [])
     const isExcluded = (ip: string) => excluded.some((cidr) => cidrContains(cidr, ip))
-    this.#context = { draining: this.#draining, isExcluded }
     this.#programming = new Programming<SyncTask, Expected>({
       edit: ({ plan: { written } }, task, signal) => this.#edit(written, task, signal),
       rewrite: (task, _known, signal) => this.#rewrite(task, signal),
       isRefusal: (error) => error instanceof ChangedByOthers,
       onRefusedEdit: (error) => options.log.warn('somebody else changed the kernel; reading it again', { error }),
     })
+    this.#kernel = tracedKernel(options.kernel, this.#programming.steps)
+    this.#draining = new Draining({ ipvs: this.#kernel.ipvs, log: options.log })
+    this.#context = { draining: this.#draining, isExcluded }
   }
 
-  async sync(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
-    const report = await this.#programming.sync({ view, change }, signal)
+  async sync(view: NodeView, change: Change, signal: AbortSignal, span?: Span): Promise<SyncReport> {
+    const report = await this.#programming.sync({ view, change }, signal, span)
     this.#counts.forget(change.keys, view)
     return report
   }
@@ -146,36 +151,49 @@ export class IpvsBackend implements Backend {
     { view, change }: SyncTask,
     signal: AbortSignal,
   ): Promise<Programmed<Expected> | undefined> {
-    return change.full ? undefined : this.#commit(editIpvs(before, view, change.keys, this.#context), signal)
+    if (change.full) return undefined
+    const edit = () => editIpvs(before, view, change.keys, this.#context)
+    return this.#commit(this.#programming.steps.plan(edit, editCounts), signal)
   }
 
   async #rewrite({ view, change }: SyncTask, signal: AbortSignal): Promise<Programmed<Expected>> {
-    const { kernel, settings: fixed } = this.#options
+    const { settings: fixed } = this.#options
+    const kernel = this.#kernel
+    const { steps } = this.#programming
     const { family } = fixed
-    await kernel.addresses.ensureDummy(ipvsLink, signal)
-    await kernel.ipset.ensure(
-      setIds.map((id) => ipSetOf(id, family)),
-      signal,
-    )
+    await steps.apply(async () => {
+      await kernel.addresses.ensureDummy(ipvsLink, signal)
+      await kernel.ipset.ensure(
+        setIds.map((id) => ipSetOf(id, family)),
+        signal,
+      )
+    }, 'prepare')
     const { hasRandomFully } = await kernel.iptables.features(signal)
-    const found = await readKernel(kernel, family, signal)
-    const rules = await readKernelState(kernel.iptables, signal)
+    const { found, rules } = await steps.read(async () => ({
+      found: await readKernel(kernel, family, signal),
+      rules: await readKernelState(kernel.iptables, signal),
+    }))
     this.#draining.keepFound(found.servers)
     // Later on a weight that somebody set by hand is theirs; kube-proxy does the same.
     const repairsWeights = !this.#draining.knowsWeights
     const held = heldAsFound(found, { family, draining: this.#draining, repairsWeights })
     const settings = { ...fixed, hasRandomFully, ...this.#nodeAddresses(found.otherIps) }
     const keys = change.full ? change.keys : [...view.routesByKey.keys()]
-    const plan = planIpvs(view, settings, keys)
-    const programmed = await this.#commit(rewriteIpvs(held, rules, plan, keys, this.#context), signal)
+    const plan = steps.plan(
+      () => planIpvs(view, settings, keys),
+      () => ({ routes: keys.length }),
+    )
+    const edit = steps.plan(() => rewriteIpvs(held, rules, plan, keys, this.#context), editCounts, 'compare')
+    const programmed = await this.#commit(edit, signal)
     this.#draining.knowsWeights = true
     return programmed
   }
 
   async #commit(edit: IpvsEdit, signal: AbortSignal): Promise<Programmed<Expected>> {
-    const { kernel, metrics, log } = this.#options
+    const { metrics, log } = this.#options
     const draining = this.#draining
-    const committed = await commit(edit, { kernel, draining, metrics, log }, signal)
+    const context = { kernel: this.#kernel, draining, metrics, log }
+    const committed = await this.#programming.steps.apply(() => commit(edit, context, signal))
     return {
       plan: {
         ...this.#context,
@@ -192,5 +210,14 @@ export class IpvsBackend implements Backend {
   #nodeAddresses(otherIps: readonly string[]): ReturnType<typeof nodeAddresses> {
     const { family, nodePortAddresses } = this.#options.settings
     return nodeAddresses(otherIps, family, nodePortAddresses)
+  }
+}
+
+function editCounts({ servers, unwantedServers, addresses, entries }: IpvsEdit): SpanAttributes {
+  return {
+    servers: servers.length,
+    'servers.unwanted': unwantedServers.length,
+    addresses: addresses.added.length + addresses.removed.length,
+    entries: entries.length,
   }
 }

@@ -6,7 +6,9 @@ import type { Logger } from '../../core/logger.ts'
 import type { RouteKey } from '../../core/route.ts'
 import { Programming } from '../../core/sync/programming.ts'
 import type { Knowledge, Programmed, SyncTask } from '../../core/sync/programming.ts'
+import type { Span, SpanAttributes } from '../../core/trace.ts'
 import type { Hcn } from '../../dataplane/hcn/hcn.ts'
+import { tracedHcn } from '../../dataplane/hcn/traced-hcn.ts'
 import type { OwnedObjects } from '../../dataplane/owned-objects/owned-objects.ts'
 import { nextTurn } from '../../dataplane/next-turn.ts'
 import { BalancerReader } from './balancer-reader.ts'
@@ -70,8 +72,8 @@ export class KernelspaceBackend implements Backend {
     })
   }
 
-  sync(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
-    return this.#programming.sync({ view, change }, signal)
+  sync(view: NodeView, change: Change, signal: AbortSignal, span?: Span): Promise<SyncReport> {
+    return this.#programming.sync({ view, change }, signal, span)
   }
 
   watch(onDrift: (found: string) => void, signal: AbortSignal): Promise<void> {
@@ -117,11 +119,14 @@ export class KernelspaceBackend implements Backend {
     if (change.full) return undefined
     if (isNothingToDo(before, view, change.keys)) return { plan: before, report: { facts: {}, failed: [] } }
     const { settings } = this.#options
-    const { added, ids } = await this.#readers.endpoints.list(before.network.id, before.table.byId, signal)
+    const { steps } = this.#programming
+    const { added, ids } = await steps.read(() =>
+      this.#readers.endpoints.list(before.network.id, before.table.byId, signal),
+    )
     const endpoints: TableChange = { added, removed: differencesOf(before.table, ids).gone }
     // The endpoints of a network that was deleted are gone with it.
     if (endpoints.removed.length > 0) await this.#checkNetwork(before.network, signal)
-    const edit = editRoutes(before, view, change.keys, endpoints)
+    const edit = steps.plan(() => editRoutes(before, view, change.keys, endpoints), editCounts)
     if (isOverlay(settings) && edit.newEndpoints.length > 0) {
       const network = await this.#checkNetwork(before.network, signal)
       // Nodes came or went. That concerns every load balancer.
@@ -135,20 +140,32 @@ export class KernelspaceBackend implements Backend {
   }
 
   async #rewrite({ view, change }: SyncTask, known: Known, signal: AbortSignal): Promise<Programmed<Written>> {
-    const { hcn, owned, settings, log } = this.#options
+    const { owned, settings, log } = this.#options
+    const { steps } = this.#programming
+    const hcn = tracedHcn(this.#options.hcn, steps)
     const before = known.kind === 'unknown' ? undefined : known.plan
     const { name } = settings.network
     const found = await hcn.networkNamed(name, signal)
     if (found === undefined || (before !== undefined && before.network.id !== found.id))
-      throw await tearDown({ hcn, owned, readers: this.#readers, settings, log }, before, found, signal)
+      throw await steps.apply(
+        () => tearDown({ hcn, owned, readers: this.#readers, settings, log }, before, found, signal),
+        'tearDown',
+      )
     const keys = change.full ? change.keys : [...view.routesByKey.keys()]
-    const plan = planKernelspace(view, settings, keys)
+    const plan = steps.plan(
+      () => planKernelspace(view, settings, keys),
+      () => ({ routes: keys.length }),
+    )
     await nextTurn()
-    const nothing = { has: () => false }
-    const { added } = await this.#readers.endpoints.list(found.id, nothing, signal)
-    const around = { network: networkOf(found), table: endpointTable(added), root: await this.#root(signal) }
-    await nextTurn()
-    const balancers = await this.#readers.balancers.readAll(signal)
+    const { around, balancers } = await steps.read(async (span) => {
+      const nothing = { has: () => false }
+      const { added } = await this.#readers.endpoints.list(found.id, nothing, signal)
+      const readAround = { network: networkOf(found), table: endpointTable(added), root: await this.#root(signal) }
+      await nextTurn()
+      const all = await this.#readers.balancers.readAll(signal)
+      span.set({ endpoints: added.length, balancers: all.length })
+      return { around: readAround, balancers: all }
+    })
     await nextTurn()
     const { held, left } = heldAsFound(balancers, {
       family: settings.family,
@@ -164,16 +181,20 @@ export class KernelspaceBackend implements Backend {
       failedKeys: new Set<never>(),
     }
     const released = await releaseMisplaced(written, { hcn, owned, log }, signal)
-    const { plan: committed, report } = await this.#commit(rewriteAll(released, keys), signal)
+    const edit = steps.plan(() => rewriteAll(released, keys), editCounts, 'compare')
+    const { plan: committed, report } = await this.#commit(edit, signal)
     const after = await removeOldSourceVips(committed, { hcn, owned, log }, signal)
     await forgetLost(after, { hcn, owned }, signal)
     return { plan: after, report }
   }
 
   async #commit(edit: KernelspaceEdit, signal: AbortSignal): Promise<Programmed<Written>> {
-    const { hcn, owned, log } = this.#options
+    const { owned, log } = this.#options
+    const { steps } = this.#programming
     this.#limits.tell(edit)
-    const done = await commit(edit, { hcn, owned, readers: this.#readers, abilities: this.#abilities, log }, signal)
+    const hcn = tracedHcn(this.#options.hcn, steps)
+    const context = { hcn, owned, readers: this.#readers, abilities: this.#abilities, log }
+    const done = await steps.apply(() => commit(edit, context, signal))
     const { balancers, endpoints } = done.left
     const facts = { ...done.counts, left: balancers.size + endpoints.size }
     return { plan: done.written(), report: { facts, failed: done.failed() } }
@@ -189,6 +210,16 @@ export class KernelspaceBackend implements Backend {
   async #root(signal: AbortSignal): Promise<Written['root']> {
     const { hcn, settings } = this.#options
     return settings.forwardHealthCheckVip ? hcn.endpointNamed(settings.rootEndpointName, signal) : undefined
+  }
+}
+
+function editCounts({ newEndpoints, writes, rebuilt, freed, retries }: KernelspaceEdit): SpanAttributes {
+  return {
+    'endpoints.new': newEndpoints.length,
+    'balancers.written': writes.length,
+    'balancers.rebuilt': rebuilt.length,
+    'balancers.freed': freed.length,
+    'balancers.retried': retries.length,
   }
 }
 

@@ -8,9 +8,11 @@ import { Programming } from '../../core/sync/programming.ts'
 import type { Programmed, SyncTask } from '../../core/sync/programming.ts'
 import type { Route, RouteKey } from '../../core/route.ts'
 import { isSameData } from '../../core/same-data.ts'
+import type { Span, SpanAttributes } from '../../core/trace.ts'
 import type { RouteTraffic } from '../../core/traffic.ts'
 import { NftError } from '../../dataplane/nft/nft.ts'
 import type { FoundElement, NftErrorReason, NftTable, NftTransaction } from '../../dataplane/nft/nft.ts'
+import { tracedNft } from '../../dataplane/nft/traced-nft.ts'
 import type { Family } from '../../net/ip.ts'
 import { containersOf } from './containers.ts'
 import type { ContainerName, Containers } from './containers.ts'
@@ -76,9 +78,9 @@ export class NftablesBackend implements Backend {
     })
   }
 
-  async sync(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
+  async sync(view: NodeView, change: Change, signal: AbortSignal, span?: Span): Promise<SyncReport> {
     try {
-      const report = await this.#programming.sync({ view, change }, signal)
+      const report = await this.#programming.sync({ view, change }, signal, span)
       this.#counts.forget(change.keys, view)
       return report
     } catch (error) {
@@ -132,7 +134,8 @@ export class NftablesBackend implements Backend {
     if (change.full || !isSameData(plan.settings, settings)) return undefined
     const routes = new Map(change.keys.map((key) => [key, view.routesByKey.get(key)]))
     const node = { nodePortIps, serviceCidrs: view.serviceCidrs }
-    return this.#commit(editNftables(plan, routes, node), [], signal)
+    const edit = this.#programming.steps.plan(() => editNftables(plan, routes, node), editCounts)
+    return this.#commit(edit, [], signal)
   }
 
   #rewrite(view: NodeView, state: NftablesState, signal: AbortSignal): Promise<Programmed<NftablesPlan>> {
@@ -151,7 +154,8 @@ export class NftablesBackend implements Backend {
       write: (refused) => {
         const culprits = new Set<RouteKey>(refused.map(({ key }) => key))
         const rest = keys.filter((key) => !culprits.has(key))
-        return this.#repair(planNftables(withRoutes(view, rest), state), refused, signal)
+        const plan = this.#plan(withRoutes(view, rest), state)
+        return this.#repair(plan, refused, signal)
       },
       isRefusal,
       findRefused: (error) => {
@@ -161,7 +165,7 @@ export class NftablesBackend implements Backend {
       // The fault is not in what we want, so it is in what is there.
       withoutCulprit: () => {
         log.warn('replacing the whole table')
-        return this.#replace(planNftables(view, state), [], signal)
+        return this.#replace(this.#plan(view, state), [], signal)
       },
     })
   }
@@ -183,11 +187,38 @@ export class NftablesBackend implements Backend {
   }
 
   async #repair(plan: NftablesPlan, failed: Failures, signal: AbortSignal): Promise<Programmed<NftablesPlan>> {
+    const { steps } = this.#programming
+    const found = await steps.read((span) => this.#read(plan, span, signal))
+    if (found === 'foreign') return this.#replace(plan, failed, signal)
+    return this.#commit(
+      steps.plan(() => repairTable(plan, found), editCounts, 'compare'),
+      failed,
+      signal,
+    )
+  }
+
+  #plan(view: NodeView, state: NftablesState): NftablesPlan {
+    return this.#programming.steps.plan(
+      () => planNftables(view, state),
+      ({ routesByKey }) => ({ routes: routesByKey.size }),
+    )
+  }
+
+  /** Undefined: there is no table. */
+  async #read(
+    { settings }: NftablesPlan,
+    span: Span,
+    signal: AbortSignal,
+  ): Promise<FoundTable | 'foreign' | undefined> {
     const listing = await this.#options.table.list(signal)
-    if (listing === undefined) return this.#commit(repairTable(plan, undefined), failed, signal)
-    if (listing.comment !== tableComment(plan.settings)) return this.#replace(plan, failed, signal)
+    if (listing === undefined) return undefined
+    if (listing.comment !== tableComment(settings)) return 'foreign'
     const elements = await this.#readElements(signal)
-    return this.#commit(repairTable(plan, { ...listing, elements }), failed, signal)
+    if (span.context !== undefined) {
+      const count = [...elements.values()].reduce((sum, { size }) => sum + size, 0)
+      span.set({ chains: listing.chains.length, elements: count })
+    }
+    return { ...listing, elements }
   }
 
   async #readElements(signal: AbortSignal): Promise<FoundTable['elements']> {
@@ -206,15 +237,19 @@ export class NftablesBackend implements Backend {
     failed: Failures,
     signal: AbortSignal,
   ): Promise<Programmed<NftablesPlan>> {
-    const { table, metrics, countsConnections } = this.#options
+    const { metrics, countsConnections } = this.#options
+    const { steps } = this.#programming
+    const table = tracedNft(this.#options.table, steps)
     const counted =
       this.#owners !== undefined && countsConnections(after.routesByKey.size)
         ? await this.#counts.countsToKeep(transactions, this.#owners, signal)
         : undefined
-    for (const transaction of transactions) await table.commit(transaction, signal)
-    if (counted !== undefined) this.#counts.keep(counted)
-    this.#owners = after.owners
-    const unusedChains = await deleteUnusedChains(table, after.unusedChains, () => metrics.cleanupFailed(), signal)
+    const unusedChains = await steps.apply(async () => {
+      for (const transaction of transactions) await table.commit(transaction, signal)
+      if (counted !== undefined) this.#counts.keep(counted)
+      this.#owners = after.owners
+      return deleteUnusedChains(table, after.unusedChains, () => metrics.cleanupFailed(), signal)
+    })
     return { plan: { ...after, unusedChains }, report: { facts: { elements: countElements(transactions) }, failed } }
   }
 }
@@ -240,6 +275,15 @@ const refusals: ReadonlySet<NftErrorReason> = new Set(['missing', 'exists', 'bus
 
 function isRefusal(error: unknown): error is NftError {
   return error instanceof NftError && refusals.has(error.reason)
+}
+
+function editCounts({ transactions, after }: NftablesEdit): SpanAttributes {
+  return {
+    routes: after.routesByKey.size,
+    transactions: transactions.length,
+    operations: transactions.reduce((sum, { length }) => sum + length, 0),
+    elements: countElements(transactions),
+  }
 }
 
 function countElements(transactions: readonly NftTransaction[]): number {

@@ -27,6 +27,8 @@ export interface BackendSite<Damage, Settings> {
   readonly holdsNothingFor?: (route: Route) => boolean
   /** Methods of the doors that change something. */
   readonly writes: ReadonlySet<string>
+  /** Commands of a trace whose operations are calls of their own here. */
+  readonly splitCommits?: ReadonlySet<string>
   /** The sync goes on when this call fails, and what it should have done is done later. */
   readonly toleratesFailureOf?: (call: DoorCall) => boolean
   /** Source ranges mean nothing to it. */

@@ -3,6 +3,8 @@ import type { Backend, NodeView, SyncReport } from '../../core/backend.ts'
 import type { Inspection } from '../../core/inspection.ts'
 import type { Route, RouteKey } from '../../core/route.ts'
 import { FakeClock } from '../../core/testing/fake-clock.ts'
+import type { Span, SpanRecord, TraceSink } from '../../core/trace.ts'
+import { TraceRecorder } from '../../observe/tracing/trace-recorder.ts'
 import type { BackendSite, World } from './backend-site.ts'
 import { clientsOf, everybody } from './clients.ts'
 import type { Client, Clients, ServedClient } from './clients.ts'
@@ -16,6 +18,8 @@ export class NodeUnderTest<Damage, Settings> {
   readonly cluster: Cluster
   /** What whoever watches has found. */
   readonly found: string[] = []
+  /** Of the last syncs, the newest last. */
+  readonly traces: SpanRecord[] = []
   readonly #site: BackendSite<Damage, Settings>
   #settings: Settings
   #process: Process
@@ -55,7 +59,9 @@ export class NodeUnderTest<Damage, Settings> {
     const work = this.#unprogrammed === undefined ? taken : accumulated(this.#unprogrammed, taken)
     this.#unprogrammed = work
     this.#view = work.view
-    const { failed, ...report } = await this.#process.backend.sync(work.view, work.change, signal)
+    const { failed, ...report } = await this.#traced((span) =>
+      this.#process.backend.sync(work.view, work.change, signal, span),
+    )
     this.#unprogrammed = undefined
     return { ...report, failed: failed.filter(({ key }) => !this.#isHopeless(key)) }
   }
@@ -73,6 +79,18 @@ export class NodeUnderTest<Damage, Settings> {
 
   async inspect(key: RouteKey): Promise<Inspection | undefined> {
     return this.#process.backend.inspect?.(key, never)
+  }
+
+  async #traced<T>(work: (span: Span) => Promise<T>): Promise<T> {
+    const span = this.#process.tracer.start('syncProxyRules')
+    try {
+      const result = await work(span)
+      span.end()
+      return result
+    } catch (error) {
+      span.end(error)
+      throw error
+    }
   }
 
   /** The next sync looks at these again, although nothing changed. */
@@ -195,7 +213,8 @@ export class NodeUnderTest<Damage, Settings> {
 
   #start(): Process {
     const clock = new FakeClock()
-    const process = new Process(this.world.open({ settings: () => this.#settings, clock }), clock)
+    const sink = { finished: (root: SpanRecord) => this.traces.push(root) }
+    const process = new Process(this.world.open({ settings: () => this.#settings, clock }), clock, sink)
     this.world.calls.uncounted(() => process.watch((what) => this.found.push(what)))
     return process
   }
@@ -205,12 +224,14 @@ export class NodeUnderTest<Damage, Settings> {
 class Process {
   readonly backend: Backend
   readonly clock: FakeClock
+  readonly tracer: TraceRecorder
   readonly #stop = new AbortController()
   #watching: Promise<void> | undefined
 
-  constructor(backend: Backend, clock: FakeClock) {
+  constructor(backend: Backend, clock: FakeClock, sink?: TraceSink) {
     this.backend = backend
     this.clock = clock
+    this.tracer = new TraceRecorder({ clock, ...(sink && { sinks: [sink] }) })
   }
 
   watch(onDrift: (found: string) => void): void {

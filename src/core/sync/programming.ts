@@ -3,7 +3,9 @@
  * take the edit, it reads what is there and makes all of it right. Nothing is remembered before the data plane agreed.
  */
 import type { Change, Comparison, NodeView, SyncReport } from '../backend.ts'
+import type { Span } from '../trace.ts'
 import { OneAtATime } from './one-at-a-time.ts'
+import { SyncSteps } from './sync-steps.ts'
 
 /** What a backend knows of its data plane. */
 export type Knowledge<Plan, Damage> =
@@ -37,6 +39,8 @@ export interface ProgrammingHooks<Task, Plan, Damage> {
 }
 
 export class Programming<Task, Plan, Damage = never> {
+  /** What the hooks do, for the trace of the sync. */
+  readonly steps = new SyncSteps()
   readonly #hooks: ProgrammingHooks<Task, Plan, Damage>
   /** A sync, and a look at the data plane, must not see each other half done. */
   readonly #turns = new OneAtATime()
@@ -86,15 +90,8 @@ export class Programming<Task, Plan, Damage = never> {
     return again.found === undefined ? { kind: 'as written' } : { kind: 'differs', found: again.found }
   }
 
-  sync(task: Task, signal: AbortSignal): Promise<SyncReport> {
-    return this.#turns.run(async () => {
-      const known = this.#known
-      this.#known = { kind: 'unknown' }
-      this.#syncCount++
-      const { plan, report } = await this.#program(known, task, signal)
-      this.#known = { kind: 'written', plan }
-      return report
-    })
+  sync(task: Task, signal: AbortSignal, span?: Span): Promise<SyncReport> {
+    return this.#turns.run(() => this.steps.during(span, () => this.#sync(task, signal)))
   }
 
   /** Others did something to what was written. Of no use where nobody knows what was: everything is written anyway. */
@@ -105,6 +102,15 @@ export class Programming<Task, Plan, Damage = never> {
   /** What is written has changed without a sync. */
   replaceWritten(change: (plan: Plan) => Plan): void {
     if (this.#known.kind !== 'unknown') this.#known = { ...this.#known, plan: change(this.#known.plan) }
+  }
+
+  async #sync(task: Task, signal: AbortSignal): Promise<SyncReport> {
+    const known = this.#known
+    this.#known = { kind: 'unknown' }
+    this.#syncCount++
+    const { plan, report } = await this.#program(known, task, signal)
+    this.#known = { kind: 'written', plan }
+    return report
   }
 
   async #program(known: Knowledge<Plan, Damage>, task: Task, signal: AbortSignal): Promise<Programmed<Plan>> {
