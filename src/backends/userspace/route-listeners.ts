@@ -148,6 +148,11 @@ export class RouteListeners {
     return trafficByKey
   }
 
+  /** Connections of the route that are open now. */
+  openConnections(key: RouteKey): number {
+    return this.of(key).reduce((sum, { id }) => sum + (this.#options.relay.counts(id)?.active ?? 0), 0)
+  }
+
   async closeAll(): Promise<void> {
     for (const key of this.#listeningByKey.keys()) await this.closeUnwanted(planOfNothing(key))
   }

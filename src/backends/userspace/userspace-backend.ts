@@ -5,16 +5,21 @@ import type { Inspection, PlannedPiece } from '../../core/inspection.ts'
 import type { Logger } from '../../core/logger.ts'
 import { OneAtATime } from '../../core/sync/one-at-a-time.ts'
 import type { RouteKey } from '../../core/route.ts'
+import { noSpan } from '../../core/trace.ts'
+import type { Span } from '../../core/trace.ts'
 import type { RouteTraffic } from '../../core/traffic.ts'
 import type { Relay } from '../../dataplane/relay/relay.ts'
 import { hostPort } from '../../net/ip.ts'
 import { planRoute, type ListenPolicy, type RoutePlan } from './plan.ts'
 import { planOfNothing, RouteListeners, type ServedAddress } from './route-listeners.ts'
+import { ServiceTraces } from './service-traces.ts'
+import type { SyncTrace } from './service-traces.ts'
 
 export class UserspaceBackend implements Backend {
   readonly name = 'userspace'
   readonly #policy: ListenPolicy
   readonly #listeners: RouteListeners
+  readonly #traces = new ServiceTraces()
   /** A sync, and a look at what it has done, must not see each other half done. */
   readonly #turns = new OneAtATime()
 
@@ -28,8 +33,18 @@ export class UserspaceBackend implements Backend {
     })
   }
 
-  sync(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
-    return this.#turns.run(() => this.#sync(view, change, signal))
+  sync(view: NodeView, change: Change, signal: AbortSignal, span: Span = noSpan): Promise<SyncReport> {
+    return this.#turns.run(async () => {
+      const trace = this.#traces.begin(span, view, this.#listeners)
+      try {
+        const report = await this.#sync(view, change, trace, signal)
+        trace.end()
+        return report
+      } catch (error) {
+        trace.end(error)
+        throw error
+      }
+    })
   }
 
   pieces(key: RouteKey): Promise<readonly PlannedPiece[] | undefined> {
@@ -61,16 +76,20 @@ export class UserspaceBackend implements Backend {
     await this.#listeners.closeAll()
   }
 
-  async #sync(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
+  async #sync(view: NodeView, change: Change, trace: SyncTrace, signal: AbortSignal): Promise<SyncReport> {
     const plans = this.#keysToLookAt(view, change).map((key) => this.#planOf(key, view))
     // Everything that goes is closed before anything opens: addresses may pass from one route to another.
     let closed = 0
-    for (const plan of plans) closed += await this.#listeners.closeUnwanted(plan)
+    for (const plan of plans) closed += await trace.stopping(plan, () => this.#listeners.closeUnwanted(plan))
     const failed: SyncReport['failed'][number][] = []
     for (const plan of plans) {
       signal.throwIfAborted()
-      failed.push(...(await this.#listeners.serve(plan)))
+      failed.push(...(await trace.serving(plan, () => this.#listeners.serve(plan))))
     }
+    this.#traces.note(
+      plans.map(({ key }) => key),
+      view,
+    )
     return { facts: { routes: plans.length, closed, listeners: this.#listeners.count }, failed }
   }
 

@@ -2,6 +2,7 @@
 import type { ServedAddress } from '../../backends/userspace/route-listeners.ts'
 import type { UserspaceBackend } from '../../backends/userspace/userspace-backend.ts'
 import type { Backend, Change, NodeView, SyncReport } from '../../core/backend.ts'
+import type { Span } from '../../core/trace.ts'
 import type { Family } from '../../net/ip.ts'
 import type { Route, RouteKey } from '../../core/route.ts'
 
@@ -20,8 +21,8 @@ export function announcingBackend(inner: UserspaceBackend, announce: Announce): 
   let isFirst = true
   return {
     name: inner.name,
-    async sync(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
-      const report = await inner.sync(view, change, signal)
+    async sync(view: NodeView, change: Change, signal: AbortSignal, span?: Span): Promise<SyncReport> {
+      const report = await inner.sync(view, change, signal, span)
       const problemByKey = new Map(report.failed.map(({ key, reason }) => [key, reason]))
       const served = change.keys.map((key) => ({
         key,

@@ -12,7 +12,8 @@ import { inspectPieces } from '../../../core/inspect-pieces.ts'
 import type { Look } from '../../../core/inspect-pieces.ts'
 import type { Inspection, PlannedPiece } from '../../../core/inspection.ts'
 import type { Logger } from '../../../core/logger.ts'
-import type { RouteKey } from '../../../core/route.ts'
+import type { Entrance, Route, RouteKey } from '../../../core/route.ts'
+import type { Span } from '../../../core/trace.ts'
 import type { RouteTraffic } from '../../../core/traffic.ts'
 import { Programming } from '../../../core/sync/programming.ts'
 import type { Programmed, SyncTask } from '../../../core/sync/programming.ts'
@@ -34,11 +35,14 @@ import { planListeners, portsOf } from './plan-listeners.ts'
 import type { ListenersContext } from './plan-listeners.ts'
 import { planPortal } from './plan.ts'
 import type { PlannedPortal, PortalPlan } from './plan.ts'
+import { entranceRules } from './portal-rules.ts'
+import { ServiceTraces } from '../service-traces.ts'
+import type { SyncTrace } from '../service-traces.ts'
 import type { PortalSettings } from './settings.ts'
 import type { Transparency } from './transparency.ts'
 import { UdpPortals } from './udp-portals.ts'
 
-export interface PortalBackendOptions extends KernelPortalsOptions {
+export interface PortalBackendOptions extends Omit<KernelPortalsOptions, 'steps'> {
   readonly relay: Relay
   /** For proxy ports. */
   readonly freePorts: FreePorts
@@ -71,11 +75,11 @@ export class PortalBackend implements Backend {
   readonly #options: PortalBackendOptions
   readonly #listeners: RouteListeners
   readonly #kernel: KernelPortals
+  readonly #traces = new ServiceTraces()
   readonly #programming: Programming<SyncTask, PortalPlan>
 
   constructor(options: PortalBackendOptions) {
     this.#options = options
-    this.#kernel = new KernelPortals(options)
     this.#listeners = new RouteListeners({
       relay: options.relay,
       freePorts: options.freePorts,
@@ -87,10 +91,11 @@ export class PortalBackend implements Backend {
       rewrite: (task, _known, signal) => this.#rewrite(task, signal),
       isRefusal,
     })
+    this.#kernel = new KernelPortals({ ...options, steps: this.#programming.steps })
   }
 
-  sync(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
-    return this.#programming.sync({ view, change }, signal)
+  sync(view: NodeView, change: Change, signal: AbortSignal, span?: Span): Promise<SyncReport> {
+    return this.#programming.sync({ view, change }, signal, span)
   }
 
   async watch(onDrift: (found: string) => void, signal: AbortSignal): Promise<void> {
@@ -171,26 +176,55 @@ export class PortalBackend implements Backend {
     return this.#program({ keys, settings, isFull: change.full, write }, view, signal)
   }
 
+  async #program(step: Step, view: NodeView, signal: AbortSignal): Promise<Programmed<PortalPlan>> {
+    const trace = this.#traces.begin(this.#programming.steps.span, view, this.#listeners)
+    try {
+      const programmed = await this.#programWith(trace, step, view, signal)
+      this.#traces.note(step.keys, view)
+      trace.end()
+      return programmed
+    } catch (error) {
+      trace.end(error)
+      throw error
+    }
+  }
+
   /** Listeners first, then rules that lead to them, then what nothing leads to any more goes. */
-  async #program(
+  async #programWith(
+    trace: SyncTrace,
     { keys, settings, isFull, write }: Step,
     view: NodeView,
     signal: AbortSignal,
   ): Promise<Programmed<PortalPlan>> {
     const { transparency } = this.#options
+    const { steps } = this.#programming
     await transparency.prepare(view, { keys, isFull }, signal)
     const context = { ...settings, canBeTransparent: transparency.isOn }
-    const plans = keys.map((key) => planOf(key, view, context))
+    const plans = steps.plan(
+      () => keys.map((key) => planOf(key, view, context)),
+      ({ length }) => ({ routes: length }),
+    )
     // Node ports may pass from one route to another. Proxy ports stay until no rule leads to them.
     for (const plan of plans) await this.#listeners.closeUnwanted(plan, ['node-port'])
     const failed = await this.#serve(
       plans.map((plan) => this.#withoutEmptied(plan)),
+      trace,
       signal,
     )
-    const { plan, report } = await write({ settings, keys, portalOf: (key) => this.#portalOf(key, view, settings) })
-    await this.#serve(plans.filter(hasEmptyPool), signal)
+    const wanted = { settings, keys, portalOf: (key: RouteKey) => this.#portalOf(key, view, settings) }
+    const rulesOf = (route: Route, entrance: Entrance) =>
+      entranceRules({ route, ports: portsOf(route, settings, this.#listeners.of(route.key)), settings }, entrance)
+        .length
+    const { plan, report } = await trace.writing(keys, rulesOf, () => write(wanted))
+    const emptied = plans.filter(hasEmptyPool)
+    // Clients of endpoints that are gone are forgotten with them.
+    await steps.apply(() => this.#serve(emptied, trace, signal), 'cleanupStaleStickySessions', {
+      services: emptied.length,
+      removed: emptied.filter(({ listeners }) => listeners.some(({ pool }) => pool.affinitySeconds > 0)).length,
+    })
     let closed = 0
-    for (const unwanted of plans) closed += await this.#listeners.closeUnwanted(unwanted)
+    for (const unwanted of plans)
+      closed += await trace.stopping(unwanted, () => this.#listeners.closeUnwanted(unwanted))
     this.#noteFlows(keys, view)
     await transparency.tidy(signal)
     return {
@@ -202,12 +236,12 @@ export class PortalBackend implements Backend {
     }
   }
 
-  async #serve(plans: readonly RoutePlan[], signal: AbortSignal): Promise<SyncReport['failed']> {
+  async #serve(plans: readonly RoutePlan[], trace: SyncTrace, signal: AbortSignal): Promise<SyncReport['failed']> {
     const failed: SyncReport['failed'][number][] = []
     for (const [index, plan] of plans.entries()) {
       signal.throwIfAborted()
       if (index % batchSize === batchSize - 1) await nextTurn()
-      failed.push(...(await this.#listeners.serve(plan)))
+      failed.push(...(await trace.serving(plan, () => this.#listeners.serve(plan))))
     }
     return failed
   }

@@ -1,7 +1,7 @@
 /** The rules that lead from the addresses of a route to its proxy ports. */
 import type { TrafficPolicy } from '../../../api/records.ts'
 import { routeName } from '../../../core/route.ts'
-import type { AddressEntrance, NodePortEntrance, Outcome, Route } from '../../../core/route.ts'
+import type { AddressEntrance, Entrance, NodePortEntrance, Outcome, Route } from '../../../core/route.ts'
 import { hostPort, isUnspecified, renderCidr } from '../../../net/ip.ts'
 import { comment } from '../../../dataplane/iptables/language/rule.ts'
 import type { Match, Rule, Target } from '../../../dataplane/iptables/language/rule.ts'
@@ -23,24 +23,26 @@ const isLocal: Match = { kind: 'local-address', end: 'destination' }
 
 export function portalRules(portal: Portal): readonly SharedRule[] {
   return [
-    ...portal.route.entrances.flatMap((entrance) => {
-      switch (entrance.kind) {
-        case 'cluster-ip':
-          return clusterIpRules(portal, entrance)
-        case 'external-ip':
-          // What pods behind a bridge and the node itself send to an external address elsewhere goes there.
-          return externalRules(portal, entrance, [[{ kind: 'not-bridged' }], [isLocal]], [isLocal])
-        case 'load-balancer-ip':
-          return externalRules(portal, entrance, [[]], [])
-        case 'node-port':
-          return nodePortRules(portal, entrance)
-        default:
-          return entrance satisfies never
-      }
-    }),
+    ...portal.route.entrances.flatMap((entrance) => entranceRules(portal, entrance)),
     ...proxyPortRules(portal),
     ...healthCheckRules(portal),
   ]
+}
+
+export function entranceRules(portal: Portal, entrance: Entrance): readonly SharedRule[] {
+  switch (entrance.kind) {
+    case 'cluster-ip':
+      return clusterIpRules(portal, entrance)
+    case 'external-ip':
+      // What pods behind a bridge and the node itself send to an external address elsewhere goes there.
+      return externalRules(portal, entrance, [[{ kind: 'not-bridged' }], [isLocal]], [isLocal])
+    case 'load-balancer-ip':
+      return externalRules(portal, entrance, [[]], [])
+    case 'node-port':
+      return nodePortRules(portal, entrance)
+    default:
+      return entrance satisfies never
+  }
 }
 
 function clusterIpRules(portal: Portal, entrance: AddressEntrance): readonly SharedRule[] {

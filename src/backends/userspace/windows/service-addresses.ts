@@ -8,7 +8,10 @@ import type { Look } from '../../../core/inspect-pieces.ts'
 import type { Clock } from '../../../core/clock.ts'
 import type { Logger } from '../../../core/logger.ts'
 import type { RouteKey } from '../../../core/route.ts'
+import { within } from '../../../core/trace.ts'
+import type { Span } from '../../../core/trace.ts'
 import type { OwnedObjects } from '../../../dataplane/owned-objects/owned-objects.ts'
+import { addAddress, deleteAddress } from '../../../dataplane/netsh/command-lines.ts'
 import type { Netsh } from '../../../dataplane/netsh/netsh.ts'
 import { familyOf } from '../../../net/ip.ts'
 import type { Family } from '../../../net/ip.ts'
@@ -25,6 +28,8 @@ export interface ServiceAddressesOptions {
   readonly localIps: () => readonly string[]
   readonly clock: Clock
   readonly log: Logger
+  /** Of the sync that wants the address, or wants it no more. */
+  readonly spanOf: (ip: string) => Span
   /** An address can be used from now on. */
   readonly onReady: (ip: string) => void
 }
@@ -247,7 +252,10 @@ export class ServiceAddresses {
     const wasOurs = owned.has(line)
     // Before it is there: a process that is killed in between must leave nothing that nobody knows.
     if (!wasOurs) await owned.add([line])
-    const outcome = await netsh.add(ip, this.#ending.signal)
+    const outcome = await this.#traced(ip, addAddress(netsh.interfaceName, ip), () =>
+      netsh.add(ip, this.#ending.signal),
+    )
+    if (outcome === 'was-there') this.#options.spanOf(ip).set({ 'ip.existed': true })
     if (outcome === 'was-there' && !wasOurs) await owned.remove([line])
     this.#ready.add(ip)
     if (this.#ownersByIp.has(ip)) this.#options.onReady(ip)
@@ -257,8 +265,24 @@ export class ServiceAddresses {
     const { netsh, owned } = this.#options
     this.#ready.delete(ip)
     if (!this.isOurs(ip)) return
-    await netsh.remove(ip, this.#ending.signal)
+    await this.#traced(ip, deleteAddress(netsh.interfaceName, ip), () => netsh.remove(ip, this.#ending.signal))
     await owned.remove([this.#line(ip)])
+  }
+
+  /** It has one exit code for every failure; what is there already is one. */
+  #traced<T>(ip: string, argv: readonly string[], run: () => Promise<T>): Promise<T> {
+    const { clock, spanOf } = this.#options
+    const startedAt = clock.monotonic()
+    return within(spanOf(ip), 'netsh', async (span) => {
+      let exitCode = 1
+      try {
+        const outcome = await run()
+        exitCode = outcome === 'was-there' ? 1 : 0
+        return outcome
+      } finally {
+        span.set({ argv: ['netsh', ...argv], exit_code: exitCode, elapsed_ms: clock.monotonic() - startedAt })
+      }
+    })
   }
 
   #noteFailure(ip: string, error: unknown): void {

@@ -6,6 +6,7 @@ import type { Inspection, PlannedPiece } from '../../../core/inspection.ts'
 import { nodePortIps } from '../../../core/node/node-port-addresses.ts'
 import type { NodePortAddresses } from '../../../core/node/node-port-addresses.ts'
 import type { RouteKey } from '../../../core/route.ts'
+import type { Span } from '../../../core/trace.ts'
 import type { RouteTraffic } from '../../../core/traffic.ts'
 import { isSameData } from '../../../core/same-data.ts'
 import { OneAtATime } from '../../../core/sync/one-at-a-time.ts'
@@ -19,11 +20,13 @@ import { hostPort } from '../../../net/ip.ts'
 import type { RoutePlan } from '../plan.ts'
 import { planOfNothing, RouteListeners } from '../route-listeners.ts'
 import type { ServedAddress } from '../route-listeners.ts'
+import { ServiceTraces } from '../service-traces.ts'
+import type { ServicePortal, SyncTrace } from '../service-traces.ts'
 import { addressesOf, planWindowsRoute } from './plan.ts'
 import { ServiceAddresses } from './service-addresses.ts'
 import type { ServiceAddressesOptions } from './service-addresses.ts'
 
-export interface WindowsBackendOptions extends Omit<ServiceAddressesOptions, 'onReady'> {
+export interface WindowsBackendOptions extends Omit<ServiceAddressesOptions, 'onReady' | 'spanOf'> {
   readonly relay: Relay
   readonly nodePortAddresses: NodePortAddresses
 }
@@ -57,12 +60,19 @@ export class WindowsBackend implements Backend {
   readonly #programming: Programming<SyncTask, Planned>
   /** Routes that are not served everywhere yet: an address or a port is missing. */
   readonly #waitingByKey = new Map<RouteKey, RoutePlan>()
+  readonly #traces = new ServiceTraces()
+  /** Of the sync that runs: who is to tell what is done to an address. */
+  readonly #spansByIp = new Map<string, Span>()
   /** While a sync waits for addresses, those that come are served here, in its turn. */
   #arrivals: OneAtATime | undefined
 
   constructor(options: WindowsBackendOptions) {
     this.#options = options
-    this.#addresses = new ServiceAddresses({ ...options, onReady: (ip) => this.#serveLater(ip) })
+    this.#addresses = new ServiceAddresses({
+      ...options,
+      spanOf: (ip) => this.#spansByIp.get(ip) ?? this.#programming.steps.span,
+      onReady: (ip) => this.#serveLater(ip),
+    })
     this.#listeners = new RouteListeners({
       relay: options.relay,
       onOpened: (key, { purpose, ip, port }) =>
@@ -75,8 +85,8 @@ export class WindowsBackend implements Backend {
     })
   }
 
-  sync(view: NodeView, change: Change, signal: AbortSignal): Promise<SyncReport> {
-    return this.#programming.sync({ view, change }, signal)
+  sync(view: NodeView, change: Change, signal: AbortSignal, span?: Span): Promise<SyncReport> {
+    return this.#programming.sync({ view, change }, signal, span)
   }
 
   watch(onDrift: (found: string) => void, signal: AbortSignal): Promise<void> {
@@ -167,16 +177,44 @@ export class WindowsBackend implements Backend {
     return { plan: planned, report: await this.#program(step, view, signal) }
   }
 
+  async #program(step: Step, view: NodeView, signal: AbortSignal): Promise<SyncReport> {
+    const { steps } = this.#programming
+    const plans = steps.plan(
+      () => step.keys.map((key) => planOf(key, view, step.planned)),
+      ({ length }) => ({ routes: length }),
+    )
+    const trace = this.#traces.begin(steps.span, view, this.#listeners)
+    const portals = plans.flatMap((plan) => trace.beginServicePortals(plan))
+    for (const { ip, span } of portals) if (!this.#spansByIp.has(ip)) this.#spansByIp.set(ip, span)
+    try {
+      const report = await this.#programAll(plans, step, { trace, portals }, signal)
+      this.#traces.note(step.keys, view)
+      for (const { ip, span, end } of portals) end(span, this.#addresses.failureOf(ip))
+      trace.end()
+      return report
+    } catch (error) {
+      trace.end(error)
+      throw error
+    } finally {
+      this.#spansByIp.clear()
+    }
+  }
+
   /** What goes is closed before anything opens: addresses and ports may pass from one route to another. */
-  async #program({ keys, planned, isFull }: Step, view: NodeView, signal: AbortSignal): Promise<SyncReport> {
-    const plans = keys.map((key) => planOf(key, view, planned))
+  async #programAll(
+    plans: readonly RoutePlan[],
+    { isFull }: Step,
+    { trace, portals }: { readonly trace: SyncTrace; readonly portals: readonly ServicePortal[] },
+    signal: AbortSignal,
+  ): Promise<SyncReport> {
     for (const { key, listeners } of plans) this.#addresses.assign(key, addressesOf(listeners))
     let lookFailure: unknown
     // Node ports, and addresses that are there for sure, are served in any case.
     if (isFull) await this.#addresses.look(signal).catch((error: unknown) => (lookFailure = error))
+    for (const { ip, span, opens } of portals) if (opens) span.set({ 'ip.existed': this.#addresses.isReady(ip) })
     let closed = 0
     for (const plan of plans) {
-      closed += await this.#listeners.closeUnwanted(plan)
+      closed += await trace.stopping(plan, () => this.#listeners.closeUnwanted(plan))
       // Windows may not revive a socket whose address was gone for a while.
       closed += await this.#listeners.closeUnless(plan.key, ({ address }) => this.#hasAddress(address))
     }
