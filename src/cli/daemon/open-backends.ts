@@ -1,3 +1,5 @@
+import { within } from '../../core/trace.ts'
+import type { Span } from '../../core/trace.ts'
 import type { Family } from '../../net/ip.ts'
 import type { ModeBackend, ModeOnNode } from '../modes/mode.ts'
 
@@ -9,11 +11,15 @@ export interface FamilyBackend extends ModeBackend {
 export async function openBackends(
   mode: ModeOnNode,
   families: readonly Family[],
+  span: Span,
   signal: AbortSignal,
 ): Promise<readonly FamilyBackend[]> {
   const opened: FamilyBackend[] = []
   try {
-    for (const family of families) opened.push({ family, ...(await mode.createBackend(family, signal)) })
+    for (const family of families) {
+      const open = () => mode.createBackend(family, signal)
+      opened.push({ family, ...(await within(span, 'open', open, { 'network.type': family })) })
+    }
     return opened
   } catch (error) {
     await Promise.all(opened.map(({ backend }) => backend[Symbol.asyncDispose]()))

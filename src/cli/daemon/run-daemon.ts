@@ -1,11 +1,15 @@
 /** The start of the daemon, stage by stage, in the order that docs/architecture.md lists. */
 import { Catalog } from '../../core/catalog.ts'
+import { within } from '../../core/trace.ts'
+import type { SpanAttributes } from '../../core/trace.ts'
+import type { ModeContext } from '../modes/mode.ts'
 import { runWith } from '../run-all.ts'
 import { exportTraces } from '../tracing/export-traces.ts'
 import { openSource } from './cluster-source.ts'
 import type { Daemon } from './daemon.ts'
 import { daemonMetrics } from './daemon-metrics.ts'
 import { daemonTracing } from './daemon-tracing.ts'
+import type { DaemonTracing } from './daemon-tracing.ts'
 import { familiesToProxy } from './families-to-proxy.ts'
 import { applyConntrackSettings, applyOomScore } from './machine-settings.ts'
 import { modeContext } from './mode-context.ts'
@@ -15,11 +19,20 @@ import { serve } from './serve.ts'
 
 /** Resolves when the signal has aborted and everything has ended (or, with `isInitOnly`, when the set-up is done). */
 export async function runDaemon(daemon: Daemon, signal: AbortSignal): Promise<void> {
+  const tracing = daemonTracing(daemon.host.clock)
+  try {
+    await runTraced(daemon, tracing, signal)
+  } catch (error) {
+    tracing.start.end(error)
+    throw error
+  }
+}
+
+async function runTraced(daemon: Daemon, tracing: DaemonTracing, signal: AbortSignal): Promise<void> {
   const { config, host } = daemon
   const nodeName = nodeNameOf(config.hostnameOverride, host)
   const catalog = new Catalog()
   const metrics = daemonMetrics(config, host)
-  const tracing = daemonTracing(host.clock)
   // Ends last: what the others do at their end is part of the traces.
   await using exported = await exportTraces({
     target: daemon.traceTarget,
@@ -39,16 +52,32 @@ export async function runDaemon(daemon: Daemon, signal: AbortSignal): Promise<vo
   await runWith(
     source,
     async (running) => {
-      const node = await findNode(daemon, cluster, running)
+      const { start } = tracing
+      const node = await within(start, 'findNode', () => findNode(daemon, cluster, running))
       const context = modeContext(daemon, node, cluster)
+      start.set({ node: nodeName, ...startAttributes(daemon, context) })
       const mode = daemon.mode.onNode(context)
-      const families = await familiesToProxy(mode, context, node, running)
-      await applyConntrackSettings(mode, context)
-      await mode.prepare()
-      if (daemon.isInitOnly) return
+      const families = await within(start, 'findFamilies', () => familiesToProxy(mode, context, node, running))
+      start.set({ 'network.type': families })
+      await within(start, 'prepare', async () => {
+        await applyConntrackSettings(mode, context)
+        await mode.prepare()
+      })
+      if (daemon.isInitOnly) return start.end()
       await applyOomScore(daemon, running)
       await serve(daemon, cluster, { node, context, mode, families }, running)
     },
     signal,
   )
+}
+
+function startAttributes({ config, version }: Daemon, { nodeIp }: ModeContext): SpanAttributes {
+  return {
+    'proxy.mode': config.mode,
+    'proxy.listen_ip': config.bindAddress,
+    'proxy.host_ip': nodeIp,
+    'sync.period_ms': config.syncPeriodMs,
+    'sync.min_period_ms': config.minSyncPeriodMs,
+    'service.version': version,
+  }
 }

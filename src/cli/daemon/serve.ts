@@ -52,7 +52,9 @@ export async function serve(
     log,
   })
 
-  const backends = await openBackends(mode, families, signal)
+  const { start } = cluster.tracing
+  const backends = await openBackends(mode, families, start, signal)
+  start.end()
   const memory = proxyMemory(daemon, cluster, events)
   const parts = { daemon, cluster, prepared, backends, otherModes, health, events, memory, maxConnections }
   const proxies = familyProxies(parts)

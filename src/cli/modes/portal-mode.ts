@@ -13,7 +13,9 @@ import type { UdpPortals } from '../../backends/userspace/portals/udp-portals.ts
 import { portalTraits } from '../../backends/userspace/traits.ts'
 import { parsePortRange as parseProxyPortRange } from '../../config/port-range.ts'
 import type { ProxyConfig } from '../../config/proxy-config.ts'
+import type { FlowTargets } from '../../core/sync/stale-flows.ts'
 import type { AfterSync } from '../../core/sync/sync-runner.ts'
+import { noSpan, within } from '../../core/trace.ts'
 import type { ConntrackReconciler } from '../../dataplane/conntrack/conntrack-reconciler.ts'
 import { openChangeDetector } from '../../dataplane/iptables/change-detector.ts'
 import { netlinkMarkedDelivery } from '../../dataplane/marked-delivery/netlink-marked-delivery.ts'
@@ -89,9 +91,20 @@ async function portsToGuess(sysctl: Sysctl): Promise<FreePortsOptions> {
 function staleFlows(udp: UdpPortals, localIps: () => readonly string[], reconciler: ConntrackReconciler): AfterSync {
   return {
     name: reconciler.name,
-    async run({ view }, signal) {
+    async run({ view }, signal, span = noSpan) {
       const targets = udp.take(localIps())
-      if (targets !== undefined) await reconciler.reconcile(view.family, targets, signal)
+      if (targets === undefined) return
+      await within(span, 'conntrack.ClearEntriesForIP', async (clearing) => {
+        const deleted = await reconciler.reconcile(view.family, targets, signal)
+        clearing.set({ ip: goneIps(targets), deleted })
+      })
     },
   }
+}
+
+/** The first of those that lead nowhere any more. */
+function goneIps(targets: readonly FlowTargets[]): readonly string[] {
+  const gone = targets.filter(({ addresses }) => addresses.size === 0)
+  const ips = gone.flatMap(({ entrances }) => entrances.flatMap((at) => (at.kind === 'node-port' ? [] : [at.ip])))
+  return [...new Set(ips)].slice(0, 10)
 }

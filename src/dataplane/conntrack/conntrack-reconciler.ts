@@ -30,8 +30,8 @@ interface ConntrackMetrics {
 const flowsPerCheck = 16_384
 
 export interface ConntrackReconciler extends AfterSync {
-  /** For a mode whose flows do not lead to endpoints. */
-  reconcile(family: Family, targets: readonly FlowTargets[], signal: AbortSignal): Promise<void>
+  /** For a mode whose flows do not lead to endpoints. Returns how many were deleted. */
+  reconcile(family: Family, targets: readonly FlowTargets[], signal: AbortSignal): Promise<number>
 }
 
 export function conntrackReconciler(options: ConntrackReconcilerOptions): ConntrackReconciler {
@@ -39,24 +39,26 @@ export function conntrackReconciler(options: ConntrackReconcilerOptions): Conntr
   return {
     name: 'delete stale UDP flows',
     reconcile,
-    async run({ view, needsConntrackCleanup }, signal) {
-      if (needsConntrackCleanup) await reconcile(view.family, flowTargetsOf(view.routesByKey.values()), signal)
+    async run({ view, needsConntrackCleanup }, signal, span) {
+      if (!needsConntrackCleanup) return
+      span?.set({ deleted: await reconcile(view.family, flowTargetsOf(view.routesByKey.values()), signal) })
     },
   }
 
-  async function reconcile(family: Family, targets: readonly FlowTargets[], signal: AbortSignal): Promise<void> {
+  async function reconcile(family: Family, targets: readonly FlowTargets[], signal: AbortSignal): Promise<number> {
     const startedAt = clock.monotonic()
     let stale: readonly Flow[]
     try {
       stale = await findStaleFlows(conntrack, targets, family, signal)
     } catch (error) {
       if (!signal.aborted) log.warn('cannot look for stale UDP flows', { family, error })
-      return
+      return 0
     }
     const deleted = await deleteFlows(stale, family, signal)
     const seconds = (clock.monotonic() - startedAt) / 1000
     metrics.reconciled(family, { seconds, deleted })
     log.debug(2, 'looked for stale UDP flows', { family, deleted, seconds })
+    return deleted
   }
 
   async function deleteFlows(flows: readonly Flow[], family: Family, signal: AbortSignal): Promise<number> {

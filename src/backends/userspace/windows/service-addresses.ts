@@ -8,7 +8,6 @@ import type { Look } from '../../../core/inspect-pieces.ts'
 import type { Clock } from '../../../core/clock.ts'
 import type { Logger } from '../../../core/logger.ts'
 import type { RouteKey } from '../../../core/route.ts'
-import { within } from '../../../core/trace.ts'
 import type { Span } from '../../../core/trace.ts'
 import type { OwnedObjects } from '../../../dataplane/owned-objects/owned-objects.ts'
 import { addAddress, deleteAddress } from '../../../dataplane/netsh/command-lines.ts'
@@ -269,20 +268,22 @@ export class ServiceAddresses {
     await owned.remove([this.#line(ip)])
   }
 
-  /** It has one exit code for every failure; what is there already is one. */
+  /** netsh has one exit code for every failure, and what is there already is one. */
   #traced<T>(ip: string, argv: readonly string[], run: () => Promise<T>): Promise<T> {
     const { clock, spanOf } = this.#options
     const startedAt = clock.monotonic()
-    return within(spanOf(ip), 'netsh', async (span) => {
-      let exitCode = 1
-      try {
-        const outcome = await run()
-        exitCode = outcome === 'was-there' ? 1 : 0
-        return outcome
-      } finally {
-        span.set({ argv: ['netsh', ...argv], exit_code: exitCode, elapsed_ms: clock.monotonic() - startedAt })
-      }
-    })
+    const span = spanOf(ip).child('netsh', { argv: ['netsh', ...argv] })
+    const end = (exitCode: number, error?: unknown) => {
+      span.set({ exit_code: exitCode, elapsed_ms: clock.monotonic() - startedAt })
+      span.end(error)
+    }
+    const running = run()
+    // Beside whoever waits, who must not wait longer because somebody looks.
+    running.then(
+      (outcome) => end(outcome === 'was-there' ? 1 : 0),
+      (error: unknown) => end(1, error),
+    )
+    return running
   }
 
   #noteFailure(ip: string, error: unknown): void {
