@@ -60,8 +60,10 @@ export class SyncHistory implements TraceSink {
 
   #rank(kept: Kept): void {
     const { durationMs } = kept.root
+    // Hardly any sync is among the slowest: one look at the last of them says so.
+    const isFull = this.#slowest.length >= this.#limits.slowest
+    if (isFull && (this.#slowest.at(-1)?.root.durationMs ?? Infinity) >= durationMs) return
     const slower = this.#slowest.findIndex(({ root }) => root.durationMs < durationMs)
-    if (slower === -1 && this.#slowest.length >= this.#limits.slowest) return
     this.#slowest.splice(slower === -1 ? this.#slowest.length : slower, 0, kept)
     kept.lists++
     if (this.#slowest.length > this.#limits.slowest) this.#leave(this.#slowest.pop())
