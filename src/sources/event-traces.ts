@@ -44,16 +44,17 @@ export class EventTraces {
     const { source } = this.#tracing
     const name = `On${kind}${verb}`
     const [place = '', own] = key.split('/')
-    const span = this.#tracing.tracer.start(name, {
-      parent,
-      attributes: {
-        ...(own === undefined ? { [nameAttributes[kind]]: place } : objectAttributes(kind, place, own)),
-        'k8s.resource_version': resourceVersion,
-        'fairlead.source': source,
-      },
-    })
-    const about = { event: name, object: `${kind} ${key}`, 'k8s.resource_version': resourceVersion }
-    return { span, kind, verb, link: this.#linkTo(span.context, about) }
+    // Written out: spreading objects would cost more than the spans.
+    const attributes: Record<string, string | undefined> = {
+      'k8s.resource_version': resourceVersion,
+      'fairlead.source': source,
+    }
+    if (own !== undefined) attributes['k8s.namespace.name'] = place
+    attributes[nameAttributes[kind]] = own ?? place
+    const span = this.#tracing.tracer.start(name, { parent, attributes })
+    const received_ms = this.#tracing.clock.now()
+    const about = { event: name, object: `${kind} ${key}`, 'k8s.resource_version': resourceVersion, received_ms }
+    return { span, kind, verb, link: span.context && { context: span.context, attributes: about } }
   }
 
   /** A list of all objects of a kind; undefined for those that nobody waits for. */
@@ -106,8 +107,4 @@ const nameAttributes: Readonly<Record<ObjectKind, string>> = {
   EndpointSlice: 'k8s.endpointslice.name',
   Node: 'k8s.node.name',
   ServiceCIDR: 'k8s.servicecidr.name',
-}
-
-function objectAttributes(kind: ObjectKind, namespace: string, name: string): SpanAttributes {
-  return { 'k8s.namespace.name': namespace, [nameAttributes[kind]]: name }
 }
