@@ -58,6 +58,8 @@ export class IpvsBackend implements Backend {
   readonly #programming: Programming<SyncTask, Expected>
   /** Whose changes the trace of a sync shows. */
   readonly #kernel: Kernel
+  /** What was written last, also during a sync and after a failure: says whose counters are there. */
+  #lastPlan: IpvsPlan | undefined
 
   constructor(options: IpvsBackendOptions) {
     this.#options = options
@@ -85,8 +87,7 @@ export class IpvsBackend implements Backend {
   readonly trafficEveryMs = 10_000
 
   traffic(signal: AbortSignal): Promise<ReadonlyMap<RouteKey, RouteTraffic>> {
-    const { written } = this.#programming.written ?? {}
-    return this.#counts.read((id) => written?.plan.claimsById.get(id)?.[0]?.key, signal)
+    return this.#counts.read((id) => this.#lastPlan?.claimsById.get(id)?.[0]?.key, signal)
   }
 
   /** Also deletes endpoints whose last connection has ended. */
@@ -194,10 +195,12 @@ export class IpvsBackend implements Backend {
     const draining = this.#draining
     const context = { kernel: this.#kernel, draining, metrics, log }
     const committed = await this.#programming.steps.apply(() => commit(edit, context, signal))
+    const written = committed.written(edit)
+    this.#lastPlan = written.plan
     return {
       plan: {
         ...this.#context,
-        written: committed.written(edit),
+        written,
         nodeAddresses: (otherIps) => this.#nodeAddresses(otherIps),
       },
       report: {

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { testEndpoint, testRoute, withWishes } from '../../core/testing/routes.ts'
 import type { Route } from '../../core/route.ts'
 import { proxiedNode } from './testing/proxied-node.ts'
@@ -73,4 +73,29 @@ test('a Service that is gone begins at zero when it comes back', async () => {
   expect(await traffic()).toBeUndefined()
   await sync([web, dns])
   expect(await traffic()).toMatchObject({ connections: 0 })
+})
+
+test('counters are read once, also while nobody knows what a sync has left', async () => {
+  const { carry, traffic, sync, kernel } = await given()
+  carry(atClusterIp, one, 3)
+  await traffic()
+  const broken = vi.spyOn(kernel.addresses, 'ensureDummy').mockRejectedValue(new Error('the test refuses'))
+  await expect(sync([web, dns], { full: true })).rejects.toThrow('the test refuses')
+  expect(await traffic()).toMatchObject({ connections: 3 })
+  broken.mockRestore()
+  await sync([web, dns], { full: true })
+  expect(await traffic()).toMatchObject({ connections: 3, bytesIn: 30 })
+})
+
+test('a reading in the middle of a sync counts nothing twice', async () => {
+  const { carry, traffic, sync, kernel } = await given()
+  carry(atClusterIp, one, 3)
+  await traffic()
+  const meanwhile: unknown[] = []
+  vi.spyOn(kernel.addresses, 'ensureDummy').mockImplementationOnce(async () => {
+    meanwhile.push(await traffic())
+  })
+  await sync([web, dns], { full: true })
+  expect(meanwhile).toMatchObject([{ connections: 3 }])
+  expect(await traffic()).toMatchObject({ connections: 3 })
 })
