@@ -6,6 +6,8 @@ export interface RunningProcess {
   readonly pid: number
   readonly parentPid: number
   readonly args: readonly string[]
+  /** It is of root or of our own user, so that what it was told is as good as what we are told. */
+  readonly isTrusted: boolean
   /** Inodes of its sockets; undefined where this user may not look. */
   readonly sockets: ReadonlySet<string> | undefined
 }
@@ -28,10 +30,17 @@ async function readProcess(folder: string, network: string): Promise<Omit<Runnin
     if ((await readlink(join(folder, 'ns/net'))) !== network) return undefined
     const args = (await readFile(join(folder, 'cmdline'), 'utf8')).split('\0').slice(0, -1)
     const parent = /\) \S (\d+) /.exec(await readFile(join(folder, 'stat'), 'utf8'))?.[1]
-    return { args, parentPid: Number(parent ?? 0), sockets: await socketsIn(join(folder, 'fd')) }
+    const isTrusted = isOfTrustedUser(await readFile(join(folder, 'status'), 'utf8'))
+    return { args, parentPid: Number(parent ?? 0), isTrusted, sockets: await socketsIn(join(folder, 'fd')) }
   } catch {
     return undefined
   }
+}
+
+/** All its users: a program with the setuid bit is started by anybody. The owner of the folder says less. */
+function isOfTrustedUser(status: string): boolean {
+  const users = /^Uid:\s+(.*)$/m.exec(status)?.[1]?.split(/\s+/) ?? []
+  return users.length > 0 && users.every((user) => user === '0' || user === String(process.getuid?.()))
 }
 
 async function socketsIn(folder: string): Promise<ReadonlySet<string> | undefined> {

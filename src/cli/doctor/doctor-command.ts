@@ -16,7 +16,7 @@ import { CommandError } from '../program.ts'
 import type { Program } from '../program.ts'
 import { splitFlags } from '../split-flags.ts'
 import { checks } from './checks.ts'
-import { readProcesses } from './evidence/processes.ts'
+import { flagsOfDaemon, readProcesses } from './evidence/processes.ts'
 import { examine } from './examine.ts'
 import type { Examination } from './examine.ts'
 import { severities } from './finding.ts'
@@ -60,7 +60,7 @@ export async function doctorCommand(argv: readonly string[], program: Program, s
   }
   const { values } = read
   const isBeforeStart = values['before-start']
-  const flags = others.length > 0 || isBeforeStart ? others : await flagsOfDaemon(program)
+  const flags = others.length > 0 || isBeforeStart ? others : await takenFlags(program)
   const { options, config } = await configOf(flags, program)
   const setup = setupOf(options, config, isBeforeStart, host)
   const mode = await findMode(config.mode, host.platform)
@@ -76,13 +76,11 @@ export async function doctorCommand(argv: readonly string[], program: Program, s
 }
 
 /** So that nobody has to type them again. */
-async function flagsOfDaemon(program: Program): Promise<readonly string[]> {
-  const { fairleads } = await readProcesses(program.host).catch(() => ({ fairleads: [] }))
-  const [daemon, another] = fairleads
-  if (daemon === undefined || another !== undefined) return []
-  const flags = daemon.args.slice(daemon.args.findIndex((arg) => /fairlead(?:\.js|\.exe)?$/.test(arg)) + 1)
-  if (flags[0]?.startsWith('-') !== true) return []
-  program.err(`taking the flags of the daemon, process ${daemon.pid}: ${flags.join(' ')}\n`)
+async function takenFlags(program: Program): Promise<readonly string[]> {
+  const daemon = flagsOfDaemon(await readProcesses(program.host).catch(() => ({ fairleads: [] })))
+  if (daemon === undefined) return []
+  const { pid, flags } = daemon
+  program.err(`taking the flags of the daemon, process ${pid}: ${flags.join(' ')}\n`)
   return flags
 }
 

@@ -60,6 +60,7 @@ const process = (pid: number, args: readonly string[], parentPid = 1) => ({
   pid,
   args,
   parentPid,
+  isTrusted: true,
   sockets: new Set<string>(),
 })
 const right = { group: '', resource: 'services', verb: 'list', isOptional: false, isAllowed: true, reason: '' }

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { lateDrift, parseMetrics } from './daemon.ts'
 import { parseSockets } from './listeners.ts'
-import { isProxyDaemon, withChildren } from './processes.ts'
+import { flagsOfDaemon, isProxyDaemon, withChildren } from './processes.ts'
 import { isReadOnlyAt, parseConntrackStats } from './settings.ts'
 
 test('sockets that wait for clients', () => {
@@ -30,8 +30,30 @@ test.each<[args: readonly string[], isDaemon: boolean]>([
   expect(isProxyDaemon(args)).toBe(isDaemon)
 })
 
+test('flags are taken from the daemon of root or of the same user, never from what others call fairlead', () => {
+  const daemon = (pid: number, isTrusted: boolean, ...flags: readonly string[]) => ({
+    pid,
+    parentPid: 1,
+    args: ['/usr/bin/node', '/opt/fairlead.js', ...flags],
+    isTrusted,
+    sockets: undefined,
+  })
+  const ours = daemon(2, true, '--proxy-mode=ipvs')
+  const theirs = daemon(3, false, '--kubeconfig=/tmp/runs-a-program')
+  expect(flagsOfDaemon({ fairleads: [theirs] })).toBeUndefined()
+  expect(flagsOfDaemon({ fairleads: [theirs, ours] })).toEqual({ pid: 2, flags: ['--proxy-mode=ipvs'] })
+  expect(flagsOfDaemon({ fairleads: [ours, daemon(4, true, '--v=2')] })).toBeUndefined()
+  expect(flagsOfDaemon({ fairleads: [daemon(2, true)] })).toBeUndefined()
+})
+
 test('a process and all that descends from it', () => {
-  const process = (pid: number, parentPid: number) => ({ pid, parentPid, args: [], sockets: undefined })
+  const process = (pid: number, parentPid: number) => ({
+    pid,
+    parentPid,
+    args: [],
+    isTrusted: true,
+    sockets: undefined,
+  })
   expect(withChildren(new Set([2]), [process(4, 3), process(3, 2), process(5, 1)])).toEqual(new Set([2, 3, 4]))
 })
 

@@ -20,13 +20,15 @@ export async function readProcesses(host: Pick<Host, 'processes' | 'process'>): 
   }
 }
 
+const programName = /^fairlead(?:\.js|\.exe)?$/
+
 /** Commands that end by themselves, or proxy nothing. */
 const otherCommands =
   /^(?:demo|render|doctor|explain|trace|top|help|version|--help|-h|--version|--cleanup|--init-only|--write-config-to.*)$/
 
 /** `node …/bin/fairlead.js --proxy-mode=…`; a KPNG command programs something when it ends in `to-MODE`. */
 export function isProxyDaemon(args: readonly string[]): boolean {
-  const at = args.findIndex((arg) => /^fairlead(?:\.js|\.exe)?$/.test(nameOf(arg)))
+  const at = args.findIndex((arg) => programName.test(nameOf(arg)))
   // The program itself, or what node was given; not a file that somebody edits.
   if (at < 0 || at > 1 || (at === 1 && !/^node(?:\.exe)?$/.test(nameOf(args[0])))) return false
   const rest = args.slice(at + 1)
@@ -34,6 +36,22 @@ export function isProxyDaemon(args: readonly string[]): boolean {
   const [first = ''] = rest
   if (first === '' || first.startsWith('-')) return true
   return /^to-(?:iptables|nft|nftables|ipvs|userspace|kernelspace|winuserspace)$/.test(rest[1] ?? '')
+}
+
+export interface DaemonFlags {
+  readonly pid: number
+  readonly flags: readonly string[]
+}
+
+/**
+ * The flags of the only daemon. Anybody can call a process fairlead, and a flag can name a kubeconfig with a program in
+ * it: so only those of users who may do as much as we.
+ */
+export function flagsOfDaemon({ fairleads }: Pick<ProcessFacts, 'fairleads'>): DaemonFlags | undefined {
+  const [daemon, another] = fairleads.filter(({ isTrusted }) => isTrusted)
+  if (daemon === undefined || another !== undefined) return undefined
+  const flags = daemon.args.slice(daemon.args.findIndex((arg) => programName.test(nameOf(arg))) + 1)
+  return flags[0]?.startsWith('-') === true ? { pid: daemon.pid, flags } : undefined
 }
 
 /** Itself, and what it has started, such as the native engine of the userspace mode. */
