@@ -8,6 +8,7 @@ import type { Program } from './program.ts'
 import { readEarlyFlags } from './service/early-flags.ts'
 import type { LogFilePlace } from './service/early-flags.ts'
 import { paint } from './terminal.ts'
+import { visible } from './visible.ts'
 
 type Command = (argv: readonly string[], program: Program, signal: AbortSignal) => Promise<number>
 type LoadCommand = () => Promise<Command>
@@ -63,7 +64,7 @@ async function withSentences(program: Program, work: (program: Program) => Promi
     return await work(program)
   } catch (error) {
     if (!(error instanceof CommandError)) throw error
-    program.err(`${paint(program.stderr, 'red', 'Error:')} ${error.message}\n`)
+    program.err(`${paint(program.stderr, 'red', 'Error:')} ${visible(error.message)}\n`)
     return 1
   }
 }

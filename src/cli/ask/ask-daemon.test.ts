@@ -32,6 +32,14 @@ test('a proxy is asked over HTTP', async () => {
   await expect(ask('/debug/bad', server)).rejects.toThrow('internal error, see the log (HTTP 500)')
 })
 
+test('whoever answers does not steer the terminal', async () => {
+  const server = await proxyOnPort()
+  expect(await ask('/debug/echo', server, { say: '\u001B[2J' })).toEqual({
+    kind: 'json',
+    value: String.raw`\u001b[2J`,
+  })
+})
+
 test.skipIf(isWindows)('a proxy is asked over its socket, which is looked for where the user has one', async () => {
   const XDG_RUNTIME_DIR = await folder()
   const path = await proxyOnSocket(join(XDG_RUNTIME_DIR, 'fairlead.sock'))

@@ -9,6 +9,7 @@ import { httpGet } from './http-get.ts'
 import type { HttpAnswer } from './http-get.ts'
 import { parseServer, serverText, usualAddresses } from './server-address.ts'
 import type { ServerAddress } from './server-address.ts'
+import { parseVisible, visible } from '../visible.ts'
 
 export type AskingHost = Pick<Host, 'platform' | 'env' | 'clock'> & {
   readonly process: Pick<Host['process'], 'isRoot'>
@@ -85,7 +86,7 @@ function kindOf(error: NodeJS.ErrnoException): Failure['kind'] {
 
 function answerOf({ status, headers, body }: HttpAnswer, address: ServerAddress): DebugAnswer {
   const where = serverText(address)
-  const message = body.trim()
+  const message = visible(body.trim())
   // Before a page is found, who asks is checked: by the metrics server, which has no header of its own.
   if (status === 403) throw new CommandError(`${where} does not answer: ${message.slice(0, 300)}`)
   if (headers.server !== 'fairlead')
@@ -95,8 +96,8 @@ function answerOf({ status, headers, body }: HttpAnswer, address: ServerAddress)
   if (status === 400 || status === 404) return { kind: 'refused', status, message }
   if (status !== 200) throw new CommandError(`${where} does not answer: ${message} (HTTP ${status})`)
   return headers['content-type'] === 'application/json'
-    ? { kind: 'json', value: JSON.parse(body) as unknown }
-    : { kind: 'text', text: body }
+    ? { kind: 'json', value: parseVisible(body) }
+    : { kind: 'text', text: visible(body) }
 }
 
 function advice({ kind, cause }: Failure, host: AskingHost, address: ServerAddress): string {

@@ -58,6 +58,14 @@ describe('the exit code', () => {
   })
 })
 
+test('the command line of another process does not steer the terminal', async () => {
+  const args = ['kube-proxy', '\u001B]0;owned\u0007']
+  const processes = () => Promise.resolve([{ pid: 7, parentPid: 1, args, isTrusted: false, sockets: undefined }])
+  const argv = ['--before-start', '--proxy-mode=userspace', `--objects=${folder}/objects.json`]
+  const { printed } = await run(argv, { processes })
+  expect(printed).toContain(String.raw`process 7: kube-proxy \u001b]0;owned\u0007`)
+})
+
 test('a flag that is none is refused', async () => {
   await expect(run(['--before-strat'])).rejects.toThrow('--before-start')
   await expect(run(['--fail-on=note'])).rejects.toThrow('fail-on')

@@ -24,6 +24,7 @@ import type { Severity } from './finding.ts'
 import { evidenceReaders } from './open-evidence.ts'
 import { renderJson, renderText } from './report.ts'
 import type { Setup } from './setup.ts'
+import { visible, visibleData } from '../visible.ts'
 
 const doctorFlags = inGroup('Doctor', {
   'before-start': {
@@ -70,7 +71,9 @@ export async function doctorCommand(argv: readonly string[], program: Program, s
   progress[Symbol.dispose]()
   const { stdout: terminal } = program
   program.out(
-    values.output === 'json' ? renderJson(examination, { setup }) : renderText(examination, { setup, terminal }),
+    values.output === 'json'
+      ? renderJson(examination, { setup })
+      : renderText(visibleData(examination), { setup, terminal }),
   )
   return exitCode(examination, values['fail-on'])
 }
@@ -80,7 +83,7 @@ async function takenFlags(program: Program): Promise<readonly string[]> {
   const daemon = flagsOfDaemon(await readProcesses(program.host).catch(() => ({ fairleads: [] })))
   if (daemon === undefined) return []
   const { pid, flags } = daemon
-  program.err(`taking the flags of the daemon, process ${pid}: ${flags.join(' ')}\n`)
+  program.err(`taking the flags of the daemon, process ${pid}: ${visible(flags.join(' '))}\n`)
   return flags
 }
 

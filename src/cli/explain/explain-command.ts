@@ -18,6 +18,7 @@ import { CommandError } from '../program.ts'
 import type { Program } from '../program.ts'
 import { answerText, mainOf } from './answer-text.ts'
 import { explainWorld } from './explain-world.ts'
+import { visibleData } from '../visible.ts'
 
 const explainFlags = {
   ...inGroup('Question', {
@@ -63,7 +64,9 @@ export async function explainCommand(argv: readonly string[], program: Program, 
     objects.length === 0
       ? await fromDaemon(texts, server, program, signal)
       : await fromFiles(texts, objects, values, program)
-  program.out(output === 'json' ? `${JSON.stringify(answer, undefined, 2)}\n` : answerText(answer, program.stdout))
+  program.out(
+    output === 'json' ? `${JSON.stringify(answer, undefined, 2)}\n` : answerText(visibleData(answer), program.stdout),
+  )
   return answer.explanations.some(({ verdict }) => verdict.kind === 'forward') ? 0 : nothingAnswers
 }
 

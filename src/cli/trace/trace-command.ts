@@ -12,6 +12,7 @@ import { CommandError } from '../program.ts'
 import type { Program } from '../program.ts'
 import { renderCauses, renderSyncLine, renderSyncTable, renderSyncTitle } from './sync-table.ts'
 import { renderWaterfall } from './waterfall.ts'
+import { parseVisible } from '../visible.ts'
 
 const traceFlags = inGroup('Trace', {
   ...askFlags,
@@ -102,7 +103,7 @@ async function readAnswer(
 
 function parsed(text: string): SyncsAnswer | undefined {
   try {
-    return JSON.parse(text) as SyncsAnswer
+    return parseVisible(text) as SyncsAnswer
   } catch {
     return undefined
   }
