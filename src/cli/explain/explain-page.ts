@@ -21,6 +21,8 @@ export interface ExplainPageOptions {
 export function explainPage(options: ExplainPageOptions): DebugPage {
   return {
     path: '/debug/explain',
+    about:
+      'what becomes of a connection, and why: ?target=IP:PORT/udp, service/NAME or node-port/NUMBER, ?from=outside|host|pod|IP, ?namespace=, ?port=',
     async answer({ query }, signal) {
       const text = (name: string) => query.get(name) ?? ''
       const parsed = parseQuestion({

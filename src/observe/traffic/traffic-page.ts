@@ -10,6 +10,7 @@ const mostRows = 5_000
 export function trafficPage(book: TrafficBook): DebugPage {
   return {
     path: '/debug/traffic',
+    about: 'what Services carry: ?sort=, ?namespace=, ?filter=, ?limit=, ?endpoints=true',
     async answer({ query }): Promise<DebugAnswer> {
       const asked = parseQuery(query)
       if (typeof asked === 'string') return { kind: 'refused', status: 400, message: asked }
