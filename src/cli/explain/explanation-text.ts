@@ -80,7 +80,7 @@ function outcomeSteps(explanation: Explanation): readonly Step[] {
   const { verdict, remarks, answerers } = explanation
   const remarked = remarks.map((it) => ({ says: sentence(it) }))
   if (verdict.kind !== 'forward') return [...remarked, { says: sentence(endText(explanation)) }]
-  const { choice = '', topology, affinitySeconds, node } = explanation
+  const { choice = '', topology, whyNoHints, affinitySeconds, node } = explanation
   const says =
     answerers.length === 1
       ? 'This endpoint answers:'
@@ -92,7 +92,7 @@ function outcomeSteps(explanation: Explanation): readonly Step[] {
     `${seenWords[sourceSeen]}${isLastResort ? ' (ending: nothing better is left)' : ''}`,
   ])
   return [
-    ...hintSteps(topology, node.zone),
+    ...hintSteps(topology, node.zone, whyNoHints),
     { says, lists: { header: ['ENDPOINT', 'NODE', 'SHARE', 'SEES'], rows } },
     ...remarked,
     ...affinitySteps(affinitySeconds, answerers.length),
@@ -110,7 +110,8 @@ const seenWords: Readonly<Record<SourceSeen, string>> = {
   depends: 'the client or this node',
 }
 
-function hintSteps(topology: Explanation['topology'], zone: string): readonly Step[] {
+function hintSteps(topology: Explanation['topology'], zone: string, whyNot: string | undefined): readonly Step[] {
+  if (whyNot !== undefined) return [{ says: `Hints of the endpoints are not used: ${whyNot}.` }]
   if (topology === 'none') return []
   return [
     {

@@ -87,6 +87,46 @@ describe('who answers, and why others do not', () => {
     expect(whyNot(explanation)).toEqual(others)
   })
 
+  test.each([
+    [
+      'one has none',
+      'a',
+      ['10.64.0.1 zone-a', '10.64.0.2'],
+      '10.64.0.2:8080 has no hint for a zone, and all ready endpoints need one',
+    ],
+    [
+      'some have none',
+      'a',
+      ['10.64.0.1 zone-a', '10.64.0.2', '10.64.0.3'],
+      '10.64.0.2:8080 and 1 more have no hint for a zone, and all ready endpoints need one',
+    ],
+    ['none is for this zone', 'a', ['10.64.0.1 zone-b', '10.64.0.2 zone-c'], 'no ready endpoint is meant for zone a'],
+    [
+      'the node has no zone',
+      '',
+      ['10.64.0.1 zone-b'],
+      'this node has no zone (label topology.kubernetes.io/zone of its Node)',
+    ],
+    ['none is for this node', 'a', ['10.64.0.1 for-there'], 'no ready endpoint is meant for this node, here'],
+    [
+      'one has none for a node',
+      'a',
+      ['10.64.0.1 for-here', '10.64.0.2'],
+      '10.64.0.2:8080 has no hint for a node, and all ready endpoints need one',
+    ],
+    ['one without is not ready', 'a', ['10.64.0.1 zone-a', '10.64.0.2 unready'], undefined],
+    ['there are none', 'a', ['10.64.0.1', '10.64.0.2'], undefined],
+    ['hints for zones take over', 'a', ['10.64.0.1 for-there zone-a'], undefined],
+  ])('hints are not used: %s', (_, zone, endpoints, why) => {
+    const explanation = explained(given([node('here', zone), web(), slices(...endpoints)]), '10.96.0.1:80')
+    expect(explanation.whyNoHints).toBe(why)
+  })
+
+  test('hints do not matter where the policy is Local', () => {
+    const objects = [node('here', 'a'), web({ internalTrafficPolicy: 'Local' }), slices('10.64.0.1 here zone-b')]
+    expect(explained(given(objects), '10.96.0.1:80').whyNoHints).toBeUndefined()
+  })
+
   test('no such port, and the other family', () => {
     const other = slice('shop/web-2', 'web', ['10.64.0.9'], [{ name: 'grpc', port: 9090, protocol: 'TCP' }])
     const v6 = slice('shop/web-3', 'web', ['fd00::9'], [{ name: 'http', port: 8080, protocol: 'TCP' }])

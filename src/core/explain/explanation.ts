@@ -194,6 +194,8 @@ export interface Explanation {
   readonly answerers: readonly Answerer[]
   readonly others: readonly NotAnswering[]
   readonly topology: TopologyMode
+  /** Some endpoint has hints, and this node does not follow them: why. */
+  readonly whyNoHints?: string
   readonly affinitySeconds?: number
   /** One sentence; absent where nobody answers. */
   readonly sourceSeenWhy?: string

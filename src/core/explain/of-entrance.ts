@@ -11,6 +11,7 @@ import { sourceSeen } from './source-seen.ts'
 import type { Serving } from './treatment.ts'
 import { appliedPolicy, decide, seenWhen, servingAt, sourceRangesAt } from './treatment.ts'
 import { answerers, othersThan } from './who-answers.ts'
+import { whyNoHints } from './why-no-hints.ts'
 import { setting } from './world.ts'
 import type { Scene } from './world.ts'
 
@@ -51,6 +52,7 @@ export function explainFound({ route, entrance, ip, isOpen }: Found, question: Q
     answerers: isForwarded ? answerers(serving, isEven, seen) : [],
     others: othersThan(serving, route, scene),
     topology: serving.policy === 'Cluster' ? route.topology : 'none',
+    ...(serving.policy === 'Cluster' && whyNoHints(route, scene)),
     ...(route.affinitySeconds !== undefined &&
       traits.keepsAffinityTimeout && { affinitySeconds: route.affinitySeconds }),
     ...(isForwarded && { sourceSeenWhy: seen.why }),
