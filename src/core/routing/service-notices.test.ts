@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { ObjectKey } from '../../api/records.ts'
 import type { RefusedClaim } from './address-claims.ts'
 import type { RouterContext } from './router.ts'
-import { noticesAbout } from './service-notices.ts'
+import { noticesAbout, takenText } from './service-notices.ts'
 import { usualPolicy } from './serving-policy.ts'
 import { service, slice } from '../testing/objects.ts'
 
@@ -48,6 +48,7 @@ describe('what was refused is named,', () => {
   test('a node port without an address', () => {
     const [notice] = told({ kind: 'nodePort', protocol: 'UDP', port: 30_080, takenAs: 'nodePort', owner })
     expect(notice?.text).toBe('node port 30080/UDP is not served: it is a node port of demo/owner')
+    expect(takenText('externalIP', owner)).toBe('an external IP of demo/owner')
   })
 
   test('as the place of the API server', () => {

@@ -60,6 +60,11 @@ export const claimWords: Readonly<Record<ClaimKind, string>> = {
   externalIP: 'external IP',
 }
 
+/** `an external IP of shop/web` */
+export function takenText(takenAs: ClaimKind, owner: ObjectKey): string {
+  return `${takenAs === 'externalIP' ? 'an' : 'a'} ${claimWords[takenAs]} of ${owner}`
+}
+
 /** Each is a line in the log: one Service that names thousands of addresses must not fill it. */
 const mostRefusedNotices = 10
 
@@ -77,7 +82,7 @@ function refusedNotice({ kind, protocol, ip, port, takenAs, owner }: RefusedClai
   const claim = `${claimWords[kind]} ${place} is not served`
   return takenAs === 'apiServer'
     ? { reason: 'ApiServerAddress', text: `${claim}: Fairlead reaches the API server there`, owner }
-    : { reason: 'AddressInUse', text: `${claim}: it is a ${claimWords[takenAs]} of ${owner}`, owner }
+    : { reason: 'AddressInUse', text: `${claim}: it is ${takenText(takenAs, owner)}`, owner }
 }
 
 function loopbackNotices(
