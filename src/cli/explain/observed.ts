@@ -14,13 +14,13 @@ export async function observedTraffic(
   const route = carried?.view.routesByKey.get(key)
   const traffic = carried?.traffic.get(key)
   if (route === undefined || traffic?.endpoints === undefined) return undefined
-  const open = [...traffic.endpoints].flatMap(([address, it]) =>
-    it.open === undefined || it.open === 0 ? [] : [[address, it.open] as const],
-  )
-  if (open.length === 0) return undefined
+  const open = new Map(route.reachableEndpoints.map(({ address }) => [address, 0]))
+  for (const [address, it] of traffic.endpoints) if (it.open) open.set(address, it.open)
+  const busiestFirst = [...open].sort(([, left], [, right]) => right - left)
+  if ((busiestFirst[0]?.[1] ?? 0) === 0) return undefined
   const skew = skewOf(route, traffic)
   return {
-    openConnections: Object.fromEntries(open),
+    openConnections: Object.fromEntries(busiestFirst),
     ...(skew !== undefined && { skew: { ratio: skew.ratio, evenShare: skew.even } }),
   }
 }

@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest'
+import { testEndpoint, testRoute, testView } from '../../core/testing/routes.ts'
+import type { RouteTraffic } from '../../core/traffic.ts'
+import { observedTraffic } from './observed.ts'
+
+const [busy, idle, quiet] = ['10.64.0.1', '10.64.0.2', '10.64.0.3'].map((ip) => testEndpoint(ip, 80))
+const web = testRoute('shop/web', { endpoints: [idle!, quiet!, busy!] })
+
+function observed(endpoints: Record<string, number>) {
+  const counted = new Map(Object.entries(endpoints).map(([address, open]) => [address, { open }]))
+  const traffic: RouteTraffic = { endpoints: counted }
+  const book = { read: async () => [{ view: testView(web), traffic: new Map([[web.key, traffic]]) }] }
+  return observedTraffic(book as never, 'ipv4', web.key)
+}
+
+test('the busiest endpoint comes first, and idle ones are not left out', async () => {
+  const open = (await observed({ '10.64.0.3:80': 2, '10.64.0.1:80': 40, '10.64.0.9:80': 3 }))?.openConnections
+  expect(Object.entries(open ?? {})).toEqual([
+    ['10.64.0.1:80', 40],
+    ['10.64.0.9:80', 3],
+    ['10.64.0.3:80', 2],
+    ['10.64.0.2:80', 0],
+  ])
+})
+
+test('nothing is said where nothing is open', async () => {
+  expect(await observed({ '10.64.0.1:80': 0 })).toBeUndefined()
+})
