@@ -16,10 +16,14 @@ import type { AskingHost } from './ask-daemon.ts'
 
 const isWindows = process.platform === 'win32'
 const pages: readonly DebugPage[] = [
-  { path: '/debug/echo', answer: async ({ query }) => ({ kind: 'json', value: query.get('say') }) },
-  { path: '/debug/text', answer: async () => ({ kind: 'text', text: 'plain' }) },
-  { path: '/debug/no', answer: async () => ({ kind: 'refused', status: 404, message: 'there is no such Service' }) },
-  { path: '/debug/bad', answer: () => Promise.reject(new Error('broken')) },
+  { path: '/debug/echo', about: 'a page', answer: async ({ query }) => ({ kind: 'json', value: query.get('say') }) },
+  { path: '/debug/text', about: 'a page', answer: async () => ({ kind: 'text', text: 'plain' }) },
+  {
+    path: '/debug/no',
+    about: 'a page',
+    answer: async () => ({ kind: 'refused', status: 404, message: 'there is no such Service' }),
+  },
+  { path: '/debug/bad', about: 'a page', answer: () => Promise.reject(new Error('broken')) },
 ]
 const never = new AbortController().signal
 

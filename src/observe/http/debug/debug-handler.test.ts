@@ -14,7 +14,11 @@ const hello: DebugPage = {
   about: 'says hello',
   answer: async ({ query }) => ({ kind: 'json', value: { hello: query.get('who') } }),
 }
-const below: DebugPage = { path: '/debug/below/', answer: async ({ rest }) => ({ kind: 'json', value: rest }) }
+const below: DebugPage = {
+  path: '/debug/below/',
+  about: 'a page',
+  answer: async ({ rest }) => ({ kind: 'json', value: rest }),
+}
 
 test('a page answers in JSON that people can read, and in short for programs', async () => {
   const { get } = await serve([hello])
@@ -29,7 +33,7 @@ test('a page answers in JSON that people can read, and in short for programs', a
 test('the list of pages says what there is', async () => {
   const { get } = await serve([hello, below])
   expect(JSON.parse((await get('/debug/')).body)).toEqual({
-    pages: { '/debug/hello': 'says hello', '/debug/below/': '' },
+    pages: { '/debug/hello': 'says hello', '/debug/below/': 'a page' },
   })
 })
 
@@ -43,6 +47,7 @@ test('a page for a folder gets the rest of the path, decoded; others match exact
 test('what a page refuses is a sentence', async () => {
   const page: DebugPage = {
     path: '/debug/no',
+    about: 'a page',
     answer: async () => ({ kind: 'refused', status: 404, message: 'there is no Service a/b' }),
   }
   const { get } = await serve([page])
@@ -55,7 +60,7 @@ test('only GET is answered', async () => {
 })
 
 test('a page that throws is a 500 with a log line', async () => {
-  const page: DebugPage = { path: '/debug/bad', answer: () => Promise.reject(new Error('broken')) }
+  const page: DebugPage = { path: '/debug/bad', about: 'a page', answer: () => Promise.reject(new Error('broken')) }
   const { get, log } = await serve([page])
   expect(await get('/debug/bad')).toMatchObject({ status: 500, body: 'internal error, see the log\n' })
   expect(log.at('error').map(({ message }) => message)).toEqual(['cannot answer a question'])
@@ -75,6 +80,7 @@ test('a slow page does not keep others waiting, and its own questions have an en
   const signals: AbortSignal[] = []
   const slow: DebugPage = {
     path: '/debug/slow',
+    about: 'a page',
     answer: (_request, signal) => {
       signals.push(signal)
       return new Promise(() => {})
@@ -98,6 +104,7 @@ test('a page hears that its client is gone', async () => {
   const signals: AbortSignal[] = []
   const slow: DebugPage = {
     path: '/debug/slow',
+    about: 'a page',
     answer: (_request, signal) => {
       signals.push(signal)
       return new Promise(() => {})
@@ -113,7 +120,11 @@ test('a page hears that its client is gone', async () => {
 })
 
 test('an answer without end is not sent', async () => {
-  const page: DebugPage = { path: '/debug/long', answer: async () => ({ kind: 'text', text: 'x'.repeat(2000) }) }
+  const page: DebugPage = {
+    path: '/debug/long',
+    about: 'a page',
+    answer: async () => ({ kind: 'text', text: 'x'.repeat(2000) }),
+  }
   const { get } = await serve([page], { size: 1000 })
   expect(await get('/debug/long')).toMatchObject({ status: 400, body: expect.stringContaining('?limit=') as string })
 })

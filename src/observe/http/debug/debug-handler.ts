@@ -154,6 +154,6 @@ function decoded(text: string): readonly string[] | undefined {
 }
 
 function indexPage(pages: readonly DebugPage[]): DebugPage {
-  const value = { pages: Object.fromEntries(pages.map(({ path, about = '' }) => [path, about])) }
-  return { path: debugPrefix, answer: async () => ({ kind: 'json', value }) }
+  const value = { pages: Object.fromEntries(pages.map(({ path, about }) => [path, about])) }
+  return { path: debugPrefix, about: 'this list', answer: async () => ({ kind: 'json', value }) }
 }

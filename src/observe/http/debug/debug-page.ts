@@ -3,7 +3,7 @@ export interface DebugPage {
   /** `/debug/syncs`; with a `/` at the end, everything below it. */
   readonly path: string
   /** For the list of pages: what it shows, and what can be asked. */
-  readonly about?: string
+  readonly about: string
   /** What it throws becomes a 500 and a log line. The signal aborts when the client is gone or has waited too long. */
   answer(request: DebugRequest, signal: AbortSignal): Promise<DebugAnswer>
 }
