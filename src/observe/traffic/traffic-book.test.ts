@@ -120,3 +120,12 @@ test('what takes long to read is read less often', async () => {
   await book.read()
   expect(readings).toBe(2)
 })
+
+test('a Service was last used when its endpoints were, where the mode knows that', async () => {
+  const endpoints = new Map([
+    ['10.64.0.1:80', { connections: 1, lastUsedMs: 7 }],
+    ['10.64.0.2:80', { connections: 1, lastUsedMs: 9 }],
+    ['10.64.0.3:80', { connections: 0 }],
+  ])
+  expect(await given({ known: { endpoints } }).read()).toMatchObject({ lastUsedMs: 9 })
+})

@@ -109,7 +109,7 @@ function withLastUse(
     const endpoints = traffic.endpoints && withEndpointUse(traffic.endpoints, old?.endpoints, before && atMs)
     used.set(key, {
       ...traffic,
-      ...lastUse(traffic, old, before && atMs),
+      ...(exactUse(traffic) ?? lastUse(traffic, old, before && atMs)),
       ...(endpoints && { endpoints }),
     })
   }
@@ -124,6 +124,14 @@ function withEndpointUse(
   return new Map(
     [...now].map(([address, traffic]) => [address, { ...traffic, ...lastUse(traffic, before?.get(address), atMs) }]),
   )
+}
+
+/** A mode may know it of each endpoint, and not of the whole. */
+function exactUse({ lastUsedMs, endpoints }: RouteTraffic): Pick<Traffic, 'lastUsedMs'> | undefined {
+  if (lastUsedMs !== undefined || endpoints === undefined) return undefined
+  let latest = -Infinity
+  for (const endpoint of endpoints.values()) latest = Math.max(latest, endpoint.lastUsedMs ?? -Infinity)
+  return latest === -Infinity ? undefined : { lastUsedMs: latest }
 }
 
 /** Without a time nothing was read before: what was counted until now may be old. */
