@@ -75,7 +75,7 @@ test.concurrent('fairlead trace asks a running proxy, and follows it', async () 
   const server = `--server=http://127.0.0.1:${daemon.ports[1]}`
   const { code, stdout } = await runFairlead(['trace', server])
   expect(code).toBe(0)
-  expect(stdout).toMatch(/^# +STARTED +TOOK +FAMILY +TRIGGER +CHANGES +CAUSE\n1 /)
+  expect(stdout).toMatch(/^# +STARTED +WAITED +TOOK +FAMILY +TRIGGER +CHANGES +CAUSE\n1 /)
   expect(stdout).toMatch(/\ncaused by OnServiceSynced 1 Services, .* before\n/)
   expect(stdout).toMatch(/\nsyncProxyRules +[\d.]+ (?:µs|ms|s) +#+\n/)
 

@@ -5,7 +5,7 @@ import { paint } from '../terminal.ts'
 import type { Terminal } from '../terminal.ts'
 import { shownDuration } from './shown-duration.ts'
 
-const header = ['#', 'STARTED', 'TOOK', 'FAMILY', 'TRIGGER', 'CHANGES', 'CAUSE']
+const header = ['#', 'STARTED', 'WAITED', 'TOOK', 'FAMILY', 'TRIGGER', 'CHANGES', 'CAUSE']
 
 export function renderSyncTable(syncs: readonly ShownSync[], terminal: Terminal): string {
   const rows = syncs.map((sync, index) => row(sync, String(index + 1)))
@@ -25,6 +25,7 @@ function row(sync: ShownSync, number: string): readonly string[] {
   return [
     number,
     clockTime(startedAt),
+    longestWait(sync),
     shownDuration(durationMs),
     family,
     trigger,
@@ -38,6 +39,11 @@ function causeOf({ events, moreEvents }: ShownSync): string {
   if (first === undefined) return ''
   const more = events.length - 1 + moreEvents
   return `${first.event} ${first.object}${more === 0 ? '' : `, ${more} more`}`
+}
+
+/** Of the changes that it programs: a long wait before a short sync is no fault of the sync. */
+function longestWait({ events }: ShownSync): string {
+  return events.length === 0 ? '' : shownDuration(Math.max(...events.map(({ waitedMs }) => waitedMs)))
 }
 
 /** What came before the sync, above its picture. */

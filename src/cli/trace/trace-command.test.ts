@@ -51,9 +51,9 @@ async function trace(args: readonly string[], stdout: Partial<Terminal> = {}, en
 }
 
 test('lists the syncs and draws the first', async () => {
-  expect(await trace([])).toBe(`#   STARTED        TOOK    FAMILY   TRIGGER   CHANGES   CAUSE
-1   12:00:00.000   40 ms   ipv4     change    1         OnServiceUpdate Service default/web
-2   11:59:00.000   2.5 s   ipv6     start     3         failed: nft refused the batch
+  expect(await trace([])).toBe(`#   STARTED        WAITED    TOOK    FAMILY   TRIGGER   CHANGES   CAUSE
+1   12:00:00.000   12.5 ms   40 ms   ipv4     change    1         OnServiceUpdate Service default/web
+2   11:59:00.000             2.5 s   ipv6     start     3         failed: nft refused the batch
 
 syncProxyRules nftables ipv4, 2026-11-16T12:00:00.000Z, 40 ms, trace aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
 caused by OnServiceUpdate Service default/web (version 17), 12.5 ms before

@@ -123,7 +123,7 @@ export class SyncRunner {
     const startedAt = clock.monotonic()
     const span = tracer.start('syncProxyRules')
     const end = (error?: unknown) => {
-      span.set({ elapsed_ms: clock.monotonic() - startedAt })
+      span.set({ elapsed_ms: Math.round((clock.monotonic() - startedAt) * 1000) / 1000 })
       span.end(error)
     }
     try {
