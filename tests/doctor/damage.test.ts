@@ -96,7 +96,7 @@ const damages: readonly Damage[] = [
   },
   {
     name: 'iptables-variants-mixed',
-    evidence: /iptables-nft: 1 rules; iptables-legacy: 1 rules/,
+    evidence: /iptables-nft: 1 rule; iptables-legacy: 1 rule$/,
     make: (node) =>
       node.run('iptables-nft -A INPUT -s 198.51.100.1 -j LOG; iptables-legacy -A INPUT -s 198.51.100.1 -j LOG'),
   },

@@ -27,7 +27,7 @@ export const iptablesVariants = check({
       if (counts.every((count) => count > 0))
         yield find('iptables-variants-mixed', {
           what: `Both variants of iptables hold ${family} rules.`,
-          evidence: `${nft?.tool ?? 'iptables-nft'}: ${counts[0]} rules; ${legacy?.tool ?? 'iptables-legacy'}: ${counts[1]} rules`,
+          evidence: `${nft?.tool ?? 'iptables-nft'}: ${ruleText(counts[0])}; ${legacy?.tool ?? 'iptables-legacy'}: ${ruleText(counts[1])}`,
         })
     }
     for (const { family, tool, unseenTables } of looks)
@@ -45,4 +45,8 @@ function ruleCount(look: IptablesTables | undefined): number {
   const kept = [...rules.values()].flatMap((chains) => [...chains.values()].map(({ length }) => length))
   const summed = [...summaries.values()].flatMap((chains) => [...chains.values()].map((summary) => summary.ruleCount))
   return [...kept, ...summed].reduce((sum, count) => sum + count, 0)
+}
+
+function ruleText(count = 0): string {
+  return `${count} ${count === 1 ? 'rule' : 'rules'}`
 }
