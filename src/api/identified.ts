@@ -6,6 +6,5 @@ export interface Identified {
   readonly metadata: JsonObject
   readonly namespace: string
   readonly name: string
-  readonly resourceVersion: string
   readonly read: JsonReader
 }

@@ -6,7 +6,7 @@ import type { NodeRecord } from './records.ts'
 
 const zoneLabel = 'topology.kubernetes.io/zone'
 
-export function parseNode({ raw, metadata, name, resourceVersion, read }: Identified): NodeRecord {
+export function parseNode({ raw, metadata, name, read }: Identified): NodeRecord {
   const spec = read.object(raw, 'spec', 'spec')
   const labels = read.object(metadata, 'labels', 'metadata.labels')
   const taintKeys: string[] = []
@@ -15,7 +15,6 @@ export function parseNode({ raw, metadata, name, resourceVersion, read }: Identi
   return {
     kind: 'Node',
     name,
-    resourceVersion,
     ...parseNodeIps(raw, read),
     podCIDRs: parsePodCidrs(spec, read),
     zone: read.string(labels, zoneLabel, `metadata.labels["${zoneLabel}"]`),

@@ -20,7 +20,7 @@ import {
 } from './service-rules.ts'
 
 export function parseService(object: Identified): ServiceRecord | undefined {
-  const { raw, metadata, namespace, name, resourceVersion, read } = object
+  const { raw, metadata, namespace, name, read } = object
   const spec = read.object(raw, 'spec', 'spec')
   const type = read.choice(spec, 'type', 'spec.type', serviceTypes, 'ClusterIP')
   const hasExternalIPs = Array.isArray(spec['externalIPs']) && spec['externalIPs'].length > 0
@@ -31,7 +31,6 @@ export function parseService(object: Identified): ServiceRecord | undefined {
     kind: 'Service',
     namespace,
     name,
-    resourceVersion,
     ...createdAt(metadata),
     type,
     clusterIPs: type === 'ExternalName' ? {} : parseClusterIPs(spec, read),

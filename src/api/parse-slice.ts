@@ -10,7 +10,7 @@ const triggerTimeAnnotation = 'endpoints.kubernetes.io/last-change-trigger-time'
 const noHints: readonly string[] = []
 
 export function parseSlice(object: Identified): SliceRecord | undefined {
-  const { raw, metadata, namespace, name, resourceVersion, read } = object
+  const { raw, metadata, namespace, name, read } = object
   const labels = read.object(metadata, 'labels', 'metadata.labels')
   const serviceName = read.string(labels, serviceNameLabel, `metadata.labels["${serviceNameLabel}"]`)
   if (serviceName === '') {
@@ -27,7 +27,6 @@ export function parseSlice(object: Identified): SliceRecord | undefined {
     kind: 'EndpointSlice',
     namespace,
     name,
-    resourceVersion,
     serviceName,
     family,
     ports: parsePorts(raw, read),

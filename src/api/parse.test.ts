@@ -10,11 +10,11 @@ test('an object says what it is named, where it must be and which version it has
   const metadata = { namespace: 'demo', name: 'web', resourceVersion: '7' }
   expect(parseObject('Service', { metadata })).toMatchObject({
     ok: true,
-    record: { kind: 'Service', namespace: 'demo', name: 'web', resourceVersion: '7' },
+    record: { kind: 'Service', namespace: 'demo', name: 'web' },
+    resourceVersion: '7',
   })
-  expect(parseObject('Service', { metadata: { ...metadata, resourceVersion: 7 } })).toMatchObject({
-    record: { resourceVersion: '' },
-  })
+  for (const resourceVersion of [7, '', undefined])
+    expect(parseObject('Service', { metadata: { ...metadata, resourceVersion } })).not.toHaveProperty('resourceVersion')
   expect(parseObject('Node', { metadata: { name: 'here' } })).toMatchObject({ ok: true, record: { name: 'here' } })
   const reason = 'must be a name of letters, digits, "-" and ".", not missing'
   expect(parseObject('Service', { metadata: { name: 'web' } })).toEqual({

@@ -33,9 +33,8 @@ export function parseObject<K extends ObjectKind>(kind: K, raw: unknown): Parsed
   const place = String(namespace) // a name by now, unless the kind has none
   const key = objectKey(clusterScoped.has(kind) ? { name } : { namespace: place, name })
   const read = new JsonReader(kind, key)
-  const version = typeof resourceVersion === 'string' ? resourceVersion : ''
-  const record = parsers[kind]({ raw, metadata, namespace: place, name, resourceVersion: version, read })
-  return record === undefined
-    ? { ok: false, key, problems: read.problems }
-    : { ok: true, record, problems: read.problems, ...(version !== '' && { resourceVersion: version }) }
+  const record = parsers[kind]({ raw, metadata, namespace: place, name, read })
+  if (record === undefined) return { ok: false, key, problems: read.problems }
+  const isVersioned = typeof resourceVersion === 'string' && resourceVersion !== ''
+  return { ok: true, record, problems: read.problems, ...(isVersioned && { resourceVersion }) }
 }

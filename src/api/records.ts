@@ -21,7 +21,6 @@ export interface ServiceRecord {
   readonly kind: 'Service'
   readonly namespace: string
   readonly name: string
-  readonly resourceVersion: string
   /** When it was created (Unix milliseconds): of two Services that want the same address, the older one gets it. */
   readonly createdAtMs?: number
   readonly type: 'ClusterIP' | 'NodePort' | 'LoadBalancer' | 'ExternalName'
@@ -83,7 +82,6 @@ export interface SliceRecord {
   readonly kind: 'EndpointSlice'
   readonly namespace: string
   readonly name: string
-  readonly resourceVersion: string
   /** In the same namespace. */
   readonly serviceName: string
   readonly family: Family
@@ -96,7 +94,6 @@ export interface SliceRecord {
 export interface NodeRecord {
   readonly kind: 'Node'
   readonly name: string
-  readonly resourceVersion: string
   /** Usable addresses: the primary, then the first of the other family. */
   readonly ips: readonly string[]
   /** Further addresses, at which traffic may also arrive. */
@@ -111,7 +108,6 @@ export interface NodeRecord {
 export interface ServiceCidrRecord {
   readonly kind: 'ServiceCIDR'
   readonly name: string
-  readonly resourceVersion: string
   readonly cidrs: readonly Cidr[]
 }
 

@@ -56,7 +56,6 @@ function readService(fields: JsonObject): ServiceRecord {
     kind: 'Service',
     namespace: nameOf(fields, 'namespace'),
     name: nameOf(fields, 'name'),
-    resourceVersion: textOf(fields, 'resourceVersion'),
     ...(fields['createdAtMs'] !== undefined && { createdAtMs: numberOf(fields, 'createdAtMs', maxTimeMs) }),
     type: choiceOf(fields, 'type', serviceTypes),
     clusterIPs: clusterIPsOf(fields),
@@ -81,7 +80,6 @@ function readSlice(fields: JsonObject): SliceRecord {
     kind: 'EndpointSlice',
     namespace: nameOf(fields, 'namespace'),
     name: nameOf(fields, 'name'),
-    resourceVersion: textOf(fields, 'resourceVersion'),
     serviceName: textOf(fields, 'serviceName'),
     family,
     ports: listOf(fields, 'ports', slicePortOf),
@@ -94,7 +92,6 @@ function readNode(fields: JsonObject): NodeRecord {
   return {
     kind: 'Node',
     name: nameOf(fields, 'name'),
-    resourceVersion: textOf(fields, 'resourceVersion'),
     ips: listOf(fields, 'ips', ipOf),
     ...(fields['otherIps'] !== undefined && { otherIps: listOf(fields, 'otherIps', ipOf) }),
     podCIDRs: listOf(fields, 'podCIDRs', cidrTextOf),
@@ -108,7 +105,6 @@ function readServiceCidr(fields: JsonObject): ServiceCidrRecord {
   return {
     kind: 'ServiceCIDR',
     name: nameOf(fields, 'name'),
-    resourceVersion: textOf(fields, 'resourceVersion'),
     cidrs: listOf(fields, 'cidrs', cidrOf),
   }
 }

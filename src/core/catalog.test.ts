@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { objectKey } from '../api/records.ts'
 import type { ObjectKey } from '../api/records.ts'
 import { Catalog, serviceKeyOf } from './catalog.ts'
-import { node, service, slice } from './testing/objects.ts'
+import { node, rawService, record, service, slice } from './testing/objects.ts'
 
 /** A Catalog, and what it told a listener. */
 function given() {
@@ -115,13 +115,14 @@ test('knows the slices of each Service, whatever happens to them', () => {
   expect(names('demo/web')).toEqual(['demo/web-2'])
 })
 
-test('an object of which only the version has changed is no news', () => {
+test('an object of which only metadata have changed is no news', () => {
   const catalog = new Catalog()
   const heard: unknown[] = []
-  const web = service('demo/web', { clusterIP: '10.96.0.1', ports: [{ port: 80 }] })
-  catalog.upsert({ ...web, resourceVersion: '1' })
+  const web = (resourceVersion: string, labels = {}) =>
+    record('Service', rawService('demo/web', { ports: [{ port: 80 }] }, {}, { resourceVersion, labels }))
+  catalog.upsert(web('1'))
   catalog.subscribe({ changed: (event) => heard.push(event) })
-  catalog.upsert({ ...web, resourceVersion: '2' })
-  catalog.replace('Service', [{ ...web, resourceVersion: '3' }])
+  catalog.upsert(web('2', { app: 'web' }))
+  catalog.replace('Service', [web('3')])
   expect(heard).toEqual([])
 })

@@ -109,7 +109,7 @@ export class Catalog {
   upsert(current: ObjectRecord, eventOf?: EventOf): void {
     const key = objectKey(current)
     const previous = this.get(current.kind, key)
-    if (previous !== undefined && isSameRecord(previous, current)) return
+    if (previous !== undefined && isSameData(previous, current)) return
     if (previous?.kind === 'EndpointSlice') this.#unlinkSlice(previous, key)
     if (current.kind === 'EndpointSlice') this.#linkSlice(current, key)
     // The union of maps cannot be narrowed together with the union of records; the kinds agree by construction.
@@ -145,11 +145,6 @@ export class Catalog {
     siblings?.delete(key)
     if (siblings?.size === 0) this.#slicesByService.delete(service)
   }
-}
-
-/** An object whose version alone has changed, because of a field that we do not read, is no news. */
-function isSameRecord(left: ObjectRecord, right: ObjectRecord): boolean {
-  return isSameData({ ...left, resourceVersion: '' }, { ...right, resourceVersion: '' })
 }
 
 const noSlices: ReadonlyMap<ObjectKey, SliceRecord> = new Map()

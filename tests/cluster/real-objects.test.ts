@@ -75,9 +75,9 @@ function read(object: unknown): ObjectRecord | undefined {
 
 function withoutAllocations(record: ObjectRecord | undefined): unknown {
   if (record === undefined) return undefined
-  const unversioned = { ...record, resourceVersion: '', name: '' }
-  if (unversioned.kind !== 'Service') return unversioned
-  const ports = unversioned.ports.map((port) => ({ ...port, nodePort: 0 }))
-  const { createdAtMs: _, ...timeless } = unversioned
+  const unnamed = { ...record, name: '' }
+  if (unnamed.kind !== 'Service') return unnamed
+  const ports = unnamed.ports.map((port) => ({ ...port, nodePort: 0 }))
+  const { createdAtMs: _, ...timeless } = unnamed
   return { ...timeless, ports, clusterIPs: {}, healthCheckNodePort: 0 }
 }

@@ -80,7 +80,7 @@ function worldOf(plan: AddressPlan, { objects, serviceCidrs, state, surroundings
 function serviceCidr(text: string): ServiceCidrRecord {
   const cidr = parseCidr(text)
   if (cidr === undefined) throw new Error(`${text} is no CIDR`)
-  return { kind: 'ServiceCIDR', name: text, resourceVersion: '1', cidrs: [cidr] }
+  return { kind: 'ServiceCIDR', name: text, cidrs: [cidr] }
 }
 
 /** In the words of the simulator. */

@@ -63,7 +63,6 @@ function bareNode(name: string): NodeRecord {
   return {
     kind: 'Node',
     name,
-    resourceVersion: '',
     ips: [],
     podCIDRs: [],
     zone: '',

@@ -5,7 +5,6 @@ export function testNode(overrides: Partial<NodeRecord> = {}): NodeRecord {
   return {
     kind: 'Node',
     name: 'this-node',
-    resourceVersion: '1',
     ips: ['192.0.2.1'],
     podCIDRs: [],
     zone: '',

@@ -12,7 +12,6 @@ import { rawRequest } from './testing/raw-request.ts'
 const node: NodeRecord = {
   kind: 'Node',
   name: 'n1',
-  resourceVersion: '1',
   ips: ['10.0.0.1'],
   podCIDRs: [],
   zone: '',

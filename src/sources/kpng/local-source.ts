@@ -96,5 +96,5 @@ export class KpngLocalSource {
 }
 
 function serviceCidrRecord(cidrs: readonly Cidr[]): Parsed<ServiceCidrRecord> {
-  return { ok: true, record: { kind: 'ServiceCIDR', name: 'kubernetes', resourceVersion: '', cidrs }, problems: [] }
+  return { ok: true, record: { kind: 'ServiceCIDR', name: 'kubernetes', cidrs }, problems: [] }
 }

@@ -48,7 +48,6 @@ test('a load balancer has all that a node needs to know of it', () => {
     kind: 'Service',
     namespace: 'demo',
     name: 'web',
-    resourceVersion: '',
     type: 'LoadBalancer',
     clusterIPs: { ipv4: '10.96.0.10', ipv6: 'fd00::10' },
     ports: [

@@ -38,7 +38,6 @@ export function serviceRecord(service: Service): Parsed<ServiceRecord> {
     kind: 'Service',
     namespace,
     name,
-    resourceVersion: '',
     type,
     clusterIPs: type === 'ExternalName' || ips?.Headless === true ? {} : clusterIPs(ips?.ClusterIPs, notes),
     ports: ports(service, notes),

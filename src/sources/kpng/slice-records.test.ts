@@ -31,7 +31,6 @@ test('endpoints with the same ports are one slice of the Service; only those of 
     kind: 'EndpointSlice',
     namespace: 'demo',
     name: slice?.name,
-    resourceVersion: '',
     serviceName: 'web',
     family: 'ipv4',
     ports: [{ name: 'http', protocol: 'TCP', port: 8080 }],

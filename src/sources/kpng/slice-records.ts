@@ -58,7 +58,6 @@ function familySlices(
       kind: 'EndpointSlice',
       namespace,
       name,
-      resourceVersion: '',
       serviceName,
       family,
       ports: checkedPorts(slice.ports, notes),

@@ -58,9 +58,9 @@ async function allOf(more: ServicePageOptions['more'], key: ObjectKey, signal: A
   return Object.fromEntries(fields.filter(([, value]) => value !== undefined))
 }
 
-function sliceInShort({ name, resourceVersion, family, ports, endpoints, triggerTimeMs }: SliceRecord) {
+function sliceInShort({ name, family, ports, endpoints, triggerTimeMs }: SliceRecord) {
   const lastChange = triggerTimeMs === undefined ? undefined : new Date(triggerTimeMs).toISOString()
-  return { name, resourceVersion, family, ports, endpoints: endpoints.length, lastChange }
+  return { name, family, ports, endpoints: endpoints.length, lastChange }
 }
 
 function unknownService(namespace: string, name: string, { services }: Pick<Catalog, 'services'>): string {
