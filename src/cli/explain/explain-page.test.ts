@@ -61,3 +61,17 @@ What does it (read, and 1 of 2 not as planned):
 `,
   )
 })
+
+test('the verdict is not alone when the data plane differs from the plan', async () => {
+  const element = { kind: 'element', where: 'map services', text: 'a' } as const
+  const secondLines = async (state: 'as planned' | 'missing') => {
+    const inspect = async (): Promise<Inspection> => ({ pieces: [{ ...element, state }] })
+    const answer = await ask({ target: '10.96.0.1:80', output: 'text' }, { inspect })
+    return answer.kind === 'text' ? answer.text.split('\n').slice(1, 3) : []
+  }
+  expect(await secondLines('as planned')).toEqual(['Answered by one of 2 endpoints.', ''])
+  expect(await secondLines('missing')).toEqual([
+    'Answered by one of 2 endpoints.',
+    'This is the plan. What is there differs from it (see the end), so packets may fare otherwise.',
+  ])
+})

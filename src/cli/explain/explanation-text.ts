@@ -17,7 +17,7 @@ import {
   verdictText,
   whyNotWords,
 } from './phrases.ts'
-import { piecesText } from './pieces-text.ts'
+import { piecesText, wrongPieces } from './pieces-text.ts'
 
 /** A sentence, and what is listed below it. */
 interface Step {
@@ -36,8 +36,11 @@ function headText(explanation: Explanation, terminal: Terminal): string {
   const title = `${destinationText(destination)} from ${sourceText(source)}, ${where}`
   const said = verdictText(explanation)
   const colour = verdict.kind === 'forward' ? 'bold' : 'red'
-  return `${paint(terminal, 'bold', title)}\n${paint(terminal, colour, sentence(said))}\n`
+  const doubt = wrongPieces(explanation) === 0 ? '' : `${paint(terminal, 'red', doubtText)}\n`
+  return `${paint(terminal, 'bold', title)}\n${paint(terminal, colour, sentence(said))}\n${doubt}`
 }
+
+const doubtText = 'This is the plan. What is there differs from it (see the end), so packets may fare otherwise.'
 
 function sentence(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`

@@ -13,6 +13,11 @@ export function piecesText({ inspection, pieces }: Explanation, terminal: Termin
   return `\n${paint(terminal, 'bold', 'What does it')} (${note}):\n${placesText(wrongFirst, terminal)}`
 }
 
+/** How many are not as planned, as far as they were read. */
+export function wrongPieces({ inspection }: Pick<Explanation, 'inspection'>): number {
+  return (inspection?.pieces ?? []).filter((piece) => !isRight(piece)).length
+}
+
 function readNote(notRead: string | undefined, all: readonly InspectedPiece[]): string {
   if (notRead !== undefined) return `planned; it could not be read: ${notRead}`
   const wrong = all.filter((piece) => !isRight(piece)).length
