@@ -1,6 +1,6 @@
 import type { NodeView } from './backend.ts'
 import type { Route, RouteKey } from './route.ts'
-import { addTraffic } from './traffic.ts'
+import { addTraffic, notLessThan } from './traffic.ts'
 import type { RouteTraffic } from './traffic.ts'
 
 /**
@@ -9,22 +9,34 @@ import type { RouteTraffic } from './traffic.ts'
  */
 export class KeptTraffic {
   readonly #byKey = new Map<RouteKey, RouteTraffic>()
-  #version = 0
+  /** By the last reading: what comes after the last look at a counter that goes is lost, but no number may fall. */
+  #told = new Map<RouteKey, RouteTraffic>()
+  /** Routes that were written, or went, while a reading is under way: nobody knows which of their counters it saw. */
+  readonly #unsure = new Set<Set<RouteKey>>()
 
   /** Once the counters are gone. */
   keep(counted: ReadonlyMap<RouteKey, RouteTraffic>): void {
     for (const [key, traffic] of counted) this.#byKey.set(key, addTraffic(this.#byKey.get(key), traffic))
-    this.#version++
+    this.#disturb(counted.keys())
   }
 
-  /** With what the counters say now. If something is kept while they are read, nobody knows what was read twice. */
+  /** With what the counters say now. */
   async withNow(
     read: () => Promise<ReadonlyMap<RouteKey, RouteTraffic>>,
   ): Promise<ReadonlyMap<RouteKey, RouteTraffic>> {
-    for (let attempt = 1; ; attempt++) {
-      const version = this.#version
-      const now = await read()
-      if (version === this.#version || attempt === mostAttempts) return this.addTo(now)
+    const unsure = new Set<RouteKey>()
+    this.#unsure.add(unsure)
+    try {
+      const told = new Map<RouteKey, RouteTraffic>()
+      for (const [key, sum] of this.addTo(await read())) {
+        const before = this.#told.get(key)
+        const traffic = unsure.has(key) ? (before ?? this.#byKey.get(key)) : notLessThan(before, sum)
+        if (traffic !== undefined) told.set(key, traffic)
+      }
+      this.#told = new Map(told)
+      return told
+    } finally {
+      this.#unsure.delete(unsure)
     }
   }
 
@@ -39,17 +51,24 @@ export class KeptTraffic {
 
   /** Forgets the routes that are gone, and the endpoints that a route has no more. */
   forget(keys: Iterable<RouteKey>, { routesByKey }: Pick<NodeView, 'routesByKey'>): void {
+    const gone: RouteKey[] = []
     for (const key of keys) {
       const kept = this.#byKey.get(key)
-      if (kept === undefined) continue
       const route = routesByKey.get(key)
-      if (route === undefined) this.#byKey.delete(key)
-      else if (kept.endpoints !== undefined) this.#byKey.set(key, withEndpointsOf(kept, route))
+      if (route === undefined) {
+        this.#byKey.delete(key)
+        this.#told.delete(key)
+        gone.push(key)
+      } else if (kept?.endpoints !== undefined) this.#byKey.set(key, withEndpointsOf(kept, route))
     }
+    this.#disturb(gone)
+  }
+
+  #disturb(keys: Iterable<RouteKey>): void {
+    if (this.#unsure.size === 0) return
+    for (const key of keys) for (const unsure of this.#unsure) unsure.add(key)
   }
 }
-
-const mostAttempts = 3
 
 /** Without the endpoints that are gone: pods come and go for ever. */
 function withEndpointsOf({ endpoints, ...traffic }: RouteTraffic, route: Route): RouteTraffic {

@@ -28,16 +28,8 @@ export interface RouteTraffic extends Traffic {
   readonly endpoints?: ReadonlyMap<string, Traffic>
 }
 
-const numbers = [
-  'connections',
-  'open',
-  'openBytesIn',
-  'openBytesOut',
-  'bytesIn',
-  'bytesOut',
-  'dialFailures',
-  'seconds',
-] as const
+const growing = ['connections', 'bytesIn', 'bytesOut', 'dialFailures', 'seconds'] as const
+const numbers = [...growing, 'open', 'openBytesIn', 'openBytesOut'] as const
 
 /** What several parts have carried together. What no part knows stays unknown. */
 export function addTraffic(...parts: readonly (RouteTraffic | undefined)[]): RouteTraffic {
@@ -50,6 +42,35 @@ export function withoutOpen({ endpoints, ...traffic }: RouteTraffic): RouteTraff
     one.open === undefined ? one : { ...one, open: 0 }
   if (endpoints === undefined) return ended(traffic)
   return { ...ended(traffic), endpoints: new Map([...endpoints].map(([address, one]) => [address, ended(one)])) }
+}
+
+/** What only grows does not fall below what was told before. */
+export function notLessThan(before: RouteTraffic | undefined, now: RouteTraffic): RouteTraffic {
+  if (before === undefined) return now
+  const { turnedAway, endpoints } = now
+  return {
+    ...now,
+    ...mostOf(growing, before, now),
+    ...(turnedAway && { turnedAway: mostOf(Object.keys(turnedAway), before.turnedAway ?? {}, turnedAway) }),
+    ...(endpoints && {
+      endpoints: new Map(
+        [...endpoints].map(([address, one]) => [address, notLessThan(before.endpoints?.get(address), one)]),
+      ),
+    }),
+  }
+}
+
+/** Of those that `now` knows. */
+function mostOf<Name extends string>(
+  names: readonly Name[],
+  before: Readonly<Partial<Record<Name, number>>>,
+  now: Readonly<Partial<Record<Name, number>>>,
+): Record<Name, number> {
+  const known = names.flatMap((name) => {
+    const value = now[name]
+    return value === undefined ? [] : [[name, Math.max(value, before[name] ?? 0)] as const]
+  })
+  return Object.fromEntries(known) as Record<Name, number>
 }
 
 function sumOf(a: RouteTraffic, b: RouteTraffic): RouteTraffic {

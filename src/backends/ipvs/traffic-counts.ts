@@ -20,7 +20,7 @@ interface Counted {
 export class TrafficCounts {
   readonly #ipvs: Pick<Ipvs, 'counters'>
   readonly #kept = new KeptTraffic()
-  #last: ReadonlyMap<ServerId, Counted> = new Map()
+  #last = new Map<ServerId, Counted>()
 
   constructor(ipvs: Pick<Ipvs, 'counters'>) {
     this.#ipvs = ipvs
@@ -47,7 +47,7 @@ export class TrafficCounts {
   forget(keys: readonly RouteKey[], view: NodeView): void {
     this.#kept.forget(keys, view)
     const gone = new Set(keys.filter((key) => !view.routesByKey.has(key)))
-    if (gone.size > 0) this.#last = new Map([...this.#last].filter(([, { key }]) => !gone.has(key)))
+    if (gone.size > 0) for (const [id, { key }] of this.#last) if (gone.has(key)) this.#last.delete(id)
   }
 
   #keepLost({ key, traffic }: Counted, now: Counted | undefined): void {
