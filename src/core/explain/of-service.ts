@@ -93,11 +93,14 @@ function unknownService({ namespace, name }: ServiceTarget, catalog: Catalog): s
   const here = [...catalog.services.values()].filter((it) => it.namespace === namespace)
   const near = nearestName(
     name,
-    here.map((it) => it.name),
+    here.slice(0, mostCompared).map((it) => it.name),
   )
   if (near !== undefined) return `${missing}, did you mean ${near}?`
   return here.length === 0 ? `${missing}, which has no Services at all` : missing
 }
+
+/** Comparing names takes time, and everybody on the node may ask. */
+const mostCompared = 500
 
 function notFound(message: string): Answer {
   return { ok: false, kind: 'not found', message }

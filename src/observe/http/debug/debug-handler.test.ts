@@ -76,6 +76,28 @@ test('so many at once, then so many each second', async () => {
   expect((await get('/debug/hello')).status).toBe(429)
 })
 
+test('questions that make much work are answered seldom', async () => {
+  let busyMs = 0
+  const heavy: DebugPage = {
+    path: '/debug/heavy',
+    about: '',
+    async answer({ query }) {
+      busyMs += Number(query.get('ms'))
+      return { kind: 'text', text: 'done' }
+    },
+  }
+  const limits = { work: { burst: 1000, perSecond: 200 } }
+  const { get, clock } = await serve([heavy, hello], limits, () => busyMs)
+  expect((await get('/debug/heavy?ms=10')).status).toBe(200)
+  expect((await get('/debug/heavy?ms=1100')).status).toBe(200)
+  expect(await get('/debug/hello')).toMatchObject({ status: 429, headers: { 'retry-after': '1' } })
+  await clock.advance(1000)
+  expect((await get('/debug/heavy?ms=100000')).status).toBe(200)
+  expect(await get('/debug/hello')).toMatchObject({ status: 429, headers: { 'retry-after': '6' } })
+  await clock.advance(6000)
+  expect((await get('/debug/hello')).status).toBe(200)
+})
+
 test('a slow page does not keep others waiting, and its own questions have an end', async () => {
   const signals: AbortSignal[] = []
   const slow: DebugPage = {
@@ -129,10 +151,10 @@ test('an answer without end is not sent', async () => {
   expect(await get('/debug/long')).toMatchObject({ status: 400, body: expect.stringContaining('?limit=') as string })
 })
 
-async function serve(pages: readonly DebugPage[], limits: Partial<DebugLimits> = {}) {
+async function serve(pages: readonly DebugPage[], limits: Partial<DebugLimits> = {}, busyMs = () => 0) {
   const clock = new FakeClock()
   const log = new RecordingLogger()
-  const handler = debugHandler({ pages, limits: { ...limitsOnPort, ...limits }, clock, log })
+  const handler = debugHandler({ pages, limits: { ...limitsOnPort, ...limits }, clock, log, busyMs })
   const server = createServer((request, response) => void handler(request, response)).listen(0, '127.0.0.1')
   await once(server, 'listening')
   onTestFinished(() => {

@@ -1,9 +1,11 @@
 /**
  * Everything below `/debug/` that explains what the proxy does. The pages are for people and for Fairlead's own commands
  * on this machine. They read only, and no number of questions may keep the proxy from its work: there is a limit for how
- * many are asked, how long each may take, how many wait for one page, and how long an answer may be.
+ * many are asked, how much work they make, how long each may take, how many wait for one page, and how long an answer may
+ * be.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { performance } from 'node:perf_hooks'
 import type { Clock } from '../../../core/clock.ts'
 import type { Logger } from '../../../core/logger.ts'
 import { noSniff, plainText, reply, requestTarget } from '../reply.ts'
@@ -16,6 +18,8 @@ export const debugPrefix = '/debug/'
 
 export interface DebugLimits {
   readonly rate: Rate
+  /** In milliseconds that the process is busy while it answers: with 50,000 Services, one question may take a second. */
+  readonly work: Rate
   /** Answers of one page that are under way. */
   readonly perPage: number
   readonly timeMs: number
@@ -26,27 +30,36 @@ export interface DebugLimits {
 /** Whoever reaches the port from this machine may ask, also without any right on it. */
 export const limitsOnPort: DebugLimits = {
   rate: { burst: 20, perSecond: 5 },
+  work: { burst: 1000, perSecond: 200 },
   perPage: 4,
   timeMs: 20_000,
   size: 16 * 1024 * 1024,
 }
 
 /** Whoever may use the socket may do worse. */
-export const limitsOnSocket: DebugLimits = { ...limitsOnPort, rate: { burst: 200, perSecond: 100 }, perPage: 16 }
+export const limitsOnSocket: DebugLimits = {
+  ...limitsOnPort,
+  rate: { burst: 200, perSecond: 100 },
+  work: { burst: Infinity, perSecond: 1 },
+  perPage: 16,
+}
 
 export interface DebugHandlerOptions {
   readonly pages: readonly DebugPage[]
   readonly limits: DebugLimits
   readonly clock: Clock
   readonly log: Logger
+  /** How long the process has been busy so far. */
+  readonly busyMs?: () => number
 }
 
 /** Tells Fairlead's commands that they ask the right program. */
 const fromFairlead = { Server: 'fairlead' } as const
 
-export function debugHandler({ pages, limits, clock, log }: DebugHandlerOptions): HttpHandler {
+export function debugHandler({ pages, limits, clock, log, busyMs = loopActiveMs }: DebugHandlerOptions): HttpHandler {
   const all = [indexPage(pages), ...pages]
-  const bucket = new TokenBucket(limits.rate, clock)
+  const questions = new TokenBucket(limits.rate, clock)
+  const work = new TokenBucket(limits.work, clock)
   const underWay = new Map<DebugPage, number>()
 
   return async (request, response) => {
@@ -55,7 +68,7 @@ export function debugHandler({ pages, limits, clock, log }: DebugHandlerOptions)
       reply(response, status, { 'Content-Type': plainText, ...noSniff, ...fromFairlead, ...headers }, `${message}\n`)
 
     if (request.method !== 'GET') return refuse(405, 'the pages below /debug/ only answer GET', { Allow: 'GET' })
-    const waitMs = bucket.take()
+    const waitMs = work.waitMs() || questions.take()
     if (waitMs > 0) {
       const seconds = Math.ceil(waitMs / 1000)
       return refuse(429, `too many questions: ask again in ${seconds} s`, { 'Retry-After': String(seconds) })
@@ -70,6 +83,7 @@ export function debugHandler({ pages, limits, clock, log }: DebugHandlerOptions)
       })
 
     underWay.set(page, others + 1)
+    const busyBeforeMs = busyMs()
     try {
       const answer = await inTime(page.answer.bind(page), { rest, query }, { limits, clock, request, response })
       if (answer === 'gone') return
@@ -88,10 +102,16 @@ export function debugHandler({ pages, limits, clock, log }: DebugHandlerOptions)
       log.error('cannot answer a question', { page: page.path, url: request.url, error })
       refuse(500, 'internal error, see the log')
     } finally {
+      work.spend(busyMs() - busyBeforeMs)
       // It may still be at work, after its time has passed: it has been told to stop.
       underWay.set(page, (underWay.get(page) ?? 1) - 1)
     }
   }
+}
+
+/** Also with what the proxy did meanwhile: while it is busy, questions can wait. */
+function loopActiveMs(): number {
+  return performance.eventLoopUtilization().active
 }
 
 const askForLess = 'ask for less, for example with ?limit=, ?namespace= or without ?full'

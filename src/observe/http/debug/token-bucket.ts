@@ -21,12 +21,22 @@ export class TokenBucket {
 
   /** 0: take it. Otherwise the milliseconds until there will be one. */
   take(): number {
+    const waitMs = this.waitMs()
+    if (waitMs === 0) this.#tokens--
+    return waitMs
+  }
+
+  /** As `take`, and leaves it there. */
+  waitMs(): number {
     const { burst, perSecond } = this.#rate
     const nowMs = this.#clock.monotonic()
     this.#tokens = Math.min(burst, this.#tokens + ((nowMs - this.#filledAtMs) / 1000) * perSecond)
     this.#filledAtMs = nowMs
-    if (this.#tokens < 1) return ((1 - this.#tokens) / perSecond) * 1000
-    this.#tokens--
-    return 0
+    return this.#tokens < 1 ? ((1 - this.#tokens) / perSecond) * 1000 : 0
+  }
+
+  /** What was known only afterwards. A debt is never more than the bucket holds: who waits gets something in the end. */
+  spend(tokens: number): void {
+    this.#tokens = Math.max(-this.#rate.burst, this.#tokens - tokens)
   }
 }
