@@ -1,13 +1,11 @@
 /** One node for each finding, damaged in one way: the doctor finds exactly that, with what there is to see. */
+import { existsSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { missingPrograms } from '../packet/testing/iptables-variant.ts'
 import { limitedTo } from '../packet/testing/limited-to.ts'
-import { namespaceProblem } from '../packet/testing/namespace.ts'
-import { healthyObjects, node as nodeObject, service, SickNode, slice, web } from './testing/sick-node.ts'
+import { healthyObjects, node as nodeObject, realProgram, service, SickNode } from './testing/sick-node.ts'
+import { sickNodeProblem, slice, web } from './testing/sick-node.ts'
 
-const problem =
-  namespaceProblem() ??
-  missingPrograms('ip', 'nft', 'iptables-nft', 'ip6tables-nft', 'iptables-legacy', 'setpriv', 'prlimit', 'bash')
+const problem = sickNodeProblem()
 
 interface Damage {
   /** What must be found; all other errors and warnings are mistakes. */
@@ -39,7 +37,10 @@ const damages: readonly Damage[] = [
     name: 'nft-unusable',
     evidence: /nft is version 0\.9\.8/,
     make: (node) =>
-      node.tool('nft', 'test "$1" = --version && { echo "nftables v0.9.8 (E.D.S.)"; exit; }; exec /usr/sbin/nft "$@"'),
+      node.tool(
+        'nft',
+        `test "$1" = --version && { echo "nftables v0.9.8 (E.D.S.)"; exit; }; exec ${realProgram('nft')} "$@"`,
+      ),
   },
   {
     name: 'kernel-feature-missing',
@@ -47,9 +48,9 @@ const damages: readonly Damage[] = [
     make: (node) =>
       node.tool(
         'nft',
-        `test "$1" = --check || exec /usr/sbin/nft "$@"
+        `test "$1" = --check || exec ${realProgram('nft')} "$@"
          script=$(cat); case "$script" in *"fib saddr"*) echo "/dev/stdin:1:1-3: Error: Could not process rule: No such file or directory" >&2; exit 1;; esac
-         echo "$script" | exec /usr/sbin/nft "$@"`,
+         echo "$script" | exec ${realProgram('nft')} "$@"`,
       ),
   },
   {
@@ -70,14 +71,15 @@ const damages: readonly Damage[] = [
       node.tool(
         'iptables-nft-restore',
         `script=$(cat); case "$script" in *statistic*) echo "Warning: Extension statistic revision 0 not supported, missing kernel module?" >&2; exit 1;; esac
-         echo "$script" | exec /usr/sbin/iptables-nft-restore "$@"`,
+         echo "$script" | exec ${realProgram('iptables-nft-restore')} "$@"`,
       ),
   },
   {
     name: 'tool-broken',
     mode: 'iptables',
     evidence: /ip6tables --version: killed by SIGSEGV/,
-    make: (node) => node.tool('ip6tables', 'test "$1" = --version && kill -SEGV $$; exec /usr/sbin/ip6tables "$@"'),
+    make: (node) =>
+      node.tool('ip6tables', `test "$1" = --version && kill -SEGV $$; exec ${realProgram('ip6tables')} "$@"`),
   },
   {
     name: 'tool-known-bad',
@@ -85,14 +87,20 @@ const damages: readonly Damage[] = [
     make: (node) =>
       node.tool(
         'iptables',
-        'test "$1" = --version && { echo "iptables v1.8.2 (nf_tables)"; exit; }; exec /usr/sbin/iptables "$@"',
+        `test "$1" = --version && { echo "iptables v1.8.2 (nf_tables)"; exit; }; exec ${realProgram('iptables')} "$@"`,
       ),
   },
   {
     name: 'ipvs-unusable',
     mode: 'ipvs',
-    evidence: /ip_vs/,
-    make: () => {},
+    evidence: /the kernel does not have IPVS/,
+    make: (node) => {
+      // Over netlink it would ask the kernel of this machine, which may have it.
+      node.withoutNativeCode()
+      node.tool('ipvsadm', 'echo "Can\'t initialize ipvs: Protocol not available" >&2; exit 255')
+      node.tool('modprobe', 'exit 1')
+      node.tool('ipset', 'echo "ipset v7.17, protocol version: 7"')
+    },
   },
   {
     name: 'iptables-variants-mixed',
@@ -133,7 +141,7 @@ const damages: readonly Damage[] = [
   },
   {
     name: 'bridge-nf-call-off',
-    evidence: /bridge cni0 with 10\.64\.0\.1.*bridge-nf-call-iptables = 0/,
+    evidence: /bridge cni0 with 10\.64\.0\.1.*(?:bridge-nf-call-iptables = 0|br_netfilter is not loaded)/,
     make: (node) => {
       node.namespace.ip(
         'link add cni0 type bridge',
@@ -143,7 +151,7 @@ const damages: readonly Damage[] = [
       )
       // It shows the devices of the namespace in which it was mounted.
       node.mount('mount -t sysfs none /sys')
-      node.namespace.setSysctl('bridge.bridge-nf-call-iptables', 0)
+      if (existsSync('/proc/sys/net/bridge')) node.namespace.setSysctl('bridge.bridge-nf-call-iptables', 0)
     },
   },
   {
@@ -319,7 +327,7 @@ const damages: readonly Damage[] = [
   {
     name: 'open-files-low',
     evidence: /Max open files 512/,
-    make: (node) => node.startedBy('prlimit', '--nofile=512:512'),
+    make: (node) => node.startedBy('prlimit', '--nofile=512:512', '--'),
   },
   {
     name: 'folder-missing',
@@ -343,7 +351,10 @@ const damages: readonly Damage[] = [
     name: 'folder-writable-by-others',
     flags: ({ folder }) => [`--state-dir=${folder}/state`],
     evidence: /mode 777/,
-    make: (node) => node.run(`mkdir -m 777 ${node.folder}/state`),
+    make: (node) => {
+      node.run(`mkdir ${node.folder}/state`)
+      node.mount(`mount -t tmpfs -o size=512m,mode=777 none ${node.folder}/state`)
+    },
   },
   {
     name: 'disk-full',
@@ -491,7 +502,7 @@ const damages: readonly Damage[] = [
     name: 'api-name-unresolved',
     flags: () => ['--master=http://api.invalid:6443'],
     evidence: /api\.invalid/,
-    make: (node) => node.replace('/etc/resolv.conf', 'nameserver 127.0.0.1\n'),
+    make: (node) => existsSync('/etc/resolv.conf') && node.replace('/etc/resolv.conf', 'nameserver 127.0.0.1\n'),
   },
   {
     name: 'clock-off',

@@ -1,10 +1,12 @@
 /** A node in a network namespace of its own, healthy until a test damages it, and the doctor that examines it. */
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Finding } from '../../../src/cli/doctor/finding.ts'
-import { Namespace } from '../../packet/testing/namespace.ts'
+import { missingPrograms } from '../../packet/testing/iptables-variant.ts'
+import { Namespace, namespaceProblem } from '../../packet/testing/namespace.ts'
 
 const program = fileURLToPath(new URL('../../../bin/fairlead.js', import.meta.url))
 
@@ -23,19 +25,53 @@ export interface Examined {
   readonly names: readonly string[]
 }
 
+const programs = ['ip', 'nft', 'iptables', 'ip6tables', 'iptables-nft', 'ip6tables-nft', 'iptables-legacy', 'setpriv']
+
+/** Why no node is healthy on this machine, whatever a test does, or undefined. */
+export function sickNodeProblem(): string | undefined {
+  const problem = namespaceProblem() ?? missingPrograms(...programs, 'prlimit', 'bash')
+  if (problem !== undefined) return problem
+  if (!existsSync('/proc/sys/net/ipv6')) return 'the kernel has no IPv6'
+  if (!existsSync('/proc/sys/net/netfilter/nf_conntrack_max')) return 'the kernel does not track connections'
+  const version = spawnSync('iptables-nft', ['--version'], { encoding: 'utf8' }).stdout
+  return /v1\.8\.[0128] /.test(version) ? `the doctor warns of ${version.trim()}` : undefined
+}
+
+/** The file of a program, for one of the same name that stands before it. */
+export function realProgram(name: string): string {
+  return spawnSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).stdout.trim()
+}
+
+/** Nothing that the machine's user has set: proxies, kubeconfigs, options of Node and of OpenTelemetry. */
+const environment = { PATH: process.env['PATH'], HOME: '/root', LC_ALL: 'C' }
+
+/** The userspace mode wants more than some machines give; what this process may do, the node may. */
+function raiseOpenFiles(): void {
+  if (!isRaised) spawnSync('prlimit', ['--pid', String(process.pid), '--nofile=65536:65536'])
+  isRaised = true
+}
+
+let isRaised = false
+
 type Child = ReturnType<Namespace['start']>
 
 export class SickNode implements AsyncDisposable {
   readonly namespace = Namespace.make()
   readonly folder = mkdtempSync(join(tmpdir(), 'fairlead-doctor-'))
   readonly #children: Child[] = []
-  /** Run before the doctor, in its own mount namespace. */
-  readonly #mounts: string[] = []
-  readonly #env: NodeJS.ProcessEnv = { ...process.env, XTABLES_LOCKFILE: join(this.folder, 'xtables.lock') }
+  /** Run before the doctor, in its own mount namespace. The limits of the test's own control group are not the node's. */
+  readonly #mounts: string[] = ['test ! -d /sys/fs/cgroup || mount -t tmpfs none /sys/fs/cgroup']
+  readonly #env: NodeJS.ProcessEnv = { ...environment, XTABLES_LOCKFILE: join(this.folder, 'xtables.lock') }
+  readonly #daemonFlags: readonly string[]
   #starter: readonly string[] = []
   #objects: readonly unknown[] = healthyObjects
 
   constructor() {
+    raiseOpenFiles()
+    // A new namespace has those of the machine.
+    for (const setting of ['rp_filter', 'route_localnet'])
+      for (const which of ['all', 'default']) this.namespace.setSysctl(`ipv4.conf.${which}.${setting}`, 0)
+    for (const which of ['all', 'default']) this.namespace.setSysctl(`ipv6.conf.${which}.disable_ipv6`, 0)
     this.namespace.ip(
       'link add eth0 type veth peer name out0',
       'addr add 192.0.2.10/24 dev eth0',
@@ -46,6 +82,8 @@ export class SickNode implements AsyncDisposable {
     )
     this.namespace.setSysctl('ipv4.ip_forward', 1)
     this.namespace.setSysctl('ipv6.conf.all.forwarding', 1)
+    // Another Fairlead of this machine may have the usual one.
+    this.#daemonFlags = [...daemonFlags, `--debug-socket=${this.folder}/debug.sock`]
   }
 
   run(script: string): string {
@@ -67,6 +105,11 @@ export class SickNode implements AsyncDisposable {
   /** The doctor sees the text in the place of the file. */
   replace(path: string, text: string): void {
     this.mount(`mount --bind ${this.file(`replaced-${this.#mounts.length}`, text)} ${path}`)
+  }
+
+  /** The doctor finds none of the packages that Fairlead can do without, as on a processor for which they do not exist. */
+  withoutNativeCode(): void {
+    this.mount(`mount -t tmpfs none ${fileURLToPath(new URL('../../../node_modules/koffi', import.meta.url))}`)
   }
 
   mount(command: string): void {
@@ -110,7 +153,7 @@ export class SickNode implements AsyncDisposable {
 
   flags(mode: string): readonly string[] {
     const items = JSON.stringify({ apiVersion: 'v1', kind: 'List', items: this.#objects })
-    return [`--proxy-mode=${mode}`, ...daemonFlags, `--objects=${this.file('objects.json', items)}`]
+    return [`--proxy-mode=${mode}`, ...this.#daemonFlags, `--objects=${this.file('objects.json', items)}`]
   }
 
   async examine(...args: readonly string[]): Promise<Examined> {
