@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import type { Answer } from '../../src/core/explain/explanation.ts'
 import { TemporaryFolder } from '../../src/sources/kube/testing/temporary-folder.ts'
 import { DaemonProcess } from './testing/daemon-process.ts'
 import { eventually } from './testing/eventually.ts'
@@ -55,4 +56,17 @@ test.concurrent('a running proxy explains what it does', async () => {
   })
   const page = await daemon.metrics('/debug/explain?target=service/web&output=text')
   expect(page.body).toContain('on node1 (userspace, IPv4)')
+})
+
+test.concurrent('what the mode could not program is said, with the reason', async () => {
+  await using folder = await TemporaryFolder.make()
+  const ports = [{ name: 'http', port: 80, protocol: 'SCTP' }]
+  await folder.write('call.yaml', manifest(service('call', 80, { clusterIP: '10.96.0.12', ports })))
+  await using daemon = await DaemonProcess.start(`--objects=${folder.path}`, '--debug-socket=none')
+  await daemon.isUp()
+  await eventually(async () => {
+    const { body } = await daemon.metrics('/debug/explain?target=service/call')
+    const { explanations } = JSON.parse(body) as Answer & { readonly ok: true }
+    expect(explanations).toMatchObject([{ observed: { notProgrammed: expect.stringContaining('not support SCTP') } }])
+  })
 })

@@ -64,7 +64,12 @@ export function debugPages(options: DebugPagesOptions): readonly DebugPage[] {
       inspect: (family, key, signal) => reading.run(async () => proxyOf(family)?.inspect(key, signal), signal),
       observe: async (family, { namespace, name, key }) => {
         const timeToSafety = memory.safety.safetyOf(namespace, name)
-        return { ...(await observedTraffic(book, family, key)), ...(timeToSafety && { timeToSafety }) }
+        const notProgrammed = proxyOf(family)?.notProgrammed(key)
+        return {
+          ...(await observedTraffic(book, family, key)),
+          ...(timeToSafety && { timeToSafety }),
+          ...(notProgrammed !== undefined && { notProgrammed }),
+        }
       },
     }),
     trafficPage(book),

@@ -63,15 +63,19 @@ export interface FamilyProxyOptions {
 export interface FamilyProxy extends Runnable, TrafficSource, InspectedFamily {
   /** The routes, and why they are as they are. */
   readonly table: RouteKnowledge
+  /** Why the data plane does not hold what was planned for the route; undefined: it does, as far as is known. */
+  notProgrammed(key: RouteKey): string | undefined
 }
 
 export function familyProxy(options: FamilyProxyOptions): FamilyProxy {
   const { family, backend, nodeName, clock, log, metrics, health } = options
   const table = new RouteTable({ ...options, startedAtMs: clock.now() })
   const serviceHealth = new ServiceHealth({ isProxyHealthy: () => !options.hasHealthServer || health.isHealthy })
+  let runner: SyncRunner | undefined
   return {
     family,
     table,
+    notProgrammed: (key) => runner?.whyNotProgrammed(key),
     view: () => table.view,
     pieces: async (key) => backend.pieces?.(key),
     inspect: async (key, signal) => backend.inspect?.(key, signal),
@@ -96,7 +100,7 @@ export function familyProxy(options: FamilyProxyOptions): FamilyProxy {
           return server.sync(serviceHealth.desiredHealthPorts())
         },
       }
-      const runner = new SyncRunner({
+      runner = new SyncRunner({
         family,
         backend: owned,
         table,

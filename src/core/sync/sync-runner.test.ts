@@ -217,6 +217,25 @@ test('a route that could not be programmed is tried again after the retry period
   expect(syncs.slice(1)).toMatchObject([{ atMs: 30_000, change: { full: false, keys: ['demo/gone/TCP'] } }])
 })
 
+test('it says why a route is not programmed: refused alone, or with a sync that failed', async () => {
+  const { clock, table, backend, runner } = given()
+  const web = 'demo/web/TCP' as RouteKey
+  backend.report = { facts: {}, failed: [{ key: web, reason: 'port 80 is in use' }] }
+  await clock.advance(0)
+  expect(runner.whyNotProgrammed(web)).toBe('port 80 is in use')
+  expect(runner.whyNotProgrammed('demo/other/TCP' as RouteKey)).toBeUndefined()
+  backend.report = { facts: {}, failed: [] }
+  await clock.advance(30_000)
+  expect(runner.whyNotProgrammed(web)).toBeUndefined()
+  backend.failures = 1
+  table.change({ keys: [web] })
+  await clock.advance(1000)
+  expect(runner.whyNotProgrammed(web)).toMatch(/^the last sync failed and is retried: ./)
+  expect(runner.whyNotProgrammed('demo/other/TCP' as RouteKey)).toBeUndefined()
+  await clock.advance(30_000)
+  expect(runner.whyNotProgrammed(web)).toBeUndefined()
+})
+
 test('a full sync that somebody asked for puts the hourly one off', async () => {
   const { clock, table, syncs, runner } = given()
   await clock.advance(hour / 2)

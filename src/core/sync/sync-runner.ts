@@ -4,6 +4,7 @@ import type { Backend, NodeView, SyncReport } from '../backend.ts'
 import type { Clock } from '../clock.ts'
 import type { Logger } from '../logger.ts'
 import type { ProxyMetrics } from '../proxy-metrics.ts'
+import type { RouteKey } from '../route.ts'
 import { within } from '../trace.ts'
 import type { Span, Tracer } from '../trace.ts'
 import type { PendingSync, RouteSource, SyncRequest } from './route-source.ts'
@@ -61,6 +62,8 @@ export class SyncRunner {
   /** What failed syncs took from the table and did not program. */
   #unprogrammed: PendingSync | undefined
   #hasSynced = false
+  /** Of the last sync, if it failed. */
+  #failure: string | undefined
 
   constructor(options: SyncRunnerOptions) {
     this.#options = options
@@ -93,6 +96,12 @@ export class SyncRunner {
     this.#loop.request('immediate')
   }
 
+  /** Why the data plane does not hold what was planned for the route; undefined: it does, as far as is known. */
+  whyNotProgrammed(key: RouteKey): string | undefined {
+    const isAwaited = this.#failure !== undefined && this.#unprogrammed?.change.keys.includes(key) === true
+    return isAwaited ? `the last sync failed and is retried: ${this.#failure}` : this.#unserved.why(key)
+  }
+
   #onRequest({ urgent, initialised }: SyncRequest): void {
     const { table, health, metrics, clock, family } = this.#options
     // Half a list is no basis for deleting anything; the table keeps the change until both lists are complete.
@@ -112,8 +121,10 @@ export class SyncRunner {
     } catch (error) {
       this.#lastFullAt = undefined
       // A tool that was interrupted because we stop has not failed.
-      if (!signal.aborted)
+      if (!signal.aborted) {
+        this.#failure = error instanceof Error ? error.message : String(error)
         this.#log.error('sync failed, will be retried', { error, retryMs: this.#options.periods.retryMs })
+      }
       return 'failed'
     }
   }
@@ -147,10 +158,11 @@ export class SyncRunner {
       metrics.syncRan(family, { seconds: (clock.monotonic() - startedAt) / 1000, full: pending.change.full })
     }
     this.#unprogrammed = undefined
+    this.#failure = undefined
     this.#hasSynced = true
     if (pending.change.full) this.#lastFullAt = startedAt
     const failedKeys = report.failed.map(({ key }) => key)
-    this.#unserved.note(pending.change, failedKeys, clock.monotonic())
+    this.#unserved.note(pending.change, report.failed, clock.monotonic())
     this.#options.safety?.committed({ ...pending, failedKeys })
     this.#recordSuccess(pending, report, clock.monotonic() - startedAt)
     span.set({ ...report.facts, ...(failedKeys.length > 0 && { 'routes.failed': failedKeys.length }) })
