@@ -43,17 +43,19 @@ describe('an EndpointSlice', () => {
     expect(problemsOf('EndpointSlice', names)).toEqual(['addressType: only IPv4 and IPv6 can be proxied'])
   })
 
-  test('has the conditions, the node and the hints that it says, each hint once', () => {
+  test('has the conditions, the node, the zone and the hints that it says, each hint once', () => {
     const zones = [{ name: 'a' }, { name: 'b' }, { name: 'a' }]
     const said = {
       addresses: ['10.0.0.1'],
       nodeName: 'here',
+      zone: 'b',
       conditions: { ready: false, serving: false, terminating: true },
       hints: { forZones: zones, forNodes: [{ name: 'here' }] },
     }
     const silent = {
       addresses: ['10.0.0.2'],
       nodeName: null,
+      zone: null,
       conditions: null,
       hints: { forZones: null, forNodes: [] },
     }
@@ -65,6 +67,7 @@ describe('an EndpointSlice', () => {
         ready: false,
         serving: false,
         terminating: true,
+        zone: 'b',
         zoneHints: ['a', 'b'],
         nodeHints: ['here'],
       },

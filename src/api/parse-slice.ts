@@ -4,6 +4,7 @@ import type { JsonObject, JsonReader } from './json-reader.ts'
 import type { Identified } from './identified.ts'
 import { isEveryPort, protocols, validPort } from './port-range.ts'
 import type { SliceEndpoint, SlicePort, SliceRecord } from './records.ts'
+import { sharedZones } from './shared-texts.ts'
 
 const serviceNameLabel = 'kubernetes.io/service-name'
 const triggerTimeAnnotation = 'endpoints.kubernetes.io/last-change-trigger-time'
@@ -68,11 +69,17 @@ function parseEndpoints(raw: JsonObject, family: Family, read: JsonReader): Slic
       ready: read.boolean(conditions, 'ready', `${path}.conditions.ready`, true),
       serving: read.boolean(conditions, 'serving', `${path}.conditions.serving`, true),
       terminating: read.boolean(conditions, 'terminating', `${path}.conditions.terminating`, false),
+      ...parseZone(endpoint, path, read),
       zoneHints: parseHints(hints, 'forZones', `${path}.hints.forZones`, read),
       nodeHints: parseHints(hints, 'forNodes', `${path}.hints.forNodes`, read),
     })
   }
   return endpoints
+}
+
+function parseZone(endpoint: JsonObject, path: string, read: JsonReader): Pick<SliceEndpoint, 'zone'> {
+  const zone = read.string(endpoint, 'zone', `${path}.zone`)
+  return zone === '' ? {} : { zone: sharedZones.get(zone) }
 }
 
 function parseHints(hints: JsonObject, field: string, path: string, read: JsonReader): readonly string[] {

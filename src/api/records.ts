@@ -73,6 +73,8 @@ export interface SliceEndpoint {
   readonly ready: boolean
   readonly serving: boolean
   readonly terminating: boolean
+  /** Where it is, for people: hints decide who uses it. */
+  readonly zone?: string
   /** Both are empty if the slice has no hints. */
   readonly zoneHints: readonly string[]
   readonly nodeHints: readonly string[]

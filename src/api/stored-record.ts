@@ -26,6 +26,7 @@ import type {
   WindowsWishes,
 } from './records.ts'
 import { policies, serviceTypes } from './service-rules.ts'
+import { sharedZones } from './shared-texts.ts'
 
 export type ReadRecord =
   { readonly ok: true; readonly record: ObjectRecord } | { readonly ok: false; readonly reason: string }
@@ -137,6 +138,7 @@ function endpointOf(endpoint: JsonObject, family: Family): SliceEndpoint {
     ready: booleanOf(endpoint, 'ready'),
     serving: booleanOf(endpoint, 'serving'),
     terminating: booleanOf(endpoint, 'terminating'),
+    ...(endpoint['zone'] !== undefined && { zone: sharedZones.get(textOf(endpoint, 'zone')) }),
     zoneHints: listOf(endpoint, 'zoneHints', plainText),
     nodeHints: listOf(endpoint, 'nodeHints', plainText),
   }

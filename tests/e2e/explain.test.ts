@@ -14,7 +14,7 @@ test.concurrent('the example Services are explained without a proxy', async () =
   const explained = await runFairlead(['explain', 'service/web', '--from=10.64.1.9', ...offline])
   expect(explained).toMatchObject({ code: 0 })
   expect(explained.stdout).toContain('10.96.0.20:80/TCP is the cluster IP of Service default/web, port http.')
-  expect(explained.stdout).toContain('   10.64.2.7:8080   node2   1/2     the client\n')
+  expect(explained.stdout).toContain('   10.64.2.7:8080   node2   zone-b   1/2     the client\n')
 
   const json = await runFairlead(['explain', 'node-port', '30443', '-o', 'json', ...offline])
   expect(JSON.parse(json.stdout)).toMatchObject({

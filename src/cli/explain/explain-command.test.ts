@@ -29,9 +29,9 @@ Answered by one of 2 endpoints.
 2. 10.96.0.20:80/TCP is the cluster IP of Service default/web, port http.
 3. internalTrafficPolicy is Cluster: endpoints of all nodes may answer.
 4. One of these 2 endpoints answers, chosen at random:
-   ENDPOINT         NODE    SHARE   SEES
-   10.64.1.5:8080   node1   1/2     this node
-   10.64.2.7:8080   node2   1/2     the client
+   ENDPOINT         NODE    ZONE     SHARE   SEES
+   10.64.1.5:8080   node1   zone-a   1/2     this node
+   10.64.2.7:8080   node2   zone-b   1/2     the client
 5. A client stays with its endpoint until 600 s after its last new connection (sessionAffinity).
 6. Endpoints see the address of the client: a pod on this node keeps its address. One that is the
    client itself sees this node.

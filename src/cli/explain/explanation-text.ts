@@ -88,15 +88,17 @@ function outcomeSteps(explanation: Explanation): readonly Step[] {
     answerers.length === 1
       ? 'This endpoint answers:'
       : `One of these ${answerers.length} endpoints answers, chosen ${choice}:`
-  const rows = answerers.map(({ address, nodeName, share, sourceSeen, isLastResort }) => [
+  const hasZones = answerers.some(({ zone }) => zone !== undefined)
+  const rows = answerers.map(({ address, nodeName, zone, share, sourceSeen, isLastResort }) => [
     address,
     nodeName || '-',
+    ...(hasZones ? [zone ?? '-'] : []),
     share === undefined ? '?' : `${share.part}/${share.of}`,
     `${seenWords[sourceSeen]}${isLastResort ? ' (ending: nothing better is left)' : ''}`,
   ])
   return [
     ...hintSteps(topology, node.zone, whyNoHints),
-    { says, lists: { header: ['ENDPOINT', 'NODE', 'SHARE', 'SEES'], rows } },
+    { says, lists: { header: ['ENDPOINT', 'NODE', ...(hasZones ? ['ZONE'] : []), 'SHARE', 'SEES'], rows } },
     ...remarked,
     ...affinitySteps(affinitySeconds, answerers.length),
   ]
@@ -136,10 +138,16 @@ function affinitySteps(seconds: number | undefined, endpoints: number): readonly
 function notUsedSteps({ others, verdict }: Explanation): readonly Step[] {
   const isMeant = verdict.kind !== 'untouched' || verdict.because === 'no endpoint'
   if (others.length === 0 || !isMeant) return []
-  const rows = others.map((other) => [other.address, other.nodeName || '-', whyText(other)])
+  const hasZones = others.some(({ zone }) => zone !== undefined)
+  const rows = others.map((other) => [
+    other.address,
+    other.nodeName || '-',
+    ...(hasZones ? [other.zone ?? '-'] : []),
+    whyText(other),
+  ])
   const says =
     others.length === 1 ? 'This endpoint does not answer:' : `These ${others.length} endpoints do not answer:`
-  return [{ says, lists: { header: ['ENDPOINT', 'NODE', 'WHY'], rows } }]
+  return [{ says, lists: { header: ['ENDPOINT', 'NODE', ...(hasZones ? ['ZONE'] : []), 'WHY'], rows } }]
 }
 
 function whyText({ why, detail }: NotAnswering): string {

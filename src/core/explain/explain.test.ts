@@ -16,6 +16,7 @@ function endpoint(description: string): object {
   return {
     addresses: [ip],
     nodeName: has('here') ? 'here' : 'there',
+    zone: named('in-')[0]?.name,
     conditions: {
       ready: !has('leaving') && !has('gone') && !has('unready'),
       serving: !has('gone') && !has('unready'),
@@ -47,6 +48,16 @@ function whyNot({ others }: Explanation): readonly string[] {
 }
 
 describe('who answers, and why others do not', () => {
+  test('each with its zone, where its slice says one', () => {
+    const listed = ['10.64.0.1 in-a', '10.64.0.2', '10.64.0.3 in-b unready']
+    const { answerers, others } = explained(given([web(), slices(...listed)]), '10.96.0.1:80')
+    expect([...answerers, ...others].map(({ address, zone }) => [address, zone])).toEqual([
+      ['10.64.0.1:8080', 'a'],
+      ['10.64.0.2:8080', undefined],
+      ['10.64.0.3:8080', 'b'],
+    ])
+  })
+
   const reasons: readonly [string, object, readonly string[], string, readonly string[]][] = [
     ['all that are ready', {}, ['10.64.0.1', '10.64.0.2'], '10.64.0.1:8080 1/2, 10.64.0.2:8080 1/2', []],
     ['not ready', {}, ['10.64.0.1', '10.64.0.2 unready'], '10.64.0.1:8080 1/1', ['10.64.0.2:8080: not ready']],

@@ -119,6 +119,8 @@ export interface ExplainedEndpoint {
   /** `ip:port`. */
   readonly address: string
   readonly nodeName: string
+  /** Absent where its slice does not say. */
+  readonly zone?: string
   readonly isLocal: boolean
 }
 

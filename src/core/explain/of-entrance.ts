@@ -3,6 +3,7 @@ import { objectKey } from '../../api/records.ts'
 import { hostPort } from '../../net/ip.ts'
 import { countLocalReady } from '../health/service-health.ts'
 import type { Route } from '../route.ts'
+import { zonesOf } from '../routing/endpoints.ts'
 import { classifySource } from './classify-source.ts'
 import type { Explanation, FoundEntrance, FoundService, Question } from './explanation.ts'
 import type { Found } from './find-entrance.ts'
@@ -41,6 +42,7 @@ export function explainFound({ route, entrance, ip, isOpen }: Found, question: Q
   const decided = decide(entrance, serving, source, ranges, scene)
   const isForwarded = decided.verdict.kind === 'forward'
   const seen = sourceSeen(entrance, route, source, scene)
+  const zones = zonesOf(scene.catalog.slicesOf(objectKey({ namespace, name })).values())
   const isEven = traits.isEven && route.relaying?.balancing !== 'least-connections'
   return {
     ...about,
@@ -49,8 +51,8 @@ export function explainFound({ route, entrance, ip, isOpen }: Found, question: Q
     ...decided,
     remarks: [...decided.remarks, ...onLoopback(entrance, scene), ...ownAffinity(route, scene)],
     ...(isForwarded && { choice: choiceText(route, scene) }),
-    answerers: isForwarded ? answerers(serving, isEven, seen) : [],
-    others: othersThan(serving, route, scene),
+    answerers: isForwarded ? answerers(serving, isEven, seen, zones) : [],
+    others: othersThan(serving, route, scene, zones),
     topology: serving.policy === 'Cluster' ? route.topology : 'none',
     ...(serving.policy === 'Cluster' && whyNoHints(route, scene)),
     ...(route.affinitySeconds !== undefined &&

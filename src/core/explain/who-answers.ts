@@ -6,24 +6,25 @@ import type { Endpoint, Route } from '../route.ts'
 import { choiceOf, whyUnused } from '../routing/categorize.ts'
 import type { Choice, Place, WhyUnused } from '../routing/categorize.ts'
 import { unlistedEndpoints } from '../routing/endpoints.ts'
+import type { ZonesByIp } from '../routing/endpoints.ts'
 import { kernelspaceChoice } from '../routing/kernelspace-rules.ts'
 import type { Answerer, ExplainedEndpoint, NotAnswering, Share } from './explanation.ts'
 import type { SeenRule } from './source-seen.ts'
 import type { Serving } from './treatment.ts'
 import type { Scene } from './world.ts'
 
-export function answerers(serving: Serving, isEven: boolean, seen: SeenRule): readonly Answerer[] {
+export function answerers(serving: Serving, isEven: boolean, seen: SeenRule, zones: ZonesByIp): readonly Answerer[] {
   const of = serving.endpoints.length
   const share: { readonly share?: Share } = isEven || of === 1 ? { share: { part: 1, of } } : {}
   return serving.endpoints.map((endpoint) => ({
-    ...described(endpoint),
+    ...described(endpoint, zones),
     ...share,
     sourceSeen: seen.of(endpoint),
     isLastResort: !endpoint.ready,
   }))
 }
 
-export function othersThan(serving: Serving, route: Route, scene: Scene): readonly NotAnswering[] {
+export function othersThan(serving: Serving, route: Route, scene: Scene, zones: ZonesByIp): readonly NotAnswering[] {
   const { view, policy } = scene.table
   const place = { nodeName: view.node.name, zone: view.node.zone }
   const used = new Set(serving.endpoints)
@@ -34,7 +35,7 @@ export function othersThan(serving: Serving, route: Route, scene: Scene): readon
     .filter((endpoint) => !used.has(endpoint))
     .map((endpoint) => {
       const why = whyUnused(endpoint, choice, place) ?? whyUnused(endpoint, strict, place) ?? 'not ready'
-      return { ...described(endpoint), why, ...detailOf(why, endpoint, place) }
+      return { ...described(endpoint, zones), why, ...detailOf(why, endpoint, place) }
     })
   return [...unused, ...unlisted(route, scene)]
 }
@@ -62,11 +63,12 @@ function unlisted(route: Route, { catalog, family, table }: Scene): readonly Not
   const { portName: name, protocol } = route
   const slices = catalog.slicesOf(objectKey(route)).values()
   return unlistedEndpoints(slices, family, { name, protocol }, table.policy).map(({ endpoint, why, ports }) => {
-    const { ip, nodeName } = endpoint
+    const { ip, nodeName, zone } = endpoint
     const [port] = ports
     return {
       address: why === 'no such port' || port === undefined ? ip : hostPort(ip, port.port),
       nodeName,
+      ...(zone !== undefined && { zone }),
       isLocal: nodeName === table.view.node.name,
       why,
       ...(why === 'no such port' && { detail: `its slice has ${portsText(ports)}` }),
@@ -79,6 +81,7 @@ function portsText(ports: readonly SlicePort[]): string {
   return `port ${ports.map(({ name, port, protocol }) => `${name === '' ? '' : `${name} `}${port}/${protocol}`).join(', ')}`
 }
 
-function described({ address, nodeName, isLocal }: Endpoint): ExplainedEndpoint {
-  return { address, nodeName, isLocal }
+function described({ ip, address, nodeName, isLocal }: Endpoint, zones: ZonesByIp): ExplainedEndpoint {
+  const zone = zones.get(ip)
+  return { address, nodeName, ...(zone !== undefined && { zone }), isLocal }
 }

@@ -74,6 +74,15 @@ export function unlistedEndpoints(
   )
 }
 
+export type ZonesByIp = ReadonlyMap<string, string>
+
+/** Routes do not have them: where an endpoint is changes nothing that is programmed. */
+export function zonesOf(slices: Iterable<SliceRecord>): ZonesByIp {
+  const zones = new Map<string, string>()
+  for (const { endpoints } of slices) for (const { ip, zone } of endpoints) if (zone !== undefined) zones.set(ip, zone)
+  return zones
+}
+
 function toEndpoint(source: SliceEndpoint, port: number, nodeName: string): Endpoint {
   return {
     ip: source.ip,

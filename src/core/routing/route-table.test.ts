@@ -382,6 +382,19 @@ test('Services without a local endpoint are not counted where no traffic follows
   expect(table.noLocalEndpoints).toEqual({ internal: 0, external: 0 })
 })
 
+test('an endpoint whose slice says another zone is the same endpoint', () => {
+  const { catalog, take, table, requests } = setUp()
+  const inZone = (zone: string) => slice('demo/web-1', 'web', [{ addresses: ['10.0.0.1'], zone }])
+  catalog.upsert(web)
+  catalog.upsert(inZone('a'))
+  take()
+  catalog.upsert(inZone('b'))
+  table.flush()
+  expect(catalog.slices.get('demo/web-1' as ObjectKey)?.endpoints).toMatchObject([{ zone: 'b' }])
+  expect(requests).toEqual([])
+  expect(table.take({ full: false }).change.keys).toEqual([])
+})
+
 test('the changes of Services and slices that wait are counted until a sync takes them', () => {
   const { catalog, table, counts } = setUp()
   catalog.upsert(web)

@@ -18,7 +18,7 @@ export function readSlice(record: SliceRecord, raw: JsonObject): EndpointSource 
 }
 
 function readEndpoint(endpoint: SliceEndpoint, raw: JsonObject, slice: SliceRecord): ClusterEndpoint {
-  const { ip, ready, serving, terminating, nodeName, zoneHints, nodeHints } = endpoint
+  const { ip, ready, serving, terminating, nodeName, zone = '', zoneHints, nodeHints } = endpoint
   const target = isJsonObject(raw['targetRef']) ? raw['targetRef'] : {}
   return clusterEndpoint(
     {
@@ -33,7 +33,7 @@ function readEndpoint(endpoint: SliceEndpoint, raw: JsonObject, slice: SliceReco
         Local: false,
         PortOverrides: slice.ports.map(({ name, port }) => ({ Name: name, Port: port })),
       },
-      Topology: { Node: nodeName, Zone: textOf(raw['zone']) },
+      Topology: { Node: nodeName, Zone: zone },
       ...(saysReady(raw) && { Conditions: { Ready: ready } }),
       ...(zoneHints.length > 0 && { Hints: { Zones: [...zoneHints].sort() } }),
     },

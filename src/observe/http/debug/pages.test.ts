@@ -26,7 +26,7 @@ const dns = service('kube-system/dns', {
   ],
 })
 const webSlice = slice('demo/web-1', 'web', [
-  '10.0.0.1',
+  { addresses: ['10.0.0.1'], zone: 'b' },
   { addresses: ['10.0.0.2'], conditions: { ready: false, serving: true, terminating: true } },
 ])
 
@@ -112,7 +112,9 @@ test('/debug/services/NAMESPACE/NAME says all about one Service', async () => {
     value: {
       service: { kind: 'Service', namespace: 'demo', name: 'web', externalTrafficPolicy: 'Local' },
       hint: 'about demo/web',
-      routes: [{ key: 'demo/web/TCP' }],
+      routes: [
+        { key: 'demo/web/TCP', endpoints: [{ address: '10.0.0.1:8080', zone: 'b' }, { address: '10.0.0.2:8080' }] },
+      ],
       slices: [{ name: 'web-1', endpoints: 2 }],
     },
   })

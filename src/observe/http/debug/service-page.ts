@@ -4,6 +4,7 @@ import type { ObjectKey, SliceRecord } from '../../../api/records.ts'
 import type { NodeView } from '../../../core/backend.ts'
 import type { Catalog } from '../../../core/catalog.ts'
 import { routeKey } from '../../../core/route.ts'
+import { zonesOf } from '../../../core/routing/endpoints.ts'
 import { nearestName } from '../../../net/nearest-name.ts'
 import type { DebugPage } from './debug-page.ts'
 import { routeInFull } from './shown-route.ts'
@@ -35,6 +36,7 @@ export function servicePage({ catalog, views, more }: ServicePageOptions): Debug
       if (service === undefined)
         return { kind: 'refused', status: 404, message: unknownService(namespace, name, catalog) }
       const slices = [...catalog.slicesOf(key).values()]
+      const zones = zonesOf(slices)
       const keys = service.ports.map((port) => routeKey(namespace, name, port.name, port.protocol))
       const routes = views().flatMap(({ routesByKey }) => keys.flatMap((one) => routesByKey.get(one) ?? []))
       return {
@@ -42,7 +44,7 @@ export function servicePage({ catalog, views, more }: ServicePageOptions): Debug
         value: {
           service,
           ...(await allOf(more, key, signal)),
-          routes: routes.map(routeInFull),
+          routes: routes.map((route) => routeInFull(route, zones)),
           slices: slices.slice(0, mostSlices).map(sliceInShort),
           ...(slices.length > mostSlices && { moreSlices: slices.length - mostSlices }),
         },

@@ -1,5 +1,6 @@
 /** Routes as pages show them: each endpoint once, and who may get it by address. */
 import type { AllowedSources, Endpoint, Entrance, Outcome, Route, Treatment } from '../../../core/route.ts'
+import type { ZonesByIp } from '../../../core/routing/endpoints.ts'
 import { hostPort } from '../../../net/ip.ts'
 
 /** One line about a route. */
@@ -21,8 +22,8 @@ export function routeInShort(route: Route) {
   }
 }
 
-/** All of it. */
-export function routeInFull(route: Route) {
+/** All of it. The zones of endpoints by their address: routes do not have them. */
+export function routeInFull(route: Route, zones: ZonesByIp) {
   const { endpoints, clusterEndpoints, localEndpoints, reachableEndpoints, entrances, internal, external, ...rest } =
     route
   const reachable = new Set(reachableEndpoints)
@@ -38,6 +39,7 @@ export function routeInFull(route: Route) {
     external: external === undefined ? undefined : treatment(external),
     endpoints: endpoints.map((endpoint) => ({
       ...endpoint,
+      ...(zones.has(endpoint.ip) && { zone: zones.get(endpoint.ip) }),
       state: endpointState(endpoint),
       isReachable: reachable.has(endpoint),
     })),

@@ -15,6 +15,9 @@ export interface ViewPageOptions {
 const usualRoutes = 100
 const mostRoutes = 1000
 
+/** /debug/services has them. */
+const noZones: ReadonlyMap<string, string> = new Map()
+
 export function viewPage({ mode, views, summary }: ViewPageOptions): DebugPage {
   return {
     path: '/debug/view',
@@ -28,7 +31,7 @@ export function viewPage({ mode, views, summary }: ViewPageOptions): DebugPage {
       const shownViews = views().filter((view) => family === null || view.family === family)
       const matching = matchingRoutes(shownViews, query)
       const { page, next } = pageOf(matching, limit, query.get('after') ?? '')
-      const show: (route: Route) => object = query.has('full') ? routeInFull : routeInShort
+      const show: (route: Route) => object = query.has('full') ? (route) => routeInFull(route, noZones) : routeInShort
       return {
         kind: 'json',
         value: {
