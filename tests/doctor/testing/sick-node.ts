@@ -33,7 +33,7 @@ export function sickNodeProblem(): string | undefined {
   if (problem !== undefined) return problem
   if (!existsSync('/proc/sys/net/ipv6')) return 'the kernel has no IPv6'
   if (!existsSync('/proc/sys/net/netfilter/nf_conntrack_max')) return 'the kernel does not track connections'
-  const version = spawnSync('iptables-nft', ['--version'], { encoding: 'utf8' }).stdout
+  const version = spawnSync(realProgram('iptables-nft'), ['--version'], { encoding: 'utf8' }).stdout
   return /v1\.8\.[0128] /.test(version) ? `the doctor warns of ${version.trim()}` : undefined
 }
 
