@@ -384,6 +384,15 @@ test('a sync that fails is an error, and the next one is caused by the same even
   expect(trees[2]?.links).toEqual([a, b])
 })
 
+test('a sync for a change that was taken back meanwhile does not pass for a periodic one', async () => {
+  const { clock, table, trees } = given()
+  await clock.advance(10)
+  table.change({ keys: [], causes: [] })
+  await clock.advance(2000)
+  await clock.advance(hour)
+  expect(trees.map(({ attributes }) => attributes['trigger'])).toEqual(['start', 'undone', 'periodic'])
+})
+
 test('a full sync that others asked for, and one that nobody asked for, say so', async () => {
   const { clock, runner, trees } = given()
   await clock.advance(10)

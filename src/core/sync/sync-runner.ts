@@ -64,6 +64,8 @@ export class SyncRunner {
   #hasSynced = false
   /** Of the last sync, if it failed. */
   #failure: string | undefined
+  /** The table has asked for a sync since the last one began. */
+  #isAsked = false
 
   constructor(options: SyncRunnerOptions) {
     this.#options = options
@@ -106,6 +108,7 @@ export class SyncRunner {
     const { table, health, metrics, clock, family } = this.#options
     // Half a list is no basis for deleting anything; the table keeps the change until both lists are complete.
     if (!table.isInitialised) return
+    this.#isAsked = true
     if (initialised) return this.#loop.request('immediate')
     health.queuedUpdate(family)
     metrics.syncRequested(family, clock.now())
@@ -149,8 +152,10 @@ export class SyncRunner {
   async #syncOnce(startedAt: number, span: Span, signal: AbortSignal): Promise<void> {
     const { backend, metrics, clock, family } = this.#options
     const trigger = this.#trigger()
+    const nothingLeft = this.#isAsked ? 'undone' : 'periodic' // a change that another one took back before its turn
+    this.#isAsked = false
     const pending = (this.#unprogrammed = this.#take())
-    this.#describe(span, pending, trigger ?? (pending.change.causes.length > 0 ? 'change' : 'periodic'))
+    this.#describe(span, pending, trigger ?? (pending.change.causes.length > 0 ? 'change' : nothingLeft))
     let report: SyncReport
     try {
       report = await backend.sync(pending.view, pending.change, signal, span)
