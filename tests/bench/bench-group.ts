@@ -16,6 +16,8 @@ export interface BenchTable {
 export interface BenchOptions {
   /** How often each process is measured; medians are taken over these runs. */
   readonly runs: number
+  /** Of groups that can do with fewer than usual, to see that they work. */
+  readonly services?: number
   /** Tells a waiting person what is going on. */
   readonly progress: (message: string) => void
 }

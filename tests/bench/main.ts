@@ -1,5 +1,5 @@
 /**
- * `npm run bench -- [group…] [--runs=N] [--write]` measures and prints Markdown; with `--write` the results also go
+ * `npm run bench -- [group…] [--runs=N] [--services=N] [--write]` measures and prints Markdown; with `--write` the results also go
  * into docs/benchmarks.md. Without a name every group runs.
  */
 import { parseArgs } from 'node:util'
@@ -18,10 +18,18 @@ try {
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { write: { type: 'boolean', default: false }, runs: { type: 'string', default: '5' } },
+    options: {
+      write: { type: 'boolean', default: false },
+      runs: { type: 'string', default: '5' },
+      services: { type: 'string' },
+    },
   })
   const runs = Number(values.runs)
   if (!Number.isInteger(runs) || runs < 1) throw new Error(`--runs must be a whole number from 1, not "${values.runs}"`)
+  const services = values.services === undefined ? undefined : Number(values.services)
+  if (services !== undefined && (!Number.isInteger(services) || services < 1))
+    throw new Error(`--services must be a whole number from 1, not "${values.services}"`)
+  if (services !== undefined && values.write) throw new Error('--write is for the usual size: leave --services out')
   const unknown = positionals.filter((name) => !groups.some((group) => group.name === name))
   if (unknown.length > 0) {
     const known = groups.map(({ name }) => name).join(', ')
@@ -32,6 +40,7 @@ async function main(): Promise<void> {
     const conditions = describeConditions()
     const sections = await group.run({
       runs,
+      ...(services !== undefined && { services }),
       progress: (message) => process.stderr.write(`${group.name}: ${message}\n`),
     })
     const markdown = await renderSections(conditions, sections)

@@ -19,7 +19,7 @@ export const trafficGroup: BenchGroup = {
   },
 }
 
-const services = 10_000
+const usualServices = 10_000
 /** Longer than a reading is good for, if it takes less than three seconds. */
 const pauseMs = 31_000
 
@@ -51,11 +51,11 @@ const cases: readonly Case[] = [
   })),
 ]
 
-async function readings({ runs, progress }: BenchOptions): Promise<BenchSection> {
+async function readings({ runs, services = usualServices, progress }: BenchOptions): Promise<BenchSection> {
   const rows: (readonly string[])[] = []
   for (const one of cases) {
     progress(`reading counters: ${one.name}`)
-    const { ours, theirs } = await measure(one, runs)
+    const { ours, theirs } = await measure(one, services, runs)
     const ratio = spreadOf(ours).median / spreadOf(theirs).median
     rows.push([one.name, renderSpread(spreadOf(ours), 2), renderSpread(spreadOf(theirs), 2), ratio.toFixed(2)])
   }
@@ -70,7 +70,7 @@ async function readings({ runs, progress }: BenchOptions): Promise<BenchSection>
   }
 }
 
-async function measure({ mode, variant, peer }: Case, runs: number) {
+async function measure({ mode, variant, peer }: Case, services: number, runs: number) {
   using namespace = Namespace.make()
   await using tools = variant === undefined ? undefined : await IptablesTools.make(variant)
   tools?.markVariant(namespace)
