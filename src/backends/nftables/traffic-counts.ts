@@ -9,12 +9,16 @@ import type { RouteKey } from '../../core/route.ts'
 import { addTraffic } from '../../core/traffic.ts'
 import type { RouteTraffic } from '../../core/traffic.ts'
 import type { FoundElement, NftTable, NftTransaction } from '../../dataplane/nft/nft.ts'
+import { nextTurn } from '../../dataplane/next-turn.ts'
 import { hostPort } from '../../net/ip.ts'
 import type { ContainerName, Containers } from './containers.ts'
 import { ownerOf } from './element-owners.ts'
 import type { ElementOwners } from './element-owners.ts'
 import { addressMaps, nodePortMaps } from './entrance-maps.ts'
 import type { EntranceMaps } from './entrance-maps.ts'
+
+/** A large cluster has hundreds of thousands: others have their turn in between. */
+const elementsPerTurn = 2_000
 
 /** An element of such a container counts for the route that has the address. */
 interface Counting {
@@ -51,7 +55,11 @@ export class TrafficCounts {
     const sums = new Map<RouteKey, RouteTraffic>()
     for (const each of this.#counting) {
       const found = await this.#options.table.elements(this.#options.containers[each.container], signal)
-      for (const [key, element] of found) add(sums, each.ownerOf(owners, key), each.traffic(element))
+      let count = 0
+      for (const [key, element] of found) {
+        add(sums, each.ownerOf(owners, key), each.traffic(element))
+        if (++count % elementsPerTurn === 0) await nextTurn()
+      }
     }
     return sums
   }

@@ -72,7 +72,7 @@ export function debugPages(options: DebugPagesOptions): readonly DebugPage[] {
         }
       },
     }),
-    trafficPage(book),
+    trafficPage(book, daemon.serviceSeriesLimit),
     syncsPage(history),
     rulesPage({ families: proxies, reading }),
     driftPage({ families: proxies, memory: memory.drift, reading }),

@@ -82,6 +82,7 @@ export function familyProxy(options: FamilyProxyOptions): FamilyProxy {
     rendered: async () => backend.rendered?.(),
     compare: async (signal) => backend.compare?.(signal),
     ...(backend.trafficEveryMs !== undefined && { trafficEveryMs: backend.trafficEveryMs }),
+    trafficNote: () => options.openConnections?.note,
     traffic: (signal) => trafficOf(options, table.view, signal),
     async run(signal) {
       await using owned = backend

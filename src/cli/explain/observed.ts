@@ -10,7 +10,8 @@ export async function observedTraffic(
   family: Family,
   key: RouteKey,
 ): Promise<Observed | undefined> {
-  const carried = (await book.read()).find(({ view }) => view.family === family)
+  // The rest of an explanation is worth having.
+  const carried = (await book.read().catch(() => [])).find(({ view }) => view.family === family)
   const route = carried?.view.routesByKey.get(key)
   const traffic = carried?.traffic.get(key)
   if (route === undefined || traffic?.endpoints === undefined) return undefined

@@ -88,6 +88,8 @@ export interface ModeOnNode extends Workings {
 /** See `ConnectionReader`. */
 export interface OpenConnectionsReader {
   read(view: NodeView, signal: AbortSignal): Promise<ReadonlyMap<RouteKey, RouteTraffic>>
+  /** What kept the last reading from knowing more. */
+  readonly note: string | undefined
 }
 
 export interface ModeBackend {

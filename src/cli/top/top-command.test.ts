@@ -37,8 +37,9 @@ async function given() {
         [db.key, { connections: 3 }],
       ])
     },
+    trafficNote: () => 'bytes: accounting is off',
   }
-  const pages = [trafficPage(new TrafficBook({ sources: [source], clock, signal: never }))]
+  const pages = [trafficPage(new TrafficBook({ sources: [source], clock, signal: never }), 3)]
   const handler = debugHandler({ pages, limits: limitsOnPort, clock, log: silentLogger })
   const server = createServer((request, response) => void handler(request, response)).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -77,7 +78,7 @@ test('without a terminal it prints a table once, with rates', async () => {
       'SERVICE            CONNECTIONS*  NEW/S  OPEN  BYTES  BYTES/S  FAILED  SKEW  LAST USE',
       'shop/web:http TCP            30   10.0     4  2.0Ki       0B       2   2.0        0s',
       'data/db TCP                   3      0     -      -        -       -     -         -',
-      '2 Service ports, read 0 s ago; bytes of all connections',
+      '2 Service ports, read 0 s ago; bytes of all connections; bytes: accounting is off; /metrics has no series of endpoints: 4 Service ports and endpoints are more than --service-series-limit=3',
       '',
     ].join('\n'),
   )
@@ -122,6 +123,7 @@ test('on a terminal it draws until it is told to end, and leaves the screen as i
   const text = printed()
   expect(text.startsWith('\u001B[?1049h')).toBe(true)
   expect(text.endsWith('\u001B[?1049l')).toBe(true)
+  expect(text).toContain('waiting for the proxy to read its counters')
   const rows = text.split('\r\n').filter((line) => line.startsWith('shop/web:http'))
   expect(rows).toHaveLength(3)
   // The last characters clear the rest of the line.

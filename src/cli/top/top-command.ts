@@ -103,7 +103,8 @@ async function live(asked: Asked, intervalMs: number, program: Program, signal: 
     wait.abort()
   })
   const ending = AbortSignal.any([signal, done.signal])
-  program.out(enterScreen)
+  // A proxy with many Services takes seconds to read what they carry.
+  program.out(`${enterScreen}${draw([head, 'waiting for the proxy to read its counters'])}`)
   try {
     for (let isFirst = true; !ending.aborted; isFirst = false) {
       program.out(await screen(asked, isFirst, program, ending))
@@ -123,7 +124,6 @@ async function screen(asked: Asked, isFirst: boolean, program: Program, signal: 
   const room = Math.max(5, (rowsOf(host.process.streams.stdout) ?? 24) - 4)
   // A line that breaks would move all that follow.
   const fitted = (line: string) => line.slice(0, stdout.columns)
-  const head = 'fairlead top: c o b r f s l n sort, e endpoints, q ends'
   try {
     const table = await ask(asked, room, program, signal)
     const view = { sort: asked.sort, nowMs: host.clock.now(), terminal: stdout }
@@ -137,6 +137,8 @@ async function screen(asked: Asked, isFirst: boolean, program: Program, signal: 
     return draw([fitted(head), fitted(error.message)])
   }
 }
+
+const head = 'fairlead top: c o b r f s l n sort, e endpoints, q ends'
 
 function draw(lines: readonly string[]): string {
   return `${home}${lines.map((line) => `${line}${clearLine}`).join('\r\n')}${clearBelow}`

@@ -45,16 +45,16 @@ export function renderTop(table: TrafficTable, { sort, nowMs, terminal }: TopVie
 }
 
 /** What is shown, what is not, and how old it is. */
-export function renderSummary({ readings, bytes, total, services }: TrafficTable, nowMs: number): string {
+export function renderSummary({ readings, bytes, total, services, notes }: TrafficTable, nowMs: number): string {
   const shown = total > services.length ? `${services.length} of ${total}` : String(total)
   const seconds = Math.max(0, ...readings.map(({ at }) => (nowMs - Date.parse(at)) / 1000))
-  return `${shown} Service ${total === 1 ? 'port' : 'ports'}, read ${Math.round(seconds)} s ago; ${aboutBytes[bytes]}`
+  return `${shown} Service ${total === 1 ? 'port' : 'ports'}, read ${Math.round(seconds)} s ago${[aboutBytes[bytes], ...notes].map((note) => `; ${note}`).join('')}`
 }
 
 const aboutBytes: Readonly<Record<TrafficTable['bytes'], string>> = {
   all: 'bytes of all connections',
   'of open connections': 'bytes of open connections',
-  unknown: 'bytes unknown (sysctl net.netfilter.nf_conntrack_acct=1 counts those of open connections)',
+  unknown: 'bytes unknown',
 }
 
 function cells(row: TrafficRow | EndpointRow, nowMs: number): readonly string[] {

@@ -18,7 +18,7 @@ function given({ hasAccounting = false } = {}) {
   const [clock, log] = [new FakeClock(), new RecordingLogger()]
   const reader = new ConnectionReader({ conntrack, hasAccounting: () => Promise.resolve(hasAccounting), clock, log })
   const read = async () => (await reader.read(testView(web), never)).get(web.key)
-  return { conntrack, clock, log, read }
+  return { conntrack, clock, log, reader, read }
 }
 
 test('the table is read at most every ten seconds', async () => {
@@ -43,6 +43,17 @@ test('a connection that is read twice, because reading started over, counts once
 test('bytes are zero where the kernel counts and nothing is open, and unknown where it does not', async () => {
   expect(await given({ hasAccounting: true }).read()).toMatchObject({ open: 0, openBytesIn: 0, openBytesOut: 0 })
   expect(await given().read()).not.toHaveProperty('openBytesIn')
+})
+
+test('it says why it does not know more', async () => {
+  const [on, off] = [given({ hasAccounting: true }), given()]
+  await Promise.all([on.read(), off.read()])
+  expect(on.reader.note).toBeUndefined()
+  expect(off.reader.note).toBe('bytes: net.netfilter.nf_conntrack_acct is off')
+  off.conntrack.refuseDumpWith = new ConntrackError('not-permitted', 'no')
+  await off.clock.advance(readEveryMs)
+  await off.read()
+  expect(off.reader.note).toBe('open connections: no')
 })
 
 test('a table that cannot be read leaves the other numbers as they are', async () => {

@@ -22,10 +22,16 @@ const restPerReading = 50
 /** For one family. */
 export class ConnectionReader {
   readonly #options: ConnectionReaderOptions
+  #note: string | undefined
   #last: { readonly traffic: ReadonlyMap<RouteKey, RouteTraffic>; readonly goodUntil: number } | undefined
 
   constructor(options: ConnectionReaderOptions) {
     this.#options = options
+  }
+
+  /** What kept the last reading from knowing more. */
+  get note(): string | undefined {
+    return this.#note
   }
 
   /** What is read may be ten seconds old, and more where the table is large. Empty where it cannot be read. */
@@ -38,6 +44,7 @@ export class ConnectionReader {
       traffic = await this.#readNow(view, signal)
     } catch (error) {
       if (signal.aborted) throw error
+      this.#note = `open connections: ${(error as Error).message}`
       log.debug(1, 'cannot read the connection table', { family: view.family, error })
     }
     const endedAt = clock.monotonic()
@@ -52,6 +59,8 @@ export class ConnectionReader {
       if (batch === 'again') open.reset()
       else for (const connection of batch) open.add(connection)
     }
-    return open.traffic(await hasAccounting())
+    const isAccounting = await hasAccounting()
+    this.#note = isAccounting ? undefined : 'bytes: net.netfilter.nf_conntrack_acct is off'
+    return open.traffic(isAccounting)
   }
 }

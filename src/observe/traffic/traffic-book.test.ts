@@ -129,3 +129,26 @@ test('a Service was last used when its endpoints were, where the mode knows that
   ])
   expect(await given({ known: { endpoints } }).read()).toMatchObject({ lastUsedMs: 9 })
 })
+
+test('a reading that takes too long is given up, and not tried again at once', async () => {
+  const clock = new FakeClock()
+  let readings = 0
+  const traffic = (signal: AbortSignal) => {
+    readings++
+    return new Promise<never>((_, reject) => {
+      signal.addEventListener('abort', () => reject(new Error('interrupted')))
+    })
+  }
+  const book = new TrafficBook({ clock, signal: never, sources: [{ view: () => testView(web), traffic }] })
+  const tooLong = /took longer than 60 s/
+  const first = book.read()
+  first.catch(() => {})
+  await clock.advance(60_000)
+  await expect(first).rejects.toThrow(tooLong)
+  await clock.advance(599_999)
+  await expect(book.read()).rejects.toThrow(tooLong)
+  expect(readings).toBe(1)
+  await clock.advance(1)
+  book.read().catch(() => {})
+  expect(readings).toBe(2)
+})

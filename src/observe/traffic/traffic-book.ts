@@ -12,12 +12,15 @@ export interface TrafficSource {
   traffic(signal: AbortSignal): Promise<ReadonlyMap<RouteKey, RouteTraffic>>
   /** A reading that is younger is good enough, because reading is costly. */
   readonly trafficEveryMs?: number
+  /** What keeps it from knowing more: a sentence about the last reading. */
+  trafficNote?(): string | undefined
 }
 
 export interface CarriedView extends Reading {
   readonly view: NodeView
   /** The one before, for rates. */
   readonly before: Reading | undefined
+  readonly note?: string
 }
 
 interface Reading {
@@ -37,6 +40,8 @@ export interface TrafficBookOptions {
 const freshMs = 1_000
 /** Reading takes at most one part in so many of the time: a kernel may take seconds to list 10,000 Services. */
 const restPerReading = 10
+/** Whoever waits for a page has gone by then. */
+const longestReadingMs = 60_000
 
 export class TrafficBook {
   readonly #pages: readonly FamilyPage[]
@@ -62,6 +67,8 @@ class FamilyPage {
   readonly #signal: AbortSignal
   #reading: Promise<CarriedView> | undefined
   #last: { readonly carried: CarriedView; readonly goodUntil: number } | undefined
+  /** One that failed after a long time is not tried again at once either. */
+  #failure: { readonly error: unknown; readonly until: number } | undefined
 
   constructor(source: TrafficSource, clock: Clock, signal: AbortSignal) {
     this.#source = source
@@ -75,25 +82,48 @@ class FamilyPage {
 
   async read(): Promise<CarriedView> {
     if (this.#last !== undefined && this.#clock.monotonic() < this.#last.goodUntil) return this.#last.carried
+    if (this.#failure !== undefined && this.#clock.monotonic() < this.#failure.until) throw this.#failure.error
     this.#reading ??= this.#readNow().finally(() => (this.#reading = undefined))
     return this.#reading
   }
 
   async #readNow(): Promise<CarriedView> {
     const startedAt = this.#clock.monotonic()
-    const traffic = await this.#source.traffic(this.#signal)
+    const traffic = await this.#readInTime().catch((error: unknown) => {
+      const endedAt = this.#clock.monotonic()
+      this.#failure = { error, until: endedAt + restPerReading * (endedAt - startedAt) }
+      throw error
+    })
     const atMs = this.#clock.now()
+    const note = this.#source.trafficNote?.()
     const last = this.#last?.carried
     const carried = {
       view: this.#source.view(),
       traffic: withLastUse(traffic, last?.traffic, atMs),
       atMs,
       before: last && { traffic: last.traffic, atMs: last.atMs },
+      ...(note !== undefined && { note }),
     }
     const endedAt = this.#clock.monotonic()
     const youngMs = Math.max(freshMs, this.#source.trafficEveryMs ?? 0, restPerReading * (endedAt - startedAt))
     this.#last = { carried, goodUntil: endedAt + youngMs }
     return carried
+  }
+
+  async #readInTime(): Promise<ReadonlyMap<RouteKey, RouteTraffic>> {
+    const [late, done] = [new AbortController(), new AbortController()]
+    const tooLong = new Error(`to read what the Services carry took longer than ${longestReadingMs / 1000} s`)
+    this.#clock.sleep(longestReadingMs, done.signal).then(
+      () => late.abort(tooLong),
+      () => {},
+    )
+    try {
+      return await this.#source.traffic(AbortSignal.any([this.#signal, late.signal]))
+    } catch (error) {
+      throw late.signal.aborted ? tooLong : error
+    } finally {
+      done.abort()
+    }
   }
 }
 

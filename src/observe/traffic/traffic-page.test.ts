@@ -30,11 +30,18 @@ const carried: readonly (readonly [RouteKey, RouteTraffic])[] = [
   [dns.key, { connections: 1, open: 1 }],
 ]
 
-function page(traffic: readonly (readonly [RouteKey, RouteTraffic])[] = carried) {
+function page(traffic: readonly (readonly [RouteKey, RouteTraffic])[] = carried, seriesLimit = 2000) {
   const clock = new FakeClock()
   const now = new Map(traffic)
-  const source = { view: () => testView(web, db, dns), traffic: () => Promise.resolve(new Map(now)) }
-  const asked = trafficPage(new TrafficBook({ clock, signal: never, sources: [source] }))
+  const source = {
+    view: () => testView(web, db, dns),
+    traffic: () => Promise.resolve(new Map(now)),
+    trafficNote: () => 'bytes: accounting is off',
+  }
+  const asked = trafficPage(
+    new TrafficBook({ clock, signal: never, sources: [source, { ...source, view: () => testView() }] }),
+    seriesLimit,
+  )
   const ask = (query = '') => asked.answer({ rest: [], query: new URLSearchParams(query) }, never)
   const table = async (query = ''): Promise<TrafficTable> => {
     const answer = await ask(query)
@@ -106,3 +113,13 @@ test.each(['sort=size', 'limit=0', 'limit=many', 'limit=5001'])(
     expect(await page().ask(query)).toMatchObject({ kind: 'refused', status: 400 })
   },
 )
+
+test('what is not known is said once, and that /metrics has less', async () => {
+  expect((await page().table()).notes).toEqual(['bytes: accounting is off'])
+  expect((await page(carried, 4).table()).notes[1]).toBe(
+    '/metrics has no series of endpoints: 5 Service ports and endpoints are more than --service-series-limit=4',
+  )
+  expect((await page(carried, 2).table()).notes[1]).toBe(
+    '/metrics has no series of Services: 3 Service ports are more than --service-series-limit=2',
+  )
+})

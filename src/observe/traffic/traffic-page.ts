@@ -1,5 +1,6 @@
 /** `/debug/traffic`: what each Service port, and each of its endpoints, has carried. */
 import type { DebugAnswer, DebugPage } from '../http/debug/debug-page.ts'
+import { seriesNeeded } from './series-needed.ts'
 import type { TrafficBook } from './traffic-book.ts'
 import { sortKeys, trafficTable } from './traffic-rows.ts'
 import type { SortKey, TrafficQuery } from './traffic-rows.ts'
@@ -7,16 +8,26 @@ import type { SortKey, TrafficQuery } from './traffic-rows.ts'
 const usualLimit = 200
 const mostRows = 5_000
 
-export function trafficPage(book: TrafficBook): DebugPage {
+/** With `--service-series-limit`: above it, this page alone has the counts. */
+export function trafficPage(book: TrafficBook, seriesLimit: number): DebugPage {
   return {
     path: '/debug/traffic',
     about: 'what Services carry: ?sort=, ?namespace=, ?filter=, ?limit=, ?endpoints=true',
     async answer({ query }): Promise<DebugAnswer> {
       const asked = parseQuery(query)
       if (typeof asked === 'string') return { kind: 'refused', status: 400, message: asked }
-      return { kind: 'json', value: trafficTable(await book.read(), asked) }
+      const table = trafficTable(await book.read(), asked)
+      return { kind: 'json', value: { ...table, notes: [...table.notes, ...aboveLimit(book, seriesLimit)] } }
     },
   }
+}
+
+function aboveLimit(book: TrafficBook, limit: number): readonly string[] {
+  const { services, endpoints } = seriesNeeded(book.views())
+  if (endpoints <= limit) return []
+  const [what, count] = services > limit ? ['Service ports', services] : ['Service ports and endpoints', endpoints]
+  const missing = services > limit ? 'series of Services' : 'series of endpoints'
+  return [`/metrics has no ${missing}: ${count} ${what} are more than --service-series-limit=${limit}`]
 }
 
 /** A text says what is wrong. */

@@ -40,6 +40,8 @@ export interface TrafficTable {
   readonly readings: readonly { readonly family: Family; readonly at: string; readonly secondsBefore?: number }[]
   /** Which bytes are known: of all connections, of those that are open now, or none. */
   readonly bytes: 'all' | 'of open connections' | 'unknown'
+  /** What is not known or not kept, and why: sentences, each once. */
+  readonly notes: readonly string[]
   /** Service ports that match. */
   readonly total: number
   readonly services: readonly TrafficRow[]
@@ -67,6 +69,7 @@ export function trafficTable(carried: readonly CarriedView[], query: TrafficQuer
       ...(before && { secondsBefore: (atMs - before.atMs) / 1000 }),
     })),
     bytes: knownBytes(carried),
+    notes: [...new Set(carried.flatMap(({ note }) => note ?? []))],
     total: matching.length,
     services: weighed.slice(0, query.limit).map(({ match }) => rowOf(match, query)),
   }
