@@ -100,7 +100,7 @@ export class IptablesBackend implements Backend {
   }
 
   inspect(key: RouteKey, signal: AbortSignal): Promise<Inspection | undefined> {
-    return this.#programming.withWritten((plan) => {
+    return this.#programming.look((plan) => {
       const pieces = routePieces(plan, key)
       return pieces && inspectPieces([rulesLook(pieces, this.#options.iptables)], signal)
     })

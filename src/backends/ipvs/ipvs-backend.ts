@@ -103,7 +103,7 @@ export class IpvsBackend implements Backend {
   }
 
   inspect(key: RouteKey, signal: AbortSignal): Promise<Inspection | undefined> {
-    return this.#programming.withWritten(({ written: { plan } }) => {
+    return this.#programming.look(({ written: { plan } }) => {
       const pieces = this.#piecesOf(plan, key)
       return pieces && inspectRoute(pieces, this.#options.kernel, signal)
     })

@@ -105,7 +105,7 @@ export class NftablesBackend implements Backend {
   }
 
   inspect(key: RouteKey, signal: AbortSignal): Promise<Inspection | undefined> {
-    return this.#programming.withWritten((plan) => {
+    return this.#programming.look((plan) => {
       const pieces = routePieces(plan, key)
       return pieces && inspectRoute(pieces, this.#options.table, signal)
     })

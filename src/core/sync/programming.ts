@@ -77,17 +77,22 @@ export class Programming<Task, Plan, Damage = never> {
   }
 
   /**
-   * Compares what was written with what is there. To read all of it takes long, so syncs go on; when one came in between,
-   * what was read means nothing, and the next attempt makes them wait.
+   * As `withWritten`, for what takes long to read: syncs go on meanwhile. When one came in between, what was read means
+   * nothing, and the next attempt makes them wait.
    */
-  async compare(find: (plan: Plan) => Promise<string | undefined>): Promise<Comparison> {
+  async look<T>(find: (plan: Plan) => Promise<T> | T): Promise<T | undefined> {
     const begun = await this.withWritten((plan) => ({ plan, syncCount: this.#syncCount }))
-    if (begun === undefined) return { kind: 'unknown' }
+    if (begun === undefined) return undefined
     const found = await find(begun.plan)
     const isDisturbed = this.#syncCount !== begun.syncCount || this.written !== begun.plan
-    const again = isDisturbed ? await this.withWritten(async (plan) => ({ found: await find(plan) })) : { found }
-    if (again === undefined) return { kind: 'unknown' }
-    return again.found === undefined ? { kind: 'as written' } : { kind: 'differs', found: again.found }
+    return isDisturbed ? this.withWritten(find) : found
+  }
+
+  /** Compares what was written with what is there. */
+  async compare(find: (plan: Plan) => Promise<string | undefined>): Promise<Comparison> {
+    const looked = await this.look(async (plan) => ({ found: await find(plan) }))
+    if (looked === undefined) return { kind: 'unknown' }
+    return looked.found === undefined ? { kind: 'as written' } : { kind: 'differs', found: looked.found }
   }
 
   sync(task: Task, signal: AbortSignal, span?: Span): Promise<SyncReport> {

@@ -111,7 +111,7 @@ export class PortalBackend implements Backend {
   }
 
   inspect(key: RouteKey, signal: AbortSignal): Promise<Inspection | undefined> {
-    return this.#programming.withWritten((plan) => {
+    return this.#programming.look((plan) => {
       const looks = this.#looksAt(plan, key)
       return looks && inspectPieces(looks, signal)
     })
