@@ -122,6 +122,36 @@ test('several events about one Service are routed once, and all of them are link
   expect(links.map(({ context }) => context)).toEqual(trees.map(({ context }) => context))
 })
 
+test('an event about endpoints names their Service, and counts those whose clients were bound to them', async () => {
+  const { services, slices, trees, start } = given()
+  const sticky = { clusterIP: '10.96.0.1', ports: [{ port: 80 }], sessionAffinity: 'ClientIP' }
+  services.replace([services.read(rawService('demo/web', sticky))])
+  await start()
+  for (const ips of [
+    ['10.64.0.1', '10.64.0.2'],
+    ['10.64.0.2', '10.64.0.3'],
+    ['10.64.0.2', '10.64.0.3', '10.64.0.4'],
+  ]) {
+    slices.upsert(slices.read(webSlice(ips)))
+    await settled()
+  }
+  slices.replace([])
+  await settled()
+  services.upsert(services.read(rawService('demo/web', { ...sticky, ports: [{ port: 81 }] })))
+  await settled()
+  expect(trees.map((tree) => treeLines(tree, ['k8s.service.name', 'affinity.removed']).filter(isNotCatalog))).toEqual([
+    ['OnEndpointSliceAdd k8s.service.name=web', '  route affinity.removed=0'],
+    ['OnEndpointSliceUpdate k8s.service.name=web', '  route affinity.removed=1'],
+    ['OnEndpointSliceUpdate k8s.service.name=web', '  route affinity.removed=0'],
+    ['OnEndpointSliceDelete k8s.service.name=web', '  route affinity.removed=3'],
+    ['OnServiceUpdate k8s.service.name=web', '  route'],
+  ])
+})
+
+function isNotCatalog(line: string): boolean {
+  return line.trim() !== 'catalog'
+}
+
 test('changes that cancel each other out cause nothing', async () => {
   const { services, start, table } = given()
   await start()

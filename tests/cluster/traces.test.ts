@@ -4,13 +4,17 @@ import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test, vi } from 'vitest'
+import { writeKubeconfig } from '../../src/embedded/kubeconfig-file.ts'
 import { TemporaryFolder } from '../../src/sources/kube/testing/temporary-folder.ts'
-import { manifest, service, slice } from '../e2e/testing/objects.ts'
+import { manifest, node, service, slice } from '../e2e/testing/objects.ts'
 import type { KubernetesObject } from '../e2e/testing/objects.ts'
+import { ApiObjects } from '../packet/testing/api-objects.ts'
 import { Namespace, namespaceProblem } from '../packet/testing/namespace.ts'
 import { NodeProcess } from '../packet/testing/node-process.ts'
 import { collectorPorts, Jaeger, linksOf, parentOf, shapeBelow, tag } from './testing/jaeger.ts'
 import type { JaegerSpan, JaegerTrace } from './testing/jaeger.ts'
+import { ownEdges, userspaceRows } from './testing/userspace-spans.ts'
+import type { SpanRow } from './testing/userspace-spans.ts'
 
 const program = fileURLToPath(new URL('../../bin/fairlead.js', import.meta.url))
 const page = readFileSync(new URL('../../docs/tracing.md', import.meta.url), 'utf8')
@@ -53,49 +57,35 @@ const trees = {
   },
 } as const
 
-/** The userspace mode, part by part: what may be below what. */
-const userspaceEdges = [
-  'syncProxyRules > iptablesInit',
-  'syncProxyRules > mergeService',
-  'mergeService > addServiceOnPortInternal',
-  'mergeService > openPortal',
-  'openPortal > openOnePortal',
-  'openPortal > openNodePort',
-  'mergeService > LoadBalancerRR.NewService',
-  'syncProxyRules > unmergeService',
-  'unmergeService > closePortal',
-  'closePortal > closeOnePortal',
-  'closePortal > closeNodePort',
-  'unmergeService > stopProxy',
-  'syncProxyRules > ensurePortals',
-  'syncProxyRules > cleanupStaleStickySessions',
-  'OnServiceAdd > serviceChange',
-  'OnServiceDelete > serviceChange',
-  'OnEndpointSliceUpdate > LoadBalancerRR.OnEndpointSliceUpdate',
-  'createProxier > open',
-  'proxyConnection > tryConnect',
-  'tryConnect > NextEndpoint',
-  'tryConnect > dial',
-  'proxyConnection > proxyTCP',
-  'proxyTCP > copyBytes',
-]
-
-const web = (address: string): readonly KubernetesObject[] => [
+const webService = (externalIP = '198.51.100.7') =>
   service('web', 80, {
     type: 'NodePort',
     clusterIP: '10.96.0.10',
-    externalIPs: ['198.51.100.7'],
+    externalIPs: [externalIP],
     ports: [{ name: 'http', port: 80, nodePort: 30080 }],
     sessionAffinity: 'ClientIP',
-  }),
+  })
+const web = (address: string): readonly KubernetesObject[] => [
+  webService(),
   slice('web', 16686, { addresses: [address] }),
 ]
+/** The only servers on the node are Jaeger itself, and one for UDP. */
+const own = { addresses: ['192.0.2.1'] }
+const echo = { port: 5353, ports: [{ name: 'dns', port: 5353, protocol: 'UDP' }] }
+const dns: readonly KubernetesObject[] = [
+  service('dns', 53, { clusterIP: '10.96.0.53', ports: [{ name: 'dns', port: 53, protocol: 'UDP' }] }),
+  { ...slice('dns', echo.port, own), ports: echo.ports },
+]
+/** Not for this mode. */
+const calls = service('calls', 5060, { clusterIP: '10.96.0.60', ports: [{ port: 5060, protocol: 'SCTP' }] })
 
 describe.skipIf(problem !== undefined)(
   `traces in Jaeger${problem === undefined ? '' : ` [skipped: ${problem}]`}`,
   () => {
     test.each([
       ['nftables', 'http'],
+      ['nftables', 'grpc'],
+      ['iptables', 'http'],
       ['iptables', 'grpc'],
     ] as const)('%s, over %s: the trees are those of the page', async (mode, protocol) => {
       await using site = await Site.make(...web('192.0.2.7'))
@@ -126,23 +116,45 @@ describe.skipIf(problem !== undefined)(
       expect(linksOf(sync.root)).toEqual([event.trace.traceID])
     })
 
-    test('userspace: every part of the table is there', async () => {
-      await using site = await Site.make(...web('192.0.2.7'))
+    test('userspace: every span of the table is there, says what it must, and is where it must be', async () => {
+      await using site = await Site.make(webService(), slice('web', 1, own))
       await using daemon = site.fairlead(
         [`--objects=${site.objects}`, '--proxy-mode=userspace', '--trace-sampling=1', ...nodeFlags],
         collectorPorts.http,
       )
+      await using echoing = site.echo()
       await site.root('syncProxyRules', { trigger: 'start', 'network.type': 'ipv4' }, daemon)
-      await site.write(...web('192.0.2.8'))
-      await site.root('OnEndpointSliceUpdate', {}, daemon)
-      // The only server on this node is Jaeger's own.
-      await site.write(...web('192.0.2.1'))
+      expect(site.fetch('http://10.96.0.10/')).toBe('')
+      await site.root('proxyConnection', { error: true }, daemon)
+
+      await site.write(webService(), slice('web', 16686, own), ...dns, calls)
       await expect.poll(() => site.fetch('http://10.96.0.10/api/services'), patiently).toContain('fairlead')
+      await expect.poll(() => site.exchange('10.96.0.53', 53), patiently).toBe('hello')
+      expect(echoing.isRunning).toBe(true)
       await site.root('proxyTCP', {}, daemon)
+      await site.root('udpClient', {}, daemon)
+
+      // Two writes, because what happens at once is routed once.
+      await site.write(webService('198.51.100.8'), slice('web', 16686, own), ...dns)
+      await site.root('OnServiceUpdate', {}, daemon)
+      await site.write(webService('198.51.100.8'), ...dns)
+      await site.root('OnEndpointSliceDelete', {}, daemon)
+      await site.root('cleanupStaleStickySessions', { services: 1 }, daemon)
       await site.write(service('other', 80, { clusterIP: '10.96.0.11' }))
-      await site.root('OnServiceDelete', {}, daemon)
-      await expect.poll(() => site.edges(), patiently).toEqual(expect.arrayContaining([...userspaceEdges]))
-      for (const edge of userspaceEdges) for (const name of edge.split(' > ')) expect(page).toContain(name)
+      await site.root('conntrack.ClearEntriesForIP', {}, daemon)
+
+      await vi.waitFor(() => expectRows(site.spans()), { timeout: 10_000, interval: 500 })
+      const known = new Set([...ownEdges, ...userspaceRows.map(edgeOf)])
+      expect(
+        site
+          .spans()
+          .map(edgeOf)
+          .filter((edge) => !known.has(edge)),
+      ).toEqual([])
+      for (const { name, differs = '' } of userspaceRows) {
+        expect(page).toContain(name)
+        expect(page.replace(/\s+/g, ' ')).toContain(differs)
+      }
     })
 
     test('core and backend are one trace', async () => {
@@ -178,6 +190,40 @@ describe.skipIf(problem !== undefined)(
         )
         .toBeGreaterThan(0)
     })
+
+    test('an API server, a core and a backend: each event is one trace, from the watch to the routes', async () => {
+      await using site = await Site.make()
+      await using cluster = await site.cluster()
+      await cluster.apply([node('node1'), ...web('192.0.2.7')])
+      const socket = `unix://${join(site.folder, 'api.sock')}`
+      await using core = site.fairlead(
+        ['kube', 'to-api', `--kubeconfig=${join(site.folder, 'kubeconfig')}`, `--listen=${socket}`],
+        collectorPorts.http,
+      )
+      await site.root('OnServiceSynced', { 'fairlead.source': 'kubernetes' }, core)
+      await using backend = site.fairlead(['api', 'to-nftables', `--api=${socket}`, ...nodeFlags], collectorPorts.grpc)
+      await site.root('syncProxyRules', { trigger: 'start', 'network.type': 'ipv4' }, backend)
+      await cluster.apply([node('node1'), ...web('192.0.2.8')])
+      const { trace } = await site.root('OnEndpointSliceUpdate', { 'fairlead.source': 'kpng' }, backend)
+      const whole = () => {
+        const { spans, ...parts } = site.traceOf(trace.traceID)
+        const roots = spans.filter((span) => parentOf(span) === undefined)
+        return shapeBelow({ spans, ...parts }, roots).join('\n')
+      }
+      // As on the page.
+      await expect.poll(whole, patiently).toBe(`OnEndpointSliceUpdate
+  store
+  send
+  OnEndpointSliceUpdate
+    catalog
+    route`)
+      const [top] = site.traceOf(trace.traceID).spans.filter((span) => parentOf(span) === undefined)
+      expect(tag(top!, 'k8s.endpointslice.name')).toBe('web-1')
+      expect(tag(top!, 'k8s.resource_version')).toMatch(/^\d+$/)
+      await expect
+        .poll(() => site.all('syncProxyRules').some(({ root }) => linksOf(root).includes(trace.traceID)), patiently)
+        .toBe(true)
+    })
   },
 )
 
@@ -192,6 +238,12 @@ const nodeFlags = [
   '--conntrack-tcp-timeout-established=0s',
   '--conntrack-tcp-timeout-close-wait=0s',
 ]
+
+interface PlacedSpan {
+  readonly name: string
+  readonly below: string | undefined
+  readonly says: Readonly<Record<string, unknown>>
+}
 
 interface Found {
   readonly trace: JaegerTrace
@@ -224,6 +276,13 @@ class Site implements AsyncDisposable {
     return site
   }
 
+  /** An API server that the node reaches with the kubeconfig in the folder. */
+  async cluster(): Promise<ApiObjects> {
+    const objects = await ApiObjects.start(this.#namespace)
+    await writeKubeconfig(join(this.folder, 'kubeconfig'), objects.url)
+    return objects
+  }
+
   get folder(): string {
     return this.#folder.path
   }
@@ -253,6 +312,22 @@ class Site implements AsyncDisposable {
     }
   }
 
+  /** Sends back what it gets. */
+  echo(): NodeProcess {
+    const script = `const socket = require('node:dgram').createSocket('udp4')
+      socket.on('message', (text, { port, address }) => socket.send(text, port, address)).bind(${echo.port}, '192.0.2.1')`
+    return new NodeProcess(this.#namespace, process.execPath, ['-e', script])
+  }
+
+  /** What comes back for one datagram; empty if nothing does. */
+  exchange(ip: string, port: number): string {
+    const script = `const socket = require('node:dgram').createSocket('udp4')
+      socket.on('message', (text) => { process.stdout.write(text); socket.close(); clearTimeout(giveUp) })
+      const giveUp = setTimeout(() => socket.close(), 1000)
+      socket.send('hello', ${port}, '${ip}')`
+    return this.#namespace.run(process.execPath, ['-e', script])
+  }
+
   /** Spans with this name, the oldest first. */
   all(name: string): readonly Found[] {
     return this.#jaeger
@@ -278,22 +353,34 @@ class Site implements AsyncDisposable {
     return found
   }
 
-  /** `parent > child`, each once. */
-  edges(): readonly string[] {
-    const edges = this.#jaeger.traces('fairlead').flatMap(({ spans }) => {
+  /** All of them, with what they are part of. */
+  spans(): readonly PlacedSpan[] {
+    return this.#jaeger.traces('fairlead').flatMap(({ spans }) => {
       const nameById = new Map(spans.map((span) => [span.spanID, span.operationName]))
-      return spans.flatMap((span) => {
-        const parent = nameById.get(parentOf(span) ?? '')
-        return parent === undefined ? [] : [`${parent} > ${span.operationName}`]
-      })
+      return spans.map((span) => ({
+        name: span.operationName,
+        below: nameById.get(parentOf(span) ?? ''),
+        says: Object.fromEntries(span.tags.map(({ key, value }) => [key, value])),
+      }))
     })
-    return [...new Set(edges)].toSorted()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#jaeger[Symbol.asyncDispose]()
     await this.#folder[Symbol.asyncDispose]()
     this.#namespace[Symbol.dispose]()
+  }
+}
+
+function edgeOf({ below, name }: Pick<SpanRow, 'name'> & { readonly below?: string | undefined }): string {
+  return below === undefined ? name : `${below} > ${name}`
+}
+
+function expectRows(spans: readonly PlacedSpan[]): void {
+  for (const row of userspaceRows) {
+    const { name, below } = row
+    const there = spans.filter((span) => edgeOf(span) === edgeOf(row))
+    expect(there).toContainEqual({ name, below, says: expect.objectContaining(row.says) as unknown })
   }
 }
 

@@ -54,6 +54,7 @@ test('portals: the first sync has one subtree per Service', async () => {
     '  iptablesInit',
     '  ensurePortals',
     '    commit',
+    '  iptablesFlush',
     '  cleanupStaleStickySessions',
   ])
   expect(attributesOf(tree, 'mergeService')).toEqual([
@@ -75,7 +76,15 @@ test('portals: the first sync has one subtree per Service', async () => {
     { 'affinity.type': 'ClientIP', 'affinity.ttl_s': 600 },
     { 'affinity.type': 'None', 'affinity.ttl_s': 0 },
   ])
-  expect(attributesOf(tree, 'iptablesInit')).toEqual([{ 'chains.created': 7, 'rules.created': 9 }])
+  expect(attributesOf(tree, 'iptablesInit')).toEqual([
+    {
+      'chains.created': 7,
+      'rules.created': 9,
+      'proxy.listen_ip': onLoopback.listenIp,
+      'proxy.host_ip': onLoopback.hostIp,
+    },
+  ])
+  expect(attributesOf(tree, 'iptablesFlush')).toEqual([{ chains: 0 }])
   expect(attributesOf(tree, 'ensurePortals')).toMatchObject([{ services: 3, errors: 0 }])
   expect(attributesOf(tree, 'cleanupStaleStickySessions')).toEqual([{ services: 0, removed: 0 }])
   expect(misplacedIn(tree)).toEqual([])
@@ -120,8 +129,25 @@ test('portals: other endpoints open nothing, a new address opens one portal, a f
     '  iptablesInit',
     '  ensurePortals',
     '    commit',
+    '  iptablesFlush',
     '  cleanupStaleStickySessions',
   ])
+})
+
+test('portals: a full sync tells how many rules it looked for, and how many of them were missing', async () => {
+  const { sync, kernel } = portals()
+  const counts = ({ attributes }: SpanRecord) => [attributes['rules.checked'], attributes['rules.restored']]
+  const ofSync = async (...args: Parameters<typeof sync>) => spansIn(await sync(...args), 'ensurePortals').map(counts)
+  const [[all] = []] = await ofSync([web, dns])
+  expect(await ofSync([web, dns], { full: true })).toEqual([[all, 0]])
+  await kernel.restore('*nat\n:KUBE-NODEPORT-HOST - [0:0]\nCOMMIT\n', never)
+  expect(await ofSync([web, dns], { full: true })).toEqual([[all, 1]])
+  const wider = withWishes(web, { externalIPs: ['198.51.100.7', '198.51.100.8'] })
+  const [[checked, restored] = []] = await ofSync([wider, dns])
+  // Those of one Service, and of them some in chains that stay as they are.
+  expect(checked).toBeLessThan(Number(all) + 3)
+  expect(restored).toBeLessThanOrEqual(Number(checked))
+  expect(attributesOf(await sync([wider, dns], { full: true }), 'iptablesFlush')).toEqual([{ chains: 7 }])
 })
 
 test('portals: when iptables fails, so do the portals that it was to open, and the sync', async () => {
@@ -234,7 +260,7 @@ test('on Windows: each address with the commands that it took', async () => {
 
 test('on Windows: a command that fails is an error of it and of the address', async () => {
   const { sync, netsh } = windows()
-  netsh.add = () => Promise.reject(new NetshError('refused', 'the object already exists'))
+  netsh.add = () => Promise.reject(new NetshError('refused', 'the object already exists', { exitCode: 1 }))
   const tree = await sync([metrics])
   expect(treeLines(tree)).toEqual([
     'syncProxyRules',
@@ -247,6 +273,15 @@ test('on Windows: a command that fails is an error of it and of the address', as
   expect(attributesOf(tree, 'netsh')).toMatchObject([{ exit_code: 1, 'error.type': 'refused' }])
 })
 
+test('on Windows: a command that never ended has no exit code', async () => {
+  const { sync, netsh } = windows()
+  netsh.add = () => Promise.reject(new NetshError('timed-out', 'it took too long'))
+  const [command] = attributesOf(await sync([metrics]), 'netsh')
+  expect(command).toMatchObject({ 'error.type': 'timed-out' })
+  expect(command).not.toHaveProperty('exit_code')
+})
+
+const never = new AbortController().signal
 const anyPort = expect.any(Number) as number
 
 class BreakableIptables extends MemoryIptables {

@@ -2,6 +2,7 @@
 import { Catalog } from '../../core/catalog.ts'
 import { within } from '../../core/trace.ts'
 import type { SpanAttributes } from '../../core/trace.ts'
+import { usualUdpIdleMs } from '../../dataplane/relay/relay.ts'
 import type { ModeContext } from '../modes/mode.ts'
 import { runWith } from '../run-all.ts'
 import { exportTraces } from '../tracing/export-traces.ts'
@@ -78,6 +79,7 @@ function startAttributes({ config, version }: Daemon, { nodeIp }: ModeContext): 
     'proxy.host_ip': nodeIp,
     'sync.period_ms': config.syncPeriodMs,
     'sync.min_period_ms': config.minSyncPeriodMs,
+    ...(config.mode === 'userspace' && { 'udp.idle_ms': usualUdpIdleMs }),
     'service.version': version,
   }
 }

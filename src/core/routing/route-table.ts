@@ -232,6 +232,7 @@ export class RouteTable implements RouteSource {
       const stays = current !== undefined && current.family === family && serviceKeyOf(current) === service
       if (slice === previous && stays) continue
       metrics.endpointChange()
+      if (event !== undefined && event.verb !== 'List') event.span.set({ 'k8s.service.name': slice.serviceName })
       this.#reasons.sliceChanged(key, service, previous, stays ? current : undefined)
       if (this.#isInitialised) this.#noteRemovals(service, previous, stays ? current : undefined)
       this.#markDirty(service, event)

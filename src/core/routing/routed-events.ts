@@ -37,10 +37,12 @@ export class RoutedEvents {
     if (events === undefined) return undefined
     this.#eventsByService.delete(service)
     const spans = events.map((event, index) => this.#begin(service, event, { isFirst: index === 0, before }))
+    const isAboutEndpoints = events.some(({ kind }) => kind === 'EndpointSlice')
     return {
       events,
       end: (changedRoutes, after) => {
-        for (const span of spans) {
+        const forsaken = isAboutEndpoints ? goneWithClients(before, after) : 0
+        for (const [index, span] of spans.entries()) {
           if (span.context === undefined) continue
           span.set({
             'routes.changed': changedRoutes,
@@ -48,6 +50,7 @@ export class RoutedEvents {
             'sync.requested': changedRoutes > 0,
             ports: after.length === 0 ? before.length : after.length,
             'endpoints.after': endpointsOf(after),
+            ...(events[index]?.kind === 'EndpointSlice' && { 'affinity.removed': forsaken }),
           })
           span.end()
         }
@@ -69,6 +72,17 @@ export class RoutedEvents {
       'endpoints.before': endpointsOf(before),
     })
   }
+}
+
+/** Endpoints that have left routes with client affinity: whoever was bound to one of them is free to go elsewhere. */
+function goneWithClients(before: readonly Route[], after: readonly Route[]): number {
+  let gone = 0
+  for (const { key, affinitySeconds, endpoints } of before) {
+    if (affinitySeconds === 0) continue
+    const left = new Set(after.find((route) => route.key === key)?.endpoints.map(({ ip, port }) => `${ip} ${port}`))
+    gone += endpoints.filter(({ ip, port }) => !left.has(`${ip} ${port}`)).length
+  }
+  return gone
 }
 
 /** Of all ports together. */

@@ -72,6 +72,7 @@ test('111, unlike upstream: an address that is nowhere is an error, after three 
   await clock.advance(1_500)
   expect(await failure).toMatchObject({
     reason: 'refused',
+    exitCode: 1,
     message: 'netsh did not add 10.96.0.10 to the interface "Ethernet 2": The parameter is incorrect.',
   })
   expect(actions.filter((action) => action === 'add')).toHaveLength(3)
@@ -112,6 +113,7 @@ test('112: netsh removes an address, or an error says why not', async () => {
   await clock.advance(1_500)
   expect(await failure).toMatchObject({
     reason: 'refused',
+    exitCode: 1,
     message: 'netsh did not remove 10.96.0.10 from the interface "Ethernet 2": Not now.',
   })
 })

@@ -140,13 +140,14 @@ export class CommandNetsh implements Netsh {
 
   #throwIfNotPermitted(failed: ExecResult): void {
     const complaint = complaintOf(failed)
-    if (asksForAdministrator.test(complaint)) throw mayNotChange(this.interfaceName, { cause: new Error(complaint) })
+    if (!asksForAdministrator.test(complaint)) return
+    throw mayNotChange(this.interfaceName, { cause: new Error(complaint), exitCode: failed.exitCode })
   }
 
   #refused(doing: string, failed: ExecResult): NetshError {
     const said = complaintOf(failed) || `exit code ${failed.exitCode}`
     const message = `netsh did not ${doing} the interface "${this.interfaceName}": ${said}`
-    return new NetshError('refused', message)
+    return new NetshError('refused', message, { exitCode: failed.exitCode })
   }
 
   #notUsable(ip: string): NetshError {

@@ -28,13 +28,20 @@ export type NetshReason =
   | 'timed-out'
   | 'refused'
 
+interface NetshErrorOptions extends ErrorOptions {
+  readonly exitCode?: number | null
+}
+
 export class NetshError extends Error {
   override readonly name = 'NetshError'
   readonly reason: NetshReason
+  /** Of the program; undefined if it did not end by itself. */
+  readonly exitCode: number | undefined
 
-  constructor(reason: NetshReason, message: string, options?: ErrorOptions) {
+  constructor(reason: NetshReason, message: string, options?: NetshErrorOptions) {
     super(message, options)
     this.reason = reason
+    this.exitCode = options?.exitCode ?? undefined
   }
 }
 
@@ -48,7 +55,7 @@ export function interfaceNameFrom(env: Readonly<Record<string, string | undefine
   return chosen === '' ? defaultInterface : chosen
 }
 
-export function noSuchInterface(name: string, options?: ErrorOptions): NetshError {
+export function noSuchInterface(name: string, options?: NetshErrorOptions): NetshError {
   const wayOut = `set ${interfaceVariable} to the name of an interface of this node (default: ${defaultInterface}; "netsh interface show interface" lists them)`
   return new NetshError('no-such-interface', `netsh cannot show the interface "${name}": ${wayOut}`, options)
 }
@@ -56,7 +63,7 @@ export function noSuchInterface(name: string, options?: ErrorOptions): NetshErro
 export const howToBeAdministrator =
   'run Fairlead as an administrator, as a service of LocalSystem, or in a HostProcess container'
 
-export function mayNotChange(name: string, options?: ErrorOptions): NetshError {
+export function mayNotChange(name: string, options?: NetshErrorOptions): NetshError {
   return new NetshError(
     'not-permitted',
     `this user may not change the addresses of the interface "${name}": ${howToBeAdministrator}`,

@@ -90,6 +90,9 @@ export type ListenResult =
 
 export type ListenProblem = 'in-use' | 'not-local' | 'not-permitted' | 'out-of-descriptors' | 'failed'
 
+/** As the first userspace proxies had it. */
+export const usualUdpIdleMs = 250
+
 export interface RelaySettings extends ReportSettings {
   /** One dial attempt per entry, each with its own timeout, each to the next endpoint. */
   readonly dialTimeoutsMs: readonly number[]

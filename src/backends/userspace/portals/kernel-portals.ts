@@ -3,8 +3,10 @@ import type { SyncReport } from '../../../core/backend.ts'
 import { writeAllButRefused } from '../../../core/sync/find-refused.ts'
 import type { Programmed } from '../../../core/sync/programming.ts'
 import type { SyncSteps } from '../../../core/sync/sync-steps.ts'
+import { within } from '../../../core/trace.ts'
 import type { Span, SpanAttributes } from '../../../core/trace.ts'
 import type { RouteKey } from '../../../core/route.ts'
+import { canonicalRule } from '../../../dataplane/iptables/canonical-rule.ts'
 import type { Iptables } from '../../../dataplane/iptables/iptables.ts'
 import type { DriftWatch } from '../../../dataplane/iptables/language/drift-watch.ts'
 import { readKernelState } from '../../../dataplane/iptables/language/kernel-state.ts'
@@ -38,6 +40,9 @@ export interface WantedPortals {
   readonly keys: readonly RouteKey[]
 }
 
+/** For the sake of a trace alone: some hundredths of a second. */
+const mostCompared = 5000
+
 export class KernelPortals {
   readonly #options: KernelPortalsOptions
   /** A write was begun: there may be rules of ours. */
@@ -60,9 +65,16 @@ export class KernelPortals {
         const leftOut = new Map(refused.map(({ key }) => [key, undefined]))
         const written = { ...plan, portalsByKey: plan.portalsByKey.with(leftOut) }
         const input = fullInput(written, state)
-        await steps.apply((span) => {
-          span.set({ ...restored(written, input), errors: refused.length })
-          return this.#restore(input, { isFull: true }, signal)
+        await steps.apply(async (span) => {
+          span.set({
+            services: written.portalsByKey.size,
+            errors: refused.length,
+            ...(span.context !== undefined && countMissing(written, state)),
+          })
+          // The same transaction empties the chains and fills them, so that clients never meet empty ones.
+          await within(steps.span, 'iptablesFlush', () => this.#restore(input, { isFull: true }, signal), {
+            chains: placedChains.length - missingChains(state),
+          })
         }, 'ensurePortals')
         return { plan: written, report: { facts: factsOf(input), failed: refused } }
       },
@@ -81,24 +93,33 @@ export class KernelPortals {
     { keys, portalOf }: WantedPortals,
     signal: AbortSignal,
   ): Promise<Programmed<PortalPlan>> {
-    const { input, after } = editPortals(plan, new Map(keys.map((key) => [key, portalOf(key)])))
+    const wantedByKey = new Map(keys.map((key) => [key, portalOf(key)]))
+    const { input, after } = editPortals(plan, wantedByKey)
     if (!input.isEmpty)
       await this.#options.steps.apply((span) => {
-        span.set({ ...restored(after, input), errors: 0 })
+        span.set({
+          services: after.portalsByKey.size,
+          // Of the changed ones: the others are as they were.
+          'rules.checked': [...wantedByKey.values()].reduce((sum, portal) => sum + rulesIn(portal), 0),
+          'rules.restored': input.addedRules('filter') + input.addedRules('nat'),
+          errors: 0,
+        })
         return this.#sendEdit(input, signal)
       }, 'ensurePortals')
     return { plan: after, report: { facts: factsOf(input), failed: [] } }
   }
 
   /** Looks at the kernel's chains. What they lack is written together with the portals. */
-  async #init({ family }: PortalSettings, span: Span, signal: AbortSignal): Promise<KernelState> {
+  async #init({ family, listenIp, hostIp }: PortalSettings, span: Span, signal: AbortSignal): Promise<KernelState> {
     const state = await readKernelState(this.#options.iptables, signal)
     if (span.context === undefined) return state
     const jumps = new RestoreInput()
     writeJumps(state, family, jumps)
     span.set({
-      'chains.created': placedChains.filter(({ table, chain }) => !state[table].has(chain)).length,
+      'chains.created': missingChains(state),
       'rules.created': jumps.render().match(/^-[AI] /gm)?.length ?? 0,
+      'proxy.listen_ip': listenIp,
+      'proxy.host_ip': hostIp,
     })
     return state
   }
@@ -124,7 +145,37 @@ function factsOf(input: RestoreInput): SyncReport['facts'] {
   return { filterRules: input.addedRules('filter'), natRules: input.addedRules('nat') }
 }
 
-function restored({ portalsByKey }: PortalPlan, input: RestoreInput): SpanAttributes {
-  const rules = input.addedRules('filter') + input.addedRules('nat')
-  return { services: portalsByKey.size, 'rules.checked': rules, 'rules.restored': rules }
+function missingChains(state: KernelState): number {
+  return placedChains.filter(({ table, chain }) => !state[table].has(chain)).length
+}
+
+function rulesIn(portal: PlannedPortal | undefined): number {
+  return portal?.rendered.shared.length ?? 0
+}
+
+/** How many rules the kernel is to have, and how many of them it lacks; unless it would take long to find out. */
+function countMissing({ settings: { family }, portalsByKey }: PortalPlan, state: KernelState): SpanAttributes {
+  const bags = new Map(placedChains.map(({ table, chain }) => [`${table} ${chain}`, bagOf(state[table].get(chain))]))
+  let [checked, restored, compared] = [0, 0, 0]
+  for (const { rendered } of portalsByKey.values())
+    for (const { table, chain, rule } of rendered.shared) {
+      checked++
+      const bag = bags.get(`${table} ${chain}`)
+      // At the start all are missing, and none need be compared.
+      if (bag === undefined || bag.size === 0) restored++
+      else if (++compared <= mostCompared && !takeFrom(bag, canonicalRule(rule, family))) restored++
+    }
+  return { 'rules.checked': checked, 'rules.restored': compared > mostCompared ? undefined : restored }
+}
+
+function takeFrom(bag: Map<string, number>, rule: string): boolean {
+  const there = bag.get(rule) ?? 0
+  if (there > 0) bag.set(rule, there - 1)
+  return there > 0
+}
+
+function bagOf(rules: readonly string[] = []): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const rule of rules) counts.set(rule, (counts.get(rule) ?? 0) + 1)
+  return counts
 }

@@ -11,6 +11,7 @@ import type { RouteKey } from '../../../core/route.ts'
 import type { Span } from '../../../core/trace.ts'
 import type { OwnedObjects } from '../../../dataplane/owned-objects/owned-objects.ts'
 import { addAddress, deleteAddress } from '../../../dataplane/netsh/command-lines.ts'
+import { NetshError } from '../../../dataplane/netsh/netsh.ts'
 import type { Netsh } from '../../../dataplane/netsh/netsh.ts'
 import { familyOf } from '../../../net/ip.ts'
 import type { Family } from '../../../net/ip.ts'
@@ -268,12 +269,12 @@ export class ServiceAddresses {
     await owned.remove([this.#line(ip)])
   }
 
-  /** netsh has one exit code for every failure, and what is there already is one. */
+  /** A span lasts until the address can be used. netsh has one exit code for every failure, and what is there already is one. */
   #traced<T>(ip: string, argv: readonly string[], run: () => Promise<T>): Promise<T> {
     const { clock, spanOf } = this.#options
     const startedAt = clock.monotonic()
     const span = spanOf(ip).child('netsh', { argv: ['netsh', ...argv] })
-    const end = (exitCode: number, error?: unknown) => {
+    const end = (exitCode: number | undefined, error?: unknown) => {
       span.set({ exit_code: exitCode, elapsed_ms: clock.monotonic() - startedAt })
       span.end(error)
     }
@@ -281,7 +282,7 @@ export class ServiceAddresses {
     // Beside whoever waits, who must not wait longer because somebody looks.
     running.then(
       (outcome) => end(outcome === 'was-there' ? 1 : 0),
-      (error: unknown) => end(1, error),
+      (error: unknown) => end(error instanceof NetshError ? error.exitCode : undefined, error),
     )
     return running
   }

@@ -9,6 +9,7 @@ import { ListenerCounters } from '../listener-counters.ts'
 import { PastCounters, type Counted } from '../past-counters.ts'
 import {
   isBoundAs,
+  usualUdpIdleMs,
   type EndpointCounts,
   type ListenerSpec,
   type ListenResult,
@@ -196,7 +197,7 @@ export function withDefaults(settings: Partial<RelaySettings>): RelaySettings {
     dialTimeoutsMs: [250, 500, 1000, 2000],
     // As kube-proxy sets it for the kernel modes (`conntrack.tcpCloseWaitTimeout`).
     halfCloseTimeoutMs: 60 * 60 * 1000,
-    udpIdleMs: 250,
+    udpIdleMs: usualUdpIdleMs,
     maxUdpFlowsPerListener: 4096,
     drainTimeoutMs: undefined,
     ...noReports,
