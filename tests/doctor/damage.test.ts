@@ -12,6 +12,8 @@ interface Damage {
   readonly name: string
   readonly isNote?: boolean
   readonly evidence: RegExp
+  /** The checks that find it, where that matters. */
+  readonly by?: readonly string[]
   /** Others that follow from it. */
   readonly also?: readonly string[]
   readonly mode?: string
@@ -114,6 +116,25 @@ const damages: readonly Damage[] = [
     make: (node) => node.startedBy(...limitedTo([])),
     also: ['not-checked'],
   },
+  ...(
+    [
+      { mode: 'nftables', unseen: ['foreign-rules', 'iptables-variants', 'leftovers'] },
+      {
+        mode: 'iptables',
+        unseen: ['capabilities-legacy', 'foreign-rules', 'iptables-variants', 'kernel-iptables', 'leftovers'],
+      },
+    ] as const
+  ).map(({ mode, unseen }) => ({
+    name: 'not-checked',
+    mode,
+    evidence: /CAP_NET_RAW for iptables-legacy/,
+    // As docs/doctor.md says.
+    by: unseen,
+    make: (node: SickNode) => {
+      node.run('iptables-legacy -A INPUT -s 198.51.100.1 -j LOG')
+      node.startedBy(...limitedTo(['NET_ADMIN']))
+    },
+  })),
   // Settings.
   {
     name: 'ip-forward-off',
@@ -538,6 +559,8 @@ describe.skipIf(problem !== undefined)(`damage${problem === undefined ? '' : ` (
       expect(found.map((finding) => finding.evidence).join('\n')).toMatch(evidence)
       const expected = [...also, ...(isNote ? [] : [name]), ...(when === 'stopped' ? ['daemon-not-running'] : [])]
       expect(names).toEqual([...new Set(expected)].sort())
+      const checks = found.map(({ check }) => check).sort()
+      expect(checks).toEqual(damage.by ?? checks)
       for (const { what, fix } of found) {
         expect(what).toMatch(/\.$/)
         expect(fix).not.toBe('')
