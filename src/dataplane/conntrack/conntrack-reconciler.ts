@@ -41,7 +41,8 @@ export function conntrackReconciler(options: ConntrackReconcilerOptions): Conntr
     reconcile,
     async run({ view, needsConntrackCleanup }, signal, span) {
       if (!needsConntrackCleanup) return
-      span?.set({ deleted: await reconcile(view.family, flowTargetsOf(view.routesByKey.values()), signal) })
+      const deleted = await reconcile(view.family, flowTargetsOf(view.routesByKey.values()), signal)
+      span?.set({ deleted })
     },
   }
 
