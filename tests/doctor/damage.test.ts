@@ -234,6 +234,32 @@ const damages: readonly Damage[] = [
     },
   },
   {
+    name: 'rules-translate-service',
+    also: ['leftovers'],
+    when: 'running',
+    evidence:
+      /^iptables-nft table nat, chain PREROUTING .*: -A KUBE-SEP-THERE .*-j DNAT --to-destination 10\.64\.0\.98:8080$/,
+    make: async (node) => {
+      nft('table ip6 kube-proxy {}')(node)
+      await node.daemon('nftables')
+      node.run('while nft list table ip6 kube-proxy >/dev/null 2>&1; do sleep 0.05; done')
+      node.run(`iptables-nft-restore <<'END'
+*nat
+:KUBE-SERVICES - [0:0]
+:KUBE-SVC-WEB - [0:0]
+:KUBE-SEP-HERE - [0:0]
+:KUBE-SEP-THERE - [0:0]
+-A PREROUTING -m comment --comment "kubernetes service portals" -j KUBE-SERVICES
+-A KUBE-SERVICES -d 10.96.0.10/32 -p tcp -m tcp --dport 80 -j KUBE-SVC-WEB
+-A KUBE-SVC-WEB -m statistic --mode random --probability 0.5 -j KUBE-SEP-HERE
+-A KUBE-SVC-WEB -j KUBE-SEP-THERE
+-A KUBE-SEP-HERE -p tcp -m tcp -j DNAT --to-destination 10.64.0.99:8080
+-A KUBE-SEP-THERE -p tcp -m tcp -j DNAT --to-destination 10.64.0.98:8080
+COMMIT
+END`)
+    },
+  },
+  {
     name: 'kube-proxy-running',
     evidence: /process \d+: kube-proxy -e /,
     make: (node) => node.start('bash', '-c', `exec -a kube-proxy ${process.execPath} -e '${endless}'`),

@@ -44,7 +44,7 @@ export function evidenceReaders({ setup, options, mode, server, host }: Evidence
     cluster: (_, signal) => readCluster(setup, { ...place, mode, nodeAddresses, strictSourceRanges }, host, signal),
     daemon: (_, signal) => readDaemon(config, server, host, signal),
     folders: () => readFolders(setup),
-    foreignRules: (read, signal) => readForeignRules(host, () => read('iptables'), signal),
+    foreignRules: (read, signal) => readForeignRules(host, setup, () => read('iptables'), signal),
     hns: (_, signal) => readHns(host, config.winkernel.networkName || (host.env['KUBE_NETWORK'] ?? ''), signal),
     iptables: (_, signal) => readIptables(host, setup, signal),
     ipvs: (_, signal) => readIpvs(host, signal),

@@ -30,7 +30,7 @@ export const foreignRules = check({
       severity: 'error',
       meaning:
         'A rule of another program sends packets to a Service elsewhere, or keeps the kernel from tracking them.',
-      fix: 'Remove the rule, or give the Service another address or node port.',
+      fix: 'Remove the rule, or give the Service another address or node port. If it is in a chain KUBE-…, see leftovers.',
     },
     'rules-translate-some': {
       severity: 'warning',
@@ -65,7 +65,7 @@ export const foreignRules = check({
     for (const chain of chains)
       for (const packet of packets.slice(0, mostPackets)) {
         if (!meets(chain, packet, setup)) continue
-        for (const hit of walk(chain, packet)) note(seen, chain, packet, hit)
+        for (const hit of toTell(walk(chain, packet))) note(seen, chain, packet, hit)
       }
     for (const collision of seen.values()) {
       const kind = kindOf(collision)
@@ -182,7 +182,8 @@ function meets({ hook, priority, type, families }: HookedChain, packet: Sent, { 
 function note(seen: Map<string, Collision>, chain: HookedChain, packet: Sent, hit: Hit): void {
   const isOpenPolicy = hit.isPolicy && packet.purpose === 'endpoint'
   if (!hit.isCertain && !hit.isAboutDestination && !isOpenPolicy) return
-  const key = JSON.stringify([chain.place, chain.chain, hit, packet.purpose])
+  const { rule, ...how } = hit
+  const key = JSON.stringify([chain.place, chain.chain, how, packet.purpose, isOfProxy(rule) ? 'a proxy' : rule])
   const known = seen.get(key) ?? { chain, hit, purpose: packet.purpose, names: [], count: 0 }
   known.count++
   if (known.names.length < mostNames) known.names.push(packet.name)
@@ -190,6 +191,17 @@ function note(seen: Map<string, Collision>, chain: HookedChain, packet: Sent, hi
 }
 
 const mostNames = 3
+
+/** A proxy has a rule for each endpoint: all together are one obstacle, which is told by its first rule. */
+function isOfProxy(rule: string): boolean {
+  return rule.startsWith('-A KUBE-')
+}
+
+/** A proxy chooses by chance. Where one of its rules is left for certain, those before it say nothing new. */
+function toTell(hits: readonly Hit[]): readonly Hit[] {
+  const isSettled = hits.some(({ rule, isCertain }) => isCertain && isOfProxy(rule))
+  return isSettled ? hits.filter(({ rule, isCertain }) => isCertain || !isOfProxy(rule)) : hits
+}
 
 function kindOf({ hit, purpose }: Collision) {
   const isTranslating = hit.kind === 'translate' || hit.kind === 'untrack'

@@ -10,16 +10,19 @@ import { parseIptablesRule } from '../rules/parse-iptables.ts'
 import { parseNftTable } from '../rules/parse-nft.ts'
 import { hooks } from '../rules/rule.ts'
 import type { Hook, HookedChain } from '../rules/rule.ts'
-import { isChainOfProxy } from './iptables.ts'
-import type { IptablesTables } from './iptables.ts'
+import type { Setup } from '../setup.ts'
+import { trustedChains } from './iptables.ts'
+import type { IptablesTables, IsTrusted } from './iptables.ts'
 
 export async function readForeignRules(
   { exec }: Pick<Host, 'exec'>,
+  setup: Pick<Setup, 'config' | 'isBeforeStart'>,
   readIptables: () => Promise<{ readonly looks: readonly IptablesTables[] }>,
   signal: AbortSignal,
 ): Promise<readonly HookedChain[]> {
   const { looks } = await readIptables()
-  return [...looks.flatMap(hookedInIptables), ...(await hookedInNft(exec, looks, signal))]
+  const isTrusted = trustedChains(setup)
+  return [...looks.flatMap((look) => hookedInIptables(look, isTrusted)), ...(await hookedInNft(exec, looks, signal))]
 }
 
 /** Tables of proxies: the one is ours, the other a finding of its own. */
@@ -93,9 +96,12 @@ async function asked<T>(ask: () => Promise<T>): Promise<T> {
 /** From linux/netfilter_ipv4.h. */
 const priorities: Readonly<Record<string, number>> = { raw: -300, mangle: -150, nat: -100, filter: 0, security: 50 }
 
-function hookedInIptables({ family, variant, tool, saved, policies }: IptablesTables): readonly HookedChain[] {
+function hookedInIptables(
+  { family, variant, tool, saved, policies }: IptablesTables,
+  isTrusted: IsTrusted,
+): readonly HookedChain[] {
   return [...saved.rules].flatMap(([table, rules]) => {
-    const isOurs = (chain: string) => table === 'nat' && isDispatchOfProxy(chain)
+    const isOurs = (chain: string) => table === 'nat' && isDispatch(chain) && isTrusted(table, chain)
     const rulesByChain = new Map(
       [...rules].map(([chain, lines]) => [chain, lines.map((line) => parseIptablesRule(chain, line, isOurs))]),
     )
@@ -120,8 +126,8 @@ function hookedInIptables({ family, variant, tool, saved, policies }: IptablesTa
 }
 
 /** The chains in which a proxy takes over. The others of its chains only filter. */
-function isDispatchOfProxy(chain: string): boolean {
-  return isChainOfProxy(chain) && /^KUBE-(?:SERVICES|PORTALS-|NODEPORT)/.test(chain)
+function isDispatch(chain: string): boolean {
+  return /^KUBE-(?:SERVICES|PORTALS-|NODEPORT)/.test(chain)
 }
 
 function nameOf(family: Family, variant: Variant): string {

@@ -12,6 +12,7 @@ import type { SavedTables } from '../../../dataplane/iptables/save-reader.ts'
 import { netlinkNfacct } from '../../../dataplane/nfacct/netlink-nfacct.ts'
 import { isNfacctUsable } from '../../../dataplane/nfacct/probe-nfacct.ts'
 import type { Family } from '../../../net/ip.ts'
+import { modesOfChain } from '../../cleanup/find-leftovers.ts'
 import type { Host } from '../../host/host.ts'
 import { CannotLook } from '../evidence.ts'
 import type { Setup } from '../setup.ts'
@@ -33,22 +34,32 @@ export interface IptablesTables extends Pick<HostIptables, 'family' | 'variant' 
   readonly policies: ReadonlyMap<string, string>
 }
 
-/** A proxy's chains: what is in them matters to nobody here, and may be 25 MB. */
-export function isChainOfProxy(chain: string): boolean {
-  return chain.startsWith('KUBE-')
+/** Chains whose rules need no look: those of the proxy itself, above all. They may be 25 MB. */
+export type IsTrusted = (table: string, chain: string) => boolean
+
+/**
+ * What another mode has left in nat may catch our packets. Before the start that does not matter: Fairlead removes it.
+ * Other tables are full of chains called KUBE-…, of the kubelet and of network plugins, that only filter.
+ */
+export function trustedChains({ config: { mode }, isBeforeStart }: Pick<Setup, 'config' | 'isBeforeStart'>): IsTrusted {
+  const modesOf = modesOfChain()
+  return (table, chain) =>
+    chain.startsWith('KUBE-') && (isBeforeStart || table !== 'nat' || modesOf(table, chain).includes(mode))
 }
 
 export async function readIptables(
   host: Pick<Host, 'exec' | 'clock' | 'readTextFile' | 'openNetlink'>,
-  { families }: Pick<Setup, 'families'>,
+  setup: Pick<Setup, 'families' | 'config' | 'isBeforeStart'>,
   signal: AbortSignal,
 ): Promise<IptablesFacts> {
   const { exec, clock, openNetlink } = host
+  const { families } = setup
+  const isTrusted = trustedChains(setup)
   const readText = (path: string) => host.readTextFile(path).catch(() => '')
   try {
     const found = await findHostIptables({ exec, clock, log, readText }, signal)
     const looks = await Promise.all(
-      found.filter(({ family }) => families.includes(family)).map((one) => readTables(one, signal)),
+      found.filter(({ family }) => families.includes(family)).map((one) => readTables(one, isTrusted, signal)),
     )
     let variant: Variant | undefined
     const obstacles: { family: Family; reason: string }[] = []
@@ -78,9 +89,10 @@ export async function readIptables(
 
 async function readTables(
   { family, variant, tool, unseenTables, iptables }: HostIptables,
+  isTrusted: IsTrusted,
   signal: AbortSignal,
 ): Promise<IptablesTables> {
-  const reader = new SaveReader({ isSummaryEnough: (_, chain) => isChainOfProxy(chain) })
+  const reader = new SaveReader({ isSummaryEnough: isTrusted })
   const policies = new PolicyReader()
   if (tool !== undefined)
     try {

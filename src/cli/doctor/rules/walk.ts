@@ -3,6 +3,7 @@
  * it, through which device), so an answer is certain, or only possible.
  */
 import { familyOf, ipToBigInt } from '../../../net/ip.ts'
+import type { Family } from '../../../net/ip.ts'
 import type { Condition, HookedChain, Rule } from './rule.ts'
 
 export interface Packet {
@@ -31,7 +32,8 @@ export interface Hit {
 /** What keeps the packet from going on as it is, in the order of the rules. */
 export function walk(hooked: HookedChain, packet: Packet): readonly Hit[] {
   const hits: Hit[] = []
-  const state: Walking = { hooked, packet, hits, isOpen: false }
+  const address = { family: familyOf(packet.ip), ip: ipToBigInt(packet.ip) }
+  const state: Walking = { hooked, packet, address, hits, isOpen: false }
   const end = walkChain(state, hooked.chain, { isCertain: true, isAboutDestination: false, depth: 0 })
   if (end === 'go-on' && hooked.policy === 'drop')
     hits.push({
@@ -47,9 +49,16 @@ export function walk(hooked: HookedChain, packet: Packet): readonly Hit[] {
 interface Walking {
   readonly hooked: HookedChain
   readonly packet: Packet
+  /** Parsed once: what a proxy has left may be 10,000 rules. */
+  readonly address: Address
   readonly hits: Hit[]
   /** A rule may have accepted it already: nothing that follows is certain. */
   isOpen: boolean
+}
+
+interface Address {
+  readonly family: Family
+  readonly ip: bigint
 }
 
 interface Way {
@@ -65,7 +74,7 @@ function walkChain(walking: Walking, chain: string, way: Way): 'end' | 'go-on' {
   if (way.depth > maxDepth) return 'go-on'
   let isCertain = way.isCertain
   for (const rule of walking.hooked.rulesByChain.get(chain) ?? []) {
-    const matches = matchOf(rule, walking.packet)
+    const matches = matchOf(rule, walking)
     if (matches === 'no') continue
     const isSure = isCertain && matches === 'yes'
     const isAboutDestination = way.isAboutDestination || rule.conditions.some(namesDestination)
@@ -111,29 +120,27 @@ function namesDestination(condition: Condition): boolean {
 
 type Match = 'yes' | 'no' | 'maybe'
 
-function matchOf({ conditions }: Rule, packet: Packet): Match {
+function matchOf({ conditions }: Rule, { packet, address }: Walking): Match {
   let match: Match = 'yes'
   for (const condition of conditions) {
-    const one = holds(condition, packet)
+    const one = holds(condition, packet, address)
     if (one === 'no') return 'no'
     if (one === 'maybe') match = 'maybe'
   }
   return match
 }
 
-function holds(condition: Condition, packet: Packet): Match {
+function holds(condition: Condition, packet: Packet, { family, ip }: Address): Match {
   switch (condition.kind) {
     case 'unknown':
       return 'maybe'
     case 'family':
-      return yesIf(familyOf(packet.ip) === condition.family)
-    case 'destination': {
-      const [family, ip] = [familyOf(packet.ip), ipToBigInt(packet.ip)]
+      return yesIf(family === condition.family)
+    case 'destination':
       return negated(
         condition,
         condition.ranges.some((range) => range.family === family && range.first <= ip && ip <= range.last),
       )
-    }
     case 'local-destination':
       return negated(condition, packet.isLocal)
     case 'protocol':
