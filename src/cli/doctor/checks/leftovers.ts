@@ -11,7 +11,7 @@ export const leftovers = check({
       severity: 'warning',
       meaning:
         'Rules of another proxy or mode are there, beside those of the mode that runs, and may catch its packets.',
-      fix: 'See them with fairlead --cleanup --dry-run. If no other proxy runs, restart Fairlead: it removes them.',
+      fix: 'If no other proxy runs, restart Fairlead: it removes them. fairlead --cleanup --dry-run lists them, but also what the running Fairlead uses: do not clean up while it runs.',
     },
     'leftovers-before-start': {
       severity: 'note',
