@@ -1,4 +1,5 @@
 import type { NodeView } from './backend.ts'
+import type { Logger } from './logger.ts'
 import type { Route, RouteKey } from './route.ts'
 import { addTraffic, notLessThan } from './traffic.ts'
 import type { RouteTraffic } from './traffic.ts'
@@ -74,4 +75,19 @@ export class KeptTraffic {
 function withEndpointsOf({ endpoints, ...traffic }: RouteTraffic, route: Route): RouteTraffic {
   const addresses = new Set(route.endpoints.map(({ address }) => address))
   return { ...traffic, endpoints: new Map([...(endpoints ?? [])].filter(([address]) => addresses.has(address))) }
+}
+
+/** Undefined if they cannot be read: a count may be lost, a change of a Service may not. */
+export async function countsIfReadable(
+  reading: Promise<ReadonlyMap<RouteKey, RouteTraffic>>,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<RouteKey, RouteTraffic> | undefined> {
+  try {
+    return await reading
+  } catch (error) {
+    if (signal.aborted) throw error
+    log.warn('cannot read the counters that are written anew; some connections will not be counted', { error })
+    return undefined
+  }
 }

@@ -2,6 +2,8 @@
 import type { Backend, Change, Comparison, NodeView, RenderedPart, SyncReport } from '../../core/backend.ts'
 import { inspectPieces } from '../../core/inspect-pieces.ts'
 import type { Inspection, PlannedPiece } from '../../core/inspection.ts'
+import { countsIfReadable } from '../../core/kept-traffic.ts'
+import type { Logger } from '../../core/logger.ts'
 import type { RouteKey } from '../../core/route.ts'
 import { isSameData } from '../../core/same-data.ts'
 import type { RouteTraffic } from '../../core/traffic.ts'
@@ -48,6 +50,7 @@ export interface IptablesBackendOptions {
   readonly metrics: IptablesMetrics
   /** Somebody wants to know how many connections each of this many routes gets. */
   readonly countsConnections?: (routes: number) => boolean
+  readonly log: Logger
 }
 
 type Failures = SyncReport['failed']
@@ -218,7 +221,9 @@ export class IptablesBackend implements Backend {
   ): Promise<void> {
     const plan = this.#lastPlan
     const counted =
-      plan !== undefined && this.#isCounting(plan) ? await this.#counts.countsToKeep(plan, touched, signal) : undefined
+      plan !== undefined && this.#isCounting(plan)
+        ? await countsIfReadable(this.#counts.countsToKeep(plan, touched, signal), this.#options.log, signal)
+        : undefined
     await write()
     if (counted !== undefined) this.#counts.keep(counted)
   }

@@ -139,3 +139,19 @@ test('above the limit nothing is read', async () => {
   expect((await site.backend.traffic(never)).size).toBe(0)
   expect(site.kernel.counterReadings).toEqual([])
 })
+
+test('counters that cannot be read keep no change from being written', async () => {
+  const { traffic, catalog, sync, kernel, fromScratch, log } = await counting('10.64.0.1')
+  kernel.areCountersUnreadable = true
+  for (const [full, ips] of [
+    [false, []],
+    [true, ['10.64.0.2']],
+  ] as const) {
+    catalog.upsert(pods(...ips))
+    await sync(full)
+    expect(await kernel.saveAll(never)).toBe(await fromScratch())
+  }
+  expect(log.at('warn').map(({ message }) => message)).toEqual(Array(2).fill(expect.stringContaining('counters')))
+  kernel.areCountersUnreadable = false
+  expect(await traffic()).toMatchObject({ connections: 0 })
+})

@@ -3,6 +3,7 @@ import type { Backend, Change, Comparison, NodeView, RenderedPart, SyncReport } 
 import type { Clock } from '../../core/clock.ts'
 import { findRefused, writeAllButRefused } from '../../core/sync/find-refused.ts'
 import type { Inspection, PlannedPiece } from '../../core/inspection.ts'
+import { countsIfReadable } from '../../core/kept-traffic.ts'
 import type { Logger } from '../../core/logger.ts'
 import { Programming } from '../../core/sync/programming.ts'
 import type { Programmed, SyncTask } from '../../core/sync/programming.ts'
@@ -237,12 +238,12 @@ export class NftablesBackend implements Backend {
     failed: Failures,
     signal: AbortSignal,
   ): Promise<Programmed<NftablesPlan>> {
-    const { metrics, countsConnections } = this.#options
+    const { metrics, countsConnections, log } = this.#options
     const { steps } = this.#programming
     const table = tracedNft(this.#options.table, steps)
     const counted =
       this.#owners !== undefined && countsConnections(after.routesByKey.size)
-        ? await this.#counts.countsToKeep(transactions, this.#owners, signal)
+        ? await countsIfReadable(this.#counts.countsToKeep(transactions, this.#owners, signal), log, signal)
         : undefined
     const unusedChains = await steps.apply(async () => {
       for (const transaction of transactions) await table.commit(transaction, signal)

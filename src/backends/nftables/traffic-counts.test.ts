@@ -193,3 +193,15 @@ test('a table for many endpoints has no counters for them, and stays so after a 
   expect(node.table.takeOperations().some((operation) => operation.do === 'delete table')).toBe(false)
   expect(await countsOf(restarted)).toBeUndefined()
 })
+
+test('counters that cannot be read keep no change from being written', async () => {
+  const node = await counting()
+  const fewer = web({ endpoints: endpoints.slice(1) })
+  const fresh = new ProxiedNode({ countsConnections: () => true })
+  await fresh.sync([fewer, db], { full: true })
+  node.table.areElementsUnreadable = true
+  await node.sync([fewer, db])
+  node.table.areElementsUnreadable = false
+  expect(await node.table.contents()).toEqual(await fresh.table.contents())
+  expect(node.log.at('warn').map(({ message }) => message)).toEqual([expect.stringContaining('counters')])
+})

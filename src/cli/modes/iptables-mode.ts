@@ -79,6 +79,7 @@ async function createBackend(family: Family, context: ModeContext, signal: Abort
       drift,
       metrics: new PrometheusIptablesMetrics(metrics, family),
       countsConnections: (routes) => routes <= serviceSeriesLimit,
+      log,
     }),
     afterSync: [staleConnections],
     openConnections: open,

@@ -7,6 +7,7 @@ import { silentNotices } from '../../../core/routing/service-notices.ts'
 import { usualPolicy } from '../../../core/routing/serving-policy.ts'
 import { FakeClock } from '../../../core/testing/fake-clock.ts'
 import { service } from '../../../core/testing/objects.ts'
+import { RecordingLogger } from '../../../core/testing/recording-logger.ts'
 import { savedRulesHash } from '../../../dataplane/iptables/change-detector.ts'
 import { IptablesError } from '../../../dataplane/iptables/iptables.ts'
 import type { RestoreText } from '../../../dataplane/iptables/iptables.ts'
@@ -22,6 +23,7 @@ export const never = new AbortController().signal
 class RecordingIptables extends MemoryIptables {
   readonly inputs: string[] = []
   failures = 0
+  areCountersUnreadable = false
   /** Inputs that never arrive. */
   isLost = (_input: string) => false
 
@@ -33,6 +35,11 @@ class RecordingIptables extends MemoryIptables {
       throw new IptablesError('locked', 'somebody holds the xtables lock')
     }
     await super.restore(input, signal)
+  }
+
+  override async readCounters(...args: Parameters<MemoryIptables['readCounters']>): Promise<void> {
+    if (this.areCountersUnreadable) throw new IptablesError('locked', 'the counters cannot be read')
+    await super.readCounters(...args)
   }
 }
 
@@ -48,10 +55,12 @@ export function setUp(
   const clock = new FakeClock()
   const kernel = new RecordingIptables({ family: 'ipv4', ...options })
   const localIps = ['10.200.0.2', '127.0.0.1']
+  const log = new RecordingLogger()
   const counted = { rules: { filter: {}, nat: {} }, failures: [] as boolean[] }
   const make = (iptables: MemoryIptables) =>
     new IptablesBackend({
       iptables,
+      log,
       countsConnections: options.countsConnections ?? (() => false),
       drift: new ChainWatch({
         iptables,
@@ -103,7 +112,7 @@ export function setUp(
     await make(fresh).sync(view, change, never)
     return fresh.saveAll(never)
   }
-  return { catalog, kernel, backend, sync, fromScratch, localIps, counted, clock }
+  return { catalog, kernel, backend, sync, fromScratch, localIps, counted, clock, log }
 }
 
 export const web = service('demo/web', { clusterIP: '10.96.0.1', ports: [{ port: 80 }] })

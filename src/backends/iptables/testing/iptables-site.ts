@@ -65,6 +65,7 @@ export function iptablesWorld(
       const iptables = calls.through('iptables', kernel)
       return new IptablesBackend({
         iptables,
+        log: silentLogger,
         drift: new ChainWatch({
           iptables: kernel,
           openChanges: () => Promise.resolve(chainChangesFromTokens(savedRulesHash(kernel, ['filter', 'nat']))),

@@ -1,9 +1,9 @@
 /** A table in memory that remembers what was sent to it, and can be asked to refuse. */
 import { MemoryNftTable } from '../../../dataplane/nft/memory/memory-nft.ts'
+import { NftError } from '../../../dataplane/nft/nft.ts'
 import type {
   ChainHook,
   ForeignChange,
-  NftError,
   NftOperation,
   NftTransaction,
   SetDeclaration,
@@ -22,6 +22,7 @@ export class RecordingTable extends MemoryNftTable {
   readonly transactions: NftTransaction[] = []
   /** How often somebody listed the table or the elements of a set. */
   reads = 0
+  areElementsUnreadable = false
   /** What to refuse, whether it is tried or only checked. */
   refuses: (transaction: NftTransaction) => NftError | undefined = () => undefined
   readonly #hooks = new Map<string, ChainHook>()
@@ -46,6 +47,7 @@ export class RecordingTable extends MemoryNftTable {
 
   override async elements(set: SetDeclaration, signal: AbortSignal) {
     this.reads++
+    if (this.areElementsUnreadable) throw new NftError('failed', 'the elements cannot be read')
     return super.elements(set, signal)
   }
 
