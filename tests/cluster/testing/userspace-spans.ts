@@ -55,7 +55,6 @@ const slices = 'named after EndpointSlices instead of Endpoints'
 const eventRows: readonly SpanRow[] = [
   { name: 'OnServiceSynced', says: { initialized: expect.any(Boolean) } },
   { name: 'OnEndpointSlicesSynced', says: { initialized: expect.any(Boolean) }, differs: slices },
-  { name: 'OnServiceAdd', says: dns },
   ...(['Add', 'Update', 'Delete'] as const).flatMap((verb): readonly SpanRow[] => [
     { name: `OnService${verb}`, says: verb === 'Add' ? dns : web },
     {
