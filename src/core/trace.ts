@@ -22,8 +22,10 @@ export interface SpanLink {
 }
 
 export interface Span {
-  /** Absent where nobody records: nothing need be worked out for its sake. */
+  /** For links, and for other processes. Absent where nobody records anything. */
   readonly context: SpanContext | undefined
+  /** Where nobody does, nothing need be worked out for its sake. */
+  readonly isRecorded: boolean
   child(name: string, attributes?: SpanAttributes): Span
   set(attributes: SpanAttributes): void
   link(link: SpanLink): void
@@ -71,6 +73,8 @@ export interface MeasuredSpan {
 
 /** Gets every tree once it has ended. Must not throw, and must not keep the caller waiting. */
 export interface TraceSink {
+  /** Which trees, by the name of the root; absent: all. What nobody wants is not recorded. */
+  wants?(name: string): boolean
   finished(root: SpanRecord): void
 }
 
@@ -83,6 +87,7 @@ export interface Tracer {
 
 export const noSpan: Span = {
   context: undefined,
+  isRecorded: false,
   child: () => noSpan,
   set() {},
   link() {},

@@ -41,20 +41,22 @@ export class EventTraces {
 
   /** One object. `parent`: what another process did to tell of it. */
   begin({ kind, key, verb, resourceVersion }: Subject, parent?: SpanContext): ObjectEvent {
-    const { source } = this.#tracing
+    const { tracer, clock, source } = this.#tracing
     const name = `On${kind}${verb}`
-    const [place = '', own] = key.split('/')
-    // Written out: spreading objects would cost more than the spans.
-    const attributes: Record<string, string | undefined> = {
-      'k8s.resource_version': resourceVersion,
-      'fairlead.source': source,
+    const span = tracer.start(name, { parent })
+    if (span.isRecorded) {
+      const [place = '', own] = key.split('/')
+      span.set({
+        'k8s.resource_version': resourceVersion,
+        'fairlead.source': source,
+        'k8s.namespace.name': own === undefined ? undefined : place,
+        [nameAttributes[kind]]: own ?? place,
+      })
     }
-    if (own !== undefined) attributes['k8s.namespace.name'] = place
-    attributes[nameAttributes[kind]] = own ?? place
-    const span = this.#tracing.tracer.start(name, { parent, attributes })
-    const received_ms = this.#tracing.clock.now()
+    if (span.context === undefined) return { span, kind, verb, link: undefined }
+    const received_ms = clock.now()
     const about = { event: name, object: `${kind} ${key}`, 'k8s.resource_version': resourceVersion, received_ms }
-    return { span, kind, verb, link: span.context && { context: span.context, attributes: about } }
+    return { span, kind, verb, link: { context: span.context, attributes: about } }
   }
 
   /** A list of all objects of a kind; undefined for those that nobody waits for. */

@@ -215,7 +215,7 @@ export class NftablesBackend implements Backend {
     if (listing === undefined) return undefined
     if (listing.comment !== tableComment(settings)) return 'foreign'
     const elements = await this.#readElements(signal)
-    if (span.context !== undefined) {
+    if (span.isRecorded) {
       const count = [...elements.values()].reduce((sum, { size }) => sum + size, 0)
       span.set({ chains: listing.chains.length, elements: count })
     }

@@ -192,7 +192,7 @@ export class SyncTrace {
   #partOf(key: RouteKey): ServicePart | undefined {
     const { before, after } = this.#changeOf(key)
     const route = after ?? before
-    if (before === after || route === undefined || this.#sync.context === undefined) return undefined
+    if (before === after || route === undefined || !this.#sync.isRecorded) return undefined
     const [parts, name] = after === undefined ? [this.#unmerged, 'unmergeService'] : [this.#merged, 'mergeService']
     const service = `${route.namespace}/${route.name}`
     let part = parts.get(service)
@@ -201,7 +201,7 @@ export class SyncTrace {
       parts.set(service, part)
     }
     part.ports.add(key)
-    return part.span.context === undefined ? undefined : part
+    return part.span.isRecorded ? part : undefined
   }
 
   #beginPortals(key: RouteKey, rulesOf: (route: Route, entrance: Entrance) => number): readonly OpenPortal[] {

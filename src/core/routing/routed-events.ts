@@ -3,6 +3,7 @@ import type { ObjectKey } from '../../api/records.ts'
 import type { Family } from '../../net/ip.ts'
 import type { ObjectEvent } from '../object-event.ts'
 import type { Route } from '../route.ts'
+import { noSpan } from '../trace.ts'
 import type { Span } from '../trace.ts'
 
 /** What the routing of an event is called; `route` in most modes. */
@@ -41,9 +42,10 @@ export class RoutedEvents {
     return {
       events,
       end: (changedRoutes, after) => {
+        if (!spans.some(({ isRecorded }) => isRecorded)) return
         const forsaken = isAboutEndpoints ? goneWithClients(before, after) : 0
         for (const [index, span] of spans.entries()) {
-          if (span.context === undefined) continue
+          if (!span.isRecorded) continue
           span.set({
             'routes.changed': changedRoutes,
             changed: changedRoutes > 0,
@@ -63,6 +65,7 @@ export class RoutedEvents {
     event: ObjectEvent,
     { isFirst, before }: { isFirst: boolean; before: readonly Route[] },
   ): Span {
+    if (!event.span.isRecorded) return noSpan
     return event.span.child(this.#nameOf(event), {
       service,
       'network.type': this.#family,

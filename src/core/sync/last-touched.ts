@@ -46,7 +46,8 @@ export class LastTouched {
       this.#lastFull.set(family, touch)
       return
     }
-    for (const place of new Set(keys.map((key) => `${family} ${serviceOf(key)}`))) {
+    for (const key of keys) {
+      const place = `${family} ${serviceOf(key)}`
       this.#byService.delete(place)
       this.#byService.set(place, touch)
       if (this.#byService.size > most) this.#byService.delete(this.#byService.keys().next().value ?? '')
@@ -56,5 +57,6 @@ export class LastTouched {
 
 /** `ns/name` of `ns/name:port/TCP` or `ns/name/TCP`. */
 function serviceOf(key: RouteKey): string {
-  return key.slice(0, key.lastIndexOf('/')).replace(/:.*$/, '')
+  const port = key.indexOf(':')
+  return key.slice(0, port === -1 ? key.lastIndexOf('/') : port)
 }

@@ -182,7 +182,7 @@ export class SyncRunner {
   }
 
   #describe(span: Span, { view, change, causedBy }: PendingSync, trigger: string): void {
-    if (span.context === undefined) return
+    if (!span.isRecorded) return
     const { backend, table, family } = this.#options
     for (const link of causedBy.links) span.link(link)
     span.set({

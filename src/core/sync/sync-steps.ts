@@ -26,7 +26,7 @@ export class SyncSteps {
     const span = this.#sync.child(name)
     try {
       const planned = work()
-      if (span.context !== undefined && countsOf !== undefined) span.set(countsOf(planned))
+      if (span.isRecorded && countsOf !== undefined) span.set(countsOf(planned))
       span.end()
       return planned
     } catch (error) {

@@ -30,9 +30,9 @@ export function tracedDoor<T extends object>(door: T, steps: SyncSteps, commits:
       if (description === undefined) return call
       return (...args: unknown[]) =>
         steps.commit(async (span) => {
-          if (span.context !== undefined) span.set(description.before(...args))
+          if (span.isRecorded) span.set(description.before(...args))
           const result = await call(...args)
-          if (span.context !== undefined && description.after !== undefined) span.set(description.after(result))
+          if (span.isRecorded && description.after !== undefined) span.set(description.after(result))
           return result
         })
     },

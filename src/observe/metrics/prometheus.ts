@@ -49,6 +49,7 @@ export interface Histogram<Label extends string = never> {
 export class MetricRegistry {
   readonly contentType = Registry.PROMETHEUS_CONTENT_TYPE
   readonly #registry = new Registry()
+  readonly #onReset: (() => void)[] = []
 
   counter<Label extends string>(spec: FamilySpec<Label>): Counter<Label> {
     const counter = new LibraryCounter<Label>(this.#configuration(spec))
@@ -71,7 +72,16 @@ export class MetricRegistry {
 
   /** `collect` runs before each scrape, for values that are cheaper to compute then than to keep up to date. */
   gauge<Label extends string>(spec: FamilySpec<Label>, collect?: (gauge: Gauge<Label>) => void): Gauge<Label> {
-    const gauge: Gauge<Label> = { set: (labels, value) => library.set(labels, value) }
+    // By the object of labels. To write the same again would cost as much as the first time: the library sorts labels.
+    let written = new WeakMap<object, number>()
+    this.#onReset.push(() => (written = new WeakMap()))
+    const gauge: Gauge<Label> = {
+      set(labels, value) {
+        if (written.get(labels) === value) return
+        library.set(labels, value)
+        if (Object.isFrozen(labels)) written.set(labels, value)
+      },
+    }
     const library = new LibraryGauge<Label>({
       ...this.#configuration(spec),
       ...(collect !== undefined && { collect: () => collect(gauge) }),
@@ -122,6 +132,7 @@ export class MetricRegistry {
   /** Clears all values; the families stay. */
   reset(): void {
     this.#registry.resetMetrics()
+    for (const forget of this.#onReset) forget()
   }
 
   get familyNames(): readonly string[] {

@@ -127,6 +127,21 @@ test('what the brain reports becomes the series that kube-proxy has', async () =
   ])
 })
 
+test('after a reset a value is there again once it is written again, also when it is the same', async () => {
+  const { registry, metrics } = given('iptables')
+  const shown = async () => (await registry.render()).split('\n').filter((line) => /^\w+no_local\w+\{/.test(line))
+  const series = 'kubeproxy_sync_proxy_rules_no_local_endpoints_total{ip_family="IPv4",traffic_policy="internal"}'
+  metrics.noLocalEndpoints('ipv4', 'internal', 2)
+  metrics.noLocalEndpoints('ipv4', 'internal', 2)
+  expect(await shown()).toEqual([`${series} 2`])
+  registry.reset()
+  expect(await shown()).toEqual([])
+  metrics.noLocalEndpoints('ipv4', 'internal', 2)
+  expect(await shown()).toEqual([`${series} 2`])
+  metrics.noLocalEndpoints('ipv4', 'internal', 0)
+  expect(await shown()).toEqual([`${series} 0`])
+})
+
 test('a mode with partial syncs tells full and partial ones apart', async () => {
   const { registry, metrics } = given('nftables')
   metrics.syncRan('ipv4', { seconds: 1, full: true })

@@ -9,6 +9,17 @@ import type { ProxyMetricFamilies } from './proxy-metric-families.ts'
 /** From one fast sync to what a pod is given to end (30 s), and to an outage. */
 const removalBuckets = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 900]
 
+/** Made once: they are written after each sync, and hardly ever with another value. */
+const noLocalLabels = { ipv4: noLocalLabelsOf('ipv4'), ipv6: noLocalLabelsOf('ipv6') } satisfies Record<Family, unknown>
+
+function noLocalLabelsOf(family: Family) {
+  const label = familyLabel(family)
+  return {
+    internal: Object.freeze({ ...label, traffic_policy: 'internal' }),
+    external: Object.freeze({ ...label, traffic_policy: 'external' }),
+  }
+}
+
 /** Turns what the core reports into kube-proxy's series. */
 export class PrometheusProxyMetrics implements ProxyMetrics {
   readonly #families: ProxyMetricFamilies
@@ -79,7 +90,7 @@ export class PrometheusProxyMetrics implements ProxyMetrics {
 
   noLocalEndpoints(family: Family, policy: 'internal' | 'external', routes: number): void {
     const gauge = this.#families.gauge('kubeproxy_sync_proxy_rules_no_local_endpoints_total')
-    gauge?.set({ ...familyLabel(family), traffic_policy: policy }, routes)
+    gauge?.set(noLocalLabels[family][policy], routes)
   }
 
   objectProblem(kind: ObjectKind): void {

@@ -17,14 +17,6 @@ export interface TreeParts {
   readonly onFinished: (root: SpanRecord) => void
 }
 
-type OpenRecord = {
-  -readonly [K in keyof Omit<SpanRecord, 'attributes' | 'children' | 'links'>]: SpanRecord[K]
-} & {
-  readonly attributes: Record<string, AttributeValue>
-  readonly children: OpenRecord[]
-  readonly links: SpanLink[]
-}
-
 interface Tree extends TreeParts {
   /** What to add to monotonic time to get wall-clock time: a clock that is set meanwhile moves no child out of the root. */
   readonly wallOffsetMs: number
@@ -37,7 +29,7 @@ export function openTree(
   parts: TreeParts,
   wallMs: number,
   name: string,
-  { attributes, parent, links = [] }: RootStart,
+  { attributes, parent, links }: RootStart,
 ): Span {
   const startedAt = parts.elapsed()
   // By name: to spread the parts costs more than all else that a root does.
@@ -50,9 +42,10 @@ export function openTree(
     deep: 0,
     dropped: 0,
   }
-  const root = new OpenSpan(tree, undefined, name, startedAt, attributes)
-  if (parent !== undefined) root.record.parentSpanId = parent.spanId
-  root.record.links.push(...links)
+  const root = new OpenSpan(tree, undefined, name, startedAt)
+  if (parent !== undefined) root.parentSpanId = parent.spanId
+  if (links !== undefined && links.length > 0) root.links = [...links]
+  if (attributes !== undefined) root.set(attributes)
   return root
 }
 
@@ -62,35 +55,40 @@ interface RootStart {
   readonly links?: readonly SpanLink[] | undefined
 }
 
-class OpenSpan implements Span {
-  readonly record: OpenRecord
+/** Shared by all that have none. */
+const noLinks: SpanLink[] = []
+const noChildren: OpenSpan[] = []
+
+/** Is its own record: nobody writes to it after it has ended, and there are many of them. */
+class OpenSpan implements Span, SpanRecord {
+  readonly name: string
+  readonly context: SpanContext
+  declare parentSpanId?: string
+  links = noLinks
+  readonly startMs: number
+  durationMs = 0
+  readonly attributes: Record<string, AttributeValue> = {}
+  declare error?: string
+  children = noChildren
   readonly #tree: Tree
   readonly #parent: OpenSpan | undefined
   readonly #startedAt: number
-  /** Those that have not ended. */
-  #open: Set<OpenSpan> | undefined
+  /** Only where there are so many that it matters. */
   #childrenByName: Map<string, number> | undefined
   #hasEnded = false
 
-  constructor(tree: Tree, parent: OpenSpan | undefined, name: string, startedAt: number, attributes?: SpanAttributes) {
+  constructor(tree: Tree, parent: OpenSpan | undefined, name: string, startedAt: number) {
     this.#tree = tree
     this.#parent = parent
     this.#startedAt = startedAt
-    this.record = {
-      name,
-      context: { traceId: tree.traceId, spanId: tree.ids.spanId() },
-      links: [],
-      startMs: startedAt + tree.wallOffsetMs,
-      durationMs: 0,
-      attributes: {},
-      children: [],
-    }
-    if (parent !== undefined) this.record.parentSpanId = parent.context.spanId
-    if (attributes !== undefined) this.set(attributes)
+    this.name = name
+    this.context = { traceId: tree.traceId, spanId: tree.ids.spanId() }
+    this.startMs = startedAt + tree.wallOffsetMs
+    if (parent !== undefined) this.parentSpanId = parent.context.spanId
   }
 
-  get context(): SpanContext {
-    return this.record.context
+  get isRecorded(): boolean {
+    return !this.#hasEnded
   }
 
   child(name: string, attributes?: SpanAttributes): Span {
@@ -99,35 +97,35 @@ class OpenSpan implements Span {
       this.#tree.dropped++
       return noSpan
     }
-    const child = new OpenSpan(this.#tree, this, name, this.#tree.elapsed(), attributes)
-    this.record.children.push(child.record)
-    this.#open ??= new Set()
-    this.#open.add(child)
+    const child = new OpenSpan(this.#tree, this, name, this.#tree.elapsed())
+    if (attributes !== undefined) child.set(attributes)
+    if (this.children === noChildren) this.children = [child]
+    else this.children.push(child)
     return child
   }
 
   set(attributes: SpanAttributes): void {
-    if (!this.#hasEnded) addAttributes(this.record.attributes, attributes)
+    if (!this.#hasEnded) addAttributes(this.attributes, attributes)
   }
 
   link(link: SpanLink): void {
-    if (!this.#hasEnded) this.record.links.push(link)
+    if (this.#hasEnded) return
+    if (this.links === noLinks) this.links = [link]
+    else this.links.push(link)
   }
 
   end(error?: unknown): void {
     if (this.#hasEnded) return
     this.#close(this.#tree.elapsed(), error)
-    if (this.#parent === undefined) this.#tree.onFinished(this.record)
-    else this.#parent.#open?.delete(this)
+    if (this.#parent === undefined) this.#tree.onFinished(this)
   }
 
   #close(at: number, error?: unknown): void {
-    for (const child of this.#open ?? []) child.#close(at)
-    this.#open = undefined
-    this.record.durationMs = at - this.#startedAt
+    for (const child of this.children) if (!child.#hasEnded) child.#close(at)
+    this.durationMs = at - this.#startedAt
     if (error !== undefined) {
       const { message, type } = failureOf(error)
-      this.record.error = message
+      this.error = message
       this.set({ 'error.type': type })
     }
     if (this.#parent === undefined && this.#tree.dropped > 0) this.set({ 'spans.dropped': this.#tree.dropped })
@@ -135,12 +133,20 @@ class OpenSpan implements Span {
   }
 
   #hasRoomFor(name: string): boolean {
-    this.#childrenByName ??= new Map()
-    const sameNamed = (this.#childrenByName.get(name) ?? 0) + 1
-    if (sameNamed > treeLimits.sameNamed) return false
     if (this.#parent !== undefined && this.#tree.deep >= treeLimits.deep) return false
-    this.#childrenByName.set(name, sameNamed)
+    if (this.children.length >= treeLimits.sameNamed) {
+      this.#childrenByName ??= countedByName(this.children)
+      const sameNamed = this.#childrenByName.get(name) ?? 0
+      if (sameNamed >= treeLimits.sameNamed) return false
+      this.#childrenByName.set(name, sameNamed + 1)
+    }
     if (this.#parent !== undefined) this.#tree.deep++
     return true
   }
+}
+
+function countedByName(spans: readonly OpenSpan[]): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const { name } of spans) counts.set(name, (counts.get(name) ?? 0) + 1)
+  return counts
 }

@@ -12,6 +12,7 @@ export const historyLimits: SyncHistoryLimits = { last: 200, slowest: 50, spans:
 
 /** The root of a sync's tree. */
 const syncName = 'syncProxyRules'
+const startName = 'createProxier'
 
 interface Kept {
   root: SpanRecord
@@ -47,8 +48,12 @@ export class SyncHistory implements TraceSink {
     return this.#start
   }
 
+  wants(name: string): boolean {
+    return name === syncName || name === startName
+  }
+
   finished(root: SpanRecord): void {
-    if (root.name === 'createProxier') this.#start = root
+    if (root.name === startName) this.#start = root
     if (root.name !== syncName) return
     const kept: Kept = { root, spans: spansOf(root), lists: 1 }
     this.#spans += kept.spans

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { noTracer, within } from '../../core/trace.ts'
+import { noSpan, noTracer, within } from '../../core/trace.ts'
 import type { SpanRecord } from '../../core/trace.ts'
 import { FakeClock } from '../../core/testing/fake-clock.ts'
 import { treeLimits } from './open-tree.ts'
@@ -156,6 +156,50 @@ test('ids differ, and none is zero, whatever the random source gives', () => {
   expect(ids.traceId()).toBe('02'.repeat(16))
   const real = new RandomIds()
   expect(new Set(Array.from({ length: 2000 }, () => real.spanId())).size).toBe(2000)
+})
+
+test('a tree that no sink wants is not recorded, and can still be named as a cause', () => {
+  const { clock } = given()
+  const [syncs, all]: [SpanRecord[], SpanRecord[]] = [[], []]
+  const recorder = new TraceRecorder({
+    clock,
+    sinks: [{ wants: (name) => name === 'syncProxyRules', finished: (root) => syncs.push(root) }],
+  })
+  const parent = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16) }
+  const event = recorder.start('OnServiceAdd', { parent })
+  expect(event).toMatchObject({ isRecorded: false, context: { traceId: parent.traceId } })
+  expect(event.child('catalog')).toBe(noSpan)
+  event.end()
+  const measured = { name: 'proxyConnection', startMs: 0, durationMs: 0 }
+  expect(recorder.record(measured)).toEqual({
+    traceId: expect.stringMatching(/^[0-9a-f]{32}$/),
+    spanId: expect.stringMatching(/^[0-9a-f]{16}$/),
+  })
+  recorder.start('syncProxyRules').end()
+  const remove = recorder.addSink({ finished: (root) => all.push(root) })
+  const sent = recorder.start('OnServiceAdd')
+  expect(sent.isRecorded).toBe(true)
+  sent.child('catalog').end()
+  sent.end()
+  recorder.record(measured)
+  remove()
+  expect(recorder.start('OnServiceAdd').isRecorded).toBe(false)
+  expect(syncs.map(({ name }) => name)).toEqual(['syncProxyRules'])
+  expect(all).toMatchObject([{ name: 'OnServiceAdd', children: [{ name: 'catalog' }] }, { name: 'proxyConnection' }])
+})
+
+test('spans without parts or links do not share those of others', () => {
+  const { recorder, trees } = given()
+  const [one, other] = [recorder.start('one'), recorder.start('other')]
+  one.child('part').end()
+  one.link({ context: { traceId: 'c'.repeat(32), spanId: 'd'.repeat(16) } })
+  one.end()
+  other.end()
+  expect(trees).toMatchObject([
+    { children: [{ children: [], links: [] }], links: [{}] },
+    { children: [], links: [] },
+  ])
+  expect(JSON.parse(JSON.stringify(trees[0]))).toEqual({ ...trees[0], children: [{ ...trees[0]?.children[0] }] })
 })
 
 test('where nobody records, there is no context', () => {

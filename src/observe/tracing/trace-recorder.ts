@@ -1,5 +1,6 @@
 /** Records trees of spans and hands each over when its root ends. Always on, so it costs little and keeps nothing itself. */
 import type { Clock } from '../../core/clock.ts'
+import { noSpan } from '../../core/trace.ts'
 import type {
   AttributeValue,
   MeasuredSpan,
@@ -41,10 +42,12 @@ export class TraceRecorder implements Tracer {
   }
 
   start(name: string, start: SpanStart = {}): Span {
+    if (!this.#isWanted(name)) return new UnrecordedSpan(this.#contextWithin(start.parent))
     return openTree(this.#parts, this.#clock.now(), name, start)
   }
 
   record(root: MeasuredSpan, parent?: SpanContext): SpanContext {
+    if (!this.#isWanted(root.name)) return this.#contextWithin(parent)
     const record = this.#recordOf(root, parent?.traceId ?? this.#ids.traceId(), parent?.spanId)
     this.#hand(record)
     return record.context
@@ -70,7 +73,40 @@ export class TraceRecorder implements Tracer {
     }
   }
 
-  #hand(root: SpanRecord): void {
-    for (const sink of this.#sinks) sink.finished(root)
+  #isWanted(name: string): boolean {
+    for (const sink of this.#sinks) if (isWantedBy(sink, name)) return true
+    return false
   }
+
+  #contextWithin(parent: SpanContext | undefined): SpanContext {
+    return { traceId: parent?.traceId ?? this.#ids.traceId(), spanId: this.#ids.spanId() }
+  }
+
+  #hand(root: SpanRecord): void {
+    for (const sink of this.#sinks) if (isWantedBy(sink, root.name)) sink.finished(root)
+  }
+}
+
+function isWantedBy(sink: TraceSink, name: string): boolean {
+  return sink.wants === undefined || sink.wants(name)
+}
+
+/** The root of a tree that nobody wants. A sync that it causes can still name it. */
+class UnrecordedSpan implements Span {
+  readonly isRecorded = false
+  readonly context: SpanContext
+
+  constructor(context: SpanContext) {
+    this.context = context
+  }
+
+  child(): Span {
+    return noSpan
+  }
+
+  set(): void {}
+
+  link(): void {}
+
+  end(): void {}
 }

@@ -69,7 +69,7 @@ export class KernelPortals {
           span.set({
             services: written.portalsByKey.size,
             errors: refused.length,
-            ...(span.context !== undefined && countMissing(written, state)),
+            ...(span.isRecorded && countMissing(written, state)),
           })
           // The same transaction empties the chains and fills them, so that clients never meet empty ones.
           await within(steps.span, 'iptablesFlush', () => this.#restore(input, { isFull: true }, signal), {
@@ -112,7 +112,7 @@ export class KernelPortals {
   /** Looks at the kernel's chains. What they lack is written together with the portals. */
   async #init({ family, listenIp, hostIp }: PortalSettings, span: Span, signal: AbortSignal): Promise<KernelState> {
     const state = await readKernelState(this.#options.iptables, signal)
-    if (span.context === undefined) return state
+    if (!span.isRecorded) return state
     const jumps = new RestoreInput()
     writeJumps(state, family, jumps)
     span.set({
