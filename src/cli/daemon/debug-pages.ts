@@ -42,8 +42,6 @@ export function debugPages(options: DebugPagesOptions): readonly DebugPage[] {
   const proxyOf = (family: Family) => proxies.find((proxy) => proxy.family === family)
   const reading = new PacedReading(daemon.host.clock)
   const views = () => proxies.map((proxy) => proxy.view())
-  // Where nothing can be counted, everything else is still worth telling.
-  const known = { read: () => book.read().catch(() => []) }
   return [
     viewPage({
       mode: daemon.config.mode,
@@ -58,7 +56,8 @@ export function debugPages(options: DebugPagesOptions): readonly DebugPage[] {
         lastSyncs: (service) =>
           memory.touched.of(service).map(({ atMs, ...touch }) => ({ ...touch, at: new Date(atMs).toISOString() })),
         timeToSafety: (service) => shownSafety(memory.safety.safetyOf(...splitKey(service))),
-        traffic: (service) => trafficOf(service, known),
+        traffic: (service) => trafficOf(service, book),
+        uncounted: async () => nonEmpty((await book.readSoon()).uncounted),
       },
     }),
     explainPage({
@@ -68,7 +67,7 @@ export function debugPages(options: DebugPagesOptions): readonly DebugPage[] {
         const timeToSafety = memory.safety.safetyOf(namespace, name)
         const notProgrammed = proxyOf(family)?.notProgrammed(key)
         return {
-          ...(await observedTraffic(known, family, key)),
+          ...(await observedTraffic(book, family, key)),
           ...(timeToSafety && { timeToSafety }),
           ...(notProgrammed !== undefined && { notProgrammed }),
         }
@@ -82,10 +81,10 @@ export function debugPages(options: DebugPagesOptions): readonly DebugPage[] {
 }
 
 /** Of each port; with how even it is. */
-async function trafficOf(service: string, book: Pick<TrafficBook, 'read'>) {
+async function trafficOf(service: string, book: Pick<TrafficBook, 'readSoon'>) {
   const [namespace] = splitKey(service)
   const query = { sort: 'name', limit: 1000, withEndpoints: true, namespace, filter: service } as const
-  const { services } = trafficTable(await book.read(), query)
+  const { services } = trafficTable((await book.readSoon()).carried, query)
   return nonEmpty(services.filter((row) => row.service === service || row.service.startsWith(`${service}:`)))
 }
 

@@ -75,3 +75,11 @@ test('the verdict is not alone when the data plane differs from the plan', async
     'This is the plan. What is there differs from it (see the end), so packets may fare otherwise.',
   ])
 })
+
+test('why the open connections are not known is told', async () => {
+  const observe = async () => ({ uncounted: 'the counters are still being read' })
+  const answer = await ask({ target: '10.96.0.1:80', output: 'text' }, { observe })
+  expect(answer.kind === 'text' && answer.text).toContain(
+    'How many connections are open is not known: the counters are still being read.',
+  )
+})

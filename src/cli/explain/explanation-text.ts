@@ -198,7 +198,7 @@ function seenSentence({ answerers, source }: Explanation, why: string): string {
 
 function observedSteps({ observed }: Explanation): readonly Step[] {
   if (observed === undefined) return []
-  const { notProgrammed, timeToSafety, openConnections, skew } = observed
+  const { notProgrammed, timeToSafety, openConnections, uncounted, skew } = observed
   const steps: Step[] = []
   if (notProgrammed !== undefined) steps.push({ says: `Not all of it is programmed: ${notProgrammed}.` })
   if (timeToSafety !== undefined) {
@@ -208,6 +208,7 @@ function observedSteps({ observed }: Explanation): readonly Step[] {
       says: `The last time ${which} was removed, this node stopped using it after ${seconds.toFixed(2)} s.`,
     })
   }
+  if (uncounted !== undefined) steps.push({ says: `How many connections are open is not known: ${uncounted}.` })
   if (openConnections !== undefined && Object.keys(openConnections).length > 0) {
     const uneven = skew === undefined ? '' : `, the busiest has ${skew.ratio.toFixed(1)} times an even share`
     const rows = Object.entries(openConnections).map(([address, open]) => [address, String(open)])

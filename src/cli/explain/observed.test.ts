@@ -9,7 +9,8 @@ const web = testRoute('shop/web', { endpoints: [idle!, quiet!, busy!] })
 function observed(endpoints: Record<string, number>) {
   const counted = new Map(Object.entries(endpoints).map(([address, open]) => [address, { open }]))
   const traffic: RouteTraffic = { endpoints: counted }
-  const book = { read: async () => [{ view: testView(web), traffic: new Map([[web.key, traffic]]) }] }
+  const carried = [{ view: testView(web), traffic: new Map([[web.key, traffic]]) }]
+  const book = { readSoon: async () => ({ carried, uncounted: [] }) }
   return observedTraffic(book as never, 'ipv4', web.key)
 }
 
@@ -25,4 +26,11 @@ test('the busiest endpoint comes first, and idle ones are not left out', async (
 
 test('nothing is said where nothing is open', async () => {
   expect(await observed({ '10.64.0.1:80': 0 })).toBeUndefined()
+})
+
+test('why nothing is known is said, for the family that was asked', async () => {
+  const uncounted = [{ family: 'ipv4', why: 'the counters are still being read' }] as const
+  const book = { readSoon: async () => ({ carried: [], uncounted }) }
+  expect(await observedTraffic(book, 'ipv4', web.key)).toEqual({ uncounted: 'the counters are still being read' })
+  expect(await observedTraffic(book, 'ipv6', web.key)).toBeUndefined()
 })

@@ -6,12 +6,14 @@ import type { Family } from '../../net/ip.ts'
 import type { TrafficBook } from '../../observe/traffic/traffic-book.ts'
 
 export async function observedTraffic(
-  book: Pick<TrafficBook, 'read'>,
+  book: Pick<TrafficBook, 'readSoon'>,
   family: Family,
   key: RouteKey,
 ): Promise<Observed | undefined> {
-  // The rest of an explanation is worth having.
-  const carried = (await book.read().catch(() => [])).find(({ view }) => view.family === family)
+  const known = await book.readSoon()
+  const why = known.uncounted.find((one) => one.family === family)?.why
+  if (why !== undefined) return { uncounted: why }
+  const carried = known.carried.find(({ view }) => view.family === family)
   const route = carried?.view.routesByKey.get(key)
   const traffic = carried?.traffic.get(key)
   if (route === undefined || traffic?.endpoints === undefined) return undefined

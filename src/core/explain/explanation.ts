@@ -152,6 +152,8 @@ export interface Observed {
   readonly timeToSafety?: { readonly seconds: number; readonly endpoint?: string; readonly atMs: number }
   /** Open now, by the `ip:port` of the endpoint. */
   readonly openConnections?: Readonly<Record<string, number>>
+  /** Why it is not known how many are open, where it could be: part of a sentence. */
+  readonly uncounted?: string
   /** The busiest endpoint compared with an even share. */
   readonly skew?: { readonly ratio: number; readonly evenShare: number }
   /** Why the data plane does not hold what was planned. */

@@ -152,3 +152,35 @@ test('a reading that takes too long is given up, and not tried again at once', a
   book.read().catch(() => {})
   expect(readings).toBe(2)
 })
+
+test('whoever cannot wait gets the reading before after two seconds, and the new one goes on', async () => {
+  const { book, clock, counted, hold, arrive, read } = given()
+  counted.connections = 5
+  await read()
+  await clock.advance(5_000)
+  counted.connections = 6
+  hold()
+  const soon = book.readSoon()
+  await clock.advance(2_000)
+  const { carried, uncounted } = await soon
+  expect(carried.map(({ traffic }) => traffic.get(web.key)?.connections)).toEqual([5])
+  expect(uncounted).toEqual([])
+  arrive()
+  expect(await read()).toMatchObject({ connections: 6 })
+  expect(counted.readings).toBe(2)
+  expect(clock.sleeping).toBe(0)
+})
+
+test('whoever cannot wait for the first reading is told so, and of one that fails why', async () => {
+  const { book, clock, hold } = given()
+  hold()
+  const soon = book.readSoon()
+  await clock.advance(2_000)
+  expect(await soon).toMatchObject({
+    carried: [],
+    uncounted: [{ family: 'ipv4', why: expect.stringContaining('still being read') as string }],
+  })
+  const traffic = () => Promise.reject(new Error('not now'))
+  const failing = new TrafficBook({ clock, signal: never, sources: [{ view: () => testView(web), traffic }] })
+  expect(await failing.readSoon()).toEqual({ carried: [], uncounted: [{ family: 'ipv4', why: 'not now' }] })
+})

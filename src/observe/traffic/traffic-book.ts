@@ -3,6 +3,7 @@ import type { NodeView } from '../../core/backend.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { RouteKey } from '../../core/route.ts'
 import type { RouteTraffic, Traffic } from '../../core/traffic.ts'
+import type { Family } from '../../net/ip.ts'
 
 /** One IP family. */
 export interface TrafficSource {
@@ -21,6 +22,19 @@ export interface CarriedView extends Reading {
   /** The one before, for rates. */
   readonly before: Reading | undefined
   readonly note?: string
+}
+
+/** A family of which nothing can be told now. */
+interface Uncounted {
+  readonly family: Family
+  /** Part of a sentence. */
+  readonly why: string
+}
+
+/** What can be told without a long wait. */
+export interface KnownTraffic {
+  readonly carried: readonly CarriedView[]
+  readonly uncounted: readonly Uncounted[]
 }
 
 interface Reading {
@@ -42,6 +56,8 @@ const freshMs = 1_000
 const restPerReading = 10
 /** Whoever waits for a page has gone by then. */
 const longestReadingMs = 60_000
+/** For whom counts are one part of the answer. */
+const longestWaitMs = 2_000
 
 export class TrafficBook {
   readonly #pages: readonly FamilyPage[]
@@ -58,6 +74,16 @@ export class TrafficBook {
   /** Never runs two readings of one family at once. */
   read(): Promise<readonly CarriedView[]> {
     return Promise.all(this.#pages.map((page) => page.read()))
+  }
+
+  /** The reading before, where a new one takes long. That one goes on, for whoever asks next. */
+  async readSoon(): Promise<KnownTraffic> {
+    const pages = await Promise.all(this.#pages.map((page) => page.readSoon()))
+    const [carried, uncounted]: [CarriedView[], Uncounted[]] = [[], []]
+    for (const page of pages)
+      if ('why' in page) uncounted.push(page)
+      else carried.push(page)
+    return { carried, uncounted }
   }
 }
 
@@ -85,6 +111,20 @@ class FamilyPage {
     if (this.#failure !== undefined && this.#clock.monotonic() < this.#failure.until) throw this.#failure.error
     this.#reading ??= this.#readNow().finally(() => (this.#reading = undefined))
     return this.#reading
+  }
+
+  async readSoon(): Promise<CarriedView | Uncounted> {
+    const { family } = this.view()
+    const answered = new AbortController()
+    try {
+      const late = this.#clock.sleep(longestWaitMs, answered.signal).then(() => this.#last?.carried)
+      const carried = await Promise.race([this.read(), late])
+      return carried ?? { family, why: 'the counters are still being read, ask again in a while' }
+    } catch (error) {
+      return { family, why: error instanceof Error ? error.message : String(error) }
+    } finally {
+      answered.abort()
+    }
   }
 
   async #readNow(): Promise<CarriedView> {
