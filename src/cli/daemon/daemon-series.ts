@@ -13,7 +13,7 @@ import type { ProxyMemory } from './proxy-memory.ts'
 export function addDaemonSeries(
   book: TrafficBook,
   { safety }: Pick<ProxyMemory, 'safety'>,
-  { serviceSeriesLimit, host: { clock }, log }: Pick<Daemon, 'serviceSeriesLimit' | 'host' | 'log'>,
+  { serviceSeriesLimit, host: { clock } }: Pick<Daemon, 'serviceSeriesLimit' | 'host'>,
   { metrics: { registry }, source }: Pick<ClusterParts, 'metrics' | 'source'>,
 ): void {
   addSafetyMetrics(registry, safety)
@@ -21,13 +21,8 @@ export function addDaemonSeries(
   // Nothing above the limit: a scrape must stay small.
   const upTo = async (part: 'services' | 'endpoints'): Promise<readonly CarriedView[]> => {
     if (seriesNeeded(book.views())[part] > serviceSeriesLimit) return []
-    try {
-      return await book.read()
-    } catch (error) {
-      // The other series are worth having.
-      log.warn('cannot read what the Services carry', { error })
-      return []
-    }
+    // The other series are worth having.
+    return book.read().catch(() => [])
   }
   addTrafficMetrics(registry, () => upTo('services'))
   addEndpointMetrics(registry, () => upTo('endpoints'))

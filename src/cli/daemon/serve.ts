@@ -58,7 +58,7 @@ export async function serve(
   const memory = proxyMemory(daemon, cluster, events)
   const parts = { daemon, cluster, prepared, backends, otherModes, health, events, memory, maxConnections }
   const proxies = familyProxies(parts)
-  const book = new TrafficBook({ sources: proxies, clock: host.clock, signal })
+  const book = new TrafficBook({ sources: proxies, clock: host.clock, signal, log })
   addDaemonSeries(book, memory, daemon, cluster)
   const world = explainWorld({ catalog, traits: mode.traits, settings: prepared.context, tables: proxies })
   const pages = debugPages({ daemon, cluster, memory, proxies, book, history: cluster.tracing.history, world })

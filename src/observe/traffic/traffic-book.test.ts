@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
+import { silentLogger } from '../../core/logger.ts'
 import type { RouteKey } from '../../core/route.ts'
+import { RecordingLogger } from '../../core/testing/recording-logger.ts'
 import { FakeClock } from '../../core/testing/fake-clock.ts'
 import { testEndpoint, testRoute, testView } from '../../core/testing/routes.ts'
 import type { RouteTraffic } from '../../core/traffic.ts'
@@ -17,6 +19,7 @@ function given({ everyMs = 0, known = {} }: { readonly everyMs?: number; readonl
   const book = new TrafficBook({
     clock,
     signal: never,
+    log: silentLogger,
     sources: [
       {
         view: () => testView(web),
@@ -85,21 +88,33 @@ test('a mode that knows the last use is believed', async () => {
   expect(await read()).toMatchObject({ lastUsedMs: 7 })
 })
 
-test('a reading that fails is tried again by whoever asks next', async () => {
+test('a reading that fails is told once, and tried again after a second', async () => {
   const clock = new FakeClock()
+  const log = new RecordingLogger()
   let fails = true
+  let readings = 0
   const book = new TrafficBook({
     clock,
     signal: never,
+    log,
     sources: [
       {
         view: () => testView(web),
-        traffic: () => (fails ? Promise.reject(new Error('not now')) : Promise.resolve(new Map())),
+        traffic: () => {
+          readings++
+          return fails ? Promise.reject(new Error('not now')) : Promise.resolve(new Map())
+        },
       },
     ],
   })
-  await expect(book.read()).rejects.toThrow('not now')
+  for (let series = 0; series < 14; series++) {
+    await expect(book.read()).rejects.toThrow('not now')
+    await clock.advance(50)
+  }
+  expect(readings).toBe(1)
+  expect(log.at('warn')).toHaveLength(1)
   fails = false
+  await clock.advance(1_000)
   expect(await book.read()).toHaveLength(1)
 })
 
@@ -111,7 +126,12 @@ test('what takes long to read is read less often', async () => {
     await clock.advance(2_000)
     return new Map<RouteKey, RouteTraffic>()
   }
-  const book = new TrafficBook({ clock, signal: never, sources: [{ view: () => testView(web), traffic }] })
+  const book = new TrafficBook({
+    clock,
+    signal: never,
+    log: silentLogger,
+    sources: [{ view: () => testView(web), traffic }],
+  })
   await book.read()
   await clock.advance(19_999)
   await book.read()
@@ -139,7 +159,12 @@ test('a reading that takes too long is given up, and not tried again at once', a
       signal.addEventListener('abort', () => reject(new Error('interrupted')))
     })
   }
-  const book = new TrafficBook({ clock, signal: never, sources: [{ view: () => testView(web), traffic }] })
+  const book = new TrafficBook({
+    clock,
+    signal: never,
+    log: silentLogger,
+    sources: [{ view: () => testView(web), traffic }],
+  })
   const tooLong = /took longer than 60 s/
   const first = book.read()
   first.catch(() => {})
@@ -181,6 +206,11 @@ test('whoever cannot wait for the first reading is told so, and of one that fail
     uncounted: [{ family: 'ipv4', why: expect.stringContaining('still being read') as string }],
   })
   const traffic = () => Promise.reject(new Error('not now'))
-  const failing = new TrafficBook({ clock, signal: never, sources: [{ view: () => testView(web), traffic }] })
+  const failing = new TrafficBook({
+    clock,
+    signal: never,
+    log: silentLogger,
+    sources: [{ view: () => testView(web), traffic }],
+  })
   expect(await failing.readSoon()).toEqual({ carried: [], uncounted: [{ family: 'ipv4', why: 'not now' }] })
 })

@@ -1,6 +1,7 @@
 /** What was read last of what the Services carry: for scrapes, pages and commands, which together cost one reading. */
 import type { NodeView } from '../../core/backend.ts'
 import type { Clock } from '../../core/clock.ts'
+import type { Logger } from '../../core/logger.ts'
 import type { RouteKey } from '../../core/route.ts'
 import type { RouteTraffic, Traffic } from '../../core/traffic.ts'
 import type { Family } from '../../net/ip.ts'
@@ -48,6 +49,7 @@ export interface TrafficBookOptions {
   readonly clock: Clock
   /** A reading serves several, so it does not end with one who asked. */
   readonly signal: AbortSignal
+  readonly log: Logger
 }
 
 /** Several who ask at once, such as two scrapers, get the same answer. */
@@ -62,8 +64,8 @@ const longestWaitMs = 2_000
 export class TrafficBook {
   readonly #pages: readonly FamilyPage[]
 
-  constructor({ sources, clock, signal }: TrafficBookOptions) {
-    this.#pages = sources.map((source) => new FamilyPage(source, clock, signal))
+  constructor({ sources, ...options }: TrafficBookOptions) {
+    this.#pages = sources.map((source) => new FamilyPage(source, options))
   }
 
   /** Does not read anything. */
@@ -91,15 +93,17 @@ class FamilyPage {
   readonly #source: TrafficSource
   readonly #clock: Clock
   readonly #signal: AbortSignal
+  readonly #log: Logger
   #reading: Promise<CarriedView> | undefined
   #last: { readonly carried: CarriedView; readonly goodUntil: number } | undefined
-  /** One that failed after a long time is not tried again at once either. */
+  /** A scrape asks once for each series, and all of them get the same answer. */
   #failure: { readonly error: unknown; readonly until: number } | undefined
 
-  constructor(source: TrafficSource, clock: Clock, signal: AbortSignal) {
+  constructor(source: TrafficSource, { clock, signal, log }: Omit<TrafficBookOptions, 'sources'>) {
     this.#source = source
     this.#clock = clock
     this.#signal = signal
+    this.#log = log
   }
 
   view(): NodeView {
@@ -131,7 +135,10 @@ class FamilyPage {
     const startedAt = this.#clock.monotonic()
     const traffic = await this.#readInTime().catch((error: unknown) => {
       const endedAt = this.#clock.monotonic()
-      this.#failure = { error, until: endedAt + restPerReading * (endedAt - startedAt) }
+      this.#failure = { error, until: endedAt + Math.max(freshMs, restPerReading * (endedAt - startedAt)) }
+      // Here it is told once, however many have asked.
+      if (!this.#signal.aborted)
+        this.#log.warn('cannot read what the Services carry', { ipFamily: this.view().family, error })
       throw error
     })
     const atMs = this.#clock.now()

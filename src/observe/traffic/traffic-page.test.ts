@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { RouteKey } from '../../core/route.ts'
+import { silentLogger } from '../../core/logger.ts'
 import { FakeClock } from '../../core/testing/fake-clock.ts'
 import { testEndpoint, testRoute, testView } from '../../core/testing/routes.ts'
 import type { RouteTraffic } from '../../core/traffic.ts'
@@ -39,7 +40,12 @@ function page(traffic: readonly (readonly [RouteKey, RouteTraffic])[] = carried,
     trafficNote: () => 'bytes: accounting is off',
   }
   const asked = trafficPage(
-    new TrafficBook({ clock, signal: never, sources: [source, { ...source, view: () => testView() }] }),
+    new TrafficBook({
+      clock,
+      signal: never,
+      log: silentLogger,
+      sources: [source, { ...source, view: () => testView() }],
+    }),
     seriesLimit,
   )
   const ask = (query = '') => asked.answer({ rest: [], query: new URLSearchParams(query) }, never)
