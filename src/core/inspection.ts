@@ -8,6 +8,14 @@ export interface PlannedPiece {
   readonly text: string
   /** The endpoint that it leads to, if it leads to one. */
   readonly endpoint?: string
+  /** The only way in that it concerns. Without it, all of the route's. */
+  readonly entrance?: PieceEntrance
+}
+
+/** Without an address, a node port; without a port, all ports of the address. */
+export interface PieceEntrance {
+  readonly ip?: string
+  readonly port?: number
 }
 
 export interface InspectedPiece extends PlannedPiece {
@@ -21,4 +29,9 @@ export interface Inspection {
   readonly pieces: readonly InspectedPiece[]
   /** Why something could not be read. */
   readonly notRead?: string
+}
+
+/** As far as it was read. */
+export function isAsPlanned({ state }: InspectedPiece): boolean {
+  return state === 'as planned' || state === 'not read'
 }

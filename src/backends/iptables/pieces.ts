@@ -1,5 +1,7 @@
 /** What the tables hold for one route, piece by piece. */
-import type { RouteKey } from '../../core/route.ts'
+import type { PlannedRule } from '../../core/inspect-pieces.ts'
+import type { PieceEntrance } from '../../core/inspection.ts'
+import type { Route, RouteKey } from '../../core/route.ts'
 import { rulePieces } from '../../dataplane/iptables/language/rule-pieces.ts'
 import type { RulePieces } from '../../dataplane/iptables/language/rule-pieces.ts'
 import type { IptablesPlan } from './plan.ts'
@@ -7,5 +9,22 @@ import type { IptablesPlan } from './plan.ts'
 /** Undefined: there is no such route in the plan. */
 export function routePieces({ routesByKey, settings }: IptablesPlan, key: RouteKey): RulePieces | undefined {
   const planned = routesByKey.get(key)
-  return planned && rulePieces(planned.rendered, settings.family)
+  if (planned === undefined) return undefined
+  const { shared, chains } = rulePieces(planned.rendered, settings.family)
+  const ofEntrance = <One extends PlannedRule>(rule: One): One => {
+    const entrance = entranceOf(rule.readsAs, planned.route)
+    return entrance === undefined ? rule : { ...rule, piece: { ...rule.piece, entrance } }
+  }
+  return {
+    shared: shared.map(ofEntrance),
+    chains: chains.map((chain) => ({ ...chain, rules: chain.rules.map(ofEntrance) })),
+  }
+}
+
+/** Some rules of a node port name a range of addresses, but none names a single one. */
+function entranceOf(rule: string, { entrances }: Route): PieceEntrance | undefined {
+  const port = Number(/ --dport (\d+)/.exec(rule)?.[1])
+  const ip = /(?:^| )-d (\S+)\/(?:32|128) /.exec(rule)?.[1]
+  const found = entrances.find((it) => it.port === port && (it.kind === 'node-port' ? undefined : it.ip) === ip)
+  return found && { ...(ip !== undefined && { ip }), port }
 }

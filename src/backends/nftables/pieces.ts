@@ -1,6 +1,6 @@
 /** What the table holds for one route, piece by piece. The cost follows the route, and not the table. */
 import type { PlannedRule } from '../../core/inspect-pieces.ts'
-import type { PlannedPiece } from '../../core/inspection.ts'
+import type { PieceEntrance, PlannedPiece } from '../../core/inspection.ts'
 import type { RouteKey } from '../../core/route.ts'
 import { isSameData } from '../../core/same-data.ts'
 import { kindOf, nftFamily, renderElement } from '../../dataplane/nft/command/script.ts'
@@ -8,7 +8,7 @@ import { tableName } from '../../dataplane/nft/nft.ts'
 import type { SetDeclaration } from '../../dataplane/nft/nft.ts'
 import { renderRule } from '../../dataplane/nft/render-rule.ts'
 import type { Rule } from '../../dataplane/nft/rule.ts'
-import { hostPort } from '../../net/ip.ts'
+import { hostPort, parseIp } from '../../net/ip.ts'
 import { containersOf } from './containers.ts'
 import type { ContainerName } from './containers.ts'
 import { elementId, elementsById, toSetElement } from './element-changes.ts'
@@ -72,10 +72,24 @@ function isHeldFor(plan: NftablesPlan, key: RouteKey, element: PlannedElement): 
 }
 
 function elementPiece(element: PlannedElement, set: SetDeclaration): ElementPiece {
-  const piece = { kind: 'element', where: `${kindOf(set)} ${set.name}`, text: renderElement(toSetElement(element)) }
+  const entrance = entranceOf(element)
+  const piece = {
+    kind: 'element',
+    where: `${kindOf(set)} ${set.name}`,
+    text: renderElement(toSetElement(element)),
+    ...(entrance && { entrance }),
+  }
   if (!endpointMaps.has(element.container)) return { element, set, piece }
   const [ip = '', port] = element.value.split(' . ')
   return { element, set, piece: { ...piece, endpoint: hostPort(ip, Number(port)) } }
+}
+
+/** Keys begin with what packets are looked up by, but for hairpin, which is about endpoints. */
+function entranceOf({ container, key }: PlannedElement): PieceEntrance | undefined {
+  if (container === 'hairpin') return undefined
+  const [first = '', second, third] = key.split(' . ')
+  if (container === 'cluster-ips') return { ip: first }
+  return parseIp(first) === undefined ? { port: Number(second) } : { ip: first, port: Number(third) }
 }
 
 const endpointMaps: ReadonlySet<ContainerName> = new Set([

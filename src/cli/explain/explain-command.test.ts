@@ -63,6 +63,19 @@ Dropped: the client is not in loadBalancerSourceRanges.
   })
 })
 
+test.each(['nftables', 'iptables'])('only what concerns the way in that was asked for, in %s mode', async (mode) => {
+  const ofNodePort = await explain(['node-port/30443', `--proxy-mode=${mode}`])
+  expect(ofNodePort.pieces).toContain('30443')
+  expect(ofNodePort.pieces).not.toMatch(/198\.51\.100\.10|10\.96\.0\.30/)
+  const ofAddress = await explain(['10.96.0.30:443', '--from=host', `--proxy-mode=${mode}`])
+  expect(ofAddress.pieces).toContain('10.96.0.30')
+  expect(ofAddress.pieces).not.toMatch(/198\.51\.100\.10|30443/)
+  for (const { pieces } of [ofNodePort, ofAddress]) expect(pieces).toMatch(/10\.64\.\d\.\d/)
+  const json = await explain(['node-port/30443', `--proxy-mode=${mode}`, '-o', 'json'])
+  expect(json.text).toMatch(/"pieces": \[/)
+  expect(json.text.replace(/[^]*"pieces"/, '')).not.toMatch(/198\.51\.100\.10|10\.96\.0\.30/)
+})
+
 test('an address that no Service has, with the Services near it', async () => {
   expect(await explain(['10.96.0.21:80', '--proxy-mode=userspace'])).toMatchObject({
     code: 2,

@@ -18,6 +18,7 @@ import { CommandError } from '../program.ts'
 import type { Program } from '../program.ts'
 import { answerText, mainOf } from './answer-text.ts'
 import { explainWorld } from './explain-world.ts'
+import { withPieces } from './pieces-of-entrance.ts'
 import { visibleData } from '../visible.ts'
 
 const explainFlags = {
@@ -115,12 +116,12 @@ async function fromFiles(
   progress[Symbol.dispose]()
   const answer = explain(parsed.question, world)
   if (!answer.ok) throw new CommandError(answer.message)
-  const withPieces = (explanation: Explanation): Explanation => {
+  const planned = (explanation: Explanation): Explanation => {
     const { service, family } = explanation
     const view = world.families.find((it) => it.family === family)?.table.view
     if (service === undefined || view === undefined) return explanation
-    return { ...explanation, pieces: mode.pieces(view, node.settings, service.key) }
+    return withPieces(explanation, mode.pieces(view, node.settings, service.key))
   }
   const main = mainOf(answer.explanations)
-  return { ...answer, explanations: answer.explanations.map((it) => (it === main ? withPieces(it) : it)) }
+  return { ...answer, explanations: answer.explanations.map((it) => (it === main ? planned(it) : it)) }
 }

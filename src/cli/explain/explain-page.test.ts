@@ -83,3 +83,25 @@ test('why the open connections are not known is told', async () => {
     'How many connections are open is not known: the counters are still being read.',
   )
 })
+
+test('what other ways in have is left out, and mentioned where it differs', async () => {
+  const piece = { kind: 'element', where: 'map services' } as const
+  const ours = { ...piece, text: 'ours', entrance: { ip: '10.96.0.1', port: 80 }, state: 'as planned' } as const
+  const shared = { ...piece, text: 'shared', state: 'as planned' } as const
+  const others = { ...piece, text: 'others', entrance: { port: 30080 } } as const
+  const told = async (state: 'as planned' | 'missing', output: string) => {
+    const inspect = async (): Promise<Inspection> => ({ pieces: [ours, shared, { ...others, state }] })
+    return ask({ target: '10.96.0.1:80', output }, { inspect })
+  }
+  expect(await told('as planned', 'text')).toMatchObject({
+    text: expect.stringMatching(/\(read, and all as planned\):\n {3}map services\n {5}ours\n {5}shared\n$/) as string,
+  })
+  expect(await told('missing', 'text')).toMatchObject({
+    text: expect.stringMatching(
+      /^(?![^]*This is the plan)[^]* {5}shared\nOf other ways in, 1 is not as planned: \/debug\/rules\?service=shop\/web&actual=1 shows it\.\n$/,
+    ) as string,
+  })
+  expect(await told('missing', 'json')).toMatchObject({
+    value: { explanations: [{ inspection: { pieces: [ours, shared] }, wrongElsewhere: 1 }] },
+  })
+})

@@ -9,6 +9,7 @@ import type { Family } from '../../net/ip.ts'
 import type { DebugAnswer, DebugPage } from '../../observe/http/debug/debug-page.ts'
 import { noTerminal } from '../terminal.ts'
 import { answerText, mainOf } from './answer-text.ts'
+import { withInspection } from './pieces-of-entrance.ts'
 
 export interface ExplainPageOptions {
   readonly world: () => World
@@ -57,6 +58,7 @@ async function withFindings(
   const { family, service } = main
   const inspection = await inspect?.(family, service.key, signal)
   const observed = await observe?.(family, service)
-  const full = { ...main, ...(inspection && { inspection }), ...(observed && { observed }) }
+  const read = inspection === undefined ? main : withInspection(main, inspection)
+  const full = { ...read, ...(observed && { observed }) }
   return explanations.map((it) => (it === main ? full : it))
 }

@@ -214,10 +214,12 @@ export interface Explanation {
 
   readonly notices: readonly ServiceNotice[]
   readonly observed?: Observed
-  /** What the mode would program, without a look at what is there. */
+  /** What the mode would program for this way in, without a look at what is there. */
   readonly pieces?: readonly PlannedPiece[]
-  /** What is there, compared with the plan. */
+  /** What is there for this way in, compared with the plan. */
   readonly inspection?: Inspection
+  /** How many pieces of other ways in are not as planned; absent: none, as far as they were read. */
+  readonly wrongElsewhere?: number
 }
 
 export type Answer =
