@@ -1,8 +1,8 @@
 import { once } from 'node:events'
-import type { Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { BroadcastChannel } from 'node:worker_threads'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { systemClock } from '../../../core/clock.ts'
+import { systemClock, type Clock } from '../../../core/clock.ts'
 import { silentLogger } from '../../../core/logger.ts'
 import { RecordingLogger } from '../../../core/testing/recording-logger.ts'
 import { hostPort } from '../../../net/ip.ts'
@@ -45,6 +45,35 @@ test('a thread that dies comes back with its listeners, and its counts go on', a
   const carried = { connections: 2, bytesIn: 'hello'.length + 'again'.length }
   expect(stats()).toMatchObject(carried)
   await expect.poll(() => [...relay.endpointCounts('web').values()]).toMatchObject([{ ...carried, active: 0 }])
+})
+
+test('a listener that cannot be reopened leaves the totals as they were', async () => {
+  const log = new RecordingLogger()
+  const { program, fail } = failingWorker()
+  let endPause = () => {}
+  const pause = new Promise<void>((resolve) => (endPause = resolve))
+  // A thread that dies at once is started again after a pause, which here is as long as the port takes to be taken.
+  const clock: Clock = {
+    ...systemClock,
+    monotonic: () => 0,
+    sleep: (ms, signal) => (ms === 1_000 ? pause : systemClock.sleep(ms, signal)),
+  }
+  const make = () => new ThreadedRelay({ log, clock, threads: 1, program, settings: { stuckAfterMs: 60_000 } })
+  const { relay, address } = await relayTo(make, [use(await echoEndpoint())])
+  expect(await ask(address, 'hello')).toBe('hello')
+  await eventually(() => relay.totals().carried.TCP.active === 0)
+  const before = relay.totals().carried.TCP
+  expect(before).toMatchObject({ connections: 1, bytesIn: 'hello'.length })
+
+  fail('die', 'all')
+  await eventually(() => log.at('error').length === 1)
+  const other = createServer().listen(address.port, address.ip)
+  onTestFinished(() => void other.close())
+  await once(other, 'listening')
+  endPause()
+  await eventually(() => log.at('warn').length === 1)
+  expect(log.at('warn')[0]?.message).toBe('a listener could not be reopened')
+  expect(relay.totals().carried.TCP).toEqual(before)
 })
 
 test('what others serve is not disturbed when a thread dies', async () => {

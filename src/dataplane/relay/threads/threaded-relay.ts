@@ -147,6 +147,9 @@ export class ThreadedRelay implements Relay {
       } else {
         this.#heldById.delete(spec.id)
         this.#pools.release(spec.pool.id)
+        // What it has counted stays in the totals.
+        if (before !== undefined) this.#draining.add(before)
+        this.#forgetDrained()
       }
       return result
     } catch (error) {
