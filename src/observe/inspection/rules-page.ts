@@ -27,6 +27,7 @@ export function rulesPage({ families, reading }: RulesPageOptions): DebugPage {
     path: '/debug/rules',
     about:
       'all that is programmed, as text: ?family=ipv4, ?part=NAME; or what one Service has: ?service=NAMESPACE/NAME, compared with what is there with &actual=1',
+    shorter: 'with ?family=ipv4, ?part=NAME or ?service=NAMESPACE/NAME',
     async answer({ query }, signal) {
       const chosen = familiesAsked(families, query)
       if (typeof chosen === 'string') return refused(400, chosen)

@@ -8,6 +8,9 @@ import { rawRequest } from '../testing/raw-request.ts'
 import { debugHandler, limitsOnPort } from './debug-handler.ts'
 import type { DebugLimits } from './debug-handler.ts'
 import type { DebugPage } from './debug-page.ts'
+import { PacedReading } from '../../inspection/paced-reading.ts'
+import { rulesPage } from '../../inspection/rules-page.ts'
+import type { InspectedFamily } from '../../inspection/inspected-family.ts'
 
 const hello: DebugPage = {
   path: '/debug/hello',
@@ -149,6 +152,17 @@ test('an answer without end is not sent', async () => {
   }
   const { get } = await serve([page], { size: 1000 })
   expect(await get('/debug/long')).toMatchObject({ status: 400, body: expect.stringContaining('?limit=') as string })
+})
+
+test('a page that takes no limit says itself how to ask for less', async () => {
+  const rendered = async () => [{ part: 'nftables', text: 'x'.repeat(2000) }]
+  const family = { family: 'ipv4', rendered } as unknown as InspectedFamily
+  const page = rulesPage({ families: [family], reading: new PacedReading(new FakeClock()) })
+  const { get } = await serve([page], { size: 1000 })
+  const { status, body } = await get('/debug/rules')
+  expect(status).toBe(400)
+  expect(body).toMatch(/ask for less, for example with .*\?part=NAME or \?service=NAMESPACE\/NAME\n$/)
+  expect(body).not.toContain('?limit=')
 })
 
 async function serve(pages: readonly DebugPage[], limits: Partial<DebugLimits> = {}, busyMs = () => 0) {

@@ -95,7 +95,7 @@ export function debugHandler({ pages, limits, clock, log, busyMs = loopActiveMs 
       if (answer.kind === 'refused') return refuse(answer.status, answer.message)
       const body = bodyOf(answer, query)
       if (body.length > limits.size)
-        return refuse(400, `the answer has ${body.length} characters, ${limits.size} are allowed: ${askForLess}`)
+        return refuse(400, `the answer has ${body.length} characters, ${limits.size} are allowed: ${askForLess(page)}`)
       const type = answer.kind === 'json' ? 'application/json' : plainText
       reply(response, 200, { 'Content-Type': type, ...noSniff, ...fromFairlead }, body)
     } catch (error) {
@@ -114,7 +114,9 @@ function loopActiveMs(): number {
   return performance.eventLoopUtilization().active
 }
 
-const askForLess = 'ask for less, for example with ?limit=, ?namespace= or without ?full'
+function askForLess({ shorter = 'with ?limit=, ?namespace= or without ?full' }: DebugPage): string {
+  return `ask for less, for example ${shorter}`
+}
 
 interface Asked {
   readonly limits: DebugLimits

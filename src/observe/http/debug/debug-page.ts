@@ -4,6 +4,8 @@ export interface DebugPage {
   readonly path: string
   /** For the list of pages: what it shows, and what can be asked. */
   readonly about: string
+  /** How to ask for less, for an answer that is too long: what to write after "for example". */
+  readonly shorter?: string
   /** What it throws becomes a 500 and a log line. The signal aborts when the client is gone or has waited too long. */
   answer(request: DebugRequest, signal: AbortSignal): Promise<DebugAnswer>
 }
