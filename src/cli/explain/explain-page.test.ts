@@ -105,3 +105,18 @@ test('what other ways in have is left out, and mentioned where it differs', asyn
     value: { explanations: [{ inspection: { pieces: [ours, shared] }, wrongElsewhere: 1 }] },
   })
 })
+
+test('failed dials are listed: the shares count on endpoints that the relay may avoid', async () => {
+  const failedDials = {
+    '10.64.0.1:8080': { count: 3, lastUsed: '2026-01-02T03:04:05.000Z' },
+    '10.64.0.2:8080': { count: 1 },
+  }
+  const answer = await ask({ target: '10.96.0.1:80', output: 'text' }, { observe: async () => ({ failedDials }) })
+  expect(answer.kind === 'text' && answer.text).toContain(
+    `Dials that failed. After one an endpoint is tried last for up to a minute:
+   ENDPOINT         FAILED DIALS   LAST USE
+   10.64.0.1:8080   3              2026-01-02T03:04:05.000Z
+   10.64.0.2:8080   1              -
+`,
+  )
+})

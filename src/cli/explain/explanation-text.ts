@@ -198,7 +198,7 @@ function seenSentence({ answerers, source }: Explanation, why: string): string {
 
 function observedSteps({ observed }: Explanation): readonly Step[] {
   if (observed === undefined) return []
-  const { notProgrammed, timeToSafety, openConnections, uncounted, skew } = observed
+  const { notProgrammed, timeToSafety, openConnections, failedDials, uncounted, skew } = observed
   const steps: Step[] = []
   if (notProgrammed !== undefined) steps.push({ says: `Not all of it is programmed: ${notProgrammed}.` })
   if (timeToSafety !== undefined) {
@@ -214,8 +214,19 @@ function observedSteps({ observed }: Explanation): readonly Step[] {
     const rows = Object.entries(openConnections).map(([address, open]) => [address, String(open)])
     steps.push({ says: `Open connections${uneven}:`, lists: { header: ['ENDPOINT', 'OPEN'], rows } })
   }
+  if (failedDials !== undefined) {
+    const rows = Object.entries(failedDials).map(([address, { count, lastUsed = '-' }]) => [
+      address,
+      `${count}`,
+      lastUsed,
+    ])
+    steps.push({ says: failedDialsText, lists: { header: ['ENDPOINT', 'FAILED DIALS', 'LAST USE'], rows } })
+  }
   return steps
 }
+
+/** Shares are those of the plan. */
+const failedDialsText = 'Dials that failed. After one an endpoint is tried last for up to a minute:'
 
 function stepText({ says, lists }: Step, number: number, { columns = defaultWidth }: Terminal): string {
   const start = `${number}. `

@@ -24,6 +24,22 @@ test('the busiest endpoint comes first, and idle ones are not left out', async (
   ])
 })
 
+test('failed dials are told, the most first, though nothing is open', async () => {
+  const endpoints = new Map([
+    ['10.64.0.1:80', { open: 0, dialFailures: 0, lastUsedMs: 0 }],
+    ['10.64.0.2:80', { open: 0, dialFailures: 1 }],
+    ['10.64.0.3:80', { open: 0, dialFailures: 3, lastUsedMs: 1000 }],
+  ])
+  const carried = [{ view: testView(web), traffic: new Map([[web.key, { endpoints }]]) }]
+  const book = { readSoon: async () => ({ carried, uncounted: [] }) }
+  const seen = await observedTraffic(book as never, 'ipv4', web.key)
+  expect(seen?.openConnections).toBeUndefined()
+  expect(Object.entries(seen?.failedDials ?? {})).toEqual([
+    ['10.64.0.3:80', { count: 3, lastUsed: '1970-01-01T00:00:01.000Z' }],
+    ['10.64.0.2:80', { count: 1 }],
+  ])
+})
+
 test('nothing is said where nothing is open', async () => {
   expect(await observed({ '10.64.0.1:80': 0 })).toBeUndefined()
 })

@@ -147,11 +147,19 @@ export interface NotAnswering extends ExplainedEndpoint {
 }
 
 /** What only a running process knows. */
+interface FailedDials {
+  readonly count: number
+  /** When the endpoint last got a connection; absent: not as far as is known. */
+  readonly lastUsed?: string
+}
+
 export interface Observed {
   /** From the removal of an endpoint in the API to the commit on this node: the last one of this Service. */
   readonly timeToSafety?: { readonly seconds: number; readonly endpoint?: string; readonly atMs: number }
   /** Open now, by the `ip:port` of the endpoint. */
   readonly openConnections?: Readonly<Record<string, number>>
+  /** Attempts to reach an endpoint that failed, by its `ip:port`, where the mode dials and some did. */
+  readonly failedDials?: Readonly<Record<string, FailedDials>>
   /** Why it is not known how many are open, where it could be: part of a sentence. */
   readonly uncounted?: string
   /** The busiest endpoint compared with an even share. */
