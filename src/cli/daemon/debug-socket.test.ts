@@ -41,6 +41,18 @@ test.skipIf(isWindows)(
   },
 )
 
+test.skipIf(isWindows)(
+  'a group that was to use the socket at the usual place, and cannot, is worth a warning',
+  async () => {
+    const { start, log } = await setUp()
+    const first = await start('')
+    await vi.waitUntil(() => first.isListening())
+    const second = await start('', 'proxy')
+    await second.ended
+    expect(log.at('warn')).toMatchObject([{ message: 'running without a debug socket', fields: { group: 'proxy' } }])
+  },
+)
+
 test('none is none', async () => {
   const { parts } = await setUp()
   expect(await parts('none')).toEqual([])
@@ -71,10 +83,10 @@ async function setUp() {
   const log = Object.assign(new RecordingLogger(), { verbosity: 0, setVerbosity() {}, flush() {} })
   const parts = (socket: string, group = '') =>
     debugSocket({ debugSocket: socket, debugSocketGroup: group, host, log, pages: [] })
-  const start = async (socket: string) => {
+  const start = async (socket: string, group = '') => {
     const stop = new AbortController()
     onTestFinished(() => stop.abort())
-    const ended = runAll(await parts(socket), stop.signal)
+    const ended = runAll(await parts(socket, group), stop.signal)
     ended.catch(() => {})
     const isListening = () => log.lines.some(({ message }) => message === 'listening')
     return { ended, isListening, stop: () => stop.abort() }

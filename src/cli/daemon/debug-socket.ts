@@ -36,7 +36,10 @@ export async function debugSocket(place: DebugSocketPlace): Promise<readonly Run
           await serveDebugSocket(options, signal)
         } catch (error) {
           if (!isUsual || !(error instanceof DebugSocketError)) throw error
-          log.debug(1, 'running without a debug socket', { socket: socketText(socket), error })
+          const fields = { socket: socketText(socket), error }
+          // Somebody who names a group wants its members to use the socket.
+          if (options.groupId === undefined) log.debug(1, 'running without a debug socket', fields)
+          else log.warn('running without a debug socket', { ...fields, group: debugSocketGroup })
         }
       },
     },
