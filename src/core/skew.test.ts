@@ -25,3 +25,11 @@ test('there is none where nothing is open, nothing is known, or there is nobody 
   expect(skewOf(web, { endpoints: new Map([['10.64.0.1:80', { connections: 3 }]]) })).toBeUndefined()
   expect(skewOf(testRoute('shop/one', { endpoints: pods.slice(0, 1) }), open(3))).toBeUndefined()
 })
+
+test('a Service may have more endpoints than a function takes arguments', () => {
+  const crowd = Array.from({ length: 300_000 }, (_, index) =>
+    testEndpoint(`10.${index >> 16}.${(index >> 8) & 255}.${index & 255}`, 80),
+  )
+  const endpoints = new Map(crowd.map(({ address }, index) => [address, { open: index === 7 ? 2 : 1 }]))
+  expect(skewOf(testRoute('shop/crowd', { endpoints: crowd }), { endpoints })?.most).toBe(2)
+})

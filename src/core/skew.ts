@@ -17,9 +17,13 @@ export function skewOf({ reachableEndpoints }: Route, { endpoints }: RouteTraffi
   const open = reachableEndpoints.map(({ address }) => endpoints.get(address)?.open)
   // An endpoint that nothing is open to may be missing; but if nobody knows, nobody knows.
   if (open.every((count) => count === undefined)) return undefined
-  const total = open.reduce<number>((sum, count) => sum + (count ?? 0), 0)
+  let total = 0
+  let most = 0
+  for (const count of open) {
+    total += count ?? 0
+    most = Math.max(most, count ?? 0)
+  }
   if (total === 0) return undefined
   const even = total / open.length
-  const most = Math.max(...open.map((count) => count ?? 0))
   return { even, most, ratio: most / even }
 }

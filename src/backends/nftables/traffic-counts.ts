@@ -140,7 +140,8 @@ function keysDeletedFrom(
   const keys: string[] = []
   for (const operation of transactions.flat()) {
     if (operation.do === 'delete table') return undefined
-    if (operation.do === 'delete elements' && operation.set.name === container) keys.push(...operation.keys)
+    if (operation.do === 'delete elements' && operation.set.name === container)
+      for (const key of operation.keys) keys.push(key)
   }
   return keys
 }
