@@ -15,9 +15,13 @@ export async function deleteUnusedChains(
   if (names.length === 0 || (await deleteChains(table, names, signal))) return []
   onFailure()
   if (names.length === 1) return names
-  const left: string[] = []
-  for (const name of names) if (!(await deleteChains(table, [name], signal))) left.push(name)
-  return left
+  for (let left = names; ;) {
+    const still: string[] = []
+    for (const name of left) if (!(await deleteChains(table, [name], signal))) still.push(name)
+    // A chain that another led to can go now, if that one has gone.
+    if (still.length === 0 || still.length === left.length) return still
+    left = still
+  }
 }
 
 async function deleteChains(table: NftTable, names: readonly string[], signal: AbortSignal): Promise<boolean> {
