@@ -97,13 +97,17 @@ export const noSpan: Span = {
 export const noTracer: Tracer = { start: () => noSpan, record: () => undefined }
 
 /** Does the work as a part of the span. */
-export async function within<T>(
+export function within<T>(
   parent: Span,
   name: string,
   work: (span: Span) => Promise<T> | T,
   attributes?: SpanAttributes,
 ): Promise<T> {
-  const span = parent.child(name, attributes)
+  return during(parent.child(name, attributes), work)
+}
+
+/** The span ends with the work. */
+export async function during<T>(span: Span, work: (span: Span) => Promise<T> | T): Promise<T> {
   try {
     const result = await work(span)
     span.end()

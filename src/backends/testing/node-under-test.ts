@@ -3,6 +3,7 @@ import type { Backend, NodeView, SyncReport } from '../../core/backend.ts'
 import type { Inspection } from '../../core/inspection.ts'
 import type { Route, RouteKey } from '../../core/route.ts'
 import { FakeClock } from '../../core/testing/fake-clock.ts'
+import { during } from '../../core/trace.ts'
 import type { Span, SpanRecord, TraceSink } from '../../core/trace.ts'
 import { TraceRecorder } from '../../observe/tracing/trace-recorder.ts'
 import type { BackendSite, World } from './backend-site.ts'
@@ -81,16 +82,8 @@ export class NodeUnderTest<Damage, Settings> {
     return this.#process.backend.inspect?.(key, never)
   }
 
-  async #traced<T>(work: (span: Span) => Promise<T>): Promise<T> {
-    const span = this.#process.tracer.start('syncProxyRules')
-    try {
-      const result = await work(span)
-      span.end()
-      return result
-    } catch (error) {
-      span.end(error)
-      throw error
-    }
+  #traced<T>(work: (span: Span) => Promise<T>): Promise<T> {
+    return during(this.#process.tracer.start('syncProxyRules'), work)
   }
 
   /** The next sync looks at these again, although nothing changed. */

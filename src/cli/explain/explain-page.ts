@@ -6,6 +6,7 @@ import type { World } from '../../core/explain/world.ts'
 import type { Inspection } from '../../core/inspection.ts'
 import type { RouteKey } from '../../core/route.ts'
 import type { Family } from '../../net/ip.ts'
+import { refused } from '../../observe/http/debug/debug-page.ts'
 import type { DebugAnswer, DebugPage } from '../../observe/http/debug/debug-page.ts'
 import { noTerminal } from '../terminal.ts'
 import { answerText, mainOf } from './answer-text.ts'
@@ -32,7 +33,7 @@ export function explainPage(options: ExplainPageOptions): DebugPage {
         namespace: text('namespace') || 'default',
         port: text('port'),
       })
-      if (!parsed.ok) return { kind: 'refused', status: 400, message: parsed.problem }
+      if (!parsed.ok) return refused(400, parsed.problem)
       const answer = explain(parsed.question, options.world())
       if (!answer.ok) return refusal(answer)
       const full = { ...answer, explanations: await withFindings(answer.explanations, options, signal) }
@@ -44,7 +45,7 @@ export function explainPage(options: ExplainPageOptions): DebugPage {
 }
 
 function refusal({ kind, message }: Extract<Answer, { ok: false }>): DebugAnswer {
-  return { kind: 'refused', status: kind === 'mistake' ? 400 : 404, message }
+  return refused(kind === 'mistake' ? 400 : 404, message)
 }
 
 /** Reads the data plane for the one that is told in full: a Service with hundreds of ports must not cost as many looks. */

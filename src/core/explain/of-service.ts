@@ -2,8 +2,8 @@
 import { objectKey } from '../../api/records.ts'
 import type { ServicePort, ServiceRecord } from '../../api/records.ts'
 import { familyOf } from '../../net/ip.ts'
-import { nearestName } from '../../net/nearest-name.ts'
 import type { Catalog } from '../catalog.ts'
+import { nearServices } from '../near-services.ts'
 import type { Entrance, Route } from '../route.ts'
 import type { Answer, Explanation, Question, Target } from './explanation.ts'
 import { explainNobody } from './nobody.ts'
@@ -87,20 +87,12 @@ function unknownPort(record: ServiceRecord, wanted = ''): string {
 }
 
 function unknownService({ namespace, name }: ServiceTarget, catalog: Catalog): string {
-  const elsewhere = [...catalog.services.values()].filter((it) => it.name === name).map(({ namespace: own }) => own)
   const missing = `there is no Service "${name}" in namespace "${namespace}"`
-  if (elsewhere.length > 0) return `${missing}, but in ${elsewhere.sort().slice(0, 5).join(', ')}: choose it with -n`
-  const here = [...catalog.services.values()].filter((it) => it.namespace === namespace)
-  const near = nearestName(
-    name,
-    here.slice(0, mostCompared).map((it) => it.name),
-  )
-  if (near !== undefined) return `${missing}, did you mean ${near}?`
-  return here.length === 0 ? `${missing}, which has no Services at all` : missing
+  const { namespaces, nearestName, isEmpty } = nearServices(namespace, name, catalog)
+  if (namespaces.length > 0) return `${missing}, but in ${namespaces.slice(0, 5).join(', ')}: choose it with -n`
+  if (nearestName !== undefined) return `${missing}, did you mean ${nearestName}?`
+  return isEmpty ? `${missing}, which has no Services at all` : missing
 }
-
-/** Comparing names takes time, and everybody on the node may ask. */
-const mostCompared = 500
 
 function notFound(message: string): Answer {
   return { ok: false, kind: 'not found', message }

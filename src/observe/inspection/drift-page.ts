@@ -2,6 +2,7 @@
 import type { Comparison } from '../../core/backend.ts'
 import type { DriftMemory } from '../../core/sync/drift-memory.ts'
 import type { Family } from '../../net/ip.ts'
+import { refused } from '../http/debug/debug-page.ts'
 import type { DebugPage } from '../http/debug/debug-page.ts'
 import { familiesAsked, isAsked } from './asked.ts'
 import type { InspectedFamily } from './inspected-family.ts'
@@ -35,7 +36,7 @@ export function driftPage({ families, memory, reading }: DriftPageOptions): Debu
     about: 'what others changed, and how long it took to repair it; ?now=1 compares everything now, ?family=ipv4',
     async answer({ query }, signal) {
       const chosen = familiesAsked(families, query)
-      if (typeof chosen === 'string') return { kind: 'refused', status: 400, message: chosen }
+      if (typeof chosen === 'string') return refused(400, chosen)
       const names = new Set(chosen.map(({ family }) => family))
       const value: DriftAnswer = {
         total: memory.total,

@@ -2,6 +2,7 @@
 import type { RenderedPart } from '../../core/backend.ts'
 import type { Inspection, PlannedPiece } from '../../core/inspection.ts'
 import type { Family } from '../../net/ip.ts'
+import { refused } from '../http/debug/debug-page.ts'
 import type { DebugAnswer, DebugPage } from '../http/debug/debug-page.ts'
 import { familiesAsked, isAsked } from './asked.ts'
 import type { InspectedFamily } from './inspected-family.ts'
@@ -96,8 +97,4 @@ async function allRules(families: readonly InspectedFamily[], part: string | nul
     chosen.length === 1 && unknown.length === 0 ? one.text : `# ${one.family}, part ${one.part}\n${one.text}`,
   )
   return { kind: 'text', text: [...remarks, ...texts].join('') }
-}
-
-function refused(status: 400 | 404, message: string): DebugAnswer {
-  return { kind: 'refused', status, message }
 }

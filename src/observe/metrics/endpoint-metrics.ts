@@ -1,5 +1,6 @@
 import type { Traffic } from '../../core/traffic.ts'
 import type { CarriedView } from '../traffic/traffic-book.ts'
+import { directed } from './directed.ts'
 import { familyLabel } from './family-label.ts'
 import type { MetricRegistry, Series } from './prometheus.ts'
 
@@ -67,8 +68,4 @@ function seriesFor(
     }
   }
   return series
-}
-
-function directed(series: Series<Label>, direction: 'in' | 'out'): Series<Label | 'direction'> {
-  return { ...series, labels: { ...series.labels, direction } }
 }

@@ -2,6 +2,7 @@ import type { Route } from '../../core/route.ts'
 import { skewOf } from '../../core/skew.ts'
 import type { RouteTraffic } from '../../core/traffic.ts'
 import type { CarriedView } from '../traffic/traffic-book.ts'
+import { directed } from './directed.ts'
 import { familyLabel } from './family-label.ts'
 import type { MetricRegistry, Series } from './prometheus.ts'
 
@@ -106,8 +107,4 @@ function reasonsIn({ traffic }: CarriedView): readonly string[] {
   const reasons = new Set<string>()
   for (const { turnedAway } of traffic.values()) for (const reason in turnedAway) reasons.add(reason)
   return [...reasons]
-}
-
-function directed(series: Series<Label>, direction: 'in' | 'out'): Series<Label | 'direction'> {
-  return { ...series, labels: { ...series.labels, direction } }
 }

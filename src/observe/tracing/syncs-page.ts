@@ -1,5 +1,6 @@
 /** `/debug/syncs`: what the last syncs did, how long each part took, and which events caused them. */
 import type { SpanRecord } from '../../core/trace.ts'
+import { refused } from '../http/debug/debug-page.ts'
 import type { DebugAnswer, DebugPage } from '../http/debug/debug-page.ts'
 import { shownSync } from './shown-sync.ts'
 import type { ShownSync } from './shown-sync.ts'
@@ -27,10 +28,10 @@ export function syncsPage(history: Pick<SyncHistory, 'last' | 'slowest' | 'start
 
 function answer(history: Pick<SyncHistory, 'last' | 'slowest' | 'start'>, query: URLSearchParams): DebugAnswer {
   const limit = query.get('limit') ?? String(defaultLimit)
-  if (!/^[1-9]\d{0,5}$/.test(limit)) return refused(`limit=${limit} is no number of syncs: ask with limit=20`)
+  if (!/^[1-9]\d{0,5}$/.test(limit)) return refused(400, `limit=${limit} is no number of syncs: ask with limit=20`)
   const family = query.get('family')
   if (family !== null && family !== 'ipv4' && family !== 'ipv6')
-    return refused(`family=${family} is none: ask with family=ipv4 or family=ipv6`)
+    return refused(400, `family=${family} is none: ask with family=ipv4 or family=ipv6`)
   const isSlowest = query.has('slowest') && query.get('slowest') !== 'false'
   const roots = (isSlowest ? history.slowest : history.last).filter(
     ({ attributes }) => family === null || attributes['network.type'] === family,
@@ -41,8 +42,4 @@ function answer(history: Pick<SyncHistory, 'last' | 'slowest' | 'start'>, query:
     start: history.start ?? null,
   }
   return { kind: 'json', value }
-}
-
-function refused(message: string): DebugAnswer {
-  return { kind: 'refused', status: 400, message }
 }

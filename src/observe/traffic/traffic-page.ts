@@ -1,4 +1,5 @@
 /** `/debug/traffic`: what each Service port, and each of its endpoints, has carried. */
+import { refused } from '../http/debug/debug-page.ts'
 import type { DebugAnswer, DebugPage } from '../http/debug/debug-page.ts'
 import { seriesNeeded } from './series-needed.ts'
 import type { TrafficBook } from './traffic-book.ts'
@@ -15,7 +16,7 @@ export function trafficPage(book: TrafficBook, seriesLimit: number): DebugPage {
     about: 'what Services carry: ?sort=, ?namespace=, ?filter=, ?limit=, ?endpoints=true',
     async answer({ query }): Promise<DebugAnswer> {
       const asked = parseQuery(query)
-      if (typeof asked === 'string') return { kind: 'refused', status: 400, message: asked }
+      if (typeof asked === 'string') return refused(400, asked)
       const table = trafficTable(await book.read(), asked)
       return { kind: 'json', value: { ...table, notes: [...table.notes, ...aboveLimit(book, seriesLimit)] } }
     },

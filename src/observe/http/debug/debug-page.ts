@@ -21,3 +21,7 @@ export type DebugAnswer =
   | { readonly kind: 'text'; readonly text: string }
   /** The question makes no sense, or names something that is not there: a sentence that says what to ask instead. */
   | { readonly kind: 'refused'; readonly status: 400 | 404; readonly message: string }
+
+export function refused(status: 400 | 404, message: string): DebugAnswer {
+  return { kind: 'refused', status, message }
+}

@@ -3,9 +3,10 @@ import { objectKey } from '../../../api/records.ts'
 import type { ObjectKey, SliceRecord } from '../../../api/records.ts'
 import type { NodeView } from '../../../core/backend.ts'
 import type { Catalog } from '../../../core/catalog.ts'
+import { nearServices } from '../../../core/near-services.ts'
 import { routeKey } from '../../../core/route.ts'
 import { zonesOf } from '../../../core/routing/endpoints.ts'
-import { nearestName } from '../../../net/nearest-name.ts'
+import { refused } from './debug-page.ts'
 import type { DebugPage } from './debug-page.ts'
 import { routeInFull } from './shown-route.ts'
 
@@ -26,15 +27,10 @@ export function servicePage({ catalog, views, more }: ServicePageOptions): Debug
     async answer({ rest }, signal) {
       const [namespace = '', name = '', ...extra] = rest
       if (namespace === '' || name === '' || extra.length > 0)
-        return {
-          kind: 'refused',
-          status: 400,
-          message: 'name a Service: /debug/services/NAMESPACE/NAME; /debug/view lists them',
-        }
+        return refused(400, 'name a Service: /debug/services/NAMESPACE/NAME; /debug/view lists them')
       const key = objectKey({ namespace, name })
       const service = catalog.services.get(key)
-      if (service === undefined)
-        return { kind: 'refused', status: 404, message: unknownService(namespace, name, catalog) }
+      if (service === undefined) return refused(404, unknownService(namespace, name, catalog))
       const slices = [...catalog.slicesOf(key).values()]
       const zones = zonesOf(slices)
       const keys = service.ports.map((port) => routeKey(namespace, name, port.name, port.protocol))
@@ -65,17 +61,12 @@ function sliceInShort({ name, family, ports, endpoints, triggerTimeMs }: SliceRe
   return { name, family, ports, endpoints: endpoints.length, lastChange }
 }
 
-function unknownService(namespace: string, name: string, { services }: Pick<Catalog, 'services'>): string {
+function unknownService(namespace: string, name: string, catalog: Pick<Catalog, 'services'>): string {
   const start = `this node knows no Service ${namespace}/${name}`
-  const [elsewhere] = [...services.values()].filter((service) => service.name === name)
-  if (elsewhere !== undefined) return `${start}; did you mean ${elsewhere.namespace}/${name}?`
-  const names = [...services.values()].filter((service) => service.namespace === namespace).slice(0, mostNames)
-  const nearest = nearestName(
-    name,
-    names.map((service) => service.name),
-  )
-  return nearest === undefined ? `${start}; /debug/view lists them` : `${start}; did you mean ${namespace}/${nearest}?`
+  const { namespaces, nearestName } = nearServices(namespace, name, catalog)
+  const [elsewhere] = namespaces
+  if (elsewhere !== undefined) return `${start}; did you mean ${elsewhere}/${name}?`
+  return nearestName === undefined
+    ? `${start}; /debug/view lists them`
+    : `${start}; did you mean ${namespace}/${nearestName}?`
 }
-
-/** Comparing names takes time, and everybody on the node may ask. */
-const mostNames = 500

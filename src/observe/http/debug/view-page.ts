@@ -2,7 +2,8 @@
 import type { NodeView } from '../../../core/backend.ts'
 import type { Route } from '../../../core/route.ts'
 import { families } from '../../../net/ip.ts'
-import type { DebugAnswer, DebugPage } from './debug-page.ts'
+import { refused } from './debug-page.ts'
+import type { DebugPage } from './debug-page.ts'
 import { routeInFull, routeInShort } from './shown-route.ts'
 
 export interface ViewPageOptions {
@@ -25,9 +26,9 @@ export function viewPage({ mode, views, summary }: ViewPageOptions): DebugPage {
     answer: async ({ query }) => {
       const limit = Number(query.get('limit') ?? usualRoutes)
       if (!Number.isInteger(limit) || limit < 0 || limit > mostRoutes)
-        return refused(`limit must be a whole number from 0 to ${mostRoutes}`)
+        return refused(400, `limit must be a whole number from 0 to ${mostRoutes}`)
       const family = query.get('family')
-      if (family !== null && !families.some((one) => one === family)) return refused('family must be ipv4 or ipv6')
+      if (family !== null && !families.some((one) => one === family)) return refused(400, 'family must be ipv4 or ipv6')
       const shownViews = views().filter((view) => family === null || view.family === family)
       const matching = matchingRoutes(shownViews, query)
       const { page, next } = pageOf(matching, limit, query.get('after') ?? '')
@@ -76,8 +77,4 @@ function pageOf(
 
 function placeOf({ key, family }: Route): string {
   return `${key} ${family}`
-}
-
-function refused(message: string): DebugAnswer {
-  return { kind: 'refused', status: 400, message }
 }
