@@ -48,7 +48,7 @@ export interface SpanRecord {
   readonly name: string
   readonly context: SpanContext
   /** In the root of a tree: a span of another process. */
-  readonly parentSpanId?: string
+  readonly parentSpanId?: string | undefined
   readonly links: readonly SpanLink[]
   /** Unix milliseconds with a fraction. Within a tree only the root's comes from the wall clock. */
   readonly startMs: number

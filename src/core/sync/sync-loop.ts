@@ -57,7 +57,7 @@ export class SyncLoop {
   request(pace: Pace = 'normal'): void {
     if (this.#requested !== undefined && waitOf[pace] >= waitOf[this.#requested]) return
     this.#requested = pace
-    this.#wake?.abort()
+    this.#wake?.abort(woken)
   }
 
   /** Somebody asked for a run that has not begun. */
@@ -67,7 +67,7 @@ export class SyncLoop {
 
   async run(signal: AbortSignal): Promise<void> {
     const { work, clock, minMs, retryMs, maxMs } = this.#options
-    const stop = () => this.#wake?.abort()
+    const stop = () => this.#wake?.abort(woken)
     signal.addEventListener('abort', stop)
     try {
       this.#periodicAt = clock.monotonic() + maxMs
@@ -103,6 +103,9 @@ export class SyncLoop {
     return Math.min(this.#periodicAt, this.#completedAt + coolDownMs)
   }
 }
+
+/** Without a reason of ours each would get an exception with a stack, in every sync. */
+const woken = 'woken'
 
 const waitOf: Readonly<Record<Pace, number>> = { normal: Infinity, urgent: urgentMs, immediate: 0 }
 

@@ -62,6 +62,11 @@ export class TimeToSafety {
 
   committed({ view, change, removals, failedKeys }: CommittedRemovals): void {
     if (removals.length === 0 && this.#waiting.size === 0) return
+    // The usual case, without the sets and maps of the others: one endpoint is gone, and nothing failed.
+    if (removals.length === 1 && failedKeys.length === 0 && this.#waiting.size === 0) {
+      if (!isBack(view, removals[0]!)) this.#record(removals[0]!)
+      return
+    }
     const failed = new Set(failedKeys)
     for (const [place, removal] of this.#due(view, change, removals)) {
       if (!failed.has(removal.key)) {

@@ -2,9 +2,10 @@
  * The only file that uses the Prometheus library. It declares what Fairlead needs, so that changing to another library
  * (this one is no longer developed) only changes this file.
  */
-import { Counter as LibraryCounter, Gauge as LibraryGauge, Histogram as LibraryHistogram } from 'prom-client'
+import { Counter as LibraryCounter, Gauge as LibraryGauge } from 'prom-client'
 import { Registry, collectDefaultMetrics } from 'prom-client'
 import type { Metric } from 'prom-client'
+import { Cells } from './cells.ts'
 import type { Exemplar } from './exemplars.ts'
 import { renderOpenMetrics } from './open-metrics.ts'
 import type { Family, Sample } from './open-metrics.ts'
@@ -52,8 +53,9 @@ export class MetricRegistry {
   readonly #onReset: (() => void)[] = []
 
   counter<Label extends string>(spec: FamilySpec<Label>): Counter<Label> {
-    const counter = new LibraryCounter<Label>(this.#configuration(spec))
-    return { increment: (labels, by = 1) => counter.inc(labels, by) }
+    const cells = this.#cells(spec, () => ({ value: 0 }))
+    this.counterFrom(spec, () => Promise.resolve(seriesIn(cells)))
+    return { increment: (labels, by = 1) => void (cells.at(labels).value += by) }
   }
 
   /** A counter that is kept elsewhere. It is read at each scrape, and has the series that are read then. */
@@ -72,19 +74,11 @@ export class MetricRegistry {
 
   /** `collect` runs before each scrape, for values that are cheaper to compute then than to keep up to date. */
   gauge<Label extends string>(spec: FamilySpec<Label>, collect?: (gauge: Gauge<Label>) => void): Gauge<Label> {
-    // By the object of labels. To write the same again would cost as much as the first time: the library sorts labels.
-    let written = new WeakMap<object, number>()
-    this.#onReset.push(() => (written = new WeakMap()))
-    const gauge: Gauge<Label> = {
-      set(labels, value) {
-        if (written.get(labels) === value) return
-        library.set(labels, value)
-        if (Object.isFrozen(labels)) written.set(labels, value)
-      },
-    }
-    const library = new LibraryGauge<Label>({
-      ...this.#configuration(spec),
-      ...(collect !== undefined && { collect: () => collect(gauge) }),
+    const cells = this.#cells(spec, () => ({ value: 0 }))
+    const gauge: Gauge<Label> = { set: (labels, value) => void (cells.at(labels).value = value) }
+    this.gaugeFrom(spec, () => {
+      collect?.(gauge)
+      return Promise.resolve(seriesIn(cells))
     })
     return gauge
   }
@@ -102,9 +96,18 @@ export class MetricRegistry {
     })
   }
 
-  histogram<Label extends string>(spec: FamilySpec<Label>, buckets: readonly number[]): Histogram<Label> {
-    const histogram = new LibraryHistogram<Label>({ ...this.#configuration(spec), buckets: [...buckets] })
-    return { observe: (labels, value) => histogram.observe(labels, value) }
+  histogram<Label extends string>(spec: FamilySpec<Label>, bounds: readonly number[]): Histogram<Label> {
+    const cells = this.#cells(spec, () => ({ counts: [...bounds, Infinity].map(() => 0), sum: 0 }))
+    this.histogramFrom(spec, () => cells.all().map(({ labels, cell }) => ({ labels, bounds, ...cell })))
+    return {
+      observe(labels, value) {
+        const cell = cells.at(labels)
+        let bucket = 0
+        while (bucket < bounds.length && value > bounds[bucket]!) bucket++
+        cell.counts[bucket]!++
+        cell.sum += value
+      },
+    }
   }
 
   /** A histogram that is kept elsewhere, read like `counterFrom`. */
@@ -155,9 +158,19 @@ export class MetricRegistry {
     return renderOpenMetrics(known as unknown as readonly Family[])
   }
 
+  #cells<Label extends string, Cell>({ labels }: FamilySpec<Label>, empty: () => Cell): Cells<Label, Cell> {
+    const cells = new Cells(labels, empty)
+    this.#onReset.push(() => cells.reset())
+    return cells
+  }
+
   #configuration<Label extends string>({ name, help, labels }: FamilySpec<Label>) {
     return { name, help, labelNames: labels, registers: [this.#registry] }
   }
+}
+
+function seriesIn<Label extends string>(cells: Cells<Label, { value: number }>): readonly Series<Label>[] {
+  return cells.all().map(({ labels, cell }) => ({ labels, value: cell.value }))
 }
 
 function hasSeries(family: string): boolean {

@@ -2,6 +2,8 @@
 import { noSpan } from '../../core/trace.ts'
 import type { AttributeValue, Span, SpanAttributes, SpanContext, SpanLink, SpanRecord } from '../../core/trace.ts'
 import { addAttributes, failureOf } from './attributes.ts'
+import { LazyContext } from './lazy-context.ts'
+import { plainRecord } from './plain-record.ts'
 import type { RandomIds } from './random-ids.ts'
 
 /**
@@ -20,7 +22,8 @@ export interface TreeParts {
 interface Tree extends TreeParts {
   /** What to add to monotonic time to get wall-clock time: a clock that is set meanwhile moves no child out of the root. */
   readonly wallOffsetMs: number
-  readonly traceId: string
+  /** Of another process: the root belongs to that trace. */
+  readonly parent: SpanContext | undefined
   deep: number
   dropped: number
 }
@@ -38,12 +41,11 @@ export function openTree(
     elapsed: parts.elapsed,
     onFinished: parts.onFinished,
     wallOffsetMs: wallMs - startedAt,
-    traceId: parent?.traceId ?? parts.ids.traceId(),
+    parent,
     deep: 0,
     dropped: 0,
   }
   const root = new OpenSpan(tree, undefined, name, startedAt)
-  if (parent !== undefined) root.parentSpanId = parent.spanId
   if (links !== undefined && links.length > 0) root.links = [...links]
   if (attributes !== undefined) root.set(attributes)
   return root
@@ -58,21 +60,24 @@ interface RootStart {
 /** Shared by all that have none. */
 const noLinks: SpanLink[] = []
 const noChildren: OpenSpan[] = []
+const noAttributes: readonly SpanAttributes[] = []
 
-/** Is its own record: nobody writes to it after it has ended, and there are many of them. */
+/**
+ * Is its own record: nobody writes to it after it has ended, and there are many of them. Most are never looked at, so
+ * ids and attributes are put together when somebody does.
+ */
 class OpenSpan implements Span, SpanRecord {
   readonly name: string
-  readonly context: SpanContext
-  declare parentSpanId?: string
   links = noLinks
-  readonly startMs: number
   durationMs = 0
-  readonly attributes: Record<string, AttributeValue> = {}
   declare error?: string
   children = noChildren
   readonly #tree: Tree
   readonly #parent: OpenSpan | undefined
   readonly #startedAt: number
+  #context: SpanContext | undefined
+  /** As they were set, the last ones last. */
+  #given = noAttributes
   /** Only where there are so many that it matters. */
   #childrenByName: Map<string, number> | undefined
   #hasEnded = false
@@ -82,13 +87,32 @@ class OpenSpan implements Span, SpanRecord {
     this.#parent = parent
     this.#startedAt = startedAt
     this.name = name
-    this.context = { traceId: tree.traceId, spanId: tree.ids.spanId() }
-    this.startMs = startedAt + tree.wallOffsetMs
-    if (parent !== undefined) this.parentSpanId = parent.context.spanId
   }
 
   get isRecorded(): boolean {
     return !this.#hasEnded
+  }
+
+  get context(): SpanContext {
+    return (this.#context ??= new LazyContext(this.#tree.ids, this.#parent?.context ?? this.#tree.parent))
+  }
+
+  get parentSpanId(): string | undefined {
+    return (this.#parent?.context ?? this.#tree.parent)?.spanId
+  }
+
+  get startMs(): number {
+    return this.#startedAt + this.#tree.wallOffsetMs
+  }
+
+  get attributes(): Readonly<Record<string, AttributeValue>> {
+    const attributes: Record<string, AttributeValue> = {}
+    for (const given of this.#given) addAttributes(attributes, given)
+    return attributes
+  }
+
+  toJSON(): SpanRecord {
+    return plainRecord(this)
   }
 
   child(name: string, attributes?: SpanAttributes): Span {
@@ -98,14 +122,14 @@ class OpenSpan implements Span, SpanRecord {
       return noSpan
     }
     const child = new OpenSpan(this.#tree, this, name, this.#tree.elapsed())
-    if (attributes !== undefined) child.set(attributes)
+    if (attributes !== undefined) child.#given = [attributes]
     if (this.children === noChildren) this.children = [child]
     else this.children.push(child)
     return child
   }
 
   set(attributes: SpanAttributes): void {
-    if (!this.#hasEnded) addAttributes(this.attributes, attributes)
+    if (!this.#hasEnded) this.#given = this.#given.length === 0 ? [attributes] : [...this.#given, attributes]
   }
 
   link(link: SpanLink): void {

@@ -1,5 +1,6 @@
 /** The last syncs and the slowest ones, kept in memory whether or not anybody collects traces. */
 import type { SpanRecord, TraceSink } from '../../core/trace.ts'
+import { plainRecord } from './plain-record.ts'
 
 export interface SyncHistoryLimits {
   readonly last: number
@@ -96,6 +97,7 @@ function spansOf({ children }: SpanRecord): number {
 }
 
 function withoutChildren(root: SpanRecord, gone: number): SpanRecord {
-  const dropped = Number(root.attributes['spans.dropped'] ?? 0) + gone
-  return { ...root, attributes: { ...root.attributes, 'spans.dropped': dropped }, children: [] }
+  const plain = plainRecord(root)
+  const dropped = Number(plain.attributes['spans.dropped'] ?? 0) + gone
+  return { ...plain, attributes: { ...plain.attributes, 'spans.dropped': dropped }, children: [] }
 }

@@ -12,6 +12,7 @@ import type {
   TraceSink,
 } from '../../core/trace.ts'
 import { addAttributes, failureOf } from './attributes.ts'
+import { LazyContext } from './lazy-context.ts'
 import { openTree } from './open-tree.ts'
 import type { TreeParts } from './open-tree.ts'
 import { RandomIds } from './random-ids.ts'
@@ -42,12 +43,12 @@ export class TraceRecorder implements Tracer {
   }
 
   start(name: string, start: SpanStart = {}): Span {
-    if (!this.#isWanted(name)) return new UnrecordedSpan(this.#contextWithin(start.parent))
+    if (!this.#isWanted(name)) return new UnrecordedSpan(new LazyContext(this.#ids, start.parent))
     return openTree(this.#parts, this.#clock.now(), name, start)
   }
 
   record(root: MeasuredSpan, parent?: SpanContext): SpanContext {
-    if (!this.#isWanted(root.name)) return this.#contextWithin(parent)
+    if (!this.#isWanted(root.name)) return new LazyContext(this.#ids, parent)
     const record = this.#recordOf(root, parent?.traceId ?? this.#ids.traceId(), parent?.spanId)
     this.#hand(record)
     return record.context
@@ -76,10 +77,6 @@ export class TraceRecorder implements Tracer {
   #isWanted(name: string): boolean {
     for (const sink of this.#sinks) if (isWantedBy(sink, name)) return true
     return false
-  }
-
-  #contextWithin(parent: SpanContext | undefined): SpanContext {
-    return { traceId: parent?.traceId ?? this.#ids.traceId(), spanId: this.#ids.spanId() }
   }
 
   #hand(root: SpanRecord): void {
