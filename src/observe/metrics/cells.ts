@@ -31,9 +31,9 @@ export class Cells<Label extends string, Cell> {
   }
 
   #keyOf(labels: Readonly<Record<Label, string>>): string {
-    const [only] = this.#labels
-    if (only === undefined) return ''
-    return this.#labels.length === 1 ? labels[only] : this.#labels.map((name) => labels[name]).join('\0')
+    let key = ''
+    for (const name of this.#labels) key = key === '' ? labels[name] : `${key}\0${labels[name]}`
+    return key
   }
 }
 

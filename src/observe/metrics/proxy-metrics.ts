@@ -70,8 +70,10 @@ export class PrometheusProxyMetrics implements ProxyMetrics {
   syncRan(family: Family, { seconds, full }: { readonly seconds: number; readonly full: boolean }): void {
     const labels = familyLabel(family)
     this.#families.histogram('kubeproxy_sync_proxy_rules_duration_seconds')?.observe(labels, seconds)
-    const kind = full ? 'full' : 'partial'
-    this.#families.histogram(`kubeproxy_sync_${kind}_proxy_rules_duration_seconds`)?.observe(labels, seconds)
+    const ofKind = full
+      ? 'kubeproxy_sync_full_proxy_rules_duration_seconds'
+      : 'kubeproxy_sync_partial_proxy_rules_duration_seconds'
+    this.#families.histogram(ofKind)?.observe(labels, seconds)
   }
 
   syncSucceeded(family: Family, atMs: number): void {
