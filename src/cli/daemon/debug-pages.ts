@@ -1,5 +1,5 @@
 /** Every page below `/debug/`, put together from what the daemon has. */
-import type { Safety } from '../../core/sync/time-to-safety.ts'
+import type { Removals, Safety } from '../../core/sync/time-to-safety.ts'
 import type { World } from '../../core/explain/world.ts'
 import type { Family } from '../../net/ip.ts'
 import { driftPage } from '../../observe/inspection/drift-page.ts'
@@ -55,7 +55,7 @@ export function debugPages(options: DebugPagesOptions): readonly DebugPage[] {
         notices: (service) => nonEmpty(memory.notices.about(service)),
         lastSyncs: (service) =>
           memory.touched.of(service).map(({ atMs, ...touch }) => ({ ...touch, at: new Date(atMs).toISOString() })),
-        timeToSafety: (service) => shownSafety(memory.safety.safetyOf(...splitKey(service))),
+        timeToSafety: (service) => shownRemovals(memory.safety.removalsOf(...splitKey(service))),
         traffic: (service) => trafficOf(service, book),
         uncounted: async () => nonEmpty((await book.readSoon()).uncounted),
       },
@@ -92,6 +92,16 @@ function shownSafety(safety: Safety | undefined) {
   if (safety === undefined) return undefined
   const { atMs, ...rest } = safety
   return { ...rest, at: new Date(atMs).toISOString() }
+}
+
+/** The last one, and how long all of them took. JSON has no infinity. */
+function shownRemovals(removals: Removals | undefined) {
+  if (removals === undefined) return undefined
+  const spread = removals.spread.map(({ upToSeconds, ...rest }) => ({
+    upToSeconds: Number.isFinite(upToSeconds) ? upToSeconds : 'more',
+    ...rest,
+  }))
+  return { ...shownSafety(removals.last), removals: removals.count, spread }
 }
 
 function splitKey(service: string): [namespace: string, name: string] {

@@ -24,6 +24,27 @@ test('a removal takes from the change until it is programmed', async () => {
   expect(safety.safetyOf('demo', 'db')).toBeUndefined()
 })
 
+test('how long all removals of a Service took is known, by bucket', async () => {
+  const { safety, clock, removal, commit } = setUp()
+  for (const ms of [5, 10, 1500, 1500, 3_600_000]) {
+    const removed = removal('demo/web', '10.0.0.1:80')
+    await clock.advance(ms)
+    commit([removed])
+  }
+  commit([removal('demo/db', '10.0.0.2:80')])
+  expect(safety.removalsOf('demo', 'web')).toMatchObject({
+    last: { seconds: 3600 },
+    count: 5,
+    spread: [
+      { upToSeconds: 0.01, removals: 2 },
+      { upToSeconds: 2, removals: 2 },
+      { upToSeconds: Infinity, removals: 1 },
+    ],
+  })
+  expect(safety.removalsOf('demo', 'db')?.count).toBe(1)
+  expect(safety.removalsOf('demo', 'none')).toBeUndefined()
+})
+
 test('a clock of the cluster that runs ahead gives no negative time', () => {
   const { clock, seen, removal, commit } = setUp()
   commit([{ ...removal('demo/web', '10.0.0.1:80'), sinceMs: clock.now() + 5000 }])

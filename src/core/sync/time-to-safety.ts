@@ -10,6 +10,7 @@ import type { Change, NodeView } from '../backend.ts'
 import type { Clock } from '../clock.ts'
 import type { ProxyMetrics } from '../proxy-metrics.ts'
 import type { RouteKey } from '../route.ts'
+import { bucketOf } from '../bucket.ts'
 import type { EndpointRemoval } from './removal-times.ts'
 
 /** The last removal of a Service's endpoint that was programmed here. */
@@ -20,6 +21,25 @@ export interface Safety {
   /** When it was programmed, on the wall clock. */
   readonly atMs: number
   readonly measuredFrom: EndpointRemoval['measuredFrom']
+}
+
+/** From one fast sync to what a pod is given to end (30 s), and to an outage. */
+export const removalBounds: readonly number[] = [
+  0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 900,
+]
+
+/** All removals of a Service's endpoints since the start. */
+export interface Removals {
+  readonly last: Safety
+  readonly count: number
+  /** How many took no longer than this many seconds, and longer than the bound before; only where there are any. */
+  readonly spread: readonly { readonly upToSeconds: number; readonly removals: number }[]
+}
+
+interface ServiceRemovals {
+  last: Safety
+  /** By bucket; the last one is beyond all bounds. */
+  readonly counts: number[]
 }
 
 type Viewed = Pick<NodeView, 'family' | 'routesByKey'>
@@ -40,13 +60,13 @@ export interface TimeToSafetyOptions {
 
 const minuteMs = 60_000
 const minutesKept = 60
-/** Of Services, of which the last value is kept, and of removals that wait for a route that fails. */
+/** Of Services, of which the removals are kept, and of removals that wait for a route that fails. */
 const most = 10_000
 
 export class TimeToSafety {
   readonly #options: TimeToSafetyOptions
   /** The least recent first. */
-  readonly #lastByService = new Map<ObjectKey, Safety>()
+  readonly #byService = new Map<ObjectKey, ServiceRemovals>()
   /** The longest of each minute, by the number of the minute. */
   readonly #longestByMinute = {
     ipv4: new Map<number, Safety>(),
@@ -78,7 +98,17 @@ export class TimeToSafety {
 
   /** The last removal of one of its endpoints, if there was one. */
   safetyOf(namespace: string, name: string): Safety | undefined {
-    return this.#lastByService.get(`${namespace}/${name}` as ObjectKey)
+    return this.#byService.get(`${namespace}/${name}` as ObjectKey)?.last
+  }
+
+  removalsOf(namespace: string, name: string): Removals | undefined {
+    const found = this.#byService.get(`${namespace}/${name}` as ObjectKey)
+    if (found === undefined) return undefined
+    const { last, counts } = found
+    const spread = counts.flatMap((removals, bucket) =>
+      removals === 0 ? [] : [{ upToSeconds: removalBounds[bucket] ?? Infinity, removals }],
+    )
+    return { last, count: counts.reduce((sum, removals) => sum + removals, 0), spread }
   }
 
   /**
@@ -113,14 +143,21 @@ export class TimeToSafety {
     const seconds = Math.max(0, atMs - sinceMs) / 1000
     const safety: Safety = { seconds, endpoint: address, family, atMs, measuredFrom }
     this.#options.metrics.endpointRemoved(family, seconds)
-    this.#lastByService.delete(service)
-    this.#lastByService.set(service, safety)
-    if (this.#lastByService.size > most) this.#lastByService.delete(firstOf(this.#lastByService))
+    this.#keep(service, safety)
     const minute = this.#minute()
     const longestByMinute = this.#longestByMinute[family]
     if (seconds < (longestByMinute.get(minute)?.seconds ?? 0)) return
     longestByMinute.set(minute, safety)
     for (const old of longestByMinute.keys()) if (old <= minute - minutesKept) longestByMinute.delete(old)
+  }
+
+  #keep(service: ObjectKey, last: Safety): void {
+    const counts = this.#byService.get(service)?.counts ?? [...removalBounds, Infinity].map(() => 0)
+    counts[bucketOf(last.seconds, removalBounds)]!++
+    // Anew, so that it is the most recent one.
+    this.#byService.delete(service)
+    this.#byService.set(service, { last, counts })
+    if (this.#byService.size > most) this.#byService.delete(firstOf(this.#byService))
   }
 
   #minute(): number {

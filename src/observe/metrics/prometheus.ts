@@ -5,6 +5,7 @@
 import { Counter as LibraryCounter, Gauge as LibraryGauge } from 'prom-client'
 import { Registry, collectDefaultMetrics } from 'prom-client'
 import type { Metric } from 'prom-client'
+import { bucketOf } from '../../core/bucket.ts'
 import { Cells } from './cells.ts'
 import type { Exemplar } from './exemplars.ts'
 import { renderOpenMetrics } from './open-metrics.ts'
@@ -102,9 +103,7 @@ export class MetricRegistry {
     return {
       observe(labels, value) {
         const cell = cells.at(labels)
-        let bucket = 0
-        while (bucket < bounds.length && value > bounds[bucket]!) bucket++
-        cell.counts[bucket]!++
+        cell.counts[bucketOf(value, bounds)]!++
         cell.sum += value
       },
     }

@@ -1,13 +1,11 @@
 import type { ObjectKind } from '../../api/records.ts'
 import type { ProxyMetrics } from '../../core/proxy-metrics.ts'
 import type { NoticeReason } from '../../core/routing/service-notices.ts'
+import { removalBounds } from '../../core/sync/time-to-safety.ts'
 import type { Family } from '../../net/ip.ts'
 import { familyLabel } from './family-label.ts'
 import type { Counter, Gauge, Histogram, MetricRegistry } from './prometheus.ts'
 import type { ProxyMetricFamilies } from './proxy-metric-families.ts'
-
-/** From one fast sync to what a pod is given to end (30 s), and to an outage. */
-const removalBuckets = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 900]
 
 /** Made once: they are written after each sync, and hardly ever with another value. */
 const noLocalLabels = { ipv4: noLocalLabelsOf('ipv4'), ipv6: noLocalLabelsOf('ipv6') } satisfies Record<Family, unknown>
@@ -45,7 +43,7 @@ export class PrometheusProxyMetrics implements ProxyMetrics {
         labels: ['ip_family'],
         help: "From an endpoint's removal in the cluster until no new connection reaches it through this node.",
       },
-      removalBuckets,
+      removalBounds,
     )
   }
 
