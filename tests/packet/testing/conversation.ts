@@ -9,6 +9,8 @@ export class Conversation implements Disposable {
 
   private constructor(socket: Socket) {
     this.#socket = socket
+    // Who cares whether it was cut asks.
+    socket.on('error', () => {})
   }
 
   static async start(socket: Socket): Promise<Conversation> {
@@ -16,8 +18,14 @@ export class Conversation implements Disposable {
     return new Conversation(socket)
   }
 
+  /** Not any more once the other side, or somebody in between, has ended it. */
+  get isOpen(): boolean {
+    return this.#socket.readyState === 'open'
+  }
+
   /** Says something and waits for the echo; rejects when the connection is broken. */
   async goesOn(): Promise<void> {
+    if (!this.isOpen) throw new Error('the connection was cut')
     const line = `line ${this.#lines++}`
     const heard = once(this.#socket, 'data', { signal: AbortSignal.timeout(answerDeadlineMs(10_000)) })
     this.#socket.write(line)

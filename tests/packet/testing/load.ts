@@ -1,4 +1,5 @@
 /** Clients that connect again and again while something happens. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Family } from '../../../src/net/ip.ts'
 import { answerDeadlineMs } from './answer-deadline.ts'
 import type { Rig } from './rig.ts'
@@ -10,10 +11,17 @@ export class Load implements AsyncDisposable {
   readonly failures: string[] = []
   readonly #workers: readonly Promise<void>[]
   readonly #rig: Rig
+  readonly #pauseMs: number
   #isOver = false
 
-  constructor(rig: Rig, flows: readonly { readonly from: Source; readonly to: Target; readonly family: Family }[]) {
+  /** A pause between connections leaves more of the machine to the proxies; by default there is none. */
+  constructor(
+    rig: Rig,
+    flows: readonly { readonly from: Source; readonly to: Target; readonly family: Family }[],
+    pauseMs = 0,
+  ) {
     this.#rig = rig
+    this.#pauseMs = pauseMs
     this.#workers = flows.map(({ from, to, family }) => this.#work(from, to, family))
   }
 
@@ -35,6 +43,7 @@ export class Load implements AsyncDisposable {
 
   async #work(from: Source, to: Target, family: Family): Promise<void> {
     for (let n = 0; n < mostConnections && !this.#isOver; n++) {
+      if (this.#pauseMs > 0) await sleep(this.#pauseMs)
       // Longer than it takes the kernel to send a lost packet twice again: what was dropped once counts as late, not
       // as failed, as it does for users.
       const outcome = await this.#rig.ask(from, to, family, answerDeadlineMs(10_000))
