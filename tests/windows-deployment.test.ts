@@ -8,8 +8,9 @@ import { memoryHost } from '../src/cli/host/testing/memory-host.ts'
 import { loadConfig } from '../src/cli/daemon/load-config.ts'
 import { parseDaemonCommandLine } from '../src/config/daemon/parse-daemon-command-line.ts'
 import { TemporaryFolder } from '../src/sources/kube/testing/temporary-folder.ts'
-import { refusalOf } from './testing/windows-command-lines.ts'
-import { containersOf, hasKubectl, manifestsOf, variants } from './testing/windows-manifests.ts'
+import { refusalOnWindows as refusalOf } from './testing/command-lines.ts'
+import { configOf, containersOf, hasKubectl } from './testing/manifests.ts'
+import { manifestsOf, variants } from './testing/windows-manifests.ts'
 import type { Variant } from './testing/windows-manifests.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -39,8 +40,7 @@ describe.skipIf(!hasKubectl).each(variants)(`manifests of variant %s${withoutKub
   })
 
   test('have a configuration that Fairlead takes, with the mode that they run', async () => {
-    const text = manifestsOf(variant).find(({ data }) => data?.['config.yaml'] !== undefined)?.data?.['config.yaml']
-    const host = memoryHost({ platform: 'win32', files: { 'config.yaml': text ?? '' } })
+    const host = memoryHost({ platform: 'win32', files: { 'config.yaml': configOf(manifestsOf(variant)) } })
     const parsed = parseDaemonCommandLine(['--config=config.yaml'], 'win32')
     if (parsed.kind !== 'run') throw new Error('refused')
     const { config, warnings } = await loadConfig(parsed.options, host)

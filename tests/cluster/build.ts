@@ -13,7 +13,7 @@ if (unknown.length > 0) {
   try {
     for (const name of names.length > 0
       ? names.filter(isProgram)
-      : (['etcd', 'kube-apiserver', 'endpointslice-mirroring', 'jaeger'] as const)) {
+      : (['etcd', 'kube-apiserver', 'endpointslice-mirroring', 'jaeger', 'helm'] as const)) {
       process.stderr.write(`cluster: ${name} is at ${await buildProgram(name)}\n`)
     }
   } catch (error) {

@@ -5,8 +5,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { acceptanceObjects } from '../testing/acceptance-objects.ts'
+import { grantsOf } from '../testing/manifests.ts'
 import { folderOf, manifestsOf, variants } from '../testing/windows-manifests.ts'
-import type { Manifest, Variant } from '../testing/windows-manifests.ts'
+import type { Variant } from '../testing/windows-manifests.ts'
 import { adminToken, startControlPlane } from './testing/control-plane.ts'
 import type { ControlPlane } from './testing/control-plane.ts'
 import { FairleadDaemon } from './testing/fairlead-daemon.ts'
@@ -79,18 +80,6 @@ test('the pods and Services of the acceptance script are taken, too', async () =
 
 function kubectl(...args: readonly string[]): string {
   return execFileSync('kubectl', [`--kubeconfig=${admin}`, ...args], { encoding: 'utf8' })
-}
-
-function grantsOf(manifests: readonly Manifest[]): ReadonlySet<string> {
-  return new Set(
-    manifests
-      .flatMap(({ rules }) => rules ?? [])
-      .flatMap(({ apiGroups, resources, verbs }) =>
-        apiGroups.flatMap((group) =>
-          resources.flatMap((name) => verbs.map((verb) => `${verb} ${group === '' ? name : `${name}.${group}`}`)),
-        ),
-      ),
-  )
 }
 
 /** What of the variant talks to the API server, with the rights of its service account, until it is in sync. */

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /** The programs of tests/cluster/programs: the real ones, each behind a main of a few lines. */
-export const programs = ['etcd', 'kube-apiserver', 'kube-proxy', 'endpointslice-mirroring', 'jaeger'] as const
+export const programs = ['etcd', 'kube-apiserver', 'kube-proxy', 'endpointslice-mirroring', 'jaeger', 'helm'] as const
 
 export type Program = (typeof programs)[number]
 
@@ -18,6 +18,7 @@ export function isProgram(name: string): name is Program {
 /** Those that are a module of their own, because they need other versions of the same packages, and are built as they are. */
 const ownModules: Readonly<Partial<Record<Program, string>>> = {
   jaeger: 'github.com/jaegertracing/jaeger/cmd/all-in-one',
+  helm: 'helm.sh/helm/v4/cmd/helm',
 }
 
 const sources = fileURLToPath(new URL('../programs/', import.meta.url))

@@ -1,0 +1,104 @@
+{{- define "fairlead.capabilities" -}}
+{{- $names := list "NET_ADMIN" -}}
+{{- if or (has .Values.mode (list "ipvs" "userspace")) (and (eq .Values.mode "iptables") .Values.iptablesLegacy) -}}
+{{- $names = append $names "NET_RAW" -}}
+{{- end -}}
+{{- concat $names .Values.extraCapabilities | uniq | toJson -}}
+{{- end -}}
+
+{{- /* Root, because the files of iptables and /proc/sys are root's; but with hardly any of root's rights. */ -}}
+{{- define "fairlead.securityContext" -}}
+runAsUser: 0
+runAsGroup: 0
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+  {{- with fromJsonArray . }}
+  add:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end -}}
+
+{{- define "fairlead.env" -}}
+- name: NODE_NAME
+  valueFrom:
+    fieldRef:
+      fieldPath: spec.nodeName
+{{- with .Values.extraEnv }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- /* Every start reads the same file and takes the same flags, so doctor and settings speak of this proxy. */ -}}
+{{- define "fairlead.args" -}}
+- --config=/etc/fairlead/config.yaml
+- --hostname-override=$(NODE_NAME)
+{{- with .Values.stateDir }}
+- --state-dir={{ . }}
+{{- end }}
+{{- with .Values.tracing.endpoint }}
+- --otlp-endpoint={{ . }}
+{{- end }}
+{{- if and (eq .Values.mode "userspace") (ne (int .Values.tracing.sampling) 1000) }}
+- --trace-sampling={{ .Values.tracing.sampling }}
+{{- end }}
+{{- with .Values.extraArgs }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "fairlead.mounts" -}}
+- name: config
+  mountPath: /etc/fairlead
+  readOnly: true
+- name: run
+  mountPath: /run/fairlead
+- name: xtables-lock
+  mountPath: /run/xtables.lock
+{{- if .Values.stateDir }}
+- name: state
+  mountPath: {{ .Values.stateDir }}
+{{- end }}
+{{- end -}}
+
+{{- /* With a core, only some containers may talk to the API server: those that have this. */ -}}
+{{- define "fairlead.tokenMount" -}}
+- name: token
+  mountPath: /var/run/secrets/kubernetes.io/serviceaccount
+  readOnly: true
+{{- end -}}
+
+{{- define "fairlead.probe" -}}
+httpGet:
+  {{- if hasPrefix "127." (include "fairlead.healthAddress" .root) }}
+  host: 127.0.0.1
+  {{- end }}
+  path: {{ .path }}
+  port: {{ include "fairlead.healthPort" .root }}
+{{- end -}}
+
+{{- define "fairlead.probes" -}}
+{{- /* A first sync with tens of thousands of Services takes its time; so does an API server that is not up yet. */ -}}
+startupProbe:
+  {{- include "fairlead.probe" (dict "root" . "path" "/livez") | nindent 2 }}
+  periodSeconds: 2
+  failureThreshold: 150
+livenessProbe:
+  {{- include "fairlead.probe" (dict "root" . "path" "/livez") | nindent 2 }}
+  periodSeconds: 10
+  failureThreshold: 6
+readinessProbe:
+  {{- include "fairlead.probe" (dict "root" . "path" "/livez") | nindent 2 }}
+  periodSeconds: 5
+{{- end -}}
+
+{{- define "fairlead.updateStrategy" -}}
+{{- with .Values.updateStrategy -}}
+{{ toYaml . }}
+{{- else -}}
+type: RollingUpdate
+rollingUpdate:
+  maxUnavailable: 1
+{{- end -}}
+{{- end -}}
