@@ -6,7 +6,6 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
 const sources = fileURLToPath(new URL('../native/relay/', import.meta.url))
-const compiler = process.env['CC'] ?? 'cc'
 const flags = ['-std=c11', '-O2', '-Wall', '-Wextra', '-Wshadow', '-pthread', '-fPIE', '-fstack-protector-strong']
 /** Hardening: the table of function addresses is read-only after start, and the stack is not executable. */
 const linkerFlags = ['-Wl,-z,relro,-z,now,-z,noexecstack']
@@ -18,13 +17,15 @@ export type Linking = 'static-pie' | 'pie'
 
 export interface CompileOptions {
   readonly linking: Linking
+  /** Another one than that of this machine, to compile for another. */
+  readonly compiler?: string
   readonly sanitizer?: string
   /** More flags, or more files. */
   readonly more?: readonly string[]
 }
 
 export async function compileNativeRelay(program: string, options: CompileOptions): Promise<void> {
-  const { linking, sanitizer, more = [] } = options
+  const { linking, compiler = process.env['CC'] ?? 'cc', sanitizer, more = [] } = options
   const files = (await readdir(sources)).filter((name) => name.endsWith('.c')).map((name) => join(sources, name))
   const checks = sanitizer === undefined ? fortified : [`-fsanitize=${sanitizer}`, '-fno-sanitize-recover=all', '-g']
   await mkdir(dirname(program), { recursive: true })

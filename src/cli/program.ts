@@ -1,10 +1,11 @@
 /** What a command is given: the machine it runs on, and how it talks to the person who called it. Tests hand in their own. */
-import { readFileSync } from 'node:fs'
 import type { Host, OutputStream } from './host/host.ts'
 import { noProgress, showProgress } from './progress.ts'
 import type { Progress } from './progress.ts'
 import { noTerminal, terminalOf } from './terminal.ts'
 import type { Terminal } from './terminal.ts'
+
+export { fairleadVersion } from '../host/own-files.ts'
 
 export interface Program {
   readonly host: Host
@@ -54,12 +55,4 @@ export function thisProgram(host: Host, onRunning = () => {}): Program {
     stderr: errTerminal,
     progress: (label) => (progress = showProgress(label, errTerminal, (text) => void stderr.write(text))),
   }
-}
-
-/** From Fairlead's package.json. */
-export function fairleadVersion(): string {
-  const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
-    version: string
-  }
-  return manifest.version
 }

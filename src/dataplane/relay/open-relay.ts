@@ -1,9 +1,9 @@
 /** Chooses the engine for this machine. */
 import { existsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { fileURLToPath } from 'node:url'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
+import { nativeRelay, nativeRelayAdvice, relayWorker } from '../../host/own-files.ts'
 import { lackedCapabilities } from '../capabilities.ts'
 import { NativeRelay } from './native/native-relay.ts'
 import { SplitRelay } from './native/split-relay.ts'
@@ -34,12 +34,6 @@ export interface OpenRelayOptions extends UserspaceOptions {
 
 const usualReports = 1_000
 
-/** Both lie beside the compiled program, and not beside TypeScript sources. */
-const nativeProgram = fileURLToPath(
-  new URL(`../../native/${process.platform}-${process.arch}/fairlead-relay`, import.meta.url),
-)
-const workerProgram = new URL('./threads/relay-worker.js', import.meta.url)
-
 /** UDP is always carried by Node's sockets: a datagram is no stream that the kernel could move by itself. */
 export async function openRelay(options: OpenRelayOptions, platform = process.platform): Promise<Relay> {
   const onNode = () => openNodeRelay(options)
@@ -59,11 +53,11 @@ async function openNativeRelay(options: OpenRelayOptions): Promise<NativeRelay |
   const { log, engine, workers: wanted } = options
   const workers = wanted > 0 ? wanted : availableParallelism()
   try {
-    if (!existsSync(nativeProgram)) throw new Error(`${nativeProgram} does not exist: "npm run build:native" builds it`)
+    if (!existsSync(nativeRelay)) throw new Error(`${nativeRelay} does not exist: ${nativeRelayAdvice}`)
     const relay = await NativeRelay.start({
       ...options,
       workers,
-      program: nativeProgram,
+      program: nativeRelay,
       settings: settingsOf(options),
     })
     log.info('TCP connections are relayed by the native engine', { threads: workers })
@@ -82,17 +76,12 @@ function openNodeRelay({ workers, ...options }: OpenRelayOptions): Relay {
   const cores = availableParallelism()
   const threads = workers > 0 || cores === 1 ? workers : cores
   if (threads === 0) return new NodeRelay({ ...options, settings })
-  if (!existsSync(workerProgram)) {
-    options.log.debug(
-      1,
-      'connections are relayed by the main thread: the program of the worker threads does not exist',
-      {
-        missing: workerProgram.href,
-      },
-    )
+  const program = relayWorker()
+  if (program === undefined) {
+    options.log.debug(1, 'connections are relayed by the main thread: the program of the worker threads does not exist')
     return new NodeRelay({ ...options, settings })
   }
-  return new ThreadedRelay({ ...options, threads, program: workerProgram, settings })
+  return new ThreadedRelay({ ...options, threads, program, settings })
 }
 
 type Chosen = Pick<OpenRelayOptions, 'drainTimeoutMs' | 'reportOneIn'>

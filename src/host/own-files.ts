@@ -1,0 +1,26 @@
+/**
+ * What belongs to Fairlead besides its code, where `npm run build` puts it. In the executable of `npm run package`,
+ * tools/package/executable/own-files.ts takes the place of this file.
+ */
+import { existsSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+/** The native engine of the userspace mode. It may be missing. */
+export const nativeRelay = fileURLToPath(
+  new URL(`../native/${process.platform}-${process.arch}/fairlead-relay`, import.meta.url),
+)
+
+/** What to tell somebody whose native engine is missing. */
+export const nativeRelayAdvice = '"npm run build:native" builds it'
+
+/** The program of the relay's threads. It exists once compiled, and not beside TypeScript sources. */
+export function relayWorker(): URL | undefined {
+  const program = new URL('../dataplane/relay/threads/relay-worker.js', import.meta.url)
+  return existsSync(program) ? program : undefined
+}
+
+/** From package.json. */
+export function fairleadVersion(): string {
+  const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
+  return (JSON.parse(manifest) as { version: string }).version
+}

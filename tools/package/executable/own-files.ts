@@ -1,0 +1,23 @@
+/** Takes the place of src/host/own-files.ts in the executable: what is not in it lies in ../lib/fairlead, in any prefix. */
+import { dirname, join } from 'node:path'
+import { getAsset } from 'node:sea'
+
+/** Written into the code when it is bundled. */
+declare const FAIRLEAD_VERSION: string
+
+// On Linux execPath is no link, so bin/fairlead may be linked to from anywhere.
+const library = join(dirname(dirname(process.execPath)), 'lib', 'fairlead')
+
+export const nativeRelay = join(library, 'relay')
+
+export const nativeRelayAdvice = 'install the package again, with its lib folder'
+
+/** Loaded by koffi-binary.ts. */
+export const koffiBinary = join(library, 'koffi.node')
+
+/** It imports nothing but Node's own modules, so it needs no file. */
+export function relayWorker(): URL | undefined {
+  return new URL(`data:text/javascript;base64,${Buffer.from(getAsset('relay-worker.js')).toString('base64')}`)
+}
+
+export const fairleadVersion = (): string => FAIRLEAD_VERSION

@@ -1,0 +1,47 @@
+/**
+ * `npm run package [-- --arch=amd64,arm64]`: for each architecture a package tree, a tarball, a .deb and a .rpm in
+ * .cache/package. The same sources make the same bytes; SOURCE_DATE_EPOCH is the time that files get, by default that of the
+ * last commit.
+ */
+import { execFileSync } from 'node:child_process'
+import { readFile, stat } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import { parseArgs } from 'node:util'
+import { architectureHere, parseArchitectures } from './architectures.ts'
+import { buildSbom } from './build-sbom.ts'
+import { buildTree, treeName } from './build-tree.ts'
+import { bundle } from './bundle.ts'
+import { packages, root } from './places.ts'
+import { writeDeb } from './write-deb.ts'
+import { writeTarball } from './write-tarball.ts'
+
+const { values } = parseArgs({ options: { arch: { type: 'string', default: architectureHere() } } })
+const names = parseArchitectures(values.arch)
+const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string }
+const epoch = sourceDate()
+
+const parts = { version, code: await bundle(version), sbom: await buildSbom(epoch), texts: {} }
+for (const name of names) {
+  const tree = await buildTree(parts, name)
+  say(tree)
+  const tarball = join(packages, `${treeName(version, name)}.tar.gz`)
+  await writeTarball(tarball, tree, epoch)
+  await sayFile(tarball)
+  const deb = join(packages, `fairlead_${version}_${name}.deb`)
+  await writeDeb({ path: deb, tree, version, architecture: name, epoch })
+  await sayFile(deb)
+}
+
+function sourceDate(): number {
+  const given = process.env['SOURCE_DATE_EPOCH'] ?? ''
+  if (given !== '') return Number(given)
+  return Number(execFileSync('git', ['log', '-1', '--format=%ct'], { cwd: root, encoding: 'utf8' }))
+}
+
+async function sayFile(path: string): Promise<void> {
+  say(path, ` (${((await stat(path)).size / 1e6).toFixed(1)} MB)`)
+}
+
+function say(path: string, more = ''): void {
+  process.stdout.write(`${relative(root, path)}${more}\n`)
+}
