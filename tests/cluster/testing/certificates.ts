@@ -41,9 +41,9 @@ export class CertificateAuthority implements KeyPair {
     return authority
   }
 
-  /** A certificate of the API server, valid for 127.0.0.1 and localhost. */
-  async server(name: string): Promise<KeyPair> {
-    return this.#issue(name, `/CN=${name}`, 'extendedKeyUsage=serverAuth\nsubjectAltName=IP:127.0.0.1,DNS:localhost\n')
+  /** A certificate of the API server, valid for 127.0.0.1 and localhost or for other names, as openssl writes them. */
+  async server(name: string, names: readonly string[] = ['IP:127.0.0.1', 'DNS:localhost']): Promise<KeyPair> {
+    return this.#issue(name, `/CN=${name}`, `extendedKeyUsage=serverAuth\nsubjectAltName=${names.join(',')}\n`)
   }
 
   /** A client certificate: Kubernetes reads the user from CN and the group from O. */

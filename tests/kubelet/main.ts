@@ -1,0 +1,105 @@
+/**
+ * `npm run test:e2e`: a real cluster on this machine for each proxy, and the end-to-end tests of Kubernetes against it.
+ * How to use it is in docs/conformance.md.
+ */
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { buildProgram } from '../cluster/testing/programs.ts'
+import { removeAbandonedCgroups } from './cluster/cgroups.ts'
+import { parseCommandLine, usage } from './command-line.ts'
+import type { CommandLine } from './command-line.ts'
+import { renderPage } from './conformance-table.ts'
+import { packImages } from './images/images.ts'
+import { buildGoProgram, programNames } from './programs.ts'
+import { proxies } from './proxies.ts'
+import type { Proxy } from './proxies.ts'
+import { recordRun, recordedRun } from './recorded-runs.ts'
+import { countOutcomes, renderCounts, renderProblems, writeVitestReport } from './report.ts'
+import type { ProxyResults } from './report.ts'
+import { missingForCluster } from './requirements.ts'
+import type { TestResult } from './results.ts'
+import { runInNamespaces } from './run-in-namespaces.ts'
+import { focus, skip, smokeFocus } from './selection.ts'
+import { resultFile } from './suite.ts'
+import type { SuiteOptions } from './task.ts'
+
+const page = fileURLToPath(new URL('../../docs/conformance.md', import.meta.url))
+const resultsFolder = fileURLToPath(new URL('../../.cache/kubelet/results/', import.meta.url))
+
+try {
+  process.exitCode = await main(parseCommandLine(process.argv.slice(2)))
+} catch (error) {
+  process.stderr.write(`e2e: ${error instanceof Error ? error.message : String(error)}\n`)
+  process.exitCode = 1
+}
+
+async function main(wish: CommandLine): Promise<number> {
+  if (wish.does === 'help') {
+    process.stdout.write(usage)
+    return 0
+  }
+  if (wish.does === 'table') return writeTable()
+  const chosen = chooseProxies(wish)
+  const images = await build()
+  if (wish.does === 'build') return 0
+  const missing = await missingForCluster()
+  if (missing !== undefined) throw new Error(missing)
+  await removeAbandonedCgroups()
+  if (wish.does === 'hold') {
+    const [proxy] = chosen
+    if (proxy === undefined || chosen.length !== 1) throw new Error('name one proxy to hold a cluster of')
+    await runInNamespaces({ ...wish, proxy: proxy.name, images, resultFolder: join(resultsFolder, proxy.name) })
+    return 0
+  }
+  const all: ProxyResults[] = []
+  for (const proxy of chosen) all.push(await testProxy(proxy, wish, images))
+  if (wish.isRecorded) await writeTable()
+  if (wish.reportFile !== undefined) await writeVitestReport(wish.reportFile, all)
+  process.stdout.write(all.map(renderProblems).join(''))
+  const counts = countOutcomes(all.flatMap(({ results }) => results))
+  process.stdout.write(`${renderCounts(counts)}\n`)
+  return counts.failed > 0 || all.some(({ results }) => results.length === 0) ? 1 : 0
+}
+
+function chooseProxies(wish: CommandLine): readonly Proxy[] {
+  if (wish.proxies.length === 0) return proxies.filter(({ isBaseline }) => !wish.isSmoke || !isBaseline)
+  return wish.proxies.map((name) => {
+    const proxy = proxies.find((each) => each.name === name)
+    if (proxy !== undefined) return proxy
+    throw new Error(`there is no proxy "${name}". Known: ${proxies.map((each) => each.name).join(', ')}.`)
+  })
+}
+
+/** All that needs a network, before there is none. Returns the archives of images. */
+async function build(): Promise<readonly string[]> {
+  for (const name of ['etcd', 'kube-apiserver', 'kube-proxy'] as const) await buildProgram(name)
+  for (const name of programNames) await buildGoProgram(name)
+  return [await packImages()]
+}
+
+async function testProxy({ name }: Proxy, wish: CommandLine, images: readonly string[]): Promise<ProxyResults> {
+  const resultFolder = join(resultsFolder, name)
+  const started = Date.now()
+  const isDone = await runInNamespaces({ ...wish, proxy: name, images, resultFolder, suite: suiteOptions(wish) })
+  if (!isDone) {
+    const reason = `the cluster did not come up, or its end came too early: see ${resultFolder}`
+    return { proxy: name, results: [{ name: 'the cluster', outcome: 'failed', seconds: 0, reason }] }
+  }
+  const results = JSON.parse(await readFile(join(resultFolder, resultFile), 'utf8')) as readonly TestResult[]
+  const minutes = Math.round((Date.now() - started) / 60_000)
+  process.stdout.write(`e2e: ${name}: ${renderCounts(countOutcomes(results))} in ${minutes} min\n`)
+  const date = new Date(started).toISOString().slice(0, 10)
+  if (wish.isRecorded) await recordRun({ proxy: name, date, minutes, nodes: wish.nodeCount, results })
+  return { proxy: name, results }
+}
+
+function suiteOptions(wish: CommandLine): SuiteOptions {
+  const wanted = wish.focus === undefined ? (wish.isSmoke ? smokeFocus : focus) : [wish.focus]
+  return { focus: wanted, skip, processes: wish.processes, timeoutMinutes: wish.isSmoke ? 8 : 90 }
+}
+
+async function writeTable(): Promise<number> {
+  await writeFile(page, await renderPage(await readFile(page, 'utf8'), proxies, recordedRun))
+  return 0
+}

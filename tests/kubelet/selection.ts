@@ -1,0 +1,43 @@
+/** Which of the 7,579 tests of Kubernetes are run, and why the others of the network are not. */
+
+export const focus = ['\\[sig-network\\]']
+
+/** By the words in their names. */
+export const leftOut: readonly { readonly words: readonly string[]; readonly reason: string }[] = [
+  { words: ['Serial', 'Disruptive'], reason: 'they restart the proxy, the API server or a node, by ssh' },
+  { words: ['Feature:LoadBalancer', 'Provider:GCE'], reason: 'no cloud gives out addresses here' },
+  { words: ['Feature:NetworkPolicy'], reason: 'a policy is the work of the pod network, not of the proxy' },
+  {
+    words: ['Feature:SCTPConnectivity'],
+    reason: 'many small kernels have no SCTP sockets; `tests/packet` has its own test',
+  },
+  { words: ['Feature:Ingress'], reason: 'there is no ingress controller' },
+  {
+    words: ['Feature:Networking-IPv4', 'Feature:Networking-IPv6', 'Feature:Networking-DNS'],
+    reason: 'they ask the Internet',
+  },
+  { words: ['Feature:Networking-Performance', 'Feature:PerformanceDNS'], reason: 'they measure, and want many nodes' },
+  {
+    words: [
+      'Feature:KubeProxyDaemonSetUpgrade',
+      'Feature:KubeProxyDaemonSetDowngrade',
+      'Feature:KubeProxyDaemonSetMigration',
+    ],
+    reason: 'they replace kube-proxy on machines of one cloud',
+  },
+]
+
+export const skip = leftOut.flatMap(({ words }) => words.map((word) => `\\[${word}\\]`))
+
+/** A few minutes of the above: at least one of each thing that a proxy does. */
+export const smokeFocus = [
+  'Services should serve multiport endpoints from pods',
+  'Services should be able to create a functioning NodePort service',
+  'Services should have session affinity work for service with type clusterIP',
+  'Services should be rejected when no endpoints exist',
+  'Services should support externalTrafficPolicy=Local for type=NodePort',
+  'Services should preserve source pod IP for traffic thru service cluster IP',
+  'Services should be possible to connect to a service via ExternalIP',
+  'DNS should provide DNS for services',
+  'Granular Checks: Services should function for pod-Service: udp',
+].map((name) => `\\[sig-network\\].*${name}`)
