@@ -1,33 +1,17 @@
 /** Traces as people see them: sent by the real program, in each mode and over both protocols, and asked for in a real Jaeger. */
-import { readFileSync } from 'node:fs'
-import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { describe, expect, test, vi } from 'vitest'
-import { writeKubeconfig } from '../../src/embedded/kubeconfig-file.ts'
-import { TemporaryFolder } from '../../src/sources/kube/testing/temporary-folder.ts'
-import { manifest, node, service, slice } from '../e2e/testing/objects.ts'
+import { node, service, slice } from '../e2e/testing/objects.ts'
 import type { KubernetesObject } from '../e2e/testing/objects.ts'
-import { ApiObjects } from '../packet/testing/api-objects.ts'
-import { Namespace, namespaceProblem } from '../packet/testing/namespace.ts'
-import { NodeProcess } from '../packet/testing/node-process.ts'
-import { collectorPorts, Jaeger, linksOf, parentOf, shapeBelow, tag } from './testing/jaeger.ts'
-import type { JaegerSpan, JaegerTrace } from './testing/jaeger.ts'
+import { namespaceProblem } from '../packet/testing/namespace.ts'
+import { collectorPorts, linksOf, parentOf, shapeBelow, tag } from './testing/jaeger.ts'
+import type { JaegerTrace } from './testing/jaeger.ts'
+import { echoPort, hooks, nodeFlags, patiently, shape, TracedSite, tracingPage } from './testing/traced-site.ts'
+import type { Found, PlacedSpan } from './testing/traced-site.ts'
 import { ownEdges, userspaceRows } from './testing/userspace-spans.ts'
 import type { SpanRow } from './testing/userspace-spans.ts'
 
-const program = fileURLToPath(new URL('../../bin/fairlead.js', import.meta.url))
-const page = readFileSync(new URL('../../docs/tracing.md', import.meta.url), 'utf8')
 const problem = namespaceProblem()
-const patiently = { timeout: 40_000, interval: 200 }
-
-/** After each sync, in every mode. */
-const hooks = `
-  drift
-  service health checks
-  delete stale UDP flows
-  the last sync of each Service
-  note that our rules are complete`
 
 /** The trees as docs/tracing.md has them, written by hand: the first sync, and one that a change of an endpoint caused. */
 const trees = {
@@ -71,10 +55,9 @@ const web = (address: string): readonly KubernetesObject[] => [
 ]
 /** The only servers on the node are Jaeger itself, and one for UDP. */
 const own = { addresses: ['192.0.2.1'] }
-const echo = { port: 5353, ports: [{ name: 'dns', port: 5353, protocol: 'UDP' }] }
 const dns: readonly KubernetesObject[] = [
   service('dns', 53, { clusterIP: '10.96.0.53', ports: [{ name: 'dns', port: 53, protocol: 'UDP' }] }),
-  { ...slice('dns', echo.port, own), ports: echo.ports },
+  { ...slice('dns', echoPort, own), ports: [{ name: 'dns', port: echoPort, protocol: 'UDP' }] },
 ]
 /** Not for this mode. */
 const calls = service('calls', 5060, { clusterIP: '10.96.0.60', ports: [{ port: 5060, protocol: 'SCTP' }] })
@@ -88,7 +71,7 @@ describe.skipIf(problem !== undefined)(
       ['iptables', 'http'],
       ['iptables', 'grpc'],
     ] as const)('%s, over %s: the trees are those of the page', async (mode, protocol) => {
-      await using site = await Site.make(...web('192.0.2.7'))
+      await using site = await TracedSite.make(...web('192.0.2.7'))
       await using daemon = site.fairlead(
         [`--objects=${site.objects}`, `--proxy-mode=${mode}`, ...nodeFlags],
         collectorPorts[protocol],
@@ -96,7 +79,7 @@ describe.skipIf(problem !== undefined)(
       const first = await site.root('syncProxyRules', { trigger: 'start', 'network.type': 'ipv4' }, daemon)
       const { first: firstTree, change: changeTree } = trees[mode]
       expect(shape(first)).toBe(firstTree)
-      expect(page).toContain(firstTree)
+      expect(tracingPage).toContain(firstTree)
       const lists = site.all('OnServiceSynced')
       expect(linksOf(first.root)).toContain(lists[0]?.trace.traceID)
       expect(resourceOf(first)).toMatchObject({
@@ -112,12 +95,12 @@ describe.skipIf(problem !== undefined)(
       expect(tag(event.root, 'k8s.endpointslice.name')).toBe('web-1')
       const sync = await site.root('syncProxyRules', { trigger: 'change' }, daemon)
       expect(shape(sync)).toBe(changeTree)
-      expect(page).toContain(changeTree)
+      expect(tracingPage).toContain(changeTree)
       expect(linksOf(sync.root)).toEqual([event.trace.traceID])
     })
 
     test('userspace: every span of the table is there, says what it must, and is where it must be', async () => {
-      await using site = await Site.make(webService(), slice('web', 1, own))
+      await using site = await TracedSite.make(webService(), slice('web', 1, own))
       await using daemon = site.fairlead(
         [`--objects=${site.objects}`, '--proxy-mode=userspace', '--trace-sampling=1', ...nodeFlags],
         collectorPorts.http,
@@ -152,13 +135,13 @@ describe.skipIf(problem !== undefined)(
           .filter((edge) => !known.has(edge)),
       ).toEqual([])
       for (const { name, differs = '' } of userspaceRows) {
-        expect(page).toContain(name)
-        expect(page.replace(/\s+/g, ' ')).toContain(differs)
+        expect(tracingPage).toContain(name)
+        expect(tracingPage.replace(/\s+/g, ' ')).toContain(differs)
       }
     })
 
     test('core and backend are one trace', async () => {
-      await using site = await Site.make(...web('192.0.2.7'))
+      await using site = await TracedSite.make(...web('192.0.2.7'))
       const socket = `unix://${join(site.folder, 'api.sock')}`
       await using core = site.fairlead(
         ['file', 'to-api', `--input=${site.objects}`, `--listen=${socket}`],
@@ -192,7 +175,7 @@ describe.skipIf(problem !== undefined)(
     })
 
     test('an API server, a core and a backend: each event is one trace, from the watch to the routes', async () => {
-      await using site = await Site.make()
+      await using site = await TracedSite.make()
       await using cluster = await site.cluster()
       await cluster.apply([node('node1'), ...web('192.0.2.7')])
       const socket = `unix://${join(site.folder, 'api.sock')}`
@@ -227,151 +210,6 @@ describe.skipIf(problem !== undefined)(
   },
 )
 
-const nodeFlags = [
-  '--hostname-override=node1',
-  '--node-address=192.0.2.1',
-  '--iptables-min-sync-period=10ms',
-  '--debug-socket=none',
-  // What belongs to the whole machine stays as it is.
-  '--oom-score-adj=0',
-  '--conntrack-max-per-core=0',
-  '--conntrack-tcp-timeout-established=0s',
-  '--conntrack-tcp-timeout-close-wait=0s',
-]
-
-interface PlacedSpan {
-  readonly name: string
-  readonly below: string | undefined
-  readonly says: Readonly<Record<string, unknown>>
-}
-
-interface Found {
-  readonly trace: JaegerTrace
-  readonly root: JaegerSpan
-}
-
-/** A node with Jaeger beside it, and a folder of objects. */
-class Site implements AsyncDisposable {
-  readonly #namespace: Namespace
-  readonly #jaeger: Jaeger
-  readonly #folder: TemporaryFolder
-
-  private constructor(namespace: Namespace, jaeger: Jaeger, folder: TemporaryFolder) {
-    this.#namespace = namespace
-    this.#jaeger = jaeger
-    this.#folder = folder
-  }
-
-  static async make(...objects: readonly KubernetesObject[]): Promise<Site> {
-    const namespace = Namespace.make()
-    namespace.ip(
-      'link add eth0 type veth peer name peer0',
-      'addr add 192.0.2.1/24 dev eth0',
-      'link set eth0 up',
-      'link set peer0 up',
-      'route add default via 192.0.2.254',
-    )
-    const site = new Site(namespace, await Jaeger.start(namespace), await TemporaryFolder.make())
-    await site.write(...objects)
-    return site
-  }
-
-  /** An API server that the node reaches with the kubeconfig in the folder. */
-  async cluster(): Promise<ApiObjects> {
-    const objects = await ApiObjects.start(this.#namespace)
-    await writeKubeconfig(join(this.folder, 'kubeconfig'), objects.url)
-    return objects
-  }
-
-  get folder(): string {
-    return this.#folder.path
-  }
-
-  get objects(): string {
-    return join(this.#folder.path, 'objects.yaml')
-  }
-
-  async write(...objects: readonly KubernetesObject[]): Promise<void> {
-    // In one step: half a file would be a state of its own.
-    await rename(await this.#folder.write('objects.new', manifest(...objects)), this.objects)
-  }
-
-  fairlead(args: readonly string[], port: number): NodeProcess {
-    const endpoint = `--otlp-endpoint=http://127.0.0.1:${port}`
-    return new NodeProcess(this.#namespace, process.execPath, [program, ...args, endpoint], {
-      OTEL_BSP_SCHEDULE_DELAY: '50',
-    })
-  }
-
-  /** What a client on the node gets; empty if nothing. */
-  fetch(url: string): string {
-    try {
-      return this.#namespace.run('curl', ['-sS', '--max-time', '5', url])
-    } catch {
-      return ''
-    }
-  }
-
-  /** Sends back what it gets. */
-  echo(): NodeProcess {
-    const script = `const socket = require('node:dgram').createSocket('udp4')
-      socket.on('message', (text, { port, address }) => socket.send(text, port, address)).bind(${echo.port}, '192.0.2.1')`
-    return new NodeProcess(this.#namespace, process.execPath, ['-e', script])
-  }
-
-  /** What comes back for one datagram; empty if nothing does. */
-  exchange(ip: string, port: number): string {
-    const script = `const socket = require('node:dgram').createSocket('udp4')
-      socket.on('message', (text) => { process.stdout.write(text); socket.close(); clearTimeout(giveUp) })
-      const giveUp = setTimeout(() => socket.close(), 1000)
-      socket.send('hello', ${port}, '${ip}')`
-    return this.#namespace.run(process.execPath, ['-e', script])
-  }
-
-  /** Spans with this name, the oldest first. */
-  all(name: string): readonly Found[] {
-    return this.#jaeger
-      .traces('fairlead')
-      .flatMap((trace) => trace.spans.map((root) => ({ trace, root })))
-      .filter(({ root }) => root.operationName === name)
-      .toSorted((left, right) => left.root.startTime - right.root.startTime)
-  }
-
-  /** Waits for one with these tags; all of its trace was sent with it. */
-  async root(name: string, tags: Readonly<Record<string, unknown>>, sender: NodeProcess): Promise<Found> {
-    const matching = () =>
-      this.all(name).find(({ root }) => Object.entries(tags).every(([key, value]) => tag(root, key) === value))
-    await vi.waitUntil(() => matching() !== undefined || !sender.isRunning, patiently).catch(() => {})
-    const found = matching()
-    if (found === undefined) throw new Error(`no ${name} in Jaeger; the sender says:\n${sender.output}`)
-    return found
-  }
-
-  traceOf(id: string): JaegerTrace {
-    const found = this.#jaeger.traces('fairlead').find(({ traceID }) => traceID === id)
-    if (found === undefined) throw new Error(`Jaeger has no trace ${id}`)
-    return found
-  }
-
-  /** All of them, with what they are part of. */
-  spans(): readonly PlacedSpan[] {
-    return this.#jaeger.traces('fairlead').flatMap(({ spans }) => {
-      const nameById = new Map(spans.map((span) => [span.spanID, span.operationName]))
-      return spans.map((span) => ({
-        name: span.operationName,
-        below: nameById.get(parentOf(span) ?? ''),
-        says: Object.fromEntries(span.tags.map(({ key, value }) => [key, value])),
-      }))
-    })
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#jaeger[Symbol.asyncDispose]()
-    await this.#folder[Symbol.asyncDispose]()
-    this.#namespace[Symbol.dispose]()
-  }
-}
-
 function edgeOf({ below, name }: Pick<SpanRow, 'name'> & { readonly below?: string | undefined }): string {
   return below === undefined ? name : `${below} > ${name}`
 }
@@ -382,10 +220,6 @@ function expectRows(spans: readonly PlacedSpan[]): void {
     const there = spans.filter((span) => edgeOf(span) === edgeOf(row))
     expect(there).toContainEqual({ name, below, says: expect.objectContaining(row.says) as unknown })
   }
-}
-
-function shape({ trace, root }: Found): string {
-  return shapeBelow(trace, [root]).join('\n')
 }
 
 function names({ spans }: JaegerTrace): readonly string[] {

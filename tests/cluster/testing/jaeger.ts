@@ -1,4 +1,4 @@
-/** A real Jaeger in a network namespace, asked through its query API. */
+/** A real Jaeger, in a network namespace or on loopback, asked through its query API. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Namespace } from '../../packet/testing/namespace.ts'
 import { NodeProcess } from '../../packet/testing/node-process.ts'
@@ -30,28 +30,59 @@ export interface JaegerTrace {
   >
 }
 
-export class Jaeger implements AsyncDisposable {
-  readonly #namespace: Namespace
-  readonly #process: NodeProcess
+/** Where it runs: `run` and `start` as in a namespace, and the ports that it may have there. */
+export interface JaegerPlace {
+  readonly ip: string
+  readonly ports: Readonly<Record<JaegerPort, number>>
+  run(program: string, args: readonly string[]): string
+  start(program: string, args: readonly string[]): Pick<NodeProcess, 'isRunning' | 'output'> & AsyncDisposable
+}
 
-  private constructor(namespace: Namespace, process: NodeProcess) {
-    this.#namespace = namespace
+type JaegerPort = (typeof jaegerPorts)[number]
+
+export const jaegerPorts = ['query', 'queryGrpc', 'otlpHttp', 'otlpGrpc', 'http', 'grpc', 'admin'] as const
+
+const listenerFlags: Readonly<Record<JaegerPort, string>> = {
+  query: 'query.http-server',
+  queryGrpc: 'query.grpc-server',
+  otlpHttp: 'collector.otlp.http',
+  otlpGrpc: 'collector.otlp.grpc',
+  http: 'collector.http-server',
+  grpc: 'collector.grpc-server',
+  admin: 'admin.http',
+}
+
+/** In a namespace every port is free. */
+export function inNamespace(namespace: Namespace): JaegerPlace {
+  return {
+    ip: '0.0.0.0',
+    ports: {
+      query: 16686,
+      queryGrpc: 16685,
+      otlpHttp: collectorPorts.http,
+      otlpGrpc: collectorPorts.grpc,
+      http: 14268,
+      grpc: 14250,
+      admin: 14269,
+    },
+    run: (program, args) => namespace.run(program, args),
+    start: (program, args) => new NodeProcess(namespace, program, args),
+  }
+}
+
+export class Jaeger implements AsyncDisposable {
+  readonly #place: JaegerPlace
+  readonly #process: ReturnType<JaegerPlace['start']>
+
+  private constructor(place: JaegerPlace, process: ReturnType<JaegerPlace['start']>) {
+    this.#place = place
     this.#process = process
   }
 
-  static async start(namespace: Namespace): Promise<Jaeger> {
-    const listeners = {
-      'query.http-server': 16686,
-      'query.grpc-server': 16685,
-      'collector.otlp.http': collectorPorts.http,
-      'collector.otlp.grpc': collectorPorts.grpc,
-      'collector.http-server': 14268,
-      'collector.grpc-server': 14250,
-      'admin.http': 14269,
-    }
-    const flags = Object.entries(listeners).map(([name, port]) => `--${name}.host-port=0.0.0.0:${port}`)
-    const process = new NodeProcess(namespace, await buildProgram('jaeger'), [...flags, '--log-level=error'])
-    const jaeger = new Jaeger(namespace, process)
+  static async start(place: JaegerPlace): Promise<Jaeger> {
+    const flags = jaegerPorts.map((port) => `--${listenerFlags[port]}.host-port=${place.ip}:${place.ports[port]}`)
+    const process = place.start(await buildProgram('jaeger'), [...flags, '--log-level=error'])
+    const jaeger = new Jaeger(place, process)
     for (let tries = 0; ; tries++) {
       try {
         jaeger.#get('/api/services')
@@ -72,11 +103,11 @@ export class Jaeger implements AsyncDisposable {
   }
 
   #get(path: string): string {
-    return this.#namespace.run('curl', ['-sS', '--fail', `http://127.0.0.1:16686${path}`])
+    return this.#place.run('curl', ['-sS', '--fail', `http://127.0.0.1:${this.#place.ports.query}${path}`])
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.#process[Symbol.asyncDispose]()
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#process[Symbol.asyncDispose]()
   }
 }
 

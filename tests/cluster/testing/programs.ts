@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir, readFile, readdir, rename, rm } from 'node:fs/promises'
 import { arch, platform } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /** The programs of tests/cluster/programs: the real ones, each behind a main of a few lines. */
@@ -24,14 +24,24 @@ const ownModules: Readonly<Partial<Record<Program, string>>> = {
 const sources = fileURLToPath(new URL('../programs/', import.meta.url))
 const cache = fileURLToPath(new URL('../../../.cache/cluster/', import.meta.url))
 
+/** Where it is, or will be once these sources are built. */
+export async function programPath(name: Program): Promise<string> {
+  const folder = join(cache, `${name}-${await sourcesHash(name, await buildFlags(name))}`)
+  // The file has the program's own name: the real programs sign what they write with it.
+  return join(folder, name)
+}
+
+async function buildFlags(name: Program): Promise<readonly string[]> {
+  return ['-ldflags', name in ownModules ? '-s -w' : await linkerFlags()]
+}
+
 /** The path of the executable, built first unless the same sources have been built before. */
 export async function buildProgram(name: Program): Promise<string> {
-  const ownModule = ownModules[name]
-  const flags = ['-ldflags', ownModule === undefined ? await linkerFlags() : '-s -w']
-  const folder = join(cache, `${name}-${await sourcesHash(name, flags)}`)
-  // The file has the program's own name: the real programs sign what they write with it.
-  const executable = join(folder, name)
+  const executable = await programPath(name)
   if (existsSync(executable)) return executable
+  const folder = dirname(executable)
+  const ownModule = ownModules[name]
+  const flags = await buildFlags(name)
 
   process.stderr.write(`cluster: building ${name}; the first time takes minutes, later runs use .cache/cluster\n`)
   const started = Date.now()
