@@ -21,13 +21,14 @@ const commands: ReadonlyMap<string, LoadCommand> = new Map<string, LoadCommand>(
   ['demo', async () => (await import('./demo/demo-command.ts')).demoCommand],
   ['doctor', async () => (await import('./doctor/doctor-command.ts')).doctorCommand],
   ['explain', async () => (await import('./explain/explain-command.ts')).explainCommand],
+  ['migrate', async () => (await import('./migrate/migrate-command.ts')).migrateCommand],
   ['render', async () => (await import('./render-command.ts')).renderCommand],
   ['top', async () => (await import('./top/top-command.ts')).topCommand],
   ['trace', async () => (await import('./trace/trace-command.ts')).traceCommand],
   ...(['kube', 'file', 'api', 'local'] as const).map((source) => [source, kpngCommand(source)] as const),
 ])
 /** Besides the daemon, which has no name, KPNG's commands run for as long as their node does. */
-const shortCommands: ReadonlySet<string> = new Set(['demo', 'doctor', 'explain', 'render', 'top', 'trace'])
+const shortCommands: ReadonlySet<string> = new Set(['demo', 'doctor', 'explain', 'migrate', 'render', 'top', 'trace'])
 
 /** People try these first; `asFlags` makes flags of them. */
 const words = ['help', 'version'] as const
