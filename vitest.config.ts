@@ -5,7 +5,7 @@ export default defineConfig({
   oxc: { target: 'es2022' },
   test: {
     include: ['src/**/*.test.ts', 'tests/**/*.test.ts', 'tools/**/*.test.ts'],
-    exclude: ['**/node_modules/**', 'tests/cluster/**', 'tests/windows/**'],
+    exclude: ['**/node_modules/**', 'tests/cluster/**', 'tests/install/**', 'tests/windows/**'],
     pool: 'forks',
     // Vitest would leave one core to itself, but these tests wait for the kernel and for other processes more than they work.
     maxWorkers: '100%',

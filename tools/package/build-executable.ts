@@ -31,17 +31,23 @@ export async function buildExecutable(path: string, code: Bundle, architecture: 
 }
 
 /** The same for every architecture: neither a snapshot nor a code cache, which only the same processor could read. */
-async function prepareBlob(folder: string, { main, relayWorker }: Bundle): Promise<string> {
+async function prepareBlob(folder: string, { main, lines, relayWorker }: Bundle): Promise<string> {
   const blob = join(folder, 'blob')
+  // Its name is that of the program's only script; source-lines.ts looks for it.
   await writeFile(join(folder, 'main.cjs'), main)
-  await writeFile(join(folder, 'relay-worker.js'), relayWorker)
+  const assets = {
+    'relay-worker.js': relayWorker,
+    'source-files.json': JSON.stringify(lines.files),
+    'source-lines': new Uint8Array(lines.lines.buffer),
+  }
+  for (const [name, content] of Object.entries(assets)) await writeFile(join(folder, name), content)
   const settings = {
     main: 'main.cjs',
     output: blob,
     disableExperimentalSEAWarning: true,
     useSnapshot: false,
     useCodeCache: false,
-    assets: { 'relay-worker.js': 'relay-worker.js' },
+    assets: Object.fromEntries(Object.keys(assets).map((name) => [name, name])),
   }
   await writeFile(join(folder, 'settings.json'), JSON.stringify(settings))
   // It must be the same version as the one that reads it.

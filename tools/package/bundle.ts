@@ -2,10 +2,13 @@
 import { join } from 'node:path'
 import { build } from 'esbuild'
 import type { BuildOptions, Plugin } from 'esbuild'
+import { lineTable } from './line-table.ts'
+import type { LineTable } from './line-table.ts'
 import { root } from './places.ts'
 
 export interface Bundle {
   readonly main: string
+  readonly lines: LineTable
   readonly relayWorker: string
 }
 
@@ -17,9 +20,9 @@ export async function bundle(version: string): Promise<Bundle> {
     write: false,
     platform: 'node',
     target: 'node24',
-    // Names stay: they are what a stack trace has to say.
-    minifySyntax: true,
-    minifyWhitespace: true,
+    outdir: root,
+    // Lines and names stay: they are what a log line and a stack trace have to say.
+    sourcemap: 'external',
     legalComments: 'none',
     logLevel: 'warning',
     logOverride: { 'empty-import-meta': 'silent' },
@@ -38,22 +41,30 @@ export async function bundle(version: string): Promise<Bundle> {
     entryPoints: [join(root, 'src/dataplane/relay/threads/relay-worker.ts')],
     format: 'esm',
   })
-  return { main: textOf(main), relayWorker: textOf(relayWorker) }
+  const code = textOf(main, '.js')
+  return { main: code, lines: lineTable(code, textOf(main, '.js.map')), relayWorker: textOf(relayWorker, '.js') }
 }
 
-/** Exchanges the two modules that look for files beside the code. */
+/** Exchanges the modules that look for files beside the code, or at the names of files. */
 const ownFiles: Plugin = {
   name: 'own-files',
   setup(bundler) {
     bundler.onResolve({ filter: /\/host\/own-files\.ts$/ }, () => ({ path: join(executable, 'own-files.ts') }))
+    bundler.onResolve({ filter: /\/call-site\.ts$/ }, ({ importer }) =>
+      importer.startsWith(executable) ? undefined : { path: join(executable, 'call-site.ts') },
+    )
     bundler.onResolve({ filter: /^\.\/src\/static\.c?js$/ }, ({ importer }) =>
       importer.includes('/koffi/') ? { path: join(executable, 'koffi-binary.ts') } : undefined,
     )
   },
 }
 
-function textOf({ outputFiles }: { readonly outputFiles?: readonly { readonly text: string }[] | undefined }): string {
-  const [file] = outputFiles ?? []
-  if (file === undefined) throw new TypeError('the bundler made no file')
+interface Bundled {
+  readonly outputFiles?: readonly { readonly path: string; readonly text: string }[] | undefined
+}
+
+function textOf({ outputFiles = [] }: Bundled, ending: string): string {
+  const file = outputFiles.find(({ path }) => path.endsWith(ending))
+  if (file === undefined) throw new TypeError(`the bundler made no ${ending}`)
   return file.text
 }

@@ -1,11 +1,15 @@
 /** The real program in a process of its own, as its users start it. */
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { vi } from 'vitest'
 import { deadlineMs } from './deadline.ts'
 
 const program = fileURLToPath(new URL('../../../bin/fairlead.js', import.meta.url))
+
+/** The install tier sets it: then these tests run with an executable that needs no Node.js, where there is none. */
+export const installedExecutable = process.env['FAIRLEAD_EXECUTABLE']
 
 export interface Ended {
   /** Null when a signal ended it. */
@@ -32,7 +36,8 @@ export class FairleadProcess implements AsyncDisposable {
   #hasClosed = false
 
   constructor(args: readonly string[], { env = {}, openFiles, stdin }: StartOptions = {}) {
-    const command = [process.execPath, program, ...args]
+    const command =
+      installedExecutable === undefined ? [process.execPath, program, ...args] : [installedExecutable, ...args]
     // prlimit becomes what it starts, so signals and the process id are those of the program.
     const limited = openFiles === undefined ? command : ['prlimit', `--nofile=${openFiles}:${openFiles}`, ...command]
     const [executable = '', ...rest] = limited
@@ -116,5 +121,12 @@ export async function runFairlead(
 /** What vitest sets for itself would change what the program does, and a test in a pod must not find its cluster. */
 function environment(): NodeJS.ProcessEnv {
   const { NODE_OPTIONS: _options, NODE_ENV: _env, KUBERNETES_SERVICE_HOST: _host, ...others } = process.env
-  return others
+  return installedExecutable === undefined ? others : { ...others, PATH: pathWithoutNode(others['PATH'] ?? '') }
+}
+
+function pathWithoutNode(path: string): string {
+  return path
+    .split(':')
+    .filter((folder) => !existsSync(`${folder}/node`))
+    .join(':')
 }

@@ -1,0 +1,17 @@
+import { defineConfig } from 'vitest/config'
+import { packageHere } from './testing/built-package.ts'
+
+/** Those that show the commands of the program, whatever it was made into. */
+const asFromSources = ['daemon-cluster', 'demo-traffic', 'explain', 'log-file', 'one-shot-commands', 'trace-collector']
+
+export default defineConfig({
+  oxc: { target: 'es2022' },
+  test: {
+    include: ['tests/install/**/*.test.ts', ...asFromSources.map((name) => `tests/e2e/${name}.test.ts`)],
+    env: { FAIRLEAD_EXECUTABLE: packageHere.executable },
+    pool: 'forks',
+    maxWorkers: '100%',
+    testTimeout: 120_000,
+    hookTimeout: 180_000,
+  },
+})
