@@ -26,11 +26,17 @@ describe.skipIf(missing !== undefined)(`on the kernel${missing === undefined ? '
       const delivery = onFreshMachine({ mark: 0x1000, table: 4096, priority: 90 })
       const before = run(`${ip} rule`)
       await delivery.ensure(family, signal)
-      expect(run(`${ip} rule`)).toContain('90:\tfrom all fwmark 0x1000/0x1000 lookup 4096')
+      expect(run(`${ip} rule`)).toContain(
+        [
+          '89:\tfrom all fwmark 0x1000/0x1000 iif lo goto 91',
+          '90:\tfrom all fwmark 0x1000/0x1000 lookup 4096',
+          '91:\tfrom all fwmark 0x1000/0x1000 nop',
+        ].join('\n'),
+      )
       expect(run(`${ip} route show table 4096`)).toMatch(/^local default dev lo /)
-      run(`${ip} rule add priority 91 fwmark 0x1000/0x1000 lookup 4097`)
+      run(`${ip} rule add priority 92 fwmark 0x1000/0x1000 lookup 4097`)
       await delivery.remove(family, signal)
-      run(`${ip} rule delete priority 91`)
+      run(`${ip} rule delete priority 92`)
       expect(run(`${ip} rule`)).toBe(before)
       expect(run(`${ip} route show table all`)).not.toContain('4096')
     },
@@ -42,6 +48,14 @@ describe.skipIf(missing !== undefined)(`on the kernel${missing === undefined ? '
     run(`${ip} rule add priority 90 fwmark 0x1000/0x1000 lookup 4096; ${ip} route add local default dev lo table 4096`)
     await delivery.remove(family, signal)
     expect(run(`${ip} rule; ${ip} route show table all`)).not.toContain('4096')
+  })
+
+  test('it is found, and goes, also when it was made in part', async () => {
+    const delivery = onFreshMachine({ mark: 0x1000, table: 4096, priority: 90 })
+    run('ip rule add priority 91 fwmark 0x1000/0x1000 nop')
+    expect(await delivery.isThere('ipv4', signal)).toBe(true)
+    await delivery.remove('ipv4', signal)
+    expect(await delivery.isThere('ipv4', signal)).toBe(false)
   })
 
   test('a rule or a route that somebody removed alone comes back', async () => {

@@ -19,6 +19,6 @@ export interface DeliveryNumbers {
   readonly mark: number
   /** The routing table that makes every address local. */
   readonly table: number
-  /** The kernel tries the rule with the lowest number first. */
+  /** The kernel tries the rule with the lowest number first. The numbers before and after it are taken, too. */
   readonly priority: number
 }

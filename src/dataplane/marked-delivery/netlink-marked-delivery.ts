@@ -2,7 +2,7 @@
 import { NetlinkError } from '../netlink/netlink-error.ts'
 import type { OpenNetlink } from '../netlink/open-netlink.ts'
 import type { DeliveryNumbers, MarkedDelivery } from './marked-delivery.ts'
-import { deleteRoute, deleteRule, isRule, listRules, newRoute, newRule } from './rule-messages.ts'
+import { deleteRoute, deleteRule, isRule, listRules, newRoute, newRule, ruleParts } from './rule-messages.ts'
 
 interface Options {
   readonly open: OpenNetlink
@@ -16,14 +16,15 @@ export function netlinkMarkedDelivery({ open, numbers }: Options): MarkedDeliver
 
     async ensure(family, signal) {
       await using socket = await open('route')
-      await socket.request(newRule(family, numbers), signal).catch(ignore('exists'))
+      for (const part of ruleParts) await socket.request(newRule(family, numbers, part), signal).catch(ignore('exists'))
       await socket.request(newRoute(family, numbers), signal).catch(ignore('exists'))
     },
 
     async remove(family, signal) {
       await using socket = await open('route')
       await socket.request(deleteRoute(family, numbers), signal).catch(ignore('not-found', 'unsupported'))
-      await socket.request(deleteRule(family, numbers), signal).catch(ignore('not-found', 'unsupported'))
+      for (const part of ruleParts.toReversed())
+        await socket.request(deleteRule(family, numbers, part), signal).catch(ignore('not-found', 'unsupported'))
     },
 
     async isThere(family, signal) {
