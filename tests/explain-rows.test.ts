@@ -117,7 +117,8 @@ async function worldOf(modeName: ProxyMode, { settings, services, rows }: Scenar
   const mode = await findMode(modeName, 'linux')
   const catalog = new Catalog()
   // By its interface a pod is known to the kernel; here by the range that its node gives addresses from.
-  const podCIDRs = settings.detectLocal === 'interface prefix' ? ['10.244.1.0/24', 'fd00:244:1::/48'] : []
+  const isAsked = settings.detectLocal === 'interface prefix' || modeName === 'userspace'
+  const podCIDRs = isAsked ? families.map((family) => plans[family].localPodRange) : []
   const records = [...clusterObjects, ...services.flatMap(objectsOf)]
     .flatMap(recordOf)
     .map((record) => (record.kind === 'Node' ? { ...record, podCIDRs } : record))
@@ -143,7 +144,7 @@ async function worldOf(modeName: ProxyMode, { settings, services, rows }: Scenar
   const localIps = () => [...node.settings.localIps(), ...second, ...(rows.length > 0 ? vipsOnNode : [])]
   return explainWorld({
     catalog,
-    traits: mode.traits(config),
+    traits: () => mode.traits(config),
     settings: { ...node.settings, localIps },
     tables: families.map((family) => ({ family, table: node.routes(family) })),
   })

@@ -2,14 +2,18 @@
  * What the TypeScript side says, a line at a time on standard input, and what it is answered.
  *
  *   <call> pool <pool> <generation> <affinity seconds> <refuse|close> <round-robin|random|least-connections>
- *          <none|v1|v2> {<ip> <port> <plain|transparent> <endpoint slot>}
+ *          <none|v1|v2> {<ip> <port> <here|elsewhere> <endpoint slot>}
  *   <call> drop <pool>
- *   <call> listen <slot> <ip> <port> <pool> {<range>}        done <call> <port>, or failed <call> <errno>
- *   <call> assign <slot> <pool> {<range>}
+ *   <call> listen <slot> <ip> <port> <pool> <whose address is kept> <pods> {<range>}
+ *                                                            done <call> <port>, or failed <call> <errno>
+ *   <call> assign <slot> <pool> <whose address is kept> <pods> {<range>}
  *   <call> close <slot>                                      done <call> when the address is free
  *   <call> follow <0|1>
  *   <call> ping                                              done <call> when all workers have seen it
  *   <call> end <grace in ms>                                 exits
+ *
+ * The address is kept of nobody, pods or everybody. Pods are told by a range, by the "=name" of a device, by a "+prefix" of
+ * such names, or, with "-", not at all.
  *
  * Everything else is answered by "done <call>" when it is so. Slots and pools are small numbers that the other side
  * gives; a slot is free again after "gone <slot>", that of an endpoint after "left <endpoint slot> <generation>" with the
@@ -101,7 +105,9 @@ static unsigned count_words(const char *text) {
 static const char *const empties[] = {"refuse", "close", NULL};
 static const char *const balancings[] = {"round-robin", "random", "least-connections", NULL};
 static const char *const headers[] = {"none", "v1", "v2", NULL};
-static const char *const sources[] = {"plain", "transparent", NULL};
+static const char *const places[] = {"elsewhere", "here", NULL};
+static const char *const keepings[] = {"nobody", "pods", "everybody", NULL};
+static const char *const privileges[] = {"plain", "transparent", NULL};
 
 static void tell_workers(enum message message) {
   for (unsigned index = 0; index < settings.workers; index++) worker_post(&workers[index], message, NULL, -1);
@@ -120,7 +126,7 @@ static void change_pool(unsigned call, struct words *words) {
   for (unsigned index = 0; index < spec.count; index++) {
     const char *ip = word(words);
     if (!address_parse(&spec.targets[index].address, ip, word(words))) fail("an endpoint has no IP address");
-    spec.targets[index].is_transparent = one_of(word(words), sources) == 1;
+    spec.targets[index].is_here = one_of(word(words), places) == 1;
     spec.targets[index].slot = (unsigned)number(words);
   }
   struct pool *pool = table_get(&pools, name);
@@ -139,9 +145,24 @@ static void drop_pool(unsigned call, struct words *words) {
   tell_answer("done %u", call);
 }
 
+static struct keeping read_keeping(struct words *words) {
+  struct keeping keeping = {.of = one_of(word(words), keepings)};
+  char *pods = word(words);
+  if (pods[0] == '=' || pods[0] == '+') {
+    keeping.telling = pods[0] == '=' ? TOLD_BY_DEVICE : TOLD_BY_DEVICE_PREFIX;
+    if (strlen(pods + 1) >= sizeof keeping.device) fail("a device has a name that is too long");
+    memcpy(keeping.device, pods + 1, strlen(pods + 1));
+  } else if (pods[0] != '-') {
+    keeping.telling = TOLD_BY_RANGE;
+    if (!range_parse(&keeping.range, pods)) fail("a range of pods is not one");
+  }
+  return keeping;
+}
+
 static void assign(struct listener *listener, struct words *words) {
   struct pool *pool = table_get(&pools, (size_t)number(words));
   if (pool == NULL) fail("a listener has no pool");
+  struct keeping keeping = read_keeping(words);
   atomic_fetch_add(&pool->references, 1);
   unsigned count = count_words(words->rest);
   struct range *ranges = must_have(calloc(count + 1, sizeof *ranges));
@@ -153,6 +174,7 @@ static void assign(struct listener *listener, struct words *words) {
   listener->pool = pool;
   listener->ranges = ranges;
   listener->range_count = count;
+  listener->keeping = keeping;
   pthread_mutex_unlock(&listener->lock);
   free(old_ranges);
   if (old_pool != NULL) pool_release(old_pool);
@@ -322,7 +344,7 @@ int main(int count, char **arguments) {
   /* A terminal and systemd signal both processes; Fairlead then ends this one in its own time. */
   const int ignored[] = {SIGPIPE, SIGINT, SIGTERM, SIGHUP};
   for (size_t index = 0; index < sizeof ignored / sizeof *ignored; index++) signal(ignored[index], SIG_IGN);
-  if (!privileges_give_up(one_of(arguments[7], sources) == 1)) fail("its privileges cannot be given up");
+  if (!privileges_give_up(one_of(arguments[7], privileges) == 1)) fail("its privileges cannot be given up");
   prctl(PR_SET_PDEATHSIG, SIGKILL); /* Other privileges make the kernel forget it. */
   if (!affinity_choose_key()) fail("the kernel has no random numbers");
   read_arguments(arguments + 1, (unsigned)dials);

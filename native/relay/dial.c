@@ -41,7 +41,7 @@ static int begin(struct connection *connection) {
   if (fd < 0) return errno;
   connection->backend = (struct side){.source = SOURCE_SIDE, .fd = fd, .connection = connection};
   socket_options(fd);
-  if (atomic_load(&endpoint->is_transparent) && !pose_begin(connection)) return errno;
+  pose_begin(connection);
   if (connect(fd, &endpoint->address.any, address_size(&endpoint->address)) < 0 && errno != EINPROGRESS) return errno;
   struct epoll_event event = {side_events, {.ptr = &connection->backend}};
   return epoll_ctl(connection->worker->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? errno : 0;

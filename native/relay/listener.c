@@ -24,6 +24,13 @@ struct pool *listener_pool(struct listener *listener) {
   return pool;
 }
 
+struct keeping listener_keeping(struct listener *listener) {
+  pthread_mutex_lock(&listener->lock);
+  struct keeping keeping = listener->keeping;
+  pthread_mutex_unlock(&listener->lock);
+  return keeping;
+}
+
 bool listener_allows(struct listener *listener, const union address *client) {
   pthread_mutex_lock(&listener->lock);
   bool is_allowed = listener->range_count == 0;

@@ -200,7 +200,7 @@ bool pool_update(struct pool *pool, struct pool_spec *spec) {
   update_affinity(pool, spec->affinity_ns);
   bool has_left = !has_same_endpoints(pool, spec) && replace_endpoints(pool, spec);
   for (unsigned index = 0; index < spec->count; index++)
-    atomic_store(&pool->sorted[index]->is_transparent, spec->targets[index].is_transparent);
+    atomic_store(&pool->sorted[index]->is_here, spec->targets[index].is_here);
   pthread_mutex_unlock(&pool->lock);
   return has_left;
 }

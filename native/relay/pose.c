@@ -1,12 +1,16 @@
 /*
  * Lets an endpoint see the client's own address: the socket towards it is bound to that address, although it is not one
  * of this machine. The answers are for the client, so they must come past here, and rules of the kernel must lead them
- * to the socket (src/backends/userspace/portals/answer-rules.ts).
+ * to the socket (src/backends/userspace/portals/answer-rules.ts). Where they would not, the endpoint sees the node. That
+ * is decided before the first packet: an endpoint that does not answer may be behind a firewall that turns the client
+ * away, and must not be asked again in the name of the node.
  */
 #define _GNU_SOURCE
 #include "relay.h"
 
+#include <linux/if_link.h>
 #include <linux/rtnetlink.h>
+#include <net/if.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,69 +18,115 @@
 #define IP_BIND_ADDRESS_NO_PORT 24
 #endif
 
-struct question {
+struct route_question {
   struct nlmsghdr header;
   struct rtmsg route;
   struct rtattr attribute;
   unsigned char ip[16];
 };
 
+struct link_question {
+  struct nlmsghdr header;
+  struct ifinfomsg link;
+};
+
 union answer {
   struct nlmsghdr header;
-  unsigned char bytes[4096];
+  unsigned char bytes[8192];
 };
 
 /* The kernel answers while it is asked, so nobody waits. */
-static bool ask(const struct question *question, union answer *answer) {
+static bool ask(struct nlmsghdr *question, union answer *answer, unsigned short type) {
   static _Thread_local int fd = -1;
   static _Thread_local unsigned asked;
   if (fd < 0) fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
-  struct question numbered = *question;
-  numbered.header.nlmsg_seq = ++asked;
-  if (fd < 0 || send(fd, &numbered, numbered.header.nlmsg_len, 0) < 0) return false;
+  question->nlmsg_flags = NLM_F_REQUEST;
+  question->nlmsg_seq = ++asked;
+  if (fd < 0 || send(fd, question, question->nlmsg_len, 0) < 0) return false;
   ssize_t size;
   do size = recv(fd, answer, sizeof *answer, 0);
   while (size > 0 && answer->header.nlmsg_seq != asked);
-  return size > 0 && NLMSG_OK(&answer->header, (size_t)size) && answer->header.nlmsg_type == RTM_NEWROUTE;
+  return size > 0 && NLMSG_OK(&answer->header, (size_t)size) && answer->header.nlmsg_type == type;
 }
 
-/* The device by which packets for the address leave; 0: they stay here, or it cannot be told. */
-static int device_towards(const union address *address) {
+/* How packets for an address leave. Device 0: they stay here, or it cannot be told. */
+struct way {
+  int device;
+  bool has_gateway;
+};
+
+static const struct way no_way;
+
+static struct way way_towards(const union address *address) {
   sa_family_t family = address->any.sa_family;
-  if (family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&address->v6.sin6_addr)) return 0;
+  if (family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&address->v6.sin6_addr)) return no_way;
   size_t size;
   const unsigned char *bytes = address_bytes(address, &size);
-  struct question question = {0};
-  question.header.nlmsg_len = (unsigned)(offsetof(struct question, ip) + size);
+  struct route_question question = {0};
+  question.header.nlmsg_len = (unsigned)(offsetof(struct route_question, ip) + size);
   question.header.nlmsg_type = RTM_GETROUTE;
-  question.header.nlmsg_flags = NLM_F_REQUEST;
   question.route.rtm_family = (unsigned char)family;
   question.route.rtm_dst_len = (unsigned char)(size * 8);
   question.attribute.rta_type = RTA_DST;
   question.attribute.rta_len = (unsigned short)RTA_LENGTH(size);
   memcpy(question.ip, bytes, size);
   union answer answer;
-  if (!ask(&question, &answer)) return 0;
+  if (!ask(&question.header, &answer, RTM_NEWROUTE)) return no_way;
   const struct rtmsg *route = NLMSG_DATA(&answer.header);
-  if (route->rtm_type != RTN_UNICAST) return 0;
+  if (route->rtm_type != RTN_UNICAST) return no_way;
+  struct way way = no_way;
   unsigned left = (unsigned)RTM_PAYLOAD(&answer.header);
   for (struct rtattr *field = RTM_RTA(route); RTA_OK(field, left); field = RTA_NEXT(field, left)) {
-    int device;
-    if (field->rta_type != RTA_OIF) continue;
-    memcpy(&device, RTA_DATA(field), sizeof device);
-    return device;
+    if (field->rta_type == RTA_OIF) memcpy(&way.device, RTA_DATA(field), sizeof way.device);
+    if (field->rta_type == RTA_GATEWAY || field->rta_type == RTA_VIA) way.has_gateway = true;
   }
-  return 0;
+  return way;
+}
+
+/* Only as long as the name of a device may be; empty when there is none. */
+static void read_name(int device, char name[IFNAMSIZ]) {
+  struct link_question question = {0};
+  question.header.nlmsg_len = sizeof question;
+  question.header.nlmsg_type = RTM_GETLINK;
+  question.link.ifi_index = device;
+  union answer answer;
+  name[0] = '\0';
+  if (!ask(&question.header, &answer, RTM_NEWLINK)) return;
+  unsigned left = (unsigned)IFLA_PAYLOAD(&answer.header);
+  const struct ifinfomsg *link = NLMSG_DATA(&answer.header);
+  for (struct rtattr *field = IFLA_RTA(link); RTA_OK(field, left); field = RTA_NEXT(field, left))
+    if (field->rta_type == IFLA_IFNAME && RTA_PAYLOAD(field) <= IFNAMSIZ) memcpy(name, RTA_DATA(field), RTA_PAYLOAD(field));
+}
+
+/* A pod's packets come in by the device by which those for it leave. */
+static bool is_pod(const struct keeping *keeping, const union address *client, struct way to_client) {
+  char name[IFNAMSIZ];
+  switch (keeping->telling) {
+    case TOLD_BY_RANGE: return range_contains(&keeping->range, client);
+    case TOLD_BY_DEVICE: return read_name(to_client.device, name), strcmp(name, keeping->device) == 0;
+    case TOLD_BY_DEVICE_PREFIX:
+      return read_name(to_client.device, name), strncmp(name, keeping->device, strlen(keeping->device)) == 0;
+    case NOT_TOLD:
+    default: return false;
+  }
 }
 
 /*
  * An endpoint behind the same device as the client answers to it directly: pods of one bridge, and a pod that is its own
- * client. The node itself needs no pose, and nobody can answer to its loopback address.
+ * client. The node itself needs no pose, and nobody can answer to its loopback address. Endpoints of other nodes answer
+ * past here only to what hangs on this node, which a client behind a gateway does not, even if it counts as a pod.
  */
-static bool answers_come_past(const union address *client, const union address *endpoint) {
-  int to_client = device_towards(client);
-  int to_endpoint = to_client == 0 ? 0 : device_towards(endpoint);
-  return to_endpoint != 0 && to_endpoint != to_client;
+static bool is_kept(const struct keeping *keeping, const union address *client, const struct endpoint *endpoint) {
+  bool is_here = atomic_load(&endpoint->is_here);
+  bool is_for_all = keeping->of == KEEPS_EVERYBODY && is_here;
+  if (keeping->of == KEEPS_NOBODY) return false;
+  /* Without a question to the kernel, for the many who are outside. */
+  if (!is_for_all && keeping->telling == TOLD_BY_RANGE && !range_contains(&keeping->range, client)) return false;
+  struct way to_client = way_towards(client);
+  if (to_client.device == 0 || (!is_here && to_client.has_gateway)) return false;
+  if (!is_for_all && !is_pod(keeping, client, to_client)) return false;
+  struct way to_endpoint = way_towards(&endpoint->address);
+  return to_endpoint.device != 0 && to_endpoint.device != to_client.device;
 }
 
 /* With any port: two clients behind one address may have the same one. It is chosen when the endpoint is known. */
@@ -94,13 +144,14 @@ static bool bind_as(int fd, const union address *client) {
   return failed == 0 && bind(fd, &from.any, address_size(&from)) == 0;
 }
 
-bool pose_begin(struct connection *connection) {
+void pose_begin(struct connection *connection) {
   const union address *client = &connection->client_address;
-  if (!answers_come_past(client, &connection->endpoint->address)) return true;
-  if (!bind_as(connection->backend.fd, client)) return false;
+  struct keeping keeping = listener_keeping(connection->listener);
+  if (!is_kept(&keeping, client, connection->endpoint)) return;
+  /* A socket that the kernel does not bind so is as good as any other. */
+  if (!bind_as(connection->backend.fd, client)) return;
   connection->is_posing = true;
   transparent_count(1);
-  return true;
 }
 
 void pose_end(struct connection *connection) {

@@ -162,8 +162,8 @@ enum proxy_protocol { PROXY_NONE, PROXY_V1, PROXY_V2 };
 
 struct endpoint {
   union address address;
-  /* Pods of this node see the client's own address. */
-  atomic_bool is_transparent;
+  /* On this node: its answers come past here, whoever the client is. */
+  atomic_bool is_here;
   atomic_int references;
   atomic_int open; /* connections */
   unsigned slot;   /* where it is counted */
@@ -193,7 +193,7 @@ struct pool {
 
 struct target {
   union address address;
-  bool is_transparent;
+  bool is_here;
   unsigned slot;
 };
 
@@ -245,6 +245,17 @@ void affinity_forget_gone(struct affinity *affinity);
 /* What an epoll event is about. */
 enum source { SOURCE_MESSAGES, SOURCE_LISTENER, SOURCE_SIDE };
 
+/* How pods of this node are told apart. */
+enum telling { NOT_TOLD, TOLD_BY_RANGE, TOLD_BY_DEVICE, TOLD_BY_DEVICE_PREFIX };
+
+/* Whose own address endpoints see: that of pods of this node, or that of everybody at endpoints of this node. */
+struct keeping {
+  enum { KEEPS_NOBODY, KEEPS_PODS, KEEPS_EVERYBODY } of;
+  enum telling telling;
+  struct range range;
+  char device[16]; /* or how its name begins */
+};
+
 struct listener {
   enum source source;
   int fd;
@@ -259,11 +270,13 @@ struct listener {
   struct pool *pool;
   struct range *ranges;
   unsigned range_count;
+  struct keeping keeping;
 };
 
 void listener_release(struct listener *listener);
 struct pool *listener_pool(struct listener *listener); /* a reference */
 bool listener_allows(struct listener *listener, const union address *client);
+struct keeping listener_keeping(struct listener *listener);
 
 /* ---- workers ------------------------------------------------------------------------------------------------ */
 
@@ -373,8 +386,8 @@ void dial_next(struct connection *connection);
 void dial_event(struct connection *connection, uint32_t events);
 void dial_timed_out(struct connection *connection);
 
-/* Dials from the client's own address, if the answers come past here; false, and errno, when the kernel refuses. */
-bool pose_begin(struct connection *connection);
+/* Makes it dial from the client's own address, if its listener keeps that and the answers come past here. */
+void pose_begin(struct connection *connection);
 void pose_end(struct connection *connection);
 
 /* Moves what can be moved; closes the connection when both directions have ended. */

@@ -184,12 +184,12 @@ describe('a Service', () => {
     })
     const transparent = annotated({ 'fairlead.dev/client-address': 'transparent' })
     expect(record('Service', transparent).relaying).toEqual({ clientAddress: 'transparent' })
-    expect(record('Service', annotated({ 'fairlead.dev/client-address': 'node' })).relaying).toBeUndefined()
+    expect(record('Service', annotated({ 'fairlead.dev/client-address': 'auto' })).relaying).toBeUndefined()
     expect(problemsOf('Service', annotated({ 'fairlead.dev/proxy-protocol': 'v3' }))).toEqual([
       'metadata.annotations[fairlead.dev/proxy-protocol]: must be one of none, v1, v2, not "v3"',
     ])
     expect(problemsOf('Service', annotated({ 'fairlead.dev/client-address': 'yes' }))).toEqual([
-      'metadata.annotations[fairlead.dev/client-address]: must be one of node, transparent, not "yes"',
+      'metadata.annotations[fairlead.dev/client-address]: must be one of auto, node, transparent, not "yes"',
     ])
   })
 

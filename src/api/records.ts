@@ -49,8 +49,11 @@ export interface Relaying {
   readonly balancing?: 'random' | 'least-connections'
   /** The header that tells endpoints the client's address. */
   readonly proxyProtocol?: 'v1' | 'v2'
-  /** Endpoints of this node see the client's own address, by default the node's. */
-  readonly clientAddress?: 'transparent'
+  /**
+   * Endpoints see the node's address, or the client's own wherever its answers come past this node. By default they see
+   * what they would see in a kernel mode.
+   */
+  readonly clientAddress?: 'node' | 'transparent'
 }
 
 /** Only the kernelspace mode can do these; others ignore them. */

@@ -150,7 +150,9 @@ function relayingOf(wishes: JsonObject): Relaying {
       balancing: choiceOf(wishes, 'balancing', ['random', 'least-connections']),
     }),
     ...(wishes['proxyProtocol'] !== undefined && { proxyProtocol: choiceOf(wishes, 'proxyProtocol', ['v1', 'v2']) }),
-    ...(wishes['clientAddress'] !== undefined && { clientAddress: choiceOf(wishes, 'clientAddress', ['transparent']) }),
+    ...(wishes['clientAddress'] !== undefined && {
+      clientAddress: choiceOf(wishes, 'clientAddress', ['node', 'transparent']),
+    }),
   }
 }
 

@@ -1,4 +1,4 @@
-/** The userspace mode where a Service wants its pods to see the client's own address. */
+/** The userspace mode where pods see the client's own address: more than the rows say, and what it leaves. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { portalChains } from '../../src/backends/userspace/portals/chains.ts'
 import { families } from '../../src/net/ip.ts'
@@ -23,10 +23,12 @@ import { clusterObjects, givenService, objectsOf, webPort } from './testing/serv
 import type { PortFixture } from './testing/service-fixture.ts'
 
 const annotations = { 'fairlead.dev/client-address': 'transparent' }
+const off = { 'fairlead.dev/client-address': 'node' }
 const here = givenService('here', 1, { type: 'NodePort', endpoints: ['here-1', 'here-2'], annotations })
 const both = givenService('both', 2, { type: 'NodePort', endpoints: ['here-1', 'there-1'], annotations })
-const plain = givenService('plain', 3, { type: 'NodePort', endpoints: ['here-1'] })
-const services = [here, both, plain]
+const plain = givenService('plain', 3, { type: 'NodePort', endpoints: ['here-1'], annotations: off })
+const usual = givenService('usual', 6, { endpoints: ['here-1', 'there-1'] })
+const services = [here, both, plain, usual]
 
 for (const variant of ['nft', 'legacy'] as const)
   describeUnless(
@@ -55,7 +57,7 @@ for (const variant of ['nft', 'legacy'] as const)
         await expect.poll(() => faults(from, to, reaches(['here-1', 'here-2'], 'client')), patience).toEqual([])
       })
 
-      test.each(['caller', 'outside'] as const)('pods of another node see the node, not %s', async (from) => {
+      test('pods of another node see the node, not a client outside, to whom they would answer directly', async () => {
         const expectation: Expectation = {
           kind: 'reaches',
           each: [
@@ -63,13 +65,19 @@ for (const variant of ['nft', 'legacy'] as const)
             { pod: 'there-1', seenAs: 'node' },
           ],
         }
-        await expect.poll(() => faults(from, at('node port', both), expectation), patience).toEqual([])
+        await expect.poll(() => faults('outside', at('node port', both), expectation), patience).toEqual([])
       })
 
-      test('Services that do not want it are as ever', async () => {
-        await expect
-          .poll(() => faults('outside', at('node port', plain), reaches(['here-1'], 'node')), patience)
-          .toEqual([])
+      test('pods of another node see a pod of this one', async () => {
+        const seen = reaches(['here-1', 'there-1'], 'client')
+        await expect.poll(() => faults('caller', at('node port', both), seen), patience).toEqual([])
+        await expect.poll(() => faults('caller', at('cluster IP', usual), seen), patience).toEqual([])
+      })
+
+      test('a Service that does not want it has none of it', async () => {
+        const fromNode = reaches(['here-1'], 'node')
+        await expect.poll(() => faults('outside', at('node port', plain), fromNode), patience).toEqual([])
+        await expect.poll(() => faults('caller', at('cluster IP', plain), fromNode), patience).toEqual([])
       })
 
       test('the node is served from its own address, also when it uses localhost', async () => {
@@ -89,12 +97,41 @@ for (const variant of ['nft', 'legacy'] as const)
         await expect.poll(() => faults('here-1', at('cluster IP', here), expectation), patience).toEqual([])
       })
 
-      test('it works where the kernel is strict about the device that a source comes from', async () => {
-        rig.cluster.node.setSysctl('ipv4.conf.all.rp_filter', 1)
+      test.each([
+        ['', 0],
+        [', and looks for it with the mark of the answer, as with WireGuard', 1],
+      ])('it works where the kernel is strict about the device that a source comes from%s', async (_, asksWithMark) => {
+        const { node } = rig.cluster
+        node.setSysctl('ipv4.conf.all.rp_filter', 1)
+        node.setSysctl('ipv4.conf.all.src_valid_mark', asksWithMark)
         const toClient = reaches(['here-1', 'here-2'], 'client')
         await expect.poll(() => faults('outside', at('node port', here), toClient), patience).toEqual([])
         await expect.poll(() => faults('caller', at('cluster IP', here), toClient), patience).toEqual([])
-        rig.cluster.node.setSysctl('ipv4.conf.all.rp_filter', 0)
+        const everywhere = reaches(['here-1', 'there-1'], 'client')
+        await expect.poll(() => faults('caller', at('cluster IP', usual), everywhere), patience).toEqual([])
+        node.setSysctl('ipv4.conf.all.src_valid_mark', 0)
+        node.setSysctl('ipv4.conf.all.rp_filter', 0)
+      })
+
+      test('it works where the network masquerades pods on their way out', async () => {
+        const rules = families.map((family) => {
+          const { hosts } = plans[family]
+          const rule = `POSTROUTING -s ${hosts.caller} -d ${hosts['there-1']} -j MASQUERADE`
+          return { tool: `${family === 'ipv4' ? 'iptables' : 'ip6tables'}-${variant}`, rule: rule.split(' ') }
+        })
+        const change = (how: '-A' | '-D') => {
+          for (const { tool, rule } of rules) rig.cluster.node.run(tool, ['-t', 'nat', how, ...rule])
+        }
+        change('-A')
+        const seen: Expectation = {
+          kind: 'reaches',
+          each: [
+            { pod: 'here-1', seenAs: 'client' },
+            { pod: 'there-1', seenAs: 'node' },
+          ],
+        }
+        await expect.poll(() => faults('caller', at('cluster IP', usual), seen), patience).toEqual([])
+        change('-D')
       })
 
       test.each([
@@ -118,7 +155,7 @@ for (const variant of ['nft', 'legacy'] as const)
           const conversation = await Conversation.start(
             openTcp(caller, { ip: plans[family].clusterIP(talking.index), port: echo.port }),
           )
-          await rig.program([{ ...talking, annotations: {} }])
+          await rig.program([{ ...talking, annotations: off }])
           await conversation.goesOn()
           conversation[Symbol.dispose]()
           await rig.program([talking])
@@ -126,7 +163,7 @@ for (const variant of ['nft', 'legacy'] as const)
         expect(leftIn(rig.cluster.node, variant)).not.toEqual([])
         await expect
           .poll(async () => {
-            await rig.program([{ ...talking, annotations: {} }])
+            await rig.program([{ ...talking, annotations: off }])
             return leftIn(rig.cluster.node, variant)
           }, patience)
           .toEqual([])
@@ -162,7 +199,7 @@ for (const variant of ['nft', 'legacy'] as const)
         await rig.program(services)
         await rig.proxy.stop('SIGKILL')
         expect(leftIn(rig.cluster.node, variant)).toHaveLength(
-          families.length * ['chain', 'jump', 'rule', 'routing rule', 'route'].length,
+          families.length * ['chain', 'jump', 'rule', 'passes by', 'delivers', 'goes on', 'route'].length,
         )
         cleanUp(rig.cluster)
         expect(leftIn(rig.cluster.node, variant)).toEqual([])
@@ -170,15 +207,22 @@ for (const variant of ['nft', 'legacy'] as const)
 
       test('the engine of Node.js serves from the address of the node, and the log says why', async () => {
         const onNode = (cluster: Cluster) => startUserspace(cluster, variant, {}, ['--userspace-engine=node'])
-        await using nodeRig = await Rig.startWith(onNode, [here])
-        for (const family of families) {
-          const flow = { from: 'outside', to: at('node port', here), family } as const
-          const { observed, expected } = await compareFlow(nodeRig, {
-            ...flow,
-            expectation: reaches(['here-1', 'here-2'], 'node'),
-          })
-          expect(observed).toBe(expected)
-        }
+        const local = givenService('local', 7, {
+          type: 'NodePort',
+          externalTrafficPolicy: 'Local',
+          endpoints: ['here-1'],
+        })
+        await using nodeRig = await Rig.startWith(onNode, [here, usual, local])
+        const flows = [
+          { from: 'outside', to: at('node port', here), expectation: reaches(['here-1', 'here-2'], 'node') },
+          { from: 'outside', to: at('node port', local), expectation: reaches(['here-1'], 'node') },
+          { from: 'caller', to: at('cluster IP', usual), expectation: reaches(['here-1', 'there-1'], 'node') },
+        ] as const
+        for (const family of families)
+          for (const flow of flows) {
+            const { observed, expected } = await compareFlow(nodeRig, { ...flow, family })
+            expect(observed).toBe(expected)
+          }
         expect(nodeRig.proxy.log()).toContain('only the native engine')
         expect(leftIn(nodeRig.cluster.node, variant)).toEqual([])
       })
@@ -201,6 +245,6 @@ function leftIn(node: Namespace, variant: IptablesVariant): readonly string[] {
   )
   return [
     ...rules.filter((line) => line.includes(portalChains.answers)),
-    ...routing.filter((line) => /4096/.test(line)),
+    ...routing.filter((line) => /4096|0x1000/.test(line)),
   ]
 }

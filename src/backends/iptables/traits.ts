@@ -18,6 +18,8 @@ export function iptablesTraits(options: { readonly localhostNodePorts: boolean }
     nodePorts: 'as configured',
     nodePortsOnLoopback: options.localhostNodePorts ? ['ipv4'] : [],
     source: 'masquerading',
+    relaysAsClientIn: [],
+    localPods: 'as configured',
     hairpins: 'everywhere',
     unsupported: [],
     servesAt: 'their addresses',

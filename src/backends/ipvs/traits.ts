@@ -19,6 +19,8 @@ export function ipvsTraits({ scheduler }: { readonly scheduler: string }): ModeT
     nodePorts: 'as configured',
     nodePortsOnLoopback: [],
     source: 'masquerading',
+    relaysAsClientIn: [],
+    localPods: 'as configured',
     hairpins: 'on this node',
     unsupported: [],
     servesAt: 'their addresses',

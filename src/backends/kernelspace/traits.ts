@@ -15,6 +15,8 @@ export const kernelspaceTraits: ModeTraits = {
   nodePorts: 'everywhere',
   nodePortsOnLoopback: [],
   source: 'HNS',
+  relaysAsClientIn: [],
+  localPods: 'as configured',
   hairpins: 'on this node',
   unsupported: [],
   servesAt: 'their addresses',

@@ -15,6 +15,8 @@ export const nftablesTraits: ModeTraits = {
   nodePorts: 'as configured',
   nodePortsOnLoopback: [],
   source: 'masquerading',
+  relaysAsClientIn: [],
+  localPods: 'as configured',
   hairpins: 'on this node',
   unsupported: [],
   servesAt: 'their addresses',

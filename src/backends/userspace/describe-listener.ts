@@ -1,12 +1,13 @@
 /** A listener as text for people: why it is there, where it listens, and who serves behind it. */
-import type { PoolEndpoint } from '../../dataplane/relay/relay.ts'
+import type { KeptClients, PoolEndpoint } from '../../dataplane/relay/relay.ts'
 import { hostPort } from '../../net/ip.ts'
 import type { PlannedListener } from './plan.ts'
 
-export function describeListener({ purpose, ip, allowedSources, pool }: PlannedListener, port: number): string {
+export function describeListener({ purpose, ip, allowedSources, keeps, pool }: PlannedListener, port: number): string {
   const endpoints = pool.endpoints.map(describeEndpoint).join(' ') || 'nobody'
   const from = allowedSources.map(({ network, prefixLength }) => `${network}/${prefixLength}`).join(' ')
   const notes = [
+    ...(keeps === undefined ? [] : [keepingNotes[keeps.of]]),
     ...(from === '' ? [] : [`only from ${from}`]),
     ...(pool.affinitySeconds > 0 ? [`client affinity ${pool.affinitySeconds} s`] : []),
   ]
@@ -14,6 +15,11 @@ export function describeListener({ purpose, ip, allowedSources, pool }: PlannedL
   return `${purpose} ${hostPort(ip, port)} -> ${endpoints}${note}`
 }
 
-export function describeEndpoint({ ip, port, isTransparent }: PoolEndpoint): string {
-  return isTransparent === true ? `${hostPort(ip, port)} (sees the client)` : hostPort(ip, port)
+const keepingNotes: Readonly<Record<KeptClients['of'], string>> = {
+  pods: 'pods keep their address',
+  everybody: 'clients keep their address',
+}
+
+export function describeEndpoint({ ip, port }: PoolEndpoint): string {
+  return hostPort(ip, port)
 }

@@ -2,7 +2,7 @@
 import type { NodeFacts } from '../../core/backend.ts'
 import { routeName } from '../../core/route.ts'
 import type { AllowedSources, Endpoint, Entrance, NonEmpty, Outcome, Route, RouteKey } from '../../core/route.ts'
-import type { ListenerSpec, PoolEndpoint, PoolSpec } from '../../dataplane/relay/relay.ts'
+import type { KeptClients, ListenerSpec, PoolEndpoint, PoolSpec } from '../../dataplane/relay/relay.ts'
 import { parseCidr } from '../../net/ip.ts'
 import type { Cidr } from '../../net/ip.ts'
 
@@ -30,6 +30,7 @@ export interface PlannedListener {
   /** Best first; 0 takes any free one. */
   readonly ports: NonEmpty<number>
   readonly allowedSources: readonly Cidr[]
+  readonly keeps?: KeptClients
   readonly pool: PoolSpec
 }
 
@@ -116,12 +117,12 @@ export function cidrsOf({ ranges, ownAddresses }: AllowedSources): readonly Cidr
 export function poolFor(
   outcome: Outcome,
   route: Route,
-  isTransparent: (endpoint: Endpoint) => boolean = () => false,
+  isHere: (endpoint: Endpoint) => boolean = () => false,
 ): PoolSpec {
   const { clientAddress: _, ...wishes } = route.relaying ?? {}
   const pooled = (endpoint: Endpoint): PoolEndpoint => {
     const { ip, port } = endpoint
-    return isTransparent(endpoint) ? { ip, port, isTransparent: true } : { ip, port }
+    return isHere(endpoint) ? { ip, port, isHere: true } : { ip, port }
   }
   return {
     id: `${route.family} ${route.key} ${outcome.policy}`,

@@ -174,12 +174,12 @@ export class RouteListeners {
   }
 
   async #listen(key: RouteKey, planned: PlannedListener): Promise<ListenResult> {
-    const { id, protocol, ip, allowedSources, pool } = planned
+    const { id, protocol, ip, allowedSources, keeps, pool } = planned
     const current = this.of(key).find((listening) => listening.id === id)
     const ports = current === undefined ? this.#portsToTry(planned) : [current.address.port]
     let result: ListenResult | undefined
     for (const port of ports) {
-      const spec = { id, protocol, address: { ip, port }, allowedSources, pool }
+      const spec = { id, protocol, address: { ip, port }, allowedSources, ...(keeps && { keeps }), pool }
       result = await (current === undefined ? this.#open(spec) : this.#options.relay.set(spec))
       // Another port helps only if it was the port that could not be had.
       if (result.ok || (result.problem !== 'in-use' && result.problem !== 'not-permitted')) return result

@@ -1,5 +1,6 @@
 /** What a client of the userspace mode meets, in each of its ways. */
 import type { ModeTraits } from '../../core/explain/mode-traits.ts'
+import { families } from '../../net/ip.ts'
 
 /** Rules of the kernel lead to the relay. */
 export const portalTraits: ModeTraits = {
@@ -16,6 +17,8 @@ export const portalTraits: ModeTraits = {
   nodePorts: 'as configured',
   nodePortsOnLoopback: ['ipv4', 'ipv6'],
   source: 'the relay',
+  relaysAsClientIn: families,
+  localPods: 'of this node',
   hairpins: 'on this node',
   unsupported: ['SCTP'],
   servesAt: 'their addresses',
@@ -27,6 +30,8 @@ export const socketTraits: ModeTraits = {
   ...portalTraits,
   endpoints: 'of the outside',
   unserved: 'by a socket',
+  relaysAsClientIn: [],
+  localPods: 'as configured',
   sourceRanges: 'by a socket',
   fromNodeToElsewhere: 'as from others',
 }

@@ -60,7 +60,7 @@ export async function serve(
   const proxies = familyProxies(parts)
   const book = new TrafficBook({ sources: proxies, clock: host.clock, signal, log })
   addDaemonSeries(book, memory, daemon, cluster)
-  const world = explainWorld({ catalog, traits: mode.traits, settings: prepared.context, tables: proxies })
+  const world = explainWorld({ catalog, traits: () => mode.traits, settings: prepared.context, tables: proxies })
   const pages = debugPages({ daemon, cluster, memory, proxies, book, history: cluster.tracing.history, world })
   const servers = daemonServers({
     ...daemon,

@@ -109,7 +109,7 @@ async function fromFiles(
   const node = await readObjectsOnNode(objects, request, { host, log: plainLogger(program) })
   const world = explainWorld({
     catalog: node.catalog,
-    traits: mode.traits(config),
+    traits: () => mode.traits(config),
     settings: node.settings,
     tables: families.map((family) => ({ family, table: node.routes(family) })),
   })

@@ -13,6 +13,7 @@ import type { UdpPortals } from '../../backends/userspace/portals/udp-portals.ts
 import { portalTraits } from '../../backends/userspace/traits.ts'
 import { parsePortRange as parseProxyPortRange } from '../../config/port-range.ts'
 import type { ProxyConfig } from '../../config/proxy-config.ts'
+import { OwnPods } from '../../core/node/own-pods.ts'
 import type { FlowTargets } from '../../core/sync/stale-flows.ts'
 import type { AfterSync } from '../../core/sync/sync-runner.ts'
 import { noSpan, within } from '../../core/trace.ts'
@@ -20,6 +21,7 @@ import type { ConntrackReconciler } from '../../dataplane/conntrack/conntrack-re
 import { openChangeDetector } from '../../dataplane/iptables/change-detector.ts'
 import { netlinkMarkedDelivery } from '../../dataplane/marked-delivery/netlink-marked-delivery.ts'
 import type { Sysctl } from '../../dataplane/sysctl/sysctl.ts'
+import { families } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
 import { PrometheusIptablesMetrics } from '../../observe/metrics/iptables-metrics.ts'
 import { endingWith } from './ending-with.ts'
@@ -30,17 +32,27 @@ import { trafficSettings } from './traffic-settings.ts'
 import { linuxRules } from './workings.ts'
 
 export function portalMode(context: ModeContext): ModeOnNode {
+  const transparencies = new Map<Family, Transparency>()
+  const noteTransparency = (family: Family, made: Transparency) => void transparencies.set(family, made)
   return {
     name: 'userspace',
-    traits: portalTraits,
+    get traits() {
+      const relaysAsClientIn = families.filter((family) => transparencies.get(family)?.isOn === true)
+      return { ...portalTraits, relaysAsClientIn }
+    },
     ...linuxRules,
     ...iptablesSupport(context),
     prepare: () => Promise.resolve(),
-    createBackend: (family, signal) => createBackend(family, context, signal),
+    createBackend: (family, signal) => createBackend(family, context, noteTransparency, signal),
   }
 }
 
-async function createBackend(family: Family, context: ModeContext, signal: AbortSignal): Promise<ModeBackend> {
+async function createBackend(
+  family: Family,
+  context: ModeContext,
+  noteTransparency: (family: Family, made: Transparency) => void,
+  signal: AbortSignal,
+): Promise<ModeBackend> {
   const { config, host, iptablesOf, log, metrics, localIps, borrowRelay } = context
   const { openNetlink, openDatagrams, sysctl, clock } = host
   const iptables = await iptablesOf(family, signal)
@@ -48,19 +60,24 @@ async function createBackend(family: Family, context: ModeContext, signal: Abort
   context.noteProxyPorts(family, freePorts)
   const staleConnections = await openStaleConnections(context)
   const fixed = trafficSettings(family, context)
+  const pods = new OwnPods(fixed.localTraffic, context.podCIDRs)
   const openDetector = (opening: AbortSignal) =>
     openChangeDetector({ iptables, tables: ['filter', 'nat'], openDatagrams, log }, opening)
   const delivery = netlinkMarkedDelivery({ open: openNetlink, numbers: answerDelivery })
   // Last of what can fail: nobody would give back a relay that has no backend yet, and it would keep the process alive.
   const relay = await borrowRelay({ mayBeTransparent: true })
-  const transparency = new Transparency({ relay, iptables, delivery, sysctl, log })
+  const transparency = new Transparency({ relay, iptables, delivery, log })
+  noteTransparency(family, transparency)
   const findDrift = async (plan: PortalPlan, state: KernelState) =>
     (await findPortalDrift(plan, state)) ?? transparency.findDrift(state)
   const portals = new PortalBackend({
     relay,
     freePorts,
     iptables,
-    settings: (node) => portalSettings(fixed, node),
+    settings: ({ node, routesByKey }, keys) => {
+      for (const key of keys) pods.note(routesByKey.get(key)?.endpoints ?? [])
+      return portalSettings({ ...fixed, localTraffic: pods.localTraffic }, node)
+    },
     transparency,
     drift: new DriftWatch({ iptables, findDrift, openDetector, clock, log }),
     metrics: new PrometheusIptablesMetrics(metrics, family),

@@ -1,9 +1,12 @@
 import { portalPieces, renderPortals } from '../../backends/userspace/portals/render.ts'
 import { portalSettings } from '../../backends/userspace/portals/settings.ts'
+import type { PortalSettings } from '../../backends/userspace/portals/settings.ts'
 import { portalTraits } from '../../backends/userspace/traits.ts'
+import type { NodeView } from '../../core/backend.ts'
+import { OwnPods } from '../../core/node/own-pods.ts'
 import { isLoopback } from '../../net/ip.ts'
 import { loopbackMode } from './loopback-mode.ts'
-import type { Mode, ModeContext } from './mode.ts'
+import type { Mode, ModeContext, ModeSettings } from './mode.ts'
 import { portalMode } from './portal-mode.ts'
 import { trafficSettings } from './traffic-settings.ts'
 
@@ -26,7 +29,7 @@ export const userspaceMode: Mode = {
   },
 
   render(view, settings) {
-    const portals = portalSettings(trafficSettings(view.family, settings), view.node)
+    const portals = settingsOf(view, settings)
     const { rules, listeners, routing } = renderPortals(view, portals)
     return [
       { part: 'iptables', text: rules },
@@ -36,8 +39,15 @@ export const userspaceMode: Mode = {
   },
 
   pieces(view, settings, key) {
-    return portalPieces(view, portalSettings(trafficSettings(view.family, settings), view.node), key)
+    return portalPieces(view, settingsOf(view, settings), key)
   },
+}
+
+function settingsOf(view: NodeView, settings: ModeSettings): PortalSettings {
+  const traffic = trafficSettings(view.family, settings)
+  const pods = new OwnPods(traffic.localTraffic, settings.podCIDRs)
+  for (const { endpoints } of view.routesByKey.values()) pods.note(endpoints)
+  return portalSettings({ ...traffic, localTraffic: pods.localTraffic }, view.node)
 }
 
 function whyNoPortals({ host, nodeIp, localIps }: ModeContext): string | undefined {

@@ -1,5 +1,6 @@
 /** Where a client is, by the same rule by which the data plane tells clients apart. */
 import { cidrContains, familyOf, isLoopback, parseCidr } from '../../net/ip.ts'
+import { objectKey } from '../../api/records.ts'
 import type { From, Source, SourcePlace } from './explanation.ts'
 import { isNodeAddress, podAt } from './places.ts'
 import type { Scene } from './world.ts'
@@ -99,8 +100,11 @@ function ruleOf({ traffic: { localTraffic }, ...scene }: Scene): string {
   }
 }
 
-function nameOfCidr(cidr: string, { detectLocalMode }: Pick<Scene, 'detectLocalMode'>): string {
-  return detectLocalMode === 'NodeCIDR' ? `the pod CIDR of this node, ${cidr}` : `the cluster CIDR, ${cidr}`
+function nameOfCidr(cidr: string, { detectLocalMode, traits, catalog, table }: Omit<Scene, 'traffic'>): string {
+  const isOfNode =
+    detectLocalMode === 'NodeCIDR' ||
+    (traits.localPods === 'of this node' && catalog.nodes.get(objectKey(table.view.node))?.podCIDRs.includes(cidr))
+  return isOfNode ? `the pod CIDR of this node, ${cidr}` : `the cluster CIDR, ${cidr}`
 }
 
 function nothingIsKnown({ detectLocalMode, family }: Scene): string {

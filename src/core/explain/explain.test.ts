@@ -221,12 +221,45 @@ describe('whose address endpoints see', () => {
     expect(seen({}, 'node-port 30080', '203.0.113.7')).toBe('node node')
     expect(seen({}, 'node-port 30080', '203.0.113.7', { ...nodePort, ...local })).toBe('client')
   })
-  test('a relay is the client, unless it hides', () => {
+  describe('of a relay', () => {
+    const relay = { source: 'the relay' } as const
+    const hiding = { ...relay, relaysAsClientIn: ['ipv4'] } as const
+    const wishing = (clientAddress: 'node' | 'transparent', from: string) =>
+      explained(
+        given([{ ...web(nodePort), relaying: { clientAddress } }, slices('10.64.0.1 here', '10.64.0.2')], {
+          traits: hiding,
+        }),
+        'node-port 30080',
+        { from },
+      )
+        .answerers.map(({ sourceSeen }) => sourceSeen)
+        .join(' ')
+    test('that of the node, where it cannot hide', () => {
+      expect(seen({ traits: relay }, '10.96.0.1:80', '10.64.0.7')).toBe('node node')
+    })
+    test('that of the client where a kernel mode would keep it', () => {
+      expect(seen({ traits: hiding }, '10.96.0.1:80', '10.64.0.7')).toBe('client client')
+      expect(seen({ traits: hiding }, '10.96.0.1:80', '10.64.0.1')).toBe('node client')
+      expect(seen({ traits: hiding }, '10.96.0.1:80', '203.0.113.7')).toBe('node node')
+      expect(seen({ traits: hiding }, '10.96.0.1:80', 'host')).toBe('node node')
+      expect(seen({ traits: hiding, masqueradeAll: true }, '10.96.0.1:80', '10.64.0.7')).toBe('node node')
+      expect(seen({ traits: hiding }, 'node-port 30080', '203.0.113.7')).toBe('node node')
+      expect(seen({ traits: hiding }, 'node-port 30080', '203.0.113.7', { ...nodePort, ...local })).toBe('client')
+    })
+    test('that of the node at endpoints that would not answer through it', () => {
+      const none = { traits: hiding, localTraffic: { kind: 'none' } } as const
+      expect(seen(none, '10.96.0.1:80', '203.0.113.7')).toBe('client node')
+      const bridge = { traits: hiding, localTraffic: { kind: 'interface', name: 'cbr0' } } as const
+      expect(seen(bridge, '10.96.0.1:80', 'pod')).toBe('node client')
+    })
+    test('as the Service wants it', () => {
+      expect(wishing('node', '10.64.0.7')).toBe('node node')
+      expect(wishing('transparent', '10.64.0.7')).toBe('client client')
+      expect(wishing('transparent', '203.0.113.7')).toBe('client node')
+    })
+  })
+  test('a relay may tell the client in a header', () => {
     const traits = { source: 'the relay' } as const
-    expect(seen({ traits }, '10.96.0.1:80', '10.64.0.7')).toBe('node node')
-    const transparent = { ...web(), relaying: { clientAddress: 'transparent' } } as const
-    const world = given([transparent, slices('10.64.0.1 here', '10.64.0.2')], { traits })
-    expect(explained(world, '10.96.0.1:80').answerers.map((it) => it.sourceSeen)).toEqual(['depends', 'node'])
     const header = { ...web(), relaying: { proxyProtocol: 'v2' } } as const
     expect(explained(given([header, slices('10.64.0.1')], { traits }), '10.96.0.1:80').sourceSeenWhy).toMatch(
       /PROXY protocol header \(v2\)/,

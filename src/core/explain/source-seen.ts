@@ -15,7 +15,7 @@ export function sourceSeen(entrance: Entrance, route: Route, source: Source, sce
     case 'masquerading':
       return masqueraded(entrance, source, scene)
     case 'the relay':
-      return relayed(route, source, scene)
+      return relayed(entrance, route, source, scene)
     case 'HNS':
       return byHns(entrance)
     default:
@@ -70,19 +70,50 @@ function replacement(
   }
 }
 
-function relayed({ relaying, protocol }: Route, { place }: Source, { table }: Scene): SeenRule {
-  const isTransparent = relaying?.clientAddress === 'transparent' && protocol === 'TCP' && place !== 'this node'
-  const mayBeClient = ({ isLocal, ip }: Endpoint) => isTransparent && isLocal && ip !== table.view.node.ip
+function relayed(entrance: Entrance, route: Route, source: Source, scene: Scene): SeenRule {
+  const { relaying, protocol } = route
   const header =
     relaying?.proxyProtocol === undefined || protocol !== 'TCP'
       ? ''
       : `; a PROXY protocol header (${relaying.proxyProtocol}) tells the address of the client`
+  const { isReplaced, why } = replacementByRelay(entrance, route, source, scene)
   return {
-    of: (endpoint) => (mayBeClient(endpoint) ? 'depends' : 'node'),
-    why: isTransparent
-      ? `endpoints of this node see the client where the native engine can arrange it (fairlead.dev/client-address), others the node${header}`
-      : `Fairlead relays the connection from the address of the node${header}`,
+    of: (endpoint) => (isReplaced || !answersComePast(endpoint, source, scene) ? 'node' : 'client'),
+    why: isReplaced ? why + header : `${why}; endpoints that would not answer through this node see the node${header}`,
   }
+}
+
+function replacementByRelay(
+  entrance: Entrance,
+  { relaying, protocol }: Route,
+  source: Source,
+  scene: Scene,
+): ReturnType<typeof replacement> {
+  if (!scene.traits.relaysAsClientIn.includes(scene.family) || protocol !== 'TCP')
+    return { isReplaced: true, why: 'Fairlead relays the connection from the address of the node' }
+  const wish = relaying?.clientAddress
+  switch (wish) {
+    case undefined:
+      return replacement(entrance, source, scene)
+    case 'node':
+      return { isReplaced: true, why: 'the Service wants it so (fairlead.dev/client-address: node)' }
+    case 'transparent':
+      return {
+        isReplaced: false,
+        why: 'the Service wants the client to be seen (fairlead.dev/client-address: transparent)',
+      }
+    default:
+      return wish satisfies never
+  }
+}
+
+/** As the native engine finds it out, which knows the devices; see `native/relay/pose.c`. */
+function answersComePast({ ip, isLocal }: Endpoint, { ip: from, place, isInside }: Source, scene: Scene): boolean {
+  if (place === 'this node' || isNodeAddress(ip, scene) || from === ip) return false
+  const isOwnPod = place === 'pod on this node' && isInside
+  if (!isLocal) return isOwnPod
+  // Pods of one bridge answer each other directly.
+  return !(isOwnPod && scene.traffic.localTraffic.kind === 'interface')
 }
 
 function byHns({ kind, outside }: Entrance): SeenRule {

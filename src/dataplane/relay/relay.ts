@@ -3,6 +3,7 @@
  * who may serve; the engine balances, dials and copies. The engines in `node`, `threads` and `native` implement this
  * interface and pass `contract/relay.contract.ts`.
  */
+import type { LocalTraffic } from '../../core/node/local-traffic.ts'
 import type { Cidr } from '../../net/ip.ts'
 import type { ReportSettings } from './connection-report.ts'
 import type { EngineCounts } from './engine-counters.ts'
@@ -36,11 +37,19 @@ export interface SocketAddress {
 }
 
 export interface PoolEndpoint extends SocketAddress {
-  /**
-   * TCP connections are dialled from the client's own address. Only for endpoints whose answers come back through this
-   * machine; the caller sees to it that the kernel delivers them here.
-   */
-  readonly isTransparent?: boolean
+  /** On this node: its answers come back through this machine, whoever the client is. */
+  readonly isHere?: boolean
+}
+
+/**
+ * Whose TCP connections are dialled from the client's own address, where the answers come back through this machine. The
+ * caller sees to it that the kernel delivers them here. Engines without `transparentConnections` know nothing of it.
+ */
+export interface KeptClients {
+  /** Pods of this node; or everybody, at the endpoints of this node. */
+  readonly of: 'pods' | 'everybody'
+  /** How pods are told apart. */
+  readonly pods: LocalTraffic
 }
 
 export interface ListenerSpec {
@@ -50,6 +59,8 @@ export interface ListenerSpec {
   readonly address: SocketAddress
   /** Clients outside these ranges are turned away; empty means everybody may come. */
   readonly allowedSources: readonly Cidr[]
+  /** Undefined: endpoints see this machine, whoever the client is. */
+  readonly keeps?: KeptClients
   readonly pool: PoolSpec
 }
 

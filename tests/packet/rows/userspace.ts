@@ -1,7 +1,10 @@
 /**
- * The rows of the iptables mode as the userspace mode has them. The relay is the client of every endpoint, so all of them
- * see the node; and some rows come out another way.
+ * The rows of the iptables mode as the userspace mode has them. With the native engine endpoints see over TCP whom they
+ * would see there; the exceptions are named below. (Without it all see the node: `transparent.test.ts`.) Some rows come
+ * out another way.
  */
+import { remotePods } from '../testing/address-plan.ts'
+import type { PodName } from '../testing/address-plan.ts'
 import { at, dropped, isOnNode, reaches, refused, row, untouched } from '../testing/row.ts'
 import type { Expectation, Row, Scenario } from '../testing/row.ts'
 import { scenarios } from '../testing/scenarios.ts'
@@ -15,7 +18,25 @@ export function userspaceScenarios(): readonly Scenario[] {
 
 function throughRelay(scenario: Scenario): Scenario {
   const rows = scenario.rows.filter(({ modes }) => modes.includes('iptables'))
-  return { ...scenario, rows: rows.flatMap(withoutExceptions).map(seenAsNode) }
+  return { ...scenario, rows: rows.flatMap(withoutExceptions).flatMap((one) => asRelayed(one, scenario)) }
+}
+
+/** Node.js relays UDP. And where pods cannot be told, those of other nodes could not answer through this one to most. */
+function asRelayed(one: Row, { settings }: Scenario): readonly Row[] {
+  const overUdp = one.to.filter(({ port }) => port.protocol === 'UDP')
+  const others = one.to.filter((target) => !overUdp.includes(target))
+  const untold = settings.detectLocal === 'not at all' ? { ...one, expect: remotesSeeNode(one.expect) } : one
+  const parts = [{ ...untold, to: others }, seenAsNode({ ...one, to: overUdp })]
+  return parts.filter(({ to }) => to.length > 0)
+}
+
+function remotesSeeNode(expectation: Expectation): Expectation {
+  if (expectation.kind !== 'reaches') return expectation
+  const isRemote = (pod: PodName) => (remotePods as readonly PodName[]).includes(pod)
+  return {
+    kind: 'reaches',
+    each: expectation.each.map(({ pod, seenAs }) => ({ pod, seenAs: isRemote(pod) ? 'node' : seenAs })),
+  }
 }
 
 /** Leaves out what `ownRows` have instead. */
@@ -59,6 +80,7 @@ function ownRows({ services }: Scenario): readonly Row[] {
     return found
   }
   const [open, empty, spread, np] = [named('open'), named('open-empty'), named('spread'), named('np')]
+  const elsewhere = named('elsewhere')
   const both = reaches(['here-1', 'there-1'], 'node')
   return [
     row(14, 'what the node sends to an external IP that it does not hold is not touched', {
@@ -71,6 +93,16 @@ function ownRows({ services }: Scenario): readonly Row[] {
       from: ['blocked', 'caller'],
       to: at('VIP', empty),
       expect: dropped,
+    }),
+    row(73, 'a pod of another node comes from outside: without a local endpoint it is dropped', {
+      from: 'there-2',
+      to: [at('node port', elsewhere), at('VIP', elsewhere)],
+      expect: dropped,
+    }),
+    row(69, 'a pod of another node comes from outside: it reaches the local endpoint, which sees it', {
+      from: 'there-2',
+      to: [at('node port', spread), at('VIP', spread)],
+      expect: reaches(['here-1'], 'client'),
     }),
     row(14, 'a node port answers on localhost, also on ::1', {
       from: 'localhost',

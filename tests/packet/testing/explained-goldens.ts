@@ -176,7 +176,7 @@ async function worldOf(scenario: string, config: string): Promise<World> {
   const node = await readObjectsOnNode(objectPaths(scenario), request, { host, log: silentLogger })
   return explainWorld({
     catalog: node.catalog,
-    traits: request.mode.traits(request.config),
+    traits: () => request.mode.traits(request.config),
     settings: node.settings,
     tables: families.map((family) => ({ family, table: node.routes(family) })),
   })

@@ -51,7 +51,7 @@ export class Explained {
     return new Explained(
       explainWorld({
         catalog: node.catalog,
-        traits: mode.traits(config),
+        traits: () => mode.traits(config),
         settings: { ...node.settings, localIps: () => addressesOfNode(services) },
         tables: families.map((family) => ({ family, table: node.routes(family) })),
       }),

@@ -46,7 +46,11 @@ export class Rig implements AsyncDisposable {
     // A new Service that answers says that the others are there too: rules of a family change at once, and in the ipvs
     // mode, where they come last, the beacon's endpoint sees the node only when they are there.
     const generation = this.cluster.nextGeneration()
-    const beacon = givenService(`beacon-${generation}`, 250 - (generation % 50), { endpoints: ['here-1'] })
+    const beacon = givenService(`beacon-${generation}`, 250 - (generation % 50), {
+      endpoints: ['here-1'],
+      // It asks nothing more of the node than that.
+      annotations: { 'fairlead.dev/client-address': 'node' },
+    })
     await this.proxy.apply([...clusterObjects, ...services.flatMap(objectsOf), ...objectsOf(beacon)])
     const deadline = performance.now() + programmingDeadlineMs
     for (const family of families)

@@ -65,8 +65,11 @@ export function findAnswerDrift(mangle: RulesByChain, family: Family): string | 
 export function renderDelivery(family: Family): string {
   const { mark, table, priority } = answerDelivery
   const ip = family === 'ipv4' ? 'ip -4' : 'ip -6'
+  const marked = `fwmark ${hex(mark)}/${hex(mark)}`
   return [
-    `# ${ip} rule add priority ${priority} fwmark ${hex(mark)}/${hex(mark)} lookup ${table}`,
+    `# ${ip} rule add priority ${priority + 1} ${marked} nop`,
+    `# ${ip} rule add priority ${priority - 1} iif lo ${marked} goto ${priority + 1}`,
+    `# ${ip} rule add priority ${priority} ${marked} lookup ${table}`,
     `# ${ip} route add local default dev lo table ${table}`,
     '',
   ].join('\n')

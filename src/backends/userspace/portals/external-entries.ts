@@ -1,28 +1,28 @@
-/** Who comes in from elsewhere by one entrance, and which policy each follows. */
-import type { TrafficPolicy } from '../../../api/records.ts'
+/** Who comes in from elsewhere by one entrance, and through which door. */
 import type { LocalTraffic } from '../../../core/node/local-traffic.ts'
-import type { Treatment } from '../../../core/route.ts'
 import { cidrContains, parseCidr } from '../../../net/ip.ts'
 import { fromLocalPods } from '../../../dataplane/iptables/language/from-local-pods.ts'
 import type { Match } from '../../../dataplane/iptables/language/rule.ts'
+import { doorName } from './doors.ts'
+import type { Door, Doors } from './doors.ts'
 
 export interface Entry {
   /** Who it is for. */
   readonly matches: readonly Match[]
-  readonly policy: TrafficPolicy
+  readonly door: Door
 }
 
 /** In the order to ask. Without `sources`, which are CIDRs, everybody may come. */
 export function externalEntries(
-  { inside, outside }: Treatment,
+  { inside, outside }: Doors,
   localTraffic: LocalTraffic,
   sources?: readonly string[],
 ): readonly Entry[] {
   const each = sources ?? [undefined]
   return each.flatMap((source) => {
-    const everybody = { matches: source === undefined ? [] : [from(source)], policy: outside.policy }
-    if (inside.policy === outside.policy) return [everybody]
-    return [...podMatches(localTraffic, source).map((matches) => ({ matches, policy: inside.policy })), everybody]
+    const everybody = { matches: source === undefined ? [] : [from(source)], door: outside }
+    if (doorName(inside) === doorName(outside)) return [everybody]
+    return [...podMatches(localTraffic, source).map((matches) => ({ matches, door: inside })), everybody]
   })
 }
 

@@ -12,6 +12,8 @@ const never = new AbortController().signal
 const settings: PortalSettings = {
   family: 'ipv4',
   localTraffic: { kind: 'none' },
+  masqueradeAll: false,
+  keepsClients: true,
   listenIp: '192.0.2.1',
   hostIp: '192.0.2.1',
   nodePortIps: ['0.0.0.0'],

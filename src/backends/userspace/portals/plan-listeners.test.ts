@@ -9,7 +9,8 @@ const here = testEndpoint('10.64.0.5', 8080, { isLocal: true })
 const there = testEndpoint('10.64.1.5', 8080)
 const fixed: FixedPortalSettings = {
   family: 'ipv4',
-  localTraffic: { kind: 'none' },
+  localTraffic: { kind: 'cidr', cidr: '10.64.0.0/24' },
+  masqueradeAll: false,
   nodePortAddresses: [],
   localIps: () => ['127.0.0.1', '192.0.2.1', '198.51.100.1'],
 }
@@ -42,7 +43,7 @@ test('a node port is held, so that no program of the node takes it', () => {
 test('it is held on the addresses that node ports are open on', () => {
   const nodePortAddresses = ['192.0.2.0/24', '127.0.0.0/8']
   expect(
-    listeners(withWishes(web, { nodePort: 30080 }), portalSettings({ ...fixed, nodePortAddresses }, node)).slice(1),
+    listeners(withWishes(web, { nodePort: 30080 }), portalSettings({ ...fixed, nodePortAddresses }, node)).slice(-2),
   ).toEqual(['node-port 127.0.0.1:30080 -> 10.64.0.5 10.64.1.5', 'node-port 192.0.2.1:30080 -> 10.64.0.5 10.64.1.5'])
 })
 
@@ -62,30 +63,26 @@ test('a node without an address of its own listens on all, and finds itself on l
 })
 
 test('SCTP is a problem, and not a listener', () => {
-  expect(planListeners(withWishes(web, { protocol: 'SCTP' }), { ...settings, canBeTransparent: false })).toMatchObject({
+  expect(planListeners(withWishes(web, { protocol: 'SCTP' }), settings)).toMatchObject({
     listeners: [],
     problem: expect.stringContaining('SCTP'),
   })
 })
 
-test('pods of this node see the client where the Service wants it and the kernel can, those of others never', () => {
-  const onNode = testEndpoint(node.ip, 8080, { isLocal: true })
-  const route = testRoute('shop/web', {
-    endpoints: [here, there, onNode],
-    relaying: { clientAddress: 'transparent' },
-  })
-  const transparentIps = (given: Route, canBeTransparent: boolean) =>
-    planListeners(given, { ...settings, canBeTransparent }).listeners.map(({ pool }) =>
-      pool.endpoints.filter(({ isTransparent }) => isTransparent === true).map(({ ip }) => ip),
-    )
-  expect(transparentIps(route, true)).toEqual([[here.ip]])
-  expect(transparentIps(route, false)).toEqual([[]])
-  expect(transparentIps(withWishes(route, { protocol: 'UDP' }), true)).toEqual([[]])
-  expect(transparentIps(web, true)).toEqual([[]])
+test('a proxy port knows whose address is kept, and which endpoints are on this node', () => {
+  const pods = { kind: 'cidr', cidr: '10.64.0.0/24' } as const
+  const { listeners: planned } = planListeners(withWishes(web, { nodePort: 30080 }), settings)
+  expect(planned.map(({ keeps }) => keeps)).toEqual([undefined, { of: 'pods', pods }, undefined])
+  // One pool, so that a client meets the same endpoint through each of them.
+  expect(new Set(planned.map(({ pool }) => pool.id)).size).toBe(1)
+  expect(planned[0]?.pool.endpoints).toEqual([
+    { ip: here.ip, port: 8080, isHere: true },
+    { ip: there.ip, port: 8080 },
+  ])
 })
 
 function listeners(route: Route, given: PortalSettings = settings): readonly string[] {
-  return planListeners(route, { ...given, canBeTransparent: false }).listeners.map(({ purpose, ip, ports, pool }) => {
+  return planListeners(route, given).listeners.map(({ purpose, ip, ports, pool }) => {
     const endpoints = pool.endpoints.map((endpoint) => endpoint.ip)
     return `${purpose} ${ip}:${ports[0]} -> ${endpoints.join(' ')}`
   })

@@ -34,6 +34,8 @@ function portalSite(family: Family): BackendSite<RuleDamage, PortalSettings> {
   const settings: PortalSettings = {
     family,
     localTraffic: { kind: 'cidr', cidr: plan.podCidr },
+    masqueradeAll: false,
+    keepsClients: true,
     listenIp: own,
     hostIp: own,
     nodePortIps: [own],

@@ -1,13 +1,5 @@
 /** Programs one IP family: rules lead from the addresses of Services to proxy ports, and a relay listens there. */
-import type {
-  Backend,
-  Change,
-  Comparison,
-  NodeFacts,
-  NodeView,
-  RenderedPart,
-  SyncReport,
-} from '../../../core/backend.ts'
+import type { Backend, Change, Comparison, NodeView, RenderedPart, SyncReport } from '../../../core/backend.ts'
 import { inspectPieces } from '../../../core/inspect-pieces.ts'
 import type { Look } from '../../../core/inspect-pieces.ts'
 import type { Inspection, PlannedPiece } from '../../../core/inspection.ts'
@@ -31,23 +23,23 @@ import { fullInput } from './full-input.ts'
 import { KernelPortals } from './kernel-portals.ts'
 import type { KernelPortalsOptions, WantedPortals } from './kernel-portals.ts'
 import { nextTurn } from '../../../dataplane/next-turn.ts'
+import { keepsSomebody } from './doors.ts'
 import { planListeners, portsOf } from './plan-listeners.ts'
-import type { ListenersContext } from './plan-listeners.ts'
 import { planPortal } from './plan.ts'
 import type { PlannedPortal, PortalPlan } from './plan.ts'
 import { entranceRules } from './portal-rules.ts'
 import { ServiceTraces } from '../service-traces.ts'
 import type { SyncTrace } from '../service-traces.ts'
 import type { PortalSettings } from './settings.ts'
-import type { Transparency } from './transparency.ts'
+import type { Preparation, Transparency } from './transparency.ts'
 import { UdpPortals } from './udp-portals.ts'
 
 export interface PortalBackendOptions extends Omit<KernelPortalsOptions, 'steps'> {
   readonly relay: Relay
   /** For proxy ports. */
   readonly freePorts: FreePorts
-  /** As they are now. */
-  readonly settings: (node: NodeFacts) => PortalSettings
+  /** As they are now, when these routes have changed. */
+  readonly settings: (view: NodeView, keys: readonly RouteKey[]) => PortalSettings
   /** Belongs to the caller: it must outlive the connections. */
   readonly transparency: Transparency
   readonly log: Logger
@@ -64,7 +56,6 @@ type Write = (wanted: WantedPortals) => Promise<Programmed<PortalPlan>>
 interface Step {
   readonly keys: readonly RouteKey[]
   readonly settings: PortalSettings
-  readonly isFull: boolean
   readonly write: Write
 }
 
@@ -160,20 +151,33 @@ export class PortalBackend implements Backend {
     { view, change }: SyncTask,
     signal: AbortSignal,
   ): Promise<Programmed<PortalPlan> | undefined> {
-    const settings = this.#options.settings(view.node)
-    if (change.full || !isSameData(plan.settings, settings)) return undefined
+    if (change.full) return undefined
     // Those that wait for a port may have it now.
     const keys = [...new Set([...change.keys, ...this.#listeners.waiting])]
+    const settings = await this.#settings(view, { keys, isFull: false }, signal)
+    if (!isSameData(plan.settings, settings)) return undefined
     const write: Write = (wanted) => this.#kernel.edit(plan, wanted, signal)
-    return this.#program({ keys, settings, isFull: false, write }, view, signal)
+    return this.#program({ keys, settings, write }, view, signal)
   }
 
-  #rewrite({ view, change }: SyncTask, signal: AbortSignal): Promise<Programmed<PortalPlan>> {
-    const settings = this.#options.settings(view.node)
+  async #rewrite({ view, change }: SyncTask, signal: AbortSignal): Promise<Programmed<PortalPlan>> {
     // The most important ones first, as far as the change says which they are.
     const keys = [...new Set([...change.keys, ...view.routesByKey.keys(), ...this.#listeners.keys])]
+    const settings = await this.#settings(view, { keys, isFull: change.full }, signal)
     const write: Write = (wanted) => this.#kernel.rewrite(wanted, signal)
-    return this.#program({ keys, settings, isFull: change.full, write }, view, signal)
+    return this.#program({ keys, settings, write }, view, signal)
+  }
+
+  /** Answers must find back before the first endpoint is dialled from a client's address. */
+  async #settings(
+    view: NodeView,
+    looked: Pick<Preparation, 'keys' | 'isFull'>,
+    signal: AbortSignal,
+  ): Promise<PortalSettings> {
+    const { transparency, settings } = this.#options
+    const wanted = settings(view, looked.keys)
+    await transparency.prepare(view, { ...looked, keeps: (route) => keepsSomebody(route, wanted) }, signal)
+    return { ...wanted, keepsClients: transparency.isOn }
   }
 
   async #program(step: Step, view: NodeView, signal: AbortSignal): Promise<Programmed<PortalPlan>> {
@@ -192,16 +196,14 @@ export class PortalBackend implements Backend {
   /** Listeners first, then rules that lead to them, then what nothing leads to any more goes. */
   async #programWith(
     trace: SyncTrace,
-    { keys, settings, isFull, write }: Step,
+    { keys, settings, write }: Step,
     view: NodeView,
     signal: AbortSignal,
   ): Promise<Programmed<PortalPlan>> {
     const { transparency } = this.#options
     const { steps } = this.#programming
-    await transparency.prepare(view, { keys, isFull }, signal)
-    const context = { ...settings, canBeTransparent: transparency.isOn }
     const plans = steps.plan(
-      () => keys.map((key) => planOf(key, view, context)),
+      () => keys.map((key) => planOf(key, view, settings)),
       ({ length }) => ({ routes: length }),
     )
     // Node ports may pass from one route to another. Proxy ports stay until no rule leads to them.
@@ -277,7 +279,7 @@ function hasEmptyPool({ listeners }: RoutePlan): boolean {
   return listeners.some(({ pool }) => pool.endpoints.length === 0)
 }
 
-function planOf(key: RouteKey, view: NodeView, context: ListenersContext): RoutePlan {
+function planOf(key: RouteKey, view: NodeView, settings: PortalSettings): RoutePlan {
   const route = view.routesByKey.get(key)
-  return route === undefined ? planOfNothing(key) : planListeners(route, context)
+  return route === undefined ? planOfNothing(key) : planListeners(route, settings)
 }

@@ -11,11 +11,13 @@ const there = testEndpoint('10.64.1.5', 8080)
 const settings: PortalSettings = {
   family: 'ipv4',
   localTraffic: { kind: 'cidr', cidr: '10.64.0.0/16' },
+  masqueradeAll: false,
+  keepsClients: false,
   listenIp: '192.0.2.1',
   hostIp: '192.0.2.1',
   nodePortIps: ['0.0.0.0'],
 }
-const twoPorts: RoutePorts = { byPolicy: { Cluster: 41000, Local: 42000 }, nodePortIps: ['0.0.0.0'] }
+const twoPorts: RoutePorts = { byDoor: { 'Cluster nobody': 41000, 'Local nobody': 42000 }, nodePortIps: ['0.0.0.0'] }
 const [all, local] = ['192.0.2.1:41000', '192.0.2.1:42000']
 
 const open = testRoute('shop/web', { clusterIP: '10.96.0.7', endpoints: [here, there] })
@@ -119,7 +121,7 @@ test('clients of a node port are let through to each port that it leads to', () 
 })
 
 test('who connects to a proxy port without a portal is refused', () => {
-  expect(filter(open, { byPolicy: { Cluster: 41000 }, nodePortIps: [] })).toEqual([
+  expect(filter(open, { byDoor: { 'Cluster nobody': 41000 }, nodePortIps: [] })).toEqual([
     'KUBE-PORTALS-PORTS -d 192.0.2.1 --dport 41000 -m conntrack ! --ctstate DNAT -j REJECT',
   ])
 })
@@ -143,9 +145,29 @@ test('health checks of load balancers are let through', () => {
 })
 
 test('a port that could not be had leaves out what would lead to it', () => {
-  const onlyLocal: RoutePorts = { byPolicy: { Local: 42000 }, nodePortIps: [] }
+  const onlyLocal: RoutePorts = { byDoor: { 'Local nobody': 42000 }, nodePortIps: [] }
   expect(nat(withWishes(balanced, localOnly), settings, onlyLocal)).toEqual([
     `KUBE-PORTALS-CONTAINER -d 203.0.113.7 --dport 80 => ${local}`,
+  ])
+})
+
+test('each entrance leads to the door by which the right addresses are kept', () => {
+  const kept: PortalSettings = { ...settings, keepsClients: true }
+  const doors: RoutePorts = {
+    byDoor: { 'Cluster pods': 41000, 'Cluster nobody': 42000, 'Local everybody': 43000 },
+    nodePortIps: ['0.0.0.0'],
+  }
+  const [podsPort, plainPort, localPort] = [41000, 42000, 43000].map((port) => `192.0.2.1:${port}`)
+  expect(nat(withWishes(open, { nodePort: 30080 }), kept, doors)).toEqual([
+    `KUBE-PORTALS-CONTAINER -d 10.96.0.7 --dport 80 => ${podsPort}`,
+    `KUBE-PORTALS-HOST -d 10.96.0.7 --dport 80 => ${podsPort}`,
+    `KUBE-NODEPORT-CONTAINER --dport 30080 => ${plainPort}`,
+    `KUBE-NODEPORT-HOST --dport 30080 => ${plainPort}`,
+  ])
+  expect(nat(withWishes(open, { nodePort: 30080, ...localOnly }), kept, doors).slice(2)).toEqual([
+    `KUBE-NODEPORT-CONTAINER --dport 30080 -s 10.64.0.0/16 => ${podsPort}`,
+    `KUBE-NODEPORT-CONTAINER --dport 30080 => ${localPort}`,
+    `KUBE-NODEPORT-HOST --dport 30080 => ${podsPort}`,
   ])
 })
 

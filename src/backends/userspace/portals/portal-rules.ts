@@ -1,5 +1,4 @@
 /** The rules that lead from the addresses of a route to its proxy ports. */
-import type { TrafficPolicy } from '../../../api/records.ts'
 import { routeName } from '../../../core/route.ts'
 import type { AddressEntrance, Entrance, NodePortEntrance, Outcome, Route } from '../../../core/route.ts'
 import { hostPort, isUnspecified, renderCidr } from '../../../net/ip.ts'
@@ -8,8 +7,9 @@ import type { Match, Rule, Target } from '../../../dataplane/iptables/language/r
 import type { SharedRule } from '../../../dataplane/iptables/language/rendered-rules.ts'
 import { cidrsOf } from '../plan.ts'
 import { portalChains } from './chains.ts'
+import { doorName, doorsInUse, doorsOf } from './doors.ts'
+import type { Door, DoorName, Doors } from './doors.ts'
 import { externalEntries } from './external-entries.ts'
-import { outcomesInUse } from './plan-listeners.ts'
 import type { RoutePorts } from './plan-listeners.ts'
 import type { PortalSettings } from './settings.ts'
 
@@ -47,9 +47,10 @@ export function entranceRules(portal: Portal, entrance: Entrance): readonly Shar
 
 function clusterIpRules(portal: Portal, entrance: AddressEntrance): readonly SharedRule[] {
   const address = addressed(portal, entrance)
+  const { inside, outside } = doorsAt(portal, entrance)
   return [
-    ...fromElsewhere(portal, portalChains.portalsContainer, [address], entrance.outside.policy),
-    ...fromHost(portal, portalChains.portalsHost, [address], entrance.inside.policy),
+    ...fromElsewhere(portal, portalChains.portalsContainer, [address], outside),
+    ...fromHost(portal, portalChains.portalsHost, [address], inside),
   ]
 }
 
@@ -65,16 +66,17 @@ function externalRules(
 ): readonly SharedRule[] {
   const address = addressed(portal, entrance)
   const sources = entrance.allowed && cidrsOf(entrance.allowed).map(renderCidr)
-  const entries = externalEntries(entrance, portal.settings.localTraffic, sources)
+  const doors = doorsAt(portal, entrance)
+  const entries = externalEntries(doors, portal.settings.localTraffic, sources)
   const ofHost = sources === undefined ? [[]] : sources.map((value) => [{ kind: 'source', value } as const])
   return [
     ...conditions.flatMap((condition) =>
-      entries.flatMap(({ matches, policy }) =>
-        fromElsewhere(portal, portalChains.portalsContainer, [address, ...condition, ...matches], policy),
+      entries.flatMap(({ matches, door }) =>
+        fromElsewhere(portal, portalChains.portalsContainer, [address, ...condition, ...matches], door),
       ),
     ),
     ...ofHost.flatMap((matches) =>
-      fromHost(portal, portalChains.portalsHost, [address, ...hostCondition, ...matches], entrance.inside.policy),
+      fromHost(portal, portalChains.portalsHost, [address, ...hostCondition, ...matches], doors.inside),
     ),
     ...(sources === undefined ? [] : [notAllowed(portal, address)]),
   ]
@@ -89,23 +91,28 @@ function notAllowed({ route }: Portal, address: Match): SharedRule {
 function nodePortRules(portal: Portal, entrance: NodePortEntrance): readonly SharedRule[] {
   const { route, ports, settings } = portal
   const { protocol } = route
-  const entries = externalEntries(entrance, settings.localTraffic)
+  const doors = doorsAt(portal, entrance)
+  const entries = externalEntries(doors, settings.localTraffic)
   const rules = ports.nodePortIps.flatMap((ip) => {
     const traffic: Match = { kind: 'traffic', protocol, ...unlessEverywhere(ip), destinationPort: entrance.port }
     return [
-      ...entries.flatMap(({ matches, policy }) =>
-        fromElsewhere(portal, portalChains.nodePortContainer, [traffic, ...matches], policy),
+      ...entries.flatMap(({ matches, door }) =>
+        fromElsewhere(portal, portalChains.nodePortContainer, [traffic, ...matches], door),
       ),
-      ...fromHost(portal, portalChains.nodePortHost, [traffic], entrance.inside.policy),
+      ...fromHost(portal, portalChains.nodePortHost, [traffic], doors.inside),
     ]
   })
   if (rules.length === 0) return []
-  const accepted = new Set([entrance.inside.policy, ...entries.map(({ policy }) => policy)])
-  return [...rules, ...[...accepted].flatMap((policy) => acceptedPort(portal, policy))]
+  const accepted = new Set([doors.inside, ...entries.map(({ door }) => door)].map(doorName))
+  return [...rules, ...[...accepted].flatMap((door) => acceptedPort(portal, door))]
 }
 
-function acceptedPort({ route, ports }: Portal, policy: TrafficPolicy): readonly SharedRule[] {
-  const destinationPort = ports.byPolicy[policy]
+function doorsAt({ route, settings }: Portal, entrance: Entrance): Doors {
+  return doorsOf(entrance, route, settings)
+}
+
+function acceptedPort({ route, ports }: Portal, door: DoorName): readonly SharedRule[] {
+  const destinationPort = ports.byDoor[door]
   if (destinationPort === undefined) return []
   const matches: readonly Match[] = [
     comment(routeName(route)),
@@ -119,8 +126,8 @@ function acceptedPort({ route, ports }: Portal, policy: TrafficPolicy): readonly
 function proxyPortRules({ route, ports, settings }: Portal): readonly SharedRule[] {
   const name = routeName(route)
   const came: Match = { kind: 'connection-state', states: ['DNAT'], isNot: true }
-  return outcomesInUse(route).flatMap(({ policy, kind }) => {
-    const destinationPort = ports.byPolicy[policy]
+  return doorsInUse(route, settings).flatMap((door) => {
+    const destinationPort = ports.byDoor[doorName(door)]
     if (destinationPort === undefined) return []
     const { protocol } = route
     const traffic: Match = { kind: 'traffic', protocol, ...unlessEverywhere(settings.listenIp), destinationPort }
@@ -129,7 +136,7 @@ function proxyPortRules({ route, ports, settings }: Portal): readonly SharedRule
       reject: { matches: [comment(`${name} has no endpoints`), traffic], target: { kind: 'reject' } },
       drop: { matches: [comment(`${name} has no local endpoints`), traffic], target: { kind: 'drop' } },
     }
-    return [{ table: 'filter', chain: portalChains.ports, rule: rulesByOutcome[kind] }]
+    return [{ table: 'filter', chain: portalChains.ports, rule: rulesByOutcome[door.outcome.kind] }]
   })
 }
 
@@ -144,27 +151,27 @@ function healthCheckRules({ route }: Portal): readonly SharedRule[] {
 }
 
 /** For packets that arrive: from pods, and from outside. */
-function fromElsewhere(portal: Portal, chain: string, matches: readonly Match[], policy: TrafficPolicy) {
+function fromElsewhere(portal: Portal, chain: string, matches: readonly Match[], door: Door) {
   const { listenIp } = portal.settings
-  return leading(portal, chain, matches, policy, (port) =>
+  return leading(portal, chain, matches, door, (port) =>
     isUnspecified(listenIp) ? { kind: 'redirect', port } : { kind: 'dnat', address: hostPort(listenIp, port) },
   )
 }
 
 /** For what the node itself sends. REDIRECT would lead to loopback, and an answer over UDP come from elsewhere. */
-function fromHost(portal: Portal, chain: string, matches: readonly Match[], policy: TrafficPolicy) {
+function fromHost(portal: Portal, chain: string, matches: readonly Match[], door: Door) {
   const { hostIp } = portal.settings
-  return leading(portal, chain, matches, policy, (port) => ({ kind: 'dnat', address: hostPort(hostIp, port) }))
+  return leading(portal, chain, matches, door, (port) => ({ kind: 'dnat', address: hostPort(hostIp, port) }))
 }
 
 function leading(
   { route, ports }: Portal,
   chain: string,
   matches: readonly Match[],
-  policy: TrafficPolicy,
+  door: Door,
   target: (port: number) => Target,
 ): readonly SharedRule[] {
-  const port = ports.byPolicy[policy]
+  const port = ports.byDoor[doorName(door)]
   if (port === undefined) return []
   return [{ table: 'nat', chain, rule: { matches: [comment(routeName(route)), ...matches], target: target(port) } }]
 }

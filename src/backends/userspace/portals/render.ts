@@ -8,12 +8,12 @@ import { listenerPieces } from '../pieces.ts'
 import type { PlannedListener, RoutePlan } from '../plan.ts'
 import type { Listening } from '../route-listeners.ts'
 import { renderDelivery, writeAnswerRules } from './answer-rules.ts'
+import { keepsSomebody } from './doors.ts'
 import { fullInput } from './full-input.ts'
 import { planListeners, portsOf } from './plan-listeners.ts'
 import { planPortal, planPortals } from './plan.ts'
 import type { PlannedPortal } from './plan.ts'
 import type { PortalSettings } from './settings.ts'
-import { wishesTransparency } from './transparency.ts'
 
 /** A node takes whichever is free. */
 const standInPorts = { first: 40_000, last: 65_535 }
@@ -32,7 +32,7 @@ export function renderPortals(view: NodeView, settings: PortalSettings): Rendere
   const portalsByKey = new Map<RouteKey, PlannedPortal>()
   const remarks: string[] = []
   for (const route of [...view.routesByKey.values()].sort(byKey)) {
-    const plan = planListeners(route, { ...settings, canBeTransparent: true })
+    const plan = planListeners(route, settings)
     const listening = plan.listeners.map((listener) => pretend(listener, nextPort))
     portalsByKey.set(route.key, planPortal(route, portsOf(route, settings, listening), settings))
     remarks.push(...remarksOn(plan, listening))
@@ -40,9 +40,9 @@ export function renderPortals(view: NodeView, settings: PortalSettings): Rendere
   const plan = planPortals(portalsByKey.keys(), (key) => portalsByKey.get(key), settings)
   const input = fullInput(plan, { filter: new Map(), nat: new Map() })
   const { family } = settings
-  const isTransparent = [...view.routesByKey.values()].some(wishesTransparency)
-  if (isTransparent) writeAnswerRules(new Map(), family, input)
-  return { rules: input.render(), listeners: remarks.join(''), routing: isTransparent ? renderDelivery(family) : '' }
+  const keeps = [...view.routesByKey.values()].some((route) => keepsSomebody(route, settings))
+  if (keeps) writeAnswerRules(new Map(), family, input)
+  return { rules: input.render(), listeners: remarks.join(''), routing: keeps ? renderDelivery(family) : '' }
 }
 
 /** Of one route: its rules, then its listeners. The ports stand in for those of a node. */
@@ -50,7 +50,7 @@ export function portalPieces(view: NodeView, settings: PortalSettings, key: Rout
   const route = view.routesByKey.get(key)
   if (route === undefined) return []
   const nextPort = standIns()
-  const plan = planListeners(route, { ...settings, canBeTransparent: true })
+  const plan = planListeners(route, settings)
   const listening = plan.listeners.map((listener) => pretend(listener, nextPort))
   const { rendered } = planPortal(route, portsOf(route, settings, listening), settings)
   const portsById = new Map(listening.map(({ id, address }) => [id, address.port]))

@@ -9,6 +9,10 @@ export interface PortalSettings {
   readonly family: Family
   /** How traffic of this node's pods is told apart. */
   readonly localTraffic: LocalTraffic
+  /** Nobody's address is kept at cluster IPs. */
+  readonly masqueradeAll: boolean
+  /** Pods may see the client's address: the engine can dial from it, and its answers find back. */
+  readonly keepsClients: boolean
   /** Where proxy ports are: the node's address, or all of them (`0.0.0.0`, `::`). */
   readonly listenIp: string
   /** Where the node itself finds proxy ports. */
@@ -21,6 +25,7 @@ export interface PortalSettings {
 export interface FixedPortalSettings {
   readonly family: Family
   readonly localTraffic: LocalTraffic
+  readonly masqueradeAll: boolean
   /** CIDRs; `primary` has been replaced. */
   readonly nodePortAddresses: readonly string[]
   /** Addresses of this machine, as of now. */
@@ -30,14 +35,17 @@ export interface FixedPortalSettings {
 const everywhere: Readonly<Record<Family, string>> = { ipv4: '0.0.0.0', ipv6: '::' }
 const loopback: Readonly<Record<Family, string>> = { ipv4: '127.0.0.1', ipv6: '::1' }
 
+/** On a node whose kernel and whose engine can do all that the mode knows. */
 export function portalSettings(fixed: FixedPortalSettings, node: NodeFacts): PortalSettings {
-  const { family, localTraffic } = fixed
+  const { family, localTraffic, masqueradeAll } = fixed
   const localIps = fixed.localIps()
   const addresses = nodePortAddresses(fixed.nodePortAddresses, family)
   const hasOwnAddress = !isLoopback(node.ip) && localIps.includes(node.ip)
   return {
     family,
     localTraffic,
+    masqueradeAll,
+    keepsClients: true,
     // REDIRECT leads to the address of the device a packet came in by, and drops the packet when that has none; the
     // devices of routed pods have none. So all is led to the node's own address, if it has one.
     listenIp: hasOwnAddress ? node.ip : everywhere[family],

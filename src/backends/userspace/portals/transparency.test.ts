@@ -9,13 +9,12 @@ import { MemoryIptables } from '../../../dataplane/iptables/memory-iptables.ts'
 import { MemoryMarkedDelivery } from '../../../dataplane/marked-delivery/memory-marked-delivery.ts'
 import { NodeRelay } from '../../../dataplane/relay/node/node-relay.ts'
 import type { Relay } from '../../../dataplane/relay/relay.ts'
-import { MemorySysctl } from '../../../dataplane/sysctl/memory-sysctl.ts'
 import { readKernelState } from '../../../dataplane/iptables/language/kernel-state.ts'
 import { answerDelivery } from './answer-rules.ts'
 import { Transparency } from './transparency.ts'
 
 const never = new AbortController().signal
-const wishing = testRoute('shop/web', { relaying: { clientAddress: 'transparent' } })
+const keeping = testRoute('shop/web')
 const plain = testRoute('shop/plain', { clusterIP: '10.96.0.11' })
 const led = [
   ':KUBE-PORTALS-ANSWERS - [0:0]',
@@ -23,24 +22,24 @@ const led = [
   '-A KUBE-PORTALS-ANSWERS -m socket --transparent -j MARK --set-xmark 0x1000/0x1000',
 ]
 
-test('answers are led back while a Service wants it, and not a moment longer', async () => {
+test('answers are led back while a Service keeps addresses, and not a moment longer', async () => {
   const { transparency, sync, held } = underTest()
   await sync([plain])
   expect(transparency.isOn).toBe(false)
   expect(await held()).toEqual({ rules: [], isDelivered: false })
-  await sync([wishing, plain], [wishing])
+  await sync([keeping, plain], [keeping])
   expect(transparency.isOn).toBe(true)
   expect(await held()).toEqual({ rules: led, isDelivered: true })
-  await sync([plain], [wishing])
+  await sync([plain], [keeping])
   expect(transparency.isOn).toBe(false)
   expect(await held()).toEqual({ rules: [], isDelivered: false })
 })
 
 test('rules stay for connections that are open, and go with the last', async () => {
   const { sync, held, connections } = underTest()
-  await sync([wishing])
+  await sync([keeping])
   connections.open = 1
-  await sync([plain], [wishing])
+  await sync([plain], [keeping])
   expect(await held()).toEqual({ rules: led, isDelivered: true })
   connections.open = 0
   await sync([plain], [])
@@ -57,30 +56,30 @@ test('what an earlier process left goes with the first sync', async () => {
 
 test('a full sync puts back what others removed, and the jump is there once', async () => {
   const { transparency, kernel, delivery, sync, held } = underTest()
-  await sync([wishing])
+  await sync([keeping])
   expect(transparency.findDrift(await readKernelState(kernel, never))).toBeUndefined()
   await kernel.restore('*mangle\n-F KUBE-PORTALS-ANSWERS\nCOMMIT\n', never)
   expect(transparency.findDrift(await readKernelState(kernel, never))).toContain('mangle/KUBE-PORTALS-ANSWERS')
   await kernel.restore('*mangle\n-F PREROUTING\nCOMMIT\n', never)
   expect(transparency.findDrift(await readKernelState(kernel, never))).toContain('the jump from mangle/PREROUTING')
   await delivery.remove('ipv4', never)
-  await sync([wishing])
-  await sync([wishing])
+  await sync([keeping])
+  await sync([keeping])
   expect(await held()).toEqual({ rules: led, isDelivered: true })
 })
 
 test('a kernel that cannot is told of once, asked again by a full sync, and leaves endpoints plain', async () => {
   const log = new RecordingLogger()
   const { transparency, kernel, sync } = underTest({ log, missingMatches: new Set(['socket']) })
-  await sync([wishing])
-  await sync([wishing], [wishing])
-  await sync([wishing])
+  await sync([keeping])
+  await sync([keeping], [keeping])
+  await sync([keeping])
   expect(transparency.isOn).toBe(false)
   expect(transparency.findDrift(await readKernelState(kernel, never))).toBeUndefined()
   expect(log.at('warn')).toMatchObject([
     {
-      message: 'pods see the address of the node, although a Service asks for that of the client',
-      fields: { service: wishing.key, reason: 'the kernel refused the rules', error: expect.any(IptablesError) },
+      message: 'pods see the address of the node instead of that of the client',
+      fields: { reason: 'the kernel refused the rules', error: expect.any(IptablesError) },
     },
   ])
 })
@@ -88,18 +87,18 @@ test('a kernel that cannot is told of once, asked again by a full sync, and leav
 test('a kernel without routing rules leaves endpoints plain, until it has them', async () => {
   const { transparency, delivery, sync } = underTest()
   delivery.refuseWith = 95
-  await sync([wishing])
+  await sync([keeping])
   expect(transparency.isOn).toBe(false)
   delivery.refuseWith = undefined
-  await sync([wishing])
+  await sync([keeping])
   expect(transparency.isOn).toBe(true)
 })
 
 test('an engine that cannot is told of once, and no rule is written', async () => {
   const log = new RecordingLogger()
   const { transparency, sync, held } = underTest({ log, isNative: false })
-  await sync([wishing])
-  await sync([wishing])
+  await sync([keeping])
+  await sync([keeping])
   expect(transparency.isOn).toBe(false)
   expect(await held()).toEqual({ rules: [], isDelivered: false })
   expect(log.at('warn').map(({ fields }) => fields['reason'])).toEqual([
@@ -107,21 +106,9 @@ test('an engine that cannot is told of once, and no rule is written', async () =
   ])
 })
 
-test('a setting of the kernel that would drop the answers is told of, and respected', async () => {
-  const log = new RecordingLogger()
-  const { transparency, sync, held } = underTest({
-    log,
-    sysctl: new MemorySysctl({ 'net/ipv4/conf/all/src_valid_mark': '1' }),
-  })
-  await sync([wishing])
-  expect(transparency.isOn).toBe(false)
-  expect(await held()).toEqual({ rules: [], isDelivered: false })
-  expect(log.at('warn')[0]?.fields['reason']).toContain('net.ipv4.conf.all.src_valid_mark is 1')
-})
-
 test('the end takes everything away', async () => {
   const { transparency, sync, held } = underTest()
-  await sync([wishing])
+  await sync([keeping])
   await transparency[Symbol.asyncDispose]()
   expect(await held()).toEqual({ rules: [], isDelivered: false })
 })
@@ -130,19 +117,17 @@ function underTest({
   log = silentLogger,
   missingMatches = new Set<string>(),
   isNative = true,
-  sysctl = new MemorySysctl({}),
 }: {
   readonly log?: typeof silentLogger
   readonly missingMatches?: ReadonlySet<string>
   readonly isNative?: boolean
-  readonly sysctl?: MemorySysctl
 } = {}) {
   const connections = { open: 0 }
   const nodeRelay: Relay = new NodeRelay({ log: silentLogger, clock: systemClock })
   const relay = isNative ? Object.assign(nodeRelay, { transparentConnections: () => connections.open }) : nodeRelay
   const kernel = new MemoryIptables({ family: 'ipv4', missingMatches })
   const delivery = new MemoryMarkedDelivery(answerDelivery)
-  const transparency = new Transparency({ relay, iptables: kernel, delivery, sysctl, log })
+  const transparency = new Transparency({ relay, iptables: kernel, delivery, log })
   return {
     transparency,
     kernel,
@@ -151,7 +136,11 @@ function underTest({
     /** A full sync, unless the changed routes are given. */
     sync: async (routes: readonly Route[], changed?: readonly Route[]) => {
       const keys = (changed ?? routes).map(({ key }) => key)
-      await transparency.prepare(testView(...routes), { keys, isFull: changed === undefined }, never)
+      await transparency.prepare(
+        testView(...routes),
+        { keys, isFull: changed === undefined, keeps: ({ key }) => key === keeping.key },
+        never,
+      )
       await transparency.tidy(never)
     },
     held: async () => {

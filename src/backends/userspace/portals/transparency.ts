@@ -1,4 +1,4 @@
-/** Lets pods of this node see the client's own address, for the Services that want it and while one does. */
+/** Lets pods see the client's own address, for the Services that keep it and while there is one. */
 import type { NodeView } from '../../../core/backend.ts'
 import type { Logger } from '../../../core/logger.ts'
 import type { Route, RouteKey } from '../../../core/route.ts'
@@ -7,8 +7,6 @@ import type { Iptables } from '../../../dataplane/iptables/iptables.ts'
 import type { RulesByChain } from '../../../dataplane/iptables/save-text.ts'
 import type { MarkedDelivery } from '../../../dataplane/marked-delivery/marked-delivery.ts'
 import type { Relay } from '../../../dataplane/relay/relay.ts'
-import type { Sysctl } from '../../../dataplane/sysctl/sysctl.ts'
-import type { Family } from '../../../net/ip.ts'
 import type { KernelState } from '../../../dataplane/iptables/language/kernel-state.ts'
 import { RestoreInput } from '../../../dataplane/iptables/language/restore-input.ts'
 import { answerChains, findAnswerDrift, removalOfAnswerRules, writeAnswerRules } from './answer-rules.ts'
@@ -17,8 +15,16 @@ export interface TransparencyOptions {
   readonly relay: Relay
   readonly iptables: Iptables
   readonly delivery: MarkedDelivery
-  readonly sysctl: Pick<Sysctl, 'read'>
   readonly log: Logger
+}
+
+export interface Preparation {
+  /** Routes to look at. */
+  readonly keys: readonly RouteKey[]
+  /** They are all there are. */
+  readonly isFull: boolean
+  /** Whether the route wants the address of some client to be kept. */
+  readonly keeps: (route: Route) => boolean
 }
 
 /** Long enough for a busy machine, and shorter than those who stop us wait. */
@@ -26,7 +32,7 @@ const removalTimeoutMs = 10_000
 
 export class Transparency implements AsyncDisposable {
   readonly #options: TransparencyOptions
-  readonly #wishingKeys = new Set<RouteKey>()
+  readonly #keepingKeys = new Set<RouteKey>()
   /** Whether answers are led back to the relay: not known after a start or a failure, and some kernels cannot. */
   #answers: 'unknown' | 'not led' | 'led' | 'cannot be led' = 'unknown'
   #hasSaidWhyNot = false
@@ -35,22 +41,20 @@ export class Transparency implements AsyncDisposable {
     this.#options = options
   }
 
-  /** Endpoints that wish it, and are on this node, may be dialled from the client's address. */
+  /** Endpoints may be dialled from the client's address. */
   get isOn(): boolean {
-    return this.#answers === 'led' && this.#wishingKeys.size > 0
+    return this.#answers === 'led'
   }
 
   /** Sees to it that answers are led back before the first endpoint is dialled so. */
-  async prepare(
-    { routesByKey }: NodeView,
-    { keys, isFull }: { readonly keys: readonly RouteKey[]; readonly isFull: boolean },
-    signal: AbortSignal,
-  ): Promise<void> {
-    if (isFull) this.#wishingKeys.clear()
-    for (const key of keys)
-      if (wishesTransparency(routesByKey.get(key))) this.#wishingKeys.add(key)
-      else this.#wishingKeys.delete(key)
-    if (this.#wishingKeys.size === 0) return
+  async prepare({ routesByKey }: NodeView, { keys, isFull, keeps }: Preparation, signal: AbortSignal): Promise<void> {
+    if (isFull) this.#keepingKeys.clear()
+    for (const key of keys) {
+      const route = routesByKey.get(key)
+      if (route !== undefined && keeps(route)) this.#keepingKeys.add(key)
+      else this.#keepingKeys.delete(key)
+    }
+    if (this.#keepingKeys.size === 0) return
     if (this.#options.relay.transparentConnections === undefined)
       return this.#sayWhyNot('only the native engine supports it, with CAP_NET_RAW; see --userspace-engine')
     const isSettled = this.#answers === 'led' || this.#answers === 'cannot be led'
@@ -59,7 +63,7 @@ export class Transparency implements AsyncDisposable {
 
   /** Takes the rules away when nobody wants them any more, and no open connection needs them. */
   async tidy(signal: AbortSignal): Promise<void> {
-    if (this.#wishingKeys.size > 0 || this.#answers === 'not led') return
+    if (this.#keepingKeys.size > 0 || this.#answers === 'not led') return
     if ((this.#options.relay.transparentConnections?.() ?? 0) > 0) return
     try {
       await this.#remove(signal)
@@ -87,11 +91,8 @@ export class Transparency implements AsyncDisposable {
   }
 
   async #lead(signal: AbortSignal): Promise<void> {
-    const { iptables, delivery, sysctl } = this.#options
+    const { iptables, delivery } = this.#options
     const { family } = iptables
-    const obstacle = await findObstacle(family, sysctl)
-    this.#answers = obstacle === undefined ? 'unknown' : 'cannot be led'
-    if (obstacle !== undefined) return this.#sayWhyNot(obstacle)
     try {
       await delivery.ensure(family, signal)
       const input = new RestoreInput()
@@ -132,22 +133,10 @@ export class Transparency implements AsyncDisposable {
   #sayWhyNot(reason: string, error?: unknown): void {
     if (this.#hasSaidWhyNot) return
     this.#hasSaidWhyNot = true
-    const [first = ''] = this.#wishingKeys
-    this.#options.log.warn('pods see the address of the node, although a Service asks for that of the client', {
-      service: first,
+    this.#options.log.warn('pods see the address of the node instead of that of the client', {
       family: this.#options.iptables.family,
       reason,
       ...(error !== undefined && { error }),
     })
   }
-}
-
-/** With this setting the kernel looks for the way back to a pod with the mark of its answer, and finds itself. */
-async function findObstacle(family: Family, sysctl: TransparencyOptions['sysctl']): Promise<string | undefined> {
-  if (family === 'ipv6' || (await sysctl.read('net/ipv4/conf/all/src_valid_mark')) !== '1') return undefined
-  return 'the kernel would drop the answers of pods, because net.ipv4.conf.all.src_valid_mark is 1 (wg-quick sets it)'
-}
-
-export function wishesTransparency(route: Route | undefined): boolean {
-  return route?.relaying?.clientAddress === 'transparent' && route.protocol === 'TCP'
 }

@@ -30,6 +30,8 @@ const plainTraits: ModeTraits = {
   nodePorts: 'as configured',
   nodePortsOnLoopback: [],
   source: 'masquerading',
+  relaysAsClientIn: [],
+  localPods: 'as configured',
   hairpins: 'on this node',
   unsupported: [],
   servesAt: 'their addresses',

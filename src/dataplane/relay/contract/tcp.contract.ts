@@ -245,8 +245,9 @@ export function tcpContract(make: MakeRelay): void {
   for (const ip of ['127.0.0.1', '::1'])
     test(`an endpoint whose answers would not come past this machine is dialled from it all the same (${ip})`, async () => {
       const { address: plain } = use(await namedEndpoint('a', { ip }))
-      const transparent = { address: { ...plain, isTransparent: true } }
-      const { relay, address } = await relayTo(make, [transparent], { address: { ip, port: 0 } })
+      const here = { address: { ...plain, isHere: true } }
+      const keeps = { of: 'everybody', pods: { kind: 'none' } } as const
+      const { relay, address } = await relayTo(make, [here], { address: { ip, port: 0 }, keeps })
       expect(await ask(address)).toBe('a')
       expect(relay.transparentConnections?.() ?? 0).toBe(0)
     })

@@ -5,7 +5,6 @@
 import { closeSync } from 'node:fs'
 import type { Clock } from '../../../core/clock.ts'
 import type { Logger } from '../../../core/logger.ts'
-import { renderCidr } from '../../../net/ip.ts'
 import { loadLibc } from '../../libc/load-libc.ts'
 import { DescriptorBudget } from '../descriptor-budget.ts'
 import {
@@ -29,6 +28,7 @@ import { CounterSlots, sizeOfSlots } from './counter-slots.ts'
 import { EndpointSlots } from './endpoint-slots.ts'
 import { EngineProcess } from './engine-process.ts'
 import { EnginePools } from './engine-pools.ts'
+import { clientsOf } from './engine-clients.ts'
 import { EngineReports } from './engine-reports.ts'
 import { createSharedMemory, type SharedMemory } from './shared-memory.ts'
 
@@ -230,9 +230,9 @@ export class NativeRelay implements Relay {
     this.#specsBySlot.set(slot, spec)
     const pools = this.#pools
     const pool = pools.acquire(spec.pool)
-    const ranges = spec.allowedSources.map(renderCidr)
+    const { ip, port: wanted } = spec.address
     try {
-      const port = await this.#engine.ask('listen', slot, spec.address.ip, spec.address.port, pool, ...ranges)
+      const port = await this.#engine.ask('listen', slot, ip, wanted, pool, ...clientsOf(spec))
       const address = { ip: spec.address.ip, port: Number(port) }
       this.#heldById.set(spec.id, { spec, slot, address })
       return address
@@ -248,7 +248,7 @@ export class NativeRelay implements Relay {
     this.#heldById.set(spec.id, { spec, slot, address })
     const pool = this.#pools.acquire(spec.pool)
     this.#pools.release(old.pool.id)
-    await this.#engine.ask('assign', slot, pool, ...spec.allowedSources.map(renderCidr))
+    await this.#engine.ask('assign', slot, pool, ...clientsOf(spec))
     return address
   }
 

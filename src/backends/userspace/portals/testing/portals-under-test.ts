@@ -13,7 +13,6 @@ import { MemoryMarkedDelivery } from '../../../../dataplane/marked-delivery/memo
 import { NodeRelay } from '../../../../dataplane/relay/node/node-relay.ts'
 import type { ListenerSpec } from '../../../../dataplane/relay/relay.ts'
 import { use } from '../../../../dataplane/relay/testing/relay-under-test.ts'
-import { MemorySysctl } from '../../../../dataplane/sysctl/memory-sysctl.ts'
 import { DriftWatch } from '../../../../dataplane/iptables/language/drift-watch.ts'
 import { FreePorts } from '../../free-ports.ts'
 import { findPortalDrift } from '../find-drift.ts'
@@ -29,6 +28,8 @@ const never = new AbortController().signal
 export const onLoopback: PortalSettings = {
   family: 'ipv4',
   localTraffic: { kind: 'none' },
+  masqueradeAll: false,
+  keepsClients: true,
   listenIp: '127.0.0.1',
   hostIp: '127.0.0.1',
   nodePortIps: ['127.0.0.1'],
@@ -133,7 +134,6 @@ export function portalBackendOn({ kernel, delivery, clock, ...given }: PortalSit
       relay: given.relay,
       iptables: kernel,
       delivery: delivery ?? new MemoryMarkedDelivery(answerDelivery),
-      sysctl: new MemorySysctl({}),
       log: silentLogger,
     }),
     drift: new DriftWatch({
