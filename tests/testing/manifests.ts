@@ -24,7 +24,8 @@ export interface Manifest {
   readonly spec?: { readonly template: { readonly spec: PodSpec } }
 }
 
-interface PodSpec {
+export interface PodSpec {
+  readonly serviceAccountName: string
   readonly initContainers?: readonly Container[]
   readonly containers: readonly Container[]
 }
@@ -33,7 +34,7 @@ export function manifestsIn(folder: string): readonly Manifest[] {
   return parseManifests(execFileSync('kubectl', ['kustomize', folder], { encoding: 'utf8' }))
 }
 
-function parseManifests(text: string): readonly Manifest[] {
+export function parseManifests(text: string): readonly Manifest[] {
   return parseAllDocuments(text)
     .map((document) => document.toJS() as Manifest | null)
     .filter((manifest) => manifest !== null)
@@ -42,7 +43,7 @@ function parseManifests(text: string): readonly Manifest[] {
 /** Those that come first included. */
 export function containersOf(manifests: readonly Manifest[]): readonly Container[] {
   return manifests.flatMap(({ spec }) => {
-    const { initContainers = [], containers } = spec?.template.spec ?? { containers: [] }
+    const { initContainers = [], containers = [] } = spec?.template.spec ?? {}
     return [...initContainers, ...containers]
   })
 }

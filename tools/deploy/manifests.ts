@@ -7,7 +7,7 @@ import { buildProgram } from '../../tests/cluster/testing/programs.ts'
 import { chartFolder, formatted, manifestsFolder } from './places.ts'
 
 /** What is set for each folder. */
-const variants = {
+export const variants = {
   nftables: ['mode=nftables'],
   iptables: ['mode=iptables'],
   ipvs: ['mode=ipvs'],
@@ -15,7 +15,7 @@ const variants = {
   'core-and-backends': ['mode=nftables', 'core.enabled=true'],
 } as const
 
-type Variant = keyof typeof variants
+export type Variant = keyof typeof variants
 
 const madeFrom = '# Made from deploy/helm/fairlead by "npm run manifests": change it there.'
 

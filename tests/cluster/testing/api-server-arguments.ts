@@ -10,6 +10,8 @@ export interface ApiServerOptions {
   readonly port: number
   readonly tokenFile: string
   readonly auditLog: string
+  /** Such as `{ WatchList: false }`. */
+  readonly featureGates: Readonly<Record<string, boolean>>
 }
 
 const recordEveryRequest = {
@@ -50,5 +52,8 @@ export async function apiServerArguments(options: ApiServerOptions): Promise<rea
     'audit-log-path': options.auditLog,
     // Without it, a server that is told to end waits a minute for the watches of its clients.
     'shutdown-watch-termination-grace-period': '1s',
+    'feature-gates': Object.entries(options.featureGates)
+      .map(([name, isOn]) => `${name}=${isOn}`)
+      .join(','),
   }).map(([flag, value]) => `--${flag}=${value}`)
 }

@@ -27,6 +27,8 @@ export interface SeenRequest {
   /** As in RBAC rules: the verb, and the plural name with its group; empty for what is no object. */
   readonly verb: string
   readonly resource: string
+  /** Of the answer. */
+  readonly code: number
 }
 
 /** What we read of a line of the audit log. */
@@ -36,12 +38,13 @@ interface AuditEvent {
   readonly objectRef?: { readonly resource?: string; readonly apiGroup?: string }
   readonly userAgent?: string
   readonly user: { readonly username: string }
+  readonly responseStatus?: { readonly code?: number }
 }
 
 export const adminToken = 'admin-token'
 
 /** A real API server over a real etcd, on 127.0.0.1, with RBAC on; gone without a trace when it is disposed of. */
-export async function startControlPlane(): Promise<ControlPlane> {
+export async function startControlPlane(featureGates: Readonly<Record<string, boolean>> = {}): Promise<ControlPlane> {
   const folder = await mkdtemp(join(tmpdir(), 'fairlead-cluster-'))
   let etcd: Etcd | undefined
   try {
@@ -56,6 +59,7 @@ export async function startControlPlane(): Promise<ControlPlane> {
       port: apiServer,
       tokenFile: tokenFileIn(folder),
       auditLog: auditLogIn(folder),
+      featureGates,
     })
     const controlPlane = new ControlPlane({ folder, authority, etcd, ca, url: `https://127.0.0.1:${apiServer}`, args })
     await controlPlane.setTokens({})
@@ -128,6 +132,7 @@ export class ControlPlane implements AsyncDisposable {
         path: event.requestURI,
         verb: event.verb,
         resource: apiGroup === '' ? resource : `${resource}.${apiGroup}`,
+        code: event.responseStatus?.code ?? 0,
       }
     })
   }

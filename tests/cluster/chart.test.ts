@@ -1,0 +1,221 @@
+/** The chart, in the hands of a real Helm and a real API server. */
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { readFileSync } from 'node:fs'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { configOf, containersOf, grantsOf, parseManifests } from '../testing/manifests.ts'
+import type { Manifest } from '../testing/manifests.ts'
+import { adminToken, startControlPlane } from './testing/control-plane.ts'
+import type { ControlPlane } from './testing/control-plane.ts'
+import { helmOf, withChart } from './testing/helm.ts'
+import type { Helm } from './testing/helm.ts'
+
+let cluster: ControlPlane
+let helm: Helm
+beforeAll(async () => {
+  cluster = await startControlPlane()
+  helm = await helmOf(await cluster.writeKubeconfig({ token: adminToken }), cluster.folder)
+})
+afterAll(() => cluster[Symbol.asyncDispose]())
+
+const here = 'apiServer.host=10.0.0.1'
+
+test('is taken by helm lint --strict', async () => {
+  const { ok, output } = await helm('lint', '--strict', ...withChart([here]))
+  expect(output).not.toMatch(/WARN|ERROR/)
+  expect(ok).toBe(true)
+})
+
+describe('values that cannot be right are refused, and the answer names them', () => {
+  test.each([
+    ['mood=nftables', /additional properties 'mood' not allowed/],
+    ['image.tga=1', /'\/image'.*additional properties 'tga' not allowed/],
+    ['mode=kernelspace', /'\/mode'.*must be one of 'nftables', 'iptables', 'ipvs', 'userspace'/],
+    ['config.clusterCidr=10.0.0.0/8', /'\/config'.*additional properties 'clusterCidr' not allowed/],
+    ['config.conntrack.maxPerCore=many', /'\/config\/conntrack\/maxPerCore'.*want null or integer/],
+    ['config.mode=iptables', /'\/config\/mode'/],
+    ['config.hostnameOverride=node1', /'\/config\/hostnameOverride'/],
+    ['config.iptables.syncPeriod=5', /'\/config\/iptables\/syncPeriod'.*want null or string/],
+    ['featureGates.Some=maybe', /'\/featureGates\/Some'.*want boolean/],
+    ['apiServer.host=https://10.0.0.1:6443', /'\/apiServer\/host'.*does not match pattern/],
+    ['extraCapabilities={CAP_NET_RAW}', /'\/extraCapabilities\/0'/],
+    ['stateDir=state', /'\/stateDir'.*does not match pattern/],
+  ])('%s', async (value, words) => {
+    const { ok, output } = await helm('template', 'fairlead', ...withChart([here, value]))
+    expect(ok).toBe(false)
+    expect(output).toMatch(words)
+  })
+
+  test('a PodMonitor for metrics that only the node itself can read', async () => {
+    const values = [here, 'podMonitor.enabled=true', 'config.metricsBindAddress=127.0.0.1:9']
+    const { ok, output } = await helm('template', 'fairlead', ...withChart(values))
+    expect(ok).toBe(false)
+    expect(output).toContain('Prometheus cannot reach config.metricsBindAddress 127.0.0.1:9')
+  })
+})
+
+describe('what the values change', () => {
+  test('the configuration: fields of the value config, over those of the chart', async () => {
+    const values = [here, 'mode=ipvs', 'config.oomScoreAdj=-5', 'config.ipvs.scheduler=lc', 'featureGates.A=true']
+    expect(parse(configOf(await rendered(...values)))).toEqual({
+      apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
+      kind: 'KubeProxyConfiguration',
+      mode: 'ipvs',
+      oomScoreAdj: -5,
+      ipvs: { scheduler: 'lc' },
+      featureGates: { A: true },
+    })
+  })
+
+  test("kubeadm's configuration is taken as it is, with nulls that mean the default", async () => {
+    const own = new URL('../../src/config/testing/written-by-kube-proxy/defaults.yaml.txt', import.meta.url)
+    const text = readFileSync(own, 'utf8').replace(/^mode: .*$/m, 'mode: ""')
+    const nulls = text.replace(/maxPerCore: .*/, 'maxPerCore: null').replace(/oomScoreAdj: .*/, 'oomScoreAdj: null')
+    const ofKubeadm = nulls.replace(/kubeconfig: .*/, 'kubeconfig: /var/lib/kube-proxy/kubeconfig.conf')
+    const file = join(cluster.folder, 'values.yaml')
+    await writeFile(file, `config:\n${ofKubeadm.replaceAll(/^/gm, '  ')}`)
+    const { ok, output } = await helm('template', 'fairlead', ...withChart([here]), `--values=${file}`)
+    expect(output).not.toContain('Error')
+    expect(ok).toBe(true)
+    const config = parse(configOf(parseManifests(output))) as Record<string, unknown>
+    expect(config).toMatchObject({ mode: 'nftables', oomScoreAdj: -997, bindAddress: '0.0.0.0' })
+    expect(config['clientConnection']).not.toHaveProperty('kubeconfig')
+    expect(config['conntrack']).not.toHaveProperty('maxPerCore')
+    expect(config).not.toHaveProperty('hostnameOverride')
+  })
+
+  test('kernelSettings=none: nothing is privileged, and nothing of the kernel is asked for', async () => {
+    const manifests = await rendered(here, 'mode=iptables', 'kernelSettings=none')
+    expect(JSON.stringify(manifests)).not.toContain('"privileged"')
+    expect(containersOf(manifests).map(({ name }) => name)).toEqual(['doctor', 'fairlead'])
+    expect(parse(configOf(manifests))).toMatchObject({
+      conntrack: { maxPerCore: 0, tcpEstablishedTimeout: '0s', tcpCloseWaitTimeout: '0s' },
+      iptables: { localhostNodePorts: false },
+    })
+  })
+
+  test('podMonitor.enabled: one object more, and metrics where Prometheus can reach them', async () => {
+    const manifests = await rendered(here, 'podMonitor.enabled=true', 'podMonitor.labels.team=net')
+    const monitor = manifests.find(({ kind }) => kind === 'PodMonitor')
+    expect(monitor?.metadata).toMatchObject({ labels: { team: 'net' } })
+    expect(JSON.stringify(monitor)).toContain('$1:10249')
+    expect(parse(configOf(manifests))).toMatchObject({ metricsBindAddress: '0.0.0.0:10249' })
+  })
+
+  test('the rest shows in the DaemonSet', async () => {
+    const text = JSON.stringify(
+      await rendered(
+        here,
+        'image.repository=registry.example/fairlead',
+        'image.tag=1.2.3',
+        'tracing.endpoint=http://collector:4318',
+        'extraArgs={--strict-source-ranges}',
+        'nodeSelector.pool=a',
+        'canary=true',
+        'config.healthzBindAddress=127.0.0.1:9999',
+        'stateDir=',
+        'doctor.failOn=warning',
+      ),
+    )
+    for (const part of [
+      '"image":"registry.example/fairlead:1.2.3"',
+      '"--otlp-endpoint=http://collector:4318"',
+      '"--strict-source-ranges"',
+      '"fairlead.dev/proxy":"fairlead","pool":"a"',
+      '{"host":"127.0.0.1","path":"/livez","port":9999}',
+      '"--fail-on=warning"',
+    ])
+      expect(text).toContain(part)
+    expect(text).not.toContain('--state-dir')
+  })
+})
+
+describe('in a cluster', () => {
+  test('without an address of the API server, nothing is installed', async () => {
+    const { ok, output } = await helm('install', 'fairlead', ...withChart([]))
+    expect(ok).toBe(false)
+    expect(output).toContain('apiServer.host is needed')
+    expect(await objects()).toEqual([])
+  })
+
+  test('is installed with the address of the only API server', async () => {
+    await cluster.client.expect(201, 'POST', '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices', {
+      metadata: { name: 'kubernetes', labels: { 'kubernetes.io/service-name': 'kubernetes' } },
+      addressType: 'IPv4',
+      endpoints: [{ addresses: ['192.0.2.1'] }],
+      ports: [{ name: 'https', port: 8443, protocol: 'TCP' }],
+    })
+    const { ok, output } = await helm('install', 'fairlead', ...withChart([]))
+    expect(output).toContain('API server: 192.0.2.1:8443 (found in the cluster')
+    expect(ok).toBe(true)
+    expect(await objects()).toEqual(['ClusterRole', 'ClusterRoleBinding', 'ConfigMap', 'DaemonSet', 'ServiceAccount'])
+    expect(await apiServerInPods()).toEqual({ host: '192.0.2.1', port: '8443' })
+  })
+
+  test('an upgrade to another mode changes configuration and capabilities, and takes the address of kubeadm', async () => {
+    await cluster.client.expect(201, 'POST', '/api/v1/namespaces/kube-system/configmaps', {
+      metadata: { name: 'kube-proxy' },
+      data: { 'kubeconfig.conf': 'clusters:\n- cluster:\n    server: https://[fd00::5]:6443\n  name: default\n' },
+    })
+    const { ok, output } = await helm('upgrade', 'fairlead', ...withChart(['mode=iptables']))
+    expect(output).toContain('Fairlead, iptables mode.')
+    expect(ok).toBe(true)
+    expect(await apiServerInPods()).toEqual({ host: 'fd00::5', port: '6443' })
+    const { spec } = await daemonSet()
+    expect(JSON.stringify(spec)).toContain('"add":["NET_ADMIN","NET_RAW"]')
+    const { data } = await cluster.client.expect(200, 'GET', '/api/v1/namespaces/kube-system/configmaps/fairlead')
+    expect((data as Record<string, string>)['config.yaml']).toContain('mode: iptables\n')
+  })
+
+  test('a roll back brings the mode before', async () => {
+    expect((await helm('rollback', 'fairlead', '1', '--namespace=kube-system')).output).toContain('success')
+    expect(JSON.stringify((await daemonSet()).spec)).toContain('"add":["NET_ADMIN"]')
+  })
+
+  test('a core has fewer rights', async () => {
+    const grants = grantsOf(await rendered(here, 'core.enabled=true'))
+    expect([...grants].filter((grant) => grant.includes('events'))).toEqual([])
+    expect(grants.size).toBe(8)
+  })
+
+  test('nothing is left when it is uninstalled', async () => {
+    expect((await helm('uninstall', 'fairlead', '--namespace=kube-system')).ok).toBe(true)
+    expect(await objects()).toEqual([])
+  })
+})
+
+async function rendered(...values: readonly string[]): Promise<readonly Manifest[]> {
+  const { ok, output } = await helm('template', 'fairlead', ...withChart(values))
+  if (!ok) throw new Error(output)
+  return parseManifests(output)
+}
+
+/** The kinds of everything that has our label. */
+async function objects(): Promise<readonly string[]> {
+  const paths = {
+    ClusterRole: '/apis/rbac.authorization.k8s.io/v1/clusterroles',
+    ClusterRoleBinding: '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings',
+    ConfigMap: '/api/v1/namespaces/kube-system/configmaps',
+    DaemonSet: '/apis/apps/v1/namespaces/kube-system/daemonsets',
+    ServiceAccount: '/api/v1/namespaces/kube-system/serviceaccounts',
+  }
+  const found = await Promise.all(
+    Object.entries(paths).map(async ([kind, path]) => {
+      const list = await cluster.client.expect(200, 'GET', `${path}?labelSelector=app.kubernetes.io/name%3Dfairlead`)
+      return (list['items'] as readonly unknown[]).map(() => kind)
+    }),
+  )
+  return found.flat()
+}
+
+async function daemonSet(): Promise<Manifest> {
+  const path = '/apis/apps/v1/namespaces/kube-system/daemonsets/fairlead'
+  return (await cluster.client.expect(200, 'GET', path)) as unknown as Manifest
+}
+
+async function apiServerInPods(): Promise<{ readonly host: string | undefined; readonly port: string | undefined }> {
+  const { env = [] } = containersOf([await daemonSet()]).find(({ name }) => name === 'fairlead') ?? {}
+  const valueOf = (name: string) => env.find((variable) => variable.name === name)?.value
+  return { host: valueOf('KUBERNETES_SERVICE_HOST'), port: valueOf('KUBERNETES_SERVICE_PORT') }
+}

@@ -1,0 +1,155 @@
+/**
+ * The role in deploy is what Fairlead needs: it runs with the token of the role's service account, nothing is refused,
+ * and each right is used.
+ */
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { parse, stringify } from 'yaml'
+import { configOf, containersOf, grantsOf, manifestsIn } from '../testing/manifests.ts'
+import type { Manifest } from '../testing/manifests.ts'
+import { manifestsFolder } from '../../tools/deploy/places.ts'
+import { boundToken } from './testing/bound-token.ts'
+import { adminToken, startControlPlane } from './testing/control-plane.ts'
+import type { ControlPlane } from './testing/control-plane.ts'
+import { freePorts } from './testing/free-ports.ts'
+import { kubectlOf } from './testing/kubectl.ts'
+import { ServerProcess } from './testing/server-process.ts'
+
+const program = new URL('../../bin/fairlead.js', import.meta.url).pathname
+const user = 'system:serviceaccount:kube-system:fairlead'
+const soon = { timeout: 15_000, interval: 100 }
+
+let cluster: ControlPlane
+beforeAll(async () => {
+  // Without streaming lists, as on older servers, so that the right to list is used as well.
+  cluster = await startControlPlane({ WatchList: false })
+  await cluster.client.expect(201, 'POST', '/api/v1/nodes', {
+    metadata: { name: 'node-a' },
+    status: { addresses: [{ type: 'InternalIP', address: '192.0.2.10' }] },
+  })
+})
+afterAll(() => cluster[Symbol.asyncDispose]())
+
+describe('one process', () => {
+  const manifests = manifestsIn(join(manifestsFolder, 'userspace'))
+
+  test('is refused nothing, and uses each right that it has', async () => {
+    const file = await deployed('userspace', manifests)
+    const before = (await cluster.seenRequests()).length
+    const config = await writeConfig(manifests, file)
+    const flags = [`--config=${config}`, '--hostname-override=node-a', '--debug-socket=none']
+    const doctor = spawnSync(process.execPath, [program, 'doctor', '--before-start', ...flags], { encoding: 'utf8' })
+    expect(doctor.stdout).not.toMatch(/api-right/)
+
+    // An Event that happens again is counted up: each sync tries to open a port that is taken.
+    const port = await makeService('first', { type: 'LoadBalancer', externalTrafficPolicy: 'Local' })
+    await using _taken = await listening(port)
+    const log = join(cluster.folder, 'daemon.log')
+    await using daemon = new ServerProcess('fairlead', process.execPath, [program, ...flags], log)
+    await daemon.waitUntil('refused the port', async () => (await failuresIn(log)) > 0, 30_000)
+    await makeService('second', {})
+    await daemon.waitUntil('refused the port again', async () => (await failuresIn(log)) > 1, 30_000)
+    await daemon.stop('SIGTERM')
+    await expect.poll(async () => used(before), soon).toEqual(grantsOf(manifests))
+    expect(await refused(before)).toEqual([])
+  })
+})
+
+describe('core and backends', () => {
+  const manifests = manifestsIn(join(manifestsFolder, 'core-and-backends'))
+
+  test('the core is refused nothing, and uses each right that it has', async () => {
+    const file = await deployed('core-and-backends', manifests)
+    const before = (await cluster.seenRequests()).length
+    const { args = [] } = containersOf(manifests).find(({ name }) => name === 'core') ?? {}
+    const { metrics } = await freePorts('metrics')
+    const here = args.map((word) =>
+      word
+        .replace('unix:///run/fairlead', `unix://${cluster.folder}`)
+        .replace(/^--exportMetrics=.*/, `--exportMetrics=127.0.0.1:${metrics}`),
+    )
+    const words = [program, ...here, `--kubeconfig=${file}`]
+    await using core = new ServerProcess('core', process.execPath, words, join(cluster.folder, 'core.log'))
+    await core.waitUntil('in sync', async () => (await fetch(`http://127.0.0.1:${metrics}/healthz`)).ok)
+    await expect.poll(async () => used(before), soon).toEqual(grantsOf(manifests))
+    expect(await refused(before)).toEqual([])
+  })
+})
+
+test('a right that is taken away is missed', async () => {
+  const manifests = manifestsIn(join(manifestsFolder, 'userspace'))
+  const file = await deployed('userspace', manifests)
+  const role = '/apis/rbac.authorization.k8s.io/v1/clusterroles/fairlead'
+  const { rules, ...rest } = await cluster.client.expect(200, 'GET', role)
+  const fewer = (rules as NonNullable<Manifest['rules']>).filter(({ resources }) => !resources.includes('servicecidrs'))
+  await cluster.client.expect(200, 'PUT', role, { ...rest, rules: fewer })
+  const before = (await cluster.seenRequests()).length
+  const config = await writeConfig(manifests, file)
+  const words = [program, `--config=${config}`, '--hostname-override=node-a', '--debug-socket=none']
+  await using _daemon = new ServerProcess('fairlead', process.execPath, words, join(cluster.folder, 'fewer.log'))
+  await expect.poll(async () => refused(before), soon).toContain('watch servicecidrs.networking.k8s.io')
+})
+
+/** Applies a folder; returns the kubeconfig of a pod of its DaemonSet. */
+async function deployed(folder: string, manifests: readonly Manifest[]): Promise<string> {
+  kubectlOf(await cluster.writeKubeconfig({ token: adminToken }))('apply', '-k', join(manifestsFolder, folder))
+  const spec = manifests.find(({ kind }) => kind === 'DaemonSet')?.spec?.template.spec
+  if (spec === undefined) throw new Error(`${folder} has no DaemonSet`)
+  const { length: pods } = (await cluster.client.expect(200, 'GET', '/api/v1/pods'))['items'] as readonly unknown[]
+  return cluster.writeKubeconfig({ token: await boundToken(cluster, `fairlead-${pods}`, spec) })
+}
+
+/** The configuration of the manifests, for a daemon that stays on loopback. */
+async function writeConfig(manifests: readonly Manifest[], kubeconfig: string): Promise<string> {
+  const { health, metrics } = await freePorts('health', 'metrics')
+  const here = {
+    clientConnection: { kubeconfig },
+    bindAddress: '127.0.0.1',
+    healthzBindAddress: `127.0.0.1:${health}`,
+    metricsBindAddress: `127.0.0.1:${metrics}`,
+  }
+  const config = join(cluster.folder, 'config.yaml')
+  await writeFile(config, stringify({ ...(parse(configOf(manifests)) as object), ...here }))
+  return config
+}
+
+/** Returns its healthCheckNodePort. */
+async function makeService(name: string, spec: object): Promise<number> {
+  const { port } = await freePorts('port')
+  const made = await cluster.client.expect(201, 'POST', '/api/v1/namespaces/default/services', {
+    metadata: { name },
+    spec: { ports: [{ port }], ...spec },
+  })
+  return (made['spec'] as { readonly healthCheckNodePort?: number }).healthCheckNodePort ?? 0
+}
+
+async function listening(port: number): Promise<AsyncDisposable> {
+  const server = createServer((socket) => socket.destroy()).listen(port, '0.0.0.0')
+  await once(server, 'listening')
+  return { [Symbol.asyncDispose]: () => new Promise((resolve) => server.close(() => resolve())) }
+}
+
+/** What the service account did since then, in the words of a role. */
+async function used(since: number): Promise<ReadonlySet<string>> {
+  return new Set(
+    (await asked(since)).filter(({ code }) => code < 400).map(({ verb, resource }) => `${verb} ${resource}`),
+  )
+}
+
+async function refused(since: number): Promise<readonly string[]> {
+  return (await asked(since)).filter(({ code }) => code === 403).map(({ verb, resource }) => `${verb} ${resource}`)
+}
+
+/** Everybody who is known may ask for the version, and for his own rights. */
+async function asked(since: number) {
+  const all = (await cluster.seenRequests()).slice(since).filter((request) => request.user === user)
+  return all.filter(({ resource }) => resource !== '' && !resource.startsWith('selfsubjectaccessreviews'))
+}
+
+async function failuresIn(log: string): Promise<number> {
+  return (await readFile(log, 'utf8')).split('health-check port not opened').length - 1
+}
