@@ -21,6 +21,7 @@ const commandHelp = `Commands:
   fairlead demo      Runs a sample application here: no root, no cluster.
   fairlead doctor    Finds what keeps Services from working on this node.
   fairlead explain   Says what becomes of a connection, and why.
+  fairlead migrate   Says what differs from a kube-proxy, and the way back.
   fairlead render    Prints what a mode would program: no root, no cluster.
   fairlead top       Shows what Services carry, live.
   fairlead trace     Shows what the last syncs of a running proxy did.

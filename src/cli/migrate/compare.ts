@@ -25,11 +25,10 @@ export interface Comparison {
 export type Compared =
   { readonly ok: true; readonly comparison: Comparison } | { readonly ok: false; readonly problem: string }
 
-/** With an empty mode Fairlead gets that of kube-proxy. */
-export function compare(given: Given, toMode: ProxyMode | ''): Compared {
+export function compare(given: Given, toMode: ProxyMode | 'same'): Compared {
   const set = readSetOptions(given)
   const from = modeOf(set)
-  const to = toMode === '' ? from : toMode
+  const to = toMode === 'same' ? from : toMode
   if ((from === 'kernelspace') !== (to === 'kernelspace') && !(from === 'kernelspace' && to === 'userspace'))
     return {
       ok: false,

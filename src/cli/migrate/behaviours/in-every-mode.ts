@@ -73,7 +73,7 @@ const everywhere = behaviours({ from: allModes, to: allModes }, [
     name: 'health-of-a-removed-service',
     kubeProxy: 'A health check for a Service that has just been removed gets an empty 200.',
     fairlead: 'It gets 503.',
-    shownBy: 'src/core/health/service-health.ts',
+    shownBy: 'src/observe/http/service-health-server.test.ts',
   },
   {
     name: 'unchanged-file-written',
@@ -156,7 +156,7 @@ const cleanup = behaviours({ from: linuxModes, to: linuxModes }, [
     name: 'cleanup-beside-foreign-rules',
     kubeProxy: 'A foreign rule that jumps to a chain of kube-proxy keeps all chains of that table.',
     fairlead: 'Only that chain stays, empty, and the rule is named.',
-    shownBy: 'src/cli/cleanup/find-leftovers.test.ts',
+    shownBy: 'src/cli/cleanup/real-cleanup.test.ts',
   },
 ])
 

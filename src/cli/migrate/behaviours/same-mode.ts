@@ -26,7 +26,7 @@ const iptables = behaviours({ from: ['iptables'], to: ['iptables'] }, [
     kubeProxy: 'An external IP that is a load-balancer IP too is open to everybody.',
     fairlead: 'loadBalancerSourceRanges hold there too.',
     action: 'Add the clients that used it so far to the source ranges.',
-    shownBy: 'tests/packet/address-claims.test.ts',
+    shownBy: 'src/core/routing/entrances.test.ts',
   },
   {
     name: 'iptables-order-of-rules',
@@ -44,7 +44,7 @@ const iptables = behaviours({ from: ['iptables'], to: ['iptables'] }, [
     name: 'iptables-failing-save',
     kubeProxy: 'A full sync goes on when iptables-save fails.',
     fairlead: 'It needs a working iptables-save, and is retried if that fails.',
-    shownBy: 'tests/packet/failures.test.ts',
+    shownBy: 'src/backends/iptables/iptables-backend.ts',
   },
 ])
 

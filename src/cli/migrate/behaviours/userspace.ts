@@ -28,7 +28,7 @@ const toUserspace = behaviours({ from: ['iptables', 'ipvs', 'nftables'], to: ['u
     kubeProxy: 'SCTP Service ports work.',
     fairlead: 'They are reported and skipped.',
     action: 'kubectl get services -A -o yaml | grep "protocol: SCTP" shows whether you have any.',
-    shownBy: 'src/cli/modes/userspace-mode.test.ts',
+    shownBy: 'src/backends/userspace/userspace-backend.test.ts',
   },
   {
     name: 'input-chain',
@@ -64,7 +64,7 @@ const toUserspace = behaviours({ from: ['iptables', 'ipvs', 'nftables'], to: ['u
     name: 'udp-clients',
     kubeProxy: 'A UDP client keeps its endpoint as long as conntrack remembers it (30 s and more).',
     fairlead: 'One that sends nothing for 250 ms is forgotten, and may get another endpoint.',
-    shownBy: 'docs/userspace.md',
+    shownBy: 'src/dataplane/relay/contract/udp.contract.ts',
   },
 ])
 
@@ -73,7 +73,7 @@ const oldUserspace = behaviours({ from: ['userspace'], to: ['userspace'] }, [
     name: 'old-userspace-hanging-endpoint',
     kubeProxy: 'One hanging endpoint stalls all new clients of a Service.',
     fairlead: 'Each connection dials on its own.',
-    shownBy: 'src/dataplane/relay/contract/listener.contract.ts',
+    shownBy: 'src/dataplane/relay/contract/fault.contract.ts',
   },
   {
     name: 'old-userspace-descriptors',
@@ -85,7 +85,7 @@ const oldUserspace = behaviours({ from: ['userspace'], to: ['userspace'] }, [
     name: 'old-userspace-half-open',
     kubeProxy: 'Either end closes both directions.',
     fairlead: 'Half-open connections work.',
-    shownBy: 'src/dataplane/relay/contract/listener.contract.ts',
+    shownBy: 'src/dataplane/relay/contract/tcp.contract.ts',
   },
   {
     name: 'old-userspace-affinity',
@@ -97,7 +97,7 @@ const oldUserspace = behaviours({ from: ['userspace'], to: ['userspace'] }, [
     name: 'old-userspace-datagrams',
     kubeProxy: 'Datagrams are cut at 4,096 bytes.',
     fairlead: 'They may have any size.',
-    shownBy: 'docs/userspace.md',
+    shownBy: 'src/dataplane/relay/contract/udp.contract.ts',
   },
   {
     name: 'old-userspace-udp-endpoint',
