@@ -95,22 +95,11 @@ const bindAddress: AnswerFor = (value, { to }) =>
       }
     : meansTheSame
 
-const masqueradeAll: AnswerFor = (value, facts) => {
-  if (isUnset(value)) return meansTheSame
-  const { from, to } = facts
-  if (to === 'userspace')
-    return always(
-      differs(
-        'All traffic to cluster IPs is masqueraded.',
-        'Connections are relayed, and annotations decide whose address pods see.',
-      ),
-    )(value, facts)
-  return ofModes({
-    modes: ['iptables', 'ipvs'],
-    did: 'All traffic to cluster IPs is masqueraded.',
-    instead: from === to ? '' : 'To keep it: nftables.masqueradeAll: true.',
-  })(value, facts)
-}
+const masqueradeAll = ofModes({
+  modes: ['iptables', 'ipvs', 'userspace'],
+  did: 'All traffic to cluster IPs is masqueraded.',
+  instead: 'To keep it: nftables.masqueradeAll: true.',
+})
 
 const splitStream: AnswerFor = (value) =>
   value === true
@@ -213,7 +202,7 @@ export const fieldAnswers: Readonly<Record<string, AnswerFor>> = {
   'nftables.masqueradeAll': ofModes({
     modes: ['nftables'],
     did: 'All traffic to cluster IPs is masqueraded.',
-    instead: 'To keep it in iptables or ipvs mode: iptables.masqueradeAll: true.',
+    instead: 'To keep it: iptables.masqueradeAll: true.',
   }),
   'nftables.syncPeriod': syncPeriod('nftables', ['nftables']),
   'nftables.minSyncPeriod': syncPeriod('nftables', ['nftables']),
@@ -283,7 +272,7 @@ export const flagOverrides: Readonly<Record<string, AnswerFor>> = {
     'userspace',
     'kernelspace',
   ]),
-  'masquerade-all': (value, facts) => (facts.to === 'userspace' ? masqueradeAll(value, facts) : meansTheSame),
+  'masquerade-all': same,
   'log-text-split-stream': same,
   'log-json-split-stream': same,
 }

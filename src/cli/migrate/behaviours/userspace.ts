@@ -17,9 +17,10 @@ const toUserspace = behaviours({ from: ['iptables', 'ipvs', 'nftables'], to: ['u
     name: 'client-address',
     attention: 'decide',
     kubeProxy: "Pods see the client's address wherever the kernel can keep it.",
-    fairlead: 'Pods see it only where docs/userspace.md ("The client\'s address") says so, otherwise the node\'s.',
+    fairlead:
+      'So they do for TCP with the native engine. They see the node with UDP, behind the same bridge, on the host network of this node, and with the Node.js engine.',
     action:
-      'Check servers that log or filter by client address, and NetworkPolicies. An annotation of the Service changes it.',
+      'Check UDP servers that log or filter by client address, and NetworkPolicies. docs/userspace.md has all cases; an annotation of the Service changes them.',
     shownBy: 'tests/packet/transparent.test.ts',
   },
   {
