@@ -137,7 +137,6 @@ async function worldOf(modeName: ProxyMode, { settings, services, rows }: Scenar
     config,
     nodeName,
     nodeAddresses: own,
-    strictSourceRanges: false,
     hnsNetworkType: 'auto',
   } as const
   const node = objectsOnNode(catalog, request, silentNotices)

@@ -1,6 +1,7 @@
 /** The command line: one daemon with kube-proxy's flags, and commands of Fairlead's own. */
 import { nearestName } from '../net/nearest-name.ts'
 import { daemonCommand } from './daemon/daemon-command.ts'
+import { Hangups } from './hangups.ts'
 import { thisHost } from './host/this-host.ts'
 import type { KpngSource } from './kpng/to-mode.ts'
 import { CommandError, thisProgram } from './program.ts'
@@ -40,16 +41,17 @@ function kpngCommand(source: KpngSource): LoadCommand {
 /** Returns the exit code. */
 export async function main(argv: readonly string[]): Promise<number> {
   const host = thisHost()
-  return withSentences(thisProgram(host), async (program) => {
+  const hangups = new Hangups()
+  return withSentences(thisProgram(host, undefined, hangups), async (program) => {
     const args = asFlags(argv)
     const [name = '', ...rest] = args
     const load = commandNamed(name)
     const run = async (program: Program, signal: AbortSignal) =>
       load === undefined ? daemonCommand(args, program, signal) : (await load())(rest, program, signal)
-    if (shortCommands.has(name)) return run(program, untilInterrupted())
+    if (shortCommands.has(name)) return run(program, untilInterrupted(hangups))
     const { isService, logFile } = readEarlyFlags(args, host)
-    if (logFile === undefined) return run(program, untilInterrupted())
-    if (!isService) return run(await logging(program, logFile), untilInterrupted())
+    if (logFile === undefined) return run(program, untilInterrupted(hangups))
+    if (!isService) return run(await logging(program, logFile), untilInterrupted(hangups))
     const { serviceCommand } = await import('./service/service-command.ts')
     return serviceCommand(
       (host, onRunning, signal) => withSentences(thisProgram(host, onRunning), (program) => run(program, signal)),
@@ -92,20 +94,21 @@ function commandNamed(name: string): LoadCommand | undefined {
 }
 
 /** The first signal asks for an orderly end, the second one ends at once. */
-function untilInterrupted(): AbortSignal {
+function untilInterrupted(hangups: Hangups): AbortSignal {
   const stop = new AbortController()
   for (const [signal, code] of [
     // Ctrl-C; on Windows also the first thing that NSSM tries.
     ['SIGINT', 130],
     // Windows does not have it.
     ['SIGTERM', 143],
-    // The terminal was closed. By default Node.js ends at once, and temporary files would stay behind. Windows ends the
-    // process about ten seconds later, whatever it does.
+    // The terminal was closed; without one, somebody wants the configuration to be read again. By default Node.js ends at
+    // once, and temporary files would stay behind. Windows ends the process about ten seconds later, whatever it does.
     ['SIGHUP', 129],
     // Ctrl-Break, which only Windows has.
     ['SIGBREAK', 149],
   ] as const)
     process.on(signal, () => {
+      if (signal === 'SIGHUP' && !process.stdin.isTTY && !process.stderr.isTTY && hangups.deliver()) return
       if (stop.signal.aborted) process.exit(code)
       stop.abort(new CommandError(`stopped by ${signal}`))
     })

@@ -1,4 +1,5 @@
 /** What a command is given: the machine it runs on, and how it talks to the person who called it. Tests hand in their own. */
+import { Hangups } from './hangups.ts'
 import type { Host, OutputStream } from './host/host.ts'
 import { noProgress, showProgress } from './progress.ts'
 import type { Progress } from './progress.ts'
@@ -11,6 +12,8 @@ export interface Program {
   readonly host: Host
   /** The start has succeeded. Whoever started us as a service waits for this. */
   readonly onRunning: () => void
+  /** SIGHUPs, for a command that goes on after one. */
+  readonly hangups: Hangups
   /** Results: what a pipe or another program reads. */
   out(text: string): void
   /** Diagnostics, for people. */
@@ -24,8 +27,9 @@ export interface Program {
 }
 
 /** For a program whose output goes to no terminal, and whose start nobody waits for. */
-export const unwatched: Pick<Program, 'onRunning' | 'stdout' | 'stderr' | 'progress'> = {
+export const unwatched: Pick<Program, 'onRunning' | 'hangups' | 'stdout' | 'stderr' | 'progress'> = {
   onRunning: () => {},
+  hangups: new Hangups(),
   stdout: noTerminal,
   stderr: noTerminal,
   progress: () => noProgress,
@@ -36,7 +40,7 @@ export class CommandError extends Error {
   override readonly name = 'CommandError'
 }
 
-export function thisProgram(host: Host, onRunning = () => {}): Program {
+export function thisProgram(host: Host, onRunning = () => {}, hangups = new Hangups()): Program {
   const { stdout, stderr } = host.process.streams
   // The reader of our output may be gone (`| head`). Without a listener that would end the program.
   for (const stream of [stdout, stderr]) stream.on('error', () => {})
@@ -49,6 +53,7 @@ export function thisProgram(host: Host, onRunning = () => {}): Program {
   return {
     host,
     onRunning,
+    hangups,
     out: writeTo(stdout),
     err: writeTo(stderr),
     stdout: outTerminal,

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { fieldPaths, flagTables } from './testing/documented.ts'
+import { fieldPaths, flagTables, liveCells } from './testing/documented.ts'
 
 const page = readFileSync(new URL('../../docs/configuration.md', import.meta.url), 'utf8')
 
@@ -16,3 +16,18 @@ for (const path of fieldPaths()) {
     expect(page).toContain(`\`${path}\``)
   })
 }
+
+/** They say what the document is. */
+const notSettings = new Set(['apiVersion', 'kind'])
+
+for (const path of fieldPaths().filter((name) => !notSettings.has(name))) {
+  test(`docs/configuration.md says whether ${path} can change while Fairlead runs`, () => {
+    const fields = unpadded.slice(unpadded.indexOf('## Fields of the file'))
+    const row = fields.split('\n').find((line) => new RegExp(`^\\| \\*{0,2}\`${path}\`\\*{0,2} \\|`).test(line))
+    expect(row?.split(/(?<!\\)\|/)[4]?.trim()).toBe(liveCells().get(path))
+  })
+}
+
+test('every field that can change is a field of the file', () => {
+  expect([...liveCells().keys()].filter((name) => !fieldPaths().includes(name))).toEqual([])
+})

@@ -53,6 +53,7 @@ export interface UncheckedConfig {
   /** Where the userspace mode takes its proxy ports from, as `parsePortRange` reads it. Other modes do not use it. */
   readonly portRange: string
   readonly windowsRunAsService: boolean
+  readonly fairlead: FairleadConfig
 }
 
 interface ClientConnection {
@@ -106,6 +107,13 @@ export interface ConntrackConfig {
   readonly tcpBeLiberal: boolean
   readonly udpTimeoutMs: number
   readonly udpStreamTimeoutMs: number
+}
+
+/** What kube-proxy does not have: the second document of the file (FairleadConfiguration), or flags, which win. */
+export interface FairleadConfig {
+  /** With more Service ports than this, `/metrics` has no series for each of them. */
+  readonly serviceSeriesLimit: number
+  readonly strictSourceRanges: boolean
 }
 
 /** The bit of the packet mark that asks for masquerading, in the mode that runs. */

@@ -15,7 +15,8 @@ export interface FixedSettings extends TrafficSettings {
 }
 
 export interface SettingsSourceOptions {
-  readonly fixed: FixedSettings
+  /** As of the sync that runs. */
+  readonly fixed: () => FixedSettings
   readonly iptables: Pick<Iptables, 'features'>
   /** Makes a kernel counter if it is missing; false when this kernel has none. */
   readonly ensureCounter: (name: string, signal: AbortSignal) => Promise<boolean>
@@ -39,7 +40,7 @@ export class SettingsSource {
         invalidDropped: await this.#ensureCounter('invalidDropped', signal),
         localhostAccepted: await this.#ensureCounter('localhostAccepted', signal),
       }
-    return complete(this.#options.fixed, { hasRandomFully, counters: this.#counters })
+    return complete(this.#options.fixed(), { hasRandomFully, counters: this.#counters })
   }
 
   /** Rules that name a counter are refused here, although the counters themselves can be made. */

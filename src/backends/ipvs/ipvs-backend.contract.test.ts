@@ -80,7 +80,7 @@ function ipvsSite(family: Family): BackendSite<KernelDamage, undefined> {
         open: ({ clock }) =>
           new IpvsBackend({
             kernel: counted,
-            settings: {
+            settings: () => ({
               family,
               scheduler: 'rr',
               localTraffic: { kind: 'cidr', cidr: plan.podCidr },
@@ -88,7 +88,7 @@ function ipvsSite(family: Family): BackendSite<KernelDamage, undefined> {
               masqueradeMark: '0x00004000',
               nodePortAddresses: [],
               excludeCidrs: [],
-            },
+            }),
             drift: new DriftWatch({
               kernel,
               family,

@@ -38,7 +38,8 @@ import { tracedKernel } from './traced-kernel.ts'
 
 export interface IpvsBackendOptions {
   readonly kernel: Kernel
-  readonly settings: FixedSettings
+  /** As of the sync that runs. */
+  readonly settings: () => FixedSettings
   /** Notices what others do to our state; undefined: nobody looks. */
   readonly drift: DriftWatch | undefined
   readonly metrics: IpvsMetrics
@@ -64,7 +65,7 @@ export class IpvsBackend implements Backend {
   constructor(options: IpvsBackendOptions) {
     this.#options = options
     this.#counts = new TrafficCounts(options.kernel.ipvs)
-    const excluded = options.settings.excludeCidrs.flatMap((text) => parseCidr(text) ?? [])
+    const excluded = options.settings().excludeCidrs.flatMap((text) => parseCidr(text) ?? [])
     const isExcluded = (ip: string) => excluded.some((cidr) => cidrContains(cidr, ip))
     this.#programming = new Programming<SyncTask, Expected>({
       edit: ({ plan: { written } }, task, signal) => this.#edit(written, task, signal),
@@ -112,7 +113,7 @@ export class IpvsBackend implements Backend {
   compare(signal: AbortSignal): Promise<Comparison> {
     const { kernel, settings } = this.#options
     return this.#programming.compare(async (expected) => {
-      const found = await readKernel(kernel, settings.family, signal)
+      const found = await readKernel(kernel, settings().family, signal)
       const drift = await findDrift(expected, found)
       return drift ?? findRuleDrift(expected, await readKernelState(kernel.iptables, signal))
     })
@@ -158,7 +159,7 @@ export class IpvsBackend implements Backend {
   }
 
   async #rewrite({ view, change }: SyncTask, signal: AbortSignal): Promise<Programmed<Expected>> {
-    const { settings: fixed } = this.#options
+    const fixed = this.#options.settings()
     const kernel = this.#kernel
     const { steps } = this.#programming
     const { family } = fixed
@@ -211,7 +212,7 @@ export class IpvsBackend implements Backend {
   }
 
   #nodeAddresses(otherIps: readonly string[]): ReturnType<typeof nodeAddresses> {
-    const { family, nodePortAddresses } = this.#options.settings
+    const { family, nodePortAddresses } = this.#options.settings()
     return nodeAddresses(otherIps, family, nodePortAddresses)
   }
 }

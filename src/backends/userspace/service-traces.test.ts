@@ -313,7 +313,7 @@ function windows() {
     owned: new MemoryOwnedObjects(),
     family: 'ipv4',
     localIps: () => [],
-    nodePortAddresses: nodePortAddresses([], 'ipv4'),
+    nodePortAddresses: () => nodePortAddresses([], 'ipv4'),
     clock: new FakeClock(),
     log: silentLogger,
   })

@@ -39,7 +39,7 @@ export interface ApiSource {
   client(log: Logger): Promise<WatchClient>
 }
 
-type SourceDaemon = Pick<Daemon, 'config' | 'api' | 'objects' | 'master' | 'version' | 'host' | 'log'>
+type SourceDaemon = Pick<Daemon, 'config' | 'running' | 'api' | 'objects' | 'master' | 'version' | 'host' | 'log'>
 
 interface SourceContext extends SourceDaemon, Pick<ClusterParts, 'nodeName' | 'catalog' | 'metrics' | 'tracing'> {
   readonly intake: Intake
@@ -115,7 +115,7 @@ async function kubeSource(context: SourceContext): Promise<ObjectSource> {
     clock,
     log,
     metrics: metrics.source,
-    usesStreamingLists: isGateOn(config.featureGates, 'WatchListClient'),
+    usesStreamingLists: isGateOn(context.running.config.featureGates, 'WatchListClient'),
     sinks: {
       Service: intake.sink('Service'),
       EndpointSlice: intake.sink('EndpointSlice'),

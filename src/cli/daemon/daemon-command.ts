@@ -2,6 +2,7 @@
 import { parseDaemonCommandLine } from '../../config/daemon/parse-daemon-command-line.ts'
 import type { DaemonOptions } from '../../config/daemon/parse-daemon-command-line.ts'
 import { renderConfigYaml } from '../../config/file/render-config.ts'
+import { RunningConfig } from '../../config/live/running-config.ts'
 import type { ProxyConfig } from '../../config/proxy-config.ts'
 import type { TraceTarget } from '../../observe/tracing/otlp/otlp-settings.ts'
 import { findMode } from '../modes/find-mode.ts'
@@ -114,7 +115,8 @@ interface Serving {
 async function serve(serving: Serving, signal: AbortSignal): Promise<number> {
   const { options, loaded, flags, program, isInitOnly, other, traceTarget } = serving
   const { host } = program
-  const { config, file, warnings } = loaded
+  const { config, warnings } = loaded
+  const file = loaded.file && { ...loaded.file, parse: (content: string) => parseAgain(content, serving) }
   const log = loggerFor(config.logging, host)
   for (const warning of warnings) log.warn('configuration', { warning })
   try {
@@ -124,9 +126,25 @@ async function serve(serving: Serving, signal: AbortSignal): Promise<number> {
     log.info('starting Fairlead', { version, mode: mode.name, pid: host.process.pid })
     log.debug(1, 'flags', flags)
     const { runDaemon } = await import('./run-daemon.ts')
-    const { onRunning } = program
+    const { onRunning, hangups } = program
+    const running = new RunningConfig(config)
     await runDaemon(
-      { ...options, ...other, config, file, mode, flags, isInitOnly, traceTarget, version, host, log, onRunning },
+      {
+        ...options,
+        ...other,
+        config,
+        running,
+        file,
+        mode,
+        flags,
+        isInitOnly,
+        traceTarget,
+        version,
+        host,
+        log,
+        onRunning,
+        hangups,
+      },
       signal,
     )
     log.info('stopped')
@@ -137,4 +155,10 @@ async function serve(serving: Serving, signal: AbortSignal): Promise<number> {
   } finally {
     log.flush()
   }
+}
+
+/** Another content of the file, under the same flags. */
+function parseAgain(content: string, { options, program: { host }, other }: Serving): Promise<LoadedConfig> {
+  const { platform, findFile } = host
+  return loadConfig(options, { platform, findFile, readTextFile: () => Promise.resolve(content) }, other.mode)
 }

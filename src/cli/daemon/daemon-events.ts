@@ -13,7 +13,10 @@ export interface DaemonEvents extends Runnable {
   bindFailed(reason: BindFailure, note: string): void
   healthPortFailed(port: HealthCheckPort, note: string): void
   serviceNotice(service: ObjectKey, reason: NoticeReason, note: string): void
+  configuration(reason: ConfigurationReason, note: string): void
 }
+
+export type ConfigurationReason = 'ConfigurationApplied' | 'ConfigurationRefused' | 'ConfigurationNeedsRestart'
 
 export type BindFailure = 'FailedToStartProxierHealthcheck' | 'FailedToStartMetricServer'
 
@@ -22,7 +25,14 @@ export function daemonEvents(
   { nodeName, host, log }: { readonly nodeName: string; readonly host: Host; readonly log: Logger },
 ): DaemonEvents {
   if (client === undefined)
-    return { started() {}, bindFailed() {}, healthPortFailed() {}, serviceNotice() {}, run: () => Promise.resolve() }
+    return {
+      started() {},
+      bindFailed() {},
+      healthPortFailed() {},
+      serviceNotice() {},
+      configuration() {},
+      run: () => Promise.resolve(),
+    }
   const recorder = new EventRecorder({ client, hostname: host.hostname(), clock: host.clock, log })
   const regarding = { apiVersion: 'v1', kind: 'Node', name: nodeName }
   const action = 'StartKubeProxy'
@@ -30,6 +40,14 @@ export function daemonEvents(
     run: (signal) => recorder.run(signal),
     started: () => recorder.record({ regarding, type: 'Normal', reason: 'Starting', action, note: '' }),
     bindFailed: (reason, note) => recorder.record({ regarding, type: 'Warning', reason, action, note }),
+    configuration: (reason, note) =>
+      recorder.record({
+        regarding,
+        type: reason === 'ConfigurationApplied' ? 'Normal' : 'Warning',
+        reason,
+        action: 'Configure',
+        note,
+      }),
     healthPortFailed: ({ namespace, name }, note) =>
       recorder.record({
         regarding: { apiVersion: 'v1', kind: 'Service', namespace, name },

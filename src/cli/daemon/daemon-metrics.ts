@@ -2,7 +2,7 @@
 import { isGateOn } from '../../config/feature-gates.ts'
 import { knownGates } from '../../config/known-feature-gates.ts'
 import { kubernetesVersion } from '../../config/kubernetes-version.ts'
-import type { ProxyConfig } from '../../config/proxy-config.ts'
+import type { RunningConfig } from '../../config/live/running-config.ts'
 import { addBuildInfo, addFeatureStates } from '../../observe/metrics/kubernetes-metrics.ts'
 import { MetricRegistry } from '../../observe/metrics/prometheus.ts'
 import { ProxyMetricFamilies } from '../../observe/metrics/proxy-metric-families.ts'
@@ -21,7 +21,7 @@ export interface DaemonMetrics {
 }
 
 export function daemonMetrics(
-  { mode, featureGates }: Pick<ProxyConfig, 'mode' | 'featureGates'>,
+  running: Pick<RunningConfig, 'config'>,
   host: Pick<Host, 'platform' | 'process'>,
 ): DaemonMetrics {
   const registry = new MetricRegistry()
@@ -37,15 +37,14 @@ export function daemonMetrics(
     platform: `${host.platform}/${host.process.architecture}`,
   }
   addBuildInfo(registry, build, host.process.nodeVersion)
-  addFeatureStates(
-    registry,
+  addFeatureStates(registry, () =>
     [...knownGates].map(([name, { stage }]) => ({
       name,
       stage: stage === 'stable' ? '' : stage.toUpperCase(),
-      isEnabled: isGateOn(featureGates, name as Parameters<typeof isGateOn>[1]),
+      isEnabled: isGateOn(running.config.featureGates, name as Parameters<typeof isGateOn>[1]),
     })),
   )
-  const families = new ProxyMetricFamilies(registry, mode)
+  const families = new ProxyMetricFamilies(registry, running.config.mode)
   return {
     registry,
     families,

@@ -13,14 +13,14 @@ import type { ProxyMemory } from './proxy-memory.ts'
 export function addDaemonSeries(
   book: TrafficBook,
   { safety }: Pick<ProxyMemory, 'safety'>,
-  { serviceSeriesLimit, host: { clock } }: Pick<Daemon, 'serviceSeriesLimit' | 'host'>,
+  { running, host: { clock } }: Pick<Daemon, 'running' | 'host'>,
   { metrics: { registry }, source }: Pick<ClusterParts, 'metrics' | 'source'>,
 ): void {
   addSafetyMetrics(registry, safety)
   addViewMetrics(registry, () => book.views())
   // Nothing above the limit: a scrape must stay small.
   const upTo = async (part: 'services' | 'endpoints'): Promise<readonly CarriedView[]> => {
-    if (seriesNeeded(book.views())[part] > serviceSeriesLimit) return []
+    if (seriesNeeded(book.views())[part] > running.config.fairlead.serviceSeriesLimit) return []
     // The other series are worth having.
     return book.read().catch(() => [])
   }

@@ -1,7 +1,8 @@
 /** The health server and the metrics server, as the configuration wants them. */
 import { isGateOn } from '../../config/feature-gates.ts'
-import { configToV1alpha1 } from '../../config/file/config-to-v1alpha1.ts'
 import { splitHostPort } from '../../config/host-port.ts'
+import type { StartConfig } from '../../config/live/how-fields-change.ts'
+import type { RunningConfig } from '../../config/live/running-config.ts'
 import type { ProxyConfig } from '../../config/proxy-config.ts'
 import type { ProxyHealth } from '../../core/health/proxy-health.ts'
 import { ConnectionLimit } from '../../http/connection-limit.ts'
@@ -11,6 +12,8 @@ import type { BindAddress } from '../../observe/http/http-server.ts'
 import { debugHandler, limitsOnPort } from '../../observe/http/debug/debug-handler.ts'
 import type { DebugPage } from '../../observe/http/debug/debug-page.ts'
 import { metricsHandler } from '../../observe/http/metrics-server.ts'
+import type { MetricsServerOptions } from '../../observe/http/metrics-server.ts'
+import { PingHealthz } from '../../observe/http/ping-healthz.ts'
 import type { HttpHandler } from '../../observe/http/reply.ts'
 import { writeSnapshotsOnSignal } from '../../observe/profiling/heap-snapshots.ts'
 import type { RootLogger } from '../../observe/logging/create-logger.ts'
@@ -20,7 +23,10 @@ import type { BindFailure } from './daemon-events.ts'
 import type { DaemonMetrics } from './daemon-metrics.ts'
 
 export interface DaemonServersOptions {
-  readonly config: ProxyConfig
+  readonly config: StartConfig
+  readonly running: RunningConfig
+  /** What `/configz` shows. */
+  readonly configz: () => object
   readonly version: string
   readonly flags: Readonly<Record<string, string>>
   readonly health: ProxyHealth
@@ -56,11 +62,12 @@ export function daemonServers(options: DaemonServersOptions): readonly Runnable[
         'FailedToStartProxierHealthcheck',
       ),
     )
-  return config.enableProfiling ? [...servers, heapSnapshots(options)] : servers
+  return [...servers, heapSnapshots(options)]
 }
 
-function heapSnapshots({ log }: DaemonServersOptions): Runnable {
-  return { run: (signal) => writeSnapshotsOnSignal(log, signal) }
+function heapSnapshots({ running, log }: DaemonServersOptions): Runnable {
+  const isAllowed = () => running.config.enableProfiling
+  return { run: (signal) => writeSnapshotsOnSignal({ isAllowed, log }, signal) }
 }
 
 function server(
@@ -84,21 +91,42 @@ function server(
   }
 }
 
-function metricsPages({ config, version, flags, metrics, pages, host, log }: DaemonServersOptions): HttpHandler {
+/** Which pages there are follows the configuration. */
+function metricsPages(options: DaemonServersOptions): HttpHandler {
+  const { running, host } = options
+  const { clock } = host
+  const processStartMs = clock.now() - host.process.uptimeMs()
+  const fixed = { ping: new PingHealthz({ processStartMs }), processStartMs }
+  let { config } = running
+  let handler = pagesWith(config, fixed, options)
+  return (request, response) => {
+    if (config !== running.config) {
+      config = running.config
+      handler = pagesWith(config, fixed, options)
+    }
+    return handler(request, response)
+  }
+}
+
+function pagesWith(
+  config: ProxyConfig,
+  fixed: Pick<MetricsServerOptions, 'ping' | 'processStartMs'>,
+  { configz, version, flags, metrics, pages, host, log }: DaemonServersOptions,
+): HttpHandler {
   const { clock } = host
   const isOn = (gate: Parameters<typeof isGateOn>[1]) => isGateOn(config.featureGates, gate)
   return metricsHandler({
     component: 'kube-proxy',
     registry: metrics.registry,
     mode: config.mode,
-    config: configToV1alpha1(config),
+    configz,
     flags: isOn('ComponentFlagz') ? flags : undefined,
     statusz: isOn('ComponentStatusz')
       ? { binaryVersion: version, runtimeVersion: host.process.nodeVersion }
       : undefined,
     profiling: config.enableProfiling ? log : undefined,
     debug: debugHandler({ pages, limits: limitsOnPort, clock, log }),
-    processStartMs: clock.now() - host.process.uptimeMs(),
+    ...fixed,
     clock,
   })
 }

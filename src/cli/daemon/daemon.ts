@@ -1,20 +1,31 @@
 import type { LoadedFile } from '../../config/file/config-file-watch.ts'
 import type { DaemonOptions } from '../../config/daemon/parse-daemon-command-line.ts'
-import type { ProxyConfig } from '../../config/proxy-config.ts'
+import type { StartConfig } from '../../config/live/how-fields-change.ts'
+import type { RunningConfig } from '../../config/live/running-config.ts'
 import type { Catalog } from '../../core/catalog.ts'
 import type { UserspaceOptions } from '../../dataplane/relay/open-relay.ts'
 import type { RootLogger } from '../../observe/logging/create-logger.ts'
 import type { TraceTarget } from '../../observe/tracing/otlp/otlp-settings.ts'
 import type { Host } from '../host/host.ts'
+import type { Hangups } from '../hangups.ts'
 import type { Mode } from '../modes/mode.ts'
 import type { ApiSource, ObjectSource } from './cluster-source.ts'
 import type { DaemonMetrics } from './daemon-metrics.ts'
 import type { DaemonTracing } from './daemon-tracing.ts'
+import type { LoadedConfig } from './load-config.ts'
 import type { SavedStart } from './saved-start.ts'
+
+export interface ConfigFile extends LoadedFile {
+  /** What another content would mean, with the flags of the command line. Throws what is wrong with it. */
+  parse(content: string): Promise<LoadedConfig>
+}
 
 /** What a daemon is asked to do, and the machine it does it on. */
 export interface Daemon {
-  readonly config: ProxyConfig
+  /** What stays for as long as it runs. */
+  readonly config: StartConfig
+  /** All of it, as of now. */
+  readonly running: RunningConfig
   readonly mode: Mode
   /** Files and directories to read objects from; empty: a cluster. */
   readonly objects: readonly string[]
@@ -22,14 +33,16 @@ export interface Daemon {
   readonly api?: ApiSource
   readonly master: string
   /** The configuration file that was loaded, to be watched. */
-  readonly file: LoadedFile | undefined
+  readonly file: ConfigFile | undefined
+  /** What a change of the file does. */
+  readonly onConfigChange: DaemonOptions['onConfigChange']
+  /** Ask for the file to be read again. */
+  readonly hangups?: Hangups
   readonly stateDir: string
-  readonly serviceSeriesLimit: number
   /** `unix:///PATH`, `npipe:…`, `none`; empty: the usual place. */
   readonly debugSocket: string
   /** A name or a number; empty: nobody but the owner. */
   readonly debugSocketGroup: string
-  readonly strictSourceRanges: boolean
   readonly userspace: UserspaceOptions
   readonly tracing: DaemonOptions['tracing']
   /** The collector for its traces. */

@@ -26,7 +26,7 @@ export interface DebugPagesOptions {
   readonly proxies: readonly FamilyProxy[]
   readonly book: TrafficBook
   readonly history: SyncHistory
-  readonly world: World
+  readonly world: () => World
 }
 
 export function debugPages(options: DebugPagesOptions): readonly DebugPage[] {
@@ -61,7 +61,7 @@ export function debugPages(options: DebugPagesOptions): readonly DebugPage[] {
       },
     }),
     explainPage({
-      world: () => world,
+      world,
       inspect: (family, key, signal) => reading.run(async () => proxyOf(family)?.inspect(key, signal), signal),
       observe: async (family, { namespace, name, key }) => {
         const timeToSafety = memory.safety.safetyOf(namespace, name)
@@ -73,7 +73,7 @@ export function debugPages(options: DebugPagesOptions): readonly DebugPage[] {
         }
       },
     }),
-    trafficPage(book, daemon.serviceSeriesLimit),
+    trafficPage(book, () => daemon.running.config.fairlead.serviceSeriesLimit),
     syncsPage(history),
     rulesPage({ families: proxies, reading }),
     driftPage({ families: proxies, memory: memory.drift, reading }),

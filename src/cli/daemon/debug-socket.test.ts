@@ -80,7 +80,7 @@ async function setUp() {
     files: { '/etc/group': 'root:x:0:\nproxy:x:13:\n' },
   })
   const path = join(folder, 'fairlead.sock')
-  const log = Object.assign(new RecordingLogger(), { verbosity: 0, setVerbosity() {}, flush() {} })
+  const log = Object.assign(new RecordingLogger(), { verbosity: 0, setVerbosity() {}, configure() {}, flush() {} })
   const parts = (socket: string, group = '') =>
     debugSocket({ debugSocket: socket, debugSocketGroup: group, host, log, pages: [] })
   const start = async (socket: string, group = '') => {

@@ -15,7 +15,7 @@ test('a process that is told to end before its Node is listed does not wait for 
 
 test('a process that is told to end while the proxy is being set up does not watch its Node any more', async () => {
   const { config, host, log } = await memoryDaemon()
-  const health = new ProxyHealth({ clock: host.clock, timeoutMs: 1000 })
+  const health = new ProxyHealth({ clock: host.clock, timeoutMs: () => 1000 })
   const node = { name: 'here', record: undefined }
   const guard = nodeGuard({ catalog: new Catalog(), node, config, health, log })
   await expect(guard.run(ended)).resolves.toBeUndefined()

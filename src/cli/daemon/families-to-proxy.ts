@@ -1,6 +1,7 @@
 import { checkFamilies, nodePortWarnings } from '../../config/validation/family-checks.ts'
+import type { FamilyCheck } from '../../config/validation/family-checks.ts'
 import type { Family } from '../../net/ip.ts'
-import type { ModeContext, ModeOnNode } from '../modes/mode.ts'
+import type { ModeContext, ModeOnNode, ModeSettings } from '../modes/mode.ts'
 import { CommandError } from '../program.ts'
 import type { ThisNode } from './node-at-start.ts'
 import { closedNodePortWarnings } from './node-port-check.ts'
@@ -12,18 +13,29 @@ export async function familiesToProxy(
   { addresses: { primaryFamily } }: ThisNode,
   signal: AbortSignal,
 ): Promise<readonly Family[]> {
-  const { config, host, log } = context
+  const { host, log } = context
   const candidates: readonly Family[] = host.hasIpv6() ? ['ipv4', 'ipv6'] : ['ipv4']
   const areSupported = await Promise.all(candidates.map((family) => mode.supports(family, signal)))
   const families = candidates.filter((_, index) => areSupported[index])
   if (!families.includes(primaryFamily)) throw await unsupported(mode, primaryFamily, signal)
   const isDualStack = families.length === 2
   log.info(isDualStack ? 'proxying both IP families' : 'proxying one IP family', { primaryFamily })
-  const { warnings, fatal } = checkFamilies(config, { podCidrs: context.podCIDRs, primaryFamily, isDualStack })
-  for (const warning of [...warningsAboutNodePorts(mode, context, primaryFamily, families), ...warnings])
-    log.warn('configuration', { warning })
+  const { warnings, fatal } = checkSettings(mode, context.settings(), { primaryFamily, families })
+  for (const warning of warnings) log.warn('configuration', { warning })
   if (fatal !== undefined) throw new CommandError(fatal)
   return families
+}
+
+/** What in the settings does not fit this node. */
+export function checkSettings(
+  mode: Pick<ModeOnNode, 'nodePorts'>,
+  settings: ModeSettings,
+  { primaryFamily, families }: { readonly primaryFamily: Family; readonly families: readonly Family[] },
+): FamilyCheck {
+  const { config, podCIDRs: podCidrs } = settings
+  const isDualStack = families.length === 2
+  const { warnings, fatal } = checkFamilies(config, { podCidrs, primaryFamily, isDualStack })
+  return { warnings: [...warningsAboutNodePorts(mode, settings, primaryFamily, families), ...warnings], fatal }
 }
 
 async function unsupported(mode: ModeOnNode, family: Family, signal: AbortSignal): Promise<CommandError> {
@@ -36,8 +48,8 @@ async function unsupported(mode: ModeOnNode, family: Family, signal: AbortSignal
 }
 
 function warningsAboutNodePorts(
-  { nodePorts }: ModeOnNode,
-  { config, nodePortAddresses, podCIDRs, localIps }: ModeContext,
+  { nodePorts }: Pick<ModeOnNode, 'nodePorts'>,
+  { config, nodePortAddresses, podCIDRs, localIps }: ModeSettings,
   primaryFamily: Family,
   families: readonly Family[],
 ): readonly string[] {

@@ -1,12 +1,16 @@
 import { isGateOn } from '../../config/feature-gates.ts'
+import type { ProxyConfig } from '../../config/proxy-config.ts'
 import type { ProxyHealth } from '../../core/health/proxy-health.ts'
 import type { ServingPolicy } from '../../core/routing/serving-policy.ts'
+import type { SyncPeriods } from '../../core/sync/sync-loop.ts'
 import { userspaceSpanNames } from '../../backends/userspace/span-names.ts'
+import type { Family } from '../../net/ip.ts'
 import type { OtherModes } from '../cleanup/remove-other-modes.ts'
+import type { ModeSettings } from '../modes/mode.ts'
 import type { DaemonEvents } from './daemon-events.ts'
 import type { ClusterParts, Daemon } from './daemon.ts'
 import { familyProxy } from './family-proxy.ts'
-import type { FamilyProxy } from './family-proxy.ts'
+import type { FamilyProxy, FamilySettings } from './family-proxy.ts'
 import type { FamilyBackend } from './open-backends.ts'
 import type { ProxyMemory } from './proxy-memory.ts'
 import type { PreparedNode } from './serve.ts'
@@ -25,14 +29,14 @@ export interface FamilyProxiesOptions {
 }
 
 const hourMs = 60 * 60 * 1000
+const none: readonly string[] = []
 
 /** One sync loop for each backend, under one policy; what is wrong with a Service is told once, not once per family. */
 export function familyProxies(options: FamilyProxiesOptions): readonly FamilyProxy[] {
   const { daemon, cluster, prepared, otherModes, health, memory, maxConnections } = options
-  const { config, host, log } = daemon
+  const { config, running, host, log } = daemon
   const { catalog, nodeName, metrics, tracing } = cluster
-  const { context, node, mode } = prepared
-  const policy = servingPolicy(options)
+  const { context, node } = prepared
   return options.backends.map(({ family, backend, afterSync, openConnections }) =>
     familyProxy({
       family,
@@ -42,13 +46,12 @@ export function familyProxies(options: FamilyProxiesOptions): readonly FamilyPro
       catalog,
       nodeName,
       nodeIP: node.addresses.ips[family],
-      policy,
+      adopt: adopting(family, options),
       notices: memory.notices,
       safety: memory.safety,
       drift: memory.drift,
-      nodePortAddresses: mode.nodePorts === 'everywhere' ? [] : context.nodePortAddresses,
       localIps: context.localIps,
-      periods: { minMs: config.minSyncPeriodMs, retryMs: config.syncPeriodMs, maxMs: hourMs },
+      periods: () => syncPeriods(running.config),
       health,
       hasHealthServer: config.healthzBindAddress !== '',
       metrics: metrics.proxy,
@@ -62,10 +65,35 @@ export function familyProxies(options: FamilyProxiesOptions): readonly FamilyPro
   )
 }
 
-function servingPolicy({ daemon, cluster, prepared }: FamilyProxiesOptions): ServingPolicy {
+/** The same object for as long as the configuration is the same: each sync asks. */
+function adopting(family: Family, options: FamilyProxiesOptions): () => FamilySettings {
+  const { mode, settings } = options.prepared
+  let from: ModeSettings | undefined
+  let made: FamilySettings | undefined
+  return () => {
+    const adopted = settings.adopt(family)
+    if (made === undefined || adopted !== from) {
+      from = adopted
+      made = {
+        policy: servingPolicy(adopted.config, options),
+        nodePortAddresses: mode.nodePorts === 'everywhere' ? none : adopted.nodePortAddresses,
+      }
+    }
+    return made
+  }
+}
+
+function syncPeriods({ minSyncPeriodMs: minMs, syncPeriodMs: retryMs }: ProxyConfig): SyncPeriods {
+  return { minMs, retryMs, maxMs: hourMs }
+}
+
+function servingPolicy(
+  { featureGates, fairlead }: ProxyConfig,
+  { daemon, cluster, prepared }: FamilyProxiesOptions,
+): ServingPolicy {
   return {
-    allowExternalIPs: isGateOn(daemon.config.featureGates, 'AllowServiceExternalIPs'),
-    strictSourceRanges: daemon.strictSourceRanges,
+    allowExternalIPs: isGateOn(featureGates, 'AllowServiceExternalIPs'),
+    strictSourceRanges: fairlead.strictSourceRanges,
     allowLoopback: prepared.mode.allowsLoopback,
     endpointRules: daemon.mode.endpointRules,
     apiServers: cluster.source.apiServers,

@@ -17,7 +17,8 @@ import type { ServingPolicy } from '../../core/routing/serving-policy.ts'
 import type { RouteSpanNames } from '../../core/routing/routed-events.ts'
 import type { DriftMemory } from '../../core/sync/drift-memory.ts'
 import { SyncRunner } from '../../core/sync/sync-runner.ts'
-import type { AfterSync, SyncPeriods } from '../../core/sync/sync-runner.ts'
+import type { SyncPeriods } from '../../core/sync/sync-loop.ts'
+import type { AfterSync } from '../../core/sync/sync-runner.ts'
 import type { Tracer } from '../../core/trace.ts'
 import type { TimeToSafety } from '../../core/sync/time-to-safety.ts'
 import type { Family } from '../../net/ip.ts'
@@ -30,6 +31,12 @@ import type { OpenConnectionsReader } from '../modes/mode.ts'
 import { runAll } from '../run-all.ts'
 import type { Runnable } from '../run-all.ts'
 
+export interface FamilySettings {
+  readonly policy: ServingPolicy
+  /** With `primary` already replaced by CIDRs. */
+  readonly nodePortAddresses: readonly string[]
+}
+
 export interface FamilyProxyOptions {
   readonly family: Family
   readonly backend: Backend
@@ -39,12 +46,11 @@ export interface FamilyProxyOptions {
   readonly catalog: Catalog
   readonly nodeName: string
   readonly nodeIP: string
-  readonly policy: ServingPolicy
+  /** What the sync that begins is to be made from; the backend asks for its own part. */
+  readonly adopt: () => FamilySettings
   readonly notices: NoticeSink
-  /** With `primary` already replaced by CIDRs. */
-  readonly nodePortAddresses: readonly string[]
   readonly localIps: () => readonly string[]
-  readonly periods: SyncPeriods
+  readonly periods: () => SyncPeriods
   readonly health: ProxyHealth
   /** Whether the proxy may be judged unhealthy: without a health server nobody can tell. */
   readonly hasHealthServer: boolean
@@ -65,17 +71,25 @@ export interface FamilyProxy extends Runnable, TrafficSource, InspectedFamily {
   readonly table: RouteKnowledge
   /** Why the data plane does not hold what was planned for the route; undefined: it does, as far as is known. */
   notProgrammed(key: RouteKey): string | undefined
+  /** Rules are to be made anew, from other settings. */
+  reconfigure(cause: string): void
+  /** Waits for the next sync are to be worked out anew. */
+  periodsChanged(): void
 }
 
 export function familyProxy(options: FamilyProxyOptions): FamilyProxy {
   const { family, backend, nodeName, clock, log, metrics, health } = options
-  const table = new RouteTable({ ...options, startedAtMs: clock.now() })
+  let settings = options.adopt()
+  let listenIps = healthCheckIps(settings.nodePortAddresses, options)
+  const table = new RouteTable({ ...options, policy: settings.policy, startedAtMs: clock.now() })
   const serviceHealth = new ServiceHealth({ isProxyHealthy: () => !options.hasHealthServer || health.isHealthy })
   let runner: SyncRunner | undefined
   return {
     family,
     table,
     notProgrammed: (key) => runner?.whyNotProgrammed(key),
+    reconfigure: (cause) => runner?.requestReconfigured(cause),
+    periodsChanged: () => runner?.periodsChanged(),
     view: () => table.view,
     pieces: async (key) => backend.pieces?.(key),
     inspect: async (key, signal) => backend.inspect?.(key, signal),
@@ -89,7 +103,7 @@ export function familyProxy(options: FamilyProxyOptions): FamilyProxy {
       await using server = new ServiceHealthServer({
         nodeName,
         health: serviceHealth,
-        listenIps: healthCheckIps(options),
+        listenIps: () => listenIps,
         onListenFailure: options.onHealthPortFailure,
         maxConnections: options.maxConnections,
         log,
@@ -111,6 +125,12 @@ export function familyProxy(options: FamilyProxyOptions): FamilyProxy {
         clock,
         log,
         periods: options.periods,
+        onBegin() {
+          const { nodePortAddresses: before } = settings
+          settings = options.adopt()
+          table.setPolicy(settings.policy)
+          if (settings.nodePortAddresses !== before) listenIps = healthCheckIps(settings.nodePortAddresses, options)
+        },
         safety: options.safety,
         afterSync: [options.drift.afterSync(), healthChecks, ...options.afterSync],
       })
@@ -150,7 +170,10 @@ function driftRepair(
 }
 
 /** Load balancers may ask at every address, unless node ports are open on some addresses only. */
-function healthCheckIps({ family, nodePortAddresses: texts, localIps }: FamilyProxyOptions): readonly string[] {
+function healthCheckIps(
+  texts: readonly string[],
+  { family, localIps }: Pick<FamilyProxyOptions, 'family' | 'localIps'>,
+): readonly string[] {
   const addresses = nodePortAddresses(texts, family)
   if (addresses.matchesAll) return [family === 'ipv4' ? '0.0.0.0' : '::']
   return matchingAddresses(addresses, localIps())

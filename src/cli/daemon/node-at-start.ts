@@ -1,5 +1,5 @@
 /** What this node is called and which addresses it has, once its Node object says so. */
-import type { ProxyConfig } from '../../config/proxy-config.ts'
+import type { StartConfig } from '../../config/live/how-fields-change.ts'
 import type { NodeRecord, ObjectKind } from '../../api/records.ts'
 import { objectKey } from '../../api/records.ts'
 import type { Catalog } from '../../core/catalog.ts'
@@ -55,7 +55,7 @@ async function findRecord(
 }
 
 /** The pod CIDRs of the Node then decide which traffic is local. */
-export function isNodeCidrMode({ detectLocalMode }: ProxyConfig): boolean {
+export function isNodeCidrMode({ detectLocalMode }: StartConfig): boolean {
   return detectLocalMode === 'NodeCIDR'
 }
 

@@ -1,7 +1,7 @@
 /** Follows this node's Node object while the proxy runs: health depends on it, and some changes end the process. */
 import type { NodeRecord } from '../../api/records.ts'
 import { objectKey } from '../../api/records.ts'
-import type { ProxyConfig } from '../../config/proxy-config.ts'
+import type { StartConfig } from '../../config/live/how-fields-change.ts'
 import type { Catalog } from '../../core/catalog.ts'
 import type { Logger } from '../../core/logger.ts'
 import { nodeReactions } from '../../core/node/node-watch.ts'
@@ -15,7 +15,7 @@ export interface NodeGuardOptions {
   readonly catalog: Catalog
   /** As it was when the proxy was set up. */
   readonly node: Pick<ThisNode, 'name' | 'record'>
-  readonly config: ProxyConfig
+  readonly config: StartConfig
   readonly health: Pick<ProxyHealth, 'setNode'>
   readonly log: Logger
 }

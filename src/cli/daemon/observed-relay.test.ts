@@ -16,7 +16,7 @@ async function given(...flags: readonly string[]) {
   const host = { ...memoryHost(), openRelay, clock: systemClock }
   const userspace = ['--proxy-mode=userspace', '--userspace-engine=node', ...flags]
   const daemon = await memoryDaemon({ flags: userspace })
-  const [metrics, tracing] = [daemonMetrics(daemon.config, host), daemonTracing(systemClock)]
+  const [metrics, tracing] = [daemonMetrics(daemon.running, host), daemonTracing(systemClock)]
   const roots: SpanRecord[] = []
   tracing.recorder.addSink({ finished: (root) => roots.push(root) })
   const observed = new ObservedRelay({ ...daemon, host }, { metrics, tracing })

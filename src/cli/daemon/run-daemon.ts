@@ -15,6 +15,7 @@ import { familiesToProxy } from './families-to-proxy.ts'
 import { applyConntrackSettings, applyOomScore } from './machine-settings.ts'
 import { modeContext } from './mode-context.ts'
 import { findNode, nodeNameOf } from './node-at-start.ts'
+import { NodeSettings } from './node-settings.ts'
 import { startFromSavedState } from './saved-start.ts'
 import { serve } from './serve.ts'
 
@@ -30,10 +31,10 @@ export async function runDaemon(daemon: Daemon, signal: AbortSignal): Promise<vo
 }
 
 async function runTraced(daemon: Daemon, tracing: DaemonTracing, signal: AbortSignal): Promise<void> {
-  const { config, host } = daemon
+  const { config, running, host } = daemon
   const nodeName = nodeNameOf(config.hostnameOverride, host)
   const catalog = new Catalog()
-  const metrics = daemonMetrics(config, host)
+  const metrics = daemonMetrics(running, host)
   // Ends last: what the others do at their end is part of the traces.
   await using exported = await exportTraces({
     target: daemon.traceTarget,
@@ -52,27 +53,28 @@ async function runTraced(daemon: Daemon, tracing: DaemonTracing, signal: AbortSi
   // What follows waits for objects, so the source runs from here on.
   await runWith(
     source,
-    async (running) => {
+    async (until) => {
       const { start } = tracing
-      const node = await within(start, 'findNode', () => findNode(daemon, cluster, running))
-      const context = modeContext(daemon, node, cluster)
+      const node = await within(start, 'findNode', () => findNode(daemon, cluster, until))
+      const settings = new NodeSettings(daemon, node)
+      const context = modeContext(daemon, node, cluster, settings)
       start.set({ node: nodeName, ...startAttributes(daemon, context) })
       const mode = daemon.mode.onNode(context)
-      const families = await within(start, 'findFamilies', () => familiesToProxy(mode, context, node, running))
+      const families = await within(start, 'findFamilies', () => familiesToProxy(mode, context, node, until))
       start.set({ 'network.type': families })
       await within(start, 'prepare', async () => {
-        await applyConntrackSettings(mode, context)
-        await mode.prepare()
+        await applyConntrackSettings(mode, running.config, context)
+        await mode.prepare(settings.now())
       })
       if (daemon.isInitOnly) return start.end()
-      await applyOomScore(daemon, running)
-      await serve(daemon, cluster, { node, context, mode, families }, running)
+      await applyOomScore(running.config, daemon, until)
+      await serve(daemon, cluster, { node, context, settings, mode, families }, until)
     },
     signal,
   )
 }
 
-function startAttributes({ config, version }: Daemon, { nodeIp }: ModeContext): SpanAttributes {
+function startAttributes({ running: { config }, version }: Daemon, { nodeIp }: ModeContext): SpanAttributes {
   return {
     'proxy.mode': config.mode,
     'proxy.listen_ip': config.bindAddress,

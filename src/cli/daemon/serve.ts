@@ -1,5 +1,4 @@
 /** The last stage: everything that runs until the daemon is told to end. */
-import { watchConfigFile } from '../../config/file/config-file-watch.ts'
 import { ProxyHealth } from '../../core/health/proxy-health.ts'
 import { connectionsFor } from '../../http/connection-limit.ts'
 import type { Family } from '../../net/ip.ts'
@@ -7,9 +6,7 @@ import { TrafficBook } from '../../observe/traffic/traffic-book.ts'
 import { OtherModes } from '../cleanup/remove-other-modes.ts'
 import { explainWorld } from '../explain/explain-world.ts'
 import type { ModeContext, ModeOnNode } from '../modes/mode.ts'
-import { CommandError } from '../program.ts'
 import { runAll } from '../run-all.ts'
-import type { Runnable } from '../run-all.ts'
 import { daemonEvents } from './daemon-events.ts'
 import { addDaemonSeries } from './daemon-series.ts'
 import { daemonServers } from './daemon-servers.ts'
@@ -19,14 +16,17 @@ import type { ClusterParts, Daemon } from './daemon.ts'
 import { familyProxies } from './family-proxies.ts'
 import type { ThisNode } from './node-at-start.ts'
 import { nodeGuard } from './node-guard.ts'
+import type { NodeSettings } from './node-settings.ts'
 import { openBackends } from './open-backends.ts'
 import { proxyMemory } from './proxy-memory.ts'
+import { configReload } from './reload/open-reload.ts'
 import { stateKeeper } from './saved-start.ts'
 
 /** What the stages before have found out and prepared. */
 export interface PreparedNode {
   readonly node: ThisNode
   readonly context: ModeContext
+  readonly settings: NodeSettings
   readonly mode: ModeOnNode
   readonly families: readonly Family[]
 }
@@ -37,12 +37,12 @@ export async function serve(
   prepared: PreparedNode,
   signal: AbortSignal,
 ): Promise<void> {
-  const { config, host, log } = daemon
+  const { config, running, host, log } = daemon
   const { nodeName, catalog, source } = cluster
   const { mode, families } = prepared
   const events = daemonEvents(source.client, { nodeName, host, log })
   events.started()
-  const health = new ProxyHealth({ clock: host.clock, timeoutMs: 2 * config.syncPeriodMs })
+  const health = new ProxyHealth({ clock: host.clock, timeoutMs: () => 2 * running.config.syncPeriodMs })
   const maxConnections = connectionsFor(await host.process.openFilesLimit())
   const otherModes = new OtherModes({
     mode: config.mode,
@@ -60,10 +60,13 @@ export async function serve(
   const proxies = familyProxies(parts)
   const book = new TrafficBook({ sources: proxies, clock: host.clock, signal, log })
   addDaemonSeries(book, memory, daemon, cluster)
-  const world = explainWorld({ catalog, traits: () => mode.traits, settings: prepared.context, tables: proxies })
+  const world = () =>
+    explainWorld({ catalog, traits: () => mode.traits, settings: prepared.settings.now(), tables: proxies })
   const pages = debugPages({ daemon, cluster, memory, proxies, book, history: cluster.tracing.history, world })
+  const reload = configReload({ daemon, prepared, proxies, events, metrics: cluster.metrics })
   const servers = daemonServers({
     ...daemon,
+    configz: () => reload.status.configz(),
     pages,
     health,
     detail: () => ({ ...startDetail(cluster), ...source.detail() }),
@@ -74,7 +77,7 @@ export async function serve(
   const socket = await debugSocket({ ...daemon, pages })
   const guard = nodeGuard({ catalog, node: prepared.node, config, health, log })
   const cleaning = mode.replacesOtherModes ? [otherModes] : []
-  const others = [...cleaning, ...configWatch(daemon), ...stateKeeper(daemon, cluster)]
+  const others = [...cleaning, ...reload.parts, ...stateKeeper(daemon, cluster)]
   await runAll([events, guard, ...servers, ...socket, ...proxies, ...others], signal)
 }
 
@@ -82,17 +85,4 @@ function startDetail({ saved, source }: ClusterParts): Readonly<Record<string, u
   if (saved.savedAtMs === undefined || source.isLive())
     return { state: source.isLive() ? 'live' : 'waiting for the first list' }
   return { state: 'saved', savedAt: new Date(saved.savedAtMs).toISOString() }
-}
-
-/** There is no live reload: whoever supervises the process starts it again with the new content. */
-function configWatch({ file }: Daemon): readonly Runnable[] {
-  if (file === undefined) return []
-  return [
-    {
-      async run(signal) {
-        const change = await watchConfigFile({ file }, signal)
-        if (change !== undefined) throw new CommandError(change.message, { cause: change })
-      },
-    },
-  ]
 }

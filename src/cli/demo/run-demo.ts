@@ -27,6 +27,7 @@ import { renderChange, renderClosedNodePorts, renderHints, renderMovedPorts, ren
 import { freePort } from './free-port.ts'
 import { loadObjects } from './load-objects.ts'
 import { demoNode, startSampleApplication } from './sample-application.ts'
+import { RunningConfig } from '../../config/live/running-config.ts'
 
 export interface Demo {
   readonly apiPort: number
@@ -83,6 +84,7 @@ export async function runDemo(demo: Demo, signal: AbortSignal): Promise<void> {
     {
       ...options,
       config,
+      running: new RunningConfig(config),
       file: undefined,
       mode: announcingMode,
       flags: {},
@@ -128,6 +130,7 @@ function onlyTrouble(program: Program): RootLogger {
     child: () => logger,
     verbosity: 0,
     setVerbosity() {},
+    configure() {},
     flush() {},
   }
   return logger

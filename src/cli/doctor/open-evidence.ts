@@ -35,13 +35,13 @@ export interface EvidenceOptions {
 export function evidenceReaders({ setup, options, mode, server, host }: EvidenceOptions): EvidenceReaders {
   const { config } = setup
   const { kubeconfig } = config.clientConnection
-  const { master, nodeAddresses, strictSourceRanges } = options
+  const { master, nodeAddresses } = options
   const place = { kubeconfig, master, isFromFiles: setup.objects.length > 0 }
   return {
     api: (_, signal) => readApi(place, host, signal),
     bridges: () => readBridges(host),
     capabilities: () => readCapabilities(host),
-    cluster: (_, signal) => readCluster(setup, { ...place, mode, nodeAddresses, strictSourceRanges }, host, signal),
+    cluster: (_, signal) => readCluster(setup, { ...place, mode, nodeAddresses }, host, signal),
     daemon: (_, signal) => readDaemon(config, server, host, signal),
     folders: () => readFolders(setup),
     foreignRules: (read, signal) => readForeignRules(host, setup, () => read('iptables'), signal),

@@ -53,7 +53,7 @@ export function readSetOptions({ file, flags }: Given): SetOptions {
     refusals: [...refusals, ...byFlags.refusals],
     mode: textOf(options.find(({ field }) => field === 'mode')?.value),
     problemsIn: (mode, platform) =>
-      decoded.ok ? problemsOf(configFromV1alpha1({ ...decoded.fields, mode }), platform) : [],
+      decoded.ok ? problemsOf(configFromV1alpha1({ ...decoded.fields, mode }, decoded.fairlead), platform) : [],
   }
 }
 

@@ -33,14 +33,15 @@ export const iptablesMode: Mode = {
 
   onNode: (context) => ({
     name: 'iptables',
-    traits: iptablesTraits(context.config.iptables),
+    get traits() {
+      return iptablesTraits(context.settings().config.iptables)
+    },
     ...linuxRules,
     ...iptablesSupport(context),
 
-    async prepare() {
-      const { config, host } = context
-      const isOpenOnLoopback = nodePortAddresses(context.nodePortAddresses, 'ipv4').containsLoopback
-      if (config.iptables.localhostNodePorts && isOpenOnLoopback) await routeLocalnet(host.sysctl)
+    async prepare({ config, nodePortAddresses: texts }) {
+      const isOpenOnLoopback = nodePortAddresses(texts, 'ipv4').containsLoopback
+      if (config.iptables.localhostNodePorts && isOpenOnLoopback) await routeLocalnet(context.host.sysctl)
     },
 
     createBackend: (family, signal) => createBackend(family, context, signal),
@@ -64,10 +65,10 @@ function planOf(view: NodeView, settings: ModeSettings): IptablesPlan {
 }
 
 async function createBackend(family: Family, context: ModeContext, signal: AbortSignal): Promise<ModeBackend> {
-  const { host, iptablesOf, log, metrics, serviceSeriesLimit } = context
+  const { host, iptablesOf, log, metrics } = context
   const { openDatagrams, clock } = host
   const iptables = await iptablesOf(family, signal)
-  const settings = await openSettings(family, context, iptables, signal)
+  const source = await openSettings(family, context, iptables, signal)
   const openChanges = (opening: AbortSignal) =>
     openChainChanges({ iptables, tables: ['filter', 'nat'], openDatagrams, clock, log }, opening)
   const drift = new ChainWatch({ iptables, openChanges, clock, log })
@@ -75,10 +76,10 @@ async function createBackend(family: Family, context: ModeContext, signal: Abort
   return {
     backend: new IptablesBackend({
       iptables,
-      settings,
+      settings: source,
       drift,
       metrics: new PrometheusIptablesMetrics(metrics, family),
-      countsConnections: (routes) => routes <= serviceSeriesLimit,
+      countsConnections: (routes) => routes <= context.settings().config.fairlead.serviceSeriesLimit,
       log,
     }),
     afterSync: [staleConnections],
@@ -100,7 +101,7 @@ async function openSettings(
   // With liberal tracking, packets that only look out of place are let through; dropping them would undo that.
   const dropsInvalid = ((await host.sysctl.read('net/netfilter/nf_conntrack_tcp_be_liberal')) ?? '0') === '0'
   return new SettingsSource({
-    fixed: fixedSettings(family, context, dropsInvalid),
+    fixed: () => fixedSettings(family, context.settingsOf(family), dropsInvalid),
     iptables,
     log,
     ensureCounter: async (name, ensuring) => {

@@ -9,7 +9,7 @@ import type { IpvsPlan } from '../../backends/ipvs/plan.ts'
 import { renderPlan } from '../../backends/ipvs/render.ts'
 import type { FixedSettings } from '../../backends/ipvs/settings.ts'
 import { ipvsTraits } from '../../backends/ipvs/traits.ts'
-import type { ProxyConfig } from '../../config/proxy-config.ts'
+import type { StartConfig } from '../../config/live/how-fields-change.ts'
 import type { NodeView } from '../../core/backend.ts'
 import { silentLogger } from '../../core/logger.ts'
 import { netlinkAddresses } from '../../dataplane/addresses/netlink-addresses.ts'
@@ -51,8 +51,8 @@ export const ipvsMode: Mode = {
 
       whatIsMissing,
 
-      async prepare() {
-        const { config, host, log } = context
+      async prepare({ config }) {
+        const { host, log } = context
         const signal = AbortSignal.timeout(prepareTimeoutMs)
         const { sysctl } = host
         await applyKernelSettings(config.ipvs, { sysctl, ipvs: await openIpvsAgain(host, signal), log }, signal)
@@ -107,7 +107,7 @@ async function createBackend(family: Family, context: ModeContext, signal: Abort
   return {
     backend: new IpvsBackend({
       kernel,
-      settings: fixedSettings(family, context),
+      settings: () => fixedSettings(family, context.settingsOf(family)),
       drift: new DriftWatch({ kernel, family, openDetector, clock, log }),
       metrics: { restoreFailed: () => iptablesMetrics.restoreFailed({ isFull: true }) },
       clock,
@@ -126,6 +126,6 @@ function fixedSettings(family: Family, settings: ModeSettings): FixedSettings {
   }
 }
 
-function schedulerOf({ ipvs }: ProxyConfig): string {
+function schedulerOf({ ipvs }: StartConfig): string {
   return ipvs.scheduler === '' ? defaultScheduler : ipvs.scheduler
 }

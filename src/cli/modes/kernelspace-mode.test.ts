@@ -64,7 +64,7 @@ async function windowsNode(flags: readonly string[] = []) {
   const onNode = () =>
     daemon.mode.onNode(
       modeContext(daemon, node, {
-        metrics: daemonMetrics(daemon.config, host),
+        metrics: daemonMetrics(daemon.running, host),
         tracing: daemonTracing(host.clock),
       }),
     )
@@ -145,12 +145,14 @@ test('HNS is not asked for anything before Services and EndpointSlices are both 
     catalog,
     nodeName: 'win-a',
     nodeIP: ips.ipv4,
-    policy: { ...usualPolicy, endpointRules: daemon.mode.endpointRules },
+    adopt: () => ({
+      policy: { ...usualPolicy, endpointRules: daemon.mode.endpointRules },
+      nodePortAddresses: [],
+    }),
     notices: silentNotices,
-    nodePortAddresses: [],
     localIps: () => [],
-    periods: { minMs: 1, retryMs: 30_000, maxMs: 3_600_000 },
-    health: new ProxyHealth({ clock, timeoutMs: 60_000 }),
+    periods: () => ({ minMs: 1, retryMs: 30_000, maxMs: 3_600_000 }),
+    health: new ProxyHealth({ clock, timeoutMs: () => 60_000 }),
     hasHealthServer: false,
     metrics: silentMetrics,
     safety: new TimeToSafety({ clock, metrics: silentMetrics }),

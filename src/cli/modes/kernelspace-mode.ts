@@ -6,7 +6,7 @@ import { imagine, renderPlan } from '../../backends/kernelspace/render.ts'
 import type { KernelspaceSettings } from '../../backends/kernelspace/settings.ts'
 import { kernelspaceTraits } from '../../backends/kernelspace/traits.ts'
 import { splitHostPort } from '../../config/host-port.ts'
-import type { ProxyConfig } from '../../config/proxy-config.ts'
+import type { StartConfig } from '../../config/live/how-fields-change.ts'
 import type { NodeView } from '../../core/backend.ts'
 import { openOwnedObjects } from '../../dataplane/owned-objects/file-owned-objects.ts'
 import type { OwnedObjects } from '../../dataplane/owned-objects/owned-objects.ts'
@@ -60,9 +60,9 @@ function planOf(view: NodeView, settings: RenderSettings): KernelspacePlan | und
 }
 
 function onNode(context: ModeContext): ModeOnNode {
-  const { config, host, stateDir, log } = context
+  const { host, stateDir, log } = context
   const borrowHcn = lendHcn(() => host.openHcn(), host.clock)
-  const unused = settingsWithoutEffect(config)
+  const unused = settingsWithoutEffect(context.settings().config)
   if (unused.length > 0)
     log.warn('configuration', { warning: `these have no effect in kernelspace mode: ${unused.join(', ')}` })
 
@@ -119,7 +119,7 @@ function settingsOf(
   }
 }
 
-function configured(config: ProxyConfig) {
+function configured(config: StartConfig) {
   const { enableDsr, forwardHealthCheckVip, rootHnsEndpointName } = config.winkernel
   return { enableDsr, forwardHealthCheckVip, rootEndpointName: rootHnsEndpointName, healthzPort: healthzPort(config) }
 }
@@ -145,7 +145,7 @@ function imaginedSettings({ family, node }: NodeView, { config, hnsNetworkType }
 
 const unspecified: Readonly<Record<Family, string>> = { ipv4: '0.0.0.0', ipv6: '::' }
 
-function healthzPort({ healthzBindAddress }: ProxyConfig): number | undefined {
+function healthzPort({ healthzBindAddress }: StartConfig): number | undefined {
   const port = Number(splitHostPort(healthzBindAddress)?.port ?? 0)
   return port === 0 ? undefined : port
 }

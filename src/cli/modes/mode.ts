@@ -1,4 +1,5 @@
 /** A proxy mode: what it would program, and how it works on a node. */
+import type { StartConfig } from '../../config/live/how-fields-change.ts'
 import type { ProxyConfig } from '../../config/proxy-config.ts'
 import type { Backend, NodeView, RenderedPart } from '../../core/backend.ts'
 import type { ModeTraits } from '../../core/explain/mode-traits.ts'
@@ -47,7 +48,15 @@ export interface RenderSettings extends ModeSettings {
   readonly hnsNetworkType: 'auto' | 'L2Bridge' | 'Overlay'
 }
 
-export interface ModeContext extends ModeSettings {
+export interface ModeContext {
+  /** What stays for as long as the process runs. */
+  readonly config: StartConfig
+  /** As of now: for what is done once. */
+  readonly settings: () => ModeSettings
+  /** What the current sync of the family is made from, or the last one. */
+  readonly settingsOf: (family: Family) => ModeSettings
+  /** Addresses of this machine, as of now. */
+  readonly localIps: () => readonly string[]
   readonly host: Host
   /** The node's primary address; a loopback address when it has none. */
   readonly nodeIp: string
@@ -55,8 +64,6 @@ export interface ModeContext extends ModeSettings {
   readonly primaryFamily: Family
   /** Where the process keeps notes of its own; empty: nowhere. */
   readonly stateDir: string
-  /** Above this many Service ports, connections are not counted for each of them. */
-  readonly serviceSeriesLimit: number
   /** What carries connections in the userspace mode: one for both families. */
   readonly borrowRelay: LendRelay
   /** In the userspace mode: to be told which ports are left, for a series. */
@@ -80,8 +87,8 @@ export interface ModeOnNode extends Workings {
   supports(family: Family, signal: AbortSignal): Promise<boolean>
   /** What has to be added to this machine before it supports the family, if that is known. */
   whatIsMissing?(family: Family, signal: AbortSignal): Promise<string | undefined>
-  /** Makes the privileged settings of the machine, before anything is programmed. */
-  prepare(): Promise<void>
+  /** Makes the privileged settings of the machine, before anything is programmed; again when they have changed. */
+  prepare(settings: ModeSettings): Promise<void>
   createBackend(family: Family, signal: AbortSignal): Promise<ModeBackend>
 }
 

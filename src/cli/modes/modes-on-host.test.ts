@@ -19,8 +19,8 @@ test.each([
   ['are on another address', ['--nodeport-addresses=192.0.2.0/24'], []],
 ])('iptables opens loopback to node ports only where they %s', async (_, flags, writes) => {
   const sysctl = new MemorySysctl({ [routeLocalnet]: '0' })
-  const mode = await modeOn(['--proxy-mode=iptables', ...flags], { sysctl })
-  await mode.prepare()
+  const { mode, settings } = await onHost(['--proxy-mode=iptables', ...flags], { sysctl })
+  await mode.prepare(settings)
   expect(sysctl.writes).toEqual(writes)
 })
 
@@ -43,13 +43,16 @@ test.each(['iptables', 'userspace'])('%s names the program that is missing', asy
 })
 
 async function modeOn(flags: readonly string[], options: MemoryHostOptions): Promise<ModeOnNode> {
+  return (await onHost(flags, options)).mode
+}
+
+async function onHost(flags: readonly string[], options: MemoryHostOptions) {
   const daemon = await memoryDaemon({ flags, host: memoryHost(options) })
   const ips = { ipv4: '192.0.2.1', ipv6: '::1' }
   const node = { name: 'node1', record: undefined, addresses: { ips, primaryFamily: 'ipv4' } } as const
-  return daemon.mode.onNode(
-    modeContext(daemon, node, {
-      metrics: daemonMetrics(daemon.config, daemon.host),
-      tracing: daemonTracing(daemon.host.clock),
-    }),
-  )
+  const context = modeContext(daemon, node, {
+    metrics: daemonMetrics(daemon.running, daemon.host),
+    tracing: daemonTracing(daemon.host.clock),
+  })
+  return { mode: daemon.mode.onNode(context), settings: context.settings() }
 }

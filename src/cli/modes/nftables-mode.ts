@@ -36,7 +36,7 @@ function planOf(view: NodeView, settings: ModeSettings): NftablesPlan {
 }
 
 function onNode(context: ModeContext): ModeOnNode {
-  const { host, log, metrics, serviceSeriesLimit } = context
+  const { host, log, metrics, settings, settingsOf } = context
   const { exec, openDatagrams, env, clock } = host
   const kernelRelease = host.kernelRelease()
   const tables = new NftTables({ exec, openDatagrams, env, kernelRelease })
@@ -60,13 +60,12 @@ function onNode(context: ModeContext): ModeOnNode {
 
     async createBackend(family, signal) {
       const { staleConnections, openConnections: open } = await openConnections(context)
-      const settings = trafficSettings(family, context)
       return {
         backend: new NftablesBackend({
           family,
           table: await tables.open(family, log, signal),
-          state: () => currentState(settings),
-          countsConnections: (routes) => routes <= serviceSeriesLimit,
+          state: () => currentState(trafficSettings(family, settingsOf(family))),
+          countsConnections: (routes) => routes <= settings().config.fairlead.serviceSeriesLimit,
           metrics: new PrometheusNftablesMetrics(metrics, family),
           clock,
           log,

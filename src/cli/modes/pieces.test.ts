@@ -12,7 +12,7 @@ const web = testRoute('demo/web', {
 const other = testRoute('demo/other', { clusterIP: '10.96.0.11', endpoints: [testEndpoint('10.64.1.7', 9090)] })
 
 async function piecesOf(name: string, platform: NodeJS.Platform, key = web.key): Promise<readonly string[]> {
-  const { config } = await memoryDaemon()
+  const { config } = (await memoryDaemon()).running
   const mode = await findMode(name as typeof config.mode, platform)
   const settings = { config, nodePortAddresses: [], podCIDRs: [], localIps: () => ['192.0.2.1'] }
   const pieces = mode.pieces(testView(web, other), { ...settings, hnsNetworkType: 'auto' }, key)

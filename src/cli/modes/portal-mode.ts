@@ -12,8 +12,10 @@ import { Transparency } from '../../backends/userspace/portals/transparency.ts'
 import type { UdpPortals } from '../../backends/userspace/portals/udp-portals.ts'
 import { portalTraits } from '../../backends/userspace/traits.ts'
 import { parsePortRange as parseProxyPortRange } from '../../config/port-range.ts'
-import type { ProxyConfig } from '../../config/proxy-config.ts'
+import type { StartConfig } from '../../config/live/how-fields-change.ts'
+import type { LocalTraffic } from '../../core/node/local-traffic.ts'
 import { OwnPods } from '../../core/node/own-pods.ts'
+import { isSameData } from '../../core/same-data.ts'
 import type { FlowTargets } from '../../core/sync/stale-flows.ts'
 import type { AfterSync } from '../../core/sync/sync-runner.ts'
 import { noSpan, within } from '../../core/trace.ts'
@@ -59,8 +61,7 @@ async function createBackend(
   const freePorts = new FreePorts(proxyPorts(config) ?? (await portsToGuess(sysctl)))
   context.noteProxyPorts(family, freePorts)
   const staleConnections = await openStaleConnections(context)
-  const fixed = trafficSettings(family, context)
-  const pods = new OwnPods(fixed.localTraffic, context.podCIDRs)
+  const podsOf = ownPods(context.settings().podCIDRs)
   const openDetector = (opening: AbortSignal) =>
     openChangeDetector({ iptables, tables: ['filter', 'nat'], openDatagrams, log }, opening)
   const delivery = netlinkMarkedDelivery({ open: openNetlink, numbers: answerDelivery })
@@ -75,8 +76,10 @@ async function createBackend(
     freePorts,
     iptables,
     settings: ({ node, routesByKey }, keys) => {
+      const settings = trafficSettings(family, context.settingsOf(family))
+      const pods = podsOf(settings.localTraffic)
       for (const key of keys) pods.note(routesByKey.get(key)?.endpoints ?? [])
-      return portalSettings({ ...fixed, localTraffic: pods.localTraffic }, node)
+      return portalSettings({ ...settings, localTraffic: pods.localTraffic }, node)
     },
     transparency,
     drift: new DriftWatch({ iptables, findDrift, openDetector, clock, log }),
@@ -90,8 +93,18 @@ async function createBackend(
   }
 }
 
+/** When the configuration names other addresses, what pods have shown counts no more: the sync that follows looks at all. */
+function ownPods(podCIDRs: readonly string[]): (configured: LocalTraffic) => OwnPods {
+  let last: { readonly configured: LocalTraffic; readonly pods: OwnPods } | undefined
+  return (configured) => {
+    if (last === undefined || !isSameData(last.configured, configured))
+      last = { configured, pods: new OwnPods(configured, podCIDRs) }
+    return last.pods
+  }
+}
+
 /** Those that the configuration names. The operator may keep them free from all other programs. */
-function proxyPorts({ portRange }: ProxyConfig): FreePortsOptions | undefined {
+function proxyPorts({ portRange }: StartConfig): FreePortsOptions | undefined {
   const parsed = parseProxyPortRange(portRange)
   return parsed.ok && parsed.range !== undefined ? { range: parsed.range, isRangeBinding: true } : undefined
 }

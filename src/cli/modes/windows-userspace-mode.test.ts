@@ -36,15 +36,14 @@ async function windowsNode(options: NodeOptions = {}) {
   const daemon = await memoryDaemon({ flags: ['--proxy-mode=userspace', `--state-dir=${stateDir}`, ...flags], host })
   const addresses = { ips: { ipv4: nodeIp, ipv6: '::1' }, primaryFamily: 'ipv4' } as const
   const node = { name: 'win-a', record: undefined, addresses }
-  const mode = daemon.mode.onNode(
-    modeContext(daemon, node, {
-      metrics: daemonMetrics(daemon.config, host),
-      tracing: daemonTracing(host.clock),
-    }),
-  )
+  const context = modeContext(daemon, node, {
+    metrics: daemonMetrics(daemon.running, host),
+    tracing: daemonTracing(host.clock),
+  })
+  const mode = daemon.mode.onNode(context)
   const said = () => daemon.log.lines.map(({ message, fields }) => [message, fields])
   const warned = () => daemon.log.at('warn').map(({ message, fields }) => [message, fields])
-  return { mode, said, warned, host }
+  return { mode, settings: context.settings(), said, warned, host }
 }
 
 test('an administrator of a node adds addresses, and is told to which interface', async () => {
@@ -85,8 +84,8 @@ test('who chooses loopback is not warned', async () => {
 })
 
 test('without netsh it does not start', async () => {
-  const { mode } = await windowsNode()
-  await expect(mode.prepare()).rejects.toThrow(
+  const { mode, settings } = await windowsNode()
+  await expect(mode.prepare(settings)).rejects.toThrow(
     'the userspace mode cannot run here: cannot change the addresses of "vEthernet (HNS Internal NIC)": ' +
       'there is no program "netsh"',
   )
@@ -94,8 +93,8 @@ test('without netsh it does not start', async () => {
 
 test('an interface that is missing is named, with the way out; it may come later', async () => {
   const { exec } = netshProgram('Ethernet 2')
-  const { mode, said, host } = await windowsNode({ exec })
-  const preparing = mode.prepare()
+  const { mode, settings, said, host } = await windowsNode({ exec })
+  const preparing = mode.prepare(settings)
   await (host.clock as unknown as { advance(ms: number): Promise<void> }).advance(1_500)
   await preparing
   expect(said()[1]).toEqual([

@@ -92,7 +92,7 @@ function onWindowsNode(context: ModeContext): ModeOnNode {
         owned: addresses,
         family,
         localIps: context.localIps,
-        nodePortAddresses: nodePortAddresses(context.nodePortAddresses, family),
+        nodePortAddresses: () => nodePortAddresses(context.settingsOf(family).nodePortAddresses, family),
         clock,
         log,
       })

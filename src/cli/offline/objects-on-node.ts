@@ -26,7 +26,6 @@ export interface NodeRequest {
   readonly nodeName: string
   /** Instead of those of the Node object; empty: use those. */
   readonly nodeAddresses: readonly string[]
-  readonly strictSourceRanges: boolean
   readonly hnsNetworkType: RenderSettings['hnsNetworkType']
 }
 
@@ -95,7 +94,7 @@ function settingsFor(
 
 function routeTable(
   family: Family,
-  { mode, config, nodeName, strictSourceRanges }: NodeRequest,
+  { mode, config, nodeName }: NodeRequest,
   { ips }: NodeDescription,
   catalog: Catalog,
   notices: NoticeSink,
@@ -106,7 +105,12 @@ function routeTable(
     family,
     nodeName,
     nodeIP: ips[family],
-    policy: { ...usualPolicy, allowExternalIPs, strictSourceRanges, endpointRules: mode.endpointRules },
+    policy: {
+      ...usualPolicy,
+      allowExternalIPs,
+      strictSourceRanges: config.fairlead.strictSourceRanges,
+      endpointRules: mode.endpointRules,
+    },
     notices,
     metrics: silentMetrics,
     startedAtMs: 0,

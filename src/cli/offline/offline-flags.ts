@@ -52,18 +52,18 @@ export async function offlineNode(values: OfflineValues, host: Host): Promise<No
     config,
     nodeName: values['node-name'] || config.hostnameOverride || host.hostname().toLowerCase(),
     nodeAddresses: values['node-address'],
-    strictSourceRanges: values['strict-source-ranges'],
     hnsNetworkType: values['hns-network-type'],
   }
 }
 
 /** The file's settings, but the mode of the command line: one file can be rendered for every mode. */
 async function configOf(
-  values: { readonly config: string; readonly 'proxy-mode': string },
+  values: Pick<OfflineValues, 'config' | 'proxy-mode' | 'strict-source-ranges'>,
   host: Host,
 ): Promise<{ readonly config: ProxyConfig; readonly platform: NodeJS.Platform }> {
   const flag = values['proxy-mode']
-  const parsed = parseDaemonCommandLine([`--config=${values.config}`, `--proxy-mode=${flag}`], host.platform)
+  const strict = values['strict-source-ranges'] ? ['--strict-source-ranges'] : []
+  const parsed = parseDaemonCommandLine([`--config=${values.config}`, `--proxy-mode=${flag}`, ...strict], host.platform)
   if (parsed.kind !== 'run') throw new CommandError(`--config=${values.config} cannot be used`)
   const override = flag === '' ? undefined : flag
   const configFile = host.findFile(values.config)

@@ -39,7 +39,7 @@ async function given() {
     },
     trafficNote: () => 'bytes: accounting is off',
   }
-  const pages = [trafficPage(new TrafficBook({ sources: [source], clock, signal: never, log: silentLogger }), 3)]
+  const pages = [trafficPage(new TrafficBook({ sources: [source], clock, signal: never, log: silentLogger }), () => 3)]
   const handler = debugHandler({ pages, limits: limitsOnPort, clock, log: silentLogger })
   const server = createServer((request, response) => void handler(request, response)).listen(0, '127.0.0.1')
   await once(server, 'listening')

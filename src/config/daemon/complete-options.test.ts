@@ -179,8 +179,21 @@ test('a second YAML document is a warning, not silence', async () => {
   const done = await completion([], { file: 'mode: ipvs\n---\nmode: nftables\n' })
   expect(done.ok && [done.config.mode, done.warnings]).toEqual([
     'ipvs',
-    ['/etc/fairlead/config.yaml: only the first of 2 YAML documents is used: remove the others'],
+    [
+      '/etc/fairlead/config.yaml: a YAML document is not used: only the first one is read, and one of kind FairleadConfiguration; remove the others',
+    ],
   ])
+})
+
+test('a flag of Fairlead wins over its document in the file', async () => {
+  const file = `---
+apiVersion: fairlead.dev/v1alpha1
+kind: FairleadConfiguration
+serviceSeriesLimit: 5
+strictSourceRanges: true
+`
+  const { fairlead } = await config(['--service-series-limit=7'], { file })
+  expect(fairlead).toEqual({ serviceSeriesLimit: 7, strictSourceRanges: true })
 })
 
 test('on Windows, windowsRunAsService in the file makes no service, and that is said', async () => {

@@ -6,7 +6,7 @@ import { decodeConfigFile } from '../file/decode-config-file.ts'
 import { withPlatformDefaults } from '../platform.ts'
 import type { UncheckedConfig } from '../proxy-config.ts'
 import type { DaemonFlagValues } from './daemon-flags.ts'
-import { configFromFlags, withLoggingFlags } from './config-from-flags.ts'
+import { configFromFlags, withFairleadFlags, withLoggingFlags } from './config-from-flags.ts'
 import type { DaemonOptions } from './parse-daemon-command-line.ts'
 
 export type Completion =
@@ -57,10 +57,14 @@ async function loadConfig(
   }
   const decoded = decodeConfigFile(content)
   if (!decoded.ok) return { ok: false, message: `failed to decode ${configFile}: ${joinProblems(decoded.problems)}` }
-  const config = configFromV1alpha1(mode === undefined ? decoded.fields : { ...decoded.fields, mode })
+  const config = configFromV1alpha1(mode === undefined ? decoded.fields : { ...decoded.fields, mode }, decoded.fairlead)
   return {
     ok: true,
-    config: { ...config, logging: withLoggingFlags(config.logging, flags, given) },
+    config: {
+      ...config,
+      logging: withLoggingFlags(config.logging, flags, given),
+      fairlead: withFairleadFlags(config.fairlead, flags, given),
+    },
     file: { path: configFile, content },
     warnings: [...decoded.warnings, ...serviceWarning(config, flags, host)].map(
       (warning) => `${configFile}: ${warning}`,

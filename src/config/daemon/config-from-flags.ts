@@ -1,6 +1,6 @@
 import { defaultConfig } from '../file/config-from-v1alpha1.ts'
 import { withPort } from '../host-port.ts'
-import type { LoggingConfig, UncheckedConfig } from '../proxy-config.ts'
+import type { FairleadConfig, LoggingConfig, UncheckedConfig } from '../proxy-config.ts'
 import type { DaemonFlagName, DaemonFlagValues } from './daemon-flags.ts'
 
 type Given = ReadonlySet<DaemonFlagName>
@@ -67,6 +67,7 @@ export function configFromFlags(flags: DaemonFlagValues, given: Given): Unchecke
     configSyncPeriodMs: flags['config-sync-period'],
     portRange: flags['proxy-port-range'],
     windowsRunAsService: flags['windows-service'],
+    fairlead: withFairleadFlags(start.fairlead, flags, given),
   }
 }
 
@@ -91,6 +92,14 @@ export function withLoggingFlags(logging: LoggingConfig, flags: DaemonFlagValues
     vmodule: [...flags.vmodule, ...logging.vmodule],
     text: streams('text'),
     json: streams('json'),
+  }
+}
+
+/** Flags of Fairlead win over its part of the file. */
+export function withFairleadFlags(fairlead: FairleadConfig, flags: DaemonFlagValues, given: Given): FairleadConfig {
+  return {
+    serviceSeriesLimit: given.has('service-series-limit') ? flags['service-series-limit'] : fairlead.serviceSeriesLimit,
+    strictSourceRanges: given.has('strict-source-ranges') ? flags['strict-source-ranges'] : fairlead.strictSourceRanges,
   }
 }
 

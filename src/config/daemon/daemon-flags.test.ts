@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { type Flag, flagsOn } from '../flags/flag.ts'
 import type { Fields, ObjectSchema } from '../file/schema.ts'
+import { fairleadConfiguration } from '../file/fairlead-v1alpha1.ts'
 import { kubeProxyConfiguration } from '../file/v1alpha1.ts'
 import { daemonFlags } from './daemon-flags.ts'
 
@@ -8,6 +9,7 @@ import { daemonFlags } from './daemon-flags.ts'
 const shownByKubeProxy: Readonly<Record<string, string>> = {
   'bind-address': '0.0.0.0',
   'boot-id-file': '/proc/sys/kernel/random/boot_id',
+  'config-change': 'apply', // kube-proxy always exits
   'config-sync-period': '15m0s',
   'conntrack-max-per-core': '32768',
   'conntrack-min': '131072',
@@ -53,7 +55,8 @@ for (const [name, flag] of flagsOn(daemonFlags, 'win32')) {
   })
 
   test(`--${name} names a field that the configuration file has, if any`, () => {
-    expect(flag.configField === undefined || hasField(kubeProxyConfiguration, flag)).toBe(true)
+    const schemas = [kubeProxyConfiguration, fairleadConfiguration]
+    expect(flag.configField === undefined || schemas.some((schema) => hasField(schema, flag))).toBe(true)
   })
 }
 

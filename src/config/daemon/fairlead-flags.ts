@@ -29,9 +29,14 @@ export const otlpFlags = {
   },
 } satisfies Readonly<Record<string, FlagDeclaration<string>>>
 
-/** Flags that kube-proxy does not have. They are options of the process, not part of its configuration file. */
+/** Flags that kube-proxy does not have. Those with a field have it in the second document of the configuration file. */
 export const fairleadFlags = {
   ...inGroup('Fairlead', {
+    'config-change': {
+      type: type.oneOf(['apply', 'exit']),
+      default: 'apply',
+      help: 'What a change of the --config file does: apply (what can change does so at once, the rest waits for a restart), or exit, as in kube-proxy.',
+    },
     objects: {
       type: type.strings,
       default: [],
@@ -50,6 +55,8 @@ export const fairleadFlags = {
     'service-series-limit': {
       type: type.int32,
       default: 2000,
+      configField: 'serviceSeriesLimit',
+      withConfigFile: 'kept',
       help: 'Have series of Service ports in /metrics up to this many, and of endpoints while both together are no more. 0 turns them off.',
     },
     'debug-socket': {
@@ -84,7 +91,13 @@ export const fairleadFlags = {
       help: 'In userspace mode, trace 1 connection in so many; failed ones always, but few per second. 0: none.',
     },
     ...logFileFlags,
-    'strict-source-ranges': { type: type.bool, default: false, help: strictSourceRangesHelp },
+    'strict-source-ranges': {
+      type: type.bool,
+      default: false,
+      configField: 'strictSourceRanges',
+      withConfigFile: 'kept',
+      help: strictSourceRangesHelp,
+    },
     'dry-run': {
       type: type.bool,
       default: false,

@@ -29,18 +29,17 @@ type Action =
 export interface DaemonOptions {
   /** Empty: the flags are the configuration. */
   readonly configFile: string
+  /** What a change of the file does. */
+  readonly onConfigChange: 'apply' | 'exit'
   readonly action: Action
   readonly master: string
   readonly windowsService: boolean
   /** Files and directories to read objects from; if empty, a cluster is used. */
   readonly objects: readonly string[]
   readonly stateDir: string
-  /** With more Service ports than this, /metrics has no series for each of them. */
-  readonly serviceSeriesLimit: number
   /** Empty: the usual place. */
   readonly debugSocket: string
   readonly debugSocketGroup: string
-  readonly strictSourceRanges: boolean
   readonly userspace: {
     /** Threads that carry connections; 0: one per core. */
     readonly workers: number
@@ -84,15 +83,14 @@ export function parseDaemonCommandLine(
     kind: 'run',
     options: {
       configFile: values.config,
+      onConfigChange: values['config-change'],
       action: actionOf(values),
       master: values.master,
       windowsService: values['windows-service'],
       objects: values.objects,
       stateDir: values['state-dir'],
-      serviceSeriesLimit: values['service-series-limit'],
       debugSocket: values['debug-socket'],
       debugSocketGroup: values['debug-socket-group'],
-      strictSourceRanges: values['strict-source-ranges'],
       userspace: {
         workers: Math.max(0, values['userspace-workers']),
         engine: values['userspace-engine'],
@@ -156,7 +154,7 @@ function renderHelp(platform: NodeJS.Platform, columns = Number.POSITIVE_INFINIT
     paragraph('Fairlead makes the Services of a Kubernetes cluster reachable on this node, in place of kube-proxy.'),
     usageLine,
     paragraph(
-      'With --config, flags that have a field in the file are ignored, except --hostname-override and the logging flags.',
+      'With --config, flags that have a field in the file are ignored, except --hostname-override, the logging flags and those of Fairlead.',
     ),
     renderFlagHelp(daemonFlags, platform, columns),
   ].join('\n\n')

@@ -3,6 +3,7 @@ import { msFromNs } from '../go-duration.ts'
 import { withPort } from '../host-port.ts'
 import type { LoggingConfig, UncheckedConfig } from '../proxy-config.ts'
 import { zeroQuantity } from '../quantity.ts'
+import { type FairleadConfiguration, fairleadConfiguration } from './fairlead-v1alpha1.ts'
 import { type KubeProxyConfiguration, kubeProxyConfiguration } from './v1alpha1.ts'
 
 const second = 1_000
@@ -14,14 +15,14 @@ const metricsPort = 10249
 
 /** What an empty file means. */
 export function defaultConfig(): UncheckedConfig {
-  return configFromV1alpha1(kubeProxyConfiguration.absent)
+  return configFromV1alpha1(kubeProxyConfiguration.absent, fairleadConfiguration.absent)
 }
 
 /**
  * Fills in the defaults, then combines what the file has once per mode into one setting. `||` marks a field whose zero
  * means absent, as in Kubernetes; `??` marks one whose explicit zero counts.
  */
-export function configFromV1alpha1(file: KubeProxyConfiguration): UncheckedConfig {
+export function configFromV1alpha1(file: KubeProxyConfiguration, fairlead: FairleadConfiguration): UncheckedConfig {
   const { clientConnection, conntrack, detectLocal, ipvs, iptables, nftables, winkernel } = file
   const bindAddress = file.bindAddress || '0.0.0.0'
   const mode = file.mode ?? ''
@@ -83,6 +84,10 @@ export function configFromV1alpha1(file: KubeProxyConfiguration): UncheckedConfi
     configSyncPeriodMs: file.configSyncPeriod || 15 * minute,
     portRange: mode === 'userspace' ? (file.portRange ?? '') : '',
     windowsRunAsService: file.windowsRunAsService ?? false,
+    fairlead: {
+      serviceSeriesLimit: fairlead.serviceSeriesLimit ?? 2000,
+      strictSourceRanges: fairlead.strictSourceRanges ?? false,
+    },
   }
 }
 

@@ -1,5 +1,6 @@
 import { nsFromMs, renderGoDuration } from '../go-duration.ts'
 import type { LogStreams, UncheckedConfig } from '../proxy-config.ts'
+import { fairleadApiVersion, fairleadKind } from './fairlead-v1alpha1.ts'
 import { apiVersion, kind } from './v1alpha1.ts'
 
 /** The configuration as the fields of a v1alpha1 file, for `--write-config-to` and `/configz`. */
@@ -67,6 +68,11 @@ export function configToV1alpha1(config: UncheckedConfig): Readonly<Record<strin
     portRange: config.portRange,
     ...(config.windowsRunAsService && { windowsRunAsService: true }),
   }
+}
+
+/** The second document, for the same places. */
+export function fairleadToV1alpha1({ fairlead }: UncheckedConfig): Readonly<Record<string, unknown>> {
+  return { kind: fairleadKind, apiVersion: fairleadApiVersion, ...fairlead }
 }
 
 type Section = 'iptables' | 'ipvs' | 'nftables'

@@ -154,6 +154,7 @@ test('an empty configuration has every default', () => {
     configSyncPeriodMs: 900_000,
     portRange: '',
     windowsRunAsService: false,
+    fairlead: { serviceSeriesLimit: 2000, strictSourceRanges: false },
   })
 })
 
@@ -177,6 +178,24 @@ test('zero means unset for some fields and zero for others', () => {
     iptables: { masqueradeBit: 0, localhostNodePorts: false },
     conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeoutMs: 0, tcpCloseWaitTimeoutMs: 0 },
   })
+})
+
+const secondDocument = '---\napiVersion: fairlead.dev/v1alpha1\nkind: FairleadConfiguration\n'
+
+test('a second document has what kube-proxy does not have', () => {
+  expect(config(`mode: nftables\n${secondDocument}serviceSeriesLimit: 0\nstrictSourceRanges: true`)).toMatchObject({
+    mode: 'nftables',
+    fairlead: { serviceSeriesLimit: 0, strictSourceRanges: true },
+  })
+})
+
+test('problems of the second document name their line, too', () => {
+  expect(problems(`mode: nftables\n${secondDocument}serviceSeriesLimits: 5`)).toEqual([
+    'line 7: unknown field "serviceSeriesLimits", did you mean "serviceSeriesLimit"?',
+  ])
+  expect(problems(`---\napiVersion: fairlead.dev/v2\nkind: FairleadConfiguration`)).toEqual([
+    'no kind "FairleadConfiguration" is known for version "fairlead.dev/v2": use kind "FairleadConfiguration" of version "fairlead.dev/v1alpha1"',
+  ])
 })
 
 test('only the userspace mode has a range of proxy ports', () => {
@@ -210,7 +229,7 @@ nftables: {syncPeriod: 33s, minSyncPeriod: 3s}
 function config(fields: string) {
   const decoded = decodeConfigFile(fileOf(fields))
   if (!decoded.ok) throw new Error(decoded.problems.join('\n'))
-  return configFromV1alpha1(decoded.fields)
+  return configFromV1alpha1(decoded.fields, decoded.fairlead)
 }
 
 function problems(fields: string): readonly string[] {

@@ -1,10 +1,21 @@
-import { isAlias, LineCounter, type Node, parseAllDocuments, type Tags } from 'yaml'
+import { type Document, isAlias, isMap, LineCounter, type Node, parseAllDocuments, type Tags } from 'yaml'
 import { shortened } from '../../net/shown-value.ts'
+import {
+  fairleadApiVersion,
+  type FairleadConfiguration,
+  fairleadConfiguration,
+  fairleadKind,
+} from './fairlead-v1alpha1.ts'
 import type { Place } from './schema.ts'
 import { apiVersion, kind, kubeProxyConfiguration, type KubeProxyConfiguration } from './v1alpha1.ts'
 
 export type DecodedFile =
-  | { readonly ok: true; readonly fields: KubeProxyConfiguration; readonly warnings: readonly string[] }
+  | {
+      readonly ok: true
+      readonly fields: KubeProxyConfiguration
+      readonly fairlead: FairleadConfiguration
+      readonly warnings: readonly string[]
+    }
   | { readonly ok: false; readonly problems: readonly string[] }
 
 /**
@@ -22,26 +33,55 @@ export function decodeConfigFile(content: string): DecodedFile {
   })
   if (document === undefined || !('contents' in document) || document.contents === null)
     return { ok: false, problems: [`the file is empty: it needs "apiVersion: ${apiVersion}" and "kind: ${kind}"`] }
-  const syntax = document.errors.map((error) => `line ${lines.linePos(error.pos[0]).line}: ${shortened(error.message)}`)
+  const second = others.find((other) => isFairlead(other))
+  const syntax = [document, ...(second === undefined ? [] : [second])].flatMap(({ errors }) =>
+    errors.map((error) => `line ${lines.linePos(error.pos[0]).line}: ${shortened(error.message)}`),
+  )
   if (syntax.length > 0) return { ok: false, problems: syntax }
 
   const problems: string[] = []
   const lineOf = (node: Node) => lines.linePos(node.range?.[0] ?? 0).line
-  const place = (path: string): Place => ({
+  const placeIn = (within: Document, path = ''): Place => ({
     path,
-    inside: (name) => place(path === '' || name.startsWith('[') ? path + name : `${path}.${name}`),
+    inside: (name) => placeIn(within, path === '' || name.startsWith('[') ? path + name : `${path}.${name}`),
     report: (node, problem) => problems.push(`line ${lineOf(node)}: ${problem}`),
     lineOf,
-    resolve: (node) => (isAlias(node) ? (node.resolve(document) ?? node) : node),
+    resolve: (node) => (isAlias(node) ? (node.resolve(within) ?? node) : node),
   })
-  const fields = kubeProxyConfiguration.decode(document.contents, place(''))
+  const fields = kubeProxyConfiguration.decode(document.contents, placeIn(document))
   const foreign = foreignProblem(fields)
   // In a file of another kind, unknown fields would hide the one real problem.
   if (foreign !== undefined) return { ok: false, problems: [foreign] }
+  const fairlead = second?.contents
+    ? fairleadConfiguration.decode(second.contents, placeIn(second))
+    : fairleadConfiguration.absent
+  const unknown = second === undefined ? undefined : unknownFairlead(fairlead)
+  if (unknown !== undefined) return { ok: false, problems: [unknown] }
   if (problems.length > 0) return { ok: false, problems }
-  const warnings =
-    others.length === 0 ? [] : [`only the first of ${others.length + 1} YAML documents is used: remove the others`]
-  return { ok: true, fields, warnings }
+  return { ok: true, fields, fairlead, warnings: warningsAbout(others.filter((other) => other !== second).length) }
+}
+
+/** kube-proxy ignores them silently. */
+function warningsAbout(unused: number): readonly string[] {
+  if (unused === 0) return []
+  return [
+    `${unused === 1 ? 'a YAML document is' : `${unused} YAML documents are`} not used: only the first one is read, ` +
+      `and one of kind ${fairleadKind}; remove the others`,
+  ]
+}
+
+function isFairlead({ contents }: Document): boolean {
+  if (!isMap(contents)) return false
+  const version = contents.get('apiVersion')
+  return contents.get('kind') === fairleadKind || (typeof version === 'string' && version.startsWith('fairlead.dev/'))
+}
+
+function unknownFairlead({ apiVersion: version, kind: name }: FairleadConfiguration): string | undefined {
+  if (version === fairleadApiVersion && name === fairleadKind) return undefined
+  return (
+    `no kind "${name ?? ''}" is known for version "${version ?? ''}": ` +
+    `use kind "${fairleadKind}" of version "${fairleadApiVersion}"`
+  )
 }
 
 function foreignProblem(fields: KubeProxyConfiguration): string | undefined {

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { config, type Given } from '../testing/command-line.ts'
 import { configFromV1alpha1 } from './config-from-v1alpha1.ts'
 import { decodeConfigFile } from './decode-config-file.ts'
-import { configzJson, renderConfigYaml } from './render-config.ts'
+import { renderConfigYaml } from './render-config.ts'
 
 const manyFlags = [
   '--feature-gates=AllowServiceExternalIPs=false',
@@ -43,7 +43,7 @@ for (const [name, flags, given] of recorded) {
 test('what is written can be read again and means the same', async () => {
   const written = await config(manyFlags)
   const decoded = decodeConfigFile(renderConfigYaml(written))
-  expect(decoded.ok && configFromV1alpha1(decoded.fields)).toEqual(written)
+  expect(decoded.ok && configFromV1alpha1(decoded.fields, decoded.fairlead)).toEqual(written)
 })
 
 test('a flush frequency that came as a number is written as a number', async () => {
@@ -58,13 +58,9 @@ test('windowsRunAsService is written only when true', async () => {
   expect(renderConfigYaml(await config([]))).not.toContain('windowsRunAsService')
 })
 
-test('/configz has the same fields under the group name', async () => {
-  const body = JSON.parse(configzJson(await config([]))) as Record<string, Record<string, unknown>>
-  expect(body['kubeproxy.config.k8s.io']).toMatchObject({
-    kind: 'KubeProxyConfiguration',
-    apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
-    mode: 'iptables',
-    nodePortAddresses: null,
-    iptables: { syncPeriod: '30s' },
-  })
+test('what kube-proxy does not have is written as a second document, if it is not the default', async () => {
+  const written = await config(['--service-series-limit=5'])
+  expect(renderConfigYaml(written)).toContain('---\napiVersion: fairlead.dev/v1alpha1\nkind: FairleadConfiguration\n')
+  const decoded = decodeConfigFile(renderConfigYaml(written))
+  expect(decoded.ok && configFromV1alpha1(decoded.fields, decoded.fairlead)).toEqual(written)
 })

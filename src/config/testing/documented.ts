@@ -1,7 +1,10 @@
 import { type Flag, flagsOn } from '../flags/flag.ts'
 import { daemonFlags } from '../daemon/daemon-flags.ts'
 import type { Fields, ObjectSchema, Schema } from '../file/schema.ts'
+import { fairleadConfiguration } from '../file/fairlead-v1alpha1.ts'
 import { kubeProxyConfiguration } from '../file/v1alpha1.ts'
+import { howFieldsChange } from '../live/how-fields-change.ts'
+import type { FieldEntry } from '../live/how-fields-change.ts'
 
 /** The rows for the flags in docs/configuration.md, group by group. */
 export function flagTables(): string {
@@ -14,9 +17,26 @@ export function flagTables(): string {
     .join('\n\n')
 }
 
-/** The path of every field that holds a value. */
+/** The path of every field that holds a value, of both documents of a file. */
 export function fieldPaths(): string[] {
-  return pathsIn(kubeProxyConfiguration.fields, '')
+  return [...new Set([...pathsIn(kubeProxyConfiguration.fields, ''), ...pathsIn(fairleadConfiguration.fields, '')])]
+}
+
+/** What the column "Live" of docs/configuration.md says about each field. */
+export function liveCells(): ReadonlyMap<string, string> {
+  const cells = new Map<string, string>(
+    entriesIn(howFieldsChange).flatMap(({ names, how }) =>
+      names.map((name) => [name, how.kind === 'live' ? 'yes' : 'restart'] as const),
+    ),
+  )
+  const held = Object.entries(howFieldsChange.featureGates.gates).filter(([, { kind }]) => kind === 'restart')
+  return cells.set('featureGates', `yes, but not ${held.map(([name]) => `\`${name}\``).join(', ')}`)
+}
+
+function entriesIn(section: object): readonly FieldEntry[] {
+  if ('names' in section) return [section as FieldEntry]
+  if ('gates' in section) return []
+  return Object.values(section).flatMap((entry: object) => entriesIn(entry))
 }
 
 function flagRow(name: string, flag: Flag<unknown>): string {

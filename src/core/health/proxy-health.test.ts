@@ -7,7 +7,7 @@ const start = Date.UTC(2026, 0, 1, 12, 0, 0)
 
 function given() {
   const clock = new FakeClock(start)
-  const health = new ProxyHealth({ clock, timeoutMs: 10_000 })
+  const health = new ProxyHealth({ clock, timeoutMs: () => 10_000 })
   health.setNode(testNode())
   return { clock, health }
 }
@@ -154,7 +154,7 @@ test('other taints do not matter; a Node that is being deleted does', () => {
 })
 
 test('a node nobody knows is not eligible, and the time of an update that never was is zero', () => {
-  const health = new ProxyHealth({ clock: new FakeClock(start), timeoutMs: 10_000 })
+  const health = new ProxyHealth({ clock: new FakeClock(start), timeoutMs: () => 10_000 })
   expect(health.healthz()).toMatchObject({
     status: 503,
     body: { lastUpdated: '0001-01-01T00:00:00Z', nodeEligible: false, healthy: true },

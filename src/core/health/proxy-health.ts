@@ -44,14 +44,14 @@ const wireNameByFamily = { ipv4: 'IPv4', ipv6: 'IPv6' } as const
 
 export class ProxyHealth {
   readonly #clock: Clock
-  readonly #timeoutMs: number
+  readonly #timeoutMs: () => number
   readonly #stateByFamily: Readonly<Record<Family, FamilyState>> = {
     ipv4: { lastUpdatedMs: undefined, pendingSince: undefined },
     ipv6: { lastUpdatedMs: undefined, pendingSince: undefined },
   }
   #node: NodeRecord | undefined
 
-  constructor({ clock, timeoutMs }: { readonly clock: Clock; readonly timeoutMs: number }) {
+  constructor({ clock, timeoutMs }: { readonly clock: Clock; readonly timeoutMs: () => number }) {
     this.#clock = clock
     this.#timeoutMs = timeoutMs
   }
@@ -120,7 +120,7 @@ export class ProxyHealth {
   #isFamilyHealthy(family: Family): boolean {
     const { lastUpdatedMs, pendingSince } = this.#stateByFamily[family]
     if (lastUpdatedMs === undefined || pendingSince === undefined) return true
-    return this.#clock.monotonic() - pendingSince < this.#timeoutMs
+    return this.#clock.monotonic() - pendingSince < this.#timeoutMs()
   }
 
   #newestUpdate(): string {

@@ -473,3 +473,19 @@ test('a node port comes first at every address that the Node object names, as so
   catalog.upsert(here('203.0.113.8'))
   expect(thiefHas()).toEqual(['203.0.113.7'])
 })
+
+test('another policy routes everything anew, when the next sync takes its routes', () => {
+  const { catalog, table, requests, take } = setUp()
+  const ip = '198.51.100.7'
+  catalog.upsert(service('demo/external', { clusterIP: '10.96.0.1', ports: [{ port: 80 }], externalIPs: [ip] }))
+  const externalIn = ({ view }: ReturnType<typeof take>) =>
+    addressesOf(view.routesByKey.get('demo/external/TCP' as never), 'external-ip')
+  expect(externalIn(take())).toEqual([ip])
+  table.setPolicy({ ...usualPolicy, allowExternalIPs: false })
+  expect(requests).toEqual([])
+  const taken = table.take({ full: false })
+  expect(taken.change.full).toBe(true)
+  expect(externalIn(taken)).toEqual([])
+  table.setPolicy({ ...usualPolicy, allowExternalIPs: false })
+  expect(table.take({ full: false }).change).toMatchObject({ full: false, keys: [] })
+})

@@ -37,6 +37,7 @@ export interface RouteTableOptions {
   readonly nodeName: string
   /** This node's address of the family, as found at start. */
   readonly nodeIP: string
+  /** At first; `setPolicy` changes it. */
   readonly policy: ServingPolicy
   readonly notices: NoticeSink
   readonly metrics: ProxyMetrics
@@ -52,7 +53,7 @@ const noRoutes: readonly Route[] = []
 
 export class RouteTable implements RouteSource {
   readonly #options: RouteTableOptions
-  readonly #claims: AddressClaims
+  #claims: AddressClaims
   readonly #routesByKey = new Map<RouteKey, Route>()
   /** The newest routes of each Service, programmed or pending. */
   readonly #latestByService = new Map<ObjectKey, readonly Route[]>()
@@ -71,14 +72,16 @@ export class RouteTable implements RouteSource {
   #isInitialised = false
   #isFlushScheduled = false
   #isFullDue = false
+  #policy: ServingPolicy
 
   constructor(options: RouteTableOptions) {
     this.#options = options
     this.#reasons = new SyncReasons(options.startedAtMs)
-    const { catalog, family, policy } = options
+    const { catalog, family } = options
+    this.#policy = options.policy
     this.#nodeIPs = [options.nodeIP]
     this.#events = new RoutedEvents(family, options.spanNames)
-    this.#claims = new AddressClaims({ family, nodeIPs: () => this.#nodeIPs, services: catalog.services, ...policy })
+    this.#claims = this.#newClaims()
     catalog.subscribe({ changed: (event) => this.#onChange(event), listed: () => this.#initialise() })
     this.#readNode()
     this.#readServiceCidrs()
@@ -117,7 +120,17 @@ export class RouteTable implements RouteSource {
   }
 
   get policy(): ServingPolicy {
-    return this.#options.policy
+    return this.#policy
+  }
+
+  /** Everything is routed anew with it when the next sync takes its routes. */
+  setPolicy(policy: ServingPolicy): void {
+    if (isSameData(policy, this.#policy)) return
+    this.#policy = policy
+    // Who names which address depends on it.
+    this.#claims = this.#newClaims()
+    for (const [key, service] of this.#options.catalog.services) this.#claims.replace(key, undefined, service)
+    this.#markAllDirty()
   }
 
   /** The Services that name the place and do not get it. */
@@ -161,6 +174,16 @@ export class RouteTable implements RouteSource {
   flush(): void {
     const { isNews, urgent } = this.#routeDirtyServices()
     if (isNews) this.#notify({ urgent, initialised: false })
+  }
+
+  #newClaims(): AddressClaims {
+    const { catalog, family } = this.#options
+    return new AddressClaims({
+      family,
+      nodeIPs: () => this.#nodeIPs,
+      services: catalog.services,
+      ...this.#policy,
+    })
   }
 
   #routeDirtyServices(): { readonly isNews: boolean; readonly urgent: boolean } {
@@ -375,8 +398,8 @@ export class RouteTable implements RouteSource {
   }
 
   get #routerContext(): RouterContext {
-    const { family, nodeName, nodeIP, policy } = this.#options
-    return { family, nodeName, nodeIP, policy, zone: this.#zone }
+    const { family, nodeName, nodeIP } = this.#options
+    return { family, nodeName, nodeIP, policy: this.#policy, zone: this.#zone }
   }
 
   #commit(key: RouteKey, route: Route | undefined): void {

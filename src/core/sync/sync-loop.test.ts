@@ -21,10 +21,9 @@ interface Given {
 function given({ minMs = 1000, retryMs = 5000, maxMs = 60_000, outcomes = [], workMs = 0 }: Given = {}) {
   const clock = new FakeClock()
   const startedAt: number[] = []
+  const periods = { minMs, retryMs, maxMs }
   const loop = new SyncLoop({
-    minMs,
-    retryMs,
-    maxMs,
+    periods: () => periods,
     clock,
     async work(signal) {
       startedAt.push(clock.monotonic())
@@ -42,7 +41,7 @@ function given({ minMs = 1000, retryMs = 5000, maxMs = 60_000, outcomes = [], wo
     stops.push(stop)
     return stop
   }
-  return { clock, loop, startedAt, start }
+  return { clock, loop, periods, startedAt, start }
 }
 
 test('the first request runs at once', async () => {
@@ -258,9 +257,7 @@ test('stopping during a run waits for the run', async () => {
   const abort = new AbortController()
   const events: string[] = []
   const loop = new SyncLoop({
-    minMs: 0,
-    retryMs: 10,
-    maxMs: 100,
+    periods: () => ({ minMs: 0, retryMs: 10, maxMs: 100 }),
     clock,
     async work() {
       await clock.sleep(50, new AbortController().signal)
@@ -281,7 +278,11 @@ test('stopping during a run waits for the run', async () => {
 
 test('a clock that fails ends the loop, with its reason', async () => {
   const broken = Object.assign(new FakeClock(), { sleep: () => Promise.reject(new Error('no timers left')) })
-  const loop = new SyncLoop({ minMs: 0, retryMs: 10, maxMs: 100, clock: broken, work: async () => 'succeeded' })
+  const loop = new SyncLoop({
+    periods: () => ({ minMs: 0, retryMs: 10, maxMs: 100 }),
+    clock: broken,
+    work: async () => 'succeeded',
+  })
   await expect(loop.run(new AbortController().signal)).rejects.toThrow('no timers left')
 })
 
@@ -293,7 +294,7 @@ test('a loop that has ended no longer listens to its signal', async () => {
     removeEventListener: (_: string, listener: unknown) => listeners.delete(listener),
   }) as AbortSignal
   const work = () => Promise.reject(new Error('a bug'))
-  const loop = new SyncLoop({ minMs: 0, retryMs: 10, maxMs: 100, clock: new FakeClock(), work })
+  const loop = new SyncLoop({ periods: () => ({ minMs: 0, retryMs: 10, maxMs: 100 }), clock: new FakeClock(), work })
   loop.request()
   await expect(loop.run(watched)).rejects.toThrow('a bug')
   expect(listeners.size).toBe(0)
@@ -314,4 +315,28 @@ test('a period too long for a timer is waited for in parts', async () => {
   expect(startedAt).toEqual([])
   await clock.advance(1)
   expect(startedAt).toEqual([100 * day])
+})
+
+test('a shorter minimum counts for the request that waits', async () => {
+  const { clock, loop, periods, startedAt, start } = given({ minMs: 30_000 })
+  loop.request()
+  start()
+  await clock.advance(0)
+  loop.request()
+  await clock.advance(10_000)
+  periods.minMs = 12_000
+  loop.periodsChanged()
+  await clock.advance(2_000)
+  expect(startedAt).toEqual([0, 12_000])
+})
+
+test('a shorter sync period counts for the retry that waits', async () => {
+  const { clock, loop, periods, startedAt, start } = given({ outcomes: ['failed'], retryMs: 30_000 })
+  loop.request()
+  start()
+  await clock.advance(1_000)
+  periods.retryMs = 3_000
+  loop.periodsChanged()
+  await clock.advance(2_000)
+  expect(startedAt).toEqual([0, 3_000])
 })

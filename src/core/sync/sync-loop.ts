@@ -19,15 +19,20 @@ export type Pace =
   /** Not at all. */
   | 'immediate'
 
-export interface SyncLoopOptions {
-  /** Reports a failure as its outcome; what it throws is a bug, and ends the loop. */
-  work(this: void, signal: AbortSignal): Promise<WorkOutcome>
+export interface SyncPeriods {
   /** Least time from the end of a run to the start of the next. */
   readonly minMs: number
   /** From the end of a failed run to the next try. */
   readonly retryMs: number
   /** From the end of a successful run to the next one that nobody asked for. */
   readonly maxMs: number
+}
+
+export interface SyncLoopOptions {
+  /** Reports a failure as its outcome; what it throws is a bug, and ends the loop. */
+  work(this: void, signal: AbortSignal): Promise<WorkOutcome>
+  /** As of now: `periodsChanged` says when a wait is to be worked out anew. */
+  readonly periods: () => SyncPeriods
   readonly clock: Clock
 }
 
@@ -40,15 +45,17 @@ const longestSleepMs = 24 * 60 * 60 * 1000
 export class SyncLoop {
   readonly #options: SyncLoopOptions
   #requested: Pace | undefined
-  /** When the next run nobody asked for is due, and since when the cool-down counts (monotonic milliseconds). */
-  #periodicAt = Infinity
+  /** Since when the pause until the next run nobody asked for counts, and the cool-down (monotonic milliseconds). */
+  #pausedAt = Infinity
   #completedAt = -Infinity
+  #outcome: WorkOutcome = 'succeeded'
   #wake: AbortController | undefined
 
   constructor(options: SyncLoopOptions) {
-    if (options.maxMs < options.minMs)
+    const { minMs, maxMs } = options.periods()
+    if (maxMs < minMs)
       throw new RangeError(
-        `the sync period is ${options.maxMs} ms, shorter than the minimum sync period of ${options.minMs} ms: lower the minimum`,
+        `the sync period is ${maxMs} ms, shorter than the minimum sync period of ${minMs} ms: lower the minimum`,
       )
     this.#options = options
   }
@@ -60,22 +67,26 @@ export class SyncLoop {
     this.#wake?.abort(woken)
   }
 
+  /** What is waited for may be due earlier or later now. */
+  periodsChanged(): void {
+    this.#wake?.abort(woken)
+  }
+
   /** Somebody asked for a run that has not begun. */
   get isRequested(): boolean {
     return this.#requested !== undefined
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { work, clock, minMs, retryMs, maxMs } = this.#options
+    const { work, clock } = this.#options
     const stop = () => this.#wake?.abort(woken)
     signal.addEventListener('abort', stop)
     try {
-      this.#periodicAt = clock.monotonic() + maxMs
+      this.#pausedAt = clock.monotonic()
       while (await this.#nextTurn(signal)) {
         this.#requested = undefined
-        const outcome = await work(signal)
-        this.#completedAt = clock.monotonic()
-        this.#periodicAt = this.#completedAt + Math.max(minMs, Math.min(maxMs, pauseAfter(outcome, retryMs, maxMs)))
+        this.#outcome = await work(signal)
+        this.#completedAt = this.#pausedAt = clock.monotonic()
       }
     } finally {
       signal.removeEventListener('abort', stop)
@@ -98,9 +109,11 @@ export class SyncLoop {
   }
 
   #dueAt(): number {
-    if (this.#requested === undefined) return this.#periodicAt
-    const coolDownMs = Math.min(this.#options.minMs, waitOf[this.#requested])
-    return Math.min(this.#periodicAt, this.#completedAt + coolDownMs)
+    const periods = this.#options.periods()
+    const periodicAt = this.#pausedAt + pauseAfter(this.#outcome, periods)
+    if (this.#requested === undefined) return periodicAt
+    const coolDownMs = Math.min(periods.minMs, waitOf[this.#requested])
+    return Math.min(periodicAt, this.#completedAt + coolDownMs)
   }
 }
 
@@ -109,7 +122,8 @@ const woken = 'woken'
 
 const waitOf: Readonly<Record<Pace, number>> = { normal: Infinity, urgent: urgentMs, immediate: 0 }
 
-function pauseAfter(outcome: WorkOutcome, retryMs: number, maxMs: number): number {
+function pauseAfter(outcome: WorkOutcome, { minMs, retryMs, maxMs }: SyncPeriods): number {
   if (outcome === 'succeeded') return maxMs
-  return outcome === 'failed' ? retryMs : outcome.againAfterMs
+  const pauseMs = outcome === 'failed' ? retryMs : outcome.againAfterMs
+  return Math.max(minMs, Math.min(maxMs, pauseMs))
 }

@@ -431,7 +431,7 @@ function given({ initialised = true, maxMs = hour, hooks = [] }: Given = {}) {
   const table = new ScriptedTable(initialised, [testRoute('demo/web')])
   const backend = new ScriptedBackend(clock)
   const log = new RecordingLogger()
-  const health = new ProxyHealth({ clock, timeoutMs: 60_000 })
+  const health = new ProxyHealth({ clock, timeoutMs: () => 60_000 })
   const metrics = new RecordingMetrics()
   const hooked: PendingSync[] = []
   const trees: SpanRecord[] = []
@@ -444,7 +444,7 @@ function given({ initialised = true, maxMs = hour, hooks = [] }: Given = {}) {
     tracer: new TraceRecorder({ clock, sinks: [{ finished: (root) => trees.push(root) }] }),
     clock,
     log,
-    periods: { minMs: 1000, retryMs: 30_000, maxMs },
+    periods: () => ({ minMs: 1000, retryMs: 30_000, maxMs }),
     afterSync: [...hooks, { name: 'recorder', run: (synced) => void hooked.push(synced) }],
   })
   const abort = new AbortController()

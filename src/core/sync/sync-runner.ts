@@ -9,16 +9,10 @@ import { within } from '../trace.ts'
 import type { Span, Tracer } from '../trace.ts'
 import type { PendingSync, RouteSource, SyncRequest } from './route-source.ts'
 import { SyncLoop } from './sync-loop.ts'
-import type { WorkOutcome } from './sync-loop.ts'
+import type { SyncPeriods, WorkOutcome } from './sync-loop.ts'
 import type { TimeToSafety } from './time-to-safety.ts'
 import { withUnprogrammed } from './unprogrammed.ts'
 import { UnservedRoutes } from './unserved-routes.ts'
-
-export interface SyncPeriods {
-  readonly minMs: number
-  readonly retryMs: number
-  readonly maxMs: number
-}
 
 /** Runs after a successful sync, in the order given: service health checks, then stale flows. */
 export interface AfterSync {
@@ -39,7 +33,10 @@ export interface SyncRunnerOptions {
   readonly tracer: Tracer
   readonly clock: Clock
   readonly log: Logger
-  readonly periods: SyncPeriods
+  /** As of now. */
+  readonly periods: () => SyncPeriods
+  /** Called when a sync begins, before it takes what it programs: what it is made from stays until the next one. */
+  readonly onBegin?: () => void
   readonly afterSync: readonly AfterSync[]
   /** Hears which endpoints get no new connections any more. */
   readonly safety?: Pick<TimeToSafety, 'committed'>
@@ -57,6 +54,8 @@ export class SyncRunner {
   readonly #unserved: UnservedRoutes
   /** Somebody asked for a full sync since the last one began. */
   #isFullRequested = false
+  /** One of them because of the configuration. */
+  #isReconfigured = false
   /** Reasons for the next sync that are not in the table. */
   readonly #ownCauses: string[] = []
   /** What failed syncs took from the table and did not program. */
@@ -70,8 +69,8 @@ export class SyncRunner {
   constructor(options: SyncRunnerOptions) {
     this.#options = options
     this.#log = options.log.child({ family: options.family, backend: options.backend.name })
-    this.#unserved = new UnservedRoutes(options.periods.retryMs)
-    this.#loop = new SyncLoop({ ...options.periods, clock: options.clock, work: (signal) => this.#work(signal) })
+    this.#unserved = new UnservedRoutes(() => options.periods().retryMs)
+    this.#loop = new SyncLoop({ ...options, work: (signal) => this.#work(signal) })
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -96,6 +95,17 @@ export class SyncRunner {
     health.queuedUpdate(family)
     metrics.syncRequested(family, clock.now())
     this.#loop.request('immediate')
+  }
+
+  /** The configuration has changed: program everything with it, now. */
+  requestReconfigured(cause: string): void {
+    this.#isReconfigured = true
+    this.requestFull(cause)
+  }
+
+  /** What is waited for may be due earlier or later now. */
+  periodsChanged(): void {
+    this.#loop.periodsChanged()
   }
 
   /** Why the data plane does not hold what was planned for the route; undefined: it does, as far as is known. */
@@ -126,7 +136,7 @@ export class SyncRunner {
       // A tool that was interrupted because we stop has not failed.
       if (!signal.aborted) {
         this.#failure = error instanceof Error ? error.message : String(error)
-        this.#log.error('sync failed, will be retried', { error, retryMs: this.#options.periods.retryMs })
+        this.#log.error('sync failed, will be retried', { error, retryMs: this.#options.periods().retryMs })
       }
       return 'failed'
     }
@@ -175,9 +185,10 @@ export class SyncRunner {
   }
 
   /** Why it runs; undefined: for what is in the table, or because it is time. */
-  #trigger(): 'start' | 'retry' | 'repair' | undefined {
+  #trigger(): 'start' | 'retry' | 'configuration' | 'repair' | undefined {
     if (this.#unprogrammed !== undefined) return 'retry'
     if (!this.#hasSynced) return 'start'
+    if (this.#isReconfigured) return 'configuration'
     return this.#ownCauses.length > 0 ? 'repair' : undefined
   }
 
@@ -199,8 +210,10 @@ export class SyncRunner {
   }
 
   #take(): PendingSync {
+    this.#options.onBegin?.()
     const taken = this.#options.table.take({ full: this.#isFullDue() })
     this.#isFullRequested = false
+    this.#isReconfigured = false
     const causes = [...this.#ownCauses.splice(0), ...taken.change.causes]
     const change = this.#unserved.addTo({ ...taken.change, causes }, this.#options.clock.monotonic())
     return withUnprogrammed(this.#unprogrammed, { ...taken, change })

@@ -8,7 +8,7 @@ const failed = (name: string, reason = 'the kernel said no') => ({ key: key(name
 const change = (...names: string[]): Change => ({ full: false, keys: names.map(key), causes: [] })
 
 test('a route that could not be programmed is tried again, at longer and longer intervals', () => {
-  const unserved = new UnservedRoutes(30_000)
+  const unserved = new UnservedRoutes(() => 30_000)
   unserved.note(change('a', 'b'), [failed('a')], 0)
   expect(unserved.waitMs(0)).toBe(30_000)
   expect(unserved.addTo(change('c'), 29_999).keys).toEqual(['c'])
@@ -21,14 +21,14 @@ test('a route that could not be programmed is tried again, at longer and longer 
 })
 
 test('it is tried again even if only one of several that failed was looked at', () => {
-  const unserved = new UnservedRoutes(30_000)
+  const unserved = new UnservedRoutes(() => 30_000)
   unserved.note(change('a', 'b'), [failed('a'), failed('b')], 0)
   unserved.note(change('a'), [failed('a')], 10_000)
   expect(unserved.waitMs(10_000)).toBe(60_000)
 })
 
 test('a sync that looks at it anyway stays as it is', () => {
-  const unserved = new UnservedRoutes(30_000)
+  const unserved = new UnservedRoutes(() => 30_000)
   unserved.note(change('a'), [failed('a')], 0)
   const full: Change = { full: true, keys: [key('c')], causes: [] }
   expect(unserved.addTo(full, 30_000)).toBe(full)
@@ -36,14 +36,14 @@ test('a sync that looks at it anyway stays as it is', () => {
 })
 
 test('other changes neither hasten nor delay it', () => {
-  const unserved = new UnservedRoutes(30_000)
+  const unserved = new UnservedRoutes(() => 30_000)
   unserved.note(change('a'), [failed('a')], 0)
   unserved.note(change('b'), [], 10_000)
   expect(unserved.waitMs(10_000)).toBe(20_000)
 })
 
 test('it is over when the route is programmed, or gone', () => {
-  const unserved = new UnservedRoutes(30_000)
+  const unserved = new UnservedRoutes(() => 30_000)
   unserved.note(change('a'), [failed('a')], 0)
   unserved.note(change('a'), [], 30_000)
   expect(unserved.waitMs(30_000)).toBeUndefined()
@@ -55,7 +55,7 @@ test('it is over when the route is programmed, or gone', () => {
 })
 
 test('the next failure after that begins with the shortest interval', () => {
-  const unserved = new UnservedRoutes(30_000)
+  const unserved = new UnservedRoutes(() => 30_000)
   unserved.note(change('a'), [failed('a')], 0)
   unserved.note(change('a'), [failed('a')], 30_000)
   unserved.note(change('a'), [], 90_000)
@@ -64,7 +64,7 @@ test('the next failure after that begins with the shortest interval', () => {
 })
 
 test('why a route is not there is known until it is programmed, or gone', () => {
-  const unserved = new UnservedRoutes(30_000)
+  const unserved = new UnservedRoutes(() => 30_000)
   unserved.note(change('a', 'b'), [failed('a', 'port 80 is in use')], 0)
   unserved.note(change('b'), [], 10_000)
   expect([unserved.why(key('a')), unserved.why(key('b'))]).toEqual(['port 80 is in use', undefined])

@@ -6,14 +6,14 @@ import type { RouteKey } from '../route.ts'
 const longestPauseMs = 10 * 60_000
 
 export class UnservedRoutes {
-  readonly #firstPauseMs: number
+  readonly #firstPauseMs: () => number
   #reasonsByKey: ReadonlyMap<RouteKey, string> = new Map()
-  #pauseMs: number
+  /** Undefined: nothing has failed twice in a row. */
+  #pauseMs: number | undefined
   #dueMs = Infinity
 
-  constructor(firstPauseMs: number) {
+  constructor(firstPauseMs: () => number) {
     this.#firstPauseMs = firstPauseMs
-    this.#pauseMs = firstPauseMs
   }
 
   /** Why the data plane does not hold the route; undefined: it does, as far as is known. */
@@ -41,10 +41,10 @@ export class UnservedRoutes {
     const wasTried = change.full || [...this.#reasonsByKey.keys()].some((key) => looked.has(key))
     const isFirst = this.#reasonsByKey.size === 0
     this.#reasonsByKey = new Map([...failed.map(({ key, reason }) => [key, reason] as const), ...skipped])
-    if (this.#reasonsByKey.size === 0) this.#pauseMs = this.#firstPauseMs
-    else if (isFirst) this.#dueMs = nowMs + this.#pauseMs
+    if (this.#reasonsByKey.size === 0) this.#pauseMs = undefined
+    else if (isFirst) this.#dueMs = nowMs + this.#firstPauseMs()
     else if (wasTried) {
-      this.#pauseMs = Math.min(longestPauseMs, 2 * this.#pauseMs)
+      this.#pauseMs = Math.min(longestPauseMs, 2 * (this.#pauseMs ?? this.#firstPauseMs()))
       this.#dueMs = nowMs + this.#pauseMs
     }
   }

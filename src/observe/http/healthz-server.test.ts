@@ -28,7 +28,7 @@ const healthAnswered = vi.fn<(endpoint: string, status: number) => void>()
 beforeEach(async () => {
   healthAnswered.mockClear()
   clock = new FakeClock(Date.UTC(2026, 10, 15, 9))
-  health = new ProxyHealth({ clock, timeoutMs: 60_000 })
+  health = new ProxyHealth({ clock, timeoutMs: () => 60_000 })
   const detail = () => ({ sources: { Service: 'connected' } })
   const handler = healthzHandler({ health, detail, metrics: { healthAnswered } })
   listener = await listenHttp({ ...options, handler })

@@ -82,9 +82,9 @@ test('/proxyMode is the mode and nothing else', async () => {
   expect(await get('/proxyMode')).toEqual({ status: 200, headers: plainNoSniff, body: 'nftables' })
 })
 
-test('/configz is the configuration under its group', async () => {
+test('/configz is the configuration of the moment, by its group', async () => {
   const config = { kind: 'KubeProxyConfiguration', apiVersion: 'kubeproxy.config.k8s.io/v1alpha1', mode: '' }
-  const { get } = await serveMetrics({ config })
+  const { get } = await serveMetrics({ configz: () => ({ 'kubeproxy.config.k8s.io': config }) })
   expect(await get('/configz')).toEqual({
     status: 200,
     headers: { 'content-type': 'application/json', 'x-content-type-options': 'nosniff' },

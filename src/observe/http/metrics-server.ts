@@ -6,7 +6,7 @@ import { debugPrefix } from './debug/debug-handler.ts'
 import { openMetricsContentType } from '../metrics/open-metrics.ts'
 import { admits, parseAccept } from './accept-header.ts'
 import { debugFlagsIndexHandler, verbosityHandler } from './debug-flags.ts'
-import { PingHealthz } from './ping-healthz.ts'
+import type { PingHealthz } from './ping-healthz.ts'
 import { pprofPrefix, profilingHandler, profilingRedirect } from './profiling.ts'
 import { noSniff, plainText, reply, replyNotFound, requestTarget } from './reply.ts'
 import type { HttpHandler } from './reply.ts'
@@ -19,8 +19,9 @@ export interface MetricsServerOptions {
   readonly registry: MetricRegistry
   /** The effective proxy mode. */
   readonly mode: string
-  /** The KubeProxyConfiguration with kind and apiVersion, before anything in it was expanded. */
-  readonly config: object
+  /** The configuration by its group, before anything in it was expanded. */
+  readonly configz: () => object
+  readonly ping: PingHealthz
   /** All flags with their values; absent while the gate ComponentFlagz is off. */
   readonly flags: Readonly<Record<string, string>> | undefined
   /** Absent while the gate ComponentStatusz is off. */
@@ -65,18 +66,14 @@ function fromThisMachine(handler: HttpHandler): HttpHandler {
 }
 
 function handlers(options: MetricsServerOptions): ReadonlyMap<string, HttpHandler> {
-  const { clock, component, config, flags, mode, processStartMs, profiling, registry, statusz } = options
-  const ping = new PingHealthz({ processStartMs })
+  const { clock, component, configz, flags, mode, ping, processStartMs, profiling, registry, statusz } = options
   const handlerByPath = new Map<string, HttpHandler>([
     ['/metrics', exposition(registry, processStartMs)],
     ['/metrics/slis', resettable(ping.slis, exposition(ping.slis, processStartMs))],
     ['/healthz', ping.handler],
     ['/healthz/ping', ping.pingHandler],
     ['/proxyMode', fixed({ 'Content-Type': plainText, ...noSniff }, mode)],
-    [
-      '/configz',
-      fixed({ 'Content-Type': 'application/json', ...noSniff }, JSON.stringify({ 'kubeproxy.config.k8s.io': config })),
-    ],
+    ['/configz', json(configz)],
   ])
   if (profiling !== undefined) {
     handlerByPath.set('/debug/pprof', profilingRedirect)
@@ -127,6 +124,11 @@ function resettable(registry: MetricRegistry, show: HttpHandler): HttpHandler {
 
 function fixed(headers: Readonly<Record<string, string>>, body: string): HttpHandler {
   return (_request, response) => reply(response, 200, headers, body)
+}
+
+function json(body: () => object): HttpHandler {
+  return (_request, response) =>
+    reply(response, 200, { 'Content-Type': 'application/json', ...noSniff }, JSON.stringify(body()))
 }
 
 function flagzHandler(component: string, flags: Readonly<Record<string, string>>): HttpHandler {

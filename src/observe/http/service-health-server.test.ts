@@ -92,6 +92,19 @@ test('it listens on the given addresses only, and on none without an error when 
   expect(nowhere.failures).toEqual([])
 })
 
+test('it follows the addresses when they change', async () => {
+  const [port = 0] = await freePorts(1)
+  const listenIps = ['0.0.0.0']
+  const { sync, failures } = given({ listenIps })
+  await sync({ name: 'svc1', port, localEndpoints: 1 })
+  expect(await ask(port, { ip: '127.0.0.3' })).toMatchObject({ status: 200 })
+  listenIps.splice(0, 1, '127.0.0.2')
+  await sync({ name: 'svc1', port, localEndpoints: 1 })
+  expect(await ask(port, { ip: '127.0.0.2' })).toMatchObject({ status: 200 })
+  await expect(ask(port, { ip: '127.0.0.3' })).rejects.toThrow('ECONNREFUSED')
+  expect(failures).toEqual([])
+})
+
 test.skipIf(!hasIpv6)('an IPv4 server leaves the port of IPv6 alone (skipped where the host has no ::1)', async () => {
   const holder = createServer().listen(0, '::1')
   await once(holder, 'listening')
@@ -168,7 +181,7 @@ function given({ isProxyHealthy = true, listenIps = [ownIp] } = {}) {
   const server = new ServiceHealthServer({
     nodeName: 'n1',
     health,
-    listenIps,
+    listenIps: () => [...listenIps],
     onListenFailure,
     maxConnections: 8,
     log: silentLogger,

@@ -1,6 +1,7 @@
 import type { ObjectKey } from '../../api/records.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { HealthCheckPort, ServiceHealthAnswer } from '../../core/health/service-health.ts'
+import { isSameData } from '../../core/same-data.ts'
 import { ConnectionLimit } from '../../http/connection-limit.ts'
 import { listenHttp } from './http-server.ts'
 import type { HttpListener } from './http-server.ts'
@@ -11,10 +12,10 @@ export interface ServiceHealthServerOptions {
   readonly nodeName: string
   readonly health: { answer(service: ObjectKey): ServiceHealthAnswer | undefined }
   /**
-   * Addresses of one family: its wildcard, or the node's own that nodePortAddresses selects. If empty, nothing is
-   * opened.
+   * Addresses of one family, as of now: its wildcard, or the node's own that nodePortAddresses selects. If empty, nothing
+   * is opened.
    */
-  readonly listenIps: readonly string[]
+  readonly listenIps: () => readonly string[]
   /** Reported as a Warning event `FailedToStartServiceHealthcheck` on the Service. */
   readonly onListenFailure: (port: HealthCheckPort, note: string) => void
   /** For all ports together. */
@@ -24,6 +25,8 @@ export interface ServiceHealthServerOptions {
 
 interface Open {
   readonly port: number
+  /** Where they listen. */
+  readonly ips: readonly string[]
   readonly listeners: readonly HttpListener[]
 }
 
@@ -42,7 +45,7 @@ export class ServiceHealthServer implements AsyncDisposable {
 
   /**
    * Opens exactly these ports and closes all others. Open and unchanged ones are not touched. A port that cannot be
-   * opened is reported, and tried again by the next call.
+   * opened is reported, and tried again by the next call. When the addresses have changed, all are opened anew.
    */
   sync(ports: readonly HealthCheckPort[]): Promise<void> {
     this.#last = this.#last.catch(() => {}).then(() => this.#apply(ports))
@@ -55,21 +58,22 @@ export class ServiceHealthServer implements AsyncDisposable {
 
   async #apply(ports: readonly HealthCheckPort[]): Promise<void> {
     const wantedByService = new Map(ports.map((wanted) => [wanted.service, wanted]))
+    const ips = this.#options.listenIps()
     // Close before opening, because a port may move from one Service to another.
     for (const [service, open] of this.#openByService) {
-      if (wantedByService.get(service)?.port === open.port) continue
+      if (wantedByService.get(service)?.port === open.port && isSameData(ips, open.ips)) continue
       this.#openByService.delete(service)
       await closeAll(open.listeners)
     }
-    for (const wanted of ports) if (!this.#openByService.has(wanted.service)) await this.#open(wanted)
+    for (const wanted of ports) if (!this.#openByService.has(wanted.service)) await this.#open(wanted, ips)
   }
 
-  async #open(wanted: HealthCheckPort): Promise<void> {
-    const { health, listenIps, log, nodeName, onListenFailure } = this.#options
+  async #open(wanted: HealthCheckPort, ips: readonly string[]): Promise<void> {
+    const { health, log, nodeName, onListenFailure } = this.#options
     const what = `the health checks of Service ${wanted.service}`
     const listeners: HttpListener[] = []
     try {
-      for (const ip of listenIps) {
+      for (const ip of ips) {
         const bind = { ip, port: wanted.port }
         const handler = serviceHealthHandler(() => health.answer(wanted.service))
         const connections = this.#connections
@@ -77,7 +81,7 @@ export class ServiceHealthServer implements AsyncDisposable {
           await listenHttp({ what, bind, isSingleFamily: true, handler, connections, answersPages: true, log }),
         )
       }
-      this.#openByService.set(wanted.service, { port: wanted.port, listeners })
+      this.#openByService.set(wanted.service, { port: wanted.port, ips, listeners })
     } catch (error) {
       // All addresses or none: otherwise the node would look healthy to some load balancers only.
       await closeAll(listeners)

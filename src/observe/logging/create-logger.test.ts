@@ -44,6 +44,31 @@ test('a debug line shows at its verbosity, which can change while running, for c
   ])
 })
 
+test('format and verbosity can change while running, for children too', () => {
+  const { log, stderr } = given({})
+  const child = log.child({ part: 'sync' })
+  log.configure({ ...defaults, format: 'json', verbosity: 2 })
+  child.debug(2, 'two')
+  expect(stderr.lines.map((line) => JSON.parse(line) as object)).toMatchObject([{ msg: 'two', part: 'sync', v: 2 }])
+})
+
+test('a verbosity that somebody has set stays when another option changes', () => {
+  const { log } = given({ verbosity: 1 })
+  log.setVerbosity(5)
+  log.configure({ ...defaults, verbosity: 1, format: 'json' })
+  expect(log.verbosity).toBe(5)
+  log.configure({ ...defaults, verbosity: 2, format: 'json' })
+  expect(log.verbosity).toBe(2)
+})
+
+test('lines that wait are written when the streams change', () => {
+  const { log, stdout } = given({ splitStream: true, infoBufferBytes: 10_000 })
+  log.info('waiting')
+  expect(stdout.text).toBe('')
+  log.configure(defaults)
+  expect(stdout.text).toContain('waiting')
+})
+
 for (const [filePattern, isShown] of [
   ['create-logger.test', true],
   ['create-*', true],

@@ -18,19 +18,22 @@ export interface LogOptions extends LogSinkOptions {
 export interface RootLogger extends Logger {
   readonly verbosity: number
   setVerbosity(verbosity: number): void
+  /** From now on, for all its children too. The verbosity that somebody has set stays, unless the option changes. */
+  configure(options: LogOptions): void
   /** Writes buffered lines; called last, before the process ends. */
   flush(): void
 }
 
 export function createLogger(
-  options: LogOptions,
+  first: LogOptions,
   streams: LogStreams,
   { clock, pid }: { readonly clock: Clock; readonly pid: number },
 ): RootLogger {
-  const sink = new LogSink(options, streams, clock)
+  let options = first
+  let sink = new LogSink(options, streams, clock)
   const now = microsecondClock(clock)
-  let verbosity = options.verbosity
-  const verbosityOfFile = options.vmodule.length === 0 ? undefined : verbosityByFile(options.vmodule)
+  let { verbosity } = options
+  let verbosityOfFile = rulesOf(options)
 
   function write(record: Omit<LogRecord, 'atMs'>): void {
     const stamped = { ...record, bound: withErr(record.bound), fields: withErr(record.fields), atMs: now() }
@@ -69,8 +72,19 @@ export function createLogger(
     setVerbosity: (next) => {
       verbosity = next
     },
+    configure(next) {
+      if (next.verbosity !== options.verbosity) verbosity = next.verbosity
+      options = next
+      verbosityOfFile = rulesOf(next)
+      sink.flush()
+      sink = new LogSink(next, streams, clock)
+    },
     flush: () => sink.flush(),
   }
+}
+
+function rulesOf({ vmodule }: LogOptions): ReturnType<typeof verbosityByFile> | undefined {
+  return vmodule.length === 0 ? undefined : verbosityByFile(vmodule)
 }
 
 /** Our code says `error`; Kubernetes' logs, and the tools that read them, say `err`. */

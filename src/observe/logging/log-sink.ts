@@ -30,7 +30,8 @@ export class LogSink {
     this.#streams = streams
     this.#clock = clock
     // Without a listener an EPIPE would end the process, and logging must never stop the proxy.
-    for (const stream of new Set([streams.stdout, streams.stderr])) stream.on('error', () => {})
+    for (const stream of new Set([streams.stdout, streams.stderr]))
+      if (!stream.listeners('error').includes(ignore)) stream.on('error', ignore)
   }
 
   write(severity: LogRecord['severity'], line: string): void {
@@ -65,6 +66,8 @@ export class LogSink {
     )
   }
 }
+
+function ignore(): void {}
 
 function writeTo(stream: Writable, text: string): void {
   try {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../core/clock.ts'
+import { ConfigMetrics } from './config-metrics.ts'
 import { addEndpointMetrics } from './endpoint-metrics.ts'
 import { addBuildInfo, addFeatureStates } from './kubernetes-metrics.ts'
 import { MetricRegistry } from './prometheus.ts'
@@ -22,13 +23,15 @@ test('docs/observability.md lists every metric that there is, and no other', () 
   void new RestClientMetrics(registry)
   void new SourceMetrics(registry)
   void new SpanSeries(registry)
+  const state = { runningHash: '', appliedAtMs: 0, pendingHash: undefined, pending: undefined, refused: undefined }
+  void new ConfigMetrics(registry, state)
   addSourceContact(registry, systemClock, () => new Map())
   addSafetyMetrics(registry, { longestOfLastHour: () => undefined })
   addViewMetrics(registry, () => [])
   addTrafficMetrics(registry, () => Promise.resolve([]))
   addEndpointMetrics(registry, () => Promise.resolve([]))
   addRelayMetrics(registry, { read: () => undefined, exemplars: new RelayExemplars(), freePorts: () => [] })
-  addFeatureStates(registry, [])
+  addFeatureStates(registry, () => [])
   const build = { major: '', minor: '', gitVersion: '', gitCommit: '', gitTreeState: '', buildDate: '', platform: '' }
   addBuildInfo(registry, build, '')
 

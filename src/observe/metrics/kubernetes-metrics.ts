@@ -50,11 +50,15 @@ export function addBuildInfo(registry: MetricRegistry, build: BuildInfo, runtime
   )
 }
 
-export function addFeatureStates(registry: MetricRegistry, features: readonly FeatureState[]): void {
-  const gauge = registry.gauge({
-    name: 'kubernetes_feature_enabled',
-    labels: ['name', 'stage'],
-    help: '[BETA] Whether a feature gate is on (1) or off (0), and its stage.',
-  })
-  for (const { name, stage, isEnabled } of features) gauge.set({ name, stage }, isEnabled ? 1 : 0)
+export function addFeatureStates(registry: MetricRegistry, features: () => readonly FeatureState[]): void {
+  registry.gauge(
+    {
+      name: 'kubernetes_feature_enabled',
+      labels: ['name', 'stage'],
+      help: '[BETA] Whether a feature gate is on (1) or off (0), and its stage.',
+    },
+    (gauge) => {
+      for (const { name, stage, isEnabled } of features()) gauge.set({ name, stage }, isEnabled ? 1 : 0)
+    },
+  )
 }

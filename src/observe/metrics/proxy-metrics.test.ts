@@ -205,7 +205,7 @@ test.skipIf(!hasPromtool)(
   async () => {
     const { registry, metrics } = given('iptables')
     addBuildInfo(registry, build, 'v20.20.2')
-    addFeatureStates(registry, [{ name: 'ComponentFlagz', stage: 'BETA', isEnabled: true }])
+    addFeatureStates(registry, () => [{ name: 'ComponentFlagz', stage: 'BETA', isEnabled: true }])
     new RestClientMetrics(registry).requestFinished({ method: 'GET', host: 'h"\\\n', status: 200, seconds: 1 })
     metrics.syncRan('ipv4', { seconds: 1, full: true })
     metrics.programmed('ipv4', 1)
@@ -230,7 +230,7 @@ const build = {
 test('the build and the feature gates are shown as every Kubernetes component does', async () => {
   const registry = new MetricRegistry()
   addBuildInfo(registry, build, 'v20.20.2')
-  addFeatureStates(registry, [
+  addFeatureStates(registry, () => [
     { name: 'ComponentFlagz', stage: 'BETA', isEnabled: true },
     { name: 'AllAlpha', stage: 'ALPHA', isEnabled: false },
   ])

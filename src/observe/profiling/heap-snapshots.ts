@@ -12,10 +12,14 @@ import type { Logger } from '../../core/logger.ts'
 
 const snapshotSignal = 'SIGUSR2'
 
-/** Writes a snapshot at each signal until `signal` aborts. */
-export async function writeSnapshotsOnSignal(log: Logger, signal: AbortSignal): Promise<void> {
+/** Writes a snapshot at each signal until `signal` aborts, if it is allowed then. */
+export async function writeSnapshotsOnSignal(
+  { isAllowed, log }: { readonly isAllowed: () => boolean; readonly log: Logger },
+  signal: AbortSignal,
+): Promise<void> {
   let writing: Promise<void> | undefined
   const onSignal = () => {
+    if (!isAllowed()) return log.warn('no heap snapshot: profiling is off')
     writing ??= writeSnapshot(log).finally(() => (writing = undefined))
   }
   process.on(snapshotSignal, onSignal)

@@ -46,7 +46,7 @@ function page(traffic: readonly (readonly [RouteKey, RouteTraffic])[] = carried,
       log: silentLogger,
       sources: [source, { ...source, view: () => testView() }],
     }),
-    seriesLimit,
+    () => seriesLimit,
   )
   const ask = (query = '') => asked.answer({ rest: [], query: new URLSearchParams(query) }, never)
   const table = async (query = ''): Promise<TrafficTable> => {

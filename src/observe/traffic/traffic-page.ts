@@ -10,7 +10,7 @@ const usualLimit = 200
 const mostRows = 5_000
 
 /** With `--service-series-limit`: above it, this page alone has the counts. */
-export function trafficPage(book: TrafficBook, seriesLimit: number): DebugPage {
+export function trafficPage(book: TrafficBook, seriesLimit: () => number): DebugPage {
   return {
     path: '/debug/traffic',
     about: 'what Services carry: ?sort=, ?namespace=, ?filter=, ?limit=, ?endpoints=true',
@@ -18,7 +18,7 @@ export function trafficPage(book: TrafficBook, seriesLimit: number): DebugPage {
       const asked = parseQuery(query)
       if (typeof asked === 'string') return refused(400, asked)
       const table = trafficTable(await book.read(), asked)
-      return { kind: 'json', value: { ...table, notes: [...table.notes, ...aboveLimit(book, seriesLimit)] } }
+      return { kind: 'json', value: { ...table, notes: [...table.notes, ...aboveLimit(book, seriesLimit())] } }
     },
   }
 }

@@ -85,7 +85,7 @@ const runner = new SyncRunner({
   metrics,
   clock,
   log: silentLogger,
-  periods: { minMs: 0, retryMs: 1000, maxMs: 3_600_000 },
+  periods: () => ({ minMs: 0, retryMs: 1000, maxMs: 3_600_000 }),
   afterSync: [...(watching ? [watching.touched.afterSync()] : []), synced],
   tracer: watching?.recorder ?? noTracer,
   ...(watching && { safety: watching.safety }),

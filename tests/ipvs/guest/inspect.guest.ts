@@ -30,7 +30,7 @@ async function backendHere(): Promise<IpvsBackend> {
       addresses: netlinkAddresses({ open: openNetlink }),
       iptables: await findIptables({ ...tools, family: 'ipv4', variant: 'legacy', signal }),
     },
-    settings: {
+    settings: () => ({
       family: 'ipv4',
       scheduler: 'rr',
       localTraffic: { kind: 'cidr', cidr: '10.64.0.0/10' },
@@ -38,7 +38,7 @@ async function backendHere(): Promise<IpvsBackend> {
       masqueradeMark: '0x00004000',
       nodePortAddresses: [],
       excludeCidrs: [],
-    },
+    }),
     drift: undefined,
     metrics: { restoreFailed() {} },
     clock: systemClock,

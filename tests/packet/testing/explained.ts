@@ -45,8 +45,7 @@ export class Explained {
     if (parsed.kind !== 'run') throw new Error(`the flags of the test are refused: ${JSON.stringify(parsed)}`)
     const { config } = await loadConfig(parsed.options, thisHost())
     const mode = await findMode(config.mode, 'linux')
-    const { strictSourceRanges } = parsed.options
-    const request = { mode, config, nodeName, nodeAddresses: [], strictSourceRanges, hnsNetworkType: 'auto' } as const
+    const request = { mode, config, nodeName, nodeAddresses: [], hnsNetworkType: 'auto' } as const
     const node = objectsOnNode(catalogOf([...clusterObjects, ...services.flatMap(objectsOf)]), request, silentNotices)
     return new Explained(
       explainWorld({

@@ -76,7 +76,7 @@ export function setUp(
         iptables,
         log: silentLogger,
         ensureCounter: () => Promise.resolve(true),
-        fixed: {
+        fixed: () => ({
           family: 'ipv4',
           localTraffic: { kind: 'cidr', cidr: '10.64.0.0/10' },
           masqueradeAll: false,
@@ -85,7 +85,7 @@ export function setUp(
           nodePortAddresses: ['10.200.0.0/16'],
           dropsInvalid: true,
           localIps: () => localIps,
-        },
+        }),
       }),
     })
   const table = () =>

@@ -77,7 +77,7 @@ export function iptablesWorld(
           iptables,
           log: silentLogger,
           ensureCounter: () => Promise.resolve(hasCounters),
-          fixed: {
+          fixed: () => ({
             family,
             localTraffic: { kind: 'cidr', cidr: plan.podCidr },
             masqueradeAll: false,
@@ -86,7 +86,7 @@ export function iptablesWorld(
             nodePortAddresses: plan.node.map((ip) => `${ip}/${family === 'ipv4' ? 32 : 128}`),
             dropsInvalid: true,
             localIps: settings,
-          },
+          }),
         }),
       })
     },

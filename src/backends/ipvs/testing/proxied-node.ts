@@ -30,7 +30,7 @@ export function proxiedNode(options: ProxiedNodeOptions = {}) {
   const openDetector = () => Promise.resolve(savedRulesHash(kernel.iptables, ['filter', 'nat']))
   const backend = new IpvsBackend({
     kernel,
-    settings: { ...testSettings, ...settings },
+    settings: () => ({ ...testSettings, ...settings }),
     drift: looksForDrift ? new DriftWatch({ kernel, family, openDetector, clock, log }) : undefined,
     metrics: { restoreFailed: () => failures.restore++ },
     clock,

@@ -28,7 +28,7 @@ function dualStackNode() {
       owned,
       family,
       localIps: () => [...netsh.ips],
-      nodePortAddresses: nodePortAddresses([], family),
+      nodePortAddresses: () => nodePortAddresses([], family),
       clock: new FakeClock(),
       log: silentLogger,
     })

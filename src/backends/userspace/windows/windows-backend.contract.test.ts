@@ -49,7 +49,7 @@ function windowsSite(family: Family): BackendSite<Damage, undefined> {
             owned,
             family,
             localIps,
-            nodePortAddresses: nodePortAddresses([], family),
+            nodePortAddresses: () => nodePortAddresses([], family),
             clock,
             log: silentLogger,
           })

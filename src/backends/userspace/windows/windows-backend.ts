@@ -28,7 +28,8 @@ import type { ServiceAddressesOptions } from './service-addresses.ts'
 
 export interface WindowsBackendOptions extends Omit<ServiceAddressesOptions, 'onReady' | 'spanOf'> {
   readonly relay: Relay
-  readonly nodePortAddresses: NodePortAddresses
+  /** As of the sync that runs. */
+  readonly nodePortAddresses: () => NodePortAddresses
 }
 
 /** What was true for all routes when they were planned. */
@@ -304,10 +305,11 @@ export class WindowsBackend implements Backend {
   }
 
   #planned(): Planned {
-    const { nodePortAddresses, localIps } = this.#options
-    if (nodePortAddresses.matchesAll) return { nodePortIps: undefined }
+    const { localIps } = this.#options
+    const addresses = this.#options.nodePortAddresses()
+    if (addresses.matchesAll) return { nodePortIps: undefined }
     const ofNode = localIps().filter((ip) => !this.#addresses.isOurs(ip))
-    return { nodePortIps: nodePortIps(nodePortAddresses, ofNode, () => true) }
+    return { nodePortIps: nodePortIps(addresses, ofNode, () => true) }
   }
 }
 

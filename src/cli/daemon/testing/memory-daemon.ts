@@ -1,5 +1,6 @@
 /** A daemon on a machine in memory, as the command line would start it. */
 import { parsed } from '../../../config/testing/command-line.ts'
+import { RunningConfig } from '../../../config/live/running-config.ts'
 import { RecordingLogger } from '../../../core/testing/recording-logger.ts'
 import type { RootLogger } from '../../../observe/logging/create-logger.ts'
 import { memoryHost } from '../../host/testing/memory-host.ts'
@@ -28,10 +29,11 @@ export async function memoryDaemon({
   // A socket would be one of the real machine.
   const { options } = parsed(['--debug-socket=none', ...flags], host.platform)
   const { config } = await loadConfig(options, host)
-  const log = Object.assign(new RecordingLogger(), { verbosity: 0, setVerbosity() {}, flush() {} })
+  const log = Object.assign(new RecordingLogger(), { verbosity: 0, setVerbosity() {}, configure() {}, flush() {} })
   return {
     ...options,
     config,
+    running: new RunningConfig(config),
     file: undefined,
     mode: mode ?? (await findMode(config.mode, host.platform)),
     flags: {},

@@ -53,7 +53,6 @@ interface ToldNotice extends ServiceNotice {
 export interface ClusterPlace extends ApiPlace {
   readonly mode: Mode
   readonly nodeAddresses: readonly string[]
-  readonly strictSourceRanges: boolean
 }
 
 export async function readCluster(
@@ -82,7 +81,7 @@ export async function readCluster(
   const policy = {
     ...usualPolicy,
     allowExternalIPs: isGateOn(setup.config.featureGates, 'AllowServiceExternalIPs'),
-    strictSourceRanges: place.strictSourceRanges,
+    strictSourceRanges: setup.config.fairlead.strictSourceRanges,
     endpointRules: place.mode.endpointRules,
     apiServers,
   }

@@ -17,7 +17,7 @@ const everywhere = behaviours({ from: allModes, to: allModes }, [
   {
     name: 'several-documents',
     kubeProxy: 'Of several YAML documents in the configuration file, all but the first are ignored silently.',
-    fairlead: 'They are ignored with a warning.',
+    fairlead: 'One of kind FairleadConfiguration has options of its own; others are ignored with a warning.',
     shownBy: 'src/config/file/decode-config-file.test.ts',
   },
   {
@@ -76,10 +76,11 @@ const everywhere = behaviours({ from: allModes, to: allModes }, [
     shownBy: 'src/observe/http/service-health-server.test.ts',
   },
   {
-    name: 'unchanged-file-written',
-    kubeProxy: 'A write to the configuration file ends the process, also one that changes nothing.',
-    fairlead: 'A write that does not change the content is ignored.',
-    shownBy: 'src/config/file/config-file-watch.test.ts',
+    name: 'changed-file',
+    kubeProxy: 'A write to the configuration file ends the process; the symlink swap of a ConfigMap is not noticed.',
+    fairlead:
+      'A change is applied while it runs, as far as the field allows; the rest waits for a restart. --config-change=exit ends the process.',
+    shownBy: 'src/cli/daemon/reload/config-reload.test.ts',
   },
 ])
 

@@ -6,6 +6,7 @@ import { MetricRegistry } from '../../metrics/prometheus.ts'
 import { listenHttp } from '../http-server.ts'
 import { metricsHandler } from '../metrics-server.ts'
 import type { MetricsServerOptions } from '../metrics-server.ts'
+import { PingHealthz } from '../ping-healthz.ts'
 import { rawRequest } from './raw-request.ts'
 import type { RawRequest } from './raw-request.ts'
 
@@ -18,7 +19,8 @@ export async function serveMetrics(options: Partial<MetricsServerOptions>, ip = 
     component: 'kube-proxy',
     registry: new MetricRegistry(),
     mode: 'userspace',
-    config: {},
+    configz: () => ({}),
+    ping: new PingHealthz({ processStartMs: startMs }),
     flags: undefined,
     statusz: undefined,
     profiling: undefined,

@@ -60,7 +60,7 @@ export class WindowsNode {
       owned,
       family: 'ipv4',
       localIps,
-      nodePortAddresses: nodePortAddresses(options.nodePortAddresses ?? [], 'ipv4'),
+      nodePortAddresses: () => nodePortAddresses(options.nodePortAddresses ?? [], 'ipv4'),
       clock: this.clock,
       log: this.log,
     })

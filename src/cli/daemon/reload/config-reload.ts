@@ -1,0 +1,176 @@
+/** Follows the configuration file while the proxy runs: what can change does so at once, what cannot is held and told. */
+import { logOptions } from '../../host/logger-for.ts'
+import type { Runnable } from '../../run-all.ts'
+import { planReload } from '../../../config/live/plan-reload.ts'
+import type { FieldChange, ReloadPlan } from '../../../config/live/plan-reload.ts'
+import type { Effect } from '../../../config/live/how-fields-change.ts'
+import type { ProxyConfig } from '../../../config/proxy-config.ts'
+import type { ConfigMetrics } from '../../../observe/metrics/config-metrics.ts'
+import type { DaemonEvents } from '../daemon-events.ts'
+import type { ConfigFile, Daemon } from '../daemon.ts'
+import { checkSettings } from '../families-to-proxy.ts'
+import type { FamilyProxy } from '../family-proxy.ts'
+import { applyConntrackSettings, applyOomScore } from '../machine-settings.ts'
+import type { PreparedNode } from '../serve.ts'
+import { ConfigWatch } from './config-watch.ts'
+import type { ReloadStatus } from './reload-status.ts'
+
+export interface ConfigReloadOptions {
+  readonly file: ConfigFile
+  readonly daemon: Pick<Daemon, 'running' | 'hangups' | 'host' | 'log'>
+  readonly prepared: Pick<PreparedNode, 'node' | 'context' | 'settings' | 'mode' | 'families'>
+  readonly proxies: readonly Pick<FamilyProxy, 'reconfigure' | 'periodsChanged'>[]
+  readonly status: ReloadStatus
+  readonly metrics: Pick<ConfigMetrics, 'reloaded'>
+  readonly events: Pick<DaemonEvents, 'configuration'>
+}
+
+/** What was found at the path of the file. */
+type Found = { readonly content: string } | { readonly problem: string }
+
+export class ConfigReload implements Runnable {
+  readonly #options: ConfigReloadOptions
+  /** What was considered last: the same again is no news. */
+  #last: Found
+  #toldWarnings: ReadonlySet<string>
+
+  constructor(options: ConfigReloadOptions) {
+    this.#options = options
+    this.#last = { content: options.file.content }
+    this.#toldWarnings = new Set(this.#check(options.daemon.running.config).warnings)
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { file, daemon } = this.#options
+    using watch = new ConfigWatch({ path: file.path, clock: daemon.host.clock })
+    using hangups = daemon.hangups?.listen(() => {
+      daemon.log.info('SIGHUP: reading the configuration file again', { file: file.path })
+      watch.notice()
+    })
+    void hangups
+    // It may have changed while the proxy was being set up.
+    for (let found = await this.#find(); !signal.aborted; found = await this.#find()) {
+      if (!isSame(found, this.#last)) {
+        this.#last = found
+        await this.#consider(found, signal)
+      }
+      await watch.next(signal)
+    }
+  }
+
+  async #find(): Promise<Found> {
+    const { file, daemon } = this.#options
+    try {
+      return { content: await daemon.host.readTextFile(file.path) }
+    } catch (error) {
+      return { problem: `cannot read the configuration file ${file.path}: ${messageOf(error)}` }
+    }
+  }
+
+  async #consider(found: Found, signal: AbortSignal): Promise<void> {
+    if ('problem' in found) return this.#refuse(found.problem)
+    const { file, daemon } = this.#options
+    let plan: ReloadPlan
+    let wanted: ProxyConfig
+    try {
+      const { config, warnings } = await file.parse(found.content)
+      const check = this.#check(config)
+      if (check.fatal !== undefined) return this.#refuse(check.fatal)
+      this.#warn([...warnings, ...check.warnings])
+      wanted = config
+      plan = planReload(daemon.running.config, config)
+      await this.#changeMachine(plan, signal)
+    } catch (error) {
+      if (signal.aborted) return
+      return this.#refuse(messageOf(error))
+    }
+    this.#apply(plan)
+    this.#report(plan, wanted)
+  }
+
+  #check(config: ProxyConfig): ReturnType<typeof checkSettings> {
+    const { mode, node, families, settings } = this.#options.prepared
+    return checkSettings(mode, settings.with(config), { primaryFamily: node.addresses.primaryFamily, families })
+  }
+
+  /** First, because it can fail, and because rules may need it. */
+  async #changeMachine(plan: ReloadPlan, signal: AbortSignal): Promise<void> {
+    const { daemon, prepared } = this.#options
+    const { config } = plan
+    if (hasEffect(plan, 'machine')) {
+      await applyConntrackSettings(prepared.mode, config, prepared.context)
+      if (config.oomScoreAdj !== daemon.running.config.oomScoreAdj) await applyOomScore(config, daemon, signal)
+    }
+    if (hasEffect(plan, 'machine', 'rules')) await prepared.mode.prepare(prepared.settings.with(config))
+  }
+
+  /** In one turn of the event loop: nobody reads one field as it was and another one as it is. */
+  #apply(plan: ReloadPlan): void {
+    const { daemon, proxies } = this.#options
+    daemon.running.replace(plan.config)
+    if (hasEffect(plan, 'log')) daemon.log.configure(logOptions(plan.config.logging))
+    if (hasEffect(plan, 'sync loop')) for (const proxy of proxies) proxy.periodsChanged()
+    if (hasEffect(plan, 'rules')) for (const proxy of proxies) proxy.reconfigure('the configuration file changed')
+  }
+
+  #report(plan: ReloadPlan, wanted: ProxyConfig): void {
+    const { daemon, status, metrics, events } = this.#options
+    const { host, log } = daemon
+    const { live, restart } = plan
+    if (live.length > 0) status.appliedAtMs = host.clock.now()
+    const wasRefused = status.refused !== undefined
+    status.refused = undefined
+    status.pending = restart.length === 0 ? undefined : { config: wanted, fields: restart }
+    metrics.reloaded(live.length > 0 ? 'applied' : 'unchanged')
+    for (const { field, from, to } of live) log.info('configuration field changed', { field, from, to })
+    for (const { field, from, to, because } of restart)
+      log.warn('configuration field keeps its value until a restart', { field, running: from, pending: to, because })
+    const hashes = { hash: status.runningHash, ...(status.pending && { pendingHash: status.pendingHash }) }
+    if (live.length > 0) log.info('configuration applied', { fields: live.length, ...hashes })
+    else log.info('nothing of the configuration changes now', hashes)
+    if (live.length > 0) events.configuration('ConfigurationApplied', listed(live))
+    else if (wasRefused && restart.length === 0)
+      events.configuration('ConfigurationApplied', 'the configuration file is as it runs again')
+    if (restart.length > 0)
+      events.configuration('ConfigurationNeedsRestart', `these keep their values until a restart: ${listed(restart)}`)
+  }
+
+  #refuse(problem: string): void {
+    const { file, daemon, status, metrics, events } = this.#options
+    status.refused = { atMs: daemon.host.clock.now(), problem }
+    status.pending = undefined
+    metrics.reloaded('refused')
+    daemon.log.error('configuration file refused, the running configuration stays', { file: file.path, problem })
+    events.configuration('ConfigurationRefused', `the running configuration stays: ${problem}`)
+  }
+
+  /** Each once, for as long as it holds. */
+  #warn(warnings: readonly string[]): void {
+    for (const warning of warnings)
+      if (!this.#toldWarnings.has(warning)) this.#options.daemon.log.warn('configuration', { warning })
+    this.#toldWarnings = new Set(warnings)
+  }
+}
+
+function hasEffect({ live }: ReloadPlan, ...effects: readonly Effect[]): boolean {
+  return live.some(({ effect }) => effects.includes(effect))
+}
+
+function isSame(left: Found, right: Found): boolean {
+  return 'content' in left
+    ? 'content' in right && left.content === right.content
+    : 'problem' in right && left.problem === right.problem
+}
+
+/** An Event has room for a kilobyte. */
+const mostListed = 8
+
+function listed(changes: readonly FieldChange[]): string {
+  const texts = changes.slice(0, mostListed).map(({ field, from, to }) => `${field}: ${from} → ${to}`)
+  const more = changes.length - texts.length
+  return [...texts, ...(more > 0 ? [`${more} more`] : [])].join('; ')
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
