@@ -127,6 +127,9 @@ async function serve(serving: Serving, signal: AbortSignal): Promise<number> {
     log.debug(1, 'flags', flags)
     const { runDaemon } = await import('./run-daemon.ts')
     const { onRunning, hangups } = program
+    // Before there is anything to read again, there is no reason to end either.
+    using untilServing = file && options.onConfigChange === 'apply' ? hangups.listen(() => {}) : undefined
+    void untilServing
     const running = new RunningConfig(config)
     await runDaemon(
       {
