@@ -17,9 +17,14 @@ export function flagTables(): string {
     .join('\n\n')
 }
 
-/** The path of every field that holds a value, of both documents of a file. */
+/** The path of every field that holds a value. */
 export function fieldPaths(): string[] {
-  return [...new Set([...pathsIn(kubeProxyConfiguration.fields, ''), ...pathsIn(fairleadConfiguration.fields, '')])]
+  return pathsIn(kubeProxyConfiguration.fields, '')
+}
+
+/** Those of the second document. */
+export function fairleadFieldPaths(): string[] {
+  return pathsIn(fairleadConfiguration.fields, '')
 }
 
 /** What the column "Live" of docs/configuration.md says about each field. */
