@@ -16,7 +16,7 @@ export interface DaemonEvents extends Runnable {
   configuration(reason: ConfigurationReason, note: string): void
 }
 
-export type ConfigurationReason = 'ConfigurationApplied' | 'ConfigurationRefused' | 'ConfigurationNeedsRestart'
+type ConfigurationReason = 'ConfigurationApplied' | 'ConfigurationRefused' | 'ConfigurationNeedsRestart'
 
 export type BindFailure = 'FailedToStartProxierHealthcheck' | 'FailedToStartMetricServer'
 

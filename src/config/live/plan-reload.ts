@@ -14,7 +14,7 @@ export interface FieldChange {
   readonly to: string
 }
 
-export interface LiveChange extends FieldChange {
+interface LiveChange extends FieldChange {
   readonly effect: Effect
 }
 
