@@ -16,7 +16,7 @@ export const architectures = {
 
 export type ArchitectureName = keyof typeof architectures
 
-const architectureNames = Object.keys(architectures) as readonly ArchitectureName[]
+export const architectureNames = Object.keys(architectures) as readonly ArchitectureName[]
 
 /** `amd64,arm64` */
 export function parseArchitectures(text: string): readonly ArchitectureName[] {

@@ -15,7 +15,13 @@ import { packages, root } from './places.ts'
 import { writeDeb } from './write-deb.ts'
 import { writeTarball } from './write-tarball.ts'
 
-const { values } = parseArgs({ options: { arch: { type: 'string', default: architectureHere() } } })
+const { values } = parseArgs({
+  options: {
+    arch: { type: 'string', default: architectureHere() },
+    // What an image is made from.
+    'tree-only': { type: 'boolean', default: false },
+  },
+})
 const names = parseArchitectures(values.arch)
 const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string }
 const epoch = sourceDate()
@@ -24,6 +30,7 @@ const parts = { version, code: await bundle(version), sbom: await buildSbom(epoc
 for (const name of names) {
   const tree = await buildTree(parts, name)
   say(tree)
+  if (values['tree-only']) continue
   const tarball = join(packages, `${treeName(version, name)}.tar.gz`)
   await writeTarball(tarball, tree, epoch)
   await sayFile(tarball)

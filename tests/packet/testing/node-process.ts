@@ -21,6 +21,12 @@ export class NodeProcess implements AsyncDisposable {
     return this.#child.exitCode === null && this.#child.signalCode === null
   }
 
+  /** Waits for the end, which a signal may bring; then it is null. */
+  async ended(): Promise<number | null> {
+    await this.#exited
+    return this.#child.exitCode
+  }
+
   /** Sends the signal and waits for the end. */
   async stop(signal: NodeJS.Signals): Promise<void> {
     if (this.isRunning) this.#child.kill(signal)
