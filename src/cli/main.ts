@@ -18,18 +18,35 @@ type LoadCommand = () => Promise<Command>
  * Each is loaded when somebody asks for it: one brings an API server with it, others a gRPC library, and a daemon would
  * carry all that around for as long as it runs.
  */
-const commands: ReadonlyMap<string, LoadCommand> = new Map<string, LoadCommand>([
-  ['demo', async () => (await import('./demo/demo-command.ts')).demoCommand],
-  ['doctor', async () => (await import('./doctor/doctor-command.ts')).doctorCommand],
-  ['explain', async () => (await import('./explain/explain-command.ts')).explainCommand],
-  ['migrate', async () => (await import('./migrate/migrate-command.ts')).migrateCommand],
-  ['render', async () => (await import('./render-command.ts')).renderCommand],
-  ['top', async () => (await import('./top/top-command.ts')).topCommand],
-  ['trace', async () => (await import('./trace/trace-command.ts')).traceCommand],
-  ...(['kube', 'file', 'api', 'local'] as const).map((source) => [source, kpngCommand(source)] as const),
-])
+const loaders = {
+  completion: async () => (await import('./completion/completion-command.ts')).completionCommand,
+  demo: async () => (await import('./demo/demo-command.ts')).demoCommand,
+  doctor: async () => (await import('./doctor/doctor-command.ts')).doctorCommand,
+  explain: async () => (await import('./explain/explain-command.ts')).explainCommand,
+  migrate: async () => (await import('./migrate/migrate-command.ts')).migrateCommand,
+  render: async () => (await import('./render-command.ts')).renderCommand,
+  top: async () => (await import('./top/top-command.ts')).topCommand,
+  trace: async () => (await import('./trace/trace-command.ts')).traceCommand,
+  kube: kpngCommand('kube'),
+  file: kpngCommand('file'),
+  api: kpngCommand('api'),
+  local: kpngCommand('local'),
+} as const satisfies Readonly<Record<string, LoadCommand>>
+
+export type CommandName = keyof typeof loaders
+
+const commands: ReadonlyMap<string, LoadCommand> = new Map(Object.entries(loaders))
 /** Besides the daemon, which has no name, KPNG's commands run for as long as their node does. */
-const shortCommands: ReadonlySet<string> = new Set(['demo', 'doctor', 'explain', 'migrate', 'render', 'top', 'trace'])
+const shortCommands: ReadonlySet<string> = new Set([
+  'completion',
+  'demo',
+  'doctor',
+  'explain',
+  'migrate',
+  'render',
+  'top',
+  'trace',
+])
 
 /** People try these first; `asFlags` makes flags of them. */
 const words = ['help', 'version'] as const

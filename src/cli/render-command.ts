@@ -14,7 +14,7 @@ const offline = offlineFlags({
   node: 'The node to render for. Empty: the host name.',
 })
 
-const renderFlags = inGroup('Render', {
+export const renderFlags = inGroup('Render', {
   ...offline,
   family: { type: type.text, default: '', help: 'Only ipv4 or only ipv6. Empty: both.' },
   part: { type: type.text, default: '', help: 'Only this part, for modes with several parts.' },

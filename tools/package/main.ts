@@ -11,6 +11,7 @@ import { architectureHere, parseArchitectures } from './architectures.ts'
 import { buildSbom } from './build-sbom.ts'
 import { buildTree, treeName } from './build-tree.ts'
 import { bundle } from './bundle.ts'
+import { generatedTexts } from './generated-texts.ts'
 import { packages, root } from './places.ts'
 import { writeDeb } from './write-deb.ts'
 import { writeTarball } from './write-tarball.ts'
@@ -26,7 +27,12 @@ const names = parseArchitectures(values.arch)
 const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string }
 const epoch = sourceDate()
 
-const parts = { version, code: await bundle(version), sbom: await buildSbom(epoch), texts: {} }
+const parts = {
+  version,
+  code: await bundle(version),
+  sbom: await buildSbom(epoch),
+  texts: generatedTexts(version, epoch),
+}
 for (const name of names) {
   const tree = await buildTree(parts, name)
   say(tree)

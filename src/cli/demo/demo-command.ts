@@ -9,7 +9,7 @@ import type { Program } from '../program.ts'
 import { DemoFolder } from './demo-folder.ts'
 import { runDemo } from './run-demo.ts'
 
-const demoFlags = inGroup('Demo', {
+export const demoFlags = inGroup('Demo', {
   'api-port': { type: type.int32, default: 18_001, help: 'Port of the API server on 127.0.0.1.' },
   'data-dir': {
     type: type.text,

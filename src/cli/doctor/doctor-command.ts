@@ -26,7 +26,7 @@ import { renderJson, renderText } from './report.ts'
 import type { Setup } from './setup.ts'
 import { visible, visibleData } from '../visible.ts'
 
-const doctorFlags = inGroup('Doctor', {
+export const doctorFlags = inGroup('Doctor', {
   'before-start': {
     type: type.bool,
     default: false,

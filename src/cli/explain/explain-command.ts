@@ -21,7 +21,7 @@ import { explainWorld } from './explain-world.ts'
 import { withPieces } from './pieces-of-entrance.ts'
 import { visibleData } from '../visible.ts'
 
-const explainFlags = {
+export const explainFlags = {
   ...inGroup('Question', {
     from: {
       type: type.text,

@@ -14,6 +14,7 @@ import { followLocally } from './follow-locally.ts'
 import { keepModel } from './keep-model.ts'
 import {
   apiFlags,
+  behindApiFlags,
   commonFlags,
   execFlags,
   fileFlags,
@@ -25,11 +26,11 @@ import {
 } from './kpng-flags.ts'
 import type { ModelSource } from './open-model.ts'
 import type { SinkCommand, SinkContext, SinkValues } from './sink-context.ts'
-import { checkSink, modeOfSink, sinkHelp } from './sinks.ts'
+import { checkSink, modeOfSink, sinkHelp, sinkNames } from './sinks.ts'
 import { runMode } from './to-mode.ts'
 import type { KpngSource } from './to-mode.ts'
 
-const about: Readonly<Record<KpngSource, string>> = {
+export const aboutBySource: Readonly<Record<KpngSource, string>> = {
   kube: 'Reads the cluster from its API server.',
   file: 'Reads the cluster from files of Kubernetes objects.',
   api: 'Follows a KPNG server.',
@@ -42,14 +43,14 @@ export function kpngCommand(source: KpngSource) {
     // The last word counts: in `to-local to-nft` the first only says where the state is computed.
     const sink = words.at(-1)
     if (sink === undefined && flags.some((flag) => flag === '--help' || flag === '-h')) {
-      program.out(`${about[source]}\n\nUsage:\n  fairlead ${source} SINK [flags]\n\nSinks:\n${sinkHelp}\n`)
+      program.out(`${aboutBySource[source]}\n\nUsage:\n  fairlead ${source} SINK [flags]\n\nSinks:\n${sinkHelp}\n`)
       return 0
     }
     checkSink(sink)
     try {
       const mode = modeOfSink(sink)
       if (mode !== undefined)
-        return await runMode({ source, sink, about: about[source], mode, argv: flags }, program, signal)
+        return await runMode({ source, sink, about: aboutBySource[source], mode, argv: flags }, program, signal)
       return await runSink({ source, sink, flags, command }, program, signal)
     } catch (error) {
       if (error instanceof KpngError || error instanceof KubeError)
@@ -80,7 +81,7 @@ function splitCommandLine(argv: readonly string[]): CommandLine {
 async function runSink(line: SinkCommand, program: Program, signal: AbortSignal): Promise<number> {
   const { source, sink } = line
   const sinkFlags = flagsOfSink(sink)
-  const sourceFlags = source === 'kube' ? kubeFlags : source === 'file' ? fileFlags : apiFlags
+  const sourceFlags = flagsOfSource(source)
   const read = parseFlags(
     { ...commonFlags, ...sourceFlags, ...sinkFlags },
     withListenAlias(line),
@@ -90,7 +91,9 @@ async function runSink(line: SinkCommand, program: Program, signal: AbortSignal)
   if (!read.ok) throw new CommandError(`${read.problem} (see ${usage} --help)`)
   if (read.wantsHelp) {
     const table: FlagTable = { ...sourceFlags, ...sinkFlags, ...commonFlags }
-    program.out(`${about[source]}\n\nUsage:\n  ${usage} [flags]\n\n${renderFlagHelp(table, program.host.platform)}`)
+    program.out(
+      `${aboutBySource[source]}\n\nUsage:\n  ${usage} [flags]\n\n${renderFlagHelp(table, program.host.platform)}`,
+    )
     return 0
   }
   if (read.positionals.length > 0)
@@ -104,6 +107,18 @@ async function runSink(line: SinkCommand, program: Program, signal: AbortSignal)
   } finally {
     log.flush()
   }
+}
+
+/** Of all its sinks but the modes, which have those of the daemon as well. */
+export function kpngFlags(source: KpngSource): FlagTable {
+  const ofSinks = sinkNames.map(flagsOfSink)
+  const behindApi = source === 'api' || source === 'local' ? behindApiFlags : {}
+  return { ...flagsOfSource(source), ...Object.assign({}, ...ofSinks), ...behindApi, ...commonFlags }
+}
+
+function flagsOfSource(source: KpngSource) {
+  if (source === 'kube') return kubeFlags
+  return source === 'file' ? fileFlags : apiFlags
 }
 
 function flagsOfSink(sink: string) {

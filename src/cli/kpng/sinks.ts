@@ -34,6 +34,8 @@ const missingSinks: ReadonlyMap<string, string> = new Map([
   ['to-healthchecks', 'is not needed: every mode (to-nftables, …) serves the health check node ports of Services'],
 ])
 
+export const sinkNames: readonly string[] = [...aboutBySink.keys()]
+
 export const sinkHelp: string = [...aboutBySink].map(([name, about]) => `  ${name.padEnd(17)}${about}`).join('\n')
 
 export function modeOfSink(sink: string): string | undefined {
@@ -42,12 +44,11 @@ export function modeOfSink(sink: string): string | undefined {
 
 /** Throws when there is no such sink, and says which to use. */
 export function checkSink(sink: string | undefined): asserts sink is string {
-  const known = [...aboutBySink.keys()]
-  if (sink === undefined) throw new CommandError(`name a sink, one of: ${known.join(', ')}`)
+  if (sink === undefined) throw new CommandError(`name a sink, one of: ${sinkNames.join(', ')}`)
   if (aboutBySink.has(sink) || modeBySink.has(sink)) return
   const missing = missingSinks.get(sink)
   if (missing !== undefined) throw new CommandError(`${sink} ${missing}`)
-  const nearest = nearestName(sink, known)
-  const hint = nearest === undefined ? `choose from ${known.join(', ')}` : `did you mean ${nearest}?`
+  const nearest = nearestName(sink, sinkNames)
+  const hint = nearest === undefined ? `choose from ${sinkNames.join(', ')}` : `did you mean ${nearest}?`
   throw new CommandError(`"${sink}" is unknown: ${hint}`)
 }

@@ -12,7 +12,7 @@ import type { Program } from '../program.ts'
 import { listenForKeys } from './keys.ts'
 import { renderSummary, renderTop } from './top-table.ts'
 
-const flags = inGroup('Top', {
+export const topFlags = inGroup('Top', {
   sort: {
     type: type.oneOf(sortKeys),
     default: 'connections' as const,
@@ -47,10 +47,10 @@ interface Asked {
 
 export async function topCommand(argv: readonly string[], program: Program, signal: AbortSignal): Promise<number> {
   const { host } = program
-  const read = parseFlags(flags, argv, host.platform)
+  const read = parseFlags(topFlags, argv, host.platform)
   if (!read.ok) throw new CommandError(read.problem)
   if (read.wantsHelp) {
-    const help = renderFlagHelp(flags, host.platform, program.stdout.columns)
+    const help = renderFlagHelp(topFlags, host.platform, program.stdout.columns)
     program.out(`${about}\nUsage:\n  fairlead top [flags]\n\n${help}`)
     return 0
   }

@@ -14,7 +14,7 @@ import { renderCauses, renderSyncLine, renderSyncTable, renderSyncTitle } from '
 import { renderWaterfall } from './waterfall.ts'
 import { parseVisible } from '../visible.ts'
 
-const traceFlags = inGroup('Trace', {
+export const traceFlags = inGroup('Trace', {
   ...askFlags,
   number: { type: type.int32, short: 'n', default: 20, help: 'How many syncs to list; the proxy remembers 200.' },
   slowest: { type: type.bool, default: false, help: 'The slowest ones first, instead of the newest.' },

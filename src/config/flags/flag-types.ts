@@ -40,6 +40,7 @@ export function oneOf<const Word extends string>(words: readonly Word[]): FlagTy
   const list = words.join(', ')
   return {
     label: 'string',
+    words,
     parse: (text) =>
       found(
         words.find((word) => word === text),

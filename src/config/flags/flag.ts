@@ -6,6 +6,8 @@ export interface FlagType<Value> {
   readonly label: string
   /** The value of the flag alone, without `=value`. Without it, the flag needs a value. */
   readonly alone?: string
+  /** The only texts that it takes, where they can be counted. */
+  readonly words?: readonly string[]
   parse(text: string, earlier: Earlier<Value>): Parsed<Value>
   render(value: Value): string
 }

@@ -2,7 +2,7 @@ import { parseCidr } from '../../net/ip.ts'
 import type { DetectLocalMode, UncheckedConfig } from '../proxy-config.ts'
 import { invalid, unsupported } from './field-problem.ts'
 
-const detectLocalModes: readonly DetectLocalMode[] = [
+export const detectLocalModes: readonly DetectLocalMode[] = [
   'ClusterCIDR',
   'NodeCIDR',
   'BridgeInterface',
