@@ -11,7 +11,7 @@ import { ask } from './testing/ask.ts'
 import { Cluster } from './testing/cluster.ts'
 import { listenTcp } from './testing/echo-server.ts'
 import { FairleadProcess, fairleadIptables, fairleadNftables, fairleadProgram } from './testing/fairlead.ts'
-import { fairleadUserspace, missingEngine } from './testing/fairlead-userspace.ts'
+import { fairleadUserspace } from './testing/fairlead-userspace.ts'
 import { chooseVariant } from './testing/iptables-variant.ts'
 import { capabilityBits, limitedTo } from './testing/limited-to.ts'
 import type { Capability } from './testing/limited-to.ts'
@@ -77,28 +77,24 @@ for (const { proxy, variant, needs } of cases)
     })
   })
 
-describeUnless(
-  packetTestProblem(fairleadUserspace('nft')) ?? missingEngine(),
-  'transparent connections of the userspace mode',
-  () => {
-    const annotations = { 'fairlead.dev/client-address': 'transparent' }
-    const wishing = givenService('web', 1, { type: 'NodePort', endpoints: ['here-1'], annotations })
-    const proxy = fairleadUserspace('nft')
+describeUnless(packetTestProblem(fairleadUserspace('nft')), 'transparent connections of the userspace mode', () => {
+  const annotations = { 'fairlead.dev/client-address': 'transparent' }
+  const wishing = givenService('web', 1, { type: 'NodePort', endpoints: ['here-1'], annotations })
+  const proxy = fairleadUserspace('nft')
 
-    test.each([
-      { needs: ['NET_ADMIN', 'NET_RAW'] as const, seen: 'client' as const },
-      { needs: ['NET_ADMIN'] as const, seen: 'node' as const },
-    ])('with $needs, pods see the $seen', async ({ needs, seen }) => {
-      await using rig = await Rig.startWith((cluster) => start(cluster, { proxy, variant: 'nft', needs }), [wishing])
-      const to = at('node port', wishing)
-      const sources = { client: rig.whoIs('outside', to, 'ipv4').ip, node: rig.whoIs('node', to, 'ipv4').ip }
-      await expect
-        .poll(() => rig.ask('outside', to, 'ipv4', 10_000), patience)
-        .toMatchObject({ kind: 'answer', answer: { sawSource: sources[seen] } })
-      expect(rig.proxy.log().includes('CAP_NET_RAW')).toBe(seen === 'node')
-    })
-  },
-)
+  test.each([
+    { needs: ['NET_ADMIN', 'NET_RAW'] as const, seen: 'client' as const },
+    { needs: ['NET_ADMIN'] as const, seen: 'node' as const },
+  ])('with $needs, pods see the $seen', async ({ needs, seen }) => {
+    await using rig = await Rig.startWith((cluster) => start(cluster, { proxy, variant: 'nft', needs }), [wishing])
+    const to = at('node port', wishing)
+    const sources = { client: rig.whoIs('outside', to, 'ipv4').ip, node: rig.whoIs('node', to, 'ipv4').ip }
+    await expect
+      .poll(() => rig.ask('outside', to, 'ipv4', 10_000), patience)
+      .toMatchObject({ kind: 'answer', answer: { sawSource: sources[seen] } })
+    expect(rig.proxy.log().includes('CAP_NET_RAW')).toBe(seen === 'node')
+  })
+})
 
 describeUnless(packetTestProblem(fairleadNftables), 'nobody, without any capability', () => {
   const nobody = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', ...limitedTo([]).slice(1)]

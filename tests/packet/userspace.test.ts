@@ -18,9 +18,9 @@ import type { Flow } from './testing/observe.ts'
 import { packetTestProblem } from './testing/packet-test-problem.ts'
 import { describeUnless } from './testing/proxies.ts'
 import { Rig } from './testing/rig.ts'
-import { at, reaches, refused, untouched } from './testing/row.ts'
+import { at, refused, untouched } from './testing/row.ts'
 import type { Expectation, Source, Target } from './testing/row.ts'
-import { flowsTo } from './testing/service-faults.ts'
+import { flowsTo, serviceFaults } from './testing/service-faults.ts'
 import { givenService, nodePortOf, webPort } from './testing/service-fixture.ts'
 import type { PortFixture } from './testing/service-fixture.ts'
 import { whoAnswers } from './testing/tally.ts'
@@ -47,10 +47,7 @@ for (const variant of ['nft', 'legacy'] as const)
       const compared = await Promise.all(families.map((family) => compareFlow(rig, { from, to, family, expectation })))
       return compared.filter(({ observed, expected }) => observed !== expected).map(({ observed }) => observed)
     }
-    const expectServed = async () => {
-      for (const { from, to } of flowsTo(web))
-        expect(await faults(from, to, reaches(['here-1', 'there-1'], 'node'))).toEqual([])
-    }
+    const expectServed = async () => expect(await serviceFaults(rig, web)).toEqual([])
 
     test('while endpoints come and go, no connection fails and open ones go on', async () => {
       await rig.program([{ ...web, endpoints: ['here-1'] }, dns, other])

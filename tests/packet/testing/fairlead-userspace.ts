@@ -1,4 +1,4 @@
-/** Fairlead on a node in its userspace mode: iptables leads to a relay, which every endpoint takes for the client. */
+/** Fairlead on a node in its userspace mode: iptables leads to a relay, the native one. */
 import { existsSync } from 'node:fs'
 import { TemporaryFolder } from '../../../src/sources/kube/testing/temporary-folder.ts'
 import type { Cluster } from './cluster.ts'
@@ -13,13 +13,13 @@ export function fairleadUserspace(variant: IptablesVariant): Proxy {
     name: `userspace (${variant})`,
     mode: 'userspace',
     cannot: {},
-    missing: () => missingPrograms(`iptables-${variant}`, `ip6tables-${variant}`),
+    missing: () => missingPrograms(`iptables-${variant}`, `ip6tables-${variant}`) ?? missingEngine(),
     start: (cluster, settings) => startUserspace(cluster, variant, settings),
   }
 }
 
 /** Why the native engine cannot be used, or undefined when it can. */
-export function missingEngine(): string | undefined {
+function missingEngine(): string | undefined {
   const program = new URL(`../../../dist/native/${process.platform}-${process.arch}/fairlead-relay`, import.meta.url)
   return existsSync(program) ? undefined : 'the native engine is not built: npm run build:native'
 }
