@@ -25,7 +25,7 @@ export function splitOnIptables(mode: 'iptables' | 'userspace', variant: Iptable
   return {
     name: `${mode} (${variant}) behind a KPNG core`,
     mode,
-    cannot: {},
+    cannot: { 'pod CIDRs of the Node': "KPNG's protocol does not have them" },
     missing: () => missingPrograms(`iptables-${variant}`, `ip6tables-${variant}`),
     start(cluster, settings) {
       chooseVariant(cluster.node, variant)

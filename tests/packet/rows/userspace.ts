@@ -98,11 +98,13 @@ function ownRows({ services }: Scenario): readonly Row[] {
       from: 'there-2',
       to: [at('node port', elsewhere), at('VIP', elsewhere)],
       expect: dropped,
+      needs: ['pod CIDRs of the Node'],
     }),
     row(69, 'a pod of another node comes from outside: it reaches the local endpoint, which sees it', {
       from: 'there-2',
       to: [at('node port', spread), at('VIP', spread)],
       expect: reaches(['here-1'], 'client'),
+      needs: ['pod CIDRs of the Node'],
     }),
     row(14, 'a node port answers on localhost, also on ::1', {
       from: 'localhost',

@@ -41,7 +41,7 @@ export type Expectation =
   | { readonly kind: 'untouched' }
 
 /** What some proxies cannot do. */
-export type Feature = 'addresses of devices without carrier' | 'ServiceCIDRs at once'
+export type Feature = 'addresses of devices without carrier' | 'ServiceCIDRs at once' | 'pod CIDRs of the Node'
 
 export interface Row {
   readonly sentence: string
