@@ -1,8 +1,10 @@
 /** The whole daemon, with a real API server: what an operator runs. */
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { networkInterfaces } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startControlPlane } from './testing/control-plane.ts'
 import type { ControlPlane } from './testing/control-plane.ts'
@@ -68,6 +70,53 @@ test('the node gets an event that the proxy starts, and the process ends orderly
   await daemon.process.stop('SIGTERM')
   expect(daemon.process.exitCode).toBe(0)
 })
+
+test('the taint that keeps pods away goes once the node is programmed, and no other; a missing right is told', async () => {
+  const waiting = { key: 'fairlead.dev/not-ready' }
+  const others = [
+    { key: 'example.com/gpu', value: 'yes', effect: 'NoSchedule' },
+    { key: 'example.com/slow', effect: 'PreferNoSchedule' },
+  ] as const
+  await cluster.client.expect(201, 'POST', '/api/v1/nodes', {
+    metadata: { name: 'node-b' },
+    spec: {
+      taints: [{ ...waiting, effect: 'NoSchedule' }, others[0], { ...waiting, effect: 'NoExecute' }, others[1]],
+    },
+    status: { addresses: [{ type: 'InternalIP', address: '192.0.2.11' }] },
+  })
+  await using daemon = await FairleadDaemon.start(cluster.folder, [
+    `--kubeconfig=${kubeconfig}`,
+    '--hostname-override=node-b',
+    '--remove-not-ready-taint',
+  ])
+  await expect.poll(async () => (await fetch(`${daemon.healthUrl}/readyz`)).text(), soon).toBe('ok')
+  await expect
+    .poll(() => readFile(join(cluster.folder, 'fairlead.log'), 'utf8'), soon)
+    .toContain('allow the service account to patch nodes')
+  await allow('patch', 'nodes')
+  await expect.poll(taintsOf('node-b'), soon).toEqual(others)
+})
+
+async function allow(verb: string, resource: string): Promise<void> {
+  const rbac = '/apis/rbac.authorization.k8s.io/v1'
+  const name = `${verb}-${resource}`
+  await cluster.client.expect(201, 'POST', `${rbac}/clusterroles`, {
+    metadata: { name },
+    rules: [{ apiGroups: [''], resources: [resource], verbs: [verb] }],
+  })
+  await cluster.client.expect(201, 'POST', `${rbac}/clusterrolebindings`, {
+    metadata: { name },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
+    subjects: [{ kind: 'ServiceAccount', namespace: 'default', name: 'fairlead' }],
+  })
+}
+
+function taintsOf(node: string): () => Promise<unknown> {
+  return async () => {
+    const { spec } = await cluster.client.expect(200, 'GET', `/api/v1/nodes/${node}`)
+    return (spec as { readonly taints?: unknown }).taints
+  }
+}
 
 const slices = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices'
 

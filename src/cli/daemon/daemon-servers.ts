@@ -5,6 +5,7 @@ import type { StartConfig } from '../../config/live/how-fields-change.ts'
 import type { RunningConfig } from '../../config/live/running-config.ts'
 import type { ProxyConfig } from '../../config/proxy-config.ts'
 import type { ProxyHealth } from '../../core/health/proxy-health.ts'
+import type { Readiness } from '../../core/health/readiness.ts'
 import { ConnectionLimit } from '../../http/connection-limit.ts'
 import { healthzHandler } from '../../observe/http/healthz-server.ts'
 import { serveHttp } from '../../observe/http/http-server.ts'
@@ -30,6 +31,7 @@ export interface DaemonServersOptions {
   readonly version: string
   readonly flags: Readonly<Record<string, string>>
   readonly health: ProxyHealth
+  readonly readiness: Readiness
   readonly detail: () => Readonly<Record<string, unknown>>
   readonly metrics: DaemonMetrics
   readonly pages: readonly DebugPage[]
@@ -58,7 +60,7 @@ export function daemonServers(options: DaemonServersOptions): readonly Runnable[
         options,
         'the health server',
         config.healthzBindAddress,
-        healthzHandler({ health: options.health, detail: options.detail, metrics: options.metrics.proxy }),
+        healthzHandler({ ...options, metrics: options.metrics.proxy }),
         'FailedToStartProxierHealthcheck',
       ),
     )

@@ -36,6 +36,8 @@ export interface Daemon {
   readonly file: ConfigFile | undefined
   /** What a change of the file does. */
   readonly onConfigChange: DaemonOptions['onConfigChange']
+  /** Takes the taint from the Node that keeps pods away, once it is programmed. */
+  readonly removesNotReadyTaint: boolean
   /** Ask for the file to be read again. */
   readonly hangups?: Hangups
   readonly stateDir: string

@@ -1,6 +1,7 @@
 import { isGateOn } from '../../config/feature-gates.ts'
 import type { ProxyConfig } from '../../config/proxy-config.ts'
 import type { ProxyHealth } from '../../core/health/proxy-health.ts'
+import type { Readiness } from '../../core/health/readiness.ts'
 import type { ServingPolicy } from '../../core/routing/serving-policy.ts'
 import type { SyncPeriods } from '../../core/sync/sync-loop.ts'
 import { userspaceSpanNames } from '../../backends/userspace/span-names.ts'
@@ -23,6 +24,7 @@ export interface FamilyProxiesOptions {
   /** Waits until all families are programmed. */
   readonly otherModes: OtherModes
   readonly health: ProxyHealth
+  readonly readiness: Readiness
   readonly events: DaemonEvents
   readonly memory: ProxyMemory
   readonly maxConnections: number
@@ -33,7 +35,7 @@ const none: readonly string[] = []
 
 /** One sync loop for each backend, under one policy; what is wrong with a Service is told once, not once per family. */
 export function familyProxies(options: FamilyProxiesOptions): readonly FamilyProxy[] {
-  const { daemon, cluster, prepared, otherModes, health, memory, maxConnections } = options
+  const { daemon, cluster, prepared, otherModes, health, readiness, memory, maxConnections } = options
   const { config, running, host, log } = daemon
   const { catalog, nodeName, metrics, tracing } = cluster
   const { context, node } = prepared
@@ -42,7 +44,7 @@ export function familyProxies(options: FamilyProxiesOptions): readonly FamilyPro
       family,
       backend,
       openConnections,
-      afterSync: [...afterSync, memory.touched.afterSync(), otherModes.afterSync()],
+      afterSync: [...afterSync, memory.touched.afterSync(), otherModes.afterSync(), readiness.afterSync()],
       catalog,
       nodeName,
       nodeIP: node.addresses.ips[family],

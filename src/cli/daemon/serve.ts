@@ -1,5 +1,6 @@
 /** The last stage: everything that runs until the daemon is told to end. */
 import { ProxyHealth } from '../../core/health/proxy-health.ts'
+import { Readiness } from '../../core/health/readiness.ts'
 import { connectionsFor } from '../../http/connection-limit.ts'
 import type { Family } from '../../net/ip.ts'
 import { TrafficBook } from '../../observe/traffic/traffic-book.ts'
@@ -7,6 +8,7 @@ import { OtherModes } from '../cleanup/remove-other-modes.ts'
 import { explainWorld } from '../explain/explain-world.ts'
 import type { ModeContext, ModeOnNode } from '../modes/mode.ts'
 import { runAll } from '../run-all.ts'
+import type { Runnable } from '../run-all.ts'
 import { daemonEvents } from './daemon-events.ts'
 import { addDaemonSeries } from './daemon-series.ts'
 import { daemonServers } from './daemon-servers.ts'
@@ -17,6 +19,7 @@ import { familyProxies } from './family-proxies.ts'
 import type { ThisNode } from './node-at-start.ts'
 import { nodeGuard } from './node-guard.ts'
 import type { NodeSettings } from './node-settings.ts'
+import { NotReadyTaint } from './not-ready-taint.ts'
 import { openBackends } from './open-backends.ts'
 import { proxyMemory } from './proxy-memory.ts'
 import { configReload } from './reload/open-reload.ts'
@@ -43,6 +46,7 @@ export async function serve(
   const events = daemonEvents(source.client, { nodeName, host, log })
   events.started()
   const health = new ProxyHealth({ clock: host.clock, timeoutMs: () => 2 * running.config.syncPeriodMs })
+  const readiness = new Readiness({ families, hasObjects: () => catalog.isInitialised })
   const maxConnections = connectionsFor(await host.process.openFilesLimit())
   const otherModes = new OtherModes({
     mode: config.mode,
@@ -56,7 +60,7 @@ export async function serve(
   const backends = await openBackends(mode, families, start, signal)
   start.end()
   const memory = proxyMemory(daemon, cluster, events)
-  const parts = { daemon, cluster, prepared, backends, otherModes, health, events, memory, maxConnections }
+  const parts = { daemon, cluster, prepared, backends, otherModes, health, readiness, events, memory, maxConnections }
   const proxies = familyProxies(parts)
   const book = new TrafficBook({ sources: proxies, clock: host.clock, signal, log })
   addDaemonSeries(book, memory, daemon, cluster)
@@ -69,6 +73,7 @@ export async function serve(
     configz: () => reload.status.configz(),
     pages,
     health,
+    readiness,
     detail: () => ({ ...startDetail(cluster), ...source.detail() }),
     metrics: cluster.metrics,
     maxConnections,
@@ -77,7 +82,12 @@ export async function serve(
   const socket = await debugSocket({ ...daemon, pages })
   const guard = nodeGuard({ catalog, node: prepared.node, config, health, log })
   const cleaning = mode.replacesOtherModes ? [otherModes] : []
-  const others = [...cleaning, ...reload.parts, ...stateKeeper(daemon, cluster)]
+  const others = [
+    ...cleaning,
+    ...reload.parts,
+    ...taintRemoval(daemon, cluster, readiness),
+    ...stateKeeper(daemon, cluster),
+  ]
   await runAll([events, guard, ...servers, ...socket, ...proxies, ...others], signal)
 }
 
@@ -85,4 +95,18 @@ function startDetail({ saved, source }: ClusterParts): Readonly<Record<string, u
   if (saved.savedAtMs === undefined || source.isLive())
     return { state: source.isLive() ? 'live' : 'waiting for the first list' }
   return { state: 'saved', savedAt: new Date(saved.savedAtMs).toISOString() }
+}
+
+function taintRemoval(
+  { removesNotReadyTaint, host: { clock }, log }: Daemon,
+  { nodeName, catalog, source }: ClusterParts,
+  { ready }: Readiness,
+): readonly Runnable[] {
+  if (!removesNotReadyTaint) return []
+  const { client } = source
+  if (client === undefined) {
+    log.warn('configuration', { warning: '--remove-not-ready-taint has no effect: objects do not come from a cluster' })
+    return []
+  }
+  return [new NotReadyTaint({ client, catalog, nodeName, ready, isLive: () => source.isLive(), clock, log })]
 }

@@ -37,6 +37,11 @@ export const fairleadFlags = {
       default: 'apply',
       help: 'What a change of the --config file does: apply (what can change does so at once, the rest waits for a restart), or exit, as in kube-proxy.',
     },
+    'remove-not-ready-taint': {
+      type: type.bool,
+      default: false,
+      help: 'Remove the taint fairlead.dev/not-ready from this Node as soon as its Services are programmed. Needs the right to patch nodes.',
+    },
     objects: {
       type: type.strings,
       default: [],

@@ -31,6 +31,7 @@ export interface DaemonOptions {
   readonly configFile: string
   /** What a change of the file does. */
   readonly onConfigChange: 'apply' | 'exit'
+  readonly removesNotReadyTaint: boolean
   readonly action: Action
   readonly master: string
   readonly windowsService: boolean
@@ -84,6 +85,7 @@ export function parseDaemonCommandLine(
     options: {
       configFile: values.config,
       onConfigChange: values['config-change'],
+      removesNotReadyTaint: values['remove-not-ready-taint'],
       action: actionOf(values),
       master: values.master,
       windowsService: values['windows-service'],

@@ -107,7 +107,7 @@ export const processFlags = {
       type: type.ipPort,
       default: '0.0.0.0:10256',
       configField: 'healthzBindAddress',
-      help: 'Address of /healthz and /livez. An empty value changes nothing; --healthz-port=0 turns the server off.',
+      help: 'Address of /healthz, /livez and /readyz. An empty value changes nothing; --healthz-port=0 turns the server off.',
     },
     'healthz-port': {
       type: type.int32,

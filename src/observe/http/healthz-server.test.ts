@@ -25,12 +25,16 @@ let health: ProxyHealth
 let listener: HttpListener
 const healthAnswered = vi.fn<(endpoint: string, status: number) => void>()
 
+const readiness = {
+  readyz: ({ isVerbose }: { isVerbose: boolean }) => ({ status: 503, body: isVerbose ? 'long' : 'short' }) as const,
+}
+
 beforeEach(async () => {
   healthAnswered.mockClear()
   clock = new FakeClock(Date.UTC(2026, 10, 15, 9))
   health = new ProxyHealth({ clock, timeoutMs: () => 60_000 })
   const detail = () => ({ sources: { Service: 'connected' } })
-  const handler = healthzHandler({ health, detail, metrics: { healthAnswered } })
+  const handler = healthzHandler({ health, readiness, detail, metrics: { healthAnswered } })
   listener = await listenHttp({ ...options, handler })
   onTestFinished(() => listener[Symbol.asyncDispose]())
 })
@@ -84,7 +88,7 @@ test('what ?verbose adds is for clients on this machine only', async () => {
     .flat()
     .find((entry) => entry?.family === 'IPv4' && !entry.internal)?.address
   assert(own !== undefined, 'this test needs an address beside loopback')
-  const handler = healthzHandler({ health, detail: () => ({ secret: 1 }), metrics: { healthAnswered } })
+  const handler = healthzHandler({ health, readiness, detail: () => ({ secret: 1 }), metrics: { healthAnswered } })
   await using everywhere = await listenHttp({ ...options, bind: { ip: '0.0.0.0', port: 0 }, handler })
   const detailFrom = async (host: string, headers = {}) => {
     const { body } = await rawRequest(everywhere.address, '/healthz?verbose', { host, headers })
@@ -104,7 +108,7 @@ for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']) {
   })
 }
 
-for (const path of ['/', '/healthz/', '/healthz/ping', '//healthz', '/readyz', '/metrics', '/Healthz']) {
+for (const path of ['/', '/healthz/', '/healthz/ping', '//healthz', '/readyz/', '/metrics', '/Healthz']) {
   test(`${path} is not found`, async () => {
     expect(await rawRequest(listener.address, path)).toEqual({
       status: 404,
@@ -113,3 +117,8 @@ for (const path of ['/', '/healthz/', '/healthz/ping', '//healthz', '/readyz', '
     })
   })
 }
+
+test('/readyz is plain text, and longer with ?verbose', async () => {
+  expect(await rawRequest(listener.address, '/readyz')).toMatchObject({ status: 503, body: 'short' })
+  expect(await rawRequest(listener.address, '/readyz?verbose')).toMatchObject({ status: 503, body: 'long' })
+})

@@ -141,7 +141,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, option
 }
 
 /** Load balancers and kubelets use any host name for these, and the answer contains nothing to protect. */
-const openPaths: ReadonlySet<string> = new Set(['/healthz', '/healthz/ping', '/livez'])
+const openPaths: ReadonlySet<string> = new Set(['/healthz', '/healthz/ping', '/livez', '/readyz'])
 
 function whyRefused(request: IncomingMessage, bind: BindAddress): string | undefined {
   if (openPaths.has(requestTarget(request).path)) return undefined

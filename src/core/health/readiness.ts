@@ -1,0 +1,68 @@
+/** What `/readyz` answers: whether this node has been programmed once, in every family. From then on it stays ready. */
+import type { Family } from '../../net/ip.ts'
+import type { AfterSync } from '../sync/sync-runner.ts'
+
+export interface ReadinessOptions {
+  readonly families: readonly Family[]
+  /** Services and EndpointSlices are complete, from the source or from saved state. */
+  readonly hasObjects: () => boolean
+}
+
+interface Check {
+  readonly name: string
+  /** What is missing. */
+  readonly missing: string | undefined
+}
+
+export interface ReadyAnswer {
+  readonly status: 200 | 503
+  /** In the words of Kubernetes' own `/readyz`. */
+  readonly body: string
+}
+
+export class Readiness {
+  readonly #options: ReadinessOptions
+  readonly #waitingFor: Set<Family>
+  readonly #ready = new AbortController()
+
+  constructor(options: ReadinessOptions) {
+    this.#options = options
+    this.#waitingFor = new Set(options.families)
+  }
+
+  /** Aborts once every family has been programmed. */
+  get ready(): AbortSignal {
+    return this.#ready.signal
+  }
+
+  afterSync(): AfterSync {
+    return {
+      name: 'note that the family is programmed',
+      run: ({ view }) => {
+        this.#waitingFor.delete(view.family)
+        if (this.#waitingFor.size === 0) this.#ready.abort()
+      },
+    }
+  }
+
+  readyz({ isVerbose }: { readonly isVerbose: boolean }): ReadyAnswer {
+    const isReady = this.#ready.signal.aborted
+    const status = isReady ? 200 : 503
+    if (isReady && !isVerbose) return { status, body: 'ok' }
+    const lines = this.#checks().map(({ name, missing }) =>
+      missing === undefined ? `[+]${name} ok` : `[-]${name} failed: ${missing}`,
+    )
+    return { status, body: [...lines, `readyz check ${isReady ? 'passed' : 'failed'}`, ''].join('\n') }
+  }
+
+  #checks(): readonly Check[] {
+    const hasObjects = this.#options.hasObjects()
+    return [
+      { name: 'objects', missing: hasObjects ? undefined : 'Services and EndpointSlices have not been listed yet' },
+      ...this.#options.families.map((family) => ({
+        name: `first-sync-${family}`,
+        missing: this.#waitingFor.has(family) ? 'nothing has been programmed yet' : undefined,
+      })),
+    ]
+  }
+}
