@@ -18,7 +18,10 @@ export const sections: readonly Section[] = [
   { heading: 'The ipvs mode', rows: sameMode.ipvs },
   { heading: "The userspace mode, and kube-proxy's until 1.25", rows: aboutUserspace.oldUserspace },
   { heading: 'The kernelspace mode of Windows', rows: onWindows.kernelspace },
-  { heading: 'Another mode: node ports and firewalls', rows: [...otherMode.nodePorts, ...otherMode.firewalls] },
+  {
+    heading: 'Another mode: node ports, firewalls, leftovers',
+    rows: [...otherMode.nodePorts, ...otherMode.firewalls, ...otherMode.leftovers],
+  },
   { heading: 'Another mode: from and to ipvs', rows: [...otherMode.fromIpvs, ...otherMode.toIpvs] },
   { heading: 'Another mode: client-IP affinity', rows: otherMode.affinity },
   { heading: 'Another mode: to userspace', rows: [...aboutUserspace.toUserspace, ...onWindows.userspaceOnWindows] },

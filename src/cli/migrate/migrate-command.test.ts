@@ -36,10 +36,10 @@ describe('what kubeadm has', () => {
     expect(printed).toMatch(/\nnothing needs a decision; \d+ differences need none\n$/)
   })
 
-  test('in nftables mode needs a decision about node ports and the firewall', async () => {
+  test('in nftables mode needs a decision about node ports, the firewall and old rules', async () => {
     const { code, printed } = await migrate(kubeadm, '--to-mode=nftables')
     expect(code).toBe(1)
-    expect(printed).toContain(`Needs a decision (3)
+    expect(printed).toContain(`Needs a decision (4)
   node-ports-on-primary-addresses
     now   nodePortAddresses is not set: node ports answer on all addresses of the node.
 `)
@@ -49,7 +49,7 @@ describe('what kubeadm has', () => {
         kubeadm.replace('nodePortAddresses: null', 'nodePortAddresses: [10.0.0.0/8]'),
         '--to-mode=nftables',
       ),
-    ).toEqual(['no-node-ports-on-localhost', 'no-holes-in-the-firewall'])
+    ).toEqual(['no-node-ports-on-localhost', 'no-holes-in-the-firewall', 'rules-in-iptables-legacy'])
   })
 
   test('keeps the name of the node from the flags', async () => {

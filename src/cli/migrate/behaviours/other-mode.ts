@@ -90,6 +90,19 @@ const firewalls = behaviours({ from: ['iptables', 'ipvs'], to: ['nftables'] }, [
   },
 ])
 
+const leftovers = behaviours({ from: ['iptables', 'ipvs', 'userspace'], to: ['nftables'] }, [
+  {
+    name: 'rules-in-iptables-legacy',
+    attention: 'decide',
+    kubeProxy: 'On a node that uses iptables-legacy, its rules are in the legacy tables.',
+    fairlead:
+      'To remove them it needs CAP_NET_RAW, which its pods do not have in nftables mode. Rules that stay lead to pods of long ago.',
+    action:
+      'iptables-legacy-save | grep KUBE-SVC on a node shows whether it has any. If so, install with --set extraCapabilities={NET_RAW}.',
+    shownBy: 'deploy/helm/fairlead/values.yaml',
+  },
+])
+
 const fromIpvs = behaviours({ from: ['ipvs'], to: ['iptables', 'nftables', 'userspace'] }, [
   {
     name: 'ipvs-open-connections',
@@ -183,4 +196,4 @@ const affinity = behaviours({ from: ['iptables', 'ipvs', 'nftables', 'userspace'
   },
 ])
 
-export const otherMode = { nodePorts, firewalls, fromIpvs, toIpvs, affinity }
+export const otherMode = { nodePorts, firewalls, leftovers, fromIpvs, toIpvs, affinity }
