@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { assert, test } from 'vitest'
 import { renderPage } from './conformance-table.ts'
-import { proxies } from './proxies.ts'
+import { proxies } from './proxies/proxies.ts'
 import { recordedRun } from './recorded-runs.ts'
 import type { RecordedRun } from './recorded-runs.ts'
 import type { TestResult } from './results.ts'

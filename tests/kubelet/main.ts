@@ -10,10 +10,11 @@ import { removeAbandonedCgroups } from './cluster/cgroups.ts'
 import { parseCommandLine, usage } from './command-line.ts'
 import type { CommandLine } from './command-line.ts'
 import { renderPage } from './conformance-table.ts'
+import { buildFairleadImage } from './images/fairlead-image.ts'
 import { packImages } from './images/images.ts'
 import { buildGoProgram, programNames } from './programs.ts'
-import { proxies } from './proxies.ts'
-import type { Proxy } from './proxies.ts'
+import { proxies } from './proxies/proxies.ts'
+import type { Proxy } from './proxies/proxy.ts'
 import { recordRun, recordedRun } from './recorded-runs.ts'
 import { countOutcomes, renderCounts, renderProblems, writeVitestReport } from './report.ts'
 import type { ProxyResults } from './report.ts'
@@ -22,7 +23,7 @@ import type { TestResult } from './results.ts'
 import { runInNamespaces } from './run-in-namespaces.ts'
 import { focus, skip, smokeFocus } from './selection.ts'
 import { resultFile } from './suite.ts'
-import type { SuiteOptions } from './task.ts'
+import type { SuiteOptions, Task } from './task.ts'
 
 const page = fileURLToPath(new URL('../../docs/conformance.md', import.meta.url))
 const resultsFolder = fileURLToPath(new URL('../../.cache/kubelet/results/', import.meta.url))
@@ -40,26 +41,34 @@ async function main(wish: CommandLine): Promise<number> {
     return 0
   }
   if (wish.does === 'table') return writeTable()
-  const chosen = chooseProxies(wish)
-  const images = await build()
-  if (wish.does === 'build') return 0
   const missing = await missingForCluster()
-  if (missing !== undefined) throw new Error(missing)
+  if (missing !== undefined) return reportOf(wish, [skippedForWantOf(missing)])
+  const chosen = chooseProxies(wish)
+  const images = await build(chosen)
+  if (wish.does === 'build') return 0
   await removeAbandonedCgroups()
   if (wish.does === 'hold') {
     const [proxy] = chosen
     if (proxy === undefined || chosen.length !== 1) throw new Error('name one proxy to hold a cluster of')
-    await runInNamespaces({ ...wish, proxy: proxy.name, images, resultFolder: join(resultsFolder, proxy.name) })
+    await runInNamespaces(taskFor(proxy, wish, images))
     return 0
   }
   const all: ProxyResults[] = []
   for (const proxy of chosen) all.push(await testProxy(proxy, wish, images))
   if (wish.isRecorded) await writeTable()
+  return reportOf(wish, all)
+}
+
+async function reportOf(wish: CommandLine, all: readonly ProxyResults[]): Promise<number> {
   if (wish.reportFile !== undefined) await writeVitestReport(wish.reportFile, all)
   process.stdout.write(all.map(renderProblems).join(''))
   const counts = countOutcomes(all.flatMap(({ results }) => results))
   process.stdout.write(`${renderCounts(counts)}\n`)
   return counts.failed > 0 || all.some(({ results }) => results.length === 0) ? 1 : 0
+}
+
+function skippedForWantOf(missing: string): ProxyResults {
+  return { proxy: 'e2e', results: [{ name: 'a real cluster', outcome: 'skipped', seconds: 0, reason: missing }] }
 }
 
 function chooseProxies(wish: CommandLine): readonly Proxy[] {
@@ -71,17 +80,30 @@ function chooseProxies(wish: CommandLine): readonly Proxy[] {
   })
 }
 
-/** All that needs a network, before there is none. Returns the archives of images. */
-async function build(): Promise<readonly string[]> {
-  for (const name of ['etcd', 'kube-apiserver', 'kube-proxy'] as const) await buildProgram(name)
-  for (const name of programNames) await buildGoProgram(name)
-  return [await packImages()]
+interface Images {
+  readonly common: string
+  readonly fairlead: string | undefined
 }
 
-async function testProxy({ name }: Proxy, wish: CommandLine, images: readonly string[]): Promise<ProxyResults> {
-  const resultFolder = join(resultsFolder, name)
+/** All that needs a network, before there is none. */
+async function build(chosen: readonly Proxy[]): Promise<Images> {
+  for (const name of ['etcd', 'kube-apiserver', 'kube-proxy', 'helm'] as const) await buildProgram(name)
+  for (const name of programNames) await buildGoProgram(name)
+  const needsOurs = chosen.some(({ needsFairleadImage }) => needsFairleadImage)
+  return { common: await packImages(), fairlead: needsOurs ? await buildFairleadImage() : undefined }
+}
+
+function taskFor(proxy: Proxy, wish: CommandLine, { common, fairlead }: Images): Omit<Task, 'cgroup' | 'suite'> {
+  const images = proxy.needsFairleadImage && fairlead !== undefined ? [common, fairlead] : [common]
+  return { proxy: proxy.name, nodeCount: wish.nodeCount, images, resultFolder: join(resultsFolder, proxy.name) }
+}
+
+async function testProxy(proxy: Proxy, wish: CommandLine, images: Images): Promise<ProxyResults> {
+  const { name } = proxy
+  const task = taskFor(proxy, wish, images)
+  const { resultFolder } = task
   const started = Date.now()
-  const isDone = await runInNamespaces({ ...wish, proxy: name, images, resultFolder, suite: suiteOptions(wish) })
+  const isDone = await runInNamespaces({ ...task, suite: suiteOptions(wish) })
   if (!isDone) {
     const reason = `the cluster did not come up, or its end came too early: see ${resultFolder}`
     return { proxy: name, results: [{ name: 'the cluster', outcome: 'failed', seconds: 0, reason }] }

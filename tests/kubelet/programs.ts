@@ -6,10 +6,11 @@ import { arch, platform } from 'node:os'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** A program that is built as it is from a published Go module. */
+/** A program that is built from a published Go module. */
 interface GoProgram {
   /** The folder below programs/ whose go.mod names the versions. */
   readonly module: string
+  /** Built as it is; or ".", a main of a few lines beside the go.mod. */
   readonly package: string
   readonly flags?: readonly string[]
   /** Into an image: it must not need a C library. */
@@ -50,7 +51,7 @@ const goPrograms = {
     flags: withoutFileSystems,
     isStatic: true,
   },
-  coredns: { module: 'coredns', package: 'github.com/coredns/coredns', isStatic: true },
+  coredns: { module: 'coredns', package: '.', isStatic: true },
 } satisfies Readonly<Record<string, GoProgram>>
 
 export type ProgramName = keyof typeof goPrograms
@@ -103,6 +104,7 @@ async function hashOf(program: GoProgram, args: readonly string[]): Promise<stri
   // Not go.sum, and of go.mod only the versions: another tool in it changes no program.
   const goMod = await readFile(join(modules, program.module, 'go.mod'), 'utf8')
   hash.update(goMod.replace(/^tool \([^)]*\)/m, ''))
+  if (program.package === '.') hash.update(await readFile(join(modules, program.module, 'main.go')))
   return hash.digest('hex').slice(0, 12)
 }
 

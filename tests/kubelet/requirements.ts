@@ -8,7 +8,6 @@ const packagesByProgram = {
   busybox: 'busybox-static',
   dig: 'bind9-dnsutils',
   nc: 'netcat-openbsd',
-  iperf: 'iperf',
   curl: 'curl',
   wget: 'wget',
   conntrack: 'conntrack',

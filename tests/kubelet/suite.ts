@@ -7,18 +7,17 @@ import type { ControlPlane } from './cluster/control-plane.ts'
 import { buildGoProgram } from './programs.ts'
 import { readResults, withSecondTries } from './results.ts'
 import type { TestResult } from './results.ts'
-import type { SuiteOptions } from './task.ts'
+import type { SuiteOptions, Task } from './task.ts'
 
 export const resultFile = 'results.json'
 
 /** More than these are no accident of a busy machine. */
 const mostSecondTries = 12
 
+type RunOptions = SuiteOptions & Pick<Task, 'resultFolder' | 'nodeCount'>
+
 /** Leaves the results in the folder. What fails among others is run once more, alone. */
-export async function runSuite(
-  controlPlane: ControlPlane,
-  options: SuiteOptions & { readonly resultFolder: string },
-): Promise<void> {
+export async function runSuite(controlPlane: ControlPlane, options: RunOptions): Promise<void> {
   let results = await runOnce(controlPlane, options, 'suite')
   const failed = results
     .filter(({ outcome, name }) => outcome === 'failed' && name.startsWith('['))
@@ -36,7 +35,7 @@ export async function runSuite(
 
 async function runOnce(
   { url, kubeconfig }: ControlPlane,
-  { focus, skip, processes, timeoutMinutes, resultFolder }: SuiteOptions & { readonly resultFolder: string },
+  { focus, skip, processes, timeoutMinutes, resultFolder, nodeCount }: RunOptions,
   name: string,
 ): Promise<readonly TestResult[]> {
   const args = [
@@ -53,6 +52,7 @@ async function runOnce(
     `--kubeconfig=${kubeconfig}`,
     `--host=${url}`,
     '--provider=skeleton',
+    `--num-nodes=${nodeCount}`,
     // Both print the state of the whole cluster after each failure.
     '--dump-logs-on-failure=false',
     '--disable-log-dump=true',

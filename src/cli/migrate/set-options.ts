@@ -121,13 +121,8 @@ function withoutUnknown(argv: readonly string[]): {
 /** Leniently, as kube-proxy reads it: what cannot be decoded is told elsewhere. */
 function optionsInFile(text: string): readonly SetOption[] {
   const root: unknown = parseDocument(text, { version: '1.1', uniqueKeys: false, prettyErrors: false }).toJS()
-  return leaves(root, '')
-    .filter(([field]) => !header.has(field))
-    .map(([field, value]) => ({ name: field, field, flag: undefined, value }))
+  return leaves(root, '').map(([field, value]) => ({ name: field, field, flag: undefined, value }))
 }
-
-/** They say what the file is, and set nothing. */
-const header: ReadonlySet<string> = new Set(['apiVersion', 'kind'])
 
 /** These hold values, not further fields. */
 const maps: ReadonlySet<string> = new Set(['featureGates'])

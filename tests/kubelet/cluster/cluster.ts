@@ -7,7 +7,8 @@ import { startControlPlane } from './control-plane.ts'
 import type { ControlPlane } from './control-plane.ts'
 import { makeHub } from './hub.ts'
 import { ClusterNode } from './node.ts'
-import type { Proxy } from '../proxies.ts'
+import { saveSystemLogs } from './system-logs.ts'
+import type { Proxy } from '../proxies/proxy.ts'
 
 export interface ClusterOptions {
   readonly nodeCount: number
@@ -38,10 +39,15 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const nodes = await Promise.all(
     addresses.map((each) => ClusterNode.start({ ...options, addresses: each, programs, kubeconfig, caFile })),
   )
-  await options.proxy.start(nodes, controlPlane)
-  await kubectl('wait', '--for=condition=Ready', 'nodes', '--all', '--timeout=120s')
-  await kubectl.apply(...clusterDns)
-  await kubectl('rollout', 'status', 'deployment/coredns', '--namespace=kube-system', '--timeout=120s')
+  try {
+    await options.proxy.start(nodes, controlPlane)
+    await kubectl('wait', '--for=condition=Ready', 'nodes', '--all', '--timeout=180s')
+    await kubectl.apply(...clusterDns)
+    await kubectl('rollout', 'status', 'deployment/coredns', '--namespace=kube-system', '--timeout=180s')
+  } catch (error) {
+    await saveSystemLogs(kubectl, options.logFolder)
+    throw error
+  }
   return { controlPlane, nodes }
 }
 

@@ -13,7 +13,7 @@ export const pauseImage = 'registry.k8s.io/pause:3.10.2'
 export const corednsImage = 'fairlead.test/coredns:e2e'
 
 /** What scripts of the tests call. Busybox has the rest; where it looks up names, Debian's static one crashes. */
-const tools = ['bash', 'curl', 'wget', 'dig', 'nslookup', 'getent', 'hostname', 'nc', 'iperf', 'ss', 'ip', 'conntrack']
+const tools = ['bash', 'curl', 'wget', 'dig', 'nslookup', 'getent', 'hostname', 'nc', 'ss', 'ip', 'conntrack']
 
 /** The names by which the tests of Kubernetes 1.36.4 ask for images ("e2e.test --list-images"). */
 const testImages = 'registry.k8s.io/e2e-test-images'

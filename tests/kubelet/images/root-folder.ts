@@ -47,7 +47,7 @@ export class RootFolder {
 
   /** One program under all the names of its applets, but never instead of a program that is there. */
   async addBusybox(executable: string): Promise<void> {
-    await this.addFile(executable, '/bin/busybox')
+    await this.addProgram(executable, '/bin/busybox')
     const applets = (await run(executable, ['--list'])).trim().split('\n')
     for (const applet of applets) await this.addLink(`/bin/${applet}`, '/bin/busybox')
   }
