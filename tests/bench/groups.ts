@@ -7,6 +7,7 @@ import { ipvsGroup } from './ipvs/ipvs-group.ts'
 import { kpngGroup } from './kpng/kpng-group.ts'
 import { nftablesGroup } from './nftables/nftables-group.ts'
 import { trafficGroup } from './traffic/traffic-group.ts'
+import { userspaceClientAddressGroup } from './userspace/client-address-group.ts'
 import { userspaceObservingGroup } from './userspace/observing-group.ts'
 import { observabilityGroup } from './observability/observability-group.ts'
 import { userspaceGroup } from './userspace/userspace-group.ts'
@@ -21,6 +22,7 @@ export const groups: readonly BenchGroup[] = [
   trafficGroup,
   userspaceGroup,
   userspaceObservingGroup,
+  userspaceClientAddressGroup,
   kpngGroup,
   windowsGroup,
   observabilityGroup,

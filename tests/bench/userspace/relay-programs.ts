@@ -53,14 +53,22 @@ export async function relayPrograms({ progress }: BenchOptions): Promise<readonl
   return [direct, goRelay, ...(hasHaproxy ? [haproxy] : []), fairlead('native'), fairlead('node')]
 }
 
-export async function startEndpoint(): Promise<RunningProgram & { readonly port: number }> {
-  const endpoint = new RunningProgram([peer, 'endpoint'])
+/** On loopback, unless an address is given. */
+export async function startEndpoint(ip = '127.0.0.1'): Promise<RunningProgram & { readonly port: number }> {
+  const endpoint = new RunningProgram(['env', `BENCH_IP=${ip}`, peer, 'endpoint'])
   const { port } = await endpoint.nextLine<{ port: number }>()
   return Object.assign(endpoint, { port })
 }
 
-export function startLoad(port: number, kind: string, connections: number, milliseconds: number): RunningProgram {
-  return new RunningProgram([peer, 'load', `${port}`, kind, `${connections}`, `${milliseconds}`])
+export function startLoad(
+  port: number,
+  kind: string,
+  connections: number,
+  milliseconds: number,
+  ip = '127.0.0.1',
+): RunningProgram {
+  const load = ['load', `${port}`, kind, `${connections}`, `${milliseconds}`]
+  return new RunningProgram(['env', `BENCH_IP=${ip}`, peer, ...load])
 }
 
 const direct: RelayProgram = {

@@ -19,7 +19,7 @@ func serveEndpoint([]string) error {
 	if err != nil {
 		return err
 	}
-	if err := syscall.Bind(listener, loopback(0)); err != nil {
+	if err := syscall.Bind(listener, place(0)); err != nil {
 		return err
 	}
 	if err := syscall.Listen(listener, 4096); err != nil {

@@ -113,7 +113,7 @@ func (l *loader) open() error {
 	if err != nil {
 		return err
 	}
-	if err := syscall.Connect(fd, loopback(l.port)); err != nil && err != syscall.EINPROGRESS {
+	if err := syscall.Connect(fd, place(l.port)); err != nil && err != syscall.EINPROGRESS {
 		return fmt.Errorf("cannot connect to port %d: %w", l.port, err)
 	}
 	l.callers[fd] = &caller{askedAt: time.Now()}

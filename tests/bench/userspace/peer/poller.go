@@ -1,6 +1,8 @@
 package main
 
 import (
+	"net/netip"
+	"os"
 	"runtime"
 	"syscall"
 )
@@ -45,6 +47,11 @@ func newSocket() (int, error) {
 	return fd, syscall.SetsockoptInt(fd, syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1)
 }
 
-func loopback(port int) *syscall.SockaddrInet4 {
-	return &syscall.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}
+// Where endpoints listen and clients connect: on loopback, unless BENCH_IP says otherwise.
+func place(port int) *syscall.SockaddrInet4 {
+	ip, err := netip.ParseAddr(os.Getenv("BENCH_IP"))
+	if err != nil {
+		ip = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
+	return &syscall.SockaddrInet4{Port: port, Addr: ip.As4()}
 }
