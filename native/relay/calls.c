@@ -60,7 +60,7 @@ static const int always[] = {
     SYS_epoll_wait,
 #endif
     SYS_sched_yield, SYS_futex, SYS_read, SYS_write, SYS_close, SYS_accept4, SYS_epoll_ctl, SYS_setsockopt,
-    SYS_getsockopt, SYS_getsockname, SYS_getpeername, SYS_connect, SYS_shutdown, SYS_bind, SYS_listen, SYS_pipe2,
+    SYS_getsockopt, SYS_getsockname, SYS_getpeername, SYS_connect, SYS_shutdown, SYS_bind, SYS_pipe2,
     SYS_clock_gettime, SYS_nanosleep, SYS_clock_nanosleep, SYS_restart_syscall, SYS_getrandom,
     /* C libraries: memory, standard input and output, signals, and the end of a process */
     SYS_brk, SYS_munmap, SYS_mremap, SYS_madvise, SYS_sched_getaffinity, SYS_readv, SYS_writev, SYS_rt_sigprocmask,
@@ -147,6 +147,7 @@ static void allow_sockets(struct program *program) {
 
 static void write_filter(struct program *program) {
   static const uint32_t descriptor_commands[] = {F_SETPIPE_SZ, F_DUPFD_CLOEXEC};
+  static const uint32_t given[] = {SOCKETS_FD};
   const uint32_t self[] = {(uint32_t)getpid()};
   load(program, offsetof(struct seccomp_data, arch));
   add(program, BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0);
@@ -158,6 +159,7 @@ static void write_filter(struct program *program) {
     allow_if_equal(program, (uint32_t)always[index]);
   allow_sockets(program);
   allow_with(program, SYS_fcntl, 1, descriptor_commands, 2);
+  allow_with(program, SYS_recvmsg, 0, given, 1);
   allow_with(program, SYS_tgkill, 0, self, 1); /* abort() */
   allow_unless_executable(program, SYS_mmap);
   allow_unless_executable(program, SYS_mprotect);

@@ -6,6 +6,7 @@
  *   <call> drop <pool>
  *   <call> listen <slot> <ip> <port> <pool> <whose address is kept> <pods> {<range>}
  *                                                            done <call> <port>, or failed <call> <errno>
+ *          The socket, which listens already, comes over descriptor 4 before the command.
  *   <call> assign <slot> <pool> <whose address is kept> <pods> {<range>}
  *   <call> close <slot>                                      done <call> when the address is free
  *   <call> follow <0|1>
@@ -30,15 +31,13 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 struct settings settings;
 atomic_bool is_followed;
 static pthread_barrier_t all_run;
-
-/* The kernel caps it at net.core.somaxconn. */
-#define BACKLOG 4096
 
 static _Noreturn void fail(const char *why) {
   fprintf(stderr, "the native relay stops: %s\n", why);
@@ -188,22 +187,30 @@ static void assign_listener(unsigned call, struct words *words) {
   tell_answer("done %u", call);
 }
 
-/* A descriptor, or a negated errno. */
-static int listen_at(union address *address) {
-  int fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd < 0) return -errno;
-  int on = 1;
-  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (address->any.sa_family == AF_INET6) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+/* The next socket that Fairlead has sent: a descriptor, or a negated errno. */
+static int receive_socket(union address *address) {
+  union {
+    struct cmsghdr header;
+    char room[CMSG_SPACE(sizeof(int))];
+  } control;
+  char byte;
+  struct iovec part = {&byte, 1};
+  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+  ssize_t size;
+  do size = recvmsg(SOCKETS_FD, &message, MSG_CMSG_CLOEXEC);
+  while (size < 0 && errno == EINTR);
+  if (size < 0) return -errno;
+  struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+  /* This process has no room for another one. */
+  if (size == 0 || header == NULL || header->cmsg_type != SCM_RIGHTS) return -EMFILE;
+  int fd;
+  memcpy(&fd, CMSG_DATA(header), sizeof fd);
   socket_options(fd); /* Accepted sockets inherit them. */
-  socklen_t size = sizeof *address;
-  if (bind(fd, &address->any, address_size(address)) < 0 || listen(fd, BACKLOG) < 0 ||
-      getsockname(fd, &address->any, &size) < 0) {
-    int error = errno;
-    close(fd);
-    return -error;
-  }
-  return fd;
+  socklen_t room = sizeof *address;
+  if (getsockname(fd, &address->any, &room) == 0) return fd;
+  int error = errno;
+  close(fd);
+  return -error;
 }
 
 /* Whoever may be in accept with it finishes first; connections go on. */
@@ -229,9 +236,9 @@ static int watch(struct listener *listener) {
 static void open_listener(unsigned call, struct words *words) {
   unsigned slot = (unsigned)number(words);
   union address address;
-  const char *ip = word(words);
-  if (!address_parse(&address, ip, word(words))) fail("a listener has no IP address");
-  int fd = listen_at(&address);
+  word(words); /* for people who follow the conversation */
+  word(words);
+  int fd = receive_socket(&address);
   if (fd < 0) return tell_answer("failed %u %d", call, -fd);
   struct listener *listener = must_have(calloc(1, sizeof *listener));
   listener->source = SOURCE_LISTENER;
@@ -337,7 +344,7 @@ static void restrict_calls(void) {
   if (error != 0) tell_answer("unfiltered %d", error);
 }
 
-/* Descriptor 3 is the shared memory. */
+/* Descriptor 3 is the shared memory, and sockets come over descriptor 4. */
 int main(int count, char **arguments) {
   int dials = count - 1 - FIXED_ARGUMENTS;
   if (dials < 1 || dials > MOST_DIALS) fail("it is started by Fairlead, and has no use alone");

@@ -15,8 +15,8 @@
 #define SYS_close_range 436 /* the same on all architectures */
 #endif
 
-/* Standard input, output and error, and the shared memory. */
-#define GIVEN_DESCRIPTORS 4
+/* Standard input, output and error, the shared memory, and the one that sockets come over. */
+#define GIVEN_DESCRIPTORS (SOCKETS_FD + 1)
 
 /* What our parent got from its own, and does not know about, is inherited unless somebody closes it. */
 static void close_others(void) {

@@ -359,6 +359,9 @@ struct worker {
   struct parcel *inbox, *inbox_end;
 };
 
+/* Fairlead sends the sockets to accept from over this one. */
+#define SOCKETS_FD 4
+
 extern struct worker *workers;
 /* Edge-triggered: each event is told once. */
 extern const uint32_t side_events;

@@ -73,7 +73,13 @@ export class NftablesBackend implements Backend {
     })
     this.#programming = new Programming<SyncTask, NftablesPlan>({
       edit: ({ plan }, task, signal) => this.#edit(plan, task, signal),
-      rewrite: async ({ view }, _known, signal) => this.#rewrite(view, await this.#firstState(view, signal), signal),
+      rewrite: async ({ view }, known, signal) => {
+        const state = await this.#firstState(view, signal)
+        return (
+          (known.kind === 'unknown' && (await this.#leaveAll(view, state, signal))) ||
+          this.#rewrite(view, state, signal)
+        )
+      },
       isRefusal,
       onRefusedEdit: (error) => options.log.warn('a change was refused; comparing the whole table', { error }),
     })
@@ -169,6 +175,17 @@ export class NftablesBackend implements Backend {
         return this.#replace(this.#plan(view, state), [], signal)
       },
     })
+  }
+
+  /** A process that comes after another one finds everything as it should be, and touches nothing. Undefined: it is not so. */
+  async #leaveAll(
+    view: NodeView,
+    state: NftablesState,
+    signal: AbortSignal,
+  ): Promise<Programmed<NftablesPlan> | undefined> {
+    const plan = planNftables(view, state)
+    const drift = await findTableDrift(plan, this.#options.table, signal)
+    return drift === undefined ? this.#commit({ transactions: [], after: plan }, [], signal) : undefined
   }
 
   #state(): NftablesState {

@@ -14,7 +14,7 @@ import type {
 } from '../../dataplane/relay/relay.ts'
 import { hostPort } from '../../net/ip.ts'
 import { describeListener } from './describe-listener.ts'
-import { noPortLeft, type FreePorts } from './free-ports.ts'
+import { noPortLeft, type FreePorts, type PortRange } from './free-ports.ts'
 import type { PlannedListener, Purpose, RoutePlan } from './plan.ts'
 import { listenersLook } from './pieces.ts'
 import { PortMemory } from './port-memory.ts'
@@ -37,6 +37,8 @@ export interface RouteListenersOptions {
   readonly relay: Relay
   /** Knows where port 0 may be; undefined: the kernel does. */
   readonly freePorts?: FreePorts
+  /** Where it listened in the process that handed it over, with the same socket. */
+  readonly portBefore?: (id: string) => number | undefined
   /** A listener has been opened. */
   readonly onOpened: (key: RouteKey, address: ServedAddress) => void
 }
@@ -200,7 +202,9 @@ export class RouteListeners {
   }
 
   *#portsToTry({ id, protocol, ports }: PlannedListener): Iterable<number> {
-    const { freePorts } = this.#options
+    const { freePorts, portBefore } = this.#options
+    const before = ports.includes(0) ? portBefore?.(id) : undefined
+    if (before !== undefined && isIn(before, freePorts?.bindingRange)) yield before
     for (const port of this.#ports.candidates(id, ports)) {
       if (port === 0 && freePorts !== undefined) yield* freePorts.candidates(protocol)
       else yield port
@@ -241,6 +245,10 @@ export class RouteListeners {
     const where = `${hostPort(ip, ports[0])}/${protocol}`
     return `${purpose}: cannot listen on ${where}: ${holder} already uses it; give one of the two Services another port or address`
   }
+}
+
+function isIn(port: number, range: PortRange | undefined): boolean {
+  return range === undefined || (range.first <= port && port <= range.last)
 }
 
 function trafficOf(counts: TrafficCounts | undefined): RouteTraffic | undefined {

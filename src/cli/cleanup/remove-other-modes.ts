@@ -22,11 +22,15 @@ export interface OtherModesOptions {
 export class OtherModes implements Runnable {
   readonly #options: OtherModesOptions
   readonly #complete = new AbortController()
+  /** Resolves when it has looked, and what could be removed is gone. */
+  readonly done: Promise<void>
+  #finish!: () => void
   #waitingFor: number
 
   constructor(options: OtherModesOptions) {
     this.#options = options
     this.#waitingFor = options.families
+    this.done = new Promise((resolve) => (this.#finish = resolve))
   }
 
   /** Takes note of one family's first sync. */
@@ -46,8 +50,10 @@ export class OtherModes implements Runnable {
     if (signal.aborted) return
     try {
       await remove(this.#options, signal)
+      if (!signal.aborted) this.#finish()
     } catch (error) {
       if (!signal.aborted) this.#options.log.warn('cannot look for leftovers of other proxy modes', { error })
+      if (!signal.aborted) this.#finish()
     }
   }
 }

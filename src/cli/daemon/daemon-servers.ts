@@ -18,6 +18,7 @@ import { PingHealthz } from '../../observe/http/ping-healthz.ts'
 import type { HttpHandler } from '../../observe/http/reply.ts'
 import { writeSnapshotsOnSignal } from '../../observe/profiling/heap-snapshots.ts'
 import type { RootLogger } from '../../observe/logging/create-logger.ts'
+import type { KeptSockets } from '../../net/kept-sockets.ts'
 import type { Host } from '../host/host.ts'
 import type { Runnable } from '../run-all.ts'
 import type { BindFailure } from './daemon-events.ts'
@@ -37,6 +38,7 @@ export interface DaemonServersOptions {
   readonly pages: readonly DebugPage[]
   /** At each server. */
   readonly maxConnections: number
+  readonly sockets: KeptSockets
   readonly host: Host
   readonly log: RootLogger
   /** Called before the error ends the process, which it does only with bindAddressHardFail. */
@@ -73,7 +75,7 @@ function heapSnapshots({ running, log }: DaemonServersOptions): Runnable {
 }
 
 function server(
-  { config, host: { clock }, log, maxConnections, onBindFailure }: DaemonServersOptions,
+  { config, host: { clock }, log, maxConnections, sockets, onBindFailure }: DaemonServersOptions,
   what: string,
   address: string,
   handler: HttpHandler,
@@ -84,7 +86,8 @@ function server(
     async run(signal) {
       try {
         const connections = new ConnectionLimit(maxConnections)
-        await serveHttp({ what, bind: parseBind(address), handler, connections, log, clock, isHardFail }, signal)
+        const bind = parseBind(address)
+        await serveHttp({ what, bind, handler, connections, sockets, log, clock, isHardFail }, signal)
       } catch (error) {
         if (error instanceof Error) onBindFailure(failure, error)
         throw error

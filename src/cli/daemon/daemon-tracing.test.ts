@@ -133,6 +133,7 @@ function recordingMode(onRecorder: (recorder: TraceRecorder) => void): Mode {
         traits: nftablesTraits,
         ...linuxRules,
         replacesOtherModes: false,
+        isOnlyOne: false,
         tracksConnections: false,
         supports: () => Promise.resolve(true),
         prepare: () => Promise.resolve(),

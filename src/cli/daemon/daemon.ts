@@ -9,6 +9,7 @@ import type { TraceTarget } from '../../observe/tracing/otlp/otlp-settings.ts'
 import type { Host } from '../host/host.ts'
 import type { Hangups } from '../hangups.ts'
 import type { Mode } from '../modes/mode.ts'
+import type { Succession } from '../succession/succession.ts'
 import type { ApiSource, ObjectSource } from './cluster-source.ts'
 import type { DaemonMetrics } from './daemon-metrics.ts'
 import type { DaemonTracing } from './daemon-tracing.ts'
@@ -41,6 +42,7 @@ export interface Daemon {
   /** Ask for the file to be read again. */
   readonly hangups?: Hangups
   readonly stateDir: string
+  readonly takesOver: boolean
   /** `unix:///PATH`, `npipe:…`, `none`; empty: the usual place. */
   readonly debugSocket: string
   /** A name or a number; empty: nobody but the owner. */
@@ -69,4 +71,5 @@ export interface ClusterParts {
   readonly tracing: DaemonTracing
   readonly source: ObjectSource
   readonly saved: SavedStart
+  readonly succession: Succession
 }

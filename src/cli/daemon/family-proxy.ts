@@ -21,6 +21,7 @@ import type { SyncPeriods } from '../../core/sync/sync-loop.ts'
 import type { AfterSync } from '../../core/sync/sync-runner.ts'
 import type { Tracer } from '../../core/trace.ts'
 import type { TimeToSafety } from '../../core/sync/time-to-safety.ts'
+import type { KeptSockets } from '../../net/kept-sockets.ts'
 import type { Family } from '../../net/ip.ts'
 import { addTraffic } from '../../core/traffic.ts'
 import type { RouteTraffic } from '../../core/traffic.ts'
@@ -59,6 +60,7 @@ export interface FamilyProxyOptions {
   readonly drift: DriftMemory
   /** Of all health-check node ports together. */
   readonly maxConnections: number
+  readonly sockets?: KeptSockets
   readonly onHealthPortFailure: (port: HealthCheckPort, note: string) => void
   readonly tracer: Tracer
   readonly spanNames?: RouteSpanNames
@@ -106,6 +108,7 @@ export function familyProxy(options: FamilyProxyOptions): FamilyProxy {
         listenIps: () => listenIps,
         onListenFailure: options.onHealthPortFailure,
         maxConnections: options.maxConnections,
+        sockets: options.sockets,
         log,
       })
       const healthChecks = {

@@ -10,12 +10,12 @@ import { ObservedRelay } from './observed-relay.ts'
 export function modeContext(
   daemon: Daemon,
   node: ThisNode,
-  observed: Pick<ClusterParts, 'metrics' | 'tracing'>,
+  observed: Pick<ClusterParts, 'metrics' | 'tracing' | 'succession'>,
   settings = new NodeSettings(daemon, node),
 ): ModeContext {
   const { config, host, stateDir, log } = daemon
   const { ips, primaryFamily } = node.addresses
-  const { metrics, tracing } = observed
+  const { metrics, tracing, succession } = observed
   const { exec, clock } = host
   const relay = new ObservedRelay(daemon, observed)
   return {
@@ -30,6 +30,7 @@ export function modeContext(
     localIps: () => host.localAddresses(),
     borrowRelay: lendRelay((use) => relay.open(use)),
     noteProxyPorts: (family, ports) => relay.noteProxyPorts(family, ports),
+    sockets: succession.sockets,
     iptablesOf: iptablesOfHost({ exec, clock, log }),
     metrics: metrics.families,
     tracer: tracing.recorder,

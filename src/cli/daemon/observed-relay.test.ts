@@ -8,6 +8,7 @@ import { namedEndpoint } from '../../dataplane/relay/testing/endpoints.ts'
 import { relayTo, use } from '../../dataplane/relay/testing/relay-under-test.ts'
 import { memoryHost } from '../host/testing/memory-host.ts'
 import { daemonMetrics } from './daemon-metrics.ts'
+import { Succession } from '../succession/succession.ts'
 import { daemonTracing } from './daemon-tracing.ts'
 import { ObservedRelay } from './observed-relay.ts'
 import { memoryDaemon } from './testing/memory-daemon.ts'
@@ -19,7 +20,7 @@ async function given(...flags: readonly string[]) {
   const [metrics, tracing] = [daemonMetrics(daemon.running, host), daemonTracing(systemClock)]
   const roots: SpanRecord[] = []
   tracing.recorder.addSink({ finished: (root) => roots.push(root) })
-  const observed = new ObservedRelay({ ...daemon, host }, { metrics, tracing })
+  const observed = new ObservedRelay({ ...daemon, host }, { metrics, tracing, succession: new Succession() })
   const make = () => observed.open({ mayBeTransparent: false })
   const linesOf = async (name: string) =>
     (await metrics.registry.renderOpenMetrics()).split('\n').filter((line) => line.startsWith(name))

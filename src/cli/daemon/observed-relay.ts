@@ -2,6 +2,7 @@
 import { ConnectionTraces } from '../../dataplane/relay/connection-traces.ts'
 import type { TracedDuration } from '../../dataplane/relay/connection-traces.ts'
 import { connectionBounds, dialBounds } from '../../dataplane/relay/durations.ts'
+import { keptRelay } from '../../dataplane/relay/kept-relay.ts'
 import type { RelayUse } from '../../dataplane/relay/lend-relay.ts'
 import type { Relay } from '../../dataplane/relay/relay.ts'
 import type { Family } from '../../net/ip.ts'
@@ -12,7 +13,7 @@ import type { ProxyPorts } from '../modes/mode.ts'
 import type { ClusterParts, Daemon } from './daemon.ts'
 
 type DaemonParts = Pick<Daemon, 'host' | 'userspace' | 'tracing' | 'log'>
-type ObservedBy = Pick<ClusterParts, 'metrics' | 'tracing'>
+type ObservedBy = Pick<ClusterParts, 'metrics' | 'tracing' | 'succession'>
 
 export class ObservedRelay {
   readonly #daemon: DaemonParts
@@ -35,7 +36,7 @@ export class ObservedRelay {
       tracer: this.#observed.tracing.recorder,
       onDuration: (duration) => this.#exemplify(duration),
     })
-    this.#relay = await host.openRelay({
+    const relay = await host.openRelay({
       ...userspace,
       ...use,
       reportOneIn: tracing.connectionsPerTrace,
@@ -43,6 +44,8 @@ export class ObservedRelay {
       log,
       clock: host.clock,
     })
+    const { sockets } = this.#observed.succession
+    this.#relay = keptRelay({ relay, sockets, clock: host.clock })
     this.#addSeries()
     return this.#relay
   }

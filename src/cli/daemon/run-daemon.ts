@@ -7,7 +7,7 @@ import type { ModeContext } from '../modes/mode.ts'
 import { runWith } from '../run-all.ts'
 import { exportTraces } from '../tracing/export-traces.ts'
 import { openSource } from './cluster-source.ts'
-import type { Daemon } from './daemon.ts'
+import type { ClusterParts, Daemon } from './daemon.ts'
 import { daemonMetrics } from './daemon-metrics.ts'
 import { daemonTracing } from './daemon-tracing.ts'
 import type { DaemonTracing } from './daemon-tracing.ts'
@@ -18,6 +18,9 @@ import { findNode, nodeNameOf } from './node-at-start.ts'
 import { NodeSettings } from './node-settings.ts'
 import { startFromSavedState } from './saved-start.ts'
 import { serve } from './serve.ts'
+import { aborted } from '../../observe/http/http-server.ts'
+import { Succession } from '../succession/succession.ts'
+import type { SuccessionOptions } from '../succession/succession.ts'
 
 /** Resolves when the signal has aborted and everything has ended (or, with `isInitOnly`, when the set-up is done). */
 export async function runDaemon(daemon: Daemon, signal: AbortSignal): Promise<void> {
@@ -47,7 +50,9 @@ async function runTraced(daemon: Daemon, tracing: DaemonTracing, signal: AbortSi
   void exported
   await using source = await openSource(daemon, { nodeName, catalog, metrics, tracing })
   const saved = await startFromSavedState(daemon, catalog)
-  const cluster = { nodeName, catalog, metrics, tracing, source, saved }
+  // Ends after all that this process programs has ended.
+  await using succession = new Succession()
+  const cluster = { nodeName, catalog, metrics, tracing, source, saved, succession }
 
   daemon.onRunning?.()
   // What follows waits for objects, so the source runs from here on.
@@ -62,6 +67,9 @@ async function runTraced(daemon: Daemon, tracing: DaemonTracing, signal: AbortSi
       const mode = daemon.mode.onNode(context)
       const families = await within(start, 'findFamilies', () => familiesToProxy(mode, context, node, until))
       start.set({ 'network.type': families })
+      // Nothing of the machine has been touched so far.
+      if (mode.isOnlyOne && !daemon.isInitOnly)
+        await within(start, 'lock', () => succession.begin(successionOptions(daemon, cluster), until))
       await within(start, 'prepare', async () => {
         await applyConntrackSettings(mode, running.config, context)
         await mode.prepare(settings.now())
@@ -70,8 +78,36 @@ async function runTraced(daemon: Daemon, tracing: DaemonTracing, signal: AbortSi
       await applyOomScore(running.config, daemon, until)
       await serve(daemon, cluster, { node, context, settings, mode, families }, until)
     },
-    signal,
+    succession.endingAfter(signal),
   )
+  if (succession.retired.aborted && daemon.takesOver) await untilToldToEnd(daemon, signal)
+}
+
+function successionOptions(
+  { host, version, mode, takesOver, log }: Daemon,
+  { source }: ClusterParts,
+): SuccessionOptions {
+  const { clock, process } = host
+  return {
+    self: { pid: process.pid, version, mode: mode.name, sinceMs: Math.round(clock.now() - process.uptimeMs()) },
+    takesOver,
+    // Until then the proxy that runs knows better.
+    untilReady: async (signal) => {
+      while (!source.isLive()) await clock.sleep(20, signal)
+    },
+    openLibc: () => host.openLibc(),
+    clock,
+    log,
+  }
+}
+
+/** Whoever supervises this process would start it again, and it would take over from its own successor. */
+async function untilToldToEnd({ log }: Daemon, signal: AbortSignal): Promise<void> {
+  log.info('all is handed over and no connection is left: waiting to be stopped')
+  // Nothing else is left that keeps the process alive.
+  const alive = setInterval(() => {}, 60_000)
+  await aborted(signal)
+  clearInterval(alive)
 }
 
 function startAttributes({ running: { config }, version }: Daemon, { nodeIp }: ModeContext): SpanAttributes {

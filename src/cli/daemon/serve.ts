@@ -7,6 +7,7 @@ import { TrafficBook } from '../../observe/traffic/traffic-book.ts'
 import { OtherModes } from '../cleanup/remove-other-modes.ts'
 import { explainWorld } from '../explain/explain-world.ts'
 import type { ModeContext, ModeOnNode } from '../modes/mode.ts'
+import { gated } from '../succession/sync-gate.ts'
 import { runAll } from '../run-all.ts'
 import type { Runnable } from '../run-all.ts'
 import { daemonEvents } from './daemon-events.ts'
@@ -57,7 +58,11 @@ export async function serve(
   })
 
   const { start } = cluster.tracing
-  const backends = await openBackends(mode, families, start, signal)
+  const { succession } = cluster
+  const backends = (await openBackends(mode, families, start, signal)).map((opened) => ({
+    ...opened,
+    backend: gated(opened.backend, succession.gate),
+  }))
   start.end()
   const memory = proxyMemory(daemon, cluster, events)
   const parts = { daemon, cluster, prepared, backends, otherModes, health, readiness, events, memory, maxConnections }
@@ -77,6 +82,7 @@ export async function serve(
     detail: () => ({ ...startDetail(cluster), ...source.detail() }),
     metrics: cluster.metrics,
     maxConnections,
+    sockets: cluster.succession.sockets,
     onBindFailure: (reason, error) => events.bindFailed(reason, error.message),
   })
   const socket = await debugSocket({ ...daemon, pages })
@@ -88,7 +94,11 @@ export async function serve(
     ...taintRemoval(daemon, cluster, readiness),
     ...stateKeeper(daemon, cluster),
   ]
-  await runAll([events, guard, ...servers, ...socket, ...proxies, ...others], signal)
+  const taking = { run: (running: AbortSignal) => succession.run(otherModes.done, running) }
+  await runAll(
+    [events, guard, ...servers, ...socket, ...proxies, ...others, taking],
+    AbortSignal.any([signal, succession.retired]),
+  )
 }
 
 function startDetail({ saved, source }: ClusterParts): Readonly<Record<string, unknown>> {

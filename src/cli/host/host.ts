@@ -14,6 +14,7 @@ import type { Writable } from 'node:stream'
 import type { Clock } from '../../core/clock.ts'
 import type { Exec } from '../../dataplane/exec/exec.ts'
 import type { HcnDriver } from '../../dataplane/hcn/driver.ts'
+import type { Libc } from '../../dataplane/libc/load-libc.ts'
 import type { OpenDatagrams, OpenNetlink } from '../../dataplane/netlink/open-netlink.ts'
 import type { OpenRelayOptions } from '../../dataplane/relay/open-relay.ts'
 import type { Relay } from '../../dataplane/relay/relay.ts'
@@ -53,6 +54,8 @@ export interface Host {
   readonly openDatagrams: OpenDatagrams
   /** Carries connections in user space. */
   readonly openRelay: (options: OpenRelayOptions) => Promise<Relay>
+  /** The C library; undefined: not on this system. Rejects where it cannot be called. */
+  openLibc(): Promise<Libc | undefined>
   /** The Host Compute Network of Windows. */
   openHcn(): Promise<HcnDriver>
   /** /proc/sys */

@@ -35,6 +35,8 @@ export function thisHost(): Host {
     openNetlink: async (protocol) => (await loadNetlink()).openNetlink(protocol),
     openDatagrams: async (protocol) => (await loadNetlink()).openDatagrams(protocol),
     openRelay: async (options) => (await import('../../dataplane/relay/open-relay.ts')).openRelay(options),
+    openLibc: async () =>
+      platform === 'linux' ? (await import('../../dataplane/libc/load-libc.ts')).loadLibc() : undefined,
     openHcn: async () => openHcn(platform, env),
     sysctl: sysctlIn({ root: '/proc/sys' }),
     moduleParameters: sysctlIn({ root: '/sys/module' }),

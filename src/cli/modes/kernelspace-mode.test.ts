@@ -18,6 +18,7 @@ import { MemoryDriver } from '../../dataplane/hcn/memory/memory-driver.ts'
 import { MemoryHns } from '../../dataplane/hcn/memory/memory-hns.ts'
 import { noTracer } from '../../core/trace.ts'
 import { daemonMetrics } from '../daemon/daemon-metrics.ts'
+import { Succession } from '../succession/succession.ts'
 import { daemonTracing } from '../daemon/daemon-tracing.ts'
 import { familyProxy } from '../daemon/family-proxy.ts'
 import { modeContext } from '../daemon/mode-context.ts'
@@ -66,6 +67,7 @@ async function windowsNode(flags: readonly string[] = []) {
       modeContext(daemon, node, {
         metrics: daemonMetrics(daemon.running, host),
         tracing: daemonTracing(host.clock),
+        succession: new Succession(),
       }),
     )
   const writes = () => driver.journal.filter(({ operation }) => /create|modify|remove/.test(operation))

@@ -29,6 +29,7 @@ import type { Workings } from './workings.ts'
 const workings: Workings = {
   tracksConnections: false,
   replacesOtherModes: true,
+  isOnlyOne: true,
   allowsLoopback: false,
   nodePorts: 'everywhere',
 }

@@ -13,6 +13,7 @@ import type { Tracer } from '../../core/trace.ts'
 import type { RouteTraffic } from '../../core/traffic.ts'
 import type { IptablesOf } from '../../dataplane/iptables/find-iptables.ts'
 import type { LendRelay } from '../../dataplane/relay/lend-relay.ts'
+import type { KeptSockets } from '../../net/kept-sockets.ts'
 import type { Family } from '../../net/ip.ts'
 import type { ProxyMetricFamilies } from '../../observe/metrics/proxy-metric-families.ts'
 import type { Host } from '../host/host.ts'
@@ -68,6 +69,8 @@ export interface ModeContext {
   readonly borrowRelay: LendRelay
   /** In the userspace mode: to be told which ports are left, for a series. */
   readonly noteProxyPorts: (family: Family, ports: ProxyPorts) => void
+  /** Where listening sockets come from and go to, when one process takes over from another. */
+  readonly sockets: KeptSockets
   /** The host's iptables, looked for once. */
   readonly iptablesOf: IptablesOf
   readonly metrics: ProxyMetricFamilies

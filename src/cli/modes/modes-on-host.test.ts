@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { scriptedExec } from '../../dataplane/iptables/testing/scripted-exec.ts'
 import { MemorySysctl } from '../../dataplane/sysctl/memory-sysctl.ts'
 import { daemonMetrics } from '../daemon/daemon-metrics.ts'
+import { Succession } from '../succession/succession.ts'
 import { daemonTracing } from '../daemon/daemon-tracing.ts'
 import { modeContext } from '../daemon/mode-context.ts'
 import { memoryDaemon } from '../daemon/testing/memory-daemon.ts'
@@ -53,6 +54,7 @@ async function onHost(flags: readonly string[], options: MemoryHostOptions) {
   const context = modeContext(daemon, node, {
     metrics: daemonMetrics(daemon.running, daemon.host),
     tracing: daemonTracing(daemon.host.clock),
+    succession: new Succession(),
   })
   return { mode: daemon.mode.onNode(context), settings: context.settings() }
 }

@@ -21,6 +21,7 @@ import type { AfterSync } from '../../core/sync/sync-runner.ts'
 import { noSpan, within } from '../../core/trace.ts'
 import type { ConntrackReconciler } from '../../dataplane/conntrack/conntrack-reconciler.ts'
 import { openChangeDetector } from '../../dataplane/iptables/change-detector.ts'
+import { useOf } from '../../dataplane/relay/kept-relay.ts'
 import { netlinkMarkedDelivery } from '../../dataplane/marked-delivery/netlink-marked-delivery.ts'
 import type { Sysctl } from '../../dataplane/sysctl/sysctl.ts'
 import { families } from '../../net/ip.ts'
@@ -55,7 +56,7 @@ async function createBackend(
   noteTransparency: (family: Family, made: Transparency) => void,
   signal: AbortSignal,
 ): Promise<ModeBackend> {
-  const { config, host, iptablesOf, log, metrics, localIps, borrowRelay } = context
+  const { config, host, iptablesOf, log, metrics, localIps, borrowRelay, sockets } = context
   const { openNetlink, openDatagrams, sysctl, clock } = host
   const iptables = await iptablesOf(family, signal)
   const freePorts = new FreePorts(proxyPorts(config) ?? (await portsToGuess(sysctl)))
@@ -84,11 +85,19 @@ async function createBackend(
     transparency,
     drift: new DriftWatch({ iptables, findDrift, openDetector, clock, log }),
     metrics: new PrometheusIptablesMetrics(metrics, family),
+    portBefore: (id) => sockets.handed(useOf(id))?.port,
+    leavesRules: () => sockets.areShared,
     log,
   })
+  const ownRouting: AsyncDisposable = {
+    // Connections of the process that has taken over need it too.
+    [Symbol.asyncDispose]: async () => {
+      if (!sockets.areShared) await transparency[Symbol.asyncDispose]()
+    },
+  }
   return {
     // In this order, so that no rule leads to a closed listener and open connections keep the routing they need.
-    backend: endingWith(portals, relay, transparency),
+    backend: endingWith(portals, relay, ownRouting),
     afterSync: [staleFlows(portals.udp, localIps, staleConnections)],
   }
 }

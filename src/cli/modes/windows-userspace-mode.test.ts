@@ -9,6 +9,7 @@ import { netshProgram } from '../../dataplane/netsh/testing/netsh-program.ts'
 import { isWholeLoopbackLocal, ownLoopback } from '../../dataplane/relay/testing/own-loopback.ts'
 import { MemoryRelay } from '../../dataplane/relay/testing/memory-relay.ts'
 import { daemonMetrics } from '../daemon/daemon-metrics.ts'
+import { Succession } from '../succession/succession.ts'
 import { daemonTracing } from '../daemon/daemon-tracing.ts'
 import { modeContext } from '../daemon/mode-context.ts'
 import { memoryDaemon } from '../daemon/testing/memory-daemon.ts'
@@ -39,6 +40,7 @@ async function windowsNode(options: NodeOptions = {}) {
   const context = modeContext(daemon, node, {
     metrics: daemonMetrics(daemon.running, host),
     tracing: daemonTracing(host.clock),
+    succession: new Succession(),
   })
   const mode = daemon.mode.onNode(context)
   const said = () => daemon.log.lines.map(({ message, fields }) => [message, fields])

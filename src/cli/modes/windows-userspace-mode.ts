@@ -107,6 +107,7 @@ function workingsWith(interfaceName: string): Workings {
   return {
     tracksConnections: false,
     replacesOtherModes: true,
+    isOnlyOne: true,
     allowsLoopback: /loopback/i.test(interfaceName),
     nodePorts: 'as-configured',
   }

@@ -5,6 +5,8 @@ export interface Workings {
   readonly tracksConnections: boolean
   /** It takes over what every other mode serves, so what they left has to go. */
   readonly replacesOtherModes: boolean
+  /** It programs what every other proxy of the node would program too, so there may be one. */
+  readonly isOnlyOne: boolean
   /** Services may have loopback addresses. Not where rules of the kernel lead to endpoints. */
   readonly allowsLoopback: boolean
   /** Which addresses have node ports: those of `nodePortAddresses`, all of them, or loopback, whatever it says. */
@@ -14,6 +16,7 @@ export interface Workings {
 /** Rules in the kernel of Linux. */
 export const linuxRules: Workings = {
   tracksConnections: true,
+  isOnlyOne: true,
   replacesOtherModes: true,
   allowsLoopback: false,
   nodePorts: 'as-configured',
@@ -22,6 +25,7 @@ export const linuxRules: Workings = {
 /** Sockets on loopback: nothing of the machine changes, and rules of other modes do not matter. */
 export const loopbackSockets: Workings = {
   tracksConnections: false,
+  isOnlyOne: false,
   replacesOtherModes: false,
   allowsLoopback: true,
   nodePorts: 'on-loopback',

@@ -52,6 +52,11 @@ export const fairleadFlags = {
       default: '',
       help: 'Keep the last complete state in this directory. A restart without the API server programs from it.',
     },
+    'take-over': {
+      type: type.bool,
+      default: false,
+      help: 'If a proxy runs on this node already, take its place without a gap, instead of waiting for its end. Linux only.',
+    },
     'node-address': {
       type: type.ips,
       default: [],

@@ -38,6 +38,8 @@ export interface DaemonOptions {
   /** Files and directories to read objects from; if empty, a cluster is used. */
   readonly objects: readonly string[]
   readonly stateDir: string
+  /** From the proxy that runs, instead of waiting for its end. */
+  readonly takesOver: boolean
   /** Empty: the usual place. */
   readonly debugSocket: string
   readonly debugSocketGroup: string
@@ -91,6 +93,7 @@ export function parseDaemonCommandLine(
       windowsService: values['windows-service'],
       objects: values.objects,
       stateDir: values['state-dir'],
+      takesOver: values['take-over'],
       debugSocket: values['debug-socket'],
       debugSocketGroup: values['debug-socket-group'],
       userspace: {

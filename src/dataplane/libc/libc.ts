@@ -23,6 +23,36 @@ const cMmap = program.func(
   'void *mmap(void *address, size_t length, int protection, int flags, int fd, int64_t offset)',
 ) as (address: null, length: number, protection: number, flags: number, fd: number, offset: number) => unknown
 
+const cListen = program.func('int listen(int fd, int backlog)') as Call
+const cConnect = program.func('int connect(int fd, const void *address, uint32_t length)') as Call
+const cGetsockname = program.func('int getsockname(int fd, void *address, _Inout_ uint32_t *length)') as Call
+const cSocketpair = program.func('int socketpair(int domain, int type, int protocol, void *fds)') as Call
+const part = koffi.struct({ bytes: 'void *', length: 'size_t' })
+const message = koffi.struct({
+  name: 'void *',
+  nameLength: 'uint32_t',
+  parts: koffi.pointer(part),
+  partCount: 'size_t',
+  control: 'void *',
+  controlLength: 'size_t',
+  flags: 'int',
+})
+const cSendmsg = program.func('sendmsg', 'intptr_t', ['int', koffi.pointer(message), 'int']) as MessageCall
+const cRecvmsg = program.func('recvmsg', 'intptr_t', ['int', koffi.inout(koffi.pointer(message)), 'int']) as MessageCall
+
+/** C's msghdr. */
+interface Message {
+  readonly name: null
+  readonly nameLength: number
+  readonly parts: readonly { readonly bytes: Buffer; readonly length: number }[]
+  readonly partCount: number
+  readonly control: Buffer | null
+  readonly controlLength: number
+  readonly flags: number
+}
+
+type MessageCall = (fd: number, message: Message, flags: number) => number
+
 type Call = (...args: readonly (number | string | Buffer | [number])[]) => number
 
 /** Returns a file descriptor, or a negated errno. The socket belongs to the network namespace of the calling thread. */
@@ -70,6 +100,80 @@ export function mapShared(fd: number, size: number): ArrayBuffer | number {
   const [readAndWrite, shared, failed] = [3, 1, 2n ** 64n - 1n]
   const mapped = cMmap(null, size, readAndWrite, shared, fd, 0)
   return koffi.address(mapped) === failed ? koffi.errno() : koffi.view(mapped, size)
+}
+
+/** Returns an errno, or 0. */
+export function listen(fd: number, backlog: number): number {
+  return errnoOf(cListen(fd, backlog))
+}
+
+/** Returns an errno, or 0. */
+export function connect(fd: number, address: Buffer): number {
+  return errnoOf(cConnect(fd, address, address.length))
+}
+
+/** Fills `address`, C's sockaddr. Returns an errno, or 0. */
+export function socketName(fd: number, address: Buffer): number {
+  return errnoOf(cGetsockname(fd, address, [address.length]))
+}
+
+/** Two ends of a Unix stream, closed by programs that are started; or a negated errno. */
+export function socketPair(): readonly [number, number] | number {
+  const [unix, streamClosedOnExec] = [1, 0x80001]
+  const fds = Buffer.alloc(8)
+  const result = cSocketpair(unix, streamClosedOnExec, 0, fds)
+  return result < 0 ? -koffi.errno() : [fds.readInt32LE(0), fds.readInt32LE(4)]
+}
+
+/** More of them in one message the kernel refuses (SCM_MAX_FD). */
+export const mostDescriptors = 253
+
+const controlHeaderSize = 16
+const [socketLevel, passedDescriptors] = [1, 1]
+const [dontWait, noSignal, closeOnExec] = [0x40, 0x4000, 0x40000000]
+
+/** Sends the bytes over a Unix socket, and copies of the descriptors with the first of them. Never waits. Returns how many bytes, or a negated errno. */
+export function sendDescriptors(fd: number, bytes: Buffer, descriptors: readonly number[]): number {
+  const length = controlHeaderSize + 4 * descriptors.length
+  const control = Buffer.alloc(length + 8) // The kernel wants room for what it aligns.
+  control.writeBigUInt64LE(BigInt(length), 0)
+  control.writeInt32LE(socketLevel, 8)
+  control.writeInt32LE(passedDescriptors, 12)
+  for (const [index, descriptor] of descriptors.entries())
+    control.writeInt32LE(descriptor, controlHeaderSize + 4 * index)
+  const hasAny = descriptors.length > 0
+  return resultOf(cSendmsg(fd, messageOf(bytes, hasAny ? control : null, hasAny ? length : 0), dontWait | noSignal))
+}
+
+export interface Received {
+  /** 0: the other side has closed it. */
+  readonly size: number
+  /** Belong to the caller. */
+  readonly descriptors: readonly number[]
+}
+
+/** Fills `bytes` with what has come over a Unix socket. Never waits. Or a negated errno. A process that has too many descriptors gets fewer than were sent. */
+export function receiveDescriptors(fd: number, bytes: Buffer): Received | number {
+  const control = Buffer.alloc(controlHeaderSize + 4 * (mostDescriptors + 1))
+  const received = messageOf(bytes, control, control.length)
+  const size = cRecvmsg(fd, received, dontWait | closeOnExec)
+  if (size < 0) return -koffi.errno()
+  const end = received.controlLength < controlHeaderSize ? 0 : Number(control.readBigUInt64LE(0))
+  const descriptors: number[] = []
+  for (let at = controlHeaderSize; at + 4 <= end; at += 4) descriptors.push(control.readInt32LE(at))
+  return { size, descriptors }
+}
+
+function messageOf(bytes: Buffer, control: Buffer | null, controlLength: number): Message {
+  return {
+    name: null,
+    nameLength: 0,
+    parts: [{ bytes, length: bytes.length }],
+    partCount: 1,
+    control,
+    controlLength,
+    flags: 0,
+  }
 }
 
 function resultOf(result: number): number {

@@ -15,8 +15,11 @@ export interface Relay extends AsyncDisposable {
    * affinity apply to the next connection. Calls for one id must not overlap.
    */
   set(listener: ListenerSpec): Promise<ListenResult>
-  /** Stops listening; the address is free when this resolves. TCP connections go on until they end or are drained. */
-  remove(id: string): Promise<void>
+  /**
+   * Stops listening; the address is free when this resolves. TCP connections go on until they end or are drained. Gently:
+   * answers to clients of UDP still leave from the address, which another process has too.
+   */
+  remove(id: string, how?: { readonly isGentle: boolean }): Promise<void>
   /** Cheap, unlike `stats`. */
   counts(id: string): TrafficCounts | undefined
   /**
@@ -27,6 +30,8 @@ export interface Relay extends AsyncDisposable {
   /** Since the relay was opened. Unlike the sum of all listeners, it never falls when one is removed. */
   totals(): RelayTotals
   stats(): RelayStats
+  /** The sockets that listen now. Absent, or without some: the engine does not know its descriptors. */
+  listening?(): readonly ListeningSocket[]
   /** How many connections are dialled from the client's own address. Absent: the engine cannot do that. */
   transparentConnections?(): number
 }
@@ -62,6 +67,12 @@ export interface ListenerSpec {
   /** Undefined: endpoints see this machine, whoever the client is. */
   readonly keeps?: KeptClients
   readonly pool: PoolSpec
+  /** Of a socket that listens at the address already. It belongs to the relay, which takes it only if it opens the listener. */
+  readonly fd?: number
+}
+
+export interface ListeningSocket extends Pick<ListenerSpec, 'id' | 'protocol' | 'address'> {
+  readonly fd: number
 }
 
 /** A listener that took any free port also matches a later call for exactly that port. */
@@ -96,7 +107,7 @@ export interface PoolSpec {
 export type Balancing = 'round-robin' | 'random' | 'least-connections'
 
 export type ListenResult =
-  | { readonly ok: true; readonly address: SocketAddress }
+  | { readonly ok: true; readonly address: SocketAddress; readonly fd?: number | undefined }
   | { readonly ok: false; readonly problem: ListenProblem; readonly message: string }
 
 export type ListenProblem = 'in-use' | 'not-local' | 'not-permitted' | 'out-of-descriptors' | 'failed'

@@ -1,9 +1,11 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { Server as NetServer, type AddressInfo } from 'node:net'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
 import { ConnectionLimit, smallRequestTimeouts } from '../../http/connection-limit.ts'
 import { namesThisMachine, pageBehind } from '../../http/web-pages.ts'
+import { descriptorOf } from '../../net/kept-sockets.ts'
+import type { KeptSocket, KeptSockets } from '../../net/kept-sockets.ts'
 import { hostPort, isLoopback } from '../../net/ip.ts'
 import { portAdvice } from '../../net/port-advice.ts'
 import { noSniff, plainText, reply, requestTarget, type HttpHandler } from './reply.ts'
@@ -20,6 +22,8 @@ export interface HttpServerOptions {
   /** Only the family of the address, even if it is the wildcard. */
   readonly isSingleFamily?: boolean
   readonly handler: HttpHandler
+  /** Where the listening socket may come from and go to, when one process takes over from another. */
+  readonly sockets?: KeptSockets
   /** Servers that share a limit share it here; by default each has its own. */
   readonly connections?: ConnectionLimit
   /** Also answers web pages, on every path. Otherwise only plain health checks do. */
@@ -29,6 +33,8 @@ export interface HttpServerOptions {
 
 /** For servers that are given no limit. */
 const defaultConnections = 64
+/** Of a server whose successor has the socket. */
+const [firstRequestMs, lastAnswersMs] = [500, 2_000]
 /** A client that reads nothing of its answer for this long is gone. */
 const silenceMs = 60_000
 
@@ -41,18 +47,39 @@ export async function listenHttp(options: HttpServerOptions): Promise<HttpListen
   const { what, bind } = options
   const server = createServer(smallRequestTimeouts, (request, response) => void answer(request, response, options))
   const connections = options.connections ?? new ConnectionLimit(defaultConnections)
+  const kept = keptAs(options)
   connections.bound(server)
   server.timeout = silenceMs
   // A load balancer keeps its connection between two checks, which can be minutes apart. Node's five seconds could
   // close it just as the next check is sent, which would count as failed.
   server.keepAliveTimeout = 180_000
   try {
-    await listenOn(server, bind, options.isSingleFamily ?? false)
+    const fd = options.sockets?.take(kept)
+    if (fd === undefined) await listenOn(server, bind, options.isSingleFamily ?? false)
+    else await tryToListen(server, { fd })
   } catch (error) {
     throw new ListenError(what, hostPort(bind.ip, bind.port), error as NodeJS.ErrnoException)
   }
   const { address: ip, port } = server.address() as AddressInfo
-  return { address: { ip, port }, [Symbol.asyncDispose]: () => close(server) }
+  const fd = descriptorOf(server)
+  if (fd !== undefined) options.sockets?.opened({ ...kept, fd })
+  return {
+    address: { ip, port },
+    async [Symbol.asyncDispose]() {
+      options.sockets?.closed(kept.use)
+      await (options.sockets?.areShared === true ? closeGently(server) : close(server))
+    },
+  }
+}
+
+/** Both processes have to mean the same by it. */
+function keptAs({ bind: { ip, port }, isSingleFamily = false }: HttpServerOptions): Omit<KeptSocket, 'fd'> {
+  return {
+    use: `http ${isSingleFamily ? 'one family' : 'any family'} ${hostPort(ip, port)}`,
+    protocol: 'TCP',
+    ip,
+    port,
+  }
 }
 
 export interface RetryOptions extends HttpServerOptions {
@@ -105,7 +132,7 @@ async function listenOn(server: Server, { ip, port }: BindAddress, isSingleFamil
 
 function tryToListen(
   server: Server,
-  options: { readonly host: string; readonly port: number; readonly ipv6Only: boolean },
+  options: { readonly host: string; readonly port: number; readonly ipv6Only: boolean } | { readonly fd: number },
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
@@ -121,6 +148,17 @@ function close(server: Server): Promise<void> {
     server.close(() => resolve())
     server.closeAllConnections()
   })
+}
+
+/** Whoever has connected may ask, and whoever has asked is answered: nobody should notice that another process serves now. */
+async function closeGently(server: Server): Promise<void> {
+  // Unlike this one, the method of HTTP servers closes connections whose request has not arrived yet.
+  const closed = new Promise<unknown>((resolve) => NetServer.prototype.close.call(server, resolve))
+  const idle = setTimeout(() => server.closeIdleConnections(), firstRequestMs)
+  const all = setTimeout(() => server.closeAllConnections(), lastAnswersMs)
+  await closed
+  clearTimeout(idle)
+  clearTimeout(all)
 }
 
 async function answer(request: IncomingMessage, response: ServerResponse, options: HttpServerOptions): Promise<void> {

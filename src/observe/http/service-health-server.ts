@@ -2,6 +2,7 @@ import type { ObjectKey } from '../../api/records.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { HealthCheckPort, ServiceHealthAnswer } from '../../core/health/service-health.ts'
 import { isSameData } from '../../core/same-data.ts'
+import type { KeptSockets } from '../../net/kept-sockets.ts'
 import { ConnectionLimit } from '../../http/connection-limit.ts'
 import { listenHttp } from './http-server.ts'
 import type { HttpListener } from './http-server.ts'
@@ -20,6 +21,8 @@ export interface ServiceHealthServerOptions {
   readonly onListenFailure: (port: HealthCheckPort, note: string) => void
   /** For all ports together. */
   readonly maxConnections: number
+  /** See `HttpServerOptions`. */
+  readonly sockets?: KeptSockets | undefined
   readonly log: Logger
 }
 
@@ -69,7 +72,7 @@ export class ServiceHealthServer implements AsyncDisposable {
   }
 
   async #open(wanted: HealthCheckPort, ips: readonly string[]): Promise<void> {
-    const { health, log, nodeName, onListenFailure } = this.#options
+    const { health, log, nodeName, onListenFailure, sockets } = this.#options
     const what = `the health checks of Service ${wanted.service}`
     const listeners: HttpListener[] = []
     try {
@@ -77,9 +80,8 @@ export class ServiceHealthServer implements AsyncDisposable {
         const bind = { ip, port: wanted.port }
         const handler = serviceHealthHandler(() => health.answer(wanted.service))
         const connections = this.#connections
-        listeners.push(
-          await listenHttp({ what, bind, isSingleFamily: true, handler, connections, answersPages: true, log }),
-        )
+        const own = { connections, ...(sockets && { sockets }) }
+        listeners.push(await listenHttp({ what, bind, isSingleFamily: true, handler, ...own, answersPages: true, log }))
       }
       this.#openByService.set(wanted.service, { port: wanted.port, ips, listeners })
     } catch (error) {

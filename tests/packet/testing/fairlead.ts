@@ -52,6 +52,7 @@ export class FairleadProcess implements RunningProxy {
   readonly #env: Readonly<Record<string, string>>
   readonly #starter: readonly string[]
   #process: NodeProcess | undefined
+  #ownsFolder = true
 
   /** The starter is a program, with arguments, that runs the one named after it. */
   constructor(
@@ -87,6 +88,18 @@ export class FairleadProcess implements RunningProxy {
     )
   }
 
+  /** Another process with the same objects. It does not run yet. */
+  second(moreFlags: readonly string[]): FairleadProcess {
+    const flags = [...this.#flags.filter((flag) => !moreFlags.includes(flag)), ...moreFlags]
+    const others = new FairleadProcess(this.#cluster, flags, this.#folder, this.#env, this.#starter)
+    others.#ownsFolder = false
+    return others
+  }
+
+  get isRunning(): boolean {
+    return this.#process?.isRunning === true
+  }
+
   /** Ends the process; its rules stay. */
   async stop(signal: NodeJS.Signals): Promise<void> {
     await this.#process?.stop(signal)
@@ -108,7 +121,7 @@ export class FairleadProcess implements RunningProxy {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop('SIGKILL')
-    await this.#folder[Symbol.asyncDispose]()
+    if (this.#ownsFolder) await this.#folder[Symbol.asyncDispose]()
   }
 }
 

@@ -15,6 +15,7 @@ export function fetchFrom(
   ip: string,
   port: number,
   path = '/',
+  patienceMs = usualPatienceMs,
 ): Promise<HttpAnswer | 'silence' | 'refused'> {
   return new Promise((resolve, reject) => {
     const createConnection = () => openTcp(client, { ip, port })
@@ -35,4 +36,4 @@ export function fetchFrom(
   })
 }
 
-const patienceMs = 700
+const usualPatienceMs = 700

@@ -40,6 +40,10 @@ export interface PortalBackendOptions extends Omit<KernelPortalsOptions, 'steps'
   readonly freePorts: FreePorts
   /** As they are now, when these routes have changed. */
   readonly settings: (view: NodeView, keys: readonly RouteKey[]) => PortalSettings
+  /** The port that a listener had in the process that handed it over. */
+  readonly portBefore?: (id: string) => number | undefined
+  /** Another process listens behind the rules. */
+  readonly leavesRules?: () => boolean
   /** Belongs to the caller: it must outlive the connections. */
   readonly transparency: Transparency
   readonly log: Logger
@@ -74,6 +78,7 @@ export class PortalBackend implements Backend {
     this.#listeners = new RouteListeners({
       relay: options.relay,
       freePorts: options.freePorts,
+      ...(options.portBefore && { portBefore: options.portBefore }),
       onOpened: (key, { purpose, ip, port }) =>
         options.log.debug(2, 'route is served', { route: key, purpose, address: hostPort(ip, port) }),
     })
@@ -127,7 +132,7 @@ export class PortalBackend implements Backend {
   [Symbol.asyncDispose](): Promise<void> {
     return this.#programming.inTurn(async () => {
       try {
-        await this.#kernel.remove(AbortSignal.timeout(removalTimeoutMs))
+        if (this.#options.leavesRules?.() !== true) await this.#kernel.remove(AbortSignal.timeout(removalTimeoutMs))
       } catch (error) {
         this.#options.log.warn('could not remove the portals, which now lead nowhere: run fairlead --cleanup', {
           error,

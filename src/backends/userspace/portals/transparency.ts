@@ -95,9 +95,13 @@ export class Transparency implements AsyncDisposable {
     const { family } = iptables
     try {
       await delivery.ensure(family, signal)
-      const input = new RestoreInput()
-      writeAnswerRules(await this.#read(signal), family, input)
-      await iptables.restore(input.render(), signal)
+      const mangle = await this.#read(signal)
+      // A process that comes after another one finds them as they should be, and touches nothing.
+      if (findAnswerDrift(mangle, family) !== undefined) {
+        const input = new RestoreInput()
+        writeAnswerRules(mangle, family, input)
+        await iptables.restore(input.render(), signal)
+      }
       this.#answers = 'led'
     } catch (error) {
       signal.throwIfAborted()

@@ -11,10 +11,12 @@ export const twoProxies = check({
       meaning: 'kube-proxy runs on this node too: both write rules for the same addresses.',
       fix: 'Stop it: kubectl -n kube-system delete daemonset kube-proxy (or patch its nodeSelector), or stop its service.',
     },
+    // The lock of the proxies sees to it that one of them programs the node.
     'two-fairleads': {
-      severity: 'error',
-      meaning: 'Two Fairleads run on this node: each removes what the other has made.',
-      fix: 'Stop one of them.',
+      severity: 'warning',
+      meaning:
+        'Two Fairleads run on this node. One programs it; the other waits for its end, or has handed over and keeps its last connections.',
+      fix: 'If that is no upgrade, stop one of them. The log of each says which it is: see docs/upgrade.md.',
     },
   },
   *run({ isBeforeStart }, { processes: { kubeProxies, fairleads } }, find) {

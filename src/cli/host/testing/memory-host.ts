@@ -51,6 +51,8 @@ export function memoryHost(options: MemoryHostOptions = {}): MemoryHost {
     openNetlink: noNetlink,
     openDatagrams: noNetlink,
     openRelay: () => Promise.reject(new Error('there is no relay in memory')),
+    // Its sockets would be those of the real machine.
+    openLibc: () => Promise.resolve(undefined),
     openHcn: () => Promise.reject(new HcnError('missing', 'there is no Host Compute Network in memory')),
     moduleParameters: new MemorySysctl({}),
     ...given,

@@ -16,7 +16,7 @@ export function listenerContract(make: MakeRelay): void {
     old.write('one')
     await once(old, 'data')
 
-    expect(await change([b])).toEqual({ ok: true, address })
+    expect(await change([b])).toMatchObject({ ok: true, address })
     expect(await askTimes(address, 3)).toEqual({ b: 3 })
     old.write('two')
     expect(String((await once(old, 'data'))[0])).toBe('two')
@@ -26,7 +26,7 @@ export function listenerContract(make: MakeRelay): void {
   test('a listener that took any free port stays there when that port is asked for by number', async () => {
     const a = use(await namedEndpoint('a'))
     const { address, change, relay } = await relayTo(make, [a])
-    expect(await change([a], { address })).toEqual({ ok: true, address })
+    expect(await change([a], { address })).toMatchObject({ ok: true, address })
     expect(relay.stats().listeners).toHaveLength(1)
   })
 
@@ -36,7 +36,7 @@ export function listenerContract(make: MakeRelay): void {
     const moved = await change([a], { address: { ip: '127.0.0.2', port: 0 } })
     expect(moved).toMatchObject({ ok: true, address: { ip: '127.0.0.2' } })
     expect(await ask(address)).toBe('ECONNREFUSED')
-    expect(await relay.set(listenerSpec([a], { id: 'other', address }))).toEqual({ ok: true, address })
+    expect(await relay.set(listenerSpec([a], { id: 'other', address }))).toMatchObject({ ok: true, address })
   })
 
   for (const protocol of ['TCP', 'UDP'] as const) {
@@ -45,7 +45,7 @@ export function listenerContract(make: MakeRelay): void {
       const second = listenerSpec([], { id: 'second', protocol, address })
       expect(await relay.set(second)).toMatchObject({ ok: false, problem: 'in-use' })
       await relay.remove('web')
-      expect(await relay.set(second)).toEqual({ ok: true, address })
+      expect(await relay.set(second)).toMatchObject({ ok: true, address })
     })
 
     test(`says that a ${protocol} address is not one of this machine`, async () => {

@@ -1,7 +1,7 @@
 /** Faults that only the native engine can have: between its process and this one, and in its C code. */
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { closeSync, readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { createInterface } from 'node:readline'
 import koffi from 'koffi'
@@ -14,6 +14,8 @@ import { namedEndpoint, tcpEndpoint } from '../testing/endpoints.ts'
 import { relayProcess } from '../testing/relay-process.ts'
 import { listenerSpec, relayTo, use } from '../testing/relay-under-test.ts'
 import { endpointSlotCount, sizeOfSlots, slotCount } from './counter-slots.ts'
+import { systemError } from './engine-process.ts'
+import { listenAt } from './listening-socket.ts'
 import { NativeRelay } from './native-relay.ts'
 import { createSharedMemory } from './shared-memory.ts'
 import { buildEngine, type BuiltEngine } from './testing/build-engine.ts'
@@ -154,13 +156,19 @@ test('an engine that nobody listens to goes on, and says later how much it has l
   const [workers, budget, halfCloseMs, drainMs, dialMs] = [1, 10_000, 5_000, -1, 5_000]
   const slots = [slotCount, endpointSlotCount(workers)]
   const noReport = [0, 1_000, 0]
+  const pair = libc.socketPair()
+  if (typeof pair === 'number') throw systemError(-pair)
+  const [ownEnd, itsEnd] = pair
   const child = spawn(
     engine.program,
     [workers, ...slots, budget, halfCloseMs, drainMs, 'plain', ...noReport, dialMs].map(String),
     {
-      stdio: ['pipe', 'pipe', 'inherit', memory.fd],
+      stdio: ['pipe', 'pipe', 'inherit', memory.fd, itsEnd],
     },
   ) as unknown as ChildProcessWithoutNullStreams
+  const socket = listenAt(libc, { ip: '127.0.0.1', port: 0 })
+  expect(libc.sendDescriptors(ownEnd, Buffer.from([0]), [socket])).toBe(1)
+  for (const fd of [ownEnd, itsEnd, socket]) closeSync(fd)
   const reader = createInterface({ input: child.stdout }).on('line', (line) => said.push(line))
   const endpoint = use(await namedEndpoint('a'))
   child.stdin.write(`0 follow 1

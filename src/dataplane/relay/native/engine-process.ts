@@ -1,10 +1,13 @@
 /** The process of the native engine: sends commands, receives answers and reports, and notices when it dies. */
 import { spawn, type ChildProcess } from 'node:child_process'
+import { closeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
+import { constants } from 'node:os'
 import type { Readable, Writable } from 'node:stream'
 import { getSystemErrorName } from 'node:util'
 import type { Clock } from '../../../core/clock.ts'
 import type { RelaySettings } from '../relay.ts'
+import type { Libc } from '../../libc/load-libc.ts'
 import { detectHang } from '../detect-hang.ts'
 import { endpointSlotCount, slotCount } from './counter-slots.ts'
 
@@ -14,6 +17,7 @@ export interface EngineOptions {
   readonly descriptorBudget: number
   readonly settings: RelaySettings
   readonly memoryFd: number
+  readonly libc: Libc
   /** Endpoints may ask to see the client's address. */
   readonly mayBeTransparent: boolean
   readonly clock: Clock
@@ -28,12 +32,20 @@ interface Waiting {
   reject(error: Error): void
 }
 
+/** No room in the socket, or too many descriptors are under way: the engine takes them. */
+function mayBeSentLater(errno: number): boolean {
+  const tooManyReferences = 109
+  return errno === constants.errno.EAGAIN || errno === tooManyReferences
+}
+
 /** An engine that still runs this long after its grace no longer listens to us. */
 const endPatienceMs = 5_000
 
 export class EngineProcess {
   readonly #child: ChildProcess
   readonly #commands: Writable
+  /** Sockets go over it. */
+  readonly #socketsFd: number
   readonly #waitingByCall = new Map<string, Waiting>()
   readonly #options: EngineOptions
   readonly #exited: Promise<void>
@@ -51,10 +63,18 @@ export class EngineProcess {
 
   constructor(options: EngineOptions) {
     this.#options = options
-    this.#child = spawn(options.program, argumentsOf(options), {
-      stdio: ['pipe', 'pipe', 'pipe', options.memoryFd],
-      env: {},
-    })
+    const pair = options.libc.socketPair()
+    if (typeof pair === 'number') throw systemError(-pair)
+    const [ownEnd, itsEnd] = pair
+    this.#socketsFd = ownEnd
+    try {
+      this.#child = spawn(options.program, argumentsOf(options), {
+        stdio: ['pipe', 'pipe', 'pipe', options.memoryFd, itsEnd],
+        env: {},
+      })
+    } finally {
+      closeSync(itsEnd)
+    }
     const [commands, answers, stderr] = this.#child.stdio as unknown as [Writable, Readable, Readable]
     this.#commands = commands
     // Writing to a process that has died. Its exit event reports that.
@@ -63,6 +83,7 @@ export class EngineProcess {
     stderr.setEncoding('utf8').on('data', (text: string) => (this.#lastStderr = text.trim()))
     this.#exited = new Promise((resolve) => {
       const died = (error: Error) => {
+        if (this.#ending === undefined) closeSync(this.#socketsFd)
         this.#died(error)
         resolve()
       }
@@ -106,6 +127,17 @@ export class EngineProcess {
       this.#waitingByCall.set(call, { resolve, reject })
       this.#commands.write(`${call} ${words.join(' ')}\n`)
     })
+  }
+
+  /** Gives it the socket that the next command is about. */
+  async giveSocket(fd: number): Promise<void> {
+    for (;;) {
+      if (this.#ending !== undefined) throw this.#ending
+      const sent = this.#options.libc.sendDescriptors(this.#socketsFd, Buffer.from([0]), [fd])
+      if (sent > 0) return
+      if (!mayBeSentLater(-sent)) throw systemError(-sent)
+      await this.#options.clock.sleep(1, this.#watching.signal)
+    }
   }
 
   /** Lets connections end within the grace, then ends the process. Returns an error if it ended in another way. */

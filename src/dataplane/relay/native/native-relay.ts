@@ -6,12 +6,14 @@ import { closeSync } from 'node:fs'
 import type { Clock } from '../../../core/clock.ts'
 import type { Logger } from '../../../core/logger.ts'
 import { loadLibc } from '../../libc/load-libc.ts'
+import type { Libc } from '../../libc/load-libc.ts'
 import { DescriptorBudget } from '../descriptor-budget.ts'
 import {
   isBoundAs,
   type EndpointCounts,
   type ListenerSpec,
   type ListenResult,
+  type ListeningSocket,
   type Relay,
   type RelaySettings,
   type RelayStats,
@@ -29,6 +31,7 @@ import { EndpointSlots } from './endpoint-slots.ts'
 import { EngineProcess } from './engine-process.ts'
 import { EnginePools } from './engine-pools.ts'
 import { clientsOf } from './engine-clients.ts'
+import { listenAt } from './listening-socket.ts'
 import { EngineReports } from './engine-reports.ts'
 import { createSharedMemory, type SharedMemory } from './shared-memory.ts'
 
@@ -48,6 +51,8 @@ interface Held {
   readonly spec: ListenerSpec
   readonly slot: number
   readonly address: SocketAddress
+  /** The engine has a copy. */
+  readonly fd: number
 }
 
 /** An engine that dies sooner than this is started again after a pause, so that crashes do not fill the log. */
@@ -59,6 +64,7 @@ export class NativeRelay implements Relay {
   readonly #settings: RelaySettings
   readonly #options: NativeRelayOptions
   readonly #memory: SharedMemory
+  readonly #libc: Libc
   readonly #slots: CounterSlots
   readonly #endpoints: EndpointSlots
   readonly #past = new PastCounters()
@@ -77,8 +83,9 @@ export class NativeRelay implements Relay {
 
   /** Rejects where the executable does not start or its memory cannot be shared. */
   static async start(options: NativeRelayOptions): Promise<NativeRelay> {
-    const memory = createSharedMemory(await loadLibc(), sizeOfSlots(options.workers))
-    const relay = new NativeRelay(options, memory)
+    const libc = await loadLibc()
+    const memory = createSharedMemory(libc, sizeOfSlots(options.workers))
+    const relay = new NativeRelay(options, memory, libc)
     try {
       await relay.#engine.ask('follow', 0)
       return relay
@@ -88,7 +95,8 @@ export class NativeRelay implements Relay {
     }
   }
 
-  private constructor(options: NativeRelayOptions, memory: SharedMemory) {
+  private constructor(options: NativeRelayOptions, memory: SharedMemory, libc: Libc) {
+    this.#libc = libc
     const { log, clock, workers, settings = {}, onConnection } = options
     this.#log = log
     this.#clock = clock
@@ -153,6 +161,16 @@ export class NativeRelay implements Relay {
     this.#pools.release(held.spec.pool.id)
     // If the engine dies instead, its listeners are closed as well.
     await this.#engine.ask('close', held.slot).catch(() => {})
+    closeSync(held.fd)
+  }
+
+  listening(): readonly ListeningSocket[] {
+    return [...this.#heldById.values()].map(({ spec: { id, protocol }, address, fd }) => ({
+      id,
+      protocol,
+      address,
+      fd,
+    }))
   }
 
   counts(id: string): TrafficCounts | undefined {
@@ -205,6 +223,7 @@ export class NativeRelay implements Relay {
       descriptorBudget: this.#descriptors.budget,
       settings: this.#settings,
       memoryFd: this.#memory.fd,
+      libc: this.#libc,
       mayBeTransparent: this.#options.mayBeTransparent ?? false,
       clock: this.#clock,
       onReport: (words) => this.#reports.heard(words),
@@ -218,23 +237,27 @@ export class NativeRelay implements Relay {
   async #open(spec: ListenerSpec): Promise<SocketAddress> {
     const slot = this.#slots.take()
     if (slot === undefined) throw new Error('too many listeners')
+    let fd: number | undefined
     try {
-      return await this.#openIn(slot, spec)
+      fd = spec.fd ?? listenAt(this.#libc, spec.address)
+      return await this.#openIn(slot, spec, fd)
     } catch (error) {
+      if (fd !== undefined) closeSync(fd)
       this.#forgetSlot(slot)
       throw error
     }
   }
 
-  async #openIn(slot: number, spec: ListenerSpec): Promise<SocketAddress> {
+  async #openIn(slot: number, { fd: _taken, ...spec }: ListenerSpec, fd: number): Promise<SocketAddress> {
     this.#specsBySlot.set(slot, spec)
     const pools = this.#pools
     const pool = pools.acquire(spec.pool)
     const { ip, port: wanted } = spec.address
     try {
+      await this.#engine.giveSocket(fd)
       const port = await this.#engine.ask('listen', slot, ip, wanted, pool, ...clientsOf(spec))
       const address = { ip: spec.address.ip, port: Number(port) }
-      this.#heldById.set(spec.id, { spec, slot, address })
+      this.#heldById.set(spec.id, { spec, slot, address, fd })
       return address
     } catch (error) {
       pools.release(spec.pool.id)
@@ -243,9 +266,9 @@ export class NativeRelay implements Relay {
   }
 
   /** Changes the endpoints and the allowed clients of a listener that stays open. */
-  async #change({ spec: old, slot, address }: Held, spec: ListenerSpec): Promise<SocketAddress> {
+  async #change({ spec: old, slot, address, fd }: Held, spec: ListenerSpec): Promise<SocketAddress> {
     this.#specsBySlot.set(slot, spec)
-    this.#heldById.set(spec.id, { spec, slot, address })
+    this.#heldById.set(spec.id, { spec, slot, address, fd })
     const pool = this.#pools.acquire(spec.pool)
     this.#pools.release(old.pool.id)
     await this.#engine.ask('assign', slot, pool, ...clientsOf(spec))
@@ -293,11 +316,12 @@ export class NativeRelay implements Relay {
     this.#pools = new EnginePools(engine, this.#endpoints)
     this.#reports.startOver()
     this.#reports.follow(engine)
-    for (const { spec, slot, address } of lost) {
+    for (const { spec, slot, address, fd } of lost) {
       if (this.#ending.signal.aborted) return
-      await this.#openIn(slot, { ...spec, address }).catch((reason: unknown) => {
+      await this.#openIn(slot, { ...spec, address }, fd).catch((reason: unknown) => {
         if (engine.hasEnded) return
         this.#heldById.delete(spec.id)
+        closeSync(fd)
         this.#forgetSlot(slot)
         this.#log.warn('a listener could not be reopened', { id: spec.id, reason })
       })

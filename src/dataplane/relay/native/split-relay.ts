@@ -4,6 +4,7 @@ import type {
   EndpointCounts,
   ListenerSpec,
   ListenResult,
+  ListeningSocket,
   Relay,
   RelayStats,
   RelayTotals,
@@ -34,8 +35,12 @@ export class SplitRelay implements Relay {
     return engine.set(spec)
   }
 
-  async remove(id: string): Promise<void> {
-    await Promise.all([this.#tcp.remove(id), this.#udp.remove(id)])
+  async remove(id: string, how?: { readonly isGentle: boolean }): Promise<void> {
+    await Promise.all([this.#tcp.remove(id, how), this.#udp.remove(id, how)])
+  }
+
+  listening(): readonly ListeningSocket[] {
+    return [...this.#tcp.listening(), ...(this.#udp.listening?.() ?? [])]
   }
 
   counts(id: string): TrafficCounts | undefined {

@@ -13,6 +13,7 @@ import {
   type EndpointCounts,
   type ListenerSpec,
   type ListenResult,
+  type ListeningSocket,
   type Relay,
   type RelaySettings,
   type RelayStats,
@@ -96,11 +97,17 @@ export class NodeRelay implements Relay {
     return this.#open(spec, memory)
   }
 
-  async remove(id: string): Promise<void> {
+  async remove(id: string, how?: { readonly isGentle: boolean }): Promise<void> {
     const held = this.#heldById.get(id)
     if (held === undefined) return
     this.#heldById.delete(id)
-    await this.#stop(held)
+    await this.#stop(held, how?.isGentle)
+  }
+
+  listening(): readonly ListeningSocket[] {
+    return [...this.#heldById.values()].flatMap(({ spec: { id, protocol }, listener: { address, fd } }) =>
+      fd === undefined ? [] : [{ id, protocol, address, fd }],
+    )
   }
 
   counts(id: string): TrafficCounts | undefined {
@@ -160,28 +167,29 @@ export class NodeRelay implements Relay {
     const counters = memory?.listener ?? new ListenerCounters()
     try {
       const open = spec.protocol === 'TCP' ? openTcpListener : openUdpListener
-      const listener = await open(spec.address, { pool, allowedSources: spec.allowedSources }, counters, this.#parts)
+      const assignment = { pool, allowedSources: spec.allowedSources }
+      const listener = await open(spec.address, assignment, counters, this.#parts, spec.fd)
       if (this.#ending.signal.aborted) {
         await listener.stop()
         throw new Error('the relay has stopped')
       }
       this.#parts.descriptors.take(1)
       this.#heldById.set(spec.id, { spec, listener, pool })
-      return { ok: true, address: listener.address }
+      return { ok: true, address: listener.address, fd: listener.fd }
     } catch (error) {
       this.#pools.release(pool)
       return listenFailure(spec, error)
     }
   }
 
-  async #stop({ spec: { protocol }, listener, pool }: Held): Promise<void> {
+  async #stop({ spec: { protocol }, listener, pool }: Held, isGentle = false): Promise<void> {
     this.#pools.release(pool)
     this.#draining.set(listener, protocol)
     void listener.finished.then(() => {
       this.#draining.delete(listener)
       this.#past.add({ protocol, counters: listener.counters })
     })
-    await listener.stop()
+    await listener.stop(isGentle)
     this.#parts.descriptors.giveBack(1)
   }
 

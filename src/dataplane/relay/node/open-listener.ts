@@ -14,8 +14,10 @@ export interface OpenListener extends PoolUser {
   readonly address: SocketAddress
   assign(assignment: Assignment): void
   readonly counters: ListenerCounters
-  /** Frees the address at once. */
-  stop(): Promise<void>
+  /** Undefined while it is being opened again, and on systems that have none. */
+  readonly fd: number | undefined
+  /** Frees the address at once. Gently: clients of UDP still get answers that are under way. */
+  stop(isGentle?: boolean): Promise<void>
   /** Resolves when the listener has stopped and its last connection has ended. */
   readonly finished: Promise<void>
   /** Resets the connections that are still open. */

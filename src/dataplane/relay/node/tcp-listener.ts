@@ -1,6 +1,7 @@
 /** Accepts TCP connections at one address and joins each to an endpoint of its pool. */
 import { createServer, type Server, type Socket } from 'node:net'
 import { getSystemErrorName } from 'node:util'
+import { descriptorOf } from '../../../net/kept-sockets.ts'
 import { familyOf } from '../../../net/ip.ts'
 import { acceptSockets, type OpenAccepted } from './accept-sockets.ts'
 import type { Choice } from './balancer.ts'
@@ -54,15 +55,18 @@ export async function openTcpListener(
   assignment: Assignment,
   counters: ListenerCounters,
   parts: RelayParts,
+  fd?: number,
 ): Promise<OpenListener> {
   const server = createServer()
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     const ipv6Only = familyOf(address.ip) === 'ipv6'
-    server.listen({ host: address.ip, port: address.port, backlog, ipv6Only }, () => {
+    const listening = () => {
       server.off('error', reject)
       resolve()
-    })
+    }
+    if (fd === undefined) server.listen({ host: address.ip, port: address.port, backlog, ipv6Only }, listening)
+    else server.listen({ fd }, backlog, listening)
   })
   return new TcpListener(server, { ip: address.ip, port: boundPort(server) }, assignment, counters, parts)
 }
@@ -111,6 +115,10 @@ class TcpListener implements OpenListener {
           }),
         ),
     })
+  }
+
+  get fd(): number | undefined {
+    return descriptorOf(this.#server)
   }
 
   assign(assignment: Assignment): void {

@@ -3,6 +3,7 @@
  * listening socket, so the client sees them come from the Service's address.
  */
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
+import { descriptorOf } from '../../../net/kept-sockets.ts'
 import { familyOf, hostPort } from '../../../net/ip.ts'
 import type { Choice } from './balancer.ts'
 import { clientIp, mayUse, type Assignment, type OpenListener } from './open-listener.ts'
@@ -27,17 +28,18 @@ export async function openUdpListener(
   assignment: Assignment,
   counters: ListenerCounters,
   parts: RelayParts,
+  fd?: number,
 ): Promise<OpenListener> {
-  const socket = await bindSocket(address)
+  const socket = await bindSocket(address, fd)
   return new UdpListener(socket, { ip: address.ip, port: socket.address().port }, assignment, counters, parts)
 }
 
-async function bindSocket({ ip, port }: SocketAddress): Promise<Socket> {
+async function bindSocket({ ip, port }: SocketAddress, fd?: number): Promise<Socket> {
   const isIpv6 = familyOf(ip) === 'ipv6'
   const socket = createSocket({ type: isIpv6 ? 'udp6' : 'udp4', ipv6Only: isIpv6, recvBufferSize, lookup: noLookup })
   await new Promise<void>((resolve, reject) => {
     socket.once('error', reject)
-    socket.bind({ address: ip, port, exclusive: true }, () => {
+    socket.bind({ exclusive: true, ...(fd === undefined ? { address: ip, port } : { fd }) }, () => {
       socket.off('error', reject)
       resolve()
     })
@@ -98,11 +100,27 @@ class UdpListener implements OpenListener {
       if (!this.#assignment.pool.has(flow.endpoint)) this.#drop(client, 'endpoint-left')
   }
 
-  async stop(): Promise<void> {
+  get fd(): number | undefined {
+    return this.#socket && descriptorOf(this.#socket)
+  }
+
+  async stop(isGentle = false): Promise<void> {
     this.#assignment.pool.users.delete(this)
-    this.cut()
     this.#stopping.abort()
     await this.#reopening
+    if (isGentle && this.#socket !== undefined && stopReceiving(this.#socket))
+      return void this.#untilIdle().then(() => this.#end())
+    await this.#end()
+  }
+
+  async #untilIdle(): Promise<void> {
+    const { clock, settings, ending } = this.#parts
+    while (this.#flowsByClient.size > 0 && !ending.aborted)
+      await clock.sleep(settings.udpIdleMs, ending).catch(() => {})
+  }
+
+  async #end(): Promise<void> {
+    this.cut()
     if (this.#socket !== undefined) await closed(this.#socket)
     this.#finish()
   }
@@ -251,6 +269,15 @@ class UdpListener implements OpenListener {
   get #service(): string {
     return this.#assignment.pool.service
   }
+}
+
+/** Whatever comes now is for another process that has the socket. False: Node does not let us. */
+function stopReceiving(socket: Socket): boolean {
+  const state = Object.getOwnPropertySymbols(socket).find(({ description }) => description === 'state symbol')
+  const { handle } = ((state && (socket as unknown as Record<symbol, unknown>)[state]) ?? {}) as {
+    readonly handle?: { recvStop?(): number } | null
+  }
+  return handle?.recvStop?.() === 0
 }
 
 function closed(socket: Socket): Promise<void> {

@@ -62,8 +62,8 @@ export class RelayThread {
     return result
   }
 
-  async remove(id: string): Promise<void> {
-    await this.#ask({ kind: 'remove', id })
+  async remove(id: string, isGentle: boolean): Promise<void> {
+    await this.#ask({ kind: 'remove', id, isGentle })
   }
 
   /** Lets connections end within the grace, then ends the thread. */

@@ -28,7 +28,7 @@ async function answer(request: ToWorker): Promise<FromWorker<'done'>['result']> 
       return relay.set(spec, { listener: new ListenerCounters(cells.listener), endpoints: cells.endpoints })
     }
     case 'remove':
-      await relay.remove(request.id)
+      await relay.remove(request.id, request)
       return undefined
     case 'end':
       await relay[Symbol.asyncDispose]()

@@ -10,6 +10,7 @@ import {
   type EndpointCounts,
   type ListenerSpec,
   type ListenResult,
+  type ListeningSocket,
   type Relay,
   type RelaySettings,
   type RelayStats,
@@ -43,6 +44,8 @@ interface Held {
   readonly thread: number
   readonly address: SocketAddress
   readonly counters: ListenerCounters
+  /** Of this process, whichever thread listens. */
+  readonly fd: number | undefined
 }
 
 /** A thread that dies sooner than this is started again after a pause, so that crashes do not fill the log. */
@@ -88,15 +91,21 @@ export class ThreadedRelay implements Relay {
     return this.#setIn(thread, spec, stays ? held.counters : ListenerCounters.shared())
   }
 
-  async remove(id: string): Promise<void> {
+  async remove(id: string, how?: { readonly isGentle: boolean }): Promise<void> {
     const held = this.#heldById.get(id)
     if (held === undefined) return
     this.#heldById.delete(id)
     this.#draining.add(held)
     this.#pools.release(held.spec.pool.id)
     // If the thread dies instead, its listeners are closed as well.
-    await this.#threads[held.thread]?.thread.remove(id).catch(() => {})
+    await this.#threads[held.thread]?.thread.remove(id, how?.isGentle === true).catch(() => {})
     this.#forgetDrained()
+  }
+
+  listening(): readonly ListeningSocket[] {
+    return [...this.#heldById.values()].flatMap(({ spec: { id, protocol }, address, fd }) =>
+      fd === undefined ? [] : [{ id, protocol, address, fd }],
+    )
   }
 
   counts(id: string): TrafficCounts | undefined {
@@ -143,7 +152,10 @@ export class ThreadedRelay implements Relay {
       const before = this.#heldById.get(spec.id)
       if (before !== undefined) this.#pools.release(before.spec.pool.id)
       if (result.ok) {
-        this.#heldById.set(spec.id, { spec, thread, address: result.address, counters })
+        // A change of endpoints says nothing of the socket, which stays.
+        const fd = result.fd ?? before?.fd
+        const { fd: _taken, ...kept } = spec
+        this.#heldById.set(spec.id, { spec: kept, thread, address: result.address, counters, fd })
       } else {
         this.#heldById.delete(spec.id)
         this.#pools.release(spec.pool.id)

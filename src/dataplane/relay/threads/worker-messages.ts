@@ -24,7 +24,7 @@ export interface SharedCells {
 /** `call` names the request in its answer. */
 export type ToWorker =
   | { readonly kind: 'set'; readonly call: number; readonly spec: ListenerSpec; readonly cells: SharedCells }
-  | { readonly kind: 'remove'; readonly call: number; readonly id: string }
+  | { readonly kind: 'remove'; readonly call: number; readonly id: string; readonly isGentle: boolean }
   | { readonly kind: 'end'; readonly call: number }
   | { readonly kind: 'ping'; readonly call: number }
 
