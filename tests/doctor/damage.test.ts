@@ -143,6 +143,7 @@ const damages: readonly Damage[] = [
   },
   {
     name: 'ipv6-forward-off',
+    when: 'stopped',
     evidence: /ipv6\.conf\.all\.forwarding = 0/,
     make: (node) => node.namespace.setSysctl('ipv6.conf.all.forwarding', 0),
   },
@@ -197,7 +198,7 @@ const damages: readonly Damage[] = [
     evidence: /no \/proc\/sys\/net\/netfilter\/nf_conntrack_max/,
     make: (node) => node.mount(`mount -t tmpfs none ${conntrack}`),
   },
-  { name: 'conntrack-full', evidence: /97 %/, make: (node) => fill(node, 970) },
+  { name: 'conntrack-full', when: 'stopped', evidence: /97 %/, make: (node) => fill(node, 970) },
   { name: 'conntrack-filling', evidence: /80 %/, make: (node) => fill(node, 800) },
   {
     name: 'conntrack-setting-differs',

@@ -52,18 +52,18 @@ for (const proxy of [fairleadNftables, fairleadIptables('legacy'), fairleadUsers
       })
 
       test('without the settings, the doctor names what is missing', async () => {
-        const { exitCode, output } = await run('doctor')
+        const { exitCode, output } = await run('doctor', /\d+ checks/)
         expect(output).toContain('settings-read-only')
         // In userspace mode it only tells: the proxy before still has the ports then, which is an error, too.
         expect(exitCode).toBe(proxy.mode === 'userspace' ? 0 : 1)
       })
 
       test('the privileged container makes the settings, and ends', async () => {
-        expect(await run('kernel-settings')).toMatchObject({ exitCode: 0 })
+        expect(await run('kernel-settings', /starting Fairlead/)).toMatchObject({ exitCode: 0 })
       })
 
       test('then the doctor has nothing against it', async () => {
-        const { exitCode, output } = await run('doctor')
+        const { exitCode, output } = await run('doctor', /\d+ checks/)
         expect(output).not.toContain('Errors')
         expect(exitCode).toBe(0)
       })
@@ -77,9 +77,15 @@ for (const proxy of [fairleadNftables, fairleadIptables('legacy'), fairleadUsers
         expect(process.output).not.toMatch(/EROFS|read-only|EACCES/)
       })
 
-      async function run(name: string): Promise<{ readonly exitCode: number | null; readonly output: string }> {
+      async function run(
+        name: string,
+        lastWords: RegExp,
+      ): Promise<{ readonly exitCode: number | null; readonly output: string }> {
         await using process = start(name)
-        return { exitCode: await process.ended(), output: process.output }
+        const exitCode = await process.ended()
+        // What it has printed may arrive after its end.
+        await expect.poll(() => process.output, patience).toMatch(lastWords)
+        return { exitCode, output: process.output }
       }
 
       function start(name: string): NodeProcess {

@@ -11,6 +11,7 @@ import { capabilitiesLegacy } from './capabilities-legacy.ts'
 import { capabilities } from './capabilities.ts'
 import { conntrack } from './conntrack.ts'
 import { daemon } from './daemon.ts'
+import { forwarding } from './forwarding.ts'
 import { iptablesVariants } from './iptables-variants.ts'
 import { ipvsSettings } from './ipvs-settings.ts'
 import { kernelIptables } from './kernel-iptables.ts'
@@ -145,6 +146,27 @@ const cases: readonly Case[] = [
     setup: { isBeforeStart: true },
     evidence: { daemon: runs, settings: settings(table) },
     finds: [],
+  },
+  {
+    name: 'a full conntrack table before the start, which is no reason to have no proxy',
+    check: conntrack,
+    flags: noConntrack,
+    setup: { isBeforeStart: true },
+    evidence: { daemon: runs, settings: settings({ ...table, 'net/netfilter/nf_conntrack_count': '990' }) },
+    finds: [['conntrack-filling', '990 of 1000 entries (99 %)']],
+  },
+  {
+    name: 'IPv6 that is not forwarded before the start, when no pod may have asked for it yet',
+    check: forwarding,
+    setup: { isBeforeStart: true },
+    evidence: { settings: settings({ 'net/ipv6/conf/all/forwarding': '0' }, { hasGlobalIpv6: true }) },
+    finds: [],
+  },
+  {
+    name: 'IPv6 that is not forwarded',
+    check: forwarding,
+    evidence: { settings: settings({ 'net/ipv6/conf/all/forwarding': '0' }, { hasGlobalIpv6: true }) },
+    finds: [['ipv6-forward-off', 'net.ipv6.conf.all.forwarding = 0']],
   },
   {
     name: 'ipvs settings that somebody changed',

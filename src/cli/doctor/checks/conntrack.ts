@@ -57,7 +57,9 @@ export const conntrack = check({
     }
     const fill = max === 0 ? 0 : count / max
     const evidence = `${count} of ${max} entries (${Math.round(100 * fill)} %)`
-    if (fill >= full) yield find('conntrack-full', { what: 'The table of connections is full.', evidence })
+    // Before the start it is no error: a proxy that waits would not empty the table.
+    if (fill >= full && !isBeforeStart)
+      yield find('conntrack-full', { what: 'The table of connections is full.', evidence })
     else if (fill >= warnAt) yield find('conntrack-filling', { what: 'The table of connections fills up.', evidence })
     const { drop = 0, early_drop: early = 0, insert_failed: failed = 0 } = settings.conntrackStats ?? {}
     if (drop + early > 0)

@@ -32,7 +32,8 @@ export const forwarding = check({
         evidence: 'net.ipv4.ip_forward = 0',
       })
     const isIpv6Off = settings.value('net/ipv6/conf/all/forwarding') === '0'
-    if (families.includes('ipv6') && settings.hasGlobalIpv6 && isIpv6Off)
+    // Before the start nobody knows whether the cluster has IPv6 at all; if so, its network plugin may come later and turn it on.
+    if (families.includes('ipv6') && settings.hasGlobalIpv6 && isIpv6Off && !isBeforeStart)
       yield find('ipv6-forward-off', {
         what: 'The kernel does not forward IPv6 packets, and this node has an IPv6 address.',
         evidence: 'net.ipv6.conf.all.forwarding = 0',
