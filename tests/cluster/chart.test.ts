@@ -55,6 +55,13 @@ describe('values that cannot be right are refused, and the answer names them', (
   })
 })
 
+test('a backend cannot remove a taint', async () => {
+  const values = [here, 'core.enabled=true', 'removeNotReadyTaint=true']
+  const { ok, output } = await helm('template', 'fairlead', ...withChart(values))
+  expect(ok).toBe(false)
+  expect(output).toContain('the backend has no access to the API server')
+})
+
 describe('what the values change', () => {
   test('the configuration: fields of the value config, over those of the chart', async () => {
     const values = [here, 'mode=ipvs', 'config.oomScoreAdj=-5', 'config.ipvs.scheduler=lc', 'featureGates.A=true']
@@ -101,6 +108,15 @@ describe('what the values change', () => {
     expect(monitor?.metadata).toMatchObject({ labels: { team: 'net' } })
     expect(JSON.stringify(monitor)).toContain('$1:10249')
     expect(parse(configOf(manifests))).toMatchObject({ metricsBindAddress: '0.0.0.0:10249' })
+  })
+
+  test('a new configuration restarts pods only for what a running proxy cannot change', async () => {
+    const template = async (...values: readonly string[]) =>
+      (await rendered(here, ...values)).find(({ kind }) => kind === 'DaemonSet')
+    const before = await template()
+    expect(await template('config.logging.verbosity=4', 'config.clusterCIDR=10.0.0.0/8')).toEqual(before)
+    expect(await template('config.conntrack.maxPerCore=4')).not.toEqual(before)
+    expect(await template('config.logging.verbosity=4', 'restartOnConfigChange=always')).not.toEqual(before)
   })
 
   test('the rest shows in the DaemonSet', async () => {

@@ -1,16 +1,20 @@
-/** Files of the chart that are made from others: the schema of its values, and the table in its README. */
+/** Files of the chart that are made from others: the schema and the table of its values, and what needs a restart. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { stringify } from 'yaml'
 import { configSchema } from './config-schema.ts'
 import { chartFolder, formatted } from './places.ts'
+import { restartFields } from './restart-fields.ts'
 import { documentedValues, valuesTable } from './values.ts'
 
 /** The texts by path. */
 export async function chartFiles(): Promise<ReadonlyMap<string, string>> {
   const schemaFile = join(chartFolder, 'values.schema.json')
+  const fields = join(chartFolder, 'restart-fields.yaml')
   const readme = join(chartFolder, 'README.md')
   return new Map([
     [schemaFile, await formatted(schemaFile, withConfig(readFileSync(schemaFile, 'utf8')))],
+    [fields, await formatted(fields, stringify(restartFields()))],
     [readme, await formatted(readme, withTable(readFileSync(readme, 'utf8')))],
   ])
 }

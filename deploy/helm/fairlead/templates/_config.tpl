@@ -41,6 +41,22 @@
 {{- toYaml $kept -}}
 {{- end -}}
 
+{{- /* Changes with every field that a running proxy cannot change, or not in a container: restart-fields.yaml lists them. */ -}}
+{{- define "fairlead.restartHash" -}}
+{{- $config := fromYaml (include "fairlead.config" .) -}}
+{{- $values := list -}}
+{{- range .Files.Get "restart-fields.yaml" | fromYamlArray -}}
+{{- $at := $config -}}
+{{- range splitList "." . -}}
+{{- if kindIs "map" $at -}}
+{{- $at = get $at . -}}
+{{- end -}}
+{{- end -}}
+{{- $values = append $values $at -}}
+{{- end -}}
+{{- $values | toJson | sha256sum | trunc 16 -}}
+{{- end -}}
+
 {{- define "fairlead.healthAddress" -}}
 {{- $config := fromYaml (include "fairlead.config" .) -}}
 {{- $config.healthzBindAddress | default "0.0.0.0:10256" -}}

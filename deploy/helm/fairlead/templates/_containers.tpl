@@ -89,7 +89,7 @@ livenessProbe:
   periodSeconds: 10
   failureThreshold: 6
 readinessProbe:
-  {{- include "fairlead.probe" (dict "root" . "path" "/livez") | nindent 2 }}
+  {{- include "fairlead.probe" (dict "root" . "path" "/readyz") | nindent 2 }}
   periodSeconds: 5
 {{- end -}}
 
