@@ -57,11 +57,25 @@ struct way {
 
 static const struct way no_way;
 
-static struct way way_towards(const union address *address) {
-  sa_family_t family = address->any.sa_family;
-  if (family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&address->v6.sin6_addr)) return no_way;
+/* An answer is good for a moment: clients and endpoints that are busy are not asked for with each connection. */
+#define WAY_LASTS_NS 1000000000
+#define KNOWN_WAYS 256
+
+struct known_way {
+  int64_t until_ns;
   size_t size;
-  const unsigned char *bytes = address_bytes(address, &size);
+  unsigned char ip[16];
+  struct way way;
+};
+
+static struct known_way *place_of(const unsigned char *ip, size_t size) {
+  static _Thread_local struct known_way known[KNOWN_WAYS];
+  unsigned hash = (unsigned)size;
+  for (size_t index = 0; index < size; index++) hash = hash * 31 + ip[index];
+  return &known[hash % KNOWN_WAYS];
+}
+
+static struct way ask_for_way(sa_family_t family, const unsigned char *bytes, size_t size) {
   struct route_question question = {0};
   question.header.nlmsg_len = (unsigned)(offsetof(struct route_question, ip) + size);
   question.header.nlmsg_type = RTM_GETROUTE;
@@ -81,6 +95,18 @@ static struct way way_towards(const union address *address) {
     if (field->rta_type == RTA_GATEWAY || field->rta_type == RTA_VIA) way.has_gateway = true;
   }
   return way;
+}
+
+static struct way way_towards(const union address *address, int64_t now_ns) {
+  sa_family_t family = address->any.sa_family;
+  if (family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&address->v6.sin6_addr)) return no_way;
+  size_t size;
+  const unsigned char *ip = address_bytes(address, &size);
+  struct known_way *known = place_of(ip, size);
+  if (now_ns < known->until_ns && known->size == size && memcmp(known->ip, ip, size) == 0) return known->way;
+  *known = (struct known_way){now_ns + WAY_LASTS_NS, size, {0}, ask_for_way(family, ip, size)};
+  memcpy(known->ip, ip, size);
+  return known->way;
 }
 
 /* Only as long as the name of a device may be; empty when there is none. */
@@ -116,16 +142,19 @@ static bool is_pod(const struct keeping *keeping, const union address *client, s
  * client. The node itself needs no pose, and nobody can answer to its loopback address. Endpoints of other nodes answer
  * past here only to what hangs on this node, which a client behind a gateway does not, even if it counts as a pod.
  */
-static bool is_kept(const struct keeping *keeping, const union address *client, const struct endpoint *endpoint) {
+static bool is_kept(const struct keeping *keeping, const struct connection *connection) {
+  const union address *client = &connection->client_address;
+  const struct endpoint *endpoint = connection->endpoint;
+  int64_t now_ns = connection->worker->now_ns;
   bool is_here = atomic_load(&endpoint->is_here);
   bool is_for_all = keeping->of == KEEPS_EVERYBODY && is_here;
   if (keeping->of == KEEPS_NOBODY) return false;
   /* Without a question to the kernel, for the many who are outside. */
   if (!is_for_all && keeping->telling == TOLD_BY_RANGE && !range_contains(&keeping->range, client)) return false;
-  struct way to_client = way_towards(client);
+  struct way to_client = way_towards(client, now_ns);
   if (to_client.device == 0 || (!is_here && to_client.has_gateway)) return false;
   if (!is_for_all && !is_pod(keeping, client, to_client)) return false;
-  struct way to_endpoint = way_towards(&endpoint->address);
+  struct way to_endpoint = way_towards(&endpoint->address, now_ns);
   return to_endpoint.device != 0 && to_endpoint.device != to_client.device;
 }
 
@@ -147,7 +176,7 @@ static bool bind_as(int fd, const union address *client) {
 void pose_begin(struct connection *connection) {
   const union address *client = &connection->client_address;
   struct keeping keeping = listener_keeping(connection->listener);
-  if (!is_kept(&keeping, client, connection->endpoint)) return;
+  if (!is_kept(&keeping, connection)) return;
   /* A socket that the kernel does not bind so is as good as any other. */
   if (!bind_as(connection->backend.fd, client)) return;
   connection->is_posing = true;
