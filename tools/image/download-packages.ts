@@ -1,33 +1,42 @@
 /** Fetches the pinned Debian packages, each only once. */
-import { access, mkdir, rename, rm } from 'node:fs/promises'
+import { access, mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { archives, downloadFile } from './apt.ts'
 import type { PinnedPackage } from './pinned-packages.ts'
 
 /** The .deb files, in the order of the packages. */
-export async function downloadPackages(packages: readonly PinnedPackage[], folder: string): Promise<readonly string[]> {
+export async function downloadPackages(
+  packages: readonly PinnedPackage[],
+  folder: string,
+  roots?: readonly string[],
+): Promise<readonly string[]> {
   await mkdir(folder, { recursive: true })
-  const roots = await archives()
+  const mirrors = roots ?? (await archives())
   const files: string[] = []
   // One after the other: apt-helper takes no lock, and a mirror should not be stormed.
-  for (const one of packages) files.push(await download(one, roots, folder))
+  for (const one of packages) files.push(await download(one, mirrors, folder))
   return files
 }
 
 async function download(one: PinnedPackage, roots: readonly string[], folder: string): Promise<string> {
   const file = join(folder, `${one.sha256}.deb`)
   if (await exists(file)) return file
-  const aside = `${file}.${process.pid}`
+  // Apt also leaves there what it refused.
+  const unfinished = await mkdtemp(join(folder, 'unfinished-'))
   const refusals: string[] = []
-  for (const root of roots)
-    try {
-      await downloadFile(`${root}/${encodeURI(one.path)}`, aside, one.sha256)
-      await rename(aside, file)
-      return file
-    } catch (error) {
-      refusals.push(lastLine(error))
-      await rm(aside, { force: true })
-    }
+  try {
+    for (const root of roots)
+      try {
+        const aside = join(unfinished, 'deb')
+        await downloadFile(`${root}/${encodeURI(one.path)}`, aside, one.sha256)
+        await rename(aside, file)
+        return file
+      } catch (error) {
+        refusals.push(reasonIn(error))
+      }
+  } finally {
+    await rm(unfinished, { recursive: true })
+  }
   throw new Error(noLonger(one, refusals))
 }
 
@@ -40,9 +49,10 @@ function noLonger({ arch, name, version }: PinnedPackage, refusals: readonly str
   )
 }
 
-function lastLine(error: unknown): string {
+/** `E: Failed to fetch http://… 404  Not Found` */
+function reasonIn(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error)
-  return text.trim().split('\n').at(-1) ?? text
+  return /^E: Failed to fetch (.*)$/m.exec(text)?.[1]?.replaceAll(/\s+/g, ' ') ?? text.trim()
 }
 
 async function exists(file: string): Promise<boolean> {

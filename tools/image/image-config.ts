@@ -5,8 +5,7 @@ export interface Product {
   readonly version: string
   readonly description: string
   readonly license: string
-  /** Where the source is, if it says. */
-  readonly source?: string
+  readonly source: string
   /** The commit, if it is known. */
   readonly revision?: string
 }
@@ -31,7 +30,7 @@ export function imageConfig({ name, version, description, license, source, revis
       'org.opencontainers.image.description': description,
       'org.opencontainers.image.version': version,
       'org.opencontainers.image.licenses': license,
-      ...(source === undefined ? {} : { 'org.opencontainers.image.source': source }),
+      'org.opencontainers.image.source': source,
       ...(revision === undefined ? {} : { 'org.opencontainers.image.revision': revision }),
     },
   }

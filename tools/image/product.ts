@@ -1,6 +1,7 @@
 /** What is packed: its name and version from package.json, and its commit from Git. */
 import { readFile } from 'node:fs/promises'
 import type { Product } from './image-config.ts'
+import { packageFacts } from '../package/package-facts.ts'
 import { root } from '../package/places.ts'
 import { runProgram } from './run-program.ts'
 
@@ -9,20 +10,17 @@ interface Manifest {
   readonly version: string
   readonly description: string
   readonly license: string
-  readonly repository?: string | { readonly url: string }
 }
 
 export async function readProduct(): Promise<Product> {
-  const { name, version, description, license, ...manifest } = await readManifest()
-  const url = typeof manifest.repository === 'string' ? manifest.repository : manifest.repository?.url
-  const source = url?.replace(/^git\+/, '').replace(/\.git$/, '')
+  const { name, version, description, license } = await readManifest()
   const revision = await git(['rev-parse', 'HEAD'])
   return {
     name,
     version,
     description,
     license,
-    ...(source === undefined ? {} : { source }),
+    source: packageFacts.homepage,
     ...(revision === undefined ? {} : { revision }),
   }
 }

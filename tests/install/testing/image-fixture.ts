@@ -14,6 +14,7 @@ export const product: Product = {
   version: '0.1.0',
   description: 'a proxy',
   license: 'Apache-2.0',
+  source: 'https://example.com/fairlead',
   revision: 'abc',
 }
 
