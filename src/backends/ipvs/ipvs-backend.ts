@@ -7,6 +7,7 @@ import type { RouteKey } from '../../core/route.ts'
 import type { RouteTraffic } from '../../core/traffic.ts'
 import { Programming } from '../../core/sync/programming.ts'
 import type { Programmed, SyncTask } from '../../core/sync/programming.ts'
+import { isSameData } from '../../core/same-data.ts'
 import type { Span, SpanAttributes } from '../../core/trace.ts'
 import { readKernelState } from '../../dataplane/iptables/language/kernel-state.ts'
 import { cidrContains, parseCidr } from '../../net/ip.ts'
@@ -59,6 +60,8 @@ export class IpvsBackend implements Backend {
   readonly #programming: Programming<SyncTask, Expected>
   /** Whose changes the trace of a sync shows. */
   readonly #kernel: Kernel
+  /** What the last rewrite was made from. */
+  #settings: FixedSettings | undefined
   /** What was written last, also during a sync and after a failure: says whose counters are there. */
   #lastPlan: IpvsPlan | undefined
 
@@ -153,13 +156,13 @@ export class IpvsBackend implements Backend {
     { view, change }: SyncTask,
     signal: AbortSignal,
   ): Promise<Programmed<Expected> | undefined> {
-    if (change.full) return undefined
+    if (change.full || !isSameData(this.#settings, this.#options.settings())) return undefined
     const edit = () => editIpvs(before, view, change.keys, this.#context)
     return this.#commit(this.#programming.steps.plan(edit, editCounts), signal)
   }
 
   async #rewrite({ view, change }: SyncTask, signal: AbortSignal): Promise<Programmed<Expected>> {
-    const fixed = this.#options.settings()
+    const fixed = (this.#settings = this.#options.settings())
     const kernel = this.#kernel
     const { steps } = this.#programming
     const { family } = fixed
@@ -212,7 +215,7 @@ export class IpvsBackend implements Backend {
   }
 
   #nodeAddresses(otherIps: readonly string[]): ReturnType<typeof nodeAddresses> {
-    const { family, nodePortAddresses } = this.#options.settings()
+    const { family, nodePortAddresses } = this.#settings ?? this.#options.settings()
     return nodeAddresses(otherIps, family, nodePortAddresses)
   }
 }

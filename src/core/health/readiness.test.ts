@@ -18,9 +18,9 @@ readyz check failed
 `,
   })
   hasObjects = true
-  const { run } = readiness.afterSync()
-  await run(synced('ipv4'), signal)
-  await run(synced('ipv4'), signal)
+  const hook = readiness.afterSync()
+  await hook.run(synced('ipv4'), signal)
+  await hook.run(synced('ipv4'), signal)
   expect(readiness.readyz({ isVerbose: true })).toEqual({
     status: 503,
     body: `[+]objects ok
@@ -30,7 +30,7 @@ readyz check failed
 `,
   })
   expect(readiness.ready.aborted).toBe(false)
-  await run(synced('ipv6'), signal)
+  await hook.run(synced('ipv6'), signal)
   expect(readiness.ready.aborted).toBe(true)
   expect(readiness.readyz({ isVerbose: false })).toEqual({ status: 200, body: 'ok' })
   expect(readiness.readyz({ isVerbose: true }).body).toMatch(/readyz check passed\n$/)

@@ -129,8 +129,10 @@ export class RouteTable implements RouteSource {
     this.#policy = policy
     // Who names which address depends on it.
     this.#claims = this.#newClaims()
-    for (const [key, service] of this.#options.catalog.services) this.#claims.replace(key, undefined, service)
-    this.#markAllDirty()
+    for (const [key, service] of this.#options.catalog.services) {
+      this.#claims.replace(key, undefined, service)
+      this.#dirtyServices.add(key)
+    }
   }
 
   /** The Services that name the place and do not get it. */

@@ -54,7 +54,7 @@ export class SyncRunner {
   readonly #unserved: UnservedRoutes
   /** Somebody asked for a full sync since the last one began. */
   #isFullRequested = false
-  /** One of them because of the configuration. */
+  /** Somebody asked for one because of the configuration. */
   #isReconfigured = false
   /** Reasons for the next sync that are not in the table. */
   readonly #ownCauses: string[] = []
@@ -88,19 +88,14 @@ export class SyncRunner {
 
   /** Somebody else changed the data plane: program everything, now. */
   requestFull(cause: string): void {
-    const { table, health, metrics, clock, family } = this.#options
-    if (!table.isInitialised) return
-    this.#ownCauses.push(cause)
     this.#isFullRequested = true
-    health.queuedUpdate(family)
-    metrics.syncRequested(family, clock.now())
-    this.#loop.request('immediate')
+    this.#requestNow(cause)
   }
 
-  /** The configuration has changed: program everything with it, now. */
+  /** The configuration has changed. A backend that makes its rules from other settings finds out itself what differs. */
   requestReconfigured(cause: string): void {
     this.#isReconfigured = true
-    this.requestFull(cause)
+    this.#requestNow(cause)
   }
 
   /** What is waited for may be due earlier or later now. */
@@ -112,6 +107,15 @@ export class SyncRunner {
   whyNotProgrammed(key: RouteKey): string | undefined {
     const isAwaited = this.#failure !== undefined && this.#unprogrammed?.change.keys.includes(key) === true
     return isAwaited ? `the last sync failed and is retried: ${this.#failure}` : this.#unserved.why(key)
+  }
+
+  #requestNow(cause: string): void {
+    const { table, health, metrics, clock, family } = this.#options
+    if (!table.isInitialised) return
+    this.#ownCauses.push(cause)
+    health.queuedUpdate(family)
+    metrics.syncRequested(family, clock.now())
+    this.#loop.request('immediate')
   }
 
   #onRequest({ urgent, initialised }: SyncRequest): void {
@@ -213,10 +217,12 @@ export class SyncRunner {
     this.#options.onBegin?.()
     const taken = this.#options.table.take({ full: this.#isFullDue() })
     this.#isFullRequested = false
+    // Flows may have been led, or not, by what is configured no more.
+    const needsConntrackCleanup = taken.needsConntrackCleanup || this.#isReconfigured
     this.#isReconfigured = false
     const causes = [...this.#ownCauses.splice(0), ...taken.change.causes]
     const change = this.#unserved.addTo({ ...taken.change, causes }, this.#options.clock.monotonic())
-    return withUnprogrammed(this.#unprogrammed, { ...taken, change })
+    return withUnprogrammed(this.#unprogrammed, { ...taken, change, needsConntrackCleanup })
   }
 
   #isFullDue(): boolean {
