@@ -42,12 +42,17 @@ export async function compileNativeRelay(program: string, options: CompileOption
 }
 
 /** Compiles it as it is shipped, statically if possible. */
-export async function compileForUse(program: string, more: readonly string[] = []): Promise<Linking> {
+export async function compileForUse(
+  program: string,
+  more: readonly string[] = [],
+  compiler?: string,
+): Promise<Linking> {
+  const options = compiler === undefined ? { more } : { more, compiler }
   try {
-    await compileNativeRelay(program, { linking: 'static-pie', more })
+    await compileNativeRelay(program, { ...options, linking: 'static-pie' })
     return 'static-pie'
   } catch {
-    await compileNativeRelay(program, { linking: 'pie', more })
+    await compileNativeRelay(program, { ...options, linking: 'pie' })
     return 'pie'
   }
 }

@@ -3,17 +3,18 @@
  * .cache/package. The same sources make the same bytes; SOURCE_DATE_EPOCH is the time that files get, by default that of the
  * last commit.
  */
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { readFile, stat } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
-import { architectureHere, parseArchitectures } from './architectures.ts'
+import { architectureHere, architectures, parseArchitectures } from './architectures.ts'
 import { buildSbom } from './build-sbom.ts'
 import { buildTree, treeName } from './build-tree.ts'
 import { bundle } from './bundle.ts'
 import { generatedTexts } from './generated-texts.ts'
 import { packages, root } from './places.ts'
 import { writeDeb } from './write-deb.ts'
+import { writeRpm } from './write-rpm.ts'
 import { writeTarball } from './write-tarball.ts'
 
 const { values } = parseArgs({
@@ -43,6 +44,11 @@ for (const name of names) {
   const deb = join(packages, `fairlead_${version}_${name}.deb`)
   await writeDeb({ path: deb, tree, version, architecture: name, epoch })
   await sayFile(deb)
+  const rpm = join(packages, `fairlead-${version}-1.${architectures[name].rpm}.rpm`)
+  if (spawnSync('rpmbuild', ['--version']).status === 0) {
+    await writeRpm({ path: rpm, tree, version, architecture: name, epoch })
+    await sayFile(rpm)
+  } else say(rpm, ' is not made: rpmbuild is not installed (Debian package rpm)')
 }
 
 function sourceDate(): number {

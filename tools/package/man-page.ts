@@ -39,7 +39,7 @@ export function manPage(version: string, epoch: number): string {
     ),
     '.SH SIGNALS',
     text(
-      'SIGTERM, SIGINT and SIGHUP ask for an orderly end; a second one ends at once. Rules stay in the kernel, so that Services go on working: "fairlead --cleanup" removes them.',
+      'SIGTERM and SIGINT ask for an orderly end; a second one ends at once. SIGHUP makes the proxy read its configuration file again. Rules stay in the kernel, so that Services go on working: "fairlead --cleanup" removes them.',
     ),
     '.SH SEE ALSO',
     String.raw`.BR nft (8),`,
