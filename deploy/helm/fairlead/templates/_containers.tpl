@@ -94,8 +94,14 @@ readinessProbe:
 {{- end -}}
 
 {{- define "fairlead.updateStrategy" -}}
-{{- with .Values.updateStrategy -}}
-{{ toYaml . }}
+{{- if .Values.updateStrategy -}}
+{{ toYaml .Values.updateStrategy }}
+{{- else if eq .Values.mode "userspace" -}}
+# The process carries the connections: the new one takes over from the old one, which then waits for them to end.
+type: RollingUpdate
+rollingUpdate:
+  maxSurge: 1
+  maxUnavailable: 0
 {{- else -}}
 type: RollingUpdate
 rollingUpdate:
