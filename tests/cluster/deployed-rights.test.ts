@@ -9,13 +9,14 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse, stringify } from 'yaml'
-import { configOf, containersOf, grantsOf, manifestsIn } from '../testing/manifests.ts'
+import { configOf, containersOf, grantsOf, manifestsIn, parseManifests } from '../testing/manifests.ts'
 import type { Manifest } from '../testing/manifests.ts'
 import { manifestsFolder } from '../../tools/deploy/places.ts'
 import { boundToken } from './testing/bound-token.ts'
 import { adminToken, startControlPlane } from './testing/control-plane.ts'
 import type { ControlPlane } from './testing/control-plane.ts'
 import { freePorts } from './testing/free-ports.ts'
+import { helmOf, withChart } from './testing/helm.ts'
 import { kubectlOf } from './testing/kubectl.ts'
 import { ServerProcess } from './testing/server-process.ts'
 
@@ -24,9 +25,11 @@ const user = 'system:serviceaccount:kube-system:fairlead'
 const soon = { timeout: 15_000, interval: 100 }
 
 let cluster: ControlPlane
+let admin: string
 beforeAll(async () => {
   // Without streaming lists, as on older servers, so that the right to list is used as well.
   cluster = await startControlPlane({ WatchList: false })
+  admin = await cluster.writeKubeconfig({ token: adminToken })
   await cluster.client.expect(201, 'POST', '/api/v1/nodes', {
     metadata: { name: 'node-a' },
     status: { addresses: [{ type: 'InternalIP', address: '192.0.2.10' }] },
@@ -80,6 +83,41 @@ describe('core and backends', () => {
   })
 })
 
+test('with removeNotReadyTaint it changes the taint of its own Node, and nothing else of any Node', async () => {
+  const helm = await helmOf(admin, cluster.folder)
+  const { output } = await helm('template', 'fairlead', ...withChart(['apiServer.host=x', 'removeNotReadyTaint=true']))
+  const manifests = parseManifests(output)
+  const file = join(cluster.folder, 'chart.yaml')
+  await writeFile(file, output)
+  kubectlOf(admin)('apply', '-f', file)
+  await cluster.client.expect(201, 'POST', '/api/v1/nodes', { metadata: { name: 'node-b' } })
+  const others = [{ key: 'example.com/busy', effect: 'NoSchedule' }]
+  await setTaints('node-a', [{ key: 'fairlead.dev/not-ready', effect: 'NoSchedule' }, ...others])
+  const before = (await cluster.seenRequests()).length
+  const token = await tokenOf(manifests)
+  const pod = cluster.clientAs(token)
+
+  // A policy takes a moment to be in force.
+  const refusal = async (node: string, patch: object) =>
+    (await pod.patch(`/api/v1/nodes/${node}?dryRun=All`, 'application/merge-patch+json', patch)).text
+  await expect
+    .poll(() => refusal('node-b', { metadata: { labels: { a: 'b' } } }), soon)
+    .toContain('the Node that it runs on, and no other')
+  const alone = { taints: others }
+  expect(await refusal('node-a', { metadata: { labels: { a: 'b' } }, spec: alone })).toContain('the taints of its Node')
+  expect(await refusal('node-a', { spec: { taints: [] } })).toContain('fairlead.dev/not-ready, and no other')
+  expect(await refusal('node-a', { spec: { ...alone, unschedulable: true } })).toContain('the taints of its Node')
+
+  const config = await writeConfig(manifests, await cluster.writeKubeconfig({ token }), { mode: 'userspace' })
+  const words = [program, `--config=${config}`, '--hostname-override=node-a', '--debug-socket=none']
+  const log = join(cluster.folder, 'taint.log')
+  await using _daemon = new ServerProcess('fairlead', process.execPath, [...words, '--remove-not-ready-taint'], log)
+  const taints = async () => (await cluster.client.expect(200, 'GET', '/api/v1/nodes/node-a'))['spec'] as object
+  await expect.poll(taints, soon).toMatchObject({ taints: others })
+  expect(grantsOf(manifests)).toContain('patch nodes')
+  expect(await used(before)).toContain('patch nodes')
+})
+
 test('a right that is taken away is missed', async () => {
   const manifests = manifestsIn(join(manifestsFolder, 'userspace'))
   const file = await deployed('userspace', manifests)
@@ -96,15 +134,20 @@ test('a right that is taken away is missed', async () => {
 
 /** Applies a folder; returns the kubeconfig of a pod of its DaemonSet. */
 async function deployed(folder: string, manifests: readonly Manifest[]): Promise<string> {
-  kubectlOf(await cluster.writeKubeconfig({ token: adminToken }))('apply', '-k', join(manifestsFolder, folder))
+  kubectlOf(admin)('apply', '-k', join(manifestsFolder, folder))
+  return cluster.writeKubeconfig({ token: await tokenOf(manifests) })
+}
+
+/** Of a pod of the DaemonSet, on node-a. */
+async function tokenOf(manifests: readonly Manifest[]): Promise<string> {
   const spec = manifests.find(({ kind }) => kind === 'DaemonSet')?.spec?.template.spec
-  if (spec === undefined) throw new Error(`${folder} has no DaemonSet`)
+  if (spec === undefined) throw new Error('there is no DaemonSet')
   const { length: pods } = (await cluster.client.expect(200, 'GET', '/api/v1/pods'))['items'] as readonly unknown[]
-  return cluster.writeKubeconfig({ token: await boundToken(cluster, `fairlead-${pods}`, spec) })
+  return boundToken(cluster, `fairlead-${pods}`, { ...spec, nodeName: 'node-a' })
 }
 
 /** The configuration of the manifests, for a daemon that stays on loopback. */
-async function writeConfig(manifests: readonly Manifest[], kubeconfig: string): Promise<string> {
+async function writeConfig(manifests: readonly Manifest[], kubeconfig: string, more: object = {}): Promise<string> {
   const { health, metrics } = await freePorts('health', 'metrics')
   const here = {
     clientConnection: { kubeconfig },
@@ -113,7 +156,7 @@ async function writeConfig(manifests: readonly Manifest[], kubeconfig: string): 
     metricsBindAddress: `127.0.0.1:${metrics}`,
   }
   const config = join(cluster.folder, 'config.yaml')
-  await writeFile(config, stringify({ ...(parse(configOf(manifests)) as object), ...here }))
+  await writeFile(config, stringify({ ...(parse(configOf(manifests)) as object), ...here, ...more }))
   return config
 }
 
@@ -152,4 +195,11 @@ async function asked(since: number) {
 
 async function failuresIn(log: string): Promise<number> {
   return (await readFile(log, 'utf8')).split('health-check port not opened').length - 1
+}
+
+async function setTaints(node: string, taints: readonly object[]): Promise<void> {
+  const { status } = await cluster.client.patch(`/api/v1/nodes/${node}`, 'application/merge-patch+json', {
+    spec: { taints },
+  })
+  expect(status).toBe(200)
 }

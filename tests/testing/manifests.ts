@@ -26,6 +26,7 @@ export interface Manifest {
 
 export interface PodSpec {
   readonly serviceAccountName: string
+  readonly nodeName?: string
   readonly initContainers?: readonly Container[]
   readonly containers: readonly Container[]
 }
