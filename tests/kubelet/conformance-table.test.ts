@@ -32,6 +32,12 @@ test('what fails here and passes with the peer is named', async () => {
   assert.notInclude(text, '`two`')
 })
 
+test('without a run of the peer, nothing is said about the difference', async () => {
+  const only = (proxy: string): RecordedRun | undefined =>
+    proxy === 'peer' ? undefined : run(proxy, { name: 'one', outcome: 'failed' })
+  assert.match(await renderPage(emptyPage, rows, only), /\| Ours +\| 0 +\| 1 +\| 0 +\| 0 +\| not known yet +\|/)
+})
+
 test('a proxy without a run is not made up', async () => {
   assert.match(await renderPage(emptyPage, rows, () => undefined), /\| Ours +\| not recorded yet \|/)
 })

@@ -53,7 +53,8 @@ function renderTable(rows: readonly Row[], runOf: (proxy: string) => RecordedRun
     const { passed, failed, skipped } = countOutcomes(run.results)
     const again = run.results.filter(({ atSecondTry }) => atSecondTry === true).length
     const lost = run.results.filter(({ name, outcome }) => outcome === 'failed' && baseline.has(name))
-    const lostCount = isBaseline ? '' : String(lost.length)
+    // Without a baseline there is nothing to compare with, and that is not zero.
+    const lostCount = isBaseline ? '' : baseline.size === 0 ? 'not known yet' : String(lost.length)
     lines.push(
       `| ${title} | ${passed} | ${failed} | ${skipped} | ${again} | ${lostCount} | ${run.date}, ${run.minutes} min |`,
     )

@@ -29,7 +29,10 @@ export const leftOut: readonly { readonly words: readonly string[]; readonly rea
 
 export const skip = leftOut.flatMap(({ words }) => words.map((word) => `\\[${word}\\]`))
 
-/** A minute of the above for each mode: at least one test of each way to a Service. */
+/** The modes of a smoke: those with the least in common. */
+export const smokeProxies: readonly string[] = ['fairlead-nftables', 'fairlead-userspace']
+
+/** A minute of the above for each of them: at least one test of each way to a Service. */
 export const smokeFocus = [
   'Services should be able to create a functioning NodePort service',
   'Services should be possible to connect to a service via ExternalIP',
