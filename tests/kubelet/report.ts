@@ -22,11 +22,13 @@ export function renderCounts({ passed, failed, skipped }: Counts): string {
   return `${passed} passed, ${failed} failed, ${skipped} skipped`
 }
 
-/** What did not pass, with the reason. */
+/** What did not pass, with the reason, and what passed only alone. */
 export function renderProblems({ proxy, results }: ProxyResults): string {
   return results
-    .filter(({ outcome }) => outcome !== 'passed')
-    .map(({ name, outcome, reason = '' }) => `${outcome}: ${proxy}: ${name}: ${firstLine(reason)}\n`)
+    .map(({ name, outcome, reason = '', atSecondTry }) => {
+      if (atSecondTry === true) return `unsteady (failed among others, passed alone): ${proxy}: ${name}\n`
+      return outcome === 'passed' ? '' : `${outcome}: ${proxy}: ${name}: ${firstLine(reason)}\n`
+    })
     .join('')
 }
 
