@@ -116,7 +116,10 @@ async function serve(serving: Serving, signal: AbortSignal): Promise<number> {
   const { options, loaded, flags, program, isInitOnly, other, traceTarget } = serving
   const { host } = program
   const { config, warnings } = loaded
-  const file = loaded.file && { ...loaded.file, parse: (content: string) => parseAgain(content, serving) }
+  const file = loaded.file && {
+    ...loaded.file,
+    parse: (content: string, mode?: string) => parseAgain(content, serving, mode),
+  }
   const log = loggerFor(config.logging, host)
   for (const warning of warnings) log.warn('configuration', { warning })
   try {
@@ -161,7 +164,11 @@ async function serve(serving: Serving, signal: AbortSignal): Promise<number> {
 }
 
 /** Another content of the file, under the same flags. */
-function parseAgain(content: string, { options, program: { host }, other }: Serving): Promise<LoadedConfig> {
+function parseAgain(
+  content: string,
+  { options, program: { host }, other }: Serving,
+  mode = other.mode,
+): Promise<LoadedConfig> {
   const { platform, findFile } = host
-  return loadConfig(options, { platform, findFile, readTextFile: () => Promise.resolve(content) }, other.mode)
+  return loadConfig(options, { platform, findFile, readTextFile: () => Promise.resolve(content) }, mode)
 }

@@ -17,8 +17,11 @@ import type { LoadedConfig } from './load-config.ts'
 import type { SavedStart } from './saved-start.ts'
 
 export interface ConfigFile extends LoadedFile {
-  /** What another content would mean, with the flags of the command line. Throws what is wrong with it. */
-  parse(content: string): Promise<LoadedConfig>
+  /**
+   * What another content would mean, with the flags of the command line; with `mode`, as if it had that one. Throws what
+   * is wrong with it.
+   */
+  parse(content: string, mode?: string): Promise<LoadedConfig>
 }
 
 /** What a daemon is asked to do, and the machine it does it on. */

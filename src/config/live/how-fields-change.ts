@@ -23,6 +23,8 @@ export type Effect =
 interface Live {
   readonly kind: 'live'
   readonly effect: Effect
+  /** A field of the top level that needs a restart. While a change of it waits, this one waits too: it serves the other value. */
+  readonly together?: keyof ProxyConfig
 }
 
 /** The running value stays until the process is started again. */
@@ -56,6 +58,7 @@ type EntriesOf<Section> = {
 }
 
 const live = (effect: Effect): Live => ({ kind: 'live', effect })
+const liveTogether = (together: keyof ProxyConfig, effect: Effect): Live => ({ kind: 'live', effect, together })
 const restart = (because: string): NeedsRestart => ({ kind: 'restart', because })
 const field = <How>(name: string, how: How): FieldEntry<How> => ({ names: [name], how })
 const inSections = <How>(name: string, sections: readonly string[], how: How): FieldEntry<How> => ({
@@ -135,9 +138,9 @@ export const howFieldsChange = {
   },
   detectLocalMode: field('detectLocalMode', restart('some modes wait at the start for what the Node says')),
   detectLocal: {
-    bridgeInterface: field('detectLocal.bridgeInterface', live('rules')),
-    interfaceNamePrefix: field('detectLocal.interfaceNamePrefix', live('rules')),
-    clusterCidrs: field('clusterCIDR', live('rules')),
+    bridgeInterface: field('detectLocal.bridgeInterface', liveTogether('detectLocalMode', 'rules')),
+    interfaceNamePrefix: field('detectLocal.interfaceNamePrefix', liveTogether('detectLocalMode', 'rules')),
+    clusterCidrs: field('clusterCIDR', liveTogether('detectLocalMode', 'rules')),
   },
   nodePortAddresses: field('nodePortAddresses', live('rules')),
   oomScoreAdj: field('oomScoreAdj', live('machine')),

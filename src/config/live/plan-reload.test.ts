@@ -8,6 +8,7 @@ async function configOf(fields: string, flags: readonly string[] = []): Promise<
   return (await config(flags, { file: fields })) as ProxyConfig
 }
 
+/** From one file to another one, both with the same mode. */
 async function plan(before: string, after: string) {
   return planReload(await configOf(before), await configOf(after))
 }
@@ -47,12 +48,9 @@ serviceSeriesLimit: 10`,
 })
 
 test('what cannot change keeps its value, and the rest changes all the same', async () => {
-  const {
-    live,
-    restart,
-    config: next,
-  } = await plan('', 'mode: nftables\nmetricsBindAddress: 127.0.0.1:1\noomScoreAdj: 0')
-  expect(live.map(({ field }) => field)).toEqual(['nodePortAddresses', 'oomScoreAdj'])
+  const after = await configOf('metricsBindAddress: 127.0.0.1:1\noomScoreAdj: 0')
+  const { live, restart, config: next } = planReload(await configOf(''), { ...after, mode: 'nftables' })
+  expect(live.map(({ field }) => field)).toEqual(['oomScoreAdj'])
   expect(restart).toEqual([
     {
       field: 'metricsBindAddress',
@@ -63,6 +61,21 @@ test('what cannot change keeps its value, and the rest changes all the same', as
     { field: 'mode', from: 'iptables', to: 'nftables', because: 'another mode is another data plane' },
   ])
   expect(next).toMatchObject({ mode: 'iptables', metricsBindAddress: '127.0.0.1:10249', oomScoreAdj: 0 })
+})
+
+test('how local traffic is told apart changes as a whole, or not at all', async () => {
+  const before = 'detectLocalMode: ClusterCIDR\nclusterCIDR: 10.0.0.0/8'
+  const bridge = 'detectLocalMode: BridgeInterface\ndetectLocal: {bridgeInterface: cni0}'
+  const there = await plan(before, bridge)
+  expect(there.live).toEqual([])
+  expect(there.restart.map(({ field }) => field)).toEqual([
+    'detectLocalMode',
+    'detectLocal.bridgeInterface',
+    'clusterCIDR',
+  ])
+  expect(there.config).toEqual(await configOf(before))
+  const another = await plan(before, 'detectLocalMode: ClusterCIDR\nclusterCIDR: 10.0.0.0/9')
+  expect(another.live).toEqual([{ field: 'clusterCIDR', from: '[10.0.0.0/8]', to: '[10.0.0.0/9]', effect: 'rules' }])
 })
 
 test('each feature gate is a field of its own', async () => {

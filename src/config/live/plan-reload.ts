@@ -31,6 +31,7 @@ export interface ReloadPlan {
   readonly config: ProxyConfig
 }
 
+/** `next` is the file as if it had the running mode, but for `mode` itself: other modes have other defaults and sections. */
 export function planReload(running: ProxyConfig, next: ProxyConfig): ReloadPlan {
   const live: LiveChange[] = []
   const held: HeldChange[] = []
@@ -38,12 +39,18 @@ export function planReload(running: ProxyConfig, next: ProxyConfig): ReloadPlan 
     if (how.kind === 'live') live.push({ ...change, effect: how.effect })
     else held.push({ ...change, because: how.because })
   }
-  const config = mergeSection(howFieldsChange, running, next, { mode: running.mode, note })
+  const config = mergeSection(howFieldsChange, running, next, {
+    mode: running.mode,
+    isSame: (name) => isDeepStrictEqual(running[name], next[name]),
+    note,
+  })
   return { live, restart: held, config: config as unknown as ProxyConfig }
 }
 
 interface Walk {
   readonly mode: string
+  /** Whether a field of the top level stays as it is. */
+  isSame(name: keyof ProxyConfig): boolean
   note(change: FieldChange, how: HowItChanges): void
 }
 
@@ -66,8 +73,14 @@ function mergeSection(entries: object, running: object, next: object, walk: Walk
 function mergeField(name: string, { names, how }: FieldEntry, before: unknown, after: unknown, walk: Walk): unknown {
   if (isDeepStrictEqual(before, after)) return after
   const inMode = names.find((path) => path.startsWith(`${walk.mode}.`)) ?? names[0]
-  if (inMode !== undefined) walk.note({ field: inMode, from: shown(name, before), to: shown(name, after) }, how)
-  return how.kind === 'live' ? after : before
+  const now = howNow(how, walk)
+  if (inMode !== undefined) walk.note({ field: inMode, from: shown(name, before), to: shown(name, after) }, now)
+  return now.kind === 'live' ? after : before
+}
+
+function howNow(how: HowItChanges, walk: Walk): HowItChanges {
+  if (how.kind === 'restart' || how.together === undefined || walk.isSame(how.together)) return how
+  return { kind: 'restart', because: `it belongs to ${how.together}, which needs a restart` }
 }
 
 /** A gate that nothing reads may change as it likes. */

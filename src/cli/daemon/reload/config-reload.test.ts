@@ -54,7 +54,8 @@ async function following({
   })
   const daemon = await memoryDaemon({ flags: [`--config=${path}`, ...flags], host })
   const { options } = parsed([`--config=${path}`, ...flags])
-  const parse = (content: string) => loadConfig(options, { ...host, readTextFile: async () => content })
+  const parse = (content: string, mode?: string) =>
+    loadConfig(options, { ...host, readTextFile: async () => content }, mode)
   const content = await readFile(path, 'utf8')
   await meanwhile()
   const told: string[] = []
@@ -177,6 +178,30 @@ test('a field that needs a restart keeps its value and is pending, until the fil
   )
   await replace('oomScoreAdj: 7')
   await expect.poll(() => it.status.pending, soon).toBeUndefined()
+})
+
+test('of a file with another mode, the settings of the mode that runs are applied, and not those of the other', async () => {
+  await writeFile(path, contentOf('nftables: {syncPeriod: 20s}'))
+  await using it = await following()
+  const sections = 'iptables: {masqueradeAll: true, syncPeriod: 5m}\nnftables: {syncPeriod: 10s}'
+  await writeFile(path, contentOf(sections).replace('mode: nftables', 'mode: iptables'))
+  await expect.poll(() => it.status.pending, soon).toBeDefined()
+  expect(it.logged('configuration field changed')).toEqual([{ field: 'nftables.syncPeriod', from: '20s', to: '10s' }])
+  expect(it.status.pending?.fields.map(({ field }) => field)).toEqual(['mode'])
+  expect(it.status.pending?.config).toMatchObject({ mode: 'iptables', masqueradeAll: true, syncPeriodMs: 300_000 })
+  expect(it.daemon.running.config).toMatchObject({ mode: 'nftables', masqueradeAll: false, syncPeriodMs: 10_000 })
+})
+
+test('a mistake in the section of the mode that runs is found, also in a file with another mode', async () => {
+  await writeFile(path, contentOf(''))
+  await using it = await following()
+  const { config } = it.daemon.running
+  await writeFile(
+    path,
+    contentOf('nftables: {masqueradeBit: 40}\noomScoreAdj: 7').replace('mode: nftables', 'mode: iptables'),
+  )
+  await expect.poll(() => it.status.refused?.problem, soon).toContain('MasqueradeBit')
+  expect(it.daemon.running.config).toBe(config)
 })
 
 test('settings of the kernel are written', async () => {

@@ -1,10 +1,12 @@
 /** Follows the configuration file while the proxy runs: what can change does so at once, what cannot is held and told. */
 import { logOptions } from '../../host/logger-for.ts'
+import { CommandError } from '../../program.ts'
 import type { Runnable } from '../../run-all.ts'
 import { planReload } from '../../../config/live/plan-reload.ts'
 import type { FieldChange, ReloadPlan } from '../../../config/live/plan-reload.ts'
 import type { Effect } from '../../../config/live/how-fields-change.ts'
 import type { ProxyConfig } from '../../../config/proxy-config.ts'
+import { validateConfig } from '../../../config/validation/validate-config.ts'
 import type { ConfigMetrics } from '../../../observe/metrics/config-metrics.ts'
 import type { DaemonEvents } from '../daemon-events.ts'
 import type { ConfigFile, Daemon } from '../daemon.ts'
@@ -73,12 +75,12 @@ export class ConfigReload implements Runnable {
     let plan: ReloadPlan
     let wanted: ProxyConfig
     try {
-      const { config, warnings } = await file.parse(found.content)
-      const check = this.#check(config)
-      if (check.fatal !== undefined) return this.#refuse(check.fatal)
-      this.#warn([...warnings, ...check.warnings])
-      wanted = config
-      plan = planReload(daemon.running.config, config)
+      const loaded = await file.parse(found.content)
+      wanted = loaded.config
+      const { fatal } = this.#check(wanted)
+      if (fatal !== undefined) return this.#refuse(fatal)
+      plan = planReload(daemon.running.config, await this.#asItRuns(wanted, found.content))
+      this.#warn([...loaded.warnings, ...this.#checkMixed(plan.config)])
       await this.#changeMachine(plan, signal)
     } catch (error) {
       if (signal.aborted) return
@@ -86,6 +88,24 @@ export class ConfigReload implements Runnable {
     }
     this.#apply(plan)
     this.#report(plan, wanted)
+  }
+
+  /** The sections and defaults of the mode that runs are what this process can use of the file. */
+  async #asItRuns(wanted: ProxyConfig, content: string): Promise<ProxyConfig> {
+    const { file, daemon } = this.#options
+    const { mode } = daemon.running.config
+    if (wanted.mode === mode) return wanted
+    return { ...(await file.parse(content, mode)).config, mode: wanted.mode }
+  }
+
+  /** Part of it is the file, part of it runs: nobody wrote it like this. Throws where that does not fit together. */
+  #checkMixed(config: ProxyConfig): readonly string[] {
+    const validated = validateConfig(config, this.#options.daemon.host.platform)
+    const { fatal, warnings } = this.#check(config)
+    const problem = validated.ok ? fatal : validated.message
+    if (problem !== undefined)
+      throw new CommandError(`with the fields that keep their values until a restart: ${problem}`)
+    return warnings
   }
 
   #check(config: ProxyConfig): ReturnType<typeof checkSettings> {
