@@ -78,6 +78,7 @@ if [ "$1" -eq 0 ] && [ -d /run/systemd/system ]; then
 fi
 
 %postun
+[ "$1" -gt 0 ] || rm -rf /run/fairlead
 if [ -d /run/systemd/system ]; then
   systemctl daemon-reload
 fi
