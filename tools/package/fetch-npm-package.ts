@@ -27,7 +27,6 @@ export async function lockedPackage(name: string): Promise<PinnedPackage> {
 export async function fetchNpmPackage(pinned: PinnedPackage, files: readonly string[]): Promise<string> {
   const tarball = await fetchTarball(pinned)
   const folder = join(downloads, tarballName(pinned).replace(/\.tgz$/, ''))
-  await rm(folder, { recursive: true, force: true })
   await mkdir(folder, { recursive: true })
   const members = files.map((file) => `package/${file}`)
   await promisify(execFile)('tar', [
