@@ -105,6 +105,8 @@ rollingUpdate:
 {{- else -}}
 type: RollingUpdate
 rollingUpdate:
+  # Said, so that whoever comes from userspace mode does not keep its 1.
+  maxSurge: 0
   maxUnavailable: 1
 {{- end -}}
 {{- end -}}
