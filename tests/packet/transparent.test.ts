@@ -141,6 +141,27 @@ for (const variant of ['nft', 'legacy'] as const)
         .toEqual([])
     })
 
+    test('a rule before ours that accepts answers breaks nothing, and pods see the node when it comes again', async () => {
+      const accept = 'PREROUTING -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT'.split(' ')
+      const change = (how: '-I' | '-D') => {
+        for (const name of iptablesNames) rig.cluster.node.run(`${name}-${variant}`, ['-t', 'mangle', how, ...accept])
+      }
+      change('-I')
+      const seenAs = (seen: 'client' | 'node') =>
+        faults('caller', at('cluster IP', usual), reaches(['here-1', 'there-1'], seen))
+      await expect.poll(() => rig.proxy.log(), patience).toContain('ours is put first again')
+      await expect.poll(() => seenAs('client'), patience).toEqual([])
+      change('-D')
+      change('-I')
+      await expect.poll(() => seenAs('node'), patience).toEqual([])
+      expect(rig.proxy.log()).toContain('another program keeps a rule before ours')
+      change('-D')
+      await rig.proxy.stop('SIGTERM')
+      rig.proxy.run()
+      await rig.program(services)
+      await expect.poll(() => seenAs('client'), patience).toEqual([])
+    })
+
     test('a Service that wants it no more keeps its open connections, and the rules go after them', async () => {
       const echo: PortFixture = { name: 'echo', protocol: 'TCP', port: 7, target: podPorts.echo }
       const talking = givenService('talking', 4, { ports: [echo], endpoints: ['here-1'], annotations })

@@ -41,7 +41,9 @@ export function portalMode(context: ModeContext): ModeOnNode {
     name: 'userspace',
     get traits() {
       const relaysAsClientIn = families.filter((family) => transparencies.get(family)?.isOn === true)
-      return { ...portalTraits, relaysAsClientIn }
+      const relaysAsNodeBecause: Partial<Record<Family, string>> = {}
+      for (const [family, { whyNot }] of transparencies) if (whyNot !== undefined) relaysAsNodeBecause[family] = whyNot
+      return { ...portalTraits, relaysAsClientIn, relaysAsNodeBecause }
     },
     ...linuxRules,
     ...iptablesSupport(context),
@@ -64,7 +66,7 @@ async function createBackend(
   const staleConnections = await openStaleConnections(context)
   const podsOf = ownPods(context.settings().podCIDRs)
   const openDetector = (opening: AbortSignal) =>
-    openChangeDetector({ iptables, tables: ['filter', 'nat'], openDatagrams, log }, opening)
+    openChangeDetector({ iptables, tables: ['filter', 'nat', 'mangle'], openDatagrams, log }, opening)
   const delivery = netlinkMarkedDelivery({ open: openNetlink, numbers: answerDelivery })
   // Last of what can fail: nobody would give back a relay that has no backend yet, and it would keep the process alive.
   const relay = await borrowRelay({ mayBeTransparent: true })

@@ -237,6 +237,11 @@ describe('whose address endpoints see', () => {
     test('that of the node, where it cannot hide', () => {
       expect(seen({ traits: relay }, '10.96.0.1:80', '10.64.0.7')).toBe('node node')
     })
+    test('that of the node, with the reason why the client cannot be seen', () => {
+      const traits = { ...relay, relaysAsNodeBecause: { ipv4: 'another program keeps a rule before ours' } }
+      const explanation = explained(given(objects, { traits }), '10.96.0.1:80', { from: '10.64.0.7' })
+      expect(JSON.stringify(explanation)).toContain('of the node (another program keeps a rule before ours)')
+    })
     test('that of the client where a kernel mode would keep it', () => {
       expect(seen({ traits: hiding }, '10.96.0.1:80', '10.64.0.7')).toBe('client client')
       expect(seen({ traits: hiding }, '10.96.0.1:80', '10.64.0.1')).toBe('node client')

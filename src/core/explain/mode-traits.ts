@@ -35,6 +35,8 @@ export interface ModeTraits {
   readonly source: 'masquerading' | 'the relay' | 'HNS'
   /** Families in which a relay dials from the address of the client, where a kernel mode would keep it. */
   readonly relaysAsClientIn: readonly Family[]
+  /** Why not in the others, where that is known. */
+  readonly relaysAsNodeBecause?: Readonly<Partial<Record<Family, string>>>
   /** Who counts as a pod on this node: as the configuration says, or by the range of this Node where that is known. */
   readonly localPods: 'as configured' | 'of this node'
   /** Which endpoints that reach themselves are masqueraded: those on this node, or all. */

@@ -89,8 +89,12 @@ function replacementByRelay(
   source: Source,
   scene: Scene,
 ): ReturnType<typeof replacement> {
-  if (!scene.traits.relaysAsClientIn.includes(scene.family) || protocol !== 'TCP')
-    return { isReplaced: true, why: 'Fairlead relays the connection from the address of the node' }
+  const { relaysAsClientIn, relaysAsNodeBecause } = scene.traits
+  if (!relaysAsClientIn.includes(scene.family) || protocol !== 'TCP') {
+    const reason = protocol === 'TCP' ? relaysAsNodeBecause?.[scene.family] : undefined
+    const why = 'Fairlead relays the connection from the address of the node'
+    return { isReplaced: true, why: reason === undefined ? why : `${why} (${reason})` }
+  }
   const wish = relaying?.clientAddress
   switch (wish) {
     case undefined:

@@ -4,6 +4,7 @@
  * delivered here.
  */
 import { canonicalRule } from '../../../dataplane/iptables/canonical-rule.ts'
+import { ruleWords } from '../../../dataplane/iptables/rule-quoting.ts'
 import type { DeliveryNumbers } from '../../../dataplane/marked-delivery/marked-delivery.ts'
 import type { Family } from '../../../net/ip.ts'
 import type { RulesByChain } from '../../../dataplane/iptables/save-text.ts'
@@ -38,11 +39,14 @@ const place = { table: 'mangle', from: 'PREROUTING' } as const
 /** What they are about, in the mangle table. */
 export const answerChains: readonly string[] = [place.from, portalChains.answers]
 
-/** Puts the rule there; the jump comes first in its chain, unless it is there already. */
+/** Puts the rule there; the jump comes first in its chain, unless nothing before it can take packets away from it. */
 export function writeAnswerRules(mangle: RulesByChain, family: Family, input: RestoreInput): void {
   input.declare(place.table, portalChains.answers)
   input.append(place.table, portalChains.answers, answerRule)
-  if (jumpsIn(mangle, family) === 0) input.insertJump(place.table, place.from, answersJump)
+  const jumps = jumpsIn(mangle, family)
+  if (jumps > 0 && obstacle(mangle, family) === undefined) return
+  for (let left = jumps; left > 0; left--) input.delete(place.table, place.from, answersJump)
+  input.insertJump(place.table, place.from, answersJump)
 }
 
 /** Undefined when there is nothing to remove. */
@@ -56,9 +60,26 @@ export function removalOfAnswerRules(mangle: RulesByChain, family: Family): Rest
 /** What is wrong with the rules; undefined when they are as written. */
 export function findAnswerDrift(mangle: RulesByChain, family: Family): string | undefined {
   if (jumpsIn(mangle, family) === 0) return `the jump from ${place.table}/${place.from} is missing`
+  const before = obstacle(mangle, family)
+  if (before !== undefined) return `in ${place.table}/${place.from}, "${before}" comes before our jump`
   const rules = mangle.get(portalChains.answers) ?? []
   const isAsWritten = rules.length === 1 && rules[0] === canonicalRule(answerRule, family)
   return isAsWritten ? undefined : `chain ${place.table}/${portalChains.answers} was changed`
+}
+
+/**
+ * The first rule of somebody else before our jump (or anywhere, if ours is missing) that may accept answers, so that
+ * our mark never sees them.
+ */
+export function obstacle(mangle: RulesByChain, family: Family): string | undefined {
+  const rules = mangle.get(place.from) ?? []
+  const ours = rules.indexOf(canonicalRule(answersJump, family))
+  return rules.slice(0, ours === -1 ? undefined : ours).find(mayTakeAway)
+}
+
+/** Calico's agent puts its jump first again whenever it is not, and what it leads to accepts all known connections. */
+export function isPutFirstAgain(rule: string): boolean {
+  return targetOf(rule)?.startsWith('cali-') === true
 }
 
 /** The routing that belongs to the rules, as commands. */
@@ -73,6 +94,25 @@ export function renderDelivery(family: Family): string {
     `# ${ip} route add local default dev lo table ${table}`,
     '',
   ].join('\n')
+}
+
+/** After these a packet goes on to the next rule. Any other target may end its way, and so may a chain of somebody. */
+const passingTargets: ReadonlySet<string> = new Set(
+  'AUDIT CHECKSUM CLASSIFY CONNMARK CONNSECMARK DSCP ECN HL HMARK LOG MARK NFLOG SECMARK SET TCPMSS TOS TRACE TTL'.split(
+    ' ',
+  ),
+)
+
+function mayTakeAway(rule: string): boolean {
+  const target = targetOf(rule)
+  return target !== undefined && !passingTargets.has(target)
+}
+
+/** Undefined: the rule only counts. */
+function targetOf(rule: string): string | undefined {
+  const words = ruleWords(rule)
+  const at = words.findIndex((word) => word === '-j' || word === '-g')
+  return at === -1 ? undefined : words[at + 1]
 }
 
 function jumpsIn(mangle: RulesByChain, family: Family): number {

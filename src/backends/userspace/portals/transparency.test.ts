@@ -84,6 +84,63 @@ test('a kernel that cannot is told of once, asked again by a full sync, and leav
   ])
 })
 
+const acceptsKnown = '-m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT'
+
+test('rules of others that let packets pass may stay before ours', async () => {
+  const { transparency, kernel, sync, rulesBefore } = underTest()
+  await sync([keeping])
+  await kernel.restore('*mangle\n-I PREROUTING -i eni+ -j MARK --set-xmark 0x80/0x80\nCOMMIT\n', never)
+  expect(transparency.findDrift(await readKernelState(kernel, never))).toBeUndefined()
+  await sync([keeping])
+  expect([transparency.isOn, await rulesBefore()]).toEqual([true, 1])
+})
+
+test('a rule that may accept answers before ours is overtaken once; when it comes again, pods see the node', async () => {
+  const log = new RecordingLogger()
+  const { transparency, kernel, sync, rulesBefore, held } = underTest({ log })
+  const overtake = () => kernel.restore(`*mangle\n-I PREROUTING ${acceptsKnown}\nCOMMIT\n`, never)
+  await overtake()
+  await sync([keeping])
+  expect([transparency.isOn, await rulesBefore()]).toEqual([true, 0])
+  await overtake()
+  expect(transparency.findDrift(await readKernelState(kernel, never))).toContain('comes before our jump')
+  await sync([keeping])
+  expect([transparency.isOn, await rulesBefore()]).toEqual([true, 0])
+  expect((await held()).rules).toEqual(led)
+  await overtake()
+  await sync([keeping])
+  await sync([keeping])
+  expect([transparency.isOn, await rulesBefore()]).toEqual([false, 1])
+  expect(transparency.whyNot).toContain(acceptsKnown)
+  expect(log.at('warn').map(({ fields }) => fields['reason'])).toEqual([transparency.whyNot])
+  await kernel.deleteRule('mangle', 'PREROUTING', acceptsKnown.split(' '), never)
+  await sync([keeping])
+  expect([transparency.isOn, transparency.whyNot]).toEqual([true, undefined])
+})
+
+test('Calico, which would put its jump first again at once, is left alone', async () => {
+  const { transparency, kernel, sync, held } = underTest()
+  const calico = `*mangle\n:cali-PREROUTING - [0:0]\n-A cali-PREROUTING ${acceptsKnown}\n-I PREROUTING -j cali-PREROUTING\nCOMMIT\n`
+  await kernel.restore(calico, never)
+  await sync([keeping])
+  expect(transparency.isOn).toBe(false)
+  expect(transparency.whyNot).toContain('cali-PREROUTING')
+  expect((await held()).rules).toEqual([])
+})
+
+test('a failure that passes is not remembered: the next sync tries again, whatever it is about', async () => {
+  const log = new RecordingLogger()
+  const { transparency, kernel, sync } = underTest({ log })
+  const restore = kernel.restore.bind(kernel)
+  kernel.restore = () => Promise.reject(new IptablesError('locked', 'somebody holds the xtables lock'))
+  await sync([keeping])
+  expect(transparency.isOn).toBe(false)
+  expect(transparency.whyNot).toContain('tries again')
+  kernel.restore = restore
+  await sync([keeping, plain], [plain])
+  expect(transparency.isOn).toBe(true)
+})
+
 test('a kernel without routing rules leaves endpoints plain, until it has them', async () => {
   const { transparency, delivery, sync } = underTest()
   delivery.refuseWith = 95
@@ -143,6 +200,11 @@ function underTest({
       )
       await transparency.tidy(never)
     },
+    /** How many rules come before our jump. */
+    rulesBefore: async () =>
+      ((await kernel.chainRules('mangle', 'PREROUTING', never)) ?? []).findIndex((rule) =>
+        rule.endsWith('-j KUBE-PORTALS-ANSWERS'),
+      ),
     held: async () => {
       const lines = (await kernel.save('mangle', never)).split('\n')
       return {

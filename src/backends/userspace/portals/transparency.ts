@@ -9,7 +9,15 @@ import type { MarkedDelivery } from '../../../dataplane/marked-delivery/marked-d
 import type { Relay } from '../../../dataplane/relay/relay.ts'
 import type { KernelState } from '../../../dataplane/iptables/language/kernel-state.ts'
 import { RestoreInput } from '../../../dataplane/iptables/language/restore-input.ts'
-import { answerChains, findAnswerDrift, removalOfAnswerRules, writeAnswerRules } from './answer-rules.ts'
+import { NetlinkError } from '../../../dataplane/netlink/netlink-error.ts'
+import {
+  answerChains,
+  findAnswerDrift,
+  isPutFirstAgain,
+  obstacle,
+  removalOfAnswerRules,
+  writeAnswerRules,
+} from './answer-rules.ts'
 
 export interface TransparencyOptions {
   readonly relay: Relay
@@ -35,7 +43,9 @@ export class Transparency implements AsyncDisposable {
   readonly #keepingKeys = new Set<RouteKey>()
   /** Whether answers are led back to the relay: not known after a start or a failure, and some kernels cannot. */
   #answers: 'unknown' | 'not led' | 'led' | 'cannot be led' = 'unknown'
-  #hasSaidWhyNot = false
+  /** Somebody had put his rule before ours, and ours was put first again. Twice would be a quarrel without an end. */
+  #wasPutFirstAgain = false
+  #whyNot: string | undefined
 
   constructor(options: TransparencyOptions) {
     this.#options = options
@@ -44,6 +54,11 @@ export class Transparency implements AsyncDisposable {
   /** Endpoints may be dialled from the client's address. */
   get isOn(): boolean {
     return this.#answers === 'led'
+  }
+
+  /** Why they are not, as far as somebody has wanted it. */
+  get whyNot(): string | undefined {
+    return this.isOn ? undefined : this.#whyNot
   }
 
   /** Sees to it that answers are led back before the first endpoint is dialled so. */
@@ -96,6 +111,11 @@ export class Transparency implements AsyncDisposable {
     try {
       await delivery.ensure(family, signal)
       const mangle = await this.#read(signal)
+      const inTheWay = this.#notToBeOvertaken(mangle)
+      if (inTheWay !== undefined) {
+        this.#answers = 'cannot be led'
+        return this.#sayWhyNot(`in mangle/PREROUTING another program keeps a rule before ours: ${inTheWay}`)
+      }
       // A process that comes after another one finds them as they should be, and touches nothing.
       if (findAnswerDrift(mangle, family) !== undefined) {
         const input = new RestoreInput()
@@ -103,11 +123,29 @@ export class Transparency implements AsyncDisposable {
         await iptables.restore(input.render(), signal)
       }
       this.#answers = 'led'
+      this.#whyNot = undefined
     } catch (error) {
       signal.throwIfAborted()
-      this.#answers = 'cannot be led'
-      this.#sayWhyNot('the kernel refused the rules', error)
+      const isFinal = isRefusal(error)
+      this.#answers = isFinal ? 'cannot be led' : 'unknown'
+      this.#sayWhyNot(
+        isFinal ? 'the kernel refused the rules' : 'the rules could not be written; the next sync tries again',
+        error,
+      )
     }
+  }
+
+  /** A rule before ours, if to put ours first would help for a moment only. */
+  #notToBeOvertaken(mangle: RulesByChain): string | undefined {
+    const { iptables, log } = this.#options
+    const rule = obstacle(mangle, iptables.family)
+    if (rule === undefined) return undefined
+    if (isPutFirstAgain(rule)) return rule
+    if (this.#answers !== 'led' && this.#answers !== 'cannot be led') return undefined
+    if (this.#wasPutFirstAgain) return rule
+    this.#wasPutFirstAgain = true
+    log.info('somebody put a rule before ours in mangle/PREROUTING: ours is put first again, once', { rule })
+    return undefined
   }
 
   async #remove(signal: AbortSignal): Promise<void> {
@@ -135,12 +173,18 @@ export class Transparency implements AsyncDisposable {
   }
 
   #sayWhyNot(reason: string, error?: unknown): void {
-    if (this.#hasSaidWhyNot) return
-    this.#hasSaidWhyNot = true
+    if (this.#whyNot === reason) return
+    this.#whyNot = reason
     this.#options.log.warn('pods see the address of the node instead of that of the client', {
       family: this.#options.iptables.family,
       reason,
       ...(error !== undefined && { error }),
     })
   }
+}
+
+/** This machine cannot, and will not until somebody changes it. Anything else, such as a lock that others hold, passes. */
+function isRefusal(error: unknown): boolean {
+  if (error instanceof IptablesError) return error.reason === 'refused' || error.reason === 'unsupported'
+  return error instanceof NetlinkError && error.reason === 'unsupported'
 }
