@@ -66,6 +66,31 @@ test('--init-only makes the settings of the machine, then those of the mode, and
   expect(steps).toEqual(['on 192.0.2.1 after 0 writes', 'supports ipv4', 'supports ipv6', 'prepare after 2 writes'])
 })
 
+test('with a read-only /proc/sys the set-up fails, and a proxy starts with a warning', async () => {
+  const sysctl = new MemorySysctl({ 'net/netfilter/nf_conntrack_udp_timeout': '30' })
+  sysctl.refuseWith = 'read-only'
+  const none = ['--conntrack-max-per-core=0', '--conntrack-tcp-timeout-established=0s']
+  const own = [...none, '--conntrack-tcp-timeout-close-wait=0s', '--conntrack-udp-timeout=50s']
+  const starting = async (more: readonly string[]) => {
+    const { mode } = steppingMode(
+      () => 0,
+      () => Promise.reject(new Error('far enough')),
+    )
+    const daemon = await memoryDaemon({ flags: [...flags, ...own, ...more], mode, host: memoryHost({ sysctl }) })
+    const problem = await runDaemon(daemon, never).then(
+      () => '',
+      (error: Error) => error.message,
+    )
+    return { problem, warnings: daemon.log.lines.filter(({ level }) => level === 'warn') }
+  }
+  expect((await starting(['--init-only'])).problem).toContain('could not set conntrack parameters')
+  const { problem, warnings } = await starting([])
+  expect(problem).toBe('far enough')
+  expect(warnings.map(({ fields }) => fields)).toContainEqual(
+    expect.objectContaining({ file: '/proc/sys/net/netfilter/nf_conntrack_udp_timeout', is: '30', wanted: '50' }),
+  )
+})
+
 test('a mode whose connections no kernel tracks leaves its settings alone', async () => {
   const { mode } = steppingMode(() => 0, undefined, { ...linuxRules, tracksConnections: false })
   const sysctl = new MemorySysctl({ 'net/netfilter/nf_conntrack_max': '1' })

@@ -12,7 +12,7 @@ import { daemonMetrics } from './daemon-metrics.ts'
 import { daemonTracing } from './daemon-tracing.ts'
 import type { DaemonTracing } from './daemon-tracing.ts'
 import { familiesToProxy } from './families-to-proxy.ts'
-import { applyConntrackSettings, applyOomScore } from './machine-settings.ts'
+import { applyConntrackSettings, applyOomScore, tellReadOnly } from './machine-settings.ts'
 import { modeContext } from './mode-context.ts'
 import { findNode, nodeNameOf } from './node-at-start.ts'
 import { NodeSettings } from './node-settings.ts'
@@ -71,7 +71,7 @@ async function runTraced(daemon: Daemon, tracing: DaemonTracing, signal: AbortSi
       if (mode.isOnlyOne && !daemon.isInitOnly)
         await within(start, 'lock', () => succession.begin(successionOptions(daemon, cluster), until))
       await within(start, 'prepare', async () => {
-        await applyConntrackSettings(mode, running.config, context)
+        tellReadOnly(await applyConntrackSettings(mode, running.config, context), daemon)
         await mode.prepare(settings.now())
       })
       if (daemon.isInitOnly) return start.end()

@@ -31,8 +31,15 @@ export interface ReloadPlan {
   readonly config: ProxyConfig
 }
 
-/** `next` is the file as if it had the running mode, but for `mode` itself: other modes have other defaults and sections. */
-export function planReload(running: ProxyConfig, next: ProxyConfig): ReloadPlan {
+/**
+ * `next` is the file as if it had the running mode, but for `mode` itself: other modes have other defaults and sections.
+ * `unable`: fields that cannot change here although they are live, each with the reason.
+ */
+export function planReload(
+  running: ProxyConfig,
+  next: ProxyConfig,
+  unable: ReadonlyMap<string, string> = new Map(),
+): ReloadPlan {
   const live: LiveChange[] = []
   const held: HeldChange[] = []
   const note = (change: FieldChange, how: HowItChanges) => {
@@ -42,15 +49,21 @@ export function planReload(running: ProxyConfig, next: ProxyConfig): ReloadPlan 
   const config = mergeSection(howFieldsChange, running, next, {
     mode: running.mode,
     isSame: (name) => isDeepStrictEqual(running[name], next[name]),
+    unable,
     note,
   })
   return { live, restart: held, config: config as unknown as ProxyConfig }
+}
+
+export function hasEffect({ live }: ReloadPlan, ...effects: readonly Effect[]): boolean {
+  return live.some(({ effect }) => effects.includes(effect))
 }
 
 interface Walk {
   readonly mode: string
   /** Whether a field of the top level stays as it is. */
   isSame(name: keyof ProxyConfig): boolean
+  readonly unable: ReadonlyMap<string, string>
   note(change: FieldChange, how: HowItChanges): void
 }
 
@@ -73,12 +86,14 @@ function mergeSection(entries: object, running: object, next: object, walk: Walk
 function mergeField(name: string, { names, how }: FieldEntry, before: unknown, after: unknown, walk: Walk): unknown {
   if (isDeepStrictEqual(before, after)) return after
   const inMode = names.find((path) => path.startsWith(`${walk.mode}.`)) ?? names[0]
-  const now = howNow(how, walk)
+  const now = howNow(how, inMode, walk)
   if (inMode !== undefined) walk.note({ field: inMode, from: shown(name, before), to: shown(name, after) }, now)
   return now.kind === 'live' ? after : before
 }
 
-function howNow(how: HowItChanges, walk: Walk): HowItChanges {
+function howNow(how: HowItChanges, field: string | undefined, walk: Walk): HowItChanges {
+  const because = walk.unable.get(field ?? '')
+  if (because !== undefined && how.kind === 'live') return { kind: 'restart', because }
   if (how.kind === 'restart' || how.together === undefined || walk.isSame(how.together)) return how
   return { kind: 'restart', because: `it belongs to ${how.together}, which needs a restart` }
 }

@@ -77,8 +77,22 @@ test('a hash table whose size cannot be read ends the start, before anything els
 
 test('a hash table that cannot be written ends the start', async () => {
   const { moduleParameters, apply } = given({ hashsize: '1' })
+  moduleParameters.refuseWith = 'not-permitted'
+  await expect(apply({ maxPerCore: 32768 })).rejects.toMatchObject({ reason: 'not-permitted' })
+})
+
+test('what is read-only stays as it is and is named, and the rest is set', async () => {
+  const { sysctl, moduleParameters, apply } = given({ hashsize: '1' })
   moduleParameters.refuseWith = 'read-only'
-  await expect(apply({ maxPerCore: 32768 })).rejects.toMatchObject({ reason: 'read-only' })
+  expect(await apply({ maxPerCore: 32768, min: 131072, udpTimeoutMs: 5000 })).toMatchObject([
+    { what: 'hash table', is: '1', wanted: '32768' },
+  ])
+  expect(sysctl.writes).toEqual(['net/netfilter/nf_conntrack_max=131072', 'net/netfilter/nf_conntrack_udp_timeout=5'])
+  sysctl.refuseWith = 'read-only'
+  expect(await apply({ udpTimeoutMs: 6000, udpStreamTimeoutMs: 7000, tcpCloseWaitTimeoutMs: 60_000 })).toMatchObject([
+    { what: 'setting', option: 'udpTimeout', is: '5', wanted: '6', error: { reason: 'read-only' } },
+    { what: 'setting', option: 'udpStreamTimeout', is: '120', wanted: '7' },
+  ])
 })
 
 test('all settings are written in the order of kube-proxy, in whole seconds', async () => {
@@ -110,9 +124,9 @@ test('settings of zero and false are never written', async () => {
 
 test('the first write that fails ends it, and names the option that leaves the setting alone', async () => {
   const { sysctl, apply } = given()
-  sysctl.refuseWith = 'read-only'
+  sysctl.refuseWith = 'not-permitted'
   await expect(apply({ udpTimeoutMs: 5000, udpStreamTimeoutMs: 5000 })).rejects.toMatchObject({
-    reason: 'read-only',
+    reason: 'not-permitted',
     message: expect.stringMatching(/nf_conntrack_udp_timeout to 5: .*--conntrack-udp-timeout=0s/),
   })
   expect(sysctl.writes).toEqual([])

@@ -32,6 +32,16 @@ interface Setting {
   readonly value: number
 }
 
+/** What stays as it is, because the place where it would be written is mounted read-only, as in most containers. */
+export interface ReadOnlySetting {
+  readonly what: 'setting' | 'hash table'
+  readonly option: Setting['option']
+  readonly path: string
+  readonly is: string | undefined
+  readonly wanted: string
+  readonly error: SysctlError
+}
+
 const flagByOption = {
   maxPerCore: '--conntrack-max-per-core=0',
   tcpEstablishedTimeout: '--conntrack-tcp-timeout-established=0s',
@@ -44,12 +54,17 @@ const flagByOption = {
 const hashSizeFile = 'nf_conntrack/parameters/hashsize'
 const largestScaledMax = 1024 * 1024
 
-/** Rejects at the first setting that fails. */
-export async function applyConntrackSettings(settings: ConntrackSettings, host: ConntrackHost): Promise<void> {
+/** Returns those that are read-only; rejects at the first one that fails in another way. */
+export async function applyConntrackSettings(
+  settings: ConntrackSettings,
+  host: ConntrackHost,
+): Promise<readonly ReadOnlySetting[]> {
+  const readOnly: (ReadOnlySetting | undefined)[] = []
   for (const setting of wantedConntrackSettings(settings, host.cpus)) {
-    await apply(setting, host)
-    if (setting.option === 'maxPerCore') await growHashTable(setting.value, host)
+    readOnly.push(await apply(setting, host))
+    if (setting.option === 'maxPerCore') readOnly.push(await growHashTable(setting.value, host))
   }
+  return readOnly.filter((setting) => setting !== undefined)
 }
 
 /** What the proxy writes at its start, in this order. */
@@ -67,7 +82,10 @@ function conntrackMax({ maxPerCore, min }: ConntrackSettings, cpus: number): num
 }
 
 /** The kernel does not enlarge the hash table with the maximum. More than 4 entries per bucket would be slow. */
-async function growHashTable(max: number, { moduleParameters, log }: ConntrackHost): Promise<void> {
+async function growHashTable(
+  max: number,
+  { moduleParameters, log }: ConntrackHost,
+): Promise<ReadOnlySetting | undefined> {
   const text = await moduleParameters.read(hashSizeFile)
   if (text === undefined || !/^\d+$/.test(text))
     throw new SysctlError(
@@ -75,9 +93,13 @@ async function growHashTable(max: number, { moduleParameters, log }: ConntrackHo
       `cannot read /sys/module/${hashSizeFile}, the size of the connection hash table: load nf_conntrack, or ${wayOut('maxPerCore')}`,
     )
   const wanted = Math.trunc(max / 4)
-  if (Number(text) >= wanted) return
-  await explained('maxPerCore', () => moduleParameters.write(hashSizeFile, String(wanted)))
-  log.info('connection hash table enlarged', { was: Number(text), is: wanted })
+  if (Number(text) >= wanted) return undefined
+  const path = `/sys/module/${hashSizeFile}`
+  const place = { what: 'hash table', option: 'maxPerCore', path, is: text, wanted: String(wanted) } as const
+  return unlessReadOnly(place, async () => {
+    await moduleParameters.write(hashSizeFile, String(wanted))
+    log.info('connection hash table enlarged', { was: Number(text), is: wanted })
+  })
 }
 
 function timeoutsAndFlags(settings: ConntrackSettings): readonly Setting[] {
@@ -94,19 +116,31 @@ function timeoutsAndFlags(settings: ConntrackSettings): readonly Setting[] {
   ]
 }
 
-async function apply({ option, file, value }: Setting, { sysctl, log }: ConntrackHost): Promise<void> {
+async function apply(
+  { option, file, value }: Setting,
+  { sysctl, log }: ConntrackHost,
+): Promise<ReadOnlySetting | undefined> {
   const path = `net/netfilter/${file}`
-  const wrote = await explained(option, () => ensureSysctl(sysctl, path, String(value)))
-  if (wrote) log.info('conntrack setting written', { file: path, value })
+  const is = await sysctl.read(path)
+  const place = { what: 'setting', option, path: `/proc/sys/${path}`, is, wanted: String(value) } as const
+  return unlessReadOnly(place, async () => {
+    if (await ensureSysctl(sysctl, path, String(value))) log.info('conntrack setting written', { file: path, value })
+  })
 }
 
 /** Adds to an error how to avoid it: most people who get it run in a container that may not change the host. */
-async function explained<T>(option: Setting['option'], change: () => Promise<T>): Promise<T> {
+async function unlessReadOnly(
+  place: Omit<ReadOnlySetting, 'error'>,
+  change: () => Promise<void>,
+): Promise<ReadOnlySetting | undefined> {
   try {
-    return await change()
-  } catch (error) {
-    if (!(error instanceof SysctlError)) throw error
-    throw new SysctlError(error.reason, `${error.message}; or ${wayOut(option)}`, { cause: error })
+    await change()
+    return undefined
+  } catch (cause) {
+    if (!(cause instanceof SysctlError)) throw cause
+    const error = new SysctlError(cause.reason, `${cause.message}; or ${wayOut(place.option)}`, { cause })
+    if (error.reason !== 'read-only') throw error
+    return { ...place, error }
   }
 }
 

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { parsed } from '../../../config/testing/command-line.ts'
 import { systemClock } from '../../../core/clock.ts'
 import { MemorySysctl } from '../../../dataplane/sysctl/memory-sysctl.ts'
+import { SysctlError } from '../../../dataplane/sysctl/sysctl.ts'
 import { Hangups } from '../../hangups.ts'
 import { memoryHost } from '../../host/testing/memory-host.ts'
 import { linuxRules } from '../../modes/workings.ts'
@@ -39,6 +40,10 @@ async function replace(fields: string): Promise<void> {
   await rename(`${path}.new`, path)
 }
 
+const udpTimeout = 'net/netfilter/nf_conntrack_udp_timeout'
+const withConntrack = (fields: string, more = '') =>
+  contentOf(more).replace('maxPerCore: 0', `maxPerCore: 0, ${fields}`)
+
 const addresses = { ips: { ipv4: '192.0.2.1', ipv6: '::1' }, primaryFamily: 'ipv4' } as const
 
 async function following({
@@ -49,7 +54,7 @@ async function following({
   const host = memoryHost({
     clock: systemClock,
     readTextFile: (file) => readFile(file, 'utf8'),
-    sysctl: new MemorySysctl({ 'net/netfilter/nf_conntrack_udp_timeout': '30' }),
+    sysctl: new MemorySysctl({ [udpTimeout]: '30' }),
     localAddresses: () => ['192.0.2.1', '127.0.0.1'],
   })
   const daemon = await memoryDaemon({ flags: [`--config=${path}`, ...flags], host })
@@ -207,8 +212,47 @@ test('a mistake in the section of the mode that runs is found, also in a file wi
 test('settings of the kernel are written', async () => {
   await writeFile(path, contentOf(''))
   await using it = await following()
-  await writeFile(path, contentOf('').replace('maxPerCore: 0', 'maxPerCore: 0, udpTimeout: 50s'))
-  await expect.poll(() => it.host.sysctl.writes, soon).toEqual(['net/netfilter/nf_conntrack_udp_timeout=50'])
+  await writeFile(path, withConntrack('udpTimeout: 50s'))
+  await expect.poll(() => it.host.sysctl.writes, soon).toEqual([`${udpTimeout}=50`])
+})
+
+test('where /proc/sys is read-only, the setting is held and the rest applied; SIGHUP tries again', async () => {
+  await writeFile(path, contentOf(''))
+  await using it = await following()
+  it.host.sysctl.refuseWith = 'read-only'
+  await writeFile(path, withConntrack('udpTimeout: 50s', 'oomScoreAdj: 7'))
+  await expect.poll(() => it.status.pending, soon).toBeDefined()
+  expect(it.status.refused).toBeUndefined()
+  expect(it.daemon.running.config).toMatchObject({ oomScoreAdj: 7, conntrack: { udpTimeoutMs: 0 } })
+  expect(it.logged('configuration field keeps its value until a restart')).toEqual([
+    {
+      field: 'conntrack.udpTimeout',
+      running: '0s',
+      pending: '50s',
+      because: expect.stringContaining('delete the pod') as string,
+    },
+  ])
+  it.host.sysctl.refuseWith = undefined
+  it.hangups.deliver()
+  await expect.poll(() => it.daemon.running.config.conntrack.udpTimeoutMs, soon).toBe(50_000)
+  expect(it.status.pending).toBeUndefined()
+})
+
+test('a mode whose setting is read-only has its field held, too', async () => {
+  await writeFile(path, contentOf(''))
+  const prepare = () => Promise.reject(new SysctlError('read-only', 'cannot set route_localnet'))
+  await using it = await following({ prepare })
+  await replace('nodePortAddresses: [127.0.0.0/8]\nlogging: {verbosity: 3}')
+  await expect.poll(() => it.status.pending?.fields.map(({ field }) => field), soon).toEqual(['nodePortAddresses'])
+  expect(it.daemon.running.config).toMatchObject({ nodePortAddresses: ['primary'], logging: { verbosity: 3 } })
+})
+
+test('after a refusal, settings of the kernel that were written get their running values again', async () => {
+  await writeFile(path, withConntrack('udpTimeout: 40s'))
+  await using it = await following()
+  await writeFile(path, withConntrack('udpTimeout: 50s, udpStreamTimeout: 60s'))
+  await expect.poll(() => it.status.refused?.problem, soon).toContain('nf_conntrack_udp_timeout_stream')
+  expect(it.host.sysctl.writes).toEqual([`${udpTimeout}=50`, `${udpTimeout}=40`])
 })
 
 test('a flag that wins over the file still does', async () => {
@@ -230,4 +274,17 @@ test('SIGHUP has the file read again', async () => {
   await using it = await following()
   await expect.poll(() => it.hangups.deliver(), soon).toBe(true)
   expect(it.logged('SIGHUP: reading the configuration file again')).not.toEqual([])
+})
+
+test('SIGHUP tries a file again that the machine refused', async () => {
+  await writeFile(path, contentOf(''))
+  let isBroken = true
+  const prepare = () => (isBroken ? Promise.reject(new Error('no such module')) : Promise.resolve())
+  await using it = await following({ prepare })
+  await replace('nodePortAddresses: [192.0.2.0/24]')
+  await expect.poll(() => it.status.refused?.problem, soon).toBe('no such module')
+  isBroken = false
+  it.hangups.deliver()
+  await expect.poll(() => it.daemon.running.config.nodePortAddresses, soon).toEqual(['192.0.2.0/24'])
+  expect(it.status.refused).toBeUndefined()
 })

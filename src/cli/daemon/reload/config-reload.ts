@@ -2,9 +2,8 @@
 import { logOptions } from '../../host/logger-for.ts'
 import { CommandError } from '../../program.ts'
 import type { Runnable } from '../../run-all.ts'
-import { planReload } from '../../../config/live/plan-reload.ts'
+import { hasEffect, planReload } from '../../../config/live/plan-reload.ts'
 import type { FieldChange, ReloadPlan } from '../../../config/live/plan-reload.ts'
-import type { Effect } from '../../../config/live/how-fields-change.ts'
 import type { ProxyConfig } from '../../../config/proxy-config.ts'
 import { validateConfig } from '../../../config/validation/validate-config.ts'
 import type { ConfigMetrics } from '../../../observe/metrics/config-metrics.ts'
@@ -12,10 +11,10 @@ import type { DaemonEvents } from '../daemon-events.ts'
 import type { ConfigFile, Daemon } from '../daemon.ts'
 import { checkSettings } from '../families-to-proxy.ts'
 import type { FamilyProxy } from '../family-proxy.ts'
-import { applyConntrackSettings, applyOomScore } from '../machine-settings.ts'
 import type { PreparedNode } from '../serve.ts'
 import { ConfigWatch } from './config-watch.ts'
 import type { ReloadStatus } from './reload-status.ts'
+import { writeMachine } from './write-machine.ts'
 
 export interface ConfigReloadOptions {
   readonly file: ConfigFile
@@ -35,6 +34,8 @@ export class ConfigReload implements Runnable {
   /** What was considered last: the same again is no news. */
   #last: Found
   #toldWarnings: ReadonlySet<string>
+  /** Somebody wants the file to be considered, news or not: the machine may have changed. */
+  #isAsked = false
 
   constructor(options: ConfigReloadOptions) {
     this.#options = options
@@ -47,13 +48,15 @@ export class ConfigReload implements Runnable {
     using watch = new ConfigWatch({ path: file.path, clock: daemon.host.clock })
     using hangups = daemon.hangups?.listen(() => {
       daemon.log.info('SIGHUP: reading the configuration file again', { file: file.path })
+      this.#isAsked = true
       watch.notice()
     })
     void hangups
     // It may have changed while the proxy was being set up.
     for (let found = await this.#find(); !signal.aborted; found = await this.#find()) {
-      if (!isSame(found, this.#last)) {
+      if (this.#isAsked || !isSame(found, this.#last)) {
         this.#last = found
+        this.#isAsked = false
         await this.#consider(found, signal)
       }
       await watch.next(signal)
@@ -79,9 +82,11 @@ export class ConfigReload implements Runnable {
       wanted = loaded.config
       const { fatal } = this.#check(wanted)
       if (fatal !== undefined) return this.#refuse(fatal)
-      plan = planReload(daemon.running.config, await this.#asItRuns(wanted, found.content))
+      const next = await this.#asItRuns(wanted, found.content)
+      plan = planReload(daemon.running.config, next)
       this.#warn([...loaded.warnings, ...this.#checkMixed(plan.config)])
-      await this.#changeMachine(plan, signal)
+      const unable = await this.#changeMachine(plan, signal)
+      if (unable.size > 0) plan = planReload(daemon.running.config, next, unable)
     } catch (error) {
       if (signal.aborted) return
       return this.#refuse(messageOf(error))
@@ -113,15 +118,25 @@ export class ConfigReload implements Runnable {
     return checkSettings(mode, settings.with(config), { primaryFamily: node.addresses.primaryFamily, families })
   }
 
-  /** First, because it can fail, and because rules may need it. */
-  async #changeMachine(plan: ReloadPlan, signal: AbortSignal): Promise<void> {
-    const { daemon, prepared } = this.#options
-    const { config } = plan
-    if (hasEffect(plan, 'machine')) {
-      await applyConntrackSettings(prepared.mode, config, prepared.context)
-      if (config.oomScoreAdj !== daemon.running.config.oomScoreAdj) await applyOomScore(config, daemon, signal)
+  /** First, because it can fail, and because rules may need it. Returns the fields that cannot change here, and why. */
+  async #changeMachine(plan: ReloadPlan, signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
+    try {
+      return await writeMachine(this.#options, plan, signal)
+    } catch (error) {
+      if (!signal.aborted) await this.#putBack(plan, signal)
+      throw error
     }
-    if (hasEffect(plan, 'machine', 'rules')) await prepared.mode.prepare(prepared.settings.with(config))
+  }
+
+  /** Some of it may have been written. What the running configuration leaves alone stays as it is now. */
+  async #putBack(plan: ReloadPlan, signal: AbortSignal): Promise<void> {
+    const { daemon } = this.#options
+    try {
+      await writeMachine(this.#options, { ...plan, config: daemon.running.config }, signal)
+    } catch (error) {
+      if (!signal.aborted)
+        daemon.log.warn('settings of the machine may have changed although the file was refused', { error })
+    }
   }
 
   /** In one turn of the event loop: nobody reads one field as it was and another one as it is. */
@@ -170,10 +185,6 @@ export class ConfigReload implements Runnable {
       if (!this.#toldWarnings.has(warning)) this.#options.daemon.log.warn('configuration', { warning })
     this.#toldWarnings = new Set(warnings)
   }
-}
-
-function hasEffect({ live }: ReloadPlan, ...effects: readonly Effect[]): boolean {
-  return live.some(({ effect }) => effects.includes(effect))
 }
 
 function isSame(left: Found, right: Found): boolean {

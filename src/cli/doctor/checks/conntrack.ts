@@ -42,7 +42,7 @@ export const conntrack = check({
     },
     'settings-read-only': {
       severity: 'error',
-      meaning: 'The proxy would have to change a setting, and /proc/sys is read-only: it ends at its start.',
+      meaning: 'The proxy would have to change a setting, and /proc/sys is read-only: the setting stays as it is.',
       fix: 'Run fairlead --init-only with the same flags in a privileged init container, or set the flag to 0.',
     },
   },
