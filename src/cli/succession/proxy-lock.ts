@@ -77,6 +77,8 @@ export async function takeLock(options: LockOptions, signal: AbortSignal): Promi
     if (text !== told) log.warn(sayingOf(options, protocol), fields)
     told = text
     await untilGone(connection, signal)
+    // It may have hung up on us, and still run.
+    await clock.sleep(meetAgainMs, signal)
   }
 }
 

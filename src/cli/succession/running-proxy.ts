@@ -24,7 +24,7 @@ export interface RunningProxyOptions {
   readonly log: Logger
 }
 
-/** Others wait in the kernel until one of them has gone. */
+/** Others are told who runs, and come again. */
 const mostNewcomers = 16
 /** With the names, one message stays well below what a socket takes. */
 const socketsPerMessage = 100
@@ -43,7 +43,6 @@ export class RunningProxy implements AsyncDisposable {
   constructor(options: RunningProxyOptions) {
     this.#options = options
     this.#server = createServer((socket) => this.#meet(socket))
-    this.#server.maxConnections = mostNewcomers
     this.#server.on('error', (error) => options.log.warn('the lock of this proxy answers nobody', { error }))
     this.#server.listen({ fd: options.fd })
   }
@@ -74,13 +73,15 @@ export class RunningProxy implements AsyncDisposable {
 
   #meet(socket: Socket): void {
     const { self, libc, uid, log } = this.#options
-    this.#newcomers.add(socket)
     socket.on('error', () => {})
-    socket.on('close', () => this.#left(socket))
-    this.#say(socket, { kind: 'running', protocol: protocolNumber, ...self })
     const peer = peerOf(libc, descriptorOf(socket) ?? -1)
     // Everybody may know who runs here.
-    if (peer === undefined || (peer.uid !== 0 && peer.uid !== uid)) return void socket.end()
+    this.#say(socket, { kind: 'running', protocol: protocolNumber, ...self })
+    const isTrusted = peer !== undefined && (peer.uid === 0 || peer.uid === uid)
+    // An end alone would leave it open until the other side closes, too: strangers could hold as many as they like.
+    if (!isTrusted || this.#newcomers.size >= mostNewcomers) return socket.destroySoon()
+    this.#newcomers.add(socket)
+    socket.on('close', () => this.#left(socket))
     // It tells of an error of the socket once more, and would end the process if nobody listened.
     const lines = createInterface({ input: socket }).on('error', () => {})
     lines.on('line', (line) => {

@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -12,6 +14,7 @@ import { Succession } from './succession.ts'
 import type { SuccessionOptions } from './succession.ts'
 
 const isLinux = process.platform === 'linux'
+const isRoot = process.getuid?.() === 0
 const never = new AbortController().signal
 let names = 0
 
@@ -40,6 +43,22 @@ async function serves(succession: Succession, signal = never): Promise<void> {
   const running = succession.run(Promise.resolve(), signal)
   await succession.afterSync(1).run(inFamily as never, signal)
   await running
+}
+
+/** Another user, who has so many connections, reads what comes and never closes one. */
+async function connectAsNobody(name: string, count: number): Promise<Disposable & { readonly told: string }> {
+  const hold = `
+    const { connect } = require('node:net')
+    let [left, told] = [${count}, '']
+    const settled = () => --left === 0 && console.log(told || 'nothing')
+    for (let n = 0; n < ${count}; n++)
+      connect({ path: '\\0' + ${JSON.stringify(name)}, allowHalfOpen: true })
+        .on('data', (line) => (told = String(line)))
+        .once('end', settled)
+    process.stdin.resume().on('end', () => process.exit())`
+  const child = spawn(process.execPath, ['-e', hold], { uid: 65534, gid: 65534, stdio: ['pipe', 'pipe', 'inherit'] })
+  const [told] = (await once(child.stdout, 'data')) as [Buffer]
+  return { told: told.toString(), [Symbol.dispose]: () => void child.kill('SIGKILL') }
 }
 
 describe.skipIf(!isLinux)(`the place of a proxy${isLinux ? '' : ' [skipped: only Linux has the sockets]'}`, () => {
@@ -191,6 +210,55 @@ describe.skipIf(!isLinux)(`the place of a proxy${isLinux ? '' : ' [skipped: only
         fields: { pid: 77, uid: 4711 },
       },
     ])
+  })
+
+  test.skipIf(!isRoot)(
+    `strangers who hold connections to the lock block nobody${isRoot ? '' : ' [skipped: only root can be somebody else]'}`,
+    async () => {
+      // libuv fills such names up.
+      const name = freshName().padEnd(107, '\0')
+      await using first = new Succession()
+      await first.begin(optionsFor(name).options, never)
+      using strangers = await connectAsNobody(name, 40)
+      await using second = new Succession()
+      const { options, log } = optionsFor(name, { takesOver: true })
+      await second.begin(options, never)
+      await serves(second)
+      await vi.waitFor(() => expect(first.retired.aborted).toBe(true))
+      expect(log.lines.filter(({ level }) => level === 'warn')).toEqual([])
+      expect(strangers.told, 'everybody may know who runs here').toContain('"pid":42')
+    },
+  )
+
+  test('one that hangs up on everybody is asked again, but not without a pause', async () => {
+    const name = freshName()
+    const libc = await loadLibc()
+    const { bindAbstract } = await import('./abstract-socket.ts')
+    const bound = bindAbstract(libc, name)
+    const pauses: number[] = []
+    let calls = 0
+    const server = createServer((socket) => {
+      calls++
+      pauses.push(0)
+      socket.on('error', () => {}).destroy()
+    })
+    server.listen({ fd: bound.ok ? bound.fd : -1 })
+    const clock: typeof systemClock = {
+      ...systemClock,
+      sleep: (ms, signal) => {
+        pauses.push(ms)
+        return systemClock.sleep(ms, signal)
+      },
+    }
+    await using second = new Succession()
+    const stop = new AbortController()
+    const waiting = second.begin(optionsFor(name, { takesOver: true, clock }).options, stop.signal).catch(() => {})
+    await vi.waitFor(() => expect(calls).toBeGreaterThan(2))
+    stop.abort()
+    await waiting
+    server.close()
+    const betweenCalls = pauses.slice(pauses.indexOf(0) + 1, pauses.lastIndexOf(0))
+    expect(Math.max(...betweenCalls)).toBeGreaterThanOrEqual(50)
   })
 
   test('without koffi it starts, and says what that means', async () => {
