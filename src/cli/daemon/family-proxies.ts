@@ -39,8 +39,9 @@ export function familyProxies(options: FamilyProxiesOptions): readonly FamilyPro
   const { config, running, host, log } = daemon
   const { catalog, nodeName, metrics, tracing } = cluster
   const { context, node } = prepared
-  return options.backends.map(({ family, backend, afterSync, openConnections }) =>
-    familyProxy({
+  return options.backends.map(({ family, backend, afterSync, openConnections }) => {
+    const adopt = adopting(family, options)
+    return familyProxy({
       family,
       backend,
       openConnections,
@@ -54,7 +55,10 @@ export function familyProxies(options: FamilyProxiesOptions): readonly FamilyPro
       catalog,
       nodeName,
       nodeIP: node.addresses.ips[family],
-      adopt: adopting(family, options),
+      adopt() {
+        readiness.begins(family)
+        return adopt()
+      },
       notices: memory.notices,
       safety: memory.safety,
       drift: memory.drift,
@@ -70,8 +74,8 @@ export function familyProxies(options: FamilyProxiesOptions): readonly FamilyPro
       ...(daemon.mode.name === 'userspace' && { spanNames: userspaceSpanNames }),
       clock: host.clock,
       log,
-    }),
-  )
+    })
+  })
 }
 
 /** The same object for as long as the configuration is the same: each sync asks. */

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Catalog } from '../../core/catalog.ts'
 import { systemClock } from '../../core/clock.ts'
+import type { Clock } from '../../core/clock.ts'
 import { silentLogger } from '../../core/logger.ts'
 import { record } from '../../core/testing/objects.ts'
 import { RecordingLogger } from '../../core/testing/recording-logger.ts'
@@ -34,6 +35,13 @@ afterEach(async () => {
   await server[Symbol.asyncDispose]()
 })
 
+/** Its pauses are short, and in the same order. */
+const hasty: Clock = {
+  now: () => systemClock.now(),
+  monotonic: () => systemClock.monotonic(),
+  sleep: (ms, signal) => systemClock.sleep(ms / 20, signal),
+}
+
 const nodes = '/api/v1/nodes'
 
 async function taints(): Promise<unknown> {
@@ -42,7 +50,7 @@ async function taints(): Promise<unknown> {
 }
 
 /** On a Node with these taints; `seen` are those that the watch has told so far. */
-async function removing(all: readonly object[], { seen = all, isReady = true } = {}) {
+async function removing(all: readonly object[], { seen = all, isReady = true, isProgrammedLive = true } = {}) {
   await client.request(
     { method: 'POST', path: nodes, body: { metadata: { name: 'n1' }, spec: { taints: all } } },
     never,
@@ -51,14 +59,20 @@ async function removing(all: readonly object[], { seen = all, isReady = true } =
   const watch = (told: readonly object[]) =>
     catalog.upsert(record('Node', { metadata: { name: 'n1' }, spec: { taints: told } }))
   watch(seen)
-  const [ready, stop] = [new AbortController(), new AbortController()]
+  const [ready, live, stop] = [new AbortController(), new AbortController(), new AbortController()]
   if (isReady) ready.abort()
+  if (isProgrammedLive) live.abort()
+  const asked: string[] = []
   const log = new RecordingLogger()
-  const options = { client, catalog, nodeName: 'n1', ready: ready.signal, isLive: () => true, clock: systemClock, log }
+  const readiness = { ready: ready.signal, live: live.signal }
+  const askForSync = (cause: string) => void asked.push(cause)
+  const options = { client, catalog, nodeName: 'n1', readiness, isLive: () => true, askForSync, clock: hasty, log }
   const running = new NotReadyTaint(options).run(stop.signal)
   return {
     watch,
     ready,
+    live,
+    asked,
     log,
     async [Symbol.asyncDispose]() {
       stop.abort()
@@ -78,6 +92,23 @@ test('it stays until every family is programmed', async () => {
   expect(await taints()).toEqual([ours('NoSchedule')])
   it.ready.abort()
   await expect.poll(taints, soon).toEqual([])
+})
+
+test('saved state is not enough: a sync of what the API server says now is asked for, and has to end', async () => {
+  await using it = await removing([ours('NoSchedule')], { isProgrammedLive: false })
+  await expect.poll(() => it.asked, soon).toEqual(['the first lists have arrived'])
+  expect(await taints()).toEqual([ours('NoSchedule')])
+  it.live.abort()
+  await expect.poll(taints, soon).toEqual([])
+})
+
+test('a patch that is refused again and again is told', async () => {
+  await using it = await removing([gpu, ours('NoSchedule')], { seen: [ours('NoSchedule')] })
+  await expect
+    .poll(() => it.log.at('warn').map(({ message }) => message), soon)
+    .toContain('the API server refuses again and again to remove the taint; will be retried')
+  const early = it.log.lines.filter(({ message }) => message.includes('have just changed'))
+  expect(early).toHaveLength(2)
 })
 
 test('when the taints have changed meanwhile, no other one is removed in its place', async () => {

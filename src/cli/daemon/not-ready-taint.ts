@@ -5,6 +5,7 @@
 import { objectKey } from '../../api/records.ts'
 import type { Catalog } from '../../core/catalog.ts'
 import type { Clock } from '../../core/clock.ts'
+import type { Readiness } from '../../core/health/readiness.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { KubeClient } from '../../sources/kube/kube-client.ts'
 import { KubeError } from '../../sources/kube/kube-error.ts'
@@ -16,10 +17,10 @@ export interface NotReadyTaintOptions {
   readonly client: Pick<KubeClient, 'request'>
   readonly catalog: Catalog
   readonly nodeName: string
-  /** Aborts once every family is programmed. */
-  readonly ready: AbortSignal
-  /** What is programmed is what the API server says now, not what was saved before. */
+  readonly readiness: Pick<Readiness, 'ready' | 'live'>
+  /** The lists of the API server have arrived. */
   readonly isLive: () => boolean
+  readonly askForSync: (cause: string) => void
   readonly clock: Clock
   readonly log: Logger
 }
@@ -29,19 +30,21 @@ const liveLookMs = 200
 /** After an answer, until the watch shows what it did; and after a failure, longer and longer. */
 const firstPauseMs = 1_000
 const longestPauseMs = 60_000
+const tellAfterRefusals = 3
 
 export class NotReadyTaint implements Runnable {
   readonly #options: NotReadyTaintOptions
   #wake = new AbortController()
+  /** In a row. */
+  #refusals = 0
 
   constructor(options: NotReadyTaintOptions) {
     this.#options = options
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { catalog, nodeName, ready, isLive } = this.#options
-    await aborted(AbortSignal.any([signal, ready]))
-    while (!signal.aborted && !isLive()) await this.#sleep(liveLookMs, signal)
+    const { catalog, nodeName } = this.#options
+    await this.#programmed(signal)
     const unsubscribe = catalog.subscribe({
       changed: ({ kind, key }) => {
         if (kind === 'Node' && key === nodeName) this.#wake.abort()
@@ -59,6 +62,16 @@ export class NotReadyTaint implements Runnable {
     }
   }
 
+  /** From what the API server says now: saved state may lack a Service that a new pod needs. */
+  async #programmed(signal: AbortSignal): Promise<void> {
+    const { readiness, isLive, askForSync } = this.#options
+    await aborted(AbortSignal.any([signal, readiness.ready]))
+    while (!signal.aborted && !isLive()) await this.#sleep(liveLookMs, signal)
+    // Lists that are equal to what was saved are no reason for a sync by themselves.
+    if (!signal.aborted && !readiness.live.aborted) askForSync('the first lists have arrived')
+    await aborted(AbortSignal.any([signal, readiness.live]))
+  }
+
   async #removeIfThere(signal: AbortSignal): Promise<'not there' | 'removed' | 'failed'> {
     const { client, catalog, nodeName, log } = this.#options
     const keys = catalog.nodes.get(objectKey({ name: nodeName }))?.taintKeys ?? []
@@ -74,6 +87,7 @@ export class NotReadyTaint implements Runnable {
         },
         signal,
       )
+      this.#refusals = 0
       log.info('the Node is ready for pods: its taint was removed', { node: nodeName, taint: notReadyTaint })
       return 'removed'
     } catch (error) {
@@ -86,6 +100,14 @@ export class NotReadyTaint implements Runnable {
     const { log, nodeName } = this.#options
     const taint = notReadyTaint
     const reason = error instanceof KubeError ? error.reason : undefined
+    this.#refusals = reason === 'invalid' ? this.#refusals + 1 : 0
+    // An admission policy that denies says `invalid` too.
+    if (this.#refusals >= tellAfterRefusals)
+      return log.warn('the API server refuses again and again to remove the taint; will be retried', {
+        node: nodeName,
+        taint,
+        error,
+      })
     // Another one was removed or added meanwhile, and the watch will tell.
     if (reason === 'invalid' || reason === 'conflict')
       return log.debug(1, 'the taints of the Node have just changed, trying again', { node: nodeName, taint })

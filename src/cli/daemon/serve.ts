@@ -47,7 +47,7 @@ export async function serve(
   const events = daemonEvents(source.client, { nodeName, host, log })
   events.started()
   const health = new ProxyHealth({ clock: host.clock, timeoutMs: () => 2 * running.config.syncPeriodMs })
-  const readiness = new Readiness({ families, hasObjects: () => catalog.isInitialised })
+  const readiness = new Readiness({ families, hasObjects: () => catalog.isInitialised, isLive: () => source.isLive() })
   const maxConnections = connectionsFor(await host.process.openFilesLimit())
   const otherModes = new OtherModes({
     mode: config.mode,
@@ -91,7 +91,7 @@ export async function serve(
   const others = [
     ...cleaning,
     ...reload.parts,
-    ...taintRemoval(daemon, cluster, readiness),
+    ...taintRemoval(daemon, cluster, readiness, (cause) => proxies.forEach((proxy) => proxy.reconfigure(cause))),
     ...stateKeeper(daemon, cluster),
   ]
   const taking = { run: (running: AbortSignal) => succession.run(otherModes.done, running) }
@@ -110,7 +110,8 @@ function startDetail({ saved, source }: ClusterParts): Readonly<Record<string, u
 function taintRemoval(
   { removesNotReadyTaint, host: { clock }, log }: Daemon,
   { nodeName, catalog, source }: ClusterParts,
-  { ready }: Readiness,
+  readiness: Readiness,
+  askForSync: (cause: string) => void,
 ): readonly Runnable[] {
   if (!removesNotReadyTaint) return []
   const { client } = source
@@ -118,5 +119,6 @@ function taintRemoval(
     log.warn('configuration', { warning: '--remove-not-ready-taint has no effect: objects do not come from a cluster' })
     return []
   }
-  return [new NotReadyTaint({ client, catalog, nodeName, ready, isLive: () => source.isLive(), clock, log })]
+  const isLive = () => source.isLive()
+  return [new NotReadyTaint({ client, catalog, nodeName, readiness, isLive, askForSync, clock, log })]
 }

@@ -1,4 +1,7 @@
-/** What `/readyz` answers: whether this node has been programmed once, in every family. From then on it stays ready. */
+/**
+ * What `/readyz` answers: whether this node has been programmed once, in every family, be it from saved state. From then on
+ * it stays ready.
+ */
 import type { Family } from '../../net/ip.ts'
 import type { AfterSync } from '../sync/sync-runner.ts'
 
@@ -6,6 +9,8 @@ export interface ReadinessOptions {
   readonly families: readonly Family[]
   /** Services and EndpointSlices are complete, from the source or from saved state. */
   readonly hasObjects: () => boolean
+  /** They are what the source says now, not what was saved. */
+  readonly isLive: () => boolean
 }
 
 interface Check {
@@ -24,15 +29,30 @@ export class Readiness {
   readonly #options: ReadinessOptions
   readonly #waitingFor: Set<Family>
   readonly #ready = new AbortController()
+  readonly #waitingForLive: Set<Family>
+  readonly #live = new AbortController()
+  /** Families whose sync under way, or last one, began with live objects. */
+  readonly #beganLive = new Set<Family>()
 
   constructor(options: ReadinessOptions) {
     this.#options = options
     this.#waitingFor = new Set(options.families)
+    this.#waitingForLive = new Set(options.families)
   }
 
   /** Aborts once every family has been programmed. */
   get ready(): AbortSignal {
     return this.#ready.signal
+  }
+
+  /** Aborts once every family has been programmed from what the source says now. */
+  get live(): AbortSignal {
+    return this.#live.signal
+  }
+
+  /** A sync of the family is about to take what it programs. */
+  begins(family: Family): void {
+    if (this.#options.isLive()) this.#beganLive.add(family)
   }
 
   afterSync(): AfterSync {
@@ -41,6 +61,8 @@ export class Readiness {
       run: ({ view }) => {
         this.#waitingFor.delete(view.family)
         if (this.#waitingFor.size === 0) this.#ready.abort()
+        if (this.#beganLive.has(view.family)) this.#waitingForLive.delete(view.family)
+        if (this.#waitingForLive.size === 0) this.#live.abort()
       },
     }
   }
