@@ -10,6 +10,7 @@ import type { Peer } from './abstract-socket.ts'
 import { LineConnection } from './line-connection.ts'
 import { parseFromRunning, protocolNumber } from './messages.ts'
 import type { NamedSocket, ProxyIdentity } from './messages.ts'
+import { isTrustedHolder } from './trusted-peer.ts'
 
 /** One for all modes of Linux: they serve the same addresses. */
 export const lockName = 'fairlead/proxy'
@@ -60,8 +61,12 @@ export async function takeLock(options: LockOptions, signal: AbortSignal): Promi
     }
     using connection = running.connection
     const { peer, identity, protocol } = running
-    if (!isTrusted(peer, options)) {
-      log.warn('running without a lock: a process of another user holds its name', { socket: `@${name}`, ...peer })
+    // Anybody may listen under any name.
+    if (peer !== undefined && !isTrustedHolder(peer, options.uid)) {
+      log.warn('running without a lock: a process that is no proxy of this node holds its name', {
+        socket: `@${name}`,
+        ...peer,
+      })
       return undefined
     }
     const fields = who(identity, peer, clock)
@@ -114,11 +119,6 @@ async function meet({ libc, name, clock }: LockOptions, signal: AbortSignal): Pr
     connection[Symbol.dispose]()
     throw error
   }
-}
-
-/** Anybody may listen under any name. Only whoever could stop us anyway may keep us waiting. */
-function isTrusted(peer: Peer | undefined, { uid }: LockOptions): boolean {
-  return peer === undefined || peer.uid === 0 || peer.uid === uid
 }
 
 function sayingOf({ takesOver }: LockOptions, protocol: number | undefined): string {

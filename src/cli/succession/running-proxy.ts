@@ -11,6 +11,7 @@ import { peerOf } from './abstract-socket.ts'
 import { parseFromNewcomer, protocolNumber, renderMessage } from './messages.ts'
 import type { FromRunning, ProxyIdentity } from './messages.ts'
 import type { SyncGate } from './sync-gate.ts'
+import { isTrustedNewcomer } from './trusted-peer.ts'
 
 export interface RunningProxyOptions {
   /** Listens under the name of the lock; belongs to this object now. */
@@ -77,7 +78,7 @@ export class RunningProxy implements AsyncDisposable {
     const peer = peerOf(libc, descriptorOf(socket) ?? -1)
     // Everybody may know who runs here.
     this.#say(socket, { kind: 'running', protocol: protocolNumber, ...self })
-    const isTrusted = peer !== undefined && (peer.uid === 0 || peer.uid === uid)
+    const isTrusted = peer !== undefined && isTrustedNewcomer(peer, uid)
     // An end alone would leave it open until the other side closes, too: strangers could hold as many as they like.
     if (!isTrusted || this.#newcomers.size >= mostNewcomers) return socket.destroySoon()
     this.#newcomers.add(socket)

@@ -1,20 +1,25 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import type { ChildProcessByStdio } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
+import type { Readable, Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
 import type { NodeView } from '../../core/backend.ts'
 import { systemClock } from '../../core/clock.ts'
 import { RecordingLogger } from '../../core/testing/recording-logger.ts'
+import { lackedCapabilities } from '../../dataplane/capabilities.ts'
 import { loadLibc } from '../../dataplane/libc/load-libc.ts'
 import { descriptorOf } from '../../net/kept-sockets.ts'
 import { askAt } from './testing/ask-at.ts'
 import { Succession } from './succession.ts'
 import type { SuccessionOptions } from './succession.ts'
+import { isTrustedHolder, isTrustedNewcomer } from './trusted-peer.ts'
 
 const isLinux = process.platform === 'linux'
 const isRoot = process.getuid?.() === 0
+const isStrong = isRoot && lackedCapabilities(['CAP_NET_ADMIN']).length === 0
 const never = new AbortController().signal
 let names = 0
 
@@ -56,7 +61,19 @@ async function connectAsNobody(name: string, count: number): Promise<Disposable 
         .on('data', (line) => (told = String(line)))
         .once('end', settled)
     process.stdin.resume().on('end', () => process.exit())`
-  const child = spawn(process.execPath, ['-e', hold], { uid: 65534, gid: 65534, stdio: ['pipe', 'pipe', 'inherit'] })
+  return saying(spawn(process.execPath, ['-e', hold], { uid: 65534, gid: 65534, stdio: ['pipe', 'pipe', 'inherit'] }))
+}
+
+/** Runs a script as user 0 that may do nothing. */
+function withoutCapabilities(script: string, name: string) {
+  const whole = `const name = '\\0' + ${JSON.stringify(name)}
+    process.stdin.resume().on('end', () => process.exit())
+    ${script}`
+  const nothing = ['--bounding-set=-all', '--inh-caps=-all', process.execPath, '-e', whole]
+  return saying(spawn('setpriv', nothing, { stdio: ['pipe', 'pipe', 'inherit'] }))
+}
+
+async function saying(child: ChildProcessByStdio<Writable, Readable, null>) {
   const [told] = (await once(child.stdout, 'data')) as [Buffer]
   return { told: told.toString(), [Symbol.dispose]: () => void child.kill('SIGKILL') }
 }
@@ -206,7 +223,7 @@ describe.skipIf(!isLinux)(`the place of a proxy${isLinux ? '' : ' [skipped: only
     expect(log.lines).toMatchObject([
       {
         level: 'warn',
-        message: 'running without a lock: a process of another user holds its name',
+        message: 'running without a lock: a process that is no proxy of this node holds its name',
         fields: { pid: 77, uid: 4711 },
       },
     ])
@@ -229,6 +246,44 @@ describe.skipIf(!isLinux)(`the place of a proxy${isLinux ? '' : ' [skipped: only
       expect(strangers.told, 'everybody may know who runs here').toContain('"pid":42')
     },
   )
+
+  test.skipIf(!isStrong)(
+    `root without capabilities can neither take over nor keep the lock${isStrong ? '' : ' [skipped: needs root with CAP_NET_ADMIN]'}`,
+    async () => {
+      const name = freshName().padEnd(107, '\0')
+      await using first = new Succession()
+      const { options } = optionsFor(name)
+      await first.begin(options, never)
+      using newcomer = await withoutCapabilities(
+        `require('node:net').connect(name).on('error', () => {}).on('close', () => console.log('closed')).resume().write('{"kind":"hand over"}\\n')`,
+        name,
+      )
+      expect(newcomer.told).toBe('closed\n')
+      await first.gate.pass(() => Promise.resolve(), never)
+
+      const taken = freshName().padEnd(107, '\0')
+      using _holder = await withoutCapabilities(
+        `require('node:net').createServer(() => {}).listen(name, () => console.log('listens'))`,
+        taken,
+      )
+      await using second = new Succession()
+      const { options: late, log } = optionsFor(taken, { takesOver: true })
+      await second.begin(late, never)
+      expect(log.lines.map(({ message }) => message)).toEqual([
+        'running without a lock: a process that is no proxy of this node holds its name',
+      ])
+    },
+  )
+
+  test('a newcomer that has ended, and left its connection to somebody else, is not trusted', () => {
+    const { pid } = spawnSync('true')
+    expect(isTrustedNewcomer({ pid, uid: 0 }, 0)).toBe(false)
+    expect(isTrustedHolder({ pid, uid: 0 }, 0), 'it may have handed over').toBe(true)
+    expect(isTrustedNewcomer({ pid: 0, uid: 0 }, 0), 'in another PID namespace').toBe(true)
+    expect(isTrustedNewcomer({ pid: process.pid, uid: 0 }, 0)).toBe(true)
+    expect(isTrustedNewcomer({ pid: process.pid, uid: 4711 }, 4711)).toBe(true)
+    expect(isTrustedNewcomer({ pid: process.pid, uid: 4711 }, 0)).toBe(false)
+  })
 
   test('one that hangs up on everybody is asked again, but not without a pause', async () => {
     const name = freshName()
