@@ -7,6 +7,8 @@ export interface Leftover {
   readonly reason: string
   /** The modes of Fairlead that use it: it is no leftover while one of them runs. */
   readonly modes: readonly string[]
+  /** Open connections need it that a process of the mode still carries after it has handed over. */
+  readonly carriesOpen?: boolean | undefined
 }
 
 /** One step of a clean-up. */

@@ -1,5 +1,6 @@
 /** In the userspace mode the process itself carries the connections: it hands over its sockets, and keeps what is open. */
 import { expect, test, vi } from 'vitest'
+import { portalChains } from '../../src/backends/userspace/portals/chains.ts'
 import { families } from '../../src/net/ip.ts'
 import { plans } from './testing/address-plan.ts'
 import { openTcp } from './testing/ask.ts'
@@ -113,5 +114,29 @@ describeUnless(packetTestProblem(fairleadUserspace('nft')), 'userspace and nftab
     await conversation.goesOn()
     await load.stop()
     expect(load.failures).toEqual([])
+  })
+
+  test('a pod that is seen goes on talking in the old mode, which takes its routing away at the end', async () => {
+    const usual = givenService('usual', 1, { ports: [echoPort], endpoints: ['here-1'] })
+    await using rig = await Rig.startWith((cluster) => startUserspace(cluster, 'nft', {}), [usual])
+    const first = processOf(rig)
+    const talks = families.map((family) => {
+      const echo = { ip: plans[family].clusterIP(usual.index), port: echoPort.port }
+      return Conversation.start(openTcp(rig.cluster.host('caller'), echo))
+    })
+    const conversations = await Promise.all(talks)
+    for (const conversation of conversations) await conversation.goesOn()
+    const routing = () => ['-4', '-6'].map((family) => rig.cluster.node.run('ip', [family, 'rule']).includes('0x1000'))
+    const chains = () =>
+      ['iptables-nft', 'ip6tables-nft'].map((name) =>
+        rig.cluster.node.run(`${name}-save`, []).includes(portalChains.answers),
+      )
+    await using second = first.second(['--take-over', '--proxy-mode=nftables'])
+    await takesOver(first, second)
+    for (const conversation of conversations) await conversation.goesOn()
+    expect([...routing(), ...chains()]).toEqual([true, true, true, true])
+    for (const conversation of conversations) conversation[Symbol.dispose]()
+    await endsByItself(first)
+    expect([...routing(), ...chains()]).toEqual([false, false, false, false])
   })
 })

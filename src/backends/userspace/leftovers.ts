@@ -39,6 +39,7 @@ export const ownChains: readonly OwnChain[] = [
     tables: ['mangle'],
     reason: fairleads,
     jumpComments: ['kubernetes service portals: answers of pods to clients'],
+    carriesOpen: true,
   },
 ]
 
@@ -52,7 +53,8 @@ export async function findLeftovers(
   for (const family of families) {
     if (!(await delivery.isThere(family, signal))) continue
     const what = `${family} routing: the rule from mark 0x${mark.toString(16)} to table ${table}, and the table`
-    removals.push(removalOf({ what, reason, modes: ['userspace'] }, (removing) => delivery.remove(family, removing)))
+    const leftover = { what, reason, modes: ['userspace'], carriesOpen: true }
+    removals.push(removalOf(leftover, (removing) => delivery.remove(family, removing)))
   }
   return { ...nothingFound, removals }
 }

@@ -32,7 +32,8 @@ export async function findEmptiedTables({ nft, looks, findOwnChain }: Node, sign
     if (!isReadable) {
       const why = look.tool === undefined ? noTool : notOnlyIptables
       problems.push(...unreadableProblem(table, await nft.shape(table, signal), why, findOwnChain))
-    } else if (hasLeftovers(look.cleanup)) removals.push(...emptied(nft, look, table, await nft.shape(table, signal)))
+    } else if (hasLeftovers(look.cleanup))
+      removals.push(...emptied(nft, look, table, await nft.shape(table, signal), findOwnChain))
   }
   return { removals, problems }
 }
@@ -73,6 +74,7 @@ function emptied(
   { iptables, cleanup }: IptablesLook,
   table: IptablesTable,
   shape: TableShape,
+  findOwnChain: FindOwnChain,
 ): readonly Removal[] {
   const jumpCounts = new Map<string, number>()
   for (const jump of cleanup.jumps)
@@ -87,7 +89,11 @@ function emptied(
   const isTableEmpty = !shape.hasOtherObjects && others.every(isEmptied)
   // In a table that stays, only a jump of ours tells that a chain was made for it.
   const chains = isTableEmpty ? others : others.filter((chain) => jumpCounts.has(chain[0]) && isEmptied(chain))
-  const why = { reason: 'made by iptables-nft; empty after the clean-up', modes: ['iptables', 'ipvs', 'userspace'] }
+  const why = {
+    reason: 'made by iptables-nft; empty after the clean-up',
+    modes: ['iptables', 'ipvs', 'userspace'],
+    carriesOpen: [...goingChains].some((chain) => findOwnChain(table.name, chain)?.carriesOpen === true),
+  }
   return [
     ...chains.map(([chain]) =>
       removalOf({ what: `nft ${nameOf(table)}: chain ${chain}`, ...why }, (signal) =>

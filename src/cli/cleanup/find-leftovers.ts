@@ -11,7 +11,7 @@ export async function findLeftovers(doors: CleanupDoors, signal: AbortSignal): P
   const findOwnChain = ownChainFinder(sources.flatMap(({ ownChains = [] }) => ownChains))
   const looks = await lookIntoIptables(doors.iptables, findOwnChain, signal)
   const foreignRules = looks.flatMap(({ cleanup }) => cleanup.staying.map(({ chain, rule }) => `-A ${chain} ${rule}`))
-  const parts = [rulesLeft(looks, modesOfChain())]
+  const parts = [rulesLeft(looks, modesOfChain(), findOwnChain)]
   // All that follows is used by rules, so it can go only after them.
   for (const source of sources)
     parts.push(await source.findLeftovers({ ...doors, looks, findOwnChain, foreignRules }, signal))

@@ -3,6 +3,7 @@
  * It goes as soon as our own rules are complete, and not before, so that no packet is without rules.
  */
 import type { ProxyMode } from '../../config/proxy-config.ts'
+import type { Leftover } from '../../core/leftover.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { AfterSync } from '../../core/sync/sync-runner.ts'
 import type { Runnable } from '../run-all.ts'
@@ -14,6 +15,8 @@ export interface OtherModesOptions {
   readonly mode: ProxyMode
   /** How many families must be complete first. */
   readonly families: number
+  /** The mode of the process that is handing over to this one, if any. */
+  readonly takenFrom?: string | undefined
   readonly host: CleanupHost
   readonly stateDir: string
   readonly log: Logger
@@ -66,9 +69,16 @@ function aborted(signal: AbortSignal): Promise<void> {
 }
 
 /** What cannot be removed is told and left: `--cleanup` says more. It is no reason to stop. */
-async function remove({ mode, host, stateDir, log }: OtherModesOptions, signal: AbortSignal): Promise<void> {
+async function remove({ mode, takenFrom, host, stateDir, log }: OtherModesOptions, signal: AbortSignal): Promise<void> {
   await using found = await leftoversOnNode({ host, stateDir, log }, signal, mode)
-  for await (const outcome of removeLeftovers(found.removals, signal, mode)) {
+  // That process goes on with its open connections, and removes what they need when they have ended.
+  const isStillNeeded = ({ modes, carriesOpen }: Leftover) =>
+    carriesOpen === true && takenFrom !== undefined && modes.includes(takenFrom)
+  const removals = found.removals.map((removal) => ({
+    leftovers: removal.leftovers.filter((leftover) => !isStillNeeded(leftover)),
+    remove: (going: readonly Leftover[], removing: AbortSignal) => removal.remove(going, removing),
+  }))
+  for await (const outcome of removeLeftovers(removals, signal, mode)) {
     if ('problem' in outcome) {
       log.warn('a leftover of another proxy mode could not be removed', { problem: outcome.problem })
       continue

@@ -31,6 +31,7 @@ export function modeContext(
     borrowRelay: lendRelay((use) => relay.open(use)),
     noteProxyPorts: (family, ports) => relay.noteProxyPorts(family, ports),
     sockets: succession.sockets,
+    currentMode: () => succession.currentMode(),
     iptablesOf: iptablesOfHost({ exec, clock, log }),
     metrics: metrics.families,
     tracer: tracing.recorder,

@@ -52,6 +52,7 @@ export async function serve(
   const otherModes = new OtherModes({
     mode: config.mode,
     families: families.length,
+    takenFrom: cluster.succession.predecessorMode,
     host,
     stateDir: daemon.stateDir,
     log,

@@ -71,6 +71,8 @@ export interface ModeContext {
   readonly noteProxyPorts: (family: Family, ports: ProxyPorts) => void
   /** Where listening sockets come from and go to, when one process takes over from another. */
   readonly sockets: KeptSockets
+  /** Of the proxy that serves this node, once another process has taken over. Undefined: not known. */
+  readonly currentMode: () => Promise<string | undefined>
   /** The host's iptables, looked for once. */
   readonly iptablesOf: IptablesOf
   readonly metrics: ProxyMetricFamilies

@@ -26,6 +26,7 @@ import { netlinkMarkedDelivery } from '../../dataplane/marked-delivery/netlink-m
 import type { Sysctl } from '../../dataplane/sysctl/sysctl.ts'
 import { families } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
+import { aborted } from '../../observe/http/http-server.ts'
 import { PrometheusIptablesMetrics } from '../../observe/metrics/iptables-metrics.ts'
 import { endingWith } from './ending-with.ts'
 import { iptablesSupport } from './iptables-support.ts'
@@ -36,7 +37,10 @@ import { linuxRules } from './workings.ts'
 
 export function portalMode(context: ModeContext): ModeOnNode {
   const transparencies = new Map<Family, Transparency>()
-  const noteTransparency = (family: Family, made: Transparency) => void transparencies.set(family, made)
+  const shared: SharedByFamilies = {
+    noteTransparency: (family, made) => void transparencies.set(family, made),
+    relayEnds: [],
+  }
   return {
     name: 'userspace',
     get traits() {
@@ -48,14 +52,20 @@ export function portalMode(context: ModeContext): ModeOnNode {
     ...linuxRules,
     ...iptablesSupport(context),
     prepare: () => Promise.resolve(),
-    createBackend: (family, signal) => createBackend(family, context, noteTransparency, signal),
+    createBackend: (family, signal) => createBackend(family, context, shared, signal),
   }
+}
+
+interface SharedByFamilies {
+  readonly noteTransparency: (family: Family, made: Transparency) => void
+  /** Each family gives the relay back; it has no connection any more when all have. */
+  readonly relayEnds: Promise<void>[]
 }
 
 async function createBackend(
   family: Family,
   context: ModeContext,
-  noteTransparency: (family: Family, made: Transparency) => void,
+  { noteTransparency, relayEnds }: SharedByFamilies,
   signal: AbortSignal,
 ): Promise<ModeBackend> {
   const { config, host, iptablesOf, log, metrics, localIps, borrowRelay, sockets } = context
@@ -91,15 +101,30 @@ async function createBackend(
     leavesRules: () => sockets.areShared,
     log,
   })
-  const ownRouting: AsyncDisposable = {
-    // Connections of the process that has taken over need it too.
+  const relayEnd = new AbortController()
+  relayEnds.push(aborted(relayEnd.signal))
+  const ownRelay: AsyncDisposable = {
     [Symbol.asyncDispose]: async () => {
-      if (!sockets.areShared) await transparency[Symbol.asyncDispose]()
+      try {
+        await relay[Symbol.asyncDispose]()
+      } finally {
+        relayEnd.abort()
+      }
+    },
+  }
+  const ownRouting: AsyncDisposable = {
+    // Connections of the process that has taken over need it too, if it has any of its own.
+    [Symbol.asyncDispose]: async () => {
+      if (sockets.areShared) {
+        await Promise.all(relayEnds)
+        if (['userspace', undefined].includes(await context.currentMode())) return
+      }
+      await transparency[Symbol.asyncDispose]()
     },
   }
   return {
     // In this order, so that no rule leads to a closed listener and open connections keep the routing they need.
-    backend: endingWith(portals, relay, ownRouting),
+    backend: endingWith(portals, ownRelay, ownRouting),
     afterSync: [staleFlows(portals.udp, localIps, staleConnections)],
   }
 }

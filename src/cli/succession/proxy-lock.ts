@@ -103,7 +103,21 @@ interface Running {
   readonly protocol: number | undefined
 }
 
-async function meet({ libc, name, clock }: LockOptions, signal: AbortSignal): Promise<Running | 'gone'> {
+/** The mode of the proxy that holds the lock; undefined: nobody does, or does not say. */
+export async function modeOfHolder(
+  options: Pick<LockOptions, 'libc' | 'name' | 'clock'>,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const running = await meet(options, signal)
+  if (running === 'gone') return undefined
+  using _connection = running.connection
+  return running.identity?.mode
+}
+
+async function meet(
+  { libc, name, clock }: Pick<LockOptions, 'libc' | 'name' | 'clock'>,
+  signal: AbortSignal,
+): Promise<Running | 'gone'> {
   const connected = connectAbstract(libc, name)
   if (!connected.ok) return 'gone'
   const connection = new LineConnection(libc, connected.fd, clock)

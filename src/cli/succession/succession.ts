@@ -11,7 +11,7 @@ import { aborted } from '../../observe/http/http-server.ts'
 import type { Family } from '../../net/ip.ts'
 import { KeptSockets } from '../../net/kept-sockets.ts'
 import type { ProxyIdentity } from './messages.ts'
-import { lockName, takeLock } from './proxy-lock.ts'
+import { lockName, modeOfHolder, takeLock } from './proxy-lock.ts'
 import type { Predecessor } from './proxy-lock.ts'
 import { RunningProxy } from './running-proxy.ts'
 import { SyncGate } from './sync-gate.ts'
@@ -45,6 +45,7 @@ export class Succession implements AsyncDisposable {
   readonly #serving = new AbortController()
   readonly #synced = new Set<Family>()
   #options: SuccessionOptions | undefined
+  #libc: Libc | undefined
   #running: RunningProxy | undefined
   /** As long as it has not retired. */
   #predecessor: LivingPredecessor | undefined
@@ -62,12 +63,25 @@ export class Succession implements AsyncDisposable {
     })
     if (libc === undefined) return
     this.#options = options
+    this.#libc = libc
     const held = await takeLock({ ...options, name, libc, uid: ownUid() }, signal)
     if (held === undefined) return
     if (held.predecessor === undefined) return this.#hold(libc, held.fd)
     this.sockets.wereHanded(held.predecessor.sockets)
     this.sockets.areShared = true
     this.#predecessor = { ...held.predecessor, hold: () => this.#hold(libc, held.fd), lockFd: held.fd }
+  }
+
+  /** Of the process that is handing over to this one. */
+  get predecessorMode(): string | undefined {
+    return this.#predecessor?.identity.mode
+  }
+
+  /** Of the proxy that serves this node now, which is another one when this one has retired. Undefined: not known. */
+  async currentMode(): Promise<string | undefined> {
+    if (this.#options === undefined || this.#libc === undefined) return undefined
+    const { name = lockName, clock } = this.#options
+    return modeOfHolder({ libc: this.#libc, name, clock }, new AbortController().signal)
   }
 
   /** Takes note of the syncs of one of so many families: after the first of each, this process serves. */

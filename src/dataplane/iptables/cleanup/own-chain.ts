@@ -12,6 +12,8 @@ export interface OwnChain {
   readonly reason: string
   /** The comments of the jumps from the built-in chains to it, in all releases. */
   readonly jumpComments?: readonly string[]
+  /** See `Leftover`. */
+  readonly carriesOpen?: boolean
 }
 
 /** Returns nothing for other chains, and for those whose name alone does not show who made them. */

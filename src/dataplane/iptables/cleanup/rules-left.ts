@@ -6,14 +6,17 @@ import { cleanupTables } from './cleanup-plan.ts'
 import type { LeftoverChain } from './cleanup-plan.ts'
 import type { HostIptables } from './host-iptables.ts'
 import type { IptablesLook } from './look-into-iptables.ts'
+import type { FindOwnChain } from './own-chain.ts'
 
 /** The modes of Fairlead that have this chain. */
 export type ModesOfChain = (table: Table, chain: string) => readonly string[]
 
 /** One removal for each table, because iptables-restore is atomic per table. */
-export function rulesLeft(looks: readonly IptablesLook[], modesOf: ModesOfChain): Findings {
+export function rulesLeft(looks: readonly IptablesLook[], modesOf: ModesOfChain, findOwnChain: FindOwnChain): Findings {
   return {
-    removals: looks.flatMap((look) => cleanupTables.flatMap((table) => removalFrom(look, table, modesOf))),
+    removals: looks.flatMap((look) =>
+      cleanupTables.flatMap((table) => removalFrom(look, table, modesOf, findOwnChain)),
+    ),
     problems: [
       ...looks.flatMap(({ tool = '', cleanup }) =>
         cleanup.chains.filter(({ heldBy }) => heldBy.length > 0).map((chain) => heldSentence(tool, chain)),
@@ -30,22 +33,31 @@ interface RulesLeftover extends Leftover {
   readonly isEmptiedOnly: boolean
 }
 
-function removalFrom(look: IptablesLook, table: Table, modesOf: ModesOfChain): readonly Removal[] {
+function removalFrom(
+  look: IptablesLook,
+  table: Table,
+  modesOf: ModesOfChain,
+  findOwnChain: FindOwnChain,
+): readonly Removal[] {
   const { tool = '', cleanup, iptables } = look
   const where = `${tool} ${table}`
+  const usersOf = (chain: string) => ({
+    modes: modesOf(table, chain),
+    carriesOpen: findOwnChain(table, chain)?.carriesOpen,
+  })
   const jumps = cleanup.jumps.filter((jump) => jump.table === table)
   const chains = cleanup.chains.filter((chain) => chain.table === table)
   const leftovers: readonly RulesLeftover[] = [
     ...jumps.map(({ chain, rule, target, reason }) => {
       const what = `${where}: rule -A ${chain} ${rule}`
-      return { what, reason, modes: modesOf(table, target), chain, rule, isEmptiedOnly: false }
+      return { what, reason, ...usersOf(target), chain, rule, isEmptiedOnly: false }
     }),
     ...chains.flatMap(({ chain, ruleCount, reason, heldBy }) => {
       const isEmptiedOnly = heldBy.length > 0
       if (isEmptiedOnly && ruleCount === 0) return []
       const rules = ruleCount === 1 ? '1 rule' : `${ruleCount} rules`
       const what = `${where}: ${isEmptiedOnly ? `the ${rules} of chain ${chain}` : `chain ${chain} with ${rules}`}`
-      return [{ what, reason, modes: modesOf(table, chain), chain, isEmptiedOnly }]
+      return [{ what, reason, ...usersOf(chain), chain, isEmptiedOnly }]
     }),
   ]
   if (leftovers.length === 0) return []
