@@ -11,10 +11,8 @@ const decimalSuffixes = ['', 'k', 'M', 'G', 'T', 'P', 'E']
 const binarySuffixes = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei']
 
 export function parseQuantity(text: string): Quantity | undefined {
-  const { number, suffix = '' } = /^(?<number>[-+]?(?:\d+\.?\d*|\.\d+))(?<suffix>.*)$/.exec(text)?.groups ?? {}
-  const unit = unitOf(suffix)
-  if (number === undefined || unit === undefined) return undefined
-  const size = Number(number) * unit
+  const { size, suffix } = read(text) ?? {}
+  if (size === undefined || suffix === undefined) return undefined
   // A part of a byte is rounded away from zero, as Kubernetes does for whole units.
   const bytes = size < 0 ? Math.floor(size) : Math.ceil(size)
   if (!Number.isSafeInteger(bytes)) return undefined
@@ -26,6 +24,17 @@ export function parseQuantity(text: string): Quantity | undefined {
     bytes,
     text: /^[eE]/.test(suffix) && suffix !== 'E' ? canonicalExponent(bytes) : canonical(bytes, suffix.endsWith('i')),
   }
+}
+
+/** It is one, but of more bytes than can be counted exactly. */
+export function isTooLargeQuantity(text: string): boolean {
+  return Math.abs(read(text)?.size ?? 0) > Number.MAX_SAFE_INTEGER
+}
+
+function read(text: string): { readonly size: number; readonly suffix: string } | undefined {
+  const { number, suffix = '' } = /^(?<number>[-+]?(?:\d+\.?\d*|\.\d+))(?<suffix>.*)$/.exec(text)?.groups ?? {}
+  const unit = unitOf(suffix)
+  return number === undefined || unit === undefined ? undefined : { size: Number(number) * unit, suffix }
 }
 
 function unitOf(suffix: string): number | undefined {

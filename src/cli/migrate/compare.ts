@@ -8,7 +8,7 @@ import type { Move } from './move.ts'
 import { fieldAnswers, flagAnswers, flagOverrides, isUnset } from './options.ts'
 import type { AnswerFor } from './options.ts'
 import type { Given } from './read-given.ts'
-import { readSetOptions } from './set-options.ts'
+import { readSetOptions, refusedValue } from './set-options.ts'
 import type { Refusal, SetOption, SetOptions } from './set-options.ts'
 
 export interface Comparison {
@@ -40,7 +40,7 @@ export function compare(given: Given, toMode: ProxyMode | 'same'): Compared {
   const differences = [
     ...unknownMode(set.mode),
     ...set.refusals.map(refused),
-    ...set.problemsIn(to, platform).map(notValid),
+    ...set.problemsIn(to, platform).map(refused),
     ...answered,
     ...allBehaviours.filter((behaviour) => appliesTo(behaviour, facts)).map(asDifference),
   ]
@@ -77,7 +77,7 @@ function modeOf({ mode, options }: SetOptions): ProxyMode {
 
 function unknownMode(mode: string): readonly Difference[] {
   if (mode === '' || allModes.some((known) => known === mode) || Object.hasOwn(otherNames, mode)) return []
-  return [notValid(`mode "${mode}" is unknown: this report is about iptables mode`)]
+  return [refused(refusedValue(`mode "${mode}" is unknown: this report is about iptables mode`, 'refused'))]
 }
 
 function answer(option: SetOption, facts: Facts): Difference {
@@ -93,18 +93,20 @@ function answerFor({ field, flag }: SetOption): AnswerFor {
 /** The decoder has told of it already, with its line. */
 const unknownElsewhere: AnswerFor = () => ({ attention: 'same', kubeProxy: '', fairlead: '', action: '', rollback: '' })
 
-function refused({ name, problem, isOursAlone }: Refusal): Difference {
+const kubeProxyDoes = {
+  refused: 'kube-proxy 1.36 does not start with it either.',
+  ignored: 'A warning; it is ignored.',
+  accepted: 'kube-proxy 1.36 accepts it.',
+} as const
+
+function refused({ name, problem, inKubeProxy }: Refusal): Difference {
   return {
     name,
     kind: 'option',
     attention: 'decide',
-    kubeProxy: isOursAlone ? 'A warning; it is ignored.' : 'kube-proxy 1.36 does not start with it either.',
+    kubeProxy: kubeProxyDoes[inKubeProxy],
     fairlead: `It does not start: ${problem}`,
     action: 'Correct it, or remove it.',
     rollback: 'Nothing to undo: kube-proxy reads the corrected one, too.',
   }
-}
-
-function notValid(problem: string): Difference {
-  return refused({ name: 'not valid', problem, isOursAlone: false })
 }

@@ -87,6 +87,29 @@ describe('a file', () => {
     ])
   })
 
+  test.each([
+    ['logging: { options: { text: { infoBufferSize: 12E } } }', 'logging.options.text.infoBufferSize', 'at most 8Pi'],
+    ['mode: ipvs\nipvs: { syncPeriod: 3h, minSyncPeriod: 2h }', 'refused value', 'less than or equal to 1h0m0s'],
+  ])('with a value that only Fairlead refuses says so: %s', async (fields, name, problem) => {
+    const { differences } = await comparison(fileOf(fields))
+    expect(differences[0]).toMatchObject({
+      name,
+      attention: 'decide',
+      kubeProxy: 'kube-proxy 1.36 accepts it.',
+      fairlead: expect.stringContaining(problem) as string,
+    })
+  })
+
+  test.each([
+    ['mode: 5', 'mode'],
+    ['conntrack: { min: many }', 'conntrack.min'],
+    ['nodePortAddresses: [10.0.0.0/8, {}]', 'nodePortAddresses[1]'],
+    ['bindAddress: somewhere', 'refused value'],
+  ])('with a value that kube-proxy refuses, too, says so: %s', async (fields, name) => {
+    const { differences } = await comparison(fileOf(fields))
+    expect(differences[0]).toMatchObject({ name, kubeProxy: 'kube-proxy 1.36 does not start with it either.' })
+  })
+
   test('with other documents before it, as kubeadm takes it, keeps its lines', async () => {
     const file = `apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\n---\n${fileOf('mode: ipvs\nmodus: x')}`
     const { from, differences } = await comparison(file)

@@ -9,7 +9,7 @@ import { readAgain } from './options.ts'
 
 const headings: Readonly<Record<Exclude<Attention, 'same'>, string>> = {
   decide: 'Needs a decision',
-  differs: 'Differs, and needs none',
+  differs: 'Differs, nothing to decide',
 }
 const colours = { decide: 'yellow', differs: 'bold' } as const
 

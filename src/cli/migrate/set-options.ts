@@ -6,6 +6,7 @@ import { fairleadFlags } from '../../config/daemon/fairlead-flags.ts'
 import { featureGateProblems } from '../../config/feature-gates.ts'
 import { configFromV1alpha1 } from '../../config/file/config-from-v1alpha1.ts'
 import { decodeConfigFile } from '../../config/file/decode-config-file.ts'
+import type { InKubeProxy } from '../../config/file/schema.ts'
 import { parseFlags } from '../../config/flags/flag-set.ts'
 import { withPlatformDefaults } from '../../config/platform.ts'
 import type { ProxyMode, UncheckedConfig } from '../../config/proxy-config.ts'
@@ -25,8 +26,7 @@ export interface SetOption {
 export interface Refusal {
   readonly name: string
   readonly problem: string
-  /** kube-proxy only warns of it. */
-  readonly isOursAlone: boolean
+  readonly inKubeProxy: InKubeProxy
 }
 
 export interface SetOptions {
@@ -35,7 +35,7 @@ export interface SetOptions {
   /** The mode as it is written; empty if it is not. */
   readonly mode: string
   /** What Fairlead would make of it in another mode: why it would not start. */
-  problemsIn(mode: ProxyMode, platform: NodeJS.Platform): readonly string[]
+  problemsIn(mode: ProxyMode, platform: NodeJS.Platform): readonly Refusal[]
 }
 
 /** The system does not matter here: flags of every system are known. */
@@ -46,7 +46,13 @@ export function readSetOptions({ file, flags }: Given): SetOptions {
   if (file === undefined) return byFlags
   const decoded = decodeConfigFile(file.text)
   const options = optionsInFile(file.text)
-  const refusals = decoded.ok ? [] : decoded.problems.map((problem) => refusalOf(file.name, problem))
+  const refusals = decoded.ok
+    ? []
+    : decoded.problems.map(({ text, field = file.name, inKubeProxy }) => ({
+        name: field,
+        problem: `${file.name}, ${text}`,
+        inKubeProxy,
+      }))
   const kept = byFlags.options.filter(({ flag }) => flag !== undefined && isKept(flag))
   return {
     options: [...options, ...kept],
@@ -61,12 +67,6 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
 
-function refusalOf(file: string, problem: string): Refusal {
-  const isOursAlone = /unknown field|duplicate field|of an older kube-proxy/.test(problem)
-  const [, field = file] = /field "([^"]+)"/.exec(problem) ?? []
-  return { name: field, problem: `${file}, ${problem}`, isOursAlone }
-}
-
 /** A flag that a file does not override. */
 function isKept(flag: DaemonFlagName): boolean {
   const { configField, withConfigFile } = daemonFlags[flag]
@@ -79,7 +79,7 @@ function readFlags(argv: readonly string[], hasFile: boolean): SetOptions {
   if (!read.ok)
     return {
       options: [],
-      refusals: [...refusals, { name: 'flags', problem: read.problem, isOursAlone: false }],
+      refusals: [...refusals, { name: 'flags', problem: read.problem, inKubeProxy: 'refused' }],
       mode: '',
       problemsIn: () => [],
     }
@@ -112,10 +112,15 @@ function withoutUnknown(argv: readonly string[]): {
       continue
     }
     const age = formerFlags.has(flag) ? 'it is of an older kube-proxy' : 'kube-proxy 1.36 does not have it'
-    refusals.push({ name: `--${flag}`, problem: `unknown flag --${flag}: ${age}`, isOursAlone: false })
+    refusals.push({ name: `--${flag}`, problem: `unknown flag --${flag}: ${age}`, inKubeProxy: 'refused' })
     if (value === undefined && rest[0]?.startsWith('-') === false) rest.shift()
   }
   return { known, refusals }
+}
+
+/** Checked as a whole, so there is no one field to name. */
+export function refusedValue(problem: string, inKubeProxy: InKubeProxy): Refusal {
+  return { name: 'refused value', problem, inKubeProxy }
 }
 
 /** Leniently, as kube-proxy reads it: what cannot be decoded is told elsewhere. */
@@ -133,8 +138,11 @@ function leaves(value: unknown, path: string): readonly (readonly [string, unkno
   return Object.entries(value).flatMap(([name, inner]) => leaves(inner, path === '' ? name : `${path}.${name}`))
 }
 
-function problemsOf(config: UncheckedConfig, platform: NodeJS.Platform): readonly string[] {
+function problemsOf(config: UncheckedConfig, platform: NodeJS.Platform): readonly Refusal[] {
   const complete = withPlatformDefaults(config, platform)
   const checked = validateConfig(complete, platform)
-  return [...featureGateProblems(complete.featureGates), ...(checked.ok ? [] : checked.problems)]
+  const [problems, oursAlone] = checked.ok ? [[], []] : [checked.problems, checked.oursAlone]
+  return [...featureGateProblems(complete.featureGates), ...problems].map((problem) =>
+    refusedValue(problem, oursAlone.includes(problem) ? 'accepted' : 'refused'),
+  )
 }

@@ -56,7 +56,11 @@ async function loadConfig(
     return { ok: false, message: `cannot read the configuration file ${configFile}: ${(error as Error).message}` }
   }
   const decoded = decodeConfigFile(content)
-  if (!decoded.ok) return { ok: false, message: `failed to decode ${configFile}: ${joinProblems(decoded.problems)}` }
+  if (!decoded.ok)
+    return {
+      ok: false,
+      message: `failed to decode ${configFile}: ${joinProblems(decoded.problems.map(({ text }) => text))}`,
+    }
   const config = configFromV1alpha1(mode === undefined ? decoded.fields : { ...decoded.fields, mode }, decoded.fairlead)
   return {
     ok: true,

@@ -48,6 +48,25 @@ test('another kind, another version, or none is refused', () => {
   expect(decode('just text')).toEqual(refusedWith(/"kind" is missing/))
 })
 
+test('a problem names its field, and what kube-proxy does with it', () => {
+  const about = (fields: string) => {
+    const decoded = decodeConfigFile(fileOf(fields))
+    return decoded.ok ? [] : decoded.problems.map(({ field, inKubeProxy }) => [field, inKubeProxy])
+  }
+  expect(about('conntrack: { min: many, maxPerCpu: 1 }\nmode: ipvs\nmode: ipvs')).toEqual([
+    ['mode', 'ignored'],
+    ['conntrack.min', 'refused'],
+    ['conntrack.maxPerCpu', 'ignored'],
+  ])
+  expect(about('logging: { options: { text: { infoBufferSize: 12E } } }')).toEqual([
+    ['logging.options.text.infoBufferSize', 'accepted'],
+  ])
+  const second = '---\napiVersion: fairlead.dev/v1alpha1\nkind: FairleadConfiguration\n'
+  expect(about(`${second}serviceSeriesLimit: many`), 'it does not read that document').toEqual([
+    ['serviceSeriesLimit', 'accepted'],
+  ])
+})
+
 test('a duration must be a string', () => {
   expect(problems('configSyncPeriod: 5')).toEqual([
     'line 3: configSyncPeriod: expected a duration in quotes, such as "30s" or "1h30m", got 5',
@@ -228,15 +247,16 @@ nftables: {syncPeriod: 33s, minSyncPeriod: 3s}
 
 function config(fields: string) {
   const decoded = decodeConfigFile(fileOf(fields))
-  if (!decoded.ok) throw new Error(decoded.problems.join('\n'))
+  if (!decoded.ok) throw new Error(decoded.problems.map(({ text }) => text).join('\n'))
   return configFromV1alpha1(decoded.fields, decoded.fairlead)
 }
 
 function problems(fields: string): readonly string[] {
   const decoded = decodeConfigFile(fileOf(fields))
-  return decoded.ok ? [] : decoded.problems
+  return decoded.ok ? [] : decoded.problems.map(({ text }) => text)
 }
 
 function refusedWith(problem: RegExp) {
-  return { ok: false, problems: [expect.stringMatching(problem) as string] }
+  const text = expect.stringMatching(problem) as string
+  return { ok: false, problems: [{ text, field: undefined, inKubeProxy: 'refused' }] }
 }

@@ -6,8 +6,16 @@ import {
   fairleadConfiguration,
   fairleadKind,
 } from './fairlead-v1alpha1.ts'
-import type { Place } from './schema.ts'
+import type { InKubeProxy, Place } from './schema.ts'
 import { apiVersion, kind, kubeProxyConfiguration, type KubeProxyConfiguration } from './v1alpha1.ts'
+
+interface DecodeProblem {
+  /** With its line. */
+  readonly text: string
+  /** Undefined: it is about the whole file. */
+  readonly field: string | undefined
+  readonly inKubeProxy: InKubeProxy
+}
 
 export type DecodedFile =
   | {
@@ -16,7 +24,7 @@ export type DecodedFile =
       readonly fairlead: FairleadConfiguration
       readonly warnings: readonly string[]
     }
-  | { readonly ok: false; readonly problems: readonly string[] }
+  | { readonly ok: false; readonly problems: readonly DecodeProblem[] }
 
 /**
  * Reads YAML or JSON strictly: an unknown or duplicate field is a problem, not a warning
@@ -32,33 +40,43 @@ export function decodeConfigFile(content: string): DecodedFile {
     customTags: withoutSurprises,
   })
   if (document === undefined || !('contents' in document) || document.contents === null)
-    return { ok: false, problems: [`the file is empty: it needs "apiVersion: ${apiVersion}" and "kind: ${kind}"`] }
+    return refused([`the file is empty: it needs "apiVersion: ${apiVersion}" and "kind: ${kind}"`])
   const second = others.find((other) => isFairlead(other))
   const syntax = [document, ...(second === undefined ? [] : [second])].flatMap(({ errors }) =>
     errors.map((error) => `line ${lines.linePos(error.pos[0]).line}: ${shortened(error.message)}`),
   )
-  if (syntax.length > 0) return { ok: false, problems: syntax }
+  if (syntax.length > 0) return refused(syntax)
 
-  const problems: string[] = []
+  const problems: DecodeProblem[] = []
   const lineOf = (node: Node) => lines.linePos(node.range?.[0] ?? 0).line
   const placeIn = (within: Document, path = ''): Place => ({
     path,
     inside: (name) => placeIn(within, path === '' || name.startsWith('[') ? path + name : `${path}.${name}`),
-    report: (node, problem) => problems.push(`line ${lineOf(node)}: ${problem}`),
+    report: (node, problem, inKubeProxy = 'refused') =>
+      problems.push({
+        text: `line ${lineOf(node)}: ${problem}`,
+        field: path === '' ? undefined : path,
+        // It reads only the first document.
+        inKubeProxy: within === second ? 'accepted' : inKubeProxy,
+      }),
     lineOf,
     resolve: (node) => (isAlias(node) ? (node.resolve(within) ?? node) : node),
   })
   const fields = kubeProxyConfiguration.decode(document.contents, placeIn(document))
   const foreign = foreignProblem(fields)
   // In a file of another kind, unknown fields would hide the one real problem.
-  if (foreign !== undefined) return { ok: false, problems: [foreign] }
+  if (foreign !== undefined) return refused([foreign])
   const fairlead = second?.contents
     ? fairleadConfiguration.decode(second.contents, placeIn(second))
     : fairleadConfiguration.absent
   const unknown = second === undefined ? undefined : unknownFairlead(fairlead)
-  if (unknown !== undefined) return { ok: false, problems: [unknown] }
+  if (unknown !== undefined) return refused([unknown], 'accepted')
   if (problems.length > 0) return { ok: false, problems }
   return { ok: true, fields, fairlead, warnings: warningsAbout(others.filter((other) => other !== second).length) }
+}
+
+function refused(texts: readonly string[], inKubeProxy: InKubeProxy = 'refused'): DecodedFile {
+  return { ok: false, problems: texts.map((text) => ({ text, field: undefined, inKubeProxy })) }
 }
 
 /** kube-proxy ignores them silently. */

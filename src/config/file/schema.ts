@@ -1,7 +1,7 @@
 import { isMap, isScalar, isSeq, type Node } from 'yaml'
 import { parseGoDuration } from '../go-duration.ts'
 import { nearestName } from '../../net/nearest-name.ts'
-import { parseQuantity, type Quantity } from '../quantity.ts'
+import { isTooLargeQuantity, parseQuantity, type Quantity } from '../quantity.ts'
 import { shortened, shownValue } from '../../net/shown-value.ts'
 
 /**
@@ -20,11 +20,15 @@ export interface ObjectSchema<Value> extends Schema<Value> {
 
 export type Fields = Readonly<Record<string, Schema<unknown>>>
 
+/** What kube-proxy does with a value that Fairlead refuses: the same, or it warns and ignores it, or it takes it. */
+export type InKubeProxy = 'refused' | 'ignored' | 'accepted'
+
 /** Where in the file the decoder is, and where it reports problems. */
 export interface Place {
   readonly path: string
   inside(name: string): Place
-  report(node: Node, problem: string): void
+  /** About the field of this place. */
+  report(node: Node, problem: string, inKubeProxy?: InKubeProxy): void
   lineOf(node: Node): number
   /** What a node stands for: itself, or the target of a YAML alias (`*name`). */
   resolve(node: Node): Node
@@ -55,9 +59,18 @@ export const duration: Schema<number | undefined> = scalar('a duration in quotes
   typeof value === 'string' ? parseGoDuration(value) : undefined,
 )
 
-export const quantity: Schema<Quantity | undefined> = scalar('a size, such as 512 or 2Ki', (value) =>
+const anyQuantity = scalar('a size, such as 512 or 2Ki', (value) =>
   typeof value === 'string' || typeof value === 'number' ? parseQuantity(String(value)) : undefined,
 )
+
+export const quantity: Schema<Quantity | undefined> = {
+  absent: undefined,
+  decode(node, place) {
+    if (!isScalar(node) || !isTooLargeQuantity(String(node.value))) return anyQuantity.decode(node, place)
+    place.report(node, `${place.path}: expected a size of at most 8Pi, got ${renderFound(node)}`, 'accepted')
+    return undefined
+  },
+}
 
 export function listOf<Item>(item: Schema<Item>): Schema<readonly NonNullable<Item>[]> {
   return {
@@ -94,7 +107,7 @@ export function object<Of extends Fields>(fields: Of): ObjectSchema<Decoded<Of>>
       const values = { ...absent }
       for (const [name, value, key] of entriesOf(node, place)) {
         const schema = Object.hasOwn(fields, name) ? fields[name] : undefined
-        if (schema === undefined) place.report(key, unknownField(name, place, fields))
+        if (schema === undefined) place.inside(name).report(key, unknownField(name, place, fields), 'ignored')
         else if (!isNull(value)) values[name] = schema.decode(value, place.inside(name))
       }
       return values as Decoded<Of>
@@ -148,10 +161,13 @@ function entriesOf(node: Node, place: Place): Entry[] {
     const name = isScalar(key) ? String(key.value) : ''
     const first = keysByName.get(name)
     if (first !== undefined)
-      place.report(
-        key,
-        `duplicate field "${place.inside(name).path}", first set on line ${place.lineOf(first)}: remove one`,
-      )
+      place
+        .inside(name)
+        .report(
+          key,
+          `duplicate field "${place.inside(name).path}", first set on line ${place.lineOf(first)}: remove one`,
+          'ignored',
+        )
     else keysByName.set(name, key)
     if (value !== null) entries.push([name, place.resolve(value), key])
   }

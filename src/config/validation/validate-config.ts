@@ -13,7 +13,13 @@ import { loggingProblems } from './validate-logging.ts'
 
 export type Validation =
   | { readonly ok: true; readonly config: ProxyConfig }
-  | { readonly ok: false; readonly message: string; readonly problems: readonly string[] }
+  | {
+      readonly ok: false
+      readonly message: string
+      readonly problems: readonly string[]
+      /** Those of them that kube-proxy does not have. */
+      readonly oursAlone: readonly string[]
+    }
 
 const root = 'KubeProxyConfiguration'
 const hour = 3_600_000
@@ -23,9 +29,12 @@ export function validateConfig(config: UncheckedConfig, platform: NodeJS.Platfor
   // Logging is set up first, so its problems are reported first, and alone.
   const logging = loggingProblems(config.logging, config.featureGates)
   if (logging.length > 0)
-    return { ok: false, message: `initialize logging: ${joinProblems(logging)}`, problems: logging }
+    return { ok: false, message: `initialize logging: ${joinProblems(logging)}`, problems: logging, oursAlone: [] }
   const problems = configProblems(config, platform)
-  if (problems.length > 0) return { ok: false, message: `failed validate: ${joinProblems(problems)}`, problems }
+  if (problems.length > 0) {
+    const message = `failed validate: ${joinProblems(problems)}`
+    return { ok: false, message, problems, oursAlone: longPeriodProblems(config) }
+  }
   return { ok: true, config: config as ProxyConfig }
 }
 
@@ -113,11 +122,15 @@ function periodProblems({ configSyncPeriodMs, syncPeriodMs, minSyncPeriodMs }: U
           ),
         ]
       : []),
-    // kube-proxy accepts this and then crashes in iptables and nftables mode, whose full sync is due every hour.
-    ...(minSyncPeriodMs > hour
-      ? [invalidDuration(`${root}.MinSyncPeriod`, minSyncPeriodMs, 'must be less than or equal to 1h0m0s')]
-      : []),
+    ...longPeriodProblems({ minSyncPeriodMs }),
   ]
+}
+
+/** kube-proxy accepts this and then crashes in iptables and nftables mode, whose full sync is due every hour. */
+function longPeriodProblems({ minSyncPeriodMs }: Pick<UncheckedConfig, 'minSyncPeriodMs'>): string[] {
+  return minSyncPeriodMs > hour
+    ? [invalidDuration(`${root}.MinSyncPeriod`, minSyncPeriodMs, 'must be less than or equal to 1h0m0s')]
+    : []
 }
 
 function serverProblems({ bindAddress, healthzBindAddress, metricsBindAddress }: UncheckedConfig): string[] {
