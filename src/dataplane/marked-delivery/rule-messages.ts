@@ -62,13 +62,23 @@ export function deleteRoute(family: Family, numbers: DeliveryNumbers): NetlinkRe
   }
 }
 
-/** Any of its parts: a process may have been killed between them. */
-export function isRule({ type, body }: NetlinkMessage, { mark, priority }: DeliveryNumbers): boolean {
+/** Any of its parts: a process may have been killed between them. Others may have rules of their own with that number. */
+export function isRule({ type, body }: NetlinkMessage, { mark, table, priority }: DeliveryNumbers): boolean {
   if (type !== messageType.newRule || body.to - body.from < headerBytes) return false
+  const action = body.buffer.readUInt8(body.from + 7)
   const fields = skip(body, headerBytes)
-  const at = number(findAttribute(fields, ruleField.priority))
   const isMarked = [ruleField.mark, ruleField.markMask].every((field) => number(findAttribute(fields, field)) === mark)
-  return isMarked && at !== undefined && Math.abs(at - priority) <= 1
+  if (!isMarked) return false
+  switch (number(findAttribute(fields, ruleField.priority))) {
+    case priority - 1:
+      return action === ruleAction.goTo
+    case priority:
+      return action === ruleAction.toTable && number(findAttribute(fields, ruleField.table)) === table
+    case priority + 1:
+      return action === ruleAction.nothing
+    default:
+      return false
+  }
 }
 
 function number(field: Slice | undefined): number | undefined {
