@@ -56,7 +56,13 @@ export class MetricRegistry {
   counter<Label extends string>(spec: FamilySpec<Label>): Counter<Label> {
     const cells = this.#cells(spec, () => ({ value: 0 }))
     this.counterFrom(spec, () => Promise.resolve(seriesIn(cells)))
-    return { increment: (labels, by = 1) => void (cells.at(labels).value += by) }
+    return {
+      increment(labels, by = 1) {
+        // At the scrape it would be too late: it would fail, and nobody would know who wrote this.
+        if (!(by >= 0 && by < Infinity)) throw new RangeError(`${spec.name}: cannot be incremented by ${by}`)
+        cells.at(labels).value += by
+      },
+    }
   }
 
   /** A counter that is kept elsewhere. It is read at each scrape, and has the series that are read then. */
@@ -102,6 +108,8 @@ export class MetricRegistry {
     this.histogramFrom(spec, () => cells.all().map(({ labels, cell }) => ({ labels, bounds, ...cell })))
     return {
       observe(labels, value) {
+        // It would spoil the sum for good.
+        if (!Number.isFinite(value)) throw new RangeError(`${spec.name}: cannot observe ${value}`)
         const cell = cells.at(labels)
         cell.counts[bucketOf(value, bounds)]!++
         cell.sum += value
