@@ -27,6 +27,7 @@ export interface Span {
   /** Where nobody does, nothing need be worked out for its sake. */
   readonly isRecorded: boolean
   child(name: string, attributes?: SpanAttributes): Span
+  /** They are kept as they are until somebody looks, so the caller must not change them, nor a list in them, afterwards. */
   set(attributes: SpanAttributes): void
   link(link: SpanLink): void
   /**

@@ -162,10 +162,10 @@ export class ConfigReload implements Runnable {
       log.warn('configuration field keeps its value until a restart', { field, running: from, pending: to, because })
     const hashes = { hash: status.runningHash, ...(status.pending && { pendingHash: status.pendingHash }) }
     if (live.length > 0) log.info('configuration applied', { fields: live.length, ...hashes })
-    else log.info('nothing of the configuration changes now', hashes)
+    else log.info('configuration file read, nothing to change', hashes)
     if (live.length > 0) events.configuration('ConfigurationApplied', listed(live))
     else if (wasRefused && restart.length === 0)
-      events.configuration('ConfigurationApplied', 'the configuration file is as it runs again')
+      events.configuration('ConfigurationApplied', 'the configuration file is valid again, and is what runs')
     if (restart.length > 0)
       events.configuration('ConfigurationNeedsRestart', `these keep their values until a restart: ${listed(restart)}`)
   }
