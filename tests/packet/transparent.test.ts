@@ -221,6 +221,21 @@ for (const variant of ['nft', 'legacy'] as const)
       expect(leftIn(rig.cluster.node, variant)).toEqual([])
     })
 
+    test('where the operator wants the node to be seen, it is, also by Services that want the client', async () => {
+      const asNode = (cluster: Cluster) => startUserspace(cluster, variant, {}, ['--userspace-client-address=node'])
+      await using nodeRig = await Rig.startWith(asNode, [here, usual])
+      for (const family of families)
+        for (const [service, pods] of [
+          [here, ['here-1', 'here-2']],
+          [usual, ['here-1', 'there-1']],
+        ] as const) {
+          const flow = { from: 'caller', to: at('cluster IP', service), expectation: reaches(pods, 'node') } as const
+          const { observed, expected } = await compareFlow(nodeRig, { ...flow, family })
+          expect(observed).toBe(expected)
+        }
+      expect(leftIn(nodeRig.cluster.node, variant)).toEqual([])
+    })
+
     test('the engine of Node.js serves from the address of the node, and the log says why', async () => {
       const onNode = (cluster: Cluster) => startUserspace(cluster, variant, {}, ['--userspace-engine=node'])
       const local = givenService('local', 7, {

@@ -50,7 +50,8 @@ export interface Daemon {
   readonly debugSocket: string
   /** A name or a number; empty: nobody but the owner. */
   readonly debugSocketGroup: string
-  readonly userspace: UserspaceOptions
+  /** `clientAddress`: whose address pods see. */
+  readonly userspace: UserspaceOptions & { readonly clientAddress: 'auto' | 'node' }
   readonly tracing: DaemonOptions['tracing']
   /** The collector for its traces. */
   readonly traceTarget: TraceTarget

@@ -29,6 +29,7 @@ export function modeContext(
     stateDir,
     localIps: () => host.localAddresses(),
     borrowRelay: lendRelay((use) => relay.open(use)),
+    clientAddress: daemon.userspace.clientAddress,
     noteProxyPorts: (family, ports) => relay.noteProxyPorts(family, ports),
     sockets: succession.sockets,
     currentMode: () => succession.currentMode(),

@@ -67,6 +67,8 @@ export interface ModeContext {
   readonly stateDir: string
   /** What carries connections in the userspace mode: one for both families. */
   readonly borrowRelay: LendRelay
+  /** In the userspace mode: whose address pods see. */
+  readonly clientAddress: 'auto' | 'node'
   /** In the userspace mode: to be told which ports are left, for a series. */
   readonly noteProxyPorts: (family: Family, ports: ProxyPorts) => void
   /** Where listening sockets come from and go to, when one process takes over from another. */

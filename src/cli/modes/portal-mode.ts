@@ -78,9 +78,10 @@ async function createBackend(
   const openDetector = (opening: AbortSignal) =>
     openChangeDetector({ iptables, tables: ['filter', 'nat', 'mangle'], openDatagrams, log }, opening)
   const delivery = netlinkMarkedDelivery({ open: openNetlink, numbers: answerDelivery })
+  const keepsClients = context.clientAddress === 'auto'
   // Last of what can fail: nobody would give back a relay that has no backend yet, and it would keep the process alive.
-  const relay = await borrowRelay({ mayBeTransparent: true })
-  const transparency = new Transparency({ relay, iptables, delivery, log })
+  const relay = await borrowRelay({ mayBeTransparent: keepsClients })
+  const transparency = new Transparency({ relay, iptables, delivery, keepsClients, log })
   noteTransparency(family, transparency)
   const findDrift = async (plan: PortalPlan, state: KernelState) =>
     (await findPortalDrift(plan, state)) ?? transparency.findDrift(state)

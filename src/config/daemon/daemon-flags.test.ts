@@ -34,8 +34,9 @@ const shownByKubeProxy: Readonly<Record<string, string>> = {
   'metrics-port': '10249',
   'oom-score-adj': '-999',
   'root-hnsendpoint-name': 'cbr0',
-  'service-series-limit': '2000', // kube-proxy has none of these three
+  'service-series-limit': '2000', // kube-proxy has none of these four
   'trace-sampling': '1000',
+  'userspace-client-address': 'auto',
   'userspace-engine': 'auto',
 }
 

@@ -89,6 +89,11 @@ export const fairleadFlags = {
       default: 'auto',
       help: 'What relays TCP connections in userspace mode: native, node, or auto (native if it runs here, otherwise node).',
     },
+    'userspace-client-address': {
+      type: type.oneOf(['auto', 'node']),
+      default: 'auto',
+      help: 'Whose address pods see in userspace mode: auto (that of the client where it can be kept), or always that of the node.',
+    },
     'userspace-drain-timeout': {
       type: type.duration,
       default: 0,

@@ -47,6 +47,8 @@ export interface DaemonOptions {
     /** Threads that carry connections; 0: one per core. */
     readonly workers: number
     readonly engine: 'auto' | 'native' | 'node'
+    /** Whose address pods see. */
+    readonly clientAddress: 'auto' | 'node'
     /** How long connections may outlive their endpoint; by default until they end. */
     readonly drainTimeoutMs: number | undefined
   }
@@ -99,6 +101,7 @@ export function parseDaemonCommandLine(
       userspace: {
         workers: Math.max(0, values['userspace-workers']),
         engine: values['userspace-engine'],
+        clientAddress: values['userspace-client-address'],
         drainTimeoutMs: values['userspace-drain-timeout'] > 0 ? values['userspace-drain-timeout'] : undefined,
       },
       tracing: { endpoint: values['otlp-endpoint'], connectionsPerTrace: values['trace-sampling'] },

@@ -76,6 +76,7 @@ export function isRule({ type, body }: NetlinkMessage, { mark, table, priority }
       return action === ruleAction.toTable && number(findAttribute(fields, ruleField.table)) === table
     case priority + 1:
       return action === ruleAction.nothing
+    case undefined:
     default:
       return false
   }

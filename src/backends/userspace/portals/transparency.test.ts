@@ -151,6 +151,16 @@ test('a kernel without routing rules leaves endpoints plain, until it has them',
   expect(transparency.isOn).toBe(true)
 })
 
+test('where the operator wants the node to be seen, nothing is written, and what was left goes', async () => {
+  const log = new RecordingLogger()
+  const { transparency, delivery, sync, held } = underTest({ log, keepsClients: false })
+  await delivery.ensure('ipv4', never)
+  await sync([keeping])
+  expect([transparency.isOn, transparency.whyNot]).toEqual([false, '--userspace-client-address=node'])
+  expect(await held()).toEqual({ rules: [], isDelivered: false })
+  expect(log.at('warn')).toEqual([])
+})
+
 test('an engine that cannot is told of once, and no rule is written', async () => {
   const log = new RecordingLogger()
   const { transparency, sync, held } = underTest({ log, isNative: false })
@@ -174,17 +184,19 @@ function underTest({
   log = silentLogger,
   missingMatches = new Set<string>(),
   isNative = true,
+  keepsClients = true,
 }: {
   readonly log?: typeof silentLogger
   readonly missingMatches?: ReadonlySet<string>
   readonly isNative?: boolean
+  readonly keepsClients?: boolean
 } = {}) {
   const connections = { open: 0 }
   const nodeRelay: Relay = new NodeRelay({ log: silentLogger, clock: systemClock })
   const relay = isNative ? Object.assign(nodeRelay, { transparentConnections: () => connections.open }) : nodeRelay
   const kernel = new MemoryIptables({ family: 'ipv4', missingMatches })
   const delivery = new MemoryMarkedDelivery(answerDelivery)
-  const transparency = new Transparency({ relay, iptables: kernel, delivery, log })
+  const transparency = new Transparency({ relay, iptables: kernel, delivery, keepsClients, log })
   return {
     transparency,
     kernel,

@@ -23,6 +23,8 @@ export interface TransparencyOptions {
   readonly relay: Relay
   readonly iptables: Iptables
   readonly delivery: MarkedDelivery
+  /** False: the operator wants pods to see the node, whatever Services want. */
+  readonly keepsClients?: boolean
   readonly log: Logger
 }
 
@@ -58,12 +60,14 @@ export class Transparency implements AsyncDisposable {
 
   /** Why they are not, as far as somebody has wanted it. */
   get whyNot(): string | undefined {
-    return this.isOn ? undefined : this.#whyNot
+    if (this.isOn) return undefined
+    return this.#options.keepsClients === false ? '--userspace-client-address=node' : this.#whyNot
   }
 
   /** Sees to it that answers are led back before the first endpoint is dialled so. */
   async prepare({ routesByKey }: NodeView, { keys, isFull, keeps }: Preparation, signal: AbortSignal): Promise<void> {
     if (isFull) this.#keepingKeys.clear()
+    if (this.#options.keepsClients === false) return
     for (const key of keys) {
       const route = routesByKey.get(key)
       if (route !== undefined && keeps(route)) this.#keepingKeys.add(key)
