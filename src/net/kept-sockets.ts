@@ -2,6 +2,7 @@
  * The sockets that this process listens with, so that it can hand them to the one that takes over from it; and those
  * that it was handed itself. A client that connects meanwhile waits in the socket, whoever has it.
  */
+import { handleOf } from './socket-handle.ts'
 
 export interface KeptSocket {
   /** What it is for: the same in both processes. */
@@ -68,8 +69,8 @@ export class KeptSockets {
   }
 }
 
-/** The descriptor of a socket of Node's: the same property since Node 0.x, though not documented. Undefined on Windows. */
+/** The descriptor of a socket of Node's. Undefined on Windows. */
 export function descriptorOf(socket: object): number | undefined {
-  const handle = (socket as { readonly _handle?: { readonly fd?: number } | null })._handle
-  return handle?.fd !== undefined && handle.fd >= 0 ? handle.fd : undefined
+  const { fd } = (handleOf(socket) ?? {}) as { readonly fd?: number }
+  return fd !== undefined && fd >= 0 ? fd : undefined
 }

@@ -90,7 +90,9 @@ test.concurrent('render prints the plan on stdout and diagnostics on stderr', as
   const { code, stdout, stderr } = await runFairlead(args)
   expect(code).toBe(0)
   expect(stdout).toMatch(/^-A KUBE-PORTALS-CONTAINER .* -d 10\.96\.0\.10 --dport 80 -j REDIRECT --to-ports 40000$/m)
-  expect(stdout).toMatch(/^# default\/web:http\/TCP proxy-port 0\.0\.0\.0:40000 -> 10\.64\.0\.1:8080$/m)
+  expect(stdout).toMatch(
+    /^# default\/web:http\/TCP proxy-port 0\.0\.0\.0:40000 -> 10\.64\.0\.1:8080 \(clients keep their address\)$/m,
+  )
   expect(stderr).toMatch(/^warning: .*default\/bad.*10\.96\.0\.300/)
 })
 

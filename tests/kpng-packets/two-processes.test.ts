@@ -2,10 +2,8 @@
 import { expect, test } from 'vitest'
 import { Load } from '../packet/testing/load.ts'
 import { describeEach } from '../packet/testing/proxies.ts'
-import { compareFlow } from '../packet/testing/observe.ts'
 import type { Proxy } from '../packet/testing/proxy.ts'
 import { Rig } from '../packet/testing/rig.ts'
-import { reaches } from '../packet/testing/row.ts'
 import { flowsTo, serviceFaults } from '../packet/testing/service-faults.ts'
 import { clusterObjects, givenService, objectsOf } from '../packet/testing/service-fixture.ts'
 import type { ServiceFixture } from '../packet/testing/service-fixture.ts'
@@ -29,7 +27,7 @@ describeEach([...inKernel, userspace], (proxy) => {
       await expect.poll(() => load.connections, aWhile).toBeGreaterThan(answered + 10)
       rig.proxy.runCore()
       await rig.program([wanted])
-      expect(await faultsOf(rig, wanted)).toEqual([])
+      expect(await serviceFaults(rig, wanted)).toEqual([])
     }
     await load.stop()
     expect(load.failures).toEqual([])
@@ -44,7 +42,7 @@ describeEach([...inKernel, userspace], (proxy) => {
     rig.proxy.runCore()
     await expect.poll(() => rig.proxy.log().match(/following a KPNG server/g)?.length, aWhile).toBe(2)
     expect(syncsIn(rig.proxy.log())).toBe(before)
-    expect(await faultsOf(rig, web)).toEqual([])
+    expect(await serviceFaults(rig, web)).toEqual([])
   })
 })
 
@@ -59,7 +57,7 @@ describeEach(inKernel, (proxy) => {
     await expect.poll(() => load.connections, aWhile).toBeGreaterThan(answered + 10)
     rig.proxy.run()
     await rig.program([changedWeb])
-    expect(await faultsOf(rig, changedWeb)).toEqual([])
+    expect(await serviceFaults(rig, changedWeb)).toEqual([])
     await load.stop()
     expect(load.failures).toEqual([])
   })
@@ -71,18 +69,6 @@ async function startRig(proxy: Proxy): Promise<SplitRig> {
   const rig = await Rig.start(proxy, {}, [web])
   expect(rig.proxy).toBeInstanceOf(SplitProxy)
   return rig as SplitRig
-}
-
-/** Through a relay, endpoints see the node; otherwise it depends on the way that the packet takes. */
-async function faultsOf(rig: SplitRig, service: ServiceFixture): Promise<readonly string[]> {
-  if (rig.proxy.mode !== 'userspace') return serviceFaults(rig, service)
-  const expectation = reaches(podsOf(service), 'node')
-  const compared = await Promise.all(flowsTo(service).map((flow) => compareFlow(rig, { ...flow, expectation })))
-  return compared.filter(({ observed, expected }) => observed !== expected).map(({ observed }) => observed)
-}
-
-function podsOf({ endpoints }: ServiceFixture) {
-  return endpoints.map((endpoint) => (typeof endpoint === 'string' ? endpoint : endpoint.pod))
 }
 
 function syncsIn(log: string): number {

@@ -87,9 +87,10 @@ function successionOptions(
   { host, version, mode, takesOver, log }: Daemon,
   { source }: ClusterParts,
 ): SuccessionOptions {
-  const { clock, process } = host
+  const { clock } = host
+  const sinceMs = Math.round(clock.now() - host.process.uptimeMs())
   return {
-    self: { pid: process.pid, version, mode: mode.name, sinceMs: Math.round(clock.now() - process.uptimeMs()) },
+    self: { pid: host.process.pid, version, mode: mode.name, sinceMs },
     takesOver,
     // Until then the proxy that runs knows better.
     untilReady: async (signal) => {

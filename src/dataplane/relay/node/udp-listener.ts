@@ -5,6 +5,7 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { descriptorOf } from '../../../net/kept-sockets.ts'
 import { familyOf, hostPort } from '../../../net/ip.ts'
+import { handleOf } from '../../../net/socket-handle.ts'
 import type { Choice } from './balancer.ts'
 import { clientIp, mayUse, type Assignment, type OpenListener } from './open-listener.ts'
 import { chosenFor, logChoice, logNewUdpClient } from './connection-log.ts'
@@ -273,10 +274,7 @@ class UdpListener implements OpenListener {
 
 /** Whatever comes now is for another process that has the socket. False: Node does not let us. */
 function stopReceiving(socket: Socket): boolean {
-  const state = Object.getOwnPropertySymbols(socket).find(({ description }) => description === 'state symbol')
-  const { handle } = ((state && (socket as unknown as Record<symbol, unknown>)[state]) ?? {}) as {
-    readonly handle?: { recvStop?(): number } | null
-  }
+  const handle: { recvStop?(): number } | undefined = handleOf(socket)
   return handle?.recvStop?.() === 0
 }
 
