@@ -41,6 +41,7 @@ export class OtherModes implements Runnable {
     let isFirst = true
     return {
       name: 'note that our rules are complete',
+      isNote: true,
       run: () => {
         if (isFirst && --this.#waitingFor === 0) this.#complete.abort()
         isFirst = false

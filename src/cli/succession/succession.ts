@@ -88,6 +88,7 @@ export class Succession implements AsyncDisposable {
   afterSync(families: number): AfterSync {
     return {
       name: 'note that this proxy serves',
+      isNote: true,
       run: ({ view }) => {
         this.#synced.add(view.family)
         if (this.#synced.size === families) this.#serving.abort()

@@ -58,6 +58,7 @@ export class Readiness {
   afterSync(): AfterSync {
     return {
       name: 'note that the family is programmed',
+      isNote: true,
       run: ({ view }) => {
         this.#waitingFor.delete(view.family)
         if (this.#waitingFor.size === 0) this.#ready.abort()

@@ -54,6 +54,7 @@ export class DriftMemory {
   afterSync(): AfterSync {
     return {
       name: 'drift',
+      isNote: true,
       run: ({ view: { family }, change: { causes } }) => {
         const isRepaired = (drift: Drift) =>
           drift.family === family && drift.repairedAfterMs === undefined && causes.includes(drift.found)

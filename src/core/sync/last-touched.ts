@@ -29,7 +29,7 @@ export class LastTouched {
   }
 
   afterSync(): AfterSync {
-    return { name: 'the last sync of each Service', run: (synced) => this.#note(synced) }
+    return { name: 'the last sync of each Service', isNote: true, run: (synced) => this.#note(synced) }
   }
 
   /** One for each family that has programmed anything at all. */

@@ -18,6 +18,8 @@ import { UnservedRoutes } from './unserved-routes.ts'
 export interface AfterSync {
   /** For the trace, and for the log line when it fails; a failure does not make the sync fail. */
   readonly name: string
+  /** It only remembers that there was a sync, so it is no part of the trace. */
+  readonly isNote?: true
   run(synced: PendingSync, signal: AbortSignal, span?: Span): Promise<void> | void
 }
 
@@ -259,7 +261,8 @@ export class SyncRunner {
   async #runAfterSync(pending: PendingSync, signal: AbortSignal, span: Span): Promise<void> {
     for (const hook of this.#options.afterSync) {
       try {
-        await within(span, hook.name, (part) => hook.run(pending, signal, part))
+        if (hook.isNote) await hook.run(pending, signal)
+        else await within(span, hook.name, (part) => hook.run(pending, signal, part))
       } catch (error) {
         if (signal.aborted) return
         this.#log.error('work after a sync failed', { work: hook.name, error })

@@ -27,11 +27,8 @@ export const echoPort = 5353
 
 /** After each sync, in every mode. */
 export const hooks = `
-  drift
   service health checks
-  delete stale UDP flows
-  the last sync of each Service
-  note that our rules are complete`
+  delete stale UDP flows`
 
 export const nodeFlags = [
   '--hostname-override=node1',

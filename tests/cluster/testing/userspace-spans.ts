@@ -217,13 +217,11 @@ export const userspaceRows: readonly SpanRow[] = [...startRows, ...eventRows, ..
 export const ownEdges: readonly string[] = [
   'createProxier > findNode',
   'createProxier > findFamilies',
+  'createProxier > lock',
   'createProxier > prepare',
   'createProxier > open',
   'syncProxyRules > plan',
   'ensurePortals > commit',
-  'syncProxyRules > drift',
   'syncProxyRules > service health checks',
   'syncProxyRules > delete stale UDP flows',
-  'syncProxyRules > the last sync of each Service',
-  'syncProxyRules > note that our rules are complete',
 ]
