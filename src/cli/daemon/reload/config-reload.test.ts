@@ -2,7 +2,7 @@
 import { mkdir, mkdtemp, readFile, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { parsed } from '../../../config/testing/command-line.ts'
 import { systemClock } from '../../../core/clock.ts'
 import { MemorySysctl } from '../../../dataplane/sysctl/memory-sysctl.ts'
@@ -34,10 +34,10 @@ conntrack: {maxPerCore: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 0s}
 ${fields}`
 }
 
-/** A file replaced in one step, as most tools do it. */
+/** A file replaced in one step, as most tools do it. On Windows they try again while somebody reads it. */
 async function replace(fields: string): Promise<void> {
   await writeFile(`${path}.new`, contentOf(fields))
-  await rename(`${path}.new`, path)
+  await vi.waitFor(() => rename(`${path}.new`, path), soon)
 }
 
 const udpTimeout = 'net/netfilter/nf_conntrack_udp_timeout'
@@ -122,18 +122,22 @@ test('a changed file is applied at once, and told field by field', async () => {
   expect(it.status.runningHash).not.toBe(before)
 })
 
-test('the symlink swap of a ConfigMap volume is seen', async () => {
-  await mkdir(join(folder, '..1'))
-  await writeFile(join(folder, '..1', 'config.yaml'), contentOf(''))
-  await symlink('..1', join(folder, '..data'))
-  await symlink('..data/config.yaml', path)
-  await using it = await following()
-  await mkdir(join(folder, '..2'))
-  await writeFile(join(folder, '..2', 'config.yaml'), contentOf('oomScoreAdj: 7'))
-  await symlink('..2', join(folder, '..data_tmp'))
-  await rename(join(folder, '..data_tmp'), join(folder, '..data'))
-  await expect.poll(() => it.daemon.running.config.oomScoreAdj, soon).toBe(7)
-})
+const onWindows = process.platform === 'win32'
+test.skipIf(onWindows)(
+  'the symlink swap of a ConfigMap volume is seen (not on Wine: it makes no symlinks)',
+  async () => {
+    await mkdir(join(folder, '..1'))
+    await writeFile(join(folder, '..1', 'config.yaml'), contentOf(''))
+    await symlink('..1', join(folder, '..data'))
+    await symlink('..data/config.yaml', path)
+    await using it = await following()
+    await mkdir(join(folder, '..2'))
+    await writeFile(join(folder, '..2', 'config.yaml'), contentOf('oomScoreAdj: 7'))
+    await symlink('..2', join(folder, '..data_tmp'))
+    await rename(join(folder, '..data_tmp'), join(folder, '..data'))
+    await expect.poll(() => it.daemon.running.config.oomScoreAdj, soon).toBe(7)
+  },
+)
 
 test('a file that is wrong changes nothing; mended, it is applied', async () => {
   await writeFile(path, contentOf(''))
