@@ -6,7 +6,7 @@ import { openTcp } from './testing/ask.ts'
 import { podPorts } from './testing/cluster.ts'
 import { Conversation } from './testing/conversation.ts'
 import { Load } from './testing/load.ts'
-import { compareFlow } from './testing/observe.ts'
+import { flowFaults } from './testing/observe.ts'
 import { allProxies, describeEach } from './testing/proxies.ts'
 import { Rig } from './testing/rig.ts'
 import { at, dropped, reaches, refused, untouched } from './testing/row.ts'
@@ -30,11 +30,11 @@ describeEach(allProxies, (proxy) => {
   afterAll(() => rig?.[Symbol.asyncDispose]())
 
   /** What is wrong with the flow, in both families; nothing, hopefully. */
-  const faults = async (from: Source, to: Target, expectation: Expectation): Promise<readonly string[]> => {
-    const flows = families.map((family) => compareFlow(rig, { from, to, family, expectation }))
-    const compared = await Promise.all(flows)
-    return compared.filter(({ observed, expected }) => observed !== expected).map(({ observed }) => observed)
-  }
+  const faults = (from: Source, to: Target, expectation: Expectation): Promise<readonly string[]> =>
+    flowFaults(
+      rig,
+      families.map((family) => ({ from, to, family, expectation })),
+    )
 
   test('while endpoints come and go, no connection fails and open ones go on', async () => {
     await rig.program([{ ...web, endpoints: ['here-1'] }, dns, other])

@@ -9,11 +9,10 @@ import { families as iptablesNames, missingPrograms } from './testing/iptables-v
 import type { IptablesVariant } from './testing/iptables-variant.ts'
 import { Load } from './testing/load.ts'
 import { NodeProcess } from './testing/node-process.ts'
-import { compareFlow } from './testing/observe.ts'
 import { packetTestProblem } from './testing/packet-test-problem.ts'
 import { describeUnless, skipped } from './testing/proxies.ts'
 import { Rig } from './testing/rig.ts'
-import { at, reaches } from './testing/row.ts'
+import { flowsTo, serviceFaults } from './testing/service-faults.ts'
 import { givenService, objectsOf } from './testing/service-fixture.ts'
 import type { ServiceFixture } from './testing/service-fixture.ts'
 
@@ -52,7 +51,7 @@ for (const variant of ['nft', 'legacy'] as const) {
         await load.stop()
         expect(load.failures).toEqual([])
         expect(load.connections).toBeGreaterThan(20)
-        expect(await faults(rig, changedWeb)).toEqual([])
+        expect(await serviceFaults(rig, changedWeb)).toEqual([])
         expect(orphanedChains(rig.cluster.node, variant)).toEqual([])
       },
     )
@@ -73,7 +72,7 @@ for (const variant of ['nft', 'legacy'] as const) {
       // The old rules are back, or would be if nobody looked after them.
       await vi.waitUntil(() => fairlead.log().includes('somebody else changed the rules'), patience)
       await vi.waitFor(async () => {
-        expect(await faults(rig, changedWeb)).toEqual([])
+        expect(await serviceFaults(rig, changedWeb)).toEqual([])
         expect(orphanedChains(rig.cluster.node, variant)).toEqual([])
       }, patience)
       await load.stop()
@@ -83,13 +82,13 @@ for (const variant of ['nft', 'legacy'] as const) {
     test.each(damages)('%s is repaired', atOnce, async (_name, damage) => {
       await using site = await startSite({ variant }, [web])
       const { rig, fairlead } = site
-      expect(await faults(rig, web)).toEqual([])
+      expect(await serviceFaults(rig, web)).toEqual([])
       fairlead.signal('SIGSTOP') // or it may be quicker than we are
       for (const name of iptablesNames)
         damage((tool, args, input) => rig.cluster.node.run(`${name}-${variant}${tool}`, args, { input }))
-      expect(await faults(rig, web)).not.toEqual([])
+      expect(await serviceFaults(rig, web)).not.toEqual([])
       fairlead.signal('SIGCONT')
-      await vi.waitFor(async () => expect(await faults(rig, web)).toEqual([]), patience)
+      await vi.waitFor(async () => expect(await serviceFaults(rig, web)).toEqual([]), patience)
     })
 
     test.each([1, 4])('an iptables-restore that fails once with code %i is tried again', atOnce, async (exitCode) => {
@@ -99,7 +98,7 @@ for (const variant of ['nft', 'legacy'] as const) {
       await using site = await startSite({ variant, env: restore.env, settings: { syncPeriod: '1s' } }, [web])
       const { rig } = site
       expect(restore.hasFailed).toBe(true)
-      expect(await faults(rig, web)).toEqual([])
+      expect(await serviceFaults(rig, web)).toEqual([])
 
       // Later syncs write less, and fail in another way.
       restore.failOnce(exitCode)
@@ -109,7 +108,7 @@ for (const variant of ['nft', 'legacy'] as const) {
       await load.stop()
       expect(restore.hasFailed).toBe(true)
       expect(load.failures).toEqual([])
-      expect(await faults(rig, changed)).toEqual([])
+      expect(await serviceFaults(rig, changed)).toEqual([])
       expect(orphanedChains(rig.cluster.node, variant)).toEqual([])
     })
 
@@ -134,10 +133,10 @@ for (const variant of ['nft', 'legacy'] as const) {
           await fairlead.apply(objectsOf(wanted))
           const hasHappened = () => !isLong || fairlead.log().slice(seen).includes('sync failed')
           await vi.waitUntil(hasHappened, patience)
-          expect(await faults(rig, wanted)).not.toEqual([])
+          expect(await serviceFaults(rig, wanted)).not.toEqual([])
           await holder.stop('SIGKILL')
           await rig.program([wanted])
-          expect(await faults(rig, wanted)).toEqual([])
+          expect(await serviceFaults(rig, wanted)).toEqual([])
         }
       },
     )
@@ -178,32 +177,11 @@ async function killWhileRestoring(
   restore.hold()
   await fairlead.stop('SIGKILL')
   // If all were right, the next one would write nothing. This rule harms nobody.
-  for (const family of families)
-    rig.cluster.node.run(`${toolOf[family]}-${variant}`, ['-A', 'KUBE-FORWARD', '-j', 'RETURN'])
+  for (const name of iptablesNames) rig.cluster.node.run(`${name}-${variant}`, ['-A', 'KUBE-FORWARD', '-j', 'RETURN'])
   fairlead.run() // its first sync writes everything
   await vi.waitUntil(() => restore.held === families.length, patience)
   await fairlead.stop('SIGKILL')
   restore.holdNoMore()
-}
-
-const toolOf = { ipv4: 'iptables', ipv6: 'ip6tables' } as const
-
-/** What the Service does not do as it should, inside and outside; nothing, hopefully. */
-async function faults(rig: Rig, service: ServiceFixture): Promise<readonly string[]> {
-  const pods = service.endpoints.map((endpoint) => (typeof endpoint === 'string' ? endpoint : endpoint.pod))
-  const flows = families.flatMap((family) => [
-    { from: 'caller', to: at('cluster IP', service), family, expectation: reaches(pods, 'client') } as const,
-    { from: 'outside', to: at('node port', service), family, expectation: reaches(pods, 'node') } as const,
-  ])
-  const compared = await Promise.all(flows.map((flow) => compareFlow(rig, flow)))
-  return compared.filter(({ observed, expected }) => observed !== expected).map(({ observed }) => observed)
-}
-
-function flowsTo(service: ServiceFixture) {
-  return families.flatMap((family) => [
-    { from: 'caller', to: at('cluster IP', service), family } as const,
-    { from: 'outside', to: at('node port', service), family } as const,
-  ])
 }
 
 function isLocked(lock: string, { cluster }: Rig): boolean {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { families } from '../../src/net/ip.ts'
-import { compareFlow } from './testing/observe.ts'
+import { flowFaults } from './testing/observe.ts'
 import { allProxies, describeEach, skipped } from './testing/proxies.ts'
 import { Rig } from './testing/rig.ts'
 import { at, dropped, untouched } from './testing/row.ts'
@@ -21,12 +21,11 @@ describeEach(nftablesProxies, (proxy) => {
     `addresses of a new ServiceCIDR are dropped without any other event, and not when it is gone${skipped(obstacle)}`,
     async () => {
       await using rig = await Rig.start(proxy, {}, [web])
-      const faults = async (expectation: Expectation) => {
+      const faults = (expectation: Expectation) => {
         const flows = families.flatMap((family) =>
           (['caller', 'node'] as const).map((from) => ({ from, to: at('VIP', nobody), family, expectation })),
         )
-        const compared = await Promise.all(flows.map((flow) => compareFlow(rig, flow)))
-        return compared.filter(({ observed, expected }) => observed !== expected).map(({ observed }) => observed)
+        return flowFaults(rig, flows)
       }
       // The beacon of the rig goes with this; the rest is for the ServiceCIDR alone.
       await rig.proxy.apply(objects)

@@ -13,7 +13,7 @@ import { fairleadUserspace, startUserspace } from './testing/fairlead-userspace.
 import { families as iptablesNames } from './testing/iptables-variant.ts'
 import type { IptablesVariant } from './testing/iptables-variant.ts'
 import type { Namespace } from './testing/namespace.ts'
-import { compareFlow } from './testing/observe.ts'
+import { compareFlow, flowFaults } from './testing/observe.ts'
 import { packetTestProblem } from './testing/packet-test-problem.ts'
 import { describeUnless } from './testing/proxies.ts'
 import { Rig } from './testing/rig.ts'
@@ -39,10 +39,11 @@ for (const variant of ['nft', 'legacy'] as const)
     afterAll(() => rig?.[Symbol.asyncDispose]())
 
     /** What is wrong with the flow, in both families. On a busy machine a pod may seem dead for a while: ask again. */
-    const faults = async (from: Source, to: Target, expectation: Expectation): Promise<readonly string[]> => {
-      const compared = await Promise.all(families.map((family) => compareFlow(rig, { from, to, family, expectation })))
-      return compared.filter(({ observed, expected }) => observed !== expected).map(({ observed }) => observed)
-    }
+    const faults = (from: Source, to: Target, expectation: Expectation): Promise<readonly string[]> =>
+      flowFaults(
+        rig,
+        families.map((family) => ({ from, to, family, expectation })),
+      )
 
     test.each([
       ['a pod that uses the cluster IP', 'caller', at('cluster IP', here)],

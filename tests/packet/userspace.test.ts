@@ -13,7 +13,7 @@ import { fairleadUserspace, startUserspace } from './testing/fairlead-userspace.
 import { families as iptablesNames } from './testing/iptables-variant.ts'
 import { Load } from './testing/load.ts'
 import type { Namespace } from './testing/namespace.ts'
-import { compareFlow } from './testing/observe.ts'
+import { flowFaults } from './testing/observe.ts'
 import type { Flow } from './testing/observe.ts'
 import { packetTestProblem } from './testing/packet-test-problem.ts'
 import { describeUnless } from './testing/proxies.ts'
@@ -43,10 +43,11 @@ for (const variant of ['nft', 'legacy'] as const)
     afterAll(() => rig?.[Symbol.asyncDispose]())
 
     /** What is wrong with the flow, in both families; nothing, hopefully. */
-    const faults = async (from: Source, to: Target, expectation: Expectation): Promise<readonly string[]> => {
-      const compared = await Promise.all(families.map((family) => compareFlow(rig, { from, to, family, expectation })))
-      return compared.filter(({ observed, expected }) => observed !== expected).map(({ observed }) => observed)
-    }
+    const faults = (from: Source, to: Target, expectation: Expectation): Promise<readonly string[]> =>
+      flowFaults(
+        rig,
+        families.map((family) => ({ from, to, family, expectation })),
+      )
     const expectServed = async () => expect(await serviceFaults(rig, web)).toEqual([])
 
     test('while endpoints come and go, no connection fails and open ones go on', async () => {

@@ -50,6 +50,12 @@ export async function compareFlow(
   return { expected: sentence(flow, wordsOf(flow)), observed: sentence(flow, observed) }
 }
 
+/** What the flows do that they should not; nothing, hopefully. */
+export async function flowFaults(rig: Rig, flows: readonly Flow[]): Promise<readonly string[]> {
+  const compared = await Promise.all(flows.map((flow) => compareFlow(rig, flow)))
+  return compared.filter(({ observed, expected }) => observed !== expected).map(({ observed }) => observed)
+}
+
 /** Tries enough to meet, for all practical purposes, each of a handful of endpoints. */
 const mostTries = 100
 /** A wrong rule that leads elsewhere one time in three would hide from a single try; a refusal has no dice. */

@@ -1,17 +1,16 @@
 /** Whether a Service does what it should: the question of every test that breaks something. */
 import { families } from '../../../src/net/ip.ts'
-import { compareFlow } from './observe.ts'
+import { flowFaults } from './observe.ts'
 import type { Rig } from './rig.ts'
 import { at, reaches } from './row.ts'
 import type { ServiceFixture } from './service-fixture.ts'
 
 /** What the Service does not do as it should, inside and outside; nothing, hopefully. It needs a node port. */
-export async function serviceFaults(rig: Rig, service: ServiceFixture): Promise<readonly string[]> {
+export function serviceFaults(rig: Rig, service: ServiceFixture): Promise<readonly string[]> {
   const pods = service.endpoints.map((endpoint) => (typeof endpoint === 'string' ? endpoint : endpoint.pod))
   const seenAs = { caller: 'client', outside: 'node' } as const
   const flows = flowsTo(service).map((flow) => ({ ...flow, expectation: reaches(pods, seenAs[flow.from]) }))
-  const compared = await Promise.all(flows.map((flow) => compareFlow(rig, flow)))
-  return compared.filter(({ observed, expected }) => observed !== expected).map(({ observed }) => observed)
+  return flowFaults(rig, flows)
 }
 
 export function flowsTo(service: ServiceFixture) {
