@@ -60,7 +60,7 @@ interface RootStart {
 /** Shared by all that have none. */
 const noLinks: SpanLink[] = []
 const noChildren: OpenSpan[] = []
-const noAttributes: readonly SpanAttributes[] = []
+const noAttributes: SpanAttributes[] = []
 
 /**
  * Is its own record: nobody writes to it after it has ended, and there are many of them. Most are never looked at, so
@@ -129,7 +129,9 @@ class OpenSpan implements Span, SpanRecord {
   }
 
   set(attributes: SpanAttributes): void {
-    if (!this.#hasEnded) this.#given = this.#given.length === 0 ? [attributes] : [...this.#given, attributes]
+    if (this.#hasEnded) return
+    if (this.#given === noAttributes) this.#given = [attributes]
+    else this.#given.push(attributes)
   }
 
   link(link: SpanLink): void {
