@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const sources = ['src', 'native', 'tools', 'package.json', 'tsconfig.json', 'tsconfig.build.json']
+const sources = ['src', 'native', 'tools', 'web', 'package.json', 'tsconfig.json', 'tsconfig.build.json']
 /** Written by each build, whatever has changed. */
 const result = join(root, 'dist/cli/main.js')
 

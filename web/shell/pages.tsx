@@ -1,0 +1,37 @@
+/** The pages, in the order of the menu. */
+import type { ComponentChildren } from 'preact'
+import type { About } from '../../src/observe/console/wire.ts'
+import { OverviewPage } from '../pages/overview.tsx'
+
+export interface Page {
+  readonly title: string
+  /** Of its address. What follows it is handed to the view, in parts. */
+  readonly path: string
+  /** Reached by links, not from the menu. */
+  readonly isDetail?: true
+  readonly isOffered: (about: About) => boolean
+  readonly view: (rest: readonly string[]) => ComponentChildren
+}
+
+export const pages: readonly Page[] = [
+  { title: 'Overview', path: '/', isOffered: ({ kind }) => kind === 'node', view: () => <OverviewPage /> },
+]
+
+/** The one with the longest path that fits. */
+export function pageAt(pathname: string): { readonly page: Page; readonly rest: readonly string[] } | undefined {
+  const fitting = pages
+    .filter(({ path }) => pathname === path || (path !== '/' && pathname.startsWith(`${path}/`)))
+    .sort((a, b) => b.path.length - a.path.length)
+  const [page] = fitting
+  if (page === undefined) return undefined
+  const rest = pathname.slice(page.path.length).split('/').filter(Boolean)
+  return { page, rest: rest.map(decoded) }
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
+}

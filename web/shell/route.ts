@@ -1,0 +1,36 @@
+/** Where the reader is. Every view has an address that can be shared. */
+import { signal } from '@preact/signals'
+
+export const location = signal(here())
+
+function here(): URL {
+  return new URL(globalThis.location.href)
+}
+
+export function go(to: string): void {
+  history.pushState(null, '', to)
+  location.value = here()
+}
+
+/** The same view with another question, e.g. while somebody types: no entry of its own in the history. */
+export function replace(to: string): void {
+  history.replaceState(null, '', to)
+  location.value = here()
+}
+
+globalThis.addEventListener('popstate', () => (location.value = here()))
+
+/** Follows links within the page without loading it again. */
+document.addEventListener('click', (event) => {
+  if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey) return
+  const link = event.target instanceof Element ? event.target.closest('a') : null
+  if (
+    link === null ||
+    link.origin !== globalThis.location.origin ||
+    link.target !== '' ||
+    link.hasAttribute('download')
+  )
+    return
+  event.preventDefault()
+  go(link.href)
+})
