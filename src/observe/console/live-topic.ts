@@ -4,7 +4,9 @@ import type { LiveEvents } from './wire.ts'
 /** One open stream. */
 export interface Viewer {
   send<Name extends keyof LiveEvents>(event: Name, data: LiveEvents[Name]): void
-  /** What was sent waits to be read: until it was, a topic remembers what has changed, and sends nothing. */
+  /** The same, of what is JSON already: made once, however many look. */
+  sendText(event: keyof LiveEvents, json: string): void
+  /** Much of what was sent waits to be read: until it was, a topic remembers what has changed, and sends nothing. */
   readonly isBehind: boolean
 }
 

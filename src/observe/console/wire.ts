@@ -100,6 +100,8 @@ export interface ServicesChange {
   readonly rows: readonly ServiceRow[]
   /** Keys of Services that are gone. */
   readonly gone?: readonly string[]
+  /** By key: new numbers of rows that are otherwise as they were. */
+  readonly traffic?: Readonly<Record<string, TrafficInShort>>
 }
 
 export interface ServiceRow {
@@ -181,8 +183,11 @@ export interface EntranceDetail {
 }
 
 export interface OutcomeDetail {
-  readonly does: 'forward' | 'reject' | 'drop'
-  /** Policy Cluster or Local. */
+  /** Untouched: no rule of the mode is for it, the packet goes where it would go without a proxy. */
+  readonly does: 'forward' | 'reject' | 'drop' | 'untouched'
+  /** In the words of `fairlead explain`: `answered by one of 3 endpoints`, `refused: no endpoint can serve`. */
+  readonly text: string
+  /** By which endpoints were chosen: Cluster or Local. */
   readonly policy: 'Cluster' | 'Local'
   /** Addresses of `PortDetail.endpoints` that may answer, of a forward. */
   readonly to?: readonly string[]
@@ -195,9 +200,9 @@ export interface EndpointDetail {
   readonly zone?: string
   readonly isLocal?: true
   readonly state: 'ready' | 'not ready' | 'terminating, still serving' | 'terminating'
-  /** Of new connections, from 0 to 1; absent where it gets none. */
+  /** Of new connections to the cluster IP, from 0 to 1. Without it and without `whyNot` it gets some, nobody knows how many. */
   readonly share?: number
-  /** Why it gets none. */
+  /** Why it gets none there, in the words of `fairlead explain`. */
   readonly whyNot?: string
   readonly traffic?: TrafficInShort
 }
