@@ -11,7 +11,7 @@ export interface ProxyMetrics {
   pendingChanges(pending: { readonly services: number; readonly slices: number }): void
   syncRequested(family: Family, atMs: number): void
   /** A sync ran, successfully or not. */
-  syncRan(family: Family, sync: { readonly seconds: number; readonly full: boolean }): void
+  syncRan(family: Family, sync: SyncRan): void
   syncSucceeded(family: Family, atMs: number): void
   /** Seconds from the change in the cluster to the moment it was programmed here. */
   programmed(family: Family, latencySeconds: number): void
@@ -22,6 +22,13 @@ export interface ProxyMetrics {
   objectProblem(kind: ObjectKind): void
   /** How many notices about Services hold now. */
   serviceNotices(family: Family, reason: NoticeReason, count: number): void
+}
+
+export interface SyncRan {
+  readonly seconds: number
+  readonly full: boolean
+  /** One that is cut short because the process ends has not failed. */
+  readonly hasFailed: boolean
 }
 
 /** Nobody counts: for commands that run once, and for tests. */

@@ -1,4 +1,5 @@
 /** Series whose values are read when somebody scrapes: from the views, the backends and the source. */
+import { addDriftMetrics } from '../../observe/metrics/drift-metrics.ts'
 import { addEndpointMetrics } from '../../observe/metrics/endpoint-metrics.ts'
 import { addKpngCoreSeries } from '../../observe/metrics/kpng-metrics.ts'
 import { addSafetyMetrics } from '../../observe/metrics/safety-metrics.ts'
@@ -12,11 +13,12 @@ import type { ProxyMemory } from './proxy-memory.ts'
 
 export function addDaemonSeries(
   book: TrafficBook,
-  { safety }: Pick<ProxyMemory, 'safety'>,
+  { safety, drift }: Pick<ProxyMemory, 'safety' | 'drift'>,
   { running, host: { clock } }: Pick<Daemon, 'running' | 'host'>,
   { metrics: { registry }, source }: Pick<ClusterParts, 'metrics' | 'source'>,
 ): void {
   addSafetyMetrics(registry, safety)
+  addDriftMetrics(registry, drift, () => book.views().map(({ family }) => family))
   addViewMetrics(registry, () => book.views())
   // Nothing above the limit: a scrape must stay small.
   const upTo = async (part: 'services' | 'endpoints'): Promise<readonly CarriedView[]> => {

@@ -37,6 +37,7 @@ test('what is found again before it is repaired is the same drift, afterwards it
   const { memory, afterSync } = setUp()
   for (let times = 0; times < 3; times++) memory.noteFound('ipv4', 'the last sync failed')
   memory.noteFound('ipv6', 'the last sync failed')
+  expect([memory.totalOf('ipv4'), memory.totalOf('ipv6')]).toEqual([1, 1])
   await afterSync('ipv4', 'the last sync failed')
   memory.noteFound('ipv4', 'the last sync failed')
   expect(memory.last.map(({ family, times, repairedAfterMs }) => [family, times, repairedAfterMs])).toEqual([

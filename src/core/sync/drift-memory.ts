@@ -21,7 +21,7 @@ export class DriftMemory {
   readonly #clock: Clock
   /** The newest last. */
   #kept: readonly (Drift & { readonly foundAtMonotonicMs: number })[] = []
-  #total = 0
+  readonly #totals: Record<Family, number> = { ipv4: 0, ipv6: 0 }
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -29,7 +29,11 @@ export class DriftMemory {
 
   /** Since the process began, also those that are forgotten. */
   get total(): number {
-    return this.#total
+    return this.#totals.ipv4 + this.#totals.ipv6
+  }
+
+  totalOf(family: Family): number {
+    return this.#totals[family]
   }
 
   /** The newest first. */
@@ -44,7 +48,7 @@ export class DriftMemory {
       this.#kept = this.#kept.map((drift) => (isSame(drift) ? { ...drift, times: drift.times + 1 } : drift))
       return
     }
-    this.#total++
+    this.#totals[family]++
     const [atMs, foundAtMonotonicMs] = [this.#clock.now(), this.#clock.monotonic()]
     const drift = { family, found, atMs, times: 1, repairedAfterMs: undefined, foundAtMonotonicMs }
     this.#kept = [...this.#kept, drift].slice(-mostKept)

@@ -251,10 +251,10 @@ test('a sync is measured whether it succeeds or not; only a success is stamped',
   backend.failures = 1
   backend.takesMs = 250
   await clock.advance(250)
-  expect(metricCalls('syncRan')).toEqual([['ipv4', { seconds: 0.25, full: true }]])
+  expect(metricCalls('syncRan')).toEqual([['ipv4', { seconds: 0.25, full: true, hasFailed: true }]])
   expect(metricCalls('syncSucceeded')).toEqual([])
   await clock.advance(31_000)
-  expect(metricCalls('syncRan').slice(1)).toEqual([['ipv4', { seconds: 0.25, full: true }]])
+  expect(metricCalls('syncRan').slice(1)).toEqual([['ipv4', { seconds: 0.25, full: true, hasFailed: false }]])
   expect(metricCalls('syncSucceeded')).toEqual([['ipv4', start + 30_500]])
   expect(metricCalls('noLocalEndpoints')).toEqual([
     ['ipv4', 'internal', 1],
@@ -315,11 +315,12 @@ test('a failing hook is logged, and the other hooks and the sync stand', async (
 })
 
 test('stopping during a sync interrupts it and ends without an error line', async () => {
-  const { clock, backend, table, log, stop, hooked } = given()
+  const { clock, backend, table, log, stop, hooked, metricCalls } = given()
   backend.takesMs = 60_000
   await clock.advance(10)
   await stop()
   expect(log.at('error')).toEqual([])
+  expect(metricCalls('syncRan')).toMatchObject([['ipv4', { hasFailed: false }]])
   expect(hooked).toEqual([])
   expect(clock.sleeping).toBe(0)
   expect(table.listeners.size).toBe(0)

@@ -172,11 +172,15 @@ export class SyncRunner {
     this.#isAsked = false
     const pending = (this.#unprogrammed = this.#take())
     this.#describe(span, pending, trigger ?? (pending.change.causes.length > 0 ? 'change' : nothingLeft))
-    let report: SyncReport
+    let report: SyncReport | undefined
     try {
       report = await backend.sync(pending.view, pending.change, signal, span)
     } finally {
-      metrics.syncRan(family, { seconds: (clock.monotonic() - startedAt) / 1000, full: pending.change.full })
+      metrics.syncRan(family, {
+        seconds: (clock.monotonic() - startedAt) / 1000,
+        full: pending.change.full,
+        hasFailed: report === undefined && !signal.aborted,
+      })
     }
     this.#unprogrammed = undefined
     this.#failure = undefined

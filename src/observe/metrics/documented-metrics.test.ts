@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../core/clock.ts'
 import { ConfigMetrics } from './config-metrics.ts'
+import { addDriftMetrics } from './drift-metrics.ts'
 import { addEndpointMetrics } from './endpoint-metrics.ts'
 import { addBuildInfo, addFeatureStates } from './kubernetes-metrics.ts'
 import { MetricRegistry } from './prometheus.ts'
@@ -27,6 +28,7 @@ test('docs/observability.md lists every metric that there is, and no other', () 
   void new ConfigMetrics(registry, state)
   addSourceContact(registry, systemClock, () => new Map())
   addSafetyMetrics(registry, { longestOfLastHour: () => undefined })
+  addDriftMetrics(registry, { totalOf: () => 0 }, () => [])
   addViewMetrics(registry, () => [])
   addTrafficMetrics(registry, () => Promise.resolve([]))
   addEndpointMetrics(registry, () => Promise.resolve([]))

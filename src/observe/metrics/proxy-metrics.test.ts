@@ -101,7 +101,7 @@ test('what the brain reports becomes the series that kube-proxy has', async () =
   metrics.endpointChange()
   metrics.pendingChanges({ services: 3, slices: 4 })
   metrics.syncRequested('ipv4', 1_700_000_000_500)
-  metrics.syncRan('ipv6', { seconds: 0.3, full: true })
+  metrics.syncRan('ipv6', { seconds: 0.3, full: true, hasFailed: false })
   metrics.syncSucceeded('ipv6', 1_700_000_001_000)
   metrics.programmed('ipv4', 2)
   metrics.noLocalEndpoints('ipv4', 'external', 5)
@@ -111,6 +111,7 @@ test('what the brain reports becomes the series that kube-proxy has', async () =
   const series = await seriesOf(registry, { withoutBuckets: true })
   expect(series).toEqual([
     'fairlead_object_problems_total{kind="Service"} 1',
+    'fairlead_sync_failures_total{ip_family="IPv6"} 0',
     'kubeproxy_network_programming_duration_seconds_count{ip_family="IPv4"} 1',
     'kubeproxy_network_programming_duration_seconds_sum{ip_family="IPv4"} 2',
     'kubeproxy_proxy_healthz_total{code="503"} 1',
@@ -144,8 +145,8 @@ test('after a reset a value is there again once it is written again, also when i
 
 test('a mode with partial syncs tells full and partial ones apart', async () => {
   const { registry, metrics } = given('nftables')
-  metrics.syncRan('ipv4', { seconds: 1, full: true })
-  metrics.syncRan('ipv4', { seconds: 2, full: false })
+  metrics.syncRan('ipv4', { seconds: 1, full: true, hasFailed: false })
+  metrics.syncRan('ipv4', { seconds: 2, full: false, hasFailed: true })
   const series = await seriesOf(registry, { withoutBuckets: true })
   expect(series.filter((line) => line.includes('_seconds_sum'))).toEqual([
     'kubeproxy_sync_full_proxy_rules_duration_seconds_sum{ip_family="IPv4"} 1',
@@ -156,7 +157,7 @@ test('a mode with partial syncs tells full and partial ones apart', async () => 
 
 test('a sync is counted in 15 buckets from 1 ms to 16.384 s', async () => {
   const { registry, metrics } = given('userspace')
-  metrics.syncRan('ipv4', { seconds: 1, full: true })
+  metrics.syncRan('ipv4', { seconds: 1, full: true, hasFailed: false })
   expect(await bucketsOf(registry, 'kubeproxy_sync_proxy_rules_duration_seconds')).toEqual(
     '0.001 0.002 0.004 0.008 0.016 0.032 0.064 0.128 0.256 0.512 1.024 2.048 4.096 8.192 16.384 +Inf'.split(' '),
   )
@@ -207,7 +208,7 @@ test.skipIf(!hasPromtool)(
     addBuildInfo(registry, build, 'v20.20.2')
     addFeatureStates(registry, () => [{ name: 'ComponentFlagz', stage: 'BETA', isEnabled: true }])
     new RestClientMetrics(registry).requestFinished({ method: 'GET', host: 'h"\\\n', status: 200, seconds: 1 })
-    metrics.syncRan('ipv4', { seconds: 1, full: true })
+    metrics.syncRan('ipv4', { seconds: 1, full: true, hasFailed: false })
     metrics.programmed('ipv4', 1)
     metrics.noLocalEndpoints('ipv4', 'internal', 1)
     const checked = spawnSync(promtool, ['check', 'metrics'], { input: await registry.render(), encoding: 'utf8' })

@@ -1,5 +1,5 @@
 import type { ObjectKind } from '../../api/records.ts'
-import type { ProxyMetrics } from '../../core/proxy-metrics.ts'
+import type { ProxyMetrics, SyncRan } from '../../core/proxy-metrics.ts'
 import type { NoticeReason } from '../../core/routing/service-notices.ts'
 import { removalBounds } from '../../core/sync/time-to-safety.ts'
 import type { Family } from '../../net/ip.ts'
@@ -21,12 +21,18 @@ function noLocalLabelsOf(family: Family) {
 /** Turns what the core reports into kube-proxy's series. */
 export class PrometheusProxyMetrics implements ProxyMetrics {
   readonly #families: ProxyMetricFamilies
+  readonly #syncFailures: Counter<'ip_family'>
   readonly #objectProblems: Counter<'kind'>
   readonly #serviceNotices: Gauge<'ip_family' | 'reason'>
   readonly #endpointRemovals: Histogram<'ip_family'>
 
   constructor(registry: MetricRegistry, families: ProxyMetricFamilies) {
     this.#families = families
+    this.#syncFailures = registry.counter({
+      name: 'fairlead_sync_failures_total',
+      labels: ['ip_family'],
+      help: 'Syncs that failed, in every mode. Each is retried.',
+    })
     this.#objectProblems = registry.counter({
       name: 'fairlead_object_problems_total',
       labels: ['kind'],
@@ -65,8 +71,10 @@ export class PrometheusProxyMetrics implements ProxyMetrics {
     gauge?.set(familyLabel(family), atMs / 1000)
   }
 
-  syncRan(family: Family, { seconds, full }: { readonly seconds: number; readonly full: boolean }): void {
+  syncRan(family: Family, { seconds, full, hasFailed }: SyncRan): void {
     const labels = familyLabel(family)
+    // From the first sync on there is a series: increase() does not see what a series begins with.
+    this.#syncFailures.increment(labels, hasFailed ? 1 : 0)
     this.#families.histogram('kubeproxy_sync_proxy_rules_duration_seconds')?.observe(labels, seconds)
     const ofKind = full
       ? 'kubeproxy_sync_full_proxy_rules_duration_seconds'
