@@ -45,6 +45,34 @@ describe('where it listens', () => {
   })
 })
 
+test('an outage: nobody reaches it, then all objects are there again, and a watch goes on from its version', async () => {
+  await using api = await serverUnderTest()
+  const { metadata } = await api.client.expect(201, 'POST', servicesPath, serviceNamed('before'))
+  const { resourceVersion } = metadata as { resourceVersion: string }
+  await using cut = await api.client.watch(`${servicesPath}?watch=true&resourceVersion=${resourceVersion}`)
+
+  const outage = await api.server.outage()
+  expect(await cut.rest().catch(() => [])).toEqual([])
+  // The first would use a connection that was open before.
+  for (const _attempt of [1, 2]) await expect(fetch(api.server.url)).rejects.toThrow('fetch failed')
+  const { hostname, port } = new URL(api.server.url)
+  const [refusal] = await once(connect(Number(port), hostname), 'error')
+  expect(refusal).toMatchObject({ code: 'ECONNREFUSED' })
+
+  await outage[Symbol.asyncDispose]()
+  await using watch = await api.client.watch(`${servicesPath}?watch=true&resourceVersion=${resourceVersion}`)
+  await api.client.expect(201, 'POST', servicesPath, serviceNamed('after'))
+  expect((await watch.next())?.object['metadata'].name).toBe('after')
+  expect((await api.client.expect(200, 'GET', `${servicesPath}/before`))['metadata'].uid).toBe(metadata.uid)
+})
+
+test('a server may end in the middle of an outage', async () => {
+  const api = await serverUnderTest()
+  await api.server.outage()
+  await api.server[Symbol.asyncDispose]()
+  await expect(fetch(api.server.url)).rejects.toThrow('fetch failed')
+})
+
 describe('web pages', () => {
   /** With fetch, a test cannot choose Host and Origin. */
   const statusFor = async (url: string, headers: Record<string, string>, method = 'GET') => {

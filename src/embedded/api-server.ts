@@ -4,18 +4,15 @@
  * otherwise.
  */
 import { randomInt, randomUUID } from 'node:crypto'
-import { setMaxListeners } from 'node:events'
-import { createServer } from 'node:http'
-import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Clock } from '../core/clock.ts'
 import type { Logger } from '../core/logger.ts'
-import { ConnectionLimit, smallRequestTimeouts } from '../http/connection-limit.ts'
 import { hostPort, isLoopback, isUnspecified, parseIp } from '../net/ip.ts'
 import { defaultServiceCidrs, ServiceAllocator } from './cluster/allocator.ts'
 import type { PortRange } from './cluster/allocator.ts'
 import { bootstrap } from './cluster/bootstrap.ts'
 import { ApiServerError } from './api-server-error.ts'
+import { openFront } from './http/front.ts'
+import type { Front } from './http/front.ts'
 import { requestHandler } from './http/handler.ts'
 import { Kinds } from './verbs/kinds.ts'
 import type { WriteContext } from './verbs/write.ts'
@@ -59,6 +56,8 @@ export interface ApiServer extends AsyncDisposable {
   readonly revision: number
   /** Forgets all history, as a compaction of etcd does: requests for an older revision get 410. */
   compact(): void
+  /** From now on nobody reaches it; when this is disposed of, it listens at the same place again, with the same objects. */
+  outage(): Promise<AsyncDisposable>
 }
 
 export async function startApiServer(options: ApiServerOptions): Promise<ApiServer> {
@@ -81,33 +80,30 @@ async function serve(options: ApiServerOptions, host: string, disk: Disk | undef
   const collections = kinds.all.map((kind) => kind.collection)
   const store = new Store({ historySize, observer: allocator.observe, kinds: collections, log, ...disk })
   const context: WriteContext = { allocator, now: () => clock.now(), newUid: randomUUID, nameSuffix }
-  const closing = new AbortController()
-  // Each watch adds a listener.
-  setMaxListeners(0, closing.signal)
-  const handler = requestHandler({
-    store,
-    kinds,
-    context,
-    clock,
-    log,
-    bookmarkIntervalMs: options.bookmarkIntervalMs ?? 60_000,
-    hasStreamingLists: options.hasStreamingLists ?? true,
-    version: options.version ?? 'v1.36.0',
-    isOnLoopback: isLoopback(host),
-    maxWatches: Math.ceil(maxConnections / 2),
-    signal: closing.signal,
-    random: Math.random,
-  })
-  // Go's clients keep an idle connection for 90 seconds. If the server closed it first, a request could be lost on the
-  // way.
-  const server = createServer({ ...smallRequestTimeouts, keepAliveTimeout: 120_000 }, handler)
-  new ConnectionLimit(maxConnections).bound(server)
-  const port = await listen(server, host, options.port ?? 0)
+  const open = (port: number) =>
+    openFront({ host, port, maxConnections }, (signal) =>
+      requestHandler({
+        store,
+        kinds,
+        context,
+        clock,
+        log,
+        bookmarkIntervalMs: options.bookmarkIntervalMs ?? 60_000,
+        hasStreamingLists: options.hasStreamingLists ?? true,
+        version: options.version ?? 'v1.36.0',
+        isOnLoopback: isLoopback(host),
+        maxWatches: Math.ceil(maxConnections / 2),
+        signal,
+        random: Math.random,
+      }),
+    )
+  let front: Front | undefined = await open(options.port ?? 0)
+  const { port } = front
   let mirror: AsyncDisposable | undefined
   const stop = async () => {
-    closing.abort()
+    const closing = front?.close('gently')
     await mirror?.[Symbol.asyncDispose]()
-    await close(server)
+    await closing
     await store.settled()
   }
   const reachableHost = isUnspecified(host) ? loopbackOfSameFamily(host) : host
@@ -126,6 +122,15 @@ async function serve(options: ApiServerOptions, host: string, disk: Disk | undef
       return store.revision
     },
     compact: () => store.forgetHistory(),
+    async outage() {
+      await front?.close('at once')
+      front = undefined
+      return {
+        async [Symbol.asyncDispose]() {
+          front ??= await open(port)
+        },
+      }
+    },
     async [Symbol.asyncDispose]() {
       await stop()
       await disk?.journal[Symbol.asyncDispose]()
@@ -146,30 +151,6 @@ function checkedHost({ host = '127.0.0.1', allowNonLoopback = false }: ApiServer
         `change everything; use 127.0.0.1, or allow other addresses explicitly`,
     )
   return ip
-}
-
-async function listen(server: Server, host: string, port: number): Promise<number> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (cause: NodeJS.ErrnoException) => reject(listenError(host, port, cause)))
-    server.listen(port, host, resolve)
-  })
-  return (server.address() as AddressInfo).port
-}
-
-function listenError(host: string, port: number, cause: NodeJS.ErrnoException): ApiServerError {
-  const where = hostPort(host, port)
-  if (cause.code === 'EADDRINUSE')
-    return new ApiServerError('port-in-use', `cannot listen on ${where}: the port is in use; choose another`, { cause })
-  return new ApiServerError('listen-failed', `cannot listen on ${where}: ${cause.message}`, { cause })
-}
-
-async function close(server: Server): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-  server.closeIdleConnections()
-  // Answers that are being sent may finish, but a client that does not read its answer is not waited for.
-  const timer = setTimeout(() => server.closeAllConnections(), 1000)
-  await closed
-  clearTimeout(timer)
 }
 
 /** A server on all addresses can also be reached on loopback. */
