@@ -250,20 +250,52 @@ export interface NodeRow {
   readonly isConnected: boolean
 }
 
+/** Of the demo: the sample application, what its clients meet, and what one can do. It follows the objects, whoever writes them. */
 export interface DemoState {
-  readonly actions: readonly DemoButton[]
-  /** The Services whose picture is shown, with replicas that can be stopped. */
-  readonly services: readonly { readonly key: string; readonly replicas: readonly DemoReplica[] }[]
+  /** For `export KUBECONFIG=…` in a shell; the lines of `DemoButton.kubectl` work there. */
+  readonly kubeconfig: string
   readonly isApiServerUp: boolean
-  /** What the last button did, as a sentence. */
-  readonly last?: string
+  /** Stops or starts it. */
+  readonly apiServer: DemoButton
+  readonly services: readonly DemoService[]
+  /** Newest last. */
+  readonly story: readonly DemoMoment[]
+}
+
+export interface DemoService {
+  /** `NAMESPACE/NAME` */
+  readonly key: string
+  readonly protocol: string
+  /** `IP:PORT` at which the demo serves it; absent while it does not. */
+  readonly address?: string
+  readonly hasAffinity: boolean
+  /** By number. */
+  readonly replicas: readonly DemoReplica[]
+  /** More, fewer, affinity. */
+  readonly actions: readonly DemoButton[]
+  readonly clients: readonly DemoClient[]
 }
 
 export interface DemoReplica {
   readonly name: string
   /** `IP:PORT` */
   readonly address: string
-  readonly state: 'running' | 'stopped' | 'draining'
+  /** `unready`: its server runs, but its endpoint says that it is not ready. */
+  readonly state: 'running' | 'unready' | 'stopped' | 'draining'
+  readonly actions: readonly DemoButton[]
+}
+
+/** Who asks a Service, a little more than once a second for as long as somebody looks. */
+export interface DemoClient {
+  readonly address: string
+  /** The replicas that answered, newest last; empty where nobody did. */
+  readonly answers: readonly string[]
+}
+
+/** Something that happened, as a sentence. */
+export interface DemoMoment {
+  readonly at: string
+  readonly text: string
 }
 
 export interface DemoButton {
@@ -273,12 +305,15 @@ export interface DemoButton {
   readonly kubectl?: string
   /** What to look at. */
   readonly about: string
+  /** Why it cannot be used now. */
+  readonly whyNot?: string
 }
 
 export interface DemoAction {
   readonly kind: 'stop' | 'start' | 'drain' | 'scale' | 'affinity' | 'api-server'
-  /** `NAMESPACE/NAME` */
+  /** `NAMESPACE/NAME`; of a scale and of affinity. */
   readonly service?: string
+  /** Of a stop, start and drain. */
   readonly replica?: string
   readonly to?: number | 'on' | 'off'
 }
