@@ -39,7 +39,10 @@ export interface ApiSource {
   client(log: Logger): Promise<WatchClient>
 }
 
-type SourceDaemon = Pick<Daemon, 'config' | 'running' | 'api' | 'objects' | 'master' | 'version' | 'host' | 'log'>
+type SourceDaemon = Pick<
+  Daemon,
+  'config' | 'running' | 'api' | 'objects' | 'master' | 'longestPauseMs' | 'version' | 'host' | 'log'
+>
 
 interface SourceContext extends SourceDaemon, Pick<ClusterParts, 'nodeName' | 'catalog' | 'metrics' | 'tracing'> {
   readonly intake: Intake
@@ -103,7 +106,7 @@ async function mustExist(path: string): Promise<void> {
 }
 
 async function kubeSource(context: SourceContext): Promise<ObjectSource> {
-  const { config, master, nodeName, version, intake, metrics, host } = context
+  const { config, master, longestPauseMs, nodeName, version, intake, metrics, host } = context
   const { clock, env } = host
   const log = context.log.child({ source: 'kubernetes' })
   const { kubeconfig, qps, burst } = config.clientConnection
@@ -116,6 +119,7 @@ async function kubeSource(context: SourceContext): Promise<ObjectSource> {
     log,
     metrics: metrics.source,
     usesStreamingLists: isGateOn(context.running.config.featureGates, 'WatchListClient'),
+    ...(longestPauseMs !== undefined && { longestPauseMs }),
     sinks: {
       Service: intake.sink('Service'),
       EndpointSlice: intake.sink('EndpointSlice'),

@@ -36,6 +36,8 @@ export interface Daemon {
   /** A KPNG server to follow, instead of a cluster or files. */
   readonly api?: ApiSource
   readonly master: string
+  /** Between attempts to reach the API server. The usual one spares a server that thousands of nodes come back to. */
+  readonly longestPauseMs?: number
   /** The configuration file that was loaded, to be watched. */
   readonly file: ConfigFile | undefined
   /** What a change of the file does. */

@@ -19,6 +19,7 @@ export interface KubeSourceOptions {
   readonly log?: Logger
   readonly metrics?: ReflectorMetrics
   readonly usesStreamingLists?: boolean
+  readonly longestPauseMs?: number
 }
 
 /** Delivers the four kinds of objects of a cluster to their sinks. */

@@ -25,3 +25,8 @@ test('two quiet minutes after a wait make the next one short again, the wait its
   await clock.advance(30_000 + 120_001)
   expect(backoff.next()).toBe(800)
 })
+
+test('whoever serves one node alone may want a shorter longest wait', () => {
+  const backoff = new Backoff(new FakeClock(), () => 0, 2_000)
+  expect(Array.from({ length: 4 }, () => backoff.next())).toEqual([800, 1_600, 2_000, 2_000])
+})

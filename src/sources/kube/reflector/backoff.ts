@@ -2,7 +2,7 @@ import type { Clock } from '../../../core/clock.ts'
 
 /** As client-go's reflector: 800 ms, doubled up to 30 s, each extended by up to 100 % at random. */
 const firstMs = 800
-const longestMs = 30_000
+export const usualLongestMs = 30_000
 /** After this long without a failure, the next one starts with the shortest delay again. */
 const forgetAfterMs = 120_000
 
@@ -10,20 +10,22 @@ const forgetAfterMs = 120_000
 export class Backoff {
   readonly #clock: Clock
   readonly #random: () => number
+  readonly #longestMs: number
   #nextMs = firstMs
   #lastAskedMs = -Infinity
 
-  constructor(clock: Clock, random: () => number) {
+  constructor(clock: Clock, random: () => number, longestMs = usualLongestMs) {
     this.#clock = clock
     this.#random = random
+    this.#longestMs = longestMs
   }
 
   /** Never based on more than `limitMs`. */
-  next(limitMs = longestMs): number {
+  next(limitMs = this.#longestMs): number {
     const now = this.#clock.monotonic()
     if (now - this.#lastAskedMs > forgetAfterMs) this.#nextMs = firstMs
     const baseMs = Math.min(this.#nextMs, limitMs)
-    this.#nextMs = Math.min(this.#nextMs * 2, longestMs)
+    this.#nextMs = Math.min(this.#nextMs * 2, this.#longestMs)
     const delayMs = baseMs * (1 + this.#random())
     // The time without failures counts from the end of the wait. Otherwise a long wait would look like one.
     this.#lastAskedMs = now + delayMs

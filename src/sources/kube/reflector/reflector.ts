@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from '../../../core/clock.ts'
 import { silentLogger, type Logger } from '../../../core/logger.ts'
 import type { KindSink } from '../../kind-sink.ts'
-import { Backoff } from './backoff.ts'
+import { Backoff, usualLongestMs } from './backoff.ts'
 import { InitialEvents } from './initial-events.ts'
 import type { KubeClient } from '../kube-client.ts'
 import { KubeError } from '../kube-error.ts'
@@ -28,6 +28,8 @@ export interface ReflectorOptions<Item> {
   readonly metrics?: ReflectorMetrics
   /** Whether to ask for streaming lists (feature gate WatchListClient). */
   readonly usesStreamingLists?: boolean
+  /** Of the pauses while the server cannot be reached. */
+  readonly longestPauseMs?: number
 }
 
 /** Shorter watches count as failures, so that a server which hangs up at once is not asked in a tight loop. */
@@ -56,10 +58,11 @@ export class Reflector<Item> {
       log: silentLogger,
       metrics: noReflectorMetrics,
       usesStreamingLists: true,
+      longestPauseMs: usualLongestMs,
       ...options,
     }
     this.#streaming = this.#options.usesStreamingLists ? 'yes' : 'never'
-    this.#backoff = new Backoff(this.#options.clock, this.#options.random)
+    this.#backoff = new Backoff(this.#options.clock, this.#options.random, this.#options.longestPauseMs)
     this.#journal = new ReflectorJournal(this.#options)
   }
 
