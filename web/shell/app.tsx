@@ -1,60 +1,68 @@
 /** What every page has around it: the menu, who serves it, and whether it is still heard. */
-import { useEffect } from 'preact/hooks'
-import { about, connection } from '../live/live.ts'
-import { pageAt, pages } from './pages.tsx'
+import { useEffect, useRef } from 'preact/hooks'
+import { connection, isOutdated } from '../live/live.ts'
+import { Help } from './help.tsx'
+import { Login } from './login.tsx'
+import { pageAt } from './pages.tsx'
 import { location } from './route.ts'
+import { Side } from './side.tsx'
+import './frame.css'
 
 export function App() {
-  const found = pageAt(location.value.pathname)
-  const title = found?.page.title ?? 'Not found'
+  const { pathname } = location.value
+  const found = pageAt(pathname)
+  const isLogin = connection.value === 'login'
+  const title = isLogin ? 'Log in' : (found?.page.heading?.(found.rest) ?? found?.page.title ?? 'Not found')
   useEffect(() => {
     document.title = `${title} · Fairlead`
   }, [title])
+  const content = useFocusOnArrival(pathname)
   return (
     <>
       <a class="skip" href="#content">
         Skip to the content
       </a>
-      <header class="top">
-        <a class="brand" href="/">
-          Fairlead
-        </a>
-        <Menu current={found?.page.path} />
-        <Connection />
-      </header>
-      <main id="content" tabIndex={-1}>
-        <h1>{title}</h1>
-        {found === undefined ? <p>There is no such page.</p> : found.page.view(found.rest)}
-      </main>
+      <div class="frame">
+        <Side current={found?.page.path} pathname={pathname} />
+        <main id="content" tabIndex={-1} ref={content}>
+          {isOutdated.value && <Outdated />}
+          <h1>{title}</h1>
+          {isLogin ? (
+            <Login />
+          ) : found === undefined ? (
+            <p>
+              There is no such page. Go to the <a href="/">first one</a>.
+            </p>
+          ) : (
+            found.page.view(found.rest)
+          )}
+        </main>
+      </div>
+      <Help />
     </>
   )
 }
 
-function Menu({ current }: { readonly current: string | undefined }) {
-  const known = about.value
-  const offered = pages.filter((page) => page.isDetail !== true && (known === undefined || page.isOffered(known)))
-  return (
-    <nav aria-label="Pages">
-      <ul>
-        {offered.map(({ path, title }) => (
-          <li key={path}>
-            <a href={path} aria-current={path === current ? 'page' : undefined}>
-              {title}
-            </a>
-          </li>
-        ))}
-      </ul>
-    </nav>
-  )
+/** Who comes to another page begins at its top, with the keyboard too. Not on the first one: the browser has done it. */
+function useFocusOnArrival(pathname: string) {
+  const content = useRef<HTMLElement>(null)
+  const last = useRef(pathname)
+  useEffect(() => {
+    if (last.current === pathname) return
+    last.current = pathname
+    content.current?.focus({ preventScroll: true })
+    scrollTo(0, 0)
+  }, [pathname])
+  return content
 }
 
-const said = { connecting: 'Connecting', live: 'Live', lost: 'Connection lost, trying again', resting: 'Resting' }
-
-function Connection() {
-  const { nodeName, mode } = about.value ?? {}
+function Outdated() {
   return (
-    <p class="connection" data-state={connection.value}>
-      <span>{[nodeName, mode].filter(Boolean).join(', ')}</span> <span role="status">{said[connection.value]}</span>
+    <p class="outdated" role="status">
+      Fairlead was updated. This page is still of the version before.
+      <button class="button" type="button" onClick={() => globalThis.location.reload()}>
+        Load it again
+      </button>
     </p>
   )
 }

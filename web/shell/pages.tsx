@@ -1,6 +1,7 @@
 /** The pages, in the order of the menu. */
 import type { ComponentChildren } from 'preact'
 import type { About } from '../../src/observe/console/wire.ts'
+import type { IconName } from '../parts/icon.tsx'
 import { OverviewPage } from '../pages/overview.tsx'
 
 export interface Page {
@@ -9,12 +10,24 @@ export interface Page {
   readonly path: string
   /** Reached by links, not from the menu. */
   readonly isDetail?: true
+  /** After `g`, it leads here. */
+  readonly letter?: string
+  readonly icon?: IconName
+  /** What it is called in place of its title, for what follows its path. */
+  readonly heading?: (rest: readonly string[]) => string | undefined
   readonly isOffered: (about: About) => boolean
   readonly view: (rest: readonly string[]) => ComponentChildren
 }
 
 export const pages: readonly Page[] = [
-  { title: 'Overview', path: '/', isOffered: ({ kind }) => kind === 'node', view: () => <OverviewPage /> },
+  {
+    title: 'Overview',
+    path: '/',
+    letter: 'o',
+    icon: 'overview',
+    isOffered: ({ kind }) => kind === 'node',
+    view: () => <OverviewPage />,
+  },
 ]
 
 /** The one with the longest path that fits. */

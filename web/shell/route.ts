@@ -22,15 +22,17 @@ globalThis.addEventListener('popstate', () => (location.value = here()))
 
 /** Follows links within the page without loading it again. */
 document.addEventListener('click', (event) => {
-  if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey) return
-  const link = event.target instanceof Element ? event.target.closest('a') : null
-  if (
-    link === null ||
-    link.origin !== globalThis.location.origin ||
-    link.target !== '' ||
-    link.hasAttribute('download')
-  )
+  if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey)
     return
+  const link = event.target instanceof Element ? event.target.closest('a') : null
+  if (link === null || link.target !== '' || link.hasAttribute('download') || !isOfThisPage(link)) return
   event.preventDefault()
-  go(link.href)
+  if (link.href !== globalThis.location.href) go(link.href)
 })
+
+function isOfThisPage({ origin, pathname, search, hash }: HTMLAnchorElement): boolean {
+  const now = globalThis.location
+  if (origin !== now.origin || pathname.startsWith('/debug/') || pathname.startsWith('/api/')) return false
+  // The browser jumps within a view better than we could.
+  return hash === '' || pathname !== now.pathname || search !== now.search
+}
