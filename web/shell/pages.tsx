@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact'
 import type { About } from '../../src/observe/console/wire.ts'
 import type { IconName } from '../parts/icon.tsx'
 import { OverviewPage } from '../pages/overview.tsx'
+import { ServicePage } from '../pages/service/service-page.tsx'
 
 export interface Page {
   readonly title: string
@@ -27,6 +28,14 @@ export const pages: readonly Page[] = [
     icon: 'overview',
     isOffered: ({ kind }) => kind === 'node',
     view: () => <OverviewPage />,
+  },
+  {
+    title: 'Service',
+    path: '/services',
+    isDetail: true,
+    heading: (rest) => rest.join('/'),
+    isOffered: ({ kind }) => kind === 'node',
+    view: ([namespace = '', name = '']) => <ServicePage namespace={namespace} name={name} />,
   },
 ]
 
