@@ -49,6 +49,7 @@ export class Catalog {
   readonly #listedKinds = new Set<ObjectKind>()
   readonly #listeners = new Set<CatalogListener>()
   readonly #firstLists: SpanLink[] = []
+  #changes = 0
 
   get services(): ReadonlyMap<ObjectKey, ServiceRecord> {
     return this.#records.Service
@@ -87,6 +88,11 @@ export class Catalog {
   /** The events by which the first complete lists came, as far as they are recorded. */
   get firstLists(): readonly SpanLink[] {
     return this.#firstLists
+  }
+
+  /** How many changes of objects there have been. */
+  get changes(): number {
+    return this.#changes
   }
 
   /** Returns the function that ends the subscription. */
@@ -129,6 +135,7 @@ export class Catalog {
   }
 
   #announce(event: CatalogEvent): void {
+    this.#changes++
     for (const listener of this.#listeners) listener.changed(event)
   }
 

@@ -2,7 +2,7 @@
  * A Route says what happens to the traffic of one Service port, for one IP family, on this node. Backends see Routes and
  * nothing else: no Service object, no policy left to decide.
  */
-import type { Protocol, Relaying, TrafficPolicy, WindowsWishes } from '../api/records.ts'
+import type { ObjectKey, Protocol, Relaying, TrafficPolicy, WindowsWishes } from '../api/records.ts'
 import type { Family } from '../net/ip.ts'
 
 /** Identifies a Service port within a family: namespace, name, port name and protocol. */
@@ -16,6 +16,12 @@ export function routeKey(namespace: string, name: string, portName: string, prot
 export function routeName(route: Pick<Route, 'namespace' | 'name' | 'portName'>): string {
   const service = `${route.namespace}/${route.name}`
   return route.portName === '' ? service : `${service}:${route.portName}`
+}
+
+/** `ns/name` of `ns/name:port/TCP` or `ns/name/TCP`. */
+export function serviceOfRoute(key: RouteKey): ObjectKey {
+  const port = key.indexOf(':')
+  return key.slice(0, port === -1 ? key.lastIndexOf('/') : port) as ObjectKey
 }
 
 export interface Endpoint {

@@ -19,8 +19,10 @@ import type { ClusterParts, Daemon } from './daemon.ts'
 export interface ObjectSource extends Runnable, AsyncDisposable {
   /** Complete lists of Services and EndpointSlices have come from it (not from saved state). */
   isLive(): boolean
-  /** When the server last sent something about each kind; empty for files. */
-  status(): ReadonlyMap<string, { readonly lastContactMs: number | undefined }>
+  /** For people: `the API server at https://…`, `files in …`. */
+  readonly from: string
+  /** When the server last sent something about each kind, and whether it has been out of reach since; empty for files. */
+  status(): ReadonlyMap<string, { readonly lastContactMs: number | undefined; readonly isLost: boolean }>
   /** For `/healthz?verbose`. */
   detail(): Readonly<Record<string, unknown>>
   /** The state of the connection, where a KPNG server is followed. */
@@ -71,7 +73,8 @@ async function apiSource(api: ApiSource, { intake, nodeName, catalog, log }: Sou
     apiServers: [],
     run: (signal) => source.run(signal),
     isLive: () => catalog.isInitialised,
-    status: () => new Map([['KPNG', source.status()]]),
+    from: `the KPNG server at ${api.target}`,
+    status: () => new Map([['KPNG', { ...source.status(), isLost: !source.status().isConnected }]]),
     core: () => source.status(),
     detail: () => ({ kpng: { target: api.target, ...source.status() } }),
     [Symbol.asyncDispose]: () => Promise.resolve(),
@@ -86,6 +89,7 @@ async function fileSource({ objects, intake, catalog, host, log }: SourceContext
     apiServers: [],
     run: (signal) => source.run(signal),
     isLive: () => catalog.isInitialised,
+    from: objects.join(', '),
     status: () => new Map(),
     detail: () => ({ files: objects }),
     [Symbol.asyncDispose]: () => Promise.resolve(),
@@ -127,13 +131,16 @@ async function kubeSource(context: SourceContext): Promise<ObjectSource> {
       ServiceCIDR: intake.sink('ServiceCIDR'),
     },
   })
+  const server = await access.server()
   const hasSynced = (kind: 'Service' | 'EndpointSlice') => source.status().get(kind)?.hasSynced ?? false
   return {
     client,
-    apiServers: await apiServerAddresses(await access.server(), host, log),
+    from: `the API server at ${server.origin}`,
+    apiServers: await apiServerAddresses(server, host, log),
     run: (signal) => source.run(signal),
     isLive: () => hasSynced('Service') && hasSynced('EndpointSlice'),
-    status: () => source.status(),
+    status: () =>
+      new Map([...source.status()].map(([kind, it]) => [kind, { ...it, isLost: it.lastError !== undefined }])),
     detail: () => ({ watches: Object.fromEntries(source.status()) }),
     [Symbol.asyncDispose]: () => client[Symbol.asyncDispose](),
   }

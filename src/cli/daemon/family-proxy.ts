@@ -17,6 +17,7 @@ import type { ServingPolicy } from '../../core/routing/serving-policy.ts'
 import type { RouteSpanNames } from '../../core/routing/routed-events.ts'
 import type { DriftMemory } from '../../core/sync/drift-memory.ts'
 import { SyncRunner } from '../../core/sync/sync-runner.ts'
+import type { SyncTally } from '../../core/sync/sync-runner.ts'
 import type { SyncPeriods } from '../../core/sync/sync-loop.ts'
 import type { AfterSync } from '../../core/sync/sync-runner.ts'
 import type { Tracer } from '../../core/trace.ts'
@@ -73,6 +74,14 @@ export interface FamilyProxy extends Runnable, TrafficSource, InspectedFamily {
   readonly table: RouteKnowledge
   /** Why the data plane does not hold what was planned for the route; undefined: it does, as far as is known. */
   notProgrammed(key: RouteKey): string | undefined
+  /** Routes that the data plane did not take although the sync succeeded, and why. Another map after each change. */
+  failedRoutes(): ReadonlyMap<RouteKey, string>
+  /** What became of the syncs so far; undefined before the first one can begin. */
+  syncs(): SyncTally | undefined
+  /** Routes that the next sync will be given. */
+  pendingRoutes(): number
+  /** Calls with the routes that are other ones in the view from now on. Returns the function that ends it. */
+  watchView(viewer: (keys: readonly RouteKey[]) => void): () => void
   /** Rules are to be made anew, from other settings. */
   reconfigure(cause: string): void
   /** Waits for the next sync are to be worked out anew. */
@@ -90,6 +99,10 @@ export function familyProxy(options: FamilyProxyOptions): FamilyProxy {
     family,
     table,
     notProgrammed: (key) => runner?.whyNotProgrammed(key),
+    failedRoutes: () => runner?.failedRoutes ?? noFailures,
+    syncs: () => runner?.tally,
+    pendingRoutes: () => table.pendingRoutes,
+    watchView: (viewer) => table.watchView(viewer),
     reconfigure: (cause) => runner?.requestReconfigured(cause),
     periodsChanged: () => runner?.periodsChanged(),
     view: () => table.view,
@@ -141,6 +154,8 @@ export function familyProxy(options: FamilyProxyOptions): FamilyProxy {
     },
   }
 }
+
+const noFailures: ReadonlyMap<RouteKey, string> = new Map()
 
 /** What the mode has counted, and what it leaves to the kernel's connection table. */
 async function trafficOf(

@@ -1,10 +1,11 @@
 /** A whole answer for people: one explanation in full, many as a table. */
 import type { Answer, Explanation } from '../../core/explain/explanation.ts'
 import { entranceWords } from '../../core/explain/entrance-words.ts'
+import { verdictText } from '../../core/explain/words.ts'
 import { renderTable } from '../table.ts'
 import type { Terminal } from '../terminal.ts'
 import { explanationText } from './explanation-text.ts'
-import { destinationText, sourceText, verdictText } from './phrases.ts'
+import { destinationText, sourceText } from './phrases.ts'
 
 type Explained = Extract<Answer, { ok: true }>
 

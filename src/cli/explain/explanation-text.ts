@@ -1,22 +1,13 @@
 /** Explanations for people: step by step, in short sentences, no wider than the terminal. */
-import type { Explanation, NotAnswering, SourceSeen } from '../../core/explain/explanation.ts'
+import type { Explanation, SourceSeen } from '../../core/explain/explanation.ts'
 import { entranceWords } from '../../core/explain/entrance-words.ts'
+import { becauseWords, verdictText, whyNotText } from '../../core/explain/words.ts'
 import { breakWords } from '../../config/flags/break-words.ts'
 import { hostPort } from '../../net/ip.ts'
 import { renderTable } from '../table.ts'
 import { paint } from '../terminal.ts'
 import type { Terminal } from '../terminal.ts'
-import {
-  becauseWords,
-  clientSentence,
-  destinationText,
-  entranceSentence,
-  refusedSentence,
-  seenText,
-  sourceText,
-  verdictText,
-  whyNotWords,
-} from './phrases.ts'
+import { clientSentence, destinationText, entranceSentence, refusedSentence, seenText, sourceText } from './phrases.ts'
 import { piecesText, wrongPieces } from './pieces-text.ts'
 
 /** A sentence, and what is listed below it. */
@@ -143,15 +134,11 @@ function notUsedSteps({ others, verdict }: Explanation): readonly Step[] {
     other.address,
     other.nodeName || '-',
     ...(hasZones ? [other.zone ?? '-'] : []),
-    whyText(other),
+    whyNotText(other),
   ])
   const says =
     others.length === 1 ? 'This endpoint does not answer:' : `These ${others.length} endpoints do not answer:`
   return [{ says, lists: { header: ['ENDPOINT', 'NODE', ...(hasZones ? ['ZONE'] : []), 'WHY'], rows } }]
-}
-
-function whyText({ why, detail }: NotAnswering): string {
-  return detail === undefined ? whyNotWords[why] : `${whyNotWords[why]}: ${detail}`
 }
 
 function afterwards(explanation: Explanation): readonly Step[] {

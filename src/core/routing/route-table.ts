@@ -60,6 +60,7 @@ export class RouteTable implements RouteSource {
   readonly #pendingByKey = new Map<RouteKey, PendingRoute>()
   readonly #dirtyServices = new Set<ObjectKey>()
   readonly #listeners = new Set<(request: SyncRequest) => void>()
+  readonly #viewers = new Set<(keys: readonly RouteKey[]) => void>()
   /** That made a Service dirty. */
   readonly #events: RoutedEvents
   readonly #noLocalEndpoints = { internal: 0, external: 0 }
@@ -104,6 +105,11 @@ export class RouteTable implements RouteSource {
       routesByKey: this.#routesByKey,
       serviceCidrs: this.#serviceCidrs,
     }
+  }
+
+  /** Routes that the next sync will be given. */
+  get pendingRoutes(): number {
+    return this.#pendingByKey.size
   }
 
   get serviceCount(): number {
@@ -151,6 +157,12 @@ export class RouteTable implements RouteSource {
     return () => this.#listeners.delete(listener)
   }
 
+  /** Calls with the routes that are other ones in the view from now on. Returns the function that ends it. */
+  watchView(viewer: (keys: readonly RouteKey[]) => void): () => void {
+    this.#viewers.add(viewer)
+    return () => this.#viewers.delete(viewer)
+  }
+
   take({ full }: { readonly full: boolean }): PendingSync {
     this.#routeDirtyServices()
     const pending = [...this.#pendingByKey.values()]
@@ -162,6 +174,10 @@ export class RouteTable implements RouteSource {
     this.#reasons = new SyncReasons(this.#options.startedAtMs)
     this.#isFullDue = false
     this.#reportPending()
+    if (this.#viewers.size > 0 && pending.length > 0) {
+      const keys = pending.map(({ key }) => key)
+      for (const viewer of this.#viewers) viewer(keys)
+    }
     return {
       view: this.view,
       change: { full: isFull, keys: programmingOrder(pending, isFull ? this.#routesByKey : undefined), causes },

@@ -21,6 +21,7 @@ export class ToldNotices implements NoticeSink {
     ipv6: new Map<ObjectKey, readonly ServiceNotice[]>(),
   } satisfies Record<Family, unknown>
 
+  readonly #listeners = new Set<(service: ObjectKey) => void>()
   readonly #counts = { ipv4: noCounts(), ipv6: noCounts() } satisfies Record<Family, unknown>
 
   constructor(options: ToldNoticesOptions) {
@@ -44,6 +45,20 @@ export class ToldNotices implements NoticeSink {
     }
     for (const { reason } of before ?? []) this.#count(family, reason, -1)
     for (const { reason } of notices) this.#count(family, reason, 1)
+    for (const listener of this.#listeners) listener(service)
+  }
+
+  /** Calls with a Service about which there may be something else to say. Returns the function that ends it. */
+  subscribe(listener: (service: ObjectKey) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** Services about which something is to be said, in the order in which it came up. */
+  *services(): IterableIterator<ObjectKey> {
+    const { ipv4, ipv6 } = this.#noticesByService
+    yield* ipv4.keys()
+    for (const service of ipv6.keys()) if (!ipv4.has(service)) yield service
   }
 
   /** What holds now. */

@@ -2,7 +2,7 @@
 import type { Family } from '../../net/ip.ts'
 import type { ObjectKey } from '../../api/records.ts'
 import type { Clock } from '../clock.ts'
-import type { RouteKey } from '../route.ts'
+import { serviceOfRoute } from '../route.ts'
 import type { PendingSync } from './route-source.ts'
 import type { AfterSync } from './sync-runner.ts'
 
@@ -47,16 +47,10 @@ export class LastTouched {
       return
     }
     for (const key of keys) {
-      const place = `${family} ${serviceOf(key)}`
+      const place = `${family} ${serviceOfRoute(key)}`
       this.#byService.delete(place)
       this.#byService.set(place, touch)
       if (this.#byService.size > most) this.#byService.delete(this.#byService.keys().next().value ?? '')
     }
   }
-}
-
-/** `ns/name` of `ns/name:port/TCP` or `ns/name/TCP`. */
-function serviceOf(key: RouteKey): string {
-  const port = key.indexOf(':')
-  return key.slice(0, port === -1 ? key.lastIndexOf('/') : port)
 }

@@ -44,6 +44,17 @@ export interface SyncRunnerOptions {
   readonly safety?: Pick<TimeToSafety, 'committed'>
 }
 
+/** What became of the syncs so far. */
+export interface SyncTally {
+  readonly count: number
+  readonly failures: number
+  /** When the last one had ended, on the wall clock, and how long it took. */
+  readonly last: { readonly atMs: number; readonly durationMs: number } | undefined
+  readonly lastFailure: { readonly atMs: number; readonly message: string } | undefined
+  /** The last one failed: it is tried again. */
+  readonly isFailing: boolean
+}
+
 /** Others change kernel state behind our back; a full sync this often repairs it. */
 const fullSyncEveryMs = 60 * 60 * 1000
 
@@ -67,6 +78,7 @@ export class SyncRunner {
   #failure: string | undefined
   /** The table has asked for a sync since the last one began. */
   #isAsked = false
+  #tally: SyncTally = { count: 0, failures: 0, last: undefined, lastFailure: undefined, isFailing: false }
 
   constructor(options: SyncRunnerOptions) {
     this.#options = options
@@ -105,6 +117,15 @@ export class SyncRunner {
     this.#loop.periodsChanged()
   }
 
+  get tally(): SyncTally {
+    return this.#tally
+  }
+
+  /** Routes that the data plane did not take although the sync succeeded, and why. Another map after each change. */
+  get failedRoutes(): ReadonlyMap<RouteKey, string> {
+    return this.#unserved.reasonsByKey
+  }
+
   /** Why the data plane does not hold what was planned for the route; undefined: it does, as far as is known. */
   whyNotProgrammed(key: RouteKey): string | undefined {
     const isAwaited = this.#failure !== undefined && this.#unprogrammed?.change.keys.includes(key) === true
@@ -141,7 +162,7 @@ export class SyncRunner {
       this.#lastFullAt = undefined
       // A tool that was interrupted because we stop has not failed.
       if (!signal.aborted) {
-        this.#failure = error instanceof Error ? error.message : String(error)
+        this.#failure = messageOf(error)
         this.#log.error('sync failed, will be retried', { error, retryMs: this.#options.periods().retryMs })
       }
       return 'failed'
@@ -153,7 +174,9 @@ export class SyncRunner {
     const startedAt = clock.monotonic()
     const span = tracer.start('syncProxyRules')
     const end = (error?: unknown) => {
-      span.set({ elapsed_ms: Math.round((clock.monotonic() - startedAt) * 1000) / 1000 })
+      const durationMs = clock.monotonic() - startedAt
+      if (!signal.aborted) this.#count(durationMs, error)
+      span.set({ elapsed_ms: Math.round(durationMs * 1000) / 1000 })
       span.end(error)
     }
     try {
@@ -162,6 +185,19 @@ export class SyncRunner {
     } catch (error) {
       end(error)
       throw error
+    }
+  }
+
+  #count(durationMs: number, error: unknown): void {
+    const { count, failures, lastFailure } = this.#tally
+    const atMs = this.#options.clock.now()
+    const isFailing = error !== undefined
+    this.#tally = {
+      count: count + 1,
+      failures: failures + (isFailing ? 1 : 0),
+      last: { atMs, durationMs },
+      lastFailure: isFailing ? { atMs, message: messageOf(error) } : lastFailure,
+      isFailing,
     }
   }
 
@@ -273,4 +309,8 @@ export class SyncRunner {
       }
     }
   }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }

@@ -16,6 +16,11 @@ export class UnservedRoutes {
     this.#firstPauseMs = firstPauseMs
   }
 
+  /** Why the data plane does not hold each of them. Another map after each change. */
+  get reasonsByKey(): ReadonlyMap<RouteKey, string> {
+    return this.#reasonsByKey
+  }
+
   /** Why the data plane does not hold the route; undefined: it does, as far as is known. */
   why(key: RouteKey): string | undefined {
     return this.#reasonsByKey.get(key)

@@ -1,0 +1,169 @@
+/**
+ * `services`: all of them as rows, then what changes. A row is made and serialised once for all who look. Whoever reads
+ * slowly gets what they missed when they are ready again, and all of it once that would be less.
+ */
+import type { ObjectKey } from '../../../api/records.ts'
+import { serviceOfRoute } from '../../../core/route.ts'
+import type { RouteKey } from '../../../core/route.ts'
+import type { LiveTopic, Viewer } from '../live-topic.ts'
+import type { Beat } from './beat.ts'
+import { nextTurn } from './next-turn.ts'
+import type { NodeParts } from './node-parts.ts'
+import type { ServiceChanges } from './service-changes.ts'
+import { serviceRow } from './service-row.ts'
+
+/** In one message, and in one turn of the event loop. */
+const chunkRows = 250
+/** Who has missed more gets the list again. */
+const mostMissed = 5_000
+/** How soon somebody who reads slowly is looked after while the list is sent. */
+const [shortestPauseMs, longestPauseMs] = [10, 500]
+
+interface Follower {
+  readonly viewer: Viewer
+  readonly ended: AbortController
+  isListing: boolean
+  /** What has changed since they were last sent something; undefined: they have it all. */
+  missed: Set<ObjectKey> | 'too much' | undefined
+}
+
+export interface ServicesTopicOptions extends Pick<NodeParts, 'catalog' | 'families' | 'notices' | 'clock' | 'log'> {
+  readonly beat: Beat
+  readonly changes: ServiceChanges
+}
+
+export class ServicesTopic implements LiveTopic {
+  readonly name = 'services'
+  readonly #options: ServicesTopicOptions
+  readonly #followers = new Set<Follower>()
+  #endings: readonly (() => void)[] = []
+  /** Since the last beat. */
+  #changed = new Set<ObjectKey>()
+  #failedRoutes: readonly ReadonlyMap<RouteKey, string>[] = []
+
+  constructor(options: ServicesTopicOptions) {
+    this.#options = options
+  }
+
+  follow(_rest: readonly string[], viewer: Viewer): Disposable {
+    const follower: Follower = { viewer, ended: new AbortController(), isListing: false, missed: undefined }
+    this.#followers.add(follower)
+    if (this.#followers.size === 1) this.#begin()
+    this.#startList(follower)
+    return {
+      [Symbol.dispose]: () => {
+        follower.ended.abort(ended)
+        if (this.#followers.delete(follower) && this.#followers.size === 0) this.#end()
+      },
+    }
+  }
+
+  #begin(): void {
+    const { beat, changes, families } = this.#options
+    this.#failedRoutes = families.map((family) => family.failedRoutes())
+    this.#endings = [changes.subscribe((service) => this.#changed.add(service)), beat.subscribe(() => this.#onBeat())]
+  }
+
+  #end(): void {
+    for (const end of this.#endings) end()
+    this.#endings = []
+    this.#changed = new Set()
+    this.#failedRoutes = []
+  }
+
+  #onBeat(): void {
+    this.#noteFailedRoutes()
+    const changed = this.#changed
+    this.#changed = new Set()
+    const rows = new RowTexts(this.#options)
+    let shared: string | undefined
+    for (const follower of this.#followers) {
+      const { viewer, missed } = follower
+      if (follower.isListing || viewer.isBehind) addMissed(follower, changed)
+      else if (missed === 'too much') this.#startList(follower)
+      else if (missed !== undefined) {
+        follower.missed = undefined
+        viewer.sendText('services', rows.change(new Set([...missed, ...changed])))
+      } else if (changed.size > 0) viewer.sendText('services', (shared ??= rows.change(changed)))
+    }
+  }
+
+  /** A data plane may refuse a route, or take it at last, although nothing else about the Service changes. */
+  #noteFailedRoutes(): void {
+    this.#failedRoutes = this.#options.families.map((family, index) => {
+      const [before, now] = [this.#failedRoutes[index], family.failedRoutes()]
+      if (before === now) return now
+      for (const [key, why] of before ?? []) if (now.get(key) !== why) this.#changed.add(serviceOfRoute(key))
+      for (const key of now.keys()) if (before?.has(key) !== true) this.#changed.add(serviceOfRoute(key))
+      return now
+    })
+  }
+
+  #startList(follower: Follower): void {
+    follower.isListing = true
+    follower.missed = undefined
+    this.#list(follower).catch((error: unknown) => {
+      if (!follower.ended.signal.aborted) this.#options.log.error('the console cannot list the Services', { error })
+    })
+  }
+
+  /** What changes meanwhile is noted as missed. */
+  async #list(follower: Follower): Promise<void> {
+    const { viewer, ended } = follower
+    const keys = [...this.#options.catalog.services.keys()]
+    for (let from = 0; from === 0 || from < keys.length; from += chunkRows) {
+      await this.#untilReady(follower)
+      if (ended.signal.aborted) return
+      const rows = new RowTexts(this.#options)
+      const texts = keys.slice(from, from + chunkRows).flatMap((key) => rows.of(key) ?? [])
+      const flags = `${from === 0 ? '"isFirst":true,' : ''}${from + chunkRows < keys.length ? '"hasMore":true,' : ''}`
+      viewer.sendText('services', `{${flags}"rows":[${texts.join()}]}`)
+    }
+    follower.isListing = false
+  }
+
+  async #untilReady({ viewer, ended }: Follower): Promise<void> {
+    await nextTurn()
+    for (let pauseMs = shortestPauseMs; viewer.isBehind; pauseMs = Math.min(longestPauseMs, 2 * pauseMs))
+      await this.#options.clock.sleep(pauseMs, ended.signal)
+  }
+}
+
+function addMissed(follower: Follower, changed: ReadonlySet<ObjectKey>): void {
+  if (follower.missed === 'too much' || changed.size === 0) return
+  const missed: Set<ObjectKey> = follower.missed ?? new Set()
+  for (const service of changed) missed.add(service)
+  follower.missed = missed.size > mostMissed ? 'too much' : missed
+}
+
+/** The rows of one moment: each is made once. */
+class RowTexts {
+  readonly #options: ServicesTopicOptions
+  readonly #texts = new Map<ObjectKey, string | undefined>()
+
+  constructor(options: ServicesTopicOptions) {
+    this.#options = options
+  }
+
+  /** Undefined: there is no such Service. */
+  of(key: ObjectKey): string | undefined {
+    if (this.#texts.has(key)) return this.#texts.get(key)
+    const record = this.#options.catalog.services.get(key)
+    const text = record && JSON.stringify(serviceRow(record, this.#options))
+    this.#texts.set(key, text)
+    return text
+  }
+
+  change(keys: Iterable<ObjectKey>): string {
+    const [rows, gone]: [string[], ObjectKey[]] = [[], []]
+    for (const key of keys) {
+      const text = this.of(key)
+      if (text === undefined) gone.push(key)
+      else rows.push(text)
+    }
+    return `{"rows":[${rows.join()}]${gone.length === 0 ? '' : `,"gone":${JSON.stringify(gone)}`}}`
+  }
+}
+
+/** Without a reason of ours each would get an exception with a stack. */
+const ended = 'ended'
