@@ -24,6 +24,18 @@ const program = new URL('../../bin/fairlead.js', import.meta.url).pathname
 const user = 'system:serviceaccount:kube-system:fairlead'
 const soon = { timeout: 15_000, interval: 100 }
 
+/** What a process that may patch Nodes could do with one, beside its taints. An owner that does not exist has it deleted. */
+const beyondTheTaint: readonly { readonly metadata?: object; readonly spec?: object }[] = [
+  { metadata: { labels: { a: 'b' } } },
+  { metadata: { labels: { pool: null } } },
+  { metadata: { annotations: { a: 'b' } } },
+  { metadata: { finalizers: ['example.com/stay'] } },
+  { metadata: { ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'gone', uid: 'gone' }] } },
+  { spec: { unschedulable: true } },
+  { spec: { providerID: 'example://machine' } },
+  { spec: { podCIDR: '10.64.0.0/24', podCIDRs: ['10.64.0.0/24'] } },
+]
+
 let cluster: ControlPlane
 let admin: string
 beforeAll(async () => {
@@ -31,7 +43,7 @@ beforeAll(async () => {
   cluster = await startControlPlane({ WatchList: false })
   admin = await cluster.writeKubeconfig({ token: adminToken })
   await cluster.client.expect(201, 'POST', '/api/v1/nodes', {
-    metadata: { name: 'node-a' },
+    metadata: { name: 'node-a', labels: { pool: 'a' } },
     status: { addresses: [{ type: 'InternalIP', address: '192.0.2.10' }] },
   })
 })
@@ -98,15 +110,21 @@ test('with removeNotReadyTaint it changes the taint of its own Node, and nothing
   const pod = cluster.clientAs(token)
 
   // A policy takes a moment to be in force.
-  const refusal = async (node: string, patch: object) =>
-    (await pod.patch(`/api/v1/nodes/${node}?dryRun=All`, 'application/merge-patch+json', patch)).text
+  const refusal = async (node: string, patch: object) => {
+    const path = `/api/v1/nodes/${node}?dryRun=All`
+    const { status, json } = await pod.patch(path, 'application/merge-patch+json', patch)
+    return status === 403 ? String(json['message']) : `${status}, not refused as forbidden`
+  }
   await expect
     .poll(() => refusal('node-b', { metadata: { labels: { a: 'b' } } }), soon)
     .toContain('the Node that it runs on, and no other')
-  const alone = { taints: others }
-  expect(await refusal('node-a', { metadata: { labels: { a: 'b' } }, spec: alone })).toContain('the taints of its Node')
   expect(await refusal('node-a', { spec: { taints: [] } })).toContain('fairlead.dev/not-ready, and no other')
-  expect(await refusal('node-a', { spec: { ...alone, unschedulable: true } })).toContain('the taints of its Node')
+  for (const patch of beyondTheTaint)
+    expect([
+      patch,
+      await refusal('node-a', { ...patch, spec: { ...('spec' in patch && patch.spec), taints: others } }),
+    ]).toEqual([patch, expect.stringContaining('the taints of its Node, and nothing else')])
+  expect(await refusal('node-a', { spec: { taints: others } })).toBe('200, not refused as forbidden')
 
   const config = await writeConfig(manifests, await cluster.writeKubeconfig({ token }), { mode: 'userspace' })
   const words = [program, `--config=${config}`, '--hostname-override=node-a', '--debug-socket=none']

@@ -112,11 +112,10 @@ export class NotReadyTaint implements Runnable {
     if (reason === 'invalid' || reason === 'conflict')
       return log.debug(1, 'the taints of the Node have just changed, trying again', { node: nodeName, taint })
     if (reason === 'forbidden')
-      return log.error('the taint cannot be removed: allow the service account to patch nodes; will be retried', {
-        node: nodeName,
-        taint,
-        error,
-      })
+      return log.error(
+        'the taint cannot be removed: allow the service account to patch nodes, or see which admission policy forbids it; will be retried',
+        { node: nodeName, taint, error },
+      )
     log.warn('the taint could not be removed, will be retried', { node: nodeName, taint, error })
   }
 
