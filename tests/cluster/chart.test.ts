@@ -40,6 +40,8 @@ describe('values that cannot be right are refused, and the answer names them', (
     ['featureGates.Some=maybe', /'\/featureGates\/Some'.*want boolean/],
     ['apiServer.host=https://10.0.0.1:6443', /'\/apiServer\/host'.*does not match pattern/],
     ['extraCapabilities={CAP_NET_RAW}', /'\/extraCapabilities\/0'/],
+    ['seLinuxOptions.typ=spc_t', /'\/seLinuxOptions'.*additional properties 'typ' not allowed/],
+    ['livenessProbe.timeoutSeconds=0', /'\/livenessProbe\/timeoutSeconds'/],
     ['stateDir=state', /'\/stateDir'.*does not match pattern/],
   ])('%s', async (value, words) => {
     const { ok, output } = await helm('template', 'fairlead', ...withChart([here, value]))
@@ -116,7 +118,45 @@ describe('what the values change', () => {
     const before = await template()
     expect(await template('config.logging.verbosity=4', 'config.clusterCIDR=10.0.0.0/8')).toEqual(before)
     expect(await template('config.conntrack.maxPerCore=4')).not.toEqual(before)
+    // In iptables mode they may need route_localnet, which the proxy's own container cannot write.
+    const nodePorts = 'config.nodePortAddresses={127.0.0.0/8}'
+    expect(await template(nodePorts)).toEqual(before)
+    expect(await template(nodePorts, 'mode=iptables')).not.toEqual(await template('mode=iptables'))
     expect(await template('config.logging.verbosity=4', 'restartOnConfigChange=always')).not.toEqual(before)
+  })
+
+  test.each([
+    ['0.0.0.0:10256', {}],
+    ['10.0.0.5:9', {}],
+    ['127.0.0.2:9', { host: '127.0.0.2' }],
+    ['[::1]:9', { host: '::1' }],
+    ['::1', { host: '::1' }],
+    ['[::1:2]:9', {}],
+  ])('the kubelet asks for health where the proxy listens: %s', async (address, where) => {
+    const manifests = await rendered(here, `config.healthzBindAddress=${address}`)
+    const port = address.endsWith(':9') ? 9 : 10256
+    const asked = probesOf(manifests).map(({ httpGet: { host, port: at } }) => ({
+      ...(host !== undefined && { host }),
+      port: at,
+    }))
+    expect(asked).toEqual([1, 2, 3].map(() => ({ ...where, port })))
+  })
+
+  test('a slow node has three minutes for one answer before a proxy is restarted', async () => {
+    const [startup, liveness] = probesOf(await rendered(here))
+    const { periodSeconds = 10, failureThreshold = 3, timeoutSeconds = 1 } = liveness ?? {}
+    expect(periodSeconds * failureThreshold).toBeGreaterThanOrEqual(180)
+    expect([timeoutSeconds, startup?.timeoutSeconds]).toEqual([10, 10])
+    const [, patient] = probesOf(await rendered(here, 'livenessProbe.failureThreshold=30'))
+    expect(patient).toEqual({ ...liveness, failureThreshold: 30 })
+  })
+
+  test('seLinuxOptions: the label of all containers', async () => {
+    const [{ spec } = {}] = (await rendered(here, 'seLinuxOptions.type=spc_t')).filter(
+      ({ kind }) => kind === 'DaemonSet',
+    )
+    expect(JSON.stringify(spec)).toContain('"seLinuxOptions":{"type":"spc_t"}')
+    expect(JSON.stringify(await rendered(here))).not.toContain('seLinuxOptions')
   })
 
   test('the rest shows in the DaemonSet', async () => {
@@ -205,6 +245,20 @@ async function rendered(...values: readonly string[]): Promise<readonly Manifest
   const { ok, output } = await helm('template', 'fairlead', ...withChart(values))
   if (!ok) throw new Error(output)
   return parseManifests(output)
+}
+
+interface Probe {
+  readonly httpGet: { readonly host?: string; readonly path: string; readonly port: number }
+  readonly periodSeconds?: number
+  readonly timeoutSeconds?: number
+  readonly failureThreshold?: number
+}
+
+/** Of the proxy: for its start, for its life, and for being ready. */
+function probesOf(manifests: readonly Manifest[]): readonly Probe[] {
+  const proxy = containersOf(manifests).find(({ name }) => name === 'fairlead') as
+    Readonly<Record<string, unknown>> | undefined
+  return ['startupProbe', 'livenessProbe', 'readinessProbe'].map((name) => proxy?.[name] as Probe)
 }
 
 /** The kinds of everything that has our label. */

@@ -21,6 +21,7 @@ import { nodeObject } from './checks/node-object.ts'
 import { ownPorts } from './checks/own-ports.ts'
 import { nodePorts } from './checks/ports.ts'
 import { ruleChanges } from './checks/rule-changes.ts'
+import { selinux } from './checks/selinux.ts'
 import { serviceAddresses } from './checks/service-addresses.ts'
 import { services } from './checks/services.ts'
 import { tools } from './checks/tools.ts'
@@ -42,6 +43,7 @@ export const checks: readonly Check[] = [
   ipvsSettings,
   localhostNodePorts,
   limits,
+  selinux,
   folders,
   api,
   clock,

@@ -2,6 +2,7 @@
 import type { ApiFacts } from './evidence/api.ts'
 import type { BridgeFacts } from './evidence/bridges.ts'
 import type { ClusterFacts } from './evidence/cluster.ts'
+import type { ConfinementFacts } from './evidence/confinement.ts'
 import type { DaemonFacts } from './evidence/daemon.ts'
 import type { FolderFacts } from './evidence/folders.ts'
 import type { HnsFacts } from './evidence/hns.ts'
@@ -23,6 +24,7 @@ export interface Evidence {
   /** Effective capabilities of this process, as a number. */
   readonly capabilities: bigint
   readonly cluster: ClusterFacts
+  readonly confinement: ConfinementFacts
   readonly daemon: DaemonFacts
   readonly folders: FolderFacts
   readonly foreignRules: readonly HookedChain[]

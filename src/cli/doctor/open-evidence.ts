@@ -7,6 +7,7 @@ import { readApi } from './evidence/api.ts'
 import { readBridges } from './evidence/bridges.ts'
 import { readCapabilities } from './evidence/capabilities.ts'
 import { readCluster } from './evidence/cluster.ts'
+import { readConfinement } from './evidence/confinement.ts'
 import { readDaemon } from './evidence/daemon.ts'
 import { readFolders } from './evidence/folders.ts'
 import { readForeignRules } from './evidence/foreign-rules.ts'
@@ -42,6 +43,7 @@ export function evidenceReaders({ setup, options, mode, server, host }: Evidence
     bridges: () => readBridges(host),
     capabilities: () => readCapabilities(host),
     cluster: (_, signal) => readCluster(setup, { ...place, mode, nodeAddresses }, host, signal),
+    confinement: () => readConfinement(host, setup),
     daemon: (_, signal) => readDaemon(config, server, host, signal),
     folders: () => readFolders(setup),
     foreignRules: (read, signal) => readForeignRules(host, setup, () => read('iptables'), signal),

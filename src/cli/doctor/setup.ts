@@ -26,7 +26,7 @@ export function forwardsInKernel({ config: { mode } }: Setup): boolean {
 }
 
 /** The userspace mode without root serves loopback only, and writes no rules. */
-export function usesIptables({ config: { mode }, isRoot }: Setup): boolean {
+export function usesIptables({ config: { mode }, isRoot }: Pick<Setup, 'config' | 'isRoot'>): boolean {
   return mode === 'iptables' || mode === 'ipvs' || (mode === 'userspace' && isRoot)
 }
 

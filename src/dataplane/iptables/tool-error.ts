@@ -56,7 +56,7 @@ function hostError(program: string, complaint: string): IptablesError | undefine
   if (/can't open lock file/.test(complaint))
     return new IptablesError(
       'not-permitted',
-      `${program} cannot take the xtables lock: run as root, and mount the host's /run/xtables.lock (${complaint})`,
+      `${program} cannot take the xtables lock: run as root, and mount the host's /run/xtables.lock; with SELinux, as spc_t (${complaint})`,
     )
   if (/Permission denied|Operation not permitted|you must be root/.test(complaint))
     return new IptablesError(

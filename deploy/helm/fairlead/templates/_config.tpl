@@ -54,12 +54,26 @@
 {{- end -}}
 {{- $values = append $values $at -}}
 {{- end -}}
+{{- /* Here they decide, too, whether route_localnet is needed, which only the init container can write. */ -}}
+{{- if eq .Values.mode "iptables" -}}
+{{- $values = append $values $config.nodePortAddresses -}}
+{{- end -}}
 {{- $values | toJson | sha256sum | trunc 16 -}}
 {{- end -}}
 
 {{- define "fairlead.healthAddress" -}}
 {{- $config := fromYaml (include "fairlead.config" .) -}}
 {{- $config.healthzBindAddress | default "0.0.0.0:10256" -}}
+{{- end -}}
+
+{{- /* Where the kubelet has to ask, if only the node itself can; empty: at the address of the pod. */ -}}
+{{- define "fairlead.healthLoopback" -}}
+{{- $address := include "fairlead.healthAddress" . -}}
+{{- if hasPrefix "127." $address -}}
+{{- regexFind "^[0-9.]+" $address -}}
+{{- else if regexMatch "^(\\[::1\\](:[0-9]+)?|::1)$" $address -}}
+::1
+{{- end -}}
 {{- end -}}
 
 {{- /* What follows the last colon outside of brackets; a bare address has the usual port. */ -}}

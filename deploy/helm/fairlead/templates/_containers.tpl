@@ -71,8 +71,8 @@ capabilities:
 
 {{- define "fairlead.probe" -}}
 httpGet:
-  {{- if hasPrefix "127." (include "fairlead.healthAddress" .root) }}
-  host: 127.0.0.1
+  {{- with include "fairlead.healthLoopback" .root }}
+  host: {{ . | quote }}
   {{- end }}
   path: {{ .path }}
   port: {{ include "fairlead.healthPort" .root }}
@@ -83,14 +83,15 @@ httpGet:
 startupProbe:
   {{- include "fairlead.probe" (dict "root" . "path" "/livez") | nindent 2 }}
   periodSeconds: 2
+  timeoutSeconds: {{ .Values.livenessProbe.timeoutSeconds }}
   failureThreshold: 150
 livenessProbe:
   {{- include "fairlead.probe" (dict "root" . "path" "/livez") | nindent 2 }}
-  periodSeconds: 10
-  failureThreshold: 6
+  {{- toYaml .Values.livenessProbe | nindent 2 }}
 readinessProbe:
   {{- include "fairlead.probe" (dict "root" . "path" "/readyz") | nindent 2 }}
   periodSeconds: 5
+  timeoutSeconds: 5
 {{- end -}}
 
 {{- define "fairlead.updateStrategy" -}}

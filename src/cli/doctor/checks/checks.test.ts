@@ -20,6 +20,7 @@ import { leftovers } from './leftovers.ts'
 import { limits } from './limits.ts'
 import { nodeObject } from './node-object.ts'
 import { ruleChanges } from './rule-changes.ts'
+import { selinux } from './selinux.ts'
 import { tools } from './tools.ts'
 import { administrator, windows } from './windows.ts'
 
@@ -75,6 +76,8 @@ const asked = {
   rightsProblem: undefined,
 }
 const empty = { rules: new Map(), summaries: new Map(), remarks: [] }
+
+const denied = { denied: [{ path: '/run/xtables.lock', problem: 'EACCES' }] }
 
 const cases: readonly Case[] = [
   { name: 'a daemon that is fine', check: daemon, evidence: { daemon: runs }, finds: [] },
@@ -282,6 +285,24 @@ const cases: readonly Case[] = [
     flags: ['--proxy-mode=userspace'],
     evidence: { limits: { of: 'this process', openFiles: 4096, memory: undefined, processes: undefined } },
     finds: [['open-files-low', '4096']],
+  },
+  {
+    name: 'a container that SELinux confines',
+    check: selinux,
+    evidence: { confinement: { ...denied, seLinuxContext: 'system_u:system_r:container_t:s0:c1,c2' } },
+    finds: [['selinux-denies', 'EACCES, as system_u:system_r:container_t:s0:c1,c2']],
+  },
+  {
+    name: 'a process that SELinux does not confine, where the rights of a file deny it',
+    check: selinux,
+    evidence: { confinement: { ...denied, seLinuxContext: 'system_u:system_r:spc_t:s0' } },
+    finds: [],
+  },
+  {
+    name: 'a process that is denied a file, on a node without SELinux',
+    check: selinux,
+    evidence: { confinement: { ...denied, seLinuxContext: undefined } },
+    finds: [],
   },
   {
     name: 'leftovers that cannot go',

@@ -1,5 +1,8 @@
 /** What is read from /proc and from other programs, as text. */
 import { expect, test } from 'vitest'
+import { memoryHost } from '../../host/testing/memory-host.ts'
+import { setupWith } from '../testing/setup.ts'
+import { readConfinement } from './confinement.ts'
 import { lateDrift, parseMetrics } from './daemon.ts'
 import { parseSockets } from './listeners.ts'
 import { flagsOfDaemon, isProxyDaemon, withChildren } from './processes.ts'
@@ -92,4 +95,32 @@ test('drift of the last hour, and what is not repaired', () => {
     '1970-01-01T01:00:00.000Z ipv4: a table is gone; not repaired',
   ])
   expect(lateDrift('no such page', 0)).toBeUndefined()
+})
+
+test.each([
+  ['system_u:system_r:container_t:s0:c12,c34\0', 'system_u:system_r:container_t:s0:c12,c34'],
+  ['unconfined_u:unconfined_r:unconfined_t:s0-s0:c0.c1023\n', 'unconfined_u:unconfined_r:unconfined_t:s0-s0:c0.c1023'],
+  ['cri-containerd.apparmor.d (enforce)\n', undefined],
+  ['unconfined\n', undefined],
+  ['', undefined],
+])('the label of SELinux in %j', async (text, context) => {
+  const readTextFile = async () => text
+  const { seLinuxContext } = await readConfinement({ ...memoryHost(), readTextFile }, await setupWith())
+  expect(seLinuxContext).toBe(context)
+})
+
+test('what the process may not use, because it was denied; what is missing or read-only is told elsewhere', async () => {
+  const setup = await setupWith(['--proxy-mode=iptables'], { stateDir: '/state' })
+  const failing = (code: string) => async (path: unknown) => {
+    throw Object.assign(new Error(`${code} ${String(path)}`), { code })
+  }
+  expect((await readConfinement(memoryHost(), setup, failing('EACCES'))).denied).toEqual([
+    { path: '/run/xtables.lock', problem: 'EACCES /run/xtables.lock' },
+    { path: '/state', problem: 'EACCES /state' },
+  ])
+  for (const code of ['ENOENT', 'EROFS'])
+    expect((await readConfinement(memoryHost(), setup, failing(code))).denied).toEqual([])
+  // The nftables mode does not take the lock.
+  const { denied } = await readConfinement(memoryHost(), await setupWith(['--proxy-mode=nftables']), failing('EACCES'))
+  expect(denied).toEqual([])
 })
