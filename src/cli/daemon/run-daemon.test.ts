@@ -91,6 +91,26 @@ test('with a read-only /proc/sys the set-up fails, and a proxy starts with a war
   )
 })
 
+test('a kernel that has not loaded nf_conntrack keeps neither the set-up nor the proxy from going on', async () => {
+  const missing = new MemorySysctl({})
+  for (const more of [['--init-only'], []]) {
+    const { mode } = steppingMode(() => 0, more.length > 0 ? undefined : () => Promise.reject(new Error('far enough')))
+    const host = memoryHost({ sysctl: missing, moduleParameters: missing })
+    const daemon = await memoryDaemon({ flags: [...flags, ...more], mode, host })
+    const problem = await runDaemon(daemon, new AbortController().signal).then(
+      () => '',
+      (error: Error) => error.message,
+    )
+    expect(problem).toBe(more.length > 0 ? '' : 'far enough')
+    expect(daemon.log.at('warn').flatMap(({ fields }) => fields?.['file'] ?? [])).toEqual([
+      '/proc/sys/net/netfilter/nf_conntrack_max',
+      '/sys/module/nf_conntrack/parameters/hashsize',
+      '/proc/sys/net/netfilter/nf_conntrack_tcp_timeout_established',
+      '/proc/sys/net/netfilter/nf_conntrack_tcp_timeout_close_wait',
+    ])
+  }
+})
+
 test('a mode whose connections no kernel tracks leaves its settings alone', async () => {
   const { mode } = steppingMode(() => 0, undefined, { ...linuxRules, tracksConnections: false })
   const sysctl = new MemorySysctl({ 'net/netfilter/nf_conntrack_max': '1' })

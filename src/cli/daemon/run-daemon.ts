@@ -12,7 +12,7 @@ import { daemonMetrics } from './daemon-metrics.ts'
 import { daemonTracing } from './daemon-tracing.ts'
 import type { DaemonTracing } from './daemon-tracing.ts'
 import { familiesToProxy } from './families-to-proxy.ts'
-import { applyConntrackSettings, applyOomScore, tellReadOnly } from './machine-settings.ts'
+import { applyConntrackSettings, applyOomScore, tellUnwritten } from './machine-settings.ts'
 import { modeContext } from './mode-context.ts'
 import { findNode, nodeNameOf } from './node-at-start.ts'
 import { NodeSettings } from './node-settings.ts'
@@ -70,13 +70,15 @@ async function runTraced(daemon: Daemon, tracing: DaemonTracing, signal: AbortSi
       // Nothing of the machine has been touched so far.
       if (mode.isOnlyOne && !daemon.isInitOnly)
         await within(start, 'lock', () => succession.begin(successionOptions(daemon, cluster), until))
-      await within(start, 'prepare', async () => {
-        tellReadOnly(await applyConntrackSettings(mode, running.config, context), daemon)
+      const unwritten = await within(start, 'prepare', async () => {
+        const left = await applyConntrackSettings(mode, running.config, context)
+        tellUnwritten(left, daemon)
         await mode.prepare(settings.now())
+        return left
       })
       if (daemon.isInitOnly) return start.end()
       await applyOomScore(running.config, daemon, until)
-      await serve(daemon, cluster, { node, context, settings, mode, families }, until)
+      await serve(daemon, cluster, { node, context, settings, mode, families, unwritten }, until)
     },
     succession.endingAfter(signal),
   )

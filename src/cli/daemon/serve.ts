@@ -16,7 +16,9 @@ import { daemonServers } from './daemon-servers.ts'
 import { debugPages } from './debug-pages.ts'
 import { debugSocket } from './debug-socket.ts'
 import type { ClusterParts, Daemon } from './daemon.ts'
+import type { UnwrittenSetting } from '../../dataplane/sysctl/conntrack-settings.ts'
 import { familyProxies } from './family-proxies.ts'
+import { lateSettings } from './machine-settings.ts'
 import type { ThisNode } from './node-at-start.ts'
 import { nodeGuard } from './node-guard.ts'
 import type { NodeSettings } from './node-settings.ts'
@@ -33,6 +35,8 @@ export interface PreparedNode {
   readonly settings: NodeSettings
   readonly mode: ModeOnNode
   readonly families: readonly Family[]
+  /** Settings of the machine that are not as configured. */
+  readonly unwritten: readonly UnwrittenSetting[]
 }
 
 export async function serve(
@@ -92,6 +96,7 @@ export async function serve(
   const others = [
     ...cleaning,
     ...reload.parts,
+    ...lateSettings(prepared.unwritten, { daemon, prepared, readiness }),
     ...taintRemoval(daemon, cluster, readiness, (cause) => proxies.forEach((proxy) => proxy.reconfigure(cause))),
     ...stateKeeper(daemon, cluster),
   ]

@@ -67,12 +67,17 @@ test('the hash table grows to a quarter of the maximum, and never shrinks', asyn
   }
 })
 
-test('a hash table whose size cannot be read ends the start, before anything else is set', async () => {
+test('what the kernel does not have is named, and the rest is set', async () => {
   const { sysctl, apply } = given({ hashsize: '' })
-  await expect(apply({ maxPerCore: 32768, min: 131072, udpTimeoutMs: 5000 })).rejects.toThrow(
-    '--conntrack-max-per-core=0',
-  )
-  expect(sysctl.writes).toEqual(['net/netfilter/nf_conntrack_max=131072'])
+  expect(await apply({ maxPerCore: 32768, min: 131072, udpTimeoutMs: 5000 })).toMatchObject([
+    {
+      what: 'hash table',
+      is: undefined,
+      wanted: '32768',
+      error: { reason: 'not-found', message: expect.stringContaining('--conntrack-max-per-core=0') },
+    },
+  ])
+  expect(sysctl.writes).toEqual(['net/netfilter/nf_conntrack_max=131072', 'net/netfilter/nf_conntrack_udp_timeout=5'])
 })
 
 test('a hash table that cannot be written ends the start', async () => {

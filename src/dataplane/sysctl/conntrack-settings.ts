@@ -32,8 +32,11 @@ interface Setting {
   readonly value: number
 }
 
-/** What stays as it is, because the place where it would be written is mounted read-only, as in most containers. */
-export interface ReadOnlySetting {
+/**
+ * What stays as it is: the place where it would be written is mounted read-only, as in most containers, or is not there,
+ * because the kernel has not loaded nf_conntrack.
+ */
+export interface UnwrittenSetting {
   readonly what: 'setting' | 'hash table'
   readonly option: Setting['option']
   readonly path: string
@@ -54,17 +57,17 @@ const flagByOption = {
 const hashSizeFile = 'nf_conntrack/parameters/hashsize'
 const largestScaledMax = 1024 * 1024
 
-/** Returns those that are read-only; rejects at the first one that fails in another way. */
+/** Returns those that are read-only or missing; rejects at the first one that fails in another way. */
 export async function applyConntrackSettings(
   settings: ConntrackSettings,
   host: ConntrackHost,
-): Promise<readonly ReadOnlySetting[]> {
-  const readOnly: (ReadOnlySetting | undefined)[] = []
+): Promise<readonly UnwrittenSetting[]> {
+  const unwritten: (UnwrittenSetting | undefined)[] = []
   for (const setting of wantedConntrackSettings(settings, host.cpus)) {
-    readOnly.push(await apply(setting, host))
-    if (setting.option === 'maxPerCore') readOnly.push(await growHashTable(setting.value, host))
+    unwritten.push(await apply(setting, host))
+    if (setting.option === 'maxPerCore') unwritten.push(await growHashTable(setting.value, host))
   }
-  return readOnly.filter((setting) => setting !== undefined)
+  return unwritten.filter((setting) => setting !== undefined)
 }
 
 /** What the proxy writes at its start, in this order. */
@@ -85,18 +88,15 @@ function conntrackMax({ maxPerCore, min }: ConntrackSettings, cpus: number): num
 async function growHashTable(
   max: number,
   { moduleParameters, log }: ConntrackHost,
-): Promise<ReadOnlySetting | undefined> {
+): Promise<UnwrittenSetting | undefined> {
   const text = await moduleParameters.read(hashSizeFile)
-  if (text === undefined || !/^\d+$/.test(text))
-    throw new SysctlError(
-      'not-found',
-      `cannot read /sys/module/${hashSizeFile}, the size of the connection hash table: load nf_conntrack, or ${wayOut('maxPerCore')}`,
-    )
   const wanted = Math.trunc(max / 4)
   if (Number(text) >= wanted) return undefined
   const path = `/sys/module/${hashSizeFile}`
   const place = { what: 'hash table', option: 'maxPerCore', path, is: text, wanted: String(wanted) } as const
-  return unlessReadOnly(place, async () => {
+  return unlessUnwritable(place, async () => {
+    if (text === undefined || !/^\d+$/.test(text))
+      throw new SysctlError('not-found', `cannot read ${path}, the size of the connection hash table`)
     await moduleParameters.write(hashSizeFile, String(wanted))
     log.info('connection hash table enlarged', { was: Number(text), is: wanted })
   })
@@ -119,27 +119,27 @@ function timeoutsAndFlags(settings: ConntrackSettings): readonly Setting[] {
 async function apply(
   { option, file, value }: Setting,
   { sysctl, log }: ConntrackHost,
-): Promise<ReadOnlySetting | undefined> {
+): Promise<UnwrittenSetting | undefined> {
   const path = `net/netfilter/${file}`
   const is = await sysctl.read(path)
   const place = { what: 'setting', option, path: `/proc/sys/${path}`, is, wanted: String(value) } as const
-  return unlessReadOnly(place, async () => {
+  return unlessUnwritable(place, async () => {
     if (await ensureSysctl(sysctl, path, String(value))) log.info('conntrack setting written', { file: path, value })
   })
 }
 
 /** Adds to an error how to avoid it: most people who get it run in a container that may not change the host. */
-async function unlessReadOnly(
-  place: Omit<ReadOnlySetting, 'error'>,
+async function unlessUnwritable(
+  place: Omit<UnwrittenSetting, 'error'>,
   change: () => Promise<void>,
-): Promise<ReadOnlySetting | undefined> {
+): Promise<UnwrittenSetting | undefined> {
   try {
     await change()
     return undefined
   } catch (cause) {
     if (!(cause instanceof SysctlError)) throw cause
     const error = new SysctlError(cause.reason, `${cause.message}; or ${wayOut(place.option)}`, { cause })
-    if (error.reason !== 'read-only') throw error
+    if (error.reason !== 'read-only' && error.reason !== 'not-found') throw error
     return { ...place, error }
   }
 }

@@ -242,6 +242,22 @@ test('where /proc/sys is read-only, the setting is held and the rest applied; SI
   expect(it.status.pending).toBeUndefined()
 })
 
+test('a setting that the kernel does not have is held, with the reason', async () => {
+  await writeFile(path, contentOf(''))
+  await using it = await following()
+  await writeFile(path, withConntrack('udpTimeout: 50s, udpStreamTimeout: 60s'))
+  await expect.poll(() => it.status.pending, soon).toBeDefined()
+  expect(it.daemon.running.config).toMatchObject({ conntrack: { udpTimeoutMs: 50_000, udpStreamTimeoutMs: 0 } })
+  expect(it.logged('configuration field keeps its value until a restart')).toEqual([
+    {
+      field: 'conntrack.udpStreamTimeout',
+      running: '0s',
+      pending: '1m0s',
+      because: 'the kernel has no such setting: load nf_conntrack',
+    },
+  ])
+})
+
 test('a mode whose setting is read-only has its field held, too', async () => {
   await writeFile(path, contentOf(''))
   const prepare = () => Promise.reject(new SysctlError('read-only', 'cannot set route_localnet'))
@@ -254,6 +270,12 @@ test('a mode whose setting is read-only has its field held, too', async () => {
 test('after a refusal, settings of the kernel that were written get their running values again', async () => {
   await writeFile(path, withConntrack('udpTimeout: 40s'))
   await using it = await following()
+  const { sysctl } = it.host
+  const write = sysctl.write.bind(sysctl)
+  sysctl.write = async (file, value) => {
+    if (file.endsWith('_stream')) throw new SysctlError('refused', `cannot set ${file}`)
+    await write(file, value)
+  }
   await writeFile(path, withConntrack('udpTimeout: 50s, udpStreamTimeout: 60s'))
   await expect.poll(() => it.status.refused?.problem, soon).toContain('nf_conntrack_udp_timeout_stream')
   expect(it.host.sysctl.writes).toEqual([`${udpTimeout}=50`, `${udpTimeout}=40`])

@@ -11,9 +11,9 @@ export const conntrack = check({
   concerns: usesRules,
   finds: {
     'conntrack-missing': {
-      severity: 'error',
-      meaning: 'The kernel does not track connections, or hides its settings: the proxy ends at its start.',
-      fix: 'modprobe nf_conntrack.',
+      severity: 'warning',
+      meaning: 'The kernel does not track connections yet, or hides the settings for it: they keep their defaults.',
+      fix: 'modprobe nf_conntrack, and name it in a file of /etc/modules-load.d.',
     },
     'conntrack-full': {
       severity: 'error',
