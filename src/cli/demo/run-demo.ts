@@ -10,6 +10,9 @@ import type { ApiServer } from '../../embedded/api-server.ts'
 import { JournalError } from '../../embedded/journal/journal-error.ts'
 import { allResources } from '../../embedded/resources/all-resources.ts'
 import type { RootLogger } from '../../observe/logging/create-logger.ts'
+import { KubeClient } from '../../sources/kube/kube-client.ts'
+import { loadKubeAccess } from '../../sources/kube/access/kube-access.ts'
+import type { Daemon } from '../daemon/daemon.ts'
 import { loadConfig } from '../daemon/load-config.ts'
 import { runDaemon } from '../daemon/run-daemon.ts'
 import { loggerFor } from '../host/logger-for.ts'
@@ -19,6 +22,7 @@ import { plainLogger } from '../plain-logger.ts'
 import { noProgress } from '../progress.ts'
 import { CommandError, fairleadVersion } from '../program.ts'
 import type { Program } from '../program.ts'
+import { runWith } from '../run-all.ts'
 import { traceTarget } from '../tracing/trace-target.ts'
 import { announcingBackend } from './announcing-backend.ts'
 import type { Announce } from './announcing-backend.ts'
@@ -26,6 +30,7 @@ import type { DemoFolder } from './demo-folder.ts'
 import { renderChange, renderClosedNodePorts, renderHints, renderMovedPorts, renderServices } from './demo-screen.ts'
 import { freePort } from './free-port.ts'
 import { loadObjects } from './load-objects.ts'
+import { openDemoConsole } from './open-demo-console.ts'
 import { demoNode, startSampleApplication } from './sample-application.ts'
 import { RunningConfig } from '../../config/live/running-config.ts'
 
@@ -55,8 +60,19 @@ export async function runDemo(demo: Demo, signal: AbortSignal): Promise<void> {
   await folder.writeKubeconfig(server.url)
   await folder.writeManifests(application.manifests)
 
+  await using client = await clientOf(demo)
+  const { servers } = application
+  const demoConsole = await openDemoConsole({
+    client,
+    apiServer: server,
+    servers,
+    kubeconfig: folder.kubeconfig,
+    clock: host.clock,
+  })
+
   // The sample Services are IPv4; the first word about them is the table, the rest are changes to it.
   const announce: Announce = (served, isFirst, family) => {
+    demoConsole.noteServed(served)
     const isTable = isFirst && family === 'ipv4'
     if (isTable) progress[Symbol.dispose]()
     const texts = isTable
@@ -80,22 +96,29 @@ export async function runDemo(demo: Demo, signal: AbortSignal): Promise<void> {
       createBackend: () => Promise.resolve({ backend: announcing(), afterSync: [] }),
     }),
   }
-  await runDaemon(
-    {
-      ...options,
-      config,
-      running: new RunningConfig(config),
-      file: undefined,
-      mode: announcingMode,
-      flags: {},
-      isInitOnly: false,
-      traceTarget: traceTarget('', host.env),
-      version: fairleadVersion(),
-      host,
-      log,
-    },
-    signal,
-  )
+  const daemon: Daemon = {
+    ...options,
+    config,
+    running: new RunningConfig(config),
+    file: undefined,
+    mode: announcingMode,
+    flags: {},
+    isInitOnly: false,
+    traceTarget: traceTarget('', host.env),
+    version: fairleadVersion(),
+    host,
+    log,
+    // There is one node, and somebody who waits for it.
+    longestPauseMs: 1_000,
+  }
+  await runWith(demoConsole, (running) => runDaemon(daemon, running), signal)
+}
+
+/** As kubectl would reach the API server. */
+async function clientOf({ folder, program: { host } }: Demo): Promise<KubeClient> {
+  const { kubeconfig } = folder
+  const access = await loadKubeAccess({ kubeconfig, env: {}, clock: host.clock })
+  return new KubeClient({ access, version: fairleadVersion(), qps: -1, clock: host.clock })
 }
 
 /** The daemon's own command line, so that the demo runs what a node runs. */

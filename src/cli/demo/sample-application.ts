@@ -1,6 +1,6 @@
 /** A small shop: a web front with three replicas, an API that keeps its clients, a UDP echo, and one Service with nobody behind it. */
-import { backendHost, startHttpBackend, startUdpBackend } from './sample-backends.ts'
-import type { SampleBackend } from './sample-backends.ts'
+import { ReplicaServers } from './replica-servers.ts'
+import { backendHost } from './sample-backends.ts'
 
 export interface SampleObject {
   /** Of the collection, e.g. `/api/v1/namespaces/shop/services`. */
@@ -11,7 +11,7 @@ export interface SampleObject {
   }
 }
 
-const namespace = 'shop'
+export const namespace = 'shop'
 
 /** The node that the demo plays. */
 export const demoNode: SampleObject = {
@@ -24,7 +24,7 @@ export const demoNode: SampleObject = {
   },
 }
 
-interface SampleService {
+export interface SampleService {
   readonly name: string
   readonly protocol: 'TCP' | 'UDP'
   readonly port: number
@@ -33,7 +33,7 @@ interface SampleService {
   readonly spec?: Readonly<Record<string, unknown>>
 }
 
-const services: readonly SampleService[] = [
+export const sampleServices: readonly SampleService[] = [
   { name: 'web', protocol: 'TCP', port: 8080, portName: 'http', replicas: 3 },
   {
     name: 'api',
@@ -47,46 +47,49 @@ const services: readonly SampleService[] = [
   { name: 'closed', protocol: 'TCP', port: 8083, portName: 'http', replicas: 0 },
 ]
 
+/** On the slice of a replica whose server the demo runs. */
+export const replicaLabel = 'demo.fairlead.dev/replica'
+/** On such a slice; `true` stops the server. */
+export const stoppedAnnotation = 'demo.fairlead.dev/stopped'
+
 export interface SampleApplication extends AsyncDisposable {
+  readonly servers: ReplicaServers
   readonly objects: readonly SampleObject[]
   /** The same, for `kubectl apply -f`. */
   readonly manifests: readonly SampleObject['object'][]
 }
 
 export async function startSampleApplication(): Promise<SampleApplication> {
-  const backends: SampleBackend[] = []
-  const stop = async () => {
-    for (const backend of backends) await backend[Symbol.asyncDispose]()
-  }
+  const servers = new ReplicaServers()
   const objects: SampleObject[] = [
     { path: '/api/v1/namespaces', object: { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } } },
   ]
   try {
-    for (const service of services) {
+    for (const service of sampleServices) {
       objects.push(serviceObject(service))
-      const start = service.protocol === 'UDP' ? startUdpBackend : startHttpBackend
       for (let replica = 1; replica <= service.replicas; replica++) {
-        const backend = await start(`${service.name}-${replica}`)
-        backends.push(backend)
-        objects.push(sliceObject(service, backend))
+        const name = `${service.name}-${replica}`
+        objects.push(sliceObject(service, name, await servers.start(name, service.protocol)))
       }
     }
   } catch (error) {
-    await stop()
+    await servers[Symbol.asyncDispose]()
     throw error
   }
   return {
+    servers,
     objects: objects.map(({ path, object }) => ({ path, object: asAppliedByKubectl(object) })),
     manifests: objects.map(({ object }) => object),
-    [Symbol.asyncDispose]: stop,
+    [Symbol.asyncDispose]: () => servers[Symbol.asyncDispose](),
   }
 }
 
 /** kubectl warns when this annotation is missing, and sees a change unless the text is exactly what it would write. */
 function asAppliedByKubectl(object: SampleObject['object']): SampleObject['object'] {
-  const applied = { ...object, metadata: { ...object.metadata, annotations: {} } }
+  const own = object.metadata['annotations'] ?? {}
+  const applied = { ...object, metadata: { ...object.metadata, annotations: own } }
   const text = `${JSON.stringify(sorted(applied))}\n`
-  const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': text }
+  const annotations = { ...own, 'kubectl.kubernetes.io/last-applied-configuration': text }
   return { ...object, metadata: { ...object.metadata, annotations } }
 }
 
@@ -111,16 +114,22 @@ function serviceObject({ name, protocol, port, portName, spec }: SampleService):
 }
 
 /** One slice for each replica, because each has a port of its own on the same address. */
-function sliceObject({ name, protocol, portName }: SampleService, backend: SampleBackend): SampleObject {
+export function sliceObject({ name, protocol, portName }: SampleService, replica: string, port: number): SampleObject {
   return {
     path: `/apis/discovery.k8s.io/v1/namespaces/${namespace}/endpointslices`,
     object: {
       apiVersion: 'discovery.k8s.io/v1',
       kind: 'EndpointSlice',
-      metadata: { name: backend.name, namespace, labels: { 'kubernetes.io/service-name': name } },
+      metadata: {
+        name: replica,
+        namespace,
+        labels: { 'kubernetes.io/service-name': name, [replicaLabel]: 'true' },
+        // The default, written out so that applying the manifest again undoes a change of it.
+        annotations: { [stoppedAnnotation]: 'false' },
+      },
       addressType: 'IPv4',
-      ports: [{ name: portName, port: backend.port, protocol }],
-      endpoints: [{ addresses: [backendHost], conditions: { ready: true } }],
+      ports: [{ name: portName, port, protocol }],
+      endpoints: [{ addresses: [backendHost], conditions: { ready: true, serving: true, terminating: false } }],
     },
   }
 }

@@ -11,14 +11,15 @@ export interface SampleBackend extends AsyncDisposable {
 /** Endpoints of the demo live on loopback: no root, no network, nothing that others can reach. */
 export const backendHost = '127.0.0.1'
 
-export async function startHttpBackend(name: string): Promise<SampleBackend> {
+/** Port 0: any that is free. */
+export async function startHttpBackend(name: string, port = 0): Promise<SampleBackend> {
   const server = createServer((request, response) => {
     response.setHeader('Content-Type', 'text/plain')
     response.end(`${name} answers ${request.method} ${request.url}\n`)
   })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen(0, backendHost, resolve)
+    server.listen(port, backendHost, resolve)
   })
   return {
     name,
@@ -32,12 +33,12 @@ export async function startHttpBackend(name: string): Promise<SampleBackend> {
 }
 
 /** Sends each datagram back, with its own name in front. */
-export async function startUdpBackend(name: string): Promise<SampleBackend> {
+export async function startUdpBackend(name: string, port = 0): Promise<SampleBackend> {
   const socket = createSocket('udp4')
   socket.on('message', (message, from) => socket.send(`${name} heard ${message.toString()}`, from.port, from.address))
   await new Promise<void>((resolve, reject) => {
     socket.once('error', reject)
-    socket.bind(0, backendHost, resolve)
+    socket.bind(port, backendHost, resolve)
   })
   return {
     name,
