@@ -59,7 +59,7 @@ export function connectNow(): void {
 }
 
 /** Says that the server wants to know who is there. */
-function requireLogin(): void {
+export function requireLogin(): void {
   attempt?.abort()
   attempt = undefined
   clearTimeout(retryTimer)
@@ -154,3 +154,6 @@ function rest(): void {
   clearTimeout(retryTimer)
   state.value = 'resting'
 }
+
+// A page that follows nothing wants to know whom it talks to all the same.
+reopenSoon()

@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact'
 import type { About } from '../../src/observe/console/wire.ts'
 import type { IconName } from '../parts/icon.tsx'
 import { OverviewPage } from '../pages/overview.tsx'
+import { RulesPage } from '../pages/rules/rules-page.tsx'
 import { ServicePage } from '../pages/service/service-page.tsx'
 
 export interface Page {
@@ -36,6 +37,14 @@ export const pages: readonly Page[] = [
     heading: (rest) => rest.join('/'),
     isOffered: ({ kind }) => kind === 'node',
     view: ([namespace = '', name = '']) => <ServicePage namespace={namespace} name={name} />,
+  },
+  {
+    title: 'Rules',
+    path: '/rules',
+    letter: 'r',
+    icon: 'rules',
+    isOffered: ({ debugPages }) => debugPages.includes('/debug/rules'),
+    view: () => <RulesPage />,
   },
 ]
 

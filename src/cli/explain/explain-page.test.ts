@@ -3,7 +3,7 @@ import { given } from '../../core/explain/testing/given.ts'
 import type { Inspection } from '../../core/inspection.ts'
 import { service, slice } from '../../core/testing/objects.ts'
 import { explainPage } from './explain-page.ts'
-import type { ExplainPageOptions } from './explain-page.ts'
+import type { ExplainPageOptions, ToldAnswer } from './explain-page.ts'
 
 const never = new AbortController().signal
 const world = given([
@@ -24,6 +24,22 @@ test('a question is answered as data, or as text', async () => {
     kind: 'text',
     text: expect.stringContaining('One of these 2 endpoints answers') as string,
   })
+})
+
+test('an answer for the console has the sentences of the text one by one', async () => {
+  const query = { target: 'service/web', namespace: 'shop' }
+  const [told, text] = [await ask({ ...query, output: 'told' }), await ask({ ...query, output: 'text' })]
+  const value = told.kind === 'json' ? (told.value as ToldAnswer) : undefined
+  expect(value?.text).toBe(text.kind === 'text' && text.text)
+  expect(value?.explanations).toHaveLength(1)
+  const unbroken = value?.text.replaceAll(/\s+/g, ' ')
+  for (const sentence of [
+    value?.told?.title,
+    value?.told?.verdict,
+    ...(value?.told?.steps ?? []).map(({ says }) => says),
+  ])
+    expect(unbroken).toContain(sentence)
+  expect(value?.told?.steps.find(({ lists }) => lists !== undefined)?.lists?.rows).toHaveLength(2)
 })
 
 test.each([

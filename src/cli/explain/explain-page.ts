@@ -10,6 +10,8 @@ import { refused } from '../../observe/http/debug/debug-page.ts'
 import type { DebugAnswer, DebugPage } from '../../observe/http/debug/debug-page.ts'
 import { noTerminal } from '../terminal.ts'
 import { answerText, mainOf } from './answer-text.ts'
+import { tellExplanation } from './explanation-text.ts'
+import type { Told } from './explanation-text.ts'
 import { withInspection } from './pieces-of-entrance.ts'
 
 export interface ExplainPageOptions {
@@ -37,11 +39,24 @@ export function explainPage(options: ExplainPageOptions): DebugPage {
       const answer = explain(parsed.question, options.world())
       if (!answer.ok) return refusal(answer)
       const full = { ...answer, explanations: await withFindings(answer.explanations, options, signal) }
-      return text('output') === 'text'
-        ? { kind: 'text', text: answerText(full, noTerminal) }
-        : { kind: 'json', value: full }
+      if (text('output') === 'text') return { kind: 'text', text: answerText(full, noTerminal) }
+      return { kind: 'json', value: text('output') === 'told' ? toldAnswer(full) : full }
     },
   }
+}
+
+/** What the console reads: the data, the same in sentences, and all of it as the command prints it. */
+export interface ToldAnswer extends Explained {
+  /** Absent where there are several, each in a line of `text`. */
+  readonly told?: Told
+  readonly text: string
+}
+
+type Explained = Extract<Answer, { ok: true }>
+
+function toldAnswer(answer: Explained): ToldAnswer {
+  const main = mainOf(answer.explanations)
+  return { ...answer, ...(main && { told: tellExplanation(main) }), text: answerText(answer, noTerminal) }
 }
 
 function refusal({ kind, message }: Extract<Answer, { ok: false }>): DebugAnswer {

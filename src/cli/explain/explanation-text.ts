@@ -16,19 +16,36 @@ interface Step {
   readonly lists?: { readonly header: readonly string[]; readonly rows: readonly (readonly string[])[] }
 }
 
-export function explanationText(explanation: Explanation, terminal: Terminal): string {
-  const steps = stepsOf(explanation).map((step, index) => stepText(step, index + 1, terminal))
-  return `${headText(explanation, terminal)}\n${steps.join('')}${piecesText(explanation, terminal)}`
+/** All that the text says but for the pieces, for those that set it in their own way. */
+export interface Told {
+  readonly title: string
+  readonly verdict: string
+  /** Why the verdict may not be true. */
+  readonly doubt?: string
+  readonly steps: readonly Step[]
 }
 
-function headText(explanation: Explanation, terminal: Terminal): string {
-  const { mode, family, node, destination, source, verdict } = explanation
+export function explanationText(explanation: Explanation, terminal: Terminal): string {
+  const told = tellExplanation(explanation)
+  const steps = told.steps.map((step, index) => stepText(step, index + 1, terminal))
+  return `${headText(told, explanation, terminal)}\n${steps.join('')}${piecesText(explanation, terminal)}`
+}
+
+export function tellExplanation(explanation: Explanation): Told {
+  const { mode, family, node, destination, source } = explanation
   const where = `on ${node.name} (${mode}, ${family === 'ipv4' ? 'IPv4' : 'IPv6'})`
-  const title = `${destinationText(destination)} from ${sourceText(source)}, ${where}`
-  const said = verdictText(explanation)
-  const colour = verdict.kind === 'forward' ? 'bold' : 'red'
-  const doubt = wrongPieces(explanation) === 0 ? '' : `${paint(terminal, 'red', doubtText)}\n`
-  return `${paint(terminal, 'bold', title)}\n${paint(terminal, colour, sentence(said))}\n${doubt}`
+  return {
+    title: `${destinationText(destination)} from ${sourceText(source)}, ${where}`,
+    verdict: sentence(verdictText(explanation)),
+    ...(wrongPieces(explanation) > 0 && { doubt: doubtText }),
+    steps: stepsOf(explanation),
+  }
+}
+
+function headText({ title, verdict, doubt }: Told, explanation: Explanation, terminal: Terminal): string {
+  const colour = explanation.verdict.kind === 'forward' ? 'bold' : 'red'
+  const doubtLine = doubt === undefined ? '' : `${paint(terminal, 'red', doubt)}\n`
+  return `${paint(terminal, 'bold', title)}\n${paint(terminal, colour, verdict)}\n${doubtLine}`
 }
 
 const doubtText = 'This is the plan. What is there differs from it (see the end), so packets may fare otherwise.'

@@ -12,7 +12,7 @@ export function EndpointsTable({ port }: { readonly port: PortDetail }) {
   const { endpoints, skew } = port
   const shown = isAll.value ? endpoints : endpoints.slice(0, usuallyShown)
   return (
-    <section class="panel" aria-labelledby="endpoints-of">
+    <section class="card" aria-labelledby="endpoints-of">
       <h2 id="endpoints-of">
         Endpoints <small class="quiet">{wholeNumber(endpoints.length)}</small>
       </h2>
@@ -20,7 +20,7 @@ export function EndpointsTable({ port }: { readonly port: PortDetail }) {
       {endpoints.length === 0 ? (
         <p>There are none. Compare the selector of the Service with the labels of its pods.</p>
       ) : (
-        <table class="cards">
+        <table class="as-cards">
           <thead>
             <tr>
               <th scope="col">Address</th>
@@ -71,7 +71,7 @@ function Row({ endpoint }: { readonly endpoint: EndpointDetail }) {
       </td>
       <td data-label="Node">
         {node ?? dash}
-        {isLocal === true && <span class="tag">this node</span>}
+        {isLocal === true && <span class="badge">this node</span>}
       </td>
       <td data-label="Zone">{zone ?? dash}</td>
       <td data-label="Share" class="num">

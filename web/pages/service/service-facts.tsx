@@ -7,12 +7,12 @@ export function ServiceFacts({ detail: { row, notices } }: { readonly detail: Se
     <>
       {row !== undefined && (
         <p class="service-facts">
-          <span class="tag">{row.type}</span>
+          <span class="badge">{row.type}</span>
           {[...row.clusterIPs, ...(row.external ?? [])].map((address) => (
             <code key={address}>{address}</code>
           ))}
           {row.policies?.map((policy) => (
-            <span key={policy} class="tag">
+            <span key={policy} class="badge">
               {policy}
             </span>
           ))}

@@ -3,9 +3,12 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { PortDetail, ServiceDetail } from '../../../src/observe/console/wire.ts'
 import { follow } from '../../live/live.ts'
+import { Choice } from '../../parts/choice.tsx'
 import { Picture } from '../../parts/picture/picture.tsx'
 import { EndpointsTable } from './endpoints-table.tsx'
 import { ServiceFacts } from './service-facts.tsx'
+import { ServiceHistory } from './service-history.tsx'
+import { ServiceRules } from './service-rules.tsx'
 import '../../styles/panel.css'
 import './service-page.css'
 
@@ -38,8 +41,11 @@ export function ServicePage({ namespace, name }: { readonly namespace: string; r
         <p>It has no port that this node serves.</p>
       ) : (
         <>
-          <section class="panel" aria-labelledby="picture-of">
+          <section class="card" aria-labelledby="picture-of">
             <h2 id="picture-of">From clients to endpoints</h2>
+            <p class="small">
+              <a href={explainLink(known.key, port)}>Explain a connection to it, step by step</a>
+            </p>
             {port.notProgrammed !== undefined && (
               <p class="not-programmed" role="alert">
                 Not programmed: {port.notProgrammed}
@@ -50,6 +56,8 @@ export function ServicePage({ namespace, name }: { readonly namespace: string; r
           <EndpointsTable port={port} />
         </>
       )}
+      <ServiceHistory service={known.key} />
+      <ServiceRules service={known.key} route={port?.route} family={port?.family} />
     </>
   )
 }
@@ -67,21 +75,25 @@ interface PortChoiceProps {
 function PortChoice({ ports, chosen, onChoose }: PortChoiceProps) {
   const families = new Set(ports.map(({ family }) => family))
   return (
-    <fieldset class="choice">
-      <legend>Port</legend>
-      {ports.map((port) => (
-        <label key={idOf(port)}>
-          <input type="radio" name="port" checked={port === chosen} onChange={() => onChoose(idOf(port))} />
-          <span>
-            {portName(port)}
-            {families.size > 1 && <small> {port.family === 'ipv4' ? 'IPv4' : 'IPv6'}</small>}
-          </span>
-        </label>
-      ))}
-    </fieldset>
+    <Choice
+      legend="Port"
+      name="port"
+      options={ports.map((port) => ({
+        value: idOf(port),
+        label: families.size > 1 ? `${portName(port)}, ${port.family === 'ipv4' ? 'IPv4' : 'IPv6'}` : portName(port),
+      }))}
+      value={chosen && idOf(chosen)}
+      onChoose={onChoose}
+    />
   )
 }
 
 function portName({ port: { name, port, protocol } }: PortDetail): string {
   return `${name === undefined || name === '' ? '' : `${name} `}${port}/${protocol}`
+}
+
+function explainLink(key: string, { port }: PortDetail): string {
+  const [namespace = '', name = ''] = key.split('/')
+  const query = new URLSearchParams({ target: `service/${name}`, namespace, port: String(port.port) })
+  return `/explain?${query.toString()}`
 }

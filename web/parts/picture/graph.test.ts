@@ -14,7 +14,7 @@ test('clients outside have a way to node ports, and none to a cluster IP', () =>
   expect(alone.edges.some(({ from }) => from === 'client outside')).toBe(false)
   expect(alone.nodes.find(({ id }) => id === 'client outside')).toMatchObject({
     isFaint: true,
-    lines: ['has no address here'],
+    lines: ['no way in'],
   })
   expect(nodes.find(({ id }) => id === 'client outside')?.isFaint).toBeUndefined()
 })
@@ -27,9 +27,9 @@ test('what is treated alike has one policy, and what is not has two that say for
     outside: { does: 'forward', policy: 'Local', text: '', to: ['a'] },
     allowed: ['10.0.0.0/8'],
   }
-  const { nodes, edges } = graphOf(port({ entrances: [local] }))
+  const { nodes, edges } = graphOf(port({ entrances: [local] }), { remarks: ['same zone'] })
   expect(nodes.filter(({ column }) => column === 'policy')).toMatchObject([
-    { title: 'Cluster', lines: ['one of 2 endpoints'] },
+    { title: 'Cluster', lines: ['one of 2 endpoints', 'same zone'] },
     { title: 'Local', lines: ['endpoints of this node', 'only from 10.0.0.0/8'] },
   ])
   expect(edges.filter(({ from }) => from.startsWith('entrance')).map(({ label }) => label)).toEqual([

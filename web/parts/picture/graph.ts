@@ -70,12 +70,12 @@ export function graphOf(port: PortDetail, { remarks = [], mostEndpoints = usualM
 }
 
 const pods: PictureNode = { id: 'client pods', column: 'clients', title: 'Pods', lines: ['on this node'] }
-const host: PictureNode = { id: 'client host', column: 'clients', title: 'This node', lines: ['its own programs'] }
+const host: PictureNode = { id: 'client host', column: 'clients', title: 'This node', lines: ['its programs'] }
 const outside: PictureNode = { id: 'client outside', column: 'clients', title: 'Outside', lines: ['other machines'] }
 
 function clientNodes(entrances: readonly EntranceDetail[]): readonly PictureNode[] {
   if (entrances.some(isForOutside)) return [pods, host, outside]
-  return [pods, host, { ...outside, lines: ['has no address here'], isFaint: true }]
+  return [pods, host, { ...outside, lines: ['no way in'], isFaint: true }]
 }
 
 /** A cluster IP means something inside the cluster only. */
@@ -163,7 +163,8 @@ function policyOf(
   const whom = policy === 'Local' ? 'endpoints of this node' : `one of ${count(to.length, 'endpoint')}`
   const { affinitySeconds } = port
   const affinity = affinitySeconds === undefined ? [] : [`same client, same one: ${duration(affinitySeconds * 1000)}`]
-  const lines = [whom, ...remarks, ...affinity, ...only]
+  // Hints choose among the endpoints of all nodes.
+  const lines = [whom, ...(policy === 'Cluster' ? remarks : []), ...affinity, ...only]
   return { outcome, node: { id, column: 'policy', title: policy, lines } }
 }
 

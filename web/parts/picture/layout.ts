@@ -46,8 +46,9 @@ const titleHeight = 22
 const lineHeight = 17
 const padding = 8
 const gapBetween = 12
-/** Room for the mark and the padding. */
-const besideText = 34
+/** Room that the padding takes, and the mark. */
+const besideText = 22
+const besideMark = 40
 const digitWidth = { code: 7.3, title: 7.6, line: 6.5 }
 
 /** Of the whole width, without the gaps. */
@@ -61,11 +62,11 @@ export function layoutOf(graph: Graph, width: number): Layout {
 }
 
 function sideBySide(graph: Graph, width: number): Layout {
-  const forGaps = Math.max(0.26 * width, width - sumOf(columns.map((column) => columnMost[column])))
+  const forGaps = Math.max(0.24 * width, width - sumOf(columns.map((column) => columnMost[column])))
   const forBoxes = width - forGaps
-  const widthOf = (column: Column) => Math.min(columnMost[column], columnParts[column] * forBoxes)
+  const widthOf = (column: Column) => Math.floor(Math.min(columnMost[column], columnParts[column] * forBoxes))
   const leftover = width - sumOf(columns.map(widthOf))
-  const unit = leftover / sumOf(gapParts)
+  const unit = (leftover - 1) / sumOf(gapParts)
   const heights = columns.map((column) => columnHeight(ofColumn(graph, column)))
   const tallest = Math.max(0, ...heights)
   let x = 0
@@ -123,7 +124,7 @@ function pile(nodes: readonly PictureNode[], { x, y, width }: Omit<Box, 'height'
   let top = y
   return nodes.map((node) => {
     const height = heightOf(node)
-    const room = width - besideText
+    const room = width - (node.mark === undefined ? besideText : besideMark)
     const placed = {
       node,
       x,
