@@ -3,6 +3,8 @@
  * tools/package/executable/own-files.ts takes the place of this file.
  */
 import { existsSync, readFileSync } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
+import { join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /** The native engine of the userspace mode. It may be missing. */
@@ -23,4 +25,17 @@ export function relayWorker(): URL | undefined {
 export function fairleadVersion(): string {
   const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
   return (JSON.parse(manifest) as { version: string }).version
+}
+
+/** The page of the web console, by name: `index.html`, `assets/…`. Empty if it was not built. */
+export async function consoleFiles(): Promise<ReadonlyMap<string, Uint8Array>> {
+  // Beside the compiled code; seen from the sources, where the build puts that.
+  const folder = ['../console', '../../dist/console']
+    .map((path) => fileURLToPath(new URL(path, import.meta.url)))
+    .find((path) => existsSync(join(path, 'index.html')))
+  if (folder === undefined) return new Map()
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  const paths = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name))
+  const nameOf = (path: string) => relative(folder, path).split(sep).join('/')
+  return new Map(await Promise.all(paths.map(async (path) => [nameOf(path), await readFile(path)] as const)))
 }

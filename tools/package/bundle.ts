@@ -1,7 +1,8 @@
-/** Puts all of Fairlead's code into two texts: the program, and the program of the relay's threads. */
+/** Puts all of Fairlead's code into texts: the program, the program of the relay's threads, and the web console. */
 import { join } from 'node:path'
 import { build } from 'esbuild'
 import type { BuildOptions, Plugin } from 'esbuild'
+import { bundleConsole } from '../bundle-console.ts'
 import { lineTable } from './line-table.ts'
 import type { LineTable } from './line-table.ts'
 import { root } from './places.ts'
@@ -10,6 +11,8 @@ export interface Bundle {
   readonly main: string
   readonly lines: LineTable
   readonly relayWorker: string
+  /** The files of the web console by name, as base64. */
+  readonly console: Readonly<Record<string, string>>
 }
 
 const executable = join(root, 'tools/package/executable')
@@ -44,7 +47,14 @@ export async function bundle(version: string): Promise<Bundle> {
     format: 'esm',
   })
   const code = textOf(main, '.js')
-  return { main: code, lines: lineTable(code, textOf(main, '.js.map')), relayWorker: textOf(relayWorker, '.js') }
+  return {
+    main: code,
+    lines: lineTable(code, textOf(main, '.js.map')),
+    relayWorker: textOf(relayWorker, '.js'),
+    console: Object.fromEntries(
+      [...(await bundleConsole())].map(([name, content]) => [name, Buffer.from(content).toString('base64')]),
+    ),
+  }
 }
 
 /** Exchanges the modules that look for files beside the code, or at the names of files. */

@@ -45,7 +45,11 @@ export function Login() {
 /** Why not, as a sentence. */
 async function logIn(token: string): Promise<string | undefined> {
   try {
-    const answer = await fetch(paths.login, { method: 'POST', body: new URLSearchParams({ token }) })
+    const answer = await fetch(paths.login, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ token }),
+    })
     if (answer.ok) return undefined
     const said = (await answer.text()).trim()
     return said === '' ? `The server refuses this (${answer.status}).` : said

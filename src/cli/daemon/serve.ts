@@ -10,6 +10,8 @@ import type { ModeContext, ModeOnNode } from '../modes/mode.ts'
 import { gated } from '../succession/sync-gate.ts'
 import { runAll } from '../run-all.ts'
 import type { Runnable } from '../run-all.ts'
+import { daemonConsole } from './console.ts'
+import { consoleTopics } from './console-topics.ts'
 import { daemonEvents } from './daemon-events.ts'
 import { addDaemonSeries } from './daemon-series.ts'
 import { daemonServers } from './daemon-servers.ts'
@@ -76,7 +78,8 @@ export async function serve(
   addDaemonSeries(book, memory, daemon, cluster)
   const world = () =>
     explainWorld({ catalog, traits: () => mode.traits, settings: prepared.settings.now(), tables: proxies })
-  const pages = debugPages({ daemon, cluster, memory, proxies, book, history: cluster.tracing.history, world })
+  const shown = { daemon, cluster, memory, proxies, book, history: cluster.tracing.history, world }
+  const pages = debugPages(shown)
   const reload = configReload({ daemon, prepared, proxies, events, metrics: cluster.metrics })
   const servers = daemonServers({
     ...daemon,
@@ -91,6 +94,15 @@ export async function serve(
     onBindFailure: (reason, error) => events.bindFailed(reason, error.message),
   })
   const socket = await debugSocket({ ...daemon, pages })
+  const console = daemonConsole({
+    daemon,
+    access: cluster.consoleAccess,
+    nodeName,
+    families,
+    topics: consoleTopics({ ...shown, prepared, health, readiness }),
+    pages,
+    sockets: succession.sockets,
+  })
   const guard = nodeGuard({ catalog, node: prepared.node, config, health, log })
   const cleaning = mode.replacesOtherModes ? [otherModes] : []
   const others = [
@@ -102,7 +114,7 @@ export async function serve(
   ]
   const taking = { run: (running: AbortSignal) => succession.run(otherModes.done, running) }
   await runAll(
-    [events, guard, ...servers, ...socket, ...proxies, ...others, taking],
+    [events, guard, ...servers, ...socket, ...console, ...proxies, ...others, taking],
     AbortSignal.any([signal, succession.retired]),
   )
 }

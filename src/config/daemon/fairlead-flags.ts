@@ -2,6 +2,7 @@ import { inGroup } from '../flags/flag.ts'
 import type { FlagDeclaration } from '../flags/flag.ts'
 import * as type from '../flags/flag-types.ts'
 import type { Quantity } from '../quantity.ts'
+import { consoleFlags } from './console-flags.ts'
 
 export const strictSourceRangesHelp =
   'Where loadBalancerSourceRanges names ranges of one IP family only, close the load-balancer IPs of the other one. kube-proxy leaves them open.'
@@ -79,6 +80,7 @@ export const fairleadFlags = {
       default: '',
       help: 'The group whose members may use the debug socket besides its owner: a name or a number. Not on Windows.',
     },
+    ...consoleFlags,
     'userspace-workers': {
       type: type.int32,
       default: 0,

@@ -2,6 +2,8 @@ import { breakWords } from '../flags/break-words.ts'
 import { flagsOn } from '../flags/flag.ts'
 import { renderFlagHelp } from '../flags/flag-help.ts'
 import { type FlagsRead, parseFlags } from '../flags/flag-set.ts'
+import { consoleProblem, consoleSettings } from './console-flags.ts'
+import type { ConsoleSettings } from './console-flags.ts'
 import { type DaemonFlagName, daemonFlags, type DaemonFlagValues } from './daemon-flags.ts'
 import { shortened } from '../../net/shown-value.ts'
 
@@ -43,6 +45,8 @@ export interface DaemonOptions {
   /** Empty: the usual place. */
   readonly debugSocket: string
   readonly debugSocketGroup: string
+  /** Undefined: there is no console. */
+  readonly console: ConsoleSettings | undefined
   readonly userspace: {
     /** Threads that carry connections; 0: one per core. */
     readonly workers: number
@@ -98,6 +102,7 @@ export function parseDaemonCommandLine(
       takesOver: values['take-over'],
       debugSocket: values['debug-socket'],
       debugSocketGroup: values['debug-socket-group'],
+      console: consoleSettings(values),
       userspace: {
         workers: Math.max(0, values['userspace-workers']),
         engine: values['userspace-engine'],
@@ -137,7 +142,7 @@ function findContradiction({ values, given }: FlagsRead<typeof daemonFlags>): st
     return '--service-series-limit must not be negative: give a number of Service ports, or 0 for no series at all'
   if (values['trace-sampling'] < 0)
     return '--trace-sampling must not be negative: give N to trace 1 connection in N, or 0 to trace none'
-  return undefined
+  return consoleProblem(values)
 }
 
 /** kube-proxy ignores these silently. A person who sets one should be told. */

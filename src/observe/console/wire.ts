@@ -8,8 +8,9 @@ import type { Family } from '../../net/ip.ts'
 export const paths = {
   /** Server-sent events, see `LiveEvents`: `?topic=overview&topic=service/NAMESPACE/NAME`. */
   live: '/api/live',
+  /** POST `{ "token": … }`: 204 with a cookie, or 401. GET: 204 if the reader may look, otherwise 401. */
   login: '/api/login',
-  /** In the demo only: POST a `DemoAction`. */
+  /** In the demo only: POST a `DemoAction`, as JSON: 204, or 400 with a sentence. */
   demo: '/api/demo',
   /** The pages of docs/observability.md. */
   debug: '/debug/',

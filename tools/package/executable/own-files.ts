@@ -21,3 +21,8 @@ export function relayWorker(): URL | undefined {
 }
 
 export const fairleadVersion = (): string => FAIRLEAD_VERSION
+
+export async function consoleFiles(): Promise<ReadonlyMap<string, Uint8Array>> {
+  const files = JSON.parse(getAsset('console.json', 'utf8')) as Readonly<Record<string, string>>
+  return new Map(Object.entries(files).map(([name, content]) => [name, Buffer.from(content, 'base64')]))
+}
