@@ -180,7 +180,8 @@ function numbersOf(traffic: RouteTraffic): Omit<Traffic, 'lastUsedMs'> & { reado
   return { ...numbers, ...(lastUsedMs !== undefined && { lastUsed: new Date(lastUsedMs).toISOString() }) }
 }
 
-function rates(
+/** Since the reading before. */
+export function rates(
   now: Traffic,
   before: Traffic | undefined,
   seconds: number | undefined,

@@ -47,7 +47,7 @@ function routesOfService(
   return routes
 }
 
-function portInShort({ name, port, nodePort, protocol }: ServicePort): PortInShort {
+export function portInShort({ name, port, nodePort, protocol }: ServicePort): PortInShort {
   return { ...(name !== '' && { name }), port, ...(nodePort !== 0 && { nodePort }), protocol }
 }
 

@@ -115,3 +115,39 @@ test('a route that the data plane refuses is a problem of its Service, until it 
   await node.clock.advance(250)
   expect(rows.of('shop/web')).not.toHaveProperty('problem')
 })
+
+test('numbers are sent without their rows, and only those that have changed', async () => {
+  const db = service('shop/db', { clusterIP: '10.96.0.2', ports: [{ port: 80 }] })
+  const { node, viewer, rows } = await following([web, db])
+  const [webKey, dbKey] = [routeKey('shop', 'web', '', 'TCP'), routeKey('shop', 'db', '', 'TCP')]
+  const { traffic } = node.states.ipv4
+  traffic.set(webKey, { connections: 1 }).set(dbKey, { connections: 5 })
+  await node.clock.advance(1_500)
+  traffic.set(webKey, { connections: 3 })
+  await node.clock.advance(5_000)
+  const sent = viewer.of('services').slice(1)
+  expect(sent.map((change) => change.rows)).toEqual(sent.map(() => []))
+  expect(sent.map((change) => Object.keys(change.traffic ?? {}))).toEqual([
+    ['shop/web', 'shop/db'],
+    ['shop/web', 'shop/db'],
+    ['shop/web'],
+  ])
+  expect(rows.of('shop/web')?.traffic).toMatchObject({ connections: 3, connectionRate: 0 })
+  expect(rows.of('shop/db')?.traffic).toMatchObject({ connections: 5, connectionRate: 0 })
+  node.catalog.upsert(webSlice('10.64.0.1'))
+  await node.clock.advance(250)
+  expect(rows.of('shop/web')?.traffic).toMatchObject({ connections: 3 })
+  traffic.delete(dbKey)
+  await node.clock.advance(1_500)
+  expect(rows.of('shop/db')).not.toHaveProperty('traffic')
+})
+
+test('who reads slowly gets the numbers that they missed, too', async () => {
+  const { node, viewer, rows } = await following([web])
+  viewer.isBehind = true
+  node.states.ipv4.traffic.set(routeKey('shop', 'web', '', 'TCP'), { connections: 7 })
+  await node.clock.advance(5_000)
+  viewer.isBehind = false
+  await node.clock.advance(250)
+  expect(rows.of('shop/web')?.traffic).toMatchObject({ connections: 7, connectionRate: 0 })
+})

@@ -9,11 +9,15 @@ import type { LiveTopic, Viewer } from '../live-topic.ts'
 import type { Beat } from './beat.ts'
 import { nextTurn } from './next-turn.ts'
 import type { NodeParts } from './node-parts.ts'
+import type { PacedTraffic } from './paced-traffic.ts'
 import type { ServiceChanges } from './service-changes.ts'
 import { serviceRow } from './service-row.ts'
+import { TrafficTexts } from './traffic-texts.ts'
 
 /** In one message, and in one turn of the event loop. */
 const chunkRows = 250
+/** In one beat: where everything moves, all of it takes a few of them. */
+const mostNumbers = 1_000
 /** Who has missed more gets the list again. */
 const mostMissed = 5_000
 /** How soon somebody who reads slowly is looked after while the list is sent. */
@@ -30,6 +34,7 @@ interface Follower {
 export interface ServicesTopicOptions extends Pick<NodeParts, 'catalog' | 'families' | 'notices' | 'clock' | 'log'> {
   readonly beat: Beat
   readonly changes: ServiceChanges
+  readonly traffic: PacedTraffic
 }
 
 export class ServicesTopic implements LiveTopic {
@@ -39,6 +44,9 @@ export class ServicesTopic implements LiveTopic {
   #endings: readonly (() => void)[] = []
   /** Since the last beat. */
   #changed = new Set<ObjectKey>()
+  /** Of these only the numbers. */
+  readonly #changedNumbers = new Set<ObjectKey>()
+  #numbers = new TrafficTexts()
   #failedRoutes: readonly ReadonlyMap<RouteKey, string>[] = []
 
   constructor(options: ServicesTopicOptions) {
@@ -59,15 +67,26 @@ export class ServicesTopic implements LiveTopic {
   }
 
   #begin(): void {
-    const { beat, changes, families } = this.#options
+    const { beat, changes, families, traffic } = this.#options
+    const numbers = (this.#numbers = new TrafficTexts())
     this.#failedRoutes = families.map((family) => family.failedRoutes())
-    this.#endings = [changes.subscribe((service) => this.#changed.add(service)), beat.subscribe(() => this.#onBeat())]
+    this.#endings = [
+      changes.subscribe((service) => this.#changed.add(service)),
+      traffic.subscribe((carried, signal) =>
+        numbers.update(carried, signal, (service, isKnown) =>
+          (isKnown ? this.#changedNumbers : this.#changed).add(service),
+        ),
+      ),
+      beat.subscribe(() => this.#onBeat()),
+    ]
   }
 
   #end(): void {
     for (const end of this.#endings) end()
     this.#endings = []
     this.#changed = new Set()
+    this.#changedNumbers.clear()
+    this.#numbers = new TrafficTexts()
     this.#failedRoutes = []
   }
 
@@ -75,17 +94,30 @@ export class ServicesTopic implements LiveTopic {
     this.#noteFailedRoutes()
     const changed = this.#changed
     this.#changed = new Set()
-    const rows = new RowTexts(this.#options)
+    const numbers = this.#takeNumbers(changed)
+    const rows = new RowTexts(this.#options, this.#numbers)
     let shared: string | undefined
     for (const follower of this.#followers) {
       const { viewer, missed } = follower
-      if (follower.isListing || viewer.isBehind) addMissed(follower, changed)
+      if (follower.isListing || viewer.isBehind) addMissed(follower, changed, numbers)
       else if (missed === 'too much') this.#startList(follower)
       else if (missed !== undefined) {
         follower.missed = undefined
-        viewer.sendText('services', rows.change(new Set([...missed, ...changed])))
-      } else if (changed.size > 0) viewer.sendText('services', (shared ??= rows.change(changed)))
+        viewer.sendText('services', rows.change(new Set([...missed, ...changed]), numbers))
+      } else if (changed.size + numbers.length > 0)
+        viewer.sendText('services', (shared ??= rows.change(changed, numbers)))
     }
+  }
+
+  /** A row has its numbers in it. */
+  #takeNumbers(changed: ReadonlySet<ObjectKey>): readonly ObjectKey[] {
+    const taken: ObjectKey[] = []
+    for (const service of this.#changedNumbers) {
+      if (taken.length === mostNumbers) break
+      this.#changedNumbers.delete(service)
+      if (!changed.has(service)) taken.push(service)
+    }
+    return taken
   }
 
   /** A data plane may refuse a route, or take it at last, although nothing else about the Service changes. */
@@ -114,7 +146,7 @@ export class ServicesTopic implements LiveTopic {
     for (let from = 0; from === 0 || from < keys.length; from += chunkRows) {
       await this.#untilReady(follower)
       if (ended.signal.aborted) return
-      const rows = new RowTexts(this.#options)
+      const rows = new RowTexts(this.#options, this.#numbers)
       const texts = keys.slice(from, from + chunkRows).flatMap((key) => rows.of(key) ?? [])
       const flags = `${from === 0 ? '"isFirst":true,' : ''}${from + chunkRows < keys.length ? '"hasMore":true,' : ''}`
       viewer.sendText('services', `{${flags}"rows":[${texts.join()}]}`)
@@ -129,40 +161,55 @@ export class ServicesTopic implements LiveTopic {
   }
 }
 
-function addMissed(follower: Follower, changed: ReadonlySet<ObjectKey>): void {
-  if (follower.missed === 'too much' || changed.size === 0) return
+function addMissed(follower: Follower, changed: ReadonlySet<ObjectKey>, withNumbers: readonly ObjectKey[]): void {
+  if (follower.missed === 'too much' || changed.size + withNumbers.length === 0) return
   const missed: Set<ObjectKey> = follower.missed ?? new Set()
   for (const service of changed) missed.add(service)
+  for (const service of withNumbers) missed.add(service)
   follower.missed = missed.size > mostMissed ? 'too much' : missed
 }
 
 /** The rows of one moment: each is made once. */
 class RowTexts {
   readonly #options: ServicesTopicOptions
+  readonly #numbers: TrafficTexts
   readonly #texts = new Map<ObjectKey, string | undefined>()
 
-  constructor(options: ServicesTopicOptions) {
+  constructor(options: ServicesTopicOptions, numbers: TrafficTexts) {
     this.#options = options
+    this.#numbers = numbers
   }
 
   /** Undefined: there is no such Service. */
   of(key: ObjectKey): string | undefined {
     if (this.#texts.has(key)) return this.#texts.get(key)
     const record = this.#options.catalog.services.get(key)
-    const text = record && JSON.stringify(serviceRow(record, this.#options))
+    const text = record && withTraffic(JSON.stringify(serviceRow(record, this.#options)), this.#numbers.of(key))
     this.#texts.set(key, text)
     return text
   }
 
-  change(keys: Iterable<ObjectKey>): string {
+  change(keys: ReadonlySet<ObjectKey>, withNumbers: readonly ObjectKey[]): string {
     const [rows, gone]: [string[], ObjectKey[]] = [[], []]
     for (const key of keys) {
       const text = this.of(key)
       if (text === undefined) gone.push(key)
       else rows.push(text)
     }
-    return `{"rows":[${rows.join()}]${gone.length === 0 ? '' : `,"gone":${JSON.stringify(gone)}`}}`
+    const numbers = withNumbers.flatMap((key) => (keys.has(key) ? [] : (this.#numberText(key) ?? [])))
+    const goneText = gone.length === 0 ? '' : `,"gone":${JSON.stringify(gone)}`
+    const trafficText = numbers.length === 0 ? '' : `,"traffic":{${numbers.join()}}`
+    return `{"rows":[${rows.join()}]${goneText}${trafficText}}`
   }
+
+  #numberText(key: ObjectKey): string | undefined {
+    const text = this.#numbers.of(key)
+    return text === undefined ? undefined : `${JSON.stringify(key)}:${text}`
+  }
+}
+
+function withTraffic(row: string, traffic: string | undefined): string {
+  return traffic === undefined ? row : `${row.slice(0, -1)},"traffic":${traffic}}`
 }
 
 /** Without a reason of ours each would get an exception with a stack. */
