@@ -8,6 +8,7 @@ export default defineConfig({
   oxc: { target: 'es2022' },
   test: {
     include: ['tests/install/**/*.test.ts', ...asFromSources.map((name) => `tests/e2e/${name}.test.ts`)],
+    globalSetup: ['tests/install/testing/needs-package.ts'],
     env: { FAIRLEAD_EXECUTABLE: packageHere.executable },
     pool: 'forks',
     maxWorkers: '100%',
