@@ -18,7 +18,7 @@ export function Login() {
     else field.current?.select()
   }
   return (
-    <form class="login card" onSubmit={(event) => void submit(event)}>
+    <form class="login panel" onSubmit={(event) => void submit(event)}>
       <p>This console wants to know that you may read it. The token is in the file of --console-token-file.</p>
       <label for="token">Token</label>
       <input
@@ -51,8 +51,8 @@ async function logIn(token: string): Promise<string | undefined> {
       body: JSON.stringify({ token }),
     })
     if (answer.ok) return undefined
-    const said = (await answer.text()).trim()
-    return said === '' ? `The server refuses this (${answer.status}).` : said
+    if (answer.status === 401) return 'This is not the token.'
+    return (await answer.text()).trim() || `The server refuses this (${answer.status}).`
   } catch {
     return 'The server does not answer. Is Fairlead running?'
   }

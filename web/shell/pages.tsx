@@ -4,6 +4,7 @@ import type { About } from '../../src/observe/console/wire.ts'
 import type { IconName } from '../parts/icon.tsx'
 import { OverviewPage } from '../pages/overview.tsx'
 import { RulesPage } from '../pages/rules/rules-page.tsx'
+import { ServicesPage } from '../pages/services/services-page.tsx'
 import { ServicePage } from '../pages/service/service-page.tsx'
 
 export interface Page {
@@ -31,12 +32,18 @@ export const pages: readonly Page[] = [
     view: () => <OverviewPage />,
   },
   {
-    title: 'Service',
+    title: 'Services',
     path: '/services',
-    isDetail: true,
-    heading: (rest) => rest.join('/'),
+    letter: 's',
+    icon: 'services',
+    heading: (rest) => (rest.length === 0 ? undefined : rest.join('/')),
     isOffered: ({ kind }) => kind === 'node',
-    view: ([namespace = '', name = '']) => <ServicePage namespace={namespace} name={name} />,
+    view: ([namespace, name]) =>
+      namespace === undefined || name === undefined ? (
+        <ServicesPage />
+      ) : (
+        <ServicePage namespace={namespace} name={name} />
+      ),
   },
   {
     title: 'Rules',
