@@ -126,3 +126,15 @@ test('an object of which only metadata have changed is no news', () => {
   catalog.replace('Service', [web('3')])
   expect(heard).toEqual([])
 })
+
+test('it counts what has changed, and not what was repeated', () => {
+  const catalog = new Catalog()
+  const web = service('demo/web', { ports: [{ port: 80 }] })
+  catalog.replace('Service', [web])
+  catalog.replace('Service', [web])
+  catalog.upsert(web)
+  expect(catalog.changes).toBe(1)
+  catalog.remove('Service', objectKey(web))
+  catalog.remove('Service', objectKey(web))
+  expect(catalog.changes).toBe(2)
+})

@@ -3,15 +3,17 @@ import type { ProxyHealth } from '../../core/health/proxy-health.ts'
 import type { Readiness } from '../../core/health/readiness.ts'
 import type { LiveTopic } from '../../observe/console/live-topic.ts'
 import { nodeTopics } from '../../observe/console/topics/node-topics.ts'
-import type { Overview } from '../../observe/console/wire.ts'
+import type { Overview, Problem } from '../../observe/console/wire.ts'
 import type { ClusterParts } from './daemon.ts'
 import type { DebugPagesOptions } from './debug-pages.ts'
+import type { ReloadStatus } from './reload/reload-status.ts'
 import type { PreparedNode } from './serve.ts'
 
 export interface ConsoleTopicsOptions extends DebugPagesOptions {
   readonly prepared: PreparedNode
   readonly health: ProxyHealth
   readonly readiness: Readiness
+  readonly reload: Pick<ReloadStatus, 'refused' | 'pending'>
 }
 
 export function consoleTopics(options: ConsoleTopicsOptions): readonly LiveTopic[] {
@@ -27,7 +29,7 @@ export function consoleTopics(options: ConsoleTopicsOptions): readonly LiveTopic
     source: () => sourceOf(cluster),
     isHealthy: () => health.isHealthy,
     isReady: () => readiness.ready.aborted,
-    problems: () => [],
+    problems: () => configProblems(options.reload),
     clock: daemon.host.clock,
     log: daemon.log,
   })
@@ -46,6 +48,22 @@ function sourceOf({ source, saved }: ClusterParts): Overview['source'] {
   if (lost.length === 0) return { from, state: 'live', ...lastContact }
   const since = Math.min(...lost.flatMap(({ lastContactMs }) => lastContactMs ?? []))
   return { from, state: 'lost', ...(Number.isFinite(since) && { since: isoTime(since) }), ...lastContact }
+}
+
+function configProblems({ refused, pending }: ConsoleTopicsOptions['reload']): readonly Problem[] {
+  const problems: Problem[] = []
+  if (refused !== undefined)
+    problems.push({
+      severity: 'warning',
+      text: `the configuration file as it is cannot be used, the one before is in use: ${refused.problem}`,
+      at: isoTime(refused.atMs),
+    })
+  if (pending !== undefined)
+    problems.push({
+      severity: 'note',
+      text: `changes of the configuration file wait for a restart: ${pending.fields.map(({ field }) => field).join(', ')}`,
+    })
+  return problems
 }
 
 function isoTime(ms: number): string {

@@ -99,7 +99,7 @@ export async function serve(
     access: cluster.consoleAccess,
     nodeName,
     families,
-    topics: consoleTopics({ ...shown, prepared, health, readiness }),
+    topics: consoleTopics({ ...shown, prepared, health, readiness, reload: reload.status }),
     pages,
     sockets: succession.sockets,
   })

@@ -30,7 +30,7 @@ function setUp(policy: Partial<ServingPolicy> = {}) {
   })
   catalog.replace('Service', [])
   catalog.replace('EndpointSlice', [])
-  return { catalog, table, log, events, counts }
+  return { catalog, table, notices, log, events, counts }
 }
 
 const kubernetes = service('default/kubernetes', { clusterIP: '10.96.0.1', ports: [{ port: 443 }] })
@@ -149,4 +149,22 @@ test('nothing is said about a Service that has what it asks for', () => {
   catalog.upsert(slice('shop/web-1', 'web', ['127.0.0.1']))
   table.flush()
   expect([events, log.lines]).toEqual([[], []])
+})
+
+test('it says about which Services there is something to say, each once, and when that may be something else', () => {
+  const { catalog, table, notices } = setUp()
+  const heard: string[] = []
+  const end = notices.subscribe((service) => heard.push(service))
+  catalog.upsert(kubernetes)
+  catalog.upsert(thief)
+  table.flush()
+  notices.tell('ipv6', 'shop/thief' as ObjectKey, [{ reason: 'AddressInUse', text: 'again' }])
+  notices.tell('ipv6', 'shop/other' as ObjectKey, [{ reason: 'AddressInUse', text: 'another' }])
+  expect([...notices.services()]).toEqual(['shop/thief', 'shop/other'])
+  expect(heard).toEqual(['shop/thief', 'shop/thief', 'shop/other'])
+  notices.tell('ipv6', 'shop/other' as ObjectKey, [])
+  expect([...notices.services()]).toEqual(['shop/thief'])
+  end()
+  notices.tell('ipv4', 'shop/thief' as ObjectKey, [])
+  expect(heard).toHaveLength(4)
 })

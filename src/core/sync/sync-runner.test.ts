@@ -236,6 +236,28 @@ test('it says why a route is not programmed: refused alone, or with a sync that 
   expect(runner.whyNotProgrammed(web)).toBeUndefined()
 })
 
+test('it remembers how many syncs there were and failed, and what became of the last one', async () => {
+  const { clock, table, backend, runner } = given()
+  const web = 'demo/web/TCP' as RouteKey
+  expect(runner.tally).toMatchObject({ count: 0, last: undefined, isFailing: false })
+  backend.report = { facts: {}, failed: [{ key: web, reason: 'port 80 is in use' }] }
+  await clock.advance(0)
+  expect(runner.tally).toMatchObject({ count: 1, failures: 0, last: { atMs: clock.now(), durationMs: 0 } })
+  expect([...runner.failedRoutes]).toEqual([[web, 'port 80 is in use']])
+  const before = runner.failedRoutes
+  backend.report = { facts: {}, failed: [] }
+  backend.failures = 1
+  table.change({ keys: [web] })
+  await clock.advance(1000)
+  const failedAtMs = clock.now()
+  const lastFailure = { atMs: failedAtMs, message: expect.stringMatching(/./) as string }
+  expect(runner.tally).toMatchObject({ count: 2, failures: 1, lastFailure, isFailing: true })
+  await clock.advance(30_000)
+  expect(runner.tally).toMatchObject({ count: 3, failures: 1, lastFailure, isFailing: false })
+  expect(runner.failedRoutes).not.toBe(before)
+  expect(runner.failedRoutes.size).toBe(0)
+})
+
 test('a full sync that somebody asked for puts the hourly one off', async () => {
   const { clock, table, syncs, runner } = given()
   await clock.advance(hour / 2)
