@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact'
 import type { About } from '../../src/observe/console/wire.ts'
 import type { IconName } from '../parts/icon.tsx'
 import { OverviewPage } from '../pages/overview.tsx'
+import { ExplainPage } from '../pages/explain/explain-page.tsx'
 import { RulesPage } from '../pages/rules/rules-page.tsx'
 import { ServicesPage } from '../pages/services/services-page.tsx'
 import { ServicePage } from '../pages/service/service-page.tsx'
@@ -44,6 +45,14 @@ export const pages: readonly Page[] = [
       ) : (
         <ServicePage namespace={namespace} name={name} />
       ),
+  },
+  {
+    title: 'Explain',
+    path: '/explain',
+    letter: 'e',
+    icon: 'explain',
+    isOffered: ({ debugPages }) => debugPages.includes('/debug/explain'),
+    view: () => <ExplainPage />,
   },
   {
     title: 'Rules',

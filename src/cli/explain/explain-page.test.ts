@@ -3,7 +3,8 @@ import { given } from '../../core/explain/testing/given.ts'
 import type { Inspection } from '../../core/inspection.ts'
 import { service, slice } from '../../core/testing/objects.ts'
 import { explainPage } from './explain-page.ts'
-import type { ExplainPageOptions, ToldAnswer } from './explain-page.ts'
+import type { ToldAnswer } from '../../observe/console/wire.ts'
+import type { ExplainPageOptions } from './explain-page.ts'
 
 const never = new AbortController().signal
 const world = given([
@@ -32,6 +33,7 @@ test('an answer for the console has the sentences of the text one by one', async
   const value = told.kind === 'json' ? (told.value as ToldAnswer) : undefined
   expect(value?.text).toBe(text.kind === 'text' && text.text)
   expect(value?.explanations).toHaveLength(1)
+  expect(value?.verdicts).toEqual([value?.told?.verdict])
   const unbroken = value?.text.replaceAll(/\s+/g, ' ')
   for (const sentence of [
     value?.told?.title,

@@ -6,12 +6,12 @@ import type { World } from '../../core/explain/world.ts'
 import type { Inspection } from '../../core/inspection.ts'
 import type { RouteKey } from '../../core/route.ts'
 import type { Family } from '../../net/ip.ts'
+import type { ToldAnswer } from '../../observe/console/wire.ts'
 import { refused } from '../../observe/http/debug/debug-page.ts'
 import type { DebugAnswer, DebugPage } from '../../observe/http/debug/debug-page.ts'
 import { noTerminal } from '../terminal.ts'
 import { answerText, mainOf } from './answer-text.ts'
-import { tellExplanation } from './explanation-text.ts'
-import type { Told } from './explanation-text.ts'
+import { tellExplanation, verdictSentence } from './explanation-text.ts'
 import { withInspection } from './pieces-of-entrance.ts'
 
 export interface ExplainPageOptions {
@@ -45,18 +45,16 @@ export function explainPage(options: ExplainPageOptions): DebugPage {
   }
 }
 
-/** What the console reads: the data, the same in sentences, and all of it as the command prints it. */
-export interface ToldAnswer extends Explained {
-  /** Absent where there are several, each in a line of `text`. */
-  readonly told?: Told
-  readonly text: string
-}
-
 type Explained = Extract<Answer, { ok: true }>
 
-function toldAnswer(answer: Explained): ToldAnswer {
+function toldAnswer(answer: Explained): Explained & ToldAnswer {
   const main = mainOf(answer.explanations)
-  return { ...answer, ...(main && { told: tellExplanation(main) }), text: answerText(answer, noTerminal) }
+  return {
+    ...answer,
+    ...(main && { told: tellExplanation(main) }),
+    verdicts: answer.explanations.map(verdictSentence),
+    text: answerText(answer, noTerminal),
+  }
 }
 
 function refusal({ kind, message }: Extract<Answer, { ok: false }>): DebugAnswer {

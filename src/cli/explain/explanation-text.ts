@@ -4,26 +4,12 @@ import { entranceWords } from '../../core/explain/entrance-words.ts'
 import { becauseWords, verdictText, whyNotText } from '../../core/explain/words.ts'
 import { breakWords } from '../../config/flags/break-words.ts'
 import { hostPort } from '../../net/ip.ts'
+import type { ToldExplanation, ToldStep } from '../../observe/console/wire.ts'
 import { renderTable } from '../table.ts'
 import { paint } from '../terminal.ts'
 import type { Terminal } from '../terminal.ts'
 import { clientSentence, destinationText, entranceSentence, refusedSentence, seenText, sourceText } from './phrases.ts'
 import { piecesText, wrongPieces } from './pieces-text.ts'
-
-/** A sentence, and what is listed below it. */
-interface Step {
-  readonly says: string
-  readonly lists?: { readonly header: readonly string[]; readonly rows: readonly (readonly string[])[] }
-}
-
-/** All that the text says but for the pieces, for those that set it in their own way. */
-export interface Told {
-  readonly title: string
-  readonly verdict: string
-  /** Why the verdict may not be true. */
-  readonly doubt?: string
-  readonly steps: readonly Step[]
-}
 
 export function explanationText(explanation: Explanation, terminal: Terminal): string {
   const told = tellExplanation(explanation)
@@ -31,18 +17,23 @@ export function explanationText(explanation: Explanation, terminal: Terminal): s
   return `${headText(told, explanation, terminal)}\n${steps.join('')}${piecesText(explanation, terminal)}`
 }
 
-export function tellExplanation(explanation: Explanation): Told {
+/** All that the text says but for the pieces, for those that set it in their own way. */
+export function tellExplanation(explanation: Explanation): ToldExplanation {
   const { mode, family, node, destination, source } = explanation
   const where = `on ${node.name} (${mode}, ${family === 'ipv4' ? 'IPv4' : 'IPv6'})`
   return {
     title: `${destinationText(destination)} from ${sourceText(source)}, ${where}`,
-    verdict: sentence(verdictText(explanation)),
+    verdict: verdictSentence(explanation),
     ...(wrongPieces(explanation) > 0 && { doubt: doubtText }),
     steps: stepsOf(explanation),
   }
 }
 
-function headText({ title, verdict, doubt }: Told, explanation: Explanation, terminal: Terminal): string {
+export function verdictSentence(explanation: Explanation): string {
+  return sentence(verdictText(explanation))
+}
+
+function headText({ title, verdict, doubt }: ToldExplanation, explanation: Explanation, terminal: Terminal): string {
   const colour = explanation.verdict.kind === 'forward' ? 'bold' : 'red'
   const doubtLine = doubt === undefined ? '' : `${paint(terminal, 'red', doubt)}\n`
   return `${paint(terminal, 'bold', title)}\n${paint(terminal, colour, verdict)}\n${doubtLine}`
@@ -54,7 +45,7 @@ function sentence(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
 }
 
-function stepsOf(explanation: Explanation): readonly Step[] {
+function stepsOf(explanation: Explanation): readonly ToldStep[] {
   const { refused, near, notices, source } = explanation
   return [
     { says: clientSentence(source) },
@@ -71,7 +62,7 @@ function stepsOf(explanation: Explanation): readonly Step[] {
   ]
 }
 
-function rangeSteps({ sourceRanges }: Explanation): readonly Step[] {
+function rangeSteps({ sourceRanges }: Explanation): readonly ToldStep[] {
   if (sourceRanges === undefined) return []
   const { ranges, isAllowed, isEnforced, why } = sourceRanges
   const list = ranges.length === 0 ? 'none that can be used' : ranges.join(', ')
@@ -79,7 +70,7 @@ function rangeSteps({ sourceRanges }: Explanation): readonly Step[] {
   return [{ says: `loadBalancerSourceRanges: ${list}. ${sentence(why)}${then}` }]
 }
 
-function policySteps({ policy, verdict }: Explanation): readonly Step[] {
+function policySteps({ policy, verdict }: Explanation): readonly ToldStep[] {
   const isAbout = verdict.kind === 'forward' || verdict.kind === 'reject' || verdict.kind === 'drop'
   if (policy === undefined || !isAbout) return []
   if (verdict.kind === 'drop' && verdict.because === 'source not allowed') return []
@@ -87,7 +78,7 @@ function policySteps({ policy, verdict }: Explanation): readonly Step[] {
   return [{ says: `${policy.field} is ${policy.asked}${link} ${policy.why}.` }]
 }
 
-function outcomeSteps(explanation: Explanation): readonly Step[] {
+function outcomeSteps(explanation: Explanation): readonly ToldStep[] {
   const { verdict, remarks, answerers } = explanation
   const remarked = remarks.map((it) => ({ says: sentence(it) }))
   if (verdict.kind !== 'forward') return [...remarked, { says: sentence(endText(explanation)) }]
@@ -123,7 +114,7 @@ const seenWords: Readonly<Record<SourceSeen, string>> = {
   depends: 'the client or this node',
 }
 
-function hintSteps(topology: Explanation['topology'], zone: string, whyNot: string | undefined): readonly Step[] {
+function hintSteps(topology: Explanation['topology'], zone: string, whyNot: string | undefined): readonly ToldStep[] {
   if (whyNot !== undefined) return [{ says: `Hints of the endpoints are not used: ${whyNot}.` }]
   if (topology === 'none') return []
   return [
@@ -136,14 +127,14 @@ function hintSteps(topology: Explanation['topology'], zone: string, whyNot: stri
   ]
 }
 
-function affinitySteps(seconds: number | undefined, endpoints: number): readonly Step[] {
+function affinitySteps(seconds: number | undefined, endpoints: number): readonly ToldStep[] {
   if (seconds === undefined || endpoints < 2) return []
   return [
     { says: `A client stays with its endpoint until ${seconds} s after its last new connection (sessionAffinity).` },
   ]
 }
 
-function notUsedSteps({ others, verdict }: Explanation): readonly Step[] {
+function notUsedSteps({ others, verdict }: Explanation): readonly ToldStep[] {
   const isMeant = verdict.kind !== 'untouched' || verdict.because === 'no endpoint'
   if (others.length === 0 || !isMeant) return []
   const hasZones = others.some(({ zone }) => zone !== undefined)
@@ -158,9 +149,9 @@ function notUsedSteps({ others, verdict }: Explanation): readonly Step[] {
   return [{ says, lists: { header: ['ENDPOINT', 'NODE', ...(hasZones ? ['ZONE'] : []), 'WHY'], rows } }]
 }
 
-function afterwards(explanation: Explanation): readonly Step[] {
+function afterwards(explanation: Explanation): readonly ToldStep[] {
   const { sourceSeenWhy, withoutEndpoints, healthCheck, otherEntrances, destination } = explanation
-  const steps: Step[] = []
+  const steps: ToldStep[] = []
   if (sourceSeenWhy !== undefined) steps.push({ says: seenSentence(explanation, sourceSeenWhy) })
   if (withoutEndpoints !== undefined) steps.push({ says: lossSentence(withoutEndpoints, destination.protocol) })
   if (healthCheck !== undefined) {
@@ -200,10 +191,10 @@ function seenSentence({ answerers, source }: Explanation, why: string): string {
     : `Endpoints see the address of this node: ${why}. One in the network of this node sees the client.`
 }
 
-function observedSteps({ observed }: Explanation): readonly Step[] {
+function observedSteps({ observed }: Explanation): readonly ToldStep[] {
   if (observed === undefined) return []
   const { notProgrammed, timeToSafety, openConnections, failedDials, uncounted, skew } = observed
-  const steps: Step[] = []
+  const steps: ToldStep[] = []
   if (notProgrammed !== undefined) steps.push({ says: `Not all of it is programmed: ${notProgrammed}.` })
   if (timeToSafety !== undefined) {
     const { seconds, endpoint } = timeToSafety
@@ -232,7 +223,7 @@ function observedSteps({ observed }: Explanation): readonly Step[] {
 /** Shares are those of the plan. */
 const failedDialsText = 'Dials that failed. After one an endpoint is tried last for up to a minute:'
 
-function stepText({ says, lists }: Step, number: number, { columns = defaultWidth }: Terminal): string {
+function stepText({ says, lists }: ToldStep, number: number, { columns = defaultWidth }: Terminal): string {
   const start = `${number}. `
   const indent = ' '.repeat(start.length)
   const lines = breakWords(says, columns - start.length)

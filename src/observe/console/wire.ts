@@ -208,6 +208,38 @@ export interface EndpointDetail {
   readonly traffic?: TrafficInShort
 }
 
+/** What `/debug/explain?output=told` answers: the data (here as far as the page reads it), and the same in words. */
+export interface ToldAnswer {
+  readonly explanations: readonly ExplainedInShort[]
+  /** One sentence for each of them. */
+  readonly verdicts: readonly string[]
+  /** Of the one that is told in full. Absent where there are several of equal rank. */
+  readonly told?: ToldExplanation
+  /** All of it, as `fairlead explain` prints it. */
+  readonly text: string
+}
+
+interface ExplainedInShort {
+  readonly destination: { readonly ip?: string; readonly port: number; readonly protocol: string }
+  readonly source: { readonly place: string; readonly ip?: string }
+  readonly service?: { readonly portName: string; readonly port: number }
+  readonly verdict: { readonly kind: string }
+}
+
+export interface ToldExplanation {
+  readonly title: string
+  readonly verdict: string
+  /** Why the verdict may not be true. */
+  readonly doubt?: string
+  readonly steps: readonly ToldStep[]
+}
+
+/** A sentence, and what is listed below it. */
+export interface ToldStep {
+  readonly says: string
+  readonly lists?: { readonly header: readonly string[]; readonly rows: readonly (readonly string[])[] }
+}
+
 export interface SyncsChange {
   readonly isFirst?: true
   /** Newest last. */
