@@ -59,7 +59,7 @@ export function editNftables(
   ])
   for (const name of chainsAddedBy(change)) unusedChains.delete(name)
   return {
-    transactions: transactionsOf(change, { isFresh: false }),
+    transactions: transactionsOf(change, 'same rules'),
     after: {
       settings,
       node,

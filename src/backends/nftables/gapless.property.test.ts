@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { families } from '../../net/ip.ts'
 import { endingsOf } from './testing/evaluate-packet.ts'
+import { FilmedTable } from './testing/filmed-table.ts'
 import { describePacket } from './testing/packet.ts'
 import type { Packet } from './testing/packet.ts'
 import { packetsFor } from './testing/packets.ts'
@@ -9,18 +10,7 @@ import { ProxiedNode } from './testing/proxied-node.ts'
 import { addressPlans, anyRoutes } from '../../core/testing/random-cluster.ts'
 import { anyState, anySurroundings } from './testing/random-node.ts'
 import type { AddressPlan } from '../../core/testing/random-cluster.ts'
-import { RecordingTable } from './testing/recording-table.ts'
 import type { Ruleset } from './testing/ruleset.ts'
-
-/** Keeps the ruleset of every moment. */
-class FilmedTable extends RecordingTable {
-  moments: Ruleset[] = []
-
-  override async commit(...args: Parameters<RecordingTable['commit']>): Promise<void> {
-    await super.commit(...args)
-    this.moments.push(await this.ruleset())
-  }
-}
 
 function anyScene(plan: AddressPlan) {
   return fc.record({

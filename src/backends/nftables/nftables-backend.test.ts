@@ -5,6 +5,7 @@ import type { NftErrorReason, NftTransaction } from '../../dataplane/nft/nft.ts'
 import { describeOperations } from './testing/describe-operations.ts'
 import { endingsOf } from './testing/evaluate-packet.ts'
 import { fateOf } from './testing/fate.ts'
+import { FilmedTable } from './testing/filmed-table.ts'
 import { applyDamage } from './testing/damage.ts'
 import { planNftables } from './plan.ts'
 import { ProxiedNode } from './testing/proxied-node.ts'
@@ -145,6 +146,35 @@ describe('a full sync', () => {
     await node.sync([web])
     const ruleOf = (chain: string) => node.table.rulesOf(chain)?.[0]
     expect(ruleOf('service-dispatch')?.comment).toBe('masquerade all traffic to cluster IPs')
+  })
+})
+
+describe('a new process with other settings', () => {
+  test('serves whom it serves before and after, although its rules would not with the old Services', async () => {
+    const table = new FilmedTable()
+    const wishes = { clusterIP: '10.112.0.21', nodePort: 31_080, endpoints: [testEndpoint('10.77.2.6', 8080)] }
+    // Pods of this node may use endpoints of other nodes, outsiders may not.
+    const strict = testRoute('shop/web', { ...wishes, externalPolicy: 'Local' })
+    const alike = testRoute('shop/alike', {
+      ...wishes,
+      clusterIP: '10.112.0.22',
+      nodePort: 31_081,
+      externalPolicy: 'Local',
+    })
+    const before = new ProxiedNode({ table })
+    await before.sync([strict, alike], { full: true })
+    const started = table.moments.splice(0).slice(-1)
+    const { settings, nodePortIps } = before.state
+    const localTraffic = { kind: 'interface', name: 'cali1' } as const
+    const after = new ProxiedNode({ table, state: { settings: { ...settings, localTraffic }, nodePortIps } })
+    // Now the pod behind cali2 is an outsider, but they may, too.
+    await after.sync([testRoute('shop/web', wishes), alike], { full: true })
+    const pod = { enters: 'prerouting', inInterface: 'cali2', source: '10.77.1.9' } as const
+    const packet = { ...pod, protocol: 'tcp', destination: localIps[0], port: 31_080 }
+    const fates = [...started, ...table.moments].map((moment) =>
+      Object.keys(fateOf(endingsOf(moment, { family: 'ipv4', localIps }, packet))).join(' or '),
+    )
+    expect([...new Set(fates)]).toEqual(['to 10.77.2.6:8080', 'to 10.77.2.6:8080, hidden'])
   })
 })
 

@@ -6,7 +6,7 @@ import type { Inspection, PlannedPiece } from '../../core/inspection.ts'
 import { countsIfReadable } from '../../core/kept-traffic.ts'
 import type { Logger } from '../../core/logger.ts'
 import { Programming } from '../../core/sync/programming.ts'
-import type { Programmed, SyncTask } from '../../core/sync/programming.ts'
+import type { Knowledge, Programmed, SyncTask } from '../../core/sync/programming.ts'
 import type { Route, RouteKey } from '../../core/route.ts'
 import { isSameData } from '../../core/same-data.ts'
 import type { Span, SpanAttributes } from '../../core/trace.ts'
@@ -77,7 +77,7 @@ export class NftablesBackend implements Backend {
         const state = await this.#firstState(view, signal)
         return (
           (known.kind === 'unknown' && (await this.#leaveAll(view, state, signal))) ||
-          this.#rewrite(view, state, signal)
+          this.#rewrite(view, state, isWrittenWith(state, known) ? 'same rules' : 'other rules', signal)
         )
       },
       isRefusal,
@@ -145,7 +145,12 @@ export class NftablesBackend implements Backend {
     return this.#commit(edit, [], signal)
   }
 
-  #rewrite(view: NodeView, state: NftablesState, signal: AbortSignal): Promise<Programmed<NftablesPlan>> {
+  #rewrite(
+    view: NodeView,
+    state: NftablesState,
+    rules: 'same rules' | 'other rules',
+    signal: AbortSignal,
+  ): Promise<Programmed<NftablesPlan>> {
     const { table, log } = this.#options
     const keys = [...view.routesByKey.keys()]
     const tryRoutes = async (suspects: readonly RouteKey[]) => {
@@ -162,7 +167,7 @@ export class NftablesBackend implements Backend {
         const culprits = new Set<RouteKey>(refused.map(({ key }) => key))
         const rest = keys.filter((key) => !culprits.has(key))
         const plan = this.#plan(withRoutes(view, rest), state)
-        return this.#repair(plan, refused, signal)
+        return this.#repair(plan, rules, refused, signal)
       },
       isRefusal,
       findRefused: (error) => {
@@ -204,12 +209,17 @@ export class NftablesBackend implements Backend {
     return this.#state()
   }
 
-  async #repair(plan: NftablesPlan, failed: Failures, signal: AbortSignal): Promise<Programmed<NftablesPlan>> {
+  async #repair(
+    plan: NftablesPlan,
+    rules: 'same rules' | 'other rules',
+    failed: Failures,
+    signal: AbortSignal,
+  ): Promise<Programmed<NftablesPlan>> {
     const { steps } = this.#programming
     const found = await steps.read((span) => this.#read(plan, span, signal))
     if (found === 'foreign') return this.#replace(plan, failed, signal)
     return this.#commit(
-      steps.plan(() => repairTable(plan, found), editCounts, 'compare'),
+      steps.plan(() => repairTable(plan, found, rules), editCounts, 'compare'),
       failed,
       signal,
     )
@@ -270,6 +280,11 @@ export class NftablesBackend implements Backend {
     })
     return { plan: { ...after, unusedChains }, report: { facts: { elements: countElements(transactions) }, failed } }
   }
+}
+
+/** The process before may have had other settings, and so may a sync that failed. */
+function isWrittenWith({ settings }: NftablesState, known: Knowledge<NftablesPlan, never>): boolean {
+  return known.kind !== 'unknown' && isSameData(known.plan.settings, settings)
 }
 
 /** Service ports, and endpoints of them. */

@@ -16,18 +16,25 @@ export interface TableChange {
   readonly elements: NftTransaction
 }
 
-/** To be committed one after the other. `isFresh`: the table carries no traffic yet. */
-export function transactionsOf(
-  { structure, lookups, sticky, elements }: TableChange,
-  { isFresh }: { readonly isFresh: boolean },
-): readonly NftTransaction[] {
-  const transactions =
-    sticky.length === 0
-      ? needsNft(structure)
-        ? [structure, [...lookups, ...elements]]
-        : [[...structure, ...lookups, ...elements]]
-      : [structure, lookups, ...(isFresh ? [sticky, elements] : [[...sticky, ...elements]])]
-  return transactions.filter(({ length }) => length > 0)
+/** What the table holds before the change. */
+export type TableBefore =
+  /** Nothing: it carries no traffic yet. */
+  | 'nothing'
+  /** Rules that say what they will say, whatever the Services are. */
+  | 'same rules'
+  /** Rules of other settings, as far as we know. New rules over old elements may refuse whom both before and after serve. */
+  | 'other rules'
+
+/** To be committed one after the other. */
+export function transactionsOf(change: TableChange, before: TableBefore): readonly NftTransaction[] {
+  return split(change, before).filter(({ length }) => length > 0)
+}
+
+function split({ structure, lookups, sticky, elements }: TableChange, before: TableBefore): readonly NftTransaction[] {
+  if (before === 'other rules') return [[...structure, ...lookups, ...sticky, ...elements]]
+  if (sticky.length > 0)
+    return [structure, lookups, ...(before === 'nothing' ? [sticky, elements] : [[...sticky, ...elements]])]
+  return needsNft(structure) ? [structure, [...lookups, ...elements]] : [[...structure, ...lookups, ...elements]]
 }
 
 export function chainsAddedBy({ structure, sticky }: TableChange): readonly string[] {

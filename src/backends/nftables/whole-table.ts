@@ -31,8 +31,15 @@ export interface FoundTable extends Pick<TableListing, 'chains' | 'sets'> {
 
 type FoundElements = ReadonlyMap<ContainerName, ReadonlyMap<string, FoundElement>>
 
-/** Brings a table of our layout to the plan, and writes only the elements that differ. Undefined: there is none yet. */
-export function repairTable(plan: NftablesPlan, found: FoundTable | undefined): NftablesEdit {
+/**
+ * Brings a table of our layout to the plan, and writes only the elements that differ. Undefined: there is none yet.
+ * Nobody has read its rules; who wrote them last says whether they are of other settings.
+ */
+export function repairTable(
+  plan: NftablesPlan,
+  found: FoundTable | undefined,
+  rules: 'same rules' | 'other rules',
+): NftablesEdit {
   const whole = wholeTable(plan)
   const change = changeOf(plan, whole, found?.elements ?? new Map())
   const strangers = strangersIn(found ?? { chains: [], sets: [] }, change)
@@ -43,7 +50,7 @@ export function repairTable(plan: NftablesPlan, found: FoundTable | undefined): 
     ...strangers.sets.map((name): NftOperation => ({ do: 'delete set', set: { name } })),
   ]
   return {
-    transactions: transactionsOf({ ...change, elements }, { isFresh: found === undefined }),
+    transactions: transactionsOf({ ...change, elements }, found === undefined ? 'nothing' : rules),
     after: { ...plan, unusedChains: strangers.chains },
   }
 }
