@@ -62,6 +62,16 @@ test('an edit ends at the plan that would be made from scratch, and leaves the o
   )
 })
 
+test('whom source ranges let in is let in at every moment, also while they come and go', () => {
+  const open = testRoute('shop/web', { loadBalancerIPs: ['198.51.100.1'] })
+  const own = { sourceRanges: ['203.0.113.0/24', '198.51.100.1/32'], sourceRangesCoverNode: true }
+  const limited = testRoute('shop/web', { loadBalancerIPs: ['198.51.100.1'], ...own })
+  const sets = (from: Route, to: Route) =>
+    editTo(written([from]), [to]).entries.map(({ kind, set }) => `${kind} ${set}`)
+  expect(sets(open, limited).at(-1)).toBe('add loadBalancerFirewall')
+  expect(sets(limited, open)[0]).toBe('delete loadBalancerFirewall')
+})
+
 test('an edit that leads nowhere sends nothing', () => {
   fc.assert(
     fc.property(anyRoutes, (routes) => {

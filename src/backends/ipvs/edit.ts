@@ -160,7 +160,7 @@ function differences(
 
 /**
  * What comes is added before anything goes: an entry that moves to another set must not be missing in between. Each way
- * the set that refuses strangers is the first to let go and the last to take.
+ * a set that refuses strangers lets go before those that say who is none, and takes after them.
  */
 function entryEdits(scope: Scope['entries'], plan: IpvsPlan): readonly EntryEdit[] {
   const additions: EntryEdit[][] = []

@@ -4,7 +4,10 @@ import type { Family } from '../../net/ip.ts'
 
 export type SetId = keyof typeof ipSets
 
-/** In the order to fill them: an address is refused to strangers (`ipvsIps`) once all that may reach it is in place. */
+/**
+ * In the order to fill them: an address is refused to strangers (`loadBalancerFirewall`, `ipvsIps`) once all that may
+ * reach it is in place.
+ */
 export const ipSets = {
   loopBack: {
     name: 'KUBE-LOOP-BACK',
@@ -27,11 +30,6 @@ export const ipSets = {
     comment: 'Kubernetes service external ip + port with externalTrafficPolicy=local',
   },
   loadBalancer: { name: 'KUBE-LOAD-BALANCER', type: 'hash:ip,port', comment: 'Kubernetes service lb portal' },
-  loadBalancerFirewall: {
-    name: 'KUBE-LOAD-BALANCER-FW',
-    type: 'hash:ip,port',
-    comment: 'Kubernetes service load balancer ip + port for load balancer with sourceRange',
-  },
   loadBalancerLocal: {
     name: 'KUBE-LOAD-BALANCER-LOCAL',
     type: 'hash:ip,port',
@@ -46,6 +44,11 @@ export const ipSets = {
     name: 'KUBE-LOAD-BALANCER-SOURCE-CIDR',
     type: 'hash:ip,port,net',
     comment: 'Kubernetes service load balancer ip + port + source cidr for packet filter purpose',
+  },
+  loadBalancerFirewall: {
+    name: 'KUBE-LOAD-BALANCER-FW',
+    type: 'hash:ip,port',
+    comment: 'Kubernetes service load balancer ip + port for load balancer with sourceRange',
   },
   nodePortTcp: {
     name: 'KUBE-NODE-PORT-TCP',
