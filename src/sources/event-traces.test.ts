@@ -9,6 +9,7 @@ import { silentNotices } from '../core/routing/service-notices.ts'
 import { usualPolicy } from '../core/routing/serving-policy.ts'
 import { FakeClock } from '../core/testing/fake-clock.ts'
 import { rawService, rawSlice } from '../core/testing/objects.ts'
+import type { SpanRecord } from '../core/trace.ts'
 import { misplacedIn, recordedTrees, treeLines } from '../observe/tracing/testing/recorded-trees.ts'
 import { Intake } from './intake.ts'
 
@@ -28,6 +29,31 @@ test('the first list of a kind is one event, however many objects it has', async
   ])
   const { links, more } = table.take({ full: true }).causedBy
   expect([links.map(({ context }) => context), more]).toEqual([trees.map(({ context }) => context), 0])
+})
+
+test('a link to an event says as JSON what it was about, and when it came', async () => {
+  const { services, slices, trees, start, table } = given()
+  await start()
+  services.upsert(services.read(web(80)))
+  slices.upsert(slices.read(webSlice(['10.64.0.1'])))
+  await settled()
+  const links: unknown = JSON.parse(JSON.stringify(table.take({ full: false }).causedBy.links))
+  const received_ms = new FakeClock().now()
+  expect(links).toEqual([
+    {
+      context: contextIn(trees[0]),
+      attributes: { event: 'OnServiceAdd', object: 'Service demo/web', 'k8s.resource_version': '7', received_ms },
+    },
+    {
+      context: contextIn(trees[1]),
+      attributes: {
+        event: 'OnEndpointSliceAdd',
+        object: 'EndpointSlice demo/web-1',
+        'k8s.resource_version': '8',
+        received_ms,
+      },
+    },
+  ])
 })
 
 test('an event says what the object was and what became of it, in the catalog and in routing', async () => {
@@ -256,4 +282,8 @@ function many(count: number): readonly unknown[] {
 
 function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
+}
+
+function contextIn(tree: SpanRecord | undefined): unknown {
+  return tree && { traceId: tree.context.traceId, spanId: tree.context.spanId }
 }

@@ -5,8 +5,8 @@
 import type { ObjectKey, ObjectKind } from '../api/records.ts'
 import type { Clock } from '../core/clock.ts'
 import type { EventVerb, ObjectEvent } from '../core/object-event.ts'
-import { noTracer } from '../core/trace.ts'
-import type { SpanAttributes, SpanContext, Tracer } from '../core/trace.ts'
+import { noSpan, noTracer } from '../core/trace.ts'
+import type { Span, SpanAttributes, SpanContext, SpanLink, Tracer } from '../core/trace.ts'
 
 export interface EventTracing {
   readonly tracer: Tracer
@@ -40,10 +40,10 @@ export class EventTraces {
   }
 
   /** One object. `parent`: what another process did to tell of it. */
-  begin({ kind, key, verb, resourceVersion }: Subject, parent?: SpanContext): ObjectEvent {
+  begin(subject: Subject, parent?: SpanContext): ObjectEvent {
+    const { kind, key, verb, resourceVersion } = subject
     const { tracer, clock, source } = this.#tracing
-    const name = `On${kind}${verb}`
-    const span = tracer.start(name, { parent })
+    const span = tracer.start(eventName(kind, verb), { parent })
     if (span.isRecorded) {
       const [place = '', own] = key.split('/')
       span.set({
@@ -53,10 +53,8 @@ export class EventTraces {
         [nameAttributes[kind]]: own ?? place,
       })
     }
-    if (span.context === undefined) return { span, kind, verb, link: undefined }
-    const received_ms = clock.now()
-    const about = { event: name, object: `${kind} ${key}`, 'k8s.resource_version': resourceVersion, received_ms }
-    return { span, kind, verb, link: { context: span.context, attributes: about } }
+    if (span === noSpan) return { span, kind, verb, link: undefined }
+    return new TracedEvent(span, subject, clock.now())
   }
 
   /** A list of all objects of a kind; undefined for those that nobody waits for. */
@@ -97,6 +95,53 @@ export class EventTraces {
   #linkTo(context: SpanContext | undefined, attributes: SpanAttributes): ObjectEvent['link'] {
     return context && { context, attributes: { ...attributes, received_ms: this.#tracing.clock.now() } }
   }
+}
+
+/** Is the link to itself, too. There is one for each event, and hardly any is ever looked at. */
+class TracedEvent implements ObjectEvent, SpanLink {
+  readonly span: Span
+  readonly #subject: Subject
+  readonly #receivedMs: number
+
+  constructor(span: Span, subject: Subject, receivedMs: number) {
+    this.span = span
+    this.#subject = subject
+    this.#receivedMs = receivedMs
+  }
+
+  get kind(): ObjectKind {
+    return this.#subject.kind
+  }
+
+  get verb(): EventVerb {
+    return this.#subject.verb
+  }
+
+  get link(): SpanLink {
+    return this
+  }
+
+  get context(): SpanContext {
+    return this.span.context!
+  }
+
+  get attributes(): SpanAttributes {
+    const { kind, key, verb, resourceVersion } = this.#subject
+    return {
+      event: eventName(kind, verb),
+      object: `${kind} ${key}`,
+      'k8s.resource_version': resourceVersion,
+      received_ms: this.#receivedMs,
+    }
+  }
+
+  toJSON(): SpanLink {
+    return { context: this.context, attributes: this.attributes }
+  }
+}
+
+function eventName(kind: ObjectKind, verb: EventVerb): string {
+  return `On${kind}${verb}`
 }
 
 export interface LaterList {

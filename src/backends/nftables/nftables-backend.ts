@@ -321,8 +321,9 @@ function editCounts({ transactions, after }: NftablesEdit): SpanAttributes {
 
 function countElements(transactions: readonly NftTransaction[]): number {
   let count = 0
-  for (const operation of transactions.flat())
-    if (operation.do === 'add elements') count += operation.elements.length
-    else if (operation.do === 'delete elements') count += operation.keys.length
+  for (const transaction of transactions)
+    for (const operation of transaction)
+      if (operation.do === 'add elements') count += operation.elements.length
+      else if (operation.do === 'delete elements') count += operation.keys.length
   return count
 }

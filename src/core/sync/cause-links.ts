@@ -20,7 +20,7 @@ export class CauseLinks {
   #notKept = 0
 
   get causes(): LinkedCauses {
-    const { links, more } = shownOf(this.#uses.keys())
+    const { links, more } = shownOf([...this.#uses.keys()])
     return { links, more: more + this.#notKept }
   }
 
@@ -49,11 +49,11 @@ export class CauseLinks {
 
 /** What a failed sync was to program, the next one does. */
 export function bothCauses(failed: LinkedCauses, next: LinkedCauses): LinkedCauses {
-  const { links, more } = shownOf([...failed.links, ...next.links])
+  const { links, more } = shownOf([...new Set([...failed.links, ...next.links])])
   return { links, more: more + failed.more + next.more }
 }
 
-function shownOf(all: Iterable<SpanLink>): LinkedCauses {
-  const links = [...new Set(all)]
-  return { links: links.slice(0, mostShown), more: Math.max(0, links.length - mostShown) }
+function shownOf(links: readonly SpanLink[]): LinkedCauses {
+  if (links.length <= mostShown) return { links, more: 0 }
+  return { links: links.slice(0, mostShown), more: links.length - mostShown }
 }

@@ -15,14 +15,17 @@ export interface Touch {
   readonly causes: readonly string[]
 }
 
-/** Of Services. */
+/** Of Services, in each family. */
 const most = 10_000
 
 export class LastTouched {
   readonly #clock: Pick<Clock, 'now'>
   readonly #lastFull = new Map<Family, Touch>()
   /** Of syncs that looked at single Services; the least recent first. */
-  readonly #byService = new Map<string, Touch>()
+  readonly #byService = { ipv4: new Map<string, Touch>(), ipv6: new Map<string, Touch>() } satisfies Record<
+    Family,
+    unknown
+  >
 
   constructor(clock: Pick<Clock, 'now'>) {
     this.#clock = clock
@@ -35,7 +38,7 @@ export class LastTouched {
   /** One for each family that has programmed anything at all. */
   of(service: ObjectKey): readonly Touch[] {
     return [...this.#lastFull].map(([family, full]) => {
-      const own = this.#byService.get(`${family} ${service}`)
+      const own = this.#byService[family].get(service)
       return own !== undefined && own.atMs >= full.atMs ? own : full
     })
   }
@@ -46,11 +49,12 @@ export class LastTouched {
       this.#lastFull.set(family, touch)
       return
     }
+    const byService = this.#byService[family]
     for (const key of keys) {
-      const place = `${family} ${serviceOfRoute(key)}`
-      this.#byService.delete(place)
-      this.#byService.set(place, touch)
-      if (this.#byService.size > most) this.#byService.delete(this.#byService.keys().next().value ?? '')
+      const service = serviceOfRoute(key)
+      byService.delete(service)
+      byService.set(service, touch)
+      if (byService.size > most) byService.delete(byService.keys().next().value ?? '')
     }
   }
 }

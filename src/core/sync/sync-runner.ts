@@ -224,9 +224,10 @@ export class SyncRunner {
     if (pending.change.full) this.#lastFullAt = startedAt
     const failedKeys = report.failed.map(({ key }) => key)
     this.#unserved.note(pending.change, report.failed, clock.monotonic())
-    this.#options.safety?.committed({ ...pending, failedKeys })
+    this.#options.safety?.committed(pending, failedKeys)
     this.#recordSuccess(pending, report, clock.monotonic() - startedAt)
-    span.set({ ...report.facts, ...(failedKeys.length > 0 && { 'routes.failed': failedKeys.length }) })
+    span.set(report.facts)
+    if (failedKeys.length > 0) span.set({ 'routes.failed': failedKeys.length })
     await this.#runAfterSync(pending, signal, span)
   }
 
@@ -251,8 +252,8 @@ export class SyncRunner {
       full: change.full,
       'proxy.mode': backend.name,
       'network.type': family,
-      ...(causedBy.more > 0 && { 'events.more': causedBy.more }),
     })
+    if (causedBy.more > 0) span.set({ 'events.more': causedBy.more })
   }
 
   #take(): PendingSync {

@@ -38,7 +38,7 @@ export interface Removals {
 
 interface ServiceRemovals {
   last: Safety
-  /** By bucket; the last one is beyond all bounds. */
+  /** A bucket, then how many removals it has, and so on: most Services need one or two of the buckets. */
   readonly counts: number[]
 }
 
@@ -49,8 +49,6 @@ export interface CommittedRemovals {
   readonly view: Viewed
   readonly change: Pick<Change, 'keys'>
   readonly removals: readonly EndpointRemoval[]
-  /** Routes that the data plane did not take although the sync as a whole succeeded. */
-  readonly failedKeys: readonly RouteKey[]
 }
 
 export interface TimeToSafetyOptions {
@@ -80,7 +78,8 @@ export class TimeToSafety {
     this.#options = options
   }
 
-  committed({ view, change, removals, failedKeys }: CommittedRemovals): void {
+  /** `failedKeys`: routes that the data plane did not take although the sync as a whole succeeded. */
+  committed({ view, change, removals }: CommittedRemovals, failedKeys: readonly RouteKey[]): void {
     if (removals.length === 0 && this.#waiting.size === 0) return
     // The usual case, without the sets and maps of the others: one endpoint is gone, and nothing failed.
     if (removals.length === 1 && failedKeys.length === 0 && this.#waiting.size === 0) {
@@ -105,10 +104,11 @@ export class TimeToSafety {
     const found = this.#byService.get(`${namespace}/${name}` as ObjectKey)
     if (found === undefined) return undefined
     const { last, counts } = found
-    const spread = counts.flatMap((removals, bucket) =>
-      removals === 0 ? [] : [{ upToSeconds: removalBounds[bucket] ?? Infinity, removals }],
-    )
-    return { last, count: counts.reduce((sum, removals) => sum + removals, 0), spread }
+    const spread: { upToSeconds: number; removals: number }[] = []
+    for (let at = 0; at < counts.length; at += 2)
+      spread.push({ upToSeconds: removalBounds[counts[at]!] ?? Infinity, removals: counts[at + 1]! })
+    spread.sort((one, other) => one.upToSeconds - other.upToSeconds)
+    return { last, count: spread.reduce((sum, { removals }) => sum + removals, 0), spread }
   }
 
   /**
@@ -152,12 +152,18 @@ export class TimeToSafety {
   }
 
   #keep(service: ObjectKey, last: Safety): void {
-    const counts = this.#byService.get(service)?.counts ?? [...removalBounds, Infinity].map(() => 0)
-    counts[bucketOf(last.seconds, removalBounds)]!++
+    const bucket = bucketOf(last.seconds, removalBounds)
+    const found = this.#byService.get(service)
+    if (found === undefined) {
+      this.#byService.set(service, { last, counts: [bucket, 1] })
+      if (this.#byService.size > most) this.#byService.delete(firstOf(this.#byService))
+      return
+    }
+    found.last = last
+    countIn(found.counts, bucket)
     // Anew, so that it is the most recent one.
     this.#byService.delete(service)
-    this.#byService.set(service, { last, counts })
-    if (this.#byService.size > most) this.#byService.delete(firstOf(this.#byService))
+    this.#byService.set(service, found)
   }
 
   #minute(): number {
@@ -168,6 +174,15 @@ export class TimeToSafety {
 /** While a sync failed and was tried again, the endpoint may have come back. */
 function isBack({ routesByKey }: Viewed, { key, address }: EndpointRemoval): boolean {
   return routesByKey.get(key)?.reachableEndpoints.some((endpoint) => endpoint.address === address) ?? false
+}
+
+function countIn(counts: number[], bucket: number): void {
+  for (let at = 0; at < counts.length; at += 2)
+    if (counts[at] === bucket) {
+      counts[at + 1]!++
+      return
+    }
+  counts.push(bucket, 1)
 }
 
 function firstOf<Key>(map: ReadonlyMap<Key, unknown>): Key {

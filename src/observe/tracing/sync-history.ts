@@ -1,5 +1,6 @@
 /** The last syncs and the slowest ones, kept in memory whether or not anybody collects traces. */
 import type { SpanRecord, TraceSink } from '../../core/trace.ts'
+import { spansIn } from './open-tree.ts'
 import { plainRecord } from './plain-record.ts'
 
 export interface SyncHistoryLimits {
@@ -56,7 +57,7 @@ export class SyncHistory implements TraceSink {
   finished(root: SpanRecord): void {
     if (root.name === startName) this.#start = root
     if (root.name !== syncName) return
-    const kept: Kept = { root, spans: spansOf(root), lists: 1 }
+    const kept: Kept = { root, spans: spansIn(root), lists: 1 }
     this.#spans += kept.spans
     this.#last.push(kept)
     if (this.#last.length > this.#limits.last) this.#leave(this.#last.shift())
@@ -88,12 +89,6 @@ export class SyncHistory implements TraceSink {
       kept.spans = 1
     }
   }
-}
-
-function spansOf({ children }: SpanRecord): number {
-  let spans = 1
-  for (const child of children) spans += spansOf(child)
-  return spans
 }
 
 function withoutChildren(root: SpanRecord, gone: number): SpanRecord {

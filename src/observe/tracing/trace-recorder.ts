@@ -24,16 +24,14 @@ export interface TraceRecorderOptions {
 }
 
 export class TraceRecorder implements Tracer {
-  readonly #clock: TraceRecorderOptions['clock']
   readonly #ids: RandomIds
   readonly #parts: TreeParts
   readonly #sinks: Set<TraceSink>
 
   constructor({ clock, sinks = [], ids = new RandomIds() }: TraceRecorderOptions) {
-    this.#clock = clock
     this.#ids = ids
     this.#sinks = new Set(sinks)
-    this.#parts = { ids, elapsed: () => clock.monotonic(), onFinished: (root) => this.#hand(root) }
+    this.#parts = { ids, clock, onFinished: (root) => this.#hand(root) }
   }
 
   /** From now on the sink gets every tree too. Returns the function that ends that. */
@@ -43,8 +41,7 @@ export class TraceRecorder implements Tracer {
   }
 
   start(name: string, start: SpanStart = {}): Span {
-    if (!this.#isWanted(name)) return new UnrecordedSpan(new LazyContext(this.#ids, start.parent))
-    return openTree(this.#parts, this.#clock.now(), name, start)
+    return this.#isWanted(name) ? openTree(this.#parts, name, start) : new UnrecordedSpan(this.#ids, start.parent)
   }
 
   record(root: MeasuredSpan, parent?: SpanContext): SpanContext {
@@ -90,11 +87,21 @@ function isWantedBy(sink: TraceSink, name: string): boolean {
 
 /** The root of a tree that nobody wants. A sync that it causes can still name it. */
 class UnrecordedSpan implements Span {
-  readonly isRecorded = false
-  readonly context: SpanContext
+  readonly #ids: RandomIds
+  readonly #parent: SpanContext | undefined
+  #context: SpanContext | undefined
 
-  constructor(context: SpanContext) {
-    this.context = context
+  constructor(ids: RandomIds, parent: SpanContext | undefined) {
+    this.#ids = ids
+    this.#parent = parent
+  }
+
+  get isRecorded(): boolean {
+    return false
+  }
+
+  get context(): SpanContext {
+    return (this.#context ??= new LazyContext(this.#ids, this.#parent))
   }
 
   child(): Span {
