@@ -2,10 +2,12 @@
  * The values of a metric, one cell for each set of labels. They are written in every sync and read at a scrape, so
  * writing is a look-up; the library, which checks and sorts labels at each write, gets them at the scrape.
  */
-export class Cells<Label extends string, Cell> {
+export class Cells<Label extends string, Cell extends object> {
   readonly #labels: readonly Label[]
   readonly #empty: () => Cell
   readonly #byLabels = new Map<string, LabelledCell<Label, Cell>>()
+  /** Who writes often does so with the same object, and with one that cannot change. */
+  #byObject = new WeakMap<object, Cell>()
 
   constructor(labels: readonly Label[], empty: () => Cell) {
     this.#labels = labels
@@ -14,9 +16,12 @@ export class Cells<Label extends string, Cell> {
   }
 
   at(labels: Readonly<Record<Label, string>>): Cell {
+    const known = this.#byObject.get(labels)
+    if (known !== undefined) return known
     const key = this.#keyOf(labels)
     let found = this.#byLabels.get(key)
     if (found === undefined) this.#byLabels.set(key, (found = { labels: { ...labels }, cell: this.#empty() }))
+    if (Object.isFrozen(labels)) this.#byObject.set(labels, found.cell)
     return found.cell
   }
 
@@ -27,6 +32,7 @@ export class Cells<Label extends string, Cell> {
   /** What has no labels is there from the start, as with Go's client. */
   reset(): void {
     this.#byLabels.clear()
+    this.#byObject = new WeakMap()
     if (this.#labels.length === 0) this.at({} as Record<Label, string>)
   }
 

@@ -165,7 +165,10 @@ export class MetricRegistry {
     return renderOpenMetrics(known as unknown as readonly Family[])
   }
 
-  #cells<Label extends string, Cell>({ labels }: FamilySpec<Label>, empty: () => Cell): Cells<Label, Cell> {
+  #cells<Label extends string, Cell extends object>(
+    { labels }: FamilySpec<Label>,
+    empty: () => Cell,
+  ): Cells<Label, Cell> {
     const cells = new Cells(labels, empty)
     this.#onReset.push(() => cells.reset())
     return cells

@@ -7,6 +7,8 @@ import { familyLabel } from './family-label.ts'
 import type { Counter, Gauge, Histogram, MetricRegistry } from './prometheus.ts'
 import type { ProxyMetricFamilies } from './proxy-metric-families.ts'
 
+const noLabels = Object.freeze({})
+
 /** Made once: they are written after each sync, and hardly ever with another value. */
 const noLocalLabels = { ipv4: noLocalLabelsOf('ipv4'), ipv6: noLocalLabelsOf('ipv6') } satisfies Record<Family, unknown>
 
@@ -54,16 +56,16 @@ export class PrometheusProxyMetrics implements ProxyMetrics {
   }
 
   serviceChange(): void {
-    this.#families.counter('kubeproxy_sync_proxy_rules_service_changes_total')?.increment({})
+    this.#families.counter('kubeproxy_sync_proxy_rules_service_changes_total')?.increment(noLabels)
   }
 
   endpointChange(): void {
-    this.#families.counter('kubeproxy_sync_proxy_rules_endpoint_changes_total')?.increment({})
+    this.#families.counter('kubeproxy_sync_proxy_rules_endpoint_changes_total')?.increment(noLabels)
   }
 
   pendingChanges({ services, slices }: { readonly services: number; readonly slices: number }): void {
-    this.#families.gauge('kubeproxy_sync_proxy_rules_service_changes_pending')?.set({}, services)
-    this.#families.gauge('kubeproxy_sync_proxy_rules_endpoint_changes_pending')?.set({}, slices)
+    this.#families.gauge('kubeproxy_sync_proxy_rules_service_changes_pending')?.set(noLabels, services)
+    this.#families.gauge('kubeproxy_sync_proxy_rules_endpoint_changes_pending')?.set(noLabels, slices)
   }
 
   syncRequested(family: Family, atMs: number): void {

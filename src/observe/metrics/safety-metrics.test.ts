@@ -26,7 +26,7 @@ test('what a removal took is counted, and the longest of an hour is a gauge as l
     sinceMs: clock.now() - 1500,
     measuredFrom: 'arrival',
   } as const
-  safety.committed({ view: testView(), change: { keys: [] }, removals: [removal], failedKeys: [] })
+  safety.committed({ view: testView(), change: { keys: [] }, removals: [removal] }, [])
   expect(await gauge()).toBe('fairlead_safe_prestop_seconds{ip_family="IPv4"} 1.5')
   const text = await registry.render()
   expect(text).toContain('fairlead_endpoint_removal_seconds_bucket{ip_family="IPv4",le="1"} 0')
