@@ -1,6 +1,6 @@
 /** What every page has around it: the menu, who serves it, and whether it is still heard. */
 import { useEffect, useRef } from 'preact/hooks'
-import { connection, isOutdated } from '../live/live.ts'
+import { about, connection, isOutdated } from '../live/live.ts'
 import { Help } from './help.tsx'
 import { Login } from './login.tsx'
 import { pageAt } from './pages.tsx'
@@ -10,7 +10,7 @@ import './frame.css'
 
 export function App() {
   const { pathname } = location.value
-  const found = pageAt(pathname)
+  const found = pageAt(pathname, about.value)
   const isLogin = connection.value === 'login'
   const title = isLogin ? 'Log in' : (found?.page.heading?.(found.rest) ?? found?.page.title ?? 'Not found')
   useEffect(() => {

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import type { About } from '../../src/observe/console/wire.ts'
 import type { IconName } from '../parts/icon.tsx'
+import { DemoPage } from '../pages/demo/demo-page.tsx'
 import { OverviewPage } from '../pages/overview.tsx'
 import { ExplainPage } from '../pages/explain/explain-page.tsx'
 import { RulesPage } from '../pages/rules/rules-page.tsx'
@@ -29,7 +30,17 @@ export const pages: readonly Page[] = [
     path: '/',
     letter: 'o',
     icon: 'overview',
-    isOffered: ({ kind }) => kind === 'node',
+    isOffered: ({ kind, isDemo }) => kind === 'node' && !isDemo,
+    view: () => <OverviewPage />,
+  },
+  // It has the first page there, and the overview is another one.
+  { title: 'Demo', path: '/', icon: 'demo', isOffered: ({ isDemo }) => isDemo, view: () => <DemoPage /> },
+  {
+    title: 'Overview',
+    path: '/overview',
+    letter: 'o',
+    icon: 'overview',
+    isOffered: ({ isDemo }) => isDemo,
     view: () => <OverviewPage />,
   },
   {
@@ -64,10 +75,14 @@ export const pages: readonly Page[] = [
   },
 ]
 
-/** The one with the longest path that fits. */
-export function pageAt(pathname: string): { readonly page: Page; readonly rest: readonly string[] } | undefined {
+/** The one with the longest path that fits, of those that this server has. */
+export function pageAt(
+  pathname: string,
+  about: About | undefined,
+): { readonly page: Page; readonly rest: readonly string[] } | undefined {
   const fitting = pages
     .filter(({ path }) => pathname === path || (path !== '/' && pathname.startsWith(`${path}/`)))
+    .filter(({ isOffered }) => about === undefined || isOffered(about))
     .sort((a, b) => b.path.length - a.path.length)
   const [page] = fitting
   if (page === undefined) return undefined

@@ -7,6 +7,13 @@ import { paint } from '../terminal.ts'
 import type { Terminal } from '../terminal.ts'
 import type { Served } from './announcing-backend.ts'
 
+/** Where to look, before anything else. */
+export function renderConsole(url: string, wantedPort: number): string {
+  const isElsewhere = wantedPort !== 0 && !url.endsWith(`:${wantedPort}`)
+  const moved = isElsewhere ? `Port ${wantedPort} is in use; the console listens elsewhere.\n` : ''
+  return `${moved}Open ${url}/ in a browser: see the traffic, and break something.\n\n`
+}
+
 export function renderServices(served: readonly Served[], terminal: Terminal): string {
   const rows = served
     .filter(({ route }) => route !== undefined)
@@ -84,7 +91,7 @@ Change it with kubectl, in another terminal; each change is live at once:
   kubectl -n shop delete endpointslice web-2
   kubectl -n shop patch service web -p '{"spec":{"sessionAffinity":"ClientIP"}}'
 
-Bring the sample application back to what it was:
+Bring back what you deleted or changed:
   kubectl apply -f ${quoted(manifests)}
 
 Metrics: curl http://${metricsAddress}/metrics

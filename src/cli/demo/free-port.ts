@@ -12,3 +12,12 @@ export function freePort(host: string): Promise<number> {
     })
   })
 }
+
+/** Whether nobody has this port of the address at this moment. */
+export function isFree(host: string, port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer()
+    server.once('error', () => resolve(false))
+    server.listen(port, host, () => server.close(() => resolve(true)))
+  })
+}

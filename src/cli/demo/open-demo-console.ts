@@ -41,6 +41,7 @@ export async function openDemoConsole(options: DemoConsoleOptions): Promise<Demo
     clientAddresses: await clientAddresses(),
     addressOf: (service) => addressByService.get(service),
     clock,
+    random: Math.random,
     onAnswer: () => topic.changed(),
   })
   const topic = new DemoTopic({

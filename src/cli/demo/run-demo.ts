@@ -27,8 +27,15 @@ import { traceTarget } from '../tracing/trace-target.ts'
 import { announcingBackend } from './announcing-backend.ts'
 import type { Announce } from './announcing-backend.ts'
 import type { DemoFolder } from './demo-folder.ts'
-import { renderChange, renderClosedNodePorts, renderHints, renderMovedPorts, renderServices } from './demo-screen.ts'
-import { freePort } from './free-port.ts'
+import {
+  renderChange,
+  renderClosedNodePorts,
+  renderConsole,
+  renderHints,
+  renderMovedPorts,
+  renderServices,
+} from './demo-screen.ts'
+import { freePort, isFree } from './free-port.ts'
 import { loadObjects } from './load-objects.ts'
 import { openDemoConsole } from './open-demo-console.ts'
 import { demoNode, startSampleApplication } from './sample-application.ts'
@@ -36,6 +43,8 @@ import { RunningConfig } from '../../config/live/running-config.ts'
 
 export interface Demo {
   readonly apiPort: number
+  /** 0: any free one. */
+  readonly consolePort: number
   /** Empty: in memory. */
   readonly dataDir: string
   readonly verbosity: number
@@ -52,7 +61,8 @@ export async function runDemo(demo: Demo, signal: AbortSignal): Promise<void> {
   // Log lines and a progress line would be mixed up on the terminal.
   using progress = demo.verbosity > 0 ? noProgress : program.progress('starting the demo')
   const metricsAddress = `${loopback}:${await freePort(loopback)}`
-  const options = daemonOptions(demo, metricsAddress)
+  const consolePort = (await isFree(loopback, demo.consolePort)) ? demo.consolePort : 0
+  const options = daemonOptions(demo, { metricsAddress, consoleAddress: `${loopback}:${consolePort}` })
   const { config } = await loadConfig(options, host)
   await using application = await startSampleApplication()
   await using server = await startServer(demo)
@@ -70,20 +80,31 @@ export async function runDemo(demo: Demo, signal: AbortSignal): Promise<void> {
     clock: host.clock,
   })
 
+  // The first thing that is said is where the console is. It listens a moment before or after the first sync.
+  let sayWhere = (_url: string) => {}
+  let saying = new Promise<string>((resolve) => (sayWhere = resolve))
+  const say = (texts: (consoleUrl: string) => readonly string[]) => {
+    saying = saying.then((url) => {
+      progress[Symbol.dispose]()
+      program.out(texts(url).join(''))
+      return url
+    })
+  }
   // The sample Services are IPv4; the first word about them is the table, the rest are changes to it.
   const announce: Announce = (served, isFirst, family) => {
     demoConsole.noteServed(served)
     const isTable = isFirst && family === 'ipv4'
-    if (isTable) progress[Symbol.dispose]()
-    const texts = isTable
-      ? [
-          renderMovedPorts(served),
-          renderServices(served, program.stdout),
-          renderClosedNodePorts(served),
-          renderHints({ kubeconfig: folder.kubeconfig, manifests: folder.manifests, metricsAddress }),
-        ]
-      : [...served.map((it) => renderChange(it, program.stdout)), renderClosedNodePorts(served)]
-    program.out(texts.join(''))
+    say((consoleUrl) =>
+      isTable
+        ? [
+            renderConsole(consoleUrl, demo.consolePort),
+            renderMovedPorts(served),
+            renderServices(served, program.stdout),
+            renderClosedNodePorts(served),
+            renderHints({ kubeconfig: folder.kubeconfig, manifests: folder.manifests, metricsAddress }),
+          ]
+        : [...served.map((it) => renderChange(it, program.stdout)), renderClosedNodePorts(served)],
+    )
   }
   const log = demo.verbosity > 0 ? loggerFor(config.logging, host) : onlyTrouble(program)
   await using relay = new NodeRelay({ log, clock: host.clock, settings: { shutdownGraceMs: 0 } })
@@ -110,6 +131,7 @@ export async function runDemo(demo: Demo, signal: AbortSignal): Promise<void> {
     log,
     // There is one node, and somebody who waits for it.
     longestPauseMs: 1_000,
+    consoleDemo: { ...demoConsole, onListening: (url) => sayWhere(url) },
   }
   await runWith(demoConsole, (running) => runDaemon(daemon, running), signal)
 }
@@ -122,7 +144,10 @@ async function clientOf({ folder, program: { host } }: Demo): Promise<KubeClient
 }
 
 /** The daemon's own command line, so that the demo runs what a node runs. */
-function daemonOptions({ folder, verbosity, program }: Demo, metricsAddress: string): DaemonOptions {
+function daemonOptions(
+  { folder, verbosity, program }: Demo,
+  { metricsAddress, consoleAddress }: { readonly metricsAddress: string; readonly consoleAddress: string },
+): DaemonOptions {
   const parsed = parseDaemonCommandLine(
     [
       '--proxy-mode=userspace',
@@ -130,6 +155,7 @@ function daemonOptions({ folder, verbosity, program }: Demo, metricsAddress: str
       `--hostname-override=${demoNode.object.metadata.name}`,
       `--node-address=${loopback}`,
       `--metrics-bind-address=${metricsAddress}`,
+      `--console-bind-address=${consoleAddress}`,
       '--healthz-port=0',
       '--debug-socket=none',
       '--nodeport-addresses=127.0.0.0/8',

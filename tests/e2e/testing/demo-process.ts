@@ -25,7 +25,8 @@ export class DemoProcess implements AsyncDisposable {
 
   /** Returns once the table and the hints below it are printed. */
   static async start(folder: TemporaryFolder, ...args: readonly string[]): Promise<DemoProcess> {
-    const demo = new DemoProcess(args, folder.path)
+    // Demos of several tests run at the same time.
+    const demo = new DemoProcess(['--console-port=0', ...args], folder.path)
     try {
       await demo.process.says('Stop with Ctrl-C.')
     } catch (error) {

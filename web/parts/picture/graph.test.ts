@@ -195,3 +195,16 @@ function entrance(kind: EntranceDetail['kind'], address: string, to: readonly st
 function overlap(a: Box, b: Box): boolean {
   return a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height
 }
+
+test('a page that knows more names the clients, the endpoints, and where the address is served', () => {
+  const entrance = clusterIp(['a', 'b'])
+  const { nodes, edges } = graphOf(port({ entrances: [entrance], traffic: { connectionRate: 3 } }), {
+    clients: { title: '4 clients', lines: [] },
+    names: new Map([['a', 'web-1']]),
+    servedAt: '127.0.0.1:8080',
+  })
+  expect(nodes.filter(({ column }) => column === 'clients').map(({ title }) => title)).toEqual(['4 clients'])
+  expect(nodes.find(({ column }) => column === 'entrances')?.lines).toEqual(['cluster IP', 'here at 127.0.0.1:8080'])
+  expect(nodes.find(({ title }) => title === 'web-1')?.lines[0]).toBe('a')
+  expect(edges.find(({ from }) => from === 'client known')).toMatchObject({ rate: 3 })
+})

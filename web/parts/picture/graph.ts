@@ -45,25 +45,34 @@ export interface GraphOptions {
   readonly remarks?: readonly string[]
   /** More endpoints are folded into one. */
   readonly mostEndpoints?: number
+  /** What endpoints are called, by address, where somebody knows it. */
+  readonly names?: ReadonlyMap<string, string> | undefined
+  /** Those who ask, where they are known: all that comes, comes from them. */
+  readonly clients?: { readonly title: string; readonly lines: readonly string[] } | undefined
+  /** Where the cluster IP is served in truth, where this machine has no such address. */
+  readonly servedAt?: string | undefined
 }
 
 const usualMost = 10
 
-export function graphOf(port: PortDetail, { remarks = [], mostEndpoints = usualMost }: GraphOptions = {}): Graph {
+export function graphOf(port: PortDetail, options: GraphOptions = {}): Graph {
+  const { remarks = [], mostEndpoints = usualMost, names, clients, servedAt } = options
   const ways = port.entrances.flatMap((entrance) => waysThrough(entrance, port, remarks))
   const policies = [...new Map(ways.map(({ policy }) => [policy.node.id, policy])).values()]
   const { shown, folded } = fold(port.endpoints, mostEndpoints)
   const portRate = port.traffic?.connectionRate
   const edges: PictureEdge[] = [
-    ...clientEdges(port.entrances, portRate),
+    ...(clients === undefined ? clientEdges(port.entrances, portRate) : knownClientEdges(port.entrances, portRate)),
     ...entranceEdges(ways, portRate),
     ...policies.flatMap((policy) => endpointEdges(policy, policies, shown, folded)),
   ]
   const nodes = [
-    ...clientNodes(port.entrances),
-    ...port.entrances.map(entranceNode),
+    ...(clients === undefined
+      ? clientNodes(port.entrances)
+      : [{ ...clients, id: knownId, column: 'clients' as const }]),
+    ...port.entrances.map((entrance) => entranceNode(entrance, servedAt)),
     ...policies.map(({ node }) => node),
-    ...shown.map(endpointNode),
+    ...shown.map((endpoint) => endpointNode(endpoint, names?.get(endpoint.address))),
     ...(folded.length > 0 ? [foldedNode(folded)] : []),
   ]
   return { nodes, edges }
@@ -97,6 +106,16 @@ function clientEdges(entrances: readonly EntranceDetail[], portRate: number | un
   })
 }
 
+const knownId = 'client known'
+
+function knownClientEdges(entrances: readonly EntranceDetail[], portRate: number | undefined): readonly PictureEdge[] {
+  const some =
+    portRate === undefined ? {} : entrances.length === 1 ? { rate: portRate } : { isOneOfSeveral: true as const }
+  return entrances.map((entrance) =>
+    edge({ from: knownId, to: entranceId(entrance), isRefused: isRefused(entrance.local) }, some),
+  )
+}
+
 function edge(
   { from, to, isRefused }: { readonly from: string; readonly to: string; readonly isRefused: boolean },
   some: Pick<PictureEdge, 'isOneOfSeveral' | 'rate'>,
@@ -119,9 +138,15 @@ function entranceId({ kind, address }: EntranceDetail): string {
   return `entrance ${kind} ${address}`
 }
 
-function entranceNode(entrance: EntranceDetail): PictureNode {
+function entranceNode(entrance: EntranceDetail, servedAt: string | undefined): PictureNode {
   const { kind, address } = entrance
-  const where = kind === 'node-port' ? [`${entranceWords[kind]}, at this node`] : [entranceWords[kind]]
+  const word = entranceWords[kind]
+  const where =
+    kind === 'node-port'
+      ? [`${word}, at this node`]
+      : kind === 'cluster-ip' && servedAt !== undefined
+        ? [word, `here at ${servedAt}`]
+        : [word]
   return { id: entranceId(entrance), column: 'entrances', title: address, lines: where, isCode: true }
 }
 
@@ -213,7 +238,7 @@ function endpointId({ address }: EndpointDetail): string {
   return `endpoint ${address}`
 }
 
-function endpointNode(endpoint: EndpointDetail): PictureNode {
+function endpointNode(endpoint: EndpointDetail, name: string | undefined): PictureNode {
   const { address, node, zone, isLocal, state, whyNot, traffic } = endpoint
   const place = [isLocal === true ? 'this node' : node, zone].filter(Boolean).join(', ')
   const open = traffic?.open === undefined ? '' : `${shortNumber(traffic.open)} open`
@@ -221,10 +246,15 @@ function endpointNode(endpoint: EndpointDetail): PictureNode {
   return {
     id: endpointId(endpoint),
     column: 'endpoints',
-    title: address,
-    lines: [doing, ...(whyNot === undefined ? [] : [whyNot]), ...(place === '' ? [] : [place])],
+    title: name ?? address,
+    lines: [
+      ...(name === undefined ? [] : [address]),
+      doing,
+      ...(whyNot === undefined ? [] : [whyNot]),
+      ...(place === '' ? [] : [place]),
+    ],
     mark: state,
-    isCode: true,
+    ...(name === undefined && { isCode: true as const }),
     ...(!isUsed(endpoint) && { isFaint: true }),
   }
 }

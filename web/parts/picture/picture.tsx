@@ -4,7 +4,7 @@ import { useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import type { PortDetail } from '../../../src/observe/console/wire.ts'
 import { dotGap, dotsOf, edgeWidth } from './flow.ts'
 import { graphOf } from './graph.ts'
-import type { Column } from './graph.ts'
+import type { Column, GraphOptions } from './graph.ts'
 import { layoutOf } from './layout.ts'
 import type { PlacedEdge, PlacedNode } from './layout.ts'
 import { MarkShape } from './mark.tsx'
@@ -22,9 +22,11 @@ export interface PictureProps {
   readonly port: PortDetail
   /** What the Service does that is not the default: `ServiceRow.policies`. */
   readonly policies?: readonly string[] | undefined
+  /** What only the page knows. */
+  readonly known?: Pick<GraphOptions, 'names' | 'clients' | 'servedAt'>
 }
 
-export function Picture({ port, policies = [] }: PictureProps) {
+export function Picture({ port, policies = [], known = {} }: PictureProps) {
   const box = useRef<HTMLDivElement>(null)
   const width = useSignal(0)
   useLayoutEffect(() => {
@@ -38,7 +40,7 @@ export function Picture({ port, policies = [] }: PictureProps) {
   }, [width])
 
   const remarks = policies.filter((text) => !/^(internal|external|affinity)/i.test(text))
-  const graph = useMemo(() => graphOf(port, { remarks }), [port, remarks.join()])
+  const graph = useMemo(() => graphOf(port, { remarks, ...known }), [port, remarks.join(), known])
   const { height, nodes, edges, headings: places } = layoutOf(graph, width.value)
   return (
     <figure class="picture">

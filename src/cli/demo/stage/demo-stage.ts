@@ -12,7 +12,7 @@ import { apiServerButton, replicaButtons, serviceButtons } from './stage-buttons
 import { mostReplicas, StageCrew, usualPace } from './stage-crew.ts'
 import type { StagePace } from './stage-crew.ts'
 import { StageObjects } from './stage-objects.ts'
-import type { StageReplica, StageScene } from './stage-objects.ts'
+import type { StageReplica, StageScene, StageService } from './stage-objects.ts'
 import { isDraining, StageWrites } from './stage-writes.ts'
 import { Story } from './story.ts'
 
@@ -74,7 +74,7 @@ export class DemoStage {
     return {
       isApiServerUp,
       apiServer: apiServerButton(isApiServerUp),
-      services: [...scene.services.values()].map((service) => {
+      services: inTheirOrder(scene).map((service) => {
         const replicas = replicasOf(scene, service.name)
         return {
           key: `${namespace}/${service.name}`,
@@ -140,6 +140,10 @@ export class DemoStage {
       return retryMs
     }
   }
+}
+
+function inTheirOrder({ services }: StageScene): readonly StageService[] {
+  return sampleServices.flatMap(({ name }) => services.get(name) ?? [])
 }
 
 function replicasOf(scene: StageScene, service: string): readonly StageReplica[] {

@@ -11,6 +11,8 @@ export interface DemoTrafficOptions {
   /** Where a Service is served now. */
   readonly addressOf: (service: string) => Question['to'] | undefined
   readonly clock: Clock
+  /** 0 ≤ x < 1. */
+  readonly random: () => number
   /** Somebody was answered, or not. */
   readonly onAnswer: () => void
 }
@@ -25,7 +27,6 @@ export class DemoTraffic {
 
   constructor(options: DemoTrafficOptions) {
     this.#options = options
-    // One client after the other asks a Service, so that each Service is asked at an even pace.
     this.#pairs = options.clientAddresses.flatMap((client) =>
       options.services.map((service) => ({ client, service, answers: [], isAsking: false })),
     )
@@ -38,14 +39,16 @@ export class DemoTraffic {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#options
-    const asking: Promise<void>[] = []
-    for (let turn = 0; !signal.aborted; turn++) {
-      const pair = this.#pairs[turn % this.#pairs.length]
-      if (pair !== undefined && !pair.isAsking) asking[turn % this.#pairs.length] = this.#ask(pair, signal)
-      await clock.sleep(roundMs / this.#pairs.length, signal).catch(() => {})
-    }
-    await Promise.all(asking)
+    const { clock, random } = this.#options
+    const asking = new Map<Pair, Promise<void>>()
+    while (!signal.aborted)
+      // In another order each time: replicas take turns, and with the same order each client would meet the same one.
+      for (const pair of shuffled(this.#pairs, random)) {
+        if (!pair.isAsking) asking.set(pair, this.#ask(pair, signal))
+        await clock.sleep(roundMs / this.#pairs.length, signal).catch(() => {})
+        if (signal.aborted) break
+      }
+    await Promise.all(asking.values())
   }
 
   async #ask(pair: Pair, signal: AbortSignal): Promise<void> {
@@ -59,6 +62,13 @@ export class DemoTraffic {
     pair.answers = [...pair.answers, answer].slice(-remembered)
     onAnswer()
   }
+}
+
+function shuffled<T>(list: readonly T[], random: () => number): readonly T[] {
+  return list
+    .map((one) => ({ one, place: random() }))
+    .sort((left, right) => left.place - right.place)
+    .map(({ one }) => one)
 }
 
 interface Pair {
