@@ -8,6 +8,8 @@ import { ExplainPage } from '../pages/explain/explain-page.tsx'
 import { RulesPage } from '../pages/rules/rules-page.tsx'
 import { ServicesPage } from '../pages/services/services-page.tsx'
 import { ServicePage } from '../pages/service/service-page.tsx'
+import { SyncPage } from '../pages/syncs/sync-page.tsx'
+import { SyncsPage } from '../pages/syncs/syncs-page.tsx'
 
 export interface Page {
   readonly title: string
@@ -64,6 +66,15 @@ export const pages: readonly Page[] = [
     icon: 'explain',
     isOffered: ({ debugPages }) => debugPages.includes('/debug/explain'),
     view: () => <ExplainPage />,
+  },
+  {
+    title: 'Syncs',
+    path: '/syncs',
+    letter: 'y',
+    icon: 'syncs',
+    heading: ([traceId]) => (traceId === undefined ? undefined : 'Sync'),
+    isOffered: ({ topics }) => topics.includes('syncs'),
+    view: ([traceId]) => (traceId === undefined ? <SyncsPage /> : <SyncPage traceId={traceId} />),
   },
   {
     title: 'Rules',

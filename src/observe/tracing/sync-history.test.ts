@@ -85,6 +85,14 @@ test('the page is asked for the slowest, for one family, for a few', async () =>
   expect(slowest.syncs.map(({ durationMs }) => durationMs)).toEqual([99, 97])
 })
 
+test('the page is asked for one sync, also for a slow one that is no longer among the last', async () => {
+  const history = new SyncHistory()
+  history.finished(sync({ startMs: 1, durationMs: 500, traceId: 'slow' }))
+  for (let n = 0; n < 300; n++) history.finished(sync({ startMs: n, durationMs: 1 }))
+  expect((await ask(history, 'trace=slow')).syncs).toMatchObject([{ durationMs: 500 }])
+  expect(await answerTo(history, 'trace=none')).toMatchObject({ kind: 'refused', status: 404 })
+})
+
 test('a question that makes no sense is answered with one that does', async () => {
   const history = new SyncHistory()
   for (const query of ['limit=many', 'limit=0', 'limit=-1', 'family=ipv5'])
@@ -109,11 +117,21 @@ interface Given {
   readonly error?: string
   readonly more?: number
   readonly receivedMs?: number
+  readonly traceId?: string
 }
 
 function sync(given: Given = {}): SpanRecord {
-  const { startMs = 0, durationMs = 1, parts = 0, family = 'ipv4', error, more, receivedMs } = given
-  const context = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16) }
+  const {
+    startMs = 0,
+    durationMs = 1,
+    parts = 0,
+    family = 'ipv4',
+    error,
+    more,
+    receivedMs,
+    traceId = 'a'.repeat(32),
+  } = given
+  const context = { traceId, spanId: 'b'.repeat(16) }
   const part: SpanRecord = { name: 'part', context, links: [], startMs, durationMs: 0, attributes: {}, children: [] }
   const event = {
     context: { traceId: 'e'.repeat(32), spanId: 'f'.repeat(16) },

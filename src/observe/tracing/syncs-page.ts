@@ -21,7 +21,7 @@ export function syncsPage(history: Pick<SyncHistory, 'last' | 'slowest' | 'start
   return {
     path: '/debug/syncs',
     about:
-      'the last syncs: what each did, how long that took and which events caused it; ?slowest, ?limit=20, ?family=ipv4',
+      'the last syncs: what each did, how long that took and which events caused it; ?slowest, ?limit=20, ?family=ipv4, ?trace=ID for one',
     answer: ({ query }) => Promise.resolve(answer(history, query)),
   }
 }
@@ -32,6 +32,8 @@ function answer(history: Pick<SyncHistory, 'last' | 'slowest' | 'start'>, query:
   const family = query.get('family')
   if (family !== null && family !== 'ipv4' && family !== 'ipv6')
     return refused(400, `family=${family} is none: ask with family=ipv4 or family=ipv6`)
+  const trace = query.get('trace')
+  if (trace !== null) return oneSync(history, trace)
   const isSlowest = query.has('slowest') && query.get('slowest') !== 'false'
   const roots = (isSlowest ? history.slowest : history.last).filter(
     ({ attributes }) => family === null || attributes['network.type'] === family,
@@ -41,5 +43,13 @@ function answer(history: Pick<SyncHistory, 'last' | 'slowest' | 'start'>, query:
     syncs: roots.slice(0, Number(limit)).map(shownSync),
     start: history.start ?? null,
   }
+  return { kind: 'json', value }
+}
+
+function oneSync(history: Pick<SyncHistory, 'last' | 'slowest' | 'start'>, trace: string): DebugAnswer {
+  const root = [...history.last, ...history.slowest].find(({ context }) => context.traceId === trace)
+  if (root === undefined)
+    return refused(404, `no sync with trace=${trace} is kept any more: /debug/syncs lists those that are`)
+  const value: SyncsAnswer = { order: 'newest', syncs: [shownSync(root)], start: history.start ?? null }
   return { kind: 'json', value }
 }
