@@ -62,14 +62,22 @@ export class ConnectionLimit {
   }
 
   #note(socket: Socket, response: ServerResponse): void {
-    const connection = this.#connections.get(socket)
+    const connection = this.#connections.get(socket) ?? this.#below(socket)
     if (connection === undefined) return
     connection.answering.add(response)
     this.#moveToEnd(connection)
     response.once('close', () => {
       connection.answering.delete(response)
-      if (this.#connections.has(socket)) this.#moveToEnd(connection)
+      if (this.#connections.has(connection.socket)) this.#moveToEnd(connection)
     })
+  }
+
+  /** With TLS, a request comes on a socket of its own, above the one that was accepted. */
+  #below({ remotePort, remoteAddress, localPort }: Socket): Connection | undefined {
+    return [...this.#connections.values()].find(
+      ({ socket }) =>
+        socket.remotePort === remotePort && socket.remoteAddress === remoteAddress && socket.localPort === localPort,
+    )
   }
 
   #moveToEnd(connection: Connection): void {

@@ -1,6 +1,6 @@
 /** Reads and checks key, certificate and CA at start, so that a bad file is noticed before somebody connects. */
 import { X509Certificate } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
+import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 import { KpngError } from './kpng-error.ts'
 
@@ -17,24 +17,33 @@ export interface TlsMaterial {
   readonly ca: Buffer | undefined
 }
 
-/** Returns undefined, which means plaintext, if no file is named at all. */
+/** Returns undefined, which means plaintext, if no file is named at all. Rejects with a KpngError. */
 export async function readTlsFiles(files: TlsFiles): Promise<TlsMaterial | undefined> {
+  return readTlsFilesNow(files)
+}
+
+/** The same, at once: they are small, and the handshake of a client may wait for them. */
+export function readTlsFilesNow(files: TlsFiles): TlsMaterial | undefined {
   const { key, certificate, ca } = files
   if (key === '' && certificate === '' && ca === '') return undefined
   if (key === '' || certificate === '')
     throw new KpngError('bad-tls', 'TLS needs a key and a certificate on both sides')
   const material: TlsMaterial = {
-    key: await read(key),
-    cert: await read(certificate),
-    ca: ca === '' ? undefined : await read(ca),
+    key: read(key),
+    cert: read(certificate),
+    ca: ca === '' ? undefined : read(ca),
   }
   if (material.ca !== undefined) mustHoldCertificate(material.ca, ca)
   try {
     createSecureContext({ ...material, minVersion: 'TLSv1.2' })
   } catch (error) {
-    throw new KpngError('bad-tls', `the TLS files ${key}, ${certificate} ${ca} do not match: ${reasonOf(error)}`, {
-      cause: error,
-    })
+    throw new KpngError(
+      'bad-tls',
+      `the TLS files ${[key, certificate, ca].join(' ').trim()} do not match: ${reasonOf(error)}`,
+      {
+        cause: error,
+      },
+    )
   }
   return material
 }
@@ -48,9 +57,9 @@ function mustHoldCertificate(ca: Buffer, path: string): void {
   }
 }
 
-async function read(path: string): Promise<Buffer> {
+function read(path: string): Buffer {
   try {
-    return await readFile(path)
+    return readFileSync(path)
   } catch (error) {
     throw new KpngError('bad-tls', `the TLS file ${path} cannot be read: ${reasonOf(error)}`, { cause: error })
   }

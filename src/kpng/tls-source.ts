@@ -3,7 +3,7 @@
  * match (they are rarely replaced in one step), the old ones stay in use.
  */
 import type { Logger } from '../core/logger.ts'
-import { readTlsFiles } from './tls-files.ts'
+import { readTlsFiles, readTlsFilesNow } from './tls-files.ts'
 import type { TlsFiles, TlsMaterial } from './tls-files.ts'
 
 export class TlsSource {
@@ -30,9 +30,14 @@ export class TlsSource {
 
   /** Reads the files again. Returns whether there is something new to use. */
   async refresh(): Promise<boolean> {
+    return this.refreshNow()
+  }
+
+  /** The same, for a client that is connecting. */
+  refreshNow(): boolean {
     let found: TlsMaterial | undefined
     try {
-      found = await readTlsFiles(this.#files)
+      found = readTlsFilesNow(this.#files)
       this.#lastProblem = ''
     } catch (error) {
       const problem = error instanceof Error ? error.message : String(error)

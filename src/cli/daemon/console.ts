@@ -6,15 +6,14 @@ import type { Family } from '../../net/ip.ts'
 import { hostPort } from '../../net/ip.ts'
 import type { KeptSockets } from '../../net/kept-sockets.ts'
 import type { LiveTopic } from '../../observe/console/live-topic.ts'
-import { ConsoleAccess } from '../../observe/console/server/console-access.ts'
 import { consoleHandler } from '../../observe/console/server/console-handler.ts'
 import type { DemoActions } from '../../observe/console/server/console-handler.ts'
 import { LiveStreams, maxStreams } from '../../observe/console/server/live-streams.ts'
-import { TokenFile } from '../../observe/console/server/token-file.ts'
 import type { About } from '../../observe/console/wire.ts'
 import type { DebugPage } from '../../observe/http/debug/debug-page.ts'
 import { serveHttp } from '../../observe/http/http-server.ts'
 import type { Runnable } from '../run-all.ts'
+import type { ConsoleDoor } from './console-door.ts'
 import type { Daemon } from './daemon.ts'
 
 /** What the demo adds. */
@@ -26,7 +25,7 @@ export interface ConsoleDemo extends DemoActions {
 
 export interface DaemonConsoleOptions {
   readonly daemon: Daemon
-  readonly access: ConsoleAccess
+  readonly door: ConsoleDoor
   readonly nodeName: string
   readonly families: readonly Family[]
   readonly topics: readonly LiveTopic[]
@@ -34,21 +33,14 @@ export interface DaemonConsoleOptions {
   readonly sockets: KeptSockets
 }
 
-/** Reads what the flags name, so that what is wrong with it shows at the start. */
-export function openConsoleAccess({ console, host, log }: Daemon): ConsoleAccess {
-  const file = console?.tokenFile ?? ''
-  if (file === '') return new ConsoleAccess(undefined, host.clock)
-  const token = TokenFile.open(host.findFile(file), host.clock, log)
-  return new ConsoleAccess(() => token.current(), host.clock)
-}
-
 export function daemonConsole(options: DaemonConsoleOptions): readonly Runnable[] {
-  const { daemon, access, pages, sockets } = options
+  const { daemon, pages, sockets } = options
+  const { access, tls } = options.door
   const { console, consoleDemo: demo, config, host, log } = daemon
   if (console === undefined) return []
   const { clock } = host
   const url = console.url === undefined ? undefined : new URL(console.url)
-  const place = { ip: console.ip, hasTls: false, url }
+  const place = { ip: console.ip, hasTls: tls !== undefined, url }
   const topics = [...options.topics, ...(demo?.topics ?? [])]
   const about = aboutNode(options, topics)
   return [
@@ -63,13 +55,14 @@ export function daemonConsole(options: DaemonConsoleOptions): readonly Runnable[
             bind: { ip: console.ip, port: console.port },
             handler: consoleHandler({ place, access, streams, files: consoleFiles, pages, demo, clock, log }),
             answersPages: true,
+            tls,
             connections: new ConnectionLimit(maxStreams + 64),
             sockets,
             isHardFail: config.bindAddressHardFail,
             clock,
             log,
             onListening: ({ ip, port }) => {
-              const shown = `http://${hostPort(ip, port)}`
+              const shown = `${tls === undefined ? 'http' : 'https'}://${hostPort(ip, port)}`
               log.info('the console is served', { url: console.url ?? shown })
               demo?.onListening(shown)
             },

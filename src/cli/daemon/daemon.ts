@@ -3,7 +3,6 @@ import type { DaemonOptions } from '../../config/daemon/parse-daemon-command-lin
 import type { StartConfig } from '../../config/live/how-fields-change.ts'
 import type { RunningConfig } from '../../config/live/running-config.ts'
 import type { Catalog } from '../../core/catalog.ts'
-import type { ConsoleAccess } from '../../observe/console/server/console-access.ts'
 import type { UserspaceOptions } from '../../dataplane/relay/open-relay.ts'
 import type { RootLogger } from '../../observe/logging/create-logger.ts'
 import type { TraceTarget } from '../../observe/tracing/otlp/otlp-settings.ts'
@@ -13,6 +12,7 @@ import type { Mode } from '../modes/mode.ts'
 import type { Succession } from '../succession/succession.ts'
 import type { ApiSource, ObjectSource } from './cluster-source.ts'
 import type { ConsoleDemo } from './console.ts'
+import type { ConsoleDoor } from './console-door.ts'
 import type { DaemonMetrics } from './daemon-metrics.ts'
 import type { DaemonTracing } from './daemon-tracing.ts'
 import type { LoadedConfig } from './load-config.ts'
@@ -83,5 +83,5 @@ export interface ClusterParts {
   readonly source: ObjectSource
   readonly saved: SavedStart
   readonly succession: Succession
-  readonly consoleAccess: ConsoleAccess
+  readonly consoleDoor: ConsoleDoor
 }

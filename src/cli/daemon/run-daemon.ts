@@ -7,7 +7,7 @@ import type { ModeContext } from '../modes/mode.ts'
 import { runWith } from '../run-all.ts'
 import { exportTraces } from '../tracing/export-traces.ts'
 import { openSource } from './cluster-source.ts'
-import { openConsoleAccess } from './console.ts'
+import { openConsoleDoor } from './console-door.ts'
 import type { ClusterParts, Daemon } from './daemon.ts'
 import { daemonMetrics } from './daemon-metrics.ts'
 import { daemonTracing } from './daemon-tracing.ts'
@@ -38,7 +38,7 @@ async function runTraced(daemon: Daemon, tracing: DaemonTracing, signal: AbortSi
   const { config, running, host } = daemon
   const nodeName = nodeNameOf(config.hostnameOverride, host)
   const catalog = new Catalog()
-  const consoleAccess = openConsoleAccess(daemon)
+  const consoleDoor = await openConsoleDoor(daemon)
   const metrics = daemonMetrics(running, host)
   // Ends last: what the others do at their end is part of the traces.
   await using exported = await exportTraces({
@@ -54,7 +54,7 @@ async function runTraced(daemon: Daemon, tracing: DaemonTracing, signal: AbortSi
   const saved = await startFromSavedState(daemon, catalog)
   // Ends after all that this process programs has ended.
   await using succession = new Succession()
-  const cluster = { nodeName, catalog, metrics, tracing, source, saved, succession, consoleAccess }
+  const cluster = { nodeName, catalog, metrics, tracing, source, saved, succession, consoleDoor }
 
   daemon.onRunning?.()
   // What follows waits for objects, so the source runs from here on.

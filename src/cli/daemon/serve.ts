@@ -96,7 +96,7 @@ export async function serve(
   const socket = await debugSocket({ ...daemon, pages })
   const console = daemonConsole({
     daemon,
-    access: cluster.consoleAccess,
+    door: cluster.consoleDoor,
     nodeName,
     families,
     topics: consoleTopics({ ...shown, prepared, health, readiness, reload: reload.status }),

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { Server as NetServer, type AddressInfo } from 'node:net'
+import { createServer as createTlsServer } from 'node:https'
+import { Server as NetServer, type AddressInfo, type Socket } from 'node:net'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
 import { ConnectionLimit, smallRequestTimeouts } from '../../http/connection-limit.ts'
@@ -28,7 +29,16 @@ export interface HttpServerOptions {
   readonly connections?: ConnectionLimit
   /** Also answers web pages, on every path. Otherwise only plain health checks do. */
   readonly answersPages?: boolean
+  /** Otherwise it is plain HTTP. */
+  readonly tls?: ServerTls | undefined
   readonly log: Logger
+}
+
+/** Key and certificate of a server, which may be renewed while it runs. */
+export interface ServerTls {
+  readonly current: { readonly key: Buffer; readonly cert: Buffer }
+  /** Asked whenever somebody connects: nothing has to look while nobody does. Returns whether there are new ones. */
+  refreshNow(): boolean
 }
 
 /** For servers that are given no limit. */
@@ -45,7 +55,7 @@ export interface HttpListener extends AsyncDisposable {
 /** Tries once, or throws a ListenError. Disposing closes every connection, idle ones first, and waits. */
 export async function listenHttp(options: HttpServerOptions): Promise<HttpListener> {
   const { what, bind } = options
-  const server = createServer(smallRequestTimeouts, (request, response) => void answer(request, response, options))
+  const server = newServer(options)
   const connections = options.connections ?? new ConnectionLimit(defaultConnections)
   const kept = keptAs(options)
   connections.bound(server)
@@ -70,6 +80,35 @@ export async function listenHttp(options: HttpServerOptions): Promise<HttpListen
       await (options.sockets?.areShared === true ? closeGently(server) : close(server))
     },
   }
+}
+
+function newServer(options: HttpServerOptions): Server {
+  const onRequest = (request: IncomingMessage, response: ServerResponse) => void answer(request, response, options)
+  const { tls } = options
+  if (tls === undefined) return createServer(smallRequestTimeouts, onRequest)
+  const context = () => ({ ...tls.current, minVersion: 'TLSv1.2' as const })
+  const timeouts = { ...smallRequestTimeouts, handshakeTimeout: smallRequestTimeouts.headersTimeout }
+  const server = createTlsServer({ ...timeouts, ...context() }, onRequest)
+  // Before Node's own listener, which begins the handshake.
+  server.prependListener('connection', (socket: Socket) => {
+    keepHandshake(server, socket)
+    if (tls.refreshNow()) server.setSecureContext(context())
+  })
+  return server
+}
+
+/** Clients of TLS servers, from the first moment: Node knows those whose handshake is done. */
+const clientsOf = new WeakMap<Server, Set<Socket>>()
+
+function keepHandshake(server: Server, socket: Socket): void {
+  const clients = clientsOf.get(server) ?? new Set()
+  clientsOf.set(server, clients.add(socket))
+  socket.once('close', () => clients.delete(socket))
+}
+
+function closeAllConnections(server: Server): void {
+  server.closeAllConnections()
+  for (const client of clientsOf.get(server) ?? []) client.destroy()
 }
 
 /** Both processes have to mean the same by it. */
@@ -146,7 +185,7 @@ function tryToListen(
 function close(server: Server): Promise<void> {
   return new Promise((resolve) => {
     server.close(() => resolve())
-    server.closeAllConnections()
+    closeAllConnections(server)
   })
 }
 
@@ -155,7 +194,7 @@ async function closeGently(server: Server): Promise<void> {
   // Unlike this one, the method of HTTP servers closes connections whose request has not arrived yet.
   const closed = new Promise<unknown>((resolve) => NetServer.prototype.close.call(server, resolve))
   const idle = setTimeout(() => server.closeIdleConnections(), firstRequestMs)
-  const all = setTimeout(() => server.closeAllConnections(), lastAnswersMs)
+  const all = setTimeout(() => closeAllConnections(server), lastAnswersMs)
   await closed
   clearTimeout(idle)
   clearTimeout(all)
