@@ -1,5 +1,5 @@
 /** The package tree: the files of a package as they lie below a prefix such as /usr. Only `etc` belongs to /etc. */
-import { chmod, copyFile, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { chmod, copyFile, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { compileNativeRelay } from '../compile-native-relay.ts'
 import { architectures } from './architectures.ts'
@@ -7,6 +7,7 @@ import type { ArchitectureName } from './architectures.ts'
 import { buildExecutable } from './build-executable.ts'
 import type { Bundle } from './bundle.ts'
 import { fetchNpmPackage, lockedPackage } from './fetch-npm-package.ts'
+import { instanceUnit } from './instance-unit.ts'
 import { pinnedNode } from './pinned-node.ts'
 import { packages, root } from './places.ts'
 
@@ -18,9 +19,11 @@ export interface TreeParts {
   readonly texts: Readonly<Record<string, string>>
 }
 
+const unitPath = 'lib/systemd/system/fairlead.service'
+
 /** Files of this repository, by their path in the tree. */
 const copied: Readonly<Record<string, string>> = {
-  'lib/systemd/system/fairlead.service': 'deploy/machine/fairlead.service',
+  [unitPath]: 'deploy/machine/fairlead.service',
   'etc/fairlead/config.yaml': 'deploy/machine/config.yaml',
   'etc/default/fairlead': 'deploy/machine/default',
   'share/doc/fairlead/LICENSE': 'LICENSE',
@@ -71,6 +74,8 @@ async function fillTree(tree: string, { code, sbom, texts }: TreeParts, name: Ar
   const node = await fetchNpmPackage(pinnedNode(architecture.node), ['LICENSE'])
   await copyPlain(join(node, 'LICENSE'), await at('share/doc/fairlead/LICENSE.nodejs'))
   for (const [path, source] of Object.entries(copied)) await copyPlain(join(root, source), await at(path))
+  const unit = await readFile(join(root, copied[unitPath] ?? ''), 'utf8')
+  await writePlain(await at('lib/systemd/system/fairlead@.service'), instanceUnit(unit))
   for (const [path, text] of Object.entries({ ...texts, 'share/doc/fairlead/sbom.cdx.json': sbom }))
     await writePlain(await at(path), text)
 }

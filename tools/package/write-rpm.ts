@@ -75,6 +75,9 @@ fi
 %preun
 if [ "$1" -eq 0 ] && [ -d /run/systemd/system ]; then
   systemctl --no-reload disable --now fairlead.service
+  systemctl list-units --plain --no-legend 'fairlead@*.service' | while read -r unit _; do
+    systemctl --no-reload disable --now "$unit"
+  done
 fi
 
 %postun
