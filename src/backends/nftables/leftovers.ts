@@ -11,10 +11,23 @@ const ownTables: ReadonlyMap<string, { readonly reason: string; readonly modes: 
   [tableName, { reason: 'all that the nftables mode of Fairlead makes', modes: ['nftables'] }],
 ])
 
-export async function findLeftovers({ nft }: { readonly nft: NftRuleset }, signal: AbortSignal): Promise<Findings> {
+interface Place {
+  readonly nft: NftRuleset
+}
+
+export function findLeftovers({ nft }: Place, signal: AbortSignal): Promise<Findings> {
+  return findTables(nft, [...ownTables.keys()], signal)
+}
+
+/** What no kube-proxy makes or uses: it can go while one runs. */
+export function findOwnTables({ nft }: Place, signal: AbortSignal): Promise<Findings> {
+  return findTables(nft, [tableName], signal)
+}
+
+async function findTables(nft: NftRuleset, names: readonly string[], signal: AbortSignal): Promise<Findings> {
   const { tables, canChange } = await nft.list(signal)
   const found = tables.flatMap((table) => {
-    const own = ownTables.get(table.name)
+    const own = names.includes(table.name) ? ownTables.get(table.name) : undefined
     return own === undefined ? [] : [{ table, own, name: `table ${nftFamily(table.family)} ${table.name}` }]
   })
   if (!canChange)

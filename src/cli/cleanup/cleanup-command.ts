@@ -20,17 +20,18 @@ import { removeLeftovers, renderLeftover } from './remove-leftovers.ts'
 
 export interface CleanupOptions {
   readonly isDryRun: boolean
+  readonly isOwnTablesOnly: boolean
   readonly stateDir: string
   readonly program: Pick<Program, 'host' | 'out' | 'err' | 'stderr' | 'progress'>
 }
 
 /** Returns the exit code: 1 when something of a proxy stays, or may have. */
 export async function cleanupCommand(
-  { isDryRun, stateDir, program }: CleanupOptions,
+  { isDryRun, isOwnTablesOnly, stateDir, program }: CleanupOptions,
   signal: AbortSignal,
 ): Promise<number> {
   using progress = program.progress('looking for what proxies left')
-  await using found = await look({ host: program.host, stateDir }, signal)
+  await using found = await look({ host: program.host, stateDir, isOwnTablesOnly }, signal)
   const { removals, problems } = found
   progress.step('removing what proxies left')
   const report = (verb: string, gone: readonly Leftover[]) =>

@@ -1,8 +1,10 @@
 /** What proxies left on this machine, whichever system it has. Only reads. */
+import { findOwnTables } from '../../backends/nftables/leftovers.ts'
 import type { ProxyMode } from '../../config/proxy-config.ts'
 import { nothingFound } from '../../core/leftover.ts'
 import type { Findings } from '../../core/leftover.ts'
 import type { Logger } from '../../core/logger.ts'
+import { commandRuleset } from '../../dataplane/nft/command/command-ruleset.ts'
 import type { Host } from '../host/host.ts'
 import { openDoors } from './cleanup-doors.ts'
 import type { CleanupHost as LinuxHost } from './cleanup-doors.ts'
@@ -15,6 +17,8 @@ export interface CleanupPlace {
   readonly host: CleanupHost
   /** That of the proxy that left something; empty: the usual one. */
   readonly stateDir: string
+  /** Only the tables that no kube-proxy uses. On Windows everything that is found is of that kind. */
+  readonly isOwnTablesOnly?: boolean
   readonly log?: Logger
 }
 
@@ -30,6 +34,8 @@ export async function leftoversOnNode(
   running?: ProxyMode,
 ): Promise<OpenFindings> {
   if (place.host.platform === 'win32') return onWindows(place, signal, running)
+  if (place.isOwnTablesOnly === true)
+    return { ...nothingOpen, ...(await findOwnTables({ nft: commandRuleset(place.host) }, signal)) }
   return { ...nothingOpen, ...(await findLeftovers(await openDoors(place.host, signal), signal)) }
 }
 

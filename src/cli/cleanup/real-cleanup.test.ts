@@ -42,6 +42,22 @@ describe.skipIf(missing !== undefined)(`clean-up ${where}`, () => {
     expect(run('cat /proc/net/ip_tables_names /proc/net/ip6_tables_names')).toBe('')
   })
 
+  test('beside a kube-proxy of any mode, only the tables of Fairlead go if nothing else is wanted', async () => {
+    loadNftGoldens()
+    for (const variant of variants) loadIptablesGoldens(variant)
+    run('nft list table ip kube-proxy')
+    const before = kernelState()
+    run(`nft 'add table ip fairlead; add chain ip fairlead services; add table ip6 fairlead'`)
+    const told = (verb: string) =>
+      ['ip', 'ip6']
+        .map((family) => `${verb} nft: table ${family} fairlead (all that the nftables mode of Fairlead makes)\n`)
+        .join('')
+    expect(await cleanup(true, true)).toEqual({ code: 0, out: told('would remove'), err: '' })
+    expect(await cleanup(false, true)).toEqual({ code: 0, out: told('removed'), err: '' })
+    expect(kernelState()).toBe(before)
+    expect(await cleanup(false, true)).toEqual({ code: 0, out: 'Nothing to remove.\n', err: '' })
+  })
+
   for (const variant of variants) {
     test(`all rules of iptables mode go from ${variant}, and all others stay`, async () => {
       addForeignRules(variant)
@@ -243,7 +259,10 @@ function withoutDeleteChain(iptables: Iptables): Iptables {
   })
 }
 
-async function cleanup(isDryRun: boolean): Promise<{ code: number; out: string; err: string }> {
+async function cleanup(
+  isDryRun: boolean,
+  isOwnTablesOnly = false,
+): Promise<{ code: number; out: string; err: string }> {
   let [out, err] = ['', '']
   const program = {
     ...unwatched,
@@ -251,7 +270,7 @@ async function cleanup(isDryRun: boolean): Promise<{ code: number; out: string; 
     out: (text: string) => void (out += text),
     err: (text: string) => void (err += text),
   }
-  const code = await cleanupCommand({ isDryRun, stateDir: '', program }, signal)
+  const code = await cleanupCommand({ isDryRun, isOwnTablesOnly, stateDir: '', program }, signal)
   return { code, out, err }
 }
 

@@ -80,7 +80,8 @@ async function runWith(
       return 0
     case 'cleanup': {
       const { cleanupCommand } = await import('../cleanup/cleanup-command.ts')
-      return cleanupCommand({ isDryRun: action.isDryRun, stateDir: options.stateDir, program }, signal)
+      const { isDryRun, isOwnTablesOnly } = action
+      return cleanupCommand({ isDryRun, isOwnTablesOnly, stateDir: options.stateDir, program }, signal)
     }
     case 'init-only':
     case 'serve': {

@@ -43,9 +43,7 @@ describe('what kubeadm has', () => {
   node-ports-on-primary-addresses
     now   nodePortAddresses is not set: node ports answer on all addresses of the node.
 `)
-    expect(printed).toContain(
-      "nft 'add table ip fairlead; delete table ip fairlead; add table ip6 fairlead; delete table ip6 fairlead'",
-    )
+    expect(printed).toContain('fairlead --cleanup --only-own-tables')
     expect(
       await decisions(
         kubeadm.replace('nodePortAddresses: null', 'nodePortAddresses: [10.0.0.0/8]'),

@@ -12,8 +12,7 @@ export interface Move {
 
 const nothing = 'No connection fails, neither a new one nor an open one.'
 const notTested = 'None is expected to fail; pairs with ipvs are not tested under load.'
-const ourTables =
-  "nft 'add table ip fairlead; delete table ip fairlead; add table ip6 fairlead; delete table ip6 fairlead'"
+const ourTables = 'fairlead --cleanup --only-own-tables'
 
 export function moveBetween(from: ProxyMode, to: ProxyMode): Move {
   if (from === 'kernelspace') return onWindows(to)

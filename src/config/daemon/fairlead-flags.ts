@@ -120,5 +120,10 @@ export const fairleadFlags = {
       default: false,
       help: 'With --cleanup: list what would be removed, and remove nothing.',
     },
+    'only-own-tables': {
+      type: type.bool,
+      default: false,
+      help: 'With --cleanup: remove only the nftables tables "fairlead", which no kube-proxy uses, so one may run meanwhile.',
+    },
   }),
 } as const

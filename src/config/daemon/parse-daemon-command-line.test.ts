@@ -14,8 +14,12 @@ test('without flags the daemon serves a cluster', () => {
 test('writing the configuration comes before cleaning up, and cleaning up before initialising', () => {
   const action = (...flags: string[]) => parsed(flags).options.action
   expect(action('--write-config-to=/x', '--cleanup', '--init-only')).toEqual({ kind: 'write-config', path: '/x' })
-  expect(action('--cleanup', '--init-only')).toEqual({ kind: 'cleanup', isDryRun: false })
-  expect(action('--cleanup', '--dry-run')).toEqual({ kind: 'cleanup', isDryRun: true })
+  expect(action('--cleanup', '--init-only')).toEqual({ kind: 'cleanup', isDryRun: false, isOwnTablesOnly: false })
+  expect(action('--cleanup', '--dry-run', '--only-own-tables')).toEqual({
+    kind: 'cleanup',
+    isDryRun: true,
+    isOwnTablesOnly: true,
+  })
   expect(action('--init-only')).toEqual({ kind: 'init-only' })
 })
 
@@ -55,7 +59,7 @@ test('--dry-run without --cleanup is refused with the fix', () => {
 })
 
 test('Windows can do what kube-proxy cannot do there', () => {
-  expect(parsed(['--cleanup', '--dry-run'], 'win32').options.action).toEqual({ kind: 'cleanup', isDryRun: true })
+  expect(parsed(['--cleanup', '--dry-run'], 'win32').options.action).toMatchObject({ kind: 'cleanup', isDryRun: true })
   expect(parsed(['--init-only'], 'win32').options.action).toEqual({ kind: 'init-only' })
 })
 

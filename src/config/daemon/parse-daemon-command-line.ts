@@ -23,7 +23,7 @@ export type DaemonCommandLine =
 /** What to do once the configuration is valid. If several are asked for, the first of this list is done. */
 type Action =
   | { readonly kind: 'write-config'; readonly path: string }
-  | { readonly kind: 'cleanup'; readonly isDryRun: boolean }
+  | { readonly kind: 'cleanup'; readonly isDryRun: boolean; readonly isOwnTablesOnly: boolean }
   | { readonly kind: 'init-only' }
   | { readonly kind: 'serve' }
 
@@ -124,7 +124,8 @@ export function parseDaemonCommandLine(
 
 function actionOf(values: DaemonFlagValues): Action {
   if (values['write-config-to'] !== '') return { kind: 'write-config', path: values['write-config-to'] }
-  if (values.cleanup) return { kind: 'cleanup', isDryRun: values['dry-run'] }
+  if (values.cleanup)
+    return { kind: 'cleanup', isDryRun: values['dry-run'], isOwnTablesOnly: values['only-own-tables'] }
   return { kind: values['init-only'] ? 'init-only' : 'serve' }
 }
 
@@ -138,6 +139,7 @@ function findContradiction({ values, given }: FlagsRead<typeof daemonFlags>): st
     return '--objects has an empty path: name a file or a directory'
   if (values['dry-run'] && !values.cleanup)
     return '--dry-run works only with --cleanup: add --cleanup, or use "fairlead render" to see what a mode would program'
+  if (values['only-own-tables'] && !values.cleanup) return '--only-own-tables works only with --cleanup: add --cleanup'
   if (values['service-series-limit'] < 0)
     return '--service-series-limit must not be negative: give a number of Service ports, or 0 for no series at all'
   if (values['trace-sampling'] < 0)

@@ -54,8 +54,7 @@ const nftables = behaviours({ from: ['nftables'], to: ['nftables'] }, [
     kubeProxy: 'The tables are called kube-proxy, with a chain and a map for each Service.',
     fairlead: 'They are called fairlead, with maps for all Services together.',
     action: 'Scripts that read the table kube-proxy need the new names.',
-    rollback:
-      "Once kube-proxy has synced: nft 'add table ip fairlead; delete table ip fairlead; add table ip6 fairlead; delete table ip6 fairlead'",
+    rollback: 'Once kube-proxy has synced: fairlead --cleanup --only-own-tables',
     shownBy: 'tests/golden-nftables.test.ts',
   },
   {
