@@ -17,6 +17,6 @@ test('a process that is told to end while the proxy is being set up does not wat
   const { config, host, log } = await memoryDaemon()
   const health = new ProxyHealth({ clock: host.clock, timeoutMs: () => 1000 })
   const node = { name: 'here', record: undefined }
-  const guard = nodeGuard({ catalog: new Catalog(), node, config, health, log })
+  const guard = nodeGuard({ catalog: new Catalog(), node, config, health, usePodCIDRs: () => {}, log })
   await expect(guard.run(ended)).resolves.toBeUndefined()
 })

@@ -17,6 +17,8 @@ export interface NodeGuardOptions {
   readonly node: Pick<ThisNode, 'name' | 'record'>
   readonly config: StartConfig
   readonly health: Pick<ProxyHealth, 'setNode'>
+  /** The Node has other pod CIDRs than before. */
+  readonly usePodCIDRs: (podCIDRs: readonly string[]) => void
   readonly log: Logger
 }
 
@@ -34,13 +36,13 @@ export function nodeGuard(options: NodeGuardOptions): Runnable {
           changed(event) {
             if (event.kind !== 'Node' || event.key !== options.node.name) return
             const problem = react(last, event.current, options)
-            last = event.current ?? last
+            last = withKnownPods(event.current, last)
             if (problem !== undefined) reject(problem)
           },
         })
         // The Node may have changed while the proxy was being set up.
         const missed = current === undefined ? undefined : react(last, current, options)
-        last = current ?? last
+        last = withKnownPods(current, last)
         if (missed !== undefined) reject(missed)
         signal.addEventListener('abort', () => resolve(unsubscribe()), { once: true })
       }),
@@ -50,15 +52,25 @@ export function nodeGuard(options: NodeGuardOptions): Runnable {
 function react(
   last: NodeRecord | undefined,
   current: NodeRecord | undefined,
-  { config, health, log, node }: NodeGuardOptions,
+  { config, health, log, node, usePodCIDRs }: NodeGuardOptions,
 ): CommandError | undefined {
   if (current !== undefined) health.setNode(current)
   for (const reaction of nodeReactions(last, current, { isNodeCidrMode: isNodeCidrMode(config) })) {
     if (reaction.kind === 'topology') continue // the route table follows the zone itself
+    if (reaction.kind === 'pods') {
+      usePodCIDRs(reaction.is)
+      log.info('the Node has other pod CIDRs now', { node: node.name, was: reaction.was, is: reaction.is })
+      continue
+    }
     const { message, was, is } = reaction
     if (reaction.kind === 'exit')
       return new CommandError(`${message} from ${was.join()} to ${is.join()}: ending, so that a restart uses them`)
     log.warn(message, { node: node.name, was, is })
   }
   return undefined
+}
+
+function withKnownPods(current: NodeRecord | undefined, last: NodeRecord | undefined): NodeRecord | undefined {
+  if (current === undefined) return last
+  return current.podCIDRs.length > 0 ? current : { ...current, podCIDRs: last?.podCIDRs ?? [] }
 }

@@ -12,18 +12,25 @@ export class NodeSettings {
   readonly #daemon: Pick<Daemon, 'running' | 'host'>
   readonly #node: Pick<ThisNode, 'record' | 'addresses'>
   readonly #settingsByFamily = new Map<Family, ModeSettings>()
+  #podCIDRs: readonly string[]
   #now: ModeSettings
 
   constructor(daemon: Pick<Daemon, 'running' | 'host'>, node: Pick<ThisNode, 'record' | 'addresses'>) {
     this.#daemon = daemon
     this.#node = node
+    this.#podCIDRs = node.record?.podCIDRs ?? []
     this.#now = this.with(daemon.running.config)
+  }
+
+  /** From the next sync of each family on. */
+  usePodCIDRs(podCIDRs: readonly string[]): void {
+    this.#podCIDRs = podCIDRs
   }
 
   /** Those of the configuration that runs; the same object for as long as it is the same. */
   now(): ModeSettings {
     const { config } = this.#daemon.running
-    if (this.#now.config !== config) this.#now = this.with(config)
+    if (this.#now.config !== config || this.#now.podCIDRs !== this.#podCIDRs) this.#now = this.with(config)
     return this.#now
   }
 
@@ -41,11 +48,11 @@ export class NodeSettings {
 
   /** With another configuration, on this node. */
   with(config: ModeSettings['config']): ModeSettings {
-    const { record, addresses } = this.#node
+    const { addresses } = this.#node
     return {
       config,
       nodePortAddresses: expandPrimary(config.nodePortAddresses, addresses.ips),
-      podCIDRs: record?.podCIDRs ?? [],
+      podCIDRs: this.#podCIDRs,
       localIps: () => this.#daemon.host.localAddresses(),
     }
   }

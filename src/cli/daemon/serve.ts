@@ -103,7 +103,12 @@ export async function serve(
     pages,
     sockets: succession.sockets,
   })
-  const guard = nodeGuard({ catalog, node: prepared.node, config, health, log })
+  const usePodCIDRs = (podCIDRs: readonly string[]) => {
+    prepared.settings.usePodCIDRs(podCIDRs)
+    // Rules of the kernel do not ask, unless they follow the Node; then they are made by another process.
+    if (daemon.mode.carriesTraffic) for (const proxy of proxies) proxy.reconfigure('the pod CIDRs of the Node changed')
+  }
+  const guard = nodeGuard({ catalog, node: prepared.node, config, health, usePodCIDRs, log })
   const cleaning = mode.replacesOtherModes ? [otherModes] : []
   const others = [
     ...cleaning,

@@ -13,9 +13,7 @@ import type { UdpPortals } from '../../backends/userspace/portals/udp-portals.ts
 import { portalTraits } from '../../backends/userspace/traits.ts'
 import { parsePortRange as parseProxyPortRange } from '../../config/port-range.ts'
 import type { StartConfig } from '../../config/live/how-fields-change.ts'
-import type { LocalTraffic } from '../../core/node/local-traffic.ts'
-import { OwnPods } from '../../core/node/own-pods.ts'
-import { isSameData } from '../../core/same-data.ts'
+import { followOwnPods } from '../../core/node/own-pods.ts'
 import type { FlowTargets } from '../../core/sync/stale-flows.ts'
 import type { AfterSync } from '../../core/sync/sync-runner.ts'
 import { noSpan, within } from '../../core/trace.ts'
@@ -74,7 +72,7 @@ async function createBackend(
   const freePorts = new FreePorts(proxyPorts(config) ?? (await portsToGuess(sysctl)))
   context.noteProxyPorts(family, freePorts)
   const staleConnections = await openStaleConnections(context)
-  const podsOf = ownPods(context.settings().podCIDRs)
+  const podsOf = followOwnPods()
   const openDetector = (opening: AbortSignal) =>
     openChangeDetector({ iptables, tables: ['filter', 'nat', 'mangle'], openDatagrams, log }, opening)
   const delivery = netlinkMarkedDelivery({ open: openNetlink, numbers: answerDelivery })
@@ -90,8 +88,9 @@ async function createBackend(
     freePorts,
     iptables,
     settings: ({ node, routesByKey }, keys) => {
-      const settings = trafficSettings(family, context.settingsOf(family))
-      const pods = podsOf(settings.localTraffic)
+      const now = context.settingsOf(family)
+      const settings = trafficSettings(family, now)
+      const pods = podsOf(settings.localTraffic, now.podCIDRs)
       for (const key of keys) pods.note(routesByKey.get(key)?.endpoints ?? [])
       return portalSettings({ ...settings, localTraffic: pods.localTraffic }, node)
     },
@@ -127,16 +126,6 @@ async function createBackend(
     // In this order, so that no rule leads to a closed listener and open connections keep the routing they need.
     backend: endingWith(portals, ownRelay, ownRouting),
     afterSync: [staleFlows(portals.udp, localIps, staleConnections)],
-  }
-}
-
-/** When the configuration names other addresses, what pods have shown counts no more: the sync that follows looks at all. */
-function ownPods(podCIDRs: readonly string[]): (configured: LocalTraffic) => OwnPods {
-  let last: { readonly configured: LocalTraffic; readonly pods: OwnPods } | undefined
-  return (configured) => {
-    if (last === undefined || !isSameData(last.configured, configured))
-      last = { configured, pods: new OwnPods(configured, podCIDRs) }
-    return last.pods
   }
 }
 

@@ -14,7 +14,7 @@ const before: NodeRecord = {
 const nodeCidrMode = { isNodeCidrMode: true }
 const otherMode = { isNodeCidrMode: false }
 
-test('changed pod CIDRs end the proxy in mode NodeCIDR and mean nothing in other modes', () => {
+test('changed pod CIDRs end the proxy in mode NodeCIDR, and in other modes they are told', () => {
   const after = { ...before, podCIDRs: ['10.64.1.0/24'] }
   expect(nodeReactions(before, after, nodeCidrMode)).toEqual([
     {
@@ -24,7 +24,14 @@ test('changed pod CIDRs end the proxy in mode NodeCIDR and mean nothing in other
       is: ['10.64.1.0/24'],
     },
   ])
-  expect(nodeReactions(before, after, otherMode)).toEqual([])
+  expect(nodeReactions(before, after, otherMode)).toEqual([
+    { kind: 'pods', was: ['10.64.0.0/24', 'fd00::/64'], is: ['10.64.1.0/24'] },
+  ])
+})
+
+test('a Node without pod CIDRs has not got them yet', () => {
+  expect(nodeReactions(before, { ...before, podCIDRs: [] }, otherMode)).toEqual([])
+  expect(nodeReactions({ ...before, podCIDRs: [] }, before, otherMode)).toMatchObject([{ kind: 'pods', was: [] }])
 })
 
 test('the order of the pod CIDRs matters', () => {
@@ -55,6 +62,6 @@ test('other changes of the Node mean nothing', () => {
 })
 
 test('a Node that appears after the start brings its addresses and zone', () => {
-  expect(nodeReactions(undefined, before, otherMode).map(({ kind }) => kind)).toEqual(['log', 'topology'])
-  expect(nodeReactions(undefined, { ...before, zone: '', ips: [] }, otherMode)).toEqual([])
+  expect(nodeReactions(undefined, before, otherMode).map(({ kind }) => kind)).toEqual(['log', 'pods', 'topology'])
+  expect(nodeReactions(undefined, { ...before, zone: '', ips: [], podCIDRs: [] }, otherMode)).toEqual([])
 })

@@ -6,6 +6,8 @@ export type NodeReaction =
   | { readonly kind: 'exit'; readonly message: string; readonly was: readonly string[]; readonly is: readonly string[] }
   /** Worth a line in the log, no more. */
   | { readonly kind: 'log'; readonly message: string; readonly was: readonly string[]; readonly is: readonly string[] }
+  /** Pods of this node are others than was known. Nothing but the answer to "is this one of ours?" depends on it. */
+  | { readonly kind: 'pods'; readonly was: readonly string[]; readonly is: readonly string[] }
   /** Topology hints must be looked at with the new zone. */
   | { readonly kind: 'topology'; readonly zone: string }
 
@@ -27,6 +29,9 @@ export function nodeReactions(
   const reactions: NodeReaction[] = []
   if (!isSameList(ips, next.ips))
     reactions.push({ kind: 'log', message: 'IP addresses of the node changed', was: ips, is: next.ips })
+  // A Node that is registered anew has none until somebody gives it some: those of before count until then.
+  if (next.podCIDRs.length > 0 && !isSameList(podCIDRs, next.podCIDRs))
+    reactions.push({ kind: 'pods', was: podCIDRs, is: next.podCIDRs })
   if (zone !== next.zone) reactions.push({ kind: 'topology', zone: next.zone })
   return reactions
 }

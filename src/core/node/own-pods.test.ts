@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { testEndpoint } from '../testing/routes.ts'
 import type { LocalTraffic } from './local-traffic.ts'
-import { OwnPods } from './own-pods.ts'
+import { followOwnPods, OwnPods } from './own-pods.ts'
 
 const cluster: LocalTraffic = { kind: 'cidr', cidr: '10.64.0.0/16' }
 const ofNode: LocalTraffic = { kind: 'cidr', cidr: '10.64.1.0/24' }
@@ -36,4 +36,15 @@ test('a pod of this node with an address elsewhere in the cluster shows that the
   expect(pods.localTraffic).toEqual(cluster)
   pods.note([testEndpoint('10.64.1.5', 80, { isLocal: true })])
   expect(pods.localTraffic).toEqual(cluster)
+})
+
+test('pod CIDRs that the Node gets later count from then on, and what pods had shown counts no more', () => {
+  const podsOf = followOwnPods()
+  expect(podsOf(cluster, []).localTraffic).toEqual(cluster)
+  const pods = podsOf(cluster, ['10.64.1.0/24'])
+  expect(pods.localTraffic).toEqual(ofNode)
+  pods.note([testEndpoint('10.64.2.6', 80, { isLocal: true })])
+  expect(podsOf({ ...cluster }, ['10.64.1.0/24'])).toBe(pods)
+  expect(pods.localTraffic).toEqual(cluster)
+  expect(podsOf(cluster, ['10.64.2.0/24']).localTraffic).toEqual({ kind: 'cidr', cidr: '10.64.2.0/24' })
 })

@@ -6,6 +6,7 @@
  */
 import { cidrContains, parseCidr, renderCidr } from '../../net/ip.ts'
 import type { Cidr } from '../../net/ip.ts'
+import { isSameData } from '../same-data.ts'
 import type { Endpoint } from '../route.ts'
 import type { LocalTraffic } from './local-traffic.ts'
 
@@ -36,6 +37,19 @@ export class OwnPods {
       const isElsewhere = isLocal && isIn(this.#wide, ip) && !isIn(this.#own, ip)
       if (isElsewhere) return void (this.#own = undefined)
     }
+  }
+}
+
+/**
+ * When the configuration or the Node names other addresses, what pods have shown counts no more: the sync that follows
+ * looks at all.
+ */
+export function followOwnPods(): (configured: LocalTraffic, podCIDRs: readonly string[]) => OwnPods {
+  let last: { readonly from: object; readonly pods: OwnPods } | undefined
+  return (configured, podCIDRs) => {
+    const from = { configured, podCIDRs }
+    if (last === undefined || !isSameData(last.from, from)) last = { from, pods: new OwnPods(configured, podCIDRs) }
+    return last.pods
   }
 }
 
