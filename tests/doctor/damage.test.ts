@@ -33,6 +33,16 @@ const objects =
   (node: SickNode) =>
     node.objects(...list)
 
+/** As a kernel without xt_socket, or a distribution that leaves the extension out. */
+function withoutSocketMatch(node: SickNode): void {
+  for (const tool of ['iptables-nft-restore', 'ip6tables-nft-restore'])
+    node.tool(
+      tool,
+      `script=$(cat); case "$script" in *"-m socket"*) echo "Extension socket revision 0 not supported, missing kernel module?" >&2; exit 2;; esac
+       echo "$script" | exec ${realProgram(tool)} "$@"`,
+    )
+}
+
 const damages: readonly Damage[] = [
   // The kernel and its tools.
   {
@@ -75,6 +85,12 @@ const damages: readonly Damage[] = [
         `script=$(cat); case "$script" in *statistic*) echo "Warning: Extension statistic revision 0 not supported, missing kernel module?" >&2; exit 1;; esac
          echo "$script" | exec ${realProgram('iptables-nft-restore')} "$@"`,
       ),
+  },
+  {
+    name: 'client-address-lost',
+    mode: 'userspace',
+    evidence: /Extension socket .* missing kernel module/,
+    make: withoutSocketMatch,
   },
   {
     name: 'tool-broken',

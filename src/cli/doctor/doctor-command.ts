@@ -107,6 +107,7 @@ function setupOf(options: DaemonOptions, config: ProxyConfig, isBeforeStart: boo
     stateDir: options.stateDir,
     objects: options.objects,
     logFile: options.flags['log-file'],
+    clientAddress: options.userspace.clientAddress,
     isBeforeStart,
     isRoot: host.process.isRoot,
     cpus: host.cpus(),

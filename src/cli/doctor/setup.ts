@@ -11,6 +11,8 @@ export interface Setup {
   /** Files and directories with objects; empty: a cluster. */
   readonly objects: readonly string[]
   readonly logFile: string
+  /** `node`: the operator wants pods to see the node in userspace mode. */
+  readonly clientAddress: 'auto' | 'node'
   /** The proxy has not run yet: what it will make itself need not be there. */
   readonly isBeforeStart: boolean
   readonly isRoot: boolean

@@ -28,15 +28,23 @@ const extensions: readonly Extension[] = [
   { name: 'DNAT', table: 'nat', rule: '-A PREROUTING -p tcp -m tcp --dport 80 -j DNAT --to-destination :8080' },
 ]
 
+/** The userspace mode can do without; then pods see the node instead of the client. */
+export const keepsClientAddress: Extension = {
+  name: 'socket',
+  table: 'mangle',
+  rule: '-A PREROUTING -m socket --transparent -j ACCEPT',
+}
+
 /** `tool` is `iptables-nft`, `ip6tables-legacy` and the like. */
 export async function missingExtensions(
   exec: Exec,
   tool: string,
   signal: AbortSignal,
+  wanted = extensions,
 ): Promise<readonly MissingExtension[]> {
-  if ((await test(exec, tool, extensions, signal)) === undefined) return []
+  if ((await test(exec, tool, wanted, signal)) === undefined) return []
   const missing: MissingExtension[] = []
-  for (const extension of extensions) {
+  for (const extension of wanted) {
     const reason = await test(exec, tool, [extension], signal)
     if (reason !== undefined) missing.push({ tool, extension: extension.name, reason })
   }

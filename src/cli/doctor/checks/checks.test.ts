@@ -202,9 +202,28 @@ const cases: readonly Case[] = [
   {
     name: 'a kernel without accounting',
     check: kernelIptables,
-    evidence: { iptables: { variant: 'legacy', obstacles: [], missing: [], hasNfacct: false, looks: [] } },
+    evidence: {
+      iptables: { variant: 'legacy', obstacles: [], missing: [], missingForClients: [], hasNfacct: false, looks: [] },
+    },
     finds: [['nfacct-missing', 'nfnetlink_acct']],
   },
+  ...(['auto', 'node'] as const).map((clientAddress): Case => ({
+    name: `a kernel without xt_socket, where pods see ${clientAddress === 'auto' ? 'clients' : 'the node anyway'}`,
+    check: kernelIptables,
+    flags: ['--proxy-mode=userspace'],
+    setup: { clientAddress },
+    evidence: {
+      iptables: {
+        variant: 'nft',
+        obstacles: [],
+        missing: [],
+        missingForClients: [{ tool: 'iptables-nft', extension: 'socket', reason: 'no match socket' }],
+        hasNfacct: true,
+        looks: [],
+      },
+    },
+    finds: clientAddress === 'auto' ? [['client-address-lost', 'no match socket']] : [],
+  })),
   {
     name: 'legacy tables without a tool',
     check: iptablesVariants,

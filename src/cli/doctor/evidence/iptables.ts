@@ -5,7 +5,7 @@ import { findHostIptables } from '../../../dataplane/iptables/cleanup/host-iptab
 import type { HostIptables } from '../../../dataplane/iptables/cleanup/host-iptables.ts'
 import { IptablesError } from '../../../dataplane/iptables/iptables.ts'
 import type { Variant } from '../../../dataplane/iptables/iptables.ts'
-import { missingExtensions } from '../../../dataplane/iptables/probe-extensions.ts'
+import { keepsClientAddress, missingExtensions } from '../../../dataplane/iptables/probe-extensions.ts'
 import type { MissingExtension } from '../../../dataplane/iptables/probe-extensions.ts'
 import { SaveReader } from '../../../dataplane/iptables/save-reader.ts'
 import type { SavedTables } from '../../../dataplane/iptables/save-reader.ts'
@@ -23,6 +23,8 @@ export interface IptablesFacts {
   /** Why it cannot be used, by family. */
   readonly obstacles: readonly { readonly family: Family; readonly reason: string }[]
   readonly missing: readonly MissingExtension[]
+  /** What lets pods see the client in userspace mode; empty: it is there, or the mode is another one. */
+  readonly missingForClients: readonly MissingExtension[]
   readonly hasNfacct: boolean
   readonly looks: readonly IptablesTables[]
 }
@@ -64,6 +66,7 @@ export async function readIptables(
     let variant: Variant | undefined
     const obstacles: { family: Family; reason: string }[] = []
     const missing: MissingExtension[] = []
+    const missingForClients: MissingExtension[] = []
     for (const family of families) {
       const iptables = await findIptables({ exec, clock, log, family, signal })
       try {
@@ -76,10 +79,13 @@ export async function readIptables(
         continue
       }
       const tool = found.find((one) => one.family === family && one.variant === variant)?.tool
-      if (tool !== undefined) missing.push(...(await missingExtensions(exec, tool, signal)))
+      if (tool === undefined) continue
+      missing.push(...(await missingExtensions(exec, tool, signal)))
+      if (setup.config.mode === 'userspace')
+        missingForClients.push(...(await missingExtensions(exec, tool, signal, [keepsClientAddress])))
     }
     const hasNfacct = await isNfacctUsable(netlinkNfacct({ open: openNetlink }), log, signal)
-    return { variant, obstacles, missing, hasNfacct, looks }
+    return { variant, obstacles, missing, missingForClients, hasNfacct, looks }
   } catch (error) {
     if (!(error instanceof IptablesError)) throw error
     const fix = error.reason === 'not-permitted' ? 'Run as root, with CAP_NET_ADMIN and CAP_NET_RAW.' : undefined

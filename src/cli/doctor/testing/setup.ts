@@ -16,6 +16,7 @@ export async function setupWith(flags: readonly string[] = [], change: Partial<S
     stateDir: '',
     objects: [],
     logFile: '',
+    clientAddress: 'auto',
     isBeforeStart: false,
     isRoot: true,
     cpus: 2,
