@@ -1,6 +1,7 @@
 /** What every page has around it: the menu, who serves it, and whether it is still heard. */
 import { useEffect, useRef } from 'preact/hooks'
 import { about, connection, isOutdated } from '../live/live.ts'
+import { followOverview } from '../live/overview.ts'
 import { Help } from './help.tsx'
 import { Login } from './login.tsx'
 import { pageAt } from './pages.tsx'
@@ -16,6 +17,7 @@ export function App() {
   useEffect(() => {
     document.title = `${title} · Fairlead`
   }, [title])
+  useEffect(followOverview, [])
   const content = useFocusOnArrival(pathname)
   return (
     <>

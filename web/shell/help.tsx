@@ -25,7 +25,7 @@ export function Help() {
   }, [isHelpOpen.value])
   const known = about.value
   const goes = pages.flatMap(({ letter, title, isOffered }) =>
-    letter === undefined || (known !== undefined && !isOffered(known)) ? [] : [[['g', letter], title] as const],
+    letter === undefined || known === undefined || !isOffered(known) ? [] : [[['g', letter], title] as const],
   )
   return (
     <dialog class="help" ref={dialog} aria-labelledby="help-title" onClose={() => (isHelpOpen.value = false)}>

@@ -1,5 +1,7 @@
 /** Listens for the shortcuts. A reader whose speech or switch software sends letters by itself can turn them off. */
 import { signal } from '@preact/signals'
+import type { About } from '../../src/observe/console/wire.ts'
+import { about } from '../live/live.ts'
 import { pages } from './pages.tsx'
 import { go, location } from './route.ts'
 import { commandOf } from './shortcuts.ts'
@@ -43,13 +45,18 @@ function obey(command: Command): boolean {
       search()
       return true
     case 'go': {
-      const page = pages.find(({ letter }) => letter === command.letter)
+      const page = pages.find(({ letter, isOffered }) => letter === command.letter && isHere(isOffered))
       if (page !== undefined) go(page.path)
       return page !== undefined
     }
     default:
       return command satisfies never
   }
+}
+
+function isHere(isOffered: (known: About) => boolean): boolean {
+  const known = about.peek()
+  return known !== undefined && isOffered(known)
 }
 
 function search(): void {

@@ -18,7 +18,7 @@ export function Login() {
     else field.current?.select()
   }
   return (
-    <form class="login panel" onSubmit={(event) => void submit(event)}>
+    <form class="login card" onSubmit={(event) => void submit(event)}>
       <p>This console wants to know that you may read it. The token is in the file of --console-token-file.</p>
       <label for="token">Token</label>
       <input

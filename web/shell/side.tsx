@@ -2,6 +2,8 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { about, connection } from '../live/live.ts'
+import { overview } from '../live/overview.ts'
+import { familyName } from '../parts/family-name.ts'
 import { Icon } from '../parts/icon.tsx'
 import { Connection } from './connection.tsx'
 import { isHelpOpen } from './keyboard.ts'
@@ -52,7 +54,7 @@ function Who() {
   const known = about.value
   if (known === undefined) return <div class="who" />
   const { kind, nodeName, mode, families, isDemo, version } = known
-  const what = [mode, ...families.map((family) => (family === 'ipv4' ? 'IPv4' : 'IPv6'))].filter(Boolean).join(' · ')
+  const what = [mode, ...families.map(familyName)].filter(Boolean).join(' · ')
   return (
     <div class="who">
       <p class="who-name breaks">{nodeName ?? (kind === 'core' ? 'Core' : 'This node')}</p>
@@ -64,7 +66,7 @@ function Who() {
 
 function Menu({ current, pathname }: SideProps) {
   const known = about.value
-  const offered = pages.filter((page) => page.isDetail !== true && (known === undefined || page.isOffered(known)))
+  const offered = known === undefined ? [] : pages.filter((page) => page.isDetail !== true && page.isOffered(known))
   return (
     <nav aria-label="Pages">
       <ul>
@@ -73,11 +75,24 @@ function Menu({ current, pathname }: SideProps) {
             <a href={path} aria-current={path !== current ? undefined : path === pathname ? 'page' : 'true'}>
               {icon !== undefined && <Icon name={icon} />}
               {title}
+              {icon === 'overview' && <ProblemCount />}
             </a>
           </li>
         ))}
       </ul>
     </nav>
+  )
+}
+
+/** Wherever the reader is. Notes are no reason to come. */
+function ProblemCount() {
+  const problems = overview.value?.problems.filter(({ severity }) => severity !== 'note') ?? []
+  if (problems.length === 0) return null
+  return (
+    <span class="badge" data-tone={problems.some(({ severity }) => severity === 'error') ? 'bad' : 'warn'}>
+      {problems.length}
+      <span class="visually-hidden"> {problems.length === 1 ? 'problem' : 'problems'}</span>
+    </span>
   )
 }
 

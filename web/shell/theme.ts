@@ -1,11 +1,17 @@
 /** Light or dark: as the system has it, unless the reader said otherwise. */
-import { effect, signal } from '@preact/signals'
+import { computed, effect, signal } from '@preact/signals'
 
 const choices = ['auto', 'light', 'dark'] as const
 type Theme = (typeof choices)[number]
 
 const place = 'fairlead-theme'
+const system = matchMedia('(prefers-color-scheme: dark)')
+const isSystemDark = signal(system.matches)
+system.addEventListener('change', ({ matches }) => (isSystemDark.value = matches))
+
 export const theme = signal(kept())
+/** For what CSS does not reach, such as a canvas. */
+export const isDark = computed(() => (theme.value === 'auto' ? isSystemDark.value : theme.value === 'dark'))
 
 effect(() => {
   document.documentElement.dataset['theme'] = theme.value

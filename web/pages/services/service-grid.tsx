@@ -92,7 +92,7 @@ export function ServiceGrid({ services, question, onSort, onOpen, onReset }: Ser
 
   const isActiveDrawn = activeIndex >= first && activeIndex < end
   return (
-    <div class="service-grid panel" data-shape={shape.name}>
+    <div class="service-grid card" data-shape={shape.name}>
       <p class="grid-status small quiet">
         <span>{statusOf(list)}</span>
         <span>{list.isOrderOld && list.isComplete ? 'The order waits while you are in the list' : ''}</span>
