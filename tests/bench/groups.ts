@@ -1,5 +1,6 @@
 /** Every group that `npm run bench` knows: a new group is a file and a line here. */
 import type { BenchGroup } from './bench-group.ts'
+import { consoleGroup } from './console/console-group.ts'
 import { coreGroup } from './core/core-group.ts'
 import { iptablesDriftGroup } from './iptables/iptables-drift-group.ts'
 import { iptablesGroup } from './iptables/iptables-group.ts'
@@ -26,4 +27,5 @@ export const groups: readonly BenchGroup[] = [
   kpngGroup,
   windowsGroup,
   observabilityGroup,
+  consoleGroup,
 ]

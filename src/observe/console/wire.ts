@@ -136,7 +136,7 @@ export interface EndpointCounts {
   readonly used: number
 }
 
-/** What the mode cannot know is missing. Rates are per second. */
+/** What the mode cannot know is missing. Rates are per second; one that is zero, or not known yet, is missing, too. */
 export interface TrafficInShort {
   readonly connections?: number
   readonly open?: number

@@ -27,7 +27,7 @@ export function serviceDetail(key: ObjectKey, parts: DetailParts, carried: reado
   const traffic = trafficOfService(record, carried)
   return {
     key,
-    row: { ...serviceRow(record, parts), ...(traffic && { traffic }) },
+    row: { ...serviceRow(key, record, parts), ...(traffic && { traffic }) },
     ports: scenes.flatMap((scene) => record.ports.map((port) => portDetail(record, port, scene, parts, carried))),
     notices: noticesOf(key, parts),
   }

@@ -1,6 +1,5 @@
 /** A Service as a row of the list: what people look for, and the first thing that is wrong. */
-import { objectKey } from '../../../api/records.ts'
-import type { ServicePort, ServiceRecord } from '../../../api/records.ts'
+import type { ObjectKey, ServicePort, ServiceRecord } from '../../../api/records.ts'
 import { becauseWords } from '../../../core/explain/words.ts'
 import { routeKey } from '../../../core/route.ts'
 import type { Route } from '../../../core/route.ts'
@@ -11,9 +10,8 @@ import type { NodeParts } from './node-parts.ts'
 type RowParts = Pick<NodeParts, 'catalog' | 'families' | 'notices'>
 
 /** Without its traffic. */
-export function serviceRow(record: ServiceRecord, parts: RowParts): Omit<ServiceRow, 'traffic'> {
+export function serviceRow(key: ObjectKey, record: ServiceRecord, parts: RowParts): Omit<ServiceRow, 'traffic'> {
   const { type, clusterIPs, externalIPs, loadBalancerIPs } = record
-  const key = objectKey(record)
   const routes = routesOfService(record, parts)
   const policies = policiesOf(record, routes)
   const problem = parts.notices.about(key)[0]?.text ?? failedRoute(routes, parts) ?? unserved(routes)

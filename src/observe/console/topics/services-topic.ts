@@ -184,7 +184,7 @@ class RowTexts {
   of(key: ObjectKey): string | undefined {
     if (this.#texts.has(key)) return this.#texts.get(key)
     const record = this.#options.catalog.services.get(key)
-    const text = record && withTraffic(JSON.stringify(serviceRow(record, this.#options)), this.#numbers.of(key))
+    const text = record && withTraffic(JSON.stringify(serviceRow(key, record, this.#options)), this.#numbers.of(key))
     this.#texts.set(key, text)
     return text
   }

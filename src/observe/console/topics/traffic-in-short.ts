@@ -37,8 +37,8 @@ export class TrafficSum {
     return {
       ...(this.#connections !== undefined && { connections: this.#connections }),
       ...(this.#open !== undefined && { open: this.#open }),
-      ...(this.#connectionRate !== undefined && { connectionRate: rounded(this.#connectionRate) }),
-      ...(this.#byteRate !== undefined && { byteRate: rounded(this.#byteRate) }),
+      ...(isSome(this.#connectionRate) && { connectionRate: rounded(this.#connectionRate) }),
+      ...(isSome(this.#byteRate) && { byteRate: rounded(this.#byteRate) }),
       ...(this.#failures > 0 && { failures: this.#failures }),
       ...(this.#lastUsedMs > -Infinity && { lastUsed: new Date(this.#lastUsedMs).toISOString() }),
     }
@@ -74,6 +74,11 @@ export function trafficOfService(
 
 function plus(sum: number | undefined, value: number | undefined): number | undefined {
   return sum === undefined || value === undefined ? (sum ?? value) : sum + value
+}
+
+/** Most Services rest: a rate of zero is not told, so that the second reading is no news about all of them. */
+function isSome(rate: number | undefined): rate is number {
+  return rate !== undefined && rounded(rate) > 0
 }
 
 /** More digits would only make it look different at each reading. */
