@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { packagesInConsole } from '../tools/bundle-console.ts'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const read = (name: string) => readFile(`${root}${name}`, 'utf8')
@@ -28,8 +29,9 @@ let lockedByName: ReadonlyMap<string, Locked>
 beforeAll(async () => {
   manifest = JSON.parse(await read('package.json')) as Manifest
   const { packages } = JSON.parse(await read('package-lock.json')) as { packages: Readonly<Record<string, Locked>> }
+  const inConsole = new Set((await packagesInConsole()).map((name) => `node_modules/${name}`))
   const needed = Object.entries(packages).filter(
-    ([path, { dev, devOptional }]) => path !== '' && dev !== true && devOptional !== true,
+    ([path, { dev, devOptional }]) => inConsole.has(path) || (path !== '' && dev !== true && devOptional !== true),
   )
   lockedByName = new Map(needed.map(([path, locked]) => [path.replace(/^.*node_modules\//, ''), locked]))
 })
@@ -57,6 +59,7 @@ describe('npm run sbom', () => {
     for (const [name, version] of Object.entries(manifest.dependencies)) expect(listed.get(name)).toBe(version)
     expect([...listed.keys()].toSorted()).toEqual([...lockedByName.keys()].toSorted())
     expect([...listed.keys()]).not.toContain('vitest')
+    expect([...listed.keys()]).toContain('preact')
   })
 
   test('says who needs whom, from Fairlead on', () => {

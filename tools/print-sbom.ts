@@ -1,16 +1,23 @@
 /**
  * Prints the software bill of materials as CycloneDX in JSON: Fairlead, and the packages that it needs to run, on any
- * platform. The list comes from npm. But --omit=dev of npm also leaves out packages that both Fairlead and its development
+ * platform; also those whose code is in the web console. The list comes from npm. But --omit=dev of npm also leaves out packages that both Fairlead and its development
  * need, and npm names the root after its folder.
  */
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { packagesInConsole } from './bundle-console.ts'
+
+interface Property {
+  readonly name: string
+  readonly value: string
+}
 
 interface Component {
   readonly 'bom-ref': string
-  readonly properties?: readonly { readonly name: string; readonly value: string }[]
+  readonly name: string
+  readonly properties?: readonly Property[]
 }
 
 interface Sbom {
@@ -25,7 +32,10 @@ const command = ['sbom', '--sbom-format=cyclonedx', '--package-lock-only']
 const { stdout } = await promisify(execFile)('npm', command, { cwd: root, maxBuffer: 64 << 20 })
 const all = JSON.parse(stdout) as Sbom
 
-const components = all.components.filter((component) => !isForDevelopment(component))
+const inConsole = new Set(await packagesInConsole())
+const components = all.components
+  .filter((component) => !isForDevelopment(component) || inConsole.has(component.name))
+  .map(({ properties = [], ...component }) => ({ ...component, properties: properties.filter(saysNoDevelopment) }))
 const self = all.metadata.component
 const kept = new Set([self, ...components].map((component) => component['bom-ref']))
 const sbom = {
@@ -39,5 +49,9 @@ const sbom = {
 process.stdout.write(`${JSON.stringify(sbom, undefined, 2)}\n`)
 
 function isForDevelopment({ properties = [] }: Component): boolean {
-  return properties.some((property) => property.name === 'cdx:npm:package:development' && property.value === 'true')
+  return !properties.every(saysNoDevelopment)
+}
+
+function saysNoDevelopment({ name: property, value }: Property): boolean {
+  return property !== 'cdx:npm:package:development' || value !== 'true'
 }

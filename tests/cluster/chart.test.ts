@@ -42,6 +42,7 @@ describe('values that cannot be right are refused, and the answer names them', (
     ['extraCapabilities={CAP_NET_RAW}', /'\/extraCapabilities\/0'/],
     ['seLinuxOptions.typ=spc_t', /'\/seLinuxOptions'.*additional properties 'typ' not allowed/],
     ['livenessProbe.timeoutSeconds=0', /'\/livenessProbe\/timeoutSeconds'/],
+    ['console.port=0', /'\/console\/port'/],
     ['stateDir=state', /'\/stateDir'.*does not match pattern/],
   ])('%s', async (value, words) => {
     const { ok, output } = await helm('template', 'fairlead', ...withChart([here, value]))
@@ -157,6 +158,17 @@ describe('what the values change', () => {
     )
     expect(JSON.stringify(spec)).toContain('"seLinuxOptions":{"type":"spc_t"}')
     expect(JSON.stringify(await rendered(here))).not.toContain('seLinuxOptions')
+  })
+
+  test('console.enabled: a console on loopback, off by default', async () => {
+    const argsOf = async (...values: string[]) =>
+      containersOf(await rendered(here, ...values)).flatMap(({ args }) =>
+        args.filter((arg) => arg.startsWith('--console')),
+      )
+    expect(await argsOf()).toEqual([])
+    const on = await argsOf('console.enabled=true', 'console.port=1234')
+    expect(new Set(on)).toEqual(new Set(['--console-bind-address=127.0.0.1:1234']))
+    expect(on.length).toBeGreaterThan(0)
   })
 
   test('the rest shows in the DaemonSet', async () => {

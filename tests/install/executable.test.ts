@@ -12,6 +12,7 @@ import { runFairlead } from '../e2e/testing/fairlead-process.ts'
 import { manifest, service, slice } from '../e2e/testing/objects.ts'
 import { run } from './testing/run.ts'
 import { packageHere, version } from './testing/built-package.ts'
+import { completeConsole, consoleParts } from './testing/console.ts'
 
 const { executable } = packageHere
 
@@ -83,4 +84,12 @@ test('/debug, /metrics and health are served', async () => {
   await daemon.isUp()
   expect((await daemon.metrics('/metrics')).body).toContain('fairlead_')
   expect((await get(`http://127.0.0.1:${daemon.ports[1]}/configz`)).status).toBe(200)
+})
+
+test('the console is served, with what is in the executable', async () => {
+  const { port } = await freePorts('port')
+  const flags = ['--objects=-', `--console-bind-address=127.0.0.1:${port}`]
+  await using daemon = await DaemonProcess.startReading(manifest(service('web', 80)), ...flags)
+  await daemon.process.says('the console is served')
+  expect(await consoleParts(`http://127.0.0.1:${port}`)).toEqual(completeConsole)
 })

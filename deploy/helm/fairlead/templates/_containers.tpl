@@ -43,6 +43,9 @@ capabilities:
 {{- if and (eq .Values.mode "userspace") (ne (int .Values.tracing.sampling) 1000) }}
 - --trace-sampling={{ .Values.tracing.sampling }}
 {{- end }}
+{{- if .Values.console.enabled }}
+- --console-bind-address=127.0.0.1:{{ .Values.console.port }}
+{{- end }}
 {{- with .Values.extraArgs }}
 {{ toYaml . }}
 {{- end }}
