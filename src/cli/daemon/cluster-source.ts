@@ -21,8 +21,8 @@ export interface ObjectSource extends Runnable, AsyncDisposable {
   isLive(): boolean
   /** For people: `the API server at https://…`, `files in …`. */
   readonly from: string
-  /** When the server last sent something about each kind, and whether it has been out of reach since; empty for files. */
-  status(): ReadonlyMap<string, { readonly lastContactMs: number | undefined; readonly isLost: boolean }>
+  /** Of each kind of object; empty for files. */
+  status(): ReadonlyMap<string, SourceStatus>
   /** For `/healthz?verbose`. */
   detail(): Readonly<Record<string, unknown>>
   /** The state of the connection, where a KPNG server is followed. */
@@ -31,6 +31,13 @@ export interface ObjectSource extends Runnable, AsyncDisposable {
   readonly client: KubeClient | undefined
   /** Where Fairlead reaches the API server; empty for files. */
   readonly apiServers: readonly ApiServerAddress[]
+}
+
+export interface SourceStatus {
+  /** When the server last sent something. */
+  readonly lastContactMs: number | undefined
+  /** What has kept it from sending more since, as part of a sentence. */
+  readonly trouble?: string | undefined
 }
 
 /** A KPNG server that computes what this node has to program. */
@@ -74,7 +81,8 @@ async function apiSource(api: ApiSource, { intake, nodeName, catalog, log }: Sou
     run: (signal) => source.run(signal),
     isLive: () => catalog.isInitialised,
     from: `the KPNG server at ${api.target}`,
-    status: () => new Map([['KPNG', { ...source.status(), isLost: !source.status().isConnected }]]),
+    status: () =>
+      new Map([['KPNG', { ...source.status(), trouble: source.status().isConnected ? undefined : 'no connection' }]]),
     core: () => source.status(),
     detail: () => ({ kpng: { target: api.target, ...source.status() } }),
     [Symbol.asyncDispose]: () => Promise.resolve(),
@@ -139,8 +147,7 @@ async function kubeSource(context: SourceContext): Promise<ObjectSource> {
     apiServers: await apiServerAddresses(server, host, log),
     run: (signal) => source.run(signal),
     isLive: () => hasSynced('Service') && hasSynced('EndpointSlice'),
-    status: () =>
-      new Map([...source.status()].map(([kind, it]) => [kind, { ...it, isLost: it.lastError !== undefined }])),
+    status: () => new Map([...source.status()].map(([kind, it]) => [kind, { ...it, trouble: it.lastError }])),
     detail: () => ({ watches: Object.fromEntries(source.status()) }),
     [Symbol.asyncDispose]: () => client[Symbol.asyncDispose](),
   }

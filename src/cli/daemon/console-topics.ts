@@ -3,8 +3,8 @@ import type { ProxyHealth } from '../../core/health/proxy-health.ts'
 import type { Readiness } from '../../core/health/readiness.ts'
 import type { LiveTopic } from '../../observe/console/live-topic.ts'
 import { nodeTopics } from '../../observe/console/topics/node-topics.ts'
-import type { Overview, Problem } from '../../observe/console/wire.ts'
-import type { ClusterParts } from './daemon.ts'
+import type { Problem } from '../../observe/console/wire.ts'
+import { shownSource } from './console-source.ts'
 import type { DebugPagesOptions } from './debug-pages.ts'
 import type { ReloadStatus } from './reload/reload-status.ts'
 import type { PreparedNode } from './serve.ts'
@@ -26,7 +26,7 @@ export function consoleTopics(options: ConsoleTopicsOptions): readonly LiveTopic
     book,
     history,
     world,
-    source: () => sourceOf(cluster),
+    source: () => shownSource(cluster),
     isHealthy: () => health.isHealthy,
     isReady: () => readiness.ready.aborted,
     problems: () => configProblems(options.reload),
@@ -35,28 +35,13 @@ export function consoleTopics(options: ConsoleTopicsOptions): readonly LiveTopic
   })
 }
 
-function sourceOf({ source, saved }: ClusterParts): Overview['source'] {
-  const { from } = source
-  const kinds = [...source.status().values()]
-  const contacts = kinds.flatMap(({ lastContactMs }) => lastContactMs ?? [])
-  const lastContact = contacts.length === 0 ? {} : { lastContact: isoTime(Math.max(...contacts)) }
-  if (!source.isLive())
-    return saved.savedAtMs === undefined
-      ? { from, state: 'waiting', ...lastContact }
-      : { from, state: 'saved', since: isoTime(saved.savedAtMs), ...lastContact }
-  const lost = kinds.filter(({ isLost }) => isLost)
-  if (lost.length === 0) return { from, state: 'live', ...lastContact }
-  const since = Math.min(...lost.flatMap(({ lastContactMs }) => lastContactMs ?? []))
-  return { from, state: 'lost', ...(Number.isFinite(since) && { since: isoTime(since) }), ...lastContact }
-}
-
 function configProblems({ refused, pending }: ConsoleTopicsOptions['reload']): readonly Problem[] {
   const problems: Problem[] = []
   if (refused !== undefined)
     problems.push({
       severity: 'warning',
       text: `the configuration file as it is cannot be used, the one before is in use: ${refused.problem}`,
-      at: isoTime(refused.atMs),
+      at: new Date(refused.atMs).toISOString(),
     })
   if (pending !== undefined)
     problems.push({
@@ -64,8 +49,4 @@ function configProblems({ refused, pending }: ConsoleTopicsOptions['reload']): r
       text: `changes of the configuration file wait for a restart: ${pending.fields.map(({ field }) => field).join(', ')}`,
     })
   return problems
-}
-
-function isoTime(ms: number): string {
-  return new Date(ms).toISOString()
 }

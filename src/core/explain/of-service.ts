@@ -61,7 +61,7 @@ function ofPort(
 }
 
 /** A mode that serves on loopback has one place for all. */
-function waysInto({ entrances }: Route, { traits }: Scene): readonly Entrance[] {
+export function waysInto({ entrances }: Route, { traits }: Pick<Scene, 'traits'>): readonly Entrance[] {
   return traits.servesAt === 'loopback' ? entrances.slice(0, 1) : entrances
 }
 
@@ -69,7 +69,8 @@ function portsNamed({ ports }: ServiceRecord, wanted: string | undefined): reado
   return wanted === undefined ? ports : ports.filter(({ name, port }) => name === wanted || String(port) === wanted)
 }
 
-function whyNotProxied(record: ServiceRecord): string | undefined {
+/** A sentence; undefined: it is. */
+export function whyNotProxied(record: ServiceRecord): string | undefined {
   if (Object.keys(record.clusterIPs).length > 0) return undefined
   const key = objectKey(record)
   return record.type === 'ExternalName'

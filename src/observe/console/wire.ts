@@ -58,6 +58,8 @@ export interface Overview {
     /** When it was last heard of, and since when it is as it is. */
     readonly lastContact?: string
     readonly since?: string
+    /** What keeps it from being live: part of a sentence. */
+    readonly why?: string
   }
   readonly isHealthy: boolean
   readonly isReady: boolean

@@ -24,12 +24,17 @@ export function overviewProblems(parts: ProblemParts, source: Overview['source']
 
 const rank: Readonly<Record<Problem['severity'], number>> = { error: 0, warning: 1, note: 2 }
 
-function sourceProblems({ from, state, since }: Overview['source']): readonly Problem[] {
+function sourceProblems({ from, state, since, why }: Overview['source']): readonly Problem[] {
   const at = since === undefined ? {} : { at: since }
+  const because = why === undefined ? '' : ` (${why})`
   if (state === 'lost')
-    return [{ severity: 'error', text: `${from} cannot be reached: what was known before is served`, ...at }]
+    return [{ severity: 'error', text: `${from} cannot be reached${because}: what was known before is served`, ...at }]
   if (state === 'saved')
-    return [{ severity: 'warning', text: `${from} has not answered yet: what was saved before is served`, ...at }]
+    return [
+      { severity: 'warning', text: `${from} has not answered yet${because}: what was saved before is served`, ...at },
+    ]
+  if (state === 'waiting' && why !== undefined)
+    return [{ severity: 'error', text: `${from} has not answered yet${because}: nothing is served`, ...at }]
   return []
 }
 

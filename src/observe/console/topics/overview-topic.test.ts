@@ -71,7 +71,7 @@ test('problems are told, the worst first', async () => {
   const atMs = node.clock.now()
   const at = new Date(atMs).toISOString()
   node.drift.noteFound('ipv4', 'a chain is gone')
-  node.source = { ...node.source, state: 'lost', since: at }
+  node.source = { ...node.source, state: 'lost', since: at, why: 'connection refused' }
   node.states.ipv4.failed = new Map([[routeKey('shop', 'web', '', 'TCP'), 'no memory']])
   const failure = { atMs, message: 'nft failed' }
   node.states.ipv4.tally = { count: 3, failures: 2, last: undefined, lastFailure: failure, isFailing: true }
@@ -81,7 +81,7 @@ test('problems are told, the worst first', async () => {
   expect(overview?.problems).toEqual([
     {
       severity: 'error',
-      text: 'the API server at https://127.0.0.1:6443 cannot be reached: what was known before is served',
+      text: 'the API server at https://127.0.0.1:6443 cannot be reached (connection refused): what was known before is served',
       at,
     },
     { severity: 'error', text: 'the last IPv4 sync failed and is retried: nft failed', at },

@@ -1,7 +1,9 @@
 /** The whole picture of one Service, in the words of `fairlead explain`. */
+import { objectKey } from '../../../api/records.ts'
 import type { ObjectKey, ServicePort, ServiceRecord } from '../../../api/records.ts'
 import type { Explanation, From } from '../../../core/explain/explanation.ts'
 import { explainFound } from '../../../core/explain/of-entrance.ts'
+import { waysInto, whyNotProxied } from '../../../core/explain/of-service.ts'
 import { verdictText } from '../../../core/explain/words.ts'
 import type { Scene } from '../../../core/explain/world.ts'
 import { routeKey } from '../../../core/route.ts'
@@ -29,7 +31,7 @@ export function serviceDetail(key: ObjectKey, parts: DetailParts, carried: reado
     key,
     row: { ...serviceRow(key, record, parts), ...(traffic && { traffic }) },
     ports: scenes.flatMap((scene) => record.ports.map((port) => portDetail(record, port, scene, parts, carried))),
-    notices: noticesOf(key, parts),
+    notices: [...whyNoPorts(record), ...noticesOf(key, parts)],
   }
 }
 
@@ -48,11 +50,12 @@ function portDetail(
   if (route === undefined) return { ...about, entrances: [], endpoints: [] }
   const notProgrammed = families.find((it) => it.family === family)?.notProgrammed(key)
   const numbers = carried.find(({ view }) => view.family === family)
-  const fromPod = route.entrances.map((entrance) => explained(route, entrance, { kind: 'pod' }, scene))
+  const entrances = waysInto(route, scene)
+  const fromPod = entrances.map((entrance) => explained(route, entrance, { kind: 'pod' }, scene))
   const [atClusterIp] = fromPod
   return {
     ...about,
-    entrances: route.entrances.map((entrance, index) => entranceDetail(route, entrance, fromPod[index], scene)),
+    entrances: entrances.map((entrance, index) => entranceDetail(route, entrance, fromPod[index], scene)),
     endpoints: atClusterIp === undefined ? [] : endpointDetails({ record, route, atClusterIp, scene, numbers }),
     ...(route.affinitySeconds !== undefined && { affinitySeconds: route.affinitySeconds }),
     ...carriedBy(route, numbers),
@@ -102,6 +105,11 @@ function carriedBy(route: Route, numbers: CarriedView | undefined): Pick<PortDet
     traffic: trafficInShort(traffic, numbers.before?.traffic.get(route.key), secondsSince(numbers)),
     ...(skew && { skew: Math.round(skew.ratio * 100) / 100 }),
   }
+}
+
+function whyNoPorts(record: ServiceRecord): readonly Problem[] {
+  const text = whyNotProxied(record)
+  return text === undefined ? [] : [{ severity: 'note', text, service: objectKey(record) }]
 }
 
 function noticesOf(key: ObjectKey, { notices }: DetailParts): readonly Problem[] {

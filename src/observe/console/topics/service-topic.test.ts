@@ -76,6 +76,15 @@ test('it shows every way in, what becomes of clients there, and every endpoint',
   ])
 })
 
+test('one that no proxy is involved in says so', async () => {
+  const headless = service('shop/headless', { clusterIP: 'None', ports: [{ port: 80 }] })
+  const { last } = await following(new ShownNode([headless]), 'shop', 'headless')
+  expect(last()).toMatchObject({
+    ports: [],
+    notices: [{ severity: 'note', text: expect.stringContaining('no proxy is involved') as string }],
+  })
+})
+
 test('its words are those of the explanation', async () => {
   const node = new ShownNode([web, endpoints])
   const { last } = await following(node, 'shop', 'web')
