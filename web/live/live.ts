@@ -30,7 +30,7 @@ let retryTimer: ReturnType<typeof setTimeout> | undefined
 let restTimer: ReturnType<typeof setTimeout> | undefined
 let lastHeard = 0
 
-const longestRetryMs = 5_000
+const longestRetryMs = 2_000
 /** The server says something every 15 s. After three times that, the other end is gone without a word, e.g. after sleep. */
 const longestSilenceMs = 45_000
 /** A hidden page is left alone after a while: a browser allows six connections to a server. */
@@ -154,6 +154,3 @@ function rest(): void {
   clearTimeout(retryTimer)
   state.value = 'resting'
 }
-
-// A page that follows nothing wants to know whom it talks to all the same.
-reopenSoon()

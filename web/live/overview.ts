@@ -1,4 +1,7 @@
-/** How the node is, known on every page: the menu tells of problems wherever the reader is. */
+/**
+ * How the node is, known on every page: the menu tells of problems wherever the reader is. So every page has a stream, and
+ * knows whom it talks to. A core has no such topic, and leaves it out.
+ */
 import { computed, signal } from '@preact/signals'
 import type { Overview } from '../../src/observe/console/wire.ts'
 import { RateHistory } from './rate-history.ts'

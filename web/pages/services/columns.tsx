@@ -96,7 +96,7 @@ function Endpoints({ row: { endpoints } }: { readonly row: ServiceRow }) {
 function Notes({ row: { problem, policies = [] } }: { readonly row: ServiceRow }) {
   if (problem !== undefined)
     return (
-      <span class="problem" title={problem}>
+      <span class="row-problem" title={problem}>
         <Icon name="warning" />
         <span class="cut">{problem}</span>
       </span>

@@ -1,4 +1,5 @@
 /** The question: words, filters, a namespace, and the order where there are no heads of columns to press. */
+import { useMemo } from 'preact/hooks'
 import { Icon } from '../../parts/icon.tsx'
 import { wholeNumber } from '../../parts/format.ts'
 import { columnTitles } from './columns.tsx'
@@ -73,6 +74,15 @@ function Filters({ list, question, onAsk }: PartProps) {
 
 function NamespaceChoice({ list, question, onAsk }: PartProps) {
   const { namespaces } = list
+  const options = useMemo(
+    () =>
+      namespaces.map(([name, services]) => (
+        <option key={name} value={name}>
+          {name} ({wholeNumber(services)})
+        </option>
+      )),
+    [namespaces],
+  )
   const isGone = question.namespace !== '' && !namespaces.some(([name]) => name === question.namespace)
   return (
     <select
@@ -83,11 +93,7 @@ function NamespaceChoice({ list, question, onAsk }: PartProps) {
     >
       <option value="">All namespaces</option>
       {isGone && <option value={question.namespace}>{question.namespace} (0)</option>}
-      {namespaces.map(([name, services]) => (
-        <option key={name} value={name}>
-          {name} ({wholeNumber(services)})
-        </option>
-      ))}
+      {options}
     </select>
   )
 }

@@ -23,10 +23,11 @@ interface ServiceGridProps {
   readonly onReset: () => void
 }
 
-/** Below the first width a row is a card, below the second some columns are left out. */
+/** A list that is not wide leaves some columns out; on a phone a row is a card. */
 const shapes = [
   { name: 'cards', below: 640, rowHeight: 86, headHeight: 0 },
-  { name: 'tight', below: 900, rowHeight: 36, headHeight: 34 },
+  { name: 'tighter', below: 860, rowHeight: 36, headHeight: 34 },
+  { name: 'tight', below: 1_160, rowHeight: 36, headHeight: 34 },
   { name: 'wide', below: Infinity, rowHeight: 36, headHeight: 34 },
 ] as const
 
@@ -35,7 +36,7 @@ export function ServiceGrid({ services, question, onSort, onOpen, onReset }: Ser
   const { shown } = list
   const scroller = useRef<HTMLDivElement>(null)
   const size = useSize(scroller)
-  const shape = shapes.find(({ below }) => size.width < below) ?? shapes[2]
+  const shape = shapes.find(({ below }) => size.width < below) ?? shapes[3]
   const { rowHeight } = shape
   const height = size.height - shape.headHeight
   const top = useSignal(0)

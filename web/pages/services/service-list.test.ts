@@ -44,14 +44,22 @@ test('a list is shown when its end has come', () => {
   expect(list).toMatchObject({ coming: 0, isComplete: true, total: 3 })
 })
 
-test('after a loss the old list stays until the new one is whole, then what is missing is gone', () => {
+test('after a loss what was known stays until the new list is whole; then what is not in it is gone', () => {
   const list = listOf(all, { isFirst: true, rows: [row('a/old'), row('a/web')] })
   list.apply({ isFirst: true, hasMore: true, rows: [row('a/new')] })
   list.settle({ mayReorder: true })
-  expect(keysIn(list)).toEqual(['a/old', 'a/web'])
+  expect(keysIn(list)).toEqual(['a/new', 'a/old', 'a/web'])
   list.apply({ rows: [row('a/web')] })
   list.settle({ mayReorder: true })
   expect(keysIn(list)).toEqual(['a/new', 'a/web'])
+})
+
+test('a list that was lost before its end counts for nothing', () => {
+  const list = listOf(all, { isFirst: true, hasMore: true, rows: [row('a/gone')] })
+  list.apply({ isFirst: true, rows: [row('a/web')] })
+  list.settle({ mayReorder: true })
+  expect(keysIn(list)).toEqual(['a/web'])
+  expect(list.namespaces).toEqual([['a', 1]])
 })
 
 test('new numbers change a row and nothing else', () => {

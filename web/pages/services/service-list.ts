@@ -16,10 +16,12 @@ export interface Entry {
   isMatch: boolean
 }
 
+type Namespace = readonly [name: string, services: number]
+
 export class ServiceList {
   #entries = new Map<string, Entry>()
-  /** The rows of a list whose end has not come yet. What was there before stays until then. */
-  #coming: Map<string, ServiceRow> | undefined
+  /** The keys of a list whose end has not come yet. What was there before, and is not among them, stays until then. */
+  #coming: Set<string> | undefined
   /** All, in an order that may be a little old. */
   #ordered: Entry[] = []
   #shown: readonly Entry[] = []
@@ -31,7 +33,8 @@ export class ServiceList {
   #isOrderOld = false
   #isComplete = false
   readonly #counts = new Map<Filter, number>()
-  readonly #namespaces = new Map<string, number>()
+  readonly #servicesByNamespace = new Map<string, number>()
+  #namespaces: readonly Namespace[] | undefined
 
   constructor(question: Question) {
     this.#question = question
@@ -67,18 +70,18 @@ export class ServiceList {
     return this.#counts.get(filter) ?? 0
   }
 
-  get namespaces(): readonly (readonly [name: string, services: number])[] {
-    return [...this.#namespaces].sort(([a], [b]) => (a < b ? -1 : 1))
+  /** The same as before unless some have changed. */
+  get namespaces(): readonly Namespace[] {
+    return (this.#namespaces ??= [...this.#servicesByNamespace].sort(([a], [b]) => (a < b ? -1 : 1)))
   }
 
   apply({ isFirst, hasMore, rows, gone = [], traffic = {} }: ServicesChange): void {
-    if (isFirst === true) this.#coming = new Map()
-    if (this.#coming !== undefined) {
-      for (const row of rows) this.#coming.set(row.key, row)
-      if (hasMore !== true) this.#replaceAll(this.#coming)
-      return
+    if (isFirst === true) this.#coming = new Set()
+    for (const row of rows) {
+      this.#coming?.add(row.key)
+      this.#set(row)
     }
-    for (const row of rows) this.#set(row)
+    if (hasMore !== true) this.#endList()
     for (const key of gone) this.#delete(key)
     for (const [key, numbers] of Object.entries(traffic)) {
       const entry = this.#entries.get(key)
@@ -104,6 +107,8 @@ export class ServiceList {
 
   /** Brings what is shown up to date; true if other rows are shown than before, or in another order. */
   settle({ mayReorder }: { readonly mayReorder: boolean }): boolean {
+    // Rows that move while the first list is filled are no help to anybody.
+    if (!this.#isComplete) return false
     const { sort } = this.#question
     const isReordered = this.#isOrderOld && mayReorder
     if (this.#added.size > 0 || this.#gone.size > 0 || isReordered) {
@@ -124,11 +129,12 @@ export class ServiceList {
     return true
   }
 
-  #replaceAll(rows: ReadonlyMap<string, ServiceRow>): void {
+  #endList(): void {
+    const listed = this.#coming
+    if (listed === undefined) return
     this.#coming = undefined
     this.#isComplete = true
-    for (const key of this.#entries.keys()) if (!rows.has(key)) this.#delete(key)
-    for (const row of rows.values()) this.#set(row)
+    for (const key of this.#entries.keys()) if (!listed.has(key)) this.#delete(key)
   }
 
   #set(row: ServiceRow): void {
@@ -149,6 +155,7 @@ export class ServiceList {
     this.#entries.set(row.key, entry)
     this.#added.add(entry)
     this.#tally(entry, 1)
+    this.#tallyNamespace(entry, 1)
   }
 
   #change(entry: Entry, row: ServiceRow): void {
@@ -170,6 +177,7 @@ export class ServiceList {
     if (entry === undefined) return
     this.#entries.delete(key)
     this.#tally(entry, -1)
+    this.#tallyNamespace(entry, -1)
     if (!this.#added.delete(entry)) this.#gone.add(entry)
   }
 
@@ -180,12 +188,16 @@ export class ServiceList {
     return isFound(haystack, this.#words)
   }
 
-  #tally({ row, namespace }: Entry, by: 1 | -1): void {
+  #tally({ row }: Entry, by: 1 | -1): void {
     for (const filter of filters)
       if (isKept[filter](row)) this.#counts.set(filter, (this.#counts.get(filter) ?? 0) + by)
-    const services = (this.#namespaces.get(namespace) ?? 0) + by
-    if (services === 0) this.#namespaces.delete(namespace)
-    else this.#namespaces.set(namespace, services)
+  }
+
+  #tallyNamespace({ namespace }: Entry, by: 1 | -1): void {
+    const services = (this.#servicesByNamespace.get(namespace) ?? 0) + by
+    if (services === 0) this.#servicesByNamespace.delete(namespace)
+    else this.#servicesByNamespace.set(namespace, services)
+    this.#namespaces = undefined
   }
 }
 
