@@ -4,6 +4,7 @@ import type { About } from '../../src/observe/console/wire.ts'
 import type { IconName } from '../parts/icon.tsx'
 import { DemoPage } from '../pages/demo/demo-page.tsx'
 import { OverviewPage } from '../pages/overview/overview-page.tsx'
+import { DoctorPage } from '../pages/doctor/doctor-page.tsx'
 import { ExplainPage } from '../pages/explain/explain-page.tsx'
 import { RulesPage } from '../pages/rules/rules-page.tsx'
 import { ServicesPage } from '../pages/services/services-page.tsx'
@@ -75,6 +76,14 @@ export const pages: readonly Page[] = [
     heading: ([traceId]) => (traceId === undefined ? undefined : 'Sync'),
     isOffered: ({ topics }) => topics.includes('syncs'),
     view: ([traceId]) => (traceId === undefined ? <SyncsPage /> : <SyncPage traceId={traceId} />),
+  },
+  {
+    title: 'Doctor',
+    path: '/doctor',
+    letter: 'd',
+    icon: 'doctor',
+    isOffered: ({ debugPages }) => debugPages.includes('/debug/doctor'),
+    view: () => <DoctorPage />,
   },
   {
     title: 'Rules',

@@ -3,8 +3,10 @@ import { ProxyHealth } from '../../core/health/proxy-health.ts'
 import { Readiness } from '../../core/health/readiness.ts'
 import { connectionsFor } from '../../http/connection-limit.ts'
 import type { Family } from '../../net/ip.ts'
+import type { DebugPage } from '../../observe/http/debug/debug-page.ts'
 import { TrafficBook } from '../../observe/traffic/traffic-book.ts'
 import { OtherModes } from '../cleanup/remove-other-modes.ts'
+import { doctorPage } from '../doctor/doctor-page.ts'
 import { explainWorld } from '../explain/explain-world.ts'
 import type { ModeContext, ModeOnNode } from '../modes/mode.ts'
 import { gated } from '../succession/sync-gate.ts'
@@ -93,14 +95,16 @@ export async function serve(
     sockets: cluster.succession.sockets,
     onBindFailure: (reason, error) => events.bindFailed(reason, error.message),
   })
-  const socket = await debugSocket({ ...daemon, pages })
+  // Who may not read the rules of other programs is not told of them: not on the metrics port.
+  const ownPages = [...pages, ownDoctorPage(daemon, nodeName, signal)]
+  const socket = await debugSocket({ ...daemon, pages: ownPages })
   const console = daemonConsole({
     daemon,
     door: cluster.consoleDoor,
     nodeName,
     families,
     topics: consoleTopics({ ...shown, prepared, health, readiness, reload: reload.status }),
-    pages,
+    pages: ownPages,
     sockets: succession.sockets,
   })
   const usePodCIDRs = (podCIDRs: readonly string[]) => {
@@ -122,6 +126,19 @@ export async function serve(
     [events, guard, ...servers, ...socket, ...console, ...proxies, ...others, taking],
     AbortSignal.any([signal, succession.retired]),
   )
+}
+
+function ownDoctorPage(daemon: Daemon, nodeName: string, signal: AbortSignal): DebugPage {
+  return doctorPage({
+    node: nodeName,
+    mode: daemon.config.mode,
+    clock: daemon.host.clock,
+    signal,
+    async examine(examining) {
+      const { examineItself } = await import('../doctor/examine-itself.ts')
+      return examineItself(daemon, nodeName, examining)
+    },
+  })
 }
 
 function startDetail({ saved, source }: ClusterParts): Readonly<Record<string, unknown>> {

@@ -23,6 +23,7 @@ import { severities } from './finding.ts'
 import type { Severity } from './finding.ts'
 import { evidenceReaders } from './open-evidence.ts'
 import { renderJson, renderText } from './report.ts'
+import { setupOn } from './setup.ts'
 import type { Setup } from './setup.ts'
 import { visible, visibleData } from '../visible.ts'
 
@@ -100,8 +101,7 @@ async function configOf(
 }
 
 function setupOf(options: DaemonOptions, config: ProxyConfig, isBeforeStart: boolean, host: Host): Setup {
-  return {
-    platform: host.platform,
+  return setupOn(host, {
     config,
     nodeName: nodeNameOf(config.hostnameOverride, host),
     stateDir: options.stateDir,
@@ -109,11 +109,7 @@ function setupOf(options: DaemonOptions, config: ProxyConfig, isBeforeStart: boo
     logFile: options.flags['log-file'],
     clientAddress: options.userspace.clientAddress,
     isBeforeStart,
-    isRoot: host.process.isRoot,
-    cpus: host.cpus(),
-    kernelRelease: host.kernelRelease(),
-    families: host.hasIpv6() ? ['ipv4', 'ipv6'] : ['ipv4'],
-  }
+  })
 }
 
 function exitCode({ findings }: Examination, failOn: Exclude<Severity, 'note'> | 'never'): number {

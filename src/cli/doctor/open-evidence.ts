@@ -26,7 +26,7 @@ import type { Setup } from './setup.ts'
 
 export interface EvidenceOptions {
   readonly setup: Setup
-  readonly options: DaemonOptions
+  readonly options: Pick<DaemonOptions, 'master' | 'nodeAddresses'>
   readonly mode: Mode
   /** Where to ask for debug pages; empty: the metrics port. */
   readonly server: string

@@ -1,6 +1,7 @@
 /** The proxy whose node is examined: what its command line and its configuration say. */
 import type { ProxyConfig } from '../../config/proxy-config.ts'
 import type { Family } from '../../net/ip.ts'
+import type { Host } from '../host/host.ts'
 
 export interface Setup {
   readonly platform: NodeJS.Platform
@@ -20,6 +21,23 @@ export interface Setup {
   readonly kernelRelease: string
   /** Those of this machine. */
   readonly families: readonly Family[]
+}
+
+type ToldSetup = Pick<
+  Setup,
+  'config' | 'nodeName' | 'stateDir' | 'objects' | 'logFile' | 'clientAddress' | 'isBeforeStart'
+>
+
+/** What the proxy was told, and what the machine says of itself. */
+export function setupOn(host: Host, told: ToldSetup): Setup {
+  return {
+    ...told,
+    platform: host.platform,
+    isRoot: host.process.isRoot,
+    cpus: host.cpus(),
+    kernelRelease: host.kernelRelease(),
+    families: host.hasIpv6() ? ['ipv4', 'ipv6'] : ['ipv4'],
+  }
 }
 
 /** The kernel leads packets to endpoints, so it has to forward them. */

@@ -9,14 +9,18 @@ export interface ProcessFacts {
   readonly fairleads: readonly RunningProcess[]
 }
 
-export async function readProcesses(host: Pick<Host, 'processes' | 'process'>): Promise<ProcessFacts> {
+/** A proxy that examines its own node is one of them; a command is none. */
+export async function readProcesses(
+  host: Pick<Host, 'processes' | 'process'>,
+  { isProxyItself = false } = {},
+): Promise<ProcessFacts> {
   const all = await host.processes().catch((error: unknown) => {
     throw new CannotLook(`/proc: ${(error as Error).message}`, 'Mount /proc.', { cause: error })
   })
   return {
     all,
     kubeProxies: all.filter(({ args }) => nameOf(args[0]) === 'kube-proxy'),
-    fairleads: all.filter(({ pid, args }) => pid !== host.process.pid && isProxyDaemon(args)),
+    fairleads: all.filter(({ pid, args }) => (pid === host.process.pid ? isProxyItself : isProxyDaemon(args))),
   }
 }
 
