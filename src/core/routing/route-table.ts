@@ -1,45 +1,35 @@
 /**
  * The Routes of one IP family, kept up to date one Service at a time. Events mark a Service as dirty; dirty Services
  * are routed again once the current batch of events is in; what differs from the programmed Route waits as pending.
- * Only `take` moves pending Routes into the view, so the view a backend works on does not change under its hands.
+ * Only `take` moves pending Routes into the view, so the view a backend works on does not change under its hands. What
+ * the Routes of a Service are, NodeRouting knows.
  */
-import type { NodeRecord, ObjectKey, ServiceRecord, SliceRecord } from '../../api/records.ts'
-import { familyOf, renderCidr } from '../../net/ip.ts'
-import type { Family } from '../../net/ip.ts'
-import { AddressClaims } from './address-claims.ts'
-import type { RefusedClaim, RefusedService } from './address-claims.ts'
+import type { ObjectKey, ServiceRecord, SliceRecord } from '../../api/records.ts'
+import { renderCidr } from '../../net/ip.ts'
+import type { RefusedService } from './address-claims.ts'
 import type { NodeView } from '../backend.ts'
 import { serviceKeyOf } from '../catalog.ts'
-import type { Catalog, CatalogEvent } from '../catalog.ts'
+import type { CatalogEvent } from '../catalog.ts'
 import type { Clock } from '../clock.ts'
 import { losesEndpoint, programmingOrder } from '../sync/programming-order.ts'
 import type { PendingRoute } from '../sync/programming-order.ts'
 import type { ProxyMetrics } from '../proxy-metrics.ts'
 import type { PendingSync, SyncRequest, RouteSource } from '../sync/route-source.ts'
 import type { Route, RouteKey } from '../route.ts'
-import { routesOf } from './router.ts'
-import type { RouterContext } from './router.ts'
+import { NodeRouting } from './node-routing.ts'
+import type { NodeRoutingOptions } from './node-routing.ts'
 import { isSameData } from '../same-data.ts'
 import type { ObjectEvent } from '../object-event.ts'
 import { RoutedEvents } from './routed-events.ts'
 import type { RouteSpanNames } from './routed-events.ts'
 import { isSameRoute } from './same-route.ts'
-import { noticesAbout } from './service-notices.ts'
-import type { NoticeSink, ServiceNotice } from './service-notices.ts'
+import type { ServiceNotice } from './service-notices.ts'
 import type { ServingPolicy } from './serving-policy.ts'
 import { RemovalTimes } from '../sync/removal-times.ts'
 import type { EndpointRemoval } from '../sync/removal-times.ts'
 import { SyncReasons } from '../sync/sync-reasons.ts'
 
-export interface RouteTableOptions {
-  readonly catalog: Catalog
-  readonly family: Family
-  readonly nodeName: string
-  /** This node's address of the family, as found at start. */
-  readonly nodeIP: string
-  /** At first; `setPolicy` changes it. */
-  readonly policy: ServingPolicy
-  readonly notices: NoticeSink
+export interface RouteTableOptions extends NodeRoutingOptions {
   readonly metrics: ProxyMetrics
   /** Changes that happened in the cluster before this moment say nothing about our latency. */
   readonly startedAtMs: number
@@ -53,7 +43,7 @@ const noRoutes: readonly Route[] = []
 
 export class RouteTable implements RouteSource {
   readonly #options: RouteTableOptions
-  #claims: AddressClaims
+  readonly #routing: NodeRouting
   readonly #routesByKey = new Map<RouteKey, Route>()
   /** The newest routes of each Service, programmed or pending. */
   readonly #latestByService = new Map<ObjectKey, readonly Route[]>()
@@ -66,23 +56,17 @@ export class RouteTable implements RouteSource {
   readonly #noLocalEndpoints = { internal: 0, external: 0 }
   readonly #removalTimes = new RemovalTimes()
   #reasons: SyncReasons
-  #zone = ''
-  /** All of the family that the Node object names; the one to use comes first. */
-  #nodeIPs: readonly string[]
   #serviceCidrs: readonly string[] = []
   #isInitialised = false
   #isFlushScheduled = false
   #isFullDue = false
-  #policy: ServingPolicy
 
   constructor(options: RouteTableOptions) {
     this.#options = options
     this.#reasons = new SyncReasons(options.startedAtMs)
     const { catalog, family } = options
-    this.#policy = options.policy
-    this.#nodeIPs = [options.nodeIP]
+    this.#routing = new NodeRouting(options)
     this.#events = new RoutedEvents(family, options.spanNames)
-    this.#claims = this.#newClaims()
     catalog.subscribe({ changed: (event) => this.#onChange(event), listed: () => this.#initialise() })
     this.#readNode()
     this.#readServiceCidrs()
@@ -101,7 +85,7 @@ export class RouteTable implements RouteSource {
     const { family, nodeName, nodeIP } = this.#options
     return {
       family,
-      node: { name: nodeName, zone: this.#zone, ip: nodeIP },
+      node: { name: nodeName, zone: this.#routing.zone, ip: nodeIP },
       routesByKey: this.#routesByKey,
       serviceCidrs: this.#serviceCidrs,
     }
@@ -122,34 +106,27 @@ export class RouteTable implements RouteSource {
 
   /** This node's addresses of the family; the one to use comes first. */
   get nodeIPs(): readonly string[] {
-    return this.#nodeIPs
+    return this.#routing.nodeIPs
   }
 
   get policy(): ServingPolicy {
-    return this.#policy
+    return this.#routing.policy
   }
 
   /** Everything is routed anew with it when the next sync takes its routes. */
   setPolicy(policy: ServingPolicy): void {
-    if (isSameData(policy, this.#policy)) return
-    this.#policy = policy
-    // Who names which address depends on it.
-    this.#claims = this.#newClaims()
-    for (const [key, service] of this.#options.catalog.services) {
-      this.#claims.replace(key, undefined, service)
-      this.#dirtyServices.add(key)
-    }
+    if (!this.#routing.setPolicy(policy)) return
+    for (const key of this.#options.catalog.services.keys()) this.#dirtyServices.add(key)
   }
 
   /** The Services that name the place and do not get it. */
-  refusedAt(place: Parameters<AddressClaims['refusedAt']>[0]): readonly RefusedService[] {
-    return this.#claims.refusedAt(place)
+  refusedAt(place: Parameters<NodeRouting['refusedAt']>[0]): readonly RefusedService[] {
+    return this.#routing.refusedAt(place)
   }
 
   /** What is wrong with a Service, as of now. */
   noticesOf(service: ObjectKey): readonly ServiceNotice[] {
-    const record = this.#options.catalog.services.get(service)
-    return record === undefined ? [] : this.#notices(record, this.#slicesOf(service), this.#claims.refusedOf(service))
+    return this.#routing.noticesOf(service)
   }
 
   subscribe(listener: (request: SyncRequest) => void): () => void {
@@ -192,16 +169,6 @@ export class RouteTable implements RouteSource {
   flush(): void {
     const { isNews, urgent } = this.#routeDirtyServices()
     if (isNews) this.#notify({ urgent, initialised: false })
-  }
-
-  #newClaims(): AddressClaims {
-    const { catalog, family } = this.#options
-    return new AddressClaims({
-      family,
-      nodeIPs: () => this.#nodeIPs,
-      services: catalog.services,
-      ...this.#policy,
-    })
   }
 
   #routeDirtyServices(): { readonly isNews: boolean; readonly urgent: boolean } {
@@ -256,7 +223,7 @@ export class RouteTable implements RouteSource {
     this.#reasons.serviceChanged(key, previous, current)
     if (this.#isInitialised) this.#removalTimes.serviceChanged(key, this.#nowMs())
     this.#markDirty(key, event)
-    for (const other of this.#claims.replace(key, previous, current)) this.#markDirty(other, event)
+    for (const other of this.#routing.serviceChanged(key, previous, current)) this.#markDirty(other, event)
   }
 
   #onSlice(
@@ -337,23 +304,13 @@ export class RouteTable implements RouteSource {
   #readNode(event?: ObjectEvent): void {
     const { catalog, nodeName } = this.#options
     const node = catalog.nodes.get(nodeName as ObjectKey)
-    if (node !== undefined) this.#readNodeIPs(node, event)
-    const zone = node?.zone ?? this.#zone
-    if (zone === this.#zone) return
-    this.#zone = zone
+    if (node === undefined) return
+    for (const service of this.#routing.setNodeIPs(node)) this.#markDirty(service, event)
+    const { zone } = node
+    if (!this.#routing.setZone(zone)) return
     this.#reasons.note(`the node is in zone "${zone}" now`, [event?.link])
     this.#markAllDirty()
     this.#scheduleFlush()
-  }
-
-  /** Whoever names an address that became the node's, or is no more, may lose it to a node port, or get it back. */
-  #readNodeIPs({ ips, otherIps = [] }: NodeRecord, event?: ObjectEvent): void {
-    const { family, nodeIP } = this.#options
-    const own = [...ips, ...otherIps].filter((ip) => familyOf(ip) === family)
-    const before = this.#nodeIPs
-    this.#nodeIPs = [...new Set([nodeIP, ...own])]
-    const changed = [...before, ...this.#nodeIPs].filter((ip) => before.includes(ip) !== this.#nodeIPs.includes(ip))
-    for (const ip of changed) for (const service of this.#claims.namersOf(ip)) this.#markDirty(service, event)
   }
 
   #readServiceCidrs(event?: ObjectEvent): void {
@@ -371,7 +328,7 @@ export class RouteTable implements RouteSource {
   /** Returns what is pending for the Service now. */
   #reroute(service: ObjectKey): readonly PendingRoute[] {
     const before = this.#latestByService.get(service) ?? noRoutes
-    const after = this.#route(service)
+    const after = this.#routing.routesOf(service)
     if (after.length === 0) this.#latestByService.delete(service)
     else this.#latestByService.set(service, after)
 
@@ -388,36 +345,6 @@ export class RouteTable implements RouteSource {
       }
     }
     return news
-  }
-
-  #route(service: ObjectKey): readonly Route[] {
-    const { catalog, family, notices } = this.#options
-    const record = catalog.services.get(service)
-    if (record === undefined) {
-      notices.tell(family, service, [])
-      return noRoutes
-    }
-    const slices = this.#slicesOf(service)
-    const refused = this.#claims.refusedOf(service)
-    notices.tell(family, service, this.#notices(record, slices, refused))
-    return routesOf(record, slices, this.#routerContext, refused)
-  }
-
-  #notices(
-    record: ServiceRecord,
-    slices: readonly SliceRecord[],
-    refused: readonly RefusedClaim[],
-  ): readonly ServiceNotice[] {
-    return noticesAbout(record, slices, this.#routerContext, refused, this.#nodeIPs)
-  }
-
-  #slicesOf(service: ObjectKey): readonly SliceRecord[] {
-    return [...this.#options.catalog.slicesOf(service).values()]
-  }
-
-  get #routerContext(): RouterContext {
-    const { family, nodeName, nodeIP } = this.#options
-    return { family, nodeName, nodeIP, policy: this.#policy, zone: this.#zone }
   }
 
   #commit(key: RouteKey, route: Route | undefined): void {
