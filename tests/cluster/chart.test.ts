@@ -10,6 +10,7 @@ import { adminToken, startControlPlane } from './testing/control-plane.ts'
 import type { ControlPlane } from './testing/control-plane.ts'
 import { helmOf, withChart } from './testing/helm.ts'
 import type { Helm } from './testing/helm.ts'
+import { podMonitorDefinition } from './testing/pod-monitor-definition.ts'
 
 let cluster: ControlPlane
 let helm: Helm
@@ -250,6 +251,31 @@ describe('in a cluster', () => {
   test('nothing is left when it is uninstalled', async () => {
     expect((await helm('uninstall', 'fairlead', '--namespace=kube-system')).ok).toBe(true)
     expect(await objects()).toEqual([])
+  })
+})
+
+describe("a PodMonitor, by the Prometheus Operator's own definition", () => {
+  const path = '/apis/monitoring.coreos.com/v1/namespaces/kube-system/podmonitors'
+  const post = (body: object) => cluster.client.request('POST', `${path}?dryRun=All&fieldValidation=Strict`, { body })
+
+  test.each([
+    ['as it is', []],
+    ['with an interval and labels', ['podMonitor.interval=15s', 'podMonitor.labels.team=net']],
+    ['of a core and its backend', ['core.enabled=true', 'config.metricsBindAddress=[::]:9']],
+  ])('%s is taken, and every field of it is known', async (_, values) => {
+    const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+    const { status } = await cluster.client.request('POST', crds, { body: await podMonitorDefinition() })
+    expect([201, 409]).toContain(status)
+    const manifests = await rendered(here, 'podMonitor.enabled=true', ...values)
+    const monitor = manifests.find(({ kind }) => kind === 'PodMonitor') as unknown as Readonly<Record<string, unknown>>
+    // A definition takes a moment to be served.
+    await expect.poll(async () => (await post(monitor)).status, { timeout: 30_000, interval: 200 }).toBe(201)
+    expect((await post(monitor)).json['spec']).toMatchObject(monitor['spec'] as object)
+    const wrong = await post({ ...monitor, spec: { ...(monitor['spec'] as object), podMetricsEndpoint: [] } })
+    expect([wrong.status, String(wrong.json['message'])]).toEqual([
+      400,
+      expect.stringContaining('unknown field "spec.podMetricsEndpoint"'),
+    ])
   })
 })
 
