@@ -10,6 +10,7 @@ import { Intake } from '../../sources/intake.ts'
 import { KubeClient } from '../../sources/kube/kube-client.ts'
 import { loadKubeAccess } from '../../sources/kube/access/kube-access.ts'
 import { KubeSource } from '../../sources/kube/kube-source.ts'
+import type { ReflectorStatus } from '../../sources/kube/reflector/reflector-journal.ts'
 import type { WatchClient, WatchStatus } from '../../kpng/client/watch-client.ts'
 import { CommandError } from '../program.ts'
 import type { Runnable } from '../run-all.ts'
@@ -147,8 +148,13 @@ async function kubeSource(context: SourceContext): Promise<ObjectSource> {
     apiServers: await apiServerAddresses(server, host, log),
     run: (signal) => source.run(signal),
     isLive: () => hasSynced('Service') && hasSynced('EndpointSlice'),
-    status: () => new Map([...source.status()].map(([kind, it]) => [kind, { ...it, trouble: it.lastError }])),
+    status: () => new Map([...source.status()].map(([kind, it]) => [kind, { ...it, trouble: troubleOf(it) }])),
     detail: () => ({ watches: Object.fromEntries(source.status()) }),
     [Symbol.asyncDispose]: () => client[Symbol.asyncDispose](),
   }
+}
+
+/** A watch that is open again has ended it; a quiet server may say nothing for a minute. */
+function troubleOf({ lastError, isConnected }: ReflectorStatus): string | undefined {
+  return isConnected ? undefined : lastError
 }

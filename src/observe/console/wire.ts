@@ -330,6 +330,8 @@ export interface DemoClient {
 /** Something that happened, as a sentence. */
 export interface DemoMoment {
   readonly at: string
+  /** `NAMESPACE/NAME` of the Service it concerns; absent: all of them. */
+  readonly service?: string
   readonly text: string
 }
 

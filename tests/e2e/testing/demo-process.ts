@@ -45,6 +45,11 @@ export class DemoProcess implements AsyncDisposable {
     return { ip, port: Number(port), url: `http://${ip}:${port}`, endpoints }
   }
 
+  /** The address of its page. */
+  get consoleUrl(): string {
+    return /^Open (\S+)/m.exec(this.process.stdout)?.[1] ?? ''
+  }
+
   get kubeconfig(): string {
     const [, path] = /KUBECONFIG=(\S+)/.exec(this.process.stdout) ?? []
     if (path === undefined) throw new Error(`no kubeconfig in:\n${this.process.stdout}`)

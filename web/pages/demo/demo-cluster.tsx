@@ -15,28 +15,33 @@ export function DemoCluster({ state, source }: DemoClusterProps) {
   const { isApiServerUp, apiServer, kubeconfig } = state
   const line = `export KUBECONFIG=${kubeconfig}`
   return (
-    <section class="card demo-cluster" aria-labelledby="demo-cluster" data-up={isApiServerUp}>
-      <h2 id="demo-cluster">The API server</h2>
-      <p>It knows which Services and endpoints there are. The proxy watches it, and so does this page.</p>
-      <p class="demo-contact" role="status">
-        <Icon name={isApiServerUp ? 'good' : 'warning'} />
-        <span>
-          {isApiServerUp ? 'It runs.' : 'It is gone.'} {contactWords(isApiServerUp, source)}
-        </span>
-      </p>
-      <div class="demo-buttons">
-        <ActionButton button={apiServer} onPoint={() => {}} onProblem={(text) => (problem.value = text)} />
-      </div>
-      {problem.value !== undefined && (
-        <p class="demo-problem" role="alert">
-          {problem.value}
+    <section class="demo-cluster" aria-labelledby="demo-cluster" data-up={isApiServerUp}>
+      <div>
+        <h2 id="demo-cluster">The API server knows which Services and endpoints there are</h2>
+        <p class="demo-contact" role="status">
+          <Icon name={isApiServerUp ? 'good' : 'warning'} />
+          <span>
+            {isApiServerUp ? 'It runs.' : 'It is gone.'} {contactWords(isApiServerUp, source)}
+          </span>
         </p>
-      )}
-      <p class="small">{apiServer.about}</p>
-      <p class="small quiet">Every button writes objects. In a shell, kubectl does the same, and this page follows:</p>
-      <div class="demo-shell">
-        <code>{line}</code>
-        <CopyButton text={line} what="the line for a shell" />
+        <div class="demo-buttons">
+          <ActionButton button={apiServer} onPoint={() => {}} onProblem={(text) => (problem.value = text)} />
+          <span class="small quiet">{apiServer.about}</span>
+        </div>
+        {problem.value !== undefined && (
+          <p class="demo-problem" role="alert">
+            {problem.value}
+          </p>
+        )}
+      </div>
+      <div>
+        <p class="small quiet">
+          Every other button writes objects there. In a shell kubectl does the same, and this page follows:
+        </p>
+        <div class="demo-shell">
+          <code>{line}</code>
+          <CopyButton text={line} what="the line for a shell" />
+        </div>
       </div>
     </section>
   )

@@ -1,23 +1,32 @@
 /** One Service of the sample application: its picture, its replicas, who answers whom, and what can be done. */
 import { useSignal } from '@preact/signals'
-import type { DemoButton, DemoService, ServiceDetail } from '../../../src/observe/console/wire.ts'
+import type {
+  DemoButton,
+  DemoMoment,
+  DemoService,
+  EndpointDetail,
+  PortDetail,
+  ServiceDetail,
+} from '../../../src/observe/console/wire.ts'
 import { count } from '../../parts/format.ts'
 import { Picture } from '../../parts/picture/picture.tsx'
 import { ActionButton } from './action-button.tsx'
 import { captions } from './captions.ts'
 import { CommandLine } from './command-line.tsx'
+import { DemoStory } from './demo-story.tsx'
 import { ReplicaList } from './replica-list.tsx'
 import { WhoAnswers } from './who-answers.tsx'
 
 export interface DemoServiceProps {
   readonly service: DemoService
   readonly detail: ServiceDetail | undefined
+  readonly story: readonly DemoMoment[]
 }
 
-export function DemoServiceSection({ service, detail }: DemoServiceProps) {
+export function DemoServiceSection({ service, detail, story }: DemoServiceProps) {
   const pointed = useSignal<DemoButton | undefined>(undefined)
   const problem = useSignal<string | undefined>(undefined)
-  const { key, replicas, actions, clients } = service
+  const { key, replicas, actions } = service
   const port = detail?.ports[0]
   const on = {
     onPoint: (button: DemoButton) => (pointed.value = button),
@@ -26,7 +35,7 @@ export function DemoServiceSection({ service, detail }: DemoServiceProps) {
   const shown = current(pointed.value, service) ?? replicas[0]?.actions[0] ?? actions[0]
   const id = `demo-${key.replace('/', '-')}`
   return (
-    <section class="card demo-service" aria-labelledby={id}>
+    <section class="demo-service" aria-labelledby={id}>
       <div class="demo-words">
         <h2 id={id}>{captions[key]?.title ?? key}</h2>
         <p>{captions[key]?.text}</p>
@@ -35,9 +44,8 @@ export function DemoServiceSection({ service, detail }: DemoServiceProps) {
         {port === undefined ? (
           <p class="quiet">Waiting for what the proxy knows of it.</p>
         ) : (
-          <Picture port={port} known={labels(service)} />
+          <Picture port={inOrder(port, replicas)} known={labels(service)} />
         )}
-        <WhoAnswers service={service} />
       </div>
       <div class="demo-controls">
         <ReplicaList service={service} endpoints={port?.endpoints ?? []} {...on} />
@@ -52,18 +60,27 @@ export function DemoServiceSection({ service, detail }: DemoServiceProps) {
           </p>
         )}
         {shown !== undefined && <CommandLine button={shown} />}
-        <p class="quiet small">
-          {service.address !== undefined && (
-            <>
-              Try it yourself: <code>{tryIt(service)}</code>.{' '}
-            </>
-          )}
-          <a href={`/services/${key}`}>All about this Service</a>, as on a node. {count(clients.length, 'client')} ask
-          while you look.
-        </p>
       </div>
+      <div class="demo-effects">
+        <WhoAnswers service={service} />
+        <DemoStory story={story} of={key} />
+      </div>
+      <p class="demo-more quiet small">
+        {service.address !== undefined && (
+          <>
+            Try it yourself: <code>{tryIt(service)}</code>{' '}
+          </>
+        )}
+        <a href={`/services/${key}`}>All about {key}, as on a node</a>
+      </p>
     </section>
   )
+}
+
+/** By their names, as beside it. */
+function inOrder(port: PortDetail, replicas: DemoService['replicas']): PortDetail {
+  const place = ({ address }: EndpointDetail) => replicas.findIndex((replica) => replica.address === address)
+  return { ...port, endpoints: [...port.endpoints].sort((left, right) => place(left) - place(right)) }
 }
 
 /** As it is offered now: what was pointed at may have become something else, such as Stop Start. */

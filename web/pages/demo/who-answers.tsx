@@ -7,6 +7,10 @@ export function WhoAnswers({ service: { key, clients } }: { readonly service: De
     <div class="demo-answers">
       <table>
         <caption>Who answered, newest at the right</caption>
+        <colgroup>
+          <col class="demo-client" />
+          <col />
+        </colgroup>
         <thead class="visually-hidden">
           <tr>
             <th scope="col">Client</th>

@@ -1,9 +1,10 @@
 /** What happened on the stage, in sentences. It is told from the objects, so it does not matter who changed them. */
 import type { Clock } from '../../../core/clock.ts'
 import type { DemoMoment } from '../../../observe/console/wire.ts'
+import { namespace } from '../sample-application.ts'
 import type { StageReplica, StageScene } from './stage-objects.ts'
 
-const longest = 30
+const longest = 40
 
 export class Story {
   readonly #clock: Clock
@@ -22,33 +23,39 @@ export class Story {
   see(scene: StageScene): void {
     const before = this.#last
     this.#last = scene
-    if (before !== undefined) this.tell(...whatHappened(before, scene))
+    if (before !== undefined) for (const { service, text } of whatHappened(before, scene)) this.tell(text, service)
   }
 
-  tell(...texts: readonly string[]): void {
+  /** Without a Service, it concerns all of them. */
+  tell(text: string, service?: string): void {
     const at = new Date(this.#clock.now()).toISOString()
-    this.#moments = [...this.#moments, ...texts.map((text) => ({ at, text }))].slice(-longest)
+    const moment = { at, ...(service !== undefined && { service: `${namespace}/${service}` }), text }
+    this.#moments = [...this.#moments, moment].slice(-longest)
   }
 }
 
-function whatHappened(before: StageScene, after: StageScene): readonly string[] {
-  const texts: string[] = []
+interface Happening {
+  readonly service: string
+  readonly text: string
+}
+
+function whatHappened(before: StageScene, after: StageScene): readonly Happening[] {
+  const happenings: Happening[] = []
   for (const { name, hasAffinity } of after.services.values()) {
     const old = before.services.get(name)
     if (old === undefined || old.hasAffinity === hasAffinity) continue
-    texts.push(
-      hasAffinity
-        ? `${name} has affinity now: each client stays with the replica that answers it next.`
-        : `${name} has no affinity any more: every connection is balanced anew.`,
-    )
+    const text = hasAffinity
+      ? `${name} has affinity now: each client stays with the replica that answers it next.`
+      : `${name} has no affinity any more: every connection is balanced anew.`
+    happenings.push({ service: name, text })
   }
   for (const replica of after.replicas.values()) {
     const text = whatHappenedTo(before.replicas.get(replica.name), replica)
-    if (text !== undefined) texts.push(text)
+    if (text !== undefined) happenings.push({ service: replica.service, text })
   }
-  for (const { name } of before.replicas.values())
-    if (!after.replicas.has(name)) texts.push(`${name} is gone: the proxy has forgotten it.`)
-  return texts
+  for (const { name, service } of before.replicas.values())
+    if (!after.replicas.has(name)) happenings.push({ service, text: `${name} is gone: the proxy has forgotten it.` })
+  return happenings
 }
 
 function whatHappenedTo(before: StageReplica | undefined, after: StageReplica): string | undefined {
