@@ -12,8 +12,10 @@ export interface ConsoleDoor {
   readonly tls: ServerTls | undefined
 }
 
+type ConsoleFlags = Pick<Daemon, 'console' | 'host' | 'log'>
+
 /** Reads what the flags name, so that what is wrong with it shows at the start. */
-export async function openConsoleDoor(daemon: Pick<Daemon, 'console' | 'host' | 'log'>): Promise<ConsoleDoor> {
+export async function openConsoleDoor(daemon: ConsoleFlags): Promise<ConsoleDoor> {
   const { console, host, log } = daemon
   const { clock, findFile } = host
   const tokenFile = console?.tokenFile ?? ''
@@ -21,11 +23,7 @@ export async function openConsoleDoor(daemon: Pick<Daemon, 'console' | 'host' | 
   return { access: new ConsoleAccess(token && (() => token.current()), clock), tls: await openTls(daemon) }
 }
 
-async function openTls({
-  console,
-  host,
-  log,
-}: Pick<Daemon, 'console' | 'host' | 'log'>): Promise<ServerTls | undefined> {
+async function openTls({ console, host, log }: ConsoleFlags): Promise<ServerTls | undefined> {
   if (console?.tls === undefined) return undefined
   const { findFile, clock } = host
   const files = { certificate: findFile(console.tls.certificate), key: findFile(console.tls.key), ca: '' }

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import { request as requestTls } from 'node:https'
+import { connect } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { FakeClock } from '../../core/testing/fake-clock.ts'
 import { KeptSockets } from '../../net/kept-sockets.ts'
@@ -87,8 +88,11 @@ test('it ends at once, although somebody looks', async () => {
 test('who takes over gets its socket, and streams do not delay that', async () => {
   const sockets = new KeptSockets()
   const console = await start([], {}, sockets)
-  const stream = await follow(console.port)
-  const ended = once(stream.answer, 'end')
+  // As a browser: it would use the connection again.
+  const browser = connect(console.port, '127.0.0.1')
+  browser.write('GET /api/live HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  await once(browser, 'data')
+  const ended = once(browser.resume(), 'end')
   // Windows hands over nothing.
   const kept = process.platform === 'win32' ? [] : [{ protocol: 'TCP', port: console.port }]
   expect(sockets.open).toMatchObject(kept)

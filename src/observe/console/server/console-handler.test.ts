@@ -1,7 +1,8 @@
 /** Who is answered and who is not, over real connections. */
 import { gunzipSync } from 'node:zlib'
 import { request } from 'node:http'
-import { buffer } from 'node:stream/consumers'
+import { connect } from 'node:net'
+import { buffer, text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import type { RawRequest } from '../../http/testing/raw-request.ts'
 import { script, serveConsole } from './testing/serve-console.ts'
@@ -200,6 +201,29 @@ for (const [what, body, status] of [
     expect(log.at('error')).toEqual([])
   })
 
+test('whoever sends too much is told so before the rest has come', async () => {
+  const { address } = await serveConsole()
+  const head = 'POST /api/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 999999'
+  expect(await sentRaw(address.port, `${head}\r\n\r\n${'x'.repeat(10_000)}`)).toContain('HTTP/1.1 413 ')
+})
+
+for (const [what, lines, status] of [
+  ['two lengths', ['POST /api/login HTTP/1.1', 'Host: x', 'Content-Length: 1', 'Content-Length: 2'], 400],
+  ['a length and chunks', ['POST / HTTP/1.1', 'Host: x', 'Content-Length: 1', 'Transfer-Encoding: chunked'], 400],
+  ['no Host', ['GET / HTTP/1.1'], 400],
+  ['a path with a zero', ['GET /services/%00 HTTP/1.1', 'Host: localhost', 'Connection: close'], 200],
+  ['a percent sign alone', ['GET /services/% HTTP/1.1', 'Host: localhost', 'Connection: close'], 200],
+  ['one in a debug page', ['GET /debug/services/%/x HTTP/1.1', 'Host: localhost', 'Connection: close'], 404],
+  ['one in a topic', ['HEAD /api/live?topic=% HTTP/1.1', 'Host: localhost', 'Connection: close'], 200],
+  ['HTTP/1.0', ['GET / HTTP/1.0'], 200],
+] as const)
+  test(`a request with ${what} is answered with ${status}, and the server goes on`, async () => {
+    const { address, ask, log } = await serveConsole()
+    expect(await sentRaw(address.port, `${lines.join('\r\n')}\r\n\r\n`)).toContain(`HTTP/1.1 ${status} `)
+    expect(await ask('/api/login')).toMatchObject({ status: 204 })
+    expect(log.at('error')).toEqual([])
+  })
+
 test('who clicks through the pages is not told to wait', async () => {
   const { ask } = await serveConsole()
   const answers = await Promise.all(Array.from({ length: 15 }, () => ask('/debug/echo')))
@@ -209,6 +233,13 @@ test('who clicks through the pages is not told to wait', async () => {
 
 function immutable() {
   return { 'cache-control': 'public, max-age=31536000, immutable' }
+}
+
+/** The answer to just these bytes. */
+async function sentRaw(port: number, sent: string): Promise<string> {
+  const client = connect(port, '127.0.0.1')
+  client.write(sent)
+  return text(client)
 }
 
 function bytes(port: number, path: string, headers: NonNullable<RawRequest['headers']>) {
