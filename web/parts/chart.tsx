@@ -22,20 +22,22 @@ interface ChartProps {
   readonly from: number
   readonly to: number
   readonly format: (value: number) => string
+  /** What the scale reaches at least: of a quiet node, small numbers must not look like much. */
+  readonly leastTop: number
   /** Single moments, with nothing between them. */
   readonly isDotted?: boolean
 }
 
 const height = 170
 
-export function Chart({ title, lines, data, from, to, format, isDotted = false }: ChartProps) {
+export function Chart({ title, lines, data, from, to, format, leastTop, isDotted = false }: ChartProps) {
   const place = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot | undefined>(undefined)
   const pointedAt = useSignal<number | null>(null)
   const names = lines.map(({ name }) => name).join()
   const dark = isDark.value
-  const shown = useRef({ lines, data, format, from, to })
-  shown.current = { lines, data, format, from, to }
+  const shown = useRef({ lines, data, format, from, to, leastTop })
+  shown.current = { lines, data, format, from, to, leastTop }
 
   useLayoutEffect(() => {
     const element = place.current
@@ -110,7 +112,7 @@ function lastKnown(values: readonly (number | null)[], index: number): number | 
 
 function optionsFor(
   element: HTMLElement,
-  { lines, format, from, to }: Pick<ChartProps, 'lines' | 'format' | 'from' | 'to'>,
+  { lines, format, from, to, leastTop }: Pick<ChartProps, 'lines' | 'format' | 'from' | 'to' | 'leastTop'>,
   isDotted: boolean,
   onPoint: (index: number | null) => void,
 ): uPlot.Options {
@@ -127,7 +129,7 @@ function optionsFor(
     hooks: { setCursor: [({ cursor }) => onPoint(cursor.idx ?? null)] },
     scales: {
       x: { time: true, auto: false, min: from, max: to },
-      y: { range: (_plot, _least, most) => [0, Number.isFinite(most) && most > 0 ? most * 1.15 : 1] },
+      y: { range: (_plot, _least, most) => [0, Math.max(leastTop, Number.isFinite(most) ? most * 1.15 : 0)] },
     },
     axes: [
       { ...axis, grid: { show: false }, space: 70, size: 24, values: (_plot, times) => times.map(clock) },

@@ -56,6 +56,7 @@ function EventChart({ overview: { at } }: { readonly overview: Overview }) {
       from={to - shownMs / 1_000}
       to={to}
       format={rate}
+      leastTop={4}
     />
   )
 }
@@ -71,6 +72,7 @@ function LatencyChart({ overview: { at }, syncs }: { readonly overview: Overview
       from={to - shownMs / 1_000}
       to={to}
       format={duration}
+      leastTop={4}
       isDotted
     />
   )

@@ -96,7 +96,7 @@ export function ServiceGrid({ services, question, onSort, onOpen, onReset }: Ser
     <div class="service-grid card" data-shape={shape.name}>
       <p class="grid-status small quiet">
         <span>{statusOf(list)}</span>
-        <span>{list.isOrderOld && list.isComplete ? 'The order waits while you are in the list' : ''}</span>
+        <span>{services.isOrderWaiting() ? 'The order waits while you are in the list' : ''}</span>
       </p>
       <div
         id="services-grid"

@@ -17,6 +17,8 @@ export interface Services {
   /** Another number: there is something new to draw. */
   readonly version: { readonly value: number }
   readonly ask: (question: Question) => void
+  /** The order is old because the reader has a hand on the list. */
+  readonly isOrderWaiting: () => boolean
   /** The reader has a hand on the list: rows keep their places. */
   readonly hold: (isHeld: boolean) => void
 }
@@ -63,6 +65,7 @@ function servicesHere(): readonly [Services, start: () => () => void] {
   const services: Services = {
     list,
     version,
+    isOrderWaiting: () => isHeld && list.isOrderOld,
     ask: (next) => {
       list.ask(next)
       version.value++
