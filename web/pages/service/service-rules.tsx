@@ -74,7 +74,7 @@ function Pieces({ pieces }: { readonly pieces: readonly Piece[] }) {
         </p>
       )}
       <div class="scroll-x" role="region" aria-label="Rules of this port" tabIndex={0}>
-        <table class="pieces">
+        <table class="as-cards pieces">
           <thead>
             <tr>
               <th scope="col">Kind</th>
@@ -86,8 +86,8 @@ function Pieces({ pieces }: { readonly pieces: readonly Piece[] }) {
           <tbody>
             {pieces.slice(0, mostShown).map(({ kind, where, text, state, found }, index) => (
               <tr key={index} data-state={state}>
-                <td>{kind}</td>
-                <td>{where}</td>
+                <td data-label="Kind">{kind}</td>
+                <td data-label="Where">{where}</td>
                 <td>
                   <code>
                     <CodeLine text={text} />
@@ -98,7 +98,7 @@ function Pieces({ pieces }: { readonly pieces: readonly Piece[] }) {
                     </div>
                   )}
                 </td>
-                {hasStates && <td>{state}</td>}
+                {hasStates && <td data-label="There">{state}</td>}
               </tr>
             ))}
           </tbody>

@@ -157,6 +157,21 @@ test('where there is no room for labels, the endpoints have them', () => {
   expect(nodes.find(({ node }) => node.id === 'endpoint a')?.lines[0]).toBe('50 %')
 })
 
+test('a long line is broken between words, and its box is higher', () => {
+  const text = 'refused: no endpoint can serve, as far as this node knows'
+  const outcome = { does: 'reject', policy: 'Cluster', text } as const
+  const entrances = [{ ...clusterIp([]), local: outcome, outside: outcome }]
+  const { nodes } = layoutOf(graphOf(port({ entrances, endpoints: [] })), 1000)
+  const policy = nodes.find(({ node }) => node.column === 'policy')
+  expect(policy?.lines).toHaveLength(2)
+  expect(policy?.lines[0]).toBe('refused: no endpoint can')
+})
+
+test('a reason that only repeats the state is not told twice', () => {
+  const ill: EndpointDetail = { address: 'c', state: 'not ready', whyNot: 'not ready' }
+  expect(graphOf(port({ endpoints: [ill] })).nodes.at(-1)?.lines).toEqual(['not ready'])
+})
+
 test('what is too long is cut, but keeps its port', () => {
   expect(cut('10.0.0.1:80', 20)).toBe('10.0.0.1:80')
   expect(cut('[fd00:10:244:1::1]:8080', 16)).toBe('[fd00:10:2…:8080')

@@ -187,7 +187,7 @@ function policyOf(
     return { outcome, node: { id, column: 'policy', title: refusals[does], lines: [...only, text], mark: does } }
   const whom = policy === 'Local' ? 'endpoints of this node' : `one of ${count(to.length, 'endpoint')}`
   const { affinitySeconds } = port
-  const affinity = affinitySeconds === undefined ? [] : [`same client, same one: ${duration(affinitySeconds * 1000)}`]
+  const affinity = affinitySeconds === undefined ? [] : [`affinity, ${duration(affinitySeconds * 1000)}`]
   // Hints choose among the endpoints of all nodes.
   const lines = [whom, ...(policy === 'Cluster' ? remarks : []), ...affinity, ...only]
   return { outcome, node: { id, column: 'policy', title: policy, lines } }
@@ -250,7 +250,7 @@ function endpointNode(endpoint: EndpointDetail, name: string | undefined): Pictu
     lines: [
       ...(name === undefined ? [] : [address]),
       doing,
-      ...(whyNot === undefined ? [] : [whyNot]),
+      ...(whyNot === undefined || whyNot === state ? [] : [whyNot]),
       ...(place === '' ? [] : [place]),
     ],
     mark: state,

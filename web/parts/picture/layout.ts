@@ -67,7 +67,8 @@ function sideBySide(graph: Graph, width: number): Layout {
   const widthOf = (column: Column) => Math.floor(Math.min(columnMost[column], columnParts[column] * forBoxes))
   const leftover = width - sumOf(columns.map(widthOf))
   const unit = (leftover - 1) / sumOf(gapParts)
-  const heights = columns.map((column) => columnHeight(ofColumn(graph, column)))
+  const fitted = columns.map((column) => ofColumn(graph, column).map((node) => fit(node, widthOf(column))))
+  const heights = fitted.map(columnHeight)
   const tallest = Math.max(0, ...heights)
   let x = 0
   const headings: Heading[] = []
@@ -76,7 +77,7 @@ function sideBySide(graph: Graph, width: number): Layout {
     const boxWidth = widthOf(column)
     // In the middle of the tallest, so that edges fan out.
     const top = headingHeight + (tallest - (heights[index] ?? 0)) / 2
-    const placed = pile(ofColumn(graph, column), { x, y: top, width: boxWidth })
+    const placed = pile(fitted[index] ?? [], { x, y: top, width: boxWidth })
     x += boxWidth + unit * (gapParts[index] ?? 0)
     return placed
   })
@@ -91,7 +92,7 @@ function stacked(graph: Graph, width: number): Layout {
   let y = 0
   const headings: Heading[] = []
   const nodes = columns.flatMap((column) => {
-    const own = ofColumn(graph, column).map((node) => withLabel(node, graph.edges))
+    const own = ofColumn(graph, column).map((node) => fit(withLabel(node, graph.edges), width - margin - 1))
     if (own.length === 0) return []
     headings.push({ column, x: margin, y: y + 14 })
     const placed = pile(own, { x: margin, y: y + headingHeight - 4, width: width - margin - 1 })
@@ -112,29 +113,37 @@ function ofColumn({ nodes }: Graph, column: Column): readonly PictureNode[] {
   return nodes.filter((node) => node.column === column)
 }
 
-function heightOf({ lines }: PictureNode): number {
+type FittedNode = Omit<PlacedNode, keyof Box>
+
+function fit(node: PictureNode, width: number): FittedNode {
+  const room = width - (node.mark === undefined ? besideText : besideMark)
+  return {
+    node,
+    title: cut(node.title, room / (node.isCode === true ? digitWidth.code : digitWidth.title)),
+    lines: node.lines.flatMap((line) => broken(line, room / digitWidth.line)),
+  }
+}
+
+/** In two at most, between words. */
+function broken(line: string, most: number): readonly string[] {
+  if (line.length <= most) return [line]
+  const at = line.lastIndexOf(' ', most)
+  return at <= 0 ? [cut(line, most)] : [line.slice(0, at), cut(line.slice(at + 1), most)]
+}
+
+function heightOf({ lines }: Pick<FittedNode, 'lines'>): number {
   return padding * 2 + titleHeight + lines.length * lineHeight - 2
 }
 
-function columnHeight(nodes: readonly PictureNode[]): number {
+function columnHeight(nodes: readonly FittedNode[]): number {
   return sumOf(nodes.map((node) => heightOf(node) + gapBetween)) - (nodes.length > 0 ? gapBetween : 0)
 }
 
-function pile(nodes: readonly PictureNode[], { x, y, width }: Omit<Box, 'height'>): readonly PlacedNode[] {
+function pile(nodes: readonly FittedNode[], { x, y, width }: Omit<Box, 'height'>): readonly PlacedNode[] {
   let top = y
-  return nodes.map((node) => {
-    const height = heightOf(node)
-    const room = width - (node.mark === undefined ? besideText : besideMark)
-    const placed = {
-      node,
-      x,
-      y: top,
-      width,
-      height,
-      title: cut(node.title, room / (node.isCode === true ? digitWidth.code : digitWidth.title)),
-      lines: node.lines.map((line) => cut(line, room / digitWidth.line)),
-    }
-    top += height + gapBetween
+  return nodes.map((fitted) => {
+    const placed = { ...fitted, x, y: top, width, height: heightOf(fitted) }
+    top += placed.height + gapBetween
     return placed
   })
 }

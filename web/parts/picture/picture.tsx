@@ -39,7 +39,8 @@ export function Picture({ port, policies = [], known = {} }: PictureProps) {
     return () => observer.disconnect()
   }, [width])
 
-  const remarks = policies.filter((text) => !/^(internal|external|affinity)/i.test(text))
+  // The others are told where they belong: at the address, the policy or the endpoint.
+  const remarks = policies.filter((text) => /zone|node|topology/i.test(text))
   const graph = useMemo(() => graphOf(port, { remarks, ...known }), [port, remarks.join(), known])
   const { height, nodes, edges, headings: places } = layoutOf(graph, width.value)
   return (
