@@ -52,7 +52,8 @@ function useFocusOnArrival(pathname: string) {
   useEffect(() => {
     if (last.current === pathname) return
     last.current = pathname
-    content.current?.focus({ preventScroll: true })
+    // A page may have chosen the place itself, such as the field for a search.
+    if (content.current?.contains(document.activeElement) !== true) content.current?.focus({ preventScroll: true })
     scrollTo(0, 0)
   }, [pathname])
   return content

@@ -3,13 +3,13 @@ import { spawnSync } from 'node:child_process'
 import { chromium } from 'playwright-core'
 import type { Browser } from 'playwright-core'
 
-const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
+export const chromiumPath = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
 
 /** Undefined when there is one; otherwise what to do about it. */
 export const whyNoChromium =
-  spawnSync(executablePath, ['--version'], { stdio: 'ignore' }).status === 0
+  spawnSync(chromiumPath, ['--version'], { stdio: 'ignore' }).status === 0
     ? undefined
-    : `${executablePath} does not run: install chromium (apt-get install chromium), or name one with CHROMIUM=`
+    : `${chromiumPath} does not run: install chromium (apt-get install chromium), or name one with CHROMIUM=`
 
 /** For the name of a suite that is skipped. */
 export const unlessChromium = whyNoChromium === undefined ? '' : ` (skipped: ${whyNoChromium})`
@@ -22,7 +22,7 @@ export interface LaunchOptions {
 
 export function launchChromium({ args = [], through }: LaunchOptions = {}): Promise<Browser> {
   return chromium.launch({
-    executablePath: through ?? executablePath,
+    executablePath: through ?? chromiumPath,
     args: [
       // Its sandbox refuses to work for root.
       ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),

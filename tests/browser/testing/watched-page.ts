@@ -38,7 +38,12 @@ export class WatchedPage implements AsyncDisposable {
       ),
     )
     const watched = new WatchedPage(await context.newPage(), new URL(url).origin)
-    await watched.page.goto(url)
+    try {
+      await watched.page.goto(url)
+    } catch (error) {
+      await context.close()
+      throw error
+    }
     return watched
   }
 

@@ -69,11 +69,13 @@ function Row({ endpoint }: { readonly endpoint: EndpointDetail }) {
         <MarkIcon mark={state} />
         {state}
       </td>
-      <td data-label="Node">
+      <td data-label="Node" class="breaks">
         {node ?? dash}
         {isLocal === true && <span class="badge">this node</span>}
       </td>
-      <td data-label="Zone">{zone ?? dash}</td>
+      <td data-label="Zone" class="breaks">
+        {zone ?? dash}
+      </td>
       <td data-label="Share" class="num">
         {share === undefined ? dash : <Share share={share} />}
       </td>
