@@ -101,6 +101,6 @@ Stop with Ctrl-C.
 }
 
 /** For a shell. */
-function quoted(path: string): string {
+export function quoted(path: string): string {
   return /^[\w./@%+:,=-]+$/.test(path) ? path : `'${path.replaceAll("'", String.raw`'\''`)}'`
 }

@@ -6,6 +6,7 @@ import type { LiveTopic } from '../../observe/console/live-topic.ts'
 import type { KubeClient } from '../../sources/kube/kube-client.ts'
 import type { Runnable } from '../run-all.ts'
 import type { Served } from './announcing-backend.ts'
+import { quoted } from './demo-screen.ts'
 import { DemoTopic } from './demo-topic.ts'
 import type { ReplicaServers } from './replica-servers.ts'
 import { namespace, sampleServices } from './sample-application.ts'
@@ -55,7 +56,7 @@ export async function openDemoConsole(options: DemoConsoleOptions): Promise<Demo
           clients: traffic.clientsOf(service.key),
         }
       })
-      return { ...others, kubeconfig, services: shown }
+      return { ...others, kubeconfig: quoted(kubeconfig), services: shown }
     },
     traffic,
     clock,
