@@ -58,6 +58,8 @@ test.each([false, true])(
     await closed
     expect([silent.destroyed, idle.destroyed]).toEqual([true, true])
   },
+  // Node itself gives up a handshake after ten seconds.
+  9_000,
 )
 
 test('clients that only hold connections make room for others, and one that is being answered stays', async () => {

@@ -13,8 +13,7 @@ export async function sentJson(request: IncomingMessage): Promise<Sent> {
   if (type !== 'application/json') return refused(415, 'send an object as application/json')
   const chunks: Buffer[] = []
   let size = 0
-  // Whoever sends too much is told so: the connection stays open for the answer.
-  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+  for await (const chunk of request as AsyncIterable<Buffer>) {
     size += chunk.length
     if (size > maxBytes) return refused(413, `send no more than ${maxBytes} bytes`)
     chunks.push(chunk)
