@@ -37,9 +37,9 @@ export function cellOf(column: Column, row: ServiceRow, { name, namespace }: Ent
     case 'endpoints':
       return <Endpoints row={row} />
     case 'rate':
-      return row.traffic?.connectionRate === undefined ? none : quietZero(row.traffic.connectionRate, shortNumber)
+      return row.traffic?.connectionRate === undefined ? <None /> : quietZero(row.traffic.connectionRate, shortNumber)
     case 'bytes':
-      return row.traffic?.byteRate === undefined ? none : quietZero(row.traffic.byteRate, bytes)
+      return row.traffic?.byteRate === undefined ? <None /> : quietZero(row.traffic.byteRate, bytes)
     case 'notes':
       return <Notes row={row} />
     default:
@@ -47,12 +47,14 @@ export function cellOf(column: Column, row: ServiceRow, { name, namespace }: Ent
   }
 }
 
-const none = (
-  <span class="quiet unknown">
-    <span aria-hidden="true">–</span>
-    <span class="visually-hidden">not known</span>
-  </span>
-)
+function None() {
+  return (
+    <span class="quiet unknown">
+      <span aria-hidden="true">–</span>
+      <span class="visually-hidden">not known</span>
+    </span>
+  )
+}
 
 function quietZero(value: number, format: (value: number) => string): ComponentChildren {
   return value === 0 ? <span class="quiet">0</span> : format(value)

@@ -1,7 +1,7 @@
 /** The list: as many rows as it takes, of which those on the screen are drawn. One focus for all; keys move within it. */
 import { useSignal } from '@preact/signals'
 import type { TargetedKeyboardEvent } from 'preact'
-import { useLayoutEffect, useMemo, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { ServiceRow } from '../../../src/observe/console/wire.ts'
 import { Empty } from '../../parts/empty.tsx'
 import { count, wholeNumber } from '../../parts/format.ts'
@@ -183,31 +183,31 @@ interface RowProps extends Pick<ServiceGridProps, 'onOpen'> {
   readonly isActive: boolean
 }
 
-/** A row that is as it was costs nothing: of those on the screen, few change. */
+/**
+ * Not kept with useMemo: an element that is handed out again keeps its first parents alive, and with them all rows that were
+ * ever on the screen (seen with Preact 11.2).
+ */
 function Row({ entry, row, index, rowHeight, isActive, onOpen }: RowProps) {
-  return useMemo(
-    () => (
-      <div
-        id={rowId(index)}
-        class="grid-row"
-        role="row"
-        aria-rowindex={index + 2}
-        aria-selected={isActive}
-        style={{ transform: `translateY(${index * rowHeight}px)` }}
-        onClick={({ target }) => {
-          const isLink = target instanceof Element && target.closest('a') !== null
-          // Somebody may be marking an address to copy it.
-          if (!isLink && (getSelection()?.toString() ?? '') === '') onOpen(row.key)
-        }}
-      >
-        {columns.map((column) => (
-          <div key={column} role={column === 'name' ? 'rowheader' : 'gridcell'} data-column={column}>
-            {cellOf(column, row, entry)}
-          </div>
-        ))}
-      </div>
-    ),
-    [entry, row, index, rowHeight, isActive, onOpen],
+  return (
+    <div
+      id={rowId(index)}
+      class="grid-row"
+      role="row"
+      aria-rowindex={index + 2}
+      aria-selected={isActive}
+      style={{ transform: `translateY(${index * rowHeight}px)` }}
+      onClick={({ target }) => {
+        const isLink = target instanceof Element && target.closest('a') !== null
+        // Somebody may be marking an address to copy it.
+        if (!isLink && (getSelection()?.toString() ?? '') === '') onOpen(row.key)
+      }}
+    >
+      {columns.map((column) => (
+        <div key={column} role={column === 'name' ? 'rowheader' : 'gridcell'} data-column={column}>
+          {cellOf(column, row, entry)}
+        </div>
+      ))}
+    </div>
   )
 }
 

@@ -91,6 +91,14 @@ test('a row that stops to match leaves, held or not', () => {
   expect(list.count('problem')).toBe(1)
 })
 
+test('a Service is found by what it has now, not by what it had', () => {
+  const list = listOf({ ...all, text: '10.96.7.7' }, { isFirst: true, rows: [row('a/web')] })
+  expect(keysIn(list)).toEqual([])
+  list.apply({ rows: [row('a/web', { clusterIPs: ['10.96.7.7'] })] })
+  list.settle({ mayReorder: false })
+  expect(keysIn(list)).toEqual(['a/web'])
+})
+
 test('namespaces are known with their Services', () => {
   const list = listOf(all, { isFirst: true, rows: [row('b/web'), row('a/web'), row('b/api')] })
   list.apply({ rows: [], gone: ['a/web'] })
