@@ -6,6 +6,7 @@ import { DemoPage } from '../pages/demo/demo-page.tsx'
 import { OverviewPage } from '../pages/overview/overview-page.tsx'
 import { DoctorPage } from '../pages/doctor/doctor-page.tsx'
 import { ExplainPage } from '../pages/explain/explain-page.tsx'
+import { NodesPage } from '../pages/nodes/nodes-page.tsx'
 import { RulesPage } from '../pages/rules/rules-page.tsx'
 import { ServicesPage } from '../pages/services/services-page.tsx'
 import { ServicePage } from '../pages/service/service-page.tsx'
@@ -45,6 +46,14 @@ export const pages: readonly Page[] = [
     icon: 'overview',
     isOffered: ({ isDemo }) => isDemo,
     view: () => <OverviewPage />,
+  },
+  { title: 'Nodes', path: '/', icon: 'nodes', isOffered: isCore, view: () => <NodesPage /> },
+  {
+    title: 'Nodes',
+    path: '/nodes',
+    isDetail: true,
+    isOffered: isCore,
+    view: () => <NodesPage />,
   },
   {
     title: 'Services',
@@ -94,6 +103,10 @@ export const pages: readonly Page[] = [
     view: () => <RulesPage />,
   },
 ]
+
+function isCore({ kind }: About): boolean {
+  return kind === 'core'
+}
 
 /** The one with the longest path that fits, of those that this server has. */
 export function pageAt(

@@ -15,7 +15,7 @@ import { freePort } from '../demo/free-port.ts'
 import { memoryHost } from '../host/testing/memory-host.ts'
 import { runAll } from '../run-all.ts'
 import { daemonConsole } from './console.ts'
-import { openConsoleDoor } from './console-door.ts'
+import { openConsoleDoor } from '../console/console-door.ts'
 import type { Daemon } from './daemon.ts'
 import { memoryDaemon } from './testing/memory-daemon.ts'
 

@@ -32,10 +32,10 @@ export async function keepModel(
   const problem = () => (store.isSynced ? undefined : incomplete)
   const metrics = metricsServers({ address: values.exportMetrics, registry, problem, clock, log })
   // Last, because it listens at once: any other mistake in the command line has been refused by now.
-  const sink: Runnable =
+  const sinks: readonly Runnable[] =
     line.sink === 'to-api'
       ? await apiServer({ store, values, registry, tracer: tracing.tracer, host, log })
-      : stateWriter({ store, path: values.output, log })
+      : [stateWriter({ store, path: values.output, log })]
   program.onRunning()
-  await runAll([source, ...metrics, sink], signal)
+  await runAll([source, ...metrics, ...sinks], signal)
 }

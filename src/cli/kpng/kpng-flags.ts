@@ -1,4 +1,5 @@
 /** The flags of the KPNG commands: KPNG's own names and meanings, and what Fairlead has besides. */
+import { consoleFlags } from '../../config/daemon/console-flags.ts'
 import { logFileFlags, otlpFlags } from '../../config/daemon/fairlead-flags.ts'
 import { windowsServiceFlag } from '../../config/daemon/windows-flags.ts'
 import { inGroup } from '../../config/flags/flag.ts'
@@ -103,6 +104,7 @@ export const toApiFlags = inGroup('API server', {
     default: 100,
     help: 'Shortest time between two answers to a client. Changes in between are sent together.',
   },
+  ...consoleFlags,
 })
 
 export const nodeFlags = inGroup('Node', {

@@ -20,7 +20,7 @@ export async function openLocalFeed(
   context: Omit<ModelContext, 'store'>,
 ): Promise<LocalFeed> {
   if (source.kind === 'api') {
-    const client = await watchClientFor(source.values, context)
+    const client = await watchClientFor(source.values, { ...context, use: 'feed' })
     return { follow: (apply, signal) => client.follow({ api: 'local', node, wantsUnscoped: false }, apply, signal) }
   }
   const store = new GlobalStore()

@@ -46,7 +46,10 @@ export async function openModel(source: ModelSource, context: ModelContext): Pro
     case 'file':
       return fileModel(source.values, context)
     case 'api':
-      return new KpngGlobalSource({ ...context, client: await watchClientFor(source.values, context) })
+      return new KpngGlobalSource({
+        ...context,
+        client: await watchClientFor(source.values, { ...context, use: 'core' }),
+      })
     default:
       return source satisfies never
   }

@@ -2,6 +2,7 @@
 import type { FlagValues } from '../../config/flags/flag.ts'
 import type { Tracer } from '../../core/trace.ts'
 import { parseBindSpec } from '../../kpng/server/bind-spec.ts'
+import type { Follower } from '../../kpng/server/followers.ts'
 import { KpngServer } from '../../kpng/server/kpng-server.ts'
 import { TlsSource } from '../../kpng/tls-source.ts'
 import type { GlobalStore } from '../../kpng/store/global-store.ts'
@@ -10,6 +11,7 @@ import { KpngServerSeries } from '../../observe/metrics/kpng-metrics.ts'
 import type { MetricRegistry } from '../../observe/metrics/prometheus.ts'
 import type { Host } from '../host/host.ts'
 import type { Runnable } from '../run-all.ts'
+import { coreConsole } from './core-console.ts'
 import type { toApiFlags } from './kpng-flags.ts'
 
 export interface ToApi {
@@ -17,12 +19,12 @@ export interface ToApi {
   readonly values: FlagValues<typeof toApiFlags>
   readonly registry: MetricRegistry
   readonly tracer: Tracer
-  readonly host: Pick<Host, 'clock' | 'findFile'>
+  readonly host: Host
   readonly log: RootLogger
 }
 
 /** Listens at once, so that a wrong address ends the command. Clients get no state before it is complete. */
-export async function apiServer({ store, values, registry, tracer, host, log }: ToApi): Promise<Runnable> {
+export async function apiServer({ store, values, registry, tracer, host, log }: ToApi): Promise<readonly Runnable[]> {
   const { clock, findFile } = host
   const files = {
     key: findFile(values['listen-tls-key']),
@@ -30,6 +32,9 @@ export async function apiServer({ store, values, registry, tracer, host, log }: 
     ca: findFile(values['listen-tls-ca']),
   }
   const metrics = new KpngServerSeries(registry)
+  // What is wrong with its flags shows before anybody can connect.
+  let followers: () => readonly Follower[] = () => []
+  const console = await coreConsole({ values, store, followers: () => followers(), host, log })
   const server = await KpngServer.listen({
     store,
     bind: parseBindSpec(values.listen),
@@ -45,9 +50,10 @@ export async function apiServer({ store, values, registry, tracer, host, log }: 
     clock,
     log,
   })
+  followers = () => server.followers()
   metrics.unsentBytesFrom(() => server.unsentBytes)
   log.info('serving the KPNG API', { address: server.address })
-  return {
+  const serving: Runnable = {
     async run(signal) {
       await using owned = server
       await new Promise<void>((resolve) => {
@@ -57,4 +63,5 @@ export async function apiServer({ store, values, registry, tracer, host, log }: 
       void owned
     },
   }
+  return [serving, ...console]
 }

@@ -60,7 +60,7 @@ export async function runMode(line: ModeCommand, program: Program, signal: Abort
       return daemonCommand([...argv, ...nodeFlagsFor(values['node-name'], others, program.host)], program, signal, {
         mode,
         api: {
-          client: (log) => watchClientFor(values, { host: program.host, log }),
+          client: (log) => watchClientFor(values, { use: mode, host: program.host, log }),
           target: values.api,
           serviceCidrs: checkedCidrs(values['service-cidrs']),
         },

@@ -6,16 +6,21 @@ import { TlsSource } from '../../kpng/tls-source.ts'
 import { addKpngCoreSeries } from '../../observe/metrics/kpng-metrics.ts'
 import type { MetricRegistry } from '../../observe/metrics/prometheus.ts'
 import type { Host } from '../host/host.ts'
+import { fairleadVersion } from '../program.ts'
 import type { apiFlags } from './kpng-flags.ts'
+
+export interface WatchClientContext {
+  /** What it is for: a mode, such as `nftables`, or a sink. The server's console shows it. */
+  readonly use: string
+  readonly host: Pick<Host, 'clock' | 'findFile'>
+  readonly log: Logger
+  readonly registry?: MetricRegistry
+}
 
 /** The client that the flags ask for. Rejects at once when a TLS file cannot be used. */
 export async function watchClientFor(
   values: FlagValues<typeof apiFlags>,
-  {
-    host: { clock, findFile },
-    log,
-    registry,
-  }: { readonly host: Pick<Host, 'clock' | 'findFile'>; readonly log: Logger; readonly registry?: MetricRegistry },
+  { use, host: { clock, findFile }, log, registry }: WatchClientContext,
 ): Promise<WatchClient> {
   const ownLog = log.child({ source: 'kpng' })
   const files = {
@@ -28,6 +33,7 @@ export async function watchClientFor(
     tls: await TlsSource.open(files, ownLog),
     allowsPlaintext: values['allow-plaintext'],
     maxMessageBytes: values['max-msg-size'],
+    userAgent: `fairlead/${fairleadVersion()} (${use})`,
     clock,
     random: Math.random,
     log: ownLog,

@@ -25,6 +25,8 @@ export interface WatchClientOptions {
   /** Even from another machine: whoever controls the network can then decide what we program. */
   readonly allowsPlaintext: boolean
   readonly maxMessageBytes: number
+  /** What this program calls itself, before what gRPC says: `fairlead/0.1.0 (nftables)`. */
+  readonly userAgent?: string
   readonly clock: Clock
   /** From 0 to 1, so that many clients do not retry at the same moment. */
   readonly random: () => number
@@ -98,8 +100,9 @@ export class WatchClient {
   }
 
   #newClient(): Client {
-    const { target, tls, maxMessageBytes } = this.#options
+    const { target, tls, maxMessageBytes, userAgent } = this.#options
     return new Client(channelTarget(target), channelCredentials(tls), {
+      ...(userAgent !== undefined && { 'grpc.primary_user_agent': userAgent }),
       'grpc.max_receive_message_length': maxMessageBytes,
       'grpc.keepalive_time_ms': keepaliveMs,
       // With a proxy from the environment, traffic within this machine would leave it.

@@ -20,6 +20,8 @@ import type { Cause } from '../wire/causes.ts'
 import { globalWatchPath, localWatchPath, oldLocalWatchPath, unscopedHeader } from '../wire/grpc-names.ts'
 import { addressText, refusePlaintext } from '../plaintext.ts'
 import type { ApiAddress } from '../plaintext.ts'
+import { Followers } from './followers.ts'
+import type { Follower } from './followers.ts'
 import { grpcCode, refuse, statusOk } from './grpc-status.ts'
 import type { GrpcStatus } from './grpc-status.ts'
 import { http2Server } from './http2-server.ts'
@@ -77,8 +79,10 @@ export class KpngServer implements AsyncDisposable {
   readonly #pacer: Pacer
   readonly #answers: LocalAnswers
   readonly #streams = new Set<WatchStream>()
+  readonly #followers: Followers
   readonly #clients: Record<WatchedApi, number> = { local: 0, global: 0 }
-  readonly #sessions = new Set<ServerHttp2Session>()
+  /** With when each was last heard of (Unix milliseconds). */
+  readonly #sessions = new Map<Http2Session, number>()
   readonly #unsubscribe: () => void
   readonly #stop = new AbortController()
   #shownSends = { revision: 0, count: 0 }
@@ -99,13 +103,17 @@ export class KpngServer implements AsyncDisposable {
     this.#options = options
     this.#pacer = new Pacer({ clock, intervalMs: pushIntervalMs })
     this.#answers = new LocalAnswers(store)
+    this.#followers = new Followers(clock)
     this.#server = server
     this.#server.on('stream', (stream: ServerHttp2Stream, headers) => this.#onStream(stream, headers))
     this.#server.on('session', (session: ServerHttp2Session) => this.#onSession(session))
     this.#server.on('tlsClientError', (error: Error) =>
       options.log.warn('a client was refused: its TLS handshake failed', { reason: error.message }),
     )
-    this.#unsubscribe = store.subscribe(() => this.#pacer.wake())
+    this.#unsubscribe = store.subscribe(() => {
+      this.#followers.revised(store.revision)
+      this.#pacer.wake()
+    })
   }
 
   /** As a client writes it: `host:port`, `unix:///path` or `npipe:////./pipe/name`. */
@@ -114,6 +122,11 @@ export class KpngServer implements AsyncDisposable {
     if (bind.kind !== 'tcp') return addressText(bind)
     const { address, port } = this.#server.address() as AddressInfo
     return hostPort(address, port)
+  }
+
+  /** Who is served now, and who was until a while ago. */
+  followers(): readonly Follower[] {
+    return this.#followers.list()
   }
 
   /** Bytes in memory that clients have not read yet. */
@@ -131,17 +144,17 @@ export class KpngServer implements AsyncDisposable {
     const closed = once(this.#server, 'close')
     this.#server.close()
     for (const stream of this.#streams) stream.end(statusOk)
-    for (const session of this.#sessions) session.close()
+    for (const session of this.#sessions.keys()) session.close()
     const { clock } = this.#options
     const waited = new AbortController()
     await Promise.race([closed, clock.sleep(closeWithinMs, waited.signal).catch(() => {})])
     waited.abort()
-    for (const session of this.#sessions) session.destroy()
+    for (const session of this.#sessions.keys()) session.destroy()
     await closed
   }
 
   #onSession(session: ServerHttp2Session): void {
-    this.#sessions.add(session)
+    this.#sessions.set(session, this.#options.clock.now())
     session.on('close', () => this.#sessions.delete(session))
     session.on('error', () => {}) // the client is gone; 'close' follows
     void this.#watchOver(session)
@@ -159,12 +172,15 @@ export class KpngServer implements AsyncDisposable {
       if (signal.aborted) return
       if (!hasAnswered) return session.destroy()
       hasAnswered = false
-      session.ping(() => (hasAnswered = true))
+      session.ping((error) => {
+        hasAnswered = true
+        if (error === null) this.#sessions.set(session, clock.now())
+      })
     }
   }
 
   #onStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
-    const { store, maxClients, maxRequestBytes, metrics } = this.#options
+    const { store, maxClients, maxRequestBytes, metrics, clock } = this.#options
     const api = this.#apiOf(headers)
     if (api === undefined)
       return refuse(stream, { code: grpcCode.unimplemented, message: `unknown method: ${headers[':path'] ?? ''}` })
@@ -186,14 +202,22 @@ export class KpngServer implements AsyncDisposable {
       store,
       pacer: this.#pacer,
       maxRequestBytes,
+      now: () => clock.now(),
+      heardAtMs: () => (stream.session && this.#sessions.get(stream.session)) ?? 0,
       wantsCauses: headers[causesHeader] === 'true',
       onSent: (operations) => metrics.sent(api, operations),
       beginSend: (causes, node) => this.#beginSend(causes, node),
     })
     this.#streams.add(watch)
+    const left = this.#followers.joined(watch, {
+      api,
+      peer: stream.session?.socket.remoteAddress ?? '',
+      userAgent: headers['user-agent'] ?? '',
+    })
     metrics.clients(api, ++this.#clients[api])
     stream.once('close', () => {
       this.#streams.delete(watch)
+      left()
       metrics.clients(api, --this.#clients[api])
     })
   }

@@ -15,6 +15,7 @@ import { resetFrame } from '../wire/op-frames.ts'
 import { grpcCode, grpcHeaders, statusHeaders, statusOk } from './grpc-status.ts'
 import type { GrpcStatus } from './grpc-status.ts'
 import type { Pacer, Waiting } from './pacer.ts'
+import type { OpenFollower } from './followers.ts'
 import { RequestFrames } from './request-frames.ts'
 
 /** What differs between the kinds of streams. */
@@ -33,6 +34,10 @@ export interface WatchStreamOptions {
   readonly store: GlobalStore
   readonly pacer: Pacer
   readonly maxRequestBytes: number
+  /** The time of day (Unix milliseconds). */
+  readonly now: () => number
+  /** When its connection was last heard of. */
+  readonly heardAtMs: () => number
   /** The client wants to know why it is sent something. */
   readonly wantsCauses: boolean
   /** Number of operations, including Reset and Sync. */
@@ -45,7 +50,7 @@ export interface WatchStreamOptions {
 const maxQueued = 64
 const pieceLength = 64 * 1024
 
-export class WatchStream implements Waiting {
+export class WatchStream implements Waiting, OpenFollower {
   readonly #options: WatchStreamOptions
   readonly #watched: Watched
   readonly #frames: RequestFrames
@@ -56,11 +61,16 @@ export class WatchStream implements Waiting {
   #isLastRequestIn = false
   #isEnded = false
   #status = statusOk
+  #node = ''
+  /** What it had been sent when it last asked for more. */
+  #takenRevision = 0
+  #askedAtMs: number
 
   constructor(watched: Watched, options: WatchStreamOptions) {
     this.#watched = watched
     this.#options = options
     this.#frames = new RequestFrames(options.maxRequestBytes)
+    this.#askedAtMs = options.now()
     const { stream } = options
     stream.respond(grpcHeaders, { waitForTrailers: true })
     stream.on('wantTrailers', () => stream.sendTrailers(statusHeaders(this.#status)))
@@ -79,6 +89,20 @@ export class WatchStream implements Waiting {
     // A client that does not read what was sent would not read the status either, and would never go away.
     if (this.#isSending && status !== statusOk) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM)
     else stream.end()
+  }
+
+  get node(): string {
+    return this.#node
+  }
+
+  /** A client that waits for changes has all that there are for it. */
+  get revision(): number {
+    const isWaiting = this.#requests.length > 0 && !this.#isSending
+    return isWaiting ? this.#watched.revision : this.#takenRevision
+  }
+
+  get lastContactMs(): number {
+    return Math.max(this.#askedAtMs, this.#options.heardAtMs())
   }
 
   /** Bytes that were sent and not yet taken. */
@@ -108,11 +132,13 @@ export class WatchStream implements Waiting {
     if (messages === 'compressed')
       return this.end({ code: grpcCode.unimplemented, message: 'compressed requests are not supported' })
     try {
-      for (const message of messages) this.#requests.push(this.#watched.read(message))
+      for (const message of messages) this.#requests.push((this.#node = this.#watched.read(message)))
     } catch {
       return this.end({ code: grpcCode.invalidArgument, message: 'the request cannot be decoded' })
     }
     if (this.#requests.length >= maxQueued) this.#options.stream.pause()
+    this.#askedAtMs = this.#options.now()
+    if (!this.#isSending) this.#takenRevision = this.#watched.revision
     this.#onRequest()
   }
 

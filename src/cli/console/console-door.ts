@@ -5,25 +5,23 @@ import { ConsoleAccess } from '../../observe/console/server/console-access.ts'
 import { TokenFile } from '../../observe/console/server/token-file.ts'
 import type { ServerTls } from '../../observe/http/http-server.ts'
 import { CommandError } from '../program.ts'
-import type { Daemon } from './daemon.ts'
+import type { ConsoleHost } from './serve-console.ts'
 
 export interface ConsoleDoor {
   readonly access: ConsoleAccess
   readonly tls: ServerTls | undefined
 }
 
-type ConsoleFlags = Pick<Daemon, 'console' | 'host' | 'log'>
-
 /** Reads what the flags name, so that what is wrong with it shows at the start. */
-export async function openConsoleDoor(daemon: ConsoleFlags): Promise<ConsoleDoor> {
-  const { console, host, log } = daemon
+export async function openConsoleDoor(from: ConsoleHost): Promise<ConsoleDoor> {
+  const { console, host, log } = from
   const { clock, findFile } = host
   const tokenFile = console?.tokenFile ?? ''
   const token = tokenFile === '' ? undefined : TokenFile.open(findFile(tokenFile), clock, log)
-  return { access: new ConsoleAccess(token && (() => token.current()), clock), tls: await openTls(daemon) }
+  return { access: new ConsoleAccess(token && (() => token.current()), clock), tls: await openTls(from) }
 }
 
-async function openTls({ console, host, log }: ConsoleFlags): Promise<ServerTls | undefined> {
+async function openTls({ console, host, log }: ConsoleHost): Promise<ServerTls | undefined> {
   if (console?.tls === undefined) return undefined
   const { findFile, clock } = host
   const files = { certificate: findFile(console.tls.certificate), key: findFile(console.tls.key), ca: '' }
