@@ -152,3 +152,18 @@ test('who reads slowly gets the numbers that they missed, too', async () => {
   await node.clock.advance(250)
   expect(rows.of('shop/web')?.traffic).toMatchObject({ connections: 7 })
 })
+
+test('numbers that change while the list is sent do not make it begin anew', async () => {
+  const many = Array.from({ length: 6_000 }, (_, index) =>
+    service(`shop/s${index}`, { clusterIP: `10.96.${index >> 8}.${index & 255}`, ports: [{ port: 80 }] }),
+  )
+  const { node, viewer, rows } = await following(many)
+  for (let turn = 0; turn < 10; turn++) await node.clock.advance(0)
+  viewer.isBehind = true
+  for (const { name } of many) node.states.ipv4.traffic.set(routeKey('shop', name, '', 'TCP'), { connections: 1 })
+  await node.clock.advance(10_000)
+  viewer.isBehind = false
+  await node.clock.advance(10_000)
+  expect(viewer.of('services').filter(({ isFirst }) => isFirst)).toHaveLength(1)
+  expect([...rows.byKey.values()].filter(({ traffic }) => traffic?.connections === 1)).toHaveLength(6_000)
+})

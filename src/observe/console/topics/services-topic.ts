@@ -26,9 +26,12 @@ const [shortestPauseMs, longestPauseMs] = [10, 500]
 interface Follower {
   readonly viewer: Viewer
   readonly ended: AbortController
-  isListing: boolean
+  /** Of the list that is being sent; undefined: none is. */
+  unsent: Set<ObjectKey> | undefined
   /** What has changed since they were last sent something; undefined: they have it all. */
   missed: Set<ObjectKey> | 'too much' | undefined
+  /** Of these only the numbers. However many they are, the list would be more. */
+  readonly missedNumbers: Set<ObjectKey>
 }
 
 export interface ServicesTopicOptions extends Pick<NodeParts, 'catalog' | 'families' | 'notices' | 'clock' | 'log'> {
@@ -54,7 +57,13 @@ export class ServicesTopic implements LiveTopic {
   }
 
   follow(_rest: readonly string[], viewer: Viewer): Disposable {
-    const follower: Follower = { viewer, ended: new AbortController(), isListing: false, missed: undefined }
+    const follower: Follower = {
+      viewer,
+      ended: new AbortController(),
+      unsent: undefined,
+      missed: undefined,
+      missedNumbers: new Set(),
+    }
     this.#followers.add(follower)
     if (this.#followers.size === 1) this.#begin()
     this.#startList(follower)
@@ -94,30 +103,23 @@ export class ServicesTopic implements LiveTopic {
     this.#noteFailedRoutes()
     const changed = this.#changed
     this.#changed = new Set()
-    const numbers = this.#takeNumbers(changed)
+    const numbers = takeSome(this.#changedNumbers, changed)
     const rows = new RowTexts(this.#options, this.#numbers)
     let shared: string | undefined
     for (const follower of this.#followers) {
-      const { viewer, missed } = follower
-      if (follower.isListing || viewer.isBehind) addMissed(follower, changed, numbers)
+      const { viewer, missed, missedNumbers } = follower
+      if (follower.unsent !== undefined || viewer.isBehind) addMissed(follower, changed, numbers)
       else if (missed === 'too much') this.#startList(follower)
-      else if (missed !== undefined) {
+      else if (missed !== undefined || missedNumbers.size > 0) {
         follower.missed = undefined
-        viewer.sendText('services', rows.change(new Set([...missed, ...changed]), numbers))
-      } else if (changed.size + numbers.length > 0)
+        const more = takeSome(missedNumbers, changed)
+        viewer.sendText(
+          'services',
+          rows.change(new Set([...(missed ?? []), ...changed]), new Set([...numbers, ...more])),
+        )
+      } else if (changed.size + numbers.size > 0)
         viewer.sendText('services', (shared ??= rows.change(changed, numbers)))
     }
-  }
-
-  /** A row has its numbers in it. */
-  #takeNumbers(changed: ReadonlySet<ObjectKey>): readonly ObjectKey[] {
-    const taken: ObjectKey[] = []
-    for (const service of this.#changedNumbers) {
-      if (taken.length === mostNumbers) break
-      this.#changedNumbers.delete(service)
-      if (!changed.has(service)) taken.push(service)
-    }
-    return taken
   }
 
   /** A data plane may refuse a route, or take it at last, although nothing else about the Service changes. */
@@ -132,8 +134,9 @@ export class ServicesTopic implements LiveTopic {
   }
 
   #startList(follower: Follower): void {
-    follower.isListing = true
+    follower.unsent = new Set(this.#options.catalog.services.keys())
     follower.missed = undefined
+    follower.missedNumbers.clear()
     this.#list(follower).catch((error: unknown) => {
       if (!follower.ended.signal.aborted) this.#options.log.error('the console cannot list the Services', { error })
     })
@@ -141,8 +144,8 @@ export class ServicesTopic implements LiveTopic {
 
   /** What changes meanwhile is noted as missed. */
   async #list(follower: Follower): Promise<void> {
-    const { viewer, ended } = follower
-    const keys = [...this.#options.catalog.services.keys()]
+    const { viewer, ended, unsent = new Set() } = follower
+    const keys = [...unsent]
     for (let from = 0; from === 0 || from < keys.length; from += chunkRows) {
       await this.#untilReady(follower)
       if (ended.signal.aborted) return
@@ -150,8 +153,9 @@ export class ServicesTopic implements LiveTopic {
       const texts = keys.slice(from, from + chunkRows).flatMap((key) => rows.of(key) ?? [])
       const flags = `${from === 0 ? '"isFirst":true,' : ''}${from + chunkRows < keys.length ? '"hasMore":true,' : ''}`
       viewer.sendText('services', `{${flags}"rows":[${texts.join()}]}`)
+      for (const key of keys.slice(from, from + chunkRows)) unsent.delete(key)
     }
-    follower.isListing = false
+    follower.unsent = undefined
   }
 
   async #untilReady({ viewer, ended }: Follower): Promise<void> {
@@ -161,12 +165,25 @@ export class ServicesTopic implements LiveTopic {
   }
 }
 
-function addMissed(follower: Follower, changed: ReadonlySet<ObjectKey>, withNumbers: readonly ObjectKey[]): void {
-  if (follower.missed === 'too much' || changed.size + withNumbers.length === 0) return
+/** What is in the list and was not sent yet will be sent as it is then. */
+function addMissed(follower: Follower, changed: ReadonlySet<ObjectKey>, withNumbers: ReadonlySet<ObjectKey>): void {
+  const { unsent, missedNumbers } = follower
+  if (follower.missed === 'too much') return
+  for (const service of withNumbers) if (unsent?.has(service) !== true) missedNumbers.add(service)
   const missed: Set<ObjectKey> = follower.missed ?? new Set()
-  for (const service of changed) missed.add(service)
-  for (const service of withNumbers) missed.add(service)
-  follower.missed = missed.size > mostMissed ? 'too much' : missed
+  for (const service of changed) if (unsent?.has(service) !== true) missed.add(service)
+  if (missed.size > 0) follower.missed = missed.size > mostMissed ? 'too much' : missed
+}
+
+/** A row that is sent has its numbers in it. */
+function takeSome(numbers: Set<ObjectKey>, changed: ReadonlySet<ObjectKey>): ReadonlySet<ObjectKey> {
+  const taken = new Set<ObjectKey>()
+  for (const service of numbers) {
+    if (taken.size === mostNumbers) break
+    numbers.delete(service)
+    if (!changed.has(service)) taken.add(service)
+  }
+  return taken
 }
 
 /** The rows of one moment: each is made once. */
@@ -189,14 +206,14 @@ class RowTexts {
     return text
   }
 
-  change(keys: ReadonlySet<ObjectKey>, withNumbers: readonly ObjectKey[]): string {
+  change(keys: ReadonlySet<ObjectKey>, withNumbers: ReadonlySet<ObjectKey>): string {
     const [rows, gone]: [string[], ObjectKey[]] = [[], []]
     for (const key of keys) {
       const text = this.of(key)
       if (text === undefined) gone.push(key)
       else rows.push(text)
     }
-    const numbers = withNumbers.flatMap((key) => (keys.has(key) ? [] : (this.#numberText(key) ?? [])))
+    const numbers = [...withNumbers].flatMap((key) => (keys.has(key) ? [] : (this.#numberText(key) ?? [])))
     const goneText = gone.length === 0 ? '' : `,"gone":${JSON.stringify(gone)}`
     const trafficText = numbers.length === 0 ? '' : `,"traffic":{${numbers.join()}}`
     return `{"rows":[${rows.join()}]${goneText}${trafficText}}`
