@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { DemoAction, DemoReplica, DemoService } from '../../src/observe/console/wire.ts'
+import type { DemoAction, DemoButton, DemoReplica, DemoService } from '../../src/observe/console/wire.ts'
 import { TemporaryFolder } from '../../src/sources/kube/testing/temporary-folder.ts'
 import { failureOf, get, sayOverUdp, whoAnswers, whoTakesTurns } from './testing/clients.ts'
 import { DemoProcess } from './testing/demo-process.ts'
@@ -144,15 +144,19 @@ test.skipIf(whyNoKubectl !== undefined)(
   `the kubectl line of each button does the same, and the page follows${whyNoKubectl === undefined ? '' : ` (skipped: ${whyNoKubectl})`}`,
   async () => {
     const { url } = demo.service('shop/web:http')
-    const type = async (line: string | undefined) => {
-      const [program, ...args] = words(line ?? '')
+    const type = async (line: string) => {
+      const [program, ...args] = words(line)
       expect(program).toBe('kubectl')
       await kubectl(demo.kubeconfig, ...args)
     }
-    const lineOf = (name: string, label: string) =>
-      replica(name, ({ actions }) => actions.find((button) => button.label === label)?.kubectl)
-    const serviceLine = (label: string) =>
-      seen('web', ({ actions }) => actions.find((button) => button.label === label)?.kubectl)
+    // The stream tells of a change a moment after a connection has met it.
+    const offered = (actions: readonly DemoButton[], label: string) => {
+      const line = actions.find((button) => button.label === label)?.kubectl
+      if (line === undefined) throw new Error(`the page does not offer "${label}"`)
+      return line
+    }
+    const lineOf = (name: string, label: string) => replica(name, ({ actions }) => offered(actions, label))
+    const serviceLine = (label: string) => seen('web', ({ actions }) => offered(actions, label))
 
     await type(await lineOf('web-2', 'Stop'))
     await replica('web-2', ({ state }) => expect(state).toBe('stopped'))

@@ -123,11 +123,12 @@ test.concurrent('a folder for temporary files that cannot be used is one clear s
 async function holdPort(port: number): Promise<AsyncDisposable & { readonly port: number }> {
   const server = createServer((socket) => socket.destroy())
   server.listen(port, '127.0.0.1')
-  const [isMine] = await Promise.race([
-    once(server, 'listening').then(() => [true]),
-    once(server, 'error').then(() => [false]),
-  ])
-  if (isMine !== true) return { port, [Symbol.asyncDispose]: () => Promise.resolve() }
+  // It rejects if somebody else has the port.
+  const isMine = await once(server, 'listening').then(
+    () => true,
+    () => false,
+  )
+  if (!isMine) return { port, [Symbol.asyncDispose]: () => Promise.resolve() }
   return {
     port: (server.address() as AddressInfo).port,
     [Symbol.asyncDispose]: async () => {

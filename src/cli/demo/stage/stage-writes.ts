@@ -1,5 +1,6 @@
 /** Every change of the stage is a write to the API server, as kubectl or a controller would do it. */
 import type { KubeClient, KubeRequest } from '../../../sources/kube/kube-client.ts'
+import { KubeError } from '../../../sources/kube/kube-error.ts'
 import { sliceObject, stoppedAnnotation } from '../sample-application.ts'
 import type { SampleService } from '../sample-application.ts'
 import { scaleAnnotation, servicesPath, slicesPath } from './stage-objects.ts'
@@ -43,7 +44,7 @@ export class StageWrites {
   }
 
   async removeReplica(replica: string, signal: AbortSignal): Promise<void> {
-    await this.#client.request({ method: 'DELETE', path: `${slicesPath}/${replica}` }, signal)
+    await this.#request({ method: 'DELETE', path: `${slicesPath}/${replica}` }, signal)
   }
 
   /** Null: the order is carried out. */
@@ -68,7 +69,17 @@ export class StageWrites {
   }
 
   async #send(request: KubeRequest, signal: AbortSignal): Promise<void> {
-    this.#note(await this.#client.request(request, signal))
+    this.#note(await this.#request(request, signal))
+  }
+
+  /** A connection that was kept from before an outage fails when it is used; then there is a new one. */
+  async #request(request: KubeRequest, signal: AbortSignal): Promise<unknown> {
+    try {
+      return await this.#client.request(request, signal)
+    } catch (error) {
+      if (!(error instanceof KubeError && error.reason === 'unreachable')) throw error
+      return this.#client.request(request, signal)
+    }
   }
 }
 
