@@ -7,14 +7,20 @@ import type { EndpointCounts } from '../wire.ts'
 
 /** A pod that has an address of each family counts once: the family with the most is told. */
 export function endpointCounts(slices: Iterable<SliceRecord>, routes: readonly Route[]): EndpointCounts {
-  const readyByIp = { ipv4: new Map<string, boolean>(), ipv6: new Map<string, boolean>() }
-  for (const { family, endpoints } of slices)
-    for (const { ip, ready } of endpoints) if (ready || !readyByIp[family].has(ip)) readyByIp[family].set(ip, ready)
+  const readyByPlace = { ipv4: new Map<string, boolean>(), ipv6: new Map<string, boolean>() }
+  for (const { family, endpoints, ports } of slices) {
+    // On the network of a node, or of one machine, several have the same IP. One that moves to another slice keeps its ports.
+    const at = ports.map(({ port }) => port).join()
+    for (const { ip, ready } of endpoints) {
+      const place = `${ip} ${at}`
+      if (ready || !readyByPlace[family].has(place)) readyByPlace[family].set(place, ready)
+    }
+  }
   const [first, second] = families
-  const family = readyByIp[second].size > readyByIp[first].size ? second : first
+  const family = readyByPlace[second].size > readyByPlace[first].size ? second : first
   let ready = 0
-  for (const isReady of readyByIp[family].values()) if (isReady) ready++
-  return { total: readyByIp[family].size, ready, used: usedIn(family, routes) }
+  for (const isReady of readyByPlace[family].values()) if (isReady) ready++
+  return { total: readyByPlace[family].size, ready, used: usedIn(family, routes) }
 }
 
 /** Clients of its address are turned away. */
