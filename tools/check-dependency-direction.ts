@@ -12,7 +12,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   config: ['net'],
   host: [],
   dataplane: ['core', 'api', 'net', 'host'],
-  http: ['net'],
+  http: ['core', 'net'],
   observe: ['core', 'api', 'net', 'http'],
   kpng: ['core', 'api', 'net', 'http'],
   sources: ['core', 'api', 'net', 'kpng', 'host'],

@@ -1,6 +1,6 @@
 /** What keeps others out of the console: a token, and a certificate for the way. */
 import type { Clock } from '../../core/clock.ts'
-import { TlsSource } from '../../kpng/tls-source.ts'
+import { TlsSource } from '../../http/tls/tls-source.ts'
 import { ConsoleAccess } from '../../observe/console/server/console-access.ts'
 import { TokenFile } from '../../observe/console/server/token-file.ts'
 import type { ServerTls } from '../../observe/http/http-server.ts'
@@ -13,20 +13,20 @@ export interface ConsoleDoor {
 }
 
 /** Reads what the flags name, so that what is wrong with it shows at the start. */
-export async function openConsoleDoor(from: ConsoleHost): Promise<ConsoleDoor> {
+export function openConsoleDoor(from: ConsoleHost): ConsoleDoor {
   const { console, host, log } = from
   const { clock, findFile } = host
   const tokenFile = console?.tokenFile ?? ''
   const token = tokenFile === '' ? undefined : TokenFile.open(findFile(tokenFile), clock, log)
-  return { access: new ConsoleAccess(token && (() => token.current()), clock), tls: await openTls(from) }
+  return { access: new ConsoleAccess(token && (() => token.current()), clock), tls: openTls(from) }
 }
 
-async function openTls({ console, host, log }: ConsoleHost): Promise<ServerTls | undefined> {
+function openTls({ console, host, log }: ConsoleHost): ServerTls | undefined {
   if (console?.tls === undefined) return undefined
   const { findFile, clock } = host
   const files = { certificate: findFile(console.tls.certificate), key: findFile(console.tls.key), ca: '' }
   try {
-    const source = await TlsSource.open(files, log)
+    const source = TlsSource.open(files, log)
     return source && atMostOnceASecond(source, clock)
   } catch (cause) {
     const problem = cause instanceof Error ? cause.message : String(cause)
@@ -43,11 +43,11 @@ function atMostOnceASecond(source: TlsSource, clock: Clock): ServerTls {
     get current() {
       return source.current
     },
-    refreshNow() {
+    refresh() {
       const nowMs = clock.monotonic()
       if (nowMs - readAtMs < 1000) return false
       readAtMs = nowMs
-      return source.refreshNow()
+      return source.refresh()
     },
   }
 }

@@ -23,7 +23,7 @@ const overview: LiveTopic = { name: 'overview', follow: () => ({ [Symbol.dispose
 
 test('without the flag there is nothing', async () => {
   const daemon = await memoryDaemon()
-  expect(daemonConsole({ ...parts(daemon), door: await openConsoleDoor(daemon) })).toEqual([])
+  expect(daemonConsole({ ...parts(daemon), door: openConsoleDoor(daemon) })).toEqual([])
 })
 
 test('it says where it is, who it is, and what can be followed', async () => {
@@ -155,7 +155,7 @@ async function start(flags: readonly string[] = [], more: Partial<Daemon> = {}, 
   })
   const daemon = { ...memory, ...more }
   const stop = new AbortController()
-  const runnable = daemonConsole({ ...parts(daemon), sockets, door: await openConsoleDoor(daemon) })
+  const runnable = daemonConsole({ ...parts(daemon), sockets, door: openConsoleDoor(daemon) })
   const ended = runAll(runnable, stop.signal)
   onTestFinished(async () => {
     stop.abort()

@@ -39,7 +39,7 @@ async function runTraced(daemon: Daemon, tracing: DaemonTracing, signal: AbortSi
   const nodeName = nodeNameOf(config.hostnameOverride, host)
   const catalog = new Catalog()
   // A container that only prepares the machine need not have the files.
-  const consoleDoor = await openConsoleDoor(daemon.isInitOnly ? { ...daemon, console: undefined } : daemon)
+  const consoleDoor = openConsoleDoor(daemon.isInitOnly ? { ...daemon, console: undefined } : daemon)
   const metrics = daemonMetrics(running, host)
   // Ends last: what the others do at their end is part of the traces.
   await using exported = await exportTraces({

@@ -38,7 +38,7 @@ export async function coreConsole({ values, store, followers, host, log }: CoreC
     console,
     host,
     log,
-    door: await openConsoleDoor({ console, host, log }),
+    door: openConsoleDoor({ console, host, log }),
     about: {
       kind: 'core',
       isDemo: false,

@@ -4,7 +4,7 @@ import type { Tracer } from '../../core/trace.ts'
 import { parseBindSpec } from '../../kpng/server/bind-spec.ts'
 import type { Follower } from '../../kpng/server/followers.ts'
 import { KpngServer } from '../../kpng/server/kpng-server.ts'
-import { TlsSource } from '../../kpng/tls-source.ts'
+import { openTls } from '../../kpng/open-tls.ts'
 import type { GlobalStore } from '../../kpng/store/global-store.ts'
 import type { RootLogger } from '../../observe/logging/create-logger.ts'
 import { KpngServerSeries } from '../../observe/metrics/kpng-metrics.ts'
@@ -38,7 +38,7 @@ export async function apiServer({ store, values, registry, tracer, host, log }: 
   const server = await KpngServer.listen({
     store,
     bind: parseBindSpec(values.listen),
-    tls: await TlsSource.open(files, log),
+    tls: openTls(files, log),
     allowsPlaintext: values['allow-plaintext'],
     servesLocal: values['local-api'],
     servesGlobal: values['globalv1-api'],

@@ -2,7 +2,7 @@ import type { FlagValues } from '../../config/flags/flag.ts'
 import type { Logger } from '../../core/logger.ts'
 import { parseApiTarget } from '../../kpng/client/api-target.ts'
 import { WatchClient } from '../../kpng/client/watch-client.ts'
-import { TlsSource } from '../../kpng/tls-source.ts'
+import { openTls } from '../../kpng/open-tls.ts'
 import { addKpngCoreSeries } from '../../observe/metrics/kpng-metrics.ts'
 import type { MetricRegistry } from '../../observe/metrics/prometheus.ts'
 import type { Host } from '../host/host.ts'
@@ -30,7 +30,7 @@ export async function watchClientFor(
   }
   const client = new WatchClient({
     target: parseApiTarget(values.api),
-    tls: await TlsSource.open(files, ownLog),
+    tls: openTls(files, ownLog),
     allowsPlaintext: values['allow-plaintext'],
     maxMessageBytes: values['max-msg-size'],
     userAgent: `fairlead/${fairleadVersion()} (${use})`,

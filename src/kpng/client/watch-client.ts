@@ -12,7 +12,7 @@ import { causesHeader, readCauses } from '../wire/causes.ts'
 import type { Cause } from '../wire/causes.ts'
 import { globalWatchPath, localWatchPath, unscopedHeader } from '../wire/grpc-names.ts'
 import { refusePlaintext } from '../plaintext.ts'
-import type { TlsSource } from '../tls-source.ts'
+import type { TlsSource } from '../../http/tls/tls-source.ts'
 import { addressOf, channelTarget } from './api-target.ts'
 import { ChangeSetReader } from './change-set.ts'
 import type { ChangeSet } from './change-set.ts'
@@ -88,7 +88,7 @@ export class WatchClient {
         log.warn('no contact with the KPNG server; the last state stays in use', { target, reason, pauseMs })
         await clock.sleep(pauseMs * (0.5 + random() / 2), signal).catch(() => {})
         pauseMs = Math.min(2 * pauseMs, longestPauseMs)
-        if ((await tls?.refresh()) === true) {
+        if (tls?.refresh() === true) {
           client.close()
           client = this.#newClient()
         }

@@ -3,8 +3,8 @@ import { hostname } from 'node:os'
 import { systemClock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
 import { parseApiTarget } from '../client/api-target.ts'
-import type { TlsFiles } from '../tls-files.ts'
-import { TlsSource } from '../tls-source.ts'
+import type { TlsFiles } from '../../http/tls/tls-files.ts'
+import { openTls } from '../open-tls.ts'
 import { BackendDriver } from './backend-driver.ts'
 import { consoleLogger } from './console-logger.ts'
 import type { KpngBackend } from './define-backend.ts'
@@ -32,7 +32,7 @@ export async function runBackend(backend: KpngBackend, options: RunBackendOption
   const { WatchClient } = await import('../client/watch-client.ts')
   const client = new WatchClient({
     target: parseApiTarget(options.api),
-    tls: options.tls && (await TlsSource.open(options.tls, log)),
+    tls: options.tls && openTls(options.tls, log),
     allowsPlaintext: options.allowPlaintext ?? false,
     maxMessageBytes: 4 << 20,
     clock: systemClock,

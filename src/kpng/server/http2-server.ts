@@ -3,8 +3,8 @@ import { createSecureServer, createServer } from 'node:http2'
 import type { Http2SecureServer, Http2Server } from 'node:http2'
 import type { Clock } from '../../core/clock.ts'
 import { KpngError } from '../kpng-error.ts'
-import type { TlsMaterial } from '../tls-files.ts'
-import type { TlsSource } from '../tls-source.ts'
+import type { TlsMaterial } from '../../http/tls/tls-files.ts'
+import type { TlsSource } from '../../http/tls/tls-source.ts'
 
 const settings = { settings: { maxConcurrentStreams: 100 } }
 const renewEveryMs = 10_000
@@ -35,7 +35,7 @@ export function http2Server(tls: TlsSource | undefined): ApiHttp2Server {
     async renew(clock, signal) {
       while (!signal.aborted) {
         await clock.sleep(renewEveryMs, signal).catch(() => {})
-        if (!signal.aborted && (await tls.refresh())) server.setSecureContext(secureContext(tls.current))
+        if (!signal.aborted && tls.refresh()) server.setSecureContext(secureContext(tls.current))
       }
     },
   }

@@ -28,7 +28,7 @@ import { http2Server } from './http2-server.ts'
 import type { ApiHttp2Server } from './http2-server.ts'
 import { listenOn } from './listening.ts'
 import { Pacer } from './pacer.ts'
-import type { TlsSource } from '../tls-source.ts'
+import type { TlsSource } from '../../http/tls/tls-source.ts'
 import { WatchStream } from './watch-stream.ts'
 import type { Watched } from './watch-stream.ts'
 

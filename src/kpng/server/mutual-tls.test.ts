@@ -7,8 +7,9 @@ import { TemporaryFolder } from '../../sources/kube/testing/temporary-folder.ts'
 import { sampleService, syncedStore } from '../testing/cluster-samples.ts'
 import { rawWatch } from '../testing/raw-watch.ts'
 import { testServer } from '../testing/test-server.ts'
-import { readTlsFiles } from '../tls-files.ts'
-import { TlsSource } from '../tls-source.ts'
+import { KpngError } from '../kpng-error.ts'
+import { openTls } from '../open-tls.ts'
+import { TlsSource } from '../../http/tls/tls-source.ts'
 
 let folder: TemporaryFolder
 const authority = new CertificateAuthority('ours')
@@ -32,7 +33,7 @@ const serverFiles = () => ({ key: file('server.key'), certificate: file('server.
 async function secureServer() {
   const store = syncedStore()
   store.setService(sampleService('default/web'))
-  return testServer(store, { tls: await TlsSource.open(serverFiles(), silentLogger) })
+  return testServer(store, { tls: TlsSource.open(serverFiles(), silentLogger) })
 }
 
 test('a client with a certificate of our CA is served', async () => {
@@ -61,13 +62,16 @@ test('a client without a certificate, with one of somebody else, or without TLS 
 })
 
 test('files that cannot be used are found before anybody connects', async () => {
-  const problem = async (changes: Partial<ReturnType<typeof serverFiles>>) =>
-    readTlsFiles({ ...serverFiles(), ...changes }).then(
-      () => 'none',
-      (error: Error & { reason: string }) => `${error.reason}: ${error.message}`,
-    )
-  expect(await problem({})).toBe('none')
-  expect(await problem({ key: '' })).toMatch(/^bad-tls: TLS needs a key and a certificate/)
-  expect(await problem({ ca: file('missing.crt') })).toMatch(/^bad-tls: .*missing\.crt cannot be read/)
-  expect(await problem({ key: file('ca.crt') })).toMatch(/^bad-tls: .*do not match/)
+  const problem = (changes: Partial<ReturnType<typeof serverFiles>>) => {
+    try {
+      openTls({ ...serverFiles(), ...changes }, silentLogger)
+      return 'none'
+    } catch (error) {
+      return error instanceof KpngError ? `${error.reason}: ${error.message}` : String(error)
+    }
+  }
+  expect(problem({})).toBe('none')
+  expect(problem({ key: '' })).toMatch(/^bad-tls: TLS needs a key and a certificate/)
+  expect(problem({ ca: file('missing.crt') })).toMatch(/^bad-tls: .*missing\.crt cannot be read/)
+  expect(problem({ key: file('ca.crt') })).toMatch(/^bad-tls: .*do not match/)
 })

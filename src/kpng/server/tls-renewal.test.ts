@@ -12,7 +12,7 @@ import { WatchClient } from '../client/watch-client.ts'
 import { sampleService, syncedStore } from '../testing/cluster-samples.ts'
 import { rawWatch } from '../testing/raw-watch.ts'
 import { testServer } from '../testing/test-server.ts'
-import { TlsSource } from '../tls-source.ts'
+import { TlsSource } from '../../http/tls/tls-source.ts'
 
 const first = new CertificateAuthority('first')
 const second = new CertificateAuthority('second')
@@ -78,7 +78,7 @@ test('a server takes up new files for new connections, and the old ones go on', 
   await using files = await Files.of(first, 'server')
   const clock = new FakeClock()
   const store = webStore()
-  await using server = await testServer(store, { tls: await TlsSource.open(files.paths, silentLogger), clock })
+  await using server = await testServer(store, { tls: TlsSource.open(files.paths, silentLogger), clock })
   using old = await clientOf(first, server.address)
   old.request('node-a')
   await old.untilSync()
@@ -99,15 +99,15 @@ test('a key that has come without its certificate changes nothing, and is report
   await using files = await Files.of(first, 'server')
   const warnings: string[] = []
   const log: Logger = { ...silentLogger, warn: (message) => warnings.push(message) }
-  const source = await TlsSource.open(files.paths, log)
+  const source = TlsSource.open(files.paths, log)
   const before = source?.current
   await files.replace(second, 'server', async () => {
-    for (let i = 0; i < 3; i++) expect(await source?.refresh()).toBe(false)
+    for (let i = 0; i < 3; i++) expect(source?.refresh()).toBe(false)
   })
   expect(source?.current).toBe(before)
   expect(warnings).toEqual(['the new TLS files cannot be used; the previous ones stay in use'])
-  expect(await source?.refresh()).toBe(true)
-  expect(await source?.refresh()).toBe(false)
+  expect(source?.refresh()).toBe(true)
+  expect(source?.refresh()).toBe(false)
   expect(source?.current.ca?.toString()).toBe(second.cert)
 })
 
@@ -119,13 +119,13 @@ test('a backend comes back with new files after those of both sides were replace
     store.setService(sampleService('default/web', { port: servicePort }))
     store.commit()
     const bind = { kind: 'tcp', host: '127.0.0.1', port } as const
-    return testServer(store, { bind, tls: await TlsSource.open(serverFiles.paths, silentLogger) })
+    return testServer(store, { bind, tls: TlsSource.open(serverFiles.paths, silentLogger) })
   }
   const server = await startServer(80, 0)
   const port = Number(server.address.split(':').at(-1))
   const client = new WatchClient({
     target: server.address,
-    tls: await TlsSource.open(clientFiles.paths, silentLogger),
+    tls: TlsSource.open(clientFiles.paths, silentLogger),
     allowsPlaintext: false,
     maxMessageBytes: 4 << 20,
     clock: systemClock,

@@ -38,7 +38,7 @@ export interface HttpServerOptions {
 export interface ServerTls {
   readonly current: { readonly key: Buffer; readonly cert: Buffer }
   /** Asked whenever somebody connects: nothing has to look while nobody does. Returns whether there are new ones. */
-  refreshNow(): boolean
+  refresh(): boolean
 }
 
 /** For servers that are given no limit. */
@@ -92,7 +92,7 @@ function newServer(options: HttpServerOptions): Server {
   // Before Node's own listener, which begins the handshake.
   server.prependListener('connection', (socket: Socket) => {
     keepHandshake(server, socket)
-    if (tls.refreshNow()) server.setSecureContext(context())
+    if (tls.refresh()) server.setSecureContext(context())
   })
   return server
 }

@@ -109,7 +109,7 @@ class TestTls implements ServerTls {
     this.#isNew = true
   }
 
-  refreshNow(): boolean {
+  refresh(): boolean {
     const isNew = this.#isNew
     this.#isNew = false
     return isNew

@@ -2,8 +2,8 @@
  * TLS files that are replaced while the process runs, when certificates are renewed. While key and certificate do not
  * match (they are rarely replaced in one step), the old ones stay in use.
  */
-import type { Logger } from '../core/logger.ts'
-import { readTlsFiles, readTlsFilesNow } from './tls-files.ts'
+import type { Logger } from '../../core/logger.ts'
+import { readTlsFiles } from './tls-files.ts'
 import type { TlsFiles, TlsMaterial } from './tls-files.ts'
 
 export class TlsSource {
@@ -13,8 +13,8 @@ export class TlsSource {
   #lastProblem = ''
 
   /** Returns undefined, which means plaintext, if no file is named at all. Throws if a file cannot be used. */
-  static async open(files: TlsFiles, log: Logger): Promise<TlsSource | undefined> {
-    const material = await readTlsFiles(files)
+  static open(files: TlsFiles, log: Logger): TlsSource | undefined {
+    const material = readTlsFiles(files)
     return material && new TlsSource(files, material, log)
   }
 
@@ -29,15 +29,10 @@ export class TlsSource {
   }
 
   /** Reads the files again. Returns whether there is something new to use. */
-  async refresh(): Promise<boolean> {
-    return this.refreshNow()
-  }
-
-  /** The same, for a client that is connecting. */
-  refreshNow(): boolean {
+  refresh(): boolean {
     let found: TlsMaterial | undefined
     try {
-      found = readTlsFilesNow(this.#files)
+      found = readTlsFiles(this.#files)
       this.#lastProblem = ''
     } catch (error) {
       const problem = error instanceof Error ? error.message : String(error)

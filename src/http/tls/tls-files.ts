@@ -2,7 +2,7 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
-import { KpngError } from './kpng-error.ts'
+import { TlsFilesError } from './tls-files-error.ts'
 
 export interface TlsFiles {
   readonly key: string
@@ -17,17 +17,12 @@ export interface TlsMaterial {
   readonly ca: Buffer | undefined
 }
 
-/** Returns undefined, which means plaintext, if no file is named at all. Rejects with a KpngError. */
-export async function readTlsFiles(files: TlsFiles): Promise<TlsMaterial | undefined> {
-  return readTlsFilesNow(files)
-}
-
-/** The same, at once: they are small, and the handshake of a client may wait for them. */
-export function readTlsFilesNow(files: TlsFiles): TlsMaterial | undefined {
+/** Returns undefined, which means plaintext, if no file is named at all. At once: they are small, and the handshake of a
+ * client may wait for them. Throws a TlsFilesError. */
+export function readTlsFiles(files: TlsFiles): TlsMaterial | undefined {
   const { key, certificate, ca } = files
   if (key === '' && certificate === '' && ca === '') return undefined
-  if (key === '' || certificate === '')
-    throw new KpngError('bad-tls', 'TLS needs a key and a certificate on both sides')
+  if (key === '' || certificate === '') throw new TlsFilesError('TLS needs a key and a certificate on both sides')
   const material: TlsMaterial = {
     key: read(key),
     cert: read(certificate),
@@ -37,8 +32,7 @@ export function readTlsFilesNow(files: TlsFiles): TlsMaterial | undefined {
   try {
     createSecureContext({ ...material, minVersion: 'TLSv1.2' })
   } catch (error) {
-    throw new KpngError(
-      'bad-tls',
+    throw new TlsFilesError(
       `the TLS files ${[key, certificate, ca].join(' ').trim()} do not match: ${reasonOf(error)}`,
       {
         cause: error,
@@ -53,7 +47,7 @@ function mustHoldCertificate(ca: Buffer, path: string): void {
   try {
     void new X509Certificate(ca)
   } catch (error) {
-    throw new KpngError('bad-tls', `the TLS file ${path} holds no certificate: ${reasonOf(error)}`, { cause: error })
+    throw new TlsFilesError(`the TLS file ${path} holds no certificate: ${reasonOf(error)}`, { cause: error })
   }
 }
 
@@ -61,7 +55,7 @@ function read(path: string): Buffer {
   try {
     return readFileSync(path)
   } catch (error) {
-    throw new KpngError('bad-tls', `the TLS file ${path} cannot be read: ${reasonOf(error)}`, { cause: error })
+    throw new TlsFilesError(`the TLS file ${path} cannot be read: ${reasonOf(error)}`, { cause: error })
   }
 }
 
