@@ -6,6 +6,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { missingForNamespace } from '../../src/dataplane/netlink/testing/network-namespace.ts'
 import { packages, root } from '../../tools/package/places.ts'
 import { packageHere, version } from './testing/built-package.ts'
+import { writeObjects } from './testing/sample-objects.ts'
 
 const missing = missingForNamespace('debootstrap', 'ip')
 const debian = join(root, '.cache/debian-root')
@@ -63,21 +64,7 @@ const files =
 const serves = `
   ! command -v node npm
   fairlead --version
-  cat > /etc/fairlead/objects.yaml <<'END'
-apiVersion: v1
-kind: Service
-metadata: { name: web, namespace: default }
-spec:
-  clusterIP: 10.96.0.10
-  ports: [{ name: http, port: 80 }]
----
-apiVersion: discovery.k8s.io/v1
-kind: EndpointSlice
-metadata: { name: web-1, namespace: default, labels: { kubernetes.io/service-name: web } }
-addressType: IPv4
-ports: [{ name: http, port: 8080 }]
-endpoints: [{ addresses: ['192.0.2.10'] }]
-END
+  ${writeObjects}
   perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(LocalPort => 8080, Listen => 5, ReuseAddr => 1) or die; while ($c = $s->accept) { print $c "hello\\n"; close $c }' &
   server=$!
   flags="--proxy-mode=nftables --objects=/etc/fairlead/objects.yaml --hostname-override=node1 --conntrack-max-per-core=0 --conntrack-tcp-timeout-established=0s --conntrack-tcp-timeout-close-wait=0s --oom-score-adj=0"

@@ -8,6 +8,7 @@ import { missingForNamespace } from '../../src/dataplane/netlink/testing/network
 import { TemporaryFolder } from '../../src/sources/kube/testing/temporary-folder.ts'
 import { packages } from '../../tools/package/places.ts'
 import { packageHere, version } from './testing/built-package.ts'
+import { writeObjects } from './testing/sample-objects.ts'
 
 const script = fileURLToPath(new URL('testing/with-systemd.sh', import.meta.url))
 const missing =
@@ -110,21 +111,7 @@ const setup = `
   dpkg -i /packages/${basename(packageHere.deb)} >/dev/null 2>&1
   ip link add node type veth peer name other
   ip address add 192.0.2.10/24 dev node && ip link set node up && ip link set other up && ip route add default dev node
-  cat > /etc/fairlead/objects.yaml <<'END'
-apiVersion: v1
-kind: Service
-metadata: { name: web, namespace: default }
-spec:
-  clusterIP: 10.96.0.10
-  ports: [{ name: http, port: 80 }]
----
-apiVersion: discovery.k8s.io/v1
-kind: EndpointSlice
-metadata: { name: web-1, namespace: default, labels: { kubernetes.io/service-name: web } }
-addressType: IPv4
-ports: [{ name: http, port: 8080 }]
-endpoints: [{ addresses: ['192.0.2.10'] }]
-END
+  ${writeObjects}
   perl -MIO::Socket::INET -e '
     $s = IO::Socket::INET->new(LocalPort => 8080, Listen => 5, ReuseAddr => 1) or die;
     $SIG{CHLD} = "IGNORE";
