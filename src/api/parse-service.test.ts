@@ -195,6 +195,28 @@ describe('a Service', () => {
 
   test.each([
     [{}, undefined],
+    [{ 'fairlead.dev/socket-balancing': 'off' }, { balancing: 'off' }],
+    [{ 'fairlead.dev/socket-balancing': 'on' }, undefined],
+    [{ 'fairlead.dev/algorithm': 'round-robin' }, { algorithm: 'round-robin' }],
+    [{ 'fairlead.dev/algorithm': 'random' }, undefined],
+  ])('annotations %j wish %j at the sockets of clients', (annotations, wishes) => {
+    const raw = rawService('demo/web', { ports: [port80] }, {}, { annotations })
+    expect(record('Service', raw).sockets).toEqual(wishes)
+    expect(problemsOf('Service', raw)).toEqual([])
+  })
+
+  test('names a wish at the sockets of clients that nobody knows', () => {
+    const annotations = { 'fairlead.dev/socket-balancing': 'false', 'fairlead.dev/algorithm': 'maglev' }
+    const raw = rawService('demo/web', { ports: [port80] }, {}, { annotations })
+    expect(record('Service', raw).sockets).toBeUndefined()
+    expect(problemsOf('Service', raw)).toEqual([
+      'metadata.annotations[fairlead.dev/socket-balancing]: must be one of on, off, not "false"',
+      'metadata.annotations[fairlead.dev/algorithm]: must be one of random, round-robin, not "maglev"',
+    ])
+  })
+
+  test.each([
+    [{}, undefined],
     [{ 'preserve-destination': 'true' }, { preservesDestination: true }],
     [{ 'preserve-destination': 'True' }, undefined],
     [{ winProxyOptimization: 'Disabled' }, { rebuilds: true }],

@@ -6,6 +6,7 @@ import type { AddressUse } from './address-rules.ts'
 import type { JsonObject, JsonReader } from './json-reader.ts'
 import type { Identified } from './identified.ts'
 import { parseRelaying } from './parse-relaying.ts'
+import { parseSockets } from './parse-sockets.ts'
 import { parseWindows } from './parse-windows.ts'
 import { isPortName, protocols, validPort } from './port-range.ts'
 import type { ServicePort, ServiceRecord } from './records.ts'
@@ -55,6 +56,7 @@ export function parseService(object: Identified): ServiceRecord | undefined {
       read,
     ),
     ...parseRelaying(annotations, read),
+    ...parseSockets(annotations, read),
     ...parseWindows(annotations),
   }
 }

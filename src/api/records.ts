@@ -40,6 +40,7 @@ export interface ServiceRecord {
   readonly internalTrafficPolicy: TrafficPolicy
   readonly healthCheckNodePort: number
   readonly relaying?: Relaying
+  readonly sockets?: SocketWishes
   readonly windows?: WindowsWishes
 }
 
@@ -54,6 +55,14 @@ export interface Relaying {
    * what they would see in a kernel mode.
    */
   readonly clientAddress?: 'node' | 'transparent'
+}
+
+/** Only a mode that works at the sockets of clients can do these; others ignore them. */
+export interface SocketWishes {
+  /** By default a socket is connected to an endpoint before it sends. Off: packets are translated, as for clients elsewhere. */
+  readonly balancing?: 'off'
+  /** By default at random. */
+  readonly algorithm?: 'round-robin'
 }
 
 /** Only the kernelspace mode can do these; others ignore them. */

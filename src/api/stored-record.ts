@@ -23,6 +23,7 @@ import type {
   SliceEndpoint,
   SlicePort,
   SliceRecord,
+  SocketWishes,
   WindowsWishes,
 } from './records.ts'
 import { policies, serviceTypes } from './service-rules.ts'
@@ -71,6 +72,7 @@ function readService(fields: JsonObject): ServiceRecord {
     internalTrafficPolicy: choiceOf(fields, 'internalTrafficPolicy', policies),
     healthCheckNodePort: portOf(fields, 'healthCheckNodePort', 0),
     ...(fields['relaying'] !== undefined && { relaying: relayingOf(objectOf(fields['relaying'], 'relaying')) }),
+    ...(fields['sockets'] !== undefined && { sockets: socketsOf(objectOf(fields['sockets'], 'sockets')) }),
     ...(fields['windows'] !== undefined && { windows: windowsOf(objectOf(fields['windows'], 'windows')) }),
   }
 }
@@ -153,6 +155,13 @@ function relayingOf(wishes: JsonObject): Relaying {
     ...(wishes['clientAddress'] !== undefined && {
       clientAddress: choiceOf(wishes, 'clientAddress', ['node', 'transparent']),
     }),
+  }
+}
+
+function socketsOf(wishes: JsonObject): SocketWishes {
+  return {
+    ...(wishes['balancing'] !== undefined && { balancing: choiceOf(wishes, 'balancing', ['off']) }),
+    ...(wishes['algorithm'] !== undefined && { algorithm: choiceOf(wishes, 'algorithm', ['round-robin']) }),
   }
 }
 

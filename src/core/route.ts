@@ -2,7 +2,7 @@
  * A Route says what happens to the traffic of one Service port, for one IP family, on this node. Backends see Routes and
  * nothing else: no Service object, no policy left to decide.
  */
-import type { ObjectKey, Protocol, Relaying, TrafficPolicy, WindowsWishes } from '../api/records.ts'
+import type { ObjectKey, Protocol, Relaying, SocketWishes, TrafficPolicy, WindowsWishes } from '../api/records.ts'
 import type { Family } from '../net/ip.ts'
 
 /** Identifies a Service port within a family: namespace, name, port name and protocol. */
@@ -124,6 +124,8 @@ export interface Route {
   readonly healthCheckNodePort: number | undefined
   /** Wishes that only the userspace mode can fulfil. */
   readonly relaying: Relaying | undefined
+  /** Wishes that only a mode at the sockets of clients can fulfil. */
+  readonly sockets: SocketWishes | undefined
   /** Wishes that only the kernelspace mode can fulfil. */
   readonly windows: WindowsWishes | undefined
 

@@ -226,6 +226,12 @@ describe('the routes of a Service', () => {
     expect(routesOf({ ...web, relaying }, [], context)[0]).toHaveProperty('relaying', relaying)
   })
 
+  test('say what the Service wishes at the sockets of clients', () => {
+    const web = service('demo/web', { clusterIP: '10.96.0.1', ports: [{ port: 80 }] })
+    expect(routesOf(web, [], context)[0]?.sockets).toBeUndefined()
+    expect(routesOf({ ...web, sockets: { balancing: 'off' } }, [], context)[0]?.sockets).toEqual({ balancing: 'off' })
+  })
+
   test('say what the Service wishes of a Windows node', () => {
     const web = service('demo/web', { clusterIP: '10.96.0.1', ports: [{ port: 80 }] })
     expect(routesOf(web, [], context)[0]?.windows).toBeUndefined()

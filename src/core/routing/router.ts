@@ -131,6 +131,7 @@ function routeOf(
     affinitySeconds: unlessZero(service.affinitySeconds),
     healthCheckNodePort: unlessZero(service.healthCheckNodePort),
     relaying: service.relaying,
+    sockets: service.sockets,
     windows: service.windows,
     endpoints,
     clusterEndpoints: cluster,

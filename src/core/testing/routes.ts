@@ -80,6 +80,7 @@ function routeOf(name: string, wishes: Wishes): Route {
     affinitySeconds: undefined,
     healthCheckNodePort: undefined,
     relaying: undefined,
+    sockets: undefined,
     windows: undefined,
     endpoints,
     clusterEndpoints: ready,

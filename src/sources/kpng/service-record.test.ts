@@ -73,6 +73,15 @@ test('wishes for Windows nodes come with the annotations that the core passes on
   expect(read({ Annotations: { other: 'true' } }).record).not.toHaveProperty('windows')
 })
 
+test('so do wishes for the sockets of clients', () => {
+  expect(read({ Annotations: { 'fairlead.dev/algorithm': 'round-robin' } }).record.sockets).toEqual({
+    algorithm: 'round-robin',
+  })
+  const { record, problems } = read({ Annotations: { 'fairlead.dev/socket-balancing': 'no' } })
+  expect(record).not.toHaveProperty('sockets')
+  expect(problems).toEqual([expect.stringContaining('metadata.annotations[fairlead.dev/socket-balancing]')])
+})
+
 test.each([
   ['a headless one', { IPs: { ClusterIPs: ipSet(['10.96.0.10']), ExternalIPs: noIps, Headless: true } }],
   ['an ExternalName', { Type: 'ExternalName' }],

@@ -5,8 +5,10 @@
  */
 import { usableAddress } from '../../api/address-rules.ts'
 import type { AddressUse } from '../../api/address-rules.ts'
-import { oneOf, ProblemList } from '../../api/field-checks.ts'
+import { oneOf } from '../../api/field-checks.ts'
 import type { ProblemNotes } from '../../api/field-checks.ts'
+import { JsonReader } from '../../api/json-reader.ts'
+import { parseSockets } from '../../api/parse-sockets.ts'
 import { parseWindows } from '../../api/parse-windows.ts'
 import { protocols } from '../../api/port-range.ts'
 import { objectKey } from '../../api/records.ts'
@@ -26,7 +28,7 @@ import { protocolName } from '../../kpng/wire/protocol-name.ts'
 
 export function serviceRecord(service: Service): Parsed<ServiceRecord> {
   const { Namespace: namespace, Name: name, IPs: ips, SessionAffinity: affinity } = service
-  const notes = new ProblemList('Service', objectKey({ namespace, name }))
+  const notes = new JsonReader('Service', objectKey({ namespace, name }))
   const type = serviceTypes.find((known) => known === service.Type) ?? 'ClusterIP'
   const policy = externalTrafficPolicy(
     type,
@@ -57,6 +59,7 @@ export function serviceRecord(service: Service): Parsed<ServiceRecord> {
       notes,
     ),
     // Present if the core was told to pass them on.
+    ...parseSockets(service.Annotations, notes),
     ...parseWindows(service.Annotations),
   }
   return { ok: true, record, problems: notes.problems }
