@@ -5,6 +5,7 @@
  * program text serve both families.
  */
 import type { Protocol } from '../../api/records.ts'
+import type { MapSpec } from '../../dataplane/ebpf/bpf.ts'
 import type { Family } from '../../net/ip.ts'
 import { addressBytes, addressText } from './address-bytes.ts'
 
@@ -30,7 +31,10 @@ export const layout = {
     service: 36,
     endpoint: 40,
     generation: 44,
+    /** Of a datagram flow. */
     lastUse: 48,
+    /** Of a connected socket. */
+    netns: 48,
     cookie: 56,
     size: 64,
   },
@@ -62,6 +66,8 @@ export const configFlags = {
   udpConnectHostOnly: 32,
   /** TCP sockets get no memory, so `getpeername` shows the endpoint. */
   noPeerNames: 64,
+  /** TCP sockets whose endpoint has ended are reported as stale, too. */
+  reportStaleTcp: 128,
 } as const
 
 const serviceFlags = { roundRobin: 1 } as const
@@ -73,20 +79,10 @@ export type ListName = keyof typeof listBits
 
 // --- maps ---
 
-export interface MapShape {
-  /** How `bpftool` shows it: at most 15 characters. */
-  readonly name: string
-  readonly type: 'hash' | 'array' | 'lru-hash' | 'socket-storage'
-  readonly keySize: number
-  readonly valueSize: number
-  /** Not for socket storage, which has room as long as sockets have. */
-  readonly maxEntries: number
-}
-
 const arrayKey = 4
 
 /** By the name that programs and pins have. */
-export const mapShapes = {
+export const mapSpecs = {
   frontends: shape('frontends', 'hash', layout.frontendKey.size, layout.frontend.size, 65_536),
   node_addresses: shape('node_addresses', 'hash', 16, 4, 1_024),
   services: shape('services', 'array', arrayKey, layout.service.size, 32_768),
@@ -101,9 +97,10 @@ export const mapShapes = {
   stale: shape('stale', 'array', arrayKey, layout.staleReport.size, 4_097),
 } as const
 
-export type MapName = keyof typeof mapShapes
+export type MapName = keyof typeof mapSpecs
 
-function shape(name: string, type: MapShape['type'], keySize: number, valueSize: number, maxEntries: number): MapShape {
+function shape(name: string, type: MapSpec['type'], keySize: number, valueSize: number, maxEntries: number): MapSpec {
+  // The kernel keeps 15 characters: with these, what is asked for equals what is found.
   return { name: `fl_${name}`.slice(0, 15), type, keySize, valueSize, maxEntries }
 }
 
