@@ -4,6 +4,7 @@
  *
  * Load it with `loadLibc`: it fails to load where koffi has no binary, and it takes memory.
  */
+import { constants } from 'node:os'
 import koffi from 'koffi'
 
 // The running program: glibc or musl is already loaded in it.
@@ -21,7 +22,21 @@ const cMemfdCreate = program.func('int memfd_create(const char *name, unsigned i
 const cFcntl = program.func('int fcntl(int fd, int command, int argument)') as Call
 const cMmap = program.func(
   'void *mmap(void *address, size_t length, int protection, int flags, int fd, int64_t offset)',
-) as (address: null, length: number, protection: number, flags: number, fd: number, offset: number) => unknown
+) as (
+  address: ArrayBuffer | null,
+  length: number,
+  protection: number,
+  flags: number,
+  fd: number,
+  offset: number,
+) => unknown
+const cSyscall = program.func('long syscall(long number, long first, void *second, long third)') as Call & {
+  async: (...args: readonly unknown[]) => void
+}
+const cSetns = program.func('int setns(int fd, int kind)') as Call
+const cMount = program.func(
+  'int mount(const char *source, const char *target, const char *type, unsigned long flags, const void *data)',
+) as (source: string, target: string, type: string, flags: number, data: null) => number
 
 const cListen = program.func('int listen(int fd, int backlog)') as Call
 const cConnect = program.func('int connect(int fd, const void *address, uint32_t length)') as Call
@@ -100,6 +115,50 @@ export function mapShared(fd: number, size: number): ArrayBuffer | number {
   const [readAndWrite, shared, failed] = [3, 1, 2n ** 64n - 1n]
   const mapped = cMmap(null, size, readAndWrite, shared, fd, 0)
   return koffi.address(mapped) === failed ? koffi.errno() : koffi.view(mapped, size)
+}
+
+/**
+ * Lets go of memory that `mapShared` returned. Its addresses stay reserved and read as zeros: JavaScript may still have
+ * views of them, which must not end the process. Returns an errno, or 0.
+ */
+export function releaseShared(memory: ArrayBuffer): number {
+  const [readAndWrite, privateFixedAnonymous, failed] = [3, 0x32, 2n ** 64n - 1n]
+  const mapped = cMmap(memory, memory.byteLength, readAndWrite, privateFixedAnonymous, -1, 0)
+  return koffi.address(mapped) === failed ? koffi.errno() : 0
+}
+
+/** The number of bpf(2); C libraries have no function for it. Missing: Fairlead does not know this machine. */
+const bpfNumber: number | undefined = { x64: 321, arm64: 280 }[process.arch as string]
+
+/** bpf(2). Returns what the command returns, such as a descriptor, or a negated errno. */
+export function bpf(command: number, attributes: Buffer): number {
+  if (bpfNumber === undefined) return -constants.errno.ENOSYS
+  return resultOf(cSyscall(bpfNumber, command, attributes, attributes.length))
+}
+
+/** The same on another thread, for commands that wait. The errno cannot be read from there. */
+export function bpfAsync(command: number, attributes: Buffer): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    cSyscall.async(bpfNumber ?? -1, command, attributes, attributes.length, (error: Error | null, result: number) =>
+      error === null ? resolve(result >= 0) : reject(error),
+    )
+  })
+}
+
+/** For the pointers inside of structures. Keep the buffer in a variable until the call that uses it has returned. */
+export function addressOf(buffer: Buffer): bigint {
+  return koffi.address(buffer)
+}
+
+/** Moves the calling thread into a network namespace. Returns an errno, or 0. */
+export function enterNetworkNamespace(fd: number): number {
+  const network = 0x40000000
+  return errnoOf(cSetns(fd, network))
+}
+
+/** Returns an errno, or 0. */
+export function mount(source: string, target: string, type: string): number {
+  return errnoOf(cMount(source, target, type, 0, null))
 }
 
 /** Returns an errno, or 0. */
