@@ -338,3 +338,13 @@ test('a client that leaves in the middle of its body is no error of the server',
   await api.client.expect(200, 'GET', servicesPath)
   expect(log.at('error')).toEqual([])
 })
+
+test('who asks what they may do is told: everything', async () => {
+  await using api = await serverUnderTest()
+  const { client } = api
+  const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews'
+  const spec = { resourceAttributes: { group: '', resource: 'services', verb: 'list' } }
+  const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview', spec }
+  expect(await client.expect(201, 'POST', path, review)).toMatchObject({ kind: review.kind, status: { allowed: true } })
+  await client.expect(405, 'GET', path)
+})

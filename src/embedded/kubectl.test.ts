@@ -323,6 +323,10 @@ describe.skipIf(clientVersion === undefined)(`kubectl ${clientVersion ?? ''}${re
       expect(await kubectl('explain endpointslice.endpoints.conditions')).toContain('ready')
     })
 
+    test('at what they may do', async () => {
+      expect(await kubectl('auth can-i list services')).toBe('yes\n')
+    })
+
     test('at what the server offers', async () => {
       expect(rows(await kubectl('api-resources --no-headers')).map(([name]) => name)).toEqual(
         expect.arrayContaining(['services', 'endpointslices', 'nodes', 'namespaces', 'servicecidrs', 'events']),

@@ -463,6 +463,17 @@ END`)
     ),
   },
   {
+    name: 'service-none-ready',
+    when: 'stopped',
+    evidence: /web-1: ipv4, 1 endpoints, ports "http" 8080\/TCP/,
+    also: ['loopback-address'],
+    make: objects(
+      nodeObject,
+      web,
+      slice('web', { endpoints: [{ addresses: ['127.0.0.9'], conditions: { ready: true } }] }),
+    ),
+  },
+  {
     name: 'service-port-unknown',
     when: 'stopped',
     evidence: /ports "https" 8443\/TCP/,

@@ -67,6 +67,22 @@ test('nobody looks: nobody asks', async () => {
   })
 })
 
+test('the pages of a node are true of the demo: its rules are there, and its doctor finds what is empty by intention', async () => {
+  const read = async (path: string) => (await get(`${demo.consoleUrl}${path}`)).body
+  const { url } = demo.service('shop/web:http')
+  const listener = new URL(url).host
+  expect(await read('debug/rules?family=ipv4')).toContain(listener)
+  expect(await read('debug/rules?service=shop/web')).toContain(listener)
+  expect(await read('debug/explain?target=service/web&namespace=shop&output=text')).toContain(listener)
+  const { findings } = JSON.parse(await read('debug/doctor')) as {
+    readonly findings: readonly { readonly what: string }[]
+  }
+  // Of the machine it may find something; of the sample application only this.
+  expect(findings.map(({ what }) => what).filter((what) => /shop|kubernetes|rights/.test(what))).toEqual([
+    'shop/closed, port 8083/TCP, ipv4 has no endpoints, and no selector that would find some.',
+  ])
+})
+
 describe('a button', () => {
   test('stops a replica: no client notices, the proxy learns it, and it can be started again', async () => {
     const { url } = demo.service('shop/web:http')

@@ -5,6 +5,7 @@ import type { Backend, Change, NodeView, SyncReport } from '../../core/backend.t
 import type { Span } from '../../core/trace.ts'
 import type { Family } from '../../net/ip.ts'
 import type { Route, RouteKey } from '../../core/route.ts'
+import { overBackend } from '../modes/over-backend.ts'
 
 export interface Served {
   readonly key: RouteKey
@@ -19,8 +20,7 @@ export type Announce = (served: readonly Served[], isFirst: boolean, family: Fam
 
 export function announcingBackend(inner: UserspaceBackend, announce: Announce): Backend {
   let isFirst = true
-  return {
-    name: inner.name,
+  return overBackend(inner, {
     async sync(view: NodeView, change: Change, signal: AbortSignal, span?: Span): Promise<SyncReport> {
       const report = await inner.sync(view, change, signal, span)
       const problemByKey = new Map(report.failed.map(({ key, reason }) => [key, reason]))
@@ -34,7 +34,5 @@ export function announcingBackend(inner: UserspaceBackend, announce: Announce): 
       isFirst = false
       return report
     },
-    traffic: (signal, keys) => inner.traffic(signal, keys),
-    [Symbol.asyncDispose]: () => inner[Symbol.asyncDispose](),
-  }
+  })
 }

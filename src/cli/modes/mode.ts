@@ -26,6 +26,8 @@ export interface Mode {
   readonly endpointRules: ServingPolicy['endpointRules']
   /** What its clients meet, on a node that is as the mode wants it. */
   traits(config: ProxyConfig): ModeTraits
+  /** Whether Services may have loopback addresses on such a node, as `allowsLoopback` of how it works there. Absent: nowhere. */
+  allowsLoopbackAt?(place: ModePlace): boolean
   /** Touches nothing yet. A mode that can work in several ways chooses one, and logs which. */
   onNode(context: ModeContext): ModeOnNode
   render(view: NodeView, settings: RenderSettings): readonly RenderedPart[]
@@ -49,18 +51,23 @@ export interface RenderSettings extends ModeSettings {
   readonly hnsNetworkType: 'auto' | 'L2Bridge' | 'Overlay'
 }
 
-export interface ModeContext {
+/** What decides between several ways to work. */
+export interface ModePlace {
+  readonly host: Pick<Host, 'platform' | 'process' | 'env'>
+  /** The node's primary address; a loopback address when it has none. */
+  readonly nodeIp: string
+  /** Addresses of this machine, as of now. */
+  readonly localIps: () => readonly string[]
+}
+
+export interface ModeContext extends ModePlace {
   /** What stays for as long as the process runs. */
   readonly config: StartConfig
   /** As of now: for what is done once. */
   readonly settings: () => ModeSettings
   /** What the current sync of the family is made from, or the last one. */
   readonly settingsOf: (family: Family) => ModeSettings
-  /** Addresses of this machine, as of now. */
-  readonly localIps: () => readonly string[]
   readonly host: Host
-  /** The node's primary address; a loopback address when it has none. */
-  readonly nodeIp: string
   readonly nodeIps: NodeIps['ips']
   readonly primaryFamily: Family
   /** Where the process keeps notes of its own; empty: nowhere. */

@@ -6,7 +6,7 @@ import type { NodeView } from '../../core/backend.ts'
 import { OwnPods } from '../../core/node/own-pods.ts'
 import { isLoopback } from '../../net/ip.ts'
 import { loopbackMode } from './loopback-mode.ts'
-import type { Mode, ModeContext, ModeSettings } from './mode.ts'
+import type { Mode, ModePlace, ModeSettings } from './mode.ts'
 import { portalMode } from './portal-mode.ts'
 import { trafficSettings } from './traffic-settings.ts'
 
@@ -16,6 +16,7 @@ export const userspaceMode: Mode = {
   carriesTraffic: true,
   endpointRules: 'usual',
   traits: () => portalTraits,
+  allowsLoopbackAt: (place) => whyNoPortals(place) !== undefined,
 
   onNode(context) {
     const { nodeIp, log } = context
@@ -50,7 +51,7 @@ function settingsOf(view: NodeView, settings: ModeSettings): PortalSettings {
   return portalSettings({ ...traffic, localTraffic: pods.localTraffic }, view.node)
 }
 
-function whyNoPortals({ host, nodeIp, localIps }: ModeContext): string | undefined {
+function whyNoPortals({ host, nodeIp, localIps }: ModePlace): string | undefined {
   if (host.platform !== 'linux') return 'only Linux has the rules for other addresses'
   if (!host.process.isRoot) return 'not running as root'
   if (isLoopback(nodeIp)) return `the node's address is ${nodeIp}`

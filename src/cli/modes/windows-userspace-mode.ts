@@ -15,7 +15,7 @@ import type { Family } from '../../net/ip.ts'
 import { CommandError } from '../program.ts'
 import { endingWith } from './ending-with.ts'
 import { loopbackMode } from './loopback-mode.ts'
-import type { Mode, ModeContext, ModeOnNode, ModeSettings } from './mode.ts'
+import type { Mode, ModeContext, ModeOnNode, ModePlace, ModeSettings } from './mode.ts'
 import { serviceAddressesPath } from './windows-records.ts'
 import type { Workings } from './workings.ts'
 
@@ -24,6 +24,8 @@ export const windowsUserspaceMode: Mode = {
   carriesTraffic: true,
   endpointRules: 'usual',
   traits: () => socketTraits,
+  allowsLoopbackAt: (place) =>
+    whyOnlyLoopback(place) !== undefined || workingsWith(interfaceNameFrom(place.host.env)).allowsLoopback,
 
   onNode(context) {
     const obstacle = whyOnlyLoopback(context)
@@ -57,7 +59,7 @@ interface Obstacle extends Record<string, string> {
   readonly fix: string
 }
 
-function whyOnlyLoopback({ host, nodeIp }: ModeContext): Obstacle | undefined {
+function whyOnlyLoopback({ host, nodeIp }: ModePlace): Obstacle | undefined {
   if (!host.process.isRoot)
     return { reason: 'not running as an administrator, who may add addresses', fix: howToBeAdministrator }
   if (!isLoopback(nodeIp)) return undefined

@@ -8,6 +8,7 @@ import { answerResource } from '../verbs/verbs.ts'
 import type { WriteContext } from '../verbs/write.ts'
 import type { Kind, Kinds } from '../verbs/kinds.ts'
 import { negotiate } from './accept.ts'
+import { answerAccessReview, isAccessReview } from './access-review.ts'
 import { isWatch, parseWatchQuery } from './query.ts'
 import { sendError, sendReply } from './reply.ts'
 import { JournalError } from '../journal/journal-error.ts'
@@ -67,6 +68,10 @@ async function answer(
   if (route.kind !== 'resource') {
     const types = options.kinds.all.map((kind) => kind.type)
     sendReply(response, answerDocument({ types, version: options.version }, route, request))
+    return
+  }
+  if (isAccessReview(route)) {
+    sendReply(response, await answerAccessReview(request))
     return
   }
   const resourceRequest = resourceRequestOf(options, route, request, query)

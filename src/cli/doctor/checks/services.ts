@@ -141,6 +141,13 @@ function whyUnserved(route: Route, { catalog, withoutSelector }: ClusterFacts): 
       what: `${address}: no EndpointSlice has a port named "${route.portName}" with protocol ${route.protocol}.`,
       evidence: sliceList(ofFamily),
     }
+  if (route.endpoints.length === 0)
+    return {
+      ...base,
+      name: 'service-none-ready',
+      what: `${address} has no endpoint that may be used.`,
+      evidence: sliceList(ofFamily),
+    }
   const states = route.endpoints
     .slice(0, 5)
     .map(

@@ -58,7 +58,7 @@ export interface ClusterPlace extends ApiPlace {
 export async function readCluster(
   setup: Setup,
   place: ClusterPlace,
-  host: Pick<Host, 'env' | 'clock' | 'lookup' | 'localAddresses'>,
+  host: Pick<Host, 'env' | 'clock' | 'lookup' | 'localAddresses' | 'platform' | 'process'>,
   signal: AbortSignal,
 ): Promise<ClusterFacts> {
   const catalog = new Catalog()
@@ -76,12 +76,14 @@ export async function readCluster(
     : await fromApi(setup.nodeName, place, selectors, host, signal)
   const node = catalog.nodes.get(objectKey({ name: setup.nodeName }))
   const ips = place.nodeAddresses.length > 0 ? place.nodeAddresses : (node?.ips ?? [])
-  const addresses = nodeIps({ ips, bindAddress: setup.config.bindAddress }).ips
+  const { ips: addresses, primaryFamily } = nodeIps({ ips, bindAddress: setup.config.bindAddress })
+  const modePlace = { host, nodeIp: addresses[primaryFamily], localIps: () => host.localAddresses() }
   const notices: ToldNotice[] = []
   const policy = {
     ...usualPolicy,
     allowExternalIPs: isGateOn(setup.config.featureGates, 'AllowServiceExternalIPs'),
     strictSourceRanges: setup.config.fairlead.strictSourceRanges,
+    allowLoopback: place.mode.allowsLoopbackAt?.(modePlace) ?? false,
     endpointRules: place.mode.endpointRules,
     apiServers,
   }
