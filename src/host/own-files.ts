@@ -15,6 +15,17 @@ export const nativeRelay = fileURLToPath(
 /** What to tell somebody whose native engine is missing. */
 export const nativeRelayAdvice = '"npm run build:native" builds it'
 
+/** The programs of the ebpf mode, one file for all processors. Nothing if they were not built. */
+export function ebpfObject(): string | undefined {
+  // Beside the compiled code; seen from the sources, where the build puts that.
+  return ['../native/fairlead.bpf.o', '../../dist/native/fairlead.bpf.o']
+    .map((path) => fileURLToPath(new URL(path, import.meta.url)))
+    .find((path) => existsSync(path))
+}
+
+/** What to tell somebody whose programs are missing. */
+export const ebpfObjectAdvice = '"npm run build:ebpf" builds it, with clang 14 or newer'
+
 /** The program of the relay's threads. It exists once compiled, and not beside TypeScript sources. */
 export function relayWorker(): URL | undefined {
   const program = new URL('../dataplane/relay/threads/relay-worker.js', import.meta.url)

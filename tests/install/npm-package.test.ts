@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { readObject } from '../../src/dataplane/ebpf/read-object.ts'
 import { TemporaryFolder } from '../../src/sources/kube/testing/temporary-folder.ts'
 import { root } from '../../tools/package/places.ts'
 import { freePorts } from '../cluster/testing/free-ports.ts'
@@ -59,6 +60,8 @@ test('the npm package is built as it is packed, and runs where it is installed',
     const relay = await readFile(join(dist, `native/linux-${processor}/fairlead-relay`))
     expect(relay.readUInt16LE(18)).toBe(machine)
   }
+  const { programs } = readObject(await readFile(join(dist, 'native/fairlead.bpf.o')))
+  expect(programs.map(({ name }) => name)).toContain('fl_connect4')
 }, 600_000)
 
 function npm(cwd: string, ...args: readonly string[]): void {

@@ -1,6 +1,7 @@
 /** The package tree: the files of a package as they lie below a prefix such as /usr. Only `etc` belongs to /etc. */
 import { chmod, copyFile, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { compileEbpf } from '../compile-ebpf.ts'
 import { compileNativeRelay } from '../compile-native-relay.ts'
 import { architectures } from './architectures.ts'
 import type { ArchitectureName } from './architectures.ts'
@@ -66,6 +67,11 @@ async function fillTree(tree: string, { code, sbom, texts }: TreeParts, name: Ar
   const relay = await at('lib/fairlead/relay')
   await compileNativeRelay(relay, { linking: 'static-pie', compiler: `${architecture.tools}gcc`, more: ['-s'] })
   await chmod(relay, 0o755)
+
+  // The same for every processor.
+  const ebpfObject = await at('lib/fairlead/fairlead.bpf.o')
+  await compileEbpf(ebpfObject)
+  await chmod(ebpfObject, 0o644)
 
   const koffi = await lockedPackage(`@koromix/koffi-linux-${architecture.node}`)
   const binary = `linux_${architecture.node}/koffi.node`

@@ -70,7 +70,7 @@ export const configFlags = {
   reportStaleTcp: 128,
 } as const
 
-const serviceFlags = { roundRobin: 1 } as const
+export const serviceFlags = { roundRobin: 1 } as const
 
 /** The bits of an endpoint's `lists`: who may choose it. */
 export const listBits = { internal: 1, external: 2 } as const

@@ -1,4 +1,5 @@
 /** Takes the place of src/host/own-files.ts in the executable: what is not in it lies in ../lib/fairlead, in any prefix. */
+import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { getAsset } from 'node:sea'
 
@@ -11,6 +12,13 @@ const library = join(dirname(dirname(process.execPath)), 'lib', 'fairlead')
 export const nativeRelay = join(library, 'relay')
 
 export const nativeRelayAdvice = 'install the package again, with its lib folder'
+
+export function ebpfObject(): string | undefined {
+  const path = join(library, 'fairlead.bpf.o')
+  return existsSync(path) ? path : undefined
+}
+
+export const ebpfObjectAdvice = 'install the package again, with its lib folder'
 
 /** Loaded by koffi-binary.ts. */
 export const koffiBinary = join(library, 'koffi.node')
