@@ -36,7 +36,17 @@ export class BpfError extends Error {
 
 /** What was asked of the kernel. The same errno has another meaning in another call. */
 export type BpfCall =
-  'create-map' | 'map-memory' | 'load-program' | 'attach' | 'replace' | 'pin' | 'open-pin' | 'update' | 'read' | 'other'
+  | 'create-map'
+  | 'map-memory'
+  | 'load-program'
+  | 'attach'
+  | 'query'
+  | 'replace'
+  | 'pin'
+  | 'open-pin'
+  | 'update'
+  | 'read'
+  | 'other'
 
 /** `doing` completes the sentence "cannot …". */
 export function bpfErrorFrom(
@@ -83,6 +93,10 @@ const anywhere: ReadonlyMap<number, Meaning> = new Map<number, Meaning>([
   ],
 ])
 
+const notShared: Meaning = {
+  reason: 'unsupported',
+  sentence: 'the map was made without the flag that lets memory be shared',
+}
 const noCgroup2: Meaning = { reason: 'no-cgroup2', sentence: 'this is not a folder of cgroup v2' }
 
 const byCall: Readonly<Partial<Record<BpfCall, ReadonlyMap<number, Meaning>>>> = {
@@ -91,7 +105,8 @@ const byCall: Readonly<Partial<Record<BpfCall, ReadonlyMap<number, Meaning>>>> =
     [E2BIG, { reason: 'no-memory', sentence: 'it is too large' }],
   ]),
   'map-memory': new Map<number, Meaning>([
-    [ENOTSUPP, { reason: 'unsupported', sentence: 'the map was made without the flag that lets memory be shared' }],
+    [EINVAL, notShared],
+    [ENOTSUPP, notShared],
   ]),
   'load-program': new Map<number, Meaning>([
     [EINVAL, { reason: 'rejected', sentence: 'the kernel does not take the program' }],
@@ -107,6 +122,10 @@ const byCall: Readonly<Partial<Record<BpfCall, ReadonlyMap<number, Meaning>>>> =
       EINVAL,
       { reason: 'refused', sentence: 'the program was made for another attach type, or the kernel lacks links' },
     ],
+  ]),
+  query: new Map<number, Meaning>([
+    [EBADF, noCgroup2],
+    [EINVAL, { reason: 'unsupported', sentence: 'this kernel has no such hook' }],
   ]),
   replace: new Map<number, Meaning>([
     [ENOLINK, { reason: 'gone', sentence: 'the link was detached, or its cgroup was removed' }],

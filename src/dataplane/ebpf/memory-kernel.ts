@@ -76,12 +76,12 @@ export class MemoryKernel {
   attach(program: ProgramObject, attachType: AttachType, path: string): LinkObject {
     const doing = `attach the program "${program.image.name}" to the cgroup ${path}`
     const cgroup = this.#cgroupAt(path, `attach the program "${program.image.name}" to`, doing)
-    const isTaken = this.#upwards(cgroup).some(({ places }) =>
-      places.some(
-        (place) => place.attachType === attachType && 'foreign' in place && place.foreign.sharing !== 'shared',
-      ),
-    )
-    if (isTaken) throw bpfErrorFrom(constants.errno.EPERM, 'attach', doing)
+    const alone = this.#aloneAt(cgroup, attachType)
+    if (alone !== undefined)
+      throw new BpfError(
+        'in-use',
+        `cannot ${doing}: "${alone.name}" is attached to ${alone.at} and tolerates no other (EPERM)`,
+      )
     const link: LinkObject = { kind: 'link', attachType, program, cgroup, holders: 0 }
     cgroup.places.push({ attachType, link })
     return link
@@ -151,6 +151,21 @@ export class MemoryKernel {
 
   linkState({ cgroup, program }: LinkObject): LinkState | undefined {
     return cgroup && { programId: program.id, cgroupId: cgroup.id }
+  }
+
+  /** An exclusive program keeps others from the cgroups below, too. */
+  #aloneAt(
+    cgroup: Cgroup,
+    attachType: AttachType,
+  ): { readonly name: string | undefined; readonly at: string } | undefined {
+    for (const { path } of this.#upwards(cgroup)) {
+      const isHere = path === cgroup.path
+      const alone = this.attached(path, attachType).find(({ sharing }) =>
+        isHere ? sharing !== 'shared' : sharing === 'exclusive',
+      )
+      if (alone !== undefined) return { name: alone.name, at: path }
+    }
+    return undefined
   }
 
   /** The cgroup, then those above it. */

@@ -1,0 +1,103 @@
+/** Where a test may use the kernel's eBPF: cgroups and a BPF file system of its own. */
+import { execFileSync } from 'node:child_process'
+import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { loadLibc } from '../../libc/load-libc.ts'
+import { attachTypeNumber, BpfAttributes } from '../bpf-attributes.ts'
+import type { AttachedProgram, AttachType, Bpf, BpfProgram } from '../bpf.ts'
+import type { KernelProgram } from '../kernel-handles.ts'
+import { openBpf } from '../open-bpf.ts'
+import { passingProgram } from './images.ts'
+
+/** Why tests that need the kernel's eBPF cannot run here, if they cannot. */
+export async function missingForBpf(): Promise<string | undefined> {
+  if (process.platform !== 'linux') return 'only Linux has eBPF'
+  if (process.getuid?.() !== 0) return 'not root'
+  if (cgroup2Mount() === undefined) return 'no cgroup v2 is mounted'
+  try {
+    const bpf = await openBpf()
+    using _program = await bpf.loadProgram(passingProgram('fl_test_probe', 'connect4'), new Map())
+    return undefined
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
+/** A cgroup below the root, and a BPF file system, for one test file. */
+export class KernelSite implements Disposable {
+  readonly bpf: Bpf
+  /** A BPF file system. */
+  readonly bpffs: string
+  /** Neither a cgroup nor in a BPF file system. */
+  readonly plainFolder: string
+  readonly #programs: BpfProgram[] = []
+  readonly #cgroups: string[] = []
+
+  private constructor(bpf: Bpf) {
+    this.bpf = bpf
+    this.plainFolder = mkdtempSync(join(tmpdir(), 'fairlead-test-bpf-'))
+    this.bpffs = join(this.plainFolder, 'bpffs')
+    mkdirSync(this.bpffs)
+    execFileSync('mount', ['-t', 'bpf', 'bpf', this.bpffs])
+  }
+
+  static async open(): Promise<KernelSite> {
+    return new KernelSite(await openBpf())
+  }
+
+  /** Never the root: only processes that are put into it are concerned. */
+  makeCgroup(name: string): string {
+    const path = join(cgroup2Mount() ?? '', `fairlead-test-${process.pid}-${name}`)
+    mkdirSync(path)
+    this.#cgroups.push(path)
+    return path
+  }
+
+  makeCgroupBelow(cgroup: string, name: string): string {
+    const path = join(cgroup, name)
+    mkdirSync(path)
+    this.#cgroups.push(path)
+    return path
+  }
+
+  removeCgroup(path: string): void {
+    rmdirSync(path)
+    this.#cgroups.splice(this.#cgroups.indexOf(path), 1)
+  }
+
+  /** As programs did before there were links. It stays until the cgroup is removed. */
+  async attachOther(cgroup: string, attachType: AttachType, sharing: AttachedProgram['sharing']): Promise<string> {
+    const name = 'fl_test_other'
+    const program = await this.bpf.loadProgram(passingProgram(name, attachType), new Map())
+    this.#programs.push(program)
+    const folder = openSync(cgroup, 'r')
+    const result = new BpfAttributes(await loadLibc(), 16)
+      .u32(0, folder)
+      .u32(4, (program as KernelProgram).fd)
+      .u32(8, attachTypeNumber[attachType])
+      .u32(12, sharingFlags[sharing])
+      .call(attachWithoutLink)
+    closeSync(folder)
+    if (result < 0) throw new Error(`cannot attach a program of others: errno ${-result}`)
+    return name
+  }
+
+  [Symbol.dispose](): void {
+    for (const program of this.#programs) program[Symbol.dispose]()
+    for (const cgroup of this.#cgroups.toReversed()) rmdirSync(cgroup)
+    execFileSync('umount', [this.bpffs])
+    rmSync(this.plainFolder, { recursive: true })
+  }
+}
+
+const attachWithoutLink = 8
+const sharingFlags: Readonly<Record<AttachedProgram['sharing'], number>> = { exclusive: 0, overridable: 1, shared: 2 }
+
+/** The first mounted cgroup v2. */
+function cgroup2Mount(): string | undefined {
+  const line = readFileSync('/proc/self/mountinfo', 'utf8')
+    .split('\n')
+    .find((mount) => mount.includes(' - cgroup2 '))
+  return line?.split(' ')[4]
+}
