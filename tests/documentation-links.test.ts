@@ -1,9 +1,10 @@
-/** Links between pages lead somewhere: in the repository, and in the npm package for the pages that are in it. */
+/** Links between pages lead somewhere: in the repository, and in the packages for the pages that are in them. */
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { readableFiles } from '../tools/package/pages.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
@@ -44,12 +45,14 @@ test('every page can be reached from the README or CONTRIBUTING', () => {
   expect(pages.filter((page) => !reached.has(page))).toEqual([])
 })
 
-test('links of the pages in the npm package stay within it', () => {
+test('links of the pages in the npm package stay within it, and packages for machines have the same', async () => {
   const packed = packedFiles()
   expect(packed).toContain('README.md')
   const isPacked = (path: string) => packed.some((file) => file === path || file.startsWith(`${path}/`))
   const shipped = links.filter(({ page }) => packed.includes(page))
   expect(shipped.filter(({ path }) => !isPacked(path)).map(shown)).toEqual([])
+  const beside = packed.filter((path) => !/^(?:bin|dist|native|package\.json)\b/.test(path))
+  expect(await readableFiles()).toEqual(beside.toSorted())
 }, 120_000)
 
 /** A link to a folder leads to the pages in it. */

@@ -64,6 +64,7 @@ const files =
 const serves = `
   ! command -v node npm
   fairlead --version
+  ls $(dirname $(command -v fairlead))/../share/doc/fairlead/docs/upgrade.md >/dev/null
   ${writeObjects}
   perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(LocalPort => 8080, Listen => 5, ReuseAddr => 1) or die; while ($c = $s->accept) { print $c "hello\\n"; close $c }' &
   server=$!

@@ -9,6 +9,7 @@ import { buildExecutable } from './build-executable.ts'
 import type { Bundle } from './bundle.ts'
 import { fetchNpmPackage, lockedPackage } from './fetch-npm-package.ts'
 import { instanceUnit } from './instance-unit.ts'
+import { readableFiles } from './pages.ts'
 import { pinnedNode } from './pinned-node.ts'
 import { packages, root } from './places.ts'
 
@@ -27,10 +28,6 @@ const copied: Readonly<Record<string, string>> = {
   [unitPath]: 'deploy/machine/fairlead.service',
   'etc/fairlead/config.yaml': 'deploy/machine/config.yaml',
   'etc/default/fairlead': 'deploy/machine/default',
-  'share/doc/fairlead/LICENSE': 'LICENSE',
-  'share/doc/fairlead/NOTICE': 'NOTICE',
-  'share/doc/fairlead/README.md': 'README.md',
-  'share/doc/fairlead/CHANGELOG.md': 'CHANGELOG.md',
 }
 
 export function treeName(version: string, name: ArchitectureName): string {
@@ -79,6 +76,7 @@ async function fillTree(tree: string, { code, sbom, texts }: TreeParts, name: Ar
 
   const node = await fetchNpmPackage(pinnedNode(architecture.node), ['LICENSE'])
   await copyPlain(join(node, 'LICENSE'), await at('share/doc/fairlead/LICENSE.nodejs'))
+  for (const path of await readableFiles()) await copyPlain(join(root, path), await at(`share/doc/fairlead/${path}`))
   for (const [path, source] of Object.entries(copied)) await copyPlain(join(root, source), await at(path))
   const unit = await readFile(join(root, copied[unitPath] ?? ''), 'utf8')
   await writePlain(await at('lib/systemd/system/fairlead@.service'), instanceUnit(unit))

@@ -56,6 +56,7 @@ export function manPage(version: string, epoch: number): string {
 const files = [
   ['/etc/fairlead/config.yaml', 'The configuration: a KubeProxyConfiguration.'],
   ['/etc/default/fairlead', 'The flags that fairlead.service runs it with.'],
+  ['/usr/share/doc/fairlead', 'The pages that messages name, such as docs/upgrade.md, with manifests and examples.'],
   ['/var/lib/fairlead', 'For --state-dir, so that a node can start while the API server is away.'],
 ] as const
 

@@ -31,10 +31,14 @@ const reproducible = [
   'clamp_mtime_to_source_date_epoch 1',
 ].flatMap((setting) => ['--define', setting])
 
+/** With all that is in them, so that they are gone when the package is. */
+const ownFolders = ['lib/fairlead', 'share/doc/fairlead']
+
 /** As they are: nothing is stripped, compressed or searched for what it needs. */
 function specOf(version: string, tree: string, files: readonly string[]): string {
   const { summary, description, homepage, maintainer, configuration } = packageFacts
-  const installed = files.map((file) => (file.startsWith('etc/') ? `/${file}` : `/usr/${file}`))
+  const single = files.filter((file) => !ownFolders.some((folder) => file.startsWith(`${folder}/`)))
+  const installed = single.map((file) => (file.startsWith('etc/') ? `/${file}` : `/usr/${file}`))
   return `%global debug_package %{nil}
 %global __os_install_post %{nil}
 %global _build_id_links none
@@ -61,8 +65,7 @@ cp -a ${tree}/bin ${tree}/lib ${tree}/share %{buildroot}/usr/
 
 %files
 %defattr(-, root, root)
-%dir /usr/lib/fairlead
-%dir /usr/share/doc/fairlead
+${ownFolders.map((folder) => `/usr/${folder}`).join('\n')}
 %dir /etc/fairlead
 ${installed.map((file) => ((configuration as readonly string[]).includes(file) ? `%config(noreplace) ${file}` : file)).join('\n')}
 
