@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { check } from './check.ts'
 import { CannotLook } from './evidence.ts'
 import type { EvidenceReaders } from './evidence.ts'
@@ -31,6 +31,21 @@ test('reads each piece of evidence once, and tells the worst first', async () =>
   const { findings, checks } = await examine([sees, { ...sees, name: 'again' }], await setupWith(), readers, never)
   expect(checks).toEqual(['sees', 'again'])
   expect(findings.map(({ name, evidence }) => `${name} ${evidence}`)).toEqual(['bad two\nlines', 'odd 1'])
+})
+
+test('a reader may run many programs that end with it, and Node sees no leak in that', async () => {
+  const warnings: Error[] = []
+  const note = (warning: Error) => void warnings.push(warning)
+  process.on('warning', note)
+  onTestFinished(() => void process.off('warning', note))
+  const capabilities: EvidenceReaders['capabilities'] = (_, signal) => {
+    for (let count = 0; count < 20; count++) signal.addEventListener('abort', () => count)
+    return Promise.resolve(7n)
+  }
+  await examine([sees], await setupWith(), readersWith({ capabilities }), never)
+  // Warnings come a moment later.
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(warnings).toEqual([])
 })
 
 test('a check that cannot look says so, and the others go on', async () => {

@@ -1,4 +1,5 @@
 /** Runs the checks that concern this node, each with the evidence it needs. */
+import { setMaxListeners } from 'node:events'
 import type { Check } from './check.ts'
 import { CannotLook } from './evidence.ts'
 import type { Evidence, EvidenceName, EvidenceReaders } from './evidence.ts'
@@ -48,7 +49,10 @@ function reading(readers: EvidenceReaders, signal: AbortSignal): Read {
 
 /** One of its own for each reader: hundreds of programs listen to it. */
 function bounded(signal: AbortSignal): AbortSignal {
-  return AbortSignal.any([signal, AbortSignal.timeout(patienceMs)])
+  const patience = AbortSignal.any([signal, AbortSignal.timeout(patienceMs)])
+  // Or Node takes the eleventh for a leak, and says so in the log.
+  setMaxListeners(0, patience)
+  return patience
 }
 
 /** The longest: a list of 50,000 Services over a slow link. */

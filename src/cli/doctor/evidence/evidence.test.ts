@@ -29,6 +29,7 @@ test.each<[args: readonly string[], isDaemon: boolean]>([
   [['node', 'fairlead.js', 'demo'], false],
   [['vi', 'fairlead.js'], false],
   [['node', 'x.js', 'fairlead.js'], false],
+  [['/usr/bin/node', '--max-old-space-size=256', '/opt/bin/fairlead.js', '--proxy-mode=ipvs'], true],
 ])('%j is a proxy: %s', (args, isDaemon) => {
   expect(isProxyDaemon(args)).toBe(isDaemon)
 })

@@ -33,8 +33,10 @@ const otherCommands =
 /** `node …/bin/fairlead.js --proxy-mode=…`; a KPNG command programs something when it ends in `to-MODE`. */
 export function isProxyDaemon(args: readonly string[]): boolean {
   const at = args.findIndex((arg) => programName.test(nameOf(arg)))
-  // The program itself, or what node was given; not a file that somebody edits.
-  if (at < 0 || at > 1 || (at === 1 && !/^node(?:\.exe)?$/.test(nameOf(args[0])))) return false
+  // The program itself, or what node was given, after flags of its own; not a file that somebody edits.
+  const [before = '', ...between] = args.slice(0, Math.max(0, at))
+  if (at < 0 || (at > 0 && !/^node(?:\.exe)?$/.test(nameOf(before)))) return false
+  if (!between.every((arg) => arg.startsWith('-'))) return false
   const rest = args.slice(at + 1)
   if (rest.some((arg) => otherCommands.test(arg))) return false
   const [first = ''] = rest
