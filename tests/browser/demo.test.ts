@@ -89,7 +89,7 @@ describe.skipIf(whyNoChromium !== undefined)(`the demo${unlessChromium}`, () => 
     expect(await moving('reduce')).toBe(0)
   })
 
-  test.each([1280, 360])('its pages keep nobody out, %i pixels wide', async (width) => {
+  test.each([1280, 360])('its pages keep nobody out and load without errors, %i pixels wide', async (width) => {
     const found: string[] = []
     const viewport = { width, height: 800 }
     for (const colorScheme of ['light', 'dark'] as const) {
@@ -106,6 +106,7 @@ describe.skipIf(whyNoChromium !== undefined)(`the demo${unlessChromium}`, () => 
         )
         if (tooWide > 0) found.push(`${path}: ${tooWide} pixels too wide`)
       }
+      found.push(...watched.problems)
     }
     expect(found).toEqual([])
   })

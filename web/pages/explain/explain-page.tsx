@@ -1,6 +1,7 @@
 /** What becomes of a connection, and why. The question is the address of the page, so that it can be shared. */
 import type { ToldAnswer } from '../../../src/observe/console/wire.ts'
 import { askJson, useAsked } from '../../live/ask.ts'
+import { Empty } from '../../parts/empty.tsx'
 import { go, location } from '../../shell/route.ts'
 import { ExplainForm } from './explain-form.tsx'
 import { ExplainedAnswer } from './explained-answer.tsx'
@@ -25,6 +26,14 @@ export function ExplainPage() {
         onAsk={(asked) => (linkTo(asked) === link ? again() : go(linkTo(asked)))}
       />
       <div aria-live="polite" aria-busy={isUnderWay}>
+        {question.target === '' && (
+          <Empty icon="explain">
+            <p>Type an address or the name of a Service, and who asks.</p>
+            <p>
+              Or open one of the <a href="/services">Services</a>: its page asks for you.
+            </p>
+          </Empty>
+        )}
         {question.target !== '' && answer === undefined && <p class="quiet">Asking.</p>}
         {answer?.ok === true && <ExplainedAnswer question={question} answer={answer.value} />}
       </div>

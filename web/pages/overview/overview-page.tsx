@@ -37,7 +37,7 @@ export function OverviewPage() {
   return (
     <div class="overview">
       <Tiles overview={known} />
-      <Problems problems={known.problems} at={known.at} />
+      <Problems problems={known.problems} without={known.counts.servicesWithoutEndpoints} at={known.at} />
       <EventChart overview={known} />
       <LatencyChart overview={known} syncs={syncs.value} />
       <SyncTable families={known.syncs} syncs={syncs.value} at={known.at} />

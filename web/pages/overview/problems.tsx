@@ -5,18 +5,29 @@ import { Icon } from '../../parts/icon.tsx'
 
 interface ProblemsProps {
   readonly problems: readonly Problem[]
+  /** How many Services have no endpoints, which may well be meant so. */
+  readonly without: number
   readonly at: string
 }
 
 const words = { error: 'Error', warning: 'Warning', note: 'Note' } as const
 
-export function Problems({ problems, at }: ProblemsProps) {
+export function Problems({ problems, without, at }: ProblemsProps) {
   return (
     <section class="card problems" aria-labelledby="problems-title">
       <h2 id="problems-title">{problems.length === 0 ? 'Problems' : count(problems.length, 'problem')}</h2>
       {problems.length === 0 ? (
         <p class="problems-none">
-          <Icon name="good" /> None that this node knows of.
+          <Icon name="good" />
+          <span>
+            None that this node knows of
+            {without > 0 && (
+              <>
+                , besides <a href="/services?filter=no-endpoints">{count(without, 'Service')} without endpoints</a>
+              </>
+            )}
+            .
+          </span>
         </p>
       ) : (
         <ul tabIndex={0} aria-labelledby="problems-title">

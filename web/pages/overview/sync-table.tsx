@@ -96,7 +96,8 @@ function Lately({ syncs }: { readonly syncs: readonly SyncAt[] }) {
         room={lately}
       />
       <span class="quiet small">
-        median {duration(summary.medianMs)}, slowest {duration(summary.slowestMs)}
+        <span class="nowrap">median {duration(summary.medianMs)},</span>{' '}
+        <span class="nowrap">slowest {duration(summary.slowestMs)}</span>
         {summary.failures > 0 && `, ${wholeNumber(summary.failures)} failed`}
       </span>
     </>

@@ -46,11 +46,13 @@ const sources: Readonly<Record<Overview['source']['state'], readonly [text: stri
 
 function Source({ overview: { at, source } }: { readonly overview: Overview }) {
   const [text, tone, icon] = sources[source.state]
-  const now = Date.parse(at)
-  const heard = source.lastContact === undefined ? 'not heard of yet' : `heard ${ago(source.lastContact, now)}`
+  const { from, lastContact } = source
+  // Nobody speaks to files: they are read, and again when they change.
+  const isRead = source.state === 'live' && lastContact === undefined
+  const heard = lastContact === undefined ? 'not heard of yet' : `heard ${ago(lastContact, Date.parse(at))}`
   return (
-    <Tile title="Source" tone={tone} icon={icon} more={`${source.from}, ${heard}`}>
-      {text}
+    <Tile title="Source" tone={tone} icon={icon} more={isRead ? from : `${from}, ${heard}`}>
+      {isRead ? 'Read' : text}
     </Tile>
   )
 }

@@ -151,6 +151,16 @@ test('labels at one side of the endpoints do not touch', () => {
   expect(Math.abs((places[1] ?? 0) - (places[0] ?? 0))).toBeGreaterThan(12)
 })
 
+test('labels lie beside their edges: below those that come from above', () => {
+  const { edges, nodes } = layoutOf(graphOf(port({})), 1000)
+  const labels = edges.flatMap(({ edge, label }) => (label === undefined ? [] : [{ to: edge.to, y: label.y }]))
+  const sides = labels.map(({ to, y }) => {
+    const box = nodes.find(({ node }) => node.id === to)
+    return box === undefined ? 'nowhere' : y < box.y + box.height / 2 ? 'above' : 'below'
+  })
+  expect(sides).toEqual(['above', 'below'])
+})
+
 test('where there is no room for labels, the endpoints have them', () => {
   const { nodes, edges } = layoutOf(graphOf(port({})), 328)
   expect(edges.every(({ label }) => label === undefined)).toBe(true)

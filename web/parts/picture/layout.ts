@@ -194,7 +194,9 @@ function sidePath({ from, fromY, to, toY }: Ends) {
   const [startX, endX] = [from.x + from.width, to.x]
   const bend = (endX - startX) / 2
   const path = `M${at(startX)} ${at(fromY)}C${at(startX + bend)} ${at(fromY)} ${at(endX - bend)} ${at(toY)} ${at(endX)} ${at(toY)}`
-  return { path, label: { x: Math.round(endX - 10), y: Math.round(toY - 8) } }
+  // On the side that the edge does not come from, where no other one arrives beside it.
+  const isBelow = to.node.column === 'endpoints' && toY - fromY > 12
+  return { path, label: { x: Math.round(endX - 10), y: Math.round(isBelow ? toY + 18 : toY - 8) } }
 }
 
 function arcPath({ from, fromY, to, toY }: Ends) {

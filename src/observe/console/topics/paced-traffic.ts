@@ -51,11 +51,12 @@ export class PacedTraffic {
 
   async #run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#options
-    while (!signal.aborted) {
+    for (let isFirst = true; !signal.aborted; isFirst = false) {
       const startedAt = clock.monotonic()
       await this.#read(signal)
-      const restMs = Math.max(shortestRestMs, restPerReading * (clock.monotonic() - startedAt))
-      await clock.sleep(restMs, signal).catch(() => {})
+      // One reading has no rates, and is slow in a process that has not done it before: who looks waits for the second.
+      const dueMs = isFirst ? 0 : restPerReading * (clock.monotonic() - startedAt)
+      await clock.sleep(Math.max(shortestRestMs, dueMs), signal).catch(() => {})
     }
   }
 
