@@ -32,6 +32,14 @@ export function relayWorker(): URL | undefined {
   return existsSync(program) ? program : undefined
 }
 
+/** The program of the thread that enters network namespaces. It exists once compiled, and not beside TypeScript sources. */
+export function namespaceWorker(): URL | undefined {
+  // Beside the compiled code; seen from the sources, where the build puts that.
+  return ['../dataplane/sock-diag/namespace-worker.js', '../../dist/dataplane/sock-diag/namespace-worker.js']
+    .map((path) => new URL(path, import.meta.url))
+    .find((path) => existsSync(path))
+}
+
 /** From package.json. */
 export function fairleadVersion(): string {
   const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')

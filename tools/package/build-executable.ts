@@ -31,12 +31,16 @@ export async function buildExecutable(path: string, code: Bundle, architecture: 
 }
 
 /** The same for every architecture: neither a snapshot nor a code cache, which only the same processor could read. */
-async function prepareBlob(folder: string, { main, lines, relayWorker, console }: Bundle): Promise<string> {
+async function prepareBlob(
+  folder: string,
+  { main, lines, relayWorker, namespaceWorker, console }: Bundle,
+): Promise<string> {
   const blob = join(folder, 'blob')
   // Its name is that of the program's only script; source-lines.ts looks for it.
   await writeFile(join(folder, 'main.cjs'), main)
   const assets = {
     'relay-worker.js': relayWorker,
+    'namespace-worker.js': namespaceWorker,
     'console.json': JSON.stringify(console),
     'source-files.json': JSON.stringify(lines.files),
     'source-lines': new Uint8Array(lines.lines.buffer),

@@ -1,4 +1,4 @@
-/** Puts all of Fairlead's code into texts: the program, the program of the relay's threads, and the web console. */
+/** Puts all of Fairlead's code into texts: the program, the programs of its threads, and the web console. */
 import { join } from 'node:path'
 import { build } from 'esbuild'
 import type { BuildOptions, Plugin } from 'esbuild'
@@ -11,6 +11,7 @@ export interface Bundle {
   readonly main: string
   readonly lines: LineTable
   readonly relayWorker: string
+  readonly namespaceWorker: string
   /** The files of the web console by name, as base64. */
   readonly console: Readonly<Record<string, string>>
 }
@@ -46,11 +47,20 @@ export async function bundle(version: string): Promise<Bundle> {
     entryPoints: [join(root, 'src/dataplane/relay/threads/relay-worker.ts')],
     format: 'esm',
   })
+  const namespaceWorker = await build({
+    ...common,
+    entryPoints: [join(root, 'src/dataplane/sock-diag/namespace-worker.ts')],
+    format: 'esm',
+    define: { 'import.meta.url': 'ownUrl' },
+    banner: { js: 'import { pathToFileURL } from "node:url"; const ownUrl = pathToFileURL(process.execPath).href;' },
+    plugins: [ownFiles],
+  })
   const code = textOf(main, '.js')
   return {
     main: code,
     lines: lineTable(code, textOf(main, '.js.map')),
     relayWorker: textOf(relayWorker, '.js'),
+    namespaceWorker: textOf(namespaceWorker, '.js'),
     console: Object.fromEntries(
       [...(await bundleConsole())].map(([name, content]) => [name, Buffer.from(content).toString('base64')]),
     ),

@@ -2,7 +2,7 @@
 import type { NetlinkMessage } from './message.ts'
 import type { NetlinkError } from './netlink-error.ts'
 
-export type NetlinkProtocol = 'route' | 'netfilter' | 'generic'
+export type NetlinkProtocol = 'route' | 'sock-diag' | 'netfilter' | 'generic'
 
 export interface NetlinkRequest {
   /** Completes the sentence "cannot …" in errors: `list the UDP flows`. */

@@ -15,6 +15,9 @@ export type OpenNetlink = (protocol: NetlinkProtocol) => Promise<Netlink>
 
 export const openNetlink: OpenNetlink = async (protocol) => new NetlinkSocket(await openDatagrams(protocol))
 
+/** Takes over a descriptor of `openSocket`, which another thread may have opened. */
+export const netlinkOn = (fd: number): Netlink => new NetlinkSocket(fileDatagrams(fd))
+
 /** For callers that encode messages themselves, or only listen. Rejects as `openNetlink` does. */
 export type OpenDatagrams = (protocol: NetlinkProtocol) => Promise<KernelDatagrams>
 
@@ -24,7 +27,12 @@ export const openDatagrams: OpenDatagrams = async (protocol) => {
   return { ...fileDatagrams(fd), ...socketSettings(libc, fd) }
 }
 
-const protocolNumber: Readonly<Record<NetlinkProtocol, number>> = { route: 0, netfilter: 12, generic: 16 }
+const protocolNumber: Readonly<Record<NetlinkProtocol, number>> = {
+  route: 0,
+  'sock-diag': 4,
+  netfilter: 12,
+  generic: 16,
+}
 
 /** The largest attribute is 64 KiB; dumps come in datagrams of up to 32 KiB. */
 const largestDatagramBytes = 128 << 10
@@ -44,7 +52,8 @@ async function libcForNetlink(): Promise<Libc> {
   }
 }
 
-function openSocket(libc: Libc, protocol: NetlinkProtocol): number {
+/** Returns a descriptor in the network namespace of the calling thread. */
+export function openSocket(libc: Libc, protocol: NetlinkProtocol): number {
   const [netlinkDomain, raw, closeOnExec, nonBlocking] = [16, 3, 0o2000000, 0o4000]
   const doing = `open a netlink socket (${protocol})`
   const fd = libc.socket(netlinkDomain, raw | closeOnExec | nonBlocking, protocolNumber[protocol])

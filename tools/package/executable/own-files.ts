@@ -23,9 +23,13 @@ export const ebpfObjectAdvice = 'install the package again, with its lib folder'
 /** Loaded by koffi-binary.ts. */
 export const koffiBinary = join(library, 'koffi.node')
 
+export const relayWorker = (): URL | undefined => threadProgram('relay-worker.js')
+
+export const namespaceWorker = (): URL | undefined => threadProgram('namespace-worker.js')
+
 /** It imports nothing but Node's own modules, so it needs no file. */
-export function relayWorker(): URL | undefined {
-  return new URL(`data:text/javascript;base64,${Buffer.from(getAsset('relay-worker.js')).toString('base64')}`)
+function threadProgram(asset: string): URL {
+  return new URL(`data:text/javascript;base64,${Buffer.from(getAsset(asset)).toString('base64')}`)
 }
 
 export const fairleadVersion = (): string => FAIRLEAD_VERSION

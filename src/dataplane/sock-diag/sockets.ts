@@ -1,0 +1,43 @@
+/** The interface to the sockets of all programs on this machine. Each implementation passes `sockets.contract.ts`. */
+
+/** A socket that is connected to an endpoint which has ended. */
+export interface ConnectedSocket {
+  /** The kernel's number for the socket, never used again. */
+  readonly cookie: bigint
+  /** The kernel's number for its network namespace. */
+  readonly netns: bigint
+  readonly protocol: 'TCP' | 'UDP'
+  /** What it is connected to. IPv4 is written as IPv4, also for sockets of IPv6. */
+  readonly ip: string
+  readonly port: number
+}
+
+export interface Destruction {
+  /** How many there were, and are no more connected. */
+  readonly destroyed: number
+  /** How many are in network namespaces that this process did not find, or may not enter. */
+  readonly unreached: number
+}
+
+export interface Sockets {
+  /** The number of the network namespace that this process is in. Missing before Linux 5.14. */
+  ownNamespace(): Promise<bigint | undefined>
+  /**
+   * Takes away the connection of these sockets: what waits in `recv` wakes with an error, and the program can connect
+   * again. Those that are gone already, or connected to something else, do not matter. Rejects with a SocketsError.
+   */
+  destroy(sockets: readonly ConnectedSocket[], signal: AbortSignal): Promise<Destruction>
+  /** Tries it with a socket of its own. Rejects as `destroy` does if the kernel cannot. */
+  tryDestroy(signal: AbortSignal): Promise<void>
+}
+
+export class SocketsError extends Error {
+  override readonly name = 'SocketsError'
+  /** `unsupported`: this kernel cannot destroy sockets. `failed`: try again. */
+  readonly reason: 'unsupported' | 'not-permitted' | 'failed'
+
+  constructor(reason: SocketsError['reason'], message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.reason = reason
+  }
+}
