@@ -143,6 +143,12 @@ export class MemoryKernel {
       )
   }
 
+  /** Those of ours that run for the sockets of this cgroup itself, with the maps that they read. */
+  running(path: string, attachType: AttachType): readonly ProgramObject[] {
+    const { places } = this.#cgroupAt(path, 'list the programs of')
+    return places.flatMap((place) => (place.attachType === attachType && 'link' in place ? [place.link.program] : []))
+  }
+
   effective(path: string, attachType: AttachType): readonly number[] {
     return this.#upwards(this.#cgroupAt(path, 'list the programs of'))
       .flatMap((cgroup) => this.attached(cgroup.path, attachType))

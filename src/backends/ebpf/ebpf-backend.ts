@@ -1,0 +1,193 @@
+/**
+ * Programs one IP family at the sockets of this node, and leaves the rest to a backend for packets. The sockets come first:
+ * who connects here gets an endpoint that has ended no more, whatever the packets still take.
+ */
+import type { Backend, Change, Comparison, NodeView, RenderedPart, SyncReport } from '../../core/backend.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Inspection, PlannedPiece } from '../../core/inspection.ts'
+import type { Logger } from '../../core/logger.ts'
+import type { RouteKey } from '../../core/route.ts'
+import { Programming } from '../../core/sync/programming.ts'
+import type { Programmed, SyncTask } from '../../core/sync/programming.ts'
+import { noSuspicion, watchForDrift } from '../../core/sync/watch-for-drift.ts'
+import type { Watched } from '../../core/sync/watch-for-drift.ts'
+import { addTraffic } from '../../core/traffic.ts'
+import type { RouteTraffic } from '../../core/traffic.ts'
+import type { Span } from '../../core/trace.ts'
+import { BpfError } from '../../dataplane/ebpf/bpf-error.ts'
+import type { Family } from '../../net/ip.ts'
+import type { SocketEdit } from './edit.ts'
+import { inspectSockets } from './inspect.ts'
+import { socketPieces } from './pieces.ts'
+import { planRoutes } from './plan.ts'
+import type { SocketPlan } from './plan.ts'
+import { renderSockets } from './render.ts'
+import type { NodeState } from './settings.ts'
+import type { SocketBalancer } from './socket-balancer.ts'
+import { TrafficCounts } from './traffic-counts.ts'
+
+export interface EbpfBackendOptions {
+  readonly family: Family
+  /** The backends of both families share one. */
+  readonly balancer: SocketBalancer
+  /** For clients elsewhere, and for all that sockets cannot do. */
+  readonly packets: Backend
+  /** The addresses of the moment. */
+  readonly node: () => NodeState
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** To compare the tables costs next to nothing, and an entry that was changed is to be repaired soon. */
+const mostPauseMs = 4_000
+
+export class EbpfBackend implements Backend {
+  readonly name = 'ebpf'
+  readonly trafficEveryMs: number
+  readonly #options: EbpfBackendOptions
+  readonly #programming: Programming<SyncTask, SocketPlan>
+  readonly #counts = new TrafficCounts()
+  #toldWithoutRoom = false
+
+  constructor(options: EbpfBackendOptions) {
+    this.#options = options
+    this.trafficEveryMs = options.packets.trafficEveryMs ?? 0
+    this.#programming = new Programming<SyncTask, SocketPlan>({
+      edit: ({ plan }, task, signal) => this.#edit(plan, task, signal),
+      rewrite: (task, _known, signal) => this.#rewrite(task, signal),
+      isRefusal: (error) => error instanceof BpfError && error.reason === 'full',
+      onRefusedEdit: (error) => options.log.warn('the tables of the sockets are full; reading them again', { error }),
+    })
+  }
+
+  async sync(view: NodeView, change: Change, signal: AbortSignal, span?: Span): Promise<SyncReport> {
+    const sockets = await this.#programming.sync({ view, change }, signal, span)
+    this.#counts.forget(change.keys, view)
+    const packets = await this.#options.packets.sync(view, change, signal, span)
+    return { facts: { ...sockets.facts, ...packets.facts }, failed: [...sockets.failed, ...packets.failed] }
+  }
+
+  async watch(onDrift: (found: string) => void, signal: AbortSignal): Promise<void> {
+    const { packets, clock, log } = this.#options
+    const sockets = watchForDrift(
+      { parts: [this.#watched()], lost: 'the last sync failed', onFound: onDrift, clock, log },
+      this.#programming,
+      signal,
+    )
+    await Promise.all([sockets, packets.watch?.(onDrift, signal)])
+  }
+
+  async traffic(signal: AbortSignal, keys?: ReadonlySet<RouteKey>): Promise<ReadonlyMap<RouteKey, RouteTraffic>> {
+    const { packets, balancer } = this.#options
+    const sum = new Map(await packets.traffic?.(signal, keys))
+    const [plan, maps] = [this.#programming.written, balancer.tables?.maps]
+    if (plan === undefined || maps === undefined) return sum
+    for (const [key, traffic] of await this.#counts.read(plan, maps, keys))
+      sum.set(key, addTraffic(sum.get(key), traffic))
+    return sum
+  }
+
+  async pieces(key: RouteKey): Promise<readonly PlannedPiece[] | undefined> {
+    const sockets = await this.#programming.withWritten(({ routesByKey }) => {
+      const placed = routesByKey.get(key)
+      return placed && { pieces: placed.held === undefined ? [] : socketPieces(placed.route) }
+    })
+    const packets = await this.#options.packets.pieces?.(key)
+    return sockets === undefined || packets === undefined ? undefined : [...sockets.pieces, ...packets]
+  }
+
+  async inspect(key: RouteKey, signal: AbortSignal): Promise<Inspection | undefined> {
+    const { packets, balancer } = this.#options
+    const sockets = await this.#programming.withWritten(({ routesByKey }) => {
+      const [placed, maps] = [routesByKey.get(key), balancer.tables?.maps]
+      return placed && maps && inspectSockets(placed, maps, signal)
+    })
+    const rest = await packets.inspect?.(key, signal)
+    if (sockets === undefined || rest === undefined) return undefined
+    const reasons = new Set([sockets.notRead, rest.notRead].filter((reason) => reason !== undefined))
+    return {
+      pieces: [...sockets.pieces, ...rest.pieces],
+      ...(reasons.size > 0 && { notRead: [...reasons].join('; ') }),
+    }
+  }
+
+  async compare(signal: AbortSignal): Promise<Comparison> {
+    const { packets } = this.#options
+    const sockets = await this.#programming.compare(() => this.#findDrift())
+    if (sockets.kind !== 'as written') return sockets
+    return (await packets.compare?.(signal)) ?? sockets
+  }
+
+  async rendered(): Promise<readonly RenderedPart[] | undefined> {
+    const sockets = await this.#programming.withWritten(({ routesByKey }) =>
+      renderSockets(routesByKey.values().map(({ route }) => route)),
+    )
+    const packets = await this.#options.packets.rendered?.()
+    return sockets === undefined || packets === undefined ? undefined : [...packets, { part: 'sockets', text: sockets }]
+  }
+
+  /** The balancer is closed by whoever lent it. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#options.packets[Symbol.asyncDispose]()
+  }
+
+  async #edit(
+    before: SocketPlan,
+    { view, change }: SyncTask,
+    signal: AbortSignal,
+  ): Promise<Programmed<SocketPlan> | undefined> {
+    if (change.full) return undefined
+    const { family, balancer, node: nodeNow } = this.#options
+    const node = nodeNow()
+    const keys = new Set([...change.keys, ...before.withoutRoom, ...keysAt(movedIps(before.node, node), view)])
+    const task = { family, routes: planRoutes(view, keys, node), node }
+    const edit = await balancer.edit(task, before, this.#programming.steps, signal)
+    return edit && this.#programmed(edit)
+  }
+
+  async #rewrite({ view }: SyncTask, signal: AbortSignal): Promise<Programmed<SocketPlan>> {
+    const { family, balancer, node: nodeNow } = this.#options
+    const node = nodeNow()
+    const task = { family, routes: planRoutes(view, view.routesByKey.keys(), node), node }
+    return this.#programmed(await balancer.rewrite(task, this.#programming.steps, signal))
+  }
+
+  /** A route that the tables have no room for has not failed: the packets serve it. */
+  #programmed({ steps, after }: SocketEdit): Programmed<SocketPlan> {
+    const { size } = after.withoutRoom
+    if (size > 0 && !this.#toldWithoutRoom)
+      this.#options.log.warn('the tables of the sockets are full: some Service ports are left to the packets', { size })
+    this.#toldWithoutRoom = size > 0
+    return { plan: after, report: { facts: { stores: steps.length }, failed: [] } }
+  }
+
+  #watched(): Watched<SocketPlan, string> {
+    const { balancer } = this.#options
+    return {
+      isExact: false,
+      mostPauseMs,
+      async suspect() {
+        await balancer.renewLease()
+        const finding = await balancer.findDetached()
+        return finding === undefined ? noSuspicion : { kind: 'certain', finding }
+      },
+      compare: () => this.#findDrift(),
+    }
+  }
+
+  async #findDrift(): Promise<string | undefined> {
+    const { balancer, family } = this.#options
+    return (await balancer.findDetached()) ?? balancer.findDifference(family)
+  }
+}
+
+/** Addresses that this node has got, or has no more. */
+function movedIps({ ownIps: before }: NodeState, { ownIps: after }: NodeState): ReadonlySet<string> {
+  return new Set([...[...before].filter((ip) => !after.has(ip)), ...[...after].filter((ip) => !before.has(ip))])
+}
+
+/** Cluster IPs that are the node's own are left to the packets. It seldom changes which they are, so all routes are asked. */
+function keysAt(ips: ReadonlySet<string>, { routesByKey }: NodeView): readonly RouteKey[] {
+  if (ips.size === 0) return []
+  return [...routesByKey].flatMap(([key, { clusterIP }]) => (ips.has(clusterIP) ? [key] : []))
+}

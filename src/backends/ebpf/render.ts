@@ -1,0 +1,24 @@
+/** What clients at the sockets get, as lines that do not depend on where it is in the tables. */
+import type { HeldList } from './held.ts'
+import type { PlannedFrontend, PlannedList, SocketRoute } from './frontends-of.ts'
+
+export function renderSockets(routes: Iterable<SocketRoute>): string {
+  const lines: string[] = []
+  for (const route of routes) {
+    for (const frontend of route.frontends) lines.push(frontendLine(route, frontend, route.lists[frontend.list]))
+    for (const { id, why } of route.leftToPackets) lines.push(`${id} ${route.name} left to the packets: ${why}`)
+  }
+  return lines
+    .sort()
+    .map((line) => `${line}\n`)
+    .join('')
+}
+
+/** `10.96.10.10 tcp 80 internal shop/web:http -> 10.64.1.16:8080 10.64.2.9:8080` */
+export function frontendLine(
+  { name }: Pick<SocketRoute, 'name'>,
+  { id, list }: Pick<PlannedFrontend, 'id' | 'list'>,
+  to: PlannedList | HeldList,
+): string {
+  return `${id} ${list} ${name} -> ${to.kind === 'endpoints' ? to.addresses.join(' ') : to.kind}`
+}

@@ -1,0 +1,277 @@
+/** The part of an edit that is about services: their lists, and the records of their endpoints. */
+import { extentSize } from './arena.ts'
+import type { Arena, Extent } from './arena.ts'
+import { listNames } from './frontends-of.ts'
+import type { PlannedEndpoint, PlannedList, SocketRoute } from './frontends-of.ts'
+import { extentsOf } from './held.ts'
+import type { HeldList, HeldRecord, HeldService } from './held.ts'
+import {
+  encodeEndpoint,
+  encodeService,
+  endpointWord,
+  layout,
+  listWord,
+  serviceOptionsWord,
+  slotWord,
+} from './layout.ts'
+import type { ListName, ServiceList } from './layout.ts'
+import type { FillStep, StoreStep } from './steps.ts'
+
+export class ServiceEdit {
+  /** Nothing leads there yet. */
+  readonly fills: FillStep[] = []
+  /** New clients may get more endpoints. */
+  readonly opened: StoreStep[] = []
+  /** Lists and options. */
+  readonly switched: StoreStep[] = []
+  /** New clients may get fewer endpoints, and some have ended. */
+  readonly closed: StoreStep[] = []
+  readonly retired = { indexes: [] as number[], ids: [] as number[], extents: [] as Extent[] }
+  /** Of records that datagrams went to. */
+  readonly endedIds: number[] = []
+  /** Services that were there, and whose clients get something else. */
+  readonly changedIndexes = new Set<number>()
+  readonly #arena: Arena
+
+  constructor(arena: Arena) {
+    this.#arena = arena
+  }
+
+  /** What is held then. Undefined: there is no room, and nothing is done. */
+  change(before: HeldService | undefined, route: SocketRoute): HeldService | undefined {
+    const taken = new Taken(this.#arena)
+    const index = before?.index ?? taken.index()
+    const records = this.#planRecords(before, route, taken)
+    const lists = planLists(before, route, taken)
+    if (taken.isShort || index === undefined) {
+      taken.giveBack()
+      return undefined
+    }
+    const held: HeldService = {
+      index,
+      lists,
+      affinitySeconds: route.affinitySeconds,
+      roundRobin: route.roundRobin,
+      recordsByAddress: new Map(records.map(({ endpoint, record }) => [endpoint.address, record])),
+    }
+    for (const { endpoint, record, old } of records) this.#writeRecord(endpoint, record, old, index, taken)
+    for (const extent of taken.extents) this.#writeSlots(extent, held)
+    if (before === undefined) this.#writeService(held, taken)
+    else this.#switchService(before, held)
+    this.#leave(before, held, route)
+    return held
+  }
+
+  end(held: HeldService, route: SocketRoute | undefined): void {
+    for (const name of listNames)
+      if (held.lists[name].kind !== 'pass')
+        this.closed.push(listStep(held.index, name, { kind: 'pass' }, this.#arena.turn()))
+    for (const record of held.recordsByAddress.values()) this.endRecord(record, route)
+    this.retired.extents.push(...extentsOf(held))
+    this.retired.indexes.push(held.index)
+    this.changedIndexes.add(held.index)
+  }
+
+  endRecord(record: HeldRecord, route: SocketRoute | undefined): void {
+    this.closed.push(recordStep({ ...record, lists: 0, generation: 0 }))
+    this.retired.ids.push(record.id)
+    // Of those without a route nobody knows whether they were.
+    if (route?.protocol !== 'TCP') this.endedIds.push(record.id)
+  }
+
+  #planRecords(before: HeldService | undefined, { endpoints }: SocketRoute, taken: Taken): readonly PlannedRecord[] {
+    return endpoints.map((endpoint) => {
+      const { address, port, lists } = endpoint
+      const old = before?.recordsByAddress.get(address)
+      const record =
+        old === undefined
+          ? { id: taken.id() ?? 0, port, lists, generation: this.#arena.generation() }
+          : old.lists === lists
+            ? old
+            : { ...old, lists }
+      return { endpoint, record, old }
+    })
+  }
+
+  #writeRecord(
+    { ip }: PlannedEndpoint,
+    record: HeldRecord,
+    old: HeldRecord | undefined,
+    service: number,
+    taken: Taken,
+  ): void {
+    if (old === undefined) {
+      const offset = record.id * layout.endpoint.size
+      this.fills.push({ do: 'fill', map: 'endpoints', offset, bytes: encodeEndpoint({ ...record, ip, service }) })
+      if (taken.usedIds.has(record.id)) this.#zero('endpoint_stats', record.id, layout.endpointStats.size)
+      return
+    }
+    if (old === record) return
+    const all = old.lists | record.lists
+    if (all !== old.lists) this.opened.push(recordStep({ ...record, lists: all }))
+    if (all !== record.lists) this.closed.push(recordStep(record))
+  }
+
+  #writeSlots(extent: Extent, { lists, recordsByAddress }: HeldService): void {
+    const list = listNames
+      .map((name) => lists[name])
+      .find((each) => each.kind === 'endpoints' && each.extent.base === extent.base)
+    if (list?.kind !== 'endpoints') return
+    const bytes = Buffer.alloc(extent.size * layout.slot.size)
+    for (const [place, address] of list.addresses.entries()) {
+      const record = recordsByAddress.get(address)
+      if (record === undefined) throw new Error(`${address} is in a list, but is no endpoint of its route`)
+      bytes.writeBigUInt64LE(slotWord({ endpoint: record.id, generation: record.generation }), place * layout.slot.size)
+    }
+    this.fills.push({ do: 'fill', map: 'slots', offset: extent.base * layout.slot.size, bytes })
+  }
+
+  #writeService(held: HeldService, taken: Taken): void {
+    const { index, lists } = held
+    const turn = this.#arena.turn()
+    const bytes = encodeService({
+      ...held,
+      internal: listWord(wordOf(lists.internal), turn),
+      external: listWord(wordOf(lists.external), turn),
+    })
+    this.fills.push({ do: 'fill', map: 'services', offset: index * layout.service.size, bytes })
+    if (taken.isIndexUsed) this.#zero('service_stats', index, layout.serviceStats.size)
+  }
+
+  #switchService(before: HeldService, after: HeldService): void {
+    const { index } = after
+    for (const name of listNames) {
+      if (before.lists[name] === after.lists[name]) continue
+      this.switched.push(listStep(index, name, wordOf(after.lists[name]), this.#arena.turn()))
+      this.changedIndexes.add(index)
+    }
+    if (before.affinitySeconds !== after.affinitySeconds || before.roundRobin !== after.roundRobin) {
+      const offset = index * layout.service.size + layout.service.affinitySeconds
+      this.switched.push({ do: 'store', map: 'services', offset, word: serviceOptionsWord(after) })
+    }
+  }
+
+  /** What it had and has no more. */
+  #leave(before: HeldService | undefined, after: HeldService, route: SocketRoute): void {
+    if (before === undefined) return
+    for (const [address, record] of before.recordsByAddress)
+      if (!after.recordsByAddress.has(address)) this.endRecord(record, route)
+    const kept = new Set(extentsOf(after).map(({ base }) => base))
+    this.retired.extents.push(...extentsOf(before).filter(({ base }) => !kept.has(base)))
+  }
+
+  #zero(map: 'service_stats' | 'endpoint_stats', index: number, size: number): void {
+    this.fills.push({ do: 'fill', map, offset: index * size, bytes: Buffer.alloc(size) })
+  }
+}
+
+interface PlannedRecord {
+  readonly endpoint: PlannedEndpoint
+  readonly record: HeldRecord
+  readonly old: HeldRecord | undefined
+}
+
+/** What one route takes of the arena: all that it needs, or nothing. */
+class Taken {
+  readonly #arena: Arena
+  readonly #indexes: Extent[] = []
+  readonly #ids: Extent[] = []
+  readonly extents: Extent[] = []
+  /** They have a past, which was counted. */
+  readonly usedIds = new Set<number>()
+  isIndexUsed = false
+  isShort = false
+
+  constructor(arena: Arena) {
+    this.#arena = arena
+  }
+
+  index(): number | undefined {
+    const taken = this.#isTaken(this.#arena.indexes.take(1), this.#indexes)
+    this.isIndexUsed = taken?.isNew === false
+    return taken?.base
+  }
+
+  id(): number | undefined {
+    const taken = this.#isTaken(this.#arena.ids.take(1), this.#ids)
+    if (taken?.isNew === false) this.usedIds.add(taken.base)
+    return taken?.base
+  }
+
+  extent(count: number): Extent | undefined {
+    return this.#isTaken(this.#arena.slots.take(extentSize(count)), this.extents)
+  }
+
+  giveBack(): void {
+    for (const extent of this.#indexes) this.#arena.indexes.retire(extent)
+    for (const extent of this.#ids) this.#arena.ids.retire(extent)
+    for (const extent of this.extents) this.#arena.slots.retire(extent)
+  }
+
+  #isTaken<E extends Extent>(extent: E | undefined, list: Extent[]): E | undefined {
+    if (extent === undefined) this.isShort = true
+    else list.push(extent)
+    return extent
+  }
+}
+
+/** A list that stays as it is, is the same object. */
+function planLists(before: HeldService | undefined, { lists }: SocketRoute, taken: Taken): HeldService['lists'] {
+  const shared: HeldList[] = listNames.flatMap((name) => {
+    const held = before?.lists[name]
+    return held !== undefined && isSameList(held, lists[name]) ? [held] : []
+  })
+  const plan = (name: ListName): HeldList => {
+    const [wanted, held] = [lists[name], before?.lists[name]]
+    if (held !== undefined && isSameList(held, wanted)) return held
+    if (wanted.kind !== 'endpoints') return wanted
+    const same = shared.find((list) => isSameList(list, wanted))
+    if (same !== undefined) return same
+    const extent = taken.extent(wanted.addresses.length) ?? { base: 0, size: 0 }
+    const list = { ...wanted, extent }
+    shared.push(list)
+    return list
+  }
+  return { internal: plan('internal'), external: plan('external') }
+}
+
+function isSameList(held: HeldList, wanted: PlannedList): boolean {
+  if (held.kind !== 'endpoints' || wanted.kind !== 'endpoints') return held.kind === wanted.kind
+  const { addresses } = held
+  return (
+    addresses.length === wanted.addresses.length &&
+    wanted.addresses.every((address, place) => address === addresses[place])
+  )
+}
+
+function wordOf(list: HeldList): ServiceList {
+  switch (list.kind) {
+    case 'endpoints':
+      return { kind: 'endpoints', base: list.extent.base, count: list.addresses.length }
+    case 'refuse':
+    case 'pass':
+      return { kind: list.kind }
+    case 'broken':
+      return { kind: 'pass' }
+    default:
+      return list satisfies never
+  }
+}
+
+function listStep(index: number, name: ListName, list: ServiceList, turn: number): StoreStep {
+  return {
+    do: 'store',
+    map: 'services',
+    offset: index * layout.service.size + layout.service[name],
+    word: listWord(list, turn),
+  }
+}
+
+function recordStep(record: HeldRecord): StoreStep {
+  return {
+    do: 'store',
+    map: 'endpoints',
+    offset: record.id * layout.endpoint.size + layout.endpoint.port,
+    word: endpointWord(record),
+  }
+}

@@ -1,0 +1,301 @@
+/**
+ * The tables and the programs at the sockets of this node: one for both families, because a socket of one may ask for an
+ * address of the other. Each family knows what it wrote; what both share is here, and only one of them writes at a time.
+ */
+import { join } from 'node:path'
+import type { Clock } from '../../core/clock.ts'
+import type { Logger } from '../../core/logger.ts'
+import type { RouteKey } from '../../core/route.ts'
+import { OneAtATime } from '../../core/sync/one-at-a-time.ts'
+import type { SyncSteps } from '../../core/sync/sync-steps.ts'
+import { BpfError } from '../../dataplane/ebpf/bpf-error.ts'
+import type { Bpf } from '../../dataplane/ebpf/bpf.ts'
+import type { ProgramImage } from '../../dataplane/ebpf/program-image.ts'
+import { tracedBpf } from '../../dataplane/ebpf/traced-bpf.ts'
+import type { Family } from '../../net/ip.ts'
+import { adopt } from './adopt.ts'
+import type { Arena } from './arena.ts'
+import { configSteps, leaseStep } from './config-steps.ts'
+import { editSockets, retire } from './edit.ts'
+import type { SocketEdit } from './edit.ts'
+import type { FoundTables } from './found-tables.ts'
+import type { SocketRoute } from './frontends-of.ts'
+import { HookLinks } from './hook-links.ts'
+import { decodeConfig, layoutVersion, mapSpecs } from './layout.ts'
+import type { SocketPlan } from './plan.ts'
+import type { NodeState, SocketSettings } from './settings.ts'
+import { fits, isTooFull, needsOf, sizesFor, sumOf } from './sizes.ts'
+import type { Needs } from './sizes.ts'
+import type { Step } from './steps.ts'
+import { SocketTables } from './tables.ts'
+import type { MapSpecs, TablesOptions } from './tables.ts'
+
+export interface SocketBalancerOptions {
+  readonly bpf: Bpf
+  /** Those that this process serves. */
+  readonly families: readonly Family[]
+  /** A folder in a BPF file system. */
+  readonly pins: string
+  /** A folder of cgroup v2: all sockets of its processes, and of those below. */
+  readonly cgroup: string
+  /** One for each hook that the kernel has. */
+  readonly programs: readonly ProgramImage[]
+  /** Of the object that they come from. */
+  readonly digest: Uint8Array
+  readonly settings: SocketSettings
+  /** How large the maps are at least; they grow with what is in them. */
+  readonly specs?: MapSpecs
+  /** A random number, which tells this process from others. */
+  readonly owner: bigint
+  /** The clock of the programs, in nanoseconds. */
+  readonly kernelNow: () => bigint
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** Another process writes the tables now. */
+export class TakenOverError extends Error {
+  override readonly name = 'TakenOverError'
+}
+
+/** What a family wants. */
+export interface SocketTask {
+  readonly family: Family
+  /** Those that changed, or all; undefined for one that is gone. */
+  readonly routes: ReadonlyMap<RouteKey, SocketRoute | undefined>
+  readonly node: NodeState
+}
+
+export class SocketBalancer implements AsyncDisposable {
+  readonly #options: SocketBalancerOptions
+  readonly #place: TablesOptions
+  readonly #links: HookLinks
+  readonly #turns = new OneAtATime()
+  readonly #plans = new Map<Family, SocketPlan>()
+  #tables: SocketTables | undefined
+  /** Undefined: something failed, and only a look at the tables tells what is free. */
+  #arena: Arena | undefined
+  #hasTakenOver = false
+  #leaseAtMs = -Infinity
+  /** The kernel had no memory for larger maps. */
+  #cannotGrow = false
+  /** Somebody changed the tables, and the repair of the other family has seen it. */
+  readonly #suspects = new Map<Family, string>()
+
+  constructor(options: SocketBalancerOptions) {
+    const { pins, cgroup, programs, specs = mapSpecs, log } = options
+    this.#options = options
+    this.#place = { folder: join(pins, String(layoutVersion)), specs }
+    this.#links = new HookLinks({ cgroup, folder: this.#place.folder, programs, log })
+  }
+
+  /** What is in the tables, for counters and questions. Undefined: nothing was written yet. */
+  get tables(): Pick<SocketTables, 'maps'> | undefined {
+    return this.#tables
+  }
+
+  /** Sends only what differs. Undefined: this takes more than an edit. */
+  edit(task: SocketTask, before: SocketPlan, steps: SyncSteps, signal: AbortSignal): Promise<SocketEdit | undefined> {
+    return this.#inTurn(task.family, async () => {
+      const [tables, arena] = [this.#tables, this.#arena]
+      if (tables === undefined || arena === undefined || this.#suspects.has(task.family)) return undefined
+      this.#assertOwner(tables)
+      const needs = needsOf(task.routes.values())
+      if (!(await this.#makeRoom(arena, needs, tables))) return undefined
+      const edit = steps.plan(() => editSockets(before, task.routes, task.node, arena), editCounts)
+      await this.#send(tables, [...edit.steps, ...this.#leaseSteps()], steps, signal)
+      retire(arena, edit.retired)
+      return this.#done(task.family, edit)
+    })
+  }
+
+  /** Makes everything of the family right, whatever is there. `routes` are all of them. */
+  rewrite(task: SocketTask, steps: SyncSteps, signal: AbortSignal): Promise<SocketEdit> {
+    const { family, routes, node } = task
+    return this.#inTurn(family, async () => {
+      const bpf = tracedBpf(this.#options.bpf, steps)
+      const wanted = new Map<RouteKey, SocketRoute>()
+      for (const [key, route] of routes) if (route !== undefined) wanted.set(key, route)
+      const other = this.#known(otherFamily(family))
+      const needs = needsOf(wanted.values())
+      const tables = (this.#tables ??= await steps.apply(() =>
+        SocketTables.open(bpf, this.#place, sizesFor(needs, capacitiesOf(this.#place.specs))),
+      ))
+      if (this.#hasTakenOver) this.#assertOwner(tables)
+      else await this.#send(tables, this.#configSteps(tables), steps, signal)
+      this.#hasTakenOver = true
+      await this.#noteSuspect(family, tables)
+      const found = await steps.read(() => this.#readWithRoom(tables, needs, other, bpf))
+      const { before, orphans, arena } = steps.plan(() =>
+        adopt(found, { family, routes: wanted, other, clock: this.#options.clock }),
+      )
+      const edit = steps.plan(() => editSockets(before, wanted, node, arena, orphans), editCounts, 'compare')
+      const config = [...this.#configSteps(tables), ...this.#leaseSteps()]
+      await this.#send(tables, [...edit.steps, ...config], steps, signal)
+      await tables.remember()
+      retire(arena, edit.retired)
+      await steps.apply(async () => {
+        await this.#links.ensure(bpf, tables.maps, signal)
+        await tables.pin(bpf)
+      })
+      this.#arena = arena
+      this.#suspects.delete(family)
+      return this.#done(family, edit)
+    })
+  }
+
+  /** What somebody else did to the programs and their pins: a few questions. */
+  findDetached(): Promise<string | undefined> {
+    return this.#turns.run(async () => {
+      const { bpf } = this.#options
+      const tables = this.#tables
+      if (tables === undefined || this.#arena === undefined) return undefined
+      const missing = await tables.missingPin(bpf)
+      return missing === undefined ? this.#links.findDrift(bpf) : `the pin of the map ${missing} is gone`
+    })
+  }
+
+  /** What somebody else did to the tables: reads all of them. */
+  findDifference(family: Family): Promise<string | undefined> {
+    return this.#turns.run(async () => {
+      if (this.#tables === undefined || this.#arena === undefined) return undefined
+      if (this.#configSteps(this.#tables).length > 0) return 'the map config was changed'
+      return this.#suspects.get(family) ?? (await this.#tables.findDifference())
+    })
+  }
+
+  /** So that the programs go on. To be called again and again, while this process works as it should. */
+  async renewLease(): Promise<void> {
+    await this.#turns.run(async () => {
+      const tables = this.#tables
+      if (tables === undefined || !this.#isOwner(tables)) return
+      await tables.send(this.#leaseSteps(), new AbortController().signal)
+    })
+  }
+
+  /** Tables and programs stay: restarting the proxy must not disturb traffic. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#turns.run(async () => {
+      this.#links[Symbol.dispose]()
+      this.#tables?.[Symbol.dispose]()
+      this.#tables = this.#arena = undefined
+    })
+  }
+
+  /** Whatever fails, nobody knows what of it was done. */
+  #inTurn<T>(family: Family, work: () => Promise<T>): Promise<T> {
+    return this.#turns.run(async () => {
+      const plan = this.#plans.get(family)
+      this.#plans.delete(family)
+      try {
+        const result = await work()
+        if (result === undefined && plan !== undefined) this.#plans.set(family, plan)
+        return result
+      } catch (error) {
+        this.#arena = undefined
+        throw error
+      }
+    })
+  }
+
+  #done(family: Family, edit: SocketEdit): SocketEdit {
+    this.#plans.set(family, edit.after)
+    return edit
+  }
+
+  #known(family: Family): SocketPlan | 'unknown' | 'unserved' {
+    if (!this.#options.families.includes(family)) return 'unserved'
+    return this.#plans.get(family) ?? 'unknown'
+  }
+
+  /** False: larger maps are needed. */
+  async #makeRoom(arena: Arena, needs: Needs, { specs }: SocketTables): Promise<boolean> {
+    if (!fits(arena, needs)) {
+      await this.#options.bpf.fence()
+      arena.wakeAll()
+    }
+    const used = {
+      frontends: specs.frontends.maxEntries - arena.freeFrontends,
+      services: arena.indexes.used,
+      slots: arena.slots.used,
+      endpoints: arena.ids.used,
+    }
+    return this.#cannotGrow || !isTooFull(sumOf(used, needs), capacitiesOf(specs))
+  }
+
+  async #readWithRoom(
+    tables: SocketTables,
+    needs: Needs,
+    other: SocketPlan | 'unknown' | 'unserved',
+    bpf: Bpf,
+  ): Promise<FoundTables> {
+    const routesOfOther = typeof other === 'string' ? [] : other.routesByKey.values().map(({ route }) => route)
+    const sizes = sizesFor(sumOf(needs, needsOf(routesOfOther)), capacitiesOf(tables.specs))
+    if (sizes.size > 0 && !this.#cannotGrow) {
+      try {
+        await tables.grow(bpf, sizes)
+        this.#links.forgetPrograms()
+        this.#options.log.info('the tables of the sockets have more room now', Object.fromEntries(sizes))
+      } catch (error) {
+        if (!(error instanceof BpfError) || error.reason !== 'no-memory') throw error
+        this.#cannotGrow = true
+        this.#options.log.warn('there is no memory for larger tables: some Services are left to the packets', { error })
+      }
+    }
+    return tables.read()
+  }
+
+  async #send(tables: SocketTables, list: readonly Step[], steps: SyncSteps, signal: AbortSignal): Promise<void> {
+    if (list.length === 0) return
+    await steps.apply(() => steps.commit(() => tables.send(list, signal), { command: 'bpf', operations: list.length }))
+  }
+
+  #leaseSteps(): readonly Step[] {
+    const { settings, kernelNow, clock } = this.#options
+    const now = clock.monotonic()
+    if (now - this.#leaseAtMs < renewAfterMs) return []
+    this.#leaseAtMs = now
+    return [leaseStep(settings.leaseMs, kernelNow())]
+  }
+
+  /** Whoever wrote the tables before finds another owner there, and stops. */
+  #configSteps({ maps }: SocketTables): readonly Step[] {
+    const { settings, digest, owner } = this.#options
+    return configSteps(maps.config.bytes, { settings, digest, owner })
+  }
+
+  #isOwner({ maps }: SocketTables): boolean {
+    return decodeConfig(maps.config.bytes).owner === this.#options.owner
+  }
+
+  #assertOwner(tables: SocketTables): void {
+    if (!this.#isOwner(tables)) throw new TakenOverError('another Fairlead has taken over the sockets of this node')
+  }
+
+  /** What is there becomes what is right, also for the other family: it must look for itself. */
+  async #noteSuspect(family: Family, tables: SocketTables): Promise<void> {
+    const other = otherFamily(family)
+    const different = this.#plans.has(other) ? await tables.findDifference() : undefined
+    if (different !== undefined) this.#suspects.set(other, different)
+  }
+}
+
+function otherFamily(family: Family): Family {
+  return family === 'ipv4' ? 'ipv6' : 'ipv4'
+}
+
+/** Programs give up after minutes. */
+const renewAfterMs = 30_000
+
+function capacitiesOf({ frontends, services, slots, endpoints }: MapSpecs): Needs {
+  return {
+    frontends: frontends.maxEntries,
+    services: services.maxEntries,
+    slots: slots.maxEntries,
+    endpoints: endpoints.maxEntries,
+  }
+}
+
+function editCounts({ steps, after }: SocketEdit) {
+  return { routes: after.routesByKey.size, operations: steps.length, frontends: after.frontendsById.size }
+}

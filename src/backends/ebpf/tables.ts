@@ -1,0 +1,244 @@
+/** The maps of the hooks as this process has them, and what it wrote there last. */
+import { join } from 'node:path'
+import type { Bpf, BpfMap, MapSpec } from '../../dataplane/ebpf/bpf.ts'
+import { decodeFrontendKey, mapSpecs } from './layout.ts'
+import type { MapName } from './layout.ts'
+import { addressText } from './address-bytes.ts'
+import { readTables } from './found-tables.ts'
+import type { FoundTables, SocketMaps } from './found-tables.ts'
+import { frontendId } from './frontends-of.ts'
+import type { MapSizes } from './sizes.ts'
+import type { Step } from './steps.ts'
+
+/** How large maps are made at least. */
+export type MapSpecs = Readonly<Record<MapName, MapSpec>>
+
+export const mapNames = Object.keys(mapSpecs) as readonly MapName[]
+
+/** Only this process writes there, so what is there is what it wrote. The programs write the others. */
+const watchedArrays = ['services', 'slots', 'endpoints'] as const
+const watchedHashes = ['frontends', 'node_addresses'] as const
+
+type WatchedArray = (typeof watchedArrays)[number]
+type WatchedHash = (typeof watchedHashes)[number]
+
+export interface TablesOptions {
+  /** In a BPF file system. */
+  readonly folder: string
+  readonly specs: MapSpecs
+}
+
+export class SocketTables implements Disposable {
+  readonly #maps: Record<MapName, BpfMap>
+  readonly #folder: string
+  /** To be pinned once the programs use them: what is pinned now is what they use. */
+  readonly #unpinned: Set<MapName>
+  #replaced: BpfMap[] = []
+  #arrays = new Map<WatchedArray, Buffer>()
+  #hashes = new Map<WatchedHash, Map<string, string>>()
+
+  private constructor({ folder }: TablesOptions, maps: Record<MapName, BpfMap>, unpinned: Set<MapName>) {
+    this.#folder = folder
+    this.#maps = maps
+    this.#unpinned = unpinned
+  }
+
+  /** Those that are pinned in the folder, if they are of the right kind; others are made, with room for so many. */
+  static async open(bpf: Bpf, options: TablesOptions, sizes: MapSizes): Promise<SocketTables> {
+    const { folder, specs } = options
+    const opened = new Map<MapName, BpfMap>()
+    const unpinned = new Set<MapName>()
+    try {
+      for (const name of mapNames) {
+        const path = pinOf(folder, name)
+        const found = await bpf.openMap(path)
+        if (found !== undefined && isOfKind(found.spec, specs[name])) opened.set(name, found)
+        else {
+          const map = await bpf.createMap(withRoom(specs[name], sizes.get(name)))
+          opened.set(name, map)
+          if (found === undefined) await bpf.pin(map, path)
+          else {
+            unpinned.add(name)
+            found[Symbol.dispose]()
+          }
+        }
+      }
+    } catch (error) {
+      for (const map of opened.values()) map[Symbol.dispose]()
+      throw error
+    }
+    return new SocketTables(options, Object.fromEntries(opened) as Record<MapName, BpfMap>, unpinned)
+  }
+
+  get maps(): SocketMaps {
+    return this.#maps
+  }
+
+  get specs(): MapSpecs {
+    return Object.fromEntries(mapNames.map((name) => [name, this.#maps[name].spec])) as Record<MapName, MapSpec>
+  }
+
+  read(): Promise<FoundTables> {
+    return readTables(this.#maps)
+  }
+
+  /** In this order, each when the one before is done. */
+  async send(steps: readonly Step[], signal: AbortSignal): Promise<void> {
+    for (const step of steps) {
+      signal.throwIfAborted()
+      await this.#do(step)
+      this.#note(step)
+    }
+  }
+
+  /** What is there now is right. */
+  async remember(): Promise<void> {
+    for (const name of watchedArrays) this.#arrays.set(name, Buffer.from(this.#maps[name].bytes))
+    for (const name of watchedHashes) {
+      const entries = await this.#maps[name].entries()
+      this.#hashes.set(name, new Map(entries.map(([key, value]) => [textOf(key), textOf(value)])))
+    }
+  }
+
+  /** What somebody else did. Undefined: all is as it was written. */
+  async findDifference(): Promise<string | undefined> {
+    for (const name of watchedArrays) {
+      const written = this.#arrays.get(name)
+      if (written === undefined || written.equals(this.#maps[name].bytes)) continue
+      return `element ${differingElement(written, this.#maps[name])} of the map ${name} was changed`
+    }
+    for (const name of watchedHashes) {
+      const written = this.#hashes.get(name)
+      const different = written && differingEntry(written, await this.#maps[name].entries())
+      if (different !== undefined) return `${entryText(name, different.key)} ${different.was} in the map ${name}`
+    }
+    return undefined
+  }
+
+  /** The same with more room. The programs go on with the old ones until they are loaded anew. */
+  async grow(bpf: Bpf, sizes: MapSizes): Promise<void> {
+    for (const name of mapNames) {
+      const old = this.#maps[name]
+      const spec = withRoom(old.spec, sizes.get(name))
+      if (spec.maxEntries === old.spec.maxEntries) continue
+      const map = await bpf.createMap(spec)
+      if (spec.type === 'array') await map.fill(0, old.bytes)
+      else await map.update(await old.entries())
+      this.#maps[name] = map
+      this.#unpinned.add(name)
+      this.#replaced.push(old)
+    }
+    await this.remember()
+  }
+
+  /** The programs use these maps now. */
+  async pin(bpf: Bpf): Promise<void> {
+    const pinned = new Set(await bpf.pinned(join(this.#folder, 'maps')))
+    for (const name of mapNames) {
+      const isOld = this.#unpinned.has(name)
+      if (!isOld && pinned.has(name)) continue
+      if (isOld) await bpf.unpin(pinOf(this.#folder, name))
+      await bpf.pin(this.#maps[name], pinOf(this.#folder, name))
+      this.#unpinned.delete(name)
+    }
+    for (const map of this.#replaced) map[Symbol.dispose]()
+    this.#replaced = []
+  }
+
+  async missingPin(bpf: Bpf): Promise<string | undefined> {
+    const pinned = new Set(await bpf.pinned(join(this.#folder, 'maps')))
+    return mapNames.find((name) => !pinned.has(name))
+  }
+
+  [Symbol.dispose](): void {
+    for (const map of [...Object.values(this.#maps), ...this.#replaced]) map[Symbol.dispose]()
+  }
+
+  #do(step: Step): Promise<void> {
+    const map = this.#maps[step.map]
+    switch (step.do) {
+      case 'fill':
+        return map.fill(step.offset, step.bytes)
+      case 'store':
+        return map.store(step.offset, step.word)
+      case 'update':
+        return map.update(step.entries)
+      case 'delete':
+        return map.delete(step.keys)
+      default:
+        return step satisfies never
+    }
+  }
+
+  #note(step: Step): void {
+    switch (step.do) {
+      case 'fill':
+        return this.#arrays.get(step.map as WatchedArray)?.set(step.bytes, step.offset)
+      case 'store':
+        return void this.#arrays.get(step.map as WatchedArray)?.writeBigUInt64LE(step.word, step.offset)
+      case 'update': {
+        const hash = this.#hashes.get(step.map as WatchedHash)
+        for (const [key, value] of step.entries) hash?.set(textOf(key), textOf(value))
+        return
+      }
+      case 'delete': {
+        const hash = this.#hashes.get(step.map as WatchedHash)
+        for (const key of step.keys) hash?.delete(textOf(key))
+        return
+      }
+      default:
+        return step satisfies never
+    }
+  }
+}
+
+function pinOf(folder: string, name: MapName): string {
+  return join(folder, 'maps', name)
+}
+
+function withRoom(spec: MapSpec, maxEntries = 0): MapSpec {
+  return { ...spec, maxEntries: Math.max(spec.maxEntries, maxEntries) }
+}
+
+function isOfKind(found: MapSpec, wanted: MapSpec): boolean {
+  return (
+    found.type === wanted.type &&
+    found.keySize === wanted.keySize &&
+    found.valueSize === wanted.valueSize &&
+    found.maxEntries >= wanted.maxEntries
+  )
+}
+
+function differingElement(written: Buffer, { bytes, spec }: BpfMap): number {
+  for (let index = 0; index < spec.maxEntries; index++) {
+    const [from, to] = [index * spec.valueSize, (index + 1) * spec.valueSize]
+    if (!written.subarray(from, to).equals(bytes.subarray(from, to))) return index
+  }
+  return spec.maxEntries
+}
+
+function differingEntry(written: ReadonlyMap<string, string>, found: readonly (readonly [Uint8Array, Uint8Array])[]) {
+  let known = 0
+  for (const [key, value] of found) {
+    const wanted = written.get(textOf(key))
+    if (wanted === undefined) return { key, was: 'was added' }
+    if (wanted !== textOf(value)) return { key, was: 'was changed' }
+    known++
+  }
+  if (known === written.size) return undefined
+  const there = new Set(found.map(([key]) => textOf(key)))
+  const [gone = ''] = [...written.keys()].filter((key) => !there.has(key))
+  return { key: Buffer.from(gone, 'latin1'), was: 'was deleted' }
+}
+
+function entryText(map: WatchedHash, key: Uint8Array): string {
+  const bytes = Buffer.from(key)
+  if (map === 'node_addresses') return addressText(bytes)
+  const frontend = decodeFrontendKey(bytes)
+  return frontend === undefined ? bytes.toString('hex') : frontendId(frontend)
+}
+
+/** Bytes that can be compared. */
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
+}
