@@ -1,6 +1,7 @@
 /** The tests that every Bpf passes: in the kernel, or in memory. */
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { attachTypes } from './bpf.ts'
 import type { AttachedProgram, AttachType, Bpf, BpfMap, MapEntry, MapSpec } from './bpf.ts'
 import { passingProgram } from './testing/images.ts'
 
@@ -168,16 +169,7 @@ export function bpfContract(name: string, make: () => Promise<BpfSite>): void {
       })
     })
 
-    test.each<AttachType>([
-      'connect4',
-      'connect6',
-      'sendmsg4',
-      'sendmsg6',
-      'recvmsg4',
-      'recvmsg6',
-      'getpeername4',
-      'getpeername6',
-    ])('a program is attached at %s, and nowhere else', async (attachType) => {
+    test.each(attachTypes)('a program is attached at %s, and nowhere else', async (attachType) => {
       using program = await bpf.loadProgram(passingProgram('contract_pass', attachType), noMaps)
       using link = await bpf.attach(program, site.cgroup)
       expect(link.attachType).toBe(attachType)

@@ -7,8 +7,18 @@
 import type { ProgramImage } from './program-image.ts'
 
 /** Where a program runs: at this call of every socket of a cgroup and the cgroups below it. */
-export type AttachType =
-  'connect4' | 'connect6' | 'sendmsg4' | 'sendmsg6' | 'recvmsg4' | 'recvmsg6' | 'getpeername4' | 'getpeername6'
+export const attachTypes = [
+  'connect4',
+  'connect6',
+  'sendmsg4',
+  'sendmsg6',
+  'recvmsg4',
+  'recvmsg6',
+  'getpeername4',
+  'getpeername6',
+] as const
+
+export type AttachType = (typeof attachTypes)[number]
 
 /** `socket-storage`: a value in the memory of each socket, which ends with the socket. Only programs read and write it. */
 export type MapType = 'hash' | 'array' | 'lru-hash' | 'socket-storage'
@@ -103,6 +113,8 @@ export interface Bpf {
   effective(cgroup: string, attachType: AttachType): Promise<readonly number[]>
   /** Runs an iterator over the values of all sockets of all network namespaces. It reports through its maps. */
   iterate(program: BpfProgram, map: BpfMap): Promise<void>
+  /** Whether many entries are one call. They are changed one by one otherwise. */
+  hasBatches(): Promise<boolean>
   /** Resolves when every program that is running now has ended: none still reads what was unlinked before. */
   fence(): Promise<void>
 }

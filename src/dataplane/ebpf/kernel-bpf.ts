@@ -7,6 +7,7 @@ import type { Libc } from '../libc/load-libc.ts'
 import { attachTypeNumber, BpfAttributes, bpfCommand, mapTypeNumber } from './bpf-attributes.ts'
 import { BpfError, bpfErrorFrom } from './bpf-error.ts'
 import type { BpfCall } from './bpf-error.ts'
+import { attachTypes } from './bpf.ts'
 import type {
   AttachedProgram,
   AttachType,
@@ -190,6 +191,12 @@ export class KernelBpf implements Bpf {
     }
   }
 
+  async hasBatches(): Promise<boolean> {
+    using map = await this.createMap({ name: 'fl_probe', type: 'hash', keySize: 4, valueSize: 4, maxEntries: 1 })
+    await map.update([[new Uint8Array(4), new Uint8Array(4)]])
+    return (map as KernelMap).hasBatches
+  }
+
   /** Whoever changes an array of maps waits for the programs that may still use the old map. */
   async fence(): Promise<void> {
     const doing = 'wait for the programs that are running'
@@ -308,7 +315,6 @@ export class KernelBpf implements Bpf {
 /** Arrays: to be mapped into memory. Socket storage: made with the socket. */
 const mapFlags: Readonly<Partial<Record<MapType, number>>> = { array: 0x400, 'socket-storage': 1 }
 const mapTypes: readonly MapType[] = ['hash', 'array', 'lru-hash', 'socket-storage']
-const attachTypes = Object.keys(attachTypeNumber).filter((type): type is AttachType => type !== 'iterator')
 const sharings: Readonly<Record<number, AttachedProgram['sharing']>> = { 0: 'exclusive', 1: 'overridable', 2: 'shared' }
 
 function openFolder(cgroup: string, doing: string): number {

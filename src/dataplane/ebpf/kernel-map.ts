@@ -42,6 +42,11 @@ export class KernelMap implements BpfMap {
     return this.#descriptor.number
   }
 
+  /** False once the kernel has refused one. */
+  get hasBatches(): boolean {
+    return this.#hasBatches
+  }
+
   async entries(): Promise<readonly MapEntry[]> {
     assertMapType(this.spec, 'list', 'hash', 'lru-hash')
     return (this.#hasBatches ? this.#listBatches() : undefined) ?? this.#listOneByOne()

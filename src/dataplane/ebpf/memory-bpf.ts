@@ -1,6 +1,7 @@
 /** What one process has of a MemoryKernel. When it ends, `[Symbol.dispose]` lets go of what it held, as the kernel does. */
 import type { AttachedProgram, AttachType, Bpf, BpfLink, BpfMap, BpfProgram, LinkState, MapSpec } from './bpf.ts'
-import { BpfError } from './bpf-error.ts'
+import { constants } from 'node:os'
+import { BpfError, bpfErrorFrom } from './bpf-error.ts'
 import { assertMapType, checkedMapSpec } from './map-rules.ts'
 import { mapObject, MemoryMap } from './memory-map.ts'
 import type { LinkObject, MapObject, MemoryKernel, ProgramObject } from './memory-kernel.ts'
@@ -16,10 +17,24 @@ export class MemoryBpf implements Bpf, Disposable {
   }
 
   async createMap(spec: MapSpec): Promise<BpfMap> {
-    return this.#mapHandle(mapObject(checkedMapSpec(spec)))
+    const checked = checkedMapSpec(spec)
+    if (this.#kernel.lacks.has(spec.type))
+      throw bpfErrorFrom(constants.errno.EINVAL, 'create-map', `create the map "${spec.name}" (${spec.type})`)
+    return this.#mapHandle(mapObject(checked))
   }
 
   async loadProgram(image: ProgramImage, maps: ReadonlyMap<string, BpfMap>): Promise<BpfProgram> {
+    const { attachType, section, name: program } = image
+    if (this.#kernel.lacks.has(attachType))
+      throw new BpfError(
+        'unsupported',
+        `cannot load the program "${program}": this kernel has no hook ${attachType} (EINVAL)`,
+      )
+    if (this.#kernel.lacks.has(section as `cgroup/${string}`))
+      throw new BpfError(
+        'rejected',
+        `cannot load the program "${program}": the kernel refuses instruction 7: unknown func`,
+      )
     const mapsByName = new Map<string, MapObject>()
     for (const [name, map] of mapsOf(image, maps)) mapsByName.set(name, (map as MemoryMap).object)
     return this.#keep(new MemoryProgram({ id: this.#kernel.nextId(), image, mapsByName }))
@@ -89,6 +104,10 @@ export class MemoryBpf implements Bpf, Disposable {
       throw new BpfError('refused', `cannot run the program "${program.image.name}": it is not an iterator`)
     assertMapType(map.spec, 'iterate over', 'socket-storage')
     this.#kernel.onIterate((program as MemoryProgram).object, (map as MemoryMap).object)
+  }
+
+  async hasBatches(): Promise<boolean> {
+    return !this.#kernel.lacks.has('batches')
   }
 
   async fence(): Promise<void> {}

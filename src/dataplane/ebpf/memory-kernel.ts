@@ -1,6 +1,6 @@
 /** Maps, links and pins that exist only in memory. It outlives the processes (MemoryBpf) that use it. */
 import { BpfError, bpfErrorFrom } from './bpf-error.ts'
-import type { AttachedProgram, AttachType, LinkState, MapEntry, MapSpec } from './bpf.ts'
+import type { AttachedProgram, AttachType, LinkState, MapEntry, MapSpec, MapType } from './bpf.ts'
 import { constants } from 'node:os'
 import type { ProgramImage } from './program-image.ts'
 
@@ -44,6 +44,9 @@ export class MemoryKernel {
   readonly #cgroupsByPath = new Map<string, Cgroup>()
   readonly #pins = new Map<string, MapObject | LinkObject>()
   #lastId = 0
+
+  /** What this kernel cannot do: hooks, types of maps, batches, or programs by their section. */
+  readonly lacks = new Set<AttachType | MapType | 'iterator' | 'batches' | `cgroup/${string}`>()
 
   /** Called when a process runs an iterator: what the program would do. */
   onIterate: (program: ProgramObject, map: MapObject) => void = () => {}

@@ -1,4 +1,5 @@
 /** Reads the programs and maps of an object file. Pure; what is wrong with a file is found here, not by the kernel. */
+import { attachTypes } from './bpf.ts'
 import type { AttachType } from './bpf.ts'
 import { badObject, eachRecord, readElf, textAt } from './elf.ts'
 import type { Elf, ElfRelocation, ElfSection } from './elf.ts'
@@ -25,17 +26,6 @@ export function readObject(file: Uint8Array): BpfObject {
     }))
   return { programs, maps }
 }
-
-const attachTypes: readonly AttachType[] = [
-  'connect4',
-  'connect6',
-  'sendmsg4',
-  'sendmsg6',
-  'recvmsg4',
-  'recvmsg6',
-  'getpeername4',
-  'getpeername6',
-]
 
 /** `cgroup/connect4`, or a variant of it such as `cgroup/connect4-old`. */
 function attachTypeOf({ name }: ElfSection): AttachType | 'iterator' {
