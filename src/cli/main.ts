@@ -20,6 +20,7 @@ type LoadCommand = () => Promise<Command>
  */
 const loaders = {
   completion: async () => (await import('./completion/completion-command.ts')).completionCommand,
+  debug: async () => (await import('./debug/debug-command.ts')).debugCommand,
   demo: async () => (await import('./demo/demo-command.ts')).demoCommand,
   doctor: async () => (await import('./doctor/doctor-command.ts')).doctorCommand,
   explain: async () => (await import('./explain/explain-command.ts')).explainCommand,
@@ -39,6 +40,7 @@ const commands: ReadonlyMap<string, LoadCommand> = new Map(Object.entries(loader
 /** Besides the daemon, which has no name, KPNG's commands run for as long as their node does. */
 const shortCommands: ReadonlySet<string> = new Set([
   'completion',
+  'debug',
   'demo',
   'doctor',
   'explain',

@@ -4,6 +4,7 @@ import { flagsOn } from '../../config/flags/flag.ts'
 import type { Flag, FlagTable } from '../../config/flags/flag.ts'
 import { modesOn } from '../../config/platform.ts'
 import { detectLocalModes } from '../../config/validation/address-rules.ts'
+import { debugFlags, debugPageNames } from '../debug/debug-command.ts'
 import { demoFlags } from '../demo/demo-command.ts'
 import { doctorFlags } from '../doctor/doctor-command.ts'
 import { explainFlags } from '../explain/explain-command.ts'
@@ -45,6 +46,7 @@ const kpng = (source: KpngSource): CommandShape => ({
 const shapes: Readonly<Record<CommandName, CommandShape>> = {
   api: kpng('api'),
   completion: own('Prints the completions of a shell', {}, shells),
+  debug: own('Prints a debug page of a running proxy', debugFlags, debugPageNames),
   demo: own('Runs a sample application here: no root, no cluster', demoFlags),
   doctor: { ...own('Finds what keeps Services from working on this node', doctorFlags), hasDaemonFlags: true },
   explain: own('Says what becomes of a connection, and why', explainFlags),

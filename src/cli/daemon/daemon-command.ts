@@ -19,6 +19,7 @@ import { renderVersion } from '../version.ts'
 
 /** Below kube-proxy's flags, so that people find the commands that kube-proxy does not have. */
 const commandHelp = `Commands:
+  fairlead debug     Prints a debug page of a running proxy.
   fairlead demo      Runs a sample application here: no root, no cluster.
   fairlead doctor    Finds what keeps Services from working on this node.
   fairlead explain   Says what becomes of a connection, and why.

@@ -28,7 +28,7 @@ const programName = /^fairlead(?:\.js|\.exe)?$/
 
 /** Commands that end by themselves, or proxy nothing. */
 const otherCommands =
-  /^(?:demo|render|doctor|explain|trace|top|help|version|--help|-h|--version|--cleanup|--init-only|--write-config-to.*)$/
+  /^(?:debug|demo|render|doctor|explain|trace|top|help|version|--help|-h|--version|--cleanup|--init-only|--write-config-to.*)$/
 
 /** `node …/bin/fairlead.js --proxy-mode=…`; a KPNG command programs something when it ends in `to-MODE`. */
 export function isProxyDaemon(args: readonly string[]): boolean {
