@@ -4,7 +4,7 @@ import { memoryHost } from '../../host/testing/memory-host.ts'
 import { setupWith } from '../testing/setup.ts'
 import { readConfinement } from './confinement.ts'
 import { lateDrift, parseMetrics } from './daemon.ts'
-import { parseSockets } from './listeners.ts'
+import { parseSctpEndpoints, parseSockets, readListeners } from './listeners.ts'
 import { flagsOfDaemon, isProxyDaemon, withChildren } from './processes.ts'
 import { isReadOnlyAt, parseConntrackStats } from './settings.ts'
 
@@ -16,6 +16,39 @@ test('sockets that wait for clients', () => {
   const udp6 =
     '  1: B80D0120000000000000000001000000:0035 00000000000000000000000000000000:0000 07 00000000:00000000 00:00000000 00000000 0 0 9 2'
   expect(parseSockets(udp6, 'UDP')).toEqual([{ protocol: 'UDP', ip: '2001:db8::1', port: 53, inode: '9' }])
+})
+
+test('SCTP sockets that wait for clients, each at all its addresses', () => {
+  const eps = ` ENDPT     SOCK   STY SST HBKT LPORT   UID INODE LADDRS
+ffff88810a1b2c00 ffff88810d4e5f00 2   10  29   38412     0 41521 10.0.0.5 192.0.2.5
+ffff88810a1b2c01 ffff88810d4e5f01 2   10  30   36412     0 41522 0000:0000:0000:0000:0000:0000:0000:0000
+ffff88810a1b2c02 ffff88810d4e5f02 2   7   31   2905      0 41523 10.0.0.5
+`
+  expect(parseSctpEndpoints(eps)).toEqual([
+    { protocol: 'SCTP', ip: '10.0.0.5', port: 38_412, inode: '41521' },
+    { protocol: 'SCTP', ip: '192.0.2.5', port: 38_412, inode: '41521' },
+    { protocol: 'SCTP', ip: '::', port: 36_412, inode: '41522' },
+  ])
+})
+
+test('the sockets of all protocols are read, those of SCTP where the kernel has it', async () => {
+  const tcp = '0: 00000000:7530 00000000:0000 0A 0:0 00:0 0 0 0 7\n'
+  const kernel: Readonly<Record<string, string>> = { '/proc/net/tcp': tcp, '/proc/net/udp': '' }
+  const read = (files: Readonly<Record<string, string>>) =>
+    readListeners(
+      {
+        readTextFile: (path) =>
+          path in files ? Promise.resolve(files[path] ?? '') : Promise.reject(new Error('ENOENT')),
+      },
+      [],
+    )
+  expect((await read(kernel)).map(({ protocol }) => protocol)).toEqual(['TCP'])
+  const sctp = 'a b 2 10 29 30000 0 8 0.0.0.0\n'
+  expect((await read({ ...kernel, '/proc/net/sctp/eps': sctp })).map(({ protocol }) => protocol)).toEqual([
+    'TCP',
+    'SCTP',
+  ])
+  await expect(read({})).rejects.toThrow('/proc/net/tcp')
 })
 
 test.each<[args: readonly string[], isDaemon: boolean]>([

@@ -5,7 +5,7 @@ import type { Host } from '../../host/host.ts'
 import { CannotLook } from '../evidence.ts'
 
 export interface Listener {
-  readonly protocol: 'TCP' | 'UDP'
+  readonly protocol: 'TCP' | 'UDP' | 'SCTP'
   /** `0.0.0.0` and `::` for all. */
   readonly ip: string
   readonly port: number
@@ -14,12 +14,16 @@ export interface Listener {
   readonly owner: Pick<RunningProcess, 'pid' | 'args'> | undefined
 }
 
-const files = [
-  { path: '/proc/net/tcp', protocol: 'TCP' },
-  { path: '/proc/net/tcp6', protocol: 'TCP' },
-  { path: '/proc/net/udp', protocol: 'UDP' },
-  { path: '/proc/net/udp6', protocol: 'UDP' },
-] as const
+type Socket = Omit<Listener, 'owner'>
+
+/** A kernel without IPv6 has no `…6`, and one that nobody has asked for SCTP has nothing of it. */
+const files: readonly { path: string; mayBeAbsent: boolean; parse: (text: string) => readonly Socket[] }[] = [
+  { path: '/proc/net/tcp', mayBeAbsent: false, parse: (text) => parseSockets(text, 'TCP') },
+  { path: '/proc/net/tcp6', mayBeAbsent: true, parse: (text) => parseSockets(text, 'TCP') },
+  { path: '/proc/net/udp', mayBeAbsent: false, parse: (text) => parseSockets(text, 'UDP') },
+  { path: '/proc/net/udp6', mayBeAbsent: true, parse: (text) => parseSockets(text, 'UDP') },
+  { path: '/proc/net/sctp/eps', mayBeAbsent: true, parse: parseSctpEndpoints },
+]
 
 export async function readListeners(
   host: Pick<Host, 'readTextFile'>,
@@ -28,13 +32,12 @@ export async function readListeners(
   const ownersByInode = new Map<string, RunningProcess>()
   for (const process of processes) for (const inode of process.sockets ?? []) ownersByInode.set(inode, process)
   const found = await Promise.all(
-    files.map(async ({ path, protocol }) => {
-      // A kernel without IPv6 has no such file.
+    files.map(async ({ path, mayBeAbsent, parse }) => {
       const text = await host.readTextFile(path).catch((error: unknown) => {
-        if (!path.endsWith('6')) throw new CannotLook(`${path}: ${(error as Error).message}`, 'Mount /proc.')
+        if (!mayBeAbsent) throw new CannotLook(`${path}: ${(error as Error).message}`, 'Mount /proc.')
         return ''
       })
-      return parseSockets(text, protocol).map((socket) => ({ ...socket, owner: ownersByInode.get(socket.inode) }))
+      return parse(text).map((socket) => ({ ...socket, owner: ownersByInode.get(socket.inode) }))
     }),
   )
   return found.flat()
@@ -43,13 +46,27 @@ export async function readListeners(
 const listening = { TCP: '0A', UDP: '07' } as const
 
 /** Lines such as `0: 0100007F:2809 00000000:0000 0A …`; a UDP socket that is connected to nobody waits for anybody. */
-export function parseSockets(text: string, protocol: 'TCP' | 'UDP'): readonly Omit<Listener, 'owner'>[] {
+export function parseSockets(text: string, protocol: 'TCP' | 'UDP'): readonly Socket[] {
   return text.split('\n').flatMap((line) => {
     const [, local = '', , state, , , , , , inode = ''] = line.trim().split(/\s+/)
     const [address = '', port = ''] = local.split(':')
     const ip = addressIn(address)
     if (state !== listening[protocol] || ip === undefined) return []
     return [{ protocol, ip, port: Number.parseInt(port, 16), inode }]
+  })
+}
+
+const sctpListening = '10'
+
+/** Lines such as `ffff8881 ffff8882 2   10  29   38412     0 41521 10.0.0.5 192.0.2.5`: one socket may have many addresses. */
+export function parseSctpEndpoints(text: string): readonly Socket[] {
+  return text.split('\n').flatMap((line) => {
+    const [, , , state, , port, , inode = '', ...addresses] = line.trim().split(/\s+/)
+    if (state !== sctpListening) return []
+    return addresses.flatMap((address): Socket | readonly [] => {
+      const ip = parseIp(address)
+      return ip === undefined ? [] : { protocol: 'SCTP', ip, port: Number(port), inode }
+    })
   })
 }
 
