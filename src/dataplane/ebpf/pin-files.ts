@@ -3,10 +3,11 @@ import { lstat, mkdir, readdir, rm, stat, statfs } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { BpfError, bpfErrorFrom } from './bpf-error.ts'
 
-const bpffsType = 0xcafe4a11
+/** As statfs(2) numbers it. */
+export const bpffsType = 0xcafe4a11
 
 /** Whether the folder, or what there is above it, is in a BPF file system. */
-export async function isInBpffs(path: string): Promise<boolean> {
+async function isInBpffs(path: string): Promise<boolean> {
   try {
     return (await statfs(path)).type === bpffsType
   } catch (error) {

@@ -1,0 +1,178 @@
+import { constants } from 'node:os'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { loadLibc } from '../libc/load-libc.ts'
+import { machineFiles } from './machine-files.ts'
+import { cgroup2Mounts, ensureBpffs, findCgroup, seesNamespacesOfPods } from './places.ts'
+import type { PlaceFiles } from './places.ts'
+import { missingForBpf } from './testing/kernel-site.ts'
+
+const [bpffs, cgroup2, tmpfs] = [0xcafe4a11, 0x63677270, 0x01021994]
+
+const unified = '35 24 0:30 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n'
+const onlyVersion1 = '33 31 0:30 / /sys/fs/cgroup/cpu rw shared:9 - cgroup cgroup rw,cpu\n'
+
+interface Machine {
+  readonly mountinfo?: string
+  /** Folders with the kind of file system that they are in. */
+  readonly folders?: Readonly<Record<string, number>>
+  readonly inodes?: Readonly<Record<string, bigint>>
+  readonly links?: Readonly<Record<string, string>>
+  readonly mountErrno?: number
+}
+
+/** A machine that is described in a few words. */
+function machine({
+  mountinfo = unified,
+  folders = {},
+  inodes = {},
+  links = {},
+  mountErrno = 0,
+}: Machine): PlaceFiles & {
+  readonly done: string[]
+} {
+  const kinds = new Map(Object.entries(folders))
+  const done: string[] = []
+  const missing = (path: string) => Object.assign(new Error(`ENOENT: ${path}`), { code: 'ENOENT' })
+  const kindOf = (path: string): number => {
+    const kind = kinds.get(path)
+    if (kind === undefined) throw missing(path)
+    return kind
+  }
+  return {
+    done,
+    readText: async () => mountinfo,
+    list: async (path) =>
+      [...kinds.keys(), ...Object.keys(links)]
+        .filter((each) => dirname(each) === path)
+        .map((each) => each.slice(path.length + 1)),
+    readLink: async (path) => {
+      const link = links[path]
+      if (link === undefined) throw missing(path)
+      return link
+    },
+    fileSystem: async (path) => kindOf(path),
+    inode: async (path) => {
+      kindOf(path)
+      return inodes[path] ?? 77n
+    },
+    makeFolder: async (path) => {
+      kinds.set(path, tmpfs)
+    },
+    mount: async (type, path) => {
+      done.push(`${type} at ${path}`)
+      if (mountErrno === 0) kinds.set(path, type === 'bpf' ? bpffs : cgroup2)
+      return mountErrno
+    },
+  }
+}
+
+test('the mounts of cgroup v2 are found beside others', () => {
+  expect(cgroup2Mounts(unified + onlyVersion1)).toEqual(['/sys/fs/cgroup'])
+  expect(cgroup2Mounts('41 31 0:38 / /sys/fs/my\\040cgroup rw - cgroup2 none rw')).toEqual(['/sys/fs/my cgroup'])
+  expect(cgroup2Mounts(onlyVersion1)).toEqual([])
+})
+
+test('the root of all cgroups is where programs go', async () => {
+  const files = machine({ folders: { '/sys/fs/cgroup': cgroup2 }, inodes: { '/sys/fs/cgroup': 1n } })
+  expect(await findCgroup(files)).toEqual({ path: '/sys/fs/cgroup', id: 1n, isRoot: true, isMounted: false })
+  expect(files.done).toEqual([])
+})
+
+test('on a machine with version 1 only, version 2 is mounted', async () => {
+  const own = '/run/fairlead/cgroup2'
+  const files = machine({ mountinfo: onlyVersion1, inodes: { [own]: 1n } })
+  expect(await findCgroup(files)).toEqual({ path: own, id: 1n, isRoot: true, isMounted: true })
+})
+
+test('a container that may not mount it learns what to mount', async () => {
+  const files = machine({ mountinfo: onlyVersion1, mountErrno: constants.errno.EPERM })
+  await expect(findCgroup(files)).rejects.toMatchObject({
+    reason: 'no-cgroup2',
+    message:
+      "cannot attach programs: no cgroup v2 is mounted, nor can it be (EPERM); mount the host's /sys/fs/cgroup into the container",
+  })
+})
+
+test("a container's own cgroup is refused: the pods are not in it", async () => {
+  const files = machine({ folders: { '/sys/fs/cgroup': cgroup2 } })
+  await expect(findCgroup(files)).rejects.toThrow('it is the cgroup of this container, without pods in it')
+})
+
+test.each(['/sys/fs/cgroup/kubepods.slice', '/sys/fs/cgroup/kubelet.slice/kubelet-kubepods.slice'])(
+  'the cgroup of a node that is a container has its pods below it: %s',
+  async (pods) => {
+    const folders = { '/sys/fs/cgroup': cgroup2, [dirname(pods)]: cgroup2, [pods]: cgroup2 }
+    expect(await findCgroup(machine({ folders }))).toMatchObject({ path: '/sys/fs/cgroup', isRoot: false, id: 77n })
+  },
+)
+
+test('a node in a container that sees the root of the whole machine is refused: other nodes are in it, too', async () => {
+  const links = { '/proc/self/ns/net': 'net:[2]', '/proc/1/ns/net': 'net:[1]' }
+  const files = machine({ folders: { '/sys/fs/cgroup': cgroup2 }, inodes: { '/sys/fs/cgroup': 1n }, links })
+  await expect(findCgroup(files)).rejects.toThrow('it has the processes of other nodes, too')
+})
+
+test('what the user names is taken if it is a cgroup at all', async () => {
+  const files = machine({ folders: { '/mine': cgroup2, '/plain': tmpfs } })
+  expect(await findCgroup(files, '/mine')).toMatchObject({ path: '/mine', isRoot: false })
+  const refused = { name: 'BpfError', reason: 'no-cgroup2' }
+  await expect(findCgroup(files, '/plain')).rejects.toMatchObject(refused)
+  await expect(findCgroup(files, '/missing')).rejects.toMatchObject(refused)
+})
+
+test('a BPF file system that is there is used, also before the folder exists', async () => {
+  const files = machine({ folders: { '/sys/fs/bpf': bpffs } })
+  expect(await ensureBpffs(files, '/sys/fs/bpf/fairlead')).toEqual({ isMounted: false })
+  expect(files.done).toEqual([])
+})
+
+test('one that is missing is mounted', async () => {
+  const files = machine({ folders: { '/sys/fs': 1, '/sys/fs/bpf': 1 } })
+  expect(await ensureBpffs(files, '/sys/fs/bpf/fairlead')).toEqual({ isMounted: true })
+  expect(files.done).toEqual(['bpf at /sys/fs/bpf'])
+})
+
+test('where it cannot be mounted, the message says what to mount', async () => {
+  const message =
+    "cannot pin programs and maps in /sys/fs/bpf/fairlead: there is no BPF file system, nor can it be mounted (EPERM); mount the host's /sys/fs/bpf into the container, with mountPropagation Bidirectional"
+  const files = machine({ folders: { '/sys/fs/bpf': 1 }, mountErrno: constants.errno.EPERM })
+  await expect(ensureBpffs(files, '/sys/fs/bpf/fairlead')).rejects.toMatchObject({ reason: 'no-bpffs', message })
+  const without = machine({ folders: { '/': 1 } })
+  await expect(ensureBpffs(without, '/sys/fs/bpf/fairlead')).rejects.toThrow('/sys/fs/bpf does not exist')
+  expect(without.done).toEqual([])
+})
+
+test('the namespaces of pods are seen by their names, or by the processes of the host', async () => {
+  const alone = { '/proc/1/ns/net': 'net:[1]', '/proc/7/ns/net': 'net:[1]', '/proc/1': '', '/proc/7': '' }
+  expect(await seesNamespacesOfPods(machine({ links: alone }))).toBe(false)
+  expect(await seesNamespacesOfPods(machine({ links: { ...alone, '/proc/7/ns/net': 'net:[2]' } }))).toBe(true)
+  expect(await seesNamespacesOfPods(machine({ folders: { '/run/netns/pod': 1 } }))).toBe(true)
+  expect(await seesNamespacesOfPods(machine({}))).toBe(false)
+})
+
+const missing = await missingForBpf()
+describe.skipIf(missing !== undefined)(
+  `on this machine${missing === undefined ? '' : ` (skipped: ${missing})`}`,
+  () => {
+    test('the cgroup is found, and a BPF file system is mounted where there is none', async () => {
+      const files = machineFiles(await loadLibc())
+      const { path } = await findCgroup(files, cgroup2Mounts(await files.readText('/proc/self/mountinfo'))[0])
+      expect(statfsSync(path).type).toBe(cgroup2)
+
+      const folder = mkdtempSync(join(tmpdir(), 'fairlead-test-places-'))
+      const mountPoint = join(folder, 'bpf')
+      mkdirSync(mountPoint)
+      try {
+        expect(await ensureBpffs(files, join(mountPoint, 'fairlead'))).toEqual({ isMounted: true })
+        expect(await ensureBpffs(files, join(mountPoint, 'fairlead'))).toEqual({ isMounted: false })
+      } finally {
+        execFileSync('umount', [mountPoint])
+        rmSync(folder, { recursive: true })
+      }
+    })
+  },
+)

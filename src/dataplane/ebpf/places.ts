@@ -1,0 +1,144 @@
+/** Where programs are attached and pinned: the cgroup of all processes, and a BPF file system that outlives this process. */
+import { dirname, join } from 'node:path'
+import { BpfError, errnoName } from './bpf-error.ts'
+import { bpffsType } from './pin-files.ts'
+
+/** What of the machine's files matters here. Every method may throw as Node's file system does. */
+export interface PlaceFiles {
+  readText(path: string): Promise<string>
+  /** Names, without order. */
+  list(path: string): Promise<readonly string[]>
+  readLink(path: string): Promise<string>
+  /** The kind of file system, as statfs(2) numbers it. */
+  fileSystem(path: string): Promise<number>
+  inode(path: string): Promise<bigint>
+  makeFolder(path: string): Promise<void>
+  /** Returns an errno, or 0. */
+  mount(type: 'bpf' | 'cgroup2', path: string): Promise<number>
+}
+
+const cgroup2Type = 0x63677270
+/** The root of all cgroups has this inode, in every mount that shows it. */
+const rootInode = 1n
+
+export interface CgroupPlace {
+  readonly path: string
+  /** The inode of the folder: how the kernel names it in `LinkState`. */
+  readonly id: bigint
+  /** False: only a part of the machine's processes are in it, as in a node that is a container. */
+  readonly isRoot: boolean
+  /** True: it was not mounted, and is now. */
+  readonly isMounted: boolean
+}
+
+/**
+ * The cgroup that all pods and the processes of this node are in. `wanted` is what the user says; otherwise it is looked
+ * for. Rejects with a BpfError `no-cgroup2` that says what to do.
+ */
+export async function findCgroup(files: PlaceFiles, wanted?: string): Promise<CgroupPlace> {
+  const mounts = wanted === undefined ? cgroup2Mounts(await files.readText('/proc/self/mountinfo')) : [wanted]
+  const [mounted] = mounts
+  const path = mounted ?? (await mountCgroup2(files))
+  if ((await files.fileSystem(path).catch(() => 0)) !== cgroup2Type)
+    throw new BpfError('no-cgroup2', `cannot attach programs to ${path}: it is not a folder of cgroup v2`)
+  const id = await files.inode(path)
+  const place: CgroupPlace = { path, id, isRoot: id === rootInode, isMounted: mounted === undefined }
+  if (wanted === undefined) await assertOfThisNode(files, place)
+  return place
+}
+
+/** Where cgroup v2 is mounted: alone, or beside the folders of version 1. */
+export function cgroup2Mounts(mountinfo: string): readonly string[] {
+  return mountinfo
+    .split('\n')
+    .filter((line) => line.split(' - ')[1]?.startsWith('cgroup2 '))
+    .flatMap((line) => line.split(' ')[4] ?? [])
+    .map((path) => path.replaceAll(/\\(\d{3})/g, (_, octal: string) => String.fromCodePoint(Number.parseInt(octal, 8))))
+}
+
+const ownMount = '/run/fairlead/cgroup2'
+
+/** On a machine with cgroup v1, all processes are in the root of version 2, which only has to be mounted. */
+async function mountCgroup2(files: PlaceFiles): Promise<string> {
+  await files.makeFolder(ownMount)
+  const errno = await files.mount('cgroup2', ownMount)
+  if (errno === 0) return ownMount
+  throw new BpfError(
+    'no-cgroup2',
+    `cannot attach programs: no cgroup v2 is mounted, nor can it be (${errnoName(errno)}); mount the host's /sys/fs/cgroup into the container`,
+    { errno },
+  )
+}
+
+async function assertOfThisNode(files: PlaceFiles, { path, isRoot }: CgroupPlace): Promise<void> {
+  if (isRoot && (await isNodeInContainer(files)))
+    throw new BpfError(
+      'no-cgroup2',
+      `cannot attach programs to ${path}: it has the processes of other nodes, too; name the cgroup of this node with --ebpf-cgroup`,
+    )
+  if (!isRoot && !(await hasPods(files, path)))
+    throw new BpfError(
+      'no-cgroup2',
+      `cannot attach programs to ${path}: it is the cgroup of this container, without pods in it; mount the host's /sys/fs/cgroup into the container`,
+    )
+}
+
+/** A node of kind is a container with a network of its own, on a kernel with other nodes. */
+async function isNodeInContainer(files: PlaceFiles): Promise<boolean> {
+  const [own, first] = await Promise.all(
+    ['/proc/self/ns/net', '/proc/1/ns/net'].map((path) => files.readLink(path).catch(() => undefined)),
+  )
+  return own !== undefined && first !== undefined && own !== first
+}
+
+/** The kubelet puts pods into `kubepods` or `kubepods.slice`, perhaps inside of a folder of its own. */
+async function hasPods(files: PlaceFiles, path: string): Promise<boolean> {
+  const namesIn = (folder: string) => files.list(folder).catch((): readonly string[] => [])
+  const isOfKubelet = (name: string) => /kube(pods|let)/.test(name)
+  const names = await namesIn(path)
+  if (names.some(isOfKubelet)) return true
+  for (const name of names) if ((await namesIn(join(path, name))).some(isOfKubelet)) return true
+  return false
+}
+
+export interface PinPlace {
+  /** True: there was no BPF file system, and it is mounted now. In a container it ends with the container. */
+  readonly isMounted: boolean
+}
+
+/** Makes sure that pins can be put into the folder. Rejects with a BpfError `no-bpffs` that says what to do. */
+export async function ensureBpffs(files: PlaceFiles, folder: string): Promise<PinPlace> {
+  const nearest = await nearestFolder(files, folder)
+  if ((await files.fileSystem(nearest)) === bpffsType) return { isMounted: false }
+  const mountPoint = dirname(folder)
+  const tried = `cannot pin programs and maps in ${folder}`
+  const advice = `mount the host's ${mountPoint} into the container, with mountPropagation Bidirectional`
+  if (nearest !== mountPoint && nearest !== folder)
+    throw new BpfError('no-bpffs', `${tried}: ${mountPoint} does not exist; ${advice}`)
+  const errno = await files.mount('bpf', mountPoint)
+  if (errno === 0) return { isMounted: true }
+  const why = `there is no BPF file system, nor can it be mounted (${errnoName(errno)})`
+  throw new BpfError('no-bpffs', `${tried}: ${why}; ${advice}`, { errno })
+}
+
+async function nearestFolder(files: PlaceFiles, path: string): Promise<string> {
+  const exists = await files.inode(path).then(
+    () => true,
+    () => false,
+  )
+  return exists || path === dirname(path) ? path : nearestFolder(files, dirname(path))
+}
+
+/** Whether the sockets of pods can be found: by the processes of the host, or by named network namespaces. */
+export async function seesNamespacesOfPods(files: PlaceFiles): Promise<boolean> {
+  const named = await files.list('/run/netns').catch((): readonly string[] => [])
+  if (named.length > 0) return true
+  const processes = (await files.list('/proc').catch((): readonly string[] => [])).filter((name) => /^\d+$/.test(name))
+  const namespaces = new Set<string>()
+  for (const pid of processes) {
+    const namespace = await files.readLink(`/proc/${pid}/ns/net`).catch(() => undefined)
+    if (namespace !== undefined) namespaces.add(namespace)
+    if (namespaces.size > 1) return true
+  }
+  return false
+}
