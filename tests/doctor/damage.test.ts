@@ -321,6 +321,14 @@ END`)
       ),
   },
   {
+    name: 'rules-translate-service',
+    evidence: /nft table ip other-proxy, chain services .*: services: dnat to ip daddr \. tcp dport map …/,
+    make: nft(`table ip other-proxy {
+      map services { type ipv4_addr . inet_service : ipv4_addr . inet_service; elements = { 10.96.0.10 . 80 : 10.64.0.99 . 8080 }; }
+      chain services { type nat hook prerouting priority -110; dnat ip to ip daddr . tcp dport map @services; }
+    }`),
+  },
+  {
     name: 'rules-translate-some',
     evidence: /-A DOCKER ! -i docker0 -p tcp -m tcp --dport 30080 -j DNAT/,
     make: (node) =>

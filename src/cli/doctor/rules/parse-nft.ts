@@ -23,7 +23,7 @@ export function parseNftTable(objects: readonly unknown[]): ReadonlyMap<string, 
   return rulesByChain
 }
 
-/** One with a verdict map is one rule for each of its elements. */
+/** One with a map of verdicts or of new destinations is one rule for each of its elements. */
 function parseRule(
   chain: string,
   statements: readonly unknown[],
@@ -35,8 +35,12 @@ function parseRule(
     const [kind = '', value] = Object.entries(asJson(statement) ?? {})[0] ?? []
     if (kind === 'match') conditions.push(...matchConditions(asJson(value) ?? {}, sets))
     else if (kind === 'limit') conditions.push({ kind: 'unknown' })
-    else if (kind === 'vmap') return verdictMap(asJson(value) ?? {}, conditions, text, sets)
+    else if (kind === 'vmap') return mappedRules(asJson(value) ?? {}, namedVerdict, conditions, text, sets)
     else {
+      // A destination that the map does not have goes on to the next rule.
+      const map = asJson(asJson(asJson(value)?.['addr'])?.['map'])
+      if (kind === 'dnat' && map !== undefined)
+        return mappedRules(map, () => ({ kind: 'translate' }), conditions, text, sets)
       const verdict = verdictOf(kind, value)
       if (verdict !== undefined) return [{ text, conditions, verdict }]
     }
@@ -62,16 +66,21 @@ function verdictOf(kind: string, value: unknown): Verdict | undefined {
   return known === undefined ? undefined : { kind: known }
 }
 
-function verdictMap(
+function namedVerdict(value: unknown): Verdict | undefined {
+  const [kind = '', target] = Object.entries(asJson(value) ?? {})[0] ?? []
+  return verdictOf(kind, target)
+}
+
+function mappedRules(
   { key, data }: Json,
+  verdictIn: (value: unknown) => Verdict | undefined,
   conditions: readonly Condition[],
   text: string,
   sets: ReadonlyMap<string, readonly unknown[]>,
 ): readonly Rule[] {
   return elementsOf(data, sets).flatMap((element) => {
-    const [value, verdictJson] = asList(element)
-    const [kind = '', target] = Object.entries(asJson(verdictJson) ?? {})[0] ?? []
-    const verdict = verdictOf(kind, target)
+    const [value, mapped] = asList(element)
+    const verdict = verdictIn(mapped)
     if (verdict === undefined) return []
     return [{ text, conditions: [...conditions, ...conditionOn(key, [value], false)], verdict }]
   })
@@ -89,6 +98,10 @@ function matchConditions(
 function conditionOn(left: unknown, values: readonly unknown[], isNegated: boolean): readonly Condition[] {
   const [kind = '', field] = Object.entries(asJson(left) ?? {})[0] ?? []
   const fields = asJson(field) ?? {}
+  if (kind === 'concat' && values.length === 1 && !isNegated) {
+    const parts = asList(asJson(values[0])?.['concat'])
+    return asList(field).flatMap((part, index) => conditionOn(part, [parts[index]], false))
+  }
   if (kind === 'payload' && fields['field'] === 'daddr') {
     const ranges = values.map(addressRange)
     if (ranges.every((range) => range !== undefined)) return [{ kind: 'destination', ranges, isNegated }]
@@ -190,6 +203,10 @@ function renderExpression(value: unknown): string {
     case 'meta':
     case 'ct':
       return kind === 'ct' ? `ct ${String(fields['key'])}` : String(fields['key'])
+    case 'concat':
+      return asList(inner).map(renderExpression).join(' . ')
+    case 'map':
+      return `${renderExpression(fields['key'])} map …`
     case 'fib':
       return `fib ${asList(fields['flags']).map(String).join(' . ')} ${String(fields['result'])}`
     default:

@@ -129,6 +129,24 @@ describe('rules of nft', () => {
       },
       {
         map: {
+          name: 'services',
+          elem: [
+            [{ concat: ['10.96.0.10', 'udp', 80] }, { accept: null }],
+            [{ concat: ['10.96.0.10', 'tcp', 80] }, drop],
+          ],
+        },
+      },
+      {
+        map: {
+          name: 'endpoints',
+          elem: [
+            [{ concat: ['10.96.0.11', 80] }, { concat: ['1.2.3.3', 8080] }],
+            [{ concat: ['10.96.0.10', 80] }, { concat: ['1.2.3.4', 8080] }],
+          ],
+        },
+      },
+      {
+        map: {
           name: 'ports',
           elem: [
             [80, drop],
@@ -174,6 +192,21 @@ describe('rules of nft', () => {
       ['drop certainly'],
     ],
     ['a verdict map of ports', [{ vmap: { key: dport, data: '@ports' } }], ['drop certainly by destination']],
+    [
+      'a verdict map of address, protocol and port',
+      [{ vmap: { key: { concat: [daddr, { meta: { key: 'l4proto' } }, dport] }, data: '@services' } }],
+      ['drop certainly by destination'],
+    ],
+    [
+      'a map of new destinations',
+      [{ dnat: { addr: { map: { key: { concat: [daddr, dport] }, data: '@endpoints' } } } }],
+      ['translate certainly by destination'],
+    ],
+    [
+      'a map of new destinations that does not have this one',
+      [{ dnat: { addr: { map: { key: daddr, data: { set: [['10.96.0.99', '1.2.3.4']] } } } } }],
+      [],
+    ],
     ['a family', [match({ meta: { key: 'nfproto' } }, 'ipv6'), drop], []],
     ['a limit', [match(daddr, '10.96.0.10'), { limit: { rate: 1 } }, drop], ['drop by destination']],
     ['local addresses', [match({ fib: { result: 'type', flags: ['daddr'] } }, 'local'), drop], []],
