@@ -17,6 +17,7 @@ import { extentsOf } from './held.ts'
 import type { HeldFrontend, HeldList, HeldRecord, HeldService } from './held.ts'
 import { encodeFrontendKey, readListWord, readSlotWord } from './layout.ts'
 import type { PlacedRoute, SocketPlan } from './plan.ts'
+import { reserved } from './sizes.ts'
 
 export interface Adopted {
   /** As found. */
@@ -154,7 +155,7 @@ class HeldReader {
 
   /** False: it is not there, or somebody else has some of it. */
   occupy({ base, size }: Extent): boolean {
-    if (base < firstSlot || base + size > this.#occupied.length) return false
+    if (base < reserved.slots || base + size > this.#occupied.length) return false
     const part = this.#occupied.subarray(base, base + size)
     if (part.includes(1)) return false
     part.fill(1)
@@ -186,10 +187,7 @@ function heldRecord({ id, port, lists, generation }: FoundRecord): HeldRecord {
   return { id, port, lists, generation }
 }
 
-/** Programs never look at the first elements, so that 0 means nothing; 1 in a list word is `refuse`. */
-const [firstIndex, firstId, firstSlot] = [1, 1, 2]
-
-export function arenaAround(
+function arenaAround(
   { capacities, touched, nextGeneration, frontends, strangeKeys }: FoundTables,
   services: readonly HeldService[],
   strays: readonly HeldRecord[],
@@ -200,17 +198,17 @@ export function arenaAround(
   return new Arena(
     {
       indexes: Space.found(
-        { first: firstIndex, end: capacities.services, clock },
+        { first: reserved.services, end: capacities.services, clock },
         services.map(({ index }) => one(index)),
         touched.services,
       ),
       ids: Space.found(
-        { first: firstId, end: capacities.endpoints, clock },
+        { first: reserved.endpoints, end: capacities.endpoints, clock },
         [...ids, ...strays.map(({ id }) => one(id))],
         touched.endpoints,
       ),
       slots: Space.found(
-        { first: firstSlot, end: capacities.slots, clock },
+        { first: reserved.slots, end: capacities.slots, clock },
         services.flatMap(extentsOf),
         touched.slots,
       ),

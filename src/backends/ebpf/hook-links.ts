@@ -68,6 +68,11 @@ export class HookLinks implements Disposable {
     }
   }
 
+  /** Some program runs, of this process or of one before it. */
+  async areThere(bpf: Bpf): Promise<boolean> {
+    return this.#hooks.some(({ link }) => link !== undefined) || (await bpf.pinned(this.#folder)).length > 0
+  }
+
   /** What somebody else did. */
   async findDrift(bpf: Bpf): Promise<string | undefined> {
     const { cgroup } = this.#options

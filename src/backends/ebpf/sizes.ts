@@ -3,6 +3,7 @@ import { extentSize } from './arena.ts'
 import type { Arena } from './arena.ts'
 import type { SocketRoute } from './frontends-of.ts'
 import { listNames } from './frontends-of.ts'
+import type { MapSpec } from '../../dataplane/ebpf/bpf.ts'
 import type { MapName } from './layout.ts'
 
 /** Elements. */
@@ -12,6 +13,9 @@ export interface Needs {
   readonly slots: number
   readonly endpoints: number
 }
+
+/** As they are made. */
+export type MapSpecs = Readonly<Record<MapName, MapSpec>>
 
 export type MapSizes = ReadonlyMap<MapName, number>
 
@@ -57,16 +61,30 @@ export function fits(arena: Arena, needs: Needs): boolean {
   )
 }
 
-/** Twice as large, as often as it takes. */
-export function sizesFor(needs: Needs, capacities: Needs): MapSizes {
+/** Twice as large, as often as it takes. Only those that are too small. */
+export function sizesFor(needs: Needs, specs: MapSpecs): MapSizes {
   const sizes = new Map<MapName, number>()
   for (const { of, maps } of sized) {
-    let size = capacities[of]
-    while (needs[of] > full * size) size *= 2
-    if (size > capacities[of]) for (const map of maps) sizes.set(map, size)
+    const before = specs[of].maxEntries
+    let size = before
+    while (needs[of] > full * (size - reserved[of])) size *= 2
+    if (size > before) for (const map of maps) sizes.set(map, size)
   }
   return sizes
 }
+
+export function capacitiesOf(specs: MapSpecs): Needs {
+  const capacityOf = (of: keyof Needs) => specs[of].maxEntries - reserved[of]
+  return {
+    frontends: capacityOf('frontends'),
+    services: capacityOf('services'),
+    slots: capacityOf('slots'),
+    endpoints: capacityOf('endpoints'),
+  }
+}
+
+/** Programs never look at the first elements of an array: 0 means nothing, and 1 in a list word is `refuse`. */
+export const reserved = { frontends: 0, services: 1, slots: 2, endpoints: 1 } as const
 
 const sized: readonly { readonly of: keyof Needs; readonly maps: readonly MapName[] }[] = [
   { of: 'frontends', maps: ['frontends'] },

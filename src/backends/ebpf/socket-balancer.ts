@@ -18,17 +18,16 @@ import type { Arena } from './arena.ts'
 import { configSteps, leaseStep } from './config-steps.ts'
 import { editSockets, retire } from './edit.ts'
 import type { SocketEdit } from './edit.ts'
-import type { FoundTables } from './found-tables.ts'
 import type { SocketRoute } from './frontends-of.ts'
 import { HookLinks } from './hook-links.ts'
 import { decodeConfig, layoutVersion, mapSpecs } from './layout.ts'
 import type { SocketPlan } from './plan.ts'
 import type { NodeState, SocketSettings } from './settings.ts'
-import { fits, isTooFull, needsOf, sizesFor, sumOf } from './sizes.ts'
-import type { Needs } from './sizes.ts'
+import { capacitiesOf, fits, isTooFull, needsOf, sizesFor, sumOf } from './sizes.ts'
+import type { MapSpecs, Needs } from './sizes.ts'
 import type { Step } from './steps.ts'
 import { SocketTables } from './tables.ts'
-import type { MapSpecs, TablesOptions } from './tables.ts'
+import type { TablesOptions } from './tables.ts'
 
 export interface SocketBalancerOptions {
   readonly bpf: Bpf
@@ -94,6 +93,13 @@ export class SocketBalancer implements AsyncDisposable {
     return this.#tables
   }
 
+  /** How full the tables are. Undefined: nothing was written yet, or nobody knows. */
+  get usage(): { readonly entries: Needs; readonly capacities: Needs } | undefined {
+    const [tables, arena] = [this.#tables, this.#arena]
+    if (tables === undefined || arena === undefined) return undefined
+    return { entries: usedIn(arena, tables.specs), capacities: capacitiesOf(tables.specs) }
+  }
+
   /** Sends only what differs. Undefined: this takes more than an edit. */
   edit(task: SocketTask, before: SocketPlan, steps: SyncSteps, signal: AbortSignal): Promise<SocketEdit | undefined> {
     return this.#inTurn(task.family, async () => {
@@ -104,8 +110,7 @@ export class SocketBalancer implements AsyncDisposable {
       if (!(await this.#makeRoom(arena, needs, tables))) return undefined
       const edit = steps.plan(() => editSockets(before, task.routes, task.node, arena), editCounts)
       await this.#send(tables, [...edit.steps, ...this.#leaseSteps()], steps, signal)
-      retire(arena, edit.retired)
-      return this.#done(task.family, edit)
+      return this.#done(task, await this.#useRest(edit, arena, tables, steps, signal))
     })
   }
 
@@ -119,28 +124,28 @@ export class SocketBalancer implements AsyncDisposable {
       const other = this.#known(otherFamily(family))
       const needs = needsOf(wanted.values())
       const tables = (this.#tables ??= await steps.apply(() =>
-        SocketTables.open(bpf, this.#place, sizesFor(needs, capacitiesOf(this.#place.specs))),
+        SocketTables.open(bpf, this.#place, sizesFor(needs, this.#place.specs)),
       ))
       if (this.#hasTakenOver) this.#assertOwner(tables)
       else await this.#send(tables, this.#configSteps(tables), steps, signal)
       this.#hasTakenOver = true
       await this.#noteSuspect(family, tables)
-      const found = await steps.read(() => this.#readWithRoom(tables, needs, other, bpf))
+      await steps.apply(() => this.#grow(tables, needs, other, bpf))
+      // Programs that read some of these maps, and others in the place of the rest, would see halves of what is written now.
+      if (tables.hasNewMaps && (await this.#links.areThere(bpf))) await this.#attach(tables, bpf, steps, signal)
+      const found = await steps.read(() => tables.read())
       const { before, orphans, arena } = steps.plan(() =>
         adopt(found, { family, routes: wanted, other, clock: this.#options.clock }),
       )
       const edit = steps.plan(() => editSockets(before, wanted, node, arena, orphans), editCounts, 'compare')
       const config = [...this.#configSteps(tables), ...this.#leaseSteps()]
       await this.#send(tables, [...edit.steps, ...config], steps, signal)
+      const done = await this.#useRest(edit, arena, tables, steps, signal)
       await tables.remember()
-      retire(arena, edit.retired)
-      await steps.apply(async () => {
-        await this.#links.ensure(bpf, tables.maps, signal)
-        await tables.pin(bpf)
-      })
+      await this.#attach(tables, bpf, steps, signal)
       this.#arena = arena
       this.#suspects.delete(family)
-      return this.#done(family, edit)
+      return this.#done(task, done)
     })
   }
 
@@ -198,9 +203,29 @@ export class SocketBalancer implements AsyncDisposable {
     })
   }
 
-  #done(family: Family, edit: SocketEdit): SocketEdit {
+  #done({ family }: SocketTask, edit: SocketEdit): SocketEdit {
     this.#plans.set(family, edit.after)
     return edit
+  }
+
+  /** What is out of use now may be what others have found no room for. */
+  async #useRest(
+    edit: SocketEdit,
+    arena: Arena,
+    tables: SocketTables,
+    steps: SyncSteps,
+    signal: AbortSignal,
+  ): Promise<SocketEdit> {
+    const { after } = edit
+    retire(arena, edit.retired)
+    if (after.withoutRoom.size === 0) return edit
+    await this.#options.bpf.fence()
+    arena.wakeAll()
+    const routes = new Map(Array.from(after.withoutRoom, (key) => [key, after.routesByKey.get(key)?.route]))
+    const again = steps.plan(() => editSockets(after, routes, after.node, arena), editCounts)
+    await this.#send(tables, again.steps, steps, signal)
+    retire(arena, again.retired)
+    return { ...again, steps: [...edit.steps, ...again.steps], endedIds: [...edit.endedIds, ...again.endedIds] }
   }
 
   #known(family: Family): SocketPlan | 'unknown' | 'unserved' {
@@ -214,35 +239,31 @@ export class SocketBalancer implements AsyncDisposable {
       await this.#options.bpf.fence()
       arena.wakeAll()
     }
-    const used = {
-      frontends: specs.frontends.maxEntries - arena.freeFrontends,
-      services: arena.indexes.used,
-      slots: arena.slots.used,
-      endpoints: arena.ids.used,
-    }
+    const used = usedIn(arena, specs)
     return this.#cannotGrow || !isTooFull(sumOf(used, needs), capacitiesOf(specs))
   }
 
-  async #readWithRoom(
-    tables: SocketTables,
-    needs: Needs,
-    other: SocketPlan | 'unknown' | 'unserved',
-    bpf: Bpf,
-  ): Promise<FoundTables> {
+  async #attach(tables: SocketTables, bpf: Bpf, steps: SyncSteps, signal: AbortSignal): Promise<void> {
+    await steps.apply(async () => {
+      await this.#links.ensure(bpf, tables.maps, signal)
+      await tables.pin(bpf)
+    })
+  }
+
+  async #grow(tables: SocketTables, needs: Needs, other: SocketPlan | 'unknown' | 'unserved', bpf: Bpf): Promise<void> {
     const routesOfOther = typeof other === 'string' ? [] : other.routesByKey.values().map(({ route }) => route)
-    const sizes = sizesFor(sumOf(needs, needsOf(routesOfOther)), capacitiesOf(tables.specs))
-    if (sizes.size > 0 && !this.#cannotGrow) {
-      try {
-        await tables.grow(bpf, sizes)
-        this.#links.forgetPrograms()
-        this.#options.log.info('the tables of the sockets have more room now', Object.fromEntries(sizes))
-      } catch (error) {
-        if (!(error instanceof BpfError) || error.reason !== 'no-memory') throw error
-        this.#cannotGrow = true
-        this.#options.log.warn('there is no memory for larger tables: some Services are left to the packets', { error })
-      }
+    const sizes = sizesFor(sumOf(needs, needsOf(routesOfOther)), tables.specs)
+    if (sizes.size === 0 || this.#cannotGrow) return
+    const { log } = this.#options
+    this.#links.forgetPrograms()
+    try {
+      await tables.grow(bpf, sizes)
+      log.info('the tables of the sockets have more room now', Object.fromEntries(sizes))
+    } catch (error) {
+      if (!(error instanceof BpfError) || error.reason !== 'no-memory') throw error
+      this.#cannotGrow = true
+      log.warn('there is no memory for larger tables: some Services are left to the packets', { error })
     }
-    return tables.read()
   }
 
   async #send(tables: SocketTables, list: readonly Step[], steps: SyncSteps, signal: AbortSignal): Promise<void> {
@@ -287,12 +308,13 @@ function otherFamily(family: Family): Family {
 /** Programs give up after minutes. */
 const renewAfterMs = 30_000
 
-function capacitiesOf({ frontends, services, slots, endpoints }: MapSpecs): Needs {
+/** What rests can be used again, sooner or later. */
+function usedIn(arena: Arena, { frontends }: MapSpecs): Needs {
   return {
-    frontends: frontends.maxEntries,
-    services: services.maxEntries,
-    slots: slots.maxEntries,
-    endpoints: endpoints.maxEntries,
+    frontends: frontends.maxEntries - arena.freeFrontends,
+    services: arena.indexes.used,
+    slots: arena.slots.used,
+    endpoints: arena.ids.used,
   }
 }
 

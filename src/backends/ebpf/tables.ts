@@ -7,11 +7,8 @@ import { addressText } from './address-bytes.ts'
 import { readTables } from './found-tables.ts'
 import type { FoundTables, SocketMaps } from './found-tables.ts'
 import { frontendId } from './frontends-of.ts'
-import type { MapSizes } from './sizes.ts'
+import type { MapSizes, MapSpecs } from './sizes.ts'
 import type { Step } from './steps.ts'
-
-/** How large maps are made at least. */
-export type MapSpecs = Readonly<Record<MapName, MapSpec>>
 
 export const mapNames = Object.keys(mapSpecs) as readonly MapName[]
 
@@ -25,6 +22,7 @@ type WatchedHash = (typeof watchedHashes)[number]
 export interface TablesOptions {
   /** In a BPF file system. */
   readonly folder: string
+  /** How large maps are made at least. */
   readonly specs: MapSpecs
 }
 
@@ -34,13 +32,21 @@ export class SocketTables implements Disposable {
   /** To be pinned once the programs use them: what is pinned now is what they use. */
   readonly #unpinned: Set<MapName>
   #replaced: BpfMap[] = []
+  /** The programs that run have others in their place. */
+  #hasNewMaps: boolean
   #arrays = new Map<WatchedArray, Buffer>()
   #hashes = new Map<WatchedHash, Map<string, string>>()
 
-  private constructor({ folder }: TablesOptions, maps: Record<MapName, BpfMap>, unpinned: Set<MapName>) {
+  private constructor(
+    { folder }: TablesOptions,
+    maps: Record<MapName, BpfMap>,
+    unpinned: Set<MapName>,
+    hasNewMaps: boolean,
+  ) {
     this.#folder = folder
     this.#maps = maps
     this.#unpinned = unpinned
+    this.#hasNewMaps = hasNewMaps
   }
 
   /** Those that are pinned in the folder, if they are of the right kind; others are made, with room for so many. */
@@ -48,6 +54,7 @@ export class SocketTables implements Disposable {
     const { folder, specs } = options
     const opened = new Map<MapName, BpfMap>()
     const unpinned = new Set<MapName>()
+    let hasNewMaps = false
     try {
       for (const name of mapNames) {
         const path = pinOf(folder, name)
@@ -56,6 +63,7 @@ export class SocketTables implements Disposable {
         else {
           const map = await bpf.createMap(withRoom(specs[name], sizes.get(name)))
           opened.set(name, map)
+          hasNewMaps = true
           if (found === undefined) await bpf.pin(map, path)
           else {
             unpinned.add(name)
@@ -67,11 +75,15 @@ export class SocketTables implements Disposable {
       for (const map of opened.values()) map[Symbol.dispose]()
       throw error
     }
-    return new SocketTables(options, Object.fromEntries(opened) as Record<MapName, BpfMap>, unpinned)
+    return new SocketTables(options, Object.fromEntries(opened) as Record<MapName, BpfMap>, unpinned, hasNewMaps)
   }
 
   get maps(): SocketMaps {
     return this.#maps
+  }
+
+  get hasNewMaps(): boolean {
+    return this.#hasNewMaps
   }
 
   get specs(): MapSpecs {
@@ -125,6 +137,7 @@ export class SocketTables implements Disposable {
       if (spec.type === 'array') await map.fill(0, old.bytes)
       else await map.update(await old.entries())
       this.#maps[name] = map
+      this.#hasNewMaps = true
       this.#unpinned.add(name)
       this.#replaced.push(old)
     }
@@ -143,6 +156,7 @@ export class SocketTables implements Disposable {
     }
     for (const map of this.#replaced) map[Symbol.dispose]()
     this.#replaced = []
+    this.#hasNewMaps = false
   }
 
   async missingPin(bpf: Bpf): Promise<string | undefined> {

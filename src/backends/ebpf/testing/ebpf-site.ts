@@ -6,7 +6,6 @@
 import fc from 'fast-check'
 import { silentLogger } from '../../../core/logger.ts'
 import type { PlannedPiece } from '../../../core/inspection.ts'
-import type { Bpf, BpfMap } from '../../../dataplane/ebpf/bpf.ts'
 import { MemoryBpf } from '../../../dataplane/ebpf/memory-bpf.ts'
 import { hostPort } from '../../../net/ip.ts'
 import type { Family } from '../../../net/ip.ts'
@@ -17,10 +16,10 @@ import { RecordingTable } from '../../nftables/testing/recording-table.ts'
 import type { NftablesState } from '../../nftables/settings.ts'
 import type { BackendSite, World } from '../../testing/backend-site.ts'
 import type { Client, Reach } from '../../testing/clients.ts'
-import type { DoorCalls } from '../../testing/door-calls.ts'
 import { EbpfBackend } from '../ebpf-backend.ts'
 import { layout } from '../layout.ts'
 import type { NodeState } from '../settings.ts'
+import { changesOfKernel, changesOfMap, countedDoor } from './counted-door.ts'
 import { describeTables, frontendsIn, recordsIn } from './describe-tables.ts'
 import { choicesOf } from './hook-model.ts'
 import { attachTypes, cgroup, folder, MemoryNode } from './memory-node.ts'
@@ -29,9 +28,6 @@ import type { SocketDamage } from './socket-damage.ts'
 
 export type Damage =
   { readonly to: 'packets'; readonly damage: PacketDamage } | { readonly to: 'sockets'; readonly damage: SocketDamage }
-
-const changesOfMap = ['update', 'delete', 'fill', 'store'] as const
-const changesOfKernel = ['createMap', 'attach', 'replace', 'detach', 'pin', 'unpin'] as const
 
 export function ebpfSite(family: Family): BackendSite<Damage, NftablesState> {
   const { damage: packetDamage, restart, writes, ...packets } = nftablesSite(family)
@@ -92,22 +88,6 @@ function ebpfWorld(family: Family): World<Damage, NftablesState> {
     },
     spoil: (piece) => (isOfSockets(piece) ? spoilSockets(node, piece) : packets.spoil(piece)),
   }
-}
-
-/** Maps are doors of their own. */
-function countedDoor(calls: DoorCalls, bpf: Bpf): Bpf {
-  const door = calls.through('bpf', bpf)
-  const counted = <M extends BpfMap | undefined>(map: M) =>
-    map && calls.through(`map ${map.spec.name}`, map, ['entries', ...changesOfMap])
-  return new Proxy(door, {
-    get(target, property, receiver) {
-      if (property === 'createMap')
-        return async (...args: Parameters<Bpf['createMap']>) => counted(await door.createMap(...args))
-      if (property === 'openMap')
-        return async (...args: Parameters<Bpf['openMap']>) => counted(await door.openMap(...args))
-      return Reflect.get(target, property, receiver) as unknown
-    },
-  })
 }
 
 function describeHooks(node: MemoryNode): readonly string[] {

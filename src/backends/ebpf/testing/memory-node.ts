@@ -13,7 +13,7 @@ import type { SocketSettings } from '../settings.ts'
 import { SocketBalancer } from '../socket-balancer.ts'
 import type { SocketBalancerOptions } from '../socket-balancer.ts'
 import { mapNames } from '../tables.ts'
-import type { MapSpecs } from '../tables.ts'
+import type { MapSpecs } from '../sizes.ts'
 import type { ModelMaps } from './hook-model.ts'
 
 export const cgroup = '/cgroup'
