@@ -237,6 +237,14 @@ describe('in a cluster', () => {
     expect((data as Record<string, string>)['config.yaml']).toContain('mode: iptables\n')
   })
 
+  test('an upgrade as docs/install.md has it keeps what was given before', async () => {
+    const { ok } = await helm('upgrade', 'fairlead', ...withChart(['canary=true']), '--reset-then-reuse-values')
+    expect(ok).toBe(true)
+    const { spec } = await daemonSet()
+    expect(JSON.stringify(spec)).toContain('"fairlead.dev/proxy":"fairlead"')
+    expect(JSON.stringify(spec)).toContain('"fairlead.dev/mode":"iptables"')
+  })
+
   test('a roll back brings the mode before', async () => {
     expect((await helm('rollback', 'fairlead', '1', '--namespace=kube-system')).output).toContain('success')
     expect(JSON.stringify((await daemonSet()).spec)).toContain('"add":["NET_ADMIN"]')
