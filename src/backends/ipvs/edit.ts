@@ -11,7 +11,7 @@ import type { IpvsPlan } from './plan.ts'
 import type { ServerId } from './planned-server.ts'
 import { planRoute } from './route-plan.ts'
 import type { RoutePlan } from './route-plan.ts'
-import { allRules, changedChains } from './rules-edit.ts'
+import { changedChains, differingRules } from './rules-edit.ts'
 import type { RulesEdit } from './rules-edit.ts'
 import { serverEdit } from './server-edit.ts'
 import type { EditContext, ServerEdit } from './server-edit.ts'
@@ -62,7 +62,7 @@ export function editIpvs(before: Written, view: NodeView, keys: readonly RouteKe
   }
 }
 
-/** From what is in the kernel. The rules are written anew in any case. */
+/** From what is in the kernel. */
 export function rewriteIpvs(
   found: Held,
   rules: RulesState,
@@ -82,7 +82,7 @@ export function rewriteIpvs(
     isFromReading: true,
     keys,
     ...differences(scope, plan, context),
-    rules: allRules(plan, [...scope.outRules.keys()], rules),
+    rules: differingRules(plan, [...scope.outRules.keys()], rules),
   }
 }
 

@@ -5,7 +5,6 @@ import { hostPort } from '../../net/ip.ts'
 import { missingJumps } from '../../dataplane/iptables/language/kernel-state.ts'
 import type { KernelState as RulesState } from '../../dataplane/iptables/language/kernel-state.ts'
 import { renderRule } from '../../dataplane/iptables/language/render-rule.ts'
-import { rulesOf } from '../../dataplane/iptables/language/rendered-chain.ts'
 import { nextTurn } from '../../dataplane/next-turn.ts'
 import type { Draining } from './draining.ts'
 import { heldOf } from './held.ts'
@@ -15,6 +14,7 @@ import { ipvsLink } from './ipvs-link.ts'
 import type { Found } from './kernel.ts'
 import { serverId } from './planned-server.ts'
 import type { ServerId } from './planned-server.ts'
+import { holdsChain } from './rules-edit.ts'
 import { isSameServer } from './server-edit.ts'
 import type { IpvsSettings } from './settings.ts'
 import { ipvsChains, ipvsJumps } from './top-chains.ts'
@@ -42,12 +42,10 @@ export function findRuleDrift({ written }: Expected, state: RulesState): string 
   const { family } = settings
   const [jump] = missingJumps(state, family, ipvsJumps)
   if (jump !== undefined) return `the jump from ${jump.table}/${jump.from} is missing: ${renderRule(jump.rule)}`
-  for (const { table, chain } of chains) {
-    const rules = state[table].get(chain.name)
-    if (rules === undefined) return `chain ${table}/${chain.name} is missing`
-    const wanted = rulesOf(chain).map((rule) => canonicalRule(rule, family))
-    if (wanted.length !== rules.length || wanted.some((rule, index) => rule !== rules[index]))
-      return `chain ${table}/${chain.name} was changed`
+  for (const placed of chains) {
+    const { table, chain } = placed
+    if (!state[table].has(chain.name)) return `chain ${table}/${chain.name} is missing`
+    if (!holdsChain(state, placed, family)) return `chain ${table}/${chain.name} was changed`
   }
   const out = state.filter.get(ipvsChains.out)
   const wantedOut = Array.from(heldOf(written).outRules.keys(), (rule) => canonicalRule(rule, family))

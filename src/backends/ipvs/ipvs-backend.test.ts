@@ -13,6 +13,13 @@ const webPort = { clusterIP: '10.96.0.10', endpoints: [here, there] }
 const web = testRoute('shop/web', webPort)
 const dns = testRoute('shop/dns', { clusterIP: '10.96.0.11', protocol: 'UDP', port: 53, endpoints: [here] })
 
+const guarded = (name: string, ip: string) =>
+  testRoute(name, {
+    clusterIP: `10.96.0.${ip.split('.')[3]}1`,
+    loadBalancerIPs: [ip],
+    sourceRanges: ['203.0.113.0/24'],
+  })
+
 const foreign = (ip: string, overrides: Partial<VirtualServer> = {}) =>
   ({ ip, port: 8443, protocol: 'TCP', scheduler: 'wlc', flags: 0, timeoutSeconds: 0, ...overrides }) as const
 
@@ -45,13 +52,26 @@ describe('the first sync', () => {
 
   test('finds nothing to do when another process has left everything in place', async () => {
     const kernel = nodeKernel()
-    await proxiedNode({ kernel }).sync([web, dns], { full: true })
+    const routes = [web, dns, guarded('shop/guarded', '198.51.100.9')]
+    await proxiedNode({ kernel }).sync(routes, { full: true })
+    expect(await kernel.iptables.save('filter', never)).toContain('-A KUBE-IPVS-OUT-FILTER')
     const before = await kernel.snapshot()
     kernel.ipvs.operations.length = 0
     kernel.ipset.changes.length = 0
-    await proxiedNode({ kernel }).sync([web, dns], { full: true })
-    expect([kernel.ipvs.operations, kernel.ipset.changes]).toEqual([[], []])
+    kernel.iptables.inputs.length = 0
+    await proxiedNode({ kernel }).sync(routes, { full: true })
+    expect([kernel.ipvs.operations, kernel.ipset.changes, kernel.iptables.inputs]).toEqual([[], [], []])
     expect(await kernel.snapshot()).toEqual(before)
+  })
+
+  test('writes only the chains that are not as they should be', async () => {
+    const kernel = nodeKernel()
+    await proxiedNode({ kernel }).sync([web], { full: true })
+    await kernel.iptables.restore('*nat\n-A KUBE-NODE-PORT -j RETURN\nCOMMIT\n', never)
+    kernel.iptables.inputs.length = 0
+    await proxiedNode({ kernel }).sync([web], { full: true })
+    const filled = kernel.iptables.inputs.flatMap((input) => [...input.matchAll(/^:(\S+)/gm)].map(([, chain]) => chain))
+    expect(filled).toEqual(['KUBE-NODE-PORT'])
   })
 
   test('resets weights that are not 1; later ones leave them alone', async () => {
@@ -195,12 +215,6 @@ describe('a sync of what changed', () => {
 
   test('exchanges single rules for source ranges that leave the node out', async () => {
     const { kernel, sync } = proxiedNode()
-    const guarded = (name: string, ip: string) =>
-      testRoute(name, {
-        clusterIP: `10.96.0.${ip.split('.')[3]}`,
-        loadBalancerIPs: [ip],
-        sourceRanges: ['203.0.113.0/24'],
-      })
     const [a, b] = [guarded('shop/a', '198.51.100.1'), guarded('shop/b', '198.51.100.2')]
     await sync([a], { full: true })
     kernel.iptables.inputs.length = 0

@@ -9,7 +9,7 @@ import { hostPort } from '../../net/ip.ts'
 import { ipvsLink } from './ipvs-link.ts'
 import { plannedServer } from './plan.ts'
 import type { IpvsPlan } from './plan.ts'
-import { allRules, rulesInput } from './rules-edit.ts'
+import { differingRules, rulesInput } from './rules-edit.ts'
 
 export function renderPlan(plan: IpvsPlan): readonly RenderedPart[] {
   return [
@@ -75,7 +75,7 @@ export function renderLinkAddress(ip: string): string {
 
 /** For iptables-restore. */
 function renderRules(plan: IpvsPlan): string {
-  return rulesInput(allRules(plan, sorted(plan.outRules), { filter: new Map(), nat: new Map() })).render()
+  return rulesInput(differingRules(plan, sorted(plan.outRules), { filter: new Map(), nat: new Map() })).render()
 }
 
 function sorted<K extends string>(map: { keys(): readonly K[] }): readonly K[] {
