@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
 import { manifestsIn } from '../testing/manifests.ts'
 import type { Manifest, PodSpec } from '../testing/manifests.ts'
 import { manifestFiles, variants } from '../../tools/deploy/manifests.ts'
@@ -67,6 +68,26 @@ test('a folder can be changed to run on some nodes only, and back', async () => 
   expect(await selector()).toEqual({ 'fairlead.dev/proxy': 'fairlead', 'kubernetes.io/os': 'linux' })
   kubectl('apply', '-k', join(manifestsFolder, 'nftables'))
   expect(await selector()).toEqual({ 'kubernetes.io/os': 'linux' })
+})
+
+test('the PodMonitor fits the pods of every folder', () => {
+  const text = readFileSync(join(manifestsFolder, 'pod-monitor.yaml'), 'utf8')
+  const { spec } = parse(text) as {
+    spec: { selector: object; podMetricsEndpoints: [{ relabelings: [{ regex: string }] }] }
+  }
+  const [
+    {
+      relabelings: [kept],
+    },
+  ] = spec.podMetricsEndpoints
+  for (const variant of Object.keys(variants)) {
+    const daemonSet = manifestsIn(join(manifestsFolder, variant)).find(({ kind }) => kind === 'DaemonSet')
+    expect(daemonSet?.spec).toMatchObject({ selector: spec.selector })
+    const served = daemonSet?.spec?.template.spec.containers.filter(({ name }) =>
+      new RegExp(`^(${kept.regex})$`).test(name),
+    )
+    expect(served?.length).toBe(1)
+  }
 })
 
 describe('the patches for kube-proxy', () => {

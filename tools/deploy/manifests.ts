@@ -24,18 +24,23 @@ export async function manifestFiles(): Promise<ReadonlyMap<string, string>> {
   const files = new Map<string, string>()
   for (const name of Object.keys(variants) as Variant[]) {
     const folder = join(manifestsFolder, name)
-    files.set(join(folder, 'fairlead.yaml'), `${madeFrom}\n---\n${withoutHelm(await rendered(name))}`)
+    files.set(join(folder, 'fairlead.yaml'), await rendered(variants[name]))
     files.set(join(folder, 'kustomization.yaml'), kustomization)
     files.set(join(manifestsFolder, 'canary', name, 'kustomization.yaml'), canaryOf(name))
   }
+  // It fits all folders, and only clusters with the Prometheus Operator take it.
+  files.set(join(manifestsFolder, 'pod-monitor.yaml'), await rendered(['podMonitor.enabled=true'], 'podmonitor.yaml'))
   for (const [path, text] of files) files.set(path, await formatted(path, text))
   return files
 }
 
-async function rendered(name: Variant): Promise<string> {
-  const set = [...variants[name], 'apiServer.configMap=fairlead-api-server'].flatMap((value) => ['--set', value])
+/** All of the chart, or what one of its templates makes. */
+async function rendered(values: readonly string[], template?: string): Promise<string> {
+  const set = [...values, 'apiServer.configMap=fairlead-api-server'].flatMap((value) => ['--set', value])
   const args = ['template', 'fairlead', chartFolder, '--namespace=kube-system', ...set]
-  return (await promisify(execFile)(await buildProgram('helm'), args)).stdout
+  if (template !== undefined) args.push(`--show-only=templates/${template}`)
+  const { stdout } = await promisify(execFile)(await buildProgram('helm'), args)
+  return `${madeFrom}\n---\n${withoutHelm(stdout)}`
 }
 
 /** Who applies these does not use Helm, and labels that say so would confuse it. */

@@ -12,7 +12,7 @@ export const api = check({
     'api-config-unusable': {
       severity: 'error',
       meaning: 'There is no usable kubeconfig, or a file that it names cannot be read.',
-      fix: 'Give --kubeconfig=PATH (or --master), or objects in files with --objects.',
+      fix: 'Put a kubeconfig where clientConnection.kubeconfig of the file says; without --config give --kubeconfig=PATH (or --master), or objects in files with --objects.',
     },
     'api-name-unresolved': {
       severity: 'error',
