@@ -40,8 +40,6 @@ INLINE enum verdict connect_to_service(struct bpf_sock_addr *context, const stru
   u32 remembered = protocol == UDP ? service | SERVICE_UDP : service;
   if (is_kept && !keep_connection(context, wanted, remembered, choice)) return pass_after_all(service);
   count_translated(service, choice);
-  /* Without memory the peer's name is the endpoint's, also if the socket had a memory of an earlier connection. */
-  if (!is_kept) bpf_sk_storage_delete(&connected, context->sk);
   return TRANSLATE;
 }
 
@@ -52,11 +50,7 @@ INLINE enum verdict connect_to_service(struct bpf_sock_addr *context, const stru
 INLINE int answer(struct bpf_sock_addr *context, enum verdict verdict) {
   if (verdict == TRANSLATE) return ALLOW;
   bpf_sk_storage_delete(&connected, context->sk);
-  return ALLOW;
-}
-
-INLINE int refuse(struct bpf_sock_addr *context) {
-  bpf_sk_storage_delete(&connected, context->sk);
+  if (verdict == PASS) return ALLOW;
   bpf_set_retval(-ECONNREFUSED);
   return FORBID;
 }

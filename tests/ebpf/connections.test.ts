@@ -1,6 +1,6 @@
 /** TCP, as a program in a pod or on the node meets it. */
 import { describe, expect, test } from 'vitest'
-import { configFlags, layout } from '../../src/backends/ebpf/layout.ts'
+import { configFlags, decodeAffinity, layout } from '../../src/backends/ebpf/layout.ts'
 import { ClientSocket } from './testing/client-socket.ts'
 import { podAddresses, serverPlaces } from './testing/lab.ts'
 import { describeSockets } from './testing/socket-lab.ts'
@@ -102,6 +102,13 @@ await describeSockets('connections', ({ hooks, nodes }) => {
     expect(served.stats.retries).toBeGreaterThan(0)
   })
 
+  test('a record that belongs to another Service by now is not used, and the list is read again', async () => {
+    const served = await hooks.serve({ at: ['tcp 10.96.0.1:80'], internal: [first] })
+    await served.giveAway(first)
+    expect(await askFrom(pod, '10.96.0.1:80')).toBe('packets')
+    expect(served.stats).toMatchObject({ connections: 0, retries: 3, passed: 1 })
+  })
+
   test('one after the other, round robin is exact', async () => {
     const served = await hooks.serve({ at: ['tcp 10.96.0.1:80'], internal: four, roundRobin: true })
     const answers: string[] = []
@@ -181,6 +188,9 @@ await describeSockets('connections', ({ hooks, nodes }) => {
       expect(await askFrom(pod, '10.96.0.1:80')).toBe('10.77.1.11')
       await age(90n * seconds)
       expect(await askFrom(pod, '10.96.0.1:80')).toBe('10.77.1.11')
+      const [[key, value] = []] = await hooks.map('affinity').entries()
+      if (key === undefined || value === undefined) throw new Error('nobody is remembered')
+      expect(process.hrtime.bigint() - decodeAffinity(key, value).lastUse).toBeLessThan(60n * seconds)
       await age(101n * seconds)
       expect(await askFrom(pod, '10.96.0.1:80')).toBe('10.77.1.12')
       expect(served.stats.turn).toBe(2)

@@ -112,6 +112,16 @@ await describeSockets('datagrams', ({ hooks, nodes }) => {
     expect(await answerer(socket, other)).toBe('10.77.1.11')
   })
 
+  test('are answered by the Service that was asked last, if the endpoint served another one before', async () => {
+    const [others, before, now] = ['10.96.0.1:53', '10.96.0.2:53', '10.96.0.3:53']
+    await hooks.serve({ at: [`udp ${others}`], internal: [second] })
+    for (const place of [before, now]) await hooks.serve({ at: [`udp ${place}`], internal: [first] })
+    using socket = ClientSocket.udp(pod)
+    for (const place of [others, before]) await answerer(socket, place)
+    await hooks.configure({ udpIdle: 0n })
+    expect(await answerer(socket, now)).toBe('10.77.1.11')
+  })
+
   test('of a socket that is connected to the endpoint for another Service are left to the packet path', async () => {
     await hooks.serve({ at: ['udp 10.96.0.1:53'], internal: [first] })
     const served = await hooks.serve({ at: ['udp 10.96.0.2:53'], internal: [first] })

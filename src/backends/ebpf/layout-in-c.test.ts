@@ -54,6 +54,12 @@ describe.skipIf(missingForObject !== '')(
       expect(new Set(programs.map(({ license }) => license))).toEqual(new Set(['Apache-2.0']))
     })
 
+    test('has programs for kernels that cannot refuse with a reason', () => {
+      const setRetval = 187
+      const using = readObject(object).programs.filter(({ instructions }) => helpersOf(instructions).has(setRetval))
+      expect(using.map(({ name }) => name).sort()).toEqual(['fl_connect4', 'fl_connect6'])
+    })
+
     test('tells which line each instruction comes from, and no path of the machine that built it', () => {
       for (const { sourceLines } of readObject(object).programs) {
         expect(sourceLines.length).toBeGreaterThan(5)
@@ -63,6 +69,16 @@ describe.skipIf(missingForObject !== '')(
     })
   },
 )
+
+/** The numbers of the helpers that are called. */
+function helpersOf(instructions: Uint8Array): ReadonlySet<number> {
+  const [instructionBytes, call] = [8, 0x85]
+  const code = Buffer.from(instructions)
+  const helpers = new Set<number>()
+  for (let at = 0; at < code.length; at += instructionBytes)
+    if (code[at] === call) helpers.add(code.readUInt32LE(at + 4))
+  return helpers
+}
 
 /** `{ frontendKey: { port: 16 } }` as `{ 'frontend_key.port': 16 }`. */
 function flat(groups: Readonly<Record<string, Readonly<Record<string, number>>>>): Record<string, number> {

@@ -213,6 +213,13 @@ export class ServedService {
     await this.#change(place, { lists: 0 })
   }
 
+  /** The list still leads to the record, but that belongs to another Service now. */
+  async giveAway(place: string): Promise<void> {
+    const { id, record } = this.#endpoints.get(place) ?? nobody(place)
+    const given = encodeEndpoint({ ...record, service: this.index + 1 })
+    await this.#hooks.map('endpoints').fill(id * layout.endpoint.size, given)
+  }
+
   /** How often each endpoint was chosen, in the order of `places`. */
   picked(...places: readonly string[]): readonly number[] {
     return places.map((place) => this.#statsOf(place).picked)
