@@ -64,6 +64,7 @@ export class EbpfBackend implements Backend {
     const sockets = await this.#programming.sync({ view, change }, signal, span)
     this.#counts.forget(change.keys, view)
     const packets = await this.#options.packets.sync(view, change, signal, span)
+    await this.#endStale(signal)
     return { facts: { ...sockets.facts, ...packets.facts }, failed: [...sockets.failed, ...packets.failed] }
   }
 
@@ -166,12 +167,23 @@ export class EbpfBackend implements Backend {
     return {
       isExact: false,
       mostPauseMs,
-      async suspect() {
+      suspect: async (_plan, signal) => {
         await balancer.renewLease()
+        await this.#endStale(signal)
         const finding = await balancer.findDetached()
         return finding === undefined ? noSuspicion : { kind: 'certain', finding }
       },
       compare: () => this.#findDrift(),
+    }
+  }
+
+  /** What fails is tried again; a sync has not failed because of it. */
+  async #endStale(signal: AbortSignal): Promise<void> {
+    const { balancer, log } = this.#options
+    try {
+      await balancer.endStale(signal)
+    } catch (error) {
+      if (!signal.aborted) log.warn('cannot look for sockets whose endpoint has ended', { error })
     }
   }
 

@@ -30,8 +30,6 @@ export interface SocketEdit {
   readonly after: SocketPlan
   /** Nothing leads there any more, once the steps are done. */
   readonly retired: Retired
-  /** Records of datagram routes that have ended: sockets may be connected to them. */
-  readonly endedIds: readonly number[]
 }
 
 export interface Retired {
@@ -66,7 +64,7 @@ export function editSockets(
     withoutRoom.delete(key)
     const held = before.routesByKey.get(key)?.held
     if (route === undefined || route.frontends.length === 0) {
-      if (held !== undefined) services.end(held, before.routesByKey.get(key)?.route)
+      if (held !== undefined) services.end(held)
       placed.set(key, route && { route, held: undefined })
       continue
     }
@@ -74,13 +72,13 @@ export function editSockets(
     const after = fresh <= arena.freeFrontends ? services.change(held, route) : undefined
     if (after !== undefined) arena.freeFrontends -= fresh
     else {
-      if (held !== undefined) services.end(held, route)
+      if (held !== undefined) services.end(held)
       withoutRoom.add(key)
     }
     placed.set(key, { route, held: after })
   }
-  for (const service of orphans.services) services.end(service, undefined)
-  for (const record of orphans.records) services.endRecord(record, undefined)
+  for (const service of orphans.services) services.end(service)
+  for (const record of orphans.records) services.endRecord(record)
   const frontends = editFrontends(before, placed, services.changedIndexes, orphans)
   arena.freeFrontends += frontends.goneCount
   const addresses = editAddresses(before.node.nodePortIps, node.nodePortIps)
@@ -103,7 +101,6 @@ export function editSockets(
       withoutRoom: withoutRoom.size === 0 && before.withoutRoom.size === 0 ? before.withoutRoom : withoutRoom,
     },
     retired: services.retired,
-    endedIds: services.endedIds,
   }
 }
 

@@ -27,8 +27,6 @@ export class ServiceEdit {
   /** New clients may get fewer endpoints, and some have ended. */
   readonly closed: StoreStep[] = []
   readonly retired = { indexes: [] as number[], ids: [] as number[], extents: [] as Extent[] }
-  /** Of records that datagrams went to. */
-  readonly endedIds: number[] = []
   /** Services that were there, and whose clients get something else. */
   readonly changedIndexes = new Set<number>()
   readonly #arena: Arena
@@ -58,25 +56,23 @@ export class ServiceEdit {
     for (const extent of taken.extents) this.#writeSlots(extent, held)
     if (before === undefined) this.#writeService(held, taken)
     else this.#switchService(before, held)
-    this.#leave(before, held, route)
+    this.#leave(before, held)
     return held
   }
 
-  end(held: HeldService, route: SocketRoute | undefined): void {
+  end(held: HeldService): void {
     for (const name of listNames)
       if (held.lists[name].kind !== 'pass')
         this.closed.push(listStep(held.index, name, { kind: 'pass' }, this.#arena.turn()))
-    for (const record of held.recordsByAddress.values()) this.endRecord(record, route)
+    for (const record of held.recordsByAddress.values()) this.endRecord(record)
     this.retired.extents.push(...extentsOf(held))
     this.retired.indexes.push(held.index)
     this.changedIndexes.add(held.index)
   }
 
-  endRecord(record: HeldRecord, route: SocketRoute | undefined): void {
+  endRecord(record: HeldRecord): void {
     this.closed.push(recordStep({ ...record, lists: 0, generation: 0 }))
     this.retired.ids.push(record.id)
-    // Of those without a route nobody knows whether they were.
-    if (route?.protocol !== 'TCP') this.endedIds.push(record.id)
   }
 
   #planRecords(before: HeldService | undefined, { endpoints }: SocketRoute, taken: Taken): readonly PlannedRecord[] {
@@ -152,10 +148,10 @@ export class ServiceEdit {
   }
 
   /** What it had and has no more. */
-  #leave(before: HeldService | undefined, after: HeldService, route: SocketRoute): void {
+  #leave(before: HeldService | undefined, after: HeldService): void {
     if (before === undefined) return
     for (const [address, record] of before.recordsByAddress)
-      if (!after.recordsByAddress.has(address)) this.endRecord(record, route)
+      if (!after.recordsByAddress.has(address)) this.endRecord(record)
     const kept = new Set(extentsOf(after).map(({ base }) => base))
     this.retired.extents.push(...extentsOf(before).filter(({ base }) => !kept.has(base)))
   }

@@ -37,6 +37,8 @@ export interface SocketSettings {
   readonly udpConnect: 'all' | 'host' | 'none'
   readonly loopbackNodePorts: boolean
   readonly peerNames: boolean
+  /** Connections to endpoints that have ended are ended, too. */
+  readonly endsTcp: boolean
   /** Programs leave everything to the packets when nobody has renewed this for so long. 0: never. */
   readonly leaseMs: number
   /** A datagram flow that was silent for so long gets an endpoint anew. */
@@ -52,6 +54,7 @@ export function flagsOf(settings: SocketSettings): number {
     [settings.udpConnect === 'host', configFlags.udpConnectHostOnly],
     [settings.loopbackNodePorts, configFlags.loopbackNodePorts],
     [!settings.peerNames, configFlags.noPeerNames],
+    [settings.endsTcp, configFlags.reportStaleTcp],
   ]
   return flags.reduce((bits, [isSet, bit]) => (isSet ? bits | bit : bits), 0)
 }

@@ -26,6 +26,8 @@ import type { NodeState, SocketSettings } from './settings.ts'
 import { capacitiesOf, fits, isTooFull, needsOf, sizesFor, sumOf } from './sizes.ts'
 import type { MapSpecs, Needs } from './sizes.ts'
 import type { Step } from './steps.ts'
+import { StaleSockets } from './stale-sockets.ts'
+import type { StaleSocketsOptions } from './stale-sockets.ts'
 import { SocketTables } from './tables.ts'
 import type { TablesOptions } from './tables.ts'
 
@@ -42,6 +44,8 @@ export interface SocketBalancerOptions {
   /** Of the object that they come from. */
   readonly digest: Uint8Array
   readonly settings: SocketSettings
+  /** Without it no socket is told that its endpoint has ended, so no datagram socket must be connected to one. */
+  readonly stale?: StaleSocketsOptions | undefined
   /** How large the maps are at least; they grow with what is in them. */
   readonly specs?: MapSpecs
   /** A random number, which tells this process from others. */
@@ -69,12 +73,15 @@ export class SocketBalancer implements AsyncDisposable {
   readonly #options: SocketBalancerOptions
   readonly #place: TablesOptions
   readonly #links: HookLinks
+  readonly #stale: StaleSockets | undefined
   readonly #turns = new OneAtATime()
+  #settings: SocketSettings
   readonly #plans = new Map<Family, SocketPlan>()
   #tables: SocketTables | undefined
   /** Undefined: something failed, and only a look at the tables tells what is free. */
   #arena: Arena | undefined
   #hasTakenOver = false
+  #staleAtMs = -Infinity
   #leaseAtMs = -Infinity
   /** The kernel had no memory for larger maps. */
   #cannotGrow = false
@@ -84,6 +91,8 @@ export class SocketBalancer implements AsyncDisposable {
   constructor(options: SocketBalancerOptions) {
     const { pins, cgroup, programs, specs = mapSpecs, log } = options
     this.#options = options
+    this.#settings = options.settings
+    this.#stale = options.stale && new StaleSockets(options.stale, options)
     this.#place = { folder: join(pins, String(layoutVersion)), specs }
     this.#links = new HookLinks({ cgroup, folder: this.#place.folder, programs, log })
   }
@@ -178,10 +187,27 @@ export class SocketBalancer implements AsyncDisposable {
     })
   }
 
+  /** Tells sockets that their endpoint has ended, if some may not know. At most once a second, and more often for nobody. */
+  async endStale(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options
+    const stale = this.#stale
+    if (stale?.isDue !== true || clock.monotonic() - this.#staleAtMs < staleEveryMs) return
+    this.#staleAtMs = clock.monotonic()
+    for (let areMore = true; areMore && !signal.aborted;) {
+      const found = await this.#turns.run(async () =>
+        this.#tables === undefined || this.#arena === undefined ? undefined : stale.find(this.#tables.maps),
+      )
+      if (found === undefined) return
+      if ((await stale.destroy(found.stale, signal)) === 'unsupported') return this.#passUdpConnects()
+      areMore = found.areMore && found.stale.length > 0 && !stale.isDue
+    }
+  }
+
   /** Tables and programs stay: restarting the proxy must not disturb traffic. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#turns.run(async () => {
       this.#links[Symbol.dispose]()
+      this.#stale?.[Symbol.dispose]()
       this.#tables?.[Symbol.dispose]()
       this.#tables = this.#arena = undefined
     })
@@ -203,8 +229,12 @@ export class SocketBalancer implements AsyncDisposable {
     })
   }
 
-  #done({ family }: SocketTask, edit: SocketEdit): SocketEdit {
+  #done({ family, routes }: SocketTask, edit: SocketEdit): SocketEdit {
     this.#plans.set(family, edit.after)
+    for (const key of this.#stale === undefined ? [] : routes.keys()) {
+      const index = edit.after.routesByKey.get(key)?.held?.index
+      if (index !== undefined) this.#stale?.noteChanged(index)
+    }
     return edit
   }
 
@@ -218,6 +248,7 @@ export class SocketBalancer implements AsyncDisposable {
   ): Promise<SocketEdit> {
     const { after } = edit
     retire(arena, edit.retired)
+    this.#stale?.noteEnded(edit.retired.ids, tables.maps)
     if (after.withoutRoom.size === 0) return edit
     await this.#options.bpf.fence()
     arena.wakeAll()
@@ -225,7 +256,8 @@ export class SocketBalancer implements AsyncDisposable {
     const again = steps.plan(() => editSockets(after, routes, after.node, arena), editCounts)
     await this.#send(tables, again.steps, steps, signal)
     retire(arena, again.retired)
-    return { ...again, steps: [...edit.steps, ...again.steps], endedIds: [...edit.endedIds, ...again.endedIds] }
+    this.#stale?.noteEnded(again.retired.ids, tables.maps)
+    return { ...again, steps: [...edit.steps, ...again.steps] }
   }
 
   #known(family: Family): SocketPlan | 'unknown' | 'unserved' {
@@ -256,6 +288,7 @@ export class SocketBalancer implements AsyncDisposable {
     if (sizes.size === 0 || this.#cannotGrow) return
     const { log } = this.#options
     this.#links.forgetPrograms()
+    this.#stale?.forgetProgram()
     try {
       await tables.grow(bpf, sizes)
       log.info('the tables of the sockets have more room now', Object.fromEntries(sizes))
@@ -271,18 +304,28 @@ export class SocketBalancer implements AsyncDisposable {
     await steps.apply(() => steps.commit(() => tables.send(list, signal), { command: 'bpf', operations: list.length }))
   }
 
+  /** Nobody could tell them later. */
+  async #passUdpConnects(): Promise<void> {
+    this.#settings = { ...this.#settings, udpConnect: 'none' }
+    this.#options.log.warn('connected datagram sockets are left to the packets: this kernel cannot destroy sockets')
+    await this.#turns.run(async () => {
+      if (this.#tables !== undefined && this.#isOwner(this.#tables))
+        await this.#tables.send(this.#configSteps(this.#tables), new AbortController().signal)
+    })
+  }
+
   #leaseSteps(): readonly Step[] {
-    const { settings, kernelNow, clock } = this.#options
+    const { kernelNow, clock } = this.#options
     const now = clock.monotonic()
     if (now - this.#leaseAtMs < renewAfterMs) return []
     this.#leaseAtMs = now
-    return [leaseStep(settings.leaseMs, kernelNow())]
+    return [leaseStep(this.#settings.leaseMs, kernelNow())]
   }
 
   /** Whoever wrote the tables before finds another owner there, and stops. */
   #configSteps({ maps }: SocketTables): readonly Step[] {
-    const { settings, digest, owner } = this.#options
-    return configSteps(maps.config.bytes, { settings, digest, owner })
+    const { digest, owner } = this.#options
+    return configSteps(maps.config.bytes, { settings: this.#settings, digest, owner })
   }
 
   #isOwner({ maps }: SocketTables): boolean {
@@ -307,6 +350,7 @@ function otherFamily(family: Family): Family {
 
 /** Programs give up after minutes. */
 const renewAfterMs = 30_000
+const staleEveryMs = 1_000
 
 /** What rests can be used again, sooner or later. */
 function usedIn(arena: Arena, { frontends }: MapSpecs): Needs {

@@ -1,0 +1,154 @@
+import { expect, test } from 'vitest'
+import { silentLogger } from '../../core/logger.ts'
+import type { Route } from '../../core/route.ts'
+import { FakeClock } from '../../core/testing/fake-clock.ts'
+import { addressPlans, viewOf } from '../../core/testing/random-cluster.ts'
+import { testEndpoint, testRoute, withWishes } from '../../core/testing/routes.ts'
+import { MemorySockets } from '../../dataplane/sock-diag/memory-sockets.ts'
+import { hostPort } from '../../net/ip.ts'
+import { addressBytes } from './address-bytes.ts'
+import { EbpfBackend } from './ebpf-backend.ts'
+import { configFlags, decodeConfig, decodeEndpoint, layout } from './layout.ts'
+import { recordsIn } from './testing/describe-tables.ts'
+import type { ModelMaps } from './testing/hook-model.ts'
+import { MemoryNode } from './testing/memory-node.ts'
+import { noPackets } from './testing/no-packets.ts'
+
+const never = new AbortController().signal
+const [one, two] = [testEndpoint('10.64.1.1', 53), testEndpoint('10.64.1.2', 53)]
+const dns = testRoute('kube-system/dns', { protocol: 'UDP', port: 53, endpoints: [one, two] })
+
+/** A node with programs that connect to endpoints of `dns`. */
+function newNode() {
+  const [node, clock, sockets] = [new MemoryNode(), new FakeClock(), new MemorySockets()]
+  const destroyed: string[] = []
+  const iterator = { ...iteratorImage, mapLoads: [] }
+  const onDestroyed = (protocol: string, count: number) => destroyed.push(`${count} ${protocol}`)
+  const balancer = node.newBalancer(clock, { families: ['ipv4'], stale: { iterator, sockets, onDestroyed } })
+  const noIps = new Set<string>()
+  const backend = new EbpfBackend({
+    family: 'ipv4',
+    balancer,
+    packets: noPackets,
+    node: () => ({ ownIps: noIps, nodePortIps: noIps }),
+    clock,
+    log: silentLogger,
+  })
+  const connected: Connected[] = []
+  node.kernel.onIterate = () => report(mapsOf(node), connected)
+  return {
+    node,
+    clock,
+    sockets,
+    destroyed,
+    sync: (route: Route) =>
+      backend.sync(
+        viewOf(addressPlans.ipv4, new Map([[route.key, route]]), []),
+        { full: false, keys: [route.key], causes: [] },
+        never,
+      ),
+    connect(cookie: bigint, address: string) {
+      const maps = mapsOf(node)
+      const record = recordsIn(maps).find(({ ip, port }) => hostPort(ip, port) === address)
+      if (record === undefined) throw new Error(`${address} is no endpoint`)
+      const { id, ip, port, generation, service } = record
+      connected.push({ cookie, id, generation, service })
+      sockets.connect({ cookie, netns: 7n, protocol: 'UDP', ip, port })
+      const at = id * layout.endpointStats.size + layout.endpointStats.udpConnects
+      maps.endpoint_stats.bytes[at] = 1
+    },
+  }
+}
+
+interface Connected {
+  readonly cookie: bigint
+  readonly id: number
+  readonly generation: number
+  readonly service: number
+}
+
+const iteratorImage = {
+  name: 'fl_stale',
+  section: 'iter/bpf_sk_storage_map',
+  attachType: 'iterator',
+  license: 'Apache-2.0',
+  instructions: new Uint8Array(8),
+  sourceLines: [],
+} as const
+
+function mapsOf(node: MemoryNode): ModelMaps {
+  const maps = node.mapsAt('connect4')
+  if (maps === undefined) throw new Error('no program runs')
+  return maps
+}
+
+/** What the iterator does. */
+function report(maps: ModelMaps, connected: readonly Connected[]): void {
+  const stale = Buffer.from(maps.stale.bytes.buffer)
+  const { size, cookie, netns, address, endpoint, port, service } = layout.staleReport
+  let count = 0
+  for (const socket of connected) {
+    const record = decodeEndpoint(maps.endpoints.bytes, socket.id * layout.endpoint.size)
+    if (record.generation === socket.generation) continue
+    const at = ++count * size
+    stale.writeBigUInt64LE(socket.cookie, at + cookie)
+    stale.writeBigUInt64LE(7n, at + netns)
+    stale.set(addressBytes(record.ip), at + address)
+    stale.writeUInt32LE(socket.id, at + endpoint)
+    stale.writeUInt16BE(record.port, at + port)
+    stale.writeUInt32LE(socket.service + 0x4000_0000, at + service)
+  }
+  stale.writeBigUInt64LE(BigInt(count), 0)
+}
+
+test('a datagram socket whose endpoint has ended is told after the sync, and one beside it is not', async () => {
+  const { sync, connect, sockets, destroyed } = newNode()
+  await sync(dns)
+  connect(1n, one.address)
+  connect(2n, two.address)
+  await sync(withWishes(dns, { endpoints: [two] }))
+  expect(sockets.connected().map(({ cookie }) => cookie)).toEqual([2n])
+  expect(destroyed).toEqual(['1 UDP'])
+})
+
+test('an endpoint that serves on, but is chosen no more, keeps its sockets', async () => {
+  const { sync, connect, sockets } = newNode()
+  await sync(dns)
+  connect(1n, one.address)
+  await sync(withWishes(dns, { clusterEndpoints: [two] }))
+  expect(sockets.connected()).toHaveLength(1)
+})
+
+test('sockets of the last endpoint stay until another comes, and are told then', async () => {
+  const { sync, connect, sockets, clock } = newNode()
+  await sync(dns)
+  connect(1n, one.address)
+  await sync(withWishes(dns, { endpoints: [] }))
+  expect(sockets.connected()).toHaveLength(1)
+  await clock.advance(1_000)
+  await sync(withWishes(dns, { endpoints: [two] }))
+  expect(sockets.connected()).toEqual([])
+})
+
+test('where the kernel cannot destroy sockets, connected datagram sockets are left to the packets from then on', async () => {
+  const { sync, connect, sockets, node } = newNode()
+  await sync(dns)
+  connect(1n, one.address)
+  sockets.refuseWith = 'unsupported'
+  await sync(withWishes(dns, { endpoints: [two] }))
+  expect(decodeConfig(mapsOf(node).config.bytes).flags & configFlags.udpConnect).toBe(0)
+})
+
+test('what failed is tried again, but not more often than once a second', async () => {
+  const { sync, connect, sockets, clock } = newNode()
+  await sync(dns)
+  connect(1n, one.address)
+  sockets.refuseWith = 'failed'
+  await sync(withWishes(dns, { endpoints: [two] }))
+  sockets.refuseWith = undefined
+  await sync(withWishes(dns, { endpoints: [two] }))
+  expect(sockets.connected()).toHaveLength(1)
+  await clock.advance(1_000)
+  await sync(withWishes(dns, { endpoints: [two] }))
+  expect(sockets.connected()).toEqual([])
+})

@@ -1,0 +1,125 @@
+/**
+ * Sockets that are connected to an endpoint which has ended. A connected datagram socket asks no hook again, so it would lose
+ * what it sends for ever. It is told, and connects anew. Sockets of connections are told only where somebody wants that.
+ */
+import type { Logger } from '../../core/logger.ts'
+import type { Bpf, BpfProgram } from '../../dataplane/ebpf/bpf.ts'
+import type { ProgramImage } from '../../dataplane/ebpf/program-image.ts'
+import { SocketsError } from '../../dataplane/sock-diag/sockets.ts'
+import type { Sockets } from '../../dataplane/sock-diag/sockets.ts'
+import type { SocketMaps } from './found-tables.ts'
+import { listNames } from './frontends-of.ts'
+import { decodeEndpointStats, decodeService, decodeStaleReports, layout, readListWord } from './layout.ts'
+import type { SocketProtocol, StaleReport } from './layout.ts'
+import type { SocketSettings } from './settings.ts'
+
+export interface StaleSocketsOptions {
+  /** It goes over all sockets that have a flow, and reports those whose endpoint has ended. */
+  readonly iterator: ProgramImage
+  readonly sockets: Pick<Sockets, 'destroy'>
+  readonly onDestroyed: (protocol: SocketProtocol, count: number) => void
+}
+
+interface Surroundings {
+  readonly bpf: Bpf
+  readonly settings: Pick<SocketSettings, 'endsTcp'>
+  readonly log: Logger
+}
+
+export interface FoundStale {
+  /** Those that somebody else could serve. */
+  readonly stale: readonly StaleReport[]
+  /** The map had no room for them. */
+  readonly areMore: boolean
+}
+
+export class StaleSockets implements Disposable {
+  readonly #options: StaleSocketsOptions
+  readonly #bpf: Bpf
+  readonly #log: Logger
+  /** Sockets of connections are told, too. */
+  readonly #endsTcp: boolean
+  #program: BpfProgram | undefined
+  #isDue = false
+  /** Services without anybody who could take over: their sockets stay until somebody can. */
+  readonly #waiting = new Set<number>()
+
+  constructor(options: StaleSocketsOptions, { bpf, settings, log }: Surroundings) {
+    this.#options = options
+    this.#bpf = bpf
+    this.#log = log
+    this.#endsTcp = settings.endsTcp
+  }
+
+  get isDue(): boolean {
+    return this.#isDue
+  }
+
+  /** After the endpoints with these numbers have ended, and before their numbers are used again. */
+  noteEnded(ids: Iterable<number>, { endpoint_stats: stats }: SocketMaps): void {
+    for (const id of ids) {
+      const { udpConnects, picked } = decodeEndpointStats(stats.bytes, id * layout.endpointStats.size)
+      if (udpConnects > 0 || (this.#endsTcp && picked > 0)) this.#isDue = true
+    }
+  }
+
+  /** Somebody may serve there now. */
+  noteChanged(index: number): void {
+    if (this.#waiting.delete(index)) this.#isDue = true
+  }
+
+  /** The maps are others now. */
+  forgetProgram(): void {
+    this.#program?.[Symbol.dispose]()
+    this.#program = undefined
+  }
+
+  /** While nobody writes the tables. */
+  async find(maps: SocketMaps): Promise<FoundStale> {
+    this.#program ??= await this.#bpf.loadProgram(this.#options.iterator, new Map(Object.entries(maps)))
+    await maps.stale.fill(0, new Uint8Array(8))
+    await this.#bpf.iterate(this.#program, maps.connected)
+    this.#isDue = false
+    const reports = decodeStaleReports(maps.stale.bytes)
+    const stale = reports.filter(({ protocol, target: { service } }) => {
+      if (protocol === 'TCP' && !this.#endsTcp) return false
+      const isServed = canServe(service, maps)
+      if (!isServed) this.#waiting.add(service)
+      return isServed
+    })
+    const count = Buffer.from(maps.stale.bytes.subarray(0, 8)).readBigUInt64LE()
+    return { stale, areMore: count > BigInt(reports.length) }
+  }
+
+  /** `unsupported`: this kernel never will. Whatever else fails is tried again. */
+  async destroy(stale: readonly StaleReport[], signal: AbortSignal): Promise<'done' | 'unsupported'> {
+    const { sockets, onDestroyed } = this.#options
+    try {
+      for (const protocol of ['UDP', 'TCP'] as const) {
+        const ofProtocol = stale.filter((report) => report.protocol === protocol)
+        if (ofProtocol.length === 0) continue
+        const { destroyed, unreached } = await sockets.destroy(ofProtocol, signal)
+        onDestroyed(protocol, destroyed)
+        if (unreached > 0)
+          this.#log.warn('sockets that lead to an endpoint which has ended are out of reach', { unreached, protocol })
+      }
+      return 'done'
+    } catch (error) {
+      if (signal.aborted) throw error
+      const isHopeless = error instanceof SocketsError && error.reason === 'unsupported'
+      this.#isDue = !isHopeless
+      this.#log.warn('cannot tell sockets that their endpoint has ended', { error })
+      return isHopeless ? 'unsupported' : 'done'
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.forgetProgram()
+  }
+}
+
+function canServe(index: number, { services }: SocketMaps): boolean {
+  if (index >= services.spec.maxEntries) return false
+  const service = decodeService(services.bytes, index * layout.service.size)
+  return listNames.some((name) => readListWord(service[name]).kind === 'endpoints')
+}
