@@ -85,9 +85,24 @@ export class KernelSite implements Disposable {
 
   [Symbol.dispose](): void {
     for (const program of this.#programs) program[Symbol.dispose]()
-    for (const cgroup of this.#cgroups.toReversed()) rmdirSync(cgroup)
     execFileSync('umount', [this.bpffs])
     rmSync(this.plainFolder, { recursive: true })
+    for (const cgroup of this.#cgroups.toReversed()) removeOnceEmpty(cgroup)
+  }
+}
+
+/** Processes that are ending are still in it for a moment. */
+function removeOnceEmpty(cgroup: string): void {
+  const mostMs = 10_000
+  const end = performance.now() + mostMs
+  for (;;) {
+    try {
+      rmdirSync(cgroup)
+      return
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EBUSY' || performance.now() > end) throw error
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10)
+    }
   }
 }
 
