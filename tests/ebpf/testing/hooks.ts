@@ -203,6 +203,10 @@ export class ServedService {
     this.#endpoints = endpoints
   }
 
+  has(place: string): boolean {
+    return this.#endpoints.has(place)
+  }
+
   /** The endpoint is in the list still, but has ended. */
   async end(place: string): Promise<void> {
     await this.#change(place, { generation: 0 })
