@@ -38,6 +38,15 @@ test('what is treated alike has one policy, and what is not has two that say for
   ])
 })
 
+test('for whom a policy is, is said once, however many addresses lead to it', () => {
+  const outside = { does: 'forward', policy: 'Local', text: '', to: ['a'] } as const
+  const entrances = [nodePort(['a', 'b']), { ...nodePort(['a', 'b']), address: '30443' }]
+  const { edges } = graphOf(port({ entrances: entrances.map((entrance) => ({ ...entrance, outside })) }))
+  const labels = edges.filter(({ from }) => from.startsWith('entrance')).map(({ label }) => label)
+  expect(labels).toHaveLength(4)
+  expect(labels.filter((label) => label !== undefined)).toEqual(['inside', 'outside'])
+})
+
 test('what is turned away ends at the policy, and says how', () => {
   const refused: EntranceDetail = {
     ...clusterIp([]),

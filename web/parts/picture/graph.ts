@@ -211,10 +211,15 @@ function entranceEdges(ways: readonly Way[], portRate: number | undefined): read
         : portRate > 0
           ? { isOneOfSeveral: true }
           : {}
+  // Said once at each policy: edges that arrive side by side leave no room for more.
+  const told = new Set<string>()
   return ways.map(({ entrance, policy, whose }) => {
     const ends = { from: entranceId(entrance), to: policy.node.id, isRefused: isRefused(policy.outcome) }
     const label = [whose, ...(flow.rate === undefined || ends.isRefused ? [] : [rate(flow.rate)])].filter(Boolean)
-    return { ...edge(ends, flow), ...(label.length > 0 && { label: label.join(' ') }) }
+    const text = label.join(' ')
+    const isNew = text !== '' && !told.has(`${ends.to} ${text}`)
+    told.add(`${ends.to} ${text}`)
+    return { ...edge(ends, flow), ...(isNew && { label: text }) }
   })
 }
 
