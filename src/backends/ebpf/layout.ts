@@ -279,7 +279,9 @@ export interface EndpointRecord {
 export function encodeEndpoint(endpoint: EndpointRecord): Buffer {
   const bytes = Buffer.alloc(layout.endpoint.size)
   bytes.set(addressBytes(endpoint.ip), layout.endpoint.address)
-  bytes.writeBigUInt64LE(endpointWord(endpoint), layout.endpoint.port)
+  bytes.writeUInt16BE(endpoint.port, layout.endpoint.port)
+  bytes.writeUInt16LE(endpoint.lists, layout.endpoint.lists)
+  bytes.writeUInt32LE(endpoint.generation, layout.endpoint.generation)
   bytes.writeUInt32LE(endpoint.service, layout.endpoint.service)
   return bytes
 }

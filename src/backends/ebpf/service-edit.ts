@@ -5,15 +5,7 @@ import { listNames } from './frontends-of.ts'
 import type { PlannedEndpoint, PlannedList, SocketRoute } from './frontends-of.ts'
 import { extentsOf } from './held.ts'
 import type { HeldList, HeldRecord, HeldService } from './held.ts'
-import {
-  encodeEndpoint,
-  encodeService,
-  endpointWord,
-  layout,
-  listWord,
-  serviceOptionsWord,
-  slotWord,
-} from './layout.ts'
+import { encodeEndpoint, encodeService, endpointWord, layout, listWord, serviceOptionsWord } from './layout.ts'
 import type { ListName, ServiceList } from './layout.ts'
 import type { FillStep, StoreStep } from './steps.ts'
 
@@ -117,7 +109,8 @@ export class ServiceEdit {
     for (const [place, address] of list.addresses.entries()) {
       const record = recordsByAddress.get(address)
       if (record === undefined) throw new Error(`${address} is in a list, but is no endpoint of its route`)
-      bytes.writeBigUInt64LE(slotWord({ endpoint: record.id, generation: record.generation }), place * layout.slot.size)
+      bytes.writeUInt32LE(record.id, place * layout.slot.size + layout.slot.endpoint)
+      bytes.writeUInt32LE(record.generation, place * layout.slot.size + layout.slot.generation)
     }
     this.fills.push({ do: 'fill', map: 'slots', offset: extent.base * layout.slot.size, bytes })
   }

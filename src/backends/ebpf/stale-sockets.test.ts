@@ -47,7 +47,7 @@ function newNode() {
         { full: false, keys: [route.key], causes: [] },
         never,
       ),
-    connect(cookie: bigint, address: string) {
+    connect: (cookie: bigint, address: string) => {
       const maps = mapsOf(node)
       const record = recordsIn(maps).find(({ ip, port }) => hostPort(ip, port) === address)
       if (record === undefined) throw new Error(`${address} is no endpoint`)

@@ -28,6 +28,7 @@ export interface TablesOptions {
 
 export class SocketTables implements Disposable {
   readonly #maps: Record<MapName, BpfMap>
+  #specs: MapSpecs
   readonly #folder: string
   /** To be pinned once the programs use them: what is pinned now is what they use. */
   readonly #unpinned: Set<MapName>
@@ -45,6 +46,7 @@ export class SocketTables implements Disposable {
   ) {
     this.#folder = folder
     this.#maps = maps
+    this.#specs = specsOf(maps)
     this.#unpinned = unpinned
     this.#hasNewMaps = hasNewMaps
   }
@@ -86,8 +88,9 @@ export class SocketTables implements Disposable {
     return this.#hasNewMaps
   }
 
+  /** As they are. */
   get specs(): MapSpecs {
-    return Object.fromEntries(mapNames.map((name) => [name, this.#maps[name].spec])) as Record<MapName, MapSpec>
+    return this.#specs
   }
 
   read(): Promise<FoundTables> {
@@ -141,6 +144,7 @@ export class SocketTables implements Disposable {
       this.#unpinned.add(name)
       this.#replaced.push(old)
     }
+    this.#specs = specsOf(this.#maps)
     await this.remember()
   }
 
@@ -204,6 +208,10 @@ export class SocketTables implements Disposable {
         return step satisfies never
     }
   }
+}
+
+function specsOf(maps: SocketMaps): MapSpecs {
+  return Object.fromEntries(mapNames.map((name) => [name, maps[name].spec])) as Record<MapName, MapSpec>
 }
 
 function pinOf(folder: string, name: MapName): string {
