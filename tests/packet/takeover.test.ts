@@ -10,7 +10,7 @@ import { orphanedChains } from './testing/chains.ts'
 import { podPorts } from './testing/cluster.ts'
 import type { Cluster } from './testing/cluster.ts'
 import { Conversation } from './testing/conversation.ts'
-import { cleanUp, startFairlead, startFairleadNftables } from './testing/fairlead.ts'
+import { cleanUp, fairleadProgram, startFairlead, startFairleadNftables } from './testing/fairlead.ts'
 import { startUserspace } from './testing/fairlead-userspace.ts'
 import type { IptablesVariant } from './testing/iptables-variant.ts'
 import { kubeProxyIptables, kubeProxyNftables, startKubeProxy, startKubeProxyNftables } from './testing/kube-proxy.ts'
@@ -96,7 +96,7 @@ for (const [variant, walk] of [
         const owner = new Rig(cluster, started.proxy(await starters[to](cluster, variant)))
         await owner.program([webOf(number + 1)])
         await old.stop('SIGTERM')
-        if (from === nftables) deleteOurTables(cluster)
+        if (from === nftables) removeOurTables(cluster)
         await expect.poll(() => answering(owner), patience).toEqual([`${podOf(number + 1)}:${webPort.target}`])
         await expect.poll(() => leftovers(cluster, to, variant), patience).toEqual([])
         await expect.poll(() => load.connections, patience).toBeGreaterThan(before + 20)
@@ -158,9 +158,9 @@ class Started implements AsyncDisposable {
   }
 }
 
-/** As docs/migrate.md says it: kube-proxy does not know these tables, and `fairlead --cleanup` would take its rules too. */
-function deleteOurTables({ node }: Cluster): void {
-  node.run('nft', ['-f', '-'], { input: 'delete table ip fairlead\ndelete table ip6 fairlead\n' })
+/** As docs/migrate.md says it: kube-proxy does not know these tables, and a whole clean-up would take its rules too. */
+function removeOurTables({ node }: Cluster): void {
+  node.run(process.execPath, [fairleadProgram, '--cleanup', '--only-own-tables'])
 }
 
 /** The pods that clients inside and outside reach, in both families. */

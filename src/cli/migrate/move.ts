@@ -11,7 +11,9 @@ export interface Move {
 }
 
 const nothing = 'No connection fails, neither a new one nor an open one.'
-const notTested = 'None is expected to fail; pairs with ipvs are not tested under load.'
+const leavesIpvs =
+  'New connections: none. Open ones break when Fairlead removes the virtual servers: drain the node first.'
+const notTested = 'This pair is not tested under load.'
 const ourTables = 'fairlead --cleanup --only-own-tables'
 
 export function moveBetween(from: ProxyMode, to: ProxyMode): Move {
@@ -34,9 +36,8 @@ function wayThere(from: ProxyMode, to: ProxyMode): Pick<Move, 'lost' | 'steps'> 
 function lostOnTheWay(from: ProxyMode, to: ProxyMode): string {
   if (from === 'userspace')
     return 'Connections that kube-proxy relays are cut when it stops; new ones wait for Fairlead.'
-  if (from === 'ipvs' && to !== 'ipvs')
-    return 'New connections: none. Open ones break when Fairlead removes the virtual servers: drain the node first.'
-  return from === 'ipvs' || to === 'ipvs' ? notTested : nothing
+  if (from === 'ipvs' && to !== 'ipvs') return to === 'iptables' ? leavesIpvs : `${leavesIpvs} ${notTested}`
+  return from === 'nftables' && to === 'ipvs' ? `None is expected to fail. ${notTested}` : nothing
 }
 
 function wayBack(from: ProxyMode, to: ProxyMode): Pick<Move, 'lostOnTheWayBack' | 'back'> {
@@ -60,15 +61,12 @@ function wayBack(from: ProxyMode, to: ProxyMode): Pick<Move, 'lostOnTheWayBack' 
   const start = 'Start kube-proxy, and wait until it has synced: curl localhost:10256/healthz'
   if (to === 'nftables')
     return {
-      lostOnTheWayBack: from === 'ipvs' ? notTested : nothing,
+      lostOnTheWayBack: from === 'ipvs' ? `None is expected to fail. ${notTested}` : nothing,
       back: [stop, start, `Remove the tables that kube-proxy does not know: ${ourTables}`],
     }
-  if (from === to) return { lostOnTheWayBack: from === 'ipvs' ? notTested : nothing, back: [stop, start] }
+  if (from === to) return { lostOnTheWayBack: nothing, back: [stop, start] }
   return {
-    lostOnTheWayBack:
-      to === 'ipvs' || from === 'ipvs'
-        ? `New connections: none. Open ones may break: ${from === 'ipvs' ? 'IPVS does not know them' : 'IPVS forgets them'}. Pairs with ipvs are not tested under load.`
-        : `${nothing} Straight back, all new connections fail for a moment: kube-proxy removes the rules of the iptables mode before it has its own.`,
+    lostOnTheWayBack: lostByTheModeOfKubeProxy(from, to),
     back: [
       `First switch Fairlead to ${from} mode, and wait until it has synced: it removes what its ${to} mode left, which kube-proxy would remove too early or not at all.`,
       stop,
@@ -76,6 +74,13 @@ function wayBack(from: ProxyMode, to: ProxyMode): Pick<Move, 'lostOnTheWayBack' 
       ...(from === 'nftables' ? [`Remove the tables that kube-proxy does not know: ${ourTables}`] : []),
     ],
   }
+}
+
+/** Fairlead takes the mode of kube-proxy first. */
+function lostByTheModeOfKubeProxy(from: ProxyMode, to: ProxyMode): string {
+  if (to === 'ipvs') return from === 'iptables' ? leavesIpvs : `${leavesIpvs} ${notTested}`
+  if (from === 'ipvs') return nothing
+  return `${nothing} Straight back, all new connections fail for a moment: kube-proxy removes the rules of the iptables mode before it has its own.`
 }
 
 function onWindows(to: ProxyMode): Move {

@@ -12,10 +12,12 @@ import { Rig } from '../../packet/testing/rig.ts'
 import { at } from '../../packet/testing/row.ts'
 import { givenService, webPort } from '../../packet/testing/service-fixture.ts'
 import type { PortFixture, ServiceFixture } from '../../packet/testing/service-fixture.ts'
+import { flowsTo } from '../../packet/testing/service-faults.ts'
 import { whoAnswers } from '../../packet/testing/tally.ts'
 import { UdpTalker } from '../../packet/testing/udp-talker.ts'
+import { endsByItself, processOf, takesOver, watchWrites } from '../../packet/testing/upgrade.ts'
 import { startFairleadIpvs } from './testing/ipvs-proxies.ts'
-import { virtualServers, weightsOf } from './testing/kernel-state.ts'
+import { connectionsSoFar, virtualServers, weightsOf } from './testing/kernel-state.ts'
 
 const echoPort: PortFixture = { name: 'echo', protocol: 'TCP', port: 7, target: podPorts.echo }
 const udpPort: PortFixture = { name: 'dns', protocol: 'UDP', port: 53, target: podPorts.dnsUdp }
@@ -93,6 +95,33 @@ test('connections go on while Fairlead is away, and when it is back', async () =
   expect(load.failures).toEqual([])
   expect(load.connections).toBeGreaterThan(10)
   expect(lasting()).toEqual(before)
+})
+
+test('a new Fairlead takes over: no connection fails, and nothing is written', async () => {
+  using conversation = await Conversation.start(openTcp(rig.cluster.host('caller'), { ip, port: echoPort.port }))
+  // With a pause, which leaves some of the guest's one processor to the proxies.
+  await using load = new Load(rig, flowsTo(web), 20)
+  await expect.poll(() => load.connections, soon).toBeGreaterThan(20)
+  const had = connectionsSoFar(rig.cluster)
+  expect(had.size).toBeGreaterThan(4)
+  await using writes = await watchWrites(rig.cluster, 'legacy')
+  const first = processOf(rig)
+  await using second = first.second(['--take-over'])
+  await takesOver(first, second)
+  await endsByItself(first)
+  const answered = load.connections
+  await expect.poll(() => load.connections, soon).toBeGreaterThan(answered + 20)
+  await conversation.goesOn()
+  expect(writes.seen()).toEqual([])
+  const has = connectionsSoFar(rig.cluster)
+  expect([...had].filter(([server, count]) => (has.get(server) ?? 0) < count)).toEqual([])
+  // Back again, as a restart does it.
+  await second.stop('SIGTERM')
+  first.run()
+  await program({ ...web, endpoints: ['here-1', 'there-1'] })
+  await conversation.goesOn()
+  await load.stop()
+  expect(load.failures).toEqual([])
 })
 
 test('a clean-up leaves nothing behind', async () => {

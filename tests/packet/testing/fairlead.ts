@@ -46,7 +46,7 @@ export async function startFairlead(cluster: Cluster, options: FairleadOptions):
 }
 
 export class FairleadProcess implements RunningProxy {
-  readonly #cluster: Cluster
+  protected readonly cluster: Cluster
   readonly #flags: readonly string[]
   readonly #folder: TemporaryFolder
   readonly #env: Readonly<Record<string, string>>
@@ -62,7 +62,7 @@ export class FairleadProcess implements RunningProxy {
     env: Readonly<Record<string, string>>,
     starter: readonly string[] = [],
   ) {
-    this.#cluster = cluster
+    this.cluster = cluster
     this.#flags = flags
     this.#folder = folder
     this.#env = env
@@ -81,7 +81,7 @@ export class FairleadProcess implements RunningProxy {
   run(): void {
     const [first, ...rest] = [...this.#starter, process.execPath, fairleadProgram]
     this.#process = new NodeProcess(
-      this.#cluster.node,
+      this.cluster.node,
       first ?? process.execPath,
       [...rest, ...this.#flags, `--objects=${this.#folder.path}`],
       this.#env,
@@ -91,7 +91,7 @@ export class FairleadProcess implements RunningProxy {
   /** Another process with the same objects. It does not run yet. */
   second(moreFlags: readonly string[]): FairleadProcess {
     const flags = [...this.#flags.filter((flag) => !moreFlags.includes(flag)), ...moreFlags]
-    const others = new FairleadProcess(this.#cluster, flags, this.#folder, this.#env, this.#starter)
+    const others = new FairleadProcess(this.cluster, flags, this.#folder, this.#env, this.#starter)
     others.#ownsFolder = false
     return others
   }

@@ -33,18 +33,15 @@ export async function startFairleadIpvs(
   cluster: Cluster,
   settings: IpvsSettings,
   starter: readonly string[] = [],
-): Promise<RunningProxy> {
+): Promise<FairleadProcess> {
   prepareNode(cluster)
-  const fairlead = new FairleadProcess(cluster, flagsFor(settings), await TemporaryFolder.make(), {}, starter)
-  return {
-    apply: async (objects) => {
-      await fairlead.apply(objects)
-      await rulesAreThere(cluster, objects, () => fairlead.log())
-    },
-    run: () => fairlead.run(),
-    stop: (signal) => fairlead.stop(signal),
-    log: () => fairlead.log(),
-    [Symbol.asyncDispose]: () => fairlead[Symbol.asyncDispose](),
+  return new FairleadIpvs(cluster, flagsFor(settings), await TemporaryFolder.make(), {}, starter)
+}
+
+class FairleadIpvs extends FairleadProcess {
+  override async apply(objects: readonly KubernetesObject[]): Promise<void> {
+    await super.apply(objects)
+    await rulesAreThere(this.cluster, objects, () => this.log())
   }
 }
 

@@ -25,3 +25,11 @@ export function weightsOf(cluster: Cluster, ip: string, port: number): Readonly<
     ]),
   )
 }
+
+/** How many connections each virtual server has had, by its address. One that is made anew begins at zero. */
+export function connectionsSoFar({ node }: Cluster): ReadonlyMap<string, number> {
+  const stats = node.run('ipvsadm', ['-L', '-n', '--stats', '--exact'])
+  return new Map(
+    [...stats.matchAll(/^((?:TCP|UDP) +\S+) +(\d+)/gm)].map(([, server = '', count]) => [server, Number(count)]),
+  )
+}
