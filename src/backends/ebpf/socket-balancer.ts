@@ -198,8 +198,10 @@ export class SocketBalancer implements AsyncDisposable {
         this.#tables === undefined || this.#arena === undefined ? undefined : stale.find(this.#tables.maps),
       )
       if (found === undefined) return
-      if ((await stale.destroy(found.stale, signal)) === 'unsupported') return this.#passUdpConnects()
-      areMore = found.areMore && found.stale.length > 0 && !stale.isDue
+      const told = await stale.destroy(found.stale, signal)
+      if (told === 'unsupported') return this.#passUdpConnects()
+      // Those that were told are reported again as long as their programs keep them open.
+      areMore = found.areMore && told > 0 && !stale.isDue
     }
   }
 

@@ -91,6 +91,7 @@ function report(maps: ModelMaps, connected: readonly Connected[]): void {
     const record = decodeEndpoint(maps.endpoints.bytes, socket.id * layout.endpoint.size)
     if (record.generation === socket.generation) continue
     const at = ++count * size
+    if (at + size > stale.length) continue
     stale.writeBigUInt64LE(socket.cookie, at + cookie)
     stale.writeBigUInt64LE(7n, at + netns)
     stale.set(addressBytes(record.ip), at + address)
@@ -128,6 +129,15 @@ test('sockets of the last endpoint stay until another comes, and are told then',
   await clock.advance(1_000)
   await sync(withWishes(dns, { endpoints: [two] }))
   expect(sockets.connected()).toEqual([])
+})
+
+test('sockets that their programs keep open although they were told do not keep it busy for ever', async () => {
+  const { sync, connect, destroyed } = newNode()
+  await sync(dns)
+  // There is room for 8 reports.
+  for (let cookie = 1n; cookie <= 12n; cookie++) connect(cookie, one.address)
+  await sync(withWishes(dns, { endpoints: [two] }))
+  expect(destroyed).toEqual(['8 UDP', '0 UDP'])
 })
 
 test('where the kernel cannot destroy sockets, connected datagram sockets are left to the packets from then on', async () => {

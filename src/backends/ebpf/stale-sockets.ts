@@ -91,25 +91,27 @@ export class StaleSockets implements Disposable {
     return { stale, areMore: count > BigInt(reports.length) }
   }
 
-  /** `unsupported`: this kernel never will. Whatever else fails is tried again. */
-  async destroy(stale: readonly StaleReport[], signal: AbortSignal): Promise<'done' | 'unsupported'> {
+  /** How many were told. `unsupported`: this kernel never will. Whatever else fails is tried again. */
+  async destroy(stale: readonly StaleReport[], signal: AbortSignal): Promise<number | 'unsupported'> {
     const { sockets, onDestroyed } = this.#options
+    let told = 0
     try {
       for (const protocol of ['UDP', 'TCP'] as const) {
         const ofProtocol = stale.filter((report) => report.protocol === protocol)
         if (ofProtocol.length === 0) continue
         const { destroyed, unreached } = await sockets.destroy(ofProtocol, signal)
         onDestroyed(protocol, destroyed)
+        told += destroyed
         if (unreached > 0)
           this.#log.warn('sockets that lead to an endpoint which has ended are out of reach', { unreached, protocol })
       }
-      return 'done'
+      return told
     } catch (error) {
       if (signal.aborted) throw error
       const isHopeless = error instanceof SocketsError && error.reason === 'unsupported'
       this.#isDue = !isHopeless
       this.#log.warn('cannot tell sockets that their endpoint has ended', { error })
-      return isHopeless ? 'unsupported' : 'done'
+      return isHopeless ? 'unsupported' : told
     }
   }
 

@@ -15,7 +15,7 @@ export interface ElfSection {
   readonly relocations: readonly ElfRelocation[]
 }
 
-export interface ElfSymbol {
+interface ElfSymbol {
   readonly name: string
   readonly kind: 'object' | 'function' | 'other'
   /** The index of its section. */

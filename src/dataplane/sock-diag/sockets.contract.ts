@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import type { ConnectedSocket, Sockets } from './sockets.ts'
 
-export interface ContractSocket extends ConnectedSocket, Disposable {
+interface ContractSocket extends ConnectedSocket, Disposable {
   isConnected(): boolean
 }
 
