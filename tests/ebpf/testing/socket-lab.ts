@@ -26,7 +26,7 @@ export async function describeSockets(name: string, tests: (lab: SocketLab) => v
 }
 
 /** Why these tests cannot run here, or undefined when they can. */
-async function socketTestProblem(): Promise<string | undefined> {
+export async function socketTestProblem(): Promise<string | undefined> {
   if (missingForObject !== '') return `not found: ${missingForObject}`
   return namespaceProblem() ?? missingPrograms('ip', 'setpriv') ?? (await missingForBpf())
 }
@@ -66,7 +66,7 @@ class SocketLab implements Disposable {
 }
 
 /** New links need a moment before they carry packets. */
-async function linksWork({ host, pod, neighbour }: Lab): Promise<void> {
+export async function linksWork({ host, pod, neighbour }: Lab): Promise<void> {
   for (const namespace of [host, pod, neighbour])
     for (const family of families)
       await eventually(() => {
