@@ -5,7 +5,7 @@
 import type { Clock } from '../../core/clock.ts'
 
 /** Programs run for microseconds. */
-export const restMs = 60_000
+const restMs = 60_000
 
 /** Elements side by side. */
 export interface Extent {
