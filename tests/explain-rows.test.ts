@@ -3,6 +3,7 @@
  * same. It takes milliseconds and no privileges; whether the rows are true is shown by tests/packet and tests/ipvs.
  */
 import { describe, expect, test } from 'vitest'
+import type { EbpfOptions } from '../src/config/daemon/ebpf-flags.ts'
 import { parseDaemonCommandLine } from '../src/config/daemon/parse-daemon-command-line.ts'
 import { loadConfig } from '../src/cli/daemon/load-config.ts'
 import type { ProxyConfig } from '../src/config/proxy-config.ts'
@@ -26,10 +27,15 @@ import { addressOf } from './packet/testing/rig.ts'
 import type { Expectation, Row, Scenario, Source, Target } from './packet/testing/row.ts'
 import { scenarios } from './packet/testing/scenarios.ts'
 import { clusterObjects, nodeName, objectsOf } from './packet/testing/service-fixture.ts'
+import { ebpfScenarios } from './packet/rows/ebpf.ts'
 import { userspaceScenarios } from './packet/rows/userspace.ts'
 
 const scenariosByMode: Readonly<Record<ProxyMode, readonly Scenario[]>> = {
   nftables: scenarios,
+  ebpf: ebpfScenarios().map((scenario) => ({
+    ...scenario,
+    rows: scenario.rows.map((row) => ({ ...row, modes: ['ebpf'] })),
+  })),
   iptables: scenarios,
   ipvs: scenarios,
   userspace: userspaceScenarios().map((scenario) => ({ ...scenario, rows: scenario.rows.map(inUserspace) })),
@@ -113,11 +119,11 @@ function answerWords({ verdict, clientSees, answerers }: Explanation, mode: Prox
 }
 
 async function worldOf(modeName: ProxyMode, { settings, services, rows }: Scenario): Promise<World> {
-  const config = await configOf(modeName, settings)
+  const { config, ebpf } = await configOf(modeName, settings)
   const mode = await findMode(modeName, 'linux')
   const catalog = new Catalog()
   // By its interface a pod is known to the kernel; here by the range that its node gives addresses from.
-  const isAsked = settings.detectLocal === 'interface prefix' || modeName === 'userspace'
+  const isAsked = settings.detectLocal === 'interface prefix' || modeName === 'userspace' || modeName === 'ebpf'
   const podCIDRs = isAsked ? families.map((family) => plans[family].localPodRange) : []
   const records = [...clusterObjects, ...services.flatMap(objectsOf)]
     .flatMap(recordOf)
@@ -143,7 +149,7 @@ async function worldOf(modeName: ProxyMode, { settings, services, rows }: Scenar
   const localIps = () => [...node.settings.localIps(), ...second, ...(rows.length > 0 ? vipsOnNode : [])]
   return explainWorld({
     catalog,
-    traits: () => mode.traits(config),
+    traits: () => mode.traits(config, ebpf),
     settings: { ...node.settings, localIps },
     tables: families.map((family) => ({ family, table: node.routes(family) })),
   })
@@ -156,7 +162,10 @@ function recordOf(object: { readonly kind: string }): readonly ObjectRecord[] {
   return parsed.ok ? [parsed.record] : []
 }
 
-async function configOf(mode: ProxyMode, settings: Scenario['settings']): Promise<ProxyConfig> {
+async function configOf(
+  mode: ProxyMode,
+  settings: Scenario['settings'],
+): Promise<{ readonly config: ProxyConfig; readonly ebpf: EbpfOptions }> {
   const parsed = parseDaemonCommandLine(proxyFlags(mode, settings), 'linux')
   if (parsed.kind !== 'run') throw new Error('the flags of the test are not good')
   const noFile = {
@@ -164,5 +173,6 @@ async function configOf(mode: ProxyMode, settings: Scenario['settings']): Promis
     findFile: (path: string) => path,
     readTextFile: () => Promise.reject(new Error('none')),
   } as const
-  return (await loadConfig(parsed.options, noFile, undefined)).config
+  const { config } = await loadConfig(parsed.options, noFile, undefined)
+  return { config, ebpf: parsed.options.ebpf }
 }

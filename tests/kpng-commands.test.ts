@@ -68,7 +68,6 @@ describe('a command line', () => {
     [['kube', 'to-nft-tables'], 'did you mean to-nftables?'],
     [['api', 'to-winkernel'], 'Invalid value: "kernelspace": must be iptables'],
     [['local', 'to-winuserspace'], 'Invalid value: "winuserspace": must be iptables'],
-    [['api', 'to-local', 'to-ebpf'], 'to-nftables is its fastest backend'],
     [['api', 'to-healthchecks'], 'every mode (to-nftables, …) serves the health check node ports'],
     [['api', 'to-nftables', '--service-cidrs=10.96'], '--service-cidrs=10.96 is not a range of addresses'],
     [['file', 'to-api'], 'no objects'],

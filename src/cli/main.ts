@@ -26,6 +26,7 @@ const loaders = {
   explain: async () => (await import('./explain/explain-command.ts')).explainCommand,
   migrate: async () => (await import('./migrate/migrate-command.ts')).migrateCommand,
   render: async () => (await import('./render-command.ts')).renderCommand,
+  sockets: async () => (await import('./sockets/sockets-command.ts')).socketsCommand,
   top: async () => (await import('./top/top-command.ts')).topCommand,
   trace: async () => (await import('./trace/trace-command.ts')).traceCommand,
   kube: kpngCommand('kube'),
@@ -46,6 +47,7 @@ const shortCommands: ReadonlySet<string> = new Set([
   'explain',
   'migrate',
   'render',
+  'sockets',
   'top',
   'trace',
 ])

@@ -1,8 +1,8 @@
-import type { ProxyMode, UncheckedConfig } from './proxy-config.ts'
+import { programsNftables, type ProxyMode, type UncheckedConfig } from './proxy-config.ts'
 
 /** The first is the default. */
 export function modesOn(platform: NodeJS.Platform): readonly [ProxyMode, ...ProxyMode[]] {
-  if (platform === 'linux') return ['iptables', 'ipvs', 'nftables', 'userspace']
+  if (platform === 'linux') return ['iptables', 'ipvs', 'nftables', 'ebpf', 'userspace']
   // On other systems kube-proxy does not start at all, but plain sockets work everywhere.
   return platform === 'win32' ? ['kernelspace', 'userspace'] : ['userspace']
 }
@@ -26,7 +26,7 @@ export function withPlatformDefaults(config: UncheckedConfig, platform: NodeJS.P
   }
   const mode = named
   if (platform !== 'linux') return { ...config, mode }
-  const isOpenNftables = mode === 'nftables' && config.nodePortAddresses.length === 0
+  const isOpenNftables = programsNftables(mode) && config.nodePortAddresses.length === 0
   return {
     ...config,
     mode,

@@ -2,7 +2,7 @@ import type { FeatureGates } from './feature-gates.ts'
 import type { VmoduleItem } from './flags/flag-types.ts'
 import type { Quantity } from './quantity.ts'
 
-export type ProxyMode = 'iptables' | 'ipvs' | 'nftables' | 'userspace' | 'kernelspace'
+export type ProxyMode = 'iptables' | 'ipvs' | 'nftables' | 'ebpf' | 'userspace' | 'kernelspace'
 
 /** How traffic of local pods is recognised. Empty on Windows, where nothing needs it. */
 export type DetectLocalMode = 'ClusterCIDR' | 'NodeCIDR' | 'BridgeInterface' | 'InterfaceNamePrefix' | ''
@@ -118,5 +118,10 @@ export interface FairleadConfig {
 
 /** The bit of the packet mark that asks for masquerading, in the mode that runs. */
 export function masqueradeBit(config: UncheckedConfig): number {
-  return config.mode === 'nftables' ? config.nftables.masqueradeBit : config.iptables.masqueradeBit
+  return programsNftables(config.mode) ? config.nftables.masqueradeBit : config.iptables.masqueradeBit
+}
+
+/** The ebpf mode leaves packets to the same table, so it has the same settings. */
+export function programsNftables(mode: string): boolean {
+  return mode === 'nftables' || mode === 'ebpf'
 }

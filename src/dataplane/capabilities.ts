@@ -2,7 +2,12 @@
 import { readFileSync } from 'node:fs'
 
 /** From linux/capability.h. */
-const bits = { CAP_NET_BIND_SERVICE: 10n, CAP_NET_ADMIN: 12n, CAP_NET_RAW: 13n }
+const bits = {
+  CAP_NET_BIND_SERVICE: 10n,
+  CAP_NET_ADMIN: 12n,
+  CAP_NET_RAW: 13n,
+  CAP_SYS_ADMIN: 21n,
+}
 
 export type Capability = keyof typeof bits
 

@@ -9,6 +9,7 @@ import { chartFolder, formatted, manifestsFolder } from './places.ts'
 /** What is set for each folder. */
 export const variants = {
   nftables: ['mode=nftables'],
+  ebpf: ['mode=ebpf'],
   iptables: ['mode=iptables'],
   ipvs: ['mode=ipvs'],
   userspace: ['mode=userspace'],

@@ -35,7 +35,7 @@ export interface PlannedEndpoint {
   readonly lists: number
 }
 
-interface LeftToPackets {
+export interface LeftToPackets {
   readonly id: FrontendId
   readonly why: string
 }

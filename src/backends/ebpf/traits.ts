@@ -1,10 +1,13 @@
-/** What a client of the eBPF mode meets. Clients elsewhere, and what the hooks leave alone, meet the packets: nftables. */
-import type { ModeTraits } from '../../core/explain/mode-traits.ts'
+/** What a client of the ebpf mode meets. */
+import type { ModeTraits, SocketTraits } from '../../core/explain/mode-traits.ts'
+import { families } from '../../net/ip.ts'
 
-/** `packets` are those of the mode that serves the rest. */
-export function ebpfTraits(
-  packets: ModeTraits,
-  { loopbackNodePorts }: { readonly loopbackNodePorts: boolean },
-): ModeTraits {
-  return { ...packets, mode: 'ebpf', nodePortsOnLoopback: loopbackNodePorts ? ['ipv4', 'ipv6'] : [] }
+export interface SocketWays extends SocketTraits {
+  /** Node ports answer on loopback, for processes of the node. */
+  readonly onLoopback: boolean
+}
+
+/** `packets`: those of the mode that has what is left alone. */
+export function ebpfTraits(packets: ModeTraits, { onLoopback, ...sockets }: SocketWays): ModeTraits {
+  return { ...packets, mode: 'ebpf', sockets, nodePortsOnLoopback: onLoopback ? families : packets.nodePortsOnLoopback }
 }

@@ -8,7 +8,7 @@ import { nftFamily } from '../../dataplane/nft/command/script.ts'
 /** Nobody else uses tables of these names. */
 const ownTables: ReadonlyMap<string, { readonly reason: string; readonly modes: readonly string[] }> = new Map([
   ['kube-proxy', { reason: 'all that the nftables mode of kube-proxy makes', modes: [] }],
-  [tableName, { reason: 'all that the nftables mode of Fairlead makes', modes: ['nftables'] }],
+  [tableName, { reason: 'all that the nftables mode of Fairlead makes', modes: ['nftables', 'ebpf'] }],
 ])
 
 interface Place {

@@ -2,6 +2,7 @@
 import type { Leftover } from '../../core/leftover.ts'
 import { lackedCapabilities } from '../../dataplane/capabilities.ts'
 import { AddressError } from '../../dataplane/addresses/addresses.ts'
+import { BpfError } from '../../dataplane/ebpf/bpf-error.ts'
 import { HcnError } from '../../dataplane/hcn/hcn.ts'
 import { IpsetError } from '../../dataplane/ipset/ipset.ts'
 import { IptablesError } from '../../dataplane/iptables/iptables.ts'
@@ -22,16 +23,17 @@ export interface CleanupOptions {
   readonly isDryRun: boolean
   readonly isOwnTablesOnly: boolean
   readonly stateDir: string
+  readonly pins: string
   readonly program: Pick<Program, 'host' | 'out' | 'err' | 'stderr' | 'progress'>
 }
 
 /** Returns the exit code: 1 when something of a proxy stays, or may have. */
 export async function cleanupCommand(
-  { isDryRun, isOwnTablesOnly, stateDir, program }: CleanupOptions,
+  { isDryRun, isOwnTablesOnly, stateDir, pins, program }: CleanupOptions,
   signal: AbortSignal,
 ): Promise<number> {
   using progress = program.progress('looking for what proxies left')
-  await using found = await look({ host: program.host, stateDir, isOwnTablesOnly }, signal)
+  await using found = await look({ host: program.host, stateDir, pins, isOwnTablesOnly }, signal)
   const { removals, problems } = found
   progress.step('removing what proxies left')
   const report = (verb: string, gone: readonly Leftover[]) =>
@@ -72,6 +74,7 @@ function lack(): string {
 }
 
 const failuresOfTools = [
+  BpfError,
   HcnError,
   NetshError,
   IptablesError,

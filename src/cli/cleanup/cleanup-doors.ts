@@ -3,6 +3,7 @@ import { answerDelivery } from '../../backends/userspace/portals/answer-rules.ts
 import { silentLogger as log } from '../../core/logger.ts'
 import type { Links } from '../../dataplane/addresses/addresses.ts'
 import { openLinks } from '../../dataplane/addresses/open-links.ts'
+import type { Bpf } from '../../dataplane/ebpf/bpf.ts'
 import { commandIpset } from '../../dataplane/ipset/command-ipset.ts'
 import type { Ipset } from '../../dataplane/ipset/ipset.ts'
 import { findHostIptables } from '../../dataplane/iptables/cleanup/host-iptables.ts'
@@ -29,12 +30,15 @@ export interface CleanupDoors {
   readonly nfacct: Nfacct
   /** That of the userspace mode. */
   readonly delivery: MarkedDelivery
+  readonly openBpf: () => Promise<Bpf>
+  /** Where the ebpf mode pins. */
+  readonly pins: string
 }
 
 /** What it takes of the machine to open them. */
-export type CleanupHost = Pick<Host, 'clock' | 'exec' | 'openNetlink' | 'readTextFile'>
+export type CleanupHost = Pick<Host, 'clock' | 'exec' | 'openBpf' | 'openNetlink' | 'readTextFile'>
 
-export async function openDoors(host: CleanupHost, signal: AbortSignal): Promise<CleanupDoors> {
+export async function openDoors(host: CleanupHost, pins: string, signal: AbortSignal): Promise<CleanupDoors> {
   const { clock, exec, openNetlink } = host
   const readText = (path: string) => host.readTextFile(path).catch(() => '')
   return {
@@ -50,5 +54,7 @@ export async function openDoors(host: CleanupHost, signal: AbortSignal): Promise
     readServerTable: procRealServerTable,
     nfacct: netlinkNfacct({ open: openNetlink }),
     delivery: netlinkMarkedDelivery({ open: openNetlink, numbers: answerDelivery }),
+    openBpf: () => host.openBpf(),
+    pins,
   }
 }

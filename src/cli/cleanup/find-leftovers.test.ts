@@ -5,6 +5,8 @@ import type { Findings } from '../../core/leftover.ts'
 import { silentLogger } from '../../core/logger.ts'
 import { MemoryAddresses } from '../../dataplane/addresses/memory-addresses.ts'
 import { MemoryIpset } from '../../dataplane/ipset/memory-ipset.ts'
+import { MemoryBpf } from '../../dataplane/ebpf/memory-bpf.ts'
+import { MemoryKernel } from '../../dataplane/ebpf/memory-kernel.ts'
 import { findHostIptables } from '../../dataplane/iptables/cleanup/host-iptables.ts'
 import { scriptedExec } from '../../dataplane/iptables/testing/scripted-exec.ts'
 import { MemoryIpvs } from '../../dataplane/ipvs/memory-ipvs.ts'
@@ -151,7 +153,9 @@ async function find({
     openIpvs: async () => new MemoryIpvs(),
     readServerTable: async () => undefined,
   }
-  return findLeftovers({ iptables, nft, nfacct, delivery, ...ipvsDoors }, signal)
+  const openBpf = async () => new MemoryBpf(new MemoryKernel({ bpffs: '/sys/fs/bpf', cgroups: [] }))
+  const doors = { iptables, nft, nfacct, delivery, ...ipvsDoors, openBpf, pins: '/sys/fs/bpf/fairlead' }
+  return findLeftovers(doors, signal)
 }
 
 function lines({ removals }: Findings): readonly string[] {

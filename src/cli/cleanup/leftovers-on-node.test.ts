@@ -11,6 +11,9 @@ test('Windows is not asked for anything that only Linux has', async () => {
     return Promise.reject(new Error('no netlink'))
   }
   const host = memoryHost({ platform: 'win32', openNetlink })
-  expect(await leftoversOnNode({ host, stateDir: '/nowhere' }, never)).toMatchObject({ removals: [], problems: [] })
+  expect(await leftoversOnNode({ host, stateDir: '/nowhere', pins: '/nowhere' }, never)).toMatchObject({
+    removals: [],
+    problems: [],
+  })
   expect([...asked, ...host.commands]).toEqual([])
 })

@@ -1,4 +1,5 @@
 /** What proxies left on this machine, whichever system it has. Only reads. */
+import { findLeftovers as findPins } from '../../backends/ebpf/leftovers.ts'
 import { findOwnTables } from '../../backends/nftables/leftovers.ts'
 import type { ProxyMode } from '../../config/proxy-config.ts'
 import { nothingFound } from '../../core/leftover.ts'
@@ -17,7 +18,9 @@ export interface CleanupPlace {
   readonly host: CleanupHost
   /** That of the proxy that left something; empty: the usual one. */
   readonly stateDir: string
-  /** Only the tables that no kube-proxy uses. On Windows everything that is found is of that kind. */
+  /** Where its ebpf mode pinned. */
+  readonly pins: string
+  /** Only what no kube-proxy uses. On Windows everything that is found is of that kind. */
   readonly isOwnTablesOnly?: boolean
   readonly log?: Logger
 }
@@ -34,9 +37,17 @@ export async function leftoversOnNode(
   running?: ProxyMode,
 ): Promise<OpenFindings> {
   if (place.host.platform === 'win32') return onWindows(place, signal, running)
-  if (place.isOwnTablesOnly === true)
-    return { ...nothingOpen, ...(await findOwnTables({ nft: commandRuleset(place.host) }, signal)) }
-  return { ...nothingOpen, ...(await findLeftovers(await openDoors(place.host, signal), signal)) }
+  const { host, pins } = place
+  if (place.isOwnTablesOnly === true) {
+    const pinned = await findPins({ openBpf: () => host.openBpf(), pins })
+    const tables = await findOwnTables({ nft: commandRuleset(host) }, signal)
+    return {
+      ...nothingOpen,
+      removals: [...pinned.removals, ...tables.removals],
+      problems: [...pinned.problems, ...tables.problems],
+    }
+  }
+  return { ...nothingOpen, ...(await findLeftovers(await openDoors(host, pins, signal), signal)) }
 }
 
 async function onWindows(place: CleanupPlace, signal: AbortSignal, running?: ProxyMode): Promise<OpenFindings> {

@@ -27,6 +27,9 @@ const { signal } = new AbortController()
 const missing = missingForNamespace(...neededPrograms)
 const where = missing === undefined ? 'in a network namespace' : `in a network namespace (skipped: ${missing})`
 
+/** The machine's own are not for a test. */
+const noPins = '/sys/fs/bpf/fairlead-test-nowhere'
+
 describe.skipIf(missing !== undefined)(`clean-up ${where}`, () => {
   eachOnFreshNode()
 
@@ -175,7 +178,7 @@ describe.skipIf(missing !== undefined)(`clean-up ${where}`, () => {
 
   test('a rule that somebody adds between the look and the removal survives', async () => {
     loadIptablesGoldens('nft')
-    const { removals } = await findLeftovers(await openDoors(thisHost(), signal), signal)
+    const { removals } = await findLeftovers(await openDoors(thisHost(), noPins, signal), signal)
     run('iptables-nft -A FORWARD -s 192.0.2.1 -j DROP')
     const problems = await problemsOfRemoving(removals)
     expect(problems).toEqual([
@@ -191,7 +194,7 @@ describe.skipIf(missing !== undefined)(`clean-up ${where}`, () => {
   test("an iptables that does not delete the kernel's chains, as older ones, is no hindrance", async () => {
     const before = kernelState()
     loadIptablesGoldens('nft')
-    const doors = await openDoors(thisHost(), signal)
+    const doors = await openDoors(thisHost(), noPins, signal)
     const iptables = doors.iptables.map((found) => ({ ...found, iptables: withoutDeleteChain(found.iptables) }))
     const { removals } = await findLeftovers({ ...doors, iptables }, signal)
     expect(await problemsOfRemoving(removals)).toEqual([])
@@ -270,7 +273,7 @@ async function cleanup(
     out: (text: string) => void (out += text),
     err: (text: string) => void (err += text),
   }
-  const code = await cleanupCommand({ isDryRun, isOwnTablesOnly, stateDir: '', program }, signal)
+  const code = await cleanupCommand({ isDryRun, isOwnTablesOnly, stateDir: '', pins: noPins, program }, signal)
   return { code, out, err }
 }
 

@@ -75,7 +75,7 @@ describe.skipIf(missing !== undefined)(`a proxy of another mode takes over ${whe
   })
 })
 
-const options = { host: thisHost(), stateDir: '', log: silentLogger }
+const options = { host: thisHost(), stateDir: '', pins: '/sys/fs/bpf/fairlead-test-nowhere', log: silentLogger }
 /** Nobody looks into it. */
 const synced = {} as PendingSync
 

@@ -19,6 +19,8 @@ export interface OtherModesOptions {
   readonly takenFrom?: string | undefined
   readonly host: CleanupHost
   readonly stateDir: string
+  /** Where the ebpf mode pins. */
+  readonly pins: string
   readonly log: Logger
 }
 
@@ -70,8 +72,11 @@ function aborted(signal: AbortSignal): Promise<void> {
 }
 
 /** What cannot be removed is told and left: `--cleanup` says more. It is no reason to stop. */
-async function remove({ mode, takenFrom, host, stateDir, log }: OtherModesOptions, signal: AbortSignal): Promise<void> {
-  await using found = await leftoversOnNode({ host, stateDir, log }, signal, mode)
+async function remove(
+  { mode, takenFrom, host, stateDir, pins, log }: OtherModesOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  await using found = await leftoversOnNode({ host, stateDir, pins, log }, signal, mode)
   // That process goes on with its open connections, and removes what they need when they have ended.
   const isStillNeeded = ({ modes, carriesOpen }: Leftover) =>
     carriesOpen === true && takenFrom !== undefined && modes.includes(takenFrom)

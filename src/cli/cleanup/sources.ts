@@ -1,4 +1,5 @@
 /** Everybody who may have left something. A new data plane is listed here; a door that only it needs goes into `cleanup-doors.ts`. */
+import * as ebpf from '../../backends/ebpf/leftovers.ts'
 import * as iptables from '../../backends/iptables/leftovers.ts'
 import * as ipvs from '../../backends/ipvs/leftovers.ts'
 import * as nftables from '../../backends/nftables/leftovers.ts'
@@ -29,6 +30,8 @@ interface Source {
 
 /** In the order in which things go. */
 export const sources: readonly Source[] = [
+  // Sockets go on with nftables as soon as their programs are gone.
+  { mode: 'ebpf', findLeftovers: ebpf.findLeftovers },
   { mode: 'nftables', findLeftovers: nftables.findLeftovers },
   { findLeftovers: findEmptiedTables },
   { mode: 'ipvs', ownChains: ipvs.ownChains, findLeftovers: ipvs.findLeftovers },

@@ -14,6 +14,7 @@ import type { KpngSource } from '../kpng/to-mode.ts'
 import type { CommandName } from '../main.ts'
 import { migrateFlags } from '../migrate/migrate-command.ts'
 import { renderFlags } from '../render-command.ts'
+import { socketsFlags } from '../sockets/sockets-command.ts'
 import { topFlags } from '../top/top-command.ts'
 import { traceFlags } from '../trace/trace-command.ts'
 import { shells } from './shells.ts'
@@ -55,6 +56,7 @@ const shapes: Readonly<Record<CommandName, CommandShape>> = {
   local: kpng('local'),
   migrate: own('Says what differs from a kube-proxy, and the way back', migrateFlags),
   render: own('Prints what a mode would program: no root, no cluster', renderFlags),
+  sockets: own('Shows what the ebpf mode has put into the kernel', socketsFlags),
   top: own('Shows what Services carry, live', topFlags),
   trace: own('Shows what the last syncs of a running proxy did', traceFlags, ['start']),
 }

@@ -82,7 +82,10 @@ async function runWith(
     case 'cleanup': {
       const { cleanupCommand } = await import('../cleanup/cleanup-command.ts')
       const { isDryRun, isOwnTablesOnly } = action
-      return cleanupCommand({ isDryRun, isOwnTablesOnly, stateDir: options.stateDir, program }, signal)
+      return cleanupCommand(
+        { isDryRun, isOwnTablesOnly, stateDir: options.stateDir, pins: options.ebpf.pins, program },
+        signal,
+      )
     }
     case 'init-only':
     case 'serve': {

@@ -59,6 +59,7 @@ export interface Daemon {
   readonly consoleDemo?: ConsoleDemo
   /** `clientAddress`: whose address pods see. */
   readonly userspace: UserspaceOptions & { readonly clientAddress: 'auto' | 'node' }
+  readonly ebpf: DaemonOptions['ebpf']
   readonly tracing: DaemonOptions['tracing']
   /** The collector for its traces. */
   readonly traceTarget: TraceTarget

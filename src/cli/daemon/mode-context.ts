@@ -30,11 +30,13 @@ export function modeContext(
     localIps: () => host.localAddresses(),
     borrowRelay: lendRelay((use) => relay.open(use)),
     clientAddress: daemon.userspace.clientAddress,
+    ebpf: daemon.ebpf,
     noteProxyPorts: (family, ports) => relay.noteProxyPorts(family, ports),
     sockets: succession.sockets,
     currentMode: () => succession.currentMode(),
     iptablesOf: iptablesOfHost({ exec, clock, log }),
     metrics: metrics.families,
+    registry: metrics.registry,
     tracer: tracing.recorder,
     log,
   }

@@ -63,6 +63,7 @@ export async function serve(
     takenFrom: cluster.succession.predecessorMode,
     host,
     stateDir: daemon.stateDir,
+    pins: daemon.ebpf.pins,
     log,
   })
 

@@ -108,6 +108,7 @@ function setupOf(options: DaemonOptions, config: ProxyConfig, isBeforeStart: boo
     objects: options.objects,
     logFile: options.flags['log-file'],
     clientAddress: options.userspace.clientAddress,
+    ebpf: options.ebpf,
     isBeforeStart,
   })
 }

@@ -16,6 +16,7 @@ export function examineItself(daemon: Daemon, nodeName: string, signal: AbortSig
     objects: daemon.objects,
     logFile: daemon.flags['log-file'] ?? '',
     clientAddress: daemon.userspace.clientAddress,
+    ebpf: daemon.ebpf,
     isBeforeStart: false,
   })
   const readers = {

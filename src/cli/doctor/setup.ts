@@ -1,5 +1,6 @@
 /** The proxy whose node is examined: what its command line and its configuration say. */
-import type { ProxyConfig } from '../../config/proxy-config.ts'
+import type { EbpfOptions } from '../../config/daemon/ebpf-flags.ts'
+import { programsNftables, type ProxyConfig } from '../../config/proxy-config.ts'
 import type { Family } from '../../net/ip.ts'
 import type { Host } from '../host/host.ts'
 
@@ -14,6 +15,7 @@ export interface Setup {
   readonly logFile: string
   /** `node`: the operator wants pods to see the node in userspace mode. */
   readonly clientAddress: 'auto' | 'node'
+  readonly ebpf: EbpfOptions
   /** The proxy has not run yet: what it will make itself need not be there. */
   readonly isBeforeStart: boolean
   readonly isRoot: boolean
@@ -25,7 +27,7 @@ export interface Setup {
 
 type ToldSetup = Pick<
   Setup,
-  'config' | 'nodeName' | 'stateDir' | 'objects' | 'logFile' | 'clientAddress' | 'isBeforeStart'
+  'config' | 'nodeName' | 'stateDir' | 'objects' | 'logFile' | 'clientAddress' | 'ebpf' | 'isBeforeStart'
 >
 
 /** What the proxy was told, and what the machine says of itself. */
@@ -42,7 +44,7 @@ export function setupOn(host: Host, told: ToldSetup): Setup {
 
 /** The kernel leads packets to endpoints, so it has to forward them. */
 export function forwardsInKernel({ config: { mode } }: Setup): boolean {
-  return mode === 'nftables' || mode === 'iptables' || mode === 'ipvs'
+  return programsNftables(mode) || mode === 'iptables' || mode === 'ipvs'
 }
 
 /** The userspace mode without root serves loopback only, and writes no rules. */
@@ -52,5 +54,5 @@ export function usesIptables({ config: { mode }, isRoot }: Pick<Setup, 'config' 
 
 /** Of the kernel of Linux. */
 export function usesRules(setup: Setup): boolean {
-  return setup.config.mode === 'nftables' || usesIptables(setup)
+  return programsNftables(setup.config.mode) || usesIptables(setup)
 }

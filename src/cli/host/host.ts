@@ -12,12 +12,15 @@
 import type { NetworkInterfaceInfo } from 'node:os'
 import type { Writable } from 'node:stream'
 import type { Clock } from '../../core/clock.ts'
+import type { Bpf } from '../../dataplane/ebpf/bpf.ts'
+import type { PlaceFiles } from '../../dataplane/ebpf/places.ts'
 import type { Exec } from '../../dataplane/exec/exec.ts'
 import type { HcnDriver } from '../../dataplane/hcn/driver.ts'
 import type { Libc } from '../../dataplane/libc/load-libc.ts'
 import type { OpenDatagrams, OpenNetlink } from '../../dataplane/netlink/open-netlink.ts'
 import type { OpenRelayOptions } from '../../dataplane/relay/open-relay.ts'
 import type { Relay } from '../../dataplane/relay/relay.ts'
+import type { Sockets } from '../../dataplane/sock-diag/sockets.ts'
 import type { Sysctl } from '../../dataplane/sysctl/sysctl.ts'
 import type { FindFile } from '../../host/mounted-file.ts'
 import type { RunningProcess } from '../../host/processes.ts'
@@ -56,6 +59,14 @@ export interface Host {
   readonly openRelay: (options: OpenRelayOptions) => Promise<Relay>
   /** The C library; undefined: not on this system. Rejects where it cannot be called. */
   openLibc(): Promise<Libc | undefined>
+  /** Programs and maps of the kernel. Rejects with a BpfError where there are none. */
+  openBpf(): Promise<Bpf>
+  /** The programs of the ebpf mode, as the compiler wrote them. Undefined: they were not built. */
+  readEbpfObject(): Promise<Uint8Array | undefined>
+  /** Where programs are attached and pinned. */
+  openPlaceFiles(): Promise<PlaceFiles>
+  /** Those of all programs, in all network namespaces. Rejects with a BpfError or SocketsError. */
+  openSockets(): Promise<Sockets>
   /** The Host Compute Network of Windows. */
   openHcn(): Promise<HcnDriver>
   /** /proc/sys */
@@ -78,6 +89,8 @@ export interface HostProcess {
   /** /proc/self */
   readonly settings: Sysctl
   uptimeMs(): number
+  /** CLOCK_MONOTONIC, which programs in the kernel read, too. */
+  monotonicNs(): bigint
   openFilesLimit(): Promise<number>
   /** For a process that lives long and is mostly idle. */
   keepYoungHeapSmall(): void

@@ -4,8 +4,10 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { cpus, hostname, networkInterfaces, release } from 'node:os'
 import { systemClock } from '../../core/clock.ts'
 import type { HcnDriver } from '../../dataplane/hcn/driver.ts'
+import type { Sockets } from '../../dataplane/sock-diag/sockets.ts'
 import type { FileSysctlOptions } from '../../dataplane/sysctl/file-sysctl.ts'
 import type { Sysctl } from '../../dataplane/sysctl/sysctl.ts'
+import { ebpfObject, namespaceWorker } from '../../host/own-files.ts'
 import { mountedFileFinder } from '../../host/mounted-file.ts'
 import type { Host, HostProcess } from './host.ts'
 import { hasIpv6, localAddresses } from './local-addresses.ts'
@@ -37,6 +39,16 @@ export function thisHost(): Host {
     openRelay: async (options) => (await import('../../dataplane/relay/open-relay.ts')).openRelay(options),
     openLibc: async () =>
       platform === 'linux' ? (await import('../../dataplane/libc/load-libc.ts')).loadLibc() : undefined,
+    openBpf: async () => (await import('../../dataplane/ebpf/open-bpf.ts')).openBpf(),
+    readEbpfObject: async () => {
+      const path = ebpfObject()
+      return path === undefined ? undefined : readFile(path)
+    },
+    openPlaceFiles: async () => {
+      const { libcForBpf } = await import('../../dataplane/ebpf/open-bpf.ts')
+      return (await import('../../dataplane/ebpf/machine-files.ts')).machineFiles(await libcForBpf())
+    },
+    openSockets,
     openHcn: async () => openHcn(platform, env),
     sysctl: sysctlIn({ root: '/proc/sys' }),
     moduleParameters: sysctlIn({ root: '/sys/module' }),
@@ -56,6 +68,7 @@ function thisProcess(platform: NodeJS.Platform, env: NodeJS.ProcessEnv): HostPro
     logStreams: { stdout, stderr },
     settings: sysctlIn({ root: '/proc/self', needs: 'CAP_SYS_RESOURCE' }),
     uptimeMs: () => process.uptime() * 1000,
+    monotonicNs: () => process.hrtime.bigint(),
     openFilesLimit: async () => (await import('../../dataplane/relay/descriptor-budget.ts')).openFilesLimit(),
     keepYoungHeapSmall,
     // Unreferenced: it ends a process that would go on, and keeps none that is done.
@@ -70,6 +83,14 @@ async function openHcn(platform: NodeJS.Platform, env: NodeJS.ProcessEnv): Promi
   const { systemLibraries } = await import('../../dataplane/hcn/native-libraries.ts')
   const { openNativeDriver } = await import('../../dataplane/hcn/native-driver.ts')
   return openNativeDriver(systemLibraries(env))
+}
+
+async function openSockets(): Promise<Sockets> {
+  const { NetlinkSockets } = await import('../../dataplane/sock-diag/netlink-sockets.ts')
+  const { libcForBpf } = await import('../../dataplane/ebpf/open-bpf.ts')
+  const program = namespaceWorker()
+  if (program === undefined) throw new Error('the thread that enters network namespaces is not built: npm run build')
+  return new NetlinkSockets({ libc: await libcForBpf(), program })
 }
 
 function loadNetlink() {

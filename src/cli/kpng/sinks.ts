@@ -9,6 +9,7 @@ const aboutBySink: ReadonlyMap<string, string> = new Map([
   ['to-exec', 'feed a program with JSON lines: to-exec -- PROGRAM [ARGUMENT…]'],
   ['to-module', 'run a backend written with the SDK: to-module -- MODULE'],
   ['to-nftables', 'program this node with nftables (also to-nft)'],
+  ['to-ebpf', 'connect the sockets of this node to endpoints; nftables does the rest'],
   ['to-iptables', 'program this node with iptables'],
   ['to-ipvs', 'program this node with IPVS'],
   ['to-userspace', 'relay connections on this node (also to-userspacelin)'],
@@ -20,6 +21,7 @@ const aboutBySink: ReadonlyMap<string, string> = new Map([
 const modeBySink: ReadonlyMap<string, string> = new Map([
   ['to-nftables', 'nftables'],
   ['to-nft', 'nftables'],
+  ['to-ebpf', 'ebpf'],
   ['to-iptables', 'iptables'],
   ['to-ipvs', 'ipvs'],
   ['to-userspace', 'userspace'],
@@ -30,7 +32,6 @@ const modeBySink: ReadonlyMap<string, string> = new Map([
 
 /** Sinks of KPNG that Fairlead does not have, and what to do instead. */
 const missingSinks: ReadonlyMap<string, string> = new Map([
-  ['to-ebpf', 'is not part of Fairlead: to-nftables is its fastest backend'],
   ['to-healthchecks', 'is not needed: every mode (to-nftables, …) serves the health check node ports of Services'],
 ])
 

@@ -24,6 +24,7 @@ export const sections: readonly Section[] = [
   },
   { heading: 'Another mode: from and to ipvs', rows: [...otherMode.fromIpvs, ...otherMode.toIpvs] },
   { heading: 'Another mode: client-IP affinity', rows: otherMode.affinity },
+  { heading: 'Another mode: to ebpf', rows: otherMode.toEbpf },
   { heading: 'Another mode: to userspace', rows: [...aboutUserspace.toUserspace, ...onWindows.userspaceOnWindows] },
   { heading: 'Another mode: from userspace', rows: aboutUserspace.fromUserspace },
   { heading: 'Cleaning up', rows: inEveryMode.cleanup },

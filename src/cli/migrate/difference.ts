@@ -41,8 +41,14 @@ export interface Behaviour {
   readonly shownBy: string
 }
 
+/** kube-proxy's. */
 export const linuxModes = ['iptables', 'ipvs', 'nftables', 'userspace'] as const satisfies readonly ProxyMode[]
+/** Fairlead's. */
+export const ourLinuxModes = [...linuxModes, 'ebpf'] as const satisfies readonly ProxyMode[]
+/** kube-proxy's. */
 export const allModes = [...linuxModes, 'kernelspace'] as const satisfies readonly ProxyMode[]
+/** Fairlead's. */
+export const allOurModes = [...ourLinuxModes, 'kernelspace'] as const satisfies readonly ProxyMode[]
 
 /** Of most behaviours nothing stays on the node. */
 export const comesBack = 'Nothing to undo: it is as before once kube-proxy runs again.'

@@ -218,7 +218,7 @@ describe('no answer', () => {
 
   test.each([
     [['--from=/nowhere'], 'cannot read /nowhere'],
-    [['--to-mode=ebpf'], 'invalid argument'],
+    [['--to-mode=xdp'], 'invalid argument'],
   ])('for %s', async (args, problem) => {
     const { code, error } = await migrate(kubeadm, ...args)
     expect([code, error]).toEqual([2, expect.stringContaining(problem)])

@@ -25,9 +25,9 @@ export const migrateFlags = inGroup('Migrate', {
     help: 'The configuration of kube-proxy: a KubeProxyConfiguration, its ConfigMap, DaemonSet or static pod as YAML or JSON, a k3s configuration, or - for standard input. Repeatable.',
   },
   'to-mode': {
-    type: type.oneOf(['same', 'iptables', 'ipvs', 'nftables', 'userspace', 'kernelspace']),
+    type: type.oneOf(['same', 'iptables', 'ipvs', 'nftables', 'ebpf', 'userspace', 'kernelspace']),
     default: 'same',
-    help: 'The mode that Fairlead will have: iptables, ipvs, nftables, userspace, kernelspace, or same (that of kube-proxy).',
+    help: 'The mode that Fairlead will have: iptables, ipvs, nftables, ebpf, userspace, kernelspace, or same (that of kube-proxy).',
   },
   output: {
     type: type.oneOf(['text', 'json']),

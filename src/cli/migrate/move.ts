@@ -1,5 +1,5 @@
 /** How a node gets from kube-proxy to Fairlead and back, for each pair of modes, and which connections are lost on the way. */
-import type { ProxyMode } from '../../config/proxy-config.ts'
+import { programsNftables, type ProxyMode } from '../../config/proxy-config.ts'
 
 export interface Move {
   /** What becomes of connections on the way to Fairlead. */
@@ -59,10 +59,10 @@ function wayBack(from: ProxyMode, to: ProxyMode): Pick<Move, 'lostOnTheWayBack' 
     }
   const stop = 'Stop Fairlead on the node. Its rules stay and go on working.'
   const start = 'Start kube-proxy, and wait until it has synced: curl localhost:10256/healthz'
-  if (to === 'nftables')
+  if (programsNftables(to))
     return {
       lostOnTheWayBack: from === 'ipvs' ? `None is expected to fail. ${notTested}` : nothing,
-      back: [stop, start, `Remove the tables that kube-proxy does not know: ${ourTables}`],
+      back: [stop, start, `Remove what kube-proxy does not know: ${ourTables}`],
     }
   if (from === to) return { lostOnTheWayBack: nothing, back: [stop, start] }
   return {
@@ -71,7 +71,7 @@ function wayBack(from: ProxyMode, to: ProxyMode): Pick<Move, 'lostOnTheWayBack' 
       `First switch Fairlead to ${from} mode, and wait until it has synced: it removes what its ${to} mode left, which kube-proxy would remove too early or not at all.`,
       stop,
       start,
-      ...(from === 'nftables' ? [`Remove the tables that kube-proxy does not know: ${ourTables}`] : []),
+      ...(from === 'nftables' ? [`Remove what kube-proxy does not know: ${ourTables}`] : []),
     ],
   }
 }

@@ -167,7 +167,7 @@ export const fieldAnswers: Readonly<Record<string, AnswerFor>> = {
   'iptables.masqueradeBit': ofModes({
     modes: ['iptables', 'ipvs'],
     did: 'It is the bit of the packet mark that requests masquerading.',
-    instead: 'If another program uses bit 14, set nftables.masqueradeBit in nftables mode.',
+    instead: 'If another program uses bit 14, set nftables.masqueradeBit in nftables and ebpf mode.',
     attention: 'differs',
   }),
   'iptables.masqueradeAll': masqueradeAll,
@@ -178,7 +178,7 @@ export const fieldAnswers: Readonly<Record<string, AnswerFor>> = {
   'ipvs.minSyncPeriod': syncPeriod('ipvs', ['ipvs']),
   'ipvs.scheduler': ofIpvs(
     'It chooses the scheduler of IPVS.',
-    'iptables and nftables mode pick at random; in userspace mode the annotation fairlead.dev/balancing has least-connections. If you need sh, mh or another one, stay in ipvs mode.',
+    'iptables, nftables and ebpf mode pick at random; in userspace mode the annotation fairlead.dev/balancing has least-connections. If you need sh, mh or another one, stay in ipvs mode.',
   ),
   'ipvs.excludeCIDRs': ofIpvs(
     'It keeps virtual servers of other programs.',
@@ -194,18 +194,18 @@ export const fieldAnswers: Readonly<Record<string, AnswerFor>> = {
   'ipvs.tcpFinTimeout': timesOfIpvs,
   'ipvs.udpTimeout': timesOfIpvs,
   'nftables.masqueradeBit': ofModes({
-    modes: ['nftables'],
+    modes: ['nftables', 'ebpf'],
     did: 'It is the bit of the packet mark that requests masquerading.',
     instead: 'If another program uses bit 14, set iptables.masqueradeBit.',
     attention: 'differs',
   }),
   'nftables.masqueradeAll': ofModes({
-    modes: ['nftables'],
+    modes: ['nftables', 'ebpf'],
     did: 'All traffic to cluster IPs is masqueraded.',
     instead: 'To keep it: iptables.masqueradeAll: true.',
   }),
-  'nftables.syncPeriod': syncPeriod('nftables', ['nftables']),
-  'nftables.minSyncPeriod': syncPeriod('nftables', ['nftables']),
+  'nftables.syncPeriod': syncPeriod('nftables', ['nftables', 'ebpf']),
+  'nftables.minSyncPeriod': syncPeriod('nftables', ['nftables', 'ebpf']),
   'winkernel.networkName': ofWindows('It names the HNS network.'),
   'winkernel.sourceVip': ofWindows('It is the source address without direct server return.'),
   'winkernel.enableDSR': ofWindows('It turns on direct server return.'),
@@ -265,10 +265,17 @@ function ignoredUnlessUnset(kubeProxy: string, fairlead: string, action = ''): A
 
 /** In flags some things are said once for several modes. */
 export const flagOverrides: Readonly<Record<string, AnswerFor>> = {
-  'iptables-sync-period': syncPeriod('--iptables-sync-period', ['iptables', 'nftables', 'userspace', 'kernelspace']),
+  'iptables-sync-period': syncPeriod('--iptables-sync-period', [
+    'iptables',
+    'nftables',
+    'ebpf',
+    'userspace',
+    'kernelspace',
+  ]),
   'iptables-min-sync-period': syncPeriod('--iptables-min-sync-period', [
     'iptables',
     'nftables',
+    'ebpf',
     'userspace',
     'kernelspace',
   ]),

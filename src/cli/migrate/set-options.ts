@@ -9,7 +9,7 @@ import { decodeConfigFile } from '../../config/file/decode-config-file.ts'
 import type { InKubeProxy } from '../../config/file/schema.ts'
 import { parseFlags } from '../../config/flags/flag-set.ts'
 import { withPlatformDefaults } from '../../config/platform.ts'
-import type { ProxyMode, UncheckedConfig } from '../../config/proxy-config.ts'
+import { programsNftables, type ProxyMode, type UncheckedConfig } from '../../config/proxy-config.ts'
 import { validateConfig } from '../../config/validation/validate-config.ts'
 import { parseDocument } from 'yaml'
 import { formerFlags, isUnset } from './options.ts'
@@ -85,7 +85,7 @@ function readFlags(argv: readonly string[], hasFile: boolean): SetOptions {
     }
   const { values, given } = read
   const fieldOf = (flag: DaemonFlagName) =>
-    flag === 'masquerade-all' && values['proxy-mode'] === 'nftables'
+    flag === 'masquerade-all' && programsNftables(values['proxy-mode'])
       ? 'nftables.masqueradeAll'
       : daemonFlags[flag].configField
   return {

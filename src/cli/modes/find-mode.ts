@@ -9,6 +9,7 @@ type LoadMode = () => Promise<Mode>
 const modes: ReadonlyMap<ProxyMode, LoadMode> = new Map([
   ['iptables', async () => (await import('./iptables-mode.ts')).iptablesMode],
   ['ipvs', async () => (await import('./ipvs-mode.ts')).ipvsMode],
+  ['ebpf', async () => (await import('./ebpf-mode.ts')).ebpfMode],
   ['nftables', async () => (await import('./nftables-mode.ts')).nftablesMode],
   ['userspace', async () => (await import('./userspace-mode.ts')).userspaceMode],
 ])

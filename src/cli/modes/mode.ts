@@ -1,4 +1,5 @@
 /** A proxy mode: what it would program, and how it works on a node. */
+import type { EbpfOptions } from '../../config/daemon/ebpf-flags.ts'
 import type { StartConfig } from '../../config/live/how-fields-change.ts'
 import type { ProxyConfig } from '../../config/proxy-config.ts'
 import type { Backend, NodeView, RenderedPart } from '../../core/backend.ts'
@@ -15,6 +16,7 @@ import type { IptablesOf } from '../../dataplane/iptables/find-iptables.ts'
 import type { LendRelay } from '../../dataplane/relay/lend-relay.ts'
 import type { KeptSockets } from '../../net/kept-sockets.ts'
 import type { Family } from '../../net/ip.ts'
+import type { MetricRegistry } from '../../observe/metrics/prometheus.ts'
 import type { ProxyMetricFamilies } from '../../observe/metrics/proxy-metric-families.ts'
 import type { Host } from '../host/host.ts'
 import type { Workings } from './workings.ts'
@@ -25,7 +27,7 @@ export interface Mode {
   readonly carriesTraffic: boolean
   readonly endpointRules: ServingPolicy['endpointRules']
   /** What its clients meet, on a node that is as the mode wants it. */
-  traits(config: ProxyConfig): ModeTraits
+  traits(config: ProxyConfig, ebpf?: EbpfOptions): ModeTraits
   /** Whether Services may have loopback addresses on such a node, as `allowsLoopback` of how it works there. Absent: nowhere. */
   allowsLoopbackAt?(place: ModePlace): boolean
   /** Touches nothing yet. A mode that can work in several ways chooses one, and logs which. */
@@ -76,6 +78,7 @@ export interface ModeContext extends ModePlace {
   readonly borrowRelay: LendRelay
   /** In the userspace mode: whose address pods see. */
   readonly clientAddress: 'auto' | 'node'
+  readonly ebpf: EbpfOptions
   /** In the userspace mode: to be told which ports are left, for a series. */
   readonly noteProxyPorts: (family: Family, ports: ProxyPorts) => void
   /** Where listening sockets come from and go to, when one process takes over from another. */
@@ -85,6 +88,8 @@ export interface ModeContext extends ModePlace {
   /** The host's iptables, looked for once. */
   readonly iptablesOf: IptablesOf
   readonly metrics: ProxyMetricFamilies
+  /** For families that kube-proxy does not have. */
+  readonly registry: MetricRegistry
   readonly tracer: Tracer
   readonly log: Logger
 }

@@ -1,4 +1,5 @@
 import type { FlagValues } from '../flags/flag.ts'
+import { ebpfFlags } from './ebpf-flags.ts'
 import { fairleadFlags } from './fairlead-flags.ts'
 import { loggingFlags } from './logging-flags.ts'
 import { processFlags } from './process-flags.ts'
@@ -12,6 +13,7 @@ export const daemonFlags = {
   ...loggingFlags,
   ...windowsFlags,
   ...fairleadFlags,
+  ...ebpfFlags,
 } as const
 
 export type DaemonFlagValues = FlagValues<typeof daemonFlags>

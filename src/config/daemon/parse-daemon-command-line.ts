@@ -4,6 +4,8 @@ import { renderFlagHelp } from '../flags/flag-help.ts'
 import { type FlagsRead, parseFlags } from '../flags/flag-set.ts'
 import { consoleProblem, consoleSettings } from './console-flags.ts'
 import type { ConsoleSettings } from './console-flags.ts'
+import { ebpfOptions, ebpfProblem } from './ebpf-flags.ts'
+import type { EbpfOptions } from './ebpf-flags.ts'
 import { type DaemonFlagName, daemonFlags, type DaemonFlagValues } from './daemon-flags.ts'
 import { shortened } from '../../net/shown-value.ts'
 
@@ -56,6 +58,7 @@ export interface DaemonOptions {
     /** How long connections may outlive their endpoint; by default until they end. */
     readonly drainTimeoutMs: number | undefined
   }
+  readonly ebpf: EbpfOptions
   readonly tracing: {
     /** The URL of a collector; if empty, OpenTelemetry's variables decide. */
     readonly endpoint: string
@@ -109,6 +112,7 @@ export function parseDaemonCommandLine(
         clientAddress: values['userspace-client-address'],
         drainTimeoutMs: values['userspace-drain-timeout'] > 0 ? values['userspace-drain-timeout'] : undefined,
       },
+      ebpf: ebpfOptions(values),
       tracing: { endpoint: values['otlp-endpoint'], connectionsPerTrace: values['trace-sampling'] },
       nodeAddresses: values['node-address'],
       reportedVersion: values.version.kind === 'report-as' ? values.version.version : undefined,
@@ -144,7 +148,7 @@ function findContradiction({ values, given }: FlagsRead<typeof daemonFlags>): st
     return '--service-series-limit must not be negative: give a number of Service ports, or 0 for no series at all'
   if (values['trace-sampling'] < 0)
     return '--trace-sampling must not be negative: give N to trace 1 connection in N, or 0 to trace none'
-  return consoleProblem(values)
+  return ebpfProblem(values) ?? consoleProblem(values)
 }
 
 /** kube-proxy ignores these silently. A person who sets one should be told. */

@@ -11,7 +11,7 @@ export const proxyFlags = {
       type: type.text,
       default: '',
       configField: 'mode',
-      help: 'How traffic is forwarded. Linux: iptables (default), ipvs, nftables, userspace. Windows: kernelspace (default), userspace (also winuserspace).',
+      help: 'How traffic is forwarded. Linux: iptables (default), ipvs, nftables, ebpf, userspace. Windows: kernelspace (default), userspace (also winuserspace).',
     },
     'proxy-port-range': {
       type: type.text,
@@ -23,7 +23,7 @@ export const proxyFlags = {
       type: type.bool,
       default: false,
       configField: 'iptables.masqueradeAll',
-      help: 'Masquerade all traffic to cluster IPs. In nftables mode the field is nftables.masqueradeAll.',
+      help: 'Masquerade all traffic to cluster IPs. In nftables and ebpf mode the field is nftables.masqueradeAll.',
     },
     'nodeport-addresses': {
       type: type.strings,

@@ -1,7 +1,7 @@
 import { familyOf, parseIp } from '../../net/ip.ts'
 import { msFromNs } from '../go-duration.ts'
 import { withPort } from '../host-port.ts'
-import type { LoggingConfig, UncheckedConfig } from '../proxy-config.ts'
+import { type LoggingConfig, programsNftables, type UncheckedConfig } from '../proxy-config.ts'
 import { zeroQuantity } from '../quantity.ts'
 import { type FairleadConfiguration, fairleadConfiguration } from './fairlead-v1alpha1.ts'
 import { type KubeProxyConfiguration, kubeProxyConfiguration } from './v1alpha1.ts'
@@ -94,10 +94,10 @@ export function configFromV1alpha1(file: KubeProxyConfiguration, fairlead: Fairl
 type ModeSettings = Pick<UncheckedConfig, 'syncPeriodMs' | 'minSyncPeriodMs' | 'masqueradeAll'>
 
 function settingsOfMode(mode: string, { iptables, ipvs, nftables }: KubeProxyConfiguration): ModeSettings {
-  const masqueradeAll = (mode === 'nftables' ? nftables : iptables).masqueradeAll ?? false
+  const section = programsNftables(mode) ? nftables : iptables
+  const masqueradeAll = section.masqueradeAll ?? false
   if (mode === 'ipvs')
     return { syncPeriodMs: ipvs.syncPeriod || 30 * second, minSyncPeriodMs: ipvs.minSyncPeriod ?? 0, masqueradeAll }
-  const section = mode === 'nftables' ? nftables : iptables
   return {
     syncPeriodMs: section.syncPeriod || 30 * second,
     minSyncPeriodMs: section.minSyncPeriod || second,

@@ -1,5 +1,5 @@
 import { nsFromMs, renderGoDuration } from '../go-duration.ts'
-import type { LogStreams, UncheckedConfig } from '../proxy-config.ts'
+import { type LogStreams, programsNftables, type UncheckedConfig } from '../proxy-config.ts'
 import { fairleadApiVersion, fairleadKind } from './fairlead-v1alpha1.ts'
 import { apiVersion, kind } from './v1alpha1.ts'
 
@@ -22,7 +22,7 @@ export function configToV1alpha1(config: UncheckedConfig): Readonly<Record<strin
     mode: config.mode,
     iptables: {
       masqueradeBit: iptables.masqueradeBit,
-      masqueradeAll: config.mode !== 'nftables' && config.masqueradeAll,
+      masqueradeAll: !programsNftables(config.mode) && config.masqueradeAll,
       localhostNodePorts: iptables.localhostNodePorts,
       ...periodsOf(config, 'iptables'),
     },
@@ -37,7 +37,7 @@ export function configToV1alpha1(config: UncheckedConfig): Readonly<Record<strin
     },
     nftables: {
       masqueradeBit: nftables.masqueradeBit,
-      masqueradeAll: config.mode === 'nftables' && config.masqueradeAll,
+      masqueradeAll: programsNftables(config.mode) && config.masqueradeAll,
       ...periodsOf(config, 'nftables'),
     },
     winkernel: {
@@ -79,7 +79,8 @@ type Section = 'iptables' | 'ipvs' | 'nftables'
 
 /** Inside there is one pair of periods. It belongs to the section that the mode reads; the others show zero. */
 function periodsOf(config: UncheckedConfig, section: Section) {
-  const owner: Section = config.mode === 'ipvs' || config.mode === 'nftables' ? config.mode : 'iptables'
+  const others = config.mode === 'ipvs' ? 'ipvs' : 'iptables'
+  const owner: Section = programsNftables(config.mode) ? 'nftables' : others
   return {
     syncPeriod: renderGoDuration(section === owner ? config.syncPeriodMs : 0),
     minSyncPeriod: renderGoDuration(section === owner ? config.minSyncPeriodMs : 0),

@@ -1,4 +1,4 @@
-import { type Flag, flagsOn } from '../flags/flag.ts'
+import type { Flag } from '../flags/flag.ts'
 import { daemonFlags } from '../daemon/daemon-flags.ts'
 import type { Fields, ObjectSchema, Schema } from '../file/schema.ts'
 import { fairleadConfiguration } from '../file/fairlead-v1alpha1.ts'
@@ -8,7 +8,7 @@ import type { FieldEntry } from '../live/how-fields-change.ts'
 
 /** The rows for the flags in docs/configuration.md, group by group. */
 export function flagTables(): string {
-  const flags = flagsOn(daemonFlags, 'win32')
+  const flags: readonly (readonly [string, Flag<unknown>])[] = Object.entries(daemonFlags)
   return [...new Set(flags.map(([, flag]) => flag.group))]
     .map((group) => {
       const rows = flags.filter(([, flag]) => flag.group === group).map(([name, flag]) => flagRow(name, flag))

@@ -1,7 +1,7 @@
 import { type Family, familyOf, isUnspecified, parseCidr, parseIp } from '../../net/ip.ts'
 import { joinProblems } from '../join-problems.ts'
 import { splitHostPort } from '../host-port.ts'
-import type { UncheckedConfig } from '../proxy-config.ts'
+import { programsNftables, type UncheckedConfig } from '../proxy-config.ts'
 
 /** What start-up has found out about the node, and the configuration must fit. */
 export interface NodeFamilies {
@@ -24,7 +24,7 @@ const shown: Readonly<Record<Family, string>> = { ipv4: 'IPv4', ipv6: 'IPv6' }
  */
 export function nodePortWarnings(config: UncheckedConfig, { podCidrs, primaryFamily }: NodeFamilies): string[] {
   const addresses = config.nodePortAddresses
-  if (addresses.length === 0 && config.mode === 'nftables')
+  if (addresses.length === 0 && programsNftables(config.mode))
     return ['the address of this node is not known: node ports are open on all local IPs; give it with --node-address']
   if (addresses.length === 0)
     return ['nodePortAddresses is unset: node ports are open on all local IPs; consider --nodeport-addresses=primary']

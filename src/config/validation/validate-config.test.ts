@@ -93,7 +93,7 @@ const examples: readonly (readonly [file: string, ...problems: string[]])[] = [
   ['metricsBindAddress: "[::1]:80"'],
   [
     'mode: kernelspace',
-    `${root}.Mode.ProxyMode: Invalid value: "kernelspace": must be iptables, ipvs, nftables, userspace or blank (blank means iptables) on linux`,
+    `${root}.Mode.ProxyMode: Invalid value: "kernelspace": must be iptables, ipvs, nftables, ebpf, userspace or blank (blank means iptables) on linux`,
   ],
   ['mode: userspace'],
   ['mode: userspace\nportRange: 40000-40999'],

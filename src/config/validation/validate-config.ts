@@ -6,7 +6,13 @@ import { kubernetesVersion } from '../kubernetes-version.ts'
 import { nearestName } from '../../net/nearest-name.ts'
 import { modesOn } from '../platform.ts'
 import { parsePortRange } from '../port-range.ts'
-import type { ConntrackConfig, IpvsConfig, ProxyConfig, UncheckedConfig } from '../proxy-config.ts'
+import {
+  type ConntrackConfig,
+  type IpvsConfig,
+  programsNftables,
+  type ProxyConfig,
+  type UncheckedConfig,
+} from '../proxy-config.ts'
 import { cidrListProblems, detectLocalProblems, nodePortAddressProblems } from './address-rules.ts'
 import { invalid } from './field-problem.ts'
 import { loggingProblems } from './validate-logging.ts'
@@ -42,7 +48,7 @@ function configProblems(config: UncheckedConfig, platform: NodeJS.Platform): str
   return [
     ...masqueradeBitProblems(`${root}.KubeProxyIPTablesConfiguration.MasqueradeBit`, config.iptables.masqueradeBit),
     ...(config.mode === 'ipvs' ? ipvsProblems(config.ipvs) : []),
-    ...(config.mode === 'nftables'
+    ...(programsNftables(config.mode)
       ? masqueradeBitProblems(`${root}.KubeProxyNFTablesConfiguration.MasqueradeBit`, config.nftables.masqueradeBit)
       : []),
     ...linuxProblems(config),

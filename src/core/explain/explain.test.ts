@@ -263,6 +263,47 @@ describe('whose address endpoints see', () => {
       expect(wishing('transparent', '203.0.113.7')).toBe('client node')
     })
   })
+  describe('where sockets are connected to endpoints', () => {
+    const sockets = { clients: 'this node and its pods', protocols: ['TCP', 'UDP'] } as const
+    const traits = { sockets } as const
+    test('that of the client on this node, whatever masquerades packets', () => {
+      expect(seen({ traits }, '10.96.0.1:80', '10.64.0.1')).toBe('client client')
+      expect(seen({ traits, masqueradeAll: true }, '10.96.0.1:80', '10.64.0.1')).toBe('client client')
+      expect(seen({ traits }, 'node-port 30080', '10.64.0.1')).toBe('client client')
+      expect(seen({ traits }, '10.96.0.1:80', 'host')).toBe('node node')
+    })
+    test('of others as in packets', () => {
+      expect(seen({ traits }, 'node-port 30080', '203.0.113.7')).toBe('node node')
+    })
+    test('a pod is on this node even if packets cannot tell', () => {
+      const unknown = { traits, localTraffic: { kind: 'none' } } as const
+      const explanation = explained(
+        given([web({ ...nodePort, ...local }), slices('10.64.0.2')], unknown),
+        'node-port 30080',
+        {
+          from: 'pod',
+        },
+      )
+      expect(explanation.answerers.map(({ sourceSeen }) => sourceSeen)).toEqual(['client'])
+    })
+    const remarkOf = (record: ServiceRecord, options: Given, target = '10.96.0.1:80', from = 'pod') =>
+      explained(given([record, slices('10.64.0.1 here')], options), target, { from }).remarks.at(-1)
+    test('it says so, and why not', () => {
+      expect(remarkOf(web(), { traits })).toContain('connected to the endpoint itself')
+      expect(remarkOf(web(nodePort), { traits }, 'node-port 30080', '203.0.113.7')).toBeUndefined()
+      expect(remarkOf({ ...web(), sockets: { balancing: 'off' } }, { traits })).toContain('the Service wants it so')
+      const hostOnly = { sockets: { ...sockets, clients: 'this node' } } as const
+      expect(remarkOf(web(), { traits: hostOnly })).toContain('--ebpf-scope=host')
+      const withoutTcp = { sockets: { ...sockets, protocols: ['UDP'] } } as const
+      expect(remarkOf(web(), { traits: withoutTcp })).toContain('TCP is left to packets')
+    })
+    test('those who take turns do so at sockets only', () => {
+      const inTurn = { ...web(nodePort), sockets: { algorithm: 'round-robin' } } as const
+      const choice = (from: string) =>
+        explained(given([inTurn, slices('10.64.0.1', '10.64.0.2')], { traits }), 'node-port 30080', { from }).choice
+      expect([choice('pod'), choice('203.0.113.7')]).toEqual(['each in turn', 'at random'])
+    })
+  })
   test('a relay may tell the client in a header', () => {
     const traits = { source: 'the relay' } as const
     const header = { ...web(), relaying: { proxyProtocol: 'v2' } } as const

@@ -44,6 +44,13 @@ export interface ModeTraits {
   readonly unsupported: readonly Protocol[]
   /** Services are served at their addresses, or at a loopback address of the machine instead. */
   readonly servesAt: 'their addresses' | 'loopback'
+  /** Whose sockets are connected to endpoints, before there is a packet. Missing: nobody's. */
+  readonly sockets?: SocketTraits
   /** Whether the timeout of client-IP affinity is that of the Service. */
   readonly keepsAffinityTimeout: boolean
+}
+
+export interface SocketTraits {
+  readonly clients: 'this node' | 'this node and its pods'
+  readonly protocols: readonly Protocol[]
 }

@@ -4,6 +4,7 @@ import { hostPort } from '../../net/ip.ts'
 import { countLocalReady } from '../health/service-health.ts'
 import type { Route } from '../route.ts'
 import { zonesOf } from '../routing/endpoints.ts'
+import { atSocket, seenFromSocket, socketRemark } from './at-socket.ts'
 import { classifySource } from './classify-source.ts'
 import type { Explanation, FoundEntrance, FoundService, Question } from './explanation.ts'
 import type { Found } from './find-entrance.ts'
@@ -37,11 +38,15 @@ export function explainFound({ route, entrance, ip, isOpen }: Found, question: Q
   const closed = whyClosed({ route, entrance, ip, isOpen }, question, scene)
   if (closed !== undefined) return { ...about, ...closed, answerers: [], others: [], topology: route.topology }
 
-  const serving = servingAt(entrance, route, source, traits)
+  const socket = atSocket(entrance, route, source, scene)
+  const isAtSocket = socket !== undefined && socket.leftBecause === undefined
+  // A socket is on this node, whatever packets look like.
+  const client = isAtSocket ? { ...source, isInside: true } : source
+  const serving = servingAt(entrance, route, client, traits)
   const ranges = sourceRangesAt(entrance, route, serving, source, traits)
   const decided = decide(entrance, serving, source, ranges, scene)
   const isForwarded = decided.verdict.kind === 'forward'
-  const seen = sourceSeen(entrance, route, source, scene)
+  const seen = isAtSocket ? seenFromSocket(source, scene) : sourceSeen(entrance, route, source, scene)
   const zones = zonesOf(scene.catalog.slicesOf(objectKey({ namespace, name })).values())
   const isEven = traits.isEven && route.relaying?.balancing !== 'least-connections'
   return {
@@ -49,8 +54,13 @@ export function explainFound({ route, entrance, ip, isOpen }: Found, question: Q
     policy: appliedPolicy(entrance, serving, traits),
     ...(ranges !== undefined && { sourceRanges: ranges }),
     ...decided,
-    remarks: [...decided.remarks, ...onLoopback(entrance, scene), ...ownAffinity(route, scene)],
-    ...(isForwarded && { choice: choiceText(route, scene) }),
+    remarks: [
+      ...decided.remarks,
+      ...onLoopback(entrance, scene),
+      ...ownAffinity(route, scene),
+      ...(isForwarded && socket !== undefined ? [socketRemark(socket)] : []),
+    ],
+    ...(isForwarded && { choice: choiceText(route, scene, isAtSocket) }),
     answerers: isForwarded ? answerers(serving, isEven, seen, zones) : [],
     others: othersThan(serving, route, scene, zones),
     topology: serving.policy === 'Cluster' ? route.topology : 'none',
@@ -121,7 +131,8 @@ function ownAffinity({ affinitySeconds }: Route, { traits }: Scene): readonly st
   ]
 }
 
-function choiceText({ relaying }: Route, { traits }: Scene): string {
+function choiceText({ relaying, sockets }: Route, { traits }: Scene, isAtSocket: boolean): string {
+  if (isAtSocket && sockets?.algorithm === 'round-robin') return 'each in turn'
   if (traits.source !== 'the relay') return traits.choice
   if (relaying?.balancing === 'random') return 'at random'
   return relaying?.balancing === 'least-connections' ? 'the one with the fewest connections' : traits.choice

@@ -33,6 +33,8 @@ export function podAt(ip: string, catalog: Catalog): KnownPod | undefined {
 /** Whether node ports are open on an address of this node. */
 export function isOpenForNodePorts(ip: string, { family, traffic, traits }: Scene): boolean {
   if (isLoopback(ip) && !traits.nodePortsOnLoopback.includes(family)) return false
+  // A socket that asks for loopback is asked for its namespace, not for addresses.
+  if (isLoopback(ip) && traits.sockets !== undefined) return true
   if (traits.nodePorts === 'everywhere') return true
   const { matchesAll, cidrs } = nodePortAddresses(traffic.nodePortAddresses, family)
   return matchesAll || cidrs.some((cidr) => cidrContains(cidr, ip))

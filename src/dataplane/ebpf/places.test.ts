@@ -136,6 +136,23 @@ test('one that is missing is mounted', async () => {
   expect(files.done).toEqual(['bpf at /sys/fs/bpf'])
 })
 
+test('nothing is mounted over any other folder', async () => {
+  const files = machine({ folders: { '/var/lib': 1, '/proc': 1 } })
+  for (const pins of ['/var/lib/fairlead', '/proc/fairlead'])
+    await expect(ensureBpffs(files, pins)).rejects.toMatchObject({
+      reason: 'no-bpffs',
+      message: expect.stringContaining('is not in a BPF file system') as string,
+    })
+  expect(files.done).toEqual([])
+})
+
+test('a container that has the root of the host mounted, too, uses that', async () => {
+  const mountinfo = `${unified}36 24 0:30 / /host/sys/fs/cgroup rw - cgroup2 cgroup2 rw\n`
+  const folders = { '/sys/fs/cgroup': cgroup2, '/host/sys/fs/cgroup': cgroup2 }
+  const files = machine({ mountinfo, folders, inodes: { '/host/sys/fs/cgroup': 1n } })
+  expect(await findCgroup(files)).toMatchObject({ path: '/host/sys/fs/cgroup', isRoot: true })
+})
+
 test('where it cannot be mounted, the message says what to mount', async () => {
   const message =
     "cannot pin programs and maps in /sys/fs/bpf/fairlead: there is no BPF file system, nor can it be mounted (EPERM); mount the host's /sys/fs/bpf into the container, with mountPropagation Bidirectional"
@@ -158,7 +175,7 @@ const missing = await missingForBpf()
 describe.skipIf(missing !== undefined)(
   `on this machine${missing === undefined ? '' : ` (skipped: ${missing})`}`,
   () => {
-    test('the cgroup is found, and a BPF file system is mounted where there is none', async () => {
+    test('the cgroup is found, and a BPF file system', async () => {
       const files = machineFiles(await loadLibc())
       const { path } = await findCgroup(files, cgroup2Mounts(await files.readText('/proc/self/mountinfo'))[0])
       expect(statfsSync(path).type).toBe(cgroup2)
@@ -167,7 +184,8 @@ describe.skipIf(missing !== undefined)(
       const mountPoint = join(folder, 'bpf')
       mkdirSync(mountPoint)
       try {
-        expect(await ensureBpffs(files, join(mountPoint, 'fairlead'))).toEqual({ isMounted: true })
+        await expect(ensureBpffs(files, join(mountPoint, 'fairlead'))).rejects.toThrow('is not in a BPF file system')
+        expect(await files.mount('bpf', mountPoint)).toBe(0)
         expect(await ensureBpffs(files, join(mountPoint, 'fairlead'))).toEqual({ isMounted: false })
       } finally {
         execFileSync('umount', [mountPoint])

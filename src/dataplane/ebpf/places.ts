@@ -37,7 +37,7 @@ export interface CgroupPlace {
  */
 export async function findCgroup(files: PlaceFiles, wanted?: string): Promise<CgroupPlace> {
   const mounts = wanted === undefined ? cgroup2Mounts(await files.readText('/proc/self/mountinfo')) : [wanted]
-  const [mounted] = mounts
+  const mounted = await rootFirst(files, mounts)
   const path = mounted ?? (await mountCgroup2(files))
   if ((await files.fileSystem(path).catch(() => 0)) !== cgroup2Type)
     throw new BpfError('no-cgroup2', `cannot attach programs to ${path}: it is not a folder of cgroup v2`)
@@ -45,6 +45,12 @@ export async function findCgroup(files: PlaceFiles, wanted?: string): Promise<Cg
   const place: CgroupPlace = { path, id, isRoot: id === rootInode, isMounted: mounted === undefined }
   if (wanted === undefined) await assertOfThisNode(files, place)
   return place
+}
+
+/** A container sees its own cgroup, and the root where the host's folder is mounted, too. */
+async function rootFirst(files: PlaceFiles, mounts: readonly string[]): Promise<string | undefined> {
+  for (const path of mounts) if ((await files.inode(path).catch(() => undefined)) === rootInode) return path
+  return mounts[0]
 }
 
 /** Where cgroup v2 is mounted: alone, or beside the folders of version 1. */
@@ -106,6 +112,9 @@ export interface PinPlace {
   readonly isMounted: boolean
 }
 
+/** The kernel makes this folder for it, and nothing else is ever there. */
+const usualBpffs = '/sys/fs/bpf'
+
 /** Makes sure that pins can be put into the folder. Rejects with a BpfError `no-bpffs` that says what to do. */
 export async function ensureBpffs(files: PlaceFiles, folder: string): Promise<PinPlace> {
   const nearest = await nearestFolder(files, folder)
@@ -113,6 +122,9 @@ export async function ensureBpffs(files: PlaceFiles, folder: string): Promise<Pi
   const mountPoint = dirname(folder)
   const tried = `cannot pin programs and maps in ${folder}`
   const advice = `mount the host's ${mountPoint} into the container, with mountPropagation Bidirectional`
+  // Any other folder may hold what somebody needs, and a mount would hide it.
+  if (mountPoint !== usualBpffs)
+    throw new BpfError('no-bpffs', `${tried}: ${nearest} is not in a BPF file system; ${advice}`)
   if (nearest !== mountPoint && nearest !== folder)
     throw new BpfError('no-bpffs', `${tried}: ${mountPoint} does not exist; ${advice}`)
   const errno = await files.mount('bpf', mountPoint)

@@ -20,10 +20,10 @@ const durationBuckets = Array.from({ length: 15 }, (_, exponent) => 0.001 * 2 **
 const programmingBuckets = [0.25, 0.5, ...steps(1, 59, 1), ...steps(60, 115, 5), ...steps(120, 300, 30)]
 
 const iptables = ['iptables'] as const
-const nftables = ['nftables'] as const
-const partialSyncs = ['iptables', 'nftables'] as const
+const nftables = ['nftables', 'ebpf'] as const
+const partialSyncs = ['iptables', 'nftables', 'ebpf'] as const
 const restores = ['iptables', 'ipvs'] as const
-const conntrack = ['iptables', 'ipvs', 'nftables'] as const
+const conntrack = ['iptables', 'ipvs', 'nftables', 'ebpf'] as const
 
 export const proxyMetricTable = {
   kubeproxy_sync_proxy_rules_duration_seconds: {

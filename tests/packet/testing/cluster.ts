@@ -14,6 +14,7 @@ import type { ClientName, PodName } from './address-plan.ts'
 import { clients, localPods, plans, remotePods } from './address-plan.ts'
 import { listenEcho, listenTcp, listenUdp } from './echo-server.ts'
 import { Namespace } from './namespace.ts'
+import type { TestCgroup } from './test-cgroup.ts'
 
 export type HostName = PodName | ClientName
 
@@ -40,6 +41,11 @@ export class Cluster implements Disposable {
     const found = this.#hosts.get(name)
     if (found === undefined) throw new Error(`no host "${name}" in the cluster of the test`)
     return found
+  }
+
+  /** What runs on node 1, its pods included, belongs to this cgroup from now on. */
+  useCgroup(cgroup: TestCgroup): void {
+    for (const namespace of [this.node, ...localPods.map((pod) => this.host(pod))]) namespace.useCgroup(cgroup)
   }
 
   /** Each time another number, whichever proxy is at work. */

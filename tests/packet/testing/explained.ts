@@ -50,7 +50,7 @@ export class Explained {
     return new Explained(
       explainWorld({
         catalog: node.catalog,
-        traits: () => mode.traits(config),
+        traits: () => mode.traits(config, parsed.options.ebpf),
         settings: { ...node.settings, localIps: () => addressesOfNode(services) },
         tables: families.map((family) => ({ family, table: node.routes(family) })),
       }),

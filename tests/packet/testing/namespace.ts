@@ -9,8 +9,14 @@ import type { Readable } from 'node:stream'
 import { isMainThread } from 'node:worker_threads'
 import koffi from 'koffi'
 
+/** Where the kernel counts sockets and processes that are made at once to. */
+interface Cgroup {
+  enter<T>(work: () => T): T
+}
+
 export class Namespace implements Disposable {
   readonly #fd: number
+  #cgroup: Cgroup | undefined
 
   private constructor(fd: number) {
     this.#fd = fd
@@ -33,7 +39,13 @@ export class Namespace implements Disposable {
    * makes them at once: a name lookup, for one, would let Node make the socket after the thread has left.
    */
   enter<T>(work: () => T): T {
-    return inside(this.#fd, work)
+    const cgroup = this.#cgroup
+    return inside(this.#fd, () => (cgroup === undefined ? work() : cgroup.enter(work)))
+  }
+
+  /** From now on, its sockets and processes belong to this cgroup. */
+  useCgroup(cgroup: Cgroup): void {
+    this.#cgroup = cgroup
   }
 
   /** Runs lines of `ip`, all in one process. */

@@ -13,6 +13,7 @@ export function proxyFlags(mode: ProxyMode, settings: ProxySettings): readonly s
     ...detectLocalFlags(settings),
     `--masquerade-all=${masqueradeAll}`,
     `--iptables-localhost-nodeports=${localhostNodePorts}`,
+    ...(mode === 'ebpf' ? [`--ebpf-localhost-node-ports=${localhostNodePorts}`] : []),
     ...nodePortFlags(mode, settings),
     ...(externalIPs ? [] : ['--feature-gates=AllowServiceExternalIPs=false']),
     ...(settings.strictSourceRanges === true ? ['--strict-source-ranges'] : []),
@@ -28,7 +29,7 @@ export function proxyFlags(mode: ProxyMode, settings: ProxySettings): readonly s
 
 /** The nftables mode has node ports on the node's primary addresses by default, the iptables mode everywhere. */
 function nodePortFlags(mode: ProxyMode, { nodePortAddresses }: ProxySettings): readonly string[] {
-  const everywhere = mode === 'nftables' ? ['0.0.0.0/0', '::/0'] : []
+  const everywhere = mode === 'nftables' || mode === 'ebpf' ? ['0.0.0.0/0', '::/0'] : []
   const addresses = nodePortAddresses ?? everywhere
   return typeof addresses === 'string' || addresses.length === 0 ? [] : [`--nodeport-addresses=${addresses.join(',')}`]
 }

@@ -4,9 +4,9 @@ import type { Feature } from './row.ts'
 import type { KubernetesObject } from './service-fixture.ts'
 
 /** Whose rules it writes: what becomes of some packets depends on it. */
-export type ProxyMode = (typeof proxyModes)[number] | 'userspace'
+export type ProxyMode = (typeof proxyModes)[number] | 'ebpf' | 'userspace'
 
-/** Those that the rows speak of; the userspace mode has rows of its own. */
+/** Those that the rows speak of; the rows of ebpf and userspace mode are made from them. */
 export const proxyModes = ['iptables', 'nftables', 'ipvs'] as const
 
 export interface ProxySettings {

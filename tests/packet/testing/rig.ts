@@ -49,7 +49,11 @@ export class Rig implements AsyncDisposable {
     const beacon = givenService(`beacon-${generation}`, 250 - (generation % 50), {
       endpoints: ['here-1'],
       // It asks nothing more of the node than that.
-      annotations: { 'fairlead.dev/client-address': 'node' },
+      annotations: {
+        'fairlead.dev/client-address': 'node',
+        // Rules come after what is done at sockets.
+        'fairlead.dev/socket-balancing': 'off',
+      },
     })
     await this.proxy.apply([...clusterObjects, ...services.flatMap(objectsOf), ...objectsOf(beacon)])
     const deadline = performance.now() + programmingDeadlineMs
@@ -70,7 +74,8 @@ export class Rig implements AsyncDisposable {
     return ask(namespace, {
       transport: transports[protocol],
       ...addressOf(target, family),
-      source,
+      // On loopback the kernel chooses it, as for every program.
+      ...(from !== 'localhost' && { source }),
       patienceMs,
     })
   }

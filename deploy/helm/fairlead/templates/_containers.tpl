@@ -3,6 +3,9 @@
 {{- if or (has .Values.mode (list "ipvs" "userspace")) (and (eq .Values.mode "iptables") .Values.iptablesLegacy) -}}
 {{- $names = append $names "NET_RAW" -}}
 {{- end -}}
+{{- if eq .Values.mode "ebpf" -}}
+{{- $names = concat $names (list "BPF" "PERFMON") -}}
+{{- end -}}
 {{- concat $names .Values.extraCapabilities | uniq | toJson -}}
 {{- end -}}
 
@@ -63,6 +66,27 @@ capabilities:
 - name: state
   mountPath: {{ .Values.stateDir }}
 {{- end }}
+{{- if eq .Values.mode "ebpf" }}
+- name: bpf
+  mountPath: /sys/fs/bpf
+  mountPropagation: HostToContainer
+- name: cgroup
+  mountPath: /host/sys/fs/cgroup
+  readOnly: true
+{{- if include "fairlead.entersPods" . }}
+- name: netns
+  mountPath: /run/netns
+  readOnly: true
+  mountPropagation: HostToContainer
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- /* Sockets in pods can be ended by who may enter their network. */ -}}
+{{- define "fairlead.entersPods" -}}
+{{- if and (eq .Values.mode "ebpf") (has "SYS_ADMIN" .Values.extraCapabilities) -}}
+true
+{{- end -}}
 {{- end -}}
 
 {{- /* With a core, only some containers may talk to the API server: those that have this. */ -}}

@@ -56,11 +56,9 @@ export const testSettings: SocketSettings = {
 }
 
 /** Fast to read, and soon full. */
-export const smallSpecs = specsOfSize({ frontends: 64, services: 32, slots: 256, endpoints: 128 })
+export const smallSpecs = withSizes({ frontends: 64, services: 32, slots: 256, endpoints: 128 })
 
-export function specsOfSize(
-  sizes: Readonly<Record<'frontends' | 'services' | 'slots' | 'endpoints', number>>,
-): MapSpecs {
+function withSizes(sizes: Readonly<Record<'frontends' | 'services' | 'slots' | 'endpoints', number>>): MapSpecs {
   const maxEntries: Partial<Record<MapName, number>> = {
     ...sizes,
     service_stats: sizes.services,

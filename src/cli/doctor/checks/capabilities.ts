@@ -3,7 +3,13 @@ import { usesRules } from '../setup.ts'
 import type { Setup } from '../setup.ts'
 
 /** From linux/capability.h. */
-const bits = { CAP_NET_ADMIN: 12n, CAP_NET_RAW: 13n, CAP_NET_BIND_SERVICE: 10n } as const
+const bits = {
+  CAP_NET_ADMIN: 12n,
+  CAP_NET_RAW: 13n,
+  CAP_NET_BIND_SERVICE: 10n,
+  CAP_PERFMON: 38n,
+  CAP_BPF: 39n,
+} as const
 
 type Capability = keyof typeof bits
 
@@ -41,6 +47,8 @@ function neededBy({ config: { mode } }: Setup): readonly Capability[] {
       return ['CAP_NET_ADMIN']
     case 'ipvs':
       return ['CAP_NET_ADMIN', 'CAP_NET_RAW']
+    case 'ebpf':
+      return ['CAP_NET_ADMIN', 'CAP_BPF', 'CAP_PERFMON']
     case 'kernelspace':
       return []
     default:

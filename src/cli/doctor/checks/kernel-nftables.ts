@@ -1,10 +1,11 @@
+import { programsNftables } from '../../../config/proxy-config.ts'
 import { check } from '../check.ts'
 
 export const kernelNftables = check({
   name: 'kernel-nftables',
-  title: 'what the nftables mode needs of the kernel and of nft',
+  title: 'what the nftables table needs of the kernel and of nft',
   needs: ['nft'],
-  concerns: ({ config }) => config.mode === 'nftables',
+  concerns: ({ config }) => programsNftables(config.mode),
   finds: {
     'nft-unusable': {
       severity: 'error',

@@ -1,3 +1,4 @@
+import { programsNftables } from '../../../config/proxy-config.ts'
 import type { ProgramVersion } from '../../../dataplane/exec/program-version.ts'
 import { check } from '../check.ts'
 import type { ToolName } from '../evidence/tools.ts'
@@ -45,7 +46,7 @@ export const tools = check({
 })
 
 function usedBy(setup: Setup): readonly ToolName[] {
-  if (setup.config.mode === 'nftables') return ['nft']
+  if (programsNftables(setup.config.mode)) return ['nft']
   if (!usesIptables(setup)) return []
   const ip6: readonly ToolName[] = setup.families.includes('ipv6') ? ['ip6tables'] : []
   return ['iptables', ...ip6, ...(setup.config.mode === 'ipvs' ? (['ipset'] as const) : [])]

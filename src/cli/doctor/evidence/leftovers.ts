@@ -12,11 +12,11 @@ export interface LeftoverFacts {
 
 export async function readLeftovers(
   host: Host,
-  { stateDir, config }: Pick<Setup, 'stateDir' | 'config'>,
+  { stateDir, config, ebpf }: Pick<Setup, 'stateDir' | 'config' | 'ebpf'>,
   signal: AbortSignal,
 ): Promise<LeftoverFacts> {
   try {
-    await using found = await leftoversOnNode({ host, stateDir }, signal, config.mode)
+    await using found = await leftoversOnNode({ host, stateDir, pins: ebpf.pins }, signal, config.mode)
     return { leftovers: found.removals.flatMap(({ leftovers }) => leftovers), problems: found.problems }
   } catch (error) {
     signal.throwIfAborted()

@@ -17,6 +17,7 @@ export async function setupWith(flags: readonly string[] = [], change: Partial<S
     objects: [],
     logFile: '',
     clientAddress: 'auto',
+    ebpf: parsed.options.ebpf,
     isBeforeStart: false,
     isRoot: true,
     cpus: 2,

@@ -1,9 +1,11 @@
 /** A machine that is not there: it has what a test gives it, writes down what it is asked, and refuses as a real one does. */
 import { Writable } from 'node:stream'
 import { FakeClock } from '../../../core/testing/fake-clock.ts'
+import { BpfError } from '../../../dataplane/ebpf/bpf-error.ts'
 import { HcnError } from '../../../dataplane/hcn/hcn.ts'
 import { scriptedExec } from '../../../dataplane/iptables/testing/scripted-exec.ts'
 import { NetlinkError } from '../../../dataplane/netlink/netlink-error.ts'
+import { MemorySockets } from '../../../dataplane/sock-diag/memory-sockets.ts'
 import { MemorySysctl } from '../../../dataplane/sysctl/memory-sysctl.ts'
 import { unwatched } from '../../program.ts'
 import type { Program } from '../../program.ts'
@@ -53,6 +55,10 @@ export function memoryHost(options: MemoryHostOptions = {}): MemoryHost {
     openRelay: () => Promise.reject(new Error('there is no relay in memory')),
     // Its sockets would be those of the real machine.
     openLibc: () => Promise.resolve(undefined),
+    openBpf: () => Promise.reject(new BpfError('unsupported', 'there is no bpf(2) in memory')),
+    openPlaceFiles: () => Promise.reject(new BpfError('no-cgroup2', 'there are no cgroups in memory')),
+    openSockets: () => Promise.resolve(new MemorySockets()),
+    readEbpfObject: () => Promise.resolve(undefined),
     openHcn: () => Promise.reject(new HcnError('missing', 'there is no Host Compute Network in memory')),
     moduleParameters: new MemorySysctl({}),
     ...given,
@@ -66,6 +72,7 @@ export function memoryHost(options: MemoryHostOptions = {}): MemoryHost {
       logStreams: { stdout: stream, stderr: stream },
       settings: new MemorySysctl({ oom_score_adj: '0' }),
       uptimeMs: () => 0,
+      monotonicNs: () => 0n,
       openFilesLimit: () => Promise.resolve(1024),
       keepYoungHeapSmall() {},
       endWithin() {},

@@ -1,7 +1,7 @@
 /** What differs whatever the modes are. */
-import { allModes, behaviours, linuxModes } from '../difference.ts'
+import { allModes, allOurModes, behaviours, linuxModes, ourLinuxModes } from '../difference.ts'
 
-const everywhere = behaviours({ from: allModes, to: allModes }, [
+const everywhere = behaviours({ from: allModes, to: allOurModes }, [
   {
     name: 'unknown-fields',
     kubeProxy: 'An unknown or duplicate field in the configuration file is a warning, and the field is ignored.',
@@ -84,7 +84,7 @@ const everywhere = behaviours({ from: allModes, to: allModes }, [
   },
 ])
 
-const onLinux = behaviours({ from: linuxModes, to: linuxModes }, [
+const onLinux = behaviours({ from: linuxModes, to: ourLinuxModes }, [
   {
     name: 'refused-rule',
     from: ['iptables', 'nftables'],
@@ -116,7 +116,7 @@ const onLinux = behaviours({ from: linuxModes, to: linuxModes }, [
 ])
 
 /** `kube-proxy --cleanup` and `fairlead --cleanup`. */
-const cleanup = behaviours({ from: linuxModes, to: linuxModes }, [
+const cleanup = behaviours({ from: linuxModes, to: ourLinuxModes }, [
   {
     name: 'cleanup-lists',
     kubeProxy: '--cleanup says nothing about what it removes.',

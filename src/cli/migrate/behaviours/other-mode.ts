@@ -1,5 +1,5 @@
 /** What a change of the mode brings, also within kube-proxy: nobody sees it in the rules until it hurts. */
-import { behaviours } from '../difference.ts'
+import { behaviours, linuxModes } from '../difference.ts'
 import type { Facts } from '../difference.ts'
 
 const hasNoNodePortAddresses = ({ value }: Facts) => {
@@ -8,13 +8,14 @@ const hasNoNodePortAddresses = ({ value }: Facts) => {
 }
 const hasLocalhostNodePorts = ({ value }: Facts) => value('iptables.localhostNodePorts') !== false
 
-const nodePorts = behaviours({ from: ['iptables', 'ipvs', 'userspace'], to: ['nftables'] }, [
+const nodePorts = behaviours({ from: ['iptables', 'ipvs', 'userspace'], to: ['nftables', 'ebpf'] }, [
   {
     name: 'node-ports-on-primary-addresses',
     when: hasNoNodePortAddresses,
     attention: 'decide',
     kubeProxy: 'nodePortAddresses is not set: node ports answer on all addresses of the node.',
-    fairlead: "In nftables mode they answer on the node's primary addresses only (as in kube-proxy's nftables mode).",
+    fairlead:
+      "In nftables and ebpf mode they answer on the node's primary addresses only (as in kube-proxy's nftables mode).",
     action:
       'To keep all addresses: nodePortAddresses: ["0.0.0.0/0", "::/0"]. Load balancers that use the primary address need nothing.',
     rollback: 'Nothing to undo. If you set nodePortAddresses, kube-proxy may have it too: it means the same there.',
@@ -67,13 +68,14 @@ const nodePorts = behaviours({ from: ['iptables', 'ipvs', 'userspace'], to: ['nf
   },
 ])
 
-const firewalls = behaviours({ from: ['iptables', 'ipvs'], to: ['nftables'] }, [
+const firewalls = behaviours({ from: ['iptables', 'ipvs'], to: ['nftables', 'ebpf'] }, [
   {
     name: 'no-holes-in-the-firewall',
     attention: 'decide',
     kubeProxy:
       'Rules accept forwarded Service traffic, node ports and health-check ports, past a firewall of the node.',
-    fairlead: "In nftables mode there are none (as in kube-proxy's nftables mode): the firewall of the node decides.",
+    fairlead:
+      "In nftables and ebpf mode there are none (as in kube-proxy's nftables mode): the firewall of the node decides.",
     action:
       'If the node has a firewall that drops in INPUT or FORWARD, allow pods, node ports and health-check ports there.',
     shownBy: 'tests/golden-nftables.test.ts',
@@ -82,7 +84,7 @@ const firewalls = behaviours({ from: ['iptables', 'ipvs'], to: ['nftables'] }, [
     name: 'invalid-packets',
     from: ['iptables'],
     kubeProxy: 'Packets that conntrack calls invalid are dropped, unless conntrack.tcpBeLiberal is set.',
-    fairlead: 'In nftables mode there is no such rule.',
+    fairlead: 'In nftables and ebpf mode there is no such rule.',
     action: 'If long transfers are reset, set conntrack.tcpBeLiberal: true.',
     rollback:
       'nf_conntrack_tcp_be_liberal stays as it is, if you set it: sysctl -w net.netfilter.nf_conntrack_tcp_be_liberal=0.',
@@ -90,20 +92,20 @@ const firewalls = behaviours({ from: ['iptables', 'ipvs'], to: ['nftables'] }, [
   },
 ])
 
-const leftovers = behaviours({ from: ['iptables', 'ipvs', 'userspace'], to: ['nftables'] }, [
+const leftovers = behaviours({ from: ['iptables', 'ipvs', 'userspace'], to: ['nftables', 'ebpf'] }, [
   {
     name: 'rules-in-iptables-legacy',
     attention: 'decide',
     kubeProxy: 'On a node that uses iptables-legacy, its rules are in the legacy tables.',
     fairlead:
-      'To remove them it needs CAP_NET_RAW, which its pods do not have in nftables mode. Rules that stay lead to pods of long ago.',
+      'To remove them it needs CAP_NET_RAW, which its pods do not have in nftables and ebpf mode. Rules that stay lead to pods of long ago.',
     action:
       'iptables-legacy-save | grep KUBE-SVC on a node shows whether it has any. If so, install with --set extraCapabilities={NET_RAW}.',
     shownBy: 'deploy/helm/fairlead/values.yaml',
   },
 ])
 
-const fromIpvs = behaviours({ from: ['ipvs'], to: ['iptables', 'nftables', 'userspace'] }, [
+const fromIpvs = behaviours({ from: ['ipvs'], to: ['iptables', 'nftables', 'ebpf', 'userspace'] }, [
   {
     name: 'ipvs-open-connections',
     attention: 'decide',
@@ -118,7 +120,7 @@ const fromIpvs = behaviours({ from: ['ipvs'], to: ['iptables', 'nftables', 'user
     name: 'ipvs-balancing',
     kubeProxy: 'The scheduler of IPVS picks an endpoint; rr, the default, takes turns.',
     fairlead:
-      'iptables and nftables mode pick at random. userspace mode takes turns; an annotation of the Service chooses otherwise.',
+      'iptables, nftables and ebpf mode pick at random. userspace mode takes turns; an annotation of the Service chooses otherwise.',
     shownBy: 'tests/packet/spread.test.ts',
   },
   {
@@ -168,32 +170,68 @@ const toIpvs = behaviours({ from: ['iptables', 'nftables', 'userspace'], to: ['i
   },
 ])
 
-const affinity = behaviours({ from: ['iptables', 'ipvs', 'nftables', 'userspace'], to: ['nftables', 'userspace'] }, [
+const affinity = behaviours(
+  { from: ['iptables', 'ipvs', 'nftables', 'userspace'], to: ['nftables', 'ebpf', 'userspace'] },
+  [
+    {
+      name: 'affinity-starts-anew',
+      kubeProxy: 'Remembers which client has which endpoint (sessionAffinity: ClientIP).',
+      fairlead:
+        'This mode has a memory of its own: each client may get another endpoint once, with its next connection.',
+      rollback: 'The same on the way back.',
+      shownBy: 'tests/packet/affinity.test.ts',
+    },
+    {
+      name: 'affinity-starts-anew-with-rules',
+      from: ['ipvs', 'nftables', 'userspace'],
+      to: ['iptables'],
+      kubeProxy: 'Remembers which client has which endpoint (sessionAffinity: ClientIP).',
+      fairlead: 'iptables mode has a memory of its own: each client may get another endpoint once.',
+      rollback: 'The same on the way back.',
+      shownBy: 'tests/packet/affinity.test.ts',
+    },
+    {
+      name: 'affinity-starts-anew-in-ipvs',
+      from: ['iptables', 'nftables', 'userspace'],
+      to: ['ipvs'],
+      kubeProxy: 'Remembers which client has which endpoint (sessionAffinity: ClientIP).',
+      fairlead: 'ipvs mode has a memory of its own: each client may get another endpoint once.',
+      rollback: 'The same on the way back.',
+      shownBy: 'tests/ipvs/behaviour.test.ts',
+    },
+  ],
+)
+
+const toEbpf = behaviours({ from: linuxModes, to: ['ebpf'] }, [
   {
-    name: 'affinity-starts-anew',
-    kubeProxy: 'Remembers which client has which endpoint (sessionAffinity: ClientIP).',
-    fairlead: 'This mode has a memory of its own: each client may get another endpoint once, with its next connection.',
-    rollback: 'The same on the way back.',
-    shownBy: 'tests/packet/affinity.test.ts',
+    name: 'sockets-instead-of-packets',
+    kubeProxy: 'Packets of clients on the node carry the address of the Service, and are translated.',
+    fairlead:
+      'Their sockets are connected to the endpoint: no packet, no trace and no policy on the node sees the Service.',
+    attention: 'decide',
+    action:
+      'With a service mesh in pods, add --ebpf-scope=host. Look for network policies and monitoring that match Service addresses.',
+    shownBy: 'tests/packet/flows.ebpf.test.ts',
   },
   {
-    name: 'affinity-starts-anew-with-rules',
-    from: ['ipvs', 'nftables', 'userspace'],
-    to: ['iptables'],
-    kubeProxy: 'Remembers which client has which endpoint (sessionAffinity: ClientIP).',
-    fairlead: 'iptables mode has a memory of its own: each client may get another endpoint once.',
-    rollback: 'The same on the way back.',
-    shownBy: 'tests/packet/affinity.test.ts',
+    name: 'client-addresses-at-sockets',
+    kubeProxy: 'Some traffic of the node and its pods is masqueraded, all of it with masqueradeAll.',
+    fairlead: 'Endpoints see the address of the client, whatever masqueradeAll says, for clients on the node.',
+    shownBy: 'tests/packet/flows.ebpf.test.ts',
   },
   {
-    name: 'affinity-starts-anew-in-ipvs',
-    from: ['iptables', 'nftables', 'userspace'],
-    to: ['ipvs'],
-    kubeProxy: 'Remembers which client has which endpoint (sessionAffinity: ClientIP).',
-    fairlead: 'ipvs mode has a memory of its own: each client may get another endpoint once.',
-    rollback: 'The same on the way back.',
-    shownBy: 'tests/ipvs/behaviour.test.ts',
+    name: 'node-ports-on-loopback-at-sockets',
+    kubeProxy: 'Node ports answer on 127.0.0.1 in iptables mode, and on ::1 in none.',
+    fairlead:
+      'In ebpf mode they answer on both, for processes of the node. --ebpf-localhost-node-ports=false closes them.',
+    shownBy: 'tests/packet/ebpf.test.ts',
+  },
+  {
+    name: 'affinity-by-namespace',
+    kubeProxy: 'Client-IP affinity goes by the address of the client.',
+    fairlead: 'For clients on the node it goes by their network: a pod, or the node with all that shares its network.',
+    shownBy: 'tests/packet/ebpf.test.ts',
   },
 ])
 
-export const otherMode = { nodePorts, firewalls, leftovers, fromIpvs, toIpvs, affinity }
+export const otherMode = { nodePorts, firewalls, leftovers, fromIpvs, toIpvs, affinity, toEbpf }

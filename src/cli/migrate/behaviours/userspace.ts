@@ -164,7 +164,7 @@ const oldUserspace = behaviours({ from: ['userspace'], to: ['userspace'] }, [
   },
 ])
 
-const fromUserspace = behaviours({ from: ['userspace'], to: ['iptables', 'ipvs', 'nftables'] }, [
+const fromUserspace = behaviours({ from: ['userspace'], to: ['iptables', 'ipvs', 'nftables', 'ebpf'] }, [
   {
     name: 'old-userspace-to-the-kernel',
     attention: 'decide',

@@ -1,6 +1,6 @@
 /** docs/differences.md, made of the tables of the command: they are maintained once. */
 import { sections } from '../behaviours.ts'
-import { allModes, linuxModes } from '../difference.ts'
+import { allModes, linuxModes, ourLinuxModes } from '../difference.ts'
 import type { Behaviour } from '../difference.ts'
 import { moveBetween } from '../move.ts'
 import { fieldAnswers } from '../options.ts'
@@ -36,7 +36,7 @@ ${[...rows, ...byHand].join('\n')}`
 
 /** Windows has its own two modes. */
 const pairs = [
-  ...linuxModes.flatMap((from) => linuxModes.map((to) => [from, to] as const)),
+  ...linuxModes.flatMap((from) => ourLinuxModes.map((to) => [from, to] as const)),
   ['kernelspace', 'kernelspace'] as const,
   ['kernelspace', 'userspace'] as const,
 ]

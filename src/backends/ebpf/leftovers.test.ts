@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest'
+import { BpfError } from '../../dataplane/ebpf/bpf-error.ts'
+import { MemoryBpf } from '../../dataplane/ebpf/memory-bpf.ts'
+import { MemoryKernel } from '../../dataplane/ebpf/memory-kernel.ts'
+import type { ProgramImage } from '../../dataplane/ebpf/program-image.ts'
+import { findLeftovers } from './leftovers.ts'
+
+const pins = '/sys/fs/bpf/fairlead'
+const never = new AbortController().signal
+const image: ProgramImage = {
+  name: 'fl_connect4',
+  section: 'cgroup/connect4',
+  attachType: 'connect4',
+  license: 'Apache-2.0',
+  instructions: new Uint8Array(16),
+  mapLoads: [],
+  sourceLines: [],
+}
+
+async function afterARun(): Promise<MemoryKernel> {
+  const kernel = new MemoryKernel({ cgroups: ['/cgroup'], bpffs: '/sys/fs/bpf' })
+  using bpf = new MemoryBpf(kernel)
+  const map = await bpf.createMap({ name: 'fl_config', type: 'array', keySize: 4, valueSize: 64, maxEntries: 1 })
+  await bpf.pin(map, `${pins}/1/maps/config`)
+  await bpf.pin(await bpf.attach(await bpf.loadProgram(image, new Map()), '/cgroup'), `${pins}/1/links/connect4`)
+  return kernel
+}
+
+test('what is pinned is found, detached and removed', async () => {
+  const kernel = await afterARun()
+  using bpf = new MemoryBpf(kernel)
+  const held = await bpf.openLink(`${pins}/1/links/connect4`)
+  const { removals, problems } = await findLeftovers({ openBpf: async () => bpf, pins })
+  expect(problems).toEqual([])
+  expect(removals.flatMap(({ leftovers }) => leftovers.map(({ what, modes }) => [what, modes]))).toEqual([
+    [`bpf: ${pins}/1/links/connect4`, ['ebpf']],
+    [`bpf: ${pins}/1/maps/config`, ['ebpf']],
+  ])
+  expect(await bpf.attached('/cgroup', 'connect4')).toHaveLength(1)
+  for (const removal of removals) await removal.remove(removal.leftovers, never)
+  expect(await bpf.pinned(pins)).toEqual([])
+  // At once, although a process still holds the link.
+  expect(await bpf.attached('/cgroup', 'connect4')).toEqual([])
+  held?.[Symbol.dispose]()
+})
+
+test('nothing is left where nothing is pinned', async () => {
+  using bpf = new MemoryBpf(new MemoryKernel({ cgroups: [], bpffs: '/sys/fs/bpf' }))
+  expect(await findLeftovers({ openBpf: async () => bpf, pins })).toEqual({ removals: [], problems: [] })
+})
+
+test('nor where the kernel has no bpf(2)', async () => {
+  const openBpf = () => Promise.reject(new BpfError('unsupported', 'this kernel has no bpf(2)'))
+  expect(await findLeftovers({ openBpf, pins })).toEqual({ removals: [], problems: [] })
+})

@@ -1,0 +1,46 @@
+/** What the ebpf mode leaves: maps and links that are pinned. Programs go with their links. */
+import { join } from 'node:path'
+import { nothingFound } from '../../core/leftover.ts'
+import type { Findings, Leftover } from '../../core/leftover.ts'
+import { BpfError } from '../../dataplane/ebpf/bpf-error.ts'
+import type { Bpf } from '../../dataplane/ebpf/bpf.ts'
+
+interface Place {
+  /** Rejects where the kernel has no such thing. */
+  readonly openBpf: () => Promise<Bpf>
+  /** The folder in a BPF file system. */
+  readonly pins: string
+}
+
+export async function findLeftovers({ openBpf, pins }: Place): Promise<Findings> {
+  const bpf = await openBpf().catch(noneIf('unsupported'))
+  const names = (await bpf?.pinned(pins)) ?? []
+  if (bpf === undefined || names.length === 0) return nothingFound
+  const leftovers = names.map((name): Leftover => ({
+    what: `bpf: ${join(pins, name)}`,
+    reason: `a ${isLink(name) ? 'program at sockets' : 'map'} of the ebpf mode of Fairlead`,
+    modes: ['ebpf'],
+  }))
+  return { ...nothingFound, removals: [{ leftovers, remove: () => removePins(bpf, pins, names) }] }
+}
+
+/** Links first: a program without its maps would still run. */
+async function removePins(bpf: Bpf, pins: string, names: readonly string[]): Promise<void> {
+  for (const name of names.filter(isLink)) {
+    using link = await bpf.openLink(join(pins, name)).catch(noneIf('not-permitted'))
+    // Who may not do this may still remove the pin, and without it and a process that holds the link it ends as well.
+    if (link !== undefined) await bpf.detach(link).catch(noneIf('not-permitted'))
+  }
+  await bpf.unpin(pins)
+}
+
+/** `1/links/connect4`: the layout comes first. */
+function isLink(name: string): boolean {
+  return name.split('/').includes('links')
+}
+
+function noneIf(reason: BpfError['reason']): (error: unknown) => undefined {
+  return (error) => {
+    if (!(error instanceof BpfError) || error.reason !== reason) throw error
+  }
+}

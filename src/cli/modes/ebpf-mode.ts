@@ -1,0 +1,154 @@
+/** Hooks at the sockets of this node, beside the table of the nftables mode: whatever hooks leave alone goes there. */
+import { randomBytes } from 'node:crypto'
+import { EbpfBackend } from '../../backends/ebpf/ebpf-backend.ts'
+import { socketPieces } from '../../backends/ebpf/pieces.ts'
+import { planRoutes } from '../../backends/ebpf/plan.ts'
+import { renderSockets } from '../../backends/ebpf/render.ts'
+import { currentNode } from '../../backends/ebpf/settings.ts'
+import type { NodeState } from '../../backends/ebpf/settings.ts'
+import { SocketBalancer } from '../../backends/ebpf/socket-balancer.ts'
+import { ebpfTraits } from '../../backends/ebpf/traits.ts'
+import type { SocketWays } from '../../backends/ebpf/traits.ts'
+import type { EbpfOptions } from '../../config/daemon/ebpf-flags.ts'
+import { lend } from '../../core/lend.ts'
+import { BpfError } from '../../dataplane/ebpf/bpf-error.ts'
+import type { Family } from '../../net/ip.ts'
+import { destroyedSockets } from '../../observe/metrics/ebpf-metrics.ts'
+import { CommandError } from '../program.ts'
+import { examineGround } from './ebpf/examine-ground.ts'
+import type { Ground } from './ebpf/examine-ground.ts'
+import { endingWith } from './ending-with.ts'
+import type { Mode, ModeContext, ModeOnNode, ModeSettings } from './mode.ts'
+import { nftablesMode } from './nftables-mode.ts'
+
+export const ebpfMode: Mode = {
+  name: 'ebpf',
+  carriesTraffic: false,
+  endpointRules: 'usual',
+  traits: (config, options) => ebpfTraits(nftablesMode.traits(config), waysOf(options)),
+  onNode,
+
+  render(view, settings) {
+    const routes = planRoutes(view, view.routesByKey.keys(), nodeNow(view.family, settings))
+    const planned = [...routes.values()].filter((route) => route !== undefined)
+    return [...nftablesMode.render(view, settings), { part: 'sockets', text: renderSockets(planned) }]
+  },
+
+  pieces(view, settings, key) {
+    const route = planRoutes(view, [key], nodeNow(view.family, settings)).get(key)
+    return [...(route === undefined ? [] : socketPieces(route)), ...nftablesMode.pieces(view, settings, key)]
+  },
+}
+
+/** On a node that has everything; without options, with the flags that nobody gave. */
+function waysOf(options?: EbpfOptions): SocketWays {
+  return {
+    clients: options?.scope === 'host' ? 'this node' : 'this node and its pods',
+    protocols: options?.udp === 'off' ? ['TCP'] : ['TCP', 'UDP'],
+    onLoopback: options?.localhostNodePorts ?? true,
+  }
+}
+
+function nodeNow(family: Family, { nodePortAddresses, localIps }: ModeSettings): NodeState {
+  return currentNode({ family, nodePortAddresses, localIps })
+}
+
+function onNode(context: ModeContext): ModeOnNode {
+  const { ebpf: options, settingsOf, host, log } = context
+  const packets = nftablesMode.onNode(context)
+  /** Undefined: it cannot be used, and the nftables mode runs alone. */
+  let examined: Promise<Ground | undefined> | undefined
+  let hasFallenBack = false
+  const examineOnce = (signal: AbortSignal) => (examined ??= examine(context, signal))
+  const served = new Set<Family>()
+  const borrow = lend(async (ground: Ground) => openBalancer(ground, [...served], context))
+
+  return {
+    ...packets,
+    get name() {
+      return hasFallenBack ? packets.name : 'ebpf'
+    },
+    get traits() {
+      if (hasFallenBack) return packets.traits
+      return ebpfTraits(packets.traits, waysOf(options))
+    },
+
+    async supports(family, signal) {
+      const isSupported = await packets.supports(family, signal)
+      if (isSupported) {
+        served.add(family)
+        hasFallenBack = (await examineOnce(signal)) === undefined
+      }
+      return isSupported
+    },
+
+    async createBackend(family, signal) {
+      const opened = await packets.createBackend(family, signal)
+      const ground = await examineOnce(signal)
+      if (ground === undefined) return opened
+      try {
+        const balancer = await borrow(ground)
+        const node = () => nodeNow(family, settingsOf(family))
+        const { backend } = opened
+        const sockets = new EbpfBackend({
+          family,
+          balancer: balancer.it,
+          packets: backend,
+          node,
+          clock: host.clock,
+          log,
+        })
+        return { ...opened, backend: endingWith(sockets, balancer) }
+      } catch (error) {
+        await opened.backend[Symbol.asyncDispose]()
+        throw error
+      }
+    },
+  }
+}
+
+async function examine(
+  { host, settings, ebpf: options, log }: ModeContext,
+  signal: AbortSignal,
+): Promise<Ground | undefined> {
+  try {
+    const ground = await examineGround(host, options, signal)
+    log.info('the sockets of this node are connected to endpoints', { cgroup: ground.cgroup, pins: options.pins })
+    for (const sentence of ground.left) log.info('not all is done at the sockets', { because: sentence })
+    if (settings().config.masqueradeAll)
+      log.info('masqueradeAll concerns only what nftables translates: sockets keep the address of their client')
+    return ground
+  } catch (error) {
+    if (!(error instanceof BpfError) && !(error instanceof CommandError)) throw error
+    const reason = `the ebpf mode cannot run here: ${error.message}`
+    if (options.fallback === 'none') throw new CommandError(reason, { cause: error })
+    log.warn('running the nftables mode instead of the ebpf mode, as --ebpf-fallback allows', { reason })
+    return undefined
+  }
+}
+
+function openBalancer(
+  { bpf, cgroup, programs, iterator, sockets, digest, settings }: Ground,
+  families: readonly Family[],
+  { ebpf: { pins }, host, registry, log }: ModeContext,
+): SocketBalancer {
+  const destroyed = destroyedSockets(registry)
+  return new SocketBalancer({
+    bpf,
+    families,
+    pins,
+    cgroup,
+    programs,
+    digest,
+    settings,
+    stale: iterator && {
+      iterator,
+      sockets,
+      onDestroyed: (protocol, count) => destroyed.increment({ protocol }, count),
+    },
+    owner: randomBytes(8).readBigUInt64LE(),
+    kernelNow: () => host.process.monotonicNs(),
+    clock: host.clock,
+    log,
+  })
+}

@@ -1,0 +1,133 @@
+/** What the ebpf mode has to know of this machine. It is found out before a program is attached. */
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+import { digestSize } from '../../../backends/ebpf/layout.ts'
+import type { EbpfOptions } from '../../../config/daemon/ebpf-flags.ts'
+import { lackedCapabilities } from '../../../dataplane/capabilities.ts'
+import type { Bpf } from '../../../dataplane/ebpf/bpf.ts'
+import { findNeighbours, neighbourText } from '../../../dataplane/ebpf/neighbours.ts'
+import type { Neighbour } from '../../../dataplane/ebpf/neighbours.ts'
+import { ensureBpffs, findCgroup, seesNamespacesOfPods } from '../../../dataplane/ebpf/places.ts'
+import type { PlaceFiles } from '../../../dataplane/ebpf/places.ts'
+import type { FeatureAnswer } from '../../../dataplane/ebpf/probes.ts'
+import type { ProgramImage } from '../../../dataplane/ebpf/program-image.ts'
+import { readObject } from '../../../dataplane/ebpf/read-object.ts'
+import type { Sockets } from '../../../dataplane/sock-diag/sockets.ts'
+import { ebpfObjectAdvice } from '../../../host/own-files.ts'
+import type { Host } from '../../host/host.ts'
+import { CommandError } from '../../program.ts'
+import { askForFeatures, hasFeature, missingFeature, programsFor } from './features.ts'
+import { scopeObstacle, socketWays } from './socket-ways.ts'
+import type { MachineFeatures, SocketWays } from './socket-ways.ts'
+
+export interface Ground extends SocketWays {
+  readonly bpf: Bpf
+  readonly sockets: Sockets
+  readonly cgroup: string
+  readonly programs: readonly ProgramImage[]
+  /** Finds sockets whose endpoint is gone. */
+  readonly iterator: ProgramImage | undefined
+  /** Of the file that the programs come from. */
+  readonly digest: Uint8Array
+}
+
+/** Rejects with what is in the way, and the way out: a CommandError, or a BpfError that says so. */
+export async function examineGround(host: Host, options: EbpfOptions, signal: AbortSignal): Promise<Ground> {
+  const file = await host.readEbpfObject()
+  if (file === undefined) throw new CommandError(`the file with its programs is missing: ${ebpfObjectAdvice}`)
+  const object = readObject(file)
+  const [bpf, sockets] = [await host.openBpf(), await host.openSockets()]
+  const files = await host.openPlaceFiles()
+  const { path: cgroup } = await findCgroup(files, options.cgroup === '' ? undefined : options.cgroup)
+  await ensureBpffs(files, options.pins)
+  const answers = await askForFeatures({ bpf, cgroup, object, sockets, host }, signal)
+  const features = await machineFeatures(answers, sockets, files)
+  const obstacle =
+    missingFeature(answers) ??
+    (await neighbourObstacle(bpf, { ...options, cgroup })) ??
+    scopeObstacle(options, features.hostNetns)
+  if (obstacle !== undefined) throw new CommandError(obstacle)
+  return {
+    bpf,
+    sockets,
+    cgroup,
+    programs: programsFor(object, answers),
+    iterator: hasFeature(answers, 'iterator')
+      ? object.programs.find(({ attachType }) => attachType === 'iterator')
+      : undefined,
+    digest: createHash('sha256').update(file).digest().subarray(0, digestSize),
+    ...socketWays(options, features),
+  }
+}
+
+async function machineFeatures(
+  answers: readonly FeatureAnswer[],
+  sockets: Sockets,
+  files: PlaceFiles,
+): Promise<MachineFeatures> {
+  const has = (name: Parameters<typeof hasFeature>[1]) => hasFeature(answers, name)
+  return {
+    hostNetns: has('namespace-cookies') ? await sockets.ownNamespace() : undefined,
+    refuses: has('refusals'),
+    hasPeerNames: has('peer-names'),
+    keepsKernelSockets: has('kernel-sockets'),
+    ...(await whoseSocketsEnd(answers, files)),
+  }
+}
+
+async function whoseSocketsEnd(
+  answers: readonly FeatureAnswer[],
+  files: PlaceFiles,
+): Promise<Pick<MachineFeatures, 'endsSocketsOf' | 'endsNoMoreBecause'>> {
+  const missing = (['iterator', 'socket-destruction'] as const).find((name) => !hasFeature(answers, name))
+  if (missing !== undefined) {
+    const found = answers.find(({ feature }) => feature.name === missing)
+    return { endsSocketsOf: 'nobody', endsNoMoreBecause: `no ${found?.feature.title ?? missing} (${found?.why ?? ''})` }
+  }
+  const [lacked] = lackedCapabilities(['CAP_SYS_ADMIN'])
+  if (lacked !== undefined) return { endsSocketsOf: 'host', endsNoMoreBecause: `${lacked} is missing to enter them` }
+  return (await seesNamespacesOfPods(files))
+    ? { endsSocketsOf: 'all', endsNoMoreBecause: '' }
+    : { endsSocketsOf: 'host', endsNoMoreBecause: 'neither /proc nor /run/netns of the host is here' }
+}
+
+interface Place {
+  readonly cgroup: string
+  readonly pins: string
+  /** The operator says that another balancer may run. */
+  readonly besideOthers: boolean
+}
+
+async function neighbourObstacle(bpf: Bpf, place: Place): Promise<string | undefined> {
+  const neighbours = await findNeighbours(bpf, place.cgroup, await ownProgramIds(bpf, place.pins))
+  return neighbours.map((neighbour) => obstacleOf(neighbour, place)).find((obstacle) => obstacle !== undefined)
+}
+
+function obstacleOf(neighbour: Neighbour, { cgroup, pins, besideOthers }: Place): string | undefined {
+  const who = `${neighbourText(neighbour)} of ${cgroup}`
+  switch (neighbour.kind) {
+    case 'alone':
+      return `${who} leaves no room for other programs: detach it, or choose another mode`
+    case 'fairlead':
+      return `${who} is not pinned in ${pins}, so it belongs to another Fairlead: stop that one, or give its --ebpf-pins`
+    case 'balancer':
+      return besideOthers
+        ? undefined
+        : `${who} balances at the same sockets: switch that off there, or add --ebpf-beside-others`
+    case 'other':
+      return undefined
+    default:
+      return neighbour.kind satisfies never
+  }
+}
+
+/** Those that an earlier process of ours left, to be replaced. */
+async function ownProgramIds(bpf: Bpf, pins: string): Promise<ReadonlySet<number>> {
+  const ids = new Set<number>()
+  for (const name of (await bpf.pinned(pins)).filter((path) => path.split('/').includes('links'))) {
+    using link = await bpf.openLink(join(pins, name))
+    const state = link && (await bpf.linkState(link))
+    if (state !== undefined) ids.add(state.programId)
+  }
+  return ids
+}

@@ -1,0 +1,57 @@
+/** What this kernel can do for the ebpf mode: asked by the mode at its start, and by the doctor. */
+import { mapSpecs } from '../../../backends/ebpf/layout.ts'
+import type { Bpf } from '../../../dataplane/ebpf/bpf.ts'
+import { probeFeatures } from '../../../dataplane/ebpf/probes.ts'
+import type { FeatureAnswer, FeatureName } from '../../../dataplane/ebpf/probes.ts'
+import type { BpfObject, ProgramImage } from '../../../dataplane/ebpf/program-image.ts'
+import type { Sockets } from '../../../dataplane/sock-diag/sockets.ts'
+import type { Host } from '../../host/host.ts'
+
+export interface FeatureSubjects {
+  readonly bpf: Bpf
+  readonly cgroup: string
+  readonly object: BpfObject
+  readonly sockets: Sockets
+  readonly host: Pick<Host, 'kernelRelease'>
+}
+
+export function askForFeatures(
+  { bpf, cgroup, object, sockets, host }: FeatureSubjects,
+  signal: AbortSignal,
+): Promise<readonly FeatureAnswer[]> {
+  return probeFeatures(
+    {
+      bpf,
+      cgroup,
+      programs: object.programs,
+      maps: mapSpecs,
+      kernelRelease: host.kernelRelease(),
+      ownNamespace: () => sockets.ownNamespace(),
+      tryDestroy: (trying) => sockets.tryDestroy(trying),
+    },
+    signal,
+  )
+}
+
+/** Undefined: the kernel has all that is needed. */
+export function missingFeature(answers: readonly FeatureAnswer[]): string | undefined {
+  const missing = answers.find(({ feature, answer }) => feature.isNeeded && answer === 'no')
+  return missing && `this kernel lacks ${missing.feature.title} (Linux ${missing.feature.since}): ${missing.why}`
+}
+
+export function hasFeature(answers: readonly FeatureAnswer[], name: FeatureName): boolean {
+  return answers.some(({ feature, answer }) => feature.name === name && answer === 'yes')
+}
+
+/** One for each hook that the kernel has, in the variant that it takes. */
+export function programsFor({ programs }: BpfObject, answers: readonly FeatureAnswer[]): readonly ProgramImage[] {
+  const isOld = ({ section }: ProgramImage) => section.endsWith('-old')
+  const hasVariant = (image: ProgramImage) => programs.some(({ section }) => section === `${image.section}-old`)
+  const refuses = hasFeature(answers, 'refusals')
+  const namesPeers = hasFeature(answers, 'peer-names')
+  return programs.filter((image) => {
+    if (image.attachType === 'iterator') return false
+    if (image.attachType.startsWith('getpeername')) return namesPeers
+    return isOld(image) ? !refuses : refuses || !hasVariant(image)
+  })
+}

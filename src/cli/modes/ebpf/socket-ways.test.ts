@@ -1,0 +1,95 @@
+import { describe, expect, test } from 'vitest'
+import type { EbpfOptions } from '../../../config/daemon/ebpf-flags.ts'
+import { scopeObstacle, socketWays } from './socket-ways.ts'
+import type { MachineFeatures } from './socket-ways.ts'
+
+const usual: EbpfOptions = {
+  scope: 'all',
+  udp: 'auto',
+  cgroup: '',
+  pins: '/sys/fs/bpf/fairlead',
+  localhostNodePorts: true,
+  peerNames: true,
+  destroysTcp: false,
+  leaseMs: 300_000,
+  fallback: 'none',
+  besideOthers: false,
+}
+const everything: MachineFeatures = {
+  hostNetns: 7n,
+  refuses: true,
+  hasPeerNames: true,
+  keepsKernelSockets: true,
+  endsSocketsOf: 'all',
+  endsNoMoreBecause: '',
+}
+
+const ways = (options: Partial<EbpfOptions> = {}, features: Partial<MachineFeatures> = {}) =>
+  socketWays({ ...usual, ...options }, { ...everything, ...features })
+
+test('a new kernel does everything', () => {
+  expect(ways()).toEqual({
+    left: [],
+    settings: {
+      hostNetns: 7n,
+      scope: 'all',
+      tcp: true,
+      udpSend: true,
+      udpConnect: 'all',
+      loopbackNodePorts: true,
+      peerNames: true,
+      endsTcp: false,
+      leaseMs: 300_000,
+      udpIdleMs: 30_000,
+    },
+  })
+})
+
+describe('what is left to nftables is said, with the reason', () => {
+  test.each([
+    [{ scope: 'host' }, {}, { scope: 'host' }, ['pods are left to nftables: --ebpf-scope=host']],
+    [{ udp: 'off' }, {}, { udpSend: false, udpConnect: 'none' }, ['UDP is left to nftables: --ebpf-udp=off']],
+    [
+      { udp: 'send' },
+      {},
+      { udpSend: true, udpConnect: 'none' },
+      ['connected UDP is left to nftables: --ebpf-udp=send'],
+    ],
+    [
+      {},
+      { endsSocketsOf: 'nobody', endsNoMoreBecause: 'the kernel cannot destroy sockets' },
+      { udpSend: true, udpConnect: 'none' },
+      ['connected UDP is left to nftables: the kernel cannot destroy sockets'],
+    ],
+    [
+      {},
+      { endsSocketsOf: 'host', endsNoMoreBecause: 'this process lacks CAP_SYS_ADMIN' },
+      { udpConnect: 'host' },
+      ['connected UDP of pods is left to nftables: this process lacks CAP_SYS_ADMIN'],
+    ],
+    [
+      {},
+      { hostNetns: undefined },
+      { loopbackNodePorts: false, udpConnect: 'none' },
+      [
+        'connected UDP is left to nftables: the kernel has no SO_NETNS_COOKIE',
+        'node ports on loopback stay closed: the kernel has no SO_NETNS_COOKIE',
+      ],
+    ],
+    [{}, { refuses: false }, {}, ['refusing connections is left to nftables: the kernel has no bpf_set_retval']],
+    [{}, { hasPeerNames: false }, {}, ['getpeername shows endpoints: the kernel has no hook there']],
+  ] as const)('%j with %j', (options, features, settings, left) => {
+    expect(ways(options, features)).toMatchObject({ settings, left })
+    expect(ways(options, features).left).toEqual(left)
+  })
+})
+
+test('where pods are left alone anyway, it does not matter that their sockets cannot be ended', () => {
+  expect(ways({ scope: 'host' }, { endsSocketsOf: 'host', endsNoMoreBecause: 'x' }).left).toHaveLength(1)
+})
+
+test('the scope of the host needs a kernel that knows the host', () => {
+  expect(scopeObstacle({ ...usual, scope: 'host' }, undefined)).toContain('SO_NETNS_COOKIE')
+  expect(scopeObstacle({ ...usual, scope: 'host' }, 7n)).toBeUndefined()
+  expect(scopeObstacle(usual, undefined)).toBeUndefined()
+})

@@ -1,0 +1,49 @@
+/** Whether a client is connected to an endpoint by its own socket, so that no packet carries the address of the Service. */
+import { isLoopback } from '../../net/ip.ts'
+import type { Entrance, Route } from '../route.ts'
+import type { Source } from './explanation.ts'
+import { isNodeAddress } from './places.ts'
+import type { SeenRule } from './source-seen.ts'
+import type { Scene } from './world.ts'
+
+/** Undefined: this mode does nothing at sockets, or the client has none on this node. */
+export interface AtSocket {
+  /** Why packets are translated after all. */
+  readonly leftBecause: string | undefined
+}
+
+export function atSocket(entrance: Entrance, route: Route, { place }: Source, scene: Scene): AtSocket | undefined {
+  const { sockets } = scene.traits
+  if (sockets === undefined || (place !== 'this node' && place !== 'pod on this node')) return undefined
+  if (place === 'pod on this node' && sockets.clients === 'this node')
+    return { leftBecause: 'sockets of pods are left alone (--ebpf-scope=host)' }
+  return { leftBecause: whyLeft(entrance, route, scene) }
+}
+
+function whyLeft(entrance: Entrance, { protocol, entrances, sockets }: Route, scene: Scene): string | undefined {
+  if (scene.traits.sockets?.protocols.includes(protocol) === false) return `${protocol} is left to packets`
+  if (sockets?.balancing === 'off') return 'the Service wants it so (fairlead.dev/socket-balancing: off)'
+  if (entrances.some((it) => isAtSame(entrance, it) && it.allowed !== undefined))
+    return 'source ranges are asked of packets: a socket that connects has no address yet'
+  if (entrance.kind === 'cluster-ip' && isNodeAddress(entrance.ip, scene)) return 'this node has the address itself'
+  return undefined
+}
+
+function isAtSame(one: Entrance, other: Entrance): boolean {
+  return one.port === other.port && ('ip' in one && one.ip) === ('ip' in other && other.ip)
+}
+
+export function socketRemark({ leftBecause }: AtSocket): string {
+  return leftBecause === undefined
+    ? 'the socket of the client is connected to the endpoint itself: no packet has the address of the Service'
+    : `packets are translated, not the socket of the client: ${leftBecause}`
+}
+
+export function seenFromSocket({ place, ip }: Source, { table }: Scene): SeenRule {
+  // A process of the node may have chosen another of its addresses.
+  const isNode = place === 'this node' && (ip === undefined || isLoopback(ip) || ip === table.view.node.ip)
+  return {
+    of: () => (isNode ? 'node' : 'client'),
+    why: 'nothing is translated: the connection goes straight from the socket of the client to the endpoint',
+  }
+}

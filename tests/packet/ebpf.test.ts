@@ -1,0 +1,239 @@
+/** What is special about the ebpf mode: what sockets see, and what becomes of programs and pins. */
+import { readdirSync, rmSync } from 'node:fs'
+import { once } from 'node:events'
+import { expect, test } from 'vitest'
+import { attachTypes } from '../../src/dataplane/ebpf/bpf.ts'
+import { openBpf } from '../../src/dataplane/ebpf/open-bpf.ts'
+import { families, hostPort } from '../../src/net/ip.ts'
+import { plans } from './testing/address-plan.ts'
+import { ask, openTcp } from './testing/ask.ts'
+import type { EbpfProcess } from './testing/fairlead-ebpf.ts'
+import { fairleadEbpf, startEbpf } from './testing/fairlead-ebpf.ts'
+import { fairleadProgram } from './testing/fairlead.ts'
+import { Load } from './testing/load.ts'
+import { packetTestProblem } from './testing/packet-test-problem.ts'
+import { describeUnless } from './testing/proxies.ts'
+import { addressOf, Rig } from './testing/rig.ts'
+import { at } from './testing/row.ts'
+import { flowsTo, serviceFaults } from './testing/service-faults.ts'
+import { givenService, webPort } from './testing/service-fixture.ts'
+import type { PortFixture, ServiceFixture } from './testing/service-fixture.ts'
+import { UdpTalker } from './testing/udp-talker.ts'
+
+const everyone = ['here-1', 'here-2', 'there-1'] as const
+const web = givenService('web', 1, { type: 'NodePort', endpoints: everyone })
+const nobody = givenService('nobody', 2, { type: 'NodePort' })
+const sticky = givenService('sticky', 3, { affinitySeconds: 10_800, endpoints: everyone })
+const dnsPort: PortFixture = { name: 'dns', protocol: 'UDP', port: 53, target: 53 }
+const dns = givenService('dns', 4, { ports: [webPort, dnsPort], endpoints: ['here-1'] })
+const elsewhere = givenService('elsewhere', 5, {
+  type: 'LoadBalancer',
+  internalTrafficPolicy: 'Local',
+  externalTrafficPolicy: 'Local',
+  endpoints: ['there-1'],
+})
+const inTurn = givenService('in-turn', 6, {
+  endpoints: everyone,
+  annotations: { 'fairlead.dev/algorithm': 'round-robin' },
+})
+const soon = { timeout: 40_000, interval: 50 }
+
+describeUnless(packetTestProblem(fairleadEbpf), 'the ebpf mode', () => {
+  const start = (services: readonly ServiceFixture[], ...flags: readonly string[]) =>
+    Rig.startWith((cluster) => startEbpf(cluster, {}, flags), services)
+
+  test('a socket shows the Service as its peer, and its packets the endpoint', async () => {
+    await using rig = await start([web])
+    for (const family of families) {
+      const to = addressOf(at('cluster IP', web), family)
+      const socket = openTcp(rig.cluster.host('caller'), to)
+      await once(socket, 'connect')
+      expect(socket.remoteAddress).toBe(to.ip)
+      expect(socket.remotePort).toBe(to.port)
+      socket.destroy()
+    }
+    const tracked = rig.cluster.node.run('sh', ['-c', 'conntrack -L 2>/dev/null || true'])
+    expect(tracked).not.toContain(`dst=${plans.ipv4.clusterIP(web.index)} `)
+  })
+
+  test('node ports answer on loopback for the node, and a pod keeps its own loopback', async () => {
+    await using rig = await start([web])
+    const { port } = addressOf(at('node port', web), 'ipv4')
+    const from = (where: 'node' | 'caller', ip: string) =>
+      ask(where === 'node' ? rig.cluster.node : rig.cluster.host('caller'), {
+        transport: 'tcp',
+        ip,
+        port,
+        patienceMs: 5000,
+      })
+    for (const ip of ['127.0.0.1', '127.5.5.5', '0.0.0.0', '::1', '::', '::ffff:127.0.0.1'])
+      expect([ip, await from('node', ip)]).toMatchObject([ip, { kind: 'answer' }])
+    for (const ip of ['127.0.0.1', '::1']) expect([ip, await from('caller', ip)]).toEqual([ip, { kind: 'refused' }])
+    // A source on loopback cannot leave it: nftables decides, and node ports are not open there.
+    const bound = { transport: 'tcp', ip: '127.0.0.1', source: '127.0.0.1', port, patienceMs: 5000 } as const
+    expect(await ask(rig.cluster.node, bound)).toEqual({ kind: 'refused' })
+  })
+
+  test('without endpoints a connection is refused; where others have some, it is dropped or takes the short cut', async () => {
+    await using rig = await start([nobody, elsewhere])
+    for (const family of families) {
+      for (const door of ['cluster IP', 'node port'] as const)
+        expect(await rig.ask('caller', at(door, nobody), family, 10_000)).toEqual({ kind: 'refused' })
+      expect(await rig.ask('caller', at('cluster IP', elsewhere), family, 1500)).toEqual({ kind: 'silence' })
+      for (const door of ['VIP', 'node port'] as const)
+        expect(await rig.ask('caller', at(door, elsewhere), family, 10_000)).toMatchObject({
+          kind: 'answer',
+          answer: { answeredBy: 'there-1', sawSource: plans[family].hosts.caller },
+        })
+    }
+  })
+
+  test('a cluster IP that the node gets is left to it, until it goes', async () => {
+    await using rig = await start([web])
+    const ip = plans.ipv4.clusterIP(web.index)
+    const asked = () => rig.ask('node', at('cluster IP', web), 'ipv4', 2000)
+    const sockets = () => printedSockets(rig)
+    expect(sockets()).toContain(hostPort(ip, 80))
+    rig.cluster.node.ip(`address add ${ip}/32 dev lo`)
+    await rig.program([web])
+    expect(sockets()).not.toContain(hostPort(ip, 80))
+    rig.cluster.node.ip(`address del ${ip}/32 dev lo`)
+    await rig.program([web])
+    expect(sockets()).toContain(hostPort(ip, 80))
+    expect(await asked()).toMatchObject({ kind: 'answer' })
+  })
+
+  test('affinity is kept for a pod, and for all processes of the node together', async () => {
+    await using rig = await start([sticky])
+    for (const from of ['caller', 'here-3', 'node'] as const) {
+      const answers = new Set<string>()
+      for (let n = 0; n < 12; n++) answers.add(await whoAnswers(rig, from, sticky))
+      expect({ from, size: answers.size }).toEqual({ from, size: 1 })
+    }
+    const before = await whoAnswers(rig, 'caller', sticky)
+    await rig.program([{ ...sticky, endpoints: everyone.filter((pod) => pod !== before) }])
+    expect(await whoAnswers(rig, 'caller', sticky)).not.toBe(before)
+  })
+
+  test('endpoints take turns if the Service wants it', async () => {
+    await using rig = await start([inTurn])
+    const answers: string[] = []
+    for (let n = 0; n < 9; n++) answers.push(await whoAnswers(rig, 'caller', inTurn))
+    for (const pod of everyone) expect(answers.filter((who) => who === pod)).toHaveLength(3)
+  })
+
+  test('a UDP socket moves on when its endpoint goes', async () => {
+    await using rig = await start([dns])
+    using talker = new UdpTalker(rig.cluster.host('caller'), plans.ipv4.clusterIP(dns.index), 53)
+    await expect.poll(() => talker.ask(), soon).toBe('here-1')
+    await rig.program([{ ...dns, endpoints: ['here-2'] }])
+    await expect.poll(() => talker.ask(), soon).toBe('here-2')
+  })
+
+  test('no connection fails while the process is killed, replaced and restarted', async () => {
+    await using rig = await start([web])
+    await using load = new Load(rig, flowsTo(web))
+    for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
+      await rig.proxy.stop(signal)
+      const answered = load.connections
+      await expect.poll(() => load.connections, soon).toBeGreaterThan(answered + 10)
+      rig.proxy.run()
+      await rig.program([web])
+    }
+    await load.stop()
+    expect(load.failures).toEqual([])
+    expect(await serviceFaults(rig, web)).toEqual([])
+  })
+
+  test('with the scope of the host, pods are left to nftables', async () => {
+    await using rig = await start([web], '--ebpf-scope=host')
+    expect(rig.proxy.log()).toContain('pods are left to nftables: --ebpf-scope=host')
+    expect(await peerOf(rig, 'caller')).toBe(plans.ipv4.clusterIP(web.index))
+    const [before, after] = [countOf(rig), await askedBy(rig, 'caller')]
+    expect([after, countOf(rig)]).toEqual(['answer', before])
+    await askedBy(rig, 'node')
+    expect(countOf(rig)).toBe(before + 1)
+  })
+
+  test('what somebody detaches or unpins is put back, and the log says so', async () => {
+    await using rig = await start([web])
+    const { place } = rig.proxy as EbpfProcess
+    rmSync(`${place.pins}/1/links/connect4`)
+    await expect.poll(() => rig.proxy.log(), soon).toContain('connect4')
+    await expect.poll(() => readdirSync(`${place.pins}/1/links`), soon).toContain('connect4')
+    await expect.poll(() => attachedTo(place.cgroup.path), soon).toHaveLength(8)
+    expect(await serviceFaults(rig, web)).toEqual([])
+  })
+
+  test('--cleanup leaves nothing attached or pinned, and so does another mode', async () => {
+    await using rig = await start([web])
+    const { place } = rig.proxy as EbpfProcess
+    expect(await attachedTo(place.cgroup.path)).toHaveLength(8)
+    await rig.proxy.stop('SIGKILL')
+    const flags = [`--ebpf-pins=${place.pins}`]
+    const removed = rig.cluster.node.run(process.execPath, [fairleadProgram, '--cleanup', ...flags])
+    expect(removed).toContain('links/connect4')
+    expect(await attachedTo(place.cgroup.path)).toEqual([])
+    expect(readdirSync(place.pins.replace(/\/fairlead$/, ''))).not.toContain('fairlead')
+
+    rig.proxy.run()
+    await rig.program([web])
+    await using load = new Load(rig, flowsTo(web))
+    const other = (rig.proxy as EbpfProcess).second(['--proxy-mode=nftables', '--take-over'])
+    await using _other = other
+    other.run()
+    await expect.poll(() => attachedTo(place.cgroup.path), soon).toEqual([])
+    await load.stop()
+    expect(load.failures).toEqual([])
+    expect(await serviceFaults(rig, web)).toEqual([])
+  })
+
+  test('without a BPF file system it says what to mount, and with --ebpf-fallback it runs the nftables mode', async () => {
+    const started = (...flags: readonly string[]) =>
+      Rig.startWith(
+        (cluster) => startEbpf(cluster, {}, ['--ebpf-pins=/run/fairlead-test-nowhere/pins', ...flags]),
+        [web],
+      )
+    await using rig = await started('--ebpf-fallback=nftables')
+    expect(rig.proxy.log()).toContain('running the nftables mode instead of the ebpf mode, as --ebpf-fallback allows')
+    expect(rig.proxy.log()).toContain('BPF file system')
+    expect(await serviceFaults(rig, web)).toEqual([])
+  })
+
+  async function whoAnswers(rig: Rig, from: 'caller' | 'here-3' | 'node', service: ServiceFixture): Promise<string> {
+    const outcome = await rig.ask(from, at('cluster IP', service), 'ipv4', 10_000)
+    return outcome.kind === 'answer' ? outcome.answer.answeredBy : outcome.kind
+  }
+
+  async function askedBy(rig: Rig, from: 'caller' | 'node'): Promise<string> {
+    return (await rig.ask(from, at('cluster IP', web), 'ipv4', 10_000)).kind
+  }
+
+  async function peerOf(rig: Rig, from: 'caller'): Promise<string | undefined> {
+    const socket = openTcp(rig.cluster.host(from), addressOf(at('cluster IP', web), 'ipv4'))
+    await once(socket, 'connect')
+    const { remoteAddress } = socket
+    socket.destroy()
+    return remoteAddress
+  }
+
+  /** What the hooks have connected to the Service so far. */
+  function countOf(rig: Rig): number {
+    const line = printedSockets(rig)
+      .split('\n')
+      .find((text) => text.includes(hostPort(plans.ipv4.clusterIP(web.index), 80)))
+    return Number(/connections=(\d+)/.exec(line ?? '')?.[1] ?? Number.NaN)
+  }
+
+  function printedSockets(rig: Rig): string {
+    const { pins } = (rig.proxy as EbpfProcess).place
+    return rig.cluster.node.run(process.execPath, [fairleadProgram, 'sockets', `--ebpf-pins=${pins}`])
+  }
+
+  /** The hooks that programs of ours are at. */
+  async function attachedTo(cgroup: string): Promise<readonly string[]> {
+    const bpf = await openBpf()
+    const names = await Promise.all(attachTypes.map((type) => bpf.attached(cgroup, type)))
+    return names.flat().flatMap(({ name }) => (name?.startsWith('fl_') === true ? [name] : []))
+  }
+})
