@@ -36,7 +36,11 @@ describe.concurrent('what cannot work ends with code 1 and one error that says w
       ['--masquerade-all', 'false'],
       '--masquerade-all takes its value after "=": write --masquerade-all=false',
     ],
-    ['an unknown mode', ['--proxy-mode=magic'], 'Invalid value: "magic": must be iptables, ipvs, nftables, ebpf, userspace'],
+    [
+      'an unknown mode',
+      ['--proxy-mode=magic'],
+      'Invalid value: "magic": must be iptables, ipvs, nftables, ebpf, userspace',
+    ],
     [
       'a kubeconfig that is not there',
       [userspace, '--kubeconfig=/missing'],

@@ -5,7 +5,7 @@
 import type { Clock } from '../../core/clock.ts'
 
 /** Programs run for microseconds. */
-export const restMs = 60_000
+const restMs = 60_000
 
 /** Elements side by side. */
 export interface Extent {
@@ -25,6 +25,7 @@ export interface SpaceLimits {
 /** The elements of one array. Sizes are powers of two, so that what goes fits what comes. */
 export class Space {
   readonly #clock: SpaceClock
+  readonly #first: number
   readonly #end: number
   /** From here on, nothing was ever used. */
   #untouched: number
@@ -36,6 +37,7 @@ export class Space {
 
   constructor({ first, end, clock }: SpaceLimits) {
     this.#clock = clock
+    this.#first = first
     this.#end = end
     this.#untouched = first
   }
@@ -59,7 +61,7 @@ export class Space {
 
   /** There is room for so many without waiting for what rests. */
   hasRoomFor(count: number): boolean {
-    return this.#used + this.#restingCount + count <= this.#end
+    return this.#used + this.#restingCount + count <= this.#end - this.#first
   }
 
   get capacity(): number {

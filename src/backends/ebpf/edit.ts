@@ -47,7 +47,7 @@ export interface Orphans {
   readonly strangeKeys: readonly Uint8Array[]
 }
 
-export const noOrphans: Orphans = { services: [], records: [], frontendIds: [], strangeKeys: [] }
+const noOrphans: Orphans = { services: [], records: [], frontendIds: [], strangeKeys: [] }
 
 /** `routes` are those that changed; undefined for one that is gone. */
 export function editSockets(

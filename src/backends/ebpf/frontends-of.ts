@@ -35,7 +35,7 @@ export interface PlannedEndpoint {
   readonly lists: number
 }
 
-export interface LeftToPackets {
+interface LeftToPackets {
   readonly id: FrontendId
   readonly why: string
 }

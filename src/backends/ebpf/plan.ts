@@ -1,7 +1,7 @@
 /** What the tables hold for the routes of one family: data that nobody changes. */
 import type { NodeView } from '../../core/backend.ts'
 import type { RouteKey } from '../../core/route.ts'
-import { VersionedMap } from '../../core/versioned-map.ts'
+import type { VersionedMap } from '../../core/versioned-map.ts'
 import { socketRoute } from './frontends-of.ts'
 import type { FrontendId, SocketRoute } from './frontends-of.ts'
 import type { HeldFrontend, HeldService } from './held.ts'
@@ -19,15 +19,6 @@ export interface PlacedRoute {
   readonly route: SocketRoute
   /** Undefined: all of it is left to the packets. */
   readonly held: HeldService | undefined
-}
-
-export function emptyPlan(): SocketPlan {
-  return {
-    node: { ownIps: new Set(), nodePortIps: new Set() },
-    routesByKey: new VersionedMap(),
-    frontendsById: new VersionedMap(),
-    withoutRoom: new Set(),
-  }
 }
 
 /** What the routes of a view want of the tables. Undefined for one that is gone. */

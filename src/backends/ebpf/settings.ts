@@ -12,7 +12,7 @@ export interface NodeState {
   readonly nodePortIps: ReadonlySet<string>
 }
 
-export interface NodeAddressSettings {
+interface NodeAddressSettings {
   readonly family: Family
   /** CIDRs; `primary` has been replaced. */
   readonly nodePortAddresses: readonly string[]

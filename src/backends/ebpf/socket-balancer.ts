@@ -115,17 +115,22 @@ export class SocketBalancer implements AsyncDisposable {
       const [tables, arena] = [this.#tables, this.#arena]
       if (tables === undefined || arena === undefined || this.#suspects.has(task.family)) return undefined
       this.#assertOwner(tables)
-      const needs = needsOf(task.routes.values())
-      if (!(await this.#makeRoom(arena, needs, tables))) return undefined
+      if (this.#isTooFull(arena, tables)) return undefined
+      if (!fits(arena, needsOf(task.routes.values()))) await this.#wakeAll(arena)
       const edit = steps.plan(() => editSockets(before, task.routes, task.node, arena), editCounts)
+      if (edit.after.withoutRoom.size > 0 && !this.#cannotGrow) {
+        // Nothing was sent; what was taken is free again once the arena is made anew.
+        this.#arena = undefined
+        return undefined
+      }
       await this.#send(tables, [...edit.steps, ...this.#leaseSteps()], steps, signal)
-      return this.#done(task, await this.#useRest(edit, arena, tables, steps, signal))
+      return this.#done(task, edit, tables, arena)
     })
   }
 
   /** Makes everything of the family right, whatever is there. `routes` are all of them. */
   rewrite(task: SocketTask, steps: SyncSteps, signal: AbortSignal): Promise<SocketEdit> {
-    const { family, routes, node } = task
+    const { family, routes } = task
     return this.#inTurn(family, async () => {
       const bpf = tracedBpf(this.#options.bpf, steps)
       const wanted = new Map<RouteKey, SocketRoute>()
@@ -139,22 +144,23 @@ export class SocketBalancer implements AsyncDisposable {
       else await this.#send(tables, this.#configSteps(tables), steps, signal)
       this.#hasTakenOver = true
       await this.#noteSuspect(family, tables)
-      await steps.apply(() => this.#grow(tables, needs, other, bpf))
-      // Programs that read some of these maps, and others in the place of the rest, would see halves of what is written now.
-      if (tables.hasNewMaps && (await this.#links.areThere(bpf))) await this.#attach(tables, bpf, steps, signal)
-      const found = await steps.read(() => tables.read())
-      const { before, orphans, arena } = steps.plan(() =>
-        adopt(found, { family, routes: wanted, other, clock: this.#options.clock }),
-      )
-      const edit = steps.plan(() => editSockets(before, wanted, node, arena, orphans), editCounts, 'compare')
+      const routesOfOther = typeof other === 'string' ? [] : other.routesByKey.values().map(({ route }) => route)
+      await steps.apply(() => this.#grow(tables, sumOf(needs, needsOf(routesOfOther)), bpf))
+      let planned = await this.#planAll(task, wanted, other, tables, bpf, steps, signal)
+      // What goes and what comes are there together for a while, and free elements may not lie side by side.
+      for (let all = needs; planned.edit.after.withoutRoom.size > 0 && !this.#cannotGrow;) {
+        all = sumOf(all, sumOf(needs, usedIn(planned.arena, tables.specs)))
+        await steps.apply(() => this.#grow(tables, all, bpf))
+        planned = await this.#planAll(task, wanted, other, tables, bpf, steps, signal, 'use what rests')
+      }
+      const { edit, arena } = planned
       const config = [...this.#configSteps(tables), ...this.#leaseSteps()]
       await this.#send(tables, [...edit.steps, ...config], steps, signal)
-      const done = await this.#useRest(edit, arena, tables, steps, signal)
       await tables.remember()
       await this.#attach(tables, bpf, steps, signal)
       this.#arena = arena
       this.#suspects.delete(family)
-      return this.#done(task, done)
+      return this.#done(task, edit, tables, arena)
     })
   }
 
@@ -231,8 +237,10 @@ export class SocketBalancer implements AsyncDisposable {
     })
   }
 
-  #done({ family, routes }: SocketTask, edit: SocketEdit): SocketEdit {
+  #done({ family, routes }: SocketTask, edit: SocketEdit, { maps }: SocketTables, arena: Arena): SocketEdit {
+    retire(arena, edit.retired)
     this.#plans.set(family, edit.after)
+    this.#stale?.noteEnded(edit.retired.ids, maps)
     for (const key of this.#stale === undefined ? [] : routes.keys()) {
       const index = edit.after.routesByKey.get(key)?.held?.index
       if (index !== undefined) this.#stale?.noteChanged(index)
@@ -240,26 +248,26 @@ export class SocketBalancer implements AsyncDisposable {
     return edit
   }
 
-  /** What is out of use now may be what others have found no room for. */
-  async #useRest(
-    edit: SocketEdit,
-    arena: Arena,
+  /** From what is there to what is wanted. Nothing is written to the tables yet. */
+  async #planAll(
+    { family, node }: SocketTask,
+    routes: ReadonlyMap<RouteKey, SocketRoute>,
+    other: SocketPlan | 'unknown' | 'unserved',
     tables: SocketTables,
+    bpf: Bpf,
     steps: SyncSteps,
     signal: AbortSignal,
-  ): Promise<SocketEdit> {
-    const { after } = edit
-    retire(arena, edit.retired)
-    this.#stale?.noteEnded(edit.retired.ids, tables.maps)
-    if (after.withoutRoom.size === 0) return edit
-    await this.#options.bpf.fence()
-    arena.wakeAll()
-    const routes = new Map(Array.from(after.withoutRoom, (key) => [key, after.routesByKey.get(key)?.route]))
-    const again = steps.plan(() => editSockets(after, routes, after.node, arena), editCounts)
-    await this.#send(tables, again.steps, steps, signal)
-    retire(arena, again.retired)
-    this.#stale?.noteEnded(again.retired.ids, tables.maps)
-    return { ...again, steps: [...edit.steps, ...again.steps] }
+    rest: 'let it rest' | 'use what rests' = 'let it rest',
+  ): Promise<{ readonly edit: SocketEdit; readonly arena: Arena }> {
+    // Programs that read some of these maps, and others in the place of the rest, would see halves of what is written now.
+    if (tables.hasNewMaps && (await this.#links.areThere(bpf))) await this.#attach(tables, bpf, steps, signal)
+    const found = await steps.read(() => tables.read())
+    const { clock } = this.#options
+    const { before, orphans, arena } = steps.plan(() => adopt(found, { family, routes, other, clock }))
+    const needs = needsOf(routes.values())
+    if (rest === 'use what rests' || !fits(arena, needs)) await this.#wakeAll(arena)
+    const edit = steps.plan(() => editSockets(before, routes, node, arena, orphans), editCounts, 'compare')
+    return { edit, arena }
   }
 
   #known(family: Family): SocketPlan | 'unknown' | 'unserved' {
@@ -267,14 +275,14 @@ export class SocketBalancer implements AsyncDisposable {
     return this.#plans.get(family) ?? 'unknown'
   }
 
-  /** False: larger maps are needed. */
-  async #makeRoom(arena: Arena, needs: Needs, { specs }: SocketTables): Promise<boolean> {
-    if (!fits(arena, needs)) {
-      await this.#options.bpf.fence()
-      arena.wakeAll()
-    }
-    const used = usedIn(arena, specs)
-    return this.#cannotGrow || !isTooFull(sumOf(used, needs), capacitiesOf(specs))
+  /** What rests can be used at once when every program has ended that may still read it. */
+  async #wakeAll(arena: Arena): Promise<void> {
+    await this.#options.bpf.fence()
+    arena.wakeAll()
+  }
+
+  #isTooFull(arena: Arena, { specs }: SocketTables): boolean {
+    return !this.#cannotGrow && isTooFull(usedIn(arena, specs), capacitiesOf(specs))
   }
 
   async #attach(tables: SocketTables, bpf: Bpf, steps: SyncSteps, signal: AbortSignal): Promise<void> {
@@ -284,9 +292,9 @@ export class SocketBalancer implements AsyncDisposable {
     })
   }
 
-  async #grow(tables: SocketTables, needs: Needs, other: SocketPlan | 'unknown' | 'unserved', bpf: Bpf): Promise<void> {
-    const routesOfOther = typeof other === 'string' ? [] : other.routesByKey.values().map(({ route }) => route)
-    const sizes = sizesFor(sumOf(needs, needsOf(routesOfOther)), tables.specs)
+  /** So that so many fit easily. */
+  async #grow(tables: SocketTables, needs: Needs, bpf: Bpf): Promise<void> {
+    const sizes = sizesFor(needs, tables.specs)
     if (sizes.size === 0 || this.#cannotGrow) return
     const { log } = this.#options
     this.#links.forgetPrograms()

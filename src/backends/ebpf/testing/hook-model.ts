@@ -17,7 +17,7 @@ import {
 import type { FrontendTarget, MapName, SocketProtocol } from '../layout.ts'
 
 /** A map of a kernel in memory. */
-export interface ModelMap {
+interface ModelMap {
   readonly entriesByKey: ReadonlyMap<string, readonly [key: Uint8Array, value: Uint8Array]>
   readonly bytes: Uint8Array
 }

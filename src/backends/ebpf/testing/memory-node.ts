@@ -56,9 +56,11 @@ export const testSettings: SocketSettings = {
 }
 
 /** Fast to read, and soon full. */
-export const smallSpecs = withSizes({ frontends: 64, services: 32, slots: 256, endpoints: 128 })
+export const smallSpecs = specsOfSize({ frontends: 64, services: 32, slots: 256, endpoints: 128 })
 
-function withSizes(sizes: Readonly<Record<'frontends' | 'services' | 'slots' | 'endpoints', number>>): MapSpecs {
+export function specsOfSize(
+  sizes: Readonly<Record<'frontends' | 'services' | 'slots' | 'endpoints', number>>,
+): MapSpecs {
   const maxEntries: Partial<Record<MapName, number>> = {
     ...sizes,
     service_stats: sizes.services,

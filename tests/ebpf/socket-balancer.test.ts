@@ -1,0 +1,233 @@
+/** The backend of the ebpf mode on the real kernel, without anybody for packets: what it writes is what sockets get. */
+import { once } from 'node:events'
+import { connect, createServer } from 'node:net'
+import type { AddressInfo, Server } from 'node:net'
+import { dirname, join } from 'node:path'
+import { afterAll, expect, onTestFinished, test } from 'vitest'
+import { EbpfBackend } from '../../src/backends/ebpf/ebpf-backend.ts'
+import { mapSpecs } from '../../src/backends/ebpf/layout.ts'
+import type { MapName } from '../../src/backends/ebpf/layout.ts'
+import { SocketBalancer } from '../../src/backends/ebpf/socket-balancer.ts'
+import type { SocketBalancerOptions } from '../../src/backends/ebpf/socket-balancer.ts'
+import { builtObject, missingForObject } from '../../src/backends/ebpf/testing/built-object.ts'
+import { testSettings } from '../../src/backends/ebpf/testing/memory-node.ts'
+import { noPackets } from '../../src/backends/ebpf/testing/no-packets.ts'
+import { systemClock } from '../../src/core/clock.ts'
+import { silentLogger } from '../../src/core/logger.ts'
+import type { Route } from '../../src/core/route.ts'
+import { addressPlans, viewOf } from '../../src/core/testing/random-cluster.ts'
+import { testEndpoint, testRoute, withWishes } from '../../src/core/testing/routes.ts'
+import { readObject } from '../../src/dataplane/ebpf/read-object.ts'
+import { KernelSite, missingForBpf } from '../../src/dataplane/ebpf/testing/kernel-site.ts'
+import { describeUnless } from '../packet/testing/proxies.ts'
+import { JoinedCgroup } from './testing/joined-cgroup.ts'
+
+const problem = missingForObject === '' ? await missingForBpf() : `not found: ${missingForObject}`
+const never = new AbortController().signal
+const serviceIp = '10.96.0.1'
+
+describeUnless(problem, 'the socket balancer on this kernel', () => {
+  const places = open()
+  afterAll(async () => (await places).close())
+
+  test('a client reaches the endpoints of the moment, and is refused without any', async () => {
+    const { node, servers } = await start('moment')
+    const [one, two] = servers
+    await node.sync(web([one, two]))
+    const reached = await Promise.all(Array.from({ length: 64 }, () => ask()))
+    expect(new Set(reached)).toEqual(new Set([String(one.port), String(two.port)]))
+    await node.sync(web([two]))
+    expect(new Set(await Promise.all(Array.from({ length: 32 }, () => ask())))).toEqual(new Set([String(two.port)]))
+    await node.sync(web([]))
+    expect(await ask()).toBe('ECONNREFUSED')
+    const traffic = await node.backend.traffic(never)
+    expect(traffic.get(web([]).key)).toMatchObject({ connections: 96, turnedAway: { 'no-endpoint': 1 } })
+    expect(await node.backend.compare(never)).toEqual({ kind: 'as written' })
+  })
+
+  test('changes, restarts and larger tables under load: every client is served', async () => {
+    const { node, servers } = await start('load', { specs: tinySpecs })
+    const [one, two] = servers
+    await node.sync(web([one, two]))
+    const answers: string[] = []
+    const isOver = new AbortController()
+    const clients = Array.from({ length: 4 }, async () => {
+      while (!isOver.signal.aborted) answers.push(await ask())
+    })
+    for (let round = 0; round < 100; round++) {
+      await node.sync(web(round % 2 === 0 ? [one] : [two]))
+      if (round % 20 === 19) await node.restart()
+      const more = Array.from({ length: round }, (_, number) => other(number))
+      await node.sync(web([one, two]), ...more)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    isOver.abort()
+    await Promise.all(clients)
+    expect(answers.filter((answer) => answer !== String(one.port) && answer !== String(two.port))).toEqual([])
+    expect(answers.length).toBeGreaterThan(100)
+    expect(node.balancer.usage?.capacities.services).toBeGreaterThan(tinySize)
+    const [traffic] = (await node.backend.traffic(never)).values()
+    // What is counted while the counters are copied into larger maps is lost.
+    expect(traffic?.connections).toBeGreaterThan(0.98 * answers.length)
+    expect(traffic?.connections).toBeLessThanOrEqual(answers.length)
+  })
+
+  test('a detached program, a lost pin and a changed entry are found, and a full sync repairs them', async () => {
+    const { node, servers, pins } = await start('damage')
+    const { bpf } = (await places).site
+    await node.sync(web([servers[0]]))
+    const damages: readonly (readonly [string, () => Promise<unknown>])[] = [
+      ['somebody detached the program at connect4', async () => bpf.detach(await linkAt('connect4'))],
+      ['the pin of the program at connect6 is gone', () => bpf.unpin(`${pins}/1/links/connect6`)],
+      ['the pin of the map slots is gone', () => bpf.unpin(`${pins}/1/maps/slots`)],
+      [
+        '10.96.0.1 tcp 80 was deleted in the map frontends',
+        async () => {
+          using map = await bpf.openMap(`${pins}/1/maps/frontends`)
+          await map?.delete((await map.entries()).map(([key]) => key))
+        },
+      ],
+    ]
+    const linkAt = async (attachType: string) => {
+      const link = await bpf.openLink(`${pins}/1/links/${attachType}`)
+      if (link === undefined) throw new Error(`${attachType} is not pinned`)
+      return link
+    }
+    for (const [found, damage] of damages) {
+      await damage()
+      expect(await node.backend.compare(never)).toEqual({ kind: 'differs', found })
+      await node.sync(web([servers[0]]))
+      expect(await node.backend.compare(never)).toEqual({ kind: 'as written' })
+      expect(await ask()).toBe(String(servers[0].port))
+    }
+  })
+
+  async function start(name: string, options: Partial<SocketBalancerOptions> = {}) {
+    const { site, cgroup, object } = await places
+    const pins = join(site.bpffs, name)
+    const programs = readObject(object).programs.filter(({ section }) => !section.endsWith('-old'))
+    const node = new Node(() => ({
+      bpf: site.bpf,
+      families: ['ipv4'],
+      pins,
+      cgroup,
+      programs,
+      digest: new Uint8Array(20),
+      settings: testSettings,
+      owner: BigInt(Math.floor(Math.random() * 2 ** 48)),
+      kernelNow: () => process.hrtime.bigint(),
+      clock: systemClock,
+      log: silentLogger,
+      ...options,
+    }))
+    const servers = [await listen(), await listen()] as const
+    onTestFinished(async () => {
+      await node.balancer[Symbol.asyncDispose]()
+      await site.bpf.unpin(pins)
+      for (const { server } of servers) server.close()
+    })
+    return { node, pins, servers }
+  }
+})
+
+async function open() {
+  const site = await KernelSite.open()
+  const cgroup = site.makeCgroup('balancer')
+  const joined = new JoinedCgroup(cgroup, dirname(cgroup))
+  return {
+    site,
+    cgroup,
+    object: await builtObject(),
+    close: () => {
+      joined[Symbol.dispose]()
+      site[Symbol.dispose]()
+    },
+  }
+}
+
+const tinySize = 4
+const tiny: readonly MapName[] = ['frontends', 'services', 'service_stats', 'slots', 'endpoints', 'endpoint_stats']
+const tinySpecs = Object.fromEntries(
+  Object.entries(mapSpecs).map(([name, spec]) => [
+    name,
+    tiny.includes(name as MapName) ? { ...spec, maxEntries: tinySize } : spec,
+  ]),
+) as unknown as NonNullable<SocketBalancerOptions['specs']>
+
+class Node {
+  readonly #options: () => SocketBalancerOptions
+  balancer: SocketBalancer
+  backend: EbpfBackend
+  #routes = new Map<Route['key'], Route>()
+
+  constructor(options: () => SocketBalancerOptions) {
+    this.#options = options
+    this.balancer = new SocketBalancer(options())
+    this.backend = this.#newBackend()
+  }
+
+  async restart(): Promise<void> {
+    await this.balancer[Symbol.asyncDispose]()
+    this.balancer = new SocketBalancer(this.#options())
+    this.backend = this.#newBackend()
+  }
+
+  async sync(...routes: readonly Route[]): Promise<void> {
+    const keys = [...new Set([...this.#routes.keys(), ...routes.map(({ key }) => key)])]
+    this.#routes = new Map(routes.map((route) => [route.key, route]))
+    const full = (await this.backend.compare(never)).kind !== 'as written'
+    await this.backend.sync(viewOf(addressPlans.ipv4, this.#routes, []), { full, keys, causes: [] }, never)
+  }
+
+  #newBackend(): EbpfBackend {
+    const node = () => ({ ownIps: new Set<string>(), nodePortIps: new Set<string>() })
+    return new EbpfBackend({
+      family: 'ipv4',
+      balancer: this.balancer,
+      packets: noPackets,
+      node,
+      clock: systemClock,
+      log: silentLogger,
+    })
+  }
+}
+
+interface Place {
+  readonly server: Server
+  readonly port: number
+}
+
+function web(places: readonly Place[]): Route {
+  const endpoints = places.map(({ port }) => testEndpoint('127.0.0.1', port))
+  return withWishes(webRoute, { endpoints })
+}
+
+const webRoute = testRoute('shop/web', { clusterIP: serviceIp, port: 80 })
+
+function other(number: number): Route {
+  const endpoints = [testEndpoint('10.77.9.9', 1 + number)]
+  return testRoute(`shop/other-${number}`, { clusterIP: `10.96.7.${number}`, port: 80, endpoints })
+}
+
+/** It tells its port. */
+async function listen(): Promise<Place> {
+  const server = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.end(String((server.address() as AddressInfo).port))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return { server, port: (server.address() as AddressInfo).port }
+}
+
+/** Who answers, or what fails. */
+function ask(): Promise<string> {
+  return new Promise((resolve) => {
+    let answer = ''
+    const socket = connect({ host: serviceIp, port: 80 })
+    socket.setEncoding('utf8')
+    socket.on('data', (text: string) => (answer += text))
+    socket.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message))
+    socket.on('end', () => resolve(answer))
+  })
+}
