@@ -11,6 +11,7 @@ import { foreignRules } from './checks/foreign-rules.ts'
 import { forwarding } from './checks/forwarding.ts'
 import { iptablesVariants } from './checks/iptables-variants.ts'
 import { ipvsSettings } from './checks/ipvs-settings.ts'
+import { kernelEbpf } from './checks/kernel-ebpf.ts'
 import { kernelIptables } from './checks/kernel-iptables.ts'
 import { kernelIpvs } from './checks/kernel-ipvs.ts'
 import { kernelNftables } from './checks/kernel-nftables.ts'
@@ -34,6 +35,7 @@ export const checks: readonly Check[] = [
   capabilitiesLegacy,
   tools,
   kernelNftables,
+  kernelEbpf,
   kernelIptables,
   kernelIpvs,
   windows,

@@ -4,6 +4,7 @@ import type { BridgeFacts } from './evidence/bridges.ts'
 import type { ClusterFacts } from './evidence/cluster.ts'
 import type { ConfinementFacts } from './evidence/confinement.ts'
 import type { DaemonFacts } from './evidence/daemon.ts'
+import type { EbpfFacts } from './evidence/ebpf.ts'
 import type { FolderFacts } from './evidence/folders.ts'
 import type { HnsFacts } from './evidence/hns.ts'
 import type { IptablesFacts } from './evidence/iptables.ts'
@@ -26,6 +27,7 @@ export interface Evidence {
   readonly cluster: ClusterFacts
   readonly confinement: ConfinementFacts
   readonly daemon: DaemonFacts
+  readonly ebpf: EbpfFacts
   readonly folders: FolderFacts
   readonly foreignRules: readonly HookedChain[]
   readonly hns: HnsFacts

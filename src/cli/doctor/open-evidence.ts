@@ -9,6 +9,7 @@ import { readCapabilities } from './evidence/capabilities.ts'
 import { readCluster } from './evidence/cluster.ts'
 import { readConfinement } from './evidence/confinement.ts'
 import { readDaemon } from './evidence/daemon.ts'
+import { readEbpf } from './evidence/ebpf.ts'
 import { readFolders } from './evidence/folders.ts'
 import { readForeignRules } from './evidence/foreign-rules.ts'
 import { readHns } from './evidence/hns.ts'
@@ -45,6 +46,7 @@ export function evidenceReaders({ setup, options, mode, server, host }: Evidence
     cluster: (_, signal) => readCluster(setup, { ...place, mode, nodeAddresses }, host, signal),
     confinement: () => readConfinement(host, setup),
     daemon: (_, signal) => readDaemon(config, server, host, signal),
+    ebpf: (_, signal) => readEbpf(host, setup, signal),
     folders: () => readFolders(setup),
     foreignRules: (read, signal) => readForeignRules(host, setup, () => read('iptables'), signal),
     hns: (_, signal) => readHns(host, config.winkernel.networkName || (host.env['KUBE_NETWORK'] ?? ''), signal),

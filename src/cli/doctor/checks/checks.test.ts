@@ -15,6 +15,8 @@ import { forwarding } from './forwarding.ts'
 import { iptablesVariants } from './iptables-variants.ts'
 import { ipvsSettings } from './ipvs-settings.ts'
 import { kernelIptables } from './kernel-iptables.ts'
+import { features } from '../../../dataplane/ebpf/probes.ts'
+import { kernelEbpf } from './kernel-ebpf.ts'
 import { kernelIpvs } from './kernel-ipvs.ts'
 import { leftovers } from './leftovers.ts'
 import { limits } from './limits.ts'
@@ -188,6 +190,32 @@ const cases: readonly Case[] = [
       ['ipvs-setting-differs', 'net.ipv4.vs.conntrack = 0'],
       ['ipvs-setting-differs', 'arp_announce = not there, needed: 2'],
     ],
+  },
+  {
+    name: 'a kernel that lacks what the ebpf mode needs, and what it can do without',
+    check: kernelEbpf,
+    flags: ['--proxy-mode=ebpf'],
+    evidence: {
+      ebpf: {
+        obstacle: undefined,
+        answers: features.map((feature) => ({
+          feature,
+          answer: feature.name === 'links' || feature.name === 'refusals' ? 'no' : 'yes',
+          why: `no ${feature.name}`,
+        })),
+      },
+    },
+    finds: [
+      ['ebpf-unusable', 'no links'],
+      ['ebpf-feature-missing', 'no refusals'],
+    ],
+  },
+  {
+    name: 'a machine without the places of the ebpf mode',
+    check: kernelEbpf,
+    flags: ['--proxy-mode=ebpf'],
+    evidence: { ebpf: { obstacle: 'no cgroup v2', answers: [] } },
+    finds: [['ebpf-unusable', 'no cgroup v2']],
   },
   {
     name: 'ipvs without its scheduler and without ipset',

@@ -1,0 +1,32 @@
+import { check } from '../check.ts'
+
+export const kernelEbpf = check({
+  name: 'kernel-ebpf',
+  title: 'what the ebpf mode needs of the kernel and of the machine',
+  needs: ['ebpf'],
+  concerns: ({ config }) => config.mode === 'ebpf',
+  finds: {
+    'ebpf-unusable': {
+      severity: 'error',
+      meaning:
+        'The ebpf mode cannot run: the cgroup of the node, a BPF file system, a right or a feature of the kernel is missing.',
+      fix: 'Follow the message (docs/ebpf.md), choose another mode with --proxy-mode, or allow --ebpf-fallback=nftables.',
+    },
+    'ebpf-feature-missing': {
+      severity: 'warning',
+      meaning: 'The kernel lacks something that the ebpf mode can do without: that part is left to nftables.',
+      fix: 'Use a kernel that has it, if you need it (docs/ebpf.md).',
+    },
+  },
+  *run(_, { ebpf: { obstacle, answers } }, find) {
+    if (obstacle !== undefined)
+      yield find('ebpf-unusable', { what: 'The ebpf mode cannot run here.', evidence: obstacle })
+    for (const { feature, answer, why } of answers) {
+      if (answer !== 'no') continue
+      yield find(feature.isNeeded ? 'ebpf-unusable' : 'ebpf-feature-missing', {
+        what: `The kernel lacks ${feature.title} (Linux ${feature.since}): ${feature.without}.`,
+        evidence: why,
+      })
+    }
+  },
+})

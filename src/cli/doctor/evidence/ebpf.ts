@@ -1,0 +1,38 @@
+import { constants } from 'node:os'
+import { BpfError } from '../../../dataplane/ebpf/bpf-error.ts'
+import { ensureBpffs, findCgroup } from '../../../dataplane/ebpf/places.ts'
+import type { PlaceFiles } from '../../../dataplane/ebpf/places.ts'
+import type { FeatureAnswer } from '../../../dataplane/ebpf/probes.ts'
+import { readObject } from '../../../dataplane/ebpf/read-object.ts'
+import { SocketsError } from '../../../dataplane/sock-diag/sockets.ts'
+import { ebpfObjectAdvice } from '../../../host/own-files.ts'
+import type { Host } from '../../host/host.ts'
+import { askForFeatures } from '../../modes/ebpf/features.ts'
+import type { Setup } from '../setup.ts'
+
+export interface EbpfFacts {
+  /** What keeps the mode from running before the kernel is asked for single features. */
+  readonly obstacle: string | undefined
+  readonly answers: readonly FeatureAnswer[]
+}
+
+export async function readEbpf(host: Host, { ebpf }: Pick<Setup, 'ebpf'>, signal: AbortSignal): Promise<EbpfFacts> {
+  try {
+    const file = await host.readEbpfObject()
+    if (file === undefined) return { obstacle: `the programs are missing: ${ebpfObjectAdvice}`, answers: [] }
+    const files = withoutMounts(await host.openPlaceFiles())
+    const { path: cgroup } = await findCgroup(files, ebpf.cgroup === '' ? undefined : ebpf.cgroup)
+    await ensureBpffs(files, ebpf.pins)
+    const [bpf, sockets] = [await host.openBpf(), await host.openSockets()]
+    const subjects = { bpf, cgroup, object: readObject(file), sockets, host }
+    return { obstacle: undefined, answers: await askForFeatures(subjects, signal) }
+  } catch (error) {
+    if (!(error instanceof BpfError) && !(error instanceof SocketsError)) throw error
+    return { obstacle: error.message, answers: [] }
+  }
+}
+
+/** The proxy mounts its file system itself; who only looks does not. */
+function withoutMounts(files: PlaceFiles): PlaceFiles {
+  return { ...files, mount: async (type) => (type === 'bpf' ? 0 : constants.errno.EPERM) }
+}
