@@ -7,16 +7,18 @@ import { openBpf } from '../../src/dataplane/ebpf/open-bpf.ts'
 import { families, hostPort } from '../../src/net/ip.ts'
 import { plans } from './testing/address-plan.ts'
 import { ask, openTcp } from './testing/ask.ts'
+import { Cluster } from './testing/cluster.ts'
 import type { EbpfProcess } from './testing/fairlead-ebpf.ts'
 import { fairleadEbpf, startEbpf } from './testing/fairlead-ebpf.ts'
 import { fairleadProgram } from './testing/fairlead.ts'
+import { limitedTo } from './testing/limited-to.ts'
 import { Load } from './testing/load.ts'
 import { packetTestProblem } from './testing/packet-test-problem.ts'
 import { describeUnless } from './testing/proxies.ts'
 import { addressOf, Rig } from './testing/rig.ts'
 import { at } from './testing/row.ts'
 import { flowsTo, serviceFaults } from './testing/service-faults.ts'
-import { givenService, webPort } from './testing/service-fixture.ts'
+import { clusterObjects, givenService, objectsOf, webPort } from './testing/service-fixture.ts'
 import type { PortFixture, ServiceFixture } from './testing/service-fixture.ts'
 import { UdpTalker } from './testing/udp-talker.ts'
 
@@ -186,6 +188,22 @@ describeUnless(packetTestProblem(fairleadEbpf), 'the ebpf mode', () => {
     await load.stop()
     expect(load.failures).toEqual([])
     expect(await serviceFaults(rig, web)).toEqual([])
+  })
+
+  const needs = ['NET_ADMIN', 'BPF', 'PERFMON'] as const
+
+  test('it needs three capabilities; connected UDP of pods is left to nftables then', async () => {
+    await using rig = await Rig.startWith((cluster) => startEbpf(cluster, {}, [], limitedTo(needs)), [web])
+    expect(rig.proxy.log()).toContain('connected UDP of pods is left to nftables: CAP_SYS_ADMIN is missing')
+    expect(await serviceFaults(rig, web)).toEqual([])
+  })
+
+  test.each(needs)('without CAP_%s it says so and ends', async (missing) => {
+    using cluster = new Cluster()
+    const rest = needs.filter((name) => name !== missing)
+    await using proxy = await startEbpf(cluster, {}, [], limitedTo(rest))
+    await proxy.apply([...clusterObjects, ...objectsOf(web)])
+    await expect.poll(() => proxy.log(), soon).toMatch(new RegExp(`"command failed".*CAP_${missing}`))
   })
 
   test('without a BPF file system it says what to mount, and with --ebpf-fallback it runs the nftables mode', async () => {
