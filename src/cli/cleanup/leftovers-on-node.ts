@@ -1,7 +1,6 @@
 /** What proxies left on this machine, whichever system it has. Only reads. */
 import { findLeftovers as findPins } from '../../backends/ebpf/leftovers.ts'
 import { findOwnTables } from '../../backends/nftables/leftovers.ts'
-import type { ProxyMode } from '../../config/proxy-config.ts'
 import { nothingFound } from '../../core/leftover.ts'
 import type { Findings } from '../../core/leftover.ts'
 import type { Logger } from '../../core/logger.ts'
@@ -34,7 +33,7 @@ export const nothingOpen: OpenFindings = { ...nothingFound, [Symbol.asyncDispose
 export async function leftoversOnNode(
   place: CleanupPlace,
   signal: AbortSignal,
-  running?: ProxyMode,
+  running?: string,
 ): Promise<OpenFindings> {
   if (place.host.platform === 'win32') return onWindows(place, signal, running)
   const { host, pins } = place
@@ -50,7 +49,7 @@ export async function leftoversOnNode(
   return { ...nothingOpen, ...(await findLeftovers(await openDoors(host, pins, signal), signal)) }
 }
 
-async function onWindows(place: CleanupPlace, signal: AbortSignal, running?: ProxyMode): Promise<OpenFindings> {
+async function onWindows(place: CleanupPlace, signal: AbortSignal, running?: string): Promise<OpenFindings> {
   const { windowsSources } = await import('./windows-sources.ts')
   const parts: OpenFindings[] = []
   const close = async () => void (await Promise.all(parts.map((part) => part[Symbol.asyncDispose]())))

@@ -2,7 +2,6 @@
  * A node changes its mode, or its proxy: what the one before left would go on sending packets to endpoints of long ago.
  * It goes as soon as our own rules are complete, and not before, so that no packet is without rules.
  */
-import type { ProxyMode } from '../../config/proxy-config.ts'
 import type { Leftover } from '../../core/leftover.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { AfterSync } from '../../core/sync/sync-runner.ts'
@@ -12,7 +11,8 @@ import type { CleanupHost } from './leftovers-on-node.ts'
 import { removeLeftovers, renderLeftover } from './remove-leftovers.ts'
 
 export interface OtherModesOptions {
-  readonly mode: ProxyMode
+  /** The one that runs, which may be another than was asked for. */
+  readonly mode: string
   /** How many families must be complete first. */
   readonly families: number
   /** The mode of the process that is handing over to this one, if any. */

@@ -58,7 +58,7 @@ export async function serve(
   const readiness = new Readiness({ families, hasObjects: () => catalog.isInitialised, isLive: () => source.isLive() })
   const maxConnections = connectionsFor(await host.process.openFilesLimit())
   const otherModes = new OtherModes({
-    mode: config.mode,
+    mode: mode.name,
     families: families.length,
     takenFrom: cluster.succession.predecessorMode,
     host,
