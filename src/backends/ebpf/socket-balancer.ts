@@ -57,7 +57,7 @@ export interface SocketBalancerOptions {
 }
 
 /** Another process writes the tables now. */
-export class TakenOverError extends Error {
+class TakenOverError extends Error {
   override readonly name = 'TakenOverError'
 }
 
