@@ -14,6 +14,7 @@ import {
   readSlotWord,
 } from '../layout.ts'
 import type { EndpointRecord, FrontendTarget } from '../layout.ts'
+import { reserved } from '../sizes.ts'
 import type { ModelMaps } from './hook-model.ts'
 
 export interface DescribedFrontend {
@@ -29,13 +30,13 @@ export function frontendsIn({ frontends }: ModelMaps): readonly DescribedFronten
   })
 }
 
-/** Those that live. */
+/** Those that live. Number 0 means nobody, so whatever is written there leads nowhere. */
 export function recordsIn({ endpoints }: ModelMaps): readonly (EndpointRecord & { readonly id: number })[] {
   const count = endpoints.bytes.length / layout.endpoint.size
   return Array.from({ length: count }, (_, id) => ({
     id,
     ...decodeEndpoint(endpoints.bytes, id * layout.endpoint.size),
-  })).filter(({ generation }) => generation !== 0)
+  })).filter(({ id, generation }) => id >= reserved.endpoints && generation !== 0)
 }
 
 export function describeTables(maps: ModelMaps): readonly string[] {
