@@ -66,7 +66,7 @@ export interface Backend {
   sync(view: NodeView, change: Change, signal: AbortSignal, span?: Span): Promise<SyncReport>
   /**
    * Watches what others do to the data plane until the signal aborts, and calls `onDrift` with what it found when a
-   * full sync must repair it. Modes that nobody else can touch have none.
+   * full sync must repair it. Rejects when this process must end. Modes that nobody else can touch have none.
    */
   watch?(onDrift: (found: string) => void, signal: AbortSignal): Promise<void>
   /**

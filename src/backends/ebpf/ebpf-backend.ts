@@ -68,14 +68,17 @@ export class EbpfBackend implements Backend {
     return { facts: { ...sockets.facts, ...packets.facts }, failed: [...sockets.failed, ...packets.failed] }
   }
 
+  /** Rejects with a TakenOverError when a sync has found that another process writes the tables. */
   async watch(onDrift: (found: string) => void, signal: AbortSignal): Promise<void> {
-    const { packets, clock, log } = this.#options
+    const { packets, balancer, clock, log } = this.#options
+    const until = AbortSignal.any([signal, balancer.takenOver])
     const sockets = watchForDrift(
       { parts: [this.#watched()], lost: 'the last sync failed', onFound: onDrift, clock, log },
       this.#programming,
-      signal,
+      until,
     )
-    await Promise.all([sockets, packets.watch?.(onDrift, signal)])
+    await Promise.all([sockets, packets.watch?.(onDrift, until)])
+    if (!signal.aborted) balancer.takenOver.throwIfAborted()
   }
 
   async traffic(signal: AbortSignal, keys?: ReadonlySet<RouteKey>): Promise<ReadonlyMap<RouteKey, RouteTraffic>> {

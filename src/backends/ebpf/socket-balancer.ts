@@ -56,8 +56,8 @@ export interface SocketBalancerOptions {
   readonly log: Logger
 }
 
-/** Another process writes the tables now. */
-class TakenOverError extends Error {
+/** Another process writes the tables now, so this one must end: the last one wins. */
+export class TakenOverError extends Error {
   override readonly name = 'TakenOverError'
 }
 
@@ -80,7 +80,8 @@ export class SocketBalancer implements AsyncDisposable {
   #tables: SocketTables | undefined
   /** Undefined: something failed, and only a look at the tables tells what is free. */
   #arena: Arena | undefined
-  #hasTakenOver = false
+  #isBegun = false
+  readonly #takenOver = new AbortController()
   #staleAtMs = -Infinity
   #leaseAtMs = -Infinity
   /** The kernel had no memory for larger maps. */
@@ -95,6 +96,11 @@ export class SocketBalancer implements AsyncDisposable {
     this.#stale = options.stale && new StaleSockets(options.stale, options)
     this.#place = { folder: join(pins, String(layoutVersion)), specs }
     this.#links = new HookLinks({ cgroup, folder: this.#place.folder, programs, log })
+  }
+
+  /** Aborts with a TakenOverError when a sync finds that another process writes the tables. It writes nothing then. */
+  get takenOver(): AbortSignal {
+    return this.#takenOver.signal
   }
 
   /** What is in the tables, for counters and questions. Undefined: nothing was written yet. */
@@ -140,9 +146,9 @@ export class SocketBalancer implements AsyncDisposable {
       const tables = (this.#tables ??= await steps.apply(() =>
         SocketTables.open(bpf, this.#place, sizesFor(needs, this.#place.specs)),
       ))
-      if (this.#hasTakenOver) this.#assertOwner(tables)
+      if (this.#isBegun) this.#assertOwner(tables)
       else await this.#send(tables, this.#configSteps(tables), steps, signal)
-      this.#hasTakenOver = true
+      this.#isBegun = true
       await this.#noteSuspect(family, tables)
       const routesOfOther = typeof other === 'string' ? [] : other.routesByKey.values().map(({ route }) => route)
       await steps.apply(() => this.#grow(tables, sumOf(needs, needsOf(routesOfOther)), bpf))
@@ -164,12 +170,12 @@ export class SocketBalancer implements AsyncDisposable {
     })
   }
 
-  /** What somebody else did to the programs and their pins: a few questions. */
+  /** What somebody else did to the programs and their pins: a few questions. Whoever has taken over looks after them. */
   findDetached(): Promise<string | undefined> {
     return this.#turns.run(async () => {
       const { bpf } = this.#options
       const tables = this.#tables
-      if (tables === undefined || this.#arena === undefined) return undefined
+      if (tables === undefined || this.#arena === undefined || !this.#isOwner(tables)) return undefined
       const missing = await tables.missingPin(bpf)
       return missing === undefined ? this.#links.findDrift(bpf) : `the pin of the map ${missing} is gone`
     })
@@ -178,7 +184,7 @@ export class SocketBalancer implements AsyncDisposable {
   /** What somebody else did to the tables: reads all of them. */
   findDifference(family: Family): Promise<string | undefined> {
     return this.#turns.run(async () => {
-      if (this.#tables === undefined || this.#arena === undefined) return undefined
+      if (this.#tables === undefined || this.#arena === undefined || !this.#isOwner(this.#tables)) return undefined
       if (this.#configSteps(this.#tables).length > 0) return 'the map config was changed'
       return this.#suspects.get(family) ?? (await this.#tables.findDifference())
     })
@@ -201,7 +207,9 @@ export class SocketBalancer implements AsyncDisposable {
     this.#staleAtMs = clock.monotonic()
     for (let areMore = true; areMore && !signal.aborted;) {
       const found = await this.#turns.run(async () =>
-        this.#tables === undefined || this.#arena === undefined ? undefined : stale.find(this.#tables.maps),
+        this.#tables === undefined || this.#arena === undefined || !this.#isOwner(this.#tables)
+          ? undefined
+          : stale.find(this.#tables.maps),
       )
       if (found === undefined) return
       const told = await stale.destroy(found.stale, signal)
@@ -224,6 +232,7 @@ export class SocketBalancer implements AsyncDisposable {
   /** Whatever fails, nobody knows what of it was done. */
   #inTurn<T>(family: Family, work: () => Promise<T>): Promise<T> {
     return this.#turns.run(async () => {
+      this.takenOver.throwIfAborted()
       const plan = this.#plans.get(family)
       this.#plans.delete(family)
       try {
@@ -343,7 +352,10 @@ export class SocketBalancer implements AsyncDisposable {
   }
 
   #assertOwner(tables: SocketTables): void {
-    if (!this.#isOwner(tables)) throw new TakenOverError('another Fairlead has taken over the sockets of this node')
+    if (this.#isOwner(tables)) return
+    this.#options.log.error('another Fairlead has taken over the sockets of this node: this one ends')
+    this.#takenOver.abort(new TakenOverError('another Fairlead has taken over the sockets of this node'))
+    this.takenOver.throwIfAborted()
   }
 
   /** What is there becomes what is right, also for the other family: it must look for itself. */

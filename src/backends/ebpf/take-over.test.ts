@@ -1,0 +1,98 @@
+import { expect, test } from 'vitest'
+import type { Backend, Change } from '../../core/backend.ts'
+import type { Route } from '../../core/route.ts'
+import { FakeClock } from '../../core/testing/fake-clock.ts'
+import { addressPlans, viewOf } from '../../core/testing/random-cluster.ts'
+import { RecordingLogger } from '../../core/testing/recording-logger.ts'
+import { testEndpoint, testRoute, withWishes } from '../../core/testing/routes.ts'
+import { MemoryBpf } from '../../dataplane/ebpf/memory-bpf.ts'
+import { EbpfBackend } from './ebpf-backend.ts'
+import { TakenOverError } from './socket-balancer.ts'
+import { describeTables } from './testing/describe-tables.ts'
+import { MemoryNode } from './testing/memory-node.ts'
+import { noPackets } from './testing/no-packets.ts'
+
+const never = new AbortController().signal
+const [one, two] = [testEndpoint('10.64.1.1', 8080), testEndpoint('10.64.1.2', 8080)]
+const web = testRoute('shop/web', { endpoints: [one] })
+const changed = withWishes(web, { endpoints: [two] })
+
+/** Two of them may run at a time. */
+function newProcess(node: MemoryNode) {
+  const [clock, log] = [new FakeClock(), new RecordingLogger()]
+  const door = () => new MemoryBpf(node.kernel)
+  const balancer = node.newBalancer(clock, { families: ['ipv4'], door, log })
+  let packetSyncs = 0
+  const packets: Backend = {
+    ...noPackets,
+    sync: (...task) => {
+      packetSyncs++
+      return noPackets.sync(...task)
+    },
+  }
+  const noIps = new Set<string>()
+  const backend = new EbpfBackend({
+    family: 'ipv4',
+    balancer,
+    packets,
+    node: () => ({ ownIps: noIps, nodePortIps: noIps }),
+    clock,
+    log,
+  })
+  return {
+    clock,
+    log,
+    backend,
+    balancer,
+    packetSyncs: () => packetSyncs,
+    sync: (route: Route, change: Partial<Change> = {}) =>
+      backend.sync(
+        viewOf(addressPlans.ipv4, new Map([[route.key, route]]), []),
+        { full: false, keys: [route.key], causes: [], ...change },
+        never,
+      ),
+  }
+}
+
+function bytesOf(node: MemoryNode) {
+  const maps = node.mapsAt('connect4')
+  if (maps === undefined) throw new Error('no program runs')
+  return { tables: describeTables(maps), config: Buffer.from(maps.config.bytes) }
+}
+
+test('who finds that another process writes the tables writes no more, says so, and ends', async () => {
+  const node = new MemoryNode()
+  const [first, second] = [newProcess(node), newProcess(node)]
+  await first.sync(web)
+  const watch = first.backend.watch(() => {}, never)
+  await second.sync(web)
+  const before = bytesOf(node)
+  const packetSyncs = first.packetSyncs()
+
+  await first.clock.advance(60_000)
+  await expect(first.sync(changed)).rejects.toThrow(TakenOverError)
+  await expect(watch).rejects.toThrow(TakenOverError)
+  await expect(first.sync(changed, { full: true })).rejects.toThrow(TakenOverError)
+  await first.balancer.renewLease()
+  expect(bytesOf(node)).toEqual(before)
+  expect(first.packetSyncs()).toBe(packetSyncs)
+  expect(first.log.at('error').map(({ message }) => message)).toEqual([
+    'another Fairlead has taken over the sockets of this node: this one ends',
+  ])
+
+  await second.sync(changed)
+  expect(bytesOf(node).tables).not.toEqual(before.tables)
+})
+
+test('while another process takes over, its writing is nothing to repair', async () => {
+  const node = new MemoryNode()
+  const [first, second] = [newProcess(node), newProcess(node)]
+  await first.sync(web)
+  const [found, stop]: [string[], AbortController] = [[], new AbortController()]
+  const watch = first.backend.watch((finding) => found.push(finding), stop.signal)
+  await second.sync(changed)
+  await first.clock.advance(10_000)
+  expect(found).toEqual([])
+  stop.abort()
+  await expect(watch).resolves.toBeUndefined()
+})
