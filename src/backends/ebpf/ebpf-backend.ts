@@ -38,8 +38,8 @@ export interface EbpfBackendOptions {
   readonly log: Logger
 }
 
-/** To compare the tables costs next to nothing, and an entry that was changed is to be repaired soon. */
-const mostPauseMs = 4_000
+/** An entry that was changed is to be noticed within five seconds, by both families: one compares, the other hears of it. */
+const mostPauseMs = 3_000
 
 export class EbpfBackend implements Backend {
   readonly name = 'ebpf'
@@ -166,17 +166,17 @@ export class EbpfBackend implements Backend {
   }
 
   #watched(): Watched<SocketPlan, string> {
-    const { balancer } = this.#options
+    const { balancer, family } = this.#options
     return {
       isExact: false,
       mostPauseMs,
       suspect: async (_plan, signal) => {
         await balancer.renewLease()
         await this.#endStale(signal)
-        const finding = await balancer.findDetached()
+        const finding = balancer.suspicionOf(family) ?? (await balancer.findDetached())
         return finding === undefined ? noSuspicion : { kind: 'certain', finding }
       },
-      compare: () => this.#findDrift(),
+      compare: () => balancer.findDifference(family, { pauseMs: mostPauseMs }),
     }
   }
 

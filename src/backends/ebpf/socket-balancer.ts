@@ -84,6 +84,8 @@ export class SocketBalancer implements AsyncDisposable {
   readonly #takenOver = new AbortController()
   #staleAtMs = -Infinity
   #leaseAtMs = -Infinity
+  /** All was well then. */
+  #comparedAtMs = -Infinity
   /** The kernel had no memory for larger maps. */
   #cannotGrow = false
   /** Somebody changed the tables, and the repair of the other family has seen it. */
@@ -181,13 +183,23 @@ export class SocketBalancer implements AsyncDisposable {
     })
   }
 
-  /** What somebody else did to the tables: reads all of them. */
-  findDifference(family: Family): Promise<string | undefined> {
+  /** What somebody else did to the tables. Reads all of them, unless that was done within `pauseMs` and all was well. */
+  findDifference(family: Family, { pauseMs = 0 } = {}): Promise<string | undefined> {
     return this.#turns.run(async () => {
-      if (this.#tables === undefined || this.#arena === undefined || !this.#isOwner(this.#tables)) return undefined
-      if (this.#configSteps(this.#tables).length > 0) return 'the map config was changed'
-      return this.#suspects.get(family) ?? (await this.#tables.findDifference())
+      const [tables, now] = [this.#tables, this.#options.clock.monotonic()]
+      if (tables === undefined || this.#arena === undefined || !this.#isOwner(tables)) return undefined
+      if (this.#suspects.has(family)) return this.#suspects.get(family)
+      if (now - this.#comparedAtMs < pauseMs) return undefined
+      if (this.#configSteps(tables).length > 0) return 'the map config was changed'
+      const found = await tables.findDifference()
+      if (found === undefined) this.#comparedAtMs = now
+      return found
     })
+  }
+
+  /** What the repair of the other family has seen. */
+  suspicionOf(family: Family): string | undefined {
+    return this.#suspects.get(family)
   }
 
   /** So that the programs go on. To be called again and again, while this process works as it should. */
@@ -209,7 +221,7 @@ export class SocketBalancer implements AsyncDisposable {
       const found = await this.#turns.run(async () =>
         this.#tables === undefined || this.#arena === undefined || !this.#isOwner(this.#tables)
           ? undefined
-          : stale.find(this.#tables.maps),
+          : stale.find(this.#tables.maps, this.#servedServices()),
       )
       if (found === undefined) return
       const told = await stale.destroy(found.stale, signal)
@@ -227,6 +239,15 @@ export class SocketBalancer implements AsyncDisposable {
       this.#tables?.[Symbol.dispose]()
       this.#tables = this.#arena = undefined
     })
+  }
+
+  /** Endpoints have records as long as they serve, also where policy and topology give them to nobody new. */
+  #servedServices(): (index: number) => boolean {
+    const served = new Set<number>()
+    for (const { routesByKey } of this.#plans.values())
+      for (const { held } of routesByKey.values())
+        if (held !== undefined && held.recordsByAddress.size > 0) served.add(held.index)
+    return (index) => served.has(index)
   }
 
   /** Whatever fails, nobody knows what of it was done. */

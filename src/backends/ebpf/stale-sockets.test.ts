@@ -120,6 +120,16 @@ test('an endpoint that serves on, but is chosen no more, keeps its sockets', asy
   expect(sockets.connected()).toHaveLength(1)
 })
 
+test('sockets are told where somebody serves, even if nobody new of this node may go there', async () => {
+  const { sync, connect, sockets } = newNode()
+  const here = testEndpoint('10.64.1.1', 53, { isLocal: true })
+  const local = withWishes(dns, { internalPolicy: 'Local', endpoints: [here, two] })
+  await sync(local)
+  connect(1n, here.address)
+  await sync(withWishes(local, { endpoints: [two] }))
+  expect(sockets.connected()).toEqual([])
+})
+
 test('sockets of the last endpoint stay until another comes, and are told then', async () => {
   const { sync, connect, sockets, clock } = newNode()
   await sync(dns)

@@ -8,8 +8,7 @@ import type { ProgramImage } from '../../dataplane/ebpf/program-image.ts'
 import { SocketsError } from '../../dataplane/sock-diag/sockets.ts'
 import type { Sockets } from '../../dataplane/sock-diag/sockets.ts'
 import type { SocketMaps } from './found-tables.ts'
-import { listNames } from './frontends-of.ts'
-import { decodeEndpointStats, decodeService, decodeStaleReports, layout, readListWord } from './layout.ts'
+import { decodeEndpointStats, decodeStaleReports, layout } from './layout.ts'
 import type { SocketProtocol, StaleReport } from './layout.ts'
 import type { SocketSettings } from './settings.ts'
 
@@ -74,8 +73,8 @@ export class StaleSockets implements Disposable {
     this.#program = undefined
   }
 
-  /** While nobody writes the tables. */
-  async find(maps: SocketMaps): Promise<FoundStale> {
+  /** While nobody writes the tables. `isServed`: some endpoint of this service serves, whoever may use it. */
+  async find(maps: SocketMaps, isServed: (index: number) => boolean): Promise<FoundStale> {
     this.#program ??= await this.#bpf.loadProgram(this.#options.iterator, new Map(Object.entries(maps)))
     await maps.stale.fill(0, new Uint8Array(8))
     await this.#bpf.iterate(this.#program, maps.connected)
@@ -83,9 +82,9 @@ export class StaleSockets implements Disposable {
     const reports = decodeStaleReports(maps.stale.bytes)
     const stale = reports.filter(({ protocol, target: { service } }) => {
       if (protocol === 'TCP' && !this.#endsTcp) return false
-      const isServed = canServe(service, maps)
-      if (!isServed) this.#waiting.add(service)
-      return isServed
+      if (isServed(service)) return true
+      this.#waiting.add(service)
+      return false
     })
     const count = Buffer.from(maps.stale.bytes.subarray(0, 8)).readBigUInt64LE()
     return { stale, areMore: count > BigInt(reports.length) }
@@ -118,10 +117,4 @@ export class StaleSockets implements Disposable {
   [Symbol.dispose](): void {
     this.forgetProgram()
   }
-}
-
-function canServe(index: number, { services }: SocketMaps): boolean {
-  if (index >= services.spec.maxEntries) return false
-  const service = decodeService(services.bytes, index * layout.service.size)
-  return listNames.some((name) => readListWord(service[name]).kind === 'endpoints')
 }
