@@ -23,6 +23,8 @@ export interface Findings {
   readonly removals: readonly Removal[]
   /** Sentences about what cannot be removed, or not be looked at. */
   readonly problems: readonly string[]
+  /** Sentences about what belongs to somebody else, and stays. */
+  readonly notes?: readonly string[] | undefined
 }
 
 export const nothingFound: Findings = { removals: [], problems: [] }

@@ -167,12 +167,16 @@ describeUnless(packetTestProblem(fairleadEbpf), 'the ebpf mode', () => {
     expect(await serviceFaults(rig, web)).toEqual([])
   })
 
-  test('--cleanup leaves nothing attached or pinned, and so does another mode', async () => {
+  test('--cleanup leaves nothing attached or pinned of its own node, and so does another mode', async () => {
     await using rig = await start([web])
     const { place } = rig.proxy as EbpfProcess
     expect(await attachedTo(place.cgroup.path)).toHaveLength(8)
     await rig.proxy.stop('SIGKILL')
     const flags = [`--ebpf-pins=${place.pins}`]
+    const elsewhereFlags = [fairleadProgram, '--cleanup', '--only-own-tables', ...flags]
+    const left = rig.cluster.host('caller').run(process.execPath, elsewhereFlags)
+    expect(left).toContain('belong to another network namespace')
+    expect(await attachedTo(place.cgroup.path)).toHaveLength(8)
     const removed = rig.cluster.node.run(process.execPath, [fairleadProgram, '--cleanup', ...flags])
     expect(removed).toContain('links/connect4')
     expect(await attachedTo(place.cgroup.path)).toEqual([])

@@ -3,9 +3,11 @@ import { BpfError } from '../../dataplane/ebpf/bpf-error.ts'
 import { MemoryBpf } from '../../dataplane/ebpf/memory-bpf.ts'
 import { MemoryKernel } from '../../dataplane/ebpf/memory-kernel.ts'
 import type { ProgramImage } from '../../dataplane/ebpf/program-image.ts'
+import { layout } from './layout.ts'
 import { findLeftovers } from './leftovers.ts'
 
 const pins = '/sys/fs/bpf/fairlead'
+const ownNamespace = async () => 7n
 const never = new AbortController().signal
 const image: ProgramImage = {
   name: 'fl_connect4',
@@ -17,20 +19,24 @@ const image: ProgramImage = {
   sourceLines: [],
 }
 
-async function afterARun(): Promise<MemoryKernel> {
+async function afterARun(hostNetns = 0n): Promise<MemoryKernel> {
   const kernel = new MemoryKernel({ cgroups: ['/cgroup'], bpffs: '/sys/fs/bpf' })
   using bpf = new MemoryBpf(kernel)
   const map = await bpf.createMap({ name: 'fl_config', type: 'array', keySize: 4, valueSize: 64, maxEntries: 1 })
+  await map.store(layout.config.hostNetns, hostNetns)
   await bpf.pin(map, `${pins}/1/maps/config`)
   await bpf.pin(await bpf.attach(await bpf.loadProgram(image, new Map()), '/cgroup'), `${pins}/1/links/connect4`)
   return kernel
 }
 
-test('what is pinned is found, detached and removed', async () => {
-  const kernel = await afterARun()
+test.each([
+  ['of this node', 7n],
+  ['of a kernel that does not number network namespaces', 0n],
+])('what is pinned is found, detached and removed: %s', async (_, hostNetns) => {
+  const kernel = await afterARun(hostNetns)
   using bpf = new MemoryBpf(kernel)
   const held = await bpf.openLink(`${pins}/1/links/connect4`)
-  const { removals, problems } = await findLeftovers({ openBpf: async () => bpf, pins })
+  const { removals, problems } = await findLeftovers({ openBpf: async () => bpf, pins, ownNamespace })
   expect(problems).toEqual([])
   expect(removals.flatMap(({ leftovers }) => leftovers.map(({ what, modes }) => [what, modes]))).toEqual([
     [`bpf: ${pins}/1/links/connect4`, ['ebpf']],
@@ -44,12 +50,22 @@ test('what is pinned is found, detached and removed', async () => {
   held?.[Symbol.dispose]()
 })
 
+test('what another node pinned is named, and left alone', async () => {
+  using bpf = new MemoryBpf(await afterARun(8n))
+  const { removals, problems, notes } = await findLeftovers({ openBpf: async () => bpf, pins, ownNamespace })
+  expect({ removals, problems }).toEqual({ removals: [], problems: [] })
+  expect(notes).toEqual([
+    'the programs at sockets that are pinned in /sys/fs/bpf/fairlead belong to another network namespace; ' +
+      'if that one is gone, remove them with: rm -r /sys/fs/bpf/fairlead',
+  ])
+})
+
 test('nothing is left where nothing is pinned', async () => {
   using bpf = new MemoryBpf(new MemoryKernel({ cgroups: [], bpffs: '/sys/fs/bpf' }))
-  expect(await findLeftovers({ openBpf: async () => bpf, pins })).toEqual({ removals: [], problems: [] })
+  expect(await findLeftovers({ openBpf: async () => bpf, pins, ownNamespace })).toEqual({ removals: [], problems: [] })
 })
 
 test('nor where the kernel has no bpf(2)', async () => {
   const openBpf = () => Promise.reject(new BpfError('unsupported', 'this kernel has no bpf(2)'))
-  expect(await findLeftovers({ openBpf, pins })).toEqual({ removals: [], problems: [] })
+  expect(await findLeftovers({ openBpf, pins, ownNamespace })).toEqual({ removals: [], problems: [] })
 })

@@ -4,24 +4,48 @@ import { nothingFound } from '../../core/leftover.ts'
 import type { Findings, Leftover } from '../../core/leftover.ts'
 import { BpfError } from '../../dataplane/ebpf/bpf-error.ts'
 import type { Bpf } from '../../dataplane/ebpf/bpf.ts'
+import { decodeConfig } from './layout.ts'
 
 interface Place {
   /** Rejects where the kernel has no such thing. */
   readonly openBpf: () => Promise<Bpf>
   /** The folder in a BPF file system. */
   readonly pins: string
+  /** The number of the network namespace that this process is in. Undefined: the kernel does not tell. */
+  readonly ownNamespace: () => Promise<bigint | undefined>
 }
 
-export async function findLeftovers({ openBpf, pins }: Place): Promise<Findings> {
+export async function findLeftovers({ openBpf, pins, ownNamespace }: Place): Promise<Findings> {
   const bpf = await openBpf().catch(noneIf('unsupported'))
   const names = (await bpf?.pinned(pins)) ?? []
   if (bpf === undefined || names.length === 0) return nothingFound
+  if (await isOfAnotherNode(bpf, pins, names, ownNamespace)) return { ...nothingFound, notes: [anotherNodes(pins)] }
   const leftovers = names.map((name): Leftover => ({
     what: `bpf: ${join(pins, name)}`,
     reason: `a ${isLink(name) ? 'program at sockets' : 'map'} of the ebpf mode of Fairlead`,
     modes: ['ebpf'],
   }))
   return { ...nothingFound, removals: [{ leftovers, remove: () => removePins(bpf, pins, names) }] }
+}
+
+/** A file system for pins may be shared by nodes that are containers. Nobody but its own node knows what it still needs. */
+async function isOfAnotherNode(
+  bpf: Bpf,
+  pins: string,
+  names: readonly string[],
+  ownNamespace: Place['ownNamespace'],
+): Promise<boolean> {
+  for (const name of names.filter((path) => path.endsWith('/maps/config'))) {
+    using config = await bpf.openMap(join(pins, name)).catch(noneIf('not-permitted'))
+    const hostNetns = config === undefined ? 0n : decodeConfig(config.bytes).hostNetns
+    // Zero: its kernel did not tell it.
+    if (hostNetns !== 0n && hostNetns !== (await ownNamespace())) return true
+  }
+  return false
+}
+
+function anotherNodes(pins: string): string {
+  return `the programs at sockets that are pinned in ${pins} belong to another network namespace; if that one is gone, remove them with: rm -r ${pins}`
 }
 
 /** Links first: a program without its maps would still run. */

@@ -34,7 +34,7 @@ export async function cleanupCommand(
 ): Promise<number> {
   using progress = program.progress('looking for what proxies left')
   await using found = await look({ host: program.host, stateDir, pins, isOwnTablesOnly }, signal)
-  const { removals, problems } = found
+  const { removals, problems, notes = [] } = found
   progress.step('removing what proxies left')
   const report = (verb: string, gone: readonly Leftover[]) =>
     program.out(gone.map((leftover) => `${verb} ${renderLeftover(leftover)}\n`).join(''))
@@ -46,6 +46,7 @@ export async function cleanupCommand(
       if ('removed' in outcome) report('removed', outcome.removed)
       else failures.push(outcome.problem)
 
+  for (const note of notes) program.out(`left alone: ${note}\n`)
   if (removals.length === 0 && failures.length === 0) program.out('Nothing to remove.\n')
   for (const failure of failures) program.err(`${paint(program.stderr, 'red', 'Error:')} ${failure}\n`)
   return failures.length === 0 ? 0 : 1

@@ -33,10 +33,11 @@ export interface CleanupDoors {
   readonly openBpf: () => Promise<Bpf>
   /** Where the ebpf mode pins. */
   readonly pins: string
+  readonly ownNamespace: () => Promise<bigint | undefined>
 }
 
 /** What it takes of the machine to open them. */
-export type CleanupHost = Pick<Host, 'clock' | 'exec' | 'openBpf' | 'openNetlink' | 'readTextFile'>
+export type CleanupHost = Pick<Host, 'clock' | 'exec' | 'openBpf' | 'openNetlink' | 'openSockets' | 'readTextFile'>
 
 export async function openDoors(host: CleanupHost, pins: string, signal: AbortSignal): Promise<CleanupDoors> {
   const { clock, exec, openNetlink } = host
@@ -56,5 +57,6 @@ export async function openDoors(host: CleanupHost, pins: string, signal: AbortSi
     delivery: netlinkMarkedDelivery({ open: openNetlink, numbers: answerDelivery }),
     openBpf: () => host.openBpf(),
     pins,
+    ownNamespace: async () => (await host.openSockets()).ownNamespace(),
   }
 }

@@ -21,7 +21,7 @@ import { renderLeftover } from './remove-leftovers.ts'
 const { signal } = new AbortController()
 
 test('a host without any tool, on which no kernel file tells of rules, has nothing to remove', async () => {
-  expect(await find({})).toEqual({ removals: [], problems: [] })
+  expect(await find({})).toEqual({ removals: [], problems: [], notes: [] })
 })
 
 test('legacy tables in the kernel without a tool for them are reported, not taken for empty', async () => {
@@ -41,6 +41,7 @@ test('tables of the nftables mode are reported where there is no nft to remove t
       'nf_tables: table ip fairlead exists, but nft, which removes it, is missing: install it',
       'nf_tables: table ip6 fairlead exists, but nft, which removes it, is missing: install it',
     ],
+    notes: [],
   })
 })
 
@@ -61,7 +62,7 @@ test("where nothing else of a proxy is left, empty tables are somebody else's", 
   }
   const nft = new MemoryRuleset()
   nft.add({ family: 'ipv4', name: 'nat' })
-  expect(await find({ printed, nft })).toEqual({ removals: [], problems: [] })
+  expect(await find({ printed, nft })).toEqual({ removals: [], problems: [], notes: [] })
 })
 
 test('what is left is described with its place and the reason', async () => {
@@ -101,7 +102,7 @@ COMMIT
 test('a kernel without counters has none to remove, but one that refuses to show them may', async () => {
   const nfacct = new MemoryNfacct()
   nfacct.refuseWith = 'unsupported'
-  expect(await find({ nfacct })).toEqual({ removals: [], problems: [] })
+  expect(await find({ nfacct })).toEqual({ removals: [], problems: [], notes: [] })
   nfacct.refuseWith = 'not-permitted'
   await expect(find({ nfacct })).rejects.toBeInstanceOf(NfacctError)
 })
@@ -155,7 +156,7 @@ async function find({
   }
   const openBpf = async () => new MemoryBpf(new MemoryKernel({ bpffs: '/sys/fs/bpf', cgroups: [] }))
   const doors = { iptables, nft, nfacct, delivery, ...ipvsDoors, openBpf, pins: '/sys/fs/bpf/fairlead' }
-  return findLeftovers(doors, signal)
+  return findLeftovers({ ...doors, ownNamespace: async () => undefined }, signal)
 }
 
 function lines({ removals }: Findings): readonly string[] {

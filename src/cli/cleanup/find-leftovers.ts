@@ -15,7 +15,11 @@ export async function findLeftovers(doors: CleanupDoors, signal: AbortSignal): P
   // All that follows is used by rules, so it can go only after them.
   for (const source of sources)
     parts.push(await source.findLeftovers({ ...doors, looks, findOwnChain, foreignRules }, signal))
-  return { removals: parts.flatMap(({ removals }) => removals), problems: parts.flatMap(({ problems }) => problems) }
+  return {
+    removals: parts.flatMap(({ removals }) => removals),
+    problems: parts.flatMap(({ problems }) => problems),
+    notes: parts.flatMap(({ notes = [] }) => notes),
+  }
 }
 
 /** Chains that the kubelet makes too are in no list: of all modes, iptables alone uses them. */

@@ -38,12 +38,14 @@ export async function leftoversOnNode(
   if (place.host.platform === 'win32') return onWindows(place, signal, running)
   const { host, pins } = place
   if (place.isOwnTablesOnly === true) {
-    const pinned = await findPins({ openBpf: () => host.openBpf(), pins })
+    const ownNamespace = async () => (await host.openSockets()).ownNamespace()
+    const pinned = await findPins({ openBpf: () => host.openBpf(), pins, ownNamespace })
     const tables = await findOwnTables({ nft: commandRuleset(host) }, signal)
     return {
       ...nothingOpen,
       removals: [...pinned.removals, ...tables.removals],
       problems: [...pinned.problems, ...tables.problems],
+      notes: pinned.notes,
     }
   }
   return { ...nothingOpen, ...(await findLeftovers(await openDoors(host, pins, signal), signal)) }

@@ -84,6 +84,7 @@ async function remove(
     leftovers: removal.leftovers.filter((leftover) => !isStillNeeded(leftover)),
     remove: (going: readonly Leftover[], removing: AbortSignal) => removal.remove(going, removing),
   }))
+  for (const note of found.notes ?? []) log.info('leftovers of another node stay', { note })
   for await (const outcome of removeLeftovers(removals, signal, mode)) {
     if ('problem' in outcome) {
       log.warn('a leftover of another proxy mode could not be removed', { problem: outcome.problem })
