@@ -2,6 +2,7 @@
 import type { BenchGroup } from './bench-group.ts'
 import { consoleGroup } from './console/console-group.ts'
 import { coreGroup } from './core/core-group.ts'
+import { ebpfGroup } from './ebpf/ebpf-group.ts'
 import { iptablesDriftGroup } from './iptables/iptables-drift-group.ts'
 import { iptablesGroup } from './iptables/iptables-group.ts'
 import { ipvsGroup } from './ipvs/ipvs-group.ts'
@@ -20,6 +21,7 @@ export const groups: readonly BenchGroup[] = [
   iptablesDriftGroup,
   ipvsGroup,
   nftablesGroup,
+  ebpfGroup,
   trafficGroup,
   userspaceGroup,
   userspaceObservingGroup,

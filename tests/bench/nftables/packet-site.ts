@@ -1,5 +1,6 @@
 /** A client, a node and a server in namespaces of their own. All pods of the benchmark's cluster are the server. */
 import { Namespace } from '../../packet/testing/namespace.ts'
+import { hostEnd, joinNamespaces } from '../joined-namespaces.ts'
 import { connectTime, Listener } from './connect-time.ts'
 import type { TcpAddress } from './connect-time.ts'
 
@@ -17,8 +18,8 @@ export class PacketSite implements Disposable {
 
   constructor() {
     const { node } = this
-    join(this.#client, node, 'client')
-    join(this.#server, node, 'server')
+    joinNamespaces(this.#client, node, 'client')
+    joinNamespaces(this.#server, node, 'server')
     node.setSysctl('ipv4.ip_forward', 1)
     this.#client.ip(`address add ${clientIp} dev eth0`)
     this.#server.ip(`route add local ${serverRange} dev lo`)
@@ -38,17 +39,4 @@ export class PacketSite implements Disposable {
     this.#listener[Symbol.dispose]()
     for (const namespace of [this.#client, this.#server, this.node]) namespace[Symbol.dispose]()
   }
-}
-
-/** Links have no addresses of their own but these: routes of IPv4 go through them too. */
-const [nodeEnd, hostEnd] = ['fe80::1', 'fe80::2']
-
-function join(host: Namespace, node: Namespace, device: string): void {
-  host.ip(
-    `link add eth0 type veth peer name ${device} netns ${node.path}`,
-    `address add ${hostEnd}/64 dev eth0 nodad`,
-    'link set eth0 up',
-  )
-  node.ip(`address add ${nodeEnd}/64 dev ${device} nodad`, `link set ${device} up`)
-  host.ip(`route add 0.0.0.0/0 via inet6 ${nodeEnd} dev eth0`)
 }

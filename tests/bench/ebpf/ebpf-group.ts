@@ -1,0 +1,27 @@
+/** The ebpf mode next to our nftables mode: what a sync costs, and what clients on the node notice. */
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { fileURLToPath } from 'node:url'
+import { compileEbpf } from '../../../tools/compile-ebpf.ts'
+import type { BenchGroup } from '../bench-group.ts'
+import { compileScripts } from '../compiled-scripts.ts'
+import { object, peer } from './built-programs.ts'
+import { syncs } from './syncs.ts'
+import { traffic } from './traffic.ts'
+
+export const ebpfGroup: BenchGroup = {
+  name: 'ebpf',
+  async run(options) {
+    options.progress('compiling what is measured')
+    await Promise.all([compileScripts(), compileEbpf(object), compilePeer()])
+    return [...(await syncs(options)), await traffic(options)]
+  },
+}
+
+async function compilePeer(): Promise<void> {
+  const source = fileURLToPath(new URL('./peer.c', import.meta.url))
+  const flags = ['-O2', '-Wall', '-Wextra', '-Werror']
+  await promisify(execFile)('cc', [...flags, '-o', peer, source]).catch((cause: unknown) => {
+    throw new Error('the clients and the endpoints could not be built: install a C compiler', { cause })
+  })
+}
