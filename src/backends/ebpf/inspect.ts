@@ -28,7 +28,7 @@ export function inspectSockets(
   if (held === undefined) return inspectPieces([], signal)
   const pieces = socketPieces(route)
   const compare = async () => {
-    const found = await foundFrontends(route, maps)
+    const found = await maps.frontends.lookup(route.frontends.map(({ frontend }) => encodeFrontendKey(frontend)))
     const lines = [
       ...route.frontends.map((planned, place) => foundLine(route, planned, found[place], held, maps)),
       ...route.endpoints.map(({ address }) => foundEndpoint(route, address, held, maps)),
@@ -36,17 +36,6 @@ export function inspectSockets(
     return pieces.map((piece, place) => sameOrDiffers(piece, lines[place], piece.text))
   }
   return inspectPieces([{ pieces, compare }], signal)
-}
-
-async function foundFrontends(
-  { frontends }: SocketRoute,
-  maps: SocketMaps,
-): Promise<readonly (Uint8Array | undefined)[]> {
-  const keys = frontends.map(({ frontend }) => encodeFrontendKey(frontend))
-  const found = new Map(
-    (await maps.frontends.entries()).map(([key, value]) => [Buffer.from(key).toString('hex'), value]),
-  )
-  return keys.map((key) => found.get(key.toString('hex')))
 }
 
 /** What a client gets there, as the programs read it. */

@@ -42,6 +42,13 @@ export function bpfContract(name: string, make: () => Promise<BpfSite>): void {
       expect(await sortedEntries(map)).toEqual([entry(1, 10), entry(2, 21), entry(3, 30), entry(4, 40)])
     })
 
+    test('a hash tells the values of the keys that it is asked for, in their order', async () => {
+      using map = await bpf.createMap(hash)
+      await map.update([entry(1, 10), entry(2, 20), entry(3, 30)])
+      expect(await map.lookup([keyOf(3), keyOf(4), keyOf(1)])).toEqual([valueOf(30), undefined, valueOf(10)])
+      expect(await map.lookup([])).toEqual([])
+    })
+
     test('a hash forgets what is deleted, and does not mind what was not there', async () => {
       using map = await bpf.createMap(hash)
       await map.update([1, 2, 3, 4, 5].map((key) => entry(key, key)))
@@ -94,6 +101,7 @@ export function bpfContract(name: string, make: () => Promise<BpfSite>): void {
       await expect(map.update([entry(1, 1), [short, valueOf(1)]])).rejects.toMatchObject(refused)
       await expect(map.update([entry(1, 1), [keyOf(1), long]])).rejects.toMatchObject(refused)
       await expect(map.delete([short])).rejects.toMatchObject(refused)
+      await expect(map.lookup([short])).rejects.toMatchObject(refused)
       expect(await map.entries()).toEqual([])
     })
 
@@ -131,6 +139,7 @@ export function bpfContract(name: string, make: () => Promise<BpfSite>): void {
       expect(bytes[0]).toBe(0)
       await expect(arrayMap.store(0, 1n)).rejects.toMatchObject({ name: 'BpfError', reason: 'refused' })
       await expect(hashMap.entries()).rejects.toMatchObject({ name: 'BpfError', reason: 'refused' })
+      await expect(hashMap.lookup([keyOf(1)])).rejects.toMatchObject({ name: 'BpfError', reason: 'refused' })
     })
 
     test('what is asked of the wrong type of map is refused', async () => {
@@ -139,6 +148,7 @@ export function bpfContract(name: string, make: () => Promise<BpfSite>): void {
       using storageMap = await bpf.createMap(storage)
       const refused = { name: 'BpfError', reason: 'refused' }
       await expect(arrayMap.entries()).rejects.toMatchObject(refused)
+      await expect(arrayMap.lookup([keyOf(1)])).rejects.toMatchObject(refused)
       await expect(arrayMap.update([entry(1, 1)])).rejects.toMatchObject(refused)
       await expect(hashMap.store(0, 1n)).rejects.toMatchObject(refused)
       await expect(storageMap.entries()).rejects.toMatchObject(refused)

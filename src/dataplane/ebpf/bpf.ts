@@ -42,6 +42,8 @@ export interface BpfMap extends Disposable {
   readonly spec: MapSpec
   /** Of a hash, in no particular order. Changes made while it reads may be missing. */
   entries(): Promise<readonly MapEntry[]>
+  /** Of a hash: the value of each of these keys, in their order. Undefined: there is no such key. */
+  lookup(keys: readonly Uint8Array[]): Promise<readonly (Uint8Array | undefined)[]>
   /**
    * Of a hash: adds or replaces them in this order. Not all at once: a program may see some before others.
    * The error `full` says in `done` how many there was room for; these stay.

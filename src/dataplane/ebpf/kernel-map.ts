@@ -52,6 +52,12 @@ export class KernelMap implements BpfMap {
     return (this.#hasBatches ? this.#listBatches() : undefined) ?? this.#listOneByOne()
   }
 
+  async lookup(keys: readonly Uint8Array[]): Promise<readonly (Uint8Array | undefined)[]> {
+    assertMapType(this.spec, 'look into', 'hash', 'lru-hash')
+    for (const key of keys) assertKeySize(this.spec, key)
+    return keys.map((key) => this.#lookup(Buffer.from(key)))
+  }
+
   async update(entries: readonly MapEntry[]): Promise<void> {
     assertMapType(this.spec, 'add to', 'hash', 'lru-hash')
     for (const [key, value] of entries) {
@@ -152,7 +158,7 @@ export class KernelMap implements BpfMap {
   }
 
   #listOneByOne(): readonly MapEntry[] {
-    const { keySize, valueSize } = this.spec
+    const { keySize } = this.spec
     const found: MapEntry[] = []
     const seen = new Set<string>()
     let key: Buffer | undefined
@@ -165,11 +171,18 @@ export class KernelMap implements BpfMap {
       if (errno === ENOENT || seen.has(next.toString('latin1'))) return found
       if (errno > 0) throw bpfErrorFrom(errno, 'read', `list the map "${this.spec.name}"`)
       seen.add(next.toString('latin1'))
-      const value = Buffer.alloc(valueSize)
-      if (this.#element().pointer(8, next).pointer(16, value).call(bpfCommand.lookup) >= 0)
-        found.push([new Uint8Array(next), new Uint8Array(value)])
+      const value = this.#lookup(next)
+      if (value !== undefined) found.push([new Uint8Array(next), value])
       key = next
     }
+  }
+
+  #lookup(key: Buffer): Uint8Array | undefined {
+    const value = Buffer.alloc(this.spec.valueSize)
+    const errno = -this.#element().pointer(8, key).pointer(16, value).call(bpfCommand.lookup)
+    if (errno === ENOENT) return undefined
+    if (errno > 0) throw bpfErrorFrom(errno, 'read', `look into the map "${this.spec.name}"`)
+    return new Uint8Array(value)
   }
 
   #updateBatch(entries: readonly MapEntry[]): ErrnoAndCount {

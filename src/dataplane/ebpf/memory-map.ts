@@ -27,6 +27,16 @@ export class MemoryMap implements BpfMap {
     return [...this.object.entriesByKey.values()].map(copyOf)
   }
 
+  async lookup(keys: readonly Uint8Array[]): Promise<readonly (Uint8Array | undefined)[]> {
+    assertMapType(this.spec, 'look into', 'hash', 'lru-hash')
+    for (const key of keys) assertKeySize(this.spec, key)
+    const { entriesByKey } = this.object
+    return keys.map((key) => {
+      const [, value] = entriesByKey.get(keyText(key)) ?? []
+      return value && Uint8Array.from(value)
+    })
+  }
+
   async update(entries: readonly MapEntry[]): Promise<void> {
     assertMapType(this.spec, 'add to', 'hash', 'lru-hash')
     for (const [key, value] of entries) {
