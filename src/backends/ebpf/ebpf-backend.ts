@@ -60,12 +60,20 @@ export class EbpfBackend implements Backend {
     })
   }
 
+  /** Clients elsewhere do not wait for sockets that cannot be programmed. The sync has failed all the same. */
   async sync(view: NodeView, change: Change, signal: AbortSignal, span?: Span): Promise<SyncReport> {
-    const sockets = await this.#programming.sync({ view, change }, signal, span)
+    const { packets, balancer } = this.#options
+    const programming = this.#programming.sync({ view, change }, signal, span)
+    await Promise.allSettled([programming])
+    if (signal.aborted || balancer.takenOver.aborted) await programming
+    const packetReport = await packets.sync(view, change, signal, span)
+    const socketReport = await programming
     this.#counts.forget(change.keys, view)
-    const packets = await this.#options.packets.sync(view, change, signal, span)
     await this.#endStale(signal)
-    return { facts: { ...sockets.facts, ...packets.facts }, failed: [...sockets.failed, ...packets.failed] }
+    return {
+      facts: { ...socketReport.facts, ...packetReport.facts },
+      failed: [...socketReport.failed, ...packetReport.failed],
+    }
   }
 
   /** Rejects with a TakenOverError when a sync has found that another process writes the tables. */
