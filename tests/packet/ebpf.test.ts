@@ -11,6 +11,8 @@ import { Cluster } from './testing/cluster.ts'
 import type { EbpfProcess } from './testing/fairlead-ebpf.ts'
 import { fairleadEbpf, startEbpf } from './testing/fairlead-ebpf.ts'
 import { fairleadProgram } from './testing/fairlead.ts'
+import { fetchFrom } from './testing/fetch-from.ts'
+import type { HttpAnswer } from './testing/fetch-from.ts'
 import { limitedTo } from './testing/limited-to.ts'
 import { Load } from './testing/load.ts'
 import { packetTestProblem } from './testing/packet-test-problem.ts'
@@ -76,7 +78,7 @@ describeUnless(packetTestProblem(fairleadEbpf), 'the ebpf mode', () => {
     expect(await ask(rig.cluster.node, bound)).toEqual({ kind: 'refused' })
   })
 
-  test('without endpoints a connection is refused; where others have some, it is dropped or takes the short cut', async () => {
+  test('without endpoints a connection is refused; where others have some, it is dropped or takes the short cut; all is counted', async () => {
     await using rig = await start([nobody, elsewhere])
     for (const family of families) {
       for (const door of ['cluster IP', 'node port'] as const)
@@ -88,6 +90,22 @@ describeUnless(packetTestProblem(fairleadEbpf), 'the ebpf mode', () => {
           answer: { answeredBy: 'there-1', sawSource: plans[family].hosts.caller },
         })
     }
+    const { body } = (await fetchFrom(rig.cluster.node, '127.0.0.1', 10_249, '/metrics', 10_000)) as HttpAnswer
+    const metrics = body
+      .split('\n')
+      .filter((line) => /^fairlead_(socket_choices|ebpf_map.*services|ebpf.*count)/.test(line))
+    const results = ['translated', 'refused'].flatMap((result) =>
+      // Two connections in each family.
+      ['IPv4', 'IPv6'].map((family) => `fairlead_socket_choices_total{result="${result}",ip_family="${family}"} 2`),
+    )
+    expect(metrics).toEqual(
+      expect.arrayContaining([
+        ...results,
+        'fairlead_ebpf_map_entries{map="services"} 4',
+        'fairlead_ebpf_map_capacity{map="services"} 32767',
+        expect.stringContaining('fairlead_ebpf_sync_duration_seconds_count{ip_family="IPv4"}'),
+      ]),
+    )
   })
 
   test('a cluster IP that the node gets is left to it, until it goes', async () => {

@@ -24,6 +24,8 @@ import type { SocketPlan } from './plan.ts'
 import { renderSockets } from './render.ts'
 import type { NodeState } from './settings.ts'
 import type { SocketBalancer } from './socket-balancer.ts'
+import { SocketChoices } from './socket-choices.ts'
+import type { ChoiceResult } from './socket-choices.ts'
 import { TrafficCounts } from './traffic-counts.ts'
 
 export interface EbpfBackendOptions {
@@ -36,6 +38,8 @@ export interface EbpfBackendOptions {
   readonly node: () => NodeState
   readonly clock: Clock
   readonly log: Logger
+  /** The sockets were programmed, or could not be, and the packets come next. */
+  readonly onSocketsSynced?: (tookMs: number) => void
 }
 
 /** An entry that was changed is to be noticed within five seconds, by both families: one compares, the other hears of it. */
@@ -47,6 +51,7 @@ export class EbpfBackend implements Backend {
   readonly #options: EbpfBackendOptions
   readonly #programming: Programming<SyncTask, SocketPlan>
   readonly #counts = new TrafficCounts()
+  readonly #choices = new SocketChoices()
   #toldWithoutRoom = false
 
   constructor(options: EbpfBackendOptions) {
@@ -62,9 +67,11 @@ export class EbpfBackend implements Backend {
 
   /** Clients elsewhere do not wait for sockets that cannot be programmed. The sync has failed all the same. */
   async sync(view: NodeView, change: Change, signal: AbortSignal, span?: Span): Promise<SyncReport> {
-    const { packets, balancer } = this.#options
+    const { packets, balancer, clock, onSocketsSynced } = this.#options
+    const began = clock.monotonic()
     const programming = this.#programming.sync({ view, change }, signal, span)
     await Promise.allSettled([programming])
+    onSocketsSynced?.(clock.monotonic() - began)
     if (signal.aborted || balancer.takenOver.aborted) await programming
     const packetReport = await packets.sync(view, change, signal, span)
     const socketReport = await programming
@@ -97,6 +104,12 @@ export class EbpfBackend implements Backend {
     for (const [key, traffic] of await this.#counts.read(plan, maps, keys))
       sum.set(key, addTraffic(sum.get(key), traffic))
     return sum
+  }
+
+  /** What the programs did so far. Undefined: nobody knows which Services they serve. */
+  get choices(): Readonly<Record<ChoiceResult, number>> | undefined {
+    const [plan, maps] = [this.#programming.written, this.#options.balancer.tables?.maps]
+    return plan && maps && this.#choices.read(plan, maps)
   }
 
   async pieces(key: RouteKey): Promise<readonly PlannedPiece[] | undefined> {

@@ -13,7 +13,9 @@ import type { EbpfOptions } from '../../config/daemon/ebpf-flags.ts'
 import { lend } from '../../core/lend.ts'
 import { BpfError } from '../../dataplane/ebpf/bpf-error.ts'
 import type { Family } from '../../net/ip.ts'
-import { destroyedSockets } from '../../observe/metrics/ebpf-metrics.ts'
+import { addEbpfMetrics } from '../../observe/metrics/ebpf-metrics.ts'
+import type { EbpfMetrics } from '../../observe/metrics/ebpf-metrics.ts'
+import { familyLabel } from '../../observe/metrics/family-label.ts'
 import { CommandError } from '../program.ts'
 import { examineGround } from './ebpf/examine-ground.ts'
 import type { Ground } from './ebpf/examine-ground.ts'
@@ -54,14 +56,20 @@ function nodeNow(family: Family, { nodePortAddresses, localIps }: ModeSettings):
 }
 
 function onNode(context: ModeContext): ModeOnNode {
-  const { ebpf: options, settingsOf, host, log } = context
+  const { ebpf: options, settingsOf, host, registry, log } = context
   const packets = nftablesMode.onNode(context)
   /** Undefined: it cannot be used, and the nftables mode runs alone. */
   let examined: Promise<Ground | undefined> | undefined
   let hasFallenBack = false
   const examineOnce = (signal: AbortSignal) => (examined ??= examine(context, signal))
   const served = new Set<Family>()
-  const borrow = lend(async (ground: Ground) => openBalancer(ground, [...served], context))
+  const backends = new Map<Family, EbpfBackend>()
+  let balancing: SocketBalancer | undefined
+  const metrics = addEbpfMetrics(registry, {
+    choices: () => [...backends].flatMap(([family, { choices }]) => (choices ? [[family, choices] as const] : [])),
+    usage: () => balancing?.usage,
+  })
+  const borrow = lend(async (ground: Ground) => (balancing = openBalancer(ground, [...served], context, metrics)))
 
   return {
     ...packets,
@@ -97,7 +105,9 @@ function onNode(context: ModeContext): ModeOnNode {
           node,
           clock: host.clock,
           log,
+          onSocketsSynced: (tookMs) => metrics.syncDurations.observe(familyLabel(family), tookMs / 1000),
         })
+        backends.set(family, sockets)
         return { ...opened, backend: endingWith(sockets, balancer) }
       } catch (error) {
         await opened.backend[Symbol.asyncDispose]()
@@ -130,9 +140,9 @@ async function examine(
 function openBalancer(
   { bpf, cgroup, programs, iterator, sockets, digest, settings }: Ground,
   families: readonly Family[],
-  { ebpf: { pins }, host, registry, log }: ModeContext,
+  { ebpf: { pins }, host, log }: ModeContext,
+  { destroyedSockets }: EbpfMetrics,
 ): SocketBalancer {
-  const destroyed = destroyedSockets(registry)
   return new SocketBalancer({
     bpf,
     families,
@@ -144,7 +154,7 @@ function openBalancer(
     stale: iterator && {
       iterator,
       sockets,
-      onDestroyed: (protocol, count) => destroyed.increment({ protocol }, count),
+      onDestroyed: (protocol, count) => destroyedSockets.increment({ protocol }, count),
     },
     owner: randomBytes(8).readBigUInt64LE(),
     kernelNow: () => host.process.monotonicNs(),

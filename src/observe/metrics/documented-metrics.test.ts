@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { systemClock } from '../../core/clock.ts'
 import { ConfigMetrics } from './config-metrics.ts'
 import { addDriftMetrics } from './drift-metrics.ts'
-import { destroyedSockets } from './ebpf-metrics.ts'
+import { addEbpfMetrics } from './ebpf-metrics.ts'
 import { addEndpointMetrics } from './endpoint-metrics.ts'
 import { addBuildInfo, addFeatureStates } from './kubernetes-metrics.ts'
 import { MetricRegistry } from './prometheus.ts'
@@ -23,7 +23,7 @@ test('docs/observability.md lists every metric that there is, and no other', () 
   const families = new ProxyMetricFamilies(registry, 'userspace')
   void new PrometheusProxyMetrics(registry, families)
   void new RestClientMetrics(registry)
-  destroyedSockets(registry)
+  addEbpfMetrics(registry, { choices: () => [], usage: () => undefined })
   void new SourceMetrics(registry)
   void new SpanSeries(registry)
   const state = { runningHash: '', appliedAtMs: 0, pendingHash: undefined, pending: undefined, refused: undefined }
