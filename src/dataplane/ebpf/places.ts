@@ -39,6 +39,8 @@ export async function findCgroup(files: PlaceFiles, wanted?: string): Promise<Cg
   const mounts = wanted === undefined ? cgroup2Mounts(await files.readText('/proc/self/mountinfo')) : [wanted]
   const mounted = await rootFirst(files, mounts)
   const path = mounted ?? (await mountCgroup2(files))
+  if ((await files.inode(path).catch(() => undefined)) === undefined)
+    throw new BpfError('no-cgroup2', `cannot attach programs to ${path}: there is no such folder`)
   if ((await files.fileSystem(path).catch(() => 0)) !== cgroup2Type)
     throw new BpfError('no-cgroup2', `cannot attach programs to ${path}: it is not a folder of cgroup v2`)
   const id = await files.inode(path)

@@ -208,6 +208,7 @@ const cases: readonly Case[] = [
     finds: [
       ['ebpf-unusable', 'no links'],
       ['ebpf-feature-missing', 'no refusals'],
+      ['ebpf-features', 'no       links, which keep a program at its place (Linux 5.7)\nyes      all of'],
     ],
   },
   {

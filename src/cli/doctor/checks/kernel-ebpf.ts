@@ -1,3 +1,4 @@
+import type { FeatureAnswer } from '../../../dataplane/ebpf/probes.ts'
 import { check } from '../check.ts'
 
 export const kernelEbpf = check({
@@ -17,6 +18,11 @@ export const kernelEbpf = check({
       meaning: 'The kernel lacks something that the ebpf mode can do without: that part is left to nftables.',
       fix: 'Use a kernel that has it, if you need it (docs/ebpf.md).',
     },
+    'ebpf-features': {
+      severity: 'note',
+      meaning: 'All that the ebpf mode asks the kernel for, with yes or no.',
+      fix: 'Nothing: what matters of it is a finding of its own.',
+    },
   },
   *run(_, { ebpf: { obstacle, answers } }, find) {
     if (obstacle !== undefined)
@@ -28,5 +34,16 @@ export const kernelEbpf = check({
         evidence: why,
       })
     }
+    const has = answers.filter(({ answer }) => answer === 'yes').length
+    if (answers.length > 0)
+      yield find('ebpf-features', {
+        what: `The kernel has ${has} of the ${answers.length} things that the ebpf mode can use.`,
+        evidence: answers.map(lineOf).join('\n'),
+      })
   },
 })
+
+/** `yes      programs at getpeername (Linux 5.8)` */
+function lineOf({ feature: { title, since }, answer }: FeatureAnswer): string {
+  return `${answer.padEnd('unknown'.length)}  ${title} (Linux ${since})`
+}
