@@ -121,7 +121,9 @@ test('what the user names is taken if it is a cgroup at all', async () => {
   expect(await findCgroup(files, '/mine')).toMatchObject({ path: '/mine', isRoot: false })
   const refused = { name: 'BpfError', reason: 'no-cgroup2' }
   await expect(findCgroup(files, '/plain')).rejects.toMatchObject(refused)
+  await expect(findCgroup(files, '/plain')).rejects.toThrow('/plain: it is not a folder of cgroup v2')
   await expect(findCgroup(files, '/missing')).rejects.toMatchObject(refused)
+  await expect(findCgroup(files, '/missing')).rejects.toThrow('/missing: there is no such folder')
 })
 
 test('a BPF file system that is there is used, also before the folder exists', async () => {
