@@ -21,7 +21,7 @@ import type { ProxyResults } from './report.ts'
 import { missingForCluster } from './requirements.ts'
 import type { TestResult } from './results.ts'
 import { runInNamespaces } from './run-in-namespaces.ts'
-import { focus, skip, smokeFocus, smokeProxies } from './selection.ts'
+import { focus, onlyByName, skip, smokeFocus, smokeProxies } from './selection.ts'
 import { resultFile } from './suite.ts'
 import type { SuiteOptions, Task } from './task.ts'
 
@@ -72,7 +72,8 @@ function skippedForWantOf(missing: string): ProxyResults {
 }
 
 function chooseProxies(wish: CommandLine): readonly Proxy[] {
-  if (wish.proxies.length === 0) return proxies.filter(({ name }) => !wish.isSmoke || smokeProxies.includes(name))
+  if (wish.proxies.length === 0)
+    return proxies.filter(({ name }) => (wish.isSmoke ? smokeProxies.includes(name) : !onlyByName.includes(name)))
   return wish.proxies.map((name) => {
     const proxy = proxies.find((each) => each.name === name)
     if (proxy !== undefined) return proxy

@@ -29,6 +29,9 @@ export const leftOut: readonly { readonly words: readonly string[]; readonly rea
 
 export const skip = leftOut.flatMap(({ words }) => words.map((word) => `\\[${word}\\]`))
 
+/** Run when they are named: they need more of the machine than the others, here cgroup v2 and a kernel with BPF. */
+export const onlyByName: readonly string[] = ['fairlead-ebpf']
+
 /** The modes of a smoke: those with the least in common. */
 export const smokeProxies: readonly string[] = ['fairlead-nftables', 'fairlead-userspace']
 

@@ -6,9 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 const root = '/sys/fs/cgroup'
 
-/** Of the clusters that this process starts. Kubelets get one below it each. */
+/** Of the clusters that this process starts. Each node has one below it, by its name. */
 export function cgroupName(pid: number): string {
-  return `fairlead-e2e-${pid}`
+  return `fairlead-test-e2e-${pid}`
 }
 
 /** A kubelet wants its root group to be there, in every hierarchy. */
@@ -40,6 +40,13 @@ async function inheritCpuset(parent: string, group: string): Promise<void> {
       await writeFile(join(group, file), await readFile(join(parent, file), 'utf8'))
 }
 
+/** Where version 2 shows a group, which is where programs are attached; undefined without version 2. */
+export function unifiedFolder(path: string): string | undefined {
+  return [root, join(root, 'unified')]
+    .filter((folder) => existsSync(join(folder, 'cgroup.controllers')))
+    .map((folder) => join(folder, path))[0]
+}
+
 /** Its processes must be ending already. */
 export async function removeCgroups(name: string): Promise<void> {
   for (const hierarchy of await hierarchies()) await removeTree(join(hierarchy, name))
@@ -50,7 +57,7 @@ export async function removeAbandonedCgroups(): Promise<void> {
   const names = new Set<string>()
   for (const hierarchy of await hierarchies())
     for (const entry of await readdir(hierarchy)) {
-      const pid = /^fairlead-e2e-(\d+)$/.exec(entry)?.[1]
+      const pid = /^fairlead-test-e2e-(\d+)$/.exec(entry)?.[1]
       if (pid !== undefined && !existsSync(`/proc/${pid}`)) names.add(entry)
     }
   for (const name of names) await removeCgroups(name)

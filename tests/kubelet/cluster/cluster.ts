@@ -40,7 +40,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     addresses.map((each) => ClusterNode.start({ ...options, addresses: each, programs, kubeconfig, caFile })),
   )
   try {
-    await options.proxy.start(nodes, controlPlane)
+    await options.proxy.start(nodes, controlPlane, options.cgroup)
     await kubectl('wait', '--for=condition=Ready', 'nodes', '--all', '--timeout=180s')
     await kubectl.apply(...clusterDns)
     await kubectl('rollout', 'status', 'deployment/coredns', '--namespace=kube-system', '--timeout=180s')

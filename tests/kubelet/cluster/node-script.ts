@@ -27,6 +27,8 @@ export function nodeScript(name: string, folder: string): string {
     `mount --rbind /sys/fs/cgroup ${folder}/cgroup`,
     'mount -t sysfs sysfs /sys',
     `mount --rbind ${folder}/cgroup /sys/fs/cgroup`,
+    // As systemd does it. Each mount is a file system of its own. Kernels without BPF have no such folder.
+    '[ ! -d /sys/fs/bpf ] || mount -t bpf bpf /sys/fs/bpf',
     ...ownFolders.flatMap((own) => [
       `mkdir -p ${folder}/${own} ${folder}/${own}.work`,
       `mount -t overlay overlay -o lowerdir=/${own},upperdir=${folder}/${own},workdir=${folder}/${own}.work /${own}`,

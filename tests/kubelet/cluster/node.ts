@@ -4,7 +4,7 @@ import { delimiter, dirname, join } from 'node:path'
 import { ServerProcess } from '../../cluster/testing/server-process.ts'
 import { run } from '../run.ts'
 import type { NodeAddresses } from './addresses.ts'
-import { makeCgroups } from './cgroups.ts'
+import { makeCgroups, unifiedFolder } from './cgroups.ts'
 import { networkNamespace, stateFolder } from './hub.ts'
 import { cniConfiguration, containerdConfiguration, kubeletConfiguration } from './node-configuration.ts'
 import { nodeScript } from './node-script.ts'
@@ -26,15 +26,20 @@ export interface NodeOptions {
   readonly logFolder: string
 }
 
+const processGroup = 'processes'
+
 export class ClusterNode {
   readonly addresses: NodeAddresses
   readonly #logFolder: string
   readonly #pid: number
+  /** Of its processes but the pods, and those are beside it: version 2 wants no process in a group that has groups. */
+  readonly #processGroup: string | undefined
 
-  private constructor(addresses: NodeAddresses, logFolder: string, pid: number) {
+  private constructor({ addresses, logFolder, cgroup }: NodeOptions, pid: number) {
     this.addresses = addresses
     this.#logFolder = logFolder
     this.#pid = pid
+    this.#processGroup = unifiedFolder(`${cgroup}/${addresses.name}/${processGroup}`)
   }
 
   /** Resolves when the kubelet answers; whether the node is ready is for the API server to say. */
@@ -52,7 +57,8 @@ export class ClusterNode {
     const ready = join(folder, 'ready')
     await namespaces.waitUntil('set up', async () => (await readFile(ready, 'utf8')) !== '')
     const init = await firstProcessOf(addresses.name)
-    const node = new ClusterNode(addresses, logFolder, init)
+    await makeCgroups(`${options.cgroup}/${addresses.name}/${processGroup}`)
+    const node = new ClusterNode(options, init)
     await node.#startContainerd(options)
     await node.#startKubelet(options)
     return node
@@ -71,7 +77,9 @@ export class ClusterNode {
 
   get #inside(): readonly string[] {
     // It forks, and must: a process that has only been moved to a pid namespace cannot make threads.
-    return [`--target=${this.#pid}`, '--mount', '--uts', '--net', '--pid', '--']
+    const enter = [`--target=${this.#pid}`, '--mount', '--uts', '--net', '--pid', '--']
+    if (this.#processGroup === undefined) return enter
+    return [...enter, 'bash', '-c', 'echo 0 > "$0/cgroup.procs" && exec "$@"', this.#processGroup]
   }
 
   async #startContainerd({ addresses, programs, images }: NodeOptions): Promise<void> {
@@ -97,7 +105,6 @@ export class ClusterNode {
 
   async #startKubelet({ addresses, programs, cgroup, kubeconfig, caFile }: NodeOptions): Promise<void> {
     const group = `${cgroup}/${addresses.name}`
-    await makeCgroups(group)
     const file = join(stateFolder, addresses.name, 'kubelet.json')
     await writeFile(file, JSON.stringify(kubeletConfiguration({ cgroup: group, caFile })))
     const kubelet = this.spawn('kubelet', 'env', [

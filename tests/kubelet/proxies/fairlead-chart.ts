@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { stringify } from 'yaml'
 import { buildProgram } from '../../cluster/testing/programs.ts'
 import { apiServerPort, hub } from '../cluster/addresses.ts'
+import { unifiedFolder } from '../cluster/cgroups.ts'
 import { stateFolder } from '../cluster/hub.ts'
 import { run } from '../run.ts'
 import { sameConfiguration } from './configuration.ts'
@@ -12,13 +13,13 @@ import type { Proxy } from './proxy.ts'
 const chart = fileURLToPath(new URL('../../../deploy/helm/fairlead', import.meta.url))
 
 /** Fairlead from its own image, installed by its own chart, as a user does it. */
-export function fairleadChart(mode: 'nftables' | 'iptables' | 'userspace'): Proxy {
+export function fairleadChart(mode: 'nftables' | 'ebpf' | 'iptables' | 'userspace'): Proxy {
   return {
     name: `fairlead-${mode}`,
     title: `Fairlead, ${mode}`,
     isBaseline: false,
     needsFairleadImage: true,
-    async start(_nodes, { kubeconfig, kubectl }) {
+    async start(_nodes, { kubeconfig, kubectl }, cgroup) {
       const values = join(stateFolder, 'values.yaml')
       await writeFile(
         values,
@@ -26,6 +27,7 @@ export function fairleadChart(mode: 'nftables' | 'iptables' | 'userspace'): Prox
           mode,
           config: sameConfiguration,
           image: { pullPolicy: 'Never' },
+          extraArgs: mode === 'ebpf' ? [`--ebpf-cgroup=${cgroupOfEachNode(cgroup)}`] : [],
           apiServer: { host: hub.ipv4, port: apiServerPort },
         }),
       )
@@ -40,4 +42,11 @@ export function fairleadChart(mode: 'nftables' | 'iptables' | 'userspace'): Prox
       await kubectl('rollout', 'status', 'daemonset/fairlead', '--namespace=kube-system', '--timeout=180s')
     },
   }
+}
+
+/** As a pod of the chart sees it. The nodes share a kernel, so each must leave the sockets of the others alone. */
+function cgroupOfEachNode(cgroup: string): string {
+  const folder = unifiedFolder(`${cgroup}/$(NODE_NAME)`)
+  if (folder === undefined) throw new Error('the ebpf mode needs cgroup v2, and it is not mounted here')
+  return `/host${folder}`
 }

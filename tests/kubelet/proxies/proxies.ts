@@ -6,6 +6,7 @@ export const proxies: readonly Proxy[] = [
   kubeProxy('iptables'),
   kubeProxy('nftables'),
   fairleadChart('nftables'),
+  fairleadChart('ebpf'),
   fairleadChart('iptables'),
   fairleadChart('userspace'),
 ]

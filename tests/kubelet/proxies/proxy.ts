@@ -6,6 +6,6 @@ import type { Row } from '../conformance-table.ts'
 export interface Proxy extends Row {
   /** It runs in pods from our own image. */
   readonly needsFairleadImage: boolean
-  /** Resolves when it has synced on every node. */
-  start(nodes: readonly ClusterNode[], controlPlane: ControlPlane): Promise<void>
+  /** Resolves when it has synced on every node. Each node has a cgroup by its name below that of the cluster. */
+  start(nodes: readonly ClusterNode[], controlPlane: ControlPlane, cgroup: string): Promise<void>
 }
