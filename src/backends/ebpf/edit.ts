@@ -21,7 +21,6 @@ import type { FrontendTarget } from './layout.ts'
 import type { PlacedRoute, SocketPlan } from './plan.ts'
 import { ServiceEdit } from './service-edit.ts'
 import type { NodeState } from './settings.ts'
-import { joined } from './steps.ts'
 import type { Step } from './steps.ts'
 
 export interface SocketEdit {
@@ -87,7 +86,7 @@ export function editSockets(
       ...reserveStep(arena),
       ...deletion('frontends', [...frontends.deleted, ...orphans.strangeKeys]),
       ...deletion('node_addresses', addresses.deleted),
-      ...joined(services.fills),
+      ...services.fills.steps,
       ...services.opened,
       ...services.switched,
       ...update('frontends', frontends.updated),

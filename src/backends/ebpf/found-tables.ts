@@ -5,6 +5,7 @@ import type { Family } from '../../net/ip.ts'
 import { addressText } from './address-bytes.ts'
 import type { HeldFrontend } from './held.ts'
 import {
+  bufferOf,
   decodeConfig,
   decodeEndpoint,
   decodeFrontendKey,
@@ -114,8 +115,3 @@ function touchedElements(bytes: Buffer, size: number): number {
 }
 
 const emptyBlock = Buffer.alloc(4_096)
-
-/** The same memory. */
-function bufferOf(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-}

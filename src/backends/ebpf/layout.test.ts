@@ -16,8 +16,8 @@ test.each([
 })
 
 test('what is no address is not stored', () => {
-  expect(() => addressBytes('10.96.0')).toThrow('10.96.0')
-  expect(() => addressBytes('fd00::g')).toThrow('fd00::g')
+  for (const text of ['10.96.0', '10.96.0.256', '10.96..1', '10.96.0.1.2', '10.96.0.a', '10.96.0.1 ', 'fd00::g'])
+    expect(() => addressBytes(text)).toThrow(text)
 })
 
 const frontends: readonly (readonly [Frontend, string])[] = [

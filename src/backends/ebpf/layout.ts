@@ -7,7 +7,7 @@
 import type { Protocol } from '../../api/records.ts'
 import type { MapSpec } from '../../dataplane/ebpf/bpf.ts'
 import type { Family } from '../../net/ip.ts'
-import { addressBytes, addressText } from './address-bytes.ts'
+import { addressText, writeAddress } from './address-bytes.ts'
 
 /** Changes with every change of what lies where. Tables of another layout are never read. */
 export const layoutVersion = 1
@@ -120,8 +120,8 @@ const anyAddress = { ipv4: '0.0.0.0', ipv6: '::' } as const
 
 export function encodeFrontendKey(frontend: Frontend): Buffer {
   const { address, port, protocol, scope, size } = layout.frontendKey
-  const key = Buffer.alloc(size)
-  key.set(addressBytes(frontend.scope === 'address' ? frontend.ip : anyAddress[frontend.family]), address)
+  const key = Buffer.allocUnsafe(size).fill(0)
+  writeAddress(frontend.scope === 'address' ? frontend.ip : anyAddress[frontend.family], key, address)
   key.writeUInt16BE(frontend.port, port)
   key[protocol] = protocolNumbers[frontend.protocol]
   key[scope] = frontend.scope === 'address' ? 0 : 1
@@ -152,7 +152,7 @@ export interface FrontendTarget {
 
 /** The key is part of it: a program that was handed another key's value, because the kernel used memory again, notices. */
 export function encodeFrontendTarget(target: FrontendTarget, key: Uint8Array): Buffer {
-  const value = Buffer.alloc(layout.frontend.size)
+  const value = Buffer.allocUnsafe(layout.frontend.size).fill(0)
   value.writeUInt32LE(target.service + (target.list === 'external' ? externalBit : 0), layout.frontend.service)
   value.writeUInt32LE(check(key), layout.frontend.check)
   return value
@@ -225,11 +225,15 @@ export interface ServiceRecord {
   readonly roundRobin: boolean
 }
 
-export function encodeService(service: ServiceRecord): Buffer {
-  const bytes = Buffer.alloc(layout.service.size)
-  bytes.writeBigUInt64LE(service.internal, layout.service.internal)
-  bytes.writeBigUInt64LE(service.external, layout.service.external)
-  bytes.writeBigUInt64LE(serviceOptionsWord(service), layout.service.affinitySeconds)
+/** Over zeros. */
+export function encodeService(
+  service: ServiceRecord,
+  bytes: Buffer = Buffer.alloc(layout.service.size),
+  at = 0,
+): Buffer {
+  bytes.writeBigUInt64LE(service.internal, at + layout.service.internal)
+  bytes.writeBigUInt64LE(service.external, at + layout.service.external)
+  bytes.writeBigUInt64LE(serviceOptionsWord(service), at + layout.service.affinitySeconds)
   return bytes
 }
 
@@ -276,13 +280,17 @@ export interface EndpointRecord {
   readonly service: number
 }
 
-export function encodeEndpoint(endpoint: EndpointRecord): Buffer {
-  const bytes = Buffer.alloc(layout.endpoint.size)
-  bytes.set(addressBytes(endpoint.ip), layout.endpoint.address)
-  bytes.writeUInt16BE(endpoint.port, layout.endpoint.port)
-  bytes.writeUInt16LE(endpoint.lists, layout.endpoint.lists)
-  bytes.writeUInt32LE(endpoint.generation, layout.endpoint.generation)
-  bytes.writeUInt32LE(endpoint.service, layout.endpoint.service)
+/** Over zeros. */
+export function encodeEndpoint(
+  endpoint: EndpointRecord,
+  bytes: Buffer = Buffer.alloc(layout.endpoint.size),
+  at = 0,
+): Buffer {
+  writeAddress(endpoint.ip, bytes, at + layout.endpoint.address)
+  bytes.writeUInt16BE(endpoint.port, at + layout.endpoint.port)
+  bytes.writeUInt16LE(endpoint.lists, at + layout.endpoint.lists)
+  bytes.writeUInt32LE(endpoint.generation, at + layout.endpoint.generation)
+  bytes.writeUInt32LE(endpoint.service, at + layout.endpoint.service)
   return bytes
 }
 
@@ -391,7 +399,7 @@ export interface ConfigRecord {
 export const digestSize = layout.config.size - layout.config.digest
 
 export function encodeConfig(config: ConfigRecord): Buffer {
-  const bytes = Buffer.alloc(layout.config.size)
+  const bytes = Buffer.allocUnsafe(layout.config.size).fill(0)
   bytes.writeBigUInt64LE(config.hostNetns, layout.config.hostNetns)
   bytes.writeBigUInt64LE(config.leaseUntil, layout.config.leaseUntil)
   bytes.writeBigUInt64LE(config.udpIdle, layout.config.udpIdle)
@@ -455,6 +463,6 @@ export function decodeStaleReports(bytes: Uint8Array): readonly StaleReport[] {
 }
 
 /** The same memory. */
-function bufferOf(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+export function bufferOf(bytes: Uint8Array): Buffer {
+  return bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }

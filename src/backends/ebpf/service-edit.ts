@@ -7,11 +7,12 @@ import { extentsOf } from './held.ts'
 import type { HeldList, HeldRecord, HeldService } from './held.ts'
 import { encodeEndpoint, encodeService, endpointWord, layout, listWord, serviceOptionsWord } from './layout.ts'
 import type { ListName, ServiceList } from './layout.ts'
-import type { FillStep, StoreStep } from './steps.ts'
+import { Fills } from './steps.ts'
+import type { StoreStep } from './steps.ts'
 
 export class ServiceEdit {
   /** Nothing leads there yet. */
-  readonly fills: FillStep[] = []
+  readonly fills = new Fills()
   /** New clients may get more endpoints. */
   readonly opened: StoreStep[] = []
   /** Lists and options. */
@@ -89,8 +90,10 @@ export class ServiceEdit {
     taken: Taken,
   ): void {
     if (old === undefined) {
-      const offset = record.id * layout.endpoint.size
-      this.fills.push({ do: 'fill', map: 'endpoints', offset, bytes: encodeEndpoint({ ...record, ip, service }) })
+      const { size } = layout.endpoint
+      this.fills.add('endpoints', record.id * size, size, (bytes, at) =>
+        encodeEndpoint({ ...record, ip, service }, bytes, at),
+      )
       if (taken.usedIds.has(record.id)) this.#zero('endpoint_stats', record.id, layout.endpointStats.size)
       return
     }
@@ -105,25 +108,27 @@ export class ServiceEdit {
       .map((name) => lists[name])
       .find((each) => each.kind === 'endpoints' && each.extent.base === extent.base)
     if (list?.kind !== 'endpoints') return
-    const bytes = Buffer.alloc(extent.size * layout.slot.size)
-    for (const [place, address] of list.addresses.entries()) {
-      const record = recordsByAddress.get(address)
-      if (record === undefined) throw new Error(`${address} is in a list, but is no endpoint of its route`)
-      bytes.writeUInt32LE(record.id, place * layout.slot.size + layout.slot.endpoint)
-      bytes.writeUInt32LE(record.generation, place * layout.slot.size + layout.slot.generation)
-    }
-    this.fills.push({ do: 'fill', map: 'slots', offset: extent.base * layout.slot.size, bytes })
+    const { size, endpoint, generation } = layout.slot
+    this.fills.add('slots', extent.base * size, extent.size * size, (bytes, at) => {
+      for (const [place, address] of list.addresses.entries()) {
+        const record = recordsByAddress.get(address)
+        if (record === undefined) throw new Error(`${address} is in a list, but is no endpoint of its route`)
+        bytes.writeUInt32LE(record.id, at + place * size + endpoint)
+        bytes.writeUInt32LE(record.generation, at + place * size + generation)
+      }
+    })
   }
 
   #writeService(held: HeldService, taken: Taken): void {
     const { index, lists } = held
     const turn = this.#arena.turn()
-    const bytes = encodeService({
+    const record = {
       ...held,
       internal: listWord(wordOf(lists.internal), turn),
       external: listWord(wordOf(lists.external), turn),
-    })
-    this.fills.push({ do: 'fill', map: 'services', offset: index * layout.service.size, bytes })
+    }
+    const { size } = layout.service
+    this.fills.add('services', index * size, size, (bytes, at) => encodeService(record, bytes, at))
     if (taken.isIndexUsed) this.#zero('service_stats', index, layout.serviceStats.size)
   }
 
@@ -150,7 +155,7 @@ export class ServiceEdit {
   }
 
   #zero(map: 'service_stats' | 'endpoint_stats', index: number, size: number): void {
-    this.fills.push({ do: 'fill', map, offset: index * size, bytes: Buffer.alloc(size) })
+    this.fills.add(map, index * size, size)
   }
 }
 

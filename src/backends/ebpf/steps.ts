@@ -10,21 +10,42 @@ export type Step =
   | { readonly do: 'update'; readonly map: MapName; readonly entries: readonly MapEntry[] }
   | { readonly do: 'delete'; readonly map: MapName; readonly keys: readonly Uint8Array[] }
 
-export type FillStep = Extract<Step, { readonly do: 'fill' }>
 export type StoreStep = Extract<Step, { readonly do: 'store' }>
 
-/** The same in as few steps as possible: what lies side by side is filled at once. */
-export function joined(fills: readonly FillStep[]): readonly FillStep[] {
-  const sorted = [...fills].sort((a, b) => (a.map < b.map ? -1 : a.map > b.map ? 1 : a.offset - b.offset))
-  const runs: FillStep[][] = []
-  for (const fill of sorted) {
-    const last = runs.at(-1)?.at(-1)
-    if (last?.map === fill.map && last.offset + last.bytes.length === fill.offset) runs.at(-1)?.push(fill)
-    else runs.push([fill])
+/** Joined as they come: what lies side by side is one step, and thousands of records need no memory of their own. */
+export class Fills {
+  readonly #runs: Run[] = []
+  readonly #lastByMap = new Map<MapName, Run>()
+
+  /** Zeros, into which `write` puts the rest. */
+  add(map: MapName, offset: number, size: number, write?: (bytes: Buffer, at: number) => unknown): void {
+    let run = this.#lastByMap.get(map)
+    if (run === undefined || run.offset + run.length !== offset) {
+      run = { map, offset, bytes: Buffer.alloc(size), length: 0 }
+      this.#lastByMap.set(map, run)
+      this.#runs.push(run)
+    } else if (run.length + size > run.bytes.length) {
+      const larger = Buffer.alloc(2 * (run.length + size))
+      run.bytes.copy(larger)
+      run.bytes = larger
+    }
+    write?.(run.bytes, run.length)
+    run.length += size
   }
-  return runs.map((run) => {
-    const [first] = run
-    if (first === undefined || run.length === 1) return first as FillStep
-    return { ...first, bytes: Buffer.concat(run.map(({ bytes }) => bytes)) }
-  })
+
+  get steps(): readonly Step[] {
+    return this.#runs.map(({ map, offset, bytes, length }) => ({
+      do: 'fill',
+      map,
+      offset,
+      bytes: bytes.subarray(0, length),
+    }))
+  }
+}
+
+interface Run {
+  readonly map: MapName
+  readonly offset: number
+  bytes: Buffer
+  length: number
 }
