@@ -4,7 +4,6 @@
  */
 import { join } from 'node:path'
 import type { Clock } from '../../core/clock.ts'
-import type { Logger } from '../../core/logger.ts'
 import type { RouteKey } from '../../core/route.ts'
 import { OneAtATime } from '../../core/sync/one-at-a-time.ts'
 import type { SyncSteps } from '../../core/sync/sync-steps.ts'
@@ -15,23 +14,24 @@ import { tracedBpf } from '../../dataplane/ebpf/traced-bpf.ts'
 import type { Family } from '../../net/ip.ts'
 import { adopt } from './adopt.ts'
 import type { Arena } from './arena.ts'
-import { configSteps, leaseStep } from './config-steps.ts'
 import { editSockets, retire } from './edit.ts'
 import type { SocketEdit } from './edit.ts'
 import type { SocketRoute } from './frontends-of.ts'
 import { HookLinks } from './hook-links.ts'
-import { decodeConfig, layoutVersion, mapSpecs } from './layout.ts'
+import { layoutVersion, mapSpecs } from './layout.ts'
 import type { SocketPlan } from './plan.ts'
-import type { NodeState, SocketSettings } from './settings.ts'
+import type { NodeState } from './settings.ts'
 import { capacitiesOf, fits, isTooFull, needsOf, sizesFor, sumOf } from './sizes.ts'
 import type { MapSpecs, Needs } from './sizes.ts'
 import type { Step } from './steps.ts'
 import { StaleSockets } from './stale-sockets.ts'
 import type { StaleSocketsOptions } from './stale-sockets.ts'
+import { TablesOwner } from './tables-owner.ts'
+import type { TablesOwnerOptions } from './tables-owner.ts'
 import { SocketTables } from './tables.ts'
 import type { TablesOptions } from './tables.ts'
 
-export interface SocketBalancerOptions {
+export interface SocketBalancerOptions extends TablesOwnerOptions {
   readonly bpf: Bpf
   /** Those that this process serves. */
   readonly families: readonly Family[]
@@ -41,24 +41,11 @@ export interface SocketBalancerOptions {
   readonly cgroup: string
   /** One for each hook that the kernel has. */
   readonly programs: readonly ProgramImage[]
-  /** Of the object that they come from. */
-  readonly digest: Uint8Array
-  readonly settings: SocketSettings
   /** Without it no socket is told that its endpoint has ended, so no datagram socket must be connected to one. */
   readonly stale?: StaleSocketsOptions | undefined
   /** How large the maps are at least; they grow with what is in them. */
   readonly specs?: MapSpecs
-  /** A random number, which tells this process from others. */
-  readonly owner: bigint
-  /** The clock of the programs, in nanoseconds. */
-  readonly kernelNow: () => bigint
   readonly clock: Clock
-  readonly log: Logger
-}
-
-/** Another process writes the tables now, so this one must end: the last one wins. */
-export class TakenOverError extends Error {
-  override readonly name = 'TakenOverError'
 }
 
 /** What a family wants. */
@@ -75,15 +62,13 @@ export class SocketBalancer implements AsyncDisposable {
   readonly #links: HookLinks
   readonly #stale: StaleSockets | undefined
   readonly #turns = new OneAtATime()
-  #settings: SocketSettings
+  readonly #owner: TablesOwner
   readonly #plans = new Map<Family, SocketPlan>()
   #tables: SocketTables | undefined
   /** Undefined: something failed, and only a look at the tables tells what is free. */
   #arena: Arena | undefined
   #isBegun = false
-  readonly #takenOver = new AbortController()
   #staleAtMs = -Infinity
-  #leaseAtMs = -Infinity
   /** All was well then. */
   #comparedAtMs = -Infinity
   /** The kernel had no memory for larger maps. */
@@ -94,7 +79,7 @@ export class SocketBalancer implements AsyncDisposable {
   constructor(options: SocketBalancerOptions) {
     const { pins, cgroup, programs, specs = mapSpecs, log } = options
     this.#options = options
-    this.#settings = options.settings
+    this.#owner = new TablesOwner(options)
     this.#stale = options.stale && new StaleSockets(options.stale, options)
     this.#place = { folder: join(pins, String(layoutVersion)), specs }
     this.#links = new HookLinks({ cgroup, folder: this.#place.folder, programs, log })
@@ -102,7 +87,7 @@ export class SocketBalancer implements AsyncDisposable {
 
   /** Aborts with a TakenOverError when a sync finds that another process writes the tables. It writes nothing then. */
   get takenOver(): AbortSignal {
-    return this.#takenOver.signal
+    return this.#owner.takenOver
   }
 
   /** What is in the tables, for counters and questions. Undefined: nothing was written yet. */
@@ -122,7 +107,7 @@ export class SocketBalancer implements AsyncDisposable {
     return this.#inTurn(task.family, async () => {
       const [tables, arena] = [this.#tables, this.#arena]
       if (tables === undefined || arena === undefined || this.#suspects.has(task.family)) return undefined
-      this.#assertOwner(tables)
+      this.#owner.assertOwnerOf(tables.maps)
       if (this.#isTooFull(arena, tables)) return undefined
       if (!fits(arena, needsOf(task.routes.values()))) await this.#wakeAll(arena)
       const edit = steps.plan(() => editSockets(before, task.routes, task.node, arena), editCounts)
@@ -131,7 +116,7 @@ export class SocketBalancer implements AsyncDisposable {
         this.#arena = undefined
         return undefined
       }
-      await this.#send(tables, [...edit.steps, ...this.#leaseSteps()], steps, signal)
+      await this.#send(tables, [...edit.steps, ...this.#owner.leaseSteps()], steps, signal)
       return this.#done(task, edit, tables, arena)
     })
   }
@@ -148,8 +133,8 @@ export class SocketBalancer implements AsyncDisposable {
       const tables = (this.#tables ??= await steps.apply(() =>
         SocketTables.open(bpf, this.#place, sizesFor(needs, this.#place.specs)),
       ))
-      if (this.#isBegun) this.#assertOwner(tables)
-      else await this.#send(tables, this.#configSteps(tables), steps, signal)
+      if (this.#isBegun) this.#owner.assertOwnerOf(tables.maps)
+      else await this.#send(tables, this.#owner.configSteps(tables.maps), steps, signal)
       this.#isBegun = true
       await this.#noteSuspect(family, tables)
       const routesOfOther = typeof other === 'string' ? [] : other.routesByKey.values().map(({ route }) => route)
@@ -162,7 +147,7 @@ export class SocketBalancer implements AsyncDisposable {
         planned = await this.#planAll(task, wanted, other, tables, bpf, steps, signal, 'use what rests')
       }
       const { edit, arena } = planned
-      const config = [...this.#configSteps(tables), ...this.#leaseSteps()]
+      const config = [...this.#owner.configSteps(tables.maps), ...this.#owner.leaseSteps()]
       await this.#send(tables, [...edit.steps, ...config], steps, signal)
       await tables.remember()
       await this.#attach(tables, bpf, steps, signal)
@@ -177,7 +162,7 @@ export class SocketBalancer implements AsyncDisposable {
     return this.#turns.run(async () => {
       const { bpf } = this.#options
       const tables = this.#tables
-      if (tables === undefined || this.#arena === undefined || !this.#isOwner(tables)) return undefined
+      if (tables === undefined || this.#arena === undefined || !this.#owner.isOwnerOf(tables.maps)) return undefined
       const missing = await tables.missingPin(bpf)
       return missing === undefined ? this.#links.findDrift(bpf) : `the pin of the map ${missing} is gone`
     })
@@ -187,10 +172,10 @@ export class SocketBalancer implements AsyncDisposable {
   findDifference(family: Family, { pauseMs = 0 } = {}): Promise<string | undefined> {
     return this.#turns.run(async () => {
       const [tables, now] = [this.#tables, this.#options.clock.monotonic()]
-      if (tables === undefined || this.#arena === undefined || !this.#isOwner(tables)) return undefined
+      if (tables === undefined || this.#arena === undefined || !this.#owner.isOwnerOf(tables.maps)) return undefined
       if (this.#suspects.has(family)) return this.#suspects.get(family)
       if (now - this.#comparedAtMs < pauseMs) return undefined
-      if (this.#configSteps(tables).length > 0) return 'the map config was changed'
+      if (this.#owner.configSteps(tables.maps).length > 0) return 'the map config was changed'
       const found = await tables.findDifference()
       if (found === undefined) this.#comparedAtMs = now
       return found
@@ -206,8 +191,8 @@ export class SocketBalancer implements AsyncDisposable {
   async renewLease(): Promise<void> {
     await this.#turns.run(async () => {
       const tables = this.#tables
-      if (tables === undefined || !this.#isOwner(tables)) return
-      await tables.send(this.#leaseSteps(), new AbortController().signal)
+      if (tables === undefined || !this.#owner.isOwnerOf(tables.maps)) return
+      await tables.send(this.#owner.leaseSteps(), new AbortController().signal)
     })
   }
 
@@ -219,7 +204,7 @@ export class SocketBalancer implements AsyncDisposable {
     this.#staleAtMs = clock.monotonic()
     for (let areMore = true; areMore && !signal.aborted;) {
       const found = await this.#turns.run(async () =>
-        this.#tables === undefined || this.#arena === undefined || !this.#isOwner(this.#tables)
+        this.#tables === undefined || this.#arena === undefined || !this.#owner.isOwnerOf(this.#tables.maps)
           ? undefined
           : stale.find(this.#tables.maps, this.#servedServices()),
       )
@@ -346,37 +331,12 @@ export class SocketBalancer implements AsyncDisposable {
 
   /** Nobody could tell them later. */
   async #passUdpConnects(): Promise<void> {
-    this.#settings = { ...this.#settings, udpConnect: 'none' }
+    this.#owner.passUdpConnects()
     this.#options.log.warn('connected datagram sockets are left to the packets: this kernel cannot destroy sockets')
     await this.#turns.run(async () => {
-      if (this.#tables !== undefined && this.#isOwner(this.#tables))
-        await this.#tables.send(this.#configSteps(this.#tables), new AbortController().signal)
+      if (this.#tables !== undefined && this.#owner.isOwnerOf(this.#tables.maps))
+        await this.#tables.send(this.#owner.configSteps(this.#tables.maps), new AbortController().signal)
     })
-  }
-
-  #leaseSteps(): readonly Step[] {
-    const { kernelNow, clock } = this.#options
-    const now = clock.monotonic()
-    if (now - this.#leaseAtMs < renewAfterMs) return []
-    this.#leaseAtMs = now
-    return [leaseStep(this.#settings.leaseMs, kernelNow())]
-  }
-
-  /** Whoever wrote the tables before finds another owner there, and stops. */
-  #configSteps({ maps }: SocketTables): readonly Step[] {
-    const { digest, owner } = this.#options
-    return configSteps(maps.config.bytes, { settings: this.#settings, digest, owner })
-  }
-
-  #isOwner({ maps }: SocketTables): boolean {
-    return decodeConfig(maps.config.bytes).owner === this.#options.owner
-  }
-
-  #assertOwner(tables: SocketTables): void {
-    if (this.#isOwner(tables)) return
-    this.#options.log.error('another Fairlead has taken over the sockets of this node: this one ends')
-    this.#takenOver.abort(new TakenOverError('another Fairlead has taken over the sockets of this node'))
-    this.takenOver.throwIfAborted()
   }
 
   /** What is there becomes what is right, also for the other family: it must look for itself. */
@@ -391,8 +351,6 @@ function otherFamily(family: Family): Family {
   return family === 'ipv4' ? 'ipv6' : 'ipv4'
 }
 
-/** Programs give up after minutes. */
-const renewAfterMs = 30_000
 const staleEveryMs = 1_000
 
 /** What rests can be used again, sooner or later. */

@@ -1,0 +1,81 @@
+/**
+ * What this process tells the programs besides the tables, and whether it is still the one that writes: a process that
+ * starts puts its number there, and whoever wrote before finds it, and ends.
+ */
+import type { Clock } from '../../core/clock.ts'
+import type { Logger } from '../../core/logger.ts'
+import { configSteps, leaseStep } from './config-steps.ts'
+import type { SocketMaps } from './found-tables.ts'
+import { decodeConfig } from './layout.ts'
+import type { SocketSettings } from './settings.ts'
+import type { Step } from './steps.ts'
+
+export interface TablesOwnerOptions {
+  readonly settings: SocketSettings
+  /** Of the object that the programs come from. */
+  readonly digest: Uint8Array
+  /** A random number, which tells this process from others. */
+  readonly owner: bigint
+  /** The clock of the programs, in nanoseconds. */
+  readonly kernelNow: () => bigint
+  readonly clock: Pick<Clock, 'monotonic'>
+  readonly log: Logger
+}
+
+/** Another process writes the tables now, so this one must end: the last one wins. */
+export class TakenOverError extends Error {
+  override readonly name = 'TakenOverError'
+}
+
+type ConfigMap = Pick<SocketMaps, 'config'>
+
+export class TablesOwner {
+  readonly #options: TablesOwnerOptions
+  #settings: SocketSettings
+  readonly #takenOver = new AbortController()
+  #leaseAtMs = -Infinity
+
+  constructor(options: TablesOwnerOptions) {
+    this.#options = options
+    this.#settings = options.settings
+  }
+
+  /** Aborts with a TakenOverError. */
+  get takenOver(): AbortSignal {
+    return this.#takenOver.signal
+  }
+
+  isOwnerOf({ config }: ConfigMap): boolean {
+    return decodeConfig(config.bytes).owner === this.#options.owner
+  }
+
+  assertOwnerOf(maps: ConfigMap): void {
+    if (this.isOwnerOf(maps)) return
+    this.#options.log.error('another Fairlead has taken over the sockets of this node: this one ends')
+    this.#takenOver.abort(new TakenOverError('another Fairlead has taken over the sockets of this node'))
+    this.takenOver.throwIfAborted()
+  }
+
+  /** What differs from what this process wants. */
+  configSteps({ config }: ConfigMap): readonly Step[] {
+    const { digest, owner } = this.#options
+    return configSteps(config.bytes, { settings: this.#settings, digest, owner })
+  }
+
+  /** None while the lease is young. */
+  leaseSteps(): readonly Step[] {
+    const { kernelNow, clock } = this.#options
+    const now = clock.monotonic()
+    if (now - this.#leaseAtMs < renewAfterMs) return []
+    this.#leaseAtMs = now
+    return [leaseStep(this.#settings.leaseMs, kernelNow())]
+  }
+
+  /** From the next configuration on. */
+  passUdpConnects(): void {
+    this.#settings = { ...this.#settings, udpConnect: 'none' }
+  }
+}
+
+/** Programs give up after minutes. */
+const renewAfterMs = 30_000
