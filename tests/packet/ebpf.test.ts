@@ -2,6 +2,7 @@
 import { readdirSync, rmSync } from 'node:fs'
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
+import { layout } from '../../src/backends/ebpf/layout.ts'
 import { attachTypes } from '../../src/dataplane/ebpf/bpf.ts'
 import { openBpf } from '../../src/dataplane/ebpf/open-bpf.ts'
 import { families, hostPort } from '../../src/net/ip.ts'
@@ -175,9 +176,35 @@ describeUnless(packetTestProblem(fairleadEbpf), 'the ebpf mode', () => {
     expect(countOf(rig)).toBe(before + 1)
   })
 
+  test('nftables serves once the lease is over, and the hooks again when it is renewed', async () => {
+    await using rig = await start([web])
+    const { place } = rig.proxy as EbpfProcess
+    await askedBy(rig, 'caller')
+    const before = countOf(rig)
+    await rig.proxy.stop('SIGKILL')
+    expect([await askedBy(rig, 'caller'), countOf(rig)]).toEqual(['answer', before + 1])
+    const bpf = await openBpf()
+    {
+      using config = await bpf.openMap(`${place.pins}/1/maps/config`)
+      await config?.store(layout.config.leaseUntil, 1n)
+    }
+    expect([await askedBy(rig, 'caller'), countOf(rig)]).toEqual(['answer', before + 1])
+    rig.proxy.run()
+    await rig.program([web])
+    const again = countOf(rig)
+    expect([await askedBy(rig, 'caller'), countOf(rig)]).toEqual(['answer', again + 1])
+  })
+
   test('what somebody detaches or unpins is put back, and the log says so', async () => {
     await using rig = await start([web])
     const { place } = rig.proxy as EbpfProcess
+    const bpf = await openBpf()
+    {
+      using link = await bpf.openLink(`${place.pins}/1/links/sendmsg6`)
+      if (link !== undefined) await bpf.detach(link)
+    }
+    await expect.poll(() => rig.proxy.log(), soon).toContain('somebody detached the program at sendmsg6')
+    await expect.poll(() => attachedTo(place.cgroup.path), soon).toHaveLength(8)
     rmSync(`${place.pins}/1/links/connect4`)
     await expect.poll(() => rig.proxy.log(), soon).toContain('connect4')
     await expect.poll(() => readdirSync(`${place.pins}/1/links`), soon).toContain('connect4')

@@ -2,7 +2,9 @@
  * kube-proxy and Fairlead take over from each other under load, from every mode of the one to every mode of the other.
  * One walk leads over all pairs, so that every proxy that is started serves twice: as the new one, then as the old one.
  */
+import { existsSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { TemporaryFolder } from '../../src/sources/kube/testing/temporary-folder.ts'
 import { plans } from './testing/address-plan.ts'
 import type { PodName } from './testing/address-plan.ts'
 import { openTcp } from './testing/ask.ts'
@@ -10,32 +12,55 @@ import { orphanedChains } from './testing/chains.ts'
 import { podPorts } from './testing/cluster.ts'
 import type { Cluster } from './testing/cluster.ts'
 import { Conversation } from './testing/conversation.ts'
-import { cleanUp, fairleadProgram, startFairlead, startFairleadNftables } from './testing/fairlead.ts'
+import { cleanUp, FairleadProcess, fairleadProgram, startFairleadNftables } from './testing/fairlead.ts'
+import { EbpfPlace, fairleadEbpf } from './testing/fairlead-ebpf.ts'
 import { startUserspace } from './testing/fairlead-userspace.ts'
+import { chooseVariant } from './testing/iptables-variant.ts'
 import type { IptablesVariant } from './testing/iptables-variant.ts'
 import { kubeProxyIptables, kubeProxyNftables, startKubeProxy, startKubeProxyNftables } from './testing/kube-proxy.ts'
 import { Load } from './testing/load.ts'
 import { packetTestProblem } from './testing/packet-test-problem.ts'
 import { describeUnless } from './testing/proxies.ts'
-import type { RunningProxy } from './testing/proxy.ts'
+import { proxyFlags } from './testing/proxy-flags.ts'
+import type { ProxyMode, RunningProxy } from './testing/proxy.ts'
 import { Rig } from './testing/rig.ts'
 import { flowsTo } from './testing/service-faults.ts'
 import { givenService, webPort } from './testing/service-fixture.ts'
 import type { ServiceFixture } from './testing/service-fixture.ts'
 import { whoAnswers } from './testing/tally.ts'
 
+type Start = (cluster: Cluster, variant: IptablesVariant, place?: EbpfPlace) => Promise<RunningProxy>
+
 const starters = {
-  'kube-proxy iptables': (cluster: Cluster, variant: IptablesVariant) => startKubeProxy(cluster, {}, variant),
-  'kube-proxy nftables': (cluster: Cluster) => startKubeProxyNftables(cluster, {}),
-  'Fairlead iptables': (cluster: Cluster, variant: IptablesVariant) => startFairlead(cluster, { variant }),
-  'Fairlead nftables': (cluster: Cluster) => startFairleadNftables(cluster, {}),
-  'Fairlead userspace': (cluster: Cluster, variant: IptablesVariant) => startUserspace(cluster, variant, {}),
-} satisfies Record<string, (cluster: Cluster, variant: IptablesVariant) => Promise<RunningProxy>>
+  'kube-proxy iptables': (cluster, variant) => startKubeProxy(cluster, {}, variant),
+  'kube-proxy nftables': (cluster) => startKubeProxyNftables(cluster, {}),
+  'Fairlead iptables': (cluster, variant, place) => {
+    chooseVariant(cluster.node, variant)
+    return fairlead('iptables', cluster, place)
+  },
+  'Fairlead nftables': (cluster, _, place) => fairlead('nftables', cluster, place),
+  'Fairlead ebpf': (cluster, _, place) => fairlead('ebpf', cluster, place),
+  'Fairlead userspace': (cluster, variant) => startUserspace(cluster, variant, {}),
+} satisfies Record<string, Start>
+
+/** In every mode it knows where programs at sockets may be pinned. */
+async function fairlead(mode: ProxyMode, cluster: Cluster, place?: EbpfPlace): Promise<RunningProxy> {
+  return new FairleadProcess(cluster, [...proxyFlags(mode, {}), ...flagsOf(place)], await TemporaryFolder.make(), {})
+}
+
+function flagsOf(place: EbpfPlace | undefined): readonly string[] {
+  return place === undefined ? [] : [`--ebpf-cgroup=${place.cgroup.path}`, ...pinsOf(place)]
+}
+
+function pinsOf(place: EbpfPlace | undefined): readonly string[] {
+  return place === undefined ? [] : [`--ebpf-pins=${place.pins}`]
+}
 
 type Owner = keyof typeof starters
 
 const [kpIptables, kpNftables] = ['kube-proxy iptables', 'kube-proxy nftables'] as const
 const [iptables, nftables, userspace] = ['Fairlead iptables', 'Fairlead nftables', 'Fairlead userspace'] as const
+const ebpf = 'Fairlead ebpf'
 
 /**
  * With iptables-nft every pair. The last step is the only one that loses new connections; the packets that it leaves to
@@ -59,6 +84,8 @@ const everyPair: readonly Owner[] = [
   iptables,
   kpNftables,
 ]
+/** With programs at sockets: those of a node that tries the mode, and goes back. */
+const pairsOfEbpf: readonly Owner[] = [kpIptables, ebpf, kpNftables, ebpf, nftables, ebpf, iptables, ebpf, kpIptables]
 /** With iptables-legacy those in which its rules come or go. */
 const pairsOfLegacy: readonly Owner[] = [kpIptables, iptables, kpIptables, userspace, kpIptables, nftables, kpIptables]
 
@@ -67,6 +94,12 @@ test('the walk has every pair of kube-proxy and Fairlead, both ways', () => {
   for (const kubeProxy of [kpIptables, kpNftables])
     for (const fairlead of [iptables, nftables, userspace])
       expect(steps).toEqual(expect.arrayContaining([`${kubeProxy} → ${fairlead}`, `${fairlead} → ${kubeProxy}`]))
+})
+
+test('the walk of ebpf has every pair with the modes beside it, both ways', () => {
+  const steps = pairsOfEbpf.map((owner, number) => `${pairsOfEbpf[number - 1]} → ${owner}`)
+  for (const other of [kpIptables, kpNftables, nftables, iptables])
+    expect(steps).toEqual(expect.arrayContaining([`${other} → ${ebpf}`, `${ebpf} → ${other}`]))
 })
 
 const echoPort = { name: 'echo', protocol: 'TCP', port: 7, target: podPorts.echo } as const
@@ -82,35 +115,60 @@ for (const [variant, walk] of [
 ] as const)
   describeUnless(packetTestProblem(kubeProxyIptables(variant)), `kube-proxy and Fairlead (${variant})`, () => {
     test('each takes over from the other, and no connection fails but those that docs/migrate.md names', async () => {
-      const [first = kpIptables, ...rest] = walk
-      await using rig = await Rig.startWith((cluster) => starters[first](cluster, variant), [webOf(0)])
-      const { cluster } = rig
-      await using load = new Load(rig, flowsTo(web), pauseMs)
-      await using started = new Started()
-      let [from, old]: [Owner, RunningProxy] = [first, rig.proxy]
-      await started.talk(cluster, first)
-      for (const [number, to] of rest.entries()) {
-        const [before, failedBefore] = [load.connections, load.failures.length]
-        // The relay takes its rules with it, so the next one must be there before it goes.
-        if (from !== userspace) await old.stop('SIGTERM')
-        const owner = new Rig(cluster, started.proxy(await starters[to](cluster, variant)))
-        await owner.program([webOf(number + 1)])
-        await old.stop('SIGTERM')
-        if (from === nftables) removeOurTables(cluster)
-        await expect.poll(() => answering(owner), patience).toEqual([`${podOf(number + 1)}:${webPort.target}`])
-        await expect.poll(() => leftovers(cluster, to, variant), patience).toEqual([])
-        await expect.poll(() => load.connections, patience).toBeGreaterThan(before + 20)
-        expect(unforeseen(load.failures.slice(failedBefore), from, to)).toEqual([])
-        // The kernel remembers where the connections of its own modes go, whatever the rules are now.
-        for (const { carrier, conversation } of started.talks) if (carrier !== userspace) await conversation.goesOn()
-        await expect.poll(() => started.openRelayed(), patience).toBe(0)
-        await started.talk(cluster, to)
-        ;[from, old] = [to, owner.proxy]
-      }
-      await load.stop()
-      expect(load.failures.some((failure) => untouched.test(failure))).toBe(walk === everyPair)
+      const failures = await takeTurns(walk, variant)
+      expect(failures.some((failure) => untouched.test(failure))).toBe(walk === everyPair)
     })
   })
+
+describeUnless(
+  packetTestProblem(kubeProxyIptables('nft')) ?? packetTestProblem(fairleadEbpf),
+  'programs at sockets',
+  () => {
+    test('they come and go under load, and no connection fails', async () => {
+      await using place = new EbpfPlace()
+      expect(await takeTurns(pairsOfEbpf, 'nft', place)).toEqual([])
+    })
+  },
+)
+
+/** Returns the connections that failed, all of them as docs/migrate.md says. */
+async function takeTurns(
+  walk: readonly Owner[],
+  variant: IptablesVariant,
+  place?: EbpfPlace,
+): Promise<readonly string[]> {
+  const start = (owner: Owner, cluster: Cluster) => {
+    if (place !== undefined) cluster.useCgroup(place.cgroup)
+    return starters[owner](cluster, variant, place)
+  }
+  const [first = kpIptables, ...rest] = walk
+  await using rig = await Rig.startWith((cluster) => start(first, cluster), [webOf(0)])
+  const { cluster } = rig
+  await using load = new Load(rig, flowsTo(web), pauseMs)
+  await using started = new Started()
+  let [from, old]: [Owner, RunningProxy] = [first, rig.proxy]
+  await started.talk(cluster, first)
+  for (const [number, to] of rest.entries()) {
+    const [before, failedBefore] = [load.connections, load.failures.length]
+    // The relay takes its rules with it, so the next one must be there before it goes.
+    if (from !== userspace) await old.stop('SIGTERM')
+    const owner = new Rig(cluster, started.proxy(await start(to, cluster)))
+    await owner.program([webOf(number + 1)])
+    await old.stop('SIGTERM')
+    if ((from === nftables || from === ebpf) && isKubeProxy(to)) removeOurTables(cluster, place)
+    await expect.poll(() => answering(owner), patience).toEqual([`${podOf(number + 1)}:${webPort.target}`])
+    await expect.poll(() => leftovers(cluster, to, variant, place), patience).toEqual([])
+    await expect.poll(() => load.connections, patience).toBeGreaterThan(before + 20)
+    expect(unforeseen(load.failures.slice(failedBefore), from, to)).toEqual([])
+    // The kernel remembers where the connections of its own modes go, whatever the rules are now.
+    for (const { carrier, conversation } of started.talks) if (carrier !== userspace) await conversation.goesOn()
+    await expect.poll(() => started.openRelayed(), patience).toBe(0)
+    await started.talk(cluster, to)
+    ;[from, old] = [to, owner.proxy]
+  }
+  await load.stop()
+  return load.failures
+}
 
 describeUnless(packetTestProblem(kubeProxyNftables), 'nftables', () => {
   test('a clean-up leaves nothing of either', async () => {
@@ -158,9 +216,13 @@ class Started implements AsyncDisposable {
   }
 }
 
+function isKubeProxy(owner: Owner): boolean {
+  return owner === kpIptables || owner === kpNftables
+}
+
 /** As docs/migrate.md says it: kube-proxy does not know these tables, and a whole clean-up would take its rules too. */
-function removeOurTables({ node }: Cluster): void {
-  node.run(process.execPath, [fairleadProgram, '--cleanup', '--only-own-tables'])
+function removeOurTables({ node }: Cluster, place?: EbpfPlace): void {
+  node.run(process.execPath, [fairleadProgram, '--cleanup', '--only-own-tables', ...pinsOf(place)])
 }
 
 /** The pods that clients inside and outside reach, in both families. */
@@ -184,8 +246,9 @@ function unforeseen(failures: readonly string[], from: Owner, to: Owner): readon
 }
 
 /** What Fairlead still has to remove of the proxy before it, and of its own mode. */
-function leftovers({ node }: Cluster, owner: Owner, variant: IptablesVariant): readonly string[] {
-  if (owner === kpIptables || owner === kpNftables) return []
+function leftovers({ node }: Cluster, owner: Owner, variant: IptablesVariant, place?: EbpfPlace): readonly string[] {
+  if (place !== undefined && owner !== ebpf && existsSync(place.pins)) return [place.pins]
+  if (isKubeProxy(owner)) return []
   const tables = node
     .run('nft', ['list', 'tables'])
     .split('\n')

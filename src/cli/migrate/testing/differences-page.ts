@@ -47,7 +47,7 @@ function moves(): string {
     return row([from, to, lost, lostOnTheWayBack, back.map((step, index) => `${index + 1}. ${step}`).join('<br>')])
   })
   return `[migrate.md](migrate.md) has the commands for a cluster. \`tests/packet/takeover.test.ts\` shows what is lost, with the real kube-proxy 1.36, for
-every pair of its iptables and nftables mode with Fairlead's iptables, nftables and userspace mode; \`tests/ipvs/takeover.test.ts\` does so for
+every pair of its iptables and nftables mode with Fairlead's iptables, nftables, ebpf and userspace mode; \`tests/ipvs/takeover.test.ts\` does so for
 the pairs of ipvs and iptables.
 
 | kube-proxy | Fairlead | lost on the way | lost on the way back | the way back |
