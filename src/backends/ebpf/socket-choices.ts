@@ -4,7 +4,7 @@ import { decodeServiceStats, layout } from './layout.ts'
 import type { ServiceStats } from './layout.ts'
 import type { SocketPlan } from './plan.ts'
 
-export const choiceResults = ['translated', 'refused', 'passed', 'retried'] as const
+const choiceResults = ['translated', 'refused', 'passed', 'retried'] as const
 
 export type ChoiceResult = (typeof choiceResults)[number]
 
