@@ -3,7 +3,7 @@
  * milliseconds and reads every element as text; the rest is written directly. So a change is split where that is safe:
  * nothing that carries traffic may lead to what is not there yet, or stay without what it needs.
  */
-import type { NftTransaction } from '../../dataplane/nft/nft.ts'
+import type { NftOperation, NftTransaction } from '../../dataplane/nft/nft.ts'
 
 export interface TableChange {
   /** Sets, and chains that are the same whatever the Services are. */
@@ -31,7 +31,9 @@ export function transactionsOf(change: TableChange, before: TableBefore): readon
 }
 
 function split({ structure, lookups, sticky, elements }: TableChange, before: TableBefore): readonly NftTransaction[] {
-  if (before === 'other rules') return [[...structure, ...lookups, ...sticky, ...elements]]
+  // nft refuses lookups in a script where their map is there already, so they are written before, to chains that are there.
+  if (before === 'other rules')
+    return [structure.filter(isDeclaration), lookups, [...structure, ...sticky, ...elements]]
   if (sticky.length > 0)
     return [structure, lookups, ...(before === 'nothing' ? [sticky, elements] : [[...sticky, ...elements]])]
   return needsNft(structure) ? [structure, [...lookups, ...elements]] : [[...structure, ...lookups, ...elements]]
@@ -39,6 +41,11 @@ function split({ structure, lookups, sticky, elements }: TableChange, before: Ta
 
 export function chainsAddedBy({ structure, sticky }: TableChange): readonly string[] {
   return [...structure, ...sticky].flatMap((operation) => (operation.do === 'add chain' ? [operation.chain.name] : []))
+}
+
+/** Without rules it leads nowhere, and what exists stays as it is. */
+function isDeclaration({ do: what }: NftOperation): boolean {
+  return what === 'add table' || what === 'add set' || what === 'add chain'
 }
 
 function needsNft(transaction: NftTransaction): boolean {
