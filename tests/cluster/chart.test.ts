@@ -32,7 +32,7 @@ describe('values that cannot be right are refused, and the answer names them', (
   test.each([
     ['mood=nftables', /additional properties 'mood' not allowed/],
     ['image.tga=1', /'\/image'.*additional properties 'tga' not allowed/],
-    ['mode=kernelspace', /'\/mode'.*must be one of 'nftables', 'iptables', 'ipvs', 'userspace'/],
+    ['mode=kernelspace', /'\/mode'.*must be one of 'nftables', 'ebpf', 'iptables', 'ipvs', 'userspace'/],
     ['config.clusterCidr=10.0.0.0/8', /'\/config'.*additional properties 'clusterCidr' not allowed/],
     ['config.conntrack.maxPerCore=many', /'\/config\/conntrack\/maxPerCore'.*want null or integer/],
     ['config.mode=iptables', /'\/config\/mode'/],
