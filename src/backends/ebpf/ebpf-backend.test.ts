@@ -6,7 +6,7 @@ import { testEndpoint, testRoute } from '../../core/testing/routes.ts'
 import { BpfError } from '../../dataplane/ebpf/bpf-error.ts'
 import { MemoryBpf } from '../../dataplane/ebpf/memory-bpf.ts'
 import { DoorCalls } from '../testing/door-calls.ts'
-import { EbpfBackend } from './ebpf-backend.ts'
+import { ipv4Backend } from './testing/ipv4-backend.ts'
 import { MemoryNode } from './testing/memory-node.ts'
 import { noPackets } from './testing/no-packets.ts'
 
@@ -17,11 +17,9 @@ test('packets are programmed while sockets cannot be, and the sync has failed al
   }
   const door = () => calls.through('bpf', new MemoryBpf(node.kernel))
   let packetSyncs = 0
-  const backend = new EbpfBackend({
-    family: 'ipv4',
+  const backend = ipv4Backend({
     balancer: node.newBalancer(clock, { families: ['ipv4'], door, log }),
     packets: { ...noPackets, sync: (...task) => (packetSyncs++, noPackets.sync(...task)) },
-    node: () => ({ ownIps: new Set(), nodePortIps: new Set() }),
     clock,
     log,
   })

@@ -1,15 +1,13 @@
 import { expect, test } from 'vitest'
-import { silentLogger } from '../../core/logger.ts'
 import type { Route } from '../../core/route.ts'
 import { FakeClock } from '../../core/testing/fake-clock.ts'
 import { addressPlans, viewOf } from '../../core/testing/random-cluster.ts'
 import { testEndpoint, testRoute, withWishes } from '../../core/testing/routes.ts'
 import { DoorCalls } from '../testing/door-calls.ts'
-import { EbpfBackend } from './ebpf-backend.ts'
 import { countedDoor } from './testing/counted-door.ts'
 import { choicesOf } from './testing/hook-model.ts'
+import { ipv4Backend } from './testing/ipv4-backend.ts'
 import { MemoryNode, specsOfSize } from './testing/memory-node.ts'
-import { noPackets } from './testing/no-packets.ts'
 
 const never = new AbortController().signal
 const [one, two] = [testEndpoint('10.64.1.1', 8080), testEndpoint('10.64.1.2', 8080)]
@@ -27,15 +25,7 @@ test('a Service that changes is served at every moment while the tables grow, an
   const start = () => {
     const door = (bpf: Parameters<typeof countedDoor>[1]) => countedDoor(calls, bpf)
     const balancer = node.newBalancer(clock, { families: ['ipv4'], specs, door })
-    const noIps = new Set<string>()
-    const backend = new EbpfBackend({
-      family: 'ipv4',
-      balancer,
-      packets: noPackets,
-      node: () => ({ ownIps: noIps, nodePortIps: noIps }),
-      clock,
-      log: silentLogger,
-    })
+    const backend = ipv4Backend({ balancer, clock })
     return { balancer, backend }
   }
   let { balancer, backend } = start()

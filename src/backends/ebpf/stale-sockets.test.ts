@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { silentLogger } from '../../core/logger.ts'
 import type { Route } from '../../core/route.ts'
 import { FakeClock } from '../../core/testing/fake-clock.ts'
 import { addressPlans, viewOf } from '../../core/testing/random-cluster.ts'
@@ -7,12 +6,11 @@ import { testEndpoint, testRoute, withWishes } from '../../core/testing/routes.t
 import { MemorySockets } from '../../dataplane/sock-diag/memory-sockets.ts'
 import { hostPort } from '../../net/ip.ts'
 import { addressBytes } from './address-bytes.ts'
-import { EbpfBackend } from './ebpf-backend.ts'
 import { configFlags, decodeConfig, decodeEndpoint, layout } from './layout.ts'
 import { recordsIn } from './testing/describe-tables.ts'
 import type { ModelMaps } from './testing/hook-model.ts'
+import { ipv4Backend } from './testing/ipv4-backend.ts'
 import { MemoryNode } from './testing/memory-node.ts'
-import { noPackets } from './testing/no-packets.ts'
 
 const never = new AbortController().signal
 const [one, two] = [testEndpoint('10.64.1.1', 53), testEndpoint('10.64.1.2', 53)]
@@ -25,15 +23,7 @@ function newNode() {
   const iterator = { ...iteratorImage, mapLoads: [] }
   const onDestroyed = (protocol: string, count: number) => destroyed.push(`${count} ${protocol}`)
   const balancer = node.newBalancer(clock, { families: ['ipv4'], stale: { iterator, sockets, onDestroyed } })
-  const noIps = new Set<string>()
-  const backend = new EbpfBackend({
-    family: 'ipv4',
-    balancer,
-    packets: noPackets,
-    node: () => ({ ownIps: noIps, nodePortIps: noIps }),
-    clock,
-    log: silentLogger,
-  })
+  const backend = ipv4Backend({ balancer, clock })
   const connected: Connected[] = []
   node.kernel.onIterate = () => report(mapsOf(node), connected)
   return {

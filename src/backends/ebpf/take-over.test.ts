@@ -6,9 +6,9 @@ import { addressPlans, viewOf } from '../../core/testing/random-cluster.ts'
 import { RecordingLogger } from '../../core/testing/recording-logger.ts'
 import { testEndpoint, testRoute, withWishes } from '../../core/testing/routes.ts'
 import { MemoryBpf } from '../../dataplane/ebpf/memory-bpf.ts'
-import { EbpfBackend } from './ebpf-backend.ts'
 import { TakenOverError } from './tables-owner.ts'
 import { describeTables } from './testing/describe-tables.ts'
+import { ipv4Backend } from './testing/ipv4-backend.ts'
 import { MemoryNode } from './testing/memory-node.ts'
 import { noPackets } from './testing/no-packets.ts'
 
@@ -30,15 +30,7 @@ function newProcess(node: MemoryNode) {
       return noPackets.sync(...task)
     },
   }
-  const noIps = new Set<string>()
-  const backend = new EbpfBackend({
-    family: 'ipv4',
-    balancer,
-    packets,
-    node: () => ({ ownIps: noIps, nodePortIps: noIps }),
-    clock,
-    log,
-  })
+  const backend = ipv4Backend({ balancer, packets, clock, log })
   return {
     clock,
     log,

@@ -4,6 +4,7 @@ import type { Clock } from '../../../core/clock.ts'
 import { MemoryBpf } from '../../../dataplane/ebpf/memory-bpf.ts'
 import { MemoryKernel } from '../../../dataplane/ebpf/memory-kernel.ts'
 import type { MapObject } from '../../../dataplane/ebpf/memory-kernel.ts'
+import { attachTypes } from '../../../dataplane/ebpf/bpf.ts'
 import type { AttachType, Bpf } from '../../../dataplane/ebpf/bpf.ts'
 import type { ProgramImage } from '../../../dataplane/ebpf/program-image.ts'
 import { families } from '../../../net/ip.ts'
@@ -19,17 +20,6 @@ import type { ModelMaps } from './hook-model.ts'
 export const cgroup = '/cgroup'
 const pins = '/bpf/fairlead'
 export const folder = `${pins}/${layoutVersion}`
-
-export const attachTypes: readonly AttachType[] = [
-  'connect4',
-  'connect6',
-  'sendmsg4',
-  'sendmsg6',
-  'recvmsg4',
-  'recvmsg6',
-  'getpeername4',
-  'getpeername6',
-]
 
 /** They use every map. */
 const programs = attachTypes.map((attachType): ProgramImage => ({

@@ -4,7 +4,8 @@ import { layout } from '../layout.ts'
 import type { MapName } from '../layout.ts'
 import { MemoryBpf } from '../../../dataplane/ebpf/memory-bpf.ts'
 import { mapNames } from '../tables.ts'
-import { attachTypes, folder } from './memory-node.ts'
+import { attachTypes } from '../../../dataplane/ebpf/bpf.ts'
+import { folder } from './memory-node.ts'
 import type { MemoryNode } from './memory-node.ts'
 
 const kinds = [
