@@ -60,9 +60,14 @@ const minuteMs = 60_000
 const minutesKept = 60
 /** Of Services, of which the removals are kept, and of removals that wait for a route that fails. */
 const most = 10_000
+/** So many removals are sorted by Service at once: one by one, each would find its Service in cold memory. */
+const mostUnsorted = 1000
 
 export class TimeToSafety {
   readonly #options: TimeToSafetyOptions
+  /** Programmed, and not in `#byService` yet; and when. */
+  readonly #unsorted: EndpointRemoval[] = []
+  readonly #unsortedAtMs: number[] = []
   /** The least recent first. */
   readonly #byService = new Map<ObjectKey, ServiceRemovals>()
   /** The longest of each minute, by the number of the minute. */
@@ -97,11 +102,11 @@ export class TimeToSafety {
 
   /** The last removal of one of its endpoints, if there was one. */
   safetyOf(namespace: string, name: string): Safety | undefined {
-    return this.#byService.get(`${namespace}/${name}` as ObjectKey)?.last
+    return this.#sorted().get(`${namespace}/${name}` as ObjectKey)?.last
   }
 
   removalsOf(namespace: string, name: string): Removals | undefined {
-    const found = this.#byService.get(`${namespace}/${name}` as ObjectKey)
+    const found = this.#sorted().get(`${namespace}/${name}` as ObjectKey)
     if (found === undefined) return undefined
     const { last, counts } = found
     const spread: { upToSeconds: number; removals: number }[] = []
@@ -137,18 +142,26 @@ export class TimeToSafety {
     return due
   }
 
-  #record({ service, address, family, sinceMs, measuredFrom }: EndpointRemoval): void {
+  #record(removal: EndpointRemoval): void {
+    const { family } = removal
     const atMs = this.#options.clock.now()
-    // Another machine's clock may run ahead of ours.
-    const seconds = Math.max(0, atMs - sinceMs) / 1000
-    const safety: Safety = { seconds, endpoint: address, family, atMs, measuredFrom }
+    const seconds = secondsOf(removal, atMs)
     this.#options.metrics.endpointRemoved(family, seconds)
-    this.#keep(service, safety)
+    this.#unsorted.push(removal)
+    this.#unsortedAtMs.push(atMs)
+    if (this.#unsorted.length >= mostUnsorted) this.#sorted()
     const minute = this.#minute()
     const longestByMinute = this.#longestByMinute[family]
     if (seconds < (longestByMinute.get(minute)?.seconds ?? 0)) return
-    longestByMinute.set(minute, safety)
+    longestByMinute.set(minute, safetyFrom(removal, atMs))
     for (const old of longestByMinute.keys()) if (old <= minute - minutesKept) longestByMinute.delete(old)
+  }
+
+  #sorted(): ReadonlyMap<ObjectKey, ServiceRemovals> {
+    for (const [index, removal] of this.#unsorted.entries())
+      this.#keep(removal.service, safetyFrom(removal, this.#unsortedAtMs[index]!))
+    this.#unsorted.length = this.#unsortedAtMs.length = 0
+    return this.#byService
   }
 
   #keep(service: ObjectKey, last: Safety): void {
@@ -169,6 +182,16 @@ export class TimeToSafety {
   #minute(): number {
     return Math.floor(this.#options.clock.monotonic() / minuteMs)
   }
+}
+
+function safetyFrom(removal: EndpointRemoval, atMs: number): Safety {
+  const { address, family, measuredFrom } = removal
+  return { seconds: secondsOf(removal, atMs), endpoint: address, family, atMs, measuredFrom }
+}
+
+/** Another machine's clock may run ahead of ours. */
+function secondsOf({ sinceMs }: EndpointRemoval, atMs: number): number {
+  return Math.max(0, atMs - sinceMs) / 1000
 }
 
 /** While a sync failed and was tried again, the endpoint may have come back. */

@@ -1,39 +1,49 @@
 /**
- * The values of a metric, one cell for each set of labels. They are written in every sync and read at a scrape, so
- * writing is a look-up; the library, which checks and sorts labels at each write, gets them at the scrape.
+ * The values of a metric, one cell for each set of labels. They are written in every sync and read at a scrape. Who
+ * writes often keeps the cell, so that writing is no more than an addition; the library, which checks and sorts labels
+ * at each write, gets them at the scrape.
  */
-export class Cells<Label extends string, Cell extends object> {
-  readonly #labels: readonly Label[]
-  readonly #empty: () => Cell
-  readonly #byLabels = new Map<string, LabelledCell<Label, Cell>>()
-  /** Who writes often does so with the same object, and with one that cannot change. */
-  #byObject = new WeakMap<object, Cell>()
+export interface Cell {
+  /** A cell that nobody has written to is no series. */
+  isWritten: boolean
+  clear(): void
+}
 
-  constructor(labels: readonly Label[], empty: () => Cell) {
+export interface LabelledCell<Label extends string, C extends Cell> {
+  readonly labels: Readonly<Record<Label, string>>
+  readonly cell: C
+}
+
+export class Cells<Label extends string, C extends Cell> {
+  readonly #labels: readonly Label[]
+  readonly #empty: () => C
+  readonly #byLabels = new Map<string, LabelledCell<Label, C>>()
+
+  constructor(labels: readonly Label[], empty: () => C) {
     this.#labels = labels
     this.#empty = empty
     this.reset()
   }
 
-  at(labels: Readonly<Record<Label, string>>): Cell {
-    const known = this.#byObject.get(labels)
-    if (known !== undefined) return known
+  /** The same one for the same labels, for ever. */
+  at(labels: Readonly<Record<Label, string>>): C {
     const key = this.#keyOf(labels)
     let found = this.#byLabels.get(key)
     if (found === undefined) this.#byLabels.set(key, (found = { labels: { ...labels }, cell: this.#empty() }))
-    if (Object.isFrozen(labels)) this.#byObject.set(labels, found.cell)
     return found.cell
   }
 
-  all(): readonly LabelledCell<Label, Cell>[] {
-    return [...this.#byLabels.values()]
+  all(): readonly LabelledCell<Label, C>[] {
+    return [...this.#byLabels.values()].filter(({ cell }) => cell.isWritten)
   }
 
-  /** What has no labels is there from the start, as with Go's client. */
   reset(): void {
-    this.#byLabels.clear()
-    this.#byObject = new WeakMap()
-    if (this.#labels.length === 0) this.at({} as Record<Label, string>)
+    for (const { cell } of this.#byLabels.values()) {
+      cell.clear()
+      cell.isWritten = false
+    }
+    // What has no labels is there from the start, as with Go's client.
+    if (this.#labels.length === 0) this.at({} as Record<Label, string>).isWritten = true
   }
 
   #keyOf(labels: Readonly<Record<Label, string>>): string {
@@ -41,9 +51,4 @@ export class Cells<Label extends string, Cell extends object> {
     for (const name of this.#labels) key = key === '' ? labels[name] : `${key}\0${labels[name]}`
     return key
   }
-}
-
-export interface LabelledCell<Label extends string, Cell> {
-  readonly labels: Readonly<Record<Label, string>>
-  readonly cell: Cell
 }

@@ -5,9 +5,10 @@
 import { Counter as LibraryCounter, Gauge as LibraryGauge } from 'prom-client'
 import { Registry, collectDefaultMetrics } from 'prom-client'
 import type { Metric } from 'prom-client'
-import { bucketOf } from '../../core/bucket.ts'
 import { Cells } from './cells.ts'
+import type { Cell } from './cells.ts'
 import type { Exemplar } from './exemplars.ts'
+import { CounterCell, GaugeCell, HistogramCell } from './metric-cells.ts'
 import { renderOpenMetrics } from './open-metrics.ts'
 import type { Family, Sample } from './open-metrics.ts'
 
@@ -38,14 +39,18 @@ export interface Distribution<Label extends string> {
 
 export interface Counter<Label extends string = never> {
   increment(labels: Labels<Label>, by?: number): void
+  /** For who increments one series often. */
+  at(labels: Labels<Label>): Pick<CounterCell, 'increment'>
 }
 
 export interface Gauge<Label extends string = never> {
   set(labels: Labels<Label>, value: number): void
+  at(labels: Labels<Label>): Pick<GaugeCell, 'set'>
 }
 
 export interface Histogram<Label extends string = never> {
   observe(labels: Labels<Label>, value: number): void
+  at(labels: Labels<Label>): Pick<HistogramCell, 'observe'>
 }
 
 export class MetricRegistry {
@@ -54,15 +59,9 @@ export class MetricRegistry {
   readonly #onReset: (() => void)[] = []
 
   counter<Label extends string>(spec: FamilySpec<Label>): Counter<Label> {
-    const cells = this.#cells(spec, () => ({ value: 0 }))
+    const cells = this.#cells(spec, () => new CounterCell(spec.name))
     this.counterFrom(spec, () => Promise.resolve(seriesIn(cells)))
-    return {
-      increment(labels, by = 1) {
-        // At the scrape it would be too late: it would fail, and nobody would know who wrote this.
-        if (!(by >= 0 && by < Infinity)) throw new RangeError(`${spec.name}: cannot be incremented by ${by}`)
-        cells.at(labels).value += by
-      },
-    }
+    return { increment: (labels, by) => cells.at(labels).increment(by), at: (labels) => cells.at(labels) }
   }
 
   /** A counter that is kept elsewhere. It is read at each scrape, and has the series that are read then. */
@@ -81,8 +80,11 @@ export class MetricRegistry {
 
   /** `collect` runs before each scrape, for values that are cheaper to compute then than to keep up to date. */
   gauge<Label extends string>(spec: FamilySpec<Label>, collect?: (gauge: Gauge<Label>) => void): Gauge<Label> {
-    const cells = this.#cells(spec, () => ({ value: 0 }))
-    const gauge: Gauge<Label> = { set: (labels, value) => void (cells.at(labels).value = value) }
+    const cells = this.#cells(spec, () => new GaugeCell())
+    const gauge: Gauge<Label> = {
+      set: (labels, value) => cells.at(labels).set(value),
+      at: (labels) => cells.at(labels),
+    }
     this.gaugeFrom(spec, () => {
       collect?.(gauge)
       return Promise.resolve(seriesIn(cells))
@@ -104,17 +106,11 @@ export class MetricRegistry {
   }
 
   histogram<Label extends string>(spec: FamilySpec<Label>, bounds: readonly number[]): Histogram<Label> {
-    const cells = this.#cells(spec, () => ({ counts: [...bounds, Infinity].map(() => 0), sum: 0 }))
-    this.histogramFrom(spec, () => cells.all().map(({ labels, cell }) => ({ labels, bounds, ...cell })))
-    return {
-      observe(labels, value) {
-        // It would spoil the sum for good.
-        if (!Number.isFinite(value)) throw new RangeError(`${spec.name}: cannot observe ${value}`)
-        const cell = cells.at(labels)
-        cell.counts[bucketOf(value, bounds)]!++
-        cell.sum += value
-      },
-    }
+    const cells = this.#cells(spec, () => new HistogramCell(spec.name, bounds))
+    this.histogramFrom(spec, () =>
+      cells.all().map(({ labels, cell: { counts, sum } }) => ({ labels, bounds, counts, sum })),
+    )
+    return { observe: (labels, value) => cells.at(labels).observe(value), at: (labels) => cells.at(labels) }
   }
 
   /** A histogram that is kept elsewhere, read like `counterFrom`. */
@@ -165,10 +161,7 @@ export class MetricRegistry {
     return renderOpenMetrics(known as unknown as readonly Family[])
   }
 
-  #cells<Label extends string, Cell extends object>(
-    { labels }: FamilySpec<Label>,
-    empty: () => Cell,
-  ): Cells<Label, Cell> {
+  #cells<Label extends string, C extends Cell>({ labels }: FamilySpec<Label>, empty: () => C): Cells<Label, C> {
     const cells = new Cells(labels, empty)
     this.#onReset.push(() => cells.reset())
     return cells
@@ -179,7 +172,7 @@ export class MetricRegistry {
   }
 }
 
-function seriesIn<Label extends string>(cells: Cells<Label, { value: number }>): readonly Series<Label>[] {
+function seriesIn<Label extends string>(cells: Cells<Label, CounterCell | GaugeCell>): readonly Series<Label>[] {
   return cells.all().map(({ labels, cell }) => ({ labels, value: cell.value }))
 }
 

@@ -7,30 +7,17 @@ import { familyLabel } from './family-label.ts'
 import type { Counter, Gauge, Histogram, MetricRegistry } from './prometheus.ts'
 import type { ProxyMetricFamilies } from './proxy-metric-families.ts'
 
-const noLabels = Object.freeze({})
-
-/** Made once: they are written after each sync, and hardly ever with another value. */
-const noLocalLabels = { ipv4: noLocalLabelsOf('ipv4'), ipv6: noLocalLabelsOf('ipv6') } satisfies Record<Family, unknown>
-
-function noLocalLabelsOf(family: Family) {
-  const label = familyLabel(family)
-  return {
-    internal: Object.freeze({ ...label, traffic_policy: 'internal' }),
-    external: Object.freeze({ ...label, traffic_policy: 'external' }),
-  }
-}
-
 /** Turns what the core reports into kube-proxy's series. */
 export class PrometheusProxyMetrics implements ProxyMetrics {
   readonly #families: ProxyMetricFamilies
-  readonly #syncFailures: Counter<'ip_family'>
+  readonly #changes: ChangeCells
+  readonly #syncs: Readonly<Record<Family, SyncCells>>
   readonly #objectProblems: Counter<'kind'>
   readonly #serviceNotices: Gauge<'ip_family' | 'reason'>
-  readonly #endpointRemovals: Histogram<'ip_family'>
 
   constructor(registry: MetricRegistry, families: ProxyMetricFamilies) {
     this.#families = families
-    this.#syncFailures = registry.counter({
+    const failures = registry.counter({
       name: 'fairlead_sync_failures_total',
       labels: ['ip_family'],
       help: 'Syncs that failed, in every mode. Each is retried.',
@@ -45,7 +32,7 @@ export class PrometheusProxyMetrics implements ProxyMetrics {
       labels: ['ip_family', 'reason'],
       help: 'Services that are not served as they ask now, or with a danger: addresses that are not theirs, source ranges.',
     })
-    this.#endpointRemovals = registry.histogram(
+    const removals = registry.histogram(
       {
         name: 'fairlead_endpoint_removal_seconds',
         labels: ['ip_family'],
@@ -53,54 +40,51 @@ export class PrometheusProxyMetrics implements ProxyMetrics {
       },
       removalBounds,
     )
+    const own = { failures, removals }
+    this.#changes = changeCells(families)
+    this.#syncs = { ipv4: syncCells(families, own, 'ipv4'), ipv6: syncCells(families, own, 'ipv6') }
   }
 
   serviceChange(): void {
-    this.#families.counter('kubeproxy_sync_proxy_rules_service_changes_total')?.increment(noLabels)
+    this.#changes.services?.increment()
   }
 
   endpointChange(): void {
-    this.#families.counter('kubeproxy_sync_proxy_rules_endpoint_changes_total')?.increment(noLabels)
+    this.#changes.endpoints?.increment()
   }
 
   pendingChanges({ services, slices }: { readonly services: number; readonly slices: number }): void {
-    this.#families.gauge('kubeproxy_sync_proxy_rules_service_changes_pending')?.set(noLabels, services)
-    this.#families.gauge('kubeproxy_sync_proxy_rules_endpoint_changes_pending')?.set(noLabels, slices)
+    this.#changes.pendingServices?.set(services)
+    this.#changes.pendingEndpoints?.set(slices)
   }
 
   syncRequested(family: Family, atMs: number): void {
-    const gauge = this.#families.gauge('kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds')
-    gauge?.set(familyLabel(family), atMs / 1000)
+    this.#syncs[family].lastQueued?.set(atMs / 1000)
   }
 
   syncRan(family: Family, { seconds, full, hasFailed }: SyncRan): void {
-    const labels = familyLabel(family)
+    const cells = this.#syncs[family]
     // From the first sync on there is a series: increase() does not see what a series begins with.
-    this.#syncFailures.increment(labels, hasFailed ? 1 : 0)
-    this.#families.histogram('kubeproxy_sync_proxy_rules_duration_seconds')?.observe(labels, seconds)
-    const ofKind = full
-      ? 'kubeproxy_sync_full_proxy_rules_duration_seconds'
-      : 'kubeproxy_sync_partial_proxy_rules_duration_seconds'
-    this.#families.histogram(ofKind)?.observe(labels, seconds)
+    cells.failures.increment(hasFailed ? 1 : 0)
+    cells.durations?.observe(seconds)
+    if (full) cells.fullDurations?.observe(seconds)
+    else cells.partialDurations?.observe(seconds)
   }
 
   syncSucceeded(family: Family, atMs: number): void {
-    const gauge = this.#families.gauge('kubeproxy_sync_proxy_rules_last_timestamp_seconds')
-    gauge?.set(familyLabel(family), atMs / 1000)
+    this.#syncs[family].last?.set(atMs / 1000)
   }
 
   programmed(family: Family, latencySeconds: number): void {
-    const histogram = this.#families.histogram('kubeproxy_network_programming_duration_seconds')
-    histogram?.observe(familyLabel(family), latencySeconds)
+    this.#syncs[family].programming?.observe(latencySeconds)
   }
 
   endpointRemoved(family: Family, seconds: number): void {
-    this.#endpointRemovals.observe(familyLabel(family), seconds)
+    this.#syncs[family].removals.observe(seconds)
   }
 
   noLocalEndpoints(family: Family, policy: 'internal' | 'external', routes: number): void {
-    const gauge = this.#families.gauge('kubeproxy_sync_proxy_rules_no_local_endpoints_total')
-    gauge?.set(noLocalLabels[family][policy], routes)
+    this.#syncs[family].noLocal[policy]?.set(routes)
   }
 
   objectProblem(kind: ObjectKind): void {
@@ -113,5 +97,43 @@ export class PrometheusProxyMetrics implements ProxyMetrics {
 
   healthAnswered(endpoint: 'healthz' | 'livez', status: 200 | 503): void {
     this.#families.counter(`kubeproxy_proxy_${endpoint}_total`)?.increment({ code: String(status) })
+  }
+}
+
+type ChangeCells = ReturnType<typeof changeCells>
+type SyncCells = ReturnType<typeof syncCells>
+
+/** What every change writes is looked up once. */
+function changeCells(families: ProxyMetricFamilies) {
+  return {
+    services: families.counter('kubeproxy_sync_proxy_rules_service_changes_total')?.at({}),
+    endpoints: families.counter('kubeproxy_sync_proxy_rules_endpoint_changes_total')?.at({}),
+    pendingServices: families.gauge('kubeproxy_sync_proxy_rules_service_changes_pending')?.at({}),
+    pendingEndpoints: families.gauge('kubeproxy_sync_proxy_rules_endpoint_changes_pending')?.at({}),
+  }
+}
+
+interface OwnMetrics {
+  readonly failures: Counter<'ip_family'>
+  readonly removals: Histogram<'ip_family'>
+}
+
+/** And what every sync writes. */
+function syncCells(families: ProxyMetricFamilies, { failures, removals }: OwnMetrics, family: Family) {
+  const labels = familyLabel(family)
+  const noLocal = families.gauge('kubeproxy_sync_proxy_rules_no_local_endpoints_total')
+  return {
+    failures: failures.at(labels),
+    removals: removals.at(labels),
+    durations: families.histogram('kubeproxy_sync_proxy_rules_duration_seconds')?.at(labels),
+    fullDurations: families.histogram('kubeproxy_sync_full_proxy_rules_duration_seconds')?.at(labels),
+    partialDurations: families.histogram('kubeproxy_sync_partial_proxy_rules_duration_seconds')?.at(labels),
+    last: families.gauge('kubeproxy_sync_proxy_rules_last_timestamp_seconds')?.at(labels),
+    lastQueued: families.gauge('kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds')?.at(labels),
+    programming: families.histogram('kubeproxy_network_programming_duration_seconds')?.at(labels),
+    noLocal: {
+      internal: noLocal?.at({ ...labels, traffic_policy: 'internal' }),
+      external: noLocal?.at({ ...labels, traffic_policy: 'external' }),
+    },
   }
 }

@@ -28,6 +28,8 @@ interface Tree {
   readonly parent: SpanContext | undefined
   /** All of them, each after the one that it is part of. */
   readonly spans: OpenSpan[]
+  /** Of each span when it began and how long it took: in its object, each number would be an object of its own. */
+  readonly times: number[]
   /** How many are below the root's own children. */
   deep: number
   dropped: number
@@ -44,12 +46,13 @@ export function openTree(parts: TreeParts, name: string, { attributes, parent, l
     wallOffsetMs: parts.clock.now() - startedAt,
     parent,
     spans: [],
+    times: [startedAt, notEnded],
     deep: 0,
     dropped: 0,
     crowds: undefined,
     childrenBySpan: undefined,
   }
-  const root = new OpenSpan(tree, undefined, name, startedAt)
+  const root = new OpenSpan(tree, undefined, name)
   if (links !== undefined && links.length > 0) root.links = [...links]
   if (attributes !== undefined) root.set(attributes)
   return root
@@ -88,20 +91,22 @@ const notEnded = -1
 class OpenSpan implements Span, SpanRecord {
   readonly name: string
   links = noLinks
-  durationMs = notEnded
   declare error?: string
   readonly #tree: Tree
   readonly #parent: OpenSpan | undefined
-  readonly #startedAt: number
+  /** Where its times are. */
+  readonly #at: number
   #context: SpanContext | undefined
+  /** Most spans are given attributes once. */
+  #first: SpanAttributes | undefined
   #given: Given | undefined
   #childCount = 0
   #openChildren = 0
 
-  constructor(tree: Tree, parent: OpenSpan | undefined, name: string, startedAt: number) {
+  constructor(tree: Tree, parent: OpenSpan | undefined, name: string) {
     this.#tree = tree
     this.#parent = parent
-    this.#startedAt = startedAt
+    this.#at = 2 * tree.spans.length
     this.name = name
     tree.spans.push(this)
   }
@@ -119,11 +124,16 @@ class OpenSpan implements Span, SpanRecord {
   }
 
   get startMs(): number {
-    return this.#startedAt + this.#tree.wallOffsetMs
+    return this.#tree.times[this.#at]! + this.#tree.wallOffsetMs
+  }
+
+  get durationMs(): number {
+    return this.#tree.times[this.#at + 1]!
   }
 
   get attributes(): Readonly<Record<string, AttributeValue>> {
     const attributes: Record<string, AttributeValue> = {}
+    if (this.#first !== undefined) addAttributes(attributes, this.#first)
     addGiven(attributes, this.#given)
     return attributes
   }
@@ -152,15 +162,18 @@ class OpenSpan implements Span, SpanRecord {
       tree.dropped++
       return noSpan
     }
-    const child = new OpenSpan(tree, this, name, tree.parts.clock.monotonic())
+    tree.times.push(tree.parts.clock.monotonic(), notEnded)
+    const child = new OpenSpan(tree, this, name)
     this.#childCount++
     this.#openChildren++
-    if (attributes !== undefined) child.#given = { attributes, before: undefined }
+    child.#first = attributes
     return child
   }
 
   set(attributes: SpanAttributes): void {
-    if (this.durationMs === notEnded) this.#given = { attributes, before: this.#given }
+    if (this.durationMs !== notEnded) return
+    if (this.#first === undefined) this.#first = attributes
+    else this.#given = { attributes, before: this.#given }
   }
 
   link(link: SpanLink): void {
@@ -191,7 +204,8 @@ class OpenSpan implements Span, SpanRecord {
     if (span.#openChildren > 0)
       for (const child of span.#tree.spans)
         if (child.#parent === span && child.durationMs === notEnded) OpenSpan.#close(child, at)
-    span.durationMs = at - span.#startedAt
+    const { times } = span.#tree
+    times[span.#at + 1] = at - times[span.#at]!
     if (span.#parent !== undefined) span.#parent.#openChildren--
   }
 

@@ -25,8 +25,9 @@ interface Kept {
 
 export class SyncHistory implements TraceSink {
   readonly #limits: SyncHistoryLimits
-  /** Oldest first. */
+  /** A ring: the next one takes the place of the oldest. */
   readonly #last: Kept[] = []
+  #next = 0
   /** Slowest first. */
   readonly #slowest: Kept[] = []
   #start: SpanRecord | undefined
@@ -38,7 +39,7 @@ export class SyncHistory implements TraceSink {
 
   /** Newest first. */
   get last(): readonly SpanRecord[] {
-    return this.#last.map(({ root }) => root).reverse()
+    return this.#oldestFirst.map(({ root }) => root).reverse()
   }
 
   get slowest(): readonly SpanRecord[] {
@@ -59,10 +60,15 @@ export class SyncHistory implements TraceSink {
     if (root.name !== syncName) return
     const kept: Kept = { root, spans: spansIn(root), lists: 1 }
     this.#spans += kept.spans
-    this.#last.push(kept)
-    if (this.#last.length > this.#limits.last) this.#leave(this.#last.shift())
+    this.#leave(this.#last[this.#next])
+    this.#last[this.#next] = kept
+    this.#next = (this.#next + 1) % this.#limits.last
     this.#rank(kept)
     this.#thinOut()
+  }
+
+  get #oldestFirst(): readonly Kept[] {
+    return [...this.#last.slice(this.#next), ...this.#last.slice(0, this.#next)]
   }
 
   #rank(kept: Kept): void {
@@ -82,7 +88,7 @@ export class SyncHistory implements TraceSink {
 
   #thinOut(): void {
     if (this.#spans <= this.#limits.spans) return
-    for (const kept of [...this.#last, ...this.#slowest.toReversed()]) {
+    for (const kept of [...this.#oldestFirst, ...this.#slowest.toReversed()]) {
       if (this.#spans <= this.#limits.spans) return
       this.#spans -= kept.spans - 1
       if (kept.spans > 1) kept.root = withoutChildren(kept.root, kept.spans - 1)

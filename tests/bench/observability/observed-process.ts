@@ -1,8 +1,10 @@
 /**
- * `node observed-process.js SERVICES CHANGES on|off`: from objects to the nftables backend in one process, with everything
- * that watches it on, or with nothing. Prints what the first sync and each change took, as one line of JSON. In a network
- * namespace of its own the kernel takes the rules.
+ * `node observed-process.js SERVICES on|off`: from objects to the nftables backend in one process, with everything that
+ * watches it on, or with nothing. Prints what the first sync took, as one line of JSON. Then each line of standard input
+ * is a number of endpoints to change one after the other, answered with what one change took. In a network namespace of
+ * its own the kernel takes the rules.
  */
+import { createInterface } from 'node:readline'
 import { NftablesBackend } from '../../../src/backends/nftables/nftables-backend.ts'
 import { Catalog } from '../../../src/core/catalog.ts'
 import { systemClock } from '../../../src/core/clock.ts'
@@ -26,12 +28,10 @@ import { TraceRecorder } from '../../../src/observe/tracing/trace-recorder.ts'
 import { Intake } from '../../../src/sources/intake.ts'
 import { nodeName, podRange, serviceObject, sliceObject } from '../core/cluster-objects.ts'
 import { processCost } from '../core/process-cost.ts'
-import type { ObservedResult } from './observed-result.ts'
+import type { Cost } from './observed-result.ts'
 
 const services = Number(process.argv[2])
-const changes = Number(process.argv[3])
-const isOn = process.argv[4] === 'on'
-const warmUps = 100
+const isOn = process.argv[3] === 'on'
 
 const stop = new AbortController()
 const clock = systemClock
@@ -59,7 +59,7 @@ const table = new RouteTable({
   clock,
 })
 let onSync: () => void = () => {}
-const synced: AfterSync = { name: 'the bench', isNote: true, run: () => onSync() }
+const afterEach: AfterSync = { name: 'the bench', isNote: true, run: () => onSync() }
 const runner = new SyncRunner({
   family: 'ipv4',
   backend: new NftablesBackend({
@@ -86,7 +86,7 @@ const runner = new SyncRunner({
   clock,
   log: silentLogger,
   periods: () => ({ minMs: 0, retryMs: 1000, maxMs: 3_600_000 }),
-  afterSync: [...(watching ? [watching.touched.afterSync()] : []), synced],
+  afterSync: [...(watching ? [watching.touched.afterSync()] : []), afterEach],
   tracer: watching?.recorder ?? noTracer,
   ...(watching && { safety: watching.safety }),
 })
@@ -94,24 +94,23 @@ const runner = new SyncRunner({
 const indexes = Array.from({ length: services }, (_, index) => index)
 const objects = indexes.map((index) => [serviceObject(index, 1), sliceObject(index, 1)] as const)
 const running = runner.run(stop.signal)
-const first = await measured(() => {
-  serviceSink.replace(objects.map(([service]) => serviceSink.read(service)))
-  sliceSink.replace(objects.map(([, slice]) => sliceSink.read(slice)))
-})
-for (let version = 2; version < 2 + warmUps; version++) await changeOne(version)
-const before = processCost()
-const startedMs = performance.now()
-for (let version = 1000; version < 1000 + changes; version++) await changeOne(version)
-const result: ObservedResult = {
-  firstMs: first.ms,
-  firstCpuMs: first.cpuMs,
-  changeMs: (performance.now() - startedMs) / changes,
-  changeCpuMs: (processCost().cpuMs - before.cpuMs) / changes,
-  residentMb: processCost().residentMb,
+const first = await costOf(() =>
+  synced(() => {
+    serviceSink.replace(objects.map(([service]) => serviceSink.read(service)))
+    sliceSink.replace(objects.map(([, slice]) => sliceSink.read(slice)))
+  }),
+)
+tell(first)
+let version = 1
+for await (const line of createInterface({ input: process.stdin })) {
+  const changes = Number(line)
+  const { ms, cpuMs, residentMb } = await costOf(async () => {
+    for (let made = 0; made < changes; made++) await changeOne(++version)
+  })
+  tell({ ms: ms / changes, cpuMs: cpuMs / changes, residentMb })
 }
 stop.abort()
 await running
-process.stdout.write(`${JSON.stringify(result)}\n`)
 process.exit(0)
 
 /** What the daemon always has. */
@@ -126,17 +125,25 @@ function everything() {
   }
 }
 
+async function changeOne(version: number): Promise<void> {
+  const index = (version * 7919) % services
+  await synced(() => sliceSink.upsert(sliceSink.read(sliceObject(index, version, version))))
+}
+
 /** Until the sync that it causes has ended. */
-async function measured(cause: () => void): Promise<{ readonly ms: number; readonly cpuMs: number }> {
-  const [startMs, startCpu] = [performance.now(), process.cpuUsage()]
+async function synced(cause: () => void): Promise<void> {
   const ended = new Promise<void>((resolve) => (onSync = resolve))
   cause()
   await ended
-  const { user, system } = process.cpuUsage(startCpu)
-  return { ms: performance.now() - startMs, cpuMs: (user + system) / 1000 }
 }
 
-async function changeOne(version: number): Promise<void> {
-  const index = (version * 7919) % services
-  await measured(() => sliceSink.upsert(sliceSink.read(sliceObject(index, version, version))))
+async function costOf(work: () => Promise<void>): Promise<Cost> {
+  const [startMs, before] = [performance.now(), processCost()]
+  await work()
+  const { cpuMs, residentMb } = processCost()
+  return { ms: performance.now() - startMs, cpuMs: cpuMs - before.cpuMs, residentMb }
+}
+
+function tell(cost: Cost): void {
+  process.stdout.write(`${JSON.stringify(cost)}\n`)
 }

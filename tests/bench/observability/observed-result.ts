@@ -1,8 +1,6 @@
-/** What one process measured. */
-export interface ObservedResult {
-  readonly firstMs: number
-  readonly firstCpuMs: number
-  readonly changeMs: number
-  readonly changeCpuMs: number
+/** What something took: by the clock, and of all threads of the process; and how much memory the process has now. */
+export interface Cost {
+  readonly ms: number
+  readonly cpuMs: number
   readonly residentMb: number
 }
