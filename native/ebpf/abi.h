@@ -93,7 +93,6 @@ struct map_definition {
 
 #define HASH 1
 #define ARRAY 2
-#define LRU_HASH 9
 #define SOCKET_STORAGE 24
 #define NO_PREALLOC 1
 #define MMAPABLE 0x400

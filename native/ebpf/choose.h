@@ -120,38 +120,43 @@ INLINE bool pick(struct service *target, struct service_stats *stats, u32 servic
   return false;
 }
 
-/* Whether the client was here a while ago, and can have the endpoint that it had. */
-INLINE bool recall(const struct affinity_key *client, u32 seconds, u32 service, u64 now, struct choice *choice) {
-  struct affinity *memory = bpf_map_lookup_elem(&affinity, client);
+/* Whether the node was here a while ago, and can have the endpoint that it had. */
+INLINE bool recall(struct affinity *memory, u32 seconds, u32 service, u64 now, struct choice *choice) {
   /* Another processor may have written a later time than `now`: subtracting would make it very old. */
-  if (!memory || now >= memory->last_use + seconds * NANOSECONDS) return false;
-  if (!take(memory->endpoint, memory->generation, service, choice)) return false;
+  if (now >= LOAD(&memory->last_use) + seconds * NANOSECONDS) return false;
+  u64 had = LOAD((u64 *)&memory->endpoint);
+  if (!take((u32)had, (u32)(had >> 32), service, choice)) return false;
   memory->last_use = now;
   return true;
 }
 
-/* What a new client of this Service gets. A choice is not counted yet: it can still come to nothing. */
-INLINE enum verdict choose(struct bpf_sock_addr *context, u32 service, u64 now, bool can_refuse,
-                           struct choice *choice) {
+/*
+ * What a new client of this Service gets. A choice is not counted yet: it can still come to nothing.
+ *
+ * With affinity the packet path serves, because a client must have one memory: a connection that was left to the packets,
+ * for whatever reason, is remembered there. On loopback there is no packet path, and the host is the only client.
+ */
+INLINE enum verdict choose(const struct place *wanted, u32 service, u64 now, bool can_refuse, struct choice *choice) {
   u32 index = service & SERVICE_INDEX;
   struct service *target = bpf_map_lookup_elem(&services, &index);
   struct service_stats *stats = bpf_map_lookup_elem(&service_stats, &index);
-  if (!target || !stats) return PASS;
+  struct affinity *memory = bpf_map_lookup_elem(&affinity, &index);
+  if (!target || !stats || !memory) return PASS;
+  u32 seconds = LOAD(&target->affinity_seconds);
+  if (seconds != 0 && !is_loopback(&wanted->address)) return PASS;
   u64 word = LOAD(&target->lists[service >> SERVICE_EXTERNAL_BIT]);
   if (LIST_COUNT(word) == 0 && LIST_BASE(word) == REFUSED && can_refuse) {
     COUNT(&stats->refused);
     return REFUSE;
   }
-  u32 seconds = LIST_COUNT(word) == 0 ? 0 : LOAD(&target->affinity_seconds);
-  struct affinity_key client = {seconds == 0 ? 0 : bpf_get_netns_cookie(context), index, 0};
-  if (seconds != 0 && recall(&client, seconds, service, now, choice)) return TRANSLATE;
+  if (seconds != 0 && recall(memory, seconds, service, now, choice)) return TRANSLATE;
   if (!pick(target, stats, service, word, choice)) {
     COUNT(&stats->passed);
     return PASS;
   }
   if (seconds != 0) {
-    struct affinity chosen = {choice->endpoint, choice->generation, now};
-    bpf_map_update_elem(&affinity, &client, &chosen, 0);
+    *(volatile u64 *)&memory->endpoint = (u64)choice->generation << 32 | choice->endpoint;
+    memory->last_use = now;
   }
   return TRANSLATE;
 }
@@ -177,7 +182,7 @@ INLINE void remember(struct flow *flow, const struct place *wanted, u32 service,
   flow->endpoint_address = choice->place.address;
   flow->service_port = wanted->port;
   flow->endpoint_port = choice->place.port;
-  flow->service = service;
+  flow->service = service | SERVICE_LAYOUT;
   flow->endpoint = choice->endpoint;
   flow->generation = choice->generation;
 }

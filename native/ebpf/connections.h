@@ -34,7 +34,7 @@ INLINE enum verdict connect_to_service(struct bpf_sock_addr *context, const stru
   /* From loopback there is no way to an endpoint: the kernel would say EINVAL. */
   if (is_loopback(source)) return PASS;
   /* A program does not expect that connecting a UDP socket is refused. */
-  enum verdict verdict = choose(context, service, now, can_refuse && protocol == TCP, choice);
+  enum verdict verdict = choose(wanted, service, now, can_refuse && protocol == TCP, choice);
   if (verdict != TRANSLATE) return verdict;
   bool is_kept = protocol == UDP || !(LOAD(&settings->flags) & NO_PEER_NAMES);
   u32 remembered = protocol == UDP ? service | SERVICE_UDP : service;

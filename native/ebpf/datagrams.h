@@ -19,7 +19,7 @@ INLINE bool find_flow(struct flows *flows, const struct place *wanted, u32 servi
   for (int i = 0; i < FLOWS; i++) {
     struct flow *flow = &flows->of[i];
     if (!is_at(wanted, &flow->service_address, flow->service_port)) continue;
-    if (!is_used(flow, now, idle) || flow->service != service || !is_alive(flow->endpoint, flow->generation))
+    if (!is_used(flow, now, idle) || flow->service != (service | SERVICE_LAYOUT) || !is_alive(flow->endpoint, flow->generation))
       return false;
     flow->last_use = now;
     choice->place.address = flow->endpoint_address;
@@ -89,7 +89,7 @@ INLINE enum verdict send_to_service(struct bpf_sock_addr *context, const struct 
   struct flows *flows = bpf_sk_storage_get(&datagrams, context->sk, NULL, 0);
   if (flows && find_flow(flows, wanted, service, now, idle, choice)) return TRANSLATE;
   /* A program does not expect that sending is refused. */
-  if (choose(context, service, now, false, choice) != TRANSLATE) return PASS;
+  if (choose(wanted, service, now, false, choice) != TRANSLATE) return PASS;
   if (!keep_flow(context, wanted, service, choice, now, idle)) return pass_after_all(service);
   count_translated(service, choice);
   return TRANSLATE;

@@ -33,10 +33,14 @@ struct frontend {
   u32 check;
 };
 
+/* Changes with every change of what lies where. At most 63. */
+#define LAYOUT_VERSION 2u
+
 #define SERVICE_INDEX 0x00ffffff
 #define SERVICE_EXTERNAL_BIT 31
-/* Only in the memory of sockets. */
+/* Only in the memory of sockets, which outlives these tables: whether it is UDP, and of which layout the index is. */
 #define SERVICE_UDP (1u << 30)
+#define SERVICE_LAYOUT (LAYOUT_VERSION << 24)
 
 /* ---- services: who serves ----------------------------------------------------------------------------------- */
 
@@ -98,15 +102,9 @@ struct endpoint_stats {
   u64 udp_connects;
 };
 
-/* ---- affinity: which endpoint a client had ------------------------------------------------------------------ */
+/* ---- affinity: which endpoint the host had, by service ------------------------------------------------------ */
 
-/* The client is a network namespace: a pod, or the host. */
-struct affinity_key {
-  u64 netns;
-  u32 service;
-  u32 zero;
-};
-
+/* Endpoint and generation are read as one word. */
 struct affinity {
   u32 endpoint;
   u32 generation;
@@ -211,9 +209,6 @@ struct stale_report {
   FIELD(endpoint_stats, picked, picked, 0)                                                                             \
   FIELD(endpoint_stats, udp_connects, udp_connects, 8)                                                                 \
   SIZE(endpoint_stats, 16)                                                                                             \
-  FIELD(affinity_key, netns, netns, 0)                                                                                 \
-  FIELD(affinity_key, service, service, 8)                                                                             \
-  SIZE(affinity_key, 16)                                                                                               \
   FIELD(affinity, endpoint, endpoint, 0)                                                                               \
   FIELD(affinity, generation, generation, 4)                                                                           \
   FIELD(affinity, last_use, last_use, 8)                                                                               \
@@ -253,6 +248,7 @@ struct stale_report {
   NUMBER(config_flags, udp_connect_host_only, UDP_CONNECT_HOST_ONLY)                                                   \
   NUMBER(config_flags, no_peer_names, NO_PEER_NAMES)                                                                   \
   NUMBER(config_flags, report_stale_tcp, REPORT_STALE_TCP)                                                             \
+  NUMBER(layout, version, LAYOUT_VERSION)                                                                              \
   NUMBER(service_flags, round_robin, ROUND_ROBIN)                                                                      \
   NUMBER(list_bits, internal, 1 << INTERNAL)                                                                           \
   NUMBER(list_bits, external, 1 << EXTERNAL)
@@ -283,7 +279,7 @@ MAP(service_stats, ARRAY, sizeof(u32), sizeof(struct service_stats), 32768, MMAP
 MAP(slots, ARRAY, sizeof(u32), sizeof(struct slot), 262144, MMAPABLE);
 MAP(endpoints, ARRAY, sizeof(u32), sizeof(struct endpoint), 131072, MMAPABLE);
 MAP(endpoint_stats, ARRAY, sizeof(u32), sizeof(struct endpoint_stats), 131072, MMAPABLE);
-MAP(affinity, LRU_HASH, sizeof(struct affinity_key), sizeof(struct affinity), 65536, 0);
+MAP(affinity, ARRAY, sizeof(u32), sizeof(struct affinity), 32768, MMAPABLE);
 MAP(config, ARRAY, sizeof(u32), sizeof(struct config), 1, MMAPABLE);
 /* The state of a socket lives and dies with it: nothing is evicted, nothing leaks. */
 MAP(connected, SOCKET_STORAGE, sizeof(u32), sizeof(struct flow), 0, NO_PREALLOC);

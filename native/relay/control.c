@@ -1,8 +1,9 @@
 /*
  * What the TypeScript side says, a line at a time on standard input, and what it is answered.
  *
- *   <call> pool <pool> <generation> <affinity seconds> <refuse|close> <round-robin|random|least-connections>
- *          <none|v1|v2> {<ip> <port> <here|elsewhere> <endpoint slot>}
+ *   <call> pool <pool> <generation> <affinity seconds> <refuse|close> <balancing> <none|v1|v2>
+ *          {<ip> <port> <here|elsewhere> <weight> <endpoint slot>}
+ *          Balancing is round-robin, random, least-connections, source-hash or maglev.
  *   <call> drop <pool>
  *   <call> listen <slot> <ip> <port> <pool> <whose address is kept> <pods> {<range>}
  *                                                            done <call> <port>, or failed <call> <errno>
@@ -102,7 +103,7 @@ static unsigned count_words(const char *text) {
 /* ---- commands ----------------------------------------------------------------------------------------------- */
 
 static const char *const empties[] = {"refuse", "close", NULL};
-static const char *const balancings[] = {"round-robin", "random", "least-connections", NULL};
+static const char *const balancings[] = {"round-robin", "random", "least-connections", "source-hash", "maglev", NULL};
 static const char *const headers[] = {"none", "v1", "v2", NULL};
 static const char *const places[] = {"elsewhere", "here", NULL};
 static const char *const keepings[] = {"nobody", "pods", "everybody", NULL};
@@ -120,13 +121,17 @@ static void change_pool(unsigned call, struct words *words) {
   spec.closes_when_empty = one_of(word(words), empties) == 1;
   spec.balancing = (enum balancing)one_of(word(words), balancings);
   spec.proxy_protocol = (enum proxy_protocol)one_of(word(words), headers);
-  spec.count = count_words(words->rest) / 4;
+  spec.count = count_words(words->rest) / 5;
   spec.targets = must_have(calloc(spec.count + 1, sizeof *spec.targets));
   for (unsigned index = 0; index < spec.count; index++) {
-    const char *ip = word(words);
-    if (!address_parse(&spec.targets[index].address, ip, word(words))) fail("an endpoint has no IP address");
-    spec.targets[index].is_here = one_of(word(words), places) == 1;
-    spec.targets[index].slot = (unsigned)number(words);
+    struct target *target = &spec.targets[index];
+    const char *ip = word(words), *port = word(words);
+    if (!address_parse(&target->address, ip, port)) fail("an endpoint has no IP address");
+    const char *format = target->address.any.sa_family == AF_INET ? "%.46s:%.5s" : "[%.46s]:%.5s";
+    snprintf(target->name, sizeof target->name, format, ip, port);
+    target->is_here = one_of(word(words), places) == 1;
+    target->weight = (unsigned)number(words);
+    target->slot = (unsigned)number(words);
   }
   struct pool *pool = table_get(&pools, name);
   if (pool == NULL) table_set(&pools, name, pool = pool_create());

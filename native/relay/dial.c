@@ -134,7 +134,6 @@ static void note_start(struct connection *connection) {
   const struct worker *worker = connection->worker;
   double *cells = connection_endpoint_cells(connection);
   connection->started_ns = worker->now_ns;
-  atomic_fetch_add(&connection->endpoint->open, 1);
   connection_cells(connection)[ACTIVE] += 1;
   cells[CONNECTIONS] += 1;
   cells[ACTIVE] += 1;

@@ -38,15 +38,9 @@ void pool_release(struct pool *pool) {
   pthread_mutex_destroy(&pool->lock);
   free(pool->endpoints);
   free(pool->sorted);
+  free(pool->by_name);
+  free(pool->maglev);
   free(pool);
-}
-
-/* xorshift64*: fair enough for turns. */
-static uint64_t next_random(struct pool *pool) {
-  pool->random ^= pool->random >> 12;
-  pool->random ^= pool->random << 25;
-  pool->random ^= pool->random >> 27;
-  return (pool->random * 2685821657736338717u) >> 11;
 }
 
 static int by_address(const void *a, const void *b) {
@@ -66,6 +60,7 @@ static struct endpoint *find(const struct pool *pool, const union address *addre
 static struct endpoint *endpoint_create(const struct target *target) {
   struct endpoint *endpoint = must_have(calloc(1, sizeof *endpoint));
   endpoint->address = target->address;
+  memcpy(endpoint->name, target->name, sizeof endpoint->name);
   endpoint->slot = target->slot;
   atomic_init(&endpoint->references, 1);
   list_init(&endpoint->departed);
@@ -116,7 +111,7 @@ static void depart(struct pool *pool, struct endpoint *endpoint) {
 /* Nodes that learn of a change together must not all begin with the same endpoint. */
 static void shuffle(struct pool *pool) {
   for (unsigned last = pool->count; last > 1; last--) {
-    unsigned other = (unsigned)(next_random(pool) % last);
+    unsigned other = (unsigned)(pool_random(pool) % last);
     struct endpoint *moved = pool->endpoints[last - 1];
     pool->endpoints[last - 1] = pool->endpoints[other];
     pool->endpoints[other] = moved;
@@ -199,47 +194,23 @@ bool pool_update(struct pool *pool, struct pool_spec *spec) {
   pool->closes_when_empty = spec->closes_when_empty;
   update_affinity(pool, spec->affinity_ns);
   bool has_left = !has_same_endpoints(pool, spec) && replace_endpoints(pool, spec);
-  for (unsigned index = 0; index < spec->count; index++)
+  for (unsigned index = 0; index < spec->count; index++) {
     atomic_store(&pool->sorted[index]->is_here, spec->targets[index].is_here);
+    pool->sorted[index]->weight = spec->targets[index].weight;
+  }
+  spread_changed(pool);
   pthread_mutex_unlock(&pool->lock);
   return has_left;
-}
-
-static bool is_avoided(const struct endpoint *endpoint, int64_t now_ns) { return endpoint->avoid_until_ns > now_ns; }
-
-/* Whose turn it is decides among equals. */
-static unsigned least_busy(const struct pool *pool, int64_t now_ns) {
-  unsigned best = pool->turn;
-  int fewest = INT32_MAX;
-  for (unsigned step = 0; step < pool->count; step++) {
-    unsigned index = (pool->turn + step) % pool->count;
-    int open = atomic_load(&pool->endpoints[index]->open);
-    if (open >= fewest || is_avoided(pool->endpoints[index], now_ns)) continue;
-    best = index;
-    fewest = open;
-  }
-  return best;
-}
-
-static struct endpoint *take_turn(struct pool *pool, int64_t now_ns) {
-  if (pool->count == 0) return NULL;
-  if (pool->balancing == RANDOM) pool->turn = (unsigned)(next_random(pool) % pool->count);
-  if (pool->balancing == LEAST_CONNECTIONS) pool->turn = least_busy(pool, now_ns);
-  unsigned chosen = pool->turn;
-  for (unsigned step = 0; step < pool->count; step++) {
-    chosen = (pool->turn + step) % pool->count;
-    if (!is_avoided(pool->endpoints[chosen], now_ns)) break;
-    chosen = pool->turn; /* All may be in trouble: then it is simply whose turn it is. */
-  }
-  pool->turn = (chosen + 1) % pool->count;
-  return pool->endpoints[chosen];
 }
 
 struct choice pool_choose(struct pool *pool, const union address *client, int64_t now_ns) {
   pthread_mutex_lock(&pool->lock);
   struct endpoint *sticky = pool->affinity == NULL ? NULL : affinity_find(pool->affinity, client, now_ns);
-  struct endpoint *endpoint = sticky != NULL ? sticky : take_turn(pool, now_ns);
-  if (endpoint != NULL) atomic_fetch_add(&endpoint->references, 1);
+  struct endpoint *endpoint = sticky != NULL ? sticky : spread_next(pool, client, now_ns);
+  if (endpoint != NULL) {
+    atomic_fetch_add(&endpoint->references, 1);
+    endpoint->open++;
+  }
   if (endpoint != NULL && pool->affinity != NULL) affinity_remember(pool->affinity, client, endpoint, now_ns);
   struct choice choice = {endpoint, pool->count, sticky != NULL, pool->proxy_protocol, pool->closes_when_empty};
   pthread_mutex_unlock(&pool->lock);
@@ -272,6 +243,7 @@ bool pool_has(struct pool *pool, const struct endpoint *endpoint) {
 
 void pool_leave(struct pool *pool, struct endpoint *endpoint) {
   pthread_mutex_lock(&pool->lock);
+  endpoint->open--;
   bool is_last = atomic_load(&endpoint->references) == 2 && atomic_load(&endpoint->is_gone);
   if (is_last) {
     list_remove(&endpoint->departed);

@@ -6,7 +6,8 @@
  *   control thread   reads commands, opens and closes listeners, changes pools        control.c
  *   worker threads   accept, dial and copy; a connection stays in the thread it       worker.c, dial.c, pose.c, copy.c,
  *                    came to, so it needs no locks                                    record.c
- *   pools            who serves, and whose turn it is; shared, each behind a lock     pool.c, affinity.c
+ *   pools            who serves, and whose turn it is; shared, each behind a lock     pool.c, spread.c, maglev.c,
+ *                                                                                    affinity.c
  *
  * Before it serves anybody it gives up the privileges that it does not need            privileges.c, calls.c
  */
@@ -157,7 +158,7 @@ void transparent_count(int change);
 
 /* ---- pools -------------------------------------------------------------------------------------------------- */
 
-enum balancing { ROUND_ROBIN, RANDOM, LEAST_CONNECTIONS };
+enum balancing { ROUND_ROBIN, RANDOM, LEAST_CONNECTIONS, SOURCE_HASH, MAGLEV };
 enum proxy_protocol { PROXY_NONE, PROXY_V1, PROXY_V2 };
 
 struct endpoint {
@@ -165,10 +166,13 @@ struct endpoint {
   /* On this node: its answers come past here, whoever the client is. */
   atomic_bool is_here;
   atomic_int references;
-  atomic_int open; /* connections */
-  unsigned slot;   /* where it is counted */
+  char name[ADDRESS_TEXT]; /* as the TypeScript side writes it */
+  unsigned slot;           /* where it is counted */
   /* The rest belongs to the pool's lock. */
   atomic_bool is_gone; /* read without it, too */
+  unsigned weight;
+  int open;       /* connections, and those on the way */
+  int64_t credit; /* how far it is behind its share */
   unsigned failures;
   int64_t avoid_until_ns;
   unsigned generation; /* of the list with which it came, or came back */
@@ -186,6 +190,10 @@ struct pool {
   struct endpoint **endpoints; /* in the order of their turns */
   struct endpoint **sorted;    /* the same, by address */
   unsigned count, turn;
+  uint64_t total_weight;
+  bool is_even;              /* all have the same weight */
+  struct endpoint **by_name; /* NULL until a client needs it */
+  uint16_t *maglev;          /* for each slot an index in them; NULL as well */
   struct link departed; /* endpoints that left while connections to them go on */
   struct affinity *affinity;
   uint64_t random;
@@ -193,8 +201,9 @@ struct pool {
 
 struct target {
   union address address;
+  char name[ADDRESS_TEXT];
   bool is_here;
-  unsigned slot;
+  unsigned slot, weight;
 };
 
 struct pool_spec {
@@ -229,6 +238,17 @@ bool pool_has(struct pool *pool, const struct endpoint *endpoint);
 void pool_leave(struct pool *pool, struct endpoint *endpoint);
 /* With the pool's lock. */
 void endpoint_release(struct endpoint *endpoint);
+
+/* With the pool's lock. */
+uint64_t pool_random(struct pool *pool);
+/* Other endpoints, weights or balancing. */
+void spread_changed(struct pool *pool);
+struct endpoint *spread_next(struct pool *pool, const union address *client, int64_t now_ns);
+
+#define MAGLEV_SLOTS 16381
+uint32_t hash32(const char *text, uint32_t seed);
+/* For each slot the index of its endpoint; they are in the order of their names, and some have a weight. */
+uint16_t *maglev_create(struct endpoint *const *endpoints, unsigned count);
 
 /* Once, before there is any; false where the kernel has no random numbers. */
 bool affinity_choose_key(void);

@@ -192,7 +192,6 @@ static void note_end(struct connection *connection) {
   cells[SECONDS] += (double)lasted_ns / 1e9;
   endpoint_cells[ENDPOINT_SECONDS] += (double)lasted_ns / 1e9;
   count_duration(connection->worker->index, TIMED_CONNECTION, lasted_ns);
-  atomic_fetch_sub(&connection->endpoint->open, 1);
   report_copied(connection);
 }
 

@@ -64,7 +64,36 @@ describe('a Service', () => {
     ]
     const parsed = parse({ clusterIP: '10.0.0.1', loadBalancerIP: '192.0.2.9' }, { loadBalancer: { ingress } })
     expect(parsed.loadBalancerIPs).toEqual(['192.0.2.1', '192.0.2.2'])
+    expect(parsed.leftToLoadBalancer).toEqual({ ips: ['192.0.2.3'], because: 'ipMode' })
   })
+
+  test.each([
+    [undefined, ['192.0.2.1'], undefined],
+    ['local', ['192.0.2.1'], undefined],
+    ['through', [], { ips: ['192.0.2.1'], because: 'hairpin' }],
+  ])('with the load-balancer hairpin %s nodes serve %j', (hairpin, served, left) => {
+    const raw = balanced(hairpin, [{ ip: '192.0.2.1' }])
+    expect(record('Service', raw).loadBalancerIPs).toEqual(served)
+    expect(record('Service', raw).leftToLoadBalancer).toEqual(left)
+    expect(problemsOf('Service', raw)).toEqual([])
+  })
+
+  test('a hairpin that nobody knows is named, and changes nothing', () => {
+    const raw = balanced('yes', [{ ip: '192.0.2.1' }, { ip: '192.0.2.3', ipMode: 'Proxy' }])
+    expect(record('Service', raw).loadBalancerIPs).toEqual(['192.0.2.1'])
+    expect(record('Service', raw).leftToLoadBalancer).toEqual({ ips: ['192.0.2.3'], because: 'ipMode' })
+    expect(problemsOf('Service', raw)).toEqual([
+      'metadata.annotations[fairlead.dev/load-balancer-hairpin]: must be one of local, through, not "yes"',
+    ])
+  })
+
+  const balanced = (hairpin: string | undefined, ingress: readonly object[]) =>
+    rawService(
+      'demo/web',
+      { clusterIP: '10.0.0.1', ports: [port80] },
+      { loadBalancer: { ingress } },
+      hairpin === undefined ? {} : { annotations: { 'fairlead.dev/load-balancer-hairpin': hairpin } },
+    )
 
   test('trims source ranges and drops unreadable ones', () => {
     const raw = rawService('demo/web', { loadBalancerSourceRanges: [' 10.1.2.0/28', 'x', '10.9.9.9/8'] })
@@ -172,15 +201,11 @@ describe('a Service', () => {
       metadata: { namespace: 'demo', name: 'web', annotations },
       spec: { ports: [port80] },
     })
-    const wishes = { 'fairlead.dev/balancing': 'least-connections', 'fairlead.dev/proxy-protocol': 'v2' }
+    const wishes = { 'fairlead.dev/proxy-protocol': 'v2', 'fairlead.dev/client-address': 'node' }
     const { relaying } = record('Service', annotated(wishes))
-    expect(relaying).toEqual({ balancing: 'least-connections', proxyProtocol: 'v2' })
-    expect(record('Service', annotated({ 'fairlead.dev/balancing': 'round-robin' })).relaying).toBeUndefined()
+    expect(relaying).toEqual({ clientAddress: 'node', proxyProtocol: 'v2' })
     expect(record('Service', annotated({ 'fairlead.dev/proxy-protocol': 'v1' })).relaying).toEqual({
       proxyProtocol: 'v1',
-    })
-    expect(record('Service', annotated({ 'fairlead.dev/balancing': 'random' })).relaying).toEqual({
-      balancing: 'random',
     })
     const transparent = annotated({ 'fairlead.dev/client-address': 'transparent' })
     expect(record('Service', transparent).relaying).toEqual({ clientAddress: 'transparent' })
@@ -197,8 +222,6 @@ describe('a Service', () => {
     [{}, undefined],
     [{ 'fairlead.dev/socket-balancing': 'off' }, { balancing: 'off' }],
     [{ 'fairlead.dev/socket-balancing': 'on' }, undefined],
-    [{ 'fairlead.dev/algorithm': 'round-robin' }, { algorithm: 'round-robin' }],
-    [{ 'fairlead.dev/algorithm': 'random' }, undefined],
   ])('annotations %j wish %j at the sockets of clients', (annotations, wishes) => {
     const raw = rawService('demo/web', { ports: [port80] }, {}, { annotations })
     expect(record('Service', raw).sockets).toEqual(wishes)
@@ -206,12 +229,11 @@ describe('a Service', () => {
   })
 
   test('names a wish at the sockets of clients that nobody knows', () => {
-    const annotations = { 'fairlead.dev/socket-balancing': 'false', 'fairlead.dev/algorithm': 'maglev' }
+    const annotations = { 'fairlead.dev/socket-balancing': 'false' }
     const raw = rawService('demo/web', { ports: [port80] }, {}, { annotations })
     expect(record('Service', raw).sockets).toBeUndefined()
     expect(problemsOf('Service', raw)).toEqual([
       'metadata.annotations[fairlead.dev/socket-balancing]: must be one of on, off, not "false"',
-      'metadata.annotations[fairlead.dev/algorithm]: must be one of random, round-robin, not "maglev"',
     ])
   })
 

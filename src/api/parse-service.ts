@@ -5,8 +5,11 @@ import { usableAddress } from './address-rules.ts'
 import type { AddressUse } from './address-rules.ts'
 import type { JsonObject, JsonReader } from './json-reader.ts'
 import type { Identified } from './identified.ts'
+import { loadBalancerFields } from './parse-load-balancer.ts'
+import type { IngressAddresses } from './parse-load-balancer.ts'
 import { parseRelaying } from './parse-relaying.ts'
 import { parseSockets } from './parse-sockets.ts'
+import { parseTraffic } from './parse-traffic.ts'
 import { parseWindows } from './parse-windows.ts'
 import { isPortName, protocols, validPort } from './port-range.ts'
 import type { ServicePort, ServiceRecord } from './records.ts'
@@ -39,7 +42,7 @@ export function parseService(object: Identified): ServiceRecord | undefined {
     externalIPs: [
       ...parseAddresses(read.strings(spec, 'externalIPs', 'spec.externalIPs'), 'external IP', 'spec.externalIPs', read),
     ],
-    loadBalancerIPs: parseIngress(raw, read),
+    ...loadBalancerFields(parseIngress(raw, read), annotations, read),
     ...parseSourceRanges(spec, read),
     affinitySeconds: parseAffinity(spec, read),
     externalTrafficPolicy: policy,
@@ -55,6 +58,7 @@ export function parseService(object: Identified): ServiceRecord | undefined {
       () => read.integer(spec, 'healthCheckNodePort', 'spec.healthCheckNodePort', { min: 0, max: 65_535 }) ?? 0,
       read,
     ),
+    ...parseTraffic(annotations, read),
     ...parseRelaying(annotations, read),
     ...parseSockets(annotations, read),
     ...parseWindows(annotations),
@@ -113,17 +117,22 @@ function parsePorts(spec: JsonObject, read: JsonReader): ServicePort[] {
   return [...ports.values()]
 }
 
-function parseIngress(raw: JsonObject, read: JsonReader): string[] {
+function parseIngress(raw: JsonObject, read: JsonReader): IngressAddresses {
   const status = read.object(raw, 'status', 'status')
   const loadBalancer = read.object(status, 'loadBalancer', 'status.loadBalancer')
   const path = 'status.loadBalancer.ingress'
-  const addresses: (readonly [string, number])[] = []
+  const vips: (readonly [string, number])[] = []
+  const proxied: string[] = []
   for (const [ingress, index] of read.objects(loadBalancer, 'ingress', path)) {
     // With ipMode Proxy the load balancer itself must see the traffic, so nodes do not handle the address.
     const mode = ingress['ipMode'] ?? 'VIP'
-    if (mode === 'VIP') addresses.push([read.string(ingress, 'ip', `${path}[${index}].ip`), index])
+    if (mode === 'VIP') vips.push([read.string(ingress, 'ip', `${path}[${index}].ip`), index])
+    else proxied.push(typeof ingress['ip'] === 'string' ? ingress['ip'] : '')
   }
-  return [...parseAddresses(addresses, 'load-balancer IP', path, read)]
+  return {
+    vips: [...parseAddresses(vips, 'load-balancer IP', path, read)],
+    proxied: proxied.map(parseIp).filter((ip) => ip !== undefined),
+  }
 }
 
 function* parseAddresses(

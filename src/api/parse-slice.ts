@@ -2,8 +2,10 @@ import type { Family } from '../net/ip.ts'
 import { endpointAddress } from './address-rules.ts'
 import type { JsonObject, JsonReader } from './json-reader.ts'
 import type { Identified } from './identified.ts'
+import { parseWeights } from './parse-weights.ts'
 import { isEveryPort, protocols, validPort } from './port-range.ts'
 import type { SliceEndpoint, SlicePort, SliceRecord } from './records.ts'
+import { trafficAnnotations } from './parse-traffic.ts'
 import { sharedZones } from './shared-texts.ts'
 
 const serviceNameLabel = 'kubernetes.io/service-name'
@@ -24,6 +26,7 @@ export function parseSlice(object: Identified): SliceRecord | undefined {
     return undefined
   }
   const family = addressType === 'IPv4' ? 'ipv4' : 'ipv6'
+  const annotations = read.object(metadata, 'annotations', 'metadata.annotations')
   return {
     kind: 'EndpointSlice',
     namespace,
@@ -32,8 +35,17 @@ export function parseSlice(object: Identified): SliceRecord | undefined {
     family,
     ports: parsePorts(raw, read),
     endpoints: parseEndpoints(raw, family, read),
-    triggerTimeMs: parseTriggerTime(metadata, read),
+    ...parseSliceWeights(annotations, read),
+    triggerTimeMs: parseTriggerTime(annotations),
   }
+}
+
+function parseSliceWeights(annotations: JsonObject, read: JsonReader): Pick<SliceRecord, 'weights'> {
+  const annotation = trafficAnnotations.weights
+  const path = `metadata.annotations[${annotation}]`
+  const text = read.string(annotations, annotation, path)
+  const weights = text === '' ? undefined : parseWeights(text, path, read)
+  return weights === undefined ? {} : { weights }
 }
 
 function parsePorts(raw: JsonObject, read: JsonReader): SlicePort[] {
@@ -92,8 +104,7 @@ function parseHints(hints: JsonObject, field: string, path: string, read: JsonRe
   return names
 }
 
-function parseTriggerTime(metadata: JsonObject, read: JsonReader): number | undefined {
-  const annotations = read.object(metadata, 'annotations', 'metadata.annotations')
+function parseTriggerTime(annotations: JsonObject): number | undefined {
   const text = annotations[triggerTimeAnnotation]
   if (typeof text !== 'string' || !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d/.test(text)) return undefined
   const time = Date.parse(text)

@@ -1,19 +1,10 @@
 import type { JsonObject, JsonReader } from './json-reader.ts'
-import type { ServiceRecord, SocketWishes } from './records.ts'
+import type { ServiceRecord } from './records.ts'
 
-const balancings = ['on', 'off'] as const
-const algorithms = ['random', 'round-robin'] as const
+const annotation = 'fairlead.dev/socket-balancing'
 
-/** Returns no field for a Service without such annotations, which is nearly every one. */
+/** Returns no field for a Service without the annotation, which is nearly every one. */
 export function parseSockets(annotations: JsonObject, read: JsonReader): Pick<ServiceRecord, 'sockets'> {
-  const choice = <T extends string>(name: string, choices: readonly T[], fallback: T) =>
-    read.choice(annotations, name, `metadata.annotations[${name}]`, choices, fallback)
-  const balancing = choice('fairlead.dev/socket-balancing', balancings, 'on')
-  const algorithm = choice('fairlead.dev/algorithm', algorithms, 'random')
-  if (balancing === 'on' && algorithm === 'random') return {}
-  const sockets: SocketWishes = {
-    ...(balancing !== 'on' && { balancing }),
-    ...(algorithm !== 'random' && { algorithm }),
-  }
-  return { sockets }
+  const balancing = read.choice(annotations, annotation, `metadata.annotations[${annotation}]`, ['on', 'off'], 'on')
+  return balancing === 'off' ? { sockets: { balancing } } : {}
 }

@@ -29,8 +29,10 @@ export interface ServiceRecord {
   readonly ports: readonly ServicePort[]
   /** Canonical addresses of both families, in the order of the object. */
   readonly externalIPs: readonly string[]
-  /** Ingress addresses of the status whose ipMode is VIP. */
+  /** Ingress addresses of the status that nodes serve. */
   readonly loadBalancerIPs: readonly string[]
+  /** Those that nodes do not touch, so that the load balancer itself sees the traffic. */
+  readonly leftToLoadBalancer?: LeftToLoadBalancer
   readonly sourceRanges: readonly Cidr[]
   /** Some range could not be read. It allows nobody, so that the load balancer is not open to everybody by mistake. */
   readonly hasUnreadableSourceRange?: true
@@ -39,15 +41,56 @@ export interface ServiceRecord {
   readonly externalTrafficPolicy: TrafficPolicy
   readonly internalTrafficPolicy: TrafficPolicy
   readonly healthCheckNodePort: number
+  readonly traffic?: TrafficWishes
   readonly relaying?: Relaying
   readonly sockets?: SocketWishes
   readonly windows?: WindowsWishes
 }
 
+/** How an endpoint is chosen for a new connection. */
+export const algorithms = ['random', 'round-robin', 'least-connections', 'source-hash', 'maglev'] as const
+
+export type Algorithm = (typeof algorithms)[number]
+
+/** How a Service wants its connections spread and limited. What a mode cannot do of it is refused, with a notice. */
+export interface TrafficWishes {
+  /** By default as the mode does it. */
+  readonly algorithm?: Algorithm
+  readonly weights?: WeightRules
+  /** How long a new endpoint takes to get its full share. */
+  readonly slowStartMs?: number
+  /** How old a connection may become before it is moved gently. */
+  readonly maxConnectionAgeMs?: number
+  /** Open at the same time, on this node. */
+  readonly maxConnections?: number
+  readonly maxConnectionsPerEndpoint?: number
+  /** New ones, on this node. */
+  readonly maxDialsPerSecond?: number
+  readonly maxDialsPerSecondPerEndpoint?: number
+  readonly healthCheck?: HealthCheck
+}
+
+/** The first rule that an endpoint fits counts. */
+export type WeightRules = readonly WeightRule[]
+
+/** `every` fits all endpoints, and has no name. */
+export interface WeightRule {
+  readonly of: 'zone' | 'node' | 'ip' | 'every'
+  readonly name: string
+  /** 0: no new connections. */
+  readonly weight: number
+}
+
+export type HealthCheck = { readonly kind: 'tcp' } | { readonly kind: 'http'; readonly path: string }
+
+export interface LeftToLoadBalancer {
+  readonly ips: readonly string[]
+  /** The status says `ipMode: Proxy`, or the annotation `fairlead.dev/load-balancer-hairpin` says `through`. */
+  readonly because: 'ipMode' | 'hairpin'
+}
+
 /** Only a mode that carries the bytes itself can do these; others ignore them. */
 export interface Relaying {
-  /** By default endpoints take turns. */
-  readonly balancing?: 'random' | 'least-connections'
   /** The header that tells endpoints the client's address. */
   readonly proxyProtocol?: 'v1' | 'v2'
   /**
@@ -61,8 +104,6 @@ export interface Relaying {
 export interface SocketWishes {
   /** By default a socket is connected to an endpoint before it sends. Off: packets are translated, as for clients elsewhere. */
   readonly balancing?: 'off'
-  /** By default at random. */
-  readonly algorithm?: 'round-robin'
 }
 
 /** Only the kernelspace mode can do these; others ignore them. */
@@ -101,6 +142,8 @@ export interface SliceRecord {
   readonly family: Family
   readonly ports: readonly SlicePort[]
   readonly endpoints: readonly SliceEndpoint[]
+  /** These come before those of the Service. */
+  readonly weights?: WeightRules
   /** When the change behind this version happened (Unix milliseconds), if the controller said so. */
   readonly triggerTimeMs: number | undefined
 }

@@ -10,9 +10,14 @@ import type { AddressUse } from './address-rules.ts'
 import { isJsonObject } from './json-reader.ts'
 import type { JsonObject } from './json-reader.ts'
 import { isObjectName } from './object-name.ts'
+import type { NumberRange } from './field-checks.ts'
+import { connectionAgeRange, healthPathPattern, limitRange, slowStartRange } from './parse-traffic.ts'
+import { weightRange } from './parse-weights.ts'
 import { isPortName, protocols } from './port-range.ts'
-import { objectKinds } from './records.ts'
+import { algorithms, objectKinds } from './records.ts'
 import type {
+  HealthCheck,
+  LeftToLoadBalancer,
   NodeRecord,
   ObjectKind,
   ObjectRecord,
@@ -24,6 +29,8 @@ import type {
   SlicePort,
   SliceRecord,
   SocketWishes,
+  TrafficWishes,
+  WeightRule,
   WindowsWishes,
 } from './records.ts'
 import { policies, serviceTypes } from './service-rules.ts'
@@ -64,6 +71,9 @@ function readService(fields: JsonObject): ServiceRecord {
     ports: listOf(fields, 'ports', servicePortOf),
     externalIPs: listOf(fields, 'externalIPs', ipFor('external IP')),
     loadBalancerIPs: listOf(fields, 'loadBalancerIPs', ipFor('load-balancer IP')),
+    ...(fields['leftToLoadBalancer'] !== undefined && {
+      leftToLoadBalancer: leftOf(objectOf(fields['leftToLoadBalancer'], 'leftToLoadBalancer')),
+    }),
     sourceRanges: listOf(fields, 'sourceRanges', cidrOf),
     // Anything but absent closes the load balancer: if in doubt, nobody is allowed.
     ...(fields['hasUnreadableSourceRange'] !== undefined && { hasUnreadableSourceRange: true }),
@@ -71,6 +81,7 @@ function readService(fields: JsonObject): ServiceRecord {
     externalTrafficPolicy: choiceOf(fields, 'externalTrafficPolicy', policies),
     internalTrafficPolicy: choiceOf(fields, 'internalTrafficPolicy', policies),
     healthCheckNodePort: portOf(fields, 'healthCheckNodePort', 0),
+    ...(fields['traffic'] !== undefined && { traffic: trafficOf(objectOf(fields['traffic'], 'traffic')) }),
     ...(fields['relaying'] !== undefined && { relaying: relayingOf(objectOf(fields['relaying'], 'relaying')) }),
     ...(fields['sockets'] !== undefined && { sockets: socketsOf(objectOf(fields['sockets'], 'sockets')) }),
     ...(fields['windows'] !== undefined && { windows: windowsOf(objectOf(fields['windows'], 'windows')) }),
@@ -87,6 +98,7 @@ function readSlice(fields: JsonObject): SliceRecord {
     family,
     ports: listOf(fields, 'ports', slicePortOf),
     endpoints: listOf(fields, 'endpoints', (value, place) => endpointOf(objectOf(value, place), family)),
+    ...(fields['weights'] !== undefined && { weights: listOf(fields, 'weights', weightRuleOf) }),
     triggerTimeMs: fields['triggerTimeMs'] === undefined ? undefined : numberOf(fields, 'triggerTimeMs', maxTimeMs),
   }
 }
@@ -146,11 +158,50 @@ function endpointOf(endpoint: JsonObject, family: Family): SliceEndpoint {
   }
 }
 
+/** A wish of which a later version may know more is left out; one with a wrong value is not trusted. */
+function trafficOf(stored: JsonObject): TrafficWishes {
+  const numbers: readonly (readonly [keyof TrafficWishes, NumberRange])[] = [
+    ['slowStartMs', slowStartRange],
+    ['maxConnectionAgeMs', connectionAgeRange],
+    ['maxConnections', limitRange],
+    ['maxConnectionsPerEndpoint', limitRange],
+    ['maxDialsPerSecond', limitRange],
+    ['maxDialsPerSecondPerEndpoint', limitRange],
+  ]
+  return {
+    ...(stored['algorithm'] !== undefined && { algorithm: choiceOf(stored, 'algorithm', algorithms) }),
+    ...(stored['weights'] !== undefined && { weights: listOf(stored, 'weights', weightRuleOf) }),
+    ...(stored['healthCheck'] !== undefined && {
+      healthCheck: healthCheckOf(objectOf(stored['healthCheck'], 'healthCheck')),
+    }),
+    ...Object.fromEntries(
+      numbers
+        .filter(([wish]) => stored[wish] !== undefined)
+        .map(([wish, { min, max }]) => [wish, numberOf(stored, wish, max, min)]),
+    ),
+  }
+}
+
+function weightRuleOf(value: unknown, place: string): WeightRule {
+  const rule = objectOf(value, place)
+  const of = choiceOf(rule, 'of', ['zone', 'node', 'ip', 'every'])
+  const name = of === 'ip' ? ipOf(rule['name'], `${place}.name`) : textOf(rule, 'name')
+  return { of, name, weight: numberOf(rule, 'weight', weightRange.max) }
+}
+
+function healthCheckOf(check: JsonObject): HealthCheck {
+  const kind = choiceOf(check, 'kind', ['tcp', 'http'])
+  if (kind === 'tcp') return { kind }
+  const path = textOf(check, 'path')
+  return healthPathPattern.test(path) ? { kind, path } : unfit('healthCheck.path', path)
+}
+
+function leftOf(left: JsonObject): LeftToLoadBalancer {
+  return { ips: listOf(left, 'ips', ipOf), because: choiceOf(left, 'because', ['ipMode', 'hairpin']) }
+}
+
 function relayingOf(wishes: JsonObject): Relaying {
   return {
-    ...(wishes['balancing'] !== undefined && {
-      balancing: choiceOf(wishes, 'balancing', ['random', 'least-connections']),
-    }),
     ...(wishes['proxyProtocol'] !== undefined && { proxyProtocol: choiceOf(wishes, 'proxyProtocol', ['v1', 'v2']) }),
     ...(wishes['clientAddress'] !== undefined && {
       clientAddress: choiceOf(wishes, 'clientAddress', ['node', 'transparent']),
@@ -161,7 +212,6 @@ function relayingOf(wishes: JsonObject): Relaying {
 function socketsOf(wishes: JsonObject): SocketWishes {
   return {
     ...(wishes['balancing'] !== undefined && { balancing: choiceOf(wishes, 'balancing', ['off']) }),
-    ...(wishes['algorithm'] !== undefined && { algorithm: choiceOf(wishes, 'algorithm', ['round-robin']) }),
   }
 }
 

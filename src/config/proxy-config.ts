@@ -114,7 +114,22 @@ export interface FairleadConfig {
   /** With more Service ports than this, `/metrics` has no series for each of them. */
   readonly serviceSeriesLimit: number
   readonly strictSourceRanges: boolean
+  readonly externalIPGuard: GuardMode
+  /** External IPs must be in one of them; empty: anywhere. */
+  readonly externalIPCIDRs: readonly string[]
+  /** Node ports on 127.0.0.1 and ::1, whatever the mode does of its own. Undefined: as the mode has it. */
+  readonly localhostNodePorts: boolean | undefined
 }
+
+/** Whether rules of the iptables mode open node ports on 127.0.0.0/8, which the kernel has to route for that. */
+export function routesLocalhost({ iptables, fairlead }: Pick<UncheckedConfig, 'iptables' | 'fairlead'>): boolean {
+  return iptables.localhostNodePorts && fairlead.localhostNodePorts !== false
+}
+
+export const guardModes = ['warn', 'deny', 'off'] as const
+
+/** What becomes of external and load-balancer IPs that belong to the cluster or to another namespace. */
+export type GuardMode = (typeof guardModes)[number]
 
 /** The bit of the packet mark that asks for masquerading, in the mode that runs. */
 export function masqueradeBit(config: UncheckedConfig): number {

@@ -43,6 +43,8 @@ export interface SyncReport {
   readonly facts: Readonly<Record<string, number | string>>
   /** Routes that could not be programmed although the sync as a whole succeeded. */
   readonly failed: readonly { readonly key: RouteKey; readonly reason: string }[]
+  /** News about routes that are programmed all the same, each said once: somebody else has a port of theirs. */
+  readonly notices?: SyncReport['failed']
 }
 
 /** One text that a plan renders to, e.g. the input of `iptables-restore`; modes with several name them as parts. */
@@ -69,6 +71,11 @@ export interface Backend {
    * full sync must repair it. Rejects when this process must end. Modes that nobody else can touch have none.
    */
   watch?(onDrift: (found: string) => void, signal: AbortSignal): Promise<void>
+  /**
+   * A process that was taking over has ended, and this one goes on. For modes in which a process says whose the data plane
+   * is: it is this one's again. What the other one wrote there is found by `watch`.
+   */
+  reclaim?(): void
   /**
    * What each route has carried so far, or each of those. It may read everything that the data plane holds: ask seldom,
    * and no more often than every `trafficEveryMs`. Modes that cannot count have none.

@@ -31,6 +31,15 @@ export interface Inspection {
   readonly notRead?: string
 }
 
+/** Of two parts of a data plane. */
+export function bothInspections(one: Inspection, other: Inspection): Inspection {
+  const reasons = new Set([one.notRead, other.notRead].filter((reason) => reason !== undefined))
+  return {
+    pieces: [...one.pieces, ...other.pieces],
+    ...(reasons.size > 0 && { notRead: [...reasons].join('; ') }),
+  }
+}
+
 /** As far as it was read. */
 export function isAsPlanned({ state }: InspectedPiece): boolean {
   return state === 'as planned' || state === 'not read'

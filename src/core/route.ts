@@ -2,7 +2,15 @@
  * A Route says what happens to the traffic of one Service port, for one IP family, on this node. Backends see Routes and
  * nothing else: no Service object, no policy left to decide.
  */
-import type { ObjectKey, Protocol, Relaying, SocketWishes, TrafficPolicy, WindowsWishes } from '../api/records.ts'
+import type {
+  ObjectKey,
+  Protocol,
+  Relaying,
+  SocketWishes,
+  TrafficPolicy,
+  TrafficWishes,
+  WindowsWishes,
+} from '../api/records.ts'
 import type { Family } from '../net/ip.ts'
 
 /** Identifies a Service port within a family: namespace, name, port name and protocol. */
@@ -37,6 +45,11 @@ export interface Endpoint {
   readonly terminating: boolean
   readonly zoneHints: readonly string[]
   readonly nodeHints: readonly string[]
+  /**
+   * How many new connections it gets, compared with others; 1 unless somebody says otherwise. One with 0 serves only where
+   * all others have 0, too.
+   */
+  readonly weight: number
 }
 
 /** Which hints narrowed the cluster endpoints, if any. */
@@ -99,6 +112,9 @@ export interface NodePortEntrance extends SharedByEntrances {
 /** A place where clients reach a Service port. */
 export type Entrance = AddressEntrance | NodePortEntrance
 
+/** What is left of the wishes of a Service for a backend to do. */
+export type GrantedTraffic = Omit<TrafficWishes, 'weights' | 'slowStartMs' | 'healthCheck'>
+
 export interface Route {
   readonly key: RouteKey
   readonly namespace: string
@@ -122,6 +138,8 @@ export interface Route {
   readonly affinitySeconds: number | undefined
   /** Where load balancers ask whether this node has endpoints. */
   readonly healthCheckNodePort: number | undefined
+  /** How the Service wants connections spread and limited: what the mode can do of it. Weights are those of the endpoints. */
+  readonly traffic: GrantedTraffic | undefined
   /** Wishes that only the userspace mode can fulfil. */
   readonly relaying: Relaying | undefined
   /** Wishes that only a mode at the sockets of clients can fulfil. */

@@ -42,6 +42,8 @@ export class VersionedMap<K, V> {
   with(changes: Changes<K, V>): VersionedMap<K, V> {
     if (changes.size === 0) return this
     const shared = this.#shared()
+    // As much to undo as there is: then a copy costs less, and nothing has to be undone.
+    if (changes.size >= shared.size) return new VersionedMap(changed(shared, changes))
     const next = new VersionedMap<K, V>()
     this.#handOver(shared, changes, next)
     return next
@@ -75,6 +77,14 @@ export class VersionedMap<K, V> {
     this.#content = { next, undo }
     next.#content = { shared }
   }
+}
+
+function changed<K, V>(map: ReadonlyMap<K, V>, changes: Changes<K, V>): Map<K, V> {
+  const copy = new Map(map)
+  for (const [key, value] of changes)
+    if (value === undefined) copy.delete(key)
+    else copy.set(key, value)
+  return copy
 }
 
 export type Changes<K, V> = ReadonlyMap<K, V | undefined>

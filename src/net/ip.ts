@@ -40,7 +40,7 @@ export function parseCidr(text: string): Cidr | undefined {
   // ::ffff:10.0.0.0/104 is 10.0.0.0/8: the mapped prefix is not part of an IPv4 length.
   const prefixLength = family === 'ipv4' && text.includes(':') ? length - 96 : length
   if (prefixLength < 0 || prefixLength > bitsOf(family)) return undefined
-  return { family, network: masked(ip, prefixLength), prefixLength }
+  return { family, network: networkOf(ip, prefixLength), prefixLength }
 }
 
 export function renderCidr(cidr: Cidr): string {
@@ -49,7 +49,7 @@ export function renderCidr(cidr: Cidr): string {
 
 /** The address must be canonical. Addresses of the other family are never contained. */
 export function cidrContains(cidr: Cidr, ip: string): boolean {
-  return familyOf(ip) === cidr.family && masked(ip, cidr.prefixLength) === cidr.network
+  return familyOf(ip) === cidr.family && networkOf(ip, cidr.prefixLength) === cidr.network
 }
 
 /** `ip:port`, with brackets around IPv6. */
@@ -74,6 +74,9 @@ export function isUnspecified(ip: string): boolean {
   return ip === '0.0.0.0' || ip === '::'
 }
 
+/** Where programs of a machine expect each other. */
+export const loopbackIps: Readonly<Record<Family, string>> = { ipv4: '127.0.0.1', ipv6: '::1' }
+
 export function isLoopback(ip: string): boolean {
   return ip === '::1' || ip.startsWith('127.')
 }
@@ -82,7 +85,8 @@ function bitsOf(family: Family): number {
   return family === 'ipv4' ? 32 : 128
 }
 
-function masked(ip: string, prefixLength: number): string {
+/** The address with its host bits cleared. It must be canonical. */
+export function networkOf(ip: string, prefixLength: number): string {
   const v4 = parseV4(ip)
   // In JavaScript `<< 32` is `<< 0`, so a prefix of length zero is a special case.
   if (v4 !== undefined) return renderV4(prefixLength === 0 ? 0 : (v4 & (-1 << (32 - prefixLength))) >>> 0)

@@ -535,6 +535,20 @@ END`)
     make: objects(nodeObject, service('web', '10.96.0.10', { externalIPs: ['192.0.2.10'] }), slice('web')),
   },
   {
+    name: 'guarded-address',
+    when: 'stopped',
+    evidence: /external IP 10\.64\.0\.5 is served on 80\/TCP, although it is in the range of pods 10\.64\.0\.0\/16/,
+    flags: () => ['--cluster-cidr=10.64.0.0/16'],
+    make: objects(nodeObject, service('web', '10.96.0.10', { externalIPs: ['10.64.0.5'] }), slice('web')),
+  },
+  {
+    name: 'external-ip-not-allowed',
+    when: 'stopped',
+    evidence: /external IP 198\.51\.100\.1 is not served: no range of --external-ip-cidrs has it/,
+    flags: () => ['--external-ip-cidrs=203.0.113.0/24'],
+    make: objects(nodeObject, service('web', '10.96.0.10', { externalIPs: ['198.51.100.1'] }), slice('web')),
+  },
+  {
     name: 'loopback-address',
     when: 'stopped',
     evidence: /endpoint 127\.0\.0\.1/,

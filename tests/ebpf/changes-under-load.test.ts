@@ -156,7 +156,7 @@ function route(name: string, ip: string, addresses: readonly string[]): SocketRo
     name: `shop/${name}`,
     family: 'ipv4',
     protocol: 'TCP',
-    frontends: [{ id: frontendId(frontend), frontend, list: 'internal' }],
+    frontends: [{ id: frontendId(frontend), frontend, list: 'internal', isOnLoopbackOnly: false }],
     leftToPackets: [],
     lists: { internal: { kind: 'endpoints', addresses }, external: { kind: 'pass' } },
     endpoints: addresses.map((address) => ({ address, ...parsePlace(address), lists: listBits.internal })),

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { configFlags, decodeAffinity, layout } from '../../src/backends/ebpf/layout.ts'
 import { ClientSocket } from './testing/client-socket.ts'
-import { podAddresses, serverPlaces } from './testing/lab.ts'
+import { nodeAddresses, podAddresses, serverPlaces } from './testing/lab.ts'
 import { describeSockets } from './testing/socket-lab.ts'
 
 const four = serverPlaces.ipv4
@@ -160,15 +160,16 @@ await describeSockets('connections', ({ hooks, nodes }) => {
   })
 
   describe('with affinity', () => {
-    const service = { at: ['tcp 10.96.0.1:80'], internal: four, affinitySeconds: 100 } as const
+    const at = '127.0.0.1:30080'
+    const service = { externalAt: ['tcp 30080'], external: four, affinitySeconds: 100 } as const
 
-    test('stay with one endpoint, until it ends', async () => {
+    test('stay with one endpoint on loopback, until it ends', async () => {
       const served = await hooks.serve(service)
-      const chosen = await askFrom(pod, '10.96.0.1:80')
-      for (let i = 0; i < 10; i++) expect(await askFrom(pod, '10.96.0.1:80')).toBe(chosen)
+      const chosen = await askFrom(host, at)
+      for (let i = 0; i < 10; i++) expect(await askFrom(host, at)).toBe(chosen)
       await served.closeForNew(`${chosen}:8080`)
       const next = new Set<string>()
-      for (let i = 0; i < 10; i++) next.add(await askFrom(pod, '10.96.0.1:80'))
+      for (let i = 0; i < 10; i++) next.add(await askFrom(host, at))
       // The list still has the endpoint that is closed: who meets it is left to the packet path, and not remembered.
       next.delete('packets')
       expect(next.has(chosen)).toBe(false)
@@ -178,32 +179,29 @@ await describeSockets('connections', ({ hooks, nodes }) => {
     test('are forgotten when the time is over, which begins anew with each connection', async () => {
       const served = await hooks.serve({ ...service, roundRobin: true })
       const seconds = 1_000_000_000n
-      const age = async (by: bigint): Promise<void> => {
-        const [entry] = await hooks.map('affinity').entries()
-        if (entry === undefined) throw new Error('nobody is remembered')
-        const memory = Buffer.from(entry[1])
-        memory.writeBigUInt64LE(process.hrtime.bigint() - by, layout.affinity.lastUse)
-        await hooks.map('affinity').update([[entry[0], memory]])
-      }
-      expect(await askFrom(pod, '10.96.0.1:80')).toBe('10.77.1.11')
+      const memoryAt = served.index * layout.affinity.size
+      const age = (by: bigint) =>
+        hooks.map('affinity').store(memoryAt + layout.affinity.lastUse, process.hrtime.bigint() - by)
+      expect(await askFrom(host, at)).toBe('10.77.1.11')
       await age(90n * seconds)
-      expect(await askFrom(pod, '10.96.0.1:80')).toBe('10.77.1.11')
-      const [[key, value] = []] = await hooks.map('affinity').entries()
-      if (key === undefined || value === undefined) throw new Error('nobody is remembered')
-      expect(process.hrtime.bigint() - decodeAffinity(key, value).lastUse).toBeLessThan(60n * seconds)
+      expect(await askFrom(host, at)).toBe('10.77.1.11')
+      const { lastUse } = decodeAffinity(hooks.map('affinity').bytes, memoryAt)
+      expect(process.hrtime.bigint() - lastUse).toBeLessThan(60n * seconds)
       await age(101n * seconds)
-      expect(await askFrom(pod, '10.96.0.1:80')).toBe('10.77.1.12')
+      expect(await askFrom(host, at)).toBe('10.77.1.12')
       expect(served.stats.turn).toBe(2)
     })
 
-    test('each pod is a client of its own, and the node is one', async () => {
-      const served = await hooks.serve({ ...service, roundRobin: true })
-      const answers: string[] = []
-      for (const namespace of [pod, neighbour, host, pod, neighbour, host])
-        answers.push(await askFrom(namespace, '10.96.0.1:80'))
-      const once = ['10.77.1.11', '10.77.1.12', '10.77.1.13']
-      expect(answers).toEqual([...once, ...once])
-      expect(served.stats.turn).toBe(3)
+    test('are left to the packet path at every other address: it remembers those', async () => {
+      await hooks.serveNodePortsAt(nodeAddresses.ipv4)
+      const served = await hooks.serve({ ...service, at: ['tcp 10.96.0.1:80'], internal: four })
+      for (const [namespace, place] of [
+        [pod, '10.96.0.1:80'],
+        [host, '10.96.0.1:80'],
+        [host, `${nodeAddresses.ipv4}:30080`],
+      ] as const)
+        expect(await askFrom(namespace, place)).toBe('packets')
+      expect(served.stats).toMatchObject({ connections: 0, passed: 0 })
     })
   })
 

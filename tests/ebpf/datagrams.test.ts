@@ -1,6 +1,6 @@
 /** UDP, connected and not, as a program in a pod or on the node meets it. */
 import { describe, expect, test } from 'vitest'
-import { configFlags } from '../../src/backends/ebpf/layout.ts'
+import { configFlags, layoutVersion } from '../../src/backends/ebpf/layout.ts'
 import { ClientSocket } from './testing/client-socket.ts'
 import type { Datagram } from './testing/client-socket.ts'
 import { podAddresses, serverPlaces } from './testing/lab.ts'
@@ -162,14 +162,16 @@ await describeSockets('datagrams', ({ hooks, nodes }) => {
     expect(served.stats.connections).toBe(1)
   })
 
-  test('with affinity, the sockets of a pod share an endpoint', async () => {
-    await hooks.serve({ at: ['udp 10.96.0.1:53'], internal: four, roundRobin: true, affinitySeconds: 100 })
+  test('with affinity, the sockets of the host share an endpoint on loopback', async () => {
+    const affinity = { roundRobin: true, affinitySeconds: 100 }
+    await hooks.serve({ externalAt: ['udp 30053'], external: four, ...affinity })
+    await hooks.serve({ at: ['udp 10.96.0.1:53'], internal: four, ...affinity })
     for (let i = 0; i < 3; i++) {
-      using socket = ClientSocket.udp(pod)
-      expect(await answerer(socket, '10.96.0.1:53')).toBe('10.77.1.11')
+      using socket = ClientSocket.udp(host)
+      expect(await answerer(socket, '127.0.0.1:30053')).toBe('10.77.1.11')
     }
     using other = ClientSocket.udp(host)
-    expect(await answerer(other, '10.96.0.1:53')).toBe('10.77.1.12')
+    expect(await answerer(other, '10.96.0.1:53')).toBe('packets')
   })
 
   describe('are left to the packet path', () => {
@@ -244,6 +246,7 @@ await describeSockets('datagrams', ({ hooks, nodes }) => {
         endpoint,
         target: { service: index, list: 'internal' },
         protocol: 'UDP',
+        layout: layoutVersion,
       })
       expect([...(await staleAmong(...all))].sort(byCookie)).toEqual(
         [

@@ -31,6 +31,7 @@ const service = family.chain((of) =>
     internal: endpoints(of),
     externalAt: frontends(of),
     external: endpoints(of),
+    affinitySeconds: fc.constantFrom(0, 0, 100),
     ended: fc.subarray([...serverPlaces[of]], { maxLength: 2 }),
     closed: fc.subarray([...serverPlaces[of]], { maxLength: 2 }),
   }),

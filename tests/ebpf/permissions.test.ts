@@ -42,7 +42,7 @@ describeUnless(problem, 'rights for programs', () => {
   test('CAP_BPF and CAP_NET_ADMIN: the maps are made, and the message names the one that the programs need', async () => {
     const { maps, ...programs } = await outcomesWith('bpf', 'net_admin')
     expect(maps).toBe('taken')
-    expect(programs['cgroup/connect4']).toMatch(/^not-permitted: .*give the container CAP_PERFMON/)
+    expect(programs['cgroup/sendmsg4']).toMatch(/^not-permitted: .*give the container CAP_PERFMON/)
     expect(programs['iter/bpf_sk_storage_map']).toMatch(/^not-permitted: .*CAP_PERFMON/)
   })
 

@@ -1,11 +1,11 @@
 /** The backend of the ebpf mode on the real kernel, without anybody for packets: what it writes is what sockets get. */
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
-import type { AddressInfo, Server } from 'node:net'
+import type { AddressInfo, Server, Socket } from 'node:net'
 import { dirname, join } from 'node:path'
 import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { EbpfBackend } from '../../src/backends/ebpf/ebpf-backend.ts'
-import { mapSpecs } from '../../src/backends/ebpf/layout.ts'
+import { decodeConfig, layoutVersion, mapSpecs } from '../../src/backends/ebpf/layout.ts'
 import type { MapName } from '../../src/backends/ebpf/layout.ts'
 import { SocketBalancer } from '../../src/backends/ebpf/socket-balancer.ts'
 import type { SocketBalancerOptions } from '../../src/backends/ebpf/socket-balancer.ts'
@@ -17,6 +17,7 @@ import { silentLogger } from '../../src/core/logger.ts'
 import type { Route } from '../../src/core/route.ts'
 import { addressPlans, viewOf } from '../../src/core/testing/random-cluster.ts'
 import { testEndpoint, testRoute, withWishes } from '../../src/core/testing/routes.ts'
+import type { AttachType } from '../../src/dataplane/ebpf/bpf.ts'
 import { readObject } from '../../src/dataplane/ebpf/read-object.ts'
 import { KernelSite, missingForBpf } from '../../src/dataplane/ebpf/testing/kernel-site.ts'
 import { describeUnless } from '../packet/testing/proxies.ts'
@@ -46,7 +47,7 @@ describeUnless(problem, 'the socket balancer on this kernel', () => {
   })
 
   test('changes, restarts and larger tables under load: every client is served', async () => {
-    const { node, servers } = await start('load', { specs: tinySpecs })
+    const { node, servers } = await start('load', () => ({ specs: tinySpecs }))
     const [one, two] = servers
     await node.sync(web([one, two]))
     const answers: string[] = []
@@ -72,24 +73,68 @@ describeUnless(problem, 'the socket balancer on this kernel', () => {
     expect(traffic?.connections).toBeLessThanOrEqual(answers.length)
   })
 
+  test('tables of a new layout come beside the old ones under load: every client is served, and the old ones go', async () => {
+    let layoutNumber = 1
+    const { node, servers, pins } = await start('layouts', () => ({ layoutNumber }))
+    const [one, two] = servers
+    const { bpf } = (await places).site
+    await node.sync(web([one]))
+    const old = await talk()
+    const generation = await nextGeneration(pins, layoutNumber)
+    const isOver = new AbortController()
+    const answers: string[] = []
+    const clients = Array.from({ length: 4 }, async () => {
+      while (!isOver.signal.aborted) answers.push(await ask())
+    })
+    for (const next of [2, 3, 1]) {
+      const asked = answers.length
+      layoutNumber = next
+      await node.restart()
+      await node.sync(web([two]))
+      expect([...new Set((await bpf.pinned(pins)).map((path) => path.split('/')[0]))]).toEqual([String(next)])
+      expect(await programsAt('connect4')).toHaveLength(1)
+      expect(await ask()).toBe(String(two.port))
+      await expect.poll(() => answers.length, { timeout: 20_000 }).toBeGreaterThan(asked + 20)
+    }
+    isOver.abort()
+    await Promise.all(clients)
+    expect(answers.filter((answer) => answer !== String(one.port) && answer !== String(two.port))).toEqual([])
+    // What a socket remembers outlives the tables, and names none of their endpoints.
+    expect(peerOf(old)).toBe(`${serviceIp}:80`)
+    old.destroy()
+    expect(await nextGeneration(pins, layoutNumber)).toBeGreaterThan(generation)
+  })
+
+  test('a process stops writing when tables of another layout have come beside its own', async () => {
+    const { node, servers, pins } = await start('first of two layouts', () => ({ layoutNumber: 1 }))
+    const [one, two] = servers
+    await node.sync(web([one]))
+    const later = node.beside({ layoutNumber: 2 })
+    await later.sync(web([two]))
+    await expect(node.sync(web([one]))).rejects.toThrow('another Fairlead has taken over')
+    expect(await ask()).toBe(String(two.port))
+    expect((await (await places).site.bpf.pinned(pins)).every((path) => path.startsWith('2/'))).toBe(true)
+    await later.balancer[Symbol.asyncDispose]()
+  })
+
   test('a detached program, a lost pin and a changed entry are found, and a full sync repairs them', async () => {
     const { node, servers, pins } = await start('damage')
     const { bpf } = (await places).site
     await node.sync(web([servers[0]]))
     const damages: readonly (readonly [string, () => Promise<unknown>])[] = [
       ['somebody detached the program at connect4', async () => bpf.detach(await linkAt('connect4'))],
-      ['the pin of the program at connect6 is gone', () => bpf.unpin(`${pins}/1/links/connect6`)],
-      ['the pin of the map slots is gone', () => bpf.unpin(`${pins}/1/maps/slots`)],
+      ['the pin of the program at connect6 is gone', () => bpf.unpin(`${pins}/${layoutVersion}/links/connect6`)],
+      ['the pin of the map slots is gone', () => bpf.unpin(`${pins}/${layoutVersion}/maps/slots`)],
       [
         '10.96.0.1 tcp 80 was deleted in the map frontends',
         async () => {
-          using map = await bpf.openMap(`${pins}/1/maps/frontends`)
+          using map = await bpf.openMap(`${pins}/${layoutVersion}/maps/frontends`)
           await map?.delete((await map.entries()).map(([key]) => key))
         },
       ],
     ]
     const linkAt = async (attachType: string) => {
-      const link = await bpf.openLink(`${pins}/1/links/${attachType}`)
+      const link = await bpf.openLink(`${pins}/${layoutVersion}/links/${attachType}`)
       if (link === undefined) throw new Error(`${attachType} is not pinned`)
       return link
     }
@@ -102,7 +147,17 @@ describeUnless(problem, 'the socket balancer on this kernel', () => {
     }
   })
 
-  async function start(name: string, options: Partial<SocketBalancerOptions> = {}) {
+  async function nextGeneration(pins: string, layoutNumber: number): Promise<number> {
+    using config = await (await places).site.bpf.openMap(`${pins}/${layoutNumber}/maps/config`)
+    return decodeConfig(config?.bytes ?? Buffer.alloc(64)).nextGeneration
+  }
+
+  async function programsAt(attachType: AttachType) {
+    const { site, cgroup } = await places
+    return site.bpf.attached(cgroup, attachType)
+  }
+
+  async function start(name: string, options: () => Partial<SocketBalancerOptions> = () => ({})) {
     const { site, cgroup, object } = await places
     const pins = join(site.bpffs, name)
     const programs = readObject(object).programs.filter(({ section }) => !section.endsWith('-old'))
@@ -118,7 +173,7 @@ describeUnless(problem, 'the socket balancer on this kernel', () => {
       kernelNow: () => process.hrtime.bigint(),
       clock: systemClock,
       log: silentLogger,
-      ...options,
+      ...options(),
     }))
     const servers = [await listen(), await listen()] as const
     onTestFinished(async () => {
@@ -172,6 +227,11 @@ class Node {
     this.backend = this.#newBackend()
   }
 
+  /** Another process. */
+  beside(options: Partial<SocketBalancerOptions>): Node {
+    return new Node(() => ({ ...this.#options(), ...options }))
+  }
+
   async sync(...routes: readonly Route[]): Promise<void> {
     const keys = [...new Set([...this.#routes.keys(), ...routes.map(({ key }) => key)])]
     this.#routes = new Map(routes.map((route) => [route.key, route]))
@@ -218,6 +278,17 @@ async function listen(): Promise<Place> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   return { server, port: (server.address() as AddressInfo).port }
+}
+
+/** A connection that stays open at this end. */
+async function talk(): Promise<Socket> {
+  const socket = connect({ host: serviceIp, port: 80, allowHalfOpen: true })
+  await once(socket, 'connect')
+  return socket
+}
+
+function peerOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress}:${remotePort}`
 }
 
 /** Who answers, or what fails. */

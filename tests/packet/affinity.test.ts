@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { families } from '../../src/net/ip.ts'
 import type { Family } from '../../src/net/ip.ts'
 import { clients, localPods } from './testing/address-plan.ts'
+import { fairleadEbpf } from './testing/fairlead-ebpf.ts'
 import { allProxies, describeEach } from './testing/proxies.ts'
 import { Rig } from './testing/rig.ts'
 import { at } from './testing/row.ts'
@@ -31,7 +32,7 @@ const services = [sticky, stickyHere, forgetful]
 /** Enough to tell chance from a rule: all of them choose the same of three endpoints once in five million times. */
 const sources: readonly Source[] = [...localPods, ...clients, 'node']
 
-describeEach(allProxies, (proxy) => {
+describeEach([...allProxies, fairleadEbpf], (proxy) => {
   let rig: Rig
   beforeAll(async () => {
     rig = await Rig.start(proxy, {}, services)

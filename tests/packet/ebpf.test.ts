@@ -1,8 +1,9 @@
 /** What is special about the ebpf mode: what sockets see, and what becomes of programs and pins. */
-import { readdirSync, rmSync } from 'node:fs'
+import { readdirSync, renameSync, rmSync } from 'node:fs'
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
-import { layout } from '../../src/backends/ebpf/layout.ts'
+import { decodeConfig, layout, layoutVersion } from '../../src/backends/ebpf/layout.ts'
+import type { BpfMap } from '../../src/dataplane/ebpf/bpf.ts'
 import { attachTypes } from '../../src/dataplane/ebpf/bpf.ts'
 import { openBpf } from '../../src/dataplane/ebpf/open-bpf.ts'
 import { families, hostPort } from '../../src/net/ip.ts'
@@ -24,11 +25,12 @@ import { flowsTo, serviceFaults } from './testing/service-faults.ts'
 import { clusterObjects, givenService, objectsOf, webPort } from './testing/service-fixture.ts'
 import type { PortFixture, ServiceFixture } from './testing/service-fixture.ts'
 import { UdpTalker } from './testing/udp-talker.ts'
+import { endsByItself, processOf } from './testing/upgrade.ts'
 
 const everyone = ['here-1', 'here-2', 'there-1'] as const
 const web = givenService('web', 1, { type: 'NodePort', endpoints: everyone })
 const nobody = givenService('nobody', 2, { type: 'NodePort' })
-const sticky = givenService('sticky', 3, { affinitySeconds: 10_800, endpoints: everyone })
+const sticky = givenService('sticky', 3, { type: 'NodePort', affinitySeconds: 10_800, endpoints: everyone })
 const dnsPort: PortFixture = { name: 'dns', protocol: 'UDP', port: 53, target: 53 }
 const dns = givenService('dns', 4, { ports: [webPort, dnsPort], endpoints: ['here-1'] })
 const elsewhere = givenService('elsewhere', 5, {
@@ -41,6 +43,12 @@ const inTurn = givenService('in-turn', 6, {
   endpoints: everyone,
   annotations: { 'fairlead.dev/algorithm': 'round-robin' },
 })
+const holdServiceAddresses = `table ip hold {
+  chain forward {
+    type filter hook forward priority 0
+    ip daddr ${plans.ipv4.serviceRange} counter drop
+  }
+}`
 const soon = { timeout: 40_000, interval: 50 }
 
 describeUnless(packetTestProblem(fairleadEbpf), 'the ebpf mode', () => {
@@ -124,16 +132,38 @@ describeUnless(packetTestProblem(fairleadEbpf), 'the ebpf mode', () => {
     expect(await asked()).toMatchObject({ kind: 'answer' })
   })
 
-  test('affinity is kept for a pod, and for all processes of the node together', async () => {
+  test('a client keeps the endpoint of a connection that began before this node knew the Service', async () => {
+    await using rig = await start([web])
+    const { node } = rig.cluster
+    // Nobody answers at addresses that no Service has: the first packet of a connection is lost, and sent again.
+    node.run('nft', ['-f', '-'], { input: holdServiceAddresses })
+    const lost = () => Number(/counter packets (\d+)/.exec(node.run('nft', ['list', 'table', 'ip', 'hold']))?.[1])
+    // One would be served by chance as it should one time in five.
+    const early = [11, 12, 13, 14, 15, 16].map((index) =>
+      givenService(`early-${index}`, index, { affinitySeconds: 10_800, endpoints: [...everyone, 'here-3', 'there-2'] }),
+    )
+    const first = Promise.all(early.map((service) => whoAnswers(rig, 'caller', service)))
+    await expect.poll(lost, soon).toBeGreaterThanOrEqual(early.length)
+    await rig.program([web, ...early])
+    const chosen = await first
+    for (let n = 0; n < 10; n++)
+      expect(await Promise.all(early.map((service) => whoAnswers(rig, 'caller', service)))).toEqual(chosen)
+  })
+
+  test('affinity is kept on loopback for all processes of the node together', async () => {
     await using rig = await start([sticky])
-    for (const from of ['caller', 'here-3', 'node'] as const) {
-      const answers = new Set<string>()
-      for (let n = 0; n < 12; n++) answers.add(await whoAnswers(rig, from, sticky))
-      expect({ from, size: answers.size }).toEqual({ from, size: 1 })
+    const { port } = addressOf(at('node port', sticky), 'ipv4')
+    const whoAnswersOn = async (ip: string) => {
+      const outcome = await ask(rig.cluster.node, { transport: 'tcp', ip, port, patienceMs: 10_000 })
+      return outcome.kind === 'answer' ? outcome.answer.answeredBy : outcome.kind
     }
-    const before = await whoAnswers(rig, 'caller', sticky)
+    const before = await whoAnswersOn('127.0.0.1')
+    for (let n = 0; n < 12; n++) expect(await whoAnswersOn(n % 2 === 0 ? '127.5.5.5' : '127.0.0.1')).toBe(before)
+    expect(printedSockets(rig)).toMatch(
+      /node-port:30030\/TCP ipv4 on loopback external connections=13 affinity=10800s ->/,
+    )
     await rig.program([{ ...sticky, endpoints: everyone.filter((pod) => pod !== before) }])
-    expect(await whoAnswers(rig, 'caller', sticky)).not.toBe(before)
+    expect(await whoAnswersOn('127.0.0.1')).not.toBe(before)
   })
 
   test('endpoints take turns if the Service wants it', async () => {
@@ -166,6 +196,67 @@ describeUnless(packetTestProblem(fairleadEbpf), 'the ebpf mode', () => {
     expect(await serviceFaults(rig, web)).toEqual([])
   })
 
+  test('a process that finds another owner of the tables writes no more, and ends with a sentence', async () => {
+    await using rig = await start([web])
+    using config = await configOf(rig)
+    await config.store(layout.config.owner, 5n)
+    const tables = () => printedSockets(rig).replaceAll(/connections=\d+/g, '')
+    const before = tables()
+    const proxy = processOf(rig)
+    await proxy.apply([...clusterObjects, ...objectsOf({ ...web, endpoints: ['here-3'] })])
+    await endsByItself(proxy)
+    expect(tables()).toBe(before)
+    const [last = '', ...earlier] = proxy.log().trimEnd().split('\n').reverse()
+    expect(last).toMatch(/"command failed" err="another Fairlead has taken over the sockets of this node[^"]*"$/)
+    expect(earlier.filter((line) => /^\s+at |another Fairlead has taken over/.test(line))).toEqual([])
+  })
+
+  test('a successor that dies after it has written the tables leaves them to the one before it, which goes on', async () => {
+    await using rig = await start([web])
+    await using load = new Load(rig, flowsTo(web))
+    const first = processOf(rig)
+    using config = await configOf(rig)
+    const owner = () => decodeConfig(config.bytes).owner
+    const before = owner()
+    {
+      await using second = first.second(['--take-over'])
+      second.run()
+      await expect.poll(() => owner() !== before, { timeout: 40_000, interval: 1 }).toBe(true)
+      await second.stop('SIGKILL')
+    }
+    await expect.poll(() => first.log(), soon).toContain('the proxy that was taking over has ended: this one goes on')
+    await expect.poll(owner, soon).toBe(before)
+    const changed = { ...web, endpoints: ['here-3'] } as const
+    await rig.program([changed])
+    expect(await serviceFaults(rig, changed)).toEqual([])
+    expect(await attachedTo((rig.proxy as EbpfProcess).place.cgroup.path)).toHaveLength(8)
+    await load.stop()
+    expect(load.failures).toEqual([])
+  })
+
+  test('a version whose tables are laid out differently takes over without a failed connection', async () => {
+    await using rig = await start([web])
+    const { place } = rig.proxy as EbpfProcess
+    await using load = new Load(rig, flowsTo(web))
+    const socket = openTcp(rig.cluster.host('caller'), addressOf(at('cluster IP', web), 'ipv4'))
+    await once(socket, 'connect')
+    await rig.proxy.stop('SIGKILL')
+    // As one of another layout would have left them.
+    renameSync(`${place.pins}/${layoutVersion}`, `${place.pins}/63`)
+    const answered = load.connections
+    await expect.poll(() => load.connections, soon).toBeGreaterThan(answered + 10)
+    rig.proxy.run()
+    const changed = { ...web, endpoints: ['here-3', 'there-2'] } as const
+    await rig.program([changed])
+    expect(await serviceFaults(rig, changed)).toEqual([])
+    expect(readdirSync(place.pins)).toEqual([String(layoutVersion)])
+    expect(await attachedTo(place.cgroup.path)).toHaveLength(8)
+    expect(socket.remoteAddress).toBe(plans.ipv4.clusterIP(web.index))
+    socket.destroy()
+    await load.stop()
+    expect(load.failures).toEqual([])
+  })
+
   test('with the scope of the host, pods are left to nftables', async () => {
     await using rig = await start([web], '--ebpf-scope=host')
     expect(rig.proxy.log()).toContain('pods are left to nftables: --ebpf-scope=host')
@@ -178,15 +269,13 @@ describeUnless(packetTestProblem(fairleadEbpf), 'the ebpf mode', () => {
 
   test('nftables serves once the lease is over, and the hooks again when it is renewed', async () => {
     await using rig = await start([web])
-    const { place } = rig.proxy as EbpfProcess
     await askedBy(rig, 'caller')
     const before = countOf(rig)
     await rig.proxy.stop('SIGKILL')
     expect([await askedBy(rig, 'caller'), countOf(rig)]).toEqual(['answer', before + 1])
-    const bpf = await openBpf()
     {
-      using config = await bpf.openMap(`${place.pins}/1/maps/config`)
-      await config?.store(layout.config.leaseUntil, 1n)
+      using config = await configOf(rig)
+      await config.store(layout.config.leaseUntil, 1n)
     }
     expect([await askedBy(rig, 'caller'), countOf(rig)]).toEqual(['answer', before + 1])
     rig.proxy.run()
@@ -200,14 +289,14 @@ describeUnless(packetTestProblem(fairleadEbpf), 'the ebpf mode', () => {
     const { place } = rig.proxy as EbpfProcess
     const bpf = await openBpf()
     {
-      using link = await bpf.openLink(`${place.pins}/1/links/sendmsg6`)
+      using link = await bpf.openLink(`${place.pins}/${layoutVersion}/links/sendmsg6`)
       if (link !== undefined) await bpf.detach(link)
     }
     await expect.poll(() => rig.proxy.log(), soon).toContain('somebody detached the program at sendmsg6')
     await expect.poll(() => attachedTo(place.cgroup.path), soon).toHaveLength(8)
-    rmSync(`${place.pins}/1/links/connect4`)
+    rmSync(`${place.pins}/${layoutVersion}/links/connect4`)
     await expect.poll(() => rig.proxy.log(), soon).toContain('connect4')
-    await expect.poll(() => readdirSync(`${place.pins}/1/links`), soon).toContain('connect4')
+    await expect.poll(() => readdirSync(`${place.pins}/${layoutVersion}/links`), soon).toContain('connect4')
     await expect.poll(() => attachedTo(place.cgroup.path), soon).toHaveLength(8)
     expect(await serviceFaults(rig, web)).toEqual([])
   })
@@ -282,6 +371,14 @@ describeUnless(packetTestProblem(fairleadEbpf), 'the ebpf mode', () => {
     const { remoteAddress } = socket
     socket.destroy()
     return remoteAddress
+  }
+
+  /** What the programs are told besides the tables. */
+  async function configOf(rig: Rig): Promise<BpfMap> {
+    const { pins } = (rig.proxy as EbpfProcess).place
+    const config = await (await openBpf()).openMap(`${pins}/${layoutVersion}/maps/config`)
+    if (config === undefined) throw new Error('nothing is pinned')
+    return config
   }
 
   /** What the hooks have connected to the Service so far. */

@@ -4,6 +4,7 @@ import { plans } from './testing/address-plan.ts'
 import { openTcp } from './testing/ask.ts'
 import { podPorts } from './testing/cluster.ts'
 import { Conversation } from './testing/conversation.ts'
+import { fairleadEbpf } from './testing/fairlead-ebpf.ts'
 import { Load } from './testing/load.ts'
 import { describeEach, fairleads } from './testing/proxies.ts'
 import { Rig } from './testing/rig.ts'
@@ -21,7 +22,7 @@ const local = givenService('local', 2, {
   endpoints: ['here-2', 'there-2'],
 })
 
-describeEach(fairleads, (proxy) => {
+describeEach([...fairleads, fairleadEbpf], (proxy) => {
   test('a new Fairlead takes over: no connection and no health check fails, and no rule is written', async () => {
     await using rig = await Rig.start(proxy, {}, [web, local])
     const { cluster } = rig

@@ -23,8 +23,9 @@ export function addressText(buffer: Buffer, at = 0): string {
 }
 
 function writeMapped(ip: string, bytes: Buffer, at: number): boolean {
-  bytes.fill(0, at, at + 10)
-  bytes.fill(0xff, at + 10, at + 12)
+  // Ten stores: a call that fills them takes longer.
+  for (let place = 0; place < 10; place++) bytes[at + place] = 0
+  bytes[at + 10] = bytes[at + 11] = 0xff
   let [part, value, digits] = [0, 0, 0]
   for (let place = 0; place <= ip.length; place++) {
     const digit = place === ip.length ? dot : ip.charCodeAt(place) - zero

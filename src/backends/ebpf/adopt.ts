@@ -1,6 +1,6 @@
 /**
  * What a process finds in the tables, as if it had written it itself: then an edit makes everything right, and what is
- * right already stays. Endpoints keep their numbers, so affinity, datagrams and counts live on.
+ * right already stays. Endpoints keep their numbers, so datagrams and counts live on.
  */
 import type { Clock } from '../../core/clock.ts'
 import type { RouteKey } from '../../core/route.ts'
@@ -52,8 +52,9 @@ export function adopt(found: FoundTables, { family, routes, other, clock }: Adop
   const claimed = new Set(keptIndexes)
   for (const [key, route] of routes) {
     const index = claimOf(route, own, claimed, found.capacities.services)
-    if (index !== undefined) claimed.add(index)
-    placed.set(key, { route, held: index === undefined ? undefined : reader.read(index) })
+    if (index === undefined) continue
+    claimed.add(index)
+    placed.set(key, { route, held: reader.read(index) })
   }
   const held = [...placed.values()].flatMap(({ held: service }) => service ?? [])
   const orphans = [...found.usedIndexes].filter((index) => !claimed.has(index)).map((index) => reader.read(index))

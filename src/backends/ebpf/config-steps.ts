@@ -30,6 +30,13 @@ export function configSteps(found: Uint8Array, { settings, digest, owner }: Want
   return [...words, { do: 'fill', map: 'config', offset: digestAt, bytes: wanted.subarray(digestAt) }]
 }
 
+/** The next endpoint that comes has this generation. */
+export function generationStep(next: number): Step {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32LE(next)
+  return { do: 'fill', map: 'config', offset: layout.config.nextGeneration, bytes }
+}
+
 /** Without a lease that ends, the programs go on for ever. */
 export function leaseStep(leaseMs: number, kernelNow: bigint): Step {
   const word = leaseMs === 0 ? endOfTime : kernelNow + BigInt(leaseMs) * nanosecondsPerMs

@@ -4,6 +4,7 @@
  */
 import type { Backend, Change, Comparison, NodeView, RenderedPart, SyncReport } from '../../core/backend.ts'
 import type { Clock } from '../../core/clock.ts'
+import { bothInspections } from '../../core/inspection.ts'
 import type { Inspection, PlannedPiece } from '../../core/inspection.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { RouteKey } from '../../core/route.ts'
@@ -83,6 +84,11 @@ export class EbpfBackend implements Backend {
     }
   }
 
+  reclaim(): void {
+    this.#options.balancer.reclaim()
+    this.#options.packets.reclaim?.()
+  }
+
   /** Rejects with a TakenOverError when a sync has found that another process writes the tables. */
   async watch(onDrift: (found: string) => void, signal: AbortSignal): Promise<void> {
     const { packets, balancer, clock, log } = this.#options
@@ -128,12 +134,7 @@ export class EbpfBackend implements Backend {
       return placed && maps && inspectSockets(placed, maps, signal)
     })
     const rest = await packets.inspect?.(key, signal)
-    if (sockets === undefined || rest === undefined) return undefined
-    const reasons = new Set([sockets.notRead, rest.notRead].filter((reason) => reason !== undefined))
-    return {
-      pieces: [...sockets.pieces, ...rest.pieces],
-      ...(reasons.size > 0 && { notRead: [...reasons].join('; ') }),
-    }
+    return sockets && rest && bothInspections(sockets, rest)
   }
 
   async compare(signal: AbortSignal): Promise<Comparison> {

@@ -16,7 +16,8 @@ import { addressBytes } from './address-bytes.ts'
 import type { Arena, Extent } from './arena.ts'
 import type { FrontendId, SocketRoute } from './frontends-of.ts'
 import type { HeldFrontend, HeldRecord, HeldService } from './held.ts'
-import { encodeFrontendKey, encodeFrontendTarget, layout } from './layout.ts'
+import { generationStep } from './config-steps.ts'
+import { encodeFrontendKey, encodeFrontendTarget } from './layout.ts'
 import type { FrontendTarget } from './layout.ts'
 import type { PlacedRoute, SocketPlan } from './plan.ts'
 import { ServiceEdit } from './service-edit.ts'
@@ -193,8 +194,5 @@ function update(map: 'frontends' | 'node_addresses', entries: readonly MapEntry[
 /** Before the first of them is used: a process that comes after a crash must not use them again. */
 function reserveStep(arena: Arena): readonly Step[] {
   const next = arena.reserve()
-  if (next === undefined) return []
-  const bytes = Buffer.alloc(4)
-  bytes.writeUInt32LE(next)
-  return [{ do: 'fill', map: 'config', offset: layout.config.nextGeneration, bytes }]
+  return next === undefined ? [] : [generationStep(next)]
 }

@@ -9,7 +9,9 @@ function planned(wishes: Wishes, ownIps: readonly string[] = []) {
   const route = testRoute('shop/web', { endpoints: [here, elsewhere], ...wishes })
   const { frontends, leftToPackets, endpoints } = socketRoute(route, (ip) => ownIps.includes(ip))
   return {
-    frontends: frontends.map(({ id, list }) => `${id} ${list}`),
+    frontends: frontends.map(
+      ({ id, list, isOnLoopbackOnly }) => `${id} ${list}${isOnLoopbackOnly ? ', on loopback only' : ''}`,
+    ),
     left: leftToPackets.map(({ id, why }) => `${id}: ${why}`),
     lists: endpoints.map(({ address, lists }) => `${address} ${lists}`),
   }
@@ -34,6 +36,39 @@ test('a cluster IP that this node has is left to the packets, and the other entr
   })
 })
 
+test.each(['source-hash', 'maglev'] as const)('%s is left to the packets, at every entrance', (algorithm) => {
+  expect(planned({ externalIPs: ['203.0.113.1'], traffic: { algorithm } })).toMatchObject({
+    frontends: [],
+    left: [`10.96.0.10 tcp 80: the algorithm ${algorithm}`, `203.0.113.1 tcp 80: the algorithm ${algorithm}`],
+  })
+})
+
+test('an endpoint with a larger weight is in the list as often as that', () => {
+  const route = testRoute('shop/web', { endpoints: [here, { ...elsewhere, weight: 3 }] })
+  const { lists, endpoints } = socketRoute(route, () => false)
+  expect(lists.internal).toEqual({
+    kind: 'endpoints',
+    addresses: ['10.64.2.1:80', '10.64.1.1:80', '10.64.2.1:80', '10.64.2.1:80'],
+  })
+  expect(endpoints.map(({ address }) => address)).toEqual(['10.64.1.1:80', '10.64.2.1:80'])
+})
+
 test('an endpoint that serves, but not the clients of this node, has a record for nobody new', () => {
   expect(planned({ internalPolicy: 'Local' }).lists).toEqual(['10.64.1.1:80 1', '10.64.2.1:80 0'])
+})
+
+test('with affinity the packets serve, except where they cannot: a node port on loopback', () => {
+  const sticky = { affinitySeconds: 600, externalIPs: ['203.0.113.1'], nodePort: 30_080 }
+  expect(planned(sticky)).toMatchObject({
+    frontends: ['node-port tcp 30080 external, on loopback only'],
+    left: [
+      '10.96.0.10 tcp 80: client-IP affinity',
+      '203.0.113.1 tcp 80: client-IP affinity',
+      'node-port tcp 30080: client-IP affinity',
+    ],
+  })
+  expect(planned({ ...sticky, sockets: { balancing: 'off' } })).toMatchObject({
+    frontends: [],
+    left: expect.arrayContaining(['node-port tcp 30080: the Service wants it so']),
+  })
 })

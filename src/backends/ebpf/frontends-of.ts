@@ -2,8 +2,10 @@
  * What the hooks at the sockets know of one Service port: where clients ask for it, and who may serve them. Whatever a hook
  * cannot do exactly is left to the packets, with the reason.
  */
+import { usualWeight } from '../../api/parse-weights.ts'
+import { tableSlotsOf } from '../../core/balance/slots.ts'
 import { routeName } from '../../core/route.ts'
-import type { Entrance, Outcome, Route, RouteKey } from '../../core/route.ts'
+import type { Endpoint, Entrance, Outcome, Route, RouteKey } from '../../core/route.ts'
 import { familyOf } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
 import { listBits, longestList } from './layout.ts'
@@ -18,11 +20,13 @@ export interface PlannedFrontend {
   readonly id: FrontendId
   readonly frontend: Frontend
   readonly list: ListName
+  /** The programs look at loopback addresses only: elsewhere the packets serve. */
+  readonly isOnLoopbackOnly: boolean
 }
 
 /** What a client gets. Every client of a hook is on this node, so these are the outcomes for clients inside. */
 export type PlannedList =
-  /** `ip:port` of each, as in `Endpoint.address`. */
+  /** `ip:port` of each, as in `Endpoint.address`. One with a larger share is there several times. */
   | { readonly kind: 'endpoints'; readonly addresses: readonly string[] }
   /** `refuse`: nobody can serve, and a TCP client is told at once. `pass`: the packets decide. */
   | { readonly kind: 'refuse' | 'pass' }
@@ -57,18 +61,20 @@ export interface SocketRoute {
 }
 
 export function socketRoute(route: Route, isOfThisNode: (ip: string) => boolean): SocketRoute {
-  const { key, family, protocol, internal, external, affinitySeconds, sockets } = route
+  const { key, family, protocol, internal, external, affinitySeconds, traffic } = route
   const lists = { internal: listOf(internal.inside), external: listOf(external?.inside) }
+  const { frontends, leftToPackets } = splitEntrances(route, isOfThisNode)
   return {
     key,
     name: routeName(route),
     family,
     protocol,
-    ...splitEntrances(route, isOfThisNode),
+    frontends,
+    leftToPackets,
     lists,
     endpoints: endpointsOf(route, lists),
     affinitySeconds: affinitySeconds ?? 0,
-    roundRobin: sockets?.algorithm === 'round-robin',
+    roundRobin: traffic?.algorithm === 'round-robin',
     tooMany: Math.max(0, route.clusterEndpoints.length - longestList),
   }
 }
@@ -83,32 +89,45 @@ export function familyOfFrontend(frontend: Frontend): Family {
 }
 
 function splitEntrances(
-  { family, protocol, entrances, sockets }: Route,
+  { family, protocol, entrances, sockets, traffic, affinitySeconds }: Route,
   isOfThisNode: (ip: string) => boolean,
 ): Pick<SocketRoute, 'frontends' | 'leftToPackets'> {
-  const frontends = new Map<FrontendId, PlannedFrontend>()
-  const leftToPackets = new Map<FrontendId, LeftToPackets>()
+  const frontends: PlannedFrontend[] = []
+  const leftToPackets: LeftToPackets[] = []
+  const isNamed = (id: FrontendId) => [frontends, leftToPackets].some((list) => list.some((other) => other.id === id))
   for (const entrance of entrances) {
     const { port } = entrance
     // SCTP has no frontend, but a name.
-    const named = { port, protocol: protocol as Frontend['protocol'] }
+    const named = protocol as Frontend['protocol']
     const frontend: Frontend =
       entrance.kind === 'node-port'
-        ? { scope: 'node-port', family, ...named }
-        : { scope: 'address', ip: entrance.ip, ...named }
+        ? { scope: 'node-port', family, port, protocol: named }
+        : { scope: 'address', ip: entrance.ip, port, protocol: named }
     const id = frontendId(frontend)
     // The first entrance counts where a Service names an address twice.
-    if (frontends.has(id) || leftToPackets.has(id)) continue
+    if (isNamed(id)) continue
     const why =
       protocol === 'SCTP'
         ? 'SCTP'
         : sockets?.balancing === 'off'
           ? 'the Service wants it so'
-          : whyLeft(entrance, entrances, isOfThisNode)
-    if (why !== undefined) leftToPackets.set(id, { id, why })
-    else frontends.set(id, { id, frontend, list: entrance.kind === 'cluster-ip' ? 'internal' : 'external' })
+          : // They go by the address of the client, which a socket that connects does not have yet.
+            traffic?.algorithm === 'source-hash' || traffic?.algorithm === 'maglev'
+            ? `the algorithm ${traffic.algorithm}`
+            : whyLeft(entrance, entrances, isOfThisNode)
+    // A client has one memory, and what is left to the packets for other reasons is remembered there. Packets do not reach
+    // node ports on loopback addresses, so nobody remembers those but the programs.
+    const hasAffinity = affinitySeconds !== undefined
+    if (why !== undefined || hasAffinity) leftToPackets.push({ id, why: why ?? 'client-IP affinity' })
+    if (why === undefined && (!hasAffinity || entrance.kind === 'node-port'))
+      frontends.push({
+        id,
+        frontend,
+        list: entrance.kind === 'cluster-ip' ? 'internal' : 'external',
+        isOnLoopbackOnly: hasAffinity,
+      })
   }
-  return { frontends: [...frontends.values()], leftToPackets: [...leftToPackets.values()] }
+  return { frontends, leftToPackets }
 }
 
 function whyLeft(
@@ -130,7 +149,7 @@ function isAtSame(one: Entrance, other: Entrance): boolean {
 function listOf(outcome: Outcome | undefined): PlannedList {
   switch (outcome?.kind) {
     case 'forward':
-      return { kind: 'endpoints', addresses: outcome.to.slice(0, longestList).map(({ address }) => address) }
+      return { kind: 'endpoints', addresses: addressesOf(tableSlotsOf(outcome.to)) }
     case 'reject':
       return refuse
     case 'drop': // A dropped packet is sent again and may get through; a hook cannot wait.
@@ -141,19 +160,33 @@ function listOf(outcome: Outcome | undefined): PlannedList {
   }
 }
 
+function addressesOf(endpoints: readonly Endpoint[]): readonly string[] {
+  const addresses = endpoints.map(({ address }) => address)
+  return addresses.length > longestList ? addresses.slice(0, longestList) : addresses
+}
+
 const refuse: PlannedList = { kind: 'refuse' }
 const pass: PlannedList = { kind: 'pass' }
 
 /** Those of the lists, and those that still serve: datagrams that go there may go on, whatever policy and topology say now. */
 function endpointsOf({ endpoints }: Route, lists: SocketRoute['lists']): readonly PlannedEndpoint[] {
-  const [internal, external] = listNames.map((name) => {
-    const list = lists[name]
-    return new Set(list.kind === 'endpoints' ? list.addresses : [])
-  })
-  return endpoints.flatMap(({ address, ip, port, serving }) => {
-    const bits =
-      (internal?.has(address) === true ? listBits.internal : 0) |
-      (external?.has(address) === true ? listBits.external : 0)
-    return bits !== 0 || serving ? [{ address, ip, port, lists: bits }] : []
-  })
+  const [isInternal, isExternal] = [membership(lists.internal, endpoints), membership(lists.external, endpoints)]
+  const planned: PlannedEndpoint[] = []
+  for (const { address, ip, port, serving } of endpoints) {
+    const bits = (isInternal(address) ? listBits.internal : 0) | (isExternal(address) ? listBits.external : 0)
+    if (bits !== 0 || serving) planned.push({ address, ip, port, lists: bits })
+  }
+  return planned
 }
+
+/** Most lists have all endpoints, or none, and there are thousands of them: a set for each would be most of the work. */
+function membership(list: PlannedList, all: readonly Endpoint[]): (address: string) => boolean {
+  if (list.kind !== 'endpoints') return nobody
+  // Where weights differ, an endpoint may be in the list more than once.
+  if (list.addresses.length === all.length && all.every(({ weight }) => weight === usualWeight)) return everybody
+  const addresses = new Set(list.addresses)
+  return (address) => addresses.has(address)
+}
+
+const nobody = () => false
+const everybody = () => true

@@ -5,6 +5,7 @@ import { BpfError } from '../../dataplane/ebpf/bpf-error.ts'
 import type { AttachType, Bpf, BpfLink, BpfProgram } from '../../dataplane/ebpf/bpf.ts'
 import type { ProgramImage } from '../../dataplane/ebpf/program-image.ts'
 import type { SocketMaps } from './found-tables.ts'
+import type { OtherLayouts } from './other-layouts.ts'
 
 /** The way back is there before the way there. */
 const order: readonly AttachType[] = [
@@ -58,13 +59,15 @@ export class HookLinks implements Disposable {
   }
 
   /** Each program is loaded, attached and pinned. One that was there before this process is replaced without a gap. */
-  async ensure(bpf: Bpf, maps: SocketMaps, signal: AbortSignal): Promise<void> {
+  async ensure(bpf: Bpf, maps: SocketMaps, others: OtherLayouts, signal: AbortSignal): Promise<void> {
     const mapsByName = new Map(Object.entries(maps))
     for (const hook of this.#hooks) hook.program ??= await bpf.loadProgram(hook.image, mapsByName)
     const pinned = new Set(await bpf.pinned(this.#folder))
     for (const hook of this.#hooks) {
       signal.throwIfAborted()
-      await this.#ensure(bpf, hook, pinned.has(hook.attachType))
+      const isPinned = pinned.has(hook.attachType)
+      if (!isPinned) hook.link ??= await others.link(hook.attachType)
+      await this.#ensure(bpf, hook, isPinned)
     }
   }
 

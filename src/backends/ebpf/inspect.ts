@@ -51,12 +51,13 @@ function foundLine(
   if (target === undefined) return `${planned.id} leads nowhere`
   if (target.service !== index) return `${planned.id} leads to service ${target.service}`
   const words = decodeService(maps.services.bytes, index * layout.service.size)
+  const found = { ...planned, list: target.list, isOnLoopbackOnly: words.affinitySeconds > 0 }
   const list = readListWord(words[target.list])
-  if (list.kind !== 'endpoints') return frontendLine(route, { ...planned, list: target.list }, list)
+  if (list.kind !== 'endpoints') return frontendLine(route, found, list)
   const addresses = Array.from({ length: list.count }, (_, place) =>
     addressAt(list.base + place, index, target.list, maps),
   )
-  return frontendLine(route, { ...planned, list: target.list }, { kind: 'endpoints', addresses })
+  return frontendLine(route, found, { kind: 'endpoints', addresses })
 }
 
 function addressAt(slotIndex: number, service: number, list: keyof typeof listBits, maps: SocketMaps): string {

@@ -81,11 +81,13 @@ test('the turn of a list word starts again at 0', () => {
 })
 
 test('a service is read as it was written', () => {
-  const service = { internal: 0x0001_0002_0000_0004n, external: 1n, affinitySeconds: 10_800, roundRobin: true }
-  const bytes = layout.encodeService(service)
-  expect(bytes.toString('hex')).toBe('04000000020001000100000000000000302a0000010000000000000000000000')
-  expect(layout.decodeService(Buffer.concat([Buffer.alloc(32), bytes]), 32)).toEqual(service)
-  expect(layout.serviceOptionsWord(service)).toBe(bytes.readBigUInt64LE(layout.layout.service.affinitySeconds))
+  const lists = { internal: { kind: 'endpoints', base: 4, count: 2 }, external: { kind: 'refuse' } } as const
+  const options = { affinitySeconds: 10_800, roundRobin: true }
+  const bytes = layout.encodeService({ lists, turn: 1, ...options })
+  expect(bytes.toString('hex')).toBe('04000000020001000100000000000100302a0000010000000000000000000000')
+  const words = { internal: layout.listWord(lists.internal, 1), external: layout.listWord(lists.external, 1) }
+  expect(layout.decodeService(Buffer.concat([Buffer.alloc(32), bytes]), 32)).toEqual({ ...words, ...options })
+  expect(layout.serviceOptionsWord(options)).toBe(bytes.readBigUInt64LE(layout.layout.service.affinitySeconds))
 })
 
 test('a slot is read as it was written', () => {
@@ -120,16 +122,9 @@ test('counters are numbers', () => {
   expect(layout.decodeEndpointStats(stats, 32)).toEqual({ picked: 5_000_000_000, udpConnects: 2 })
 })
 
-test('a remembered client is read', () => {
-  const key = Buffer.from('01000000000000800500000000000000', 'hex')
-  const value = Buffer.from('02000000030000000400000000000000', 'hex')
-  expect(layout.decodeAffinity(key, value)).toEqual({
-    netns: 0x8000_0000_0000_0001n,
-    service: 5,
-    endpoint: 2,
-    generation: 3,
-    lastUse: 4n,
-  })
+test('a remembered endpoint is read', () => {
+  const records = Buffer.from(`${'00'.repeat(16)}02000000030000000400000000000000`, 'hex')
+  expect(layout.decodeAffinity(records, 16)).toEqual({ endpoint: 2, generation: 3, lastUse: 4n })
 })
 
 test('the config is read as it was written', () => {
@@ -157,7 +152,7 @@ test('stale sockets are read as far as there was room', () => {
   stale.set(addressBytes('10.64.0.9'), 64)
   stale.writeUInt32LE(3, 80)
   stale.writeUInt16BE(53, 84)
-  stale.writeUInt32LE(0xc000_0005, 88)
+  stale.writeUInt32LE(0xc300_0005, 88)
   const [report, ...others] = layout.decodeStaleReports(stale)
   expect(report).toEqual({
     cookie: 11n,
@@ -166,6 +161,7 @@ test('stale sockets are read as far as there was room', () => {
     port: 53,
     endpoint: 3,
     target: { service: 5, list: 'external' },
+    layout: 3,
     protocol: 'UDP',
   })
   expect(others).toHaveLength(1)

@@ -9,8 +9,11 @@ import type { MapSpec } from '../../dataplane/ebpf/bpf.ts'
 import type { Family } from '../../net/ip.ts'
 import { addressText, writeAddress } from './address-bytes.ts'
 
-/** Changes with every change of what lies where. Tables of another layout are never read. */
-export const layoutVersion = 1
+/**
+ * Changes with every change of what lies where; at most 63. Of tables of another layout only the config is read: `owner` and
+ * `nextGeneration` are at the same place in every layout. The memory of sockets goes on if it has the same size.
+ */
+export const layoutVersion = 2
 
 /** Where each field begins. `size` is that of the whole. */
 export const layout = {
@@ -21,7 +24,6 @@ export const layout = {
   slot: { endpoint: 0, generation: 4, size: 8 },
   endpoint: { address: 0, port: 16, lists: 18, generation: 20, service: 24, size: 32 },
   endpointStats: { picked: 0, udpConnects: 8, size: 16 },
-  affinityKey: { netns: 0, service: 8, size: 16 },
   affinity: { endpoint: 0, generation: 4, lastUse: 8, size: 16 },
   flow: {
     serviceAddress: 0,
@@ -90,7 +92,7 @@ export const mapSpecs = {
   slots: shape('slots', 'array', arrayKey, layout.slot.size, 262_144),
   endpoints: shape('endpoints', 'array', arrayKey, layout.endpoint.size, 131_072),
   endpoint_stats: shape('endpoint_stats', 'array', arrayKey, layout.endpointStats.size, 131_072),
-  affinity: shape('affinity', 'lru-hash', layout.affinityKey.size, layout.affinity.size, 65_536),
+  affinity: shape('affinity', 'array', arrayKey, layout.affinity.size, 32_768),
   config: shape('config', 'array', arrayKey, layout.config.size, 1),
   connected: shape('connected', 'socket-storage', arrayKey, layout.flow.size, 0),
   datagrams: shape('datagrams', 'socket-storage', arrayKey, flowsPerSocket * layout.flow.size, 0),
@@ -203,9 +205,15 @@ export const longestList = 65_535
  * number that changes with each write, for people who look into the table.
  */
 export function listWord(list: ServiceList, turn = 0): bigint {
-  const base = list.kind === 'endpoints' ? list.base : list.kind === 'refuse' ? 1 : 0
-  const count = list.kind === 'endpoints' ? list.count : 0
-  return (BigInt(turn & 0xffff) << 48n) | (BigInt(count) << 32n) | BigInt(base)
+  return (BigInt(countHalf(list, turn)) << 32n) | BigInt(baseHalf(list))
+}
+
+function baseHalf(list: ServiceList): number {
+  return list.kind === 'endpoints' ? list.base : list.kind === 'refuse' ? 1 : 0
+}
+
+function countHalf(list: ServiceList, turn: number): number {
+  return (turn & 0xffff) * 0x1_0000 + (list.kind === 'endpoints' ? list.count : 0)
 }
 
 export function readListWord(word: bigint): ServiceList & { readonly turn: number } {
@@ -225,22 +233,33 @@ export interface ServiceRecord {
   readonly roundRobin: boolean
 }
 
-/** Over zeros. */
-export function encodeService(
-  service: ServiceRecord,
-  bytes: Buffer = Buffer.alloc(layout.service.size),
-  at = 0,
-): Buffer {
-  bytes.writeBigUInt64LE(service.internal, at + layout.service.internal)
-  bytes.writeBigUInt64LE(service.external, at + layout.service.external)
-  bytes.writeBigUInt64LE(serviceOptionsWord(service), at + layout.service.affinitySeconds)
+type ServiceOptions = Pick<ServiceRecord, 'affinitySeconds' | 'roundRobin'>
+
+export interface NewService extends ServiceOptions {
+  readonly lists: Readonly<Record<ListName, ServiceList>>
+  readonly turn: number
+}
+
+/** Over zeros. In halves of words: there are thousands at a time, and big integers take ten times as long. */
+export function encodeService(service: NewService, bytes: Buffer = Buffer.alloc(layout.service.size), at = 0): Buffer {
+  const { lists, turn, affinitySeconds } = service
+  const { internal, external, affinitySeconds: affinityAt, flags } = layout.service
+  bytes.writeUInt32LE(baseHalf(lists.internal), at + internal)
+  bytes.writeUInt32LE(countHalf(lists.internal, turn), at + internal + 4)
+  bytes.writeUInt32LE(baseHalf(lists.external), at + external)
+  bytes.writeUInt32LE(countHalf(lists.external, turn), at + external + 4)
+  bytes.writeUInt32LE(affinitySeconds, at + affinityAt)
+  bytes.writeUInt32LE(flagsOfService(service), at + flags)
   return bytes
 }
 
 /** Affinity and flags, which lie side by side: to be stored at `layout.service.affinitySeconds`. */
-export function serviceOptionsWord(service: Pick<ServiceRecord, 'affinitySeconds' | 'roundRobin'>): bigint {
-  const flags = service.roundRobin ? serviceFlags.roundRobin : 0
-  return (BigInt(flags) << 32n) | BigInt(service.affinitySeconds)
+export function serviceOptionsWord(service: ServiceOptions): bigint {
+  return (BigInt(flagsOfService(service)) << 32n) | BigInt(service.affinitySeconds)
+}
+
+function flagsOfService({ roundRobin }: ServiceOptions): number {
+  return roundRobin ? serviceFlags.roundRobin : 0
 }
 
 export function decodeService(bytes: Uint8Array, at = 0): ServiceRecord {
@@ -353,27 +372,21 @@ export function decodeEndpointStats(bytes: Uint8Array, at = 0): EndpointStats {
   }
 }
 
-// --- affinity: which endpoint a client had ---
+// --- affinity: which endpoint the host had, by service ---
 
-export interface AffinityEntry {
-  /** The client: the cookie of its network namespace. */
-  readonly netns: bigint
-  /** Index of the service. */
-  readonly service: number
+export interface AffinityRecord {
   readonly endpoint: number
   readonly generation: number
   /** Nanoseconds of the monotonic clock. */
   readonly lastUse: bigint
 }
 
-export function decodeAffinity(key: Uint8Array, value: Uint8Array): AffinityEntry {
-  const [client, memory] = [bufferOf(key), bufferOf(value)]
+export function decodeAffinity(bytes: Uint8Array, at = 0): AffinityRecord {
+  const memory = bufferOf(bytes)
   return {
-    netns: client.readBigUInt64LE(layout.affinityKey.netns),
-    service: client.readUInt32LE(layout.affinityKey.service),
-    endpoint: memory.readUInt32LE(layout.affinity.endpoint),
-    generation: memory.readUInt32LE(layout.affinity.generation),
-    lastUse: memory.readBigUInt64LE(layout.affinity.lastUse),
+    endpoint: memory.readUInt32LE(at + layout.affinity.endpoint),
+    generation: memory.readUInt32LE(at + layout.affinity.generation),
+    lastUse: memory.readBigUInt64LE(at + layout.affinity.lastUse),
   }
 }
 
@@ -436,7 +449,9 @@ export interface StaleReport {
   readonly port: number
   /** Id of the endpoint's record, which may be another endpoint by now. */
   readonly endpoint: number
+  /** Of the layout that the socket was connected under. */
   readonly target: FrontendTarget
+  readonly layout: number
   readonly protocol: SocketProtocol
 }
 
@@ -456,6 +471,7 @@ export function decodeStaleReports(bytes: Uint8Array): readonly StaleReport[] {
       port: buffer.readUInt16BE(at + port),
       endpoint: buffer.readUInt32LE(at + endpoint),
       target: targetOf(word),
+      layout: (word >>> 24) & 0x3f,
       protocol: (word & udpBit) !== 0 ? 'UDP' : 'TCP',
     })
   }

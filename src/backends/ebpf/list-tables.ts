@@ -6,7 +6,7 @@ import { decodeServiceStats, layout, readListWord, readSlotWord } from './layout
 import type { Frontend, FrontendTarget } from './layout.ts'
 
 export interface ListedFrontend {
-  /** `10.96.0.10:80/TCP`, or `node-port:30080/TCP ipv4`. */
+  /** `10.96.0.10:80/TCP`, `node-port:30080/TCP ipv4`, or with affinity `node-port:30080/TCP ipv4 on loopback`. */
   readonly at: string
   readonly list: 'internal' | 'external'
   /** Or `refuse`, `pass`. */
@@ -39,7 +39,7 @@ function listedFrontend(
     index * layout.serviceStats.size,
   )
   return {
-    at: placeOf(frontend),
+    at: `${placeOf(frontend)}${service.affinitySeconds > 0 ? ' on loopback' : ''}`,
     list,
     endpoints: endpointsOf(service[list], tables),
     affinitySeconds: service.affinitySeconds,

@@ -14,11 +14,14 @@ export function renderSockets(routes: Iterable<SocketRoute>): string {
     .join('')
 }
 
-/** `10.96.10.10 tcp 80 internal shop/web:http -> 10.64.1.16:8080 10.64.2.9:8080` */
+/**
+ * `10.96.10.10 tcp 80 internal shop/web:http -> 10.64.1.16:8080 10.64.2.9:8080`, or for the node alone
+ * `node-port tcp 30080 on loopback external shop/web:http -> 10.64.1.16:8080`
+ */
 export function frontendLine(
   { name }: Pick<SocketRoute, 'name'>,
-  { id, list }: Pick<PlannedFrontend, 'id' | 'list'>,
+  { id, list, isOnLoopbackOnly }: Pick<PlannedFrontend, 'id' | 'list' | 'isOnLoopbackOnly'>,
   to: PlannedList | HeldList,
 ): string {
-  return `${id} ${list} ${name} -> ${to.kind === 'endpoints' ? to.addresses.join(' ') : to.kind}`
+  return `${id}${isOnLoopbackOnly ? ' on loopback' : ''} ${list} ${name} -> ${to.kind === 'endpoints' ? to.addresses.join(' ') : to.kind}`
 }

@@ -38,14 +38,19 @@ export class ServiceEdit {
       taken.giveBack()
       return undefined
     }
+    const recordsByAddress = new Map<string, HeldRecord>()
     const held: HeldService = {
       index,
       lists,
       affinitySeconds: route.affinitySeconds,
       roundRobin: route.roundRobin,
-      recordsByAddress: new Map(records.map(({ endpoint, record }) => [endpoint.address, record])),
+      recordsByAddress,
     }
-    for (const { endpoint, record, old } of records) this.#writeRecord(endpoint, record, old, index, taken)
+    for (const [place, record] of records.entries()) {
+      const endpoint = route.endpoints[place] as PlannedEndpoint
+      recordsByAddress.set(endpoint.address, record)
+      this.#writeRecord(endpoint, record, before?.recordsByAddress.get(endpoint.address), index, taken)
+    }
     for (const extent of taken.extents) this.#writeSlots(extent, held)
     if (before === undefined) this.#writeService(held, taken)
     else this.#switchService(before, held)
@@ -68,17 +73,13 @@ export class ServiceEdit {
     this.retired.ids.push(record.id)
   }
 
-  #planRecords(before: HeldService | undefined, { endpoints }: SocketRoute, taken: Taken): readonly PlannedRecord[] {
-    return endpoints.map((endpoint) => {
-      const { address, port, lists } = endpoint
+  /** One for each endpoint. One that stays as it is, is the same object. */
+  #planRecords(before: HeldService | undefined, { endpoints }: SocketRoute, taken: Taken): readonly HeldRecord[] {
+    return endpoints.map(({ address, port, lists }) => {
       const old = before?.recordsByAddress.get(address)
-      const record =
-        old === undefined
-          ? { id: taken.id() ?? 0, port, lists, generation: this.#arena.generation() }
-          : old.lists === lists
-            ? old
-            : { ...old, lists }
-      return { endpoint, record, old }
+      if (old?.lists === lists) return old
+      const { id, generation } = old ?? { id: taken.id() ?? 0, generation: this.#arena.generation() }
+      return { id, port, lists, generation }
     })
   }
 
@@ -91,9 +92,9 @@ export class ServiceEdit {
   ): void {
     if (old === undefined) {
       const { size } = layout.endpoint
-      this.fills.add('endpoints', record.id * size, size, (bytes, at) =>
-        encodeEndpoint({ ...record, ip, service }, bytes, at),
-      )
+      const { bytes, at } = this.fills.add('endpoints', record.id * size, size)
+      const { port, lists, generation } = record
+      encodeEndpoint({ ip, port, lists, generation, service }, bytes, at)
       if (taken.usedIds.has(record.id)) this.#zero('endpoint_stats', record.id, layout.endpointStats.size)
       return
     }
@@ -104,31 +105,28 @@ export class ServiceEdit {
   }
 
   #writeSlots(extent: Extent, { lists, recordsByAddress }: HeldService): void {
-    const list = listNames
-      .map((name) => lists[name])
-      .find((each) => each.kind === 'endpoints' && each.extent.base === extent.base)
-    if (list?.kind !== 'endpoints') return
+    const isThere = (each: HeldList) => each.kind === 'endpoints' && each.extent.base === extent.base
+    const list = isThere(lists.internal) ? lists.internal : lists.external
+    if (list.kind !== 'endpoints') return
     const { size, endpoint, generation } = layout.slot
-    this.fills.add('slots', extent.base * size, extent.size * size, (bytes, at) => {
-      for (const [place, address] of list.addresses.entries()) {
-        const record = recordsByAddress.get(address)
-        if (record === undefined) throw new Error(`${address} is in a list, but is no endpoint of its route`)
-        bytes.writeUInt32LE(record.id, at + place * size + endpoint)
-        bytes.writeUInt32LE(record.generation, at + place * size + generation)
-      }
-    })
+    const filling = this.fills.add('slots', extent.base * size, extent.size * size)
+    let { at } = filling
+    for (const address of list.addresses) {
+      const record = recordsByAddress.get(address)
+      if (record === undefined) throw new Error(`${address} is in a list, but is no endpoint of its route`)
+      filling.bytes.writeUInt32LE(record.id, at + endpoint)
+      filling.bytes.writeUInt32LE(record.generation, at + generation)
+      at += size
+    }
   }
 
   #writeService(held: HeldService, taken: Taken): void {
-    const { index, lists } = held
+    const { index, lists, affinitySeconds, roundRobin } = held
     const turn = this.#arena.turn()
-    const record = {
-      ...held,
-      internal: listWord(wordOf(lists.internal), turn),
-      external: listWord(wordOf(lists.external), turn),
-    }
+    const words = { internal: wordOf(lists.internal), external: wordOf(lists.external) }
     const { size } = layout.service
-    this.fills.add('services', index * size, size, (bytes, at) => encodeService(record, bytes, at))
+    const { bytes, at } = this.fills.add('services', index * size, size)
+    encodeService({ lists: words, turn, affinitySeconds, roundRobin }, bytes, at)
     if (taken.isIndexUsed) this.#zero('service_stats', index, layout.serviceStats.size)
   }
 
@@ -157,12 +155,6 @@ export class ServiceEdit {
   #zero(map: 'service_stats' | 'endpoint_stats', index: number, size: number): void {
     this.fills.add(map, index * size, size)
   }
-}
-
-interface PlannedRecord {
-  readonly endpoint: PlannedEndpoint
-  readonly record: HeldRecord
-  readonly old: HeldRecord | undefined
 }
 
 /** What one route takes of the arena: all that it needs, or nothing. */
@@ -211,10 +203,11 @@ class Taken {
 
 /** A list that stays as it is, is the same object. */
 function planLists(before: HeldService | undefined, { lists }: SocketRoute, taken: Taken): HeldService['lists'] {
-  const shared: HeldList[] = listNames.flatMap((name) => {
+  const shared: HeldList[] = []
+  for (const name of before === undefined ? [] : listNames) {
     const held = before?.lists[name]
-    return held !== undefined && isSameList(held, lists[name]) ? [held] : []
-  })
+    if (held !== undefined && isSameList(held, lists[name])) shared.push(held)
+  }
   const plan = (name: ListName): HeldList => {
     const [wanted, held] = [lists[name], before?.lists[name]]
     if (held !== undefined && isSameList(held, wanted)) return held
@@ -222,7 +215,7 @@ function planLists(before: HeldService | undefined, { lists }: SocketRoute, take
     const same = shared.find((list) => isSameList(list, wanted))
     if (same !== undefined) return same
     const extent = taken.extent(wanted.addresses.length) ?? { base: 0, size: 0 }
-    const list = { ...wanted, extent }
+    const list: HeldList = { kind: 'endpoints', addresses: wanted.addresses, extent }
     shared.push(list)
     return list
   }

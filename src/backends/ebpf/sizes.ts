@@ -88,7 +88,7 @@ export const reserved = { frontends: 0, services: 1, slots: 2, endpoints: 1 } as
 
 const sized: readonly { readonly of: keyof Needs; readonly maps: readonly MapName[] }[] = [
   { of: 'frontends', maps: ['frontends'] },
-  { of: 'services', maps: ['services', 'service_stats'] },
+  { of: 'services', maps: ['services', 'service_stats', 'affinity'] },
   { of: 'slots', maps: ['slots'] },
   { of: 'endpoints', maps: ['endpoints', 'endpoint_stats'] },
 ]

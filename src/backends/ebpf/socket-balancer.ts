@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path'
 import type { Clock } from '../../core/clock.ts'
+import type { Logger } from '../../core/logger.ts'
 import type { RouteKey } from '../../core/route.ts'
 import { OneAtATime } from '../../core/sync/one-at-a-time.ts'
 import type { SyncSteps } from '../../core/sync/sync-steps.ts'
@@ -14,11 +15,13 @@ import { tracedBpf } from '../../dataplane/ebpf/traced-bpf.ts'
 import type { Family } from '../../net/ip.ts'
 import { adopt } from './adopt.ts'
 import type { Arena } from './arena.ts'
+import { generationStep } from './config-steps.ts'
 import { editSockets, retire } from './edit.ts'
 import type { SocketEdit } from './edit.ts'
 import type { SocketRoute } from './frontends-of.ts'
 import { HookLinks } from './hook-links.ts'
 import { layoutVersion, mapSpecs } from './layout.ts'
+import { OtherLayouts } from './other-layouts.ts'
 import type { SocketPlan } from './plan.ts'
 import type { NodeState } from './settings.ts'
 import { capacitiesOf, fits, isTooFull, needsOf, sizesFor, sumOf } from './sizes.ts'
@@ -45,7 +48,10 @@ export interface SocketBalancerOptions extends TablesOwnerOptions {
   readonly stale?: StaleSocketsOptions | undefined
   /** How large the maps are at least; they grow with what is in them. */
   readonly specs?: MapSpecs
+  /** Where the tables are: what lies where has this number. */
+  readonly layoutNumber?: number
   readonly clock: Clock
+  readonly log: Logger
 }
 
 /** What a family wants. */
@@ -65,6 +71,8 @@ export class SocketBalancer implements AsyncDisposable {
   readonly #owner: TablesOwner
   readonly #plans = new Map<Family, SocketPlan>()
   #tables: SocketTables | undefined
+  /** Of a process of another version. */
+  #others: OtherLayouts | undefined
   /** Undefined: something failed, and only a look at the tables tells what is free. */
   #arena: Arena | undefined
   #isBegun = false
@@ -73,15 +81,17 @@ export class SocketBalancer implements AsyncDisposable {
   #comparedAtMs = -Infinity
   /** The kernel had no memory for larger maps. */
   #cannotGrow = false
+  /** A process that was taking over has ended, and may have written. */
+  #isReclaimed = false
   /** Somebody changed the tables, and the repair of the other family has seen it. */
   readonly #suspects = new Map<Family, string>()
 
   constructor(options: SocketBalancerOptions) {
-    const { pins, cgroup, programs, specs = mapSpecs, log } = options
+    const { pins, cgroup, programs, specs = mapSpecs, layoutNumber = layoutVersion, log } = options
     this.#options = options
     this.#owner = new TablesOwner(options)
     this.#stale = options.stale && new StaleSockets(options.stale, options)
-    this.#place = { folder: join(pins, String(layoutVersion)), specs }
+    this.#place = { folder: join(pins, String(layoutNumber)), specs }
     this.#links = new HookLinks({ cgroup, folder: this.#place.folder, programs, log })
   }
 
@@ -130,27 +140,40 @@ export class SocketBalancer implements AsyncDisposable {
       for (const [key, route] of routes) if (route !== undefined) wanted.set(key, route)
       const other = this.#known(otherFamily(family))
       const needs = needsOf(wanted.values())
+      const others = (this.#others ??= await this.#findOthers(bpf))
       const tables = (this.#tables ??= await steps.apply(() =>
-        SocketTables.open(bpf, this.#place, sizesFor(needs, this.#place.specs)),
+        SocketTables.open(bpf, this.#place, others, sizesFor(needs, this.#place.specs)),
       ))
       if (this.#isBegun) this.#owner.assertOwnerOf(tables.maps)
-      else await this.#send(tables, this.#owner.configSteps(tables.maps), steps, signal)
+      else {
+        const generation = others.areThere ? [generationStep(await others.nextGeneration(tables.maps))] : []
+        await this.#send(tables, [...generation, ...this.#owner.configSteps(tables.maps)], steps, signal)
+      }
       this.#isBegun = true
       await this.#noteSuspect(family, tables)
       const routesOfOther = typeof other === 'string' ? [] : other.routesByKey.values().map(({ route }) => route)
       await steps.apply(() => this.#grow(tables, sumOf(needs, needsOf(routesOfOther)), bpf))
-      let planned = await this.#planAll(task, wanted, other, tables, bpf, steps, signal)
+      let planned = await this.#planAll(task, { routes: wanted, needs }, other, tables, bpf, steps, signal)
       // What goes and what comes are there together for a while, and free elements may not lie side by side.
       for (let all = needs; planned.edit.after.withoutRoom.size > 0 && !this.#cannotGrow;) {
         all = sumOf(all, sumOf(needs, usedIn(planned.arena, tables.specs)))
         await steps.apply(() => this.#grow(tables, all, bpf))
-        planned = await this.#planAll(task, wanted, other, tables, bpf, steps, signal, 'use what rests')
+        planned = await this.#planAll(
+          task,
+          { routes: wanted, needs },
+          other,
+          tables,
+          bpf,
+          steps,
+          signal,
+          'use what rests',
+        )
       }
       const { edit, arena } = planned
       const config = [...this.#owner.configSteps(tables.maps), ...this.#owner.leaseSteps()]
       await this.#send(tables, [...edit.steps, ...config], steps, signal)
-      await tables.remember()
       await this.#attach(tables, bpf, steps, signal)
+      await others.remove(this.#options.log)
       this.#arena = arena
       this.#suspects.delete(family)
       return this.#done(task, edit, tables, arena)
@@ -187,6 +210,13 @@ export class SocketBalancer implements AsyncDisposable {
     return this.#suspects.get(family)
   }
 
+  /** The process that was taking over has ended: if it has written already, this one writes everything anew. */
+  reclaim(): void {
+    if (this.#tables === undefined || this.#owner.isOwnerOf(this.#tables.maps)) return
+    this.#isReclaimed = true
+    for (const family of this.#options.families) this.#suspects.set(family, 'a process that has ended wrote the tables')
+  }
+
   /** So that the programs go on. To be called again and again, while this process works as it should. */
   async renewLease(): Promise<void> {
     await this.#turns.run(async () => {
@@ -218,12 +248,14 @@ export class SocketBalancer implements AsyncDisposable {
 
   /** Tables and programs stay: restarting the proxy must not disturb traffic. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#turns.run(async () => {
-      this.#links[Symbol.dispose]()
-      this.#stale?.[Symbol.dispose]()
-      this.#tables?.[Symbol.dispose]()
-      this.#tables = this.#arena = undefined
-    })
+    await this.#turns.run(async () => this.#letGo())
+  }
+
+  #letGo(): void {
+    this.#links[Symbol.dispose]()
+    this.#stale?.[Symbol.dispose]()
+    this.#tables?.[Symbol.dispose]()
+    this.#tables = this.#arena = this.#others = undefined
   }
 
   /** Endpoints have records as long as they serve, also where policy and topology give them to nobody new. */
@@ -239,6 +271,12 @@ export class SocketBalancer implements AsyncDisposable {
   #inTurn<T>(family: Family, work: () => Promise<T>): Promise<T> {
     return this.#turns.run(async () => {
       this.takenOver.throwIfAborted()
+      if (this.#isReclaimed) {
+        // As a process that starts: it may have put other maps in the place of these.
+        this.#letGo()
+        this.#plans.clear()
+        this.#isBegun = this.#isReclaimed = false
+      }
       const plan = this.#plans.get(family)
       this.#plans.delete(family)
       try {
@@ -266,7 +304,7 @@ export class SocketBalancer implements AsyncDisposable {
   /** From what is there to what is wanted. Nothing is written to the tables yet. */
   async #planAll(
     { family, node }: SocketTask,
-    routes: ReadonlyMap<RouteKey, SocketRoute>,
+    { routes, needs }: { readonly routes: ReadonlyMap<RouteKey, SocketRoute>; readonly needs: Needs },
     other: SocketPlan | 'unknown' | 'unserved',
     tables: SocketTables,
     bpf: Bpf,
@@ -279,7 +317,6 @@ export class SocketBalancer implements AsyncDisposable {
     const found = await steps.read(() => tables.read())
     const { clock } = this.#options
     const { before, orphans, arena } = steps.plan(() => adopt(found, { family, routes, other, clock }))
-    const needs = needsOf(routes.values())
     if (rest === 'use what rests' || !fits(arena, needs)) await this.#wakeAll(arena)
     const edit = steps.plan(() => editSockets(before, routes, node, arena, orphans), editCounts, 'compare')
     return { edit, arena }
@@ -301,10 +338,19 @@ export class SocketBalancer implements AsyncDisposable {
   }
 
   async #attach(tables: SocketTables, bpf: Bpf, steps: SyncSteps, signal: AbortSignal): Promise<void> {
+    const others = (this.#others ??= await this.#findOthers(bpf))
     await steps.apply(async () => {
-      await this.#links.ensure(bpf, tables.maps, signal)
+      await this.#links.ensure(bpf, tables.maps, others, signal)
       await tables.pin(bpf)
     })
+  }
+
+  async #findOthers(bpf: Bpf): Promise<OtherLayouts> {
+    const { pins, owner } = this.#options
+    const others = await OtherLayouts.find(bpf, pins, this.#place.folder)
+    if (others.areThere) this.#stale?.noteInherited()
+    await others.claim(owner)
+    return others
   }
 
   /** So that so many fit easily. */

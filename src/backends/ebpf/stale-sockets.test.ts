@@ -6,7 +6,7 @@ import { testEndpoint, testRoute, withWishes } from '../../core/testing/routes.t
 import { MemorySockets } from '../../dataplane/sock-diag/memory-sockets.ts'
 import { hostPort } from '../../net/ip.ts'
 import { addressBytes } from './address-bytes.ts'
-import { configFlags, decodeConfig, decodeEndpoint, layout } from './layout.ts'
+import { configFlags, decodeConfig, decodeEndpoint, layout, layoutVersion } from './layout.ts'
 import { recordsIn } from './testing/describe-tables.ts'
 import type { ModelMaps } from './testing/hook-model.ts'
 import { ipv4Backend } from './testing/ipv4-backend.ts'
@@ -30,6 +30,7 @@ function newNode() {
     node,
     clock,
     sockets,
+    connected,
     destroyed,
     sync: (route: Route) =>
       backend.sync(
@@ -42,7 +43,7 @@ function newNode() {
       const record = recordsIn(maps).find(({ ip, port }) => hostPort(ip, port) === address)
       if (record === undefined) throw new Error(`${address} is no endpoint`)
       const { id, ip, port, generation, service } = record
-      connected.push({ cookie, id, generation, service })
+      connected.push({ cookie, id, generation, service, ip, port, layout: layoutVersion })
       sockets.connect({ cookie, netns: 7n, protocol: 'UDP', ip, port })
       const at = id * layout.endpointStats.size + layout.endpointStats.udpConnects
       maps.endpoint_stats.bytes[at] = 1
@@ -55,6 +56,10 @@ interface Connected {
   readonly id: number
   readonly generation: number
   readonly service: number
+  readonly ip: string
+  readonly port: number
+  /** That it was connected under. */
+  readonly layout: number
 }
 
 const iteratorImage = {
@@ -84,10 +89,10 @@ function report(maps: ModelMaps, connected: readonly Connected[]): void {
     if (at + size > stale.length) continue
     stale.writeBigUInt64LE(socket.cookie, at + cookie)
     stale.writeBigUInt64LE(7n, at + netns)
-    stale.set(addressBytes(record.ip), at + address)
+    stale.set(addressBytes(socket.ip), at + address)
     stale.writeUInt32LE(socket.id, at + endpoint)
-    stale.writeUInt16BE(record.port, at + port)
-    stale.writeUInt32LE(socket.service + 0x4000_0000, at + service)
+    stale.writeUInt16BE(socket.port, at + port)
+    stale.writeUInt32LE(socket.service + socket.layout * 2 ** 24 + 0x4000_0000, at + service)
   }
   stale.writeBigUInt64LE(BigInt(count), 0)
 }
@@ -100,6 +105,18 @@ test('a datagram socket whose endpoint has ended is told after the sync, and one
   await sync(withWishes(dns, { endpoints: [two] }))
   expect(sockets.connected().map(({ cookie }) => cookie)).toEqual([2n])
   expect(destroyed).toEqual(['1 UDP'])
+})
+
+test('a socket of tables of another layout is told if nobody is at the address of its endpoint any more', async () => {
+  const { sync, connect, connected, sockets } = newNode()
+  await sync(dns)
+  connect(1n, one.address)
+  connect(2n, two.address)
+  // The same numbers mean others now.
+  for (const [index, socket] of connected.entries())
+    connected[index] = { ...socket, id: 0, service: 30, generation: 999, layout: layoutVersion - 1 }
+  await sync(withWishes(dns, { endpoints: [two] }))
+  expect(sockets.connected().map(({ cookie }) => cookie)).toEqual([2n])
 })
 
 test('an endpoint that serves on, but is chosen no more, keeps its sockets', async () => {

@@ -7,8 +7,9 @@ import type { Bpf, BpfProgram } from '../../dataplane/ebpf/bpf.ts'
 import type { ProgramImage } from '../../dataplane/ebpf/program-image.ts'
 import { SocketsError } from '../../dataplane/sock-diag/sockets.ts'
 import type { Sockets } from '../../dataplane/sock-diag/sockets.ts'
+import { hostPort } from '../../net/ip.ts'
 import type { SocketMaps } from './found-tables.ts'
-import { decodeEndpointStats, decodeStaleReports, layout } from './layout.ts'
+import { decodeEndpoint, decodeEndpointStats, decodeStaleReports, layout, layoutVersion } from './layout.ts'
 import type { SocketProtocol, StaleReport } from './layout.ts'
 import type { SocketSettings } from './settings.ts'
 
@@ -40,6 +41,8 @@ export class StaleSockets implements Disposable {
   readonly #endsTcp: boolean
   #program: BpfProgram | undefined
   #isDue = false
+  /** There may be sockets that were connected under tables of another layout, and are not counted in these. */
+  #hasInherited = false
   /** Services without anybody who could take over: their sockets stay until somebody can. */
   readonly #waiting = new Set<number>()
 
@@ -58,8 +61,12 @@ export class StaleSockets implements Disposable {
   noteEnded(ids: Iterable<number>, { endpoint_stats: stats }: SocketMaps): void {
     for (const id of ids) {
       const { udpConnects, picked } = decodeEndpointStats(stats.bytes, id * layout.endpointStats.size)
-      if (udpConnects > 0 || (this.#endsTcp && picked > 0)) this.#isDue = true
+      if (udpConnects > 0 || (this.#endsTcp && picked > 0) || this.#hasInherited) this.#isDue = true
     }
+  }
+
+  noteInherited(): void {
+    this.#hasInherited = true
   }
 
   /** Somebody may serve there now. */
@@ -80,8 +87,11 @@ export class StaleSockets implements Disposable {
     await this.#bpf.iterate(this.#program, maps.connected)
     this.#isDue = false
     const reports = decodeStaleReports(maps.stale.bytes)
-    const stale = reports.filter(({ protocol, target: { service } }) => {
+    let living: ReadonlySet<string> | undefined
+    const stale = reports.filter(({ protocol, target: { service }, layout: madeUnder, ip, port }) => {
       if (protocol === 'TCP' && !this.#endsTcp) return false
+      // Its numbers are of other tables. Its endpoint is not.
+      if (madeUnder !== layoutVersion) return !(living ??= livingAddresses(maps)).has(hostPort(ip, port))
       if (isServed(service)) return true
       this.#waiting.add(service)
       return false
@@ -117,4 +127,13 @@ export class StaleSockets implements Disposable {
   [Symbol.dispose](): void {
     this.forgetProgram()
   }
+}
+
+function livingAddresses({ endpoints: { bytes } }: SocketMaps): ReadonlySet<string> {
+  const living = new Set<string>()
+  for (let at = 0; at < bytes.length; at += layout.endpoint.size) {
+    const { ip, port, generation } = decodeEndpoint(bytes, at)
+    if (generation !== 0) living.add(hostPort(ip, port))
+  }
+  return living
 }

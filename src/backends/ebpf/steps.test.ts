@@ -3,7 +3,10 @@ import { Fills } from './steps.ts'
 
 function filled(...each: readonly (readonly [map: 'slots' | 'services', offset: number, bytes: readonly number[]])[]) {
   const fills = new Fills()
-  for (const [map, offset, bytes] of each) fills.add(map, offset, bytes.length, (into, at) => into.set(bytes, at))
+  for (const [map, offset, bytes] of each) {
+    const { bytes: into, at } = fills.add(map, offset, bytes.length)
+    into.set(bytes, at)
+  }
   return fills.steps.map((step) => (step.do === 'fill' ? [step.map, step.offset, [...step.bytes]] : []))
 }
 
@@ -29,6 +32,9 @@ test('what lies apart is filled apart', () => {
 
 test('what is not written is zero', () => {
   const fills = new Fills()
-  for (const offset of [0, 4, 8]) fills.add('slots', offset, 4, (into, at) => into.fill(offset + 1, at, at + 2))
+  for (const offset of [0, 4, 8]) {
+    const { bytes, at } = fills.add('slots', offset, 4)
+    bytes.fill(offset + 1, at, at + 2)
+  }
   expect(fills.steps).toMatchObject([{ bytes: Buffer.from([1, 1, 0, 0, 5, 5, 0, 0, 9, 9, 0, 0]) }])
 })

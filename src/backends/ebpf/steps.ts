@@ -17,11 +17,11 @@ export class Fills {
   readonly #runs: Run[] = []
   readonly #lastByMap = new Map<MapName, Run>()
 
-  /** Zeros, into which `write` puts the rest. */
-  add(map: MapName, offset: number, size: number, write?: (bytes: Buffer, at: number) => unknown): void {
+  /** Zeros, to be written to before the next call. */
+  add(map: MapName, offset: number, size: number): Filling {
     let run = this.#lastByMap.get(map)
     if (run === undefined || run.offset + run.length !== offset) {
-      run = { map, offset, bytes: Buffer.alloc(size), length: 0 }
+      run = { map, offset, bytes: Buffer.alloc(size), at: 0, length: 0 }
       this.#lastByMap.set(map, run)
       this.#runs.push(run)
     } else if (run.length + size > run.bytes.length) {
@@ -29,8 +29,9 @@ export class Fills {
       run.bytes.copy(larger)
       run.bytes = larger
     }
-    write?.(run.bytes, run.length)
+    run.at = run.length
     run.length += size
+    return run
   }
 
   get steps(): readonly Step[] {
@@ -43,9 +44,16 @@ export class Fills {
   }
 }
 
-interface Run {
+/** Where the last ones that were added lie. */
+export interface Filling {
+  readonly bytes: Buffer
+  readonly at: number
+}
+
+interface Run extends Filling {
   readonly map: MapName
   readonly offset: number
   bytes: Buffer
+  at: number
   length: number
 }

@@ -1,9 +1,9 @@
 /**
  * What this process tells the programs besides the tables, and whether it is still the one that writes: a process that
- * starts puts its number there, and whoever wrote before finds it, and ends.
+ * starts puts its number there, and whoever wrote before finds it, and ends. Processes that hand over to each other do not
+ * get so far; this is for those that cannot see each other.
  */
 import type { Clock } from '../../core/clock.ts'
-import type { Logger } from '../../core/logger.ts'
 import { configSteps, leaseStep } from './config-steps.ts'
 import type { SocketMaps } from './found-tables.ts'
 import { decodeConfig } from './layout.ts'
@@ -19,7 +19,6 @@ export interface TablesOwnerOptions {
   /** The clock of the programs, in nanoseconds. */
   readonly kernelNow: () => bigint
   readonly clock: Pick<Clock, 'monotonic'>
-  readonly log: Logger
 }
 
 /** Another process writes the tables now, so this one must end: the last one wins. */
@@ -51,8 +50,7 @@ export class TablesOwner {
 
   assertOwnerOf(maps: ConfigMap): void {
     if (this.isOwnerOf(maps)) return
-    this.#options.log.error('another Fairlead has taken over the sockets of this node: this one ends')
-    this.#takenOver.abort(new TakenOverError('another Fairlead has taken over the sockets of this node'))
+    this.#takenOver.abort(new TakenOverError('another Fairlead has taken over the sockets of this node: this one ends'))
     this.takenOver.throwIfAborted()
   }
 

@@ -1,12 +1,13 @@
 /** The maps of the hooks as this process has them, and what it wrote there last. */
 import { join } from 'node:path'
 import type { Bpf, BpfMap, MapSpec } from '../../dataplane/ebpf/bpf.ts'
-import { decodeFrontendKey, mapSpecs } from './layout.ts'
+import { bufferOf, decodeFrontendKey, mapSpecs } from './layout.ts'
 import type { MapName } from './layout.ts'
 import { addressText } from './address-bytes.ts'
 import { readTables } from './found-tables.ts'
 import type { FoundTables, SocketMaps } from './found-tables.ts'
 import { frontendId } from './frontends-of.ts'
+import type { OtherLayouts } from './other-layouts.ts'
 import type { MapSizes, MapSpecs } from './sizes.ts'
 import type { Step } from './steps.ts'
 
@@ -51,8 +52,11 @@ export class SocketTables implements Disposable {
     this.#hasNewMaps = hasNewMaps
   }
 
-  /** Those that are pinned in the folder, if they are of the right kind; others are made, with room for so many. */
-  static async open(bpf: Bpf, options: TablesOptions, sizes: MapSizes): Promise<SocketTables> {
+  /**
+   * Those that are pinned in the folder, if they are of the right kind; others are made, with room for so many. What sockets
+   * remember is taken from tables of other layouts.
+   */
+  static async open(bpf: Bpf, options: TablesOptions, others: OtherLayouts, sizes: MapSizes): Promise<SocketTables> {
     const { folder, specs } = options
     const opened = new Map<MapName, BpfMap>()
     const unpinned = new Set<MapName>()
@@ -61,7 +65,11 @@ export class SocketTables implements Disposable {
       for (const name of mapNames) {
         const path = pinOf(folder, name)
         const found = await bpf.openMap(path)
-        if (found !== undefined && isOfKind(found.spec, specs[name])) opened.set(name, found)
+        const inherited = found === undefined ? await inheritedMap(others, name, specs[name]) : undefined
+        if (inherited !== undefined) {
+          opened.set(name, inherited)
+          await bpf.pin(inherited, path)
+        } else if (found !== undefined && isOfKind(found.spec, specs[name])) opened.set(name, found)
         else {
           const map = await bpf.createMap(withRoom(specs[name], sizes.get(name)))
           opened.set(name, map)
@@ -93,7 +101,9 @@ export class SocketTables implements Disposable {
     return this.#specs
   }
 
-  read(): Promise<FoundTables> {
+  /** As they are. Whatever is not as this process writes it from here on, somebody else did. */
+  async read(): Promise<FoundTables> {
+    await this.#remember()
     return readTables(this.#maps)
   }
 
@@ -103,15 +113,6 @@ export class SocketTables implements Disposable {
       signal.throwIfAborted()
       await this.#do(step)
       this.#note(step)
-    }
-  }
-
-  /** What is there now is right. */
-  async remember(): Promise<void> {
-    for (const name of watchedArrays) this.#arrays.set(name, Buffer.from(this.#maps[name].bytes))
-    for (const name of watchedHashes) {
-      const entries = await this.#maps[name].entries()
-      this.#hashes.set(name, new Map(entries.map(([key, value]) => [textOf(key), textOf(value)])))
     }
   }
 
@@ -145,7 +146,7 @@ export class SocketTables implements Disposable {
       this.#replaced.push(old)
     }
     this.#specs = specsOf(this.#maps)
-    await this.remember()
+    await this.#remember()
   }
 
   /** The programs use these maps now. */
@@ -170,6 +171,15 @@ export class SocketTables implements Disposable {
 
   [Symbol.dispose](): void {
     for (const map of [...Object.values(this.#maps), ...this.#replaced]) map[Symbol.dispose]()
+  }
+
+  /** What is there now is right. */
+  async #remember(): Promise<void> {
+    for (const name of watchedArrays) this.#arrays.set(name, Buffer.from(this.#maps[name].bytes))
+    for (const name of watchedHashes) {
+      const entries = await this.#maps[name].entries()
+      this.#hashes.set(name, new Map(entries.map(([key, value]) => [textOf(key), textOf(value)])))
+    }
   }
 
   #do(step: Step): Promise<void> {
@@ -208,6 +218,13 @@ export class SocketTables implements Disposable {
         return step satisfies never
     }
   }
+}
+
+async function inheritedMap(others: OtherLayouts, name: MapName, wanted: MapSpec): Promise<BpfMap | undefined> {
+  const map = wanted.type === 'socket-storage' ? await others.map(name) : undefined
+  if (map === undefined || isOfKind(map.spec, wanted)) return map
+  map[Symbol.dispose]()
+  return undefined
 }
 
 function specsOf(maps: SocketMaps): MapSpecs {
@@ -262,5 +279,5 @@ function entryText(map: WatchedHash, key: Uint8Array): string {
 
 /** Bytes that can be compared. */
 function textOf(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
+  return bufferOf(bytes).toString('latin1')
 }

@@ -52,7 +52,7 @@ function bytesOf(node: MemoryNode) {
   return { tables: describeTables(maps), config: Buffer.from(maps.config.bytes) }
 }
 
-test('who finds that another process writes the tables writes no more, says so, and ends', async () => {
+test('who finds that another process writes the tables writes no more, and ends', async () => {
   const node = new MemoryNode()
   const [first, second] = [newProcess(node), newProcess(node)]
   await first.sync(web)
@@ -63,15 +63,11 @@ test('who finds that another process writes the tables writes no more, says so, 
 
   await first.clock.advance(60_000)
   await expect(first.sync(changed)).rejects.toThrow(TakenOverError)
-  await expect(watch).rejects.toThrow(TakenOverError)
+  await expect(watch).rejects.toThrow('another Fairlead has taken over the sockets of this node: this one ends')
   await expect(first.sync(changed, { full: true })).rejects.toThrow(TakenOverError)
   await first.balancer.renewLease()
   expect(bytesOf(node)).toEqual(before)
   expect(first.packetSyncs()).toBe(packetSyncs)
-  expect(first.log.at('error').map(({ message }) => message)).toEqual([
-    'another Fairlead has taken over the sockets of this node: this one ends',
-  ])
-
   await second.sync(changed)
   expect(bytesOf(node).tables).not.toEqual(before.tables)
 })
@@ -87,4 +83,34 @@ test('while another process takes over, its writing is nothing to repair', async
   expect(found).toEqual([])
   stop.abort()
   await expect(watch).resolves.toBeUndefined()
+})
+
+test('what a process wrote that ended while it took over is found, and everything is written anew', async () => {
+  const node = new MemoryNode()
+  const [first, second] = [newProcess(node), newProcess(node)]
+  await first.sync(web)
+  const before = bytesOf(node)
+  const [found, stop]: [string[], AbortController] = [[], new AbortController()]
+  const watch = first.backend.watch((finding) => found.push(finding), stop.signal)
+  await second.sync(changed)
+  await second.balancer[Symbol.asyncDispose]()
+  first.backend.reclaim()
+  await first.clock.advance(2_000)
+  expect(new Set(found)).toEqual(new Set(['a process that has ended wrote the tables']))
+  await first.sync(web)
+  expect(bytesOf(node).tables).toEqual(before.tables)
+  expect(await first.backend.compare(never)).toEqual({ kind: 'as written' })
+  stop.abort()
+  await expect(watch).resolves.toBeUndefined()
+})
+
+test('a process that ended before it wrote anything has changed nothing', async () => {
+  const node = new MemoryNode()
+  const first = newProcess(node)
+  await first.sync(web)
+  const before = bytesOf(node)
+  first.backend.reclaim()
+  expect(await first.backend.compare(never)).toEqual({ kind: 'as written' })
+  await first.sync(web)
+  expect(bytesOf(node)).toEqual(before)
 })

@@ -19,6 +19,7 @@ import { planNftables } from './plan.ts'
 import { endingsOf } from './testing/evaluate-packet.ts'
 import { fateOf } from './testing/fate.ts'
 import type { Fate } from './testing/fate.ts'
+import { reduced } from './testing/fraction.ts'
 import { describePacket, isLocalAddress } from './testing/packet.ts'
 import type { Packet } from './testing/packet.ts'
 import { packetsFor } from './testing/packets.ts'
@@ -98,10 +99,10 @@ function fateIn({ verdict, answerers, source }: Explanation): Fate {
   if (verdict.kind !== 'forward') return { [words[verdict.kind]]: '1/1' }
   const isHidden = (seen: string) => seen === 'node' && source.place !== 'this node'
   return Object.fromEntries(
-    answerers.map(({ address, share, sourceSeen }) => [
-      `to ${address}${isHidden(sourceSeen) ? ', hidden' : ''}`,
-      `${share?.part}/${share?.of}`,
-    ]),
+    answerers.map(({ address, share, sourceSeen }) => {
+      const { over, under } = reduced(share?.part ?? 0, share?.of ?? 0)
+      return [`to ${address}${isHidden(sourceSeen) ? ', hidden' : ''}`, `${over}/${under}`]
+    }),
   )
 }
 

@@ -1,9 +1,10 @@
 /**
  * The chains that pick an endpoint. There is one of a kind per number of endpoints, not per Service: all Services with
- * three endpoints share `pick-3`, and the maps know whose endpoints they are.
+ * three endpoints share `pick-3`, and the maps know whose endpoints they are. Only who takes turns has a chain of its own,
+ * because a rule counts whoever comes.
  */
 import { commentedRule, rule } from '../../dataplane/nft/rule.ts'
-import type { DestinationField, Rule, Statement } from '../../dataplane/nft/rule.ts'
+import type { IndexBy, Rule, Statement } from '../../dataplane/nft/rule.ts'
 import type { EntranceMaps } from './entrance-maps.ts'
 import { fromPodsHere } from './local-traffic-match.ts'
 import type { PlannedChain } from './planned-chain.ts'
@@ -12,8 +13,11 @@ import type { NftablesSettings } from './settings.ts'
 export interface PickChain {
   readonly kind: PickKind
   readonly maps: EntranceMaps
-  /** How many endpoints there are; for `external-local`, those for pods and programs here. */
+  /** How many slots there are; for `external-local`, those for pods and programs here. */
   readonly choices: number
+  readonly by: IndexBy
+  /** Whose turns they are; empty where nobody counts any. */
+  readonly turnsOf: string
 }
 
 type PickKind =
@@ -26,8 +30,10 @@ type PickKind =
   /** One of the endpoints on this node. */
   | 'pick-local'
 
-export function pickChainName({ kind, maps, choices }: PickChain): string {
-  return `${maps.prefix}${kind}-${choices}`
+/** `pick-3`, `external-3/source`, `nodeport-pick-3/turn/demo/web/tcp/http`. */
+export function pickChainName({ kind, maps, choices, by, turnsOf }: PickChain): string {
+  const name = `${maps.prefix}${kind}-${choices}`
+  return by === 'chance' ? name : `${name}/${by === 'turn' ? turnsOf : by}`
 }
 
 export function pickChain(chain: PickChain, settings: NftablesSettings): PlannedChain {
@@ -47,14 +53,14 @@ export function withPrerequisites(chain: PickChain): readonly PickChain[] {
 }
 
 function contents(chain: PickChain, settings: NftablesSettings): Pick<PlannedChain, 'comment' | 'rules'> {
-  const { kind, maps, choices } = chain
+  const { kind, maps, choices, by } = chain
   const { fields, endpoints, localServices, localEndpoints } = maps
-  const pick: Statement = { kind: 'goto', chain: pickChainName({ kind: 'pick', maps, choices }) }
+  const pick: Statement = { kind: 'goto', chain: pickChainName({ ...chain, kind: 'pick' }) }
   switch (kind) {
     case 'pick':
-      return { comment: `one of ${count(choices)}`, rules: pickOne(fields, choices, endpoints) }
+      return { comment: `one of ${count(choices)}${words[by]}`, rules: pickOne(chain, endpoints) }
     case 'pick-local':
-      return { comment: `one of ${count(choices)} on this node`, rules: pickOne(fields, choices, localEndpoints) }
+      return { comment: `one of ${count(choices)} on this node${words[by]}`, rules: pickOne(chain, localEndpoints) }
     case 'external':
       return {
         comment: `masquerades, then picks one of ${count(choices)}`,
@@ -87,13 +93,17 @@ export function shortCircuit(settings: NftablesSettings, pick: Statement): reado
  * A packet may look up the number of endpoints just before a transaction, and the endpoint just after. If the Service
  * shrank in it, the highest numbers are gone, but number 0 is there.
  */
-function pickOne(fields: readonly DestinationField[], choices: number, map: string): readonly Rule[] {
-  const first = rule({ kind: 'dnat by map', fields, choices, map })
-  if (choices === 1) return [first]
-  return [
-    first,
-    commentedRule('if the Service has just lost this endpoint', { kind: 'dnat by map', fields, choices: 1, map }),
-  ]
+function pickOne({ maps: { fields }, choices, by }: PickChain, map: string): readonly Rule[] {
+  const any = { kind: 'dnat by map', fields, choices, by, map } as const
+  if (choices === 1) return [rule(any)]
+  return [rule(any), commentedRule('if the Service has just lost this endpoint', { ...any, choices: 1, by: 'chance' })]
+}
+
+const words: Readonly<Record<IndexBy, string>> = {
+  chance: '',
+  turn: ', each in turn',
+  source: ', by the address of the client',
+  flow: ', by address and port of the client',
 }
 
 function count(endpoints: number): string {

@@ -1,6 +1,7 @@
 /** What one Service port needs in the table. */
+import type { TrafficPolicy } from '../../api/records.ts'
 import { routeName } from '../../core/route.ts'
-import type { Endpoint, Entrance, Outcome, Route } from '../../core/route.ts'
+import type { Entrance, Outcome, Route } from '../../core/route.ts'
 import { disjointCidrs } from '../../net/disjoint-cidrs.ts'
 import type { ContainerName } from './containers.ts'
 import { addressMaps, nodePortMaps } from './entrance-maps.ts'
@@ -8,6 +9,8 @@ import type { EntranceMaps } from './entrance-maps.ts'
 import { rejectChain } from './fixed-chains.ts'
 import { pickChainName, withPrerequisites } from './pick-chains.ts'
 import type { PickChain } from './pick-chains.ts'
+import { pickingOf } from './picking.ts'
+import type { Picking } from './picking.ts'
 import { hostCidr, prefixText } from './prefix-text.ts'
 import type { NftablesSettings } from './settings.ts'
 import { noStickyChains, stickyChainAt, stickyChains } from './sticky-chains.ts'
@@ -36,7 +39,7 @@ const alone: readonly PlannedElement[] = []
 
 export interface RoutePlan {
   readonly elements: readonly PlannedElement[]
-  /** Shared with all Services that have as many endpoints; each after those that it leads to. */
+  /** Most are shared with all Services that have as many endpoints; each after those that it leads to. */
   readonly pickChains: readonly PickChain[]
   readonly sticky: StickyChains
 }
@@ -77,6 +80,7 @@ class Draft {
   /** A Service may name an address twice, even its cluster IP: each is one element, that of the first entrance. */
   readonly #keys = new Set<string>()
   readonly #restrictedKeys = new Set<string>()
+  readonly #pickings = new Map<TrafficPolicy, Picking>()
 
   constructor(route: Route) {
     this.#route = route
@@ -115,23 +119,25 @@ class Draft {
       if (isLocal) this.#add('hairpin', `${ip} . ${ip} . ${this.#protocol} . ${port}`)
   }
 
-  #addPick(place: Place, kind: 'pick' | 'external', { to }: Forward): void {
+  #addPick(place: Place, kind: 'pick' | 'external', outcome: Forward): void {
     const { maps, key } = place
-    this.#addService(place, this.#use({ kind, maps, choices: to.length }), endpointElements(maps.endpoints, key, to))
+    const picking = this.#pickingOf(outcome)
+    this.#addService(place, this.#use(kind, maps, picking), slotElements(maps.endpoints, key, picking))
   }
 
   /** Pods and programs here may use other endpoints than clients outside, even where those have none. */
   #addSplit(place: Place, inside: Outcome, outside: Outcome): void {
     const { maps, key } = place
-    const all = inside.kind === 'forward' ? inside.to : []
-    const pick = this.#use({ kind: 'external-local', maps, choices: all.length })
-    const companions = [...endpointElements(maps.endpoints, key, all)]
+    const all = inside.kind === 'forward' ? this.#pickingOf(inside) : undefined
+    const pick = this.#use('external-local', maps, all)
+    const elements = [slotElements(maps.endpoints, key, all)]
     if (outside.kind === 'forward') {
-      const value = `goto ${this.#use({ kind: 'pick-local', maps, choices: outside.to.length })}`
-      companions.push(plannedElement(maps.localServices, key, { value, comment: this.#name }))
-      companions.push(...endpointElements(maps.localEndpoints, key, outside.to))
+      const here = this.#pickingOf(outside)
+      const value = `goto ${this.#use('pick-local', maps, here)}`
+      elements.push([plannedElement(maps.localServices, key, { value, comment: this.#name })])
+      elements.push(slotElements(maps.localEndpoints, key, here))
     }
-    this.#addService(place, pick, companions)
+    this.#addService(place, pick, elements.flat())
   }
 
   #addUnserved({ maps, key }: Place, { kind }: Exclude<Outcome, Forward>): void {
@@ -142,7 +148,16 @@ class Draft {
     this.#add(maps.services, key, { value: `goto ${chain}`, comment: this.#name, companions })
   }
 
-  #use(chain: PickChain): string {
+  /** All entrances with a policy lead to the same endpoints. */
+  #pickingOf(outcome: Forward): Picking {
+    const known = this.#pickings.get(outcome.policy) ?? pickingOf(this.#route, outcome)
+    this.#pickings.set(outcome.policy, known)
+    return known
+  }
+
+  #use(kind: PickChain['kind'], maps: EntranceMaps, picking: Picking | undefined): string {
+    const { by = 'chance', turnsOf = '', slots = [] } = picking ?? {}
+    const chain: PickChain = { kind, maps, choices: slots.length, by, turnsOf }
     for (const each of withPrerequisites(chain)) this.pickChains.set(pickChainName(each), each)
     return pickChainName(chain)
   }
@@ -159,12 +174,9 @@ class Draft {
   }
 }
 
-function endpointElements(
-  container: ContainerName,
-  key: string,
-  endpoints: readonly Endpoint[],
-): readonly PlannedElement[] {
-  return endpoints.map(({ ip, port }, index) =>
-    plannedElement(container, `${key} . ${index}`, { value: `${ip} . ${port}` }),
+function slotElements(container: ContainerName, key: string, picking: Picking | undefined): readonly PlannedElement[] {
+  if (picking === undefined) return alone
+  return picking.slots.map(({ ip, port }, slot) =>
+    plannedElement(container, `${key} . ${slot}`, { value: `${ip} . ${port}` }),
   )
 }

@@ -10,6 +10,7 @@ import { rule } from '../../dataplane/nft/rule.ts'
 import type { Rule, Statement } from '../../dataplane/nft/rule.ts'
 import { shortCircuit } from './pick-chains.ts'
 import type { PlannedChain } from './planned-chain.ts'
+import { routeId } from './route-id.ts'
 import type { NftablesSettings } from './settings.ts'
 
 export interface StickyChains {
@@ -69,15 +70,24 @@ function spreadChain(route: Route, policy: TrafficPolicy, endpoints: readonly En
   const known = endpoints.map((endpoint) =>
     rule({ kind: 'in set', fields: ['source'], set: affinitySetName(route, endpoint) }, goTo(endpoint)),
   )
+  const parts = partsOf(endpoints)
+  let left = parts.reduce((sum, part) => sum + part, 0)
   const fresh = endpoints.map((endpoint, index): Rule => {
-    const oneIn = endpoints.length - index
-    return oneIn === 1 ? rule(goTo(endpoint)) : rule({ kind: 'chance', oneIn }, goTo(endpoint))
+    const [hits = 1, of] = [parts[index], left]
+    left -= hits
+    return left === 0 ? rule(goTo(endpoint)) : rule({ kind: 'chance', hits, of }, goTo(endpoint))
   })
   return {
     name: spreadChainName(route, policy),
     comment: 'the endpoint that served the client before, or any',
     rules: [...known, ...fresh],
   }
+}
+
+/** What each gets of the connections of new clients. */
+function partsOf(endpoints: readonly Endpoint[]): readonly number[] {
+  const isEven = endpoints.every(({ weight }) => weight === endpoints[0]?.weight)
+  return endpoints.map(({ weight }) => (isEven ? 1 : weight))
 }
 
 function externalChain(
@@ -115,8 +125,4 @@ function endpointChainName(route: Route, endpoint: Endpoint): string {
 /** At most 242 characters, so with a prefix it fits into the kernel's 255. nft does not allow colons in names. */
 function endpointId(route: Route, { ip, port }: Endpoint): string {
   return `${routeId(route)}/${ip.replaceAll(':', '.')}/${port}`
-}
-
-function routeId({ namespace, name, portName, protocol }: Route): string {
-  return `${namespace}/${name}/${protocol.toLowerCase()}/${portName}`
 }

@@ -9,6 +9,10 @@ export function describeListener({ purpose, ip, allowedSources, keeps, pool }: P
   const notes = [
     ...(keeps === undefined ? [] : [keepingNotes[keeps.of]]),
     ...(from === '' ? [] : [`only from ${from}`]),
+    ...(pool.balancing === undefined ? [] : [pool.balancing]),
+    ...(pool.endpoints.some(({ weight }) => weight !== undefined)
+      ? [`weights ${pool.endpoints.map(({ weight = 1 }) => weight).join(' ')}`]
+      : []),
     ...(pool.affinitySeconds > 0 ? [`client affinity ${pool.affinitySeconds} s`] : []),
   ]
   const note = notes.length === 0 ? '' : ` (${notes.join('; ')})`

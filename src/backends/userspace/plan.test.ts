@@ -47,10 +47,35 @@ test('the internal policy decides for the cluster IP, the external one for all o
   expect(clusterIP?.pool.endpoints).toEqual([{ ip: '10.64.0.1', port: 8080 }])
 })
 
+test('beside another mode only node ports listen, on loopback, for clients of this node', () => {
+  const localhost: ListenPolicy = { kind: 'localhost-node-ports' }
+  const wishes = { nodePort: 30080, externalIPs: ['198.51.100.9'], affinitySeconds: 60, endpoints: [here, there] }
+  const route = testRoute('shop/web', { ...wishes, externalPolicy: 'Local' })
+  expect(addresses(listenersOf(route, localhost))).toEqual(['node-port 127.0.0.1:30080'])
+  expect(listenersOf(route, localhost)[0]?.pool).toMatchObject({
+    affinitySeconds: 60,
+    endpoints: [{ ip: '10.64.0.1' }, { ip: '10.64.1.1' }],
+  })
+  expect(listenersOf(testRoute('shop/web', { endpoints: [here] }), localhost)).toEqual([])
+  const sctp = planRoute(withWishes(route, { protocol: 'SCTP' }), testView().node, localhost)
+  expect(sctp).toMatchObject({ listeners: [], problem: undefined })
+})
+
 test('what the Service wishes for its connections goes to every pool of it', () => {
-  const relaying = { balancing: 'random', proxyProtocol: 'v1' } as const
-  const route = testRoute('shop/web', { nodePort: 30_080, externalPolicy: 'Local', relaying })
-  for (const { pool } of listenersOf(route)) expect(pool).toMatchObject(relaying)
+  const wishes = { relaying: { proxyProtocol: 'v1' }, traffic: { algorithm: 'random' } } as const
+  const route = testRoute('shop/web', { nodePort: 30_080, externalPolicy: 'Local', ...wishes })
+  for (const { pool } of listenersOf(route)) expect(pool).toMatchObject({ proxyProtocol: 'v1', balancing: 'random' })
+})
+
+test('weights go to the pools where they differ, and nothing does where they are equal', () => {
+  const weights = (...given: number[]) => {
+    const endpoints = given.map((weight, index) => ({ ...here, address: `10.64.0.${index + 1}:8080`, weight }))
+    const [listener] = listenersOf(testRoute('shop/web', { endpoints }))
+    return listener?.pool.endpoints.map(({ weight }) => weight)
+  }
+  expect(weights(1, 3, 6)).toEqual([1, 3, 6])
+  expect(weights(5, 5)).toEqual([undefined, undefined])
+  expect(weights(0, 0)).toEqual([undefined, undefined])
 })
 
 test('addresses under the same policy share their pool, and those under another do not', () => {

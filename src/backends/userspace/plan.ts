@@ -3,7 +3,7 @@ import type { NodeFacts } from '../../core/backend.ts'
 import { routeName } from '../../core/route.ts'
 import type { AllowedSources, Endpoint, Entrance, NonEmpty, Outcome, Route, RouteKey } from '../../core/route.ts'
 import type { KeptClients, ListenerSpec, PoolEndpoint, PoolSpec } from '../../dataplane/relay/relay.ts'
-import { parseCidr } from '../../net/ip.ts'
+import { loopbackIps, parseCidr } from '../../net/ip.ts'
 import type { Cidr } from '../../net/ip.ts'
 
 /** Which addresses the routes are served at. */
@@ -15,6 +15,8 @@ export type ListenPolicy =
   | { readonly kind: 'service-addresses'; readonly nodePortIps?: readonly string[] }
   /** One loopback address for everything, each route at a port of its own: laptops and the demo. */
   | { readonly kind: 'loopback'; readonly host?: string }
+  /** Node ports on loopback and nothing else: beside a mode that has them on other addresses only. */
+  | { readonly kind: 'localhost-node-ports' }
 
 export type Purpose =
   | Entrance['kind']
@@ -43,9 +45,11 @@ export interface RoutePlan {
 
 export function planRoute(route: Route, node: NodeFacts, policy: ListenPolicy): RoutePlan {
   const { key, protocol } = route
-  if (protocol === 'SCTP') return { key, listeners: [], problem: noSctp }
-  const wanted =
-    policy.kind === 'loopback' ? [loopbackPlace(route, policy.host)] : ownPlaces(route, policy.nodePortIps ?? [node.ip])
+  if (protocol === 'SCTP') {
+    const isServedOtherwise = policy.kind === 'localhost-node-ports'
+    return { key, listeners: [], problem: isServedOtherwise ? undefined : noSctp }
+  }
+  const wanted = placesUnder(policy, route, node)
   const listeners = wanted.map(({ name, purpose, ip, ports, allowedSources, outcome }) => ({
     id: `${route.family} ${key} ${name}`,
     purpose,
@@ -53,7 +57,8 @@ export function planRoute(route: Route, node: NodeFacts, policy: ListenPolicy): 
     ip,
     ports,
     allowedSources,
-    pool: poolFor(outcome, route),
+    // Their own: the mode beside them may use the same relay.
+    pool: policy.kind === 'localhost-node-ports' ? ownPool(poolFor(outcome, route)) : poolFor(outcome, route),
   }))
   return { key, listeners, problem: undefined }
 }
@@ -66,9 +71,36 @@ interface Place extends Pick<PlannedListener, 'purpose' | 'ip' | 'ports' | 'allo
   readonly outcome: Outcome
 }
 
+function placesUnder(policy: ListenPolicy, route: Route, node: NodeFacts): readonly Place[] {
+  switch (policy.kind) {
+    case 'loopback':
+      return [loopbackPlace(route, policy.host)]
+    case 'service-addresses':
+      return ownPlaces(route, policy.nodePortIps ?? [node.ip])
+    case 'localhost-node-ports':
+      return localhostPlaces(route)
+    default:
+      return policy satisfies never
+  }
+}
+
+/** Whoever connects there is on this node. */
+function localhostPlaces({ entrances, family }: Route): readonly Place[] {
+  const ip = loopbackIps[family]
+  return entrances.flatMap(({ kind, port, inside }) =>
+    kind === 'node-port'
+      ? [{ name: `localhost ${port}`, purpose: kind, ip, ports: [port], allowedSources: [], outcome: inside } as const]
+      : [],
+  )
+}
+
+function ownPool(pool: PoolSpec): PoolSpec {
+  return { ...pool, id: `${pool.id} localhost` }
+}
+
 const lowestUnprivilegedPort = 1024
 
-function loopbackPlace(route: Route, host = route.family === 'ipv6' ? '::1' : '127.0.0.1'): Place {
+function loopbackPlace(route: Route, host = loopbackIps[route.family]): Place {
   const { port, entrances, internal } = route
   const ports = entrances.filter(({ kind }) => kind === 'node-port').map((entrance) => entrance.port)
   if (port >= lowestUnprivilegedPort) ports.unshift(port)
@@ -119,18 +151,22 @@ export function poolFor(
   route: Route,
   isHere: (endpoint: Endpoint) => boolean = () => false,
 ): PoolSpec {
-  const { clientAddress: _, ...wishes } = route.relaying ?? {}
+  const { proxyProtocol } = route.relaying ?? {}
+  const balancing = route.traffic?.algorithm
+  const to = outcome.kind === 'forward' ? outcome.to : []
+  const isEven = to.every(({ weight }) => weight === to[0]?.weight)
   const pooled = (endpoint: Endpoint): PoolEndpoint => {
-    const { ip, port } = endpoint
-    return isHere(endpoint) ? { ip, port, isHere: true } : { ip, port }
+    const { ip, port, weight } = endpoint
+    return { ip, port, ...(isHere(endpoint) && { isHere: true }), ...(!isEven && { weight }) }
   }
   return {
     id: `${route.family} ${route.key} ${outcome.policy}`,
     service: routeName(route),
-    endpoints: outcome.kind === 'forward' ? outcome.to.map(pooled) : [],
+    endpoints: to.map(pooled),
     affinitySeconds: route.affinitySeconds ?? 0,
     whenEmpty: whenEmpty[outcome.kind],
-    ...wishes,
+    ...(balancing !== undefined && balancing !== 'round-robin' && { balancing }),
+    ...(proxyProtocol !== undefined && { proxyProtocol }),
   }
 }
 

@@ -36,5 +36,10 @@ export const socketTraits: ModeTraits = {
   fromNodeToElsewhere: 'as from others',
 }
 
+/** Beside a mode whose node ports are elsewhere: whoever connects to loopback is on this node. */
+export function localhostTraits(mode: string): ModeTraits {
+  return { ...socketTraits, mode, endpoints: 'by source' }
+}
+
 /** One socket on loopback for each Service port. */
 export const loopbackTraits: ModeTraits = { ...socketTraits, servesAt: 'loopback' }

@@ -12,7 +12,11 @@ import { loadKubeAccess } from '../../sources/kube/access/kube-access.ts'
 import { KubeSource } from '../../sources/kube/kube-source.ts'
 import type { ReflectorStatus } from '../../sources/kube/reflector/reflector-journal.ts'
 import type { WatchClient, WatchStatus } from '../../kpng/client/watch-client.ts'
+import { podWeightQuery, podWeightSink } from '../../sources/kube/pod-weight-sink.ts'
+import { Reflector } from '../../sources/kube/reflector/reflector.ts'
+import { PodWeights } from '../../core/care/pod-weights.ts'
 import { CommandError } from '../program.ts'
+import { runAll } from '../run-all.ts'
 import type { Runnable } from '../run-all.ts'
 import { apiServerAddresses } from './api-server-addresses.ts'
 import type { ClusterParts, Daemon } from './daemon.ts'
@@ -28,6 +32,8 @@ export interface ObjectSource extends Runnable, AsyncDisposable {
   detail(): Readonly<Record<string, unknown>>
   /** The state of the connection, where a KPNG server is followed. */
   readonly core?: () => WatchStatus
+  /** Labels of pods, where they are read. */
+  readonly podWeights?: PodWeights
   /** The API server to write Events to, where there is one. */
   readonly client: KubeClient | undefined
   /** Where Fairlead reaches the API server; empty for files. */
@@ -51,7 +57,16 @@ export interface ApiSource {
 
 type SourceDaemon = Pick<
   Daemon,
-  'config' | 'running' | 'api' | 'objects' | 'master' | 'longestPauseMs' | 'version' | 'host' | 'log'
+  | 'config'
+  | 'running'
+  | 'api'
+  | 'objects'
+  | 'master'
+  | 'longestPauseMs'
+  | 'readsPodWeights'
+  | 'version'
+  | 'host'
+  | 'log'
 >
 
 interface SourceContext extends SourceDaemon, Pick<ClusterParts, 'nodeName' | 'catalog' | 'metrics' | 'tracing'> {
@@ -125,14 +140,19 @@ async function kubeSource(context: SourceContext): Promise<ObjectSource> {
   const { kubeconfig, qps, burst } = config.clientConnection
   const access = await loadKubeAccess({ kubeconfig, master, env, clock, log })
   const client = new KubeClient({ access, version, qps, burst, clock, metrics: metrics.requests })
-  const source = new KubeSource({
+  const shared = {
     client,
-    nodeName,
     clock,
     log,
     metrics: metrics.source,
     usesStreamingLists: isGateOn(context.running.config.featureGates, 'WatchListClient'),
     ...(longestPauseMs !== undefined && { longestPauseMs }),
+  }
+  const podWeights = context.readsPodWeights ? new PodWeights(context.catalog) : undefined
+  const pods = podWeights && new Reflector({ ...shared, query: podWeightQuery, sink: podWeightSink(podWeights, log) })
+  const source = new KubeSource({
+    ...shared,
+    nodeName,
     sinks: {
       Service: intake.sink('Service'),
       EndpointSlice: intake.sink('EndpointSlice'),
@@ -146,9 +166,16 @@ async function kubeSource(context: SourceContext): Promise<ObjectSource> {
     client,
     from: `the API server at ${server.origin}`,
     apiServers: await apiServerAddresses(server, host, log),
-    run: (signal) => source.run(signal),
+    ...(podWeights && { podWeights }),
+    run: (signal) => runAll(pods === undefined ? [source] : [source, pods], signal),
     isLive: () => hasSynced('Service') && hasSynced('EndpointSlice'),
-    status: () => new Map([...source.status()].map(([kind, it]) => [kind, { ...it, trouble: troubleOf(it) }])),
+    status: () =>
+      new Map(
+        [...source.status(), ...(pods ? [['Pod', pods.status()] as const] : [])].map(([kind, it]) => [
+          kind,
+          { ...it, trouble: troubleOf(it) },
+        ]),
+      ),
     detail: () => ({ watches: Object.fromEntries(source.status()) }),
     [Symbol.asyncDispose]: () => client[Symbol.asyncDispose](),
   }

@@ -4,6 +4,7 @@ import type { DaemonOptions } from '../../config/daemon/parse-daemon-command-lin
 import { renderConfigYaml } from '../../config/file/render-config.ts'
 import { RunningConfig } from '../../config/live/running-config.ts'
 import type { ProxyConfig } from '../../config/proxy-config.ts'
+import type { ModeAbilities } from '../../core/routing/mode-abilities.ts'
 import type { TraceTarget } from '../../observe/tracing/otlp/otlp-settings.ts'
 import { findMode } from '../modes/find-mode.ts'
 import type { ApiSource } from './cluster-source.ts'
@@ -129,6 +130,8 @@ async function serve(serving: Serving, signal: AbortSignal): Promise<number> {
   for (const warning of warnings) log.warn('configuration', { warning })
   try {
     const mode = await findMode(config.mode, host.platform)
+    refuseAlgorithm(options, mode.abilities)
+    refusePodWeights(options, other, mode.abilities)
     if (!mode.carriesTraffic) host.process.keepYoungHeapSmall()
     const version = fairleadVersion()
     log.info('starting Fairlead', { version, mode: mode.name, pid: host.process.pid })
@@ -166,6 +169,23 @@ async function serve(serving: Serving, signal: AbortSignal): Promise<number> {
   } finally {
     log.flush()
   }
+}
+
+function refuseAlgorithm({ algorithm }: DaemonOptions, { mode, algorithms }: ModeAbilities): void {
+  if (algorithm === '' || algorithms.includes(algorithm)) return
+  const instead = algorithms.length === 0 ? 'leave the flag out' : `it can do ${algorithms.join(', ')}`
+  throw new CommandError(`--algorithm=${algorithm}: the ${mode} mode cannot do that; ${instead}`)
+}
+
+function refusePodWeights(
+  { readsPodWeights, objects }: DaemonOptions,
+  { api }: OtherSource,
+  { mode, weights }: ModeAbilities,
+) {
+  if (!readsPodWeights) return
+  if (!weights) throw new CommandError(`--pod-weights: the ${mode} mode knows no weights; leave the flag out`)
+  if (api !== undefined || objects.length > 0)
+    throw new CommandError('--pod-weights needs an API server to watch pods; leave the flag out')
 }
 
 /** Another content of the file, under the same flags. */

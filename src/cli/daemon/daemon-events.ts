@@ -12,6 +12,7 @@ export interface DaemonEvents extends Runnable {
   started(): void
   bindFailed(reason: BindFailure, note: string): void
   healthPortFailed(port: HealthCheckPort, note: string): void
+  notServedEverywhere(service: ObjectKey, note: string): void
   serviceNotice(service: ObjectKey, reason: NoticeReason, note: string): void
   configuration(reason: ConfigurationReason, note: string): void
 }
@@ -29,6 +30,7 @@ export function daemonEvents(
       started() {},
       bindFailed() {},
       healthPortFailed() {},
+      notServedEverywhere() {},
       serviceNotice() {},
       configuration() {},
       run: () => Promise.resolve(),
@@ -56,17 +58,28 @@ export function daemonEvents(
         action: 'Listen',
         note,
       }),
-    serviceNotice(service, reason, note) {
-      const [namespace = '', name = ''] = service.split('/')
+    notServedEverywhere: (service, note) =>
       recorder.record({
-        regarding: { apiVersion: 'v1', kind: 'Service', namespace, name },
+        regarding: serviceOf(service),
+        type: 'Warning',
+        reason: 'NotServedEverywhere',
+        action: 'Listen',
+        note,
+      }),
+    serviceNotice: (service, reason, note) =>
+      recorder.record({
+        regarding: serviceOf(service),
         type: 'Warning',
         reason,
         action: 'Program',
         note,
         // Every node sees the same Service, so one Event is enough for all of them.
         isSameOnEveryNode: true,
-      })
-    },
+      }),
   }
+}
+
+function serviceOf(key: ObjectKey) {
+  const [namespace = '', name = ''] = key.split('/')
+  return { apiVersion: 'v1', kind: 'Service', namespace, name }
 }

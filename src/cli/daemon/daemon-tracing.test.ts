@@ -1,4 +1,5 @@
 /** A whole daemon on a machine in memory: what it records, from its start to a sync and what caused it. */
+import { allAbilities } from '../../core/routing/mode-abilities.ts'
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -123,6 +124,7 @@ function recordingMode(onRecorder: (recorder: TraceRecorder) => void): Mode {
     name: 'nothing',
     carriesTraffic: false,
     endpointRules: 'usual',
+    abilities: allAbilities,
     traits: () => nftablesTraits,
     render: () => [],
     pieces: () => [],

@@ -57,6 +57,8 @@ export interface Daemon {
   readonly console: DaemonOptions['console']
   /** What the demo adds to the console. */
   readonly consoleDemo?: ConsoleDemo
+  readonly algorithm: DaemonOptions['algorithm']
+  readonly readsPodWeights: boolean
   /** `clientAddress`: whose address pods see. */
   readonly userspace: UserspaceOptions & { readonly clientAddress: 'auto' | 'node' }
   readonly ebpf: DaemonOptions['ebpf']

@@ -1,12 +1,14 @@
-import { isGateOn } from '../../config/feature-gates.ts'
 import type { ProxyConfig } from '../../config/proxy-config.ts'
 import type { ProxyHealth } from '../../core/health/proxy-health.ts'
 import type { Readiness } from '../../core/health/readiness.ts'
+import { serviceOfRoute } from '../../core/route.ts'
 import type { ServingPolicy } from '../../core/routing/serving-policy.ts'
 import type { SyncPeriods } from '../../core/sync/sync-loop.ts'
 import { userspaceSpanNames } from '../../backends/userspace/span-names.ts'
+import { probeEndpoint } from '../../dataplane/probe/probe-endpoint.ts'
 import type { Family } from '../../net/ip.ts'
 import type { OtherModes } from '../cleanup/remove-other-modes.ts'
+import { configuredPolicy } from '../configured-policy.ts'
 import type { ModeSettings } from '../modes/mode.ts'
 import type { DaemonEvents } from './daemon-events.ts'
 import type { ClusterParts, Daemon } from './daemon.ts'
@@ -70,8 +72,11 @@ export function familyProxies(options: FamilyProxiesOptions): readonly FamilyPro
       maxConnections,
       sockets: cluster.succession.sockets,
       onHealthPortFailure: (port, note) => options.events.healthPortFailed(port, note),
+      onNotice: (key, note) => options.events.notServedEverywhere(serviceOfRoute(key), note),
       tracer: tracing.recorder,
       ...(daemon.mode.name === 'userspace' && { spanNames: userspaceSpanNames }),
+      podWeights: cluster.source.podWeights,
+      probe: probeEndpoint,
       clock: host.clock,
       log,
     })
@@ -100,15 +105,13 @@ function syncPeriods({ minSyncPeriodMs: minMs, syncPeriodMs: retryMs }: ProxyCon
   return { minMs, retryMs, maxMs: hourMs }
 }
 
-function servingPolicy(
-  { featureGates, fairlead }: ProxyConfig,
-  { daemon, cluster, prepared }: FamilyProxiesOptions,
-): ServingPolicy {
+function servingPolicy(config: ProxyConfig, { daemon, cluster, prepared }: FamilyProxiesOptions): ServingPolicy {
   return {
-    allowExternalIPs: isGateOn(featureGates, 'AllowServiceExternalIPs'),
-    strictSourceRanges: fairlead.strictSourceRanges,
+    ...configuredPolicy(config),
     allowLoopback: prepared.mode.allowsLoopback,
     endpointRules: daemon.mode.endpointRules,
+    abilities: daemon.mode.abilities,
+    algorithm: daemon.algorithm === '' ? undefined : daemon.algorithm,
     apiServers: cluster.source.apiServers,
   }
 }

@@ -1,4 +1,7 @@
 /** One IP family, from the Catalog to the data plane: routes, backend, health-check ports and the loop that syncs them. */
+import { EndpointCare } from '../../core/care/endpoint-care.ts'
+import type { Probe } from '../../core/care/health-checks.ts'
+import type { PodWeights } from '../../core/care/pod-weights.ts'
 import type { Backend, NodeView } from '../../core/backend.ts'
 import type { Catalog } from '../../core/catalog.ts'
 import type { Clock } from '../../core/clock.ts'
@@ -63,8 +66,12 @@ export interface FamilyProxyOptions {
   readonly maxConnections: number
   readonly sockets?: KeptSockets
   readonly onHealthPortFailure: (port: HealthCheckPort, note: string) => void
+  readonly onNotice?: (key: RouteKey, note: string) => void
   readonly tracer: Tracer
   readonly spanNames?: RouteSpanNames
+  readonly podWeights?: PodWeights | undefined
+  /** Whether this node reaches an endpoint. */
+  readonly probe: Probe
   readonly clock: Clock
   readonly log: Logger
 }
@@ -92,7 +99,8 @@ export function familyProxy(options: FamilyProxyOptions): FamilyProxy {
   const { family, backend, nodeName, clock, log, metrics, health } = options
   let settings = options.adopt()
   let listenIps = healthCheckIps(settings.nodePortAddresses, options)
-  const table = new RouteTable({ ...options, policy: settings.policy, startedAtMs: clock.now() })
+  const care = new EndpointCare({ clock, probe: options.probe, random: Math.random, pods: options.podWeights })
+  const table = new RouteTable({ ...options, care, policy: settings.policy, startedAtMs: clock.now() })
   const serviceHealth = new ServiceHealth({ isProxyHealthy: () => !options.hasHealthServer || health.isHealthy })
   let runner: SyncRunner | undefined
   return {
@@ -147,10 +155,11 @@ export function familyProxy(options: FamilyProxyOptions): FamilyProxy {
           table.setPolicy(settings.policy)
           if (settings.nodePortAddresses !== before) listenIps = healthCheckIps(settings.nodePortAddresses, options)
         },
+        ...(options.onNotice && { onNotice: options.onNotice }),
         safety: options.safety,
         afterSync: [options.drift.afterSync(), healthChecks, ...options.afterSync],
       })
-      await runAll([runner, driftRepair(owned, runner, options)], signal)
+      await runAll([runner, care, driftRepair(owned, runner, options)], signal)
     },
   }
 }

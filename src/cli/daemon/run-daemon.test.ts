@@ -1,4 +1,5 @@
 /** The stages of the start, on a machine in memory: what each asks of it, and what is undone when one fails. */
+import { allAbilities } from '../../core/routing/mode-abilities.ts'
 import { nftablesTraits } from '../../backends/nftables/traits.ts'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
@@ -181,6 +182,7 @@ function steppingMode(
     name: 'stepping',
     carriesTraffic: false,
     endpointRules: 'usual',
+    abilities: allAbilities,
     traits: () => nftablesTraits,
     render: () => [],
     pieces: () => [],

@@ -2,7 +2,7 @@
 import type { ClientSees, Explanation, Source } from '../../core/explain/explanation.ts'
 import { entranceWords } from '../../core/explain/entrance-words.ts'
 import type { RefusedService } from '../../core/routing/address-claims.ts'
-import { claimWords, takenText } from '../../core/routing/service-notices.ts'
+import { claimWords, whyText } from '../../core/routing/claim-texts.ts'
 import { hostPort } from '../../net/ip.ts'
 
 /** `10.96.0.20:80/TCP`, `node port 30080/TCP`, `10.96.0.20/ICMP`. */
@@ -47,11 +47,7 @@ export function entranceSentence({ destination, entrance, service }: Explanation
 }
 
 export function refusedSentence({ service, claim }: RefusedService): string {
-  const because =
-    claim.takenAs === 'apiServer'
-      ? 'Fairlead reaches the API server there'
-      : `it is ${takenText(claim.takenAs, claim.owner)}`
-  return `Service ${service} names it as ${claimWords[claim.kind]} and does not get it: ${because}.`
+  return `Service ${service} names it as ${claimWords[claim.kind]} and does not get it: ${whyText(claim)}.`
 }
 
 /** What a client notices, as the end of a sentence. */

@@ -1,4 +1,5 @@
 /** Hooks at the sockets of this node, beside the table of the nftables mode: whatever hooks leave alone goes there. */
+import { ebpfAbilities } from '../../backends/ebpf/abilities.ts'
 import { randomBytes } from 'node:crypto'
 import { EbpfBackend } from '../../backends/ebpf/ebpf-backend.ts'
 import { socketPieces } from '../../backends/ebpf/pieces.ts'
@@ -7,9 +8,12 @@ import { renderSockets } from '../../backends/ebpf/render.ts'
 import { currentNode } from '../../backends/ebpf/settings.ts'
 import type { NodeState } from '../../backends/ebpf/settings.ts'
 import { SocketBalancer } from '../../backends/ebpf/socket-balancer.ts'
+import { TakenOverError } from '../../backends/ebpf/tables-owner.ts'
 import { ebpfTraits } from '../../backends/ebpf/traits.ts'
 import type { SocketWays } from '../../backends/ebpf/traits.ts'
 import type { EbpfOptions } from '../../config/daemon/ebpf-flags.ts'
+import type { Backend } from '../../core/backend.ts'
+import type { StartConfig } from '../../config/live/how-fields-change.ts'
 import { lend } from '../../core/lend.ts'
 import { BpfError } from '../../dataplane/ebpf/bpf-error.ts'
 import type { Family } from '../../net/ip.ts'
@@ -22,12 +26,14 @@ import type { Ground } from './ebpf/examine-ground.ts'
 import { endingWith } from './ending-with.ts'
 import type { Mode, ModeContext, ModeOnNode, ModeSettings } from './mode.ts'
 import { nftablesMode } from './nftables-mode.ts'
+import { overBackend } from './over-backend.ts'
 
 export const ebpfMode: Mode = {
   name: 'ebpf',
   carriesTraffic: false,
   endpointRules: 'usual',
-  traits: (config, options) => ebpfTraits(nftablesMode.traits(config), waysOf(options)),
+  abilities: ebpfAbilities,
+  traits: (config, options) => ebpfTraits(nftablesMode.traits(config), waysOf(config, options)),
   onNode,
 
   render(view, settings) {
@@ -43,12 +49,17 @@ export const ebpfMode: Mode = {
 }
 
 /** On a node that has everything; without options, with the flags that nobody gave. */
-function waysOf(options?: EbpfOptions): SocketWays {
+function waysOf(config: StartConfig, options?: EbpfOptions): SocketWays {
   return {
     clients: options?.scope === 'host' ? 'this node' : 'this node and its pods',
     protocols: options?.udp === 'off' ? ['TCP'] : ['TCP', 'UDP'],
-    onLoopback: options?.localhostNodePorts ?? true,
+    onLoopback: (options?.localhostNodePorts ?? true) && mayServeLocalhost(config),
   }
+}
+
+/** What is said for every mode holds for this one too. */
+function mayServeLocalhost({ fairlead }: StartConfig): boolean {
+  return fairlead.localhostNodePorts !== false
 }
 
 function nodeNow(family: Family, { nodePortAddresses, localIps }: ModeSettings): NodeState {
@@ -56,12 +67,15 @@ function nodeNow(family: Family, { nodePortAddresses, localIps }: ModeSettings):
 }
 
 function onNode(context: ModeContext): ModeOnNode {
-  const { ebpf: options, settingsOf, host, registry, log } = context
+  const { config, ebpf, settingsOf, host, registry, log } = context
+  const options = { ...ebpf, localhostNodePorts: ebpf.localhostNodePorts && mayServeLocalhost(config) }
   const packets = nftablesMode.onNode(context)
   /** Undefined: it cannot be used, and the nftables mode runs alone. */
   let examined: Promise<Ground | undefined> | undefined
   let hasFallenBack = false
-  const examineOnce = (signal: AbortSignal) => (examined ??= examine(context, signal))
+  /** As far as the kernel can. */
+  let isOnLoopback = options.localhostNodePorts
+  const examineOnce = (signal: AbortSignal) => (examined ??= examine({ ...context, ebpf: options }, signal))
   const served = new Set<Family>()
   const backends = new Map<Family, EbpfBackend>()
   let balancing: SocketBalancer | undefined
@@ -78,14 +92,16 @@ function onNode(context: ModeContext): ModeOnNode {
     },
     get traits() {
       if (hasFallenBack) return packets.traits
-      return ebpfTraits(packets.traits, waysOf(options))
+      return ebpfTraits(packets.traits, { ...waysOf(config, options), onLoopback: isOnLoopback })
     },
 
     async supports(family, signal) {
       const isSupported = await packets.supports(family, signal)
       if (isSupported) {
         served.add(family)
-        hasFallenBack = (await examineOnce(signal)) === undefined
+        const ground = await examineOnce(signal)
+        hasFallenBack = ground === undefined
+        isOnLoopback = ground?.settings.loopbackNodePorts === true
       }
       return isSupported
     },
@@ -108,13 +124,23 @@ function onNode(context: ModeContext): ModeOnNode {
           onSocketsSynced: (tookMs) => metrics.syncDurations.observe(familyLabel(family), tookMs / 1000),
         })
         backends.set(family, sockets)
-        return { ...opened, backend: endingWith(sockets, balancer) }
+        return { ...opened, backend: endingWith(endingInWords(sockets), balancer) }
       } catch (error) {
         await opened.backend[Symbol.asyncDispose]()
         throw error
       }
     },
   }
+}
+
+/** Whoever has taken over is named in a sentence: there is nothing to be found in a stack. */
+function endingInWords(sockets: EbpfBackend): Backend {
+  return overBackend(sockets, {
+    watch: (onDrift, signal) =>
+      sockets.watch(onDrift, signal).catch((error: unknown) => {
+        throw error instanceof TakenOverError ? new CommandError(error.message, { cause: error }) : error
+      }),
+  })
 }
 
 async function examine(

@@ -5,13 +5,18 @@ import type { Mode } from './mode.ts'
 
 type LoadMode = () => Promise<Mode>
 
+/** In all modes of Linux node ports may be on localhost, too. */
+function besideListeners(load: LoadMode): LoadMode {
+  return async () => (await import('./localhost-node-ports.ts')).withLocalhostNodePorts(await load())
+}
+
 /** A process runs one of them, and never needs the others. */
 const modes: ReadonlyMap<ProxyMode, LoadMode> = new Map([
-  ['iptables', async () => (await import('./iptables-mode.ts')).iptablesMode],
-  ['ipvs', async () => (await import('./ipvs-mode.ts')).ipvsMode],
-  ['ebpf', async () => (await import('./ebpf-mode.ts')).ebpfMode],
-  ['nftables', async () => (await import('./nftables-mode.ts')).nftablesMode],
-  ['userspace', async () => (await import('./userspace-mode.ts')).userspaceMode],
+  ['iptables', besideListeners(async () => (await import('./iptables-mode.ts')).iptablesMode)],
+  ['ipvs', besideListeners(async () => (await import('./ipvs-mode.ts')).ipvsMode)],
+  ['ebpf', besideListeners(async () => (await import('./ebpf-mode.ts')).ebpfMode)],
+  ['nftables', besideListeners(async () => (await import('./nftables-mode.ts')).nftablesMode)],
+  ['userspace', besideListeners(async () => (await import('./userspace-mode.ts')).userspaceMode)],
 ])
 
 /** On Windows. */

@@ -1,3 +1,4 @@
+import { iptablesAbilities } from '../../backends/iptables/abilities.ts'
 import { ChainWatch } from '../../backends/iptables/chain-watch.ts'
 import { IptablesBackend } from '../../backends/iptables/iptables-backend.ts'
 import { routePieces } from '../../backends/iptables/pieces.ts'
@@ -5,6 +6,7 @@ import { planIptables } from '../../backends/iptables/plan.ts'
 import type { IptablesPlan } from '../../backends/iptables/plan.ts'
 import { renderPlan } from '../../backends/iptables/render.ts'
 import type { FixedSettings } from '../../backends/iptables/settings-source.ts'
+import { routesLocalhost } from '../../config/proxy-config.ts'
 import type { NodeView } from '../../core/backend.ts'
 import { allRulePieces } from '../../dataplane/iptables/language/rule-pieces.ts'
 import { counterNames } from '../../dataplane/iptables/language/counters.ts'
@@ -29,19 +31,20 @@ export const iptablesMode: Mode = {
   name: 'iptables',
   carriesTraffic: false,
   endpointRules: 'usual',
-  traits: (config) => iptablesTraits(config.iptables),
+  abilities: iptablesAbilities,
+  traits: (config) => iptablesTraits({ localhostNodePorts: routesLocalhost(config) }),
 
   onNode: (context) => ({
     name: 'iptables',
     get traits() {
-      return iptablesTraits(context.settings().config.iptables)
+      return iptablesTraits({ localhostNodePorts: routesLocalhost(context.settings().config) })
     },
     ...linuxRules,
     ...iptablesSupport(context),
 
     async prepare({ config, nodePortAddresses: texts }) {
       const isOpenOnLoopback = nodePortAddresses(texts, 'ipv4').containsLoopback
-      if (config.iptables.localhostNodePorts && isOpenOnLoopback) await routeLocalnet(context.host.sysctl)
+      if (routesLocalhost(config) && isOpenOnLoopback) await routeLocalnet(context.host.sysctl)
     },
 
     createBackend: (family, signal) => createBackend(family, context, signal),
@@ -122,6 +125,5 @@ function addCounterMetrics(metrics: ModeContext['metrics'], nfacct: Nfacct): voi
 }
 
 function fixedSettings(family: Family, settings: ModeSettings, dropsInvalid: boolean): FixedSettings {
-  const { localhostNodePorts } = settings.config.iptables
-  return { ...trafficSettings(family, settings), localhostNodePorts, dropsInvalid }
+  return { ...trafficSettings(family, settings), localhostNodePorts: routesLocalhost(settings.config), dropsInvalid }
 }

@@ -1,3 +1,4 @@
+import { ipvsAbilities } from '../../backends/ipvs/abilities.ts'
 import { DriftWatch } from '../../backends/ipvs/drift-watch.ts'
 import { findObstacle } from '../../backends/ipvs/find-obstacle.ts'
 import { IpvsBackend } from '../../backends/ipvs/ipvs-backend.ts'
@@ -34,6 +35,7 @@ export const ipvsMode: Mode = {
   name: 'ipvs',
   carriesTraffic: false,
   endpointRules: 'usual',
+  abilities: ipvsAbilities,
   traits: (config) => ipvsTraits({ scheduler: schedulerOf(config) }),
 
   onNode(context) {

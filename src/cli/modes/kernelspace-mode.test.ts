@@ -162,6 +162,7 @@ test('HNS is not asked for anything before Services and EndpointSlices are both 
     maxConnections: 1,
     onHealthPortFailure() {},
     tracer: noTracer,
+    probe: () => Promise.resolve(undefined),
     clock,
     log: daemon.log,
   })

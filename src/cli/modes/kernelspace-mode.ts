@@ -1,3 +1,4 @@
+import { kernelspaceAbilities } from '../../backends/kernelspace/abilities.ts'
 import { KernelspaceBackend } from '../../backends/kernelspace/kernelspace-backend.ts'
 import { allPieces, routePieces } from '../../backends/kernelspace/pieces.ts'
 import { planKernelspace } from '../../backends/kernelspace/plan.ts'
@@ -38,6 +39,7 @@ export const kernelspaceMode: Mode = {
   name: 'kernelspace',
   carriesTraffic: false,
   endpointRules: 'kernelspace',
+  abilities: kernelspaceAbilities,
   traits: () => kernelspaceTraits,
   onNode,
 

@@ -26,6 +26,7 @@ export interface Mode {
   /** This process carries the connections itself, instead of telling a kernel how to. */
   readonly carriesTraffic: boolean
   readonly endpointRules: ServingPolicy['endpointRules']
+  readonly abilities: ServingPolicy['abilities']
   /** What its clients meet, on a node that is as the mode wants it. */
   traits(config: ProxyConfig, ebpf?: EbpfOptions): ModeTraits
   /** Whether Services may have loopback addresses on such a node, as `allowsLoopback` of how it works there. Absent: nowhere. */

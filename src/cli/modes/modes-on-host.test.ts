@@ -17,6 +17,8 @@ const routeLocalnet = 'net/ipv4/conf/all/route_localnet'
 test.each([
   ['are wanted', [], [`${routeLocalnet}=1`]],
   ['are not wanted', ['--iptables-localhost-nodeports=false'], []],
+  ['are wanted in no mode', ['--localhost-nodeports=false'], []],
+  ['are wanted from a listener only', ['--localhost-nodeports', '--iptables-localhost-nodeports=false'], []],
   ['are on another address', ['--nodeport-addresses=192.0.2.0/24'], []],
 ])('iptables opens loopback to node ports only where they %s', async (_, flags, writes) => {
   const sysctl = new MemorySysctl({ [routeLocalnet]: '0' })

@@ -1,3 +1,4 @@
+import { nftablesAbilities } from '../../backends/nftables/abilities.ts'
 import { NftablesBackend } from '../../backends/nftables/nftables-backend.ts'
 import { allPieces, routePieces } from '../../backends/nftables/pieces.ts'
 import { planNftables } from '../../backends/nftables/plan.ts'
@@ -20,6 +21,7 @@ export const nftablesMode: Mode = {
   name: 'nftables',
   carriesTraffic: false,
   endpointRules: 'usual',
+  abilities: nftablesAbilities,
   traits: () => nftablesTraits,
   onNode,
 

@@ -1,3 +1,4 @@
+import { userspaceAbilities } from '../../backends/userspace/abilities.ts'
 import { portalPieces, renderPortals } from '../../backends/userspace/portals/render.ts'
 import { portalSettings } from '../../backends/userspace/portals/settings.ts'
 import type { PortalSettings } from '../../backends/userspace/portals/settings.ts'
@@ -15,6 +16,7 @@ export const userspaceMode: Mode = {
   name: 'userspace',
   carriesTraffic: true,
   endpointRules: 'usual',
+  abilities: userspaceAbilities,
   traits: () => portalTraits,
   allowsLoopbackAt: (place) => whyNoPortals(place) !== undefined,
 

@@ -1,4 +1,5 @@
 /** The userspace mode of Windows: on a node at the addresses of Services, elsewhere on loopback. */
+import { userspaceAbilities } from '../../backends/userspace/abilities.ts'
 import { socketTraits } from '../../backends/userspace/traits.ts'
 import { windowsPieces } from '../../backends/userspace/windows/pieces.ts'
 import { renderWindows } from '../../backends/userspace/windows/render.ts'
@@ -23,6 +24,7 @@ export const windowsUserspaceMode: Mode = {
   name: 'userspace',
   carriesTraffic: true,
   endpointRules: 'usual',
+  abilities: userspaceAbilities,
   traits: () => socketTraits,
   allowsLoopbackAt: (place) =>
     whyOnlyLoopback(place) !== undefined || workingsWith(interfaceNameFrom(place.host.env)).allowsLoopback,

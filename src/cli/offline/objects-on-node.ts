@@ -1,6 +1,5 @@
 /** Objects in files, as one node in one mode would see them: without root and without a cluster. */
 import { objectKey } from '../../api/records.ts'
-import { isGateOn } from '../../config/feature-gates.ts'
 import type { ProxyConfig } from '../../config/proxy-config.ts'
 import { Catalog } from '../../core/catalog.ts'
 import type { Logger } from '../../core/logger.ts'
@@ -15,6 +14,7 @@ import { ToldNotices } from '../../core/routing/told-notices.ts'
 import type { Family } from '../../net/ip.ts'
 import { FileSource } from '../../sources/file/file-source.ts'
 import { Intake } from '../../sources/intake.ts'
+import { configuredPolicy } from '../configured-policy.ts'
 import type { Host } from '../host/host.ts'
 import type { Mode, RenderSettings } from '../modes/mode.ts'
 import { CommandError } from '../program.ts'
@@ -99,7 +99,6 @@ function routeTable(
   catalog: Catalog,
   notices: NoticeSink,
 ): RouteTable {
-  const allowExternalIPs = isGateOn(config.featureGates, 'AllowServiceExternalIPs')
   return new RouteTable({
     catalog,
     family,
@@ -107,9 +106,9 @@ function routeTable(
     nodeIP: ips[family],
     policy: {
       ...usualPolicy,
-      allowExternalIPs,
-      strictSourceRanges: config.fairlead.strictSourceRanges,
+      ...configuredPolicy(config),
       endpointRules: mode.endpointRules,
+      abilities: mode.abilities,
     },
     notices,
     metrics: silentMetrics,

@@ -1,10 +1,16 @@
 /** The flags of commands that work on objects in files, and the node that they describe. */
 import { completeOptions } from '../../config/daemon/complete-options.ts'
-import { strictSourceRangesHelp } from '../../config/daemon/fairlead-flags.ts'
+import {
+  externalIPCidrsHelp,
+  externalIPGuardHelp,
+  localhostNodePortsFlag,
+  strictSourceRangesHelp,
+} from '../../config/daemon/fairlead-flags.ts'
 import { parseDaemonCommandLine } from '../../config/daemon/parse-daemon-command-line.ts'
 import * as type from '../../config/flags/flag-types.ts'
 import { systemOf } from '../../config/platform.ts'
-import type { ProxyConfig } from '../../config/proxy-config.ts'
+import { guardModes } from '../../config/proxy-config.ts'
+import type { GuardMode, ProxyConfig } from '../../config/proxy-config.ts'
 import { loadConfig } from '../daemon/load-config.ts'
 import type { Host } from '../host/host.ts'
 import { findMode } from '../modes/find-mode.ts'
@@ -28,6 +34,9 @@ export function offlineFlags({ mode, node }: { readonly mode: string; readonly n
       help: "The node's IP addresses, instead of those of its Node object. Repeatable.",
     },
     'strict-source-ranges': { type: type.bool, default: false, help: strictSourceRangesHelp },
+    'external-ip-guard': { type: type.oneOf(guardModes), default: 'warn' as const, help: externalIPGuardHelp },
+    'external-ip-cidrs': { type: type.cidrs, default: [] as readonly string[], help: externalIPCidrsHelp },
+    'localhost-nodeports': localhostNodePortsFlag,
     'hns-network-type': {
       type: type.oneOf(['auto', 'L2Bridge', 'Overlay']),
       default: 'auto' as const,
@@ -42,6 +51,9 @@ export interface OfflineValues {
   readonly 'node-name': string
   readonly 'node-address': readonly string[]
   readonly 'strict-source-ranges': boolean
+  readonly 'external-ip-guard': GuardMode
+  readonly 'external-ip-cidrs': readonly string[]
+  readonly 'localhost-nodeports': 'auto' | 'true' | 'false'
   readonly 'hns-network-type': NodeRequest['hnsNetworkType']
 }
 
@@ -58,12 +70,12 @@ export async function offlineNode(values: OfflineValues, host: Host): Promise<No
 
 /** The file's settings, but the mode of the command line: one file can be rendered for every mode. */
 async function configOf(
-  values: Pick<OfflineValues, 'config' | 'proxy-mode' | 'strict-source-ranges'>,
+  values: OfflineValues,
   host: Host,
 ): Promise<{ readonly config: ProxyConfig; readonly platform: NodeJS.Platform }> {
   const flag = values['proxy-mode']
-  const strict = values['strict-source-ranges'] ? ['--strict-source-ranges'] : []
-  const parsed = parseDaemonCommandLine([`--config=${values.config}`, `--proxy-mode=${flag}`, ...strict], host.platform)
+  const args = [`--config=${values.config}`, `--proxy-mode=${flag}`, ...policyFlags(values)]
+  const parsed = parseDaemonCommandLine(args, host.platform)
   if (parsed.kind !== 'run') throw new CommandError(`--config=${values.config} cannot be used`)
   const override = flag === '' ? undefined : flag
   const configFile = host.findFile(values.config)
@@ -74,4 +86,15 @@ async function configOf(
   const readTextFile = (path: string) => host.readTextFile(path)
   const { config } = await loadConfig(parsed.options, { platform, findFile, readTextFile }, override)
   return { config, platform }
+}
+
+/** Those with another value than the default: it is left to the file. */
+function policyFlags(values: OfflineValues): readonly string[] {
+  const { 'external-ip-guard': guard, 'external-ip-cidrs': cidrs, 'localhost-nodeports': localhost } = values
+  return [
+    ...(values['strict-source-ranges'] ? ['--strict-source-ranges'] : []),
+    ...(guard === 'warn' ? [] : [`--external-ip-guard=${guard}`]),
+    ...(localhost === 'auto' ? [] : [`--localhost-nodeports=${localhost}`]),
+    ...(cidrs.length === 0 ? [] : [`--external-ip-cidrs=${cidrs.join(',')}`]),
+  ]
 }

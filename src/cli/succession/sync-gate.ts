@@ -7,6 +7,7 @@ export class SyncGate {
   #isClosed = false
   /** Told when something has ended or begun. */
   readonly #waiting = new Set<() => void>()
+  readonly #reclaims: (() => void)[] = []
 
   /** Runs the work once the gate is open; rejects when the signal aborts first. */
   async pass<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
@@ -26,9 +27,16 @@ export class SyncGate {
     await this.#until(() => this.#running === 0)
   }
 
+  /** Nobody else writes any more. */
   open(): void {
     this.#isClosed = false
+    for (const reclaim of this.#reclaims) reclaim()
     this.#tell()
+  }
+
+  /** To be called before others may pass again. */
+  onOpen(reclaim: () => void): void {
+    this.#reclaims.push(reclaim)
   }
 
   async #until(isSo: () => boolean, signal?: AbortSignal): Promise<void> {
@@ -52,8 +60,9 @@ export class SyncGate {
   }
 }
 
-/** The backend, whose syncs wait while the gate is closed. */
+/** The backend, whose syncs wait while the gate is closed. When it opens again, the data plane is the backend's own. */
 export function gated(backend: Backend, gate: SyncGate): Backend {
+  gate.onOpen(() => backend.reclaim?.())
   return {
     ...endingWith(backend),
     sync: (view, change, signal, span) => gate.pass(() => backend.sync(view, change, signal, span), signal),

@@ -191,9 +191,24 @@ apiVersion: fairlead.dev/v1alpha1
 kind: FairleadConfiguration
 serviceSeriesLimit: 5
 strictSourceRanges: true
+externalIPGuard: deny
+externalIPCIDRs: [192.0.2.0/24]
 `
-  const { fairlead } = await config(['--service-series-limit=7'], { file })
-  expect(fairlead).toEqual({ serviceSeriesLimit: 7, strictSourceRanges: true })
+  const flags = ['--service-series-limit=7', '--external-ip-guard=off']
+  const { fairlead } = await config(flags, { file })
+  const kept = { strictSourceRanges: true, externalIPCIDRs: ['192.0.2.0/24'] }
+  expect(fairlead).toEqual({ serviceSeriesLimit: 7, externalIPGuard: 'off', ...kept })
+})
+
+test.each([
+  ['', [], undefined],
+  ['localhostNodePorts: true', [], true],
+  ['localhostNodePorts: true', ['--localhost-nodeports=false'], false],
+  ['localhostNodePorts: true', ['--localhost-nodeports=auto'], undefined],
+  ['localhostNodePorts: false', ['--localhost-nodeports'], true],
+])('node ports on localhost, by a file with %j and flags %j: %j', async (field, flags, wanted) => {
+  const file = `---\napiVersion: fairlead.dev/v1alpha1\nkind: FairleadConfiguration\n${field}`
+  expect((await config(flags, { file })).fairlead.localhostNodePorts).toBe(wanted)
 })
 
 test('on Windows, windowsRunAsService in the file makes no service, and that is said', async () => {

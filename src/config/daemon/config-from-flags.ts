@@ -97,11 +97,20 @@ export function withLoggingFlags(logging: LoggingConfig, flags: DaemonFlagValues
 
 /** Flags of Fairlead win over its part of the file. */
 export function withFairleadFlags(fairlead: FairleadConfig, flags: DaemonFlagValues, given: Given): FairleadConfig {
+  const pick = <Name extends DaemonFlagName>(name: Name, current: DaemonFlagValues[Name]) =>
+    given.has(name) ? flags[name] : current
   return {
-    serviceSeriesLimit: given.has('service-series-limit') ? flags['service-series-limit'] : fairlead.serviceSeriesLimit,
-    strictSourceRanges: given.has('strict-source-ranges') ? flags['strict-source-ranges'] : fairlead.strictSourceRanges,
+    serviceSeriesLimit: pick('service-series-limit', fairlead.serviceSeriesLimit),
+    strictSourceRanges: pick('strict-source-ranges', fairlead.strictSourceRanges),
+    externalIPGuard: pick('external-ip-guard', fairlead.externalIPGuard),
+    externalIPCIDRs: pick('external-ip-cidrs', fairlead.externalIPCIDRs),
+    localhostNodePorts: given.has('localhost-nodeports')
+      ? wishes[flags['localhost-nodeports']]
+      : fairlead.localhostNodePorts,
   }
 }
+
+const wishes = { auto: undefined, true: true, false: false } as const
 
 /** The iptables flags apply to every mode but ipvs. */
 function syncPeriods(flags: DaemonFlagValues): Pick<UncheckedConfig, 'syncPeriodMs' | 'minSyncPeriodMs'> {

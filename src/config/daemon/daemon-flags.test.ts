@@ -34,7 +34,9 @@ const shownByKubeProxy: Readonly<Record<string, string>> = {
   'metrics-port': '10249',
   'oom-score-adj': '-999',
   'root-hnsendpoint-name': 'cbr0',
-  'service-series-limit': '2000', // kube-proxy has none of these four
+  'external-ip-guard': 'warn', // kube-proxy has none of these six
+  'localhost-nodeports': 'auto',
+  'service-series-limit': '2000',
   'trace-sampling': '1000',
   'userspace-client-address': 'auto',
   'userspace-engine': 'auto',

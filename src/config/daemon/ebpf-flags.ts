@@ -3,7 +3,7 @@ import { shortened } from '../../net/shown-value.ts'
 import type { FlagValues } from '../flags/flag.ts'
 import { inGroup } from '../flags/flag.ts'
 import * as type from '../flags/flag-types.ts'
-import { renderGoDuration } from '../go-duration.ts'
+import { renderGoDuration } from '../../net/go-duration.ts'
 
 const minute = 60_000
 /** The lease is renewed every 30 s, and a renewal may come late. */

@@ -1,11 +1,23 @@
 import { inGroup } from '../flags/flag.ts'
 import type { FlagDeclaration } from '../flags/flag.ts'
 import * as type from '../flags/flag-types.ts'
+import { guardModes } from '../proxy-config.ts'
 import type { Quantity } from '../quantity.ts'
 import { consoleFlags } from './console-flags.ts'
 
 export const strictSourceRangesHelp =
   'Where loadBalancerSourceRanges names ranges of one IP family only, close the load-balancer IPs of the other one. kube-proxy leaves them open.'
+
+export const externalIPGuardHelp =
+  "External and load-balancer IPs that are a node's, in a range of the cluster or another namespace's: warn (serve and say so), deny (not served), or off."
+
+export const externalIPCidrsHelp = 'Serve external IPs in these ranges only. Repeatable. Empty: all.'
+
+export const localhostNodePortsFlag = {
+  type: type.boolOrAuto,
+  default: 'auto',
+  help: 'Node ports on 127.0.0.1 and ::1, for programs of this node: true (in every Linux mode; where its rules cannot, Fairlead itself listens), false, or auto (as the mode has it).',
+} as const
 
 /** Every command that runs for long has them. */
 export const logFileFlags = {
@@ -81,6 +93,16 @@ export const fairleadFlags = {
       help: 'The group whose members may use the debug socket besides its owner: a name or a number. Not on Windows.',
     },
     ...consoleFlags,
+    algorithm: {
+      type: type.oneOf(['', 'random', 'round-robin', 'least-connections', 'source-hash', 'maglev']),
+      default: '',
+      help: 'How an endpoint is chosen where a Service does not say (annotation fairlead.dev/algorithm): random, round-robin, least-connections, source-hash or maglev, if the mode can do it. Empty: as the mode does it.',
+    },
+    'pod-weights': {
+      type: type.bool,
+      default: false,
+      help: 'Watch pods with the label fairlead.dev/weight, and give them that weight in the Services of their namespace. Needs the right to list and watch pods.',
+    },
     'userspace-workers': {
       type: type.int32,
       default: 0,
@@ -114,6 +136,25 @@ export const fairleadFlags = {
       configField: 'strictSourceRanges',
       withConfigFile: 'kept',
       help: strictSourceRangesHelp,
+    },
+    'external-ip-guard': {
+      type: type.oneOf(guardModes),
+      default: 'warn',
+      configField: 'externalIPGuard',
+      withConfigFile: 'kept',
+      help: externalIPGuardHelp,
+    },
+    'external-ip-cidrs': {
+      type: type.cidrs,
+      default: [],
+      configField: 'externalIPCIDRs',
+      withConfigFile: 'kept',
+      help: externalIPCidrsHelp,
+    },
+    'localhost-nodeports': {
+      ...localhostNodePortsFlag,
+      configField: 'localhostNodePorts',
+      withConfigFile: 'kept',
     },
     'dry-run': {
       type: type.bool,

@@ -49,6 +49,10 @@ export interface DaemonOptions {
   readonly debugSocketGroup: string
   /** Undefined: there is no console. */
   readonly console: ConsoleSettings | undefined
+  /** How an endpoint is chosen where a Service does not say; empty: as the mode does it. */
+  readonly algorithm: DaemonFlagValues['algorithm']
+  /** Labels of pods are weights. */
+  readonly readsPodWeights: boolean
   readonly userspace: {
     /** Threads that carry connections; 0: one per core. */
     readonly workers: number
@@ -106,6 +110,8 @@ export function parseDaemonCommandLine(
       debugSocket: values['debug-socket'],
       debugSocketGroup: values['debug-socket-group'],
       console: consoleSettings(values),
+      algorithm: values.algorithm,
+      readsPodWeights: values['pod-weights'],
       userspace: {
         workers: Math.max(0, values['userspace-workers']),
         engine: values['userspace-engine'],

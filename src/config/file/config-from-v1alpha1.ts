@@ -1,5 +1,5 @@
 import { familyOf, parseIp } from '../../net/ip.ts'
-import { msFromNs } from '../go-duration.ts'
+import { msFromNs } from '../../net/go-duration.ts'
 import { withPort } from '../host-port.ts'
 import { type LoggingConfig, programsNftables, type UncheckedConfig } from '../proxy-config.ts'
 import { zeroQuantity } from '../quantity.ts'
@@ -87,6 +87,9 @@ export function configFromV1alpha1(file: KubeProxyConfiguration, fairlead: Fairl
     fairlead: {
       serviceSeriesLimit: fairlead.serviceSeriesLimit ?? 2000,
       strictSourceRanges: fairlead.strictSourceRanges ?? false,
+      externalIPGuard: fairlead.externalIPGuard ?? 'warn',
+      externalIPCIDRs: fairlead.externalIPCIDRs,
+      localhostNodePorts: fairlead.localhostNodePorts,
     },
   }
 }

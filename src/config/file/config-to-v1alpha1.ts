@@ -1,4 +1,4 @@
-import { nsFromMs, renderGoDuration } from '../go-duration.ts'
+import { nsFromMs, renderGoDuration } from '../../net/go-duration.ts'
 import { type LogStreams, programsNftables, type UncheckedConfig } from '../proxy-config.ts'
 import { fairleadApiVersion, fairleadKind } from './fairlead-v1alpha1.ts'
 import { apiVersion, kind } from './v1alpha1.ts'

@@ -173,7 +173,7 @@ test('an empty configuration has every default', () => {
     configSyncPeriodMs: 900_000,
     portRange: '',
     windowsRunAsService: false,
-    fairlead: { serviceSeriesLimit: 2000, strictSourceRanges: false },
+    fairlead: { serviceSeriesLimit: 2000, strictSourceRanges: false, externalIPGuard: 'warn', externalIPCIDRs: [] },
   })
 })
 
@@ -202,15 +202,28 @@ test('zero means unset for some fields and zero for others', () => {
 const secondDocument = '---\napiVersion: fairlead.dev/v1alpha1\nkind: FairleadConfiguration\n'
 
 test('a second document has what kube-proxy does not have', () => {
-  expect(config(`mode: nftables\n${secondDocument}serviceSeriesLimit: 0\nstrictSourceRanges: true`)).toMatchObject({
+  expect(
+    config(
+      `mode: nftables\n${secondDocument}serviceSeriesLimit: 0\nstrictSourceRanges: true\nexternalIPGuard: deny\nexternalIPCIDRs: [192.0.2.0/24]`,
+    ),
+  ).toMatchObject({
     mode: 'nftables',
-    fairlead: { serviceSeriesLimit: 0, strictSourceRanges: true },
+    fairlead: {
+      serviceSeriesLimit: 0,
+      strictSourceRanges: true,
+      externalIPGuard: 'deny',
+      externalIPCIDRs: ['192.0.2.0/24'],
+    },
   })
 })
 
 test('problems of the second document name their line, too', () => {
   expect(problems(`mode: nftables\n${secondDocument}serviceSeriesLimits: 5`)).toEqual([
     'line 7: unknown field "serviceSeriesLimits", did you mean "serviceSeriesLimit"?',
+  ])
+  expect(problems(`${secondDocument}externalIPGuard: refuse\nexternalIPCIDRs: [192.0.2.0]`)).toEqual([
+    'line 6: externalIPGuard: expected warn or deny or off, got "refuse"',
+    'line 7: externalIPCIDRs[0]: expected a range of addresses, such as 192.0.2.0/24, got "192.0.2.0"',
   ])
   expect(problems(`---\napiVersion: fairlead.dev/v2\nkind: FairleadConfiguration`)).toEqual([
     'no kind "FairleadConfiguration" is known for version "fairlead.dev/v2": use kind "FairleadConfiguration" of version "fairlead.dev/v1alpha1"',

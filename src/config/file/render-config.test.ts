@@ -59,8 +59,8 @@ test('windowsRunAsService is written only when true', async () => {
 })
 
 test('what kube-proxy does not have is written as a second document, if it is not the default', async () => {
-  const written = await config(['--service-series-limit=5'])
-  expect(renderConfigYaml(written)).toContain('---\napiVersion: fairlead.dev/v1alpha1\nkind: FairleadConfiguration\n')
+  const written = await config(['--service-series-limit=5', '--external-ip-cidrs=192.0.2.0/24'])
+  expect(renderConfigYaml(written)).toContain('---\napiVersion: fairlead.dev/v1alpha1\n')
   const decoded = decodeConfigFile(renderConfigYaml(written))
   expect(decoded.ok && configFromV1alpha1(decoded.fields, decoded.fairlead)).toEqual(written)
 })

@@ -1,5 +1,5 @@
 import { isMap, isScalar, isSeq, type Node } from 'yaml'
-import { parseGoDuration } from '../go-duration.ts'
+import { parseGoDuration } from '../../net/go-duration.ts'
 import { nearestName } from '../../net/nearest-name.ts'
 import { isTooLargeQuantity, parseQuantity, type Quantity } from '../quantity.ts'
 import { shortened, shownValue } from '../../net/shown-value.ts'

@@ -1,6 +1,6 @@
-import { parseIp } from '../../net/ip.ts'
+import { parseCidr, parseIp } from '../../net/ip.ts'
 import type { FlagType, Parsed } from './flag.ts'
-import { parseGoDuration, renderGoDuration } from '../go-duration.ts'
+import { parseGoDuration, renderGoDuration } from '../../net/go-duration.ts'
 import { splitHostPort } from '../host-port.ts'
 import { parseQuantity, type Quantity } from '../quantity.ts'
 
@@ -50,10 +50,17 @@ export function oneOf<const Word extends string>(words: readonly Word[]): FlagTy
   }
 }
 
+/** Alone, without a value, it means true. */
+export const boolOrAuto: FlagType<'auto' | 'true' | 'false'> = { ...oneOf(['auto', 'true', 'false']), alone: 'true' }
+
 export const strings: FlagType<readonly string[]> = listOf('strings', (item) => ({ ok: true, value: item }))
 
 export const ips: FlagType<readonly string[]> = listOf('ips', (item) =>
   found(parseIp(item), `"${item}" is not a valid IP address`),
+)
+
+export const cidrs: FlagType<readonly string[]> = listOf('cidrs', (item) =>
+  found(parseCidr(item) && item, `"${item}" is not a range of addresses, such as 192.0.2.0/24`),
 )
 
 /** `A=true,B=false`: the first use replaces the default, later ones add to it. */

@@ -47,7 +47,7 @@ export interface GatesEntry {
   readonly gates: Readonly<Record<UsedGate, HowItChanges>>
 }
 
-type Leaf = string | number | boolean | readonly unknown[] | Quantity
+type Leaf = undefined | string | number | boolean | readonly unknown[] | Quantity
 
 type EntriesOf<Section> = {
   readonly [Name in keyof Section]: Section[Name] extends Leaf
@@ -159,6 +159,9 @@ export const howFieldsChange = {
   fairlead: {
     serviceSeriesLimit: field('serviceSeriesLimit', live('when used')),
     strictSourceRanges: field('strictSourceRanges', live('rules')),
+    externalIPGuard: field('externalIPGuard', live('rules')),
+    externalIPCIDRs: field('externalIPCIDRs', live('rules')),
+    localhostNodePorts: field('localhostNodePorts', restart('what listens on loopback is opened at the start')),
   },
 } satisfies EntriesOf<ProxyConfig>
 

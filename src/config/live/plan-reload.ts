@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isGateOn } from '../feature-gates.ts'
 import type { FeatureGates, UsedGate } from '../feature-gates.ts'
-import { renderGoDuration } from '../go-duration.ts'
+import { renderGoDuration } from '../../net/go-duration.ts'
 import type { ProxyConfig } from '../proxy-config.ts'
 import { howFieldsChange } from './how-fields-change.ts'
 import type { Effect, FieldEntry, GatesEntry, HowItChanges } from './how-fields-change.ts'

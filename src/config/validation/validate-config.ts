@@ -1,6 +1,6 @@
 import { parseIp } from '../../net/ip.ts'
 import { joinProblems } from '../join-problems.ts'
-import { renderGoDuration } from '../go-duration.ts'
+import { renderGoDuration } from '../../net/go-duration.ts'
 import { splitHostPort } from '../host-port.ts'
 import { kubernetesVersion } from '../kubernetes-version.ts'
 import { nearestName } from '../../net/nearest-name.ts'

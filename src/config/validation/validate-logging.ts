@@ -1,5 +1,5 @@
 import { type FeatureGates, isGateOn } from '../feature-gates.ts'
-import { nsFromMs, renderGoDuration } from '../go-duration.ts'
+import { nsFromMs, renderGoDuration } from '../../net/go-duration.ts'
 import type { LoggingConfig } from '../proxy-config.ts'
 import { forbidden, invalid, required } from './field-problem.ts'
 

@@ -1,7 +1,8 @@
 /** Whether a client is connected to an endpoint by its own socket, so that no packet carries the address of the Service. */
 import { isLoopback } from '../../net/ip.ts'
-import type { Entrance, Route } from '../route.ts'
+import type { Entrance } from '../route.ts'
 import type { Source } from './explanation.ts'
+import type { Found } from './find-entrance.ts'
 import { isNodeAddress } from './places.ts'
 import type { SeenRule } from './source-seen.ts'
 import type { Scene } from './world.ts'
@@ -12,20 +13,25 @@ export interface AtSocket {
   readonly leftBecause: string | undefined
 }
 
-export function atSocket(entrance: Entrance, route: Route, { place }: Source, scene: Scene): AtSocket | undefined {
+export function atSocket(found: Found, { place }: Source, scene: Scene): AtSocket | undefined {
   const { sockets } = scene.traits
   if (sockets === undefined || (place !== 'this node' && place !== 'pod on this node')) return undefined
   if (place === 'pod on this node' && sockets.clients === 'this node')
     return { leftBecause: 'sockets of pods are left alone (--ebpf-scope=host)' }
-  return { leftBecause: whyLeft(entrance, route, scene) }
+  return { leftBecause: whyLeft(found, scene) }
 }
 
-function whyLeft(entrance: Entrance, { protocol, entrances, sockets }: Route, scene: Scene): string | undefined {
+function whyLeft({ entrance, route, ip }: Found, scene: Scene): string | undefined {
+  const { protocol, entrances, sockets, traffic, affinitySeconds } = route
   if (scene.traits.sockets?.protocols.includes(protocol) === false) return `${protocol} is left to packets`
   if (sockets?.balancing === 'off') return 'the Service wants it so (fairlead.dev/socket-balancing: off)'
+  if (traffic?.algorithm === 'source-hash' || traffic?.algorithm === 'maglev')
+    return `${traffic.algorithm} goes by the address of the client, which a socket that connects does not have yet`
   if (entrances.some((it) => isAtSame(entrance, it) && it.allowed !== undefined))
     return 'source ranges are asked of packets: a socket that connects has no address yet'
   if (entrance.kind === 'cluster-ip' && isNodeAddress(entrance.ip, scene)) return 'this node has the address itself'
+  if (affinitySeconds !== undefined && (ip === undefined || !isLoopback(ip)))
+    return 'nftables serves, and remembers which endpoint a client has (sessionAffinity)'
   return undefined
 }
 

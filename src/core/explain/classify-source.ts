@@ -13,6 +13,8 @@ export function classifySource(
 ): Source {
   switch (from.kind) {
     case 'unsaid':
+      if (asked.ip !== undefined && isLoopback(asked.ip))
+        return fromNode(asked.ip, `only programs of this node can ask ${asked.ip}`)
       return asked.isClusterIp ? somePod(scene) : someClient
     case 'outside':
       return someClient

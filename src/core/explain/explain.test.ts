@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { ServiceRecord } from '../../api/records.ts'
 import { Catalog } from '../catalog.ts'
-import { node, service, slice } from '../testing/objects.ts'
+import { node, rawService, record, service, slice } from '../testing/objects.ts'
 import type { Explanation } from './explanation.ts'
 import { explain } from './explain.ts'
 import { answerTo, explained, given } from './testing/given.ts'
@@ -292,16 +292,21 @@ describe('whose address endpoints see', () => {
       expect(remarkOf(web(), { traits })).toContain('connected to the endpoint itself')
       expect(remarkOf(web(nodePort), { traits }, 'node-port 30080', '203.0.113.7')).toBeUndefined()
       expect(remarkOf({ ...web(), sockets: { balancing: 'off' } }, { traits })).toContain('the Service wants it so')
+      expect(remarkOf({ ...web(), traffic: { algorithm: 'maglev' } }, { traits })).toContain(
+        'maglev goes by the address',
+      )
       const hostOnly = { sockets: { ...sockets, clients: 'this node' } } as const
       expect(remarkOf(web(), { traits: hostOnly })).toContain('--ebpf-scope=host')
       const withoutTcp = { sockets: { ...sockets, protocols: ['UDP'] } } as const
       expect(remarkOf(web(), { traits: withoutTcp })).toContain('TCP is left to packets')
     })
-    test('those who take turns do so at sockets only', () => {
-      const inTurn = { ...web(nodePort), sockets: { algorithm: 'round-robin' } } as const
-      const choice = (from: string) =>
-        explained(given([inTurn, slices('10.64.0.1', '10.64.0.2')], { traits }), 'node-port 30080', { from }).choice
-      expect([choice('pod'), choice('203.0.113.7')]).toEqual(['each in turn', 'at random'])
+    test('affinity is kept by nftables, but for node ports on loopback', () => {
+      const sticky = { ...web(nodePort), affinitySeconds: 600 }
+      const onLoopback = { traits: { ...traits, nodePortsOnLoopback: ['ipv4'] } } as const
+      const left = 'nftables serves, and remembers which endpoint a client has'
+      expect(remarkOf(sticky, { traits })).toContain(left)
+      expect(remarkOf(sticky, { traits }, 'node-port 30080', 'host')).toContain(left)
+      expect(remarkOf(sticky, onLoopback, '127.0.0.1:30080', 'host')).toContain('connected to the endpoint itself')
     })
   })
   test('a relay may tell the client in a header', () => {
@@ -374,6 +379,52 @@ describe('an address of nobody', () => {
         expect.stringContaining('external IP of shop/web, and the feature gate AllowServiceExternalIPs is off'),
       ],
     })
+  })
+})
+
+test.each([
+  [{}, [{ ip: '203.0.113.9', ipMode: 'Proxy' }], 'the status of the Service says ipMode Proxy'],
+  [
+    { annotations: { 'fairlead.dev/load-balancer-hairpin': 'through' } },
+    [{ ip: '203.0.113.9' }],
+    'the Service wants it so (fairlead.dev/load-balancer-hairpin: through)',
+  ],
+])('a load-balancer IP that is left to the load balancer is explained: %j', (metadata, ingress, why) => {
+  const spec = { type: 'LoadBalancer', clusterIP: '10.96.0.1', ports: [{ port: 80 }] }
+  const balanced = record('Service', rawService('shop/web', spec, { loadBalancer: { ingress } }, metadata))
+  expect(explained(given([balanced, slices('10.64.0.1')]), '203.0.113.9:80', { from: 'pod' })).toMatchObject({
+    verdict: { kind: 'untouched', because: 'not served' },
+    remarks: [`it is a load-balancer IP of shop/web, and what is sent there goes to the load balancer: ${why}`],
+  })
+  expect(explained(given([balanced]), '203.0.113.9:81').verdict).toMatchObject({ because: 'address of nobody' })
+})
+
+describe('node ports on localhost', () => {
+  const listeners = { ...given([]).traits, choice: 'each in turn', source: 'the relay', unsupported: ['SCTP'] } as const
+  const node = { localhostListeners: listeners }
+  const objects = [web(nodePort), slices('10.64.0.1')]
+
+  test('are closed in a mode that does not have them', () => {
+    expect(explained(given(objects), '127.0.0.1:30080').verdict).toMatchObject({ because: 'not open here' })
+  })
+
+  test('are told to be listened on, by whoever does, where the mode itself does not answer', () => {
+    const nodePortAddresses = ['192.0.2.11/32']
+    for (const traits of [node, { ...node, nodePortsOnLoopback: ['ipv4'] as const }])
+      expect(explained(given(objects, { traits, nodePortAddresses }), '127.0.0.1:30080')).toMatchObject({
+        source: { place: 'this node', isInside: true },
+        verdict: { kind: 'forward' },
+        choice: 'each in turn',
+        remarks: ['Fairlead itself listens there, and relays (localhostNodePorts)'],
+        answerers: [{ address: '10.64.0.1:8080', sourceSeen: 'node' }],
+      })
+  })
+
+  test('are left to the mode where it answers, and closed at other loopback addresses', () => {
+    const own = given(objects, { traits: { ...node, nodePortsOnLoopback: ['ipv4'] } })
+    expect(explained(own, '127.0.0.1:30080')).toMatchObject({ choice: 'at random', remarks: [] })
+    const elsewhere = explained(given(objects, { traits: node }), '127.0.0.2:30080')
+    expect(elsewhere.verdict).toMatchObject({ because: 'not open here' })
   })
 })
 

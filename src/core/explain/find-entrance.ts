@@ -2,7 +2,8 @@
 import type { Protocol } from '../../api/records.ts'
 import type { AddressEntrance, Entrance, NodePortEntrance, Route } from '../route.ts'
 import type { AskedProtocol } from './explanation.ts'
-import { isNodeAddress, isOpenForNodePorts } from './places.ts'
+import type { ModeTraits } from './mode-traits.ts'
+import { isNodeAddress, isOpenForNodePorts, localhostListeners } from './places.ts'
 import type { Scene } from './world.ts'
 
 export interface Found {
@@ -12,6 +13,8 @@ export interface Found {
   readonly ip: string | undefined
   /** False for a node port that is not open on the address. */
   readonly isOpen: boolean
+  /** Whoever has the node port there instead of the mode. */
+  readonly listeners?: ModeTraits | undefined
 }
 
 /** Looks at every route: for a question, not for a sync. */
@@ -24,7 +27,9 @@ export function findAt(ip: string, port: number, protocol: AskedProtocol, scene:
   }
   if (protocol === 'ICMP' || !isNodeAddress(ip, scene)) return undefined
   const found = findNodePort(port, protocol, scene)
-  return found && { ...found, ip, isOpen: isOpenForNodePorts(ip, scene) }
+  if (found === undefined) return undefined
+  const listeners = localhostListeners(ip, protocol, scene)
+  return { ...found, ip, isOpen: listeners !== undefined || isOpenForNodePorts(ip, scene), listeners }
 }
 
 export function findNodePort(port: number, protocol: Protocol, scene: Scene): Found | undefined {

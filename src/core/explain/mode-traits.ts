@@ -31,6 +31,8 @@ export interface ModeTraits {
   readonly nodePorts: 'as configured' | 'everywhere'
   /** Families in which node ports answer on loopback, if they are open there at all. */
   readonly nodePortsOnLoopback: readonly Family[]
+  /** Of listeners on 127.0.0.1 and ::1, which have the node ports that the mode itself does not have there. Missing: none. */
+  readonly localhostListeners?: ModeTraits
   /** Who decides what source an endpoint sees. */
   readonly source: 'masquerading' | 'the relay' | 'HNS'
   /** Families in which a relay dials from the address of the client, where a kernel mode would keep it. */

@@ -1,5 +1,5 @@
 /** What becomes of a connection to an address, or a node port, that no Service has. */
-import type { ServiceRecord } from '../../api/records.ts'
+import type { LeftToLoadBalancer, ServiceRecord } from '../../api/records.ts'
 import { objectKey } from '../../api/records.ts'
 import { cidrContains, hostPort, ipToBigInt, parseCidr } from '../../net/ip.ts'
 import { routeName } from '../route.ts'
@@ -50,7 +50,7 @@ function whatHappens(destination: Nowhere, isRefused: boolean, source: Source, s
     (traits.dropsFreeAddresses ? dropped(ip, source, scene) : undefined)
   if (turnedAway !== undefined) return turnedAway
   if (isRefused) return untouched('not served', `no Service gets ${hostPort(ip, port)}/${protocol}`)
-  const hidden = hiddenBy(ip, port, scene)
+  const hidden = hiddenBy(ip, port, scene) ?? leftToBalancer(ip, port, scene)
   if (hidden !== undefined) return untouched('not served', hidden)
   if (entrances.length > 0)
     return untouched('no such port', `no Service has ${what} at ${ip}, and the ${traits.mode} mode leaves it alone`)
@@ -139,6 +139,21 @@ function hiddenBy(ip: string, port: number, { catalog, table }: Scene): string |
     if (names(record))
       return `it is an external IP of ${objectKey(record)}, and the feature gate AllowServiceExternalIPs is off`
   return undefined
+}
+
+/** Nodes do not touch it, so that the load balancer sees the traffic. */
+function leftToBalancer(ip: string, port: number, { catalog }: Scene): string | undefined {
+  for (const record of catalog.services.values()) {
+    const { leftToLoadBalancer: left, ports } = record
+    if (left === undefined || !left.ips.includes(ip) || !ports.some((it) => it.port === port)) continue
+    return `it is a load-balancer IP of ${objectKey(record)}, and what is sent there goes to the load balancer: ${whyLeft[left.because]}`
+  }
+  return undefined
+}
+
+const whyLeft: Readonly<Record<LeftToLoadBalancer['because'], string>> = {
+  ipMode: 'the status of the Service says ipMode Proxy',
+  hairpin: 'the Service wants it so (fairlead.dev/load-balancer-hairpin: through)',
 }
 
 const mostNear = 3

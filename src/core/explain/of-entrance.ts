@@ -1,5 +1,6 @@
 /** What becomes of a client at an entrance of a Service port. */
 import { objectKey } from '../../api/records.ts'
+import type { Algorithm } from '../../api/records.ts'
 import { hostPort } from '../../net/ip.ts'
 import { countLocalReady } from '../health/service-health.ts'
 import type { Route } from '../route.ts'
@@ -17,7 +18,9 @@ import { whyNoHints } from './why-no-hints.ts'
 import { setting } from './world.ts'
 import type { Scene } from './world.ts'
 
-export function explainFound({ route, entrance, ip, isOpen }: Found, question: Question, scene: Scene): Explanation {
+export function explainFound(found: Found, question: Question, asked: Scene): Explanation {
+  const { route, entrance, ip, listeners } = found
+  const scene = listeners === undefined ? asked : { ...asked, traits: listeners }
   const { traits, table } = scene
   const { namespace, name, protocol } = route
   const isClusterIp = entrance.kind === 'cluster-ip'
@@ -35,10 +38,10 @@ export function explainFound({ route, entrance, ip, isOpen }: Found, question: Q
     near: [],
     notices: table.noticesOf(objectKey({ namespace, name })),
   }
-  const closed = whyClosed({ route, entrance, ip, isOpen }, question, scene)
+  const closed = whyClosed(found, question, scene)
   if (closed !== undefined) return { ...about, ...closed, answerers: [], others: [], topology: route.topology }
 
-  const socket = atSocket(entrance, route, source, scene)
+  const socket = atSocket(found, source, scene)
   const isAtSocket = socket !== undefined && socket.leftBecause === undefined
   // A socket is on this node, whatever packets look like.
   const client = isAtSocket ? { ...source, isInside: true } : source
@@ -48,7 +51,6 @@ export function explainFound({ route, entrance, ip, isOpen }: Found, question: Q
   const isForwarded = decided.verdict.kind === 'forward'
   const seen = isAtSocket ? seenFromSocket(source, scene) : sourceSeen(entrance, route, source, scene)
   const zones = zonesOf(scene.catalog.slicesOf(objectKey({ namespace, name })).values())
-  const isEven = traits.isEven && route.relaying?.balancing !== 'least-connections'
   return {
     ...about,
     policy: appliedPolicy(entrance, serving, traits),
@@ -58,10 +60,11 @@ export function explainFound({ route, entrance, ip, isOpen }: Found, question: Q
       ...decided.remarks,
       ...onLoopback(entrance, scene),
       ...ownAffinity(route, scene),
+      ...(listeners === undefined ? [] : ['Fairlead itself listens there, and relays (localhostNodePorts)']),
       ...(isForwarded && socket !== undefined ? [socketRemark(socket)] : []),
     ],
-    ...(isForwarded && { choice: choiceText(route, scene, isAtSocket) }),
-    answerers: isForwarded ? answerers(serving, isEven, seen, zones) : [],
+    ...(isForwarded && { choice: choiceText(route, scene) }),
+    answerers: isForwarded ? answerers(serving, isShared(route, scene), seen, zones) : [],
     others: othersThan(serving, route, scene, zones),
     topology: serving.policy === 'Cluster' ? route.topology : 'none',
     ...(serving.policy === 'Cluster' && whyNoHints(route, scene)),
@@ -131,11 +134,22 @@ function ownAffinity({ affinitySeconds }: Route, { traits }: Scene): readonly st
   ]
 }
 
-function choiceText({ relaying, sockets }: Route, { traits }: Scene, isAtSocket: boolean): string {
-  if (isAtSocket && sockets?.algorithm === 'round-robin') return 'each in turn'
-  if (traits.source !== 'the relay') return traits.choice
-  if (relaying?.balancing === 'random') return 'at random'
-  return relaying?.balancing === 'least-connections' ? 'the one with the fewest connections' : traits.choice
+/** Whether it can be said beforehand what part of the connections each endpoint gets. */
+function isShared({ traffic }: Route, { traits }: Scene): boolean {
+  return traffic?.algorithm === undefined ? traits.isEven : traffic.algorithm !== 'least-connections'
+}
+
+function choiceText({ traffic, clusterEndpoints }: Route, { traits }: Scene): string {
+  const choice = traffic?.algorithm === undefined ? traits.choice : algorithmWords[traffic.algorithm]
+  return clusterEndpoints.some(({ weight }) => weight > 1) ? `${choice}, by weight` : choice
+}
+
+const algorithmWords: Readonly<Record<Algorithm, string>> = {
+  random: 'at random',
+  'round-robin': 'each in turn',
+  'least-connections': 'the one with the fewest connections',
+  'source-hash': 'by the address of the client',
+  maglev: 'by the address and port of the client, as every node would',
 }
 
 function withoutEndpoints({ policy }: Serving, { traits }: Scene): NonNullable<Explanation['withoutEndpoints']> {

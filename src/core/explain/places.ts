@@ -1,10 +1,11 @@
 /** Whose an address is, besides those of Services. */
-import type { SliceEndpoint } from '../../api/records.ts'
+import type { Protocol, SliceEndpoint } from '../../api/records.ts'
 import { objectKey } from '../../api/records.ts'
 import type { ObjectKey } from '../../api/records.ts'
-import { cidrContains, isLoopback } from '../../net/ip.ts'
+import { cidrContains, isLoopback, loopbackIps } from '../../net/ip.ts'
 import type { Catalog } from '../catalog.ts'
 import { nodePortAddresses } from '../node/node-port-addresses.ts'
+import type { ModeTraits } from './mode-traits.ts'
 import type { Scene } from './world.ts'
 
 /** Loopback included. */
@@ -30,8 +31,19 @@ export function podAt(ip: string, catalog: Catalog): KnownPod | undefined {
   return found && { ip, nodeName: found.nodeName, services: [...services].sort() }
 }
 
-/** Whether node ports are open on an address of this node. */
-export function isOpenForNodePorts(ip: string, { family, traffic, traits }: Scene): boolean {
+/** The listeners that have the node ports of this address, where the mode itself does not. */
+export function localhostListeners(ip: string, protocol: Protocol, scene: Scene): ModeTraits | undefined {
+  const { localhostListeners: listeners } = scene.traits
+  const isTheirs = ip === loopbackIps[scene.family] && listeners?.unsupported.includes(protocol) === false
+  return isTheirs && !isOpenForNodePorts(ip, scene) ? listeners : undefined
+}
+
+export interface NodePortScene extends Pick<Scene, 'family' | 'traits'> {
+  readonly traffic: Pick<Scene['traffic'], 'nodePortAddresses'>
+}
+
+/** Whether node ports of the mode itself are open on an address of this node. */
+export function isOpenForNodePorts(ip: string, { family, traffic, traits }: NodePortScene): boolean {
   if (isLoopback(ip) && !traits.nodePortsOnLoopback.includes(family)) return false
   // A socket that asks for loopback is asked for its namespace, not for addresses.
   if (isLoopback(ip) && traits.sockets !== undefined) return true

@@ -88,6 +88,7 @@ const cures: Readonly<Record<WhyUnused, Partial<SliceEndpoint>>> = {
   'on another node': { nodeName: 'here' },
   'for another zone': { zoneHints: ['a'] },
   'for another node': { nodeHints: ['here'] },
+  'weight 0': {},
 }
 
 test('a reason is the cause: without it the endpoint answers, or has another reason', () => {

@@ -13,12 +13,16 @@ import type { SeenRule } from './source-seen.ts'
 import type { Serving } from './treatment.ts'
 import type { Scene } from './world.ts'
 
-export function answerers(serving: Serving, isEven: boolean, seen: SeenRule, zones: ZonesByIp): readonly Answerer[] {
-  const of = serving.endpoints.length
-  const share: { readonly share?: Share } = isEven || of === 1 ? { share: { part: 1, of } } : {}
+/** `isShared`: each gets what its weight says of new connections. */
+export function answerers(serving: Serving, isShared: boolean, seen: SeenRule, zones: ZonesByIp): readonly Answerer[] {
+  const partOf = ({ weight }: Endpoint) => (isDraining ? 1 : weight)
+  const isDraining = serving.endpoints.every(({ weight }) => weight === 0)
+  const of = serving.endpoints.reduce((sum, endpoint) => sum + partOf(endpoint), 0)
+  const share = (endpoint: Endpoint): { readonly share?: Share } =>
+    isShared || serving.endpoints.length === 1 ? { share: { part: partOf(endpoint), of } } : {}
   return serving.endpoints.map((endpoint) => ({
     ...described(endpoint, zones),
-    ...share,
+    ...share(endpoint),
     sourceSeen: seen.of(endpoint),
     isLastResort: !endpoint.ready,
   }))
@@ -34,7 +38,10 @@ export function othersThan(serving: Serving, route: Route, scene: Scene, zones: 
   const unused = route.endpoints
     .filter((endpoint) => !used.has(endpoint))
     .map((endpoint) => {
-      const why = whyUnused(endpoint, choice, place) ?? whyUnused(endpoint, strict, place) ?? 'not ready'
+      const why =
+        whyUnused(endpoint, choice, place) ??
+        whyUnused(endpoint, strict, place) ??
+        (endpoint.weight === 0 ? 'weight 0' : 'not ready')
       return { ...described(endpoint, zones), why, ...detailOf(why, endpoint, place) }
     })
   return [...unused, ...unlisted(route, scene)]

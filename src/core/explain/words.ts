@@ -45,6 +45,7 @@ const whyNotWords: Readonly<Record<WhyNot, string>> = {
   'on another node': 'on another node, and the policy is Local',
   'for another zone': 'meant for another zone',
   'for another node': 'meant for another node',
+  'weight 0': 'its weight is 0, and others are there',
   'no such port': 'it has no such port',
   'other family': 'of the other IP family',
   'loopback address': 'a loopback address',

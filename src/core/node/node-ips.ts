@@ -1,5 +1,5 @@
 /** The addresses this node goes by, and which family comes first. */
-import { familyOf, isUnspecified, parseIp } from '../../net/ip.ts'
+import { familyOf, isUnspecified, loopbackIps, parseIp } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
 
 export interface NodeIps {
@@ -21,7 +21,7 @@ export function nodeIps({
 }): NodeIps {
   const bound = parseIp(bindAddress)
   const override = bound === undefined || isUnspecified(bound) ? undefined : bound
-  const chosen: Record<Family, string> = { ipv4: '127.0.0.1', ipv6: '::1' }
+  const chosen: Record<Family, string> = { ...loopbackIps }
   for (const ip of override === undefined ? ips : [...ips, override]) chosen[familyOf(ip)] = ip
   const primary = override ?? ips[0]
   return { primaryFamily: primary === undefined ? 'ipv4' : familyOf(primary), ips: chosen }

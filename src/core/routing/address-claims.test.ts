@@ -15,6 +15,7 @@ function claimsOf(services: readonly ServiceRecord[], apiServers: { ip: string; 
     nodeIPs: () => [nodeIP],
     apiServers,
     allowExternalIPs: true,
+    guard: { objectionTo: () => undefined, refuses: () => false, minds: () => false },
   })
   for (const service of services) {
     known.set(objectKey(service), service)
@@ -25,10 +26,10 @@ function claimsOf(services: readonly ServiceRecord[], apiServers: { ip: string; 
     refused: Object.fromEntries(
       services.flatMap((service) =>
         claims
-          .refusedOf(objectKey(service))
-          .map(({ kind, ip, port, protocol, takenAs, owner }) => [
-            `${objectKey(service)} ${kind} ${ip ?? ''} ${port}/${protocol}`,
-            `${takenAs} of ${owner}`,
+          .judge(objectKey(service))
+          .refused.map((claim) => [
+            `${objectKey(service)} ${claim.kind} ${claim.ip ?? ''} ${claim.port}/${claim.protocol}`,
+            `${claim.takenAs} of ${'owner' in claim ? claim.owner : 'nobody'}`,
           ]),
       ),
     ),
@@ -92,11 +93,11 @@ describe('whoever comes first, the cluster IP stays with its Service', () => {
     const [hijacker] = hijackers
     if (hijacker === undefined) throw new Error('no hijacker')
     const { claims } = claimsOf([hijacker])
-    expect(claims.refusedOf(objectKey(hijacker))).toEqual([])
+    expect(claims.judge(objectKey(hijacker)).refused).toEqual([])
     expect([...claims.replace(objectKey(kubernetes), undefined, kubernetes)]).toEqual([objectKey(hijacker)])
-    expect(claims.refusedOf(objectKey(hijacker))).toHaveLength(1)
+    expect(claims.judge(objectKey(hijacker)).refused).toHaveLength(1)
     expect([...claims.replace(objectKey(kubernetes), kubernetes, undefined)]).toEqual([objectKey(hijacker)])
-    expect(claims.refusedOf(objectKey(hijacker))).toEqual([])
+    expect(claims.judge(objectKey(hijacker)).refused).toEqual([])
   })
 })
 
@@ -130,7 +131,11 @@ describe('of other addresses', () => {
       service(`shop/${name}`, { clusterIP: `10.96.7.${index}`, external: [ip] }),
     ) as [ServiceRecord, ServiceRecord, ServiceRecord]
     const { claims } = claimsOf([third, second, first])
-    const owners = () => [second, third].map((it) => claims.refusedOf(objectKey(it))[0]?.owner)
+    const owners = () =>
+      [second, third].map((it) => {
+        const [claim] = claims.judge(objectKey(it)).refused
+        return claim !== undefined && 'owner' in claim ? claim.owner : undefined
+      })
     expect(owners()).toEqual(['shop/a', 'shop/a'])
     claims.replace(objectKey(first), first, undefined)
     expect(owners()).toEqual([undefined, 'shop/b'])
@@ -174,7 +179,7 @@ describe('of other addresses', () => {
   })
 
   test('nothing is refused to a Service that is not there', () => {
-    expect(claimsOf([]).claims.refusedOf(objectKey(dns))).toEqual([])
+    expect(claimsOf([]).claims.judge(objectKey(dns)).refused).toEqual([])
   })
 
   test('a node port is had once', () => {

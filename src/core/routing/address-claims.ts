@@ -5,9 +5,12 @@
  * and then the name.
  */
 import type { ObjectKey, Protocol, ServiceRecord } from '../../api/records.ts'
-import { familyOf } from '../../net/ip.ts'
+import { cidrContains, familyOf } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
 import { isSameData } from '../same-data.ts'
+import type { AddressGuard, GuardChange, NamedAddress, Objection } from './address-guard.ts'
+import { ClaimedPlaces } from './claimed-places.ts'
+import type { Rival as RivalOf } from './claimed-places.ts'
 import { SharedIndex } from './shared-index.ts'
 
 /** In the order of precedence. */
@@ -15,17 +18,37 @@ const claimKinds = ['clusterIP', 'nodePort', 'loadBalancerIP', 'externalIP'] as 
 
 export type ClaimKind = (typeof claimKinds)[number]
 
-/** One way to reach a Service port that it names and does not get. */
-export interface RefusedClaim {
+/** One way to reach a Service port. */
+interface Claim {
   readonly kind: ClaimKind
   readonly protocol: Protocol
   /** Absent for a node port. */
   readonly ip?: string
   readonly port: number
+}
+
+/** A claim that another one precedes. */
+export interface TakenClaim extends Claim {
   /** What it is instead: an entrance of another Service, or where Fairlead itself reaches the API server. */
   readonly takenAs: ClaimKind | 'apiServer'
   /** The Service that has it. */
   readonly owner: ObjectKey
+}
+
+/** One that a Service names and does not get: another has it, or the guard refuses it. */
+export type RefusedClaim = TakenClaim | (Claim & Objection)
+
+/** An address that a Service names and that the guard objects to. */
+export interface GuardedAddress extends Pick<NamedAddress, 'kind' | 'ip'> {
+  readonly objection: Objection
+  /** Otherwise it is served all the same. */
+  readonly isRefused: boolean
+}
+
+/** What a Service names and does not get, and what it should not name. */
+export interface Judgement {
+  readonly refused: readonly RefusedClaim[]
+  readonly guarded: readonly GuardedAddress[]
 }
 
 export interface RefusedService {
@@ -48,12 +71,13 @@ export interface AddressClaimsOptions {
   readonly apiServers: readonly ApiServerAddress[]
   /** Without it, external IPs are nobody's claim. */
   readonly allowExternalIPs: boolean
+  readonly guard: Pick<AddressGuard, 'objectionTo' | 'refuses' | 'minds'>
 }
 
 /** The Service that may have the API server's address. */
 const apiServerService = 'default/kubernetes' as ObjectKey
 
-const noneRefused: readonly RefusedClaim[] = []
+const noFaults: Judgement = { refused: [], guarded: [] }
 const noNames: readonly string[] = []
 
 export class AddressClaims {
@@ -61,13 +85,17 @@ export class AddressClaims {
   readonly #byClusterIP = new SharedIndex()
   readonly #byNodePort = new SharedIndex()
   /** By external or load-balancer IP: alone, and with protocol and port. */
-  readonly #byNamedIP = new SharedIndex()
-  readonly #byNamedAddress = new SharedIndex()
-  /** Who comes first where several name an address: thousands may share one, and each asks who has it. */
-  readonly #firstByNamedAddress = new Map<string, Rival>()
+  readonly #byNamedIP: ClaimedPlaces<NamedKind>
+  readonly #byNamedAddress: ClaimedPlaces<NamedKind>
 
   constructor(options: AddressClaimsOptions) {
     this.#options = options
+    const rules = {
+      rivalAt: (service: ObjectKey, ip: string) => this.#rivalAt(service, ip),
+      precedes: (left: Rival, right: Rival) => this.#precedes(left, right),
+    }
+    this.#byNamedIP = new ClaimedPlaces(rules)
+    this.#byNamedAddress = new ClaimedPlaces(rules)
   }
 
   /** A Service came, changed or went. Returns the others that may gain or lose an address by it. */
@@ -84,9 +112,25 @@ export class AddressClaims {
     return concerned
   }
 
-  /** The Services that name the address as external or load-balancer IP. */
-  namersOf(ip: string): readonly ObjectKey[] {
-    return this.#byNamedIP.all(ip)
+  /** What the guard knows is another matter now. Returns the Services to which that may make a difference. */
+  guardChanged({ ips, ranges }: GuardChange): ReadonlySet<ObjectKey> {
+    const concerned = new Set<ObjectKey>()
+    for (const ip of ips) this.#reconsider(ip, concerned)
+    // Ranges change once in a while, and few addresses are named.
+    if (ranges.length > 0)
+      for (const ip of this.#byNamedIP.keys())
+        if (ranges.some((range) => cidrContains(range, ip))) this.#reconsider(ip, concerned)
+    return concerned
+  }
+
+  /** Whether a claim counts depends on what the guard says to it. */
+  #reconsider(ip: string, concerned: Set<ObjectKey>): void {
+    for (const service of this.#byNamedIP.all(ip)) {
+      concerned.add(service)
+      for (const { protocol, port } of this.#options.services.get(service)?.ports ?? [])
+        this.#byNamedAddress.forget(addressKey(ip, protocol, port))
+    }
+    this.#byNamedIP.forget(ip)
   }
 
   /** Those that name the place and do not get it. Without an address, a node port is meant. */
@@ -96,18 +140,42 @@ export class AddressClaims {
         ? this.#byNodePort.all(nodePortKey(protocol, port))
         : [...this.#byClusterIP.all(ip), ...this.#byNamedIP.all(ip)]
     return [...new Set(namers)].sort().flatMap((service) =>
-      this.refusedOf(service)
-        .filter((claim) => claim.ip === ip && claim.protocol === protocol && claim.port === port)
+      this.judge(service)
+        .refused.filter((claim) => claim.ip === ip && claim.protocol === protocol && claim.port === port)
         .map((claim) => ({ service, claim })),
     )
   }
 
-  /** What the Service names and does not get. */
-  refusedOf(service: ObjectKey): readonly RefusedClaim[] {
+  judge(service: ObjectKey): Judgement {
     const record = this.#options.services.get(service)
-    if (record === undefined || !this.#mayBeContested(service, record)) return noneRefused
-    const refused = this.#claimsOf(record).flatMap((claim) => this.#refusal(service, claim) ?? [])
-    return refused.length === 0 ? noneRefused : refused
+    if (record === undefined || !this.#mayBeContested(service, record)) return noFaults
+    const guarded = this.#guardedOf(record)
+    const objections = new Map(guarded.filter(({ isRefused }) => isRefused).map(({ ip, objection }) => [ip, objection]))
+    const refused = this.#claimsOf(record).flatMap((claim): readonly RefusedClaim[] => {
+      const taken = this.#refusal(service, claim)
+      if (taken !== undefined) return [taken]
+      const objection = objections.get(claim.ip ?? '')
+      return objection === undefined ? [] : [{ ...claim, ...objection }]
+    })
+    return refused.length === 0 && guarded.length === 0 ? noFaults : { refused, guarded }
+  }
+
+  #guardedOf(record: ServiceRecord): readonly GuardedAddress[] {
+    const { guard } = this.#options
+    return this.#namedIPs(record).flatMap((ip) => {
+      const named = { namespace: record.namespace, kind: this.#kindOfNamed(record, ip), ip }
+      const objection = guard.objectionTo(named) ?? this.#objectionOfFirst(named)
+      return objection === undefined
+        ? []
+        : [{ kind: named.kind, ip, objection, isRefused: guard.refuses(objection, record.namespace) }]
+    })
+  }
+
+  /** An address that several namespaces name is for that of the Service that comes first, whatever the port. */
+  #objectionOfFirst({ namespace, ip }: NamedAddress): Objection | undefined {
+    const first = this.#options.guard.minds(namespace) ? this.#byNamedIP.first({ ip, key: ip }) : undefined
+    if (first === undefined || this.#options.services.get(first.service)?.namespace === namespace) return undefined
+    return { takenAs: 'otherNamespace', owner: first.service }
   }
 
   /** Nearly every Service is alone with its addresses, and that must cost next to nothing. */
@@ -126,10 +194,10 @@ export class AddressClaims {
     )
   }
 
-  #refusal(service: ObjectKey, claim: Claim): RefusedClaim | undefined {
+  #refusal(service: ObjectKey, claim: Claim): TakenClaim | undefined {
     if (this.#isApiServer(claim) && service !== apiServerService)
       return { ...claim, takenAs: 'apiServer', owner: apiServerService }
-    const own = { service, kind: claim.kind }
+    const own: Rival = { service, kind: claim.kind }
     const winner = this.#rivalsOf(service, claim).reduce((best, it) => (this.#precedes(it, best) ? it : best), own)
     return winner === own ? undefined : { ...claim, takenAs: winner.kind, owner: winner.service }
   }
@@ -151,28 +219,23 @@ export class AddressClaims {
     const clusterOwners = this.#byClusterIP.othersThan(service, ip)
     if (kind === 'clusterIP')
       return clusterOwners.filter((other) => this.#hasPort(other, protocol, port)).map(as('clusterIP'))
+    const first = this.#byNamedAddress.first({ ip, key: addressKey(ip, protocol, port) })
     return [
       // All of a cluster IP is its Service's: the ports that the Service does not have are nobody else's.
       ...clusterOwners.map(as('clusterIP')),
       ...(this.#options.nodeIPs().includes(ip) ? nodePortOwners() : []),
-      ...this.#firstToName(ip, addressKey(ip, protocol, port)).filter((first) => first.service !== service),
+      ...(first === undefined || first.service === service ? [] : [first]),
     ]
   }
 
-  /** Nobody, where at most one Service names the address. */
-  #firstToName(ip: string, key: string): readonly Rival[] {
-    const known = this.#firstByNamedAddress.get(key)
-    if (known !== undefined) return [known]
-    let first: Rival | undefined
-    for (const service of this.#byNamedAddress.sharersOf(key) ?? []) {
-      const record = this.#options.services.get(service)
-      if (record === undefined) continue
-      const rival = { service, kind: this.#kindOfNamed(record, ip) }
-      if (first === undefined || this.#precedes(rival, first)) first = rival
-    }
-    if (first === undefined) return []
-    this.#firstByNamedAddress.set(key, first)
-    return [first]
+  /** Who gets nothing takes nothing away from others. */
+  #rivalAt(service: ObjectKey, ip: string): RivalOf<NamedKind> | undefined {
+    const record = this.#options.services.get(service)
+    if (record === undefined) return undefined
+    const { guard } = this.#options
+    const rival = { service, kind: this.#kindOfNamed(record, ip) }
+    const objection = guard.objectionTo({ namespace: record.namespace, kind: rival.kind, ip })
+    return objection !== undefined && guard.refuses(objection, record.namespace) ? undefined : rival
   }
 
   #precedes(left: Rival, right: Rival): boolean {
@@ -206,7 +269,7 @@ export class AddressClaims {
     return [...new Set(named)].filter((ip) => familyOf(ip) === family && ip !== clusterIPs[family])
   }
 
-  #kindOfNamed({ loadBalancerIPs }: ServiceRecord, ip: string): ClaimKind {
+  #kindOfNamed({ loadBalancerIPs }: ServiceRecord, ip: string): NamedKind {
     return loadBalancerIPs.includes(ip) ? 'loadBalancerIP' : 'externalIP'
   }
 
@@ -219,16 +282,10 @@ export class AddressClaims {
     this.#byClusterIP.addOthersThan(service, clusterIP, concerned)
     this.#byNamedIP.addOthersThan(service, clusterIP, concerned)
     const named = this.#namedIPs(record)
-    for (const ip of named) this.#byNamedIP[step](ip, service)
+    for (const ip of named) this.#byNamedIP.change({ ip, key: ip }, service, step, concerned)
     for (const { protocol, port, nodePort } of record.ports) {
-      for (const ip of named) {
-        const key = addressKey(ip, protocol, port)
-        // Where several name it and nobody has asked yet who is first, all of them were told before, and wait.
-        const isAwaited = this.#byNamedAddress.sharersOf(key) !== undefined && !this.#firstByNamedAddress.has(key)
-        this.#byNamedAddress[step](key, service)
-        this.#firstByNamedAddress.delete(key)
-        if (!isAwaited) this.#byNamedAddress.addOthersThan(service, key, concerned)
-      }
+      for (const ip of named)
+        this.#byNamedAddress.change({ ip, key: addressKey(ip, protocol, port) }, service, step, concerned)
       if (nodePort === 0) continue
       const key = nodePortKey(protocol, nodePort)
       this.#byNodePort[step](key, service)
@@ -239,12 +296,9 @@ export class AddressClaims {
   }
 }
 
-type Claim = Pick<RefusedClaim, 'kind' | 'protocol' | 'ip' | 'port'>
+type NamedKind = NamedAddress['kind']
 
-interface Rival {
-  readonly service: ObjectKey
-  readonly kind: ClaimKind
-}
+type Rival = RivalOf<ClaimKind>
 
 function as(kind: ClaimKind): (service: ObjectKey) => Rival {
   return (service) => ({ service, kind })

@@ -8,7 +8,7 @@ const clusterOnly: Wants = { clusterEndpoints: true, localEndpoints: false }
 const localOnly: Wants = { clusterEndpoints: false, localEndpoints: true }
 const both: Wants = { clusterEndpoints: true, localEndpoints: true }
 
-/** `endpoint('1 local zone-a zone-b node:here not-ready leaving gone')`: the number names it. */
+/** `endpoint('1 local zone-a zone-b node:here not-ready leaving gone drained')`: the number names it. */
 function endpoint(description: string): Endpoint {
   const [name = '', ...traits] = description.split(' ')
   const has = (trait: string) => traits.includes(trait)
@@ -23,6 +23,7 @@ function endpoint(description: string): Endpoint {
     terminating: has('leaving') || has('gone'),
     zoneHints: traits.filter((trait) => trait.startsWith('zone-')),
     nodeHints: traits.filter((trait) => trait.startsWith('node:')).map((trait) => trait.slice(5)),
+    weight: has('drained') ? 0 : 1,
   }
 }
 
@@ -146,4 +147,23 @@ describe('most Services need no second list:', () => {
 
 test('without endpoints there is nothing, and nobody to wait for', () => {
   expect(split(both, [])).toMatchObject({ cluster: '', local: '', reachable: '', hasUsable: false })
+})
+
+describe('an endpoint with weight 0', () => {
+  test('gets nothing new while others are there', () => {
+    expect(split(both, ['1 local drained', '2 local', '3'])).toMatchObject({
+      cluster: '2 3',
+      local: '2',
+      reachable: '2 3',
+    })
+  })
+
+  test('serves where nobody else is left, for each policy by itself', () => {
+    expect(split(both, ['1 local drained', '2'])).toMatchObject({ cluster: '2', local: '1', reachable: '1 2' })
+    expect(split(both, ['1 drained', '2 drained'])).toMatchObject({ cluster: '1 2', reachable: '1 2' })
+  })
+
+  test('is better than one that shuts down', () => {
+    expect(split(both, ['1 drained', '2 leaving'])).toMatchObject({ cluster: '1' })
+  })
 })

@@ -6,7 +6,10 @@ import type { TrafficPolicy } from '../../api/records.ts'
 import type { Endpoint, NonEmpty, TopologyMode } from '../route.ts'
 
 /** Addresses and ports do not matter here. */
-export type Candidate = Pick<Endpoint, 'isLocal' | 'ready' | 'serving' | 'terminating' | 'zoneHints' | 'nodeHints'>
+export type Candidate = Pick<
+  Endpoint,
+  'isLocal' | 'ready' | 'serving' | 'terminating' | 'zoneHints' | 'nodeHints' | 'weight'
+>
 
 export interface Categorized<E extends Candidate> {
   readonly cluster: readonly E[]
@@ -41,6 +44,8 @@ export type WhyUnused =
   /** Hints mean it for others. */
   | 'for another zone'
   | 'for another node'
+  /** Its weight keeps new connections away, or this node cannot reach it, and others are there. */
+  | 'weight 0'
 
 export function categorize<E extends Candidate>(endpoints: readonly E[], wants: Wants, place: Place): Categorized<E> {
   const topology = wants.clusterEndpoints ? topologyMode(endpoints, place) : 'none'
@@ -50,10 +55,11 @@ export function categorize<E extends Candidate>(endpoints: readonly E[], wants: 
 
   const hasUsable = endpoints.some((endpoint) => endpoint.ready || isLeaving(endpoint))
   const local = chosen(endpoints, localChoices, place)
-  const usesLeavingLocal = local[0]?.ready === false
+  const [first] = local
+  const isLastResort = first !== undefined && (!first.ready || first.weight === 0)
   const reachable = !wants.clusterEndpoints
     ? local
-    : topology === 'none' && !usesLeavingLocal
+    : topology === 'none' && !isLastResort
       ? cluster // every local endpoint is among them
       : union(endpoints, cluster, local)
   return { cluster, local, reachable, hasUsable, topology }
@@ -85,9 +91,15 @@ const localChoices: NonEmpty<Choice> = [
 function chosen<E extends Candidate>(endpoints: readonly E[], choices: readonly Choice[], place: Place): readonly E[] {
   for (const choice of choices) {
     const passing = keep(endpoints, (endpoint) => whyUnused(endpoint, choice, place) === undefined)
-    if (passing.length > 0) return passing
+    if (passing.length > 0) return undrained(passing)
   }
   return none
+}
+
+/** Those with a weight; all of them where nobody has one, because an endpoint that drains is better than none. */
+export function undrained<E extends Pick<Endpoint, 'weight'>>(endpoints: readonly E[]): readonly E[] {
+  const weighted = keep(endpoints, ({ weight }) => weight > 0)
+  return weighted.length > 0 ? weighted : endpoints
 }
 
 /** By what the endpoints were judged that a policy uses on this node. */

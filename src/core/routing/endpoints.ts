@@ -1,5 +1,7 @@
 /** From the slices of a Service to the endpoints of one of its ports. */
-import type { Protocol, SliceEndpoint, SlicePort, SliceRecord } from '../../api/records.ts'
+import { usualWeight, weightIn } from '../../api/parse-weights.ts'
+import type { Protocol, SliceEndpoint, SlicePort, SliceRecord, WeightRules } from '../../api/records.ts'
+import type { Weigh } from '../care/endpoint-care.ts'
 import { hostPort, isLoopback } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
 import type { Endpoint } from '../route.ts'
@@ -20,7 +22,9 @@ export function endpointsByPort(
   slices: Iterable<SliceRecord>,
   family: Family,
   nodeName: string,
-  { allowLoopback }: Pick<ServingPolicy, 'allowLoopback'>,
+  { allowLoopback, abilities }: Pick<ServingPolicy, 'allowLoopback' | 'abilities'>,
+  weights?: WeightRules,
+  weigh?: Weigh,
 ): EndpointsByPort {
   const merged = new Map<string, Map<string, Endpoint>>()
   const ordered = [...slices]
@@ -33,7 +37,15 @@ export function endpointsByPort(
       if (byAddress === undefined) merged.set(id, (byAddress = new Map()))
       for (const source of slice.endpoints) {
         if (!allowLoopback && isLoopback(source.ip)) continue
-        const endpoint = toEndpoint(source, port.port, nodeName)
+        const rule = weightIn(slice.weights, source) ?? weightIn(weights, source) ?? usualWeight
+        const { ip } = source
+        const weight = weigh?.(rule, { ip, port: port.port, protocol: port.protocol }) ?? rule
+        const endpoint = toEndpoint(
+          source,
+          port.port,
+          nodeName,
+          abilities.weights ? weight : Math.min(weight, usualWeight),
+        )
         if (endpoint.terminating && byAddress.has(endpoint.address)) continue
         byAddress.set(endpoint.address, endpoint)
       }
@@ -83,7 +95,7 @@ export function zonesOf(slices: Iterable<SliceRecord>): ZonesByIp {
   return zones
 }
 
-function toEndpoint(source: SliceEndpoint, port: number, nodeName: string): Endpoint {
+function toEndpoint(source: SliceEndpoint, port: number, nodeName: string, weight: number): Endpoint {
   return {
     ip: source.ip,
     port,
@@ -95,6 +107,7 @@ function toEndpoint(source: SliceEndpoint, port: number, nodeName: string): Endp
     terminating: source.terminating,
     zoneHints: source.zoneHints,
     nodeHints: source.nodeHints,
+    weight,
   }
 }
 

@@ -7,7 +7,7 @@
  */
 import type { TrafficPolicy } from '../../api/records.ts'
 import type { Entrance, NonEmpty, Outcome } from '../route.ts'
-import { keep, topologyMode, union, whyUnused } from './categorize.ts'
+import { keep, topologyMode, undrained, union, whyUnused } from './categorize.ts'
 import type { Candidate, Categorized, Choice, Place, Standard, Wants } from './categorize.ts'
 
 export interface KernelspaceEndpoints<E extends Candidate> extends Categorized<E> {
@@ -26,7 +26,7 @@ export function categorizeForKernelspace<E extends Candidate>(
     Local: kernelspaceChoice(endpoints, 'Local', place, hasLoadBalancerIPs),
   }
   const servingUnder = (policy: TrafficPolicy) =>
-    keep(endpoints, (endpoint) => whyUnused(endpoint, choices[policy], place) === undefined)
+    undrained(keep(endpoints, (endpoint) => whyUnused(endpoint, choices[policy], place) === undefined))
   const [everywhere, here] = [servingUnder('Cluster'), servingUnder('Local')]
   const cluster = wants.clusterEndpoints ? everywhere : []
   const local = wants.localEndpoints ? here : []

@@ -2,14 +2,16 @@
  * What this node makes of one Service, as of now: which of the addresses that it names it gets, what is wrong with it, and its
  * Routes. It knows where the node is and which policy runs, and nothing of what is programmed.
  */
-import type { NodeRecord, ObjectKey, ServiceRecord, SliceRecord } from '../../api/records.ts'
+import type { NodeRecord, ObjectKey, ServiceCidrRecord, ServiceRecord, SliceRecord } from '../../api/records.ts'
 import { familyOf } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
+import type { EndpointCare } from '../care/endpoint-care.ts'
 import type { Catalog } from '../catalog.ts'
 import type { Route } from '../route.ts'
 import { isSameData } from '../same-data.ts'
 import { AddressClaims } from './address-claims.ts'
-import type { RefusedClaim, RefusedService } from './address-claims.ts'
+import type { Judgement, RefusedService } from './address-claims.ts'
+import { AddressGuard } from './address-guard.ts'
 import { routesOf } from './router.ts'
 import type { RouterContext } from './router.ts'
 import { noticesAbout } from './service-notices.ts'
@@ -25,12 +27,15 @@ export interface NodeRoutingOptions {
   /** At first; `setPolicy` changes it. */
   readonly policy: ServingPolicy
   readonly notices: NoticeSink
+  /** Without it, weights are what the rules of Services say. */
+  readonly care?: Pick<EndpointCare, 'weighingOf' | 'routed' | 'noticesOf' | 'subscribe'>
 }
 
 const noRoutes: readonly Route[] = []
 
 export class NodeRouting {
   readonly #options: NodeRoutingOptions
+  #guard: AddressGuard
   #claims: AddressClaims
   #zone = ''
   #nodeIPs: readonly string[]
@@ -40,6 +45,7 @@ export class NodeRouting {
     this.#options = options
     this.#policy = options.policy
     this.#nodeIPs = [options.nodeIP]
+    this.#guard = this.#newGuard()
     this.#claims = this.#newClaims()
   }
 
@@ -61,6 +67,7 @@ export class NodeRouting {
     if (isSameData(policy, this.#policy)) return false
     this.#policy = policy
     // Who names which address depends on it.
+    this.#guard = this.#newGuard()
     this.#claims = this.#newClaims()
     for (const [key, service] of this.#options.catalog.services) this.#claims.replace(key, undefined, service)
     return true
@@ -86,13 +93,33 @@ export class NodeRouting {
    * Returns the Services that name an address which became the node's, or is no more: they may lose it to a node port, or get
    * it back.
    */
-  setNodeIPs({ ips, otherIps = [] }: NodeRecord): readonly ObjectKey[] {
+  setNodeIPs({ ips, otherIps = [] }: NodeRecord): Iterable<ObjectKey> {
     const { family, nodeIP } = this.#options
     const own = [...ips, ...otherIps].filter((ip) => familyOf(ip) === family)
     const before = this.#nodeIPs
     this.#nodeIPs = [...new Set([nodeIP, ...own])]
     const changed = [...before, ...this.#nodeIPs].filter((ip) => before.includes(ip) !== this.#nodeIPs.includes(ip))
-    return changed.flatMap((ip) => [...this.#claims.namersOf(ip)])
+    return this.#claims.guardChanged({ ips: changed, ranges: [] })
+  }
+
+  /** Each of these returns the Services that name an address of which the guard may think otherwise now. */
+  nodeChanged(previous: NodeRecord | undefined, current: NodeRecord | undefined): Iterable<ObjectKey> {
+    return this.#claims.guardChanged(this.#guard.nodeChanged(previous, current))
+  }
+
+  serviceCidrChanged(
+    previous: ServiceCidrRecord | undefined,
+    current: ServiceCidrRecord | undefined,
+  ): Iterable<ObjectKey> {
+    return this.#claims.guardChanged(this.#guard.serviceCidrChanged(previous, current))
+  }
+
+  sliceChanged(
+    key: ObjectKey,
+    previous: SliceRecord | undefined,
+    current: SliceRecord | undefined,
+  ): Iterable<ObjectKey> {
+    return this.#claims.guardChanged(this.#guard.sliceChanged(key, previous, current))
   }
 
   /** The Services that name the place and do not get it. */
@@ -103,34 +130,56 @@ export class NodeRouting {
   /** What is wrong with a Service. */
   noticesOf(service: ObjectKey): readonly ServiceNotice[] {
     const record = this.#options.catalog.services.get(service)
-    return record === undefined ? [] : this.#notices(record, this.#slicesOf(service), this.#claims.refusedOf(service))
+    return record === undefined
+      ? []
+      : this.#notices(service, record, this.#slicesOf(service), this.#claims.judge(service))
   }
 
   /** Tells what is wrong with it on the way. */
   routesOf(service: ObjectKey): readonly Route[] {
-    const { catalog, family, notices } = this.#options
+    const { catalog, family, notices, care } = this.#options
     const record = catalog.services.get(service)
     if (record === undefined) {
+      care?.routed(service, undefined, noRoutes)
       notices.tell(family, service, [])
       return noRoutes
     }
     const slices = this.#slicesOf(service)
-    const refused = this.#claims.refusedOf(service)
-    notices.tell(family, service, this.#notices(record, slices, refused))
-    return routesOf(record, slices, this.#context, refused)
+    const judgement = this.#claims.judge(service)
+    const weighing = care?.weighingOf(service, record, slices)
+    const routes = routesOf(record, slices, this.#context, judgement.refused, weighing)
+    care?.routed(service, record, routes)
+    notices.tell(family, service, this.#notices(service, record, slices, judgement))
+    return routes
+  }
+
+  #newGuard(): AddressGuard {
+    const { catalog, family, nodeName } = this.#options
+    return new AddressGuard({ catalog, family, nodeName, nodeIPs: () => this.#nodeIPs, policy: this.#policy.guard })
   }
 
   #newClaims(): AddressClaims {
     const { catalog, family } = this.#options
-    return new AddressClaims({ family, nodeIPs: () => this.#nodeIPs, services: catalog.services, ...this.#policy })
+    const { apiServers, allowExternalIPs } = this.#policy
+    return new AddressClaims({
+      family,
+      nodeIPs: () => this.#nodeIPs,
+      services: catalog.services,
+      apiServers,
+      allowExternalIPs,
+      guard: this.#guard,
+    })
   }
 
   #notices(
+    service: ObjectKey,
     record: ServiceRecord,
     slices: readonly SliceRecord[],
-    refused: readonly RefusedClaim[],
+    { refused, guarded }: Judgement,
   ): readonly ServiceNotice[] {
-    return noticesAbout(record, slices, this.#context, refused, this.#nodeIPs)
+    const notices = noticesAbout(record, slices, this.#context, refused, guarded)
+    const found = record.traffic === undefined ? undefined : this.#options.care?.noticesOf(service)
+    return found === undefined || found.length === 0 ? notices : [...notices, ...found]
   }
 
   #slicesOf(service: ObjectKey): readonly SliceRecord[] {

@@ -1,12 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import type { ObjectKey } from '../../api/records.ts'
+import { EndpointCare } from '../care/endpoint-care.ts'
 import { Catalog } from '../catalog.ts'
 import { RouteTable } from './route-table.ts'
 import type { NoticeSink } from './service-notices.ts'
 import { usualPolicy } from './serving-policy.ts'
+import type { ServingPolicy } from './serving-policy.ts'
 import type { SyncRequest } from '../sync/route-source.ts'
 import { silentMetrics } from '../proxy-metrics.ts'
 import type { ProxyMetrics } from '../proxy-metrics.ts'
+import { FakeClock } from '../testing/fake-clock.ts'
 import { node, rawSlice, record, service, slice } from '../testing/objects.ts'
 import { addressesOf } from '../testing/routes.ts'
 
@@ -15,7 +18,7 @@ const db = service('demo/db', { clusterIP: '10.96.0.2', ports: [{ port: 5432 }] 
 
 const serviceCidr = (name: string, ...cidrs: string[]) => record('ServiceCIDR', { metadata: { name }, spec: { cidrs } })
 
-function setUp(options: { initialised?: boolean } = {}) {
+function setUp(options: { initialised?: boolean; care?: EndpointCare; policy?: ServingPolicy } = {}) {
   const catalog = new Catalog()
   const counts = { services: 0, slices: 0, pending: { services: 0, slices: 0 } }
   const metrics: ProxyMetrics = {
@@ -33,7 +36,8 @@ function setUp(options: { initialised?: boolean } = {}) {
     family: 'ipv4',
     nodeName: 'here',
     nodeIP: '10.200.0.2',
-    policy: usualPolicy,
+    policy: options.policy ?? usualPolicy,
+    ...(options.care && { care: options.care }),
     notices,
     metrics,
     startedAtMs: 1_000,
@@ -509,4 +513,76 @@ test('who watches the view hears which routes a sync has put into it, and how ma
   catalog.remove('Service', 'demo/web' as ObjectKey)
   take()
   expect(heard).toHaveLength(2)
+})
+
+describe('endpoints that this node takes care of', () => {
+  async function cared(traffic: object, policy = usualPolicy) {
+    const clock = new FakeClock()
+    const state = { problem: undefined as string | undefined }
+    const probe = async ({ ip }: { readonly ip: string }) => (ip === '10.0.0.2' ? state.problem : undefined)
+    const care = new EndpointCare({ clock, probe, random: () => 0.5 })
+    const parts = setUp({ care, policy })
+    const stop = new AbortController()
+    const running = care.run(stop.signal)
+    parts.catalog.upsert({ ...web, traffic })
+    parts.catalog.upsert(slice('demo/web-1', 'web', ['10.0.0.1']))
+    parts.take()
+    parts.catalog.upsert(slice('demo/web-1', 'web', ['10.0.0.1', '10.0.0.2']))
+    const weights = () =>
+      parts.table.view.routesByKey
+        .values()
+        .next()
+        .value?.clusterEndpoints.map(({ weight }: { weight: number }) => weight)
+    const end = async () => {
+      stop.abort()
+      await running
+    }
+    return { clock, state, end, weights, ...parts }
+  }
+
+  test('get their share step by step, each step a sync', async () => {
+    const { clock, take, requests, weights, end } = await cared({ slowStartMs: 10_000 })
+    take()
+    expect(weights()).toEqual([10, 1])
+    await clock.advance(1_000)
+    expect(requests).toEqual([{ urgent: false, initialised: false }])
+    expect(take().change.causes).toEqual(['slow start of demo/web'])
+    expect(weights()).toEqual([10, 2])
+    for (let step = 0; step < 8; step++) {
+      await clock.advance(1_000)
+      take()
+    }
+    expect(weights()).toEqual([1, 1])
+    await clock.advance(60_000)
+    expect(requests).toEqual([])
+    await end()
+  })
+
+  test('cause no sync in a mode that knows no weights', async () => {
+    const policy = { ...usualPolicy, abilities: { ...usualPolicy.abilities, weights: false } }
+    const { clock, take, requests, weights, told, end } = await cared({ slowStartMs: 10_000 }, policy)
+    take()
+    expect(weights()).toEqual([1, 1])
+    await clock.advance(60_000)
+    expect(requests).toEqual([])
+    expect(told.at(-1)).toBe('demo/web UnsupportedAnnotation')
+    await end()
+  })
+
+  test('are left out at once when they cannot be reached, and said so', async () => {
+    const { clock, state, take, requests, weights, told, end } = await cared({ healthCheck: { kind: 'tcp' } })
+    take()
+    state.problem = 'connection refused'
+    await clock.advance(8_000)
+    expect(requests).toEqual([{ urgent: true, initialised: false }])
+    expect(take().change.causes).toEqual(['health check of demo/web'])
+    expect(weights()).toEqual([1])
+    expect(told.at(-1)).toBe('demo/web UnreachableEndpoint')
+    state.problem = undefined
+    await clock.advance(6_000)
+    take()
+    expect(weights()).toEqual([1, 1])
+    expect(told.at(-1)).toBe('demo/web')
+    await end()
+  })
 })

@@ -68,6 +68,10 @@ export class RouteTable implements RouteSource {
     this.#routing = new NodeRouting(options)
     this.#events = new RoutedEvents(family, options.spanNames)
     catalog.subscribe({ changed: (event) => this.#onChange(event), listed: () => this.#initialise() })
+    options.care?.subscribe((service, cause) => {
+      this.#reasons.weighed(service, cause)
+      this.#markDirty(service)
+    })
     this.#readNode()
     this.#readServiceCidrs()
     // What is already there is as new to this table as what comes later.
@@ -200,9 +204,11 @@ export class RouteTable implements RouteSource {
         this.#onSlice(event.key, event.previous, event.current, event.event)
         break
       case 'Node':
+        this.#markAllOf(this.#routing.nodeChanged(event.previous, event.current), event.event)
         this.#readNode(event.event)
         break
       case 'ServiceCIDR':
+        this.#markAllOf(this.#routing.serviceCidrChanged(event.previous, event.current), event.event)
         this.#readServiceCidrs(event.event)
         break
       default:
@@ -223,7 +229,7 @@ export class RouteTable implements RouteSource {
     this.#reasons.serviceChanged(key, previous, current)
     if (this.#isInitialised) this.#removalTimes.serviceChanged(key, this.#nowMs())
     this.#markDirty(key, event)
-    for (const other of this.#routing.serviceChanged(key, previous, current)) this.#markDirty(other, event)
+    this.#markAllOf(this.#routing.serviceChanged(key, previous, current), event)
   }
 
   #onSlice(
@@ -233,6 +239,7 @@ export class RouteTable implements RouteSource {
     event?: ObjectEvent,
   ): void {
     const { family, metrics } = this.#options
+    this.#markAllOf(this.#routing.sliceChanged(key, previous, current), event)
     for (const slice of new Set([previous, current])) {
       if (slice === undefined || slice.family !== family) continue
       const service = serviceKeyOf(slice)
@@ -276,6 +283,10 @@ export class RouteTable implements RouteSource {
     this.#scheduleFlush()
   }
 
+  #markAllOf(services: Iterable<ObjectKey>, event?: ObjectEvent): void {
+    for (const service of services) this.#markDirty(service, event)
+  }
+
   #scheduleFlush(): void {
     if (this.#isFlushScheduled || !this.#isInitialised) return
     this.#isFlushScheduled = true
@@ -305,7 +316,7 @@ export class RouteTable implements RouteSource {
     const { catalog, nodeName } = this.#options
     const node = catalog.nodes.get(nodeName as ObjectKey)
     if (node === undefined) return
-    for (const service of this.#routing.setNodeIPs(node)) this.#markDirty(service, event)
+    this.#markAllOf(this.#routing.setNodeIPs(node), event)
     const { zone } = node
     if (!this.#routing.setZone(zone)) return
     this.#reasons.note(`the node is in zone "${zone}" now`, [event?.link])

@@ -226,6 +226,30 @@ describe('the routes of a Service', () => {
     expect(routesOf({ ...web, relaying }, [], context)[0]).toHaveProperty('relaying', relaying)
   })
 
+  test('weigh endpoints by the rules of the slice, then by those of the Service', () => {
+    const weights = [
+      { of: 'node', name: 'here', weight: 0 },
+      { of: 'every', name: '', weight: 5 },
+    ] as const
+    const web = { ...service('demo/web', { clusterIP: '10.96.0.1', ports: [{ port: 80 }] }), traffic: { weights } }
+    const slices = [
+      slice('demo/web-1', 'web', ['10.0.0.1', { addresses: ['10.0.0.2'], nodeName: 'here' }]),
+      { ...slice('demo/web-2', 'web', ['10.0.0.3']), weights: [{ of: 'ip', name: '10.0.0.3', weight: 7 }] as const },
+    ]
+    const weightsIn = (where: RouterContext) => routesOf(web, slices, where)[0]?.endpoints.map(({ weight }) => weight)
+    expect(weightsIn(context)).toEqual([5, 0, 7])
+    // A mode that knows no weights can still leave an endpoint alone.
+    const abilities = { ...usualPolicy.abilities, weights: false }
+    expect(weightsIn({ ...context, policy: { ...usualPolicy, abilities } })).toEqual([1, 0, 1])
+  })
+
+  test('have what the mode can do of the wishes of the Service', () => {
+    const web = service('demo/web', { clusterIP: '10.96.0.1', ports: [{ port: 80 }] })
+    expect(routesOf(web, [], context)[0]?.traffic).toBeUndefined()
+    const traffic = { algorithm: 'maglev', maxConnections: 5, healthCheck: { kind: 'tcp' } } as const
+    expect(routesOf({ ...web, traffic }, [], context)[0]?.traffic).toEqual({ algorithm: 'maglev', maxConnections: 5 })
+  })
+
   test('say what the Service wishes at the sockets of clients', () => {
     const web = service('demo/web', { clusterIP: '10.96.0.1', ports: [{ port: 80 }] })
     expect(routesOf(web, [], context)[0]?.sockets).toBeUndefined()

@@ -2,6 +2,7 @@
 import type { Protocol, ServicePort, ServiceRecord, SliceRecord } from '../../api/records.ts'
 import { cidrContains, familyOf, isLoopback, renderCidr } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
+import type { Weigh } from '../care/endpoint-care.ts'
 import { addressKey } from './address-claims.ts'
 import type { RefusedClaim } from './address-claims.ts'
 import { categorize } from './categorize.ts'
@@ -9,6 +10,7 @@ import type { Categorized } from './categorize.ts'
 import { entrancesOf, externalTreatment, internalTreatment, outcomeUnder } from './entrances.ts'
 import { categorizeForKernelspace, kernelspaceEntrances } from './kernelspace-rules.ts'
 import type { KernelspaceEndpoints } from './kernelspace-rules.ts'
+import { grantedTraffic } from './mode-abilities.ts'
 import { endpointPortId, endpointsByPort } from './endpoints.ts'
 import type { EndpointsByPort } from './endpoints.ts'
 import { routeKey } from '../route.ts'
@@ -21,7 +23,7 @@ export interface RouterContext {
   readonly zone: string
   /** This node's address of the family. */
   readonly nodeIP: string
-  readonly policy: Omit<ServingPolicy, 'apiServers'>
+  readonly policy: Omit<ServingPolicy, 'apiServers' | 'guard'>
 }
 
 const noEndpoints: readonly Endpoint[] = []
@@ -33,12 +35,13 @@ export function routesOf(
   slices: Iterable<SliceRecord>,
   context: RouterContext,
   refused: readonly RefusedClaim[] = noneRefused,
+  weigh?: Weigh,
 ): readonly Route[] {
   const { family, nodeName, policy } = context
   const clusterIP = service.clusterIPs[family]
   if (clusterIP === undefined) return []
   if (isLoopback(clusterIP) && !policy.allowLoopback) return []
-  const endpoints = endpointsByPort(slices, family, nodeName, policy)
+  const endpoints = endpointsByPort(slices, family, nodeName, policy, service.traffic?.weights, weigh)
   const places = {
     clusterIP,
     externalIPs: ofFamily(service.externalIPs, family),
@@ -130,6 +133,7 @@ function routeOf(
     external,
     affinitySeconds: unlessZero(service.affinitySeconds),
     healthCheckNodePort: unlessZero(service.healthCheckNodePort),
+    traffic: grantedTraffic(service, policy),
     relaying: service.relaying,
     sockets: service.sockets,
     windows: service.windows,

@@ -58,7 +58,8 @@ test.each([
   ['whether they cover the node', { sourceRangesCoverNode: true }],
   ['the affinity', { affinitySeconds: 10 }],
   ['the port', { port: 81 }],
-  ['a wish at the sockets of clients', { sockets: { algorithm: 'round-robin' } }],
+  ['a wish at the sockets of clients', { sockets: { balancing: 'off' } }],
+  ['how an endpoint is chosen', { traffic: { algorithm: 'round-robin' } }],
   ['a wish of a Windows node', { windows: { rebuilds: true } }],
 ] as const)('%s makes a difference', (_, wishes) => {
   expect(isSameRoute(web, withWishes(web, wishes))).toBe(false)

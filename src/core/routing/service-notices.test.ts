@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import type { ObjectKey } from '../../api/records.ts'
-import type { RefusedClaim } from './address-claims.ts'
+import type { GuardedAddress, RefusedClaim, TakenClaim } from './address-claims.ts'
+import { whyText } from './claim-texts.ts'
 import type { RouterContext } from './router.ts'
-import { noticesAbout, takenText } from './service-notices.ts'
+import { noticesAbout } from './service-notices.ts'
 import { usualPolicy } from './serving-policy.ts'
 import { service, slice } from '../testing/objects.ts'
 
@@ -48,7 +49,7 @@ describe('what was refused is named,', () => {
   test('a node port without an address', () => {
     const [notice] = told({ kind: 'nodePort', protocol: 'UDP', port: 30_080, takenAs: 'nodePort', owner })
     expect(notice?.text).toBe('node port 30080/UDP is not served: it is a node port of demo/owner')
-    expect(takenText('externalIP', owner)).toBe('an external IP of demo/owner')
+    expect(whyText({ takenAs: 'externalIP', owner })).toBe('it is an external IP of demo/owner')
   })
 
   test('as the place of the API server', () => {
@@ -93,10 +94,12 @@ describe('an address of this node is told', () => {
   ]
   const web = service('demo/web', { ...spec, ports, externalIPs: [nodeIP] })
   const claim = { kind: 'externalIP', protocol: 'TCP', ip: nodeIP, port: 80, takenAs: 'nodePort' } as const
-  const refused = (...claims: Partial<RefusedClaim>[]) =>
-    claims.map((it): RefusedClaim => ({ ...claim, owner: 'demo/owner' as ObjectKey, ...it }))
-  const text = (...claims: Partial<RefusedClaim>[]) =>
-    noticesAbout(web, [], context, refused(...claims)).find(({ reason }) => reason === 'NodeAddress')?.text
+  const objection = { takenAs: 'node', node: 'here' } as const
+  const guarded: GuardedAddress = { kind: 'externalIP', ip: nodeIP, objection, isRefused: false }
+  const refused = (...claims: Partial<TakenClaim>[]) =>
+    claims.map((it): TakenClaim => ({ ...claim, owner: 'demo/owner' as ObjectKey, ...it }))
+  const text = (...claims: Partial<TakenClaim>[]) =>
+    noticesAbout(web, [], context, refused(...claims), [guarded]).find(({ reason }) => reason === 'NodeAddress')?.text
 
   test('with the ports that the Service gets there', () => {
     const about = (names: string) =>
@@ -124,4 +127,14 @@ describe('source ranges of the other family alone are told', () => {
     expect(reasons(ranged())).toEqual([])
     expect(reasons(ranged('fd00::2'))).toEqual([])
   })
+})
+
+test('a wish that the mode cannot fulfil is told, also of a Service without addresses of its own', () => {
+  const abilities = { mode: 'plain', algorithms: [], algorithmsWithAffinity: [], weights: false, limits: [] } as const
+  const at = { ...context, policy: { ...usualPolicy, abilities } }
+  const web = { ...service('demo/web', spec), traffic: { algorithm: 'maglev' } } as const
+  expect(noticesAbout(web, [], at, [])).toEqual([
+    { reason: 'UnsupportedAnnotation', text: 'fairlead.dev/algorithm: maglev is ignored: the plain mode cannot do it' },
+  ])
+  expect(reasons(web)).toEqual([])
 })

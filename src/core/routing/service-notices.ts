@@ -2,16 +2,23 @@
 import type { ObjectKey, ServiceRecord, SliceRecord } from '../../api/records.ts'
 import { familyOf, hostPort, isLoopback } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
-import type { ClaimKind, RefusedClaim } from './address-claims.ts'
+import type { GuardedAddress, RefusedClaim, TakenClaim } from './address-claims.ts'
+import { claimWords, isTaken, whyText } from './claim-texts.ts'
+import { firstOfMany, guardNotices } from './guard-notices.ts'
+import { refusedTraffic } from './mode-abilities.ts'
 import type { RouterContext } from './router.ts'
 
 /** One word for machines: the reason of an Event, and a label of the metric. */
 export const noticeReasons = [
   'AddressInUse',
   'ApiServerAddress',
+  'ExternalIPNotAllowed',
+  'GuardedAddress',
   'LoopbackAddress',
   'NodeAddress',
   'SourceRangesOfOtherFamily',
+  'UnreachableEndpoint',
+  'UnsupportedAnnotation',
   'UnreadableSourceRange',
 ] as const
 
@@ -37,52 +44,42 @@ export function noticesAbout(
   slices: Iterable<SliceRecord>,
   context: RouterContext,
   refused: readonly RefusedClaim[],
-  nodeIPs: readonly string[] = [context.nodeIP],
+  guarded: readonly GuardedAddress[] = [],
 ): readonly ServiceNotice[] {
   if (service.clusterIPs[context.family] === undefined || service.ports.length === 0) return none
-  const isPlain = service.loadBalancerIPs.length === 0 && service.externalIPs.length === 0 && refused.length === 0
+  const isPlain =
+    service.loadBalancerIPs.length === 0 &&
+    service.externalIPs.length === 0 &&
+    refused.length === 0 &&
+    service.traffic === undefined
   if (isPlain) return loopbackNotices(service, slices, context)
   const notices = [
-    ...refusedNotices(refused),
+    ...refusedNotices(refused.filter(isTaken)),
     ...loopbackNotices(service, slices, context),
-    ...nodeIPs.flatMap((ip) => nodeAddressNotices(service, ip, context, refused)),
+    ...guardNotices(service, guarded, refused.filter(isTaken), context.nodeName),
     ...sourceRangeNotices(service, context),
+    ...refusedTraffic(service, context.policy.abilities).map((text) => ({
+      reason: 'UnsupportedAnnotation' as const,
+      text,
+    })),
   ]
   return notices.length === 0 ? none : notices
 }
 
 const none: readonly ServiceNotice[] = []
 
-export const claimWords: Readonly<Record<ClaimKind, string>> = {
-  clusterIP: 'cluster IP',
-  nodePort: 'node port',
-  loadBalancerIP: 'load-balancer IP',
-  externalIP: 'external IP',
+function refusedNotices(refused: readonly TakenClaim[]): readonly ServiceNotice[] {
+  return firstOfMany(
+    refused.map(refusedNotice),
+    (more) => `${more} more ${more === 1 ? 'address is' : 'addresses are'} not served either`,
+  )
 }
 
-/** `an external IP of shop/web` */
-export function takenText(takenAs: ClaimKind, owner: ObjectKey): string {
-  return `${takenAs === 'externalIP' ? 'an' : 'a'} ${claimWords[takenAs]} of ${owner}`
-}
-
-/** Each is a line in the log: one Service that names thousands of addresses must not fill it. */
-const mostRefusedNotices = 10
-
-function refusedNotices(refused: readonly RefusedClaim[]): readonly ServiceNotice[] {
-  const notices = refused.slice(0, mostRefusedNotices).map(refusedNotice)
-  const more = refused.length - notices.length
-  const words = more === 1 ? 'address is' : 'addresses are'
-  return more === 0
-    ? notices
-    : [...notices, { reason: 'AddressInUse', text: `${more} more ${words} not served either` }]
-}
-
-function refusedNotice({ kind, protocol, ip, port, takenAs, owner }: RefusedClaim): ServiceNotice {
+function refusedNotice(claim: TakenClaim): ServiceNotice {
+  const { kind, protocol, ip, port, takenAs, owner } = claim
   const place = `${ip === undefined ? port : hostPort(ip, port)}/${protocol}`
-  const claim = `${claimWords[kind]} ${place} is not served`
-  return takenAs === 'apiServer'
-    ? { reason: 'ApiServerAddress', text: `${claim}: Fairlead reaches the API server there`, owner }
-    : { reason: 'AddressInUse', text: `${claim}: it is ${takenText(takenAs, owner)}`, owner }
+  const reason = takenAs === 'apiServer' ? 'ApiServerAddress' : 'AddressInUse'
+  return { reason, text: `${claimWords[kind]} ${place} is not served: ${whyText(claim)}`, owner }
 }
 
 function loopbackNotices(
@@ -101,28 +98,6 @@ function loopbackNotices(
       return [{ reason, text: `endpoint ${endpoint.ip} of ${slice.name} is not used: it is a loopback address` }]
   }
   return none
-}
-
-/** Allowed, because people do it on purpose; but whatever else listens there is out of reach. */
-function nodeAddressNotices(
-  { externalIPs, loadBalancerIPs, ports }: ServiceRecord,
-  nodeIP: string,
-  { policy }: RouterContext,
-  refused: readonly RefusedClaim[],
-): readonly ServiceNotice[] {
-  const kind = loadBalancerIPs.includes(nodeIP)
-    ? 'loadBalancerIP'
-    : policy.allowExternalIPs && externalIPs.includes(nodeIP)
-      ? 'externalIP'
-      : undefined
-  if (kind === undefined || isLoopback(nodeIP)) return none
-  const served = ports.filter(({ port, protocol }) =>
-    refused.every((claim) => claim.ip !== nodeIP || claim.port !== port || claim.protocol !== protocol),
-  )
-  if (served.length === 0) return none
-  const names = served.map(({ port, protocol }) => `${port}/${protocol}`).join(', ')
-  const text = `${claimWords[kind]} ${nodeIP} is an address of this node: what the node itself runs on ${names} cannot be reached there`
-  return [{ reason: 'NodeAddress', text }]
 }
 
 function sourceRangeNotices(service: ServiceRecord, { family, policy }: RouterContext): readonly ServiceNotice[] {

@@ -24,6 +24,10 @@ export class SharedIndex {
     for (const other of this.othersThan(service, key)) to.add(other)
   }
 
+  keys(): Iterable<string> {
+    return this.#servicesByKey.keys()
+  }
+
   all(key: string): readonly ObjectKey[] {
     const known = this.#servicesByKey.get(key)
     if (known === undefined) return nobody

@@ -91,6 +91,11 @@ export class SyncReasons {
       reasons.triggerTimesMs.push(current.triggerTimeMs)
   }
 
+  /** Nothing in the cluster changed, but what this node makes of the endpoints. */
+  weighed(service: ObjectKey, cause: string): void {
+    this.#of(service, () => `${cause} of ${service}`)
+  }
+
   /** The Service's changes cancelled each other out, or do not matter on this node. */
   forget(service: ObjectKey): void {
     this.#links.forget(service)

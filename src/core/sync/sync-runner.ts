@@ -40,6 +40,8 @@ export interface SyncRunnerOptions {
   /** Called when a sync begins, before it takes what it programs: what it is made from stays until the next one. */
   readonly onBegin?: () => void
   readonly afterSync: readonly AfterSync[]
+  /** Hears what a sync has to say about a route that is programmed. */
+  readonly onNotice?: (key: RouteKey, text: string) => void
   /** Hears which endpoints get no new connections any more. */
   readonly safety?: Pick<TimeToSafety, 'committed'>
 }
@@ -292,6 +294,10 @@ export class SyncRunner {
       durationMs: Math.round(durationMs * 10) / 10,
     })
     this.#warnOfFailedRoutes(report, view)
+    for (const { key, reason } of report.notices ?? []) {
+      this.#log.warn('route is not served everywhere', { route: key, reason })
+      this.#options.onNotice?.(key, reason)
+    }
   }
 
   #warnOfFailedRoutes(report: SyncReport, view: NodeView): void {

@@ -5,7 +5,7 @@ import type { NodeView } from '../backend.ts'
 import type { Route } from '../route.ts'
 import { routesOf } from '../routing/router.ts'
 import { usualPolicy } from '../routing/serving-policy.ts'
-import { service, slice } from './objects.ts'
+import { rawService, record, slice } from './objects.ts'
 import type { Family } from '../../net/ip.ts'
 
 /** This node. */
@@ -95,15 +95,30 @@ export function anyServiceObjects(plan: AddressPlan): fc.Arbitrary<ServiceObject
       affinitySeconds: fc.constantFrom(0, 0, 10_800, 60),
       internalTrafficPolicy: fc.constantFrom('Cluster', 'Local'),
       externalTrafficPolicy: fc.constantFrom('Cluster', 'Local'),
+      annotations: anyTraffic(plan),
       endpoints: fc.uniqueArray(anyEndpoint(plan), { maxLength: 5, selector: ({ ip }) => ip, size: 'max' }),
     })
     .map((chosen) => objectsOf(plan, chosen))
 }
 
+/** Most want nothing. A Maglev table is too large to be written as often as random tests do it. */
+function anyTraffic({ podsHere, podsElsewhere }: AddressPlan): fc.Arbitrary<Readonly<Record<string, string>>> {
+  const [here, there] = [podsHere[0] ?? '', podsElsewhere[0] ?? '']
+  const wish = (annotation: string, ...values: readonly (string | undefined)[]) =>
+    fc.constantFrom(...values).map((value) => (value === undefined ? {} : { [`fairlead.dev/${annotation}`]: value }))
+  const none = [undefined, undefined, undefined]
+  return fc
+    .tuple(
+      wish('algorithm', ...none, ...none, 'random', 'round-robin', 'source-hash'),
+      wish('weights', ...none, `ip:${here}=3, ip:${there}=6`, `node:there=2, ip:${here}=0, *=5`, '*=0'),
+    )
+    .map(([algorithm, weights]) => ({ ...algorithm, ...weights }))
+}
+
 /** All ports of one Service, whoever else wants its addresses. */
 function anyServiceRoutes(plan: AddressPlan): fc.Arbitrary<readonly Route[]> {
   const context = { family: plan.family, nodeName, zone: '', nodeIP: plan.node[0], policy: usualPolicy }
-  return anyServiceObjects(plan).map(({ service: record, slice: endpoints }) => routesOf(record, [endpoints], context))
+  return anyServiceObjects(plan).map(({ service, slice: endpoints }) => routesOf(service, [endpoints], context))
 }
 
 /** Each Service once. */
@@ -164,14 +179,15 @@ interface ChosenService {
   readonly affinitySeconds: number
   readonly internalTrafficPolicy: string
   readonly externalTrafficPolicy: string
+  readonly annotations: Readonly<Record<string, string>>
   readonly endpoints: readonly { readonly ip: string; readonly state: string }[]
 }
 
 function objectsOf(plan: AddressPlan, chosen: ChosenService): ServiceObjects {
-  const { name, ports, clusterIP, affinitySeconds, loadBalancerIPs } = chosen
+  const { name, ports, clusterIP, affinitySeconds, loadBalancerIPs, annotations } = chosen
   const isLoadBalancer = loadBalancerIPs.length > 0
   const hasNodePort = ports.some(({ nodePort }) => nodePort !== 0)
-  const record = service(
+  const raw = rawService(
     `shop/${name}`,
     {
       type: isLoadBalancer ? 'LoadBalancer' : hasNodePort ? 'NodePort' : 'ClusterIP',
@@ -187,6 +203,7 @@ function objectsOf(plan: AddressPlan, chosen: ChosenService): ServiceObjects {
       sessionAffinityConfig: { clientIP: { timeoutSeconds: affinitySeconds } },
     },
     { loadBalancer: { ingress: loadBalancerIPs.map((ip) => ({ ip })) } },
+    { annotations },
   )
   const endpoints = slice(
     `shop/${name}-1`,
@@ -199,7 +216,7 @@ function objectsOf(plan: AddressPlan, chosen: ChosenService): ServiceObjects {
     ports.map((port) => ({ name: port.name, protocol: port.protocol, port: 8080 })),
     { addressType: plan.family === 'ipv4' ? 'IPv4' : 'IPv6' },
   )
-  return { service: record, slice: endpoints }
+  return { service: record('Service', raw), slice: endpoints }
 }
 
 /** None as often as any. */

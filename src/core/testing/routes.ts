@@ -18,6 +18,7 @@ export function testEndpoint(ip: string, port: number, overrides: Partial<Endpoi
     terminating: false,
     zoneHints: [],
     nodeHints: [],
+    weight: 1,
     ...overrides,
   }
 }
@@ -79,6 +80,7 @@ function routeOf(name: string, wishes: Wishes): Route {
     port: 80,
     affinitySeconds: undefined,
     healthCheckNodePort: undefined,
+    traffic: undefined,
     relaying: undefined,
     sockets: undefined,
     windows: undefined,

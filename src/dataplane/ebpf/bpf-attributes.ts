@@ -28,7 +28,6 @@ export const bpfCommand = {
 export const mapTypeNumber: Readonly<Record<MapType | 'array-of-maps', number>> = {
   hash: 1,
   array: 2,
-  'lru-hash': 9,
   'array-of-maps': 12,
   'socket-storage': 24,
 }

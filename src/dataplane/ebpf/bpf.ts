@@ -21,7 +21,7 @@ export const attachTypes = [
 export type AttachType = (typeof attachTypes)[number]
 
 /** `socket-storage`: a value in the memory of each socket, which ends with the socket. Only programs read and write it. */
-export type MapType = 'hash' | 'array' | 'lru-hash' | 'socket-storage'
+export type MapType = 'hash' | 'array' | 'socket-storage'
 
 export interface MapSpec {
   /** What others see, as in `bpftool map`. The kernel keeps 15 characters of it. */

@@ -314,7 +314,7 @@ export class KernelBpf implements Bpf {
 
 /** Arrays: to be mapped into memory. Socket storage: made with the socket. */
 const mapFlags: Readonly<Partial<Record<MapType, number>>> = { array: 0x400, 'socket-storage': 1 }
-const mapTypes: readonly MapType[] = ['hash', 'array', 'lru-hash', 'socket-storage']
+const mapTypes: readonly MapType[] = ['hash', 'array', 'socket-storage']
 const sharings: Readonly<Record<number, AttachedProgram['sharing']>> = { 0: 'exclusive', 1: 'overridable', 2: 'shared' }
 
 function openFolder(cgroup: string, doing: string): number {

@@ -48,18 +48,18 @@ export class KernelMap implements BpfMap {
   }
 
   async entries(): Promise<readonly MapEntry[]> {
-    assertMapType(this.spec, 'list', 'hash', 'lru-hash')
+    assertMapType(this.spec, 'list', 'hash')
     return (this.#hasBatches ? this.#listBatches() : undefined) ?? this.#listOneByOne()
   }
 
   async lookup(keys: readonly Uint8Array[]): Promise<readonly (Uint8Array | undefined)[]> {
-    assertMapType(this.spec, 'look into', 'hash', 'lru-hash')
+    assertMapType(this.spec, 'look into', 'hash')
     for (const key of keys) assertKeySize(this.spec, key)
     return keys.map((key) => this.#lookup(Buffer.from(key)))
   }
 
   async update(entries: readonly MapEntry[]): Promise<void> {
-    assertMapType(this.spec, 'add to', 'hash', 'lru-hash')
+    assertMapType(this.spec, 'add to', 'hash')
     for (const [key, value] of entries) {
       assertKeySize(this.spec, key)
       assertValueSize(this.spec, value)
@@ -76,7 +76,7 @@ export class KernelMap implements BpfMap {
   }
 
   async delete(keys: readonly Uint8Array[]): Promise<void> {
-    assertMapType(this.spec, 'delete from', 'hash', 'lru-hash')
+    assertMapType(this.spec, 'delete from', 'hash')
     for (const key of keys) assertKeySize(this.spec, key)
     let done = 0
     while (done < keys.length) {

@@ -23,12 +23,12 @@ export class MemoryMap implements BpfMap {
   }
 
   async entries(): Promise<readonly MapEntry[]> {
-    assertMapType(this.spec, 'list', 'hash', 'lru-hash')
+    assertMapType(this.spec, 'list', 'hash')
     return [...this.object.entriesByKey.values()].map(copyOf)
   }
 
   async lookup(keys: readonly Uint8Array[]): Promise<readonly (Uint8Array | undefined)[]> {
-    assertMapType(this.spec, 'look into', 'hash', 'lru-hash')
+    assertMapType(this.spec, 'look into', 'hash')
     for (const key of keys) assertKeySize(this.spec, key)
     const { entriesByKey } = this.object
     return keys.map((key) => {
@@ -38,7 +38,7 @@ export class MemoryMap implements BpfMap {
   }
 
   async update(entries: readonly MapEntry[]): Promise<void> {
-    assertMapType(this.spec, 'add to', 'hash', 'lru-hash')
+    assertMapType(this.spec, 'add to', 'hash')
     for (const [key, value] of entries) {
       assertKeySize(this.spec, key)
       assertValueSize(this.spec, value)
@@ -46,16 +46,13 @@ export class MemoryMap implements BpfMap {
     const { entriesByKey } = this.object
     for (const [index, entry] of entries.entries()) {
       const key = keyText(entry[0])
-      if (!entriesByKey.has(key) && entriesByKey.size >= this.spec.maxEntries) {
-        if (this.spec.type === 'hash') throw fullError(this.spec.name, index)
-        for (const oldest of [...entriesByKey.keys()].slice(0, 1)) entriesByKey.delete(oldest)
-      }
+      if (!entriesByKey.has(key) && entriesByKey.size >= this.spec.maxEntries) throw fullError(this.spec.name, index)
       entriesByKey.set(key, copyOf(entry))
     }
   }
 
   async delete(keys: readonly Uint8Array[]): Promise<void> {
-    assertMapType(this.spec, 'delete from', 'hash', 'lru-hash')
+    assertMapType(this.spec, 'delete from', 'hash')
     for (const key of keys) assertKeySize(this.spec, key)
     for (const key of keys) this.object.entriesByKey.delete(keyText(key))
   }

@@ -133,9 +133,12 @@ export function nftContract(name: string, family: Family, open: () => Promise<Nf
         commentedRule('this node', { kind: 'is local', end: 'source' }, mark, target),
         rule({ kind: 'look up verdict', fields, map: services.name }),
         rule({ kind: 'in set', fields: ['source'], set: affinity.name }, target),
-        rule({ kind: 'chance', oneIn: 3 }, target),
+        rule({ kind: 'chance', hits: 1, of: 3 }, target),
+        rule({ kind: 'chance', hits: 3, of: 10 }, target),
         rule({ kind: 'remember source', set: affinity.name }),
-        rule({ kind: 'dnat by map', fields, choices: 1, map: endpoints.name }),
+        ...(['chance', 'turn', 'source', 'flow'] as const).map((by) =>
+          rule({ kind: 'dnat by map', fields, choices: 7, by, map: endpoints.name }),
+        ),
         rule({ kind: 'protocol', protocol: 'TCP' }, { kind: 'dnat', ip: ip(5), port: 8080 }),
       ]
       const add = rules.map((it): NftOperation => ({ do: 'add rule', chain: 'spare', rule: it }))
@@ -370,6 +373,7 @@ export function nftContract(name: string, family: Family, open: () => Promise<Nf
       kind: 'dnat by map',
       fields: ['destination', 'protocol', 'port'],
       choices: 1,
+      by: 'chance',
       map: endpoints.name,
     }
     const evil = 'x\nadd rule ip fairlead spare accept'

@@ -1,7 +1,8 @@
 /** A rule in the words of nft. */
 import type { Family } from '../../net/ip.ts'
 import { commentText } from './comment-text.ts'
-import type { Field, Rule, Statement } from './rule.ts'
+import { hashSeed } from './rule.ts'
+import type { DnatByMap, Field, Rule, Statement } from './rule.ts'
 
 export function renderRule({ statements, comment }: Rule, family: Family): string {
   const words = statements.map((statement) => renderStatement(statement, family))
@@ -31,7 +32,7 @@ function renderStatement(statement: Statement, family: Family): string {
     case 'protocol':
       return `meta l4proto ${statement.protocol.toLowerCase()}`
     case 'chance':
-      return `numgen random mod ${statement.oneIn} 0`
+      return `numgen random mod ${statement.of} ${statement.hits === 1 ? '0' : `< ${statement.hits}`}`
     case 'set mark':
       return `meta mark set meta mark | ${statement.mark}`
     case 'clear mark':
@@ -41,7 +42,7 @@ function renderStatement(statement: Statement, family: Family): string {
     case 'look up verdict':
       return `${renderFields(statement.fields, ip)} vmap @${statement.map}`
     case 'dnat by map':
-      return `dnat ${ip} to ${renderFields(statement.fields, ip)} . numgen random mod ${statement.choices} map @${statement.map}`
+      return `dnat ${ip} to ${renderFields(statement.fields, ip)} . ${renderIndex(statement, ip)} map @${statement.map}`
     case 'dnat':
       return `dnat to ${family === 'ipv4' ? statement.ip : `[${statement.ip}]`}:${statement.port}`
     case 'jump':
@@ -54,6 +55,22 @@ function renderStatement(statement: Statement, family: Family): string {
       return statement.kind
     default:
       return statement satisfies never
+  }
+}
+
+function renderIndex({ by, choices }: DnatByMap, ip: string): string {
+  const seed = `seed 0x${hashSeed.toString(16)}`
+  switch (by) {
+    case 'chance':
+      return `numgen random mod ${choices}`
+    case 'turn':
+      return `numgen inc mod ${choices}`
+    case 'source':
+      return `jhash ${ip} saddr mod ${choices} ${seed}`
+    case 'flow':
+      return `jhash ${ip} saddr . th sport mod ${choices} ${seed}`
+    default:
+      return by satisfies never
   }
 }
 

@@ -27,7 +27,8 @@ type Match =
   | { readonly kind: 'is local'; readonly end: 'source' | 'destination' }
   | { readonly kind: 'marked'; readonly mark: string }
   | { readonly kind: 'protocol'; readonly protocol: Protocol }
-  | { readonly kind: 'chance'; readonly oneIn: number }
+  /** Matches `hits` of `of` times. */
+  | { readonly kind: 'chance'; readonly hits: number; readonly of: number }
 
 type Effect =
   | { readonly kind: 'set mark' | 'clear mark'; readonly mark: string }
@@ -35,18 +36,32 @@ type Effect =
   | { readonly kind: 'remember source'; readonly set: string }
   /** Does what the map says about these fields; goes on when it says nothing. */
   | { readonly kind: 'look up verdict'; readonly fields: readonly Field[]; readonly map: string }
-  /** Sends the connection where the map says for these fields and a random index below `choices`. */
   | DnatByMap
   | { readonly kind: 'dnat'; readonly ip: string; readonly port: number }
   | { readonly kind: 'jump' | 'goto'; readonly chain: string }
   | { readonly kind: 'drop' | 'reject' | 'masquerade' }
 
+/** Sends the connection where the map says for these fields and an index below `choices`. */
 export interface DnatByMap {
   readonly kind: 'dnat by map'
   readonly fields: readonly DestinationField[]
   readonly choices: number
+  readonly by: IndexBy
   readonly map: string
 }
+
+export type IndexBy =
+  /** Any, with equal chance. */
+  | 'chance'
+  /** From 0 upwards and again from 0. The rule counts, whoever comes. */
+  | 'turn'
+  /** The address of the client. */
+  | 'source'
+  /** Its address and port. */
+  | 'flow'
+
+/** What clients are hashed with. The same in every kernel, so that all nodes choose alike. */
+export const hashSeed = 0x46616972
 
 export function rule(...statements: readonly Statement[]): Rule {
   return { statements }

@@ -3,6 +3,7 @@
  * who may serve; the engine balances, dials and copies. The engines in `node`, `threads` and `native` implement this
  * interface and pass `contract/relay.contract.ts`.
  */
+import type { Algorithm } from '../../api/records.ts'
 import type { LocalTraffic } from '../../core/node/local-traffic.ts'
 import type { Cidr } from '../../net/ip.ts'
 import type { ReportSettings } from './connection-report.ts'
@@ -44,6 +45,8 @@ export interface SocketAddress {
 export interface PoolEndpoint extends SocketAddress {
   /** On this node: its answers come back through this machine, whoever the client is. */
   readonly isHere?: boolean
+  /** How many connections it gets, compared with others: a whole number, 1 by default. */
+  readonly weight?: number
 }
 
 /**
@@ -103,8 +106,11 @@ export interface PoolSpec {
   readonly proxyProtocol?: ProxyProtocol
 }
 
-/** `least-connections` counts those that this relay has open. */
-export type Balancing = 'round-robin' | 'random' | 'least-connections'
+/**
+ * `least-connections` counts those that this relay has open, for the weight of the endpoint. `source-hash` goes by the
+ * client's address, `maglev` by its address and port: both choose the same in every engine.
+ */
+export type Balancing = Algorithm
 
 export type ListenResult =
   | { readonly ok: true; readonly address: SocketAddress; readonly fd?: number | undefined }

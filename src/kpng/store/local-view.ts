@@ -97,6 +97,8 @@ function candidate(endpoint: ClusterEndpoint, viewer: Viewer): Candidate {
     terminating,
     zoneHints: info.Hints?.Zones ?? [],
     nodeHints,
+    // Backends know the annotations, and weigh by themselves.
+    weight: 1,
   }
 }
 

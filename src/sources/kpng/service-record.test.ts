@@ -27,6 +27,15 @@ const port = (changes: Partial<PortMapping>): PortMapping => ({
 })
 const clientIP = (TimeoutSeconds: number) => ({ $case: 'ClientIP', value: { TimeoutSeconds } }) as const
 
+test('the hairpin of an annotation holds, whoever the core is', () => {
+  const IPs = { ClusterIPs: noIps, ExternalIPs: noIps, LoadBalancerIPs: ipSet(['203.0.113.7']), Headless: false }
+  const Annotations = { 'fairlead.dev/load-balancer-hairpin': 'through' }
+  expect(read({ IPs, Annotations }).record).toMatchObject({
+    loadBalancerIPs: [],
+    leftToLoadBalancer: { ips: ['203.0.113.7'], because: 'hairpin' },
+  })
+})
+
 test('a load balancer has all that a node needs to know of it', () => {
   const { record, problems } = read({
     Type: 'LoadBalancer',
@@ -73,10 +82,12 @@ test('wishes for Windows nodes come with the annotations that the core passes on
   expect(read({ Annotations: { other: 'true' } }).record).not.toHaveProperty('windows')
 })
 
+test('so do wishes for how connections are spread', () => {
+  expect(read({ Annotations: { 'fairlead.dev/algorithm': 'maglev' } }).record.traffic).toEqual({ algorithm: 'maglev' })
+})
+
 test('so do wishes for the sockets of clients', () => {
-  expect(read({ Annotations: { 'fairlead.dev/algorithm': 'round-robin' } }).record.sockets).toEqual({
-    algorithm: 'round-robin',
-  })
+  expect(read({ Annotations: { 'fairlead.dev/socket-balancing': 'off' } }).record.sockets).toEqual({ balancing: 'off' })
   const { record, problems } = read({ Annotations: { 'fairlead.dev/socket-balancing': 'no' } })
   expect(record).not.toHaveProperty('sockets')
   expect(problems).toEqual([expect.stringContaining('metadata.annotations[fairlead.dev/socket-balancing]')])

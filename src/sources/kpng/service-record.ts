@@ -8,7 +8,9 @@ import type { AddressUse } from '../../api/address-rules.ts'
 import { oneOf } from '../../api/field-checks.ts'
 import type { ProblemNotes } from '../../api/field-checks.ts'
 import { JsonReader } from '../../api/json-reader.ts'
+import { loadBalancerFields } from '../../api/parse-load-balancer.ts'
 import { parseSockets } from '../../api/parse-sockets.ts'
+import { parseTraffic } from '../../api/parse-traffic.ts'
 import { parseWindows } from '../../api/parse-windows.ts'
 import { protocols } from '../../api/port-range.ts'
 import { objectKey } from '../../api/records.ts'
@@ -44,7 +46,14 @@ export function serviceRecord(service: Service): Parsed<ServiceRecord> {
     clusterIPs: type === 'ExternalName' || ips?.Headless === true ? {} : clusterIPs(ips?.ClusterIPs, notes),
     ports: ports(service, notes),
     externalIPs: addresses(ips?.ExternalIPs, 'external IP', 'spec.externalIPs', notes),
-    loadBalancerIPs: addresses(ips?.LoadBalancerIPs, 'load-balancer IP', 'status.loadBalancer.ingress', notes),
+    ...loadBalancerFields(
+      {
+        vips: addresses(ips?.LoadBalancerIPs, 'load-balancer IP', 'status.loadBalancer.ingress', notes),
+        proxied: [],
+      },
+      service.Annotations,
+      notes,
+    ),
     ...readSourceRanges(
       ranges.map((text, index) => [text, index]),
       ranges.length,
@@ -59,6 +68,7 @@ export function serviceRecord(service: Service): Parsed<ServiceRecord> {
       notes,
     ),
     // Present if the core was told to pass them on.
+    ...parseTraffic(service.Annotations, notes),
     ...parseSockets(service.Annotations, notes),
     ...parseWindows(service.Annotations),
   }

@@ -74,6 +74,14 @@ describe('a Service', () => {
     expect(rig().service({ clusterIP: '10.96.0.1' })?.IPs?.ClusterIPs).toEqual({ V4: ['10.96.0.1'], V6: [] })
   })
 
+  test('has no load-balancer IPs for nodes that its annotation leaves to the load balancer', () => {
+    const annotations = { 'fairlead.dev/load-balancer-hairpin': 'through' }
+    const metadata = { namespace: 'default', name: 'web', annotations }
+    const status = { loadBalancer: { ingress: [{ ip: '203.0.113.7' }] } }
+    const ips = rig().service({ type: 'LoadBalancer' }, { metadata, status })?.IPs
+    expect(ips?.LoadBalancerIPs).toEqual({ V4: [], V6: [] })
+  })
+
   test('has load-balancer IPs when its status does, even if none of them is an address', () => {
     const type = 'LoadBalancer'
     const status = (...ingress: readonly Json[]) => ({ status: { loadBalancer: { ingress } } })

@@ -126,7 +126,7 @@ describe('a forged state', () => {
     ['an unknown type', { ...good, type: 'Else' }],
     ['an unknown policy', { ...good, externalTrafficPolicy: '' }],
     ['an affinity without end', { ...good, affinitySeconds: 1e9 }],
-    ['an unknown wish', { ...good, relaying: { balancing: 'x' } }],
+    ['an unknown wish', { ...good, relaying: { proxyProtocol: 'x' } }],
     ['ports that are no list', { ...good, ports: {} }],
     ['a missing field', { ...good, ports: undefined }],
     ['a rule in an endpoint', { ...goodSlice, endpoints: [{ ...goodEndpoint, ip: `10.0.0.1\n${rule}` }] }],

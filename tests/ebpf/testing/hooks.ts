@@ -17,7 +17,6 @@ import {
   layout,
   layoutVersion,
   listBits,
-  listWord,
   mapSpecs,
   slotWord,
 } from '../../../src/backends/ebpf/layout.ts'
@@ -27,6 +26,7 @@ import type {
   Frontend,
   ListName,
   MapName,
+  ServiceList,
   ServiceStats,
   StaleReport,
 } from '../../../src/backends/ebpf/layout.ts'
@@ -128,16 +128,17 @@ export class Hooks implements Disposable {
         await this.map('endpoints').fill(id * layout.endpoint.size, encodeEndpoint(record))
       }
     }
-    const wordOf = async (places: Endpoints): Promise<bigint> => {
-      if (typeof places === 'string') return listWord({ kind: places })
+    const listOf = async (places: Endpoints): Promise<ServiceList> => {
+      if (typeof places === 'string') return { kind: places }
       const base = this.#slots
       for (const place of places) {
         const { id, record } = endpoints.get(place) ?? nobody(place)
         await this.map('slots').store(this.#slots++ * layout.slot.size, slotWord({ ...record, endpoint: id }))
       }
-      return listWord({ kind: 'endpoints', base, count: places.length })
+      return { kind: 'endpoints', base, count: places.length }
     }
-    const record = { internal: await wordOf(internal), external: await wordOf(external), affinitySeconds, roundRobin }
+    const lists = { internal: await listOf(internal), external: await listOf(external) }
+    const record = { lists, turn: 0, affinitySeconds, roundRobin }
     await this.map('services').fill(index * layout.service.size, encodeService(record))
     for (const [list, places] of [
       ['internal', service.at],
@@ -162,7 +163,7 @@ export class Hooks implements Disposable {
 
   /** For the next test. Indexes and ids are not used again. */
   async clear(): Promise<void> {
-    for (const name of ['frontends', 'node_addresses', 'affinity'] as const) {
+    for (const name of ['frontends', 'node_addresses'] as const) {
       const map = this.map(name)
       await map.delete((await map.entries()).map(([key]) => key))
     }

@@ -8,6 +8,7 @@ import { unifiedFolder } from '../cluster/cgroups.ts'
 import { stateFolder } from '../cluster/hub.ts'
 import { run } from '../run.ts'
 import { sameConfiguration } from './configuration.ts'
+import { assertHooksOfEachNode } from './own-connections.ts'
 import type { Proxy } from './proxy.ts'
 
 const chart = fileURLToPath(new URL('../../../deploy/helm/fairlead', import.meta.url))
@@ -19,7 +20,7 @@ export function fairleadChart(mode: 'nftables' | 'ebpf' | 'iptables' | 'userspac
     title: `Fairlead, ${mode}`,
     isBaseline: false,
     needsFairleadImage: true,
-    async start(_nodes, { kubeconfig, kubectl }, cgroup) {
+    async start(nodes, { kubeconfig, kubectl }, cgroup) {
       const values = join(stateFolder, 'values.yaml')
       await writeFile(
         values,
@@ -40,6 +41,7 @@ export function fairleadChart(mode: 'nftables' | 'ebpf' | 'iptables' | 'userspac
         `--kubeconfig=${kubeconfig}`,
       ])
       await kubectl('rollout', 'status', 'daemonset/fairlead', '--namespace=kube-system', '--timeout=180s')
+      if (mode === 'ebpf') await assertHooksOfEachNode(nodes)
     },
   }
 }

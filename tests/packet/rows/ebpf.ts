@@ -22,7 +22,7 @@ function atSockets(one: Row, scenario: Scenario): readonly Row[] {
   return one.from.flatMap((from) =>
     one.to.flatMap((to) =>
       one.families.map((family) => {
-        const expect = isLeft(to, family) ? one.expect : expectationOf(one.expect, from, to, scenario)
+        const expect = isLeft(from, to, family) ? one.expect : expectationOf(one.expect, from, to, scenario)
         return { ...one, from: [from], to: [to], families: [family], expect }
       }),
     ),
@@ -44,12 +44,14 @@ function expectationOf(usual: Expectation, from: Source, to: Target, { settings 
   return usual.kind === 'reaches' ? seenAsClient(usual) : usual
 }
 
-/** Source ranges are asked of packets, unless everybody is in them; and only TCP and UDP have hooks. */
-function isLeft({ service, door, port }: Target, family: Family): boolean {
+/** Source ranges are asked of packets, unless everybody is in them; clients are remembered by them; and only TCP and UDP have hooks. */
+function isLeft(from: Source, { service, door, port }: Target, family: Family): boolean {
   const ranges = service.sourceRanges.filter((range) => parseCidr(range)?.family === family)
   const restricts = ranges.length > 0 && !ranges.some((range) => range.endsWith('/0'))
   return (
-    (restricts && (door === 'VIP' || door === 'second VIP')) || (port.protocol !== 'TCP' && port.protocol !== 'UDP')
+    (restricts && (door === 'VIP' || door === 'second VIP')) ||
+    (service.affinitySeconds > 0 && from !== 'localhost') ||
+    (port.protocol !== 'TCP' && port.protocol !== 'UDP')
   )
 }
 

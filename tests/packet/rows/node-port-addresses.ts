@@ -3,10 +3,14 @@ import { plans } from '../testing/address-plan.ts'
 import { at, reaches, refused, row, untouched } from '../testing/row.ts'
 import type { Scenario } from '../testing/row.ts'
 import { givenService } from '../testing/service-fixture.ts'
+import type { PortFixture } from '../testing/service-fixture.ts'
 
 const both = ['here-1', 'there-1'] as const
 const service = givenService('np', 90, { type: 'NodePort', endpoints: both })
 const empty = givenService('np-empty', 91, { type: 'NodePort' })
+const dnsPort: PortFixture = { name: 'dns', protocol: 'UDP', port: 53, target: 53 }
+const names = givenService('np-udp', 92, { type: 'NodePort', ports: [dnsPort], endpoints: both })
+const spread = givenService('np-spread', 93, { type: 'NodePort', externalTrafficPolicy: 'Local', endpoints: both })
 const second = at("node port on the node's second address", service)
 const first = at('node port', service)
 const localhost = at('node port on localhost', service)
@@ -80,6 +84,27 @@ export const nodePortScenarios: readonly Scenario[] = [
         expect: untouched,
         only: 'nftables',
       }),
+    ],
+  },
+  {
+    name: 'node ports on localhost in every mode',
+    // Whatever addresses have them otherwise.
+    settings: { localhostNodePorts: 'in every mode', nodePortAddresses: [ipv4.nodeRange, ipv6.nodeRange] },
+    services: [service, names, spread],
+    rows: [
+      row(59, 'a node port answers on localhost, on ::1 too', {
+        from: 'localhost',
+        to: [localhost, at('node port on localhost', names)],
+        expect: open,
+        needs: ['localhost in every mode'],
+      }),
+      row(59, 'policy Local is not for programs of the node: on localhost endpoints of all nodes answer', {
+        from: 'localhost',
+        to: at('node port on localhost', spread),
+        expect: open,
+        needs: ['localhost in every mode'],
+      }),
+      row(61, 'the address in the list answers', { from: ['outside', 'node'], to: first, expect: open }),
     ],
   },
   {

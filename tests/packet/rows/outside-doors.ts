@@ -43,6 +43,11 @@ const guardedV6 = givenService('guarded-v6', 27, {
   endpoints: ['there-1'],
 })
 const proxied = givenService('proxied', 28, { type: 'LoadBalancer', vips: 'proxied', endpoints: ['there-1'] })
+const through = givenService('through', 33, {
+  type: 'LoadBalancer',
+  endpoints: ['there-1'],
+  annotations: { 'fairlead.dev/load-balancer-hairpin': 'through' },
+})
 const named = givenService('named', 29, { type: 'LoadBalancer', vips: 'host name', endpoints: ['there-1'] })
 const hereOnlyInside = givenService('here-only-inside', 30, {
   type: 'LoadBalancer',
@@ -66,6 +71,7 @@ export const outsideDoorServices = [
   everybody,
   guardedV6,
   proxied,
+  through,
   named,
   hereOnlyInside,
   inside,
@@ -212,6 +218,17 @@ export const outsideDoorRows = [
     from: ['caller', 'outside', 'node'],
     to: at('VIP', proxied),
     expect: untouched,
+  }),
+  row(57, 'a VIP that the Service leaves to its load balancer is not touched', {
+    from: ['caller', 'outside', 'node'],
+    to: at('VIP', through),
+    expect: untouched,
+    needs: ['annotations of Fairlead'],
+  }),
+  row(57, 'the node port of such a Service answers', {
+    from: ['outside', 'node'],
+    to: at('node port', through),
+    expect: reaches(['there-1'], 'node'),
   }),
   row(58, 'a load balancer with a host name has no VIP to touch', {
     from: ['caller', 'outside'],

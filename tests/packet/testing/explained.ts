@@ -13,7 +13,7 @@ import { objectsOnNode } from '../../../src/cli/offline/objects-on-node.ts'
 import { parseDaemonCommandLine } from '../../../src/config/daemon/parse-daemon-command-line.ts'
 import { Catalog } from '../../../src/core/catalog.ts'
 import { explain } from '../../../src/core/explain/explain.ts'
-import type { Explanation } from '../../../src/core/explain/explanation.ts'
+import type { AskedProtocol, Explanation } from '../../../src/core/explain/explanation.ts'
 import type { World } from '../../../src/core/explain/world.ts'
 import { silentNotices } from '../../../src/core/routing/service-notices.ts'
 import { families, hostPort } from '../../../src/net/ip.ts'
@@ -31,6 +31,12 @@ export interface ExplainedCluster {
   readonly mode: ProxyMode
   readonly settings: ProxySettings
   readonly services: readonly ServiceFixture[]
+}
+
+export interface AskedPlace {
+  readonly ip: string
+  readonly port: number
+  readonly protocol: AskedProtocol
 }
 
 export class Explained {
@@ -60,8 +66,11 @@ export class Explained {
   explain(from: Source, to: Target, family: Family): Explanation {
     const { ip, port } = addressOf(to, family)
     const { protocol } = to.port
-    const source = sourceAddress(from, to, family)
-    const target = { kind: 'address', ip, port: protocol === 'ICMP' ? 0 : port, protocol } as const
+    return this.explainAt(sourceAddress(from, to, family), { ip, port: protocol === 'ICMP' ? 0 : port, protocol })
+  }
+
+  explainAt(source: string, place: AskedPlace): Explanation {
+    const target = { kind: 'address', ...place } as const
     const answer = explain({ target, from: { kind: 'ip', ip: source } }, this.#world)
     if (!answer.ok) throw new Error(`explain: ${answer.message}`)
     const [explanation] = answer.explanations

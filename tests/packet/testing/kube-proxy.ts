@@ -10,15 +10,20 @@ import { chooseVariant, missingPrograms, plainNamesFolder } from './iptables-var
 import type { IptablesVariant } from './iptables-variant.ts'
 import type { Namespace } from './namespace.ts'
 import { NodeProcess } from './node-process.ts'
-import { proxyFlags } from './proxy-flags.ts'
+import { localhostInEveryMode, proxyFlags } from './proxy-flags.ts'
 import type { Proxy, ProxySettings, RunningProxy } from './proxy.ts'
 import { clusterObjects } from './service-fixture.ts'
+
+export const onlyInFairlead = {
+  'annotations of Fairlead': 'kube-proxy does not know them',
+  'localhost in every mode': 'kube-proxy cannot',
+}
 
 export function kubeProxyIptables(variant: IptablesVariant): Proxy {
   return {
     name: `kube-proxy iptables (${variant})`,
     mode: 'iptables',
-    cannot: {},
+    cannot: onlyInFairlead,
     missing: () => kubeProxyProblem() ?? missingPrograms(`iptables-${variant}`, `ip6tables-${variant}`),
     start: (cluster, settings) => startKubeProxy(cluster, settings, variant),
   }
@@ -28,10 +33,15 @@ export const kubeProxyNftables: Proxy = {
   name: 'kube-proxy nftables',
   mode: 'nftables',
   cannot: {
+    ...onlyInFairlead,
     'ServiceCIDRs at once': 'kube-proxy writes them with its next full sync, once an hour',
   },
   missing: () => kubeProxyProblem() ?? missingPrograms('nft'),
   start: startKubeProxyNftables,
+}
+
+export function kubeProxyFlags(flags: readonly string[]): readonly string[] {
+  return flags.filter((flag) => flag !== localhostInEveryMode)
 }
 
 /** Why there is no kube-proxy to compare with, or undefined when there is one. */
@@ -49,14 +59,14 @@ export async function startKubeProxy(
   chooseVariant(cluster.node, variant)
   const folder = await TemporaryFolder.make()
   const tools = await plainNamesFolder(folder.path, variant)
-  return KubeProxyProcess.start(cluster, folder, proxyFlags('iptables', settings), {
+  return KubeProxyProcess.start(cluster, folder, kubeProxyFlags(proxyFlags('iptables', settings)), {
     PATH: `${tools}:${process.env['PATH']}`,
   })
 }
 
 export async function startKubeProxyNftables(cluster: Cluster, settings: ProxySettings): Promise<RunningProxy> {
   const folder = await TemporaryFolder.make()
-  const kubeProxy = await KubeProxyProcess.start(cluster, folder, proxyFlags('nftables', settings), {})
+  const kubeProxy = await KubeProxyProcess.start(cluster, folder, kubeProxyFlags(proxyFlags('nftables', settings)), {})
   await hasServiceCidrs(cluster.node, kubeProxy)
   return kubeProxy
 }

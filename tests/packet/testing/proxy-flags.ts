@@ -12,11 +12,14 @@ export function proxyFlags(mode: ProxyMode, settings: ProxySettings): readonly s
     `--hostname-override=${nodeName}`,
     ...detectLocalFlags(settings),
     `--masquerade-all=${masqueradeAll}`,
-    `--iptables-localhost-nodeports=${localhostNodePorts}`,
-    ...(mode === 'ebpf' ? [`--ebpf-localhost-node-ports=${localhostNodePorts}`] : []),
+    `--iptables-localhost-nodeports=${localhostNodePorts !== false}`,
+    ...(mode === 'ebpf' ? [`--ebpf-localhost-node-ports=${localhostNodePorts !== false}`] : []),
+    ...(localhostNodePorts === 'in every mode' ? [localhostInEveryMode] : []),
     ...nodePortFlags(mode, settings),
     ...(externalIPs ? [] : ['--feature-gates=AllowServiceExternalIPs=false']),
     ...(settings.strictSourceRanges === true ? ['--strict-source-ranges'] : []),
+    ...(settings.externalIPGuard === undefined ? [] : [`--external-ip-guard=${settings.externalIPGuard}`]),
+    ...(settings.externalIPRanges ?? []).map((range) => `--external-ip-cidrs=${range}`),
     '--iptables-min-sync-period=10ms',
     `--iptables-sync-period=${syncPeriod}`,
     // What belongs to the whole machine stays as it is.
@@ -26,6 +29,9 @@ export function proxyFlags(mode: ProxyMode, settings: ProxySettings): readonly s
     '--conntrack-tcp-timeout-close-wait=0s',
   ]
 }
+
+/** kube-proxy does not know it. */
+export const localhostInEveryMode = '--localhost-nodeports'
 
 /** The nftables mode has node ports on the node's primary addresses by default, the iptables mode everywhere. */
 function nodePortFlags(mode: ProxyMode, { nodePortAddresses }: ProxySettings): readonly string[] {

@@ -13,13 +13,18 @@ export interface ProxySettings {
   readonly masqueradeAll?: boolean
   /** How traffic of pods is told apart; the cluster's pod ranges unless given. */
   readonly detectLocal?: 'cluster ranges' | 'interface prefix' | 'not at all'
-  readonly localhostNodePorts?: boolean
+  /** Where the mode has them of its own, unless told otherwise; in every mode only Fairlead can. */
+  readonly localhostNodePorts?: boolean | 'in every mode'
   /** Where node ports are open: on every address of the node unless given. */
   readonly nodePortAddresses?: readonly string[] | 'as the mode has it by default'
   /** Whether `externalIPs` of Services count; they do unless told otherwise. */
   readonly externalIPs?: boolean
   /** Whether source ranges of one family close the other one, which only Fairlead can. */
   readonly strictSourceRanges?: boolean
+  /** What becomes of addresses that are not for a Service to take: `--external-ip-guard`. */
+  readonly externalIPGuard?: 'warn' | 'deny'
+  /** The only ones where external IPs are served; everywhere unless given. */
+  readonly externalIPRanges?: readonly string[]
   /** How soon a sync that failed is tried again, as a duration; 30s unless given. */
   readonly syncPeriod?: string
 }

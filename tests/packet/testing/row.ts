@@ -41,7 +41,12 @@ export type Expectation =
   | { readonly kind: 'untouched' }
 
 /** What some proxies cannot do. */
-export type Feature = 'addresses of devices without carrier' | 'ServiceCIDRs at once' | 'pod CIDRs of the Node'
+export type Feature =
+  | 'addresses of devices without carrier'
+  | 'ServiceCIDRs at once'
+  | 'pod CIDRs of the Node'
+  | 'annotations of Fairlead'
+  | 'localhost in every mode'
 
 export interface Row {
   readonly sentence: string

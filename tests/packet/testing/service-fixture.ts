@@ -5,6 +5,7 @@ import type { AddressPlan, PodName } from './address-plan.ts'
 import { localPods, plans } from './address-plan.ts'
 
 export interface ServiceFixture {
+  readonly namespace: string
   readonly name: string
   /** Its addresses and node ports follow from this number, so no two Services have the same. */
   readonly index: number
@@ -15,9 +16,9 @@ export interface ServiceFixture {
   readonly hasExternalIP: boolean
   /** What its load balancer got. A proxied VIP is one whose packets come through the load balancer anyway. */
   readonly vips: 'none' | 'one' | 'two' | 'proxied' | 'host name'
-  /** Services whose cluster IPs it names as external IPs of its own, and as its VIPs. */
-  readonly takesAsExternalIPs: readonly ServiceFixture[]
-  readonly takesAsVips: readonly ServiceFixture[]
+  /** Addresses of others that it names as external IPs of its own, and as its VIPs. */
+  readonly takesAsExternalIPs: (plan: AddressPlan) => readonly string[]
+  readonly takesAsVips: (plan: AddressPlan) => readonly string[]
   readonly sourceRanges: readonly string[]
   /** 0 for none. */
   readonly affinitySeconds: number
@@ -47,6 +48,7 @@ export function givenService(
   facts: Partial<Omit<ServiceFixture, 'name' | 'index'>>,
 ): ServiceFixture {
   return {
+    namespace: 'shop',
     name,
     index,
     type: 'ClusterIP',
@@ -55,8 +57,8 @@ export function givenService(
     externalTrafficPolicy: 'Cluster',
     hasExternalIP: false,
     vips: facts.type === 'LoadBalancer' ? 'one' : 'none',
-    takesAsExternalIPs: [],
-    takesAsVips: [],
+    takesAsExternalIPs: () => [],
+    takesAsVips: () => [],
     sourceRanges: [],
     affinitySeconds: 0,
     endpoints: [],
@@ -98,16 +100,15 @@ export function targetsOf({ serversPerPod }: ServiceFixture, { target }: PortFix
   return Array.from({ length: serversPerPod }, (_, server) => target + server)
 }
 
-const namespace = 'shop'
-
 function serviceObject(service: ServiceFixture): KubernetesObject {
-  const { name, index, type, affinitySeconds, sourceRanges, annotations } = service
+  const { namespace, name, index, type, affinitySeconds, sourceRanges, annotations } = service
   const isExternal = type !== 'ClusterIP' || service.hasExternalIP
-  const clusterIPs = clusterIPsOf(service)
+  const clusterIPs = families.map((family) => plans[family].clusterIP(index))
   const externalIPs = [
     ...(service.hasExternalIP ? families.map((family) => plans[family].externalIP(index)) : []),
-    ...service.takesAsExternalIPs.flatMap(clusterIPsOf),
+    ...families.flatMap((family) => service.takesAsExternalIPs(plans[family])),
   ]
+  const taken = families.flatMap((family) => service.takesAsVips(plans[family]))
   return {
     apiVersion: 'v1',
     kind: 'Service',
@@ -133,14 +134,10 @@ function serviceObject(service: ServiceFixture): KubernetesObject {
     },
     status: {
       loadBalancer: {
-        ingress: [...ingressOf(service), ...service.takesAsVips.flatMap(clusterIPsOf).map((ip) => ({ ip }))],
+        ingress: [...ingressOf(service), ...taken.map((ip) => ({ ip }))],
       },
     },
   }
-}
-
-function clusterIPsOf({ index }: ServiceFixture): readonly string[] {
-  return families.map((family) => plans[family].clusterIP(index))
 }
 
 function hasHealthPort({ type, externalTrafficPolicy }: ServiceFixture): boolean {
@@ -167,7 +164,7 @@ function ingressOf({ vips, index }: ServiceFixture): readonly Readonly<Record<st
 }
 
 function sliceObject(service: ServiceFixture, family: Family, server: number): KubernetesObject {
-  const { name, ports, endpoints } = service
+  const { namespace, name, ports, endpoints } = service
   return {
     apiVersion: 'discovery.k8s.io/v1',
     kind: 'EndpointSlice',
@@ -203,7 +200,7 @@ const conditions: Readonly<Record<EndpointState, Readonly<Record<string, boolean
 export const nodeName = 'node1'
 
 export const clusterObjects: readonly KubernetesObject[] = [
-  { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } },
+  { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } },
   {
     apiVersion: 'v1',
     kind: 'Node',

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { families } from '../../../src/net/ip.ts'
 import type { Family } from '../../../src/net/ip.ts'
 import { plans } from './address-plan.ts'
+import type { AddressPlan } from './address-plan.ts'
 import { compareFlow } from './observe.ts'
 import type { Proxy } from './proxy.ts'
 import { Rig } from './rig.ts'
@@ -14,10 +15,11 @@ import { whoAnswers } from './tally.ts'
 
 /** Its name sorts last, so that nobody has it for the name's sake. */
 const owner = givenService('zz-owner', 60, { endpoints: ['here-1'] })
-const external = givenService('aa-external', 61, { takesAsExternalIPs: [owner], endpoints: ['there-1'] })
+const ofOwner = (plan: AddressPlan) => [plan.clusterIP(owner.index)]
+const external = givenService('aa-external', 61, { takesAsExternalIPs: ofOwner, endpoints: ['there-1'] })
 const balanced = givenService('ab-balanced', 62, {
   type: 'LoadBalancer',
-  takesAsVips: [owner],
+  takesAsVips: ofOwner,
   endpoints: ['there-1'],
 })
 const unreadable = givenService('unreadable', 63, {

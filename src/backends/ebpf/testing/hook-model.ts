@@ -48,6 +48,7 @@ export function choicesOf(maps: ModelMaps, client: SocketClient): readonly Choic
   const needed = client.protocol === 'TCP' ? configFlags.tcp : configFlags.udpSend
   if ((flags & needed) === 0) return [pass('the protocol is switched off')]
   const words = decodeService(maps.services.bytes, target.service * layout.service.size)
+  if (words.affinitySeconds > 0 && !isLoopback(client.ip) && !isUnspecified(client.ip)) return [pass('affinity')]
   const list = readListWord(words[target.list])
   switch (list.kind) {
     case 'refuse':

@@ -54,6 +54,7 @@ export function specsOfSize(
   const maxEntries: Partial<Record<MapName, number>> = {
     ...sizes,
     service_stats: sizes.services,
+    affinity: sizes.services,
     endpoint_stats: sizes.endpoints,
     stale: 9,
   }

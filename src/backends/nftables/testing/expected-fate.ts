@@ -9,7 +9,8 @@ import { cidrContains, isLoopback } from '../../../net/ip.ts'
 import type { NftablesState } from '../settings.ts'
 import { describeArrival, fateOf } from './fate.ts'
 import type { Fate } from './fate.ts'
-import { oneIn } from './fraction.ts'
+import { impossible, oneIn } from './fraction.ts'
+import type { Fraction } from './fraction.ts'
 import { isLocalAddress } from './packet.ts'
 import type { Packet, PacketNode } from './packet.ts'
 import { parsePrefix } from './prefix.ts'
@@ -47,8 +48,13 @@ export class ExpectedFates {
     const { isMarked, endpoints } = this.#translate(packet, served)
     if (endpoints.length === 0)
       return fateOf([{ chance: oneIn(1), outcome: this.#outcome(packet, undefined, isMarked) }])
-    const chance = oneIn(endpoints.length)
-    return fateOf(endpoints.map((endpoint) => ({ chance, outcome: this.#outcome(packet, endpoint, isMarked) })))
+    const chances = chancesOf(endpoints)
+    return fateOf(
+      endpoints.map((endpoint, index) => ({
+        chance: chances[index] ?? impossible,
+        outcome: this.#outcome(packet, endpoint, isMarked),
+      })),
+    )
   }
 
   /** The Service port that the packet is for, whether or not it has endpoints for it. */
@@ -87,7 +93,7 @@ export class ExpectedFates {
     return ranges === undefined || ranges.some((range) => cidrContains(range, source))
   }
 
-  /** Who may get the packet, each as likely as the others; nobody when it keeps its destination. */
+  /** Who may get the packet, each as likely as its weight says; nobody when it keeps its destination. */
   #translate(packet: Packet, served: Served): { readonly isMarked: boolean; readonly endpoints: readonly Endpoint[] } {
     const { masqueradeAll, localTraffic } = this.#state.settings
     const isFromPod = this.#isFromPod(packet)
@@ -193,6 +199,12 @@ class FirstComeMap<V> {
   get(key: string): V | undefined {
     return this.#values.get(key)
   }
+}
+
+/** Where nobody has a weight, all of them are alike. */
+function chancesOf(endpoints: readonly Endpoint[]): readonly Fraction[] {
+  const under = endpoints.reduce((sum, { weight }) => sum + weight, 0)
+  return endpoints.map(({ weight }) => (under === 0 ? oneIn(endpoints.length) : { over: weight, under }))
 }
 
 /** Whoever served the client before, if it may still. */

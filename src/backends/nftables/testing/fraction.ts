@@ -23,7 +23,7 @@ export function plus(left: Fraction, right: Fraction): Fraction {
   return reduced(left.over * right.under + right.over * left.under, left.under * right.under)
 }
 
-function reduced(over: number, under: number): Fraction {
+export function reduced(over: number, under: number): Fraction {
   const divisor = greatestCommonDivisor(over, under)
   return { over: over / divisor, under: under / divisor }
 }

@@ -31,7 +31,7 @@ export type Match =
   | { readonly kind: 'protocol'; readonly protocol: string }
 
 type Action =
-  | { readonly kind: 'one in'; readonly choices: number }
+  | { readonly kind: 'some of'; readonly hits: number; readonly of: number }
   | { readonly kind: 'set bits' | 'flip bits'; readonly bits: number }
   | { readonly kind: 'remember source'; readonly set: string }
   | { readonly kind: 'verdict by map'; readonly fields: readonly Field[]; readonly map: string }
@@ -99,10 +99,12 @@ const patterns: readonly (readonly [string, (...groups: string[]) => Expression]
     'numgen random mod \\d+ vmap \\{ ([^}]+) \\}',
     (list) => ({ kind: 'verdict by chance', verdicts: byIndex(list).map(parseVerdict) }),
   ],
-  ['numgen random mod (\\d+) 0(?= |$)', (choices) => ({ kind: 'one in', choices: Number(choices) })],
+  ['numgen random mod (\\d+) 0(?= |$)', (of) => ({ kind: 'some of', hits: 1, of: Number(of) })],
+  ['numgen random mod (\\d+) < (\\d+)', (of, hits) => ({ kind: 'some of', hits: Number(hits), of: Number(of) })],
   [String.raw`update @(\S+) \{ ip6? saddr \}`, (set) => ({ kind: 'remember source', set })],
+  // Of a client that nobody knows: a hash, or whose turn it is, is as good as a random number.
   [
-    String.raw`dnat ip6? to ${fields} \. numgen random mod (\d+) map @(\S+)`,
+    String.raw`dnat ip6? to ${fields} \. (?:numgen (?:random|inc)|jhash ip6? saddr(?: \. th sport)?) mod (\d+)(?: seed 0x\w+)? map @(\S+)`,
     (list, choices, map) => ({ kind: 'dnat by map', fields: fieldsOf(list), choices: Number(choices), map }),
   ],
   [

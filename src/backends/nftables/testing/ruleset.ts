@@ -24,7 +24,11 @@ interface BaseChain extends KernelChain {
 export interface KernelSet {
   /** The value, which is empty in a set; undefined when there is no such element. */
   find(key: readonly string[]): string | undefined
+  /** How often each value, or none, is found behind the key with a number below `choices`. */
+  tally(key: readonly string[], choices: number): Tally
 }
+
+export type Tally = ReadonlyMap<string | undefined, number>
 
 export function ruleset(chains: ReadonlyMap<string, KernelChain>, sets: ReadonlyMap<string, KernelSet>): Ruleset {
   const baseChains = [...chains.values()]
@@ -35,7 +39,24 @@ export function ruleset(chains: ReadonlyMap<string, KernelChain>, sets: Readonly
 
 export function exactSet(elements: Iterable<readonly [key: string, value: string]>): KernelSet {
   const byKey = new Map(elements)
-  return { find: (key) => byKey.get(key.join(' . ')) }
+  // A Maglev table has thousands, and many packets ask.
+  const tallies = new Map<string, Tally>()
+  return {
+    find: (key) => byKey.get(key.join(' . ')),
+    tally(key, choices) {
+      const start = key.join(' . ')
+      const id = `${start} of ${choices}`
+      const known = tallies.get(id)
+      if (known !== undefined) return known
+      const counts = new Map<string | undefined, number>()
+      for (let index = 0; index < choices; index++) {
+        const value = byKey.get(`${start} . ${index}`)
+        counts.set(value, (counts.get(value) ?? 0) + 1)
+      }
+      tallies.set(id, counts)
+      return counts
+    },
+  }
 }
 
 /** The last field of each key is a prefix, or an address. */
@@ -52,6 +73,9 @@ export function prefixSet(keys: Iterable<string>): KernelSet {
       const ip = key.at(-1) ?? ''
       const cidrs = byStart.get(key.slice(0, -1).join(' . ')) ?? []
       return cidrs.some((cidr) => cidrContains(cidr, ip)) ? '' : undefined
+    },
+    tally() {
+      throw new Error('a set of prefixes has no numbers')
     },
   }
 }

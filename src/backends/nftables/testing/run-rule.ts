@@ -6,7 +6,7 @@ import { parseTarget, parseVerdict } from './kernel-rule.ts'
 import type { Field, KernelRule, Match, Target, Verdict } from './kernel-rule.ts'
 import { isLocalAddress } from './packet.ts'
 import type { Packet, PacketNode } from './packet.ts'
-import type { KernelSet, Ruleset } from './ruleset.ts'
+import type { KernelSet, Ruleset, Tally } from './ruleset.ts'
 
 /** Sources that earlier packets put into sets. */
 export type Memory = ReadonlyMap<string, ReadonlySet<string>>
@@ -47,10 +47,10 @@ export function runRule(scene: Scene, rule: KernelRule, travel: Travel, at = 0):
   if (expression === undefined) return noMatch
   const next = (now: Travel) => runRule(scene, rule, now, at + 1)
   switch (expression.kind) {
-    case 'one in': {
-      const chance = oneIn(expression.choices)
+    case 'some of': {
+      const chance: Fraction = { over: expression.hits, under: expression.of }
       const missed = { travel: likely(travel, allBut(chance)), verdict: goOn }
-      return expression.choices === 1 ? next(travel) : [...next(likely(travel, chance)), missed]
+      return expression.hits === expression.of ? next(travel) : [...next(likely(travel, chance)), missed]
     }
     case 'set bits':
       return next({ ...travel, mark: travel.mark | expression.bits })
@@ -75,12 +75,7 @@ export function runRule(scene: Scene, rule: KernelRule, travel: Travel, at = 0):
       return pick(travel, expression.targets)
     case 'dnat by map': {
       const { choices, fields, map } = expression
-      const key = keyOf(scene, fields, travel)
-      const values = Array.from({ length: choices }, (_, index) => findSet(scene, map).find([...key, String(index)]))
-      return pick(
-        travel,
-        values.map((value) => (value === undefined ? undefined : parseTarget(value))),
-      )
+      return pickCounted(travel, choices, findSet(scene, map).tally(keyOf(scene, fields, travel), choices))
     }
     case 'masquerade': {
       const [source] = scene.node.localIps
@@ -134,14 +129,20 @@ function matches(scene: Scene, expression: Match, travel: Travel): boolean {
   }
 }
 
+function pick(travel: Travel, targets: readonly Target[]): readonly Decided[] {
+  return targets.map((target) => translated(likely(travel, oneIn(targets.length)), target))
+}
+
 /** Where there is no target, the rule does not match. */
-function pick(travel: Travel, targets: readonly (Target | undefined)[]): readonly Decided[] {
-  return targets.map((target) => {
-    const picked = likely(travel, oneIn(targets.length))
-    if (target === undefined) return { travel: picked, verdict: goOn }
-    const { ip, port } = target
-    return { travel: { ...picked, destination: ip, port, isTranslated: true }, verdict: { kind: 'accept' } }
+function pickCounted(travel: Travel, choices: number, tally: Tally): readonly Decided[] {
+  return Array.from(tally, ([value, count]) => {
+    const picked = likely(travel, { over: count, under: choices })
+    return value === undefined ? { travel: picked, verdict: goOn } : translated(picked, parseTarget(value))
   })
+}
+
+function translated(travel: Travel, { ip, port }: Target): Decided {
+  return { travel: { ...travel, destination: ip, port, isTranslated: true }, verdict: { kind: 'accept' } }
 }
 
 function likely(travel: Travel, chance: Fraction): Travel {

@@ -2,7 +2,7 @@
 import type { NodeFacts } from '../../../core/backend.ts'
 import type { LocalTraffic } from '../../../core/node/local-traffic.ts'
 import { nodePortAddresses, nodePortIps } from '../../../core/node/node-port-addresses.ts'
-import { isLoopback } from '../../../net/ip.ts'
+import { isLoopback, loopbackIps } from '../../../net/ip.ts'
 import type { Family } from '../../../net/ip.ts'
 
 export interface PortalSettings {
@@ -33,7 +33,6 @@ export interface FixedPortalSettings {
 }
 
 const everywhere: Readonly<Record<Family, string>> = { ipv4: '0.0.0.0', ipv6: '::' }
-const loopback: Readonly<Record<Family, string>> = { ipv4: '127.0.0.1', ipv6: '::1' }
 
 /** On a node whose kernel and whose engine can do all that the mode knows. */
 export function portalSettings(fixed: FixedPortalSettings, node: NodeFacts): PortalSettings {
@@ -49,7 +48,7 @@ export function portalSettings(fixed: FixedPortalSettings, node: NodeFacts): Por
     // REDIRECT leads to the address of the device a packet came in by, and drops the packet when that has none; the
     // devices of routed pods have none. So all is led to the node's own address, if it has one.
     listenIp: hasOwnAddress ? node.ip : everywhere[family],
-    hostIp: hasOwnAddress ? node.ip : loopback[family],
+    hostIp: hasOwnAddress ? node.ip : loopbackIps[family],
     nodePortIps: nodePortIps(addresses, localIps, canBeBound) ?? [everywhere[family]],
   }
 }

@@ -1,3 +1,4 @@
+import { routesLocalhost } from '../../../config/proxy-config.ts'
 import { nodePortAddresses } from '../../../core/node/node-port-addresses.ts'
 import { check } from '../check.ts'
 
@@ -23,7 +24,7 @@ export const localhostNodePorts = check({
   *run({ config }, { settings, daemon }, find) {
     const isNeeded =
       config.mode === 'iptables' &&
-      config.iptables.localhostNodePorts &&
+      routesLocalhost(config) &&
       nodePortAddresses(config.nodePortAddresses, 'ipv4').containsLoopback
     const value = settings.value('net/ipv4/conf/all/route_localnet')
     const evidence = `net.ipv4.conf.all.route_localnet = ${value}`

@@ -18,6 +18,17 @@ export const serviceAddresses = check({
       meaning: 'A Service names the address at which Fairlead reaches the API server. It is not served.',
       fix: 'Remove the address from the Service, and find out who wrote it (CVE-2020-8554).',
     },
+    'external-ip-not-allowed': {
+      severity: 'warning',
+      meaning: 'An external IP is in none of the ranges of --external-ip-cidrs. It is not served.',
+      fix: 'Remove the address from the Service, or add its range to --external-ip-cidrs.',
+    },
+    'guarded-address': {
+      severity: 'warning',
+      meaning:
+        'An external or load-balancer IP is the address of a node or pod, in a range of the cluster, or of another namespace.',
+      fix: 'Remove the address, and find out who wrote it (CVE-2020-8554). --external-ip-guard=deny refuses such addresses.',
+    },
     'loopback-address': {
       severity: 'warning',
       meaning: 'A Service or an endpoint has a loopback address. It is not served.',
@@ -39,6 +50,16 @@ export const serviceAddresses = check({
       meaning: 'A range in loadBalancerSourceRanges cannot be read, and allows nobody.',
       fix: 'Write it as a CIDR.',
     },
+    'unreachable-endpoint': {
+      severity: 'warning',
+      meaning: 'A Service wants its endpoints checked (fairlead.dev/health-check), and this node cannot reach one.',
+      fix: 'Find out why: the pod, a network policy, or the network between this node and that of the pod.',
+    },
+    'unsupported-annotation': {
+      severity: 'warning',
+      meaning: 'A Service asks by annotation for what this mode cannot do. It works as without the annotation.',
+      fix: 'Remove the annotation, or run a mode that can do it (docs/traffic.md).',
+    },
     'object-ignored': {
       severity: 'warning',
       meaning: 'An object, or a part of it, has a mistake and is ignored.',
@@ -49,10 +70,14 @@ export const serviceAddresses = check({
     const names = {
       AddressInUse: 'address-in-use',
       ApiServerAddress: 'api-server-address',
+      ExternalIPNotAllowed: 'external-ip-not-allowed',
+      GuardedAddress: 'guarded-address',
       LoopbackAddress: 'loopback-address',
       NodeAddress: 'node-address',
       SourceRangesOfOtherFamily: 'source-ranges-of-other-family',
       UnreadableSourceRange: 'unreadable-source-range',
+      UnreachableEndpoint: 'unreachable-endpoint',
+      UnsupportedAnnotation: 'unsupported-annotation',
     } as const satisfies Readonly<Record<NoticeReason, string>>
     for (const { reason, service, text } of notices.slice(0, mostShown))
       yield find(names[reason], { what: `Service ${service} does not get all it asks for.`, evidence: text })

@@ -1,7 +1,6 @@
 /** The objects of the cluster, and what the proxy makes of them on this node. */
 import type { NodeRecord, ObjectKey, ObjectKind } from '../../../api/records.ts'
 import { objectKey, objectKinds } from '../../../api/records.ts'
-import { isGateOn } from '../../../config/feature-gates.ts'
 import type { NodeView } from '../../../core/backend.ts'
 import { Catalog } from '../../../core/catalog.ts'
 import { silentLogger } from '../../../core/logger.ts'
@@ -21,6 +20,7 @@ import { KubeClient } from '../../../sources/kube/kube-client.ts'
 import { KubeError } from '../../../sources/kube/kube-error.ts'
 import { listObjects } from '../../../sources/kube/reflector/list-objects.ts'
 import { resourceQueries } from '../../../sources/kube/reflector/resource-query.ts'
+import { configuredPolicy } from '../../configured-policy.ts'
 import { apiServerAddresses } from '../../daemon/api-server-addresses.ts'
 import type { Host } from '../../host/host.ts'
 import type { Mode } from '../../modes/mode.ts'
@@ -81,10 +81,10 @@ export async function readCluster(
   const notices: ToldNotice[] = []
   const policy = {
     ...usualPolicy,
-    allowExternalIPs: isGateOn(setup.config.featureGates, 'AllowServiceExternalIPs'),
-    strictSourceRanges: setup.config.fairlead.strictSourceRanges,
+    ...configuredPolicy(setup.config),
     allowLoopback: place.mode.allowsLoopbackAt?.(modePlace) ?? false,
     endpointRules: place.mode.endpointRules,
+    abilities: place.mode.abilities,
     apiServers,
   }
   const views = setup.families.map((family) => {

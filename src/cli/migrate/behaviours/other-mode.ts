@@ -40,9 +40,9 @@ const nodePorts = behaviours({ from: ['iptables', 'ipvs', 'userspace'], to: ['nf
     when: hasLocalhostNodePorts,
     attention: 'decide',
     kubeProxy: 'Node ports answer on 127.0.0.1.',
-    fairlead: 'In this mode they do not.',
+    fairlead: 'In this mode they do not, unless localhostNodePorts of FairleadConfiguration is true.',
     action:
-      "Look for what uses localhost:NODEPORT (often a registry mirror or a script on the node) and give it the node's address.",
+      "Look for what uses localhost:NODEPORT (often a registry mirror or a script on the node) and give it the node's address, or set localhostNodePorts: true (--localhost-nodeports).",
     rollback: 'Nothing to undo.',
     shownBy: 'tests/packet/flows.nftables.test.ts',
   },
@@ -224,12 +224,6 @@ const toEbpf = behaviours({ from: linuxModes, to: ['ebpf'] }, [
     kubeProxy: 'Node ports answer on 127.0.0.1 in iptables mode, and on ::1 in none.',
     fairlead:
       'In ebpf mode they answer on both, for processes of the node. --ebpf-localhost-node-ports=false closes them.',
-    shownBy: 'tests/packet/ebpf.test.ts',
-  },
-  {
-    name: 'affinity-by-namespace',
-    kubeProxy: 'Client-IP affinity goes by the address of the client.',
-    fairlead: 'For clients on the node it goes by their network: a pod, or the node with all that shares its network.',
     shownBy: 'tests/packet/ebpf.test.ts',
   },
 ])

@@ -17,6 +17,7 @@ import { ebpfObjectAdvice } from '../../../host/own-files.ts'
 import type { Host } from '../../host/host.ts'
 import { CommandError } from '../../program.ts'
 import { askForFeatures, hasFeature, missingFeature, programsFor } from './features.ts'
+import { seesOwnConnections } from './self-test.ts'
 import { scopeObstacle, socketWays } from './socket-ways.ts'
 import type { MachineFeatures, SocketWays } from './socket-ways.ts'
 
@@ -47,17 +48,36 @@ export async function examineGround(host: Host, options: EbpfOptions, signal: Ab
     (await neighbourObstacle(bpf, { ...options, cgroup })) ??
     scopeObstacle(options, features.hostNetns)
   if (obstacle !== undefined) throw new CommandError(obstacle)
+  const programs = programsFor(object, answers)
+  const { settings, left } = socketWays(options, features)
   return {
     bpf,
     sockets,
     cgroup,
-    programs: programsFor(object, answers),
+    programs,
     iterator: hasFeature(answers, 'iterator')
       ? object.programs.find(({ attachType }) => attachType === 'iterator')
       : undefined,
     digest: createHash('sha256').update(file).digest().subarray(0, digestSize),
-    ...socketWays(options, features),
+    settings,
+    left: [...left, ...unseenConnections(options, cgroup, await seesOwnConnections({ bpf, cgroup, programs }))],
   }
+}
+
+/** Where the cgroup was found, this process is in it, as all are; where it was named, it may be outside on purpose. */
+export function unseenConnections(
+  { cgroup: named }: Pick<EbpfOptions, 'cgroup'>,
+  cgroup: string,
+  areSeen: boolean,
+): readonly string[] {
+  if (areSeen) return []
+  if (named === '')
+    throw new CommandError(
+      `programs at ${cgroup} do not see what this process connects to, so it is not the cgroup of this node: mount the host's /sys/fs/cgroup into the container, or name the cgroup with --ebpf-cgroup`,
+    )
+  return [
+    'what Fairlead itself connects to is left to nftables: it is not in --ebpf-cgroup, or programs do not work there',
+  ]
 }
 
 async function machineFeatures(

@@ -11,6 +11,7 @@ import { enterFreshNamespace, missingForNamespace, run } from '../../netlink/tes
 import { CommandNftTable } from '../command/command-nft.ts'
 import { NftTables } from '../nft-tables.ts'
 import type { NftOperation, NftTable } from '../nft.ts'
+import { renderRule } from '../render-rule.ts'
 import { commentedRule, rule } from '../rule.ts'
 import type { Statement } from '../rule.ts'
 import { sampleTable } from '../testing/sample-table.ts'
@@ -58,6 +59,7 @@ describe.skipIf(missing !== undefined)(`on the kernel${missing === undefined ? '
         kind: 'dnat by map',
         fields: ['destination', 'protocol', 'port'],
         choices,
+        by: 'chance',
         map: 'endpoints',
       })
       const pick = (choices: number) =>
@@ -79,6 +81,29 @@ describe.skipIf(missing !== undefined)(`on the kernel${missing === undefined ? '
         run(`nft --debug=netlink list chain ${ip} fairlead ${chain} | grep '\\[' | head -6`)
       expect(byteCode('two')).toBe(byteCode('pick-2'))
       expect(byteCode('two')).toContain('numgen')
+    })
+
+  for (const family of families)
+    test(`so is one that goes by turn or by a hash of the client, also at node ports, ${family}`, async () => {
+      await using table = await filledTable(family)
+      const ip = family === 'ipv4' ? 'ip' : 'ip6'
+      const { endpoints } = sampleTable(family)
+      const [address, ...nodePort] = endpoints.key
+      const atNodePorts = { ...endpoints, name: 'nodeport-endpoints', key: nodePort }
+      expect(address).toContain('_addr')
+      await table.commit([{ do: 'add set', set: atNodePorts }], signal)
+      const fields = ['destination', 'protocol', 'port'] as const
+      const picks = (['turn', 'source', 'flow'] as const).flatMap((by) => [
+        rule({ kind: 'dnat by map', fields, choices: 16_381, by, map: endpoints.name }),
+        rule({ kind: 'dnat by map', fields: ['protocol', 'port'], choices: 16_381, by, map: atNodePorts.name }),
+      ])
+      await table.commit(
+        picks.map((it): NftOperation => ({ do: 'add rule', chain: 'spare', rule: it })),
+        signal,
+      )
+      const printed = run(`nft list chain ${ip} fairlead spare`)
+      const lines = picks.map((it) => renderRule(it, family))
+      expect(printed.match(/dnat .*/g)).toEqual(lines)
     })
 
   test('elements go to the kernel without nft', async () => {

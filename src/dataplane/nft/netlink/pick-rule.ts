@@ -1,11 +1,12 @@
 /**
- * The one kind of rule that we compile ourselves: `dnat` to what a map says about the packet and a random number. nft
+ * The one kind of rule that we compile ourselves: `dnat` to what a map says about the packet and a number. nft
  * (1.0.6 at least) refuses it as "conflicting protocols" unless the map is declared in the same script. The byte code is
  * what nft makes of it there, so nft can list it.
  */
 import type { Family } from '../../../net/ip.ts'
 import type { BatchWriter } from './batch-writer.ts'
 import { writeComment } from './comment-user-data.ts'
+import { hashSeed } from '../rule.ts'
 import type { DestinationField, DnatByMap, Rule } from '../rule.ts'
 import { expressionField, familyNumber, listItem, ruleField } from '../../nf-tables/protocol-numbers.ts'
 
@@ -22,7 +23,7 @@ export function asPickRule({ statements, comment }: Rule): PickRule | undefined 
 
 /** Into a message that adds a rule, after the names of table and chain. */
 export function writePickRule(writer: BatchWriter, { dnat, comment = '' }: PickRule, family: Family): void {
-  const { fields, choices, map } = dnat
+  const { fields, map } = dnat
   writer.ensureRoom(1024 + 4 * (map.length + comment.length))
   const addressBytes = family === 'ipv4' ? 4 : 16
   const expressions = writer.beginNested(ruleField.expressions)
@@ -31,12 +32,7 @@ export function writePickRule(writer: BatchWriter, { dnat, comment = '' }: PickR
     writeLoad(writer, field, register(offset), family)
     offset += field === 'destination' ? addressBytes : 4
   }
-  expression(writer, 'numgen', [
-    [numgenField.into, register(offset)],
-    [numgenField.modulus, choices],
-    [numgenField.type, randomNumbers],
-    [numgenField.offset, 0],
-  ])
+  writeIndex(writer, dnat, register(offset), family)
   const lookup = beginExpression(writer, 'lookup')
   writer.number(lookupField.from, register(0))
   writer.number(lookupField.into, register(0))
@@ -53,15 +49,45 @@ export function writePickRule(writer: BatchWriter, { dnat, comment = '' }: PickR
 }
 
 const numgenField = { into: 1, modulus: 2, type: 3, offset: 4 } as const
+const hashField = { from: 1, into: 2, bytes: 3, modulus: 4, seed: 5, type: 7 } as const
 const lookupField = { set: 1, from: 2, into: 3 } as const
 const natField = { type: 1, family: 2, address: 3, port: 5 } as const
 const payloadField = { into: 1, base: 2, offset: 3, length: 4 } as const
 const metaField = { into: 1, key: 2 } as const
+const numbersInTurn = 0
 const randomNumbers = 1
+const jenkinsHash = 0
 const destinationNat = 1
 const networkHeader = 1
 const transportHeader = 2
 const protocolKey = 16
+
+/** Where clients are loaded to be hashed, behind the key of the map. */
+const clientOffset = 32
+
+function writeIndex(writer: BatchWriter, { by, choices }: DnatByMap, into: number, family: Family): void {
+  if (by === 'chance' || by === 'turn') {
+    expression(writer, 'numgen', [
+      [numgenField.into, into],
+      [numgenField.modulus, choices],
+      [numgenField.type, by === 'turn' ? numbersInTurn : randomNumbers],
+      [numgenField.offset, 0],
+    ])
+    return
+  }
+  const [offset, addressBytes] = family === 'ipv4' ? [12, 4] : [8, 16]
+  writePayload(writer, register(clientOffset), networkHeader, offset, addressBytes)
+  if (by === 'flow') writePayload(writer, register(clientOffset + addressBytes), transportHeader, 0, 2)
+  expression(writer, 'hash', [
+    [hashField.from, register(clientOffset)],
+    [hashField.into, into],
+    // A port fills a register.
+    [hashField.bytes, by === 'flow' ? addressBytes + 4 : addressBytes],
+    [hashField.modulus, choices],
+    [hashField.seed, hashSeed],
+    [hashField.type, jenkinsHash],
+  ])
+}
 
 function writeLoad(writer: BatchWriter, field: DestinationField, into: number, family: Family): void {
   if (field === 'protocol') {
@@ -71,8 +97,12 @@ function writeLoad(writer: BatchWriter, field: DestinationField, into: number, f
     ])
     return
   }
-  const [base, offset, length] =
-    field === 'port' ? [transportHeader, 2, 2] : family === 'ipv4' ? [networkHeader, 16, 4] : [networkHeader, 24, 16]
+  if (field === 'port') writePayload(writer, into, transportHeader, 2, 2)
+  else if (family === 'ipv4') writePayload(writer, into, networkHeader, 16, 4)
+  else writePayload(writer, into, networkHeader, 24, 16)
+}
+
+function writePayload(writer: BatchWriter, into: number, base: number, offset: number, length: number): void {
   expression(writer, 'payload', [
     [payloadField.into, into],
     [payloadField.base, base],

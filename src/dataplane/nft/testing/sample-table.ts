@@ -82,7 +82,7 @@ export function sampleTable(family: Family): SampleTable {
       {
         do: 'add rule',
         chain: 'pick-2',
-        rule: rule({ kind: 'dnat by map', fields, choices: 2, map: 'endpoints' }),
+        rule: rule({ kind: 'dnat by map', fields, choices: 2, by: 'chance', map: 'endpoints' }),
       },
       {
         do: 'add rule',

@@ -3,6 +3,7 @@ import { describe } from 'vitest'
 import { countersContract } from './counters.contract.ts'
 import { faultContract } from './fault.contract.ts'
 import { listenerContract } from './listener.contract.ts'
+import { spreadContract } from './spread.contract.ts'
 import { streamsContract } from './streams.contract.ts'
 import { tcpContract } from './tcp.contract.ts'
 import { reportsContract } from './reports.contract.ts'
@@ -16,6 +17,9 @@ export function relayContract(name: string, make: MakeRelay): void {
   describe(`${name}: TCP`, () => {
     tcpContract(make)
     streamsContract(make)
+  })
+  describe(`${name}: spreading`, () => {
+    spreadContract(make)
   })
   describe(`${name}: counters`, () => {
     countersContract(make)

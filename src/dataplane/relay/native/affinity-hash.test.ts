@@ -1,28 +1,9 @@
 /** Clients choose their addresses: they must not be able to choose in which bucket of the affinity table they end. */
-import { execFile } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-import { expect, onTestFinished, test } from 'vitest'
-
-const run = promisify(execFile)
-const sources = fileURLToPath(new URL('../../../../native/relay/', import.meta.url))
-
-/** Runs a program that has the engine's own files built into it. */
-async function output(program: string, files: readonly string[]): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'fairlead-affinity-'))
-  onTestFinished(() => rm(directory, { recursive: true }))
-  const [source, built] = [join(directory, 'main.c'), join(directory, 'main')]
-  await writeFile(source, program)
-  const all = [source, ...files.map((name) => join(sources, name))]
-  await run(process.env['CC'] ?? 'cc', ['-std=c11', '-O2', '-Wall', '-Wextra', `-I${sources}`, '-o', built, ...all])
-  return (await run(built)).stdout
-}
+import { expect, test } from 'vitest'
+import { outputOf } from './testing/output-of.ts'
 
 test('the hash is SipHash-2-4: it has the values that its authors give', async () => {
-  const values = await output(
+  const values = await outputOf(
     `#include "relay.h"
      #include <stdio.h>
      int main(void) {
@@ -44,7 +25,7 @@ test('the hash is SipHash-2-4: it has the values that its authors give', async (
 
 test('addresses that are chosen to end in one bucket of a hash that everybody can compute do not', async () => {
   // FNV-1a stands for such a hash. Of 1,000 addresses in 1,024 buckets that fall at random, few share one.
-  const longest = await output(
+  const longest = await outputOf(
     `#include "affinity.c"
      #include <stdio.h>
      void endpoint_release(struct endpoint *endpoint) { (void)endpoint; }

@@ -67,9 +67,9 @@ function wordsOf(
 ) {
   // An endpoint that is named twice has one turn, as in the other engines.
   const unique = new Map(
-    endpoints.map(({ ip, port, isHere }) => [
+    endpoints.map(({ ip, port, isHere, weight = 1 }) => [
       `${ip} ${port}`,
-      `${isHere === true ? 'here' : 'elsewhere'} ${slotOf(ip, port)}`,
+      `${isHere === true ? 'here' : 'elsewhere'} ${weight} ${slotOf(ip, port)}`,
     ]),
   )
   return [affinitySeconds, whenEmpty, balancing ?? 'round-robin', proxyProtocol ?? 'none', ...[...unique].flat()]

@@ -139,29 +139,40 @@ test('by random, any endpoint may be next', () => {
 })
 
 test('by least connections, the endpoint with the fewest open ones is next, and equals take turns', () => {
-  const { balancer, next } = given(['a', 'b', 'c'], { balancing: 'least-connections' })
-  const connect = () => {
-    const name = next()
-    balancer.opened(nameOf(name))
-    return name
-  }
-  expect([connect(), connect(), connect()].toSorted()).toEqual(['a', 'b', 'c'])
-  connect()
-  balancer.closed(nameOf('b'))
-  expect(next()).toBe('b')
-  expect(next()).toBe('b')
+  const { connect } = given(['a', 'b', 'c'], { balancing: 'least-connections' })
+  const first = [connect(), connect(), connect()]
+  expect(first.map(({ name }) => name).toSorted()).toEqual(['a', 'b', 'c'])
+  const second = [connect(), connect(), connect()]
+  expect(second.map(({ name }) => name).toSorted()).toEqual(['a', 'b', 'c'])
+  for (const { name, leave } of [...first, ...second]) if (name === 'b') leave()
+  expect([connect().name, connect().name]).toEqual(['b', 'b'])
+})
+
+test('by least connections, one that left and is back still has its connections', () => {
+  const { connect, update } = given(['a', 'b'], { balancing: 'least-connections' })
+  const first = [connect(), connect(), connect(), connect()]
+  for (const { name, leave } of first) if (name === 'a') leave()
+  update(['a'])
+  update(['a', 'b'])
+  expect([connect().name, connect().name]).toEqual(['a', 'a'])
 })
 
 test('by least connections too, an endpoint that failed is tried last', () => {
-  const { balancer, next, fail } = given(['a', 'b'], { balancing: 'least-connections' })
-  balancer.opened(nameOf('b'))
+  const { next, fail } = given(['a', 'b'], { balancing: 'least-connections' })
   fail('a')
-  expect([next(), next()]).toEqual(['b', 'b'])
+  expect([next(), next(), next()]).toEqual(['b', 'b', 'b'])
 })
 
-function nameOf(letter: string): string {
-  return `192.0.2.1:${endpointOf(letter).port}`
-}
+test('other weights change neither the order nor whose turn it is', () => {
+  const { balancer, next } = given(['a', 'b', 'c'])
+  const turns = [next(), next(), next()]
+  next()
+  balancer.update(
+    ['a', 'b', 'c'].map((letter) => ({ ...endpointOf(letter), weight: 7 })),
+    0,
+  )
+  expect([next(), next()]).toEqual([turns[1], turns[2]])
+})
 
 interface GivenOptions {
   readonly affinitySeconds?: number
@@ -182,7 +193,11 @@ function given(
     clock,
     balancer,
     update,
-    next: (client = '198.51.100.9') => letterOf(balancer.next(client)?.endpoint),
+    next: (ip = '198.51.100.9') => letterOf(balancer.next({ ip, port: 5_000 })?.endpoint),
+    connect: () => {
+      const choice = balancer.next({ ip: '198.51.100.9', port: 5_000 })
+      return { name: letterOf(choice?.endpoint), leave: () => choice?.leave() }
+    },
     fail: (letter: string, client = '198.51.100.9') => balancer.failed(`192.0.2.1:${endpointOf(letter).port}`, client),
   }
 }

@@ -2,13 +2,16 @@
 import type { Clock } from '../../../core/clock.ts'
 import { hostPort } from '../../../net/ip.ts'
 import { ClientAffinity } from './client-affinity.ts'
-import type { Balancing, SocketAddress } from '../relay.ts'
+import type { Balancing, PoolEndpoint, SocketAddress } from '../relay.ts'
+import { Spread, type Candidate } from './spread.ts'
 
 export interface Choice {
   readonly endpoint: SocketAddress
   /** `ip:port`: names the endpoint in `failed` and `succeeded`. */
   readonly name: string
   readonly because: 'turn' | 'affinity'
+  /** Whoever has it is connected or on the way, until this is called. */
+  leave(this: void): void
 }
 
 /**
@@ -16,27 +19,33 @@ export interface Choice {
  */
 const avoidMs = { perFailure: 5_000, most: 60_000 } as const
 
+interface Member extends Candidate {
+  readonly endpoint: SocketAddress
+  weight: number
+  open: number
+  /** In a row. */
+  failures: number
+  avoidUntilMs: number
+}
+
 export class Balancer {
   readonly #clock: Clock
   readonly #random: () => number
   readonly #affinity: ClientAffinity
-  readonly #troubleByName = new Map<string, { failures: number; avoidUntilMs: number }>()
-  #endpointsByName: ReadonlyMap<string, SocketAddress> = new Map()
-  /** In the order of their turns. */
-  #order: readonly string[] = []
-  #turn = 0
-  #balancing: Balancing = 'round-robin'
-  /** Includes endpoints that were removed and still have connections. */
-  readonly #openByName = new Map<string, number>()
+  readonly #spread: Spread<Member>
+  #membersByName: ReadonlyMap<string, Member> = new Map()
+  /** Endpoints that were removed and still have connections. */
+  readonly #departedByName = new Map<string, Member>()
 
   constructor({ clock, random }: { readonly clock: Clock; readonly random: () => number }) {
     this.#clock = clock
     this.#random = random
     this.#affinity = new ClientAffinity(clock)
+    this.#spread = new Spread(random)
   }
 
   get names(): readonly string[] {
-    return this.#order
+    return this.#spread.order.map(({ name }) => name)
   }
 
   get stickyClients(): number {
@@ -44,124 +53,103 @@ export class Balancer {
   }
 
   has(name: string): boolean {
-    return this.#endpointsByName.has(name)
+    return this.#membersByName.has(name)
   }
 
   /** Returns the endpoints that are no longer there. The same endpoints in another order change nothing. */
   update(
-    endpoints: readonly SocketAddress[],
+    endpoints: readonly PoolEndpoint[],
     affinitySeconds: number,
     balancing: Balancing = 'round-robin',
   ): ReadonlySet<string> {
-    this.#balancing = balancing
     this.#affinity.setTimeoutSeconds(affinitySeconds)
-    const next = new Map(endpoints.map((endpoint) => [hostPort(endpoint.ip, endpoint.port), endpoint]))
-    const gone = new Set(this.#order.filter((name) => !next.has(name)))
-    if (gone.size === 0 && next.size === this.#order.length) return gone
+    const before = this.#membersByName
+    const next = new Map(endpoints.map((endpoint) => this.#memberFor(endpoint)))
+    const gone = new Set([...before.keys()].filter((name) => !next.has(name)))
+    if (gone.size === 0 && next.size === before.size) {
+      this.#spread.reweigh(balancing)
+      return gone
+    }
     this.#affinity.forgetEndpoints(gone)
-    for (const name of gone) this.#troubleByName.delete(name)
-    this.#endpointsByName = next
+    for (const name of gone) this.#depart(before.get(name))
+    this.#membersByName = next
     // Nodes that learn of a change together must not all begin with the same endpoint.
-    this.#order = shuffled([...next.keys()], this.#random)
-    this.#turn = 0
+    this.#spread.replace(shuffled([...next.values()], this.#random), balancing)
     return gone
   }
 
-  next(client: string): Choice | undefined {
-    const sticky = this.#affinity.find(client)
-    const name = sticky ?? this.#choose()
-    const endpoint = name === undefined ? undefined : this.#endpointsByName.get(name)
-    if (name === undefined || endpoint === undefined) return undefined
-    this.#affinity.remember(client, name)
-    return { endpoint, name, because: sticky === undefined ? 'turn' : 'affinity' }
+  next(client: SocketAddress): Choice | undefined {
+    const sticky = this.#affinity.find(client.ip)
+    const member = sticky === undefined ? this.#choose(client) : this.#membersByName.get(sticky)
+    if (member === undefined) return undefined
+    const { name, endpoint } = member
+    this.#affinity.remember(client.ip, name)
+    member.open++
+    return {
+      endpoint,
+      name,
+      because: sticky === undefined ? 'turn' : 'affinity',
+      leave: () => {
+        member.open--
+        if (member.open === 0 && this.#departedByName.get(name) === member) this.#departedByName.delete(name)
+      },
+    }
   }
 
   /** The endpoint did not answer: this client is free to go elsewhere, and others try it last for a while. */
-  failed(name: string, client: string): void {
-    this.#affinity.forget(client, name)
-    if (!this.has(name)) return
-    const failures = (this.#troubleByName.get(name)?.failures ?? 0) + 1
-    const forMs = Math.min(failures * avoidMs.perFailure, avoidMs.most)
-    this.#troubleByName.set(name, { failures, avoidUntilMs: this.#clock.monotonic() + forMs })
+  failed(name: string, clientIp: string): void {
+    this.#affinity.forget(clientIp, name)
+    const member = this.#membersByName.get(name)
+    if (member === undefined) return
+    member.failures++
+    const forMs = Math.min(member.failures * avoidMs.perFailure, avoidMs.most)
+    member.avoidUntilMs = this.#clock.monotonic() + forMs
   }
 
   succeeded(name: string): void {
-    this.#troubleByName.delete(name)
+    const member = this.#membersByName.get(name)
+    if (member !== undefined) forgetTrouble(member)
   }
 
-  opened(name: string): void {
-    this.#openByName.set(name, this.#open(name) + 1)
+  /** When all of them failed lately, all are tried. */
+  #choose(client: SocketAddress): Member | undefined {
+    const nowMs = this.#clock.monotonic()
+    return (
+      this.#spread.next(client, ({ avoidUntilMs }) => avoidUntilMs <= nowMs) ?? this.#spread.next(client, () => true)
+    )
   }
 
-  closed(name: string): void {
-    const left = this.#open(name) - 1
-    if (left > 0) this.#openByName.set(name, left)
-    else this.#openByName.delete(name)
+  /** One that left and is back is the same, with its connections. */
+  #memberFor(endpoint: PoolEndpoint): [string, Member] {
+    const { ip, port, weight = 1 } = endpoint
+    const name = hostPort(ip, port)
+    const known = this.#membersByName.get(name) ?? this.#departedByName.get(name)
+    this.#departedByName.delete(name)
+    if (known === undefined) return [name, { name, endpoint, weight, open: 0, credit: 0, failures: 0, avoidUntilMs: 0 }]
+    known.weight = weight
+    return [name, known]
   }
 
-  #choose(): string | undefined {
-    switch (this.#balancing) {
-      case 'round-robin':
-        return this.#takeTurn()
-      case 'random':
-        this.#turn = Math.floor(this.#random() * this.#order.length)
-        return this.#takeTurn()
-      case 'least-connections':
-        this.#turn = this.#leastBusy()
-        return this.#takeTurn()
-      default:
-        return this.#balancing satisfies never
-    }
-  }
-
-  /** A tie goes to the one whose turn it is. */
-  #leastBusy(): number {
-    const count = this.#order.length
-    let best = this.#turn
-    let fewest = Infinity
-    for (let step = 0; step < count; step++) {
-      const index = (this.#turn + step) % count
-      const name = this.#order[index] ?? ''
-      const open = this.#open(name)
-      if (open >= fewest || this.#isAvoided(name)) continue
-      best = index
-      fewest = open
-    }
-    return best
-  }
-
-  #open(name: string): number {
-    return this.#openByName.get(name) ?? 0
-  }
-
-  #takeTurn(): string | undefined {
-    const count = this.#order.length
-    for (let step = 0; step < count; step++) {
-      const name = this.#order[(this.#turn + step) % count]
-      if (name === undefined || this.#isAvoided(name)) continue
-      this.#turn = (this.#turn + step + 1) % count
-      return name
-    }
-    // All of them failed lately, so it goes by turn.
-    const name = this.#order[this.#turn]
-    this.#turn = count === 0 ? 0 : (this.#turn + 1) % count
-    return name
-  }
-
-  #isAvoided(name: string): boolean {
-    const trouble = this.#troubleByName.get(name)
-    return trouble !== undefined && trouble.avoidUntilMs > this.#clock.monotonic()
+  #depart(member: Member | undefined): void {
+    if (member === undefined || member.open === 0) return
+    forgetTrouble(member)
+    this.#departedByName.set(member.name, member)
   }
 }
 
-function shuffled(names: string[], random: () => number): readonly string[] {
-  for (let last = names.length - 1; last > 0; last--) {
+function forgetTrouble(member: Member): void {
+  member.failures = 0
+  member.avoidUntilMs = 0
+}
+
+function shuffled<T>(list: T[], random: () => number): readonly T[] {
+  for (let last = list.length - 1; last > 0; last--) {
     const other = Math.floor(random() * (last + 1))
-    const moved = names[last]
-    const taken = names[other]
+    const moved = list[last]
+    const taken = list[other]
     if (moved === undefined || taken === undefined) continue
-    names[last] = taken
-    names[other] = moved
+    list[last] = taken
+    list[other] = moved
   }
-  return names
+  return list
 }

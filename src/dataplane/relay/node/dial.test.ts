@@ -11,7 +11,7 @@ test('an endpoint that answered in time is used, even when we were too busy to l
   const failures: unknown[] = []
   const dialling = dialAnyEndpoint({
     timeoutsMs: [20],
-    choose: () => ({ endpoint: address, name: 'it', because: 'turn' }),
+    choose: () => ({ endpoint: address, name: 'it', because: 'turn', leave() {} }),
     failed: (_choice, error) => failures.push(error),
     client,
     buffers: new ReadBuffers(),

@@ -32,6 +32,7 @@ export async function dialAnyEndpoint(request: DialRequest): Promise<DialOutcome
     try {
       return { ok: true, socket: await dial(choice.endpoint, timeoutMs, request), choice }
     } catch (error) {
+      choice.leave()
       // Neither a client that left nor our own shortage says anything about the endpoint.
       if (request.client.destroyed) return { ok: false, why: 'client-left' }
       if (isOutOfDescriptors(error)) return { ok: false, why: 'overload' }

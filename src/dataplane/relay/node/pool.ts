@@ -3,7 +3,7 @@ import { Balancer, type Choice } from './balancer.ts'
 import type { RelayParts } from './relay-parts.ts'
 import type { EndpointCounters } from '../endpoint-counters.ts'
 import { PoolCounters } from '../pool-counters.ts'
-import type { EndpointCounts, PoolSpec } from '../relay.ts'
+import type { EndpointCounts, PoolSpec, SocketAddress } from '../relay.ts'
 
 /** A listener is told when endpoints have left. */
 export interface PoolUser {
@@ -37,8 +37,10 @@ export class Pool {
     return this.#spec.proxyProtocol
   }
 
-  get isSticky(): boolean {
-    return this.#spec.affinitySeconds > 0
+  /** It makes a difference who the client is. */
+  get looksAtClients(): boolean {
+    const { affinitySeconds, balancing } = this.#spec
+    return affinitySeconds > 0 || balancing === 'source-hash' || balancing === 'maglev'
   }
 
   get names(): readonly string[] {
@@ -56,7 +58,7 @@ export class Pool {
     return this.#balancer.has(name)
   }
 
-  next(client: string): Choice | undefined {
+  next(client: SocketAddress): Choice | undefined {
     return this.#balancer.next(client)
   }
 
@@ -70,15 +72,6 @@ export class Pool {
 
   endpointCounts(): ReadonlyMap<string, EndpointCounts> {
     return this.#counters.snapshot()
-  }
-
-  /** Every call must be followed by one of `closed`. */
-  opened(name: string): void {
-    this.#balancer.opened(name)
-  }
-
-  closed(name: string): void {
-    this.#balancer.closed(name)
   }
 
   succeeded(name: string): void {

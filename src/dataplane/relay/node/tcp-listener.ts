@@ -193,7 +193,7 @@ class TcpListener implements OpenListener {
   #needsAddress(): boolean {
     const { pool, allowedSources } = this.#assignment
     const isTold = pool.proxyProtocol !== undefined
-    return pool.isSticky || isTold || allowedSources.length > 0 || logsConnections(this.#parts.log)
+    return pool.looksAtClients || isTold || allowedSources.length > 0 || logsConnections(this.#parts.log)
   }
 
   /** Each connection dials on its own, so an endpoint that does not answer keeps nobody else waiting. */
@@ -241,11 +241,11 @@ class TcpListener implements OpenListener {
     pool.succeeded(choice.name)
     record?.dialled()
     if (client.destroyed) {
+      choice.leave()
       record?.ended('client-left')
       resetSocket(backend)
       return false
     }
-    pool.opened(choice.name)
     const ofEndpoint = pool.countersOf(choice.name)
     if (pool.proxyProtocol !== undefined) backend.write(headerFor(pool.proxyProtocol, client))
     const logEnd = logsConnections(log) ? this.#follow(client, backend, startedAtMs) : undefined
@@ -261,7 +261,7 @@ class TcpListener implements OpenListener {
         this.#connections.delete(closed)
         this.#leaving.delete(closed)
         this.counters.add('active', -1)
-        pool.closed(choice.name)
+        choice.leave()
         const seconds = (clock.monotonic() - startedAtMs) / 1000
         this.counters.add('seconds', seconds)
         ofEndpoint.closed(seconds)
@@ -346,10 +346,11 @@ class TcpListener implements OpenListener {
 
   #choose(ip: string, client: Socket): Choice | undefined {
     const { pool } = this.#assignment
-    const choice = pool.next(ip)
     const { log } = this.#parts
-    if (choice !== undefined && logsConnections(log))
-      logChoice(log, chosenFor(pool, choice, { ip, port: client.remotePort ?? 0 }))
+    const port = pool.looksAtClients || logsConnections(log) ? client.remotePort : undefined
+    const from = { ip, port: port ?? 0 }
+    const choice = pool.next(from)
+    if (choice !== undefined && logsConnections(log)) logChoice(log, chosenFor(pool, choice, from))
     return choice
   }
 

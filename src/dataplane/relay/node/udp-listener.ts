@@ -179,7 +179,7 @@ class UdpListener implements OpenListener {
     this.counters.add('connections', 1)
     if (this.#flowsByClient.size >= settings.maxUdpFlowsPerListener) this.#dropOldest()
     if (!descriptors.tryTake(1, pool.service)) return this.#turnAway(client, 'overload')
-    const choice = pool.next(ip)
+    const choice = pool.next({ ip, port: from.port })
     if (choice === undefined) {
       descriptors.giveBack(1)
       return this.#turnAway(client, 'no-endpoint')
@@ -205,13 +205,12 @@ class UdpListener implements OpenListener {
       },
       onClose: (why) => {
         record?.ended(why)
-        pool.closed(choice.name)
+        choice.leave()
         ofEndpoint.closed((clock.monotonic() - openedAtMs) / 1000)
       },
       onError: (error) => this.#flowFailed(client, ip, choice, error),
     })
     this.#flowsByClient.add(client, flow)
-    pool.opened(choice.name)
     ofEngine.dialling()
     ofEndpoint.opened(clock.now())
     this.counters.add('active', 1)

@@ -34,6 +34,7 @@ export function open(address: SocketAddress, from?: string): Socket {
 }
 
 export interface UdpClient extends AsyncDisposable {
+  readonly address: SocketAddress
   /** The answer to this datagram, sent again now and then until it comes: UDP may lose it. */
   ask(address: SocketAddress, datagram: string): Promise<string>
   send(address: SocketAddress, datagram: string | Buffer): void
@@ -51,6 +52,7 @@ export async function udpClient(ip = '127.0.0.1'): Promise<UdpClient> {
   }
   const send: UdpClient['send'] = (address, datagram) => socket.send(datagram, address.port, address.ip)
   return {
+    address: { ip, port: socket.address().port },
     send,
     next,
     async ask(address, datagram) {

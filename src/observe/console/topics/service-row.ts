@@ -51,7 +51,7 @@ export function portInShort({ name, port, nodePort, protocol }: ServicePort): Po
 
 /** What is not the default. */
 function policiesOf(record: ServiceRecord, routes: readonly Route[]): readonly string[] {
-  const { internalTrafficPolicy, externalTrafficPolicy, affinitySeconds, sourceRanges, relaying } = record
+  const { internalTrafficPolicy, externalTrafficPolicy, affinitySeconds, sourceRanges, traffic, relaying } = record
   const policies: string[] = []
   if (internalTrafficPolicy === 'Local') policies.push('internal Local')
   if (externalTrafficPolicy === 'Local') policies.push('external Local')
@@ -59,8 +59,8 @@ function policiesOf(record: ServiceRecord, routes: readonly Route[]): readonly s
   if (routes.some(({ topology }) => topology === 'PreferSameNode')) policies.push('same node')
   if (routes.some(({ topology }) => topology === 'PreferSameZone')) policies.push('same zone')
   if (sourceRanges.length > 0) policies.push('source ranges')
-  if (relaying?.balancing === 'random') policies.push('random')
-  if (relaying?.balancing === 'least-connections') policies.push('least connections')
+  if (traffic?.algorithm !== undefined) policies.push(traffic.algorithm.replaceAll('-', ' '))
+  if (traffic?.weights !== undefined) policies.push('weights')
   if (relaying?.proxyProtocol !== undefined) policies.push(`PROXY protocol ${relaying.proxyProtocol}`)
   return policies
 }

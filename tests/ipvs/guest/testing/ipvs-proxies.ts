@@ -9,7 +9,7 @@ import { podInterfacePrefix } from '../../../packet/testing/cluster.ts'
 import type { Cluster } from '../../../packet/testing/cluster.ts'
 import { FairleadProcess } from '../../../packet/testing/fairlead.ts'
 import { chooseVariant, missingPrograms } from '../../../packet/testing/iptables-variant.ts'
-import { kubeProxyProblem } from '../../../packet/testing/kube-proxy.ts'
+import { kubeProxyFlags, kubeProxyProblem, onlyInFairlead } from '../../../packet/testing/kube-proxy.ts'
 import { NodeProcess } from '../../../packet/testing/node-process.ts'
 import { proxyFlags } from '../../../packet/testing/proxy-flags.ts'
 import type { Proxy, ProxySettings, RunningProxy } from '../../../packet/testing/proxy.ts'
@@ -49,7 +49,7 @@ class FairleadIpvs extends FairleadProcess {
 export const kubeProxyIpvs: Proxy = {
   name: 'kube-proxy ipvs',
   mode: 'ipvs',
-  cannot: {},
+  cannot: onlyInFairlead,
   missing: () => kubeProxyProblem() ?? fairleadIpvs.missing(),
   start: startKubeProxyIpvs,
 }
@@ -60,7 +60,7 @@ async function startKubeProxyIpvs(cluster: Cluster, settings: IpvsSettings): Pro
   const objects = await ApiObjects.start(cluster.node)
   const kubeconfig = `${folder.path}/kubeconfig`
   await writeKubeconfig(kubeconfig, objects.url)
-  const args = [...flagsFor(settings), `--kubeconfig=${kubeconfig}`, '--v=2']
+  const args = [...kubeProxyFlags(flagsFor(settings)), `--kubeconfig=${kubeconfig}`, '--v=2']
   const start = () => new NodeProcess(cluster.node, process.env['KUBE_PROXY'] ?? '', args)
   let child = start()
   return {

@@ -1,0 +1,10 @@
+/** What the nftables mode can do of what Services wish. */
+import type { ModeAbilities } from '../../core/routing/mode-abilities.ts'
+
+export const nftablesAbilities: ModeAbilities = {
+  mode: 'nftables',
+  algorithms: ['random', 'round-robin', 'source-hash', 'maglev'],
+  algorithmsWithAffinity: ['random'],
+  weights: true,
+  limits: [],
+}

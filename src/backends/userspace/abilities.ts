@@ -1,0 +1,11 @@
+/** What the userspace mode can do of what Services wish. */
+import { algorithms } from '../../api/records.ts'
+import type { ModeAbilities } from '../../core/routing/mode-abilities.ts'
+
+export const userspaceAbilities: ModeAbilities = {
+  mode: 'userspace',
+  algorithms,
+  algorithmsWithAffinity: algorithms,
+  weights: true,
+  limits: [],
+}

@@ -1,0 +1,41 @@
+/** Claims to addresses in plain words. */
+import type { ClaimKind, RefusedClaim, TakenClaim } from './address-claims.ts'
+import type { Objection } from './address-guard.ts'
+
+export const claimWords: Readonly<Record<ClaimKind, string>> = {
+  clusterIP: 'cluster IP',
+  nodePort: 'node port',
+  loadBalancerIP: 'load-balancer IP',
+  externalIP: 'external IP',
+}
+
+export function isTaken(claim: RefusedClaim): claim is TakenClaim {
+  return claim.takenAs === 'apiServer' || claim.takenAs in claimWords
+}
+
+/** Why it is not the Service's: `it is an external IP of shop/web`. */
+export function whyText(claim: Pick<TakenClaim, 'takenAs' | 'owner'> | Objection): string {
+  switch (claim.takenAs) {
+    case 'apiServer':
+      return 'Fairlead reaches the API server there'
+    case 'notAllowed':
+      return 'no range of --external-ip-cidrs has it'
+    case 'node':
+      return `it is an address of node ${claim.node}`
+    case 'endpoint':
+      return `a pod of ${claim.owner} has it`
+    case 'otherNamespace':
+      return `${claim.owner} has it, in another namespace`
+    case 'podRange':
+      return `it is in the range of pods ${claim.range}`
+    case 'serviceRange':
+      return `it is in the range of Services ${claim.range}`
+    case 'clusterIP':
+    case 'nodePort':
+    case 'loadBalancerIP':
+    case 'externalIP':
+      return `it is ${claim.takenAs === 'externalIP' ? 'an' : 'a'} ${claimWords[claim.takenAs]} of ${claim.owner}`
+    default:
+      return claim satisfies never
+  }
+}

@@ -1,0 +1,90 @@
+/** What a mode can do of what Services wish by annotation. The rest is refused here, for every mode alike, and said aloud. */
+import { trafficAnnotations } from '../../api/parse-traffic.ts'
+import { algorithms } from '../../api/records.ts'
+import type { Algorithm, ServiceRecord, TrafficWishes } from '../../api/records.ts'
+import type { GrantedTraffic } from '../route.ts'
+
+export interface ModeAbilities {
+  readonly mode: string
+  readonly algorithms: readonly Algorithm[]
+  /** How an endpoint may be chosen for a client that client-IP affinity will keep there. */
+  readonly algorithmsWithAffinity: readonly Algorithm[]
+  /** Endpoints may have other shares than equal ones. Without it a weight of 0 still keeps new connections away. */
+  readonly weights: boolean
+  readonly limits: readonly LimitWish[]
+}
+
+/** Wishes that a backend fulfils, besides the algorithm. */
+type LimitWish = Exclude<keyof GrantedTraffic, 'algorithm'>
+
+const limitWishes = [
+  'maxConnectionAgeMs',
+  'maxConnections',
+  'maxConnectionsPerEndpoint',
+  'maxDialsPerSecond',
+  'maxDialsPerSecondPerEndpoint',
+] as const satisfies readonly LimitWish[]
+
+export const allAbilities: ModeAbilities = {
+  mode: 'any',
+  algorithms,
+  algorithmsWithAffinity: algorithms,
+  weights: true,
+  limits: limitWishes,
+}
+
+/** What the Service wishes, or the administrator for all that wish nothing. */
+export interface WishContext {
+  readonly abilities: ModeAbilities
+  readonly algorithm: Algorithm | undefined
+}
+
+type Wishing = Pick<ServiceRecord, 'traffic' | 'affinitySeconds'>
+
+/** Nearly every Service wishes nothing, and gets the same object or none. */
+export function grantedTraffic(
+  service: Wishing,
+  { abilities, algorithm: usual }: WishContext,
+): GrantedTraffic | undefined {
+  const { traffic } = service
+  const algorithm = possible(traffic?.algorithm, service, abilities) ?? possible(usual, service, abilities)
+  const granted = traffic === undefined ? none : abilities.limits.filter((wish) => traffic[wish] !== undefined)
+  if (algorithm === undefined && granted.length === 0) return undefined
+  return {
+    ...(algorithm !== undefined && { algorithm }),
+    ...Object.fromEntries(granted.map((wish) => [wish, traffic?.[wish]])),
+  }
+}
+
+const none: readonly LimitWish[] = []
+
+function possible(algorithm: Algorithm | undefined, service: Wishing, abilities: ModeAbilities): Algorithm | undefined {
+  return algorithm !== undefined && algorithmsFor(service, abilities).includes(algorithm) ? algorithm : undefined
+}
+
+function algorithmsFor({ affinitySeconds }: Wishing, abilities: ModeAbilities): readonly Algorithm[] {
+  return affinitySeconds === 0 ? abilities.algorithms : abilities.algorithmsWithAffinity
+}
+
+/** One sentence for each annotation that the mode cannot honour. */
+export function refusedTraffic(service: Wishing, abilities: ModeAbilities): readonly string[] {
+  const { traffic } = service
+  if (traffic === undefined) return noSentences
+  const { mode } = abilities
+  const isUnable = (wish: keyof TrafficWishes) =>
+    wish === 'weights' || wish === 'slowStartMs'
+      ? !abilities.weights
+      : limitWishes.some((limit) => limit === wish && !abilities.limits.includes(limit))
+  const refused = (Object.keys(traffic) as (keyof TrafficWishes)[])
+    .filter(isUnable)
+    .map((wish) => `${trafficAnnotations[wish]} is ignored: the ${mode} mode cannot do it`)
+  if (traffic.algorithm === undefined || possible(traffic.algorithm, service, abilities) !== undefined) return refused
+  const asked = `${trafficAnnotations.algorithm}: ${traffic.algorithm} is ignored`
+  const others = algorithmsFor(service, abilities)
+  const isAffinityToBlame = abilities.algorithms.includes(traffic.algorithm)
+  const why = `the ${mode} mode cannot do it${isAffinityToBlame ? ' for a Service with client-IP affinity' : ''}`
+  const instead = others.length === 0 ? '' : `; it can do ${others.join(', ')}`
+  return [`${asked}: ${why}${instead}`, ...refused]
+}
+
+const noSentences: readonly string[] = []

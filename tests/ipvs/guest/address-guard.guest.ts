@@ -1,0 +1,4 @@
+import { testAddressGuard } from '../../packet/testing/test-address-guard.ts'
+import { fairleadIpvs } from './testing/ipvs-proxies.ts'
+
+testAddressGuard(fairleadIpvs)

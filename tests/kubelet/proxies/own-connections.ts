@@ -1,0 +1,32 @@
+/** The nodes of this cluster share a kernel, and each has hooks at its own sockets: none may serve those of another. */
+import { kubernetesServiceAddress } from '../cluster/addresses.ts'
+import type { ClusterNode } from '../cluster/node.ts'
+
+/** More than what else a node connects to meanwhile. */
+const connections = 50
+
+/** Rejects with what was counted where it should not have been. */
+export async function assertHooksOfEachNode(nodes: readonly ClusterNode[]): Promise<void> {
+  for (const node of nodes) {
+    const before = await Promise.all(nodes.map(translated))
+    await node.run('bash', ['-c', connectOften])
+    const after = await Promise.all(nodes.map(translated))
+    for (const [index, other] of nodes.entries()) {
+      const counted = (after[index] ?? 0) - (before[index] ?? 0)
+      if (other === node ? counted < connections : counted >= connections)
+        throw new Error(
+          `${node.addresses.name} made ${connections} connections, and the hooks of ${other.addresses.name} counted ${counted}`,
+        )
+    }
+  }
+}
+
+const connectOften = `for n in $(seq ${connections}); do exec 3<>/dev/tcp/${kubernetesServiceAddress}/443 && exec 3>&-; done`
+
+/** What the hooks of a node have connected to endpoints so far. */
+async function translated(node: ClusterNode): Promise<number> {
+  const metrics = await node.run('curl', ['--silent', '--fail', 'http://127.0.0.1:10249/metrics'])
+  const line = /^fairlead_socket_choices_total\{result="translated",ip_family="IPv4"\} (\d+)$/m.exec(metrics)
+  if (line === null) throw new Error(`${node.addresses.name} does not count what its hooks do`)
+  return Number(line[1])
+}
