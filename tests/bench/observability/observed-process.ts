@@ -1,7 +1,8 @@
 /**
  * `node observed-process.js SERVICES on|off`: from objects to the nftables backend in one process, with everything that
  * watches it on, or with nothing. Prints what the first sync took, as one line of JSON. Then each line of standard input
- * is a number of endpoints to change one after the other, answered with what one change took. In a network namespace of
+ * is a number of endpoints to change one after the other, each by a watch event as it comes over the wire, answered with
+ * what one change took. In a network namespace of
  * its own the kernel takes the rules.
  */
 import { createInterface } from 'node:readline'
@@ -104,8 +105,9 @@ tell(first)
 let version = 1
 for await (const line of createInterface({ input: process.stdin })) {
   const changes = Number(line)
+  const events = Array.from({ length: changes }, () => eventText(++version))
   const { ms, cpuMs, residentMb } = await costOf(async () => {
-    for (let made = 0; made < changes; made++) await changeOne(++version)
+    for (const event of events) await changeOne(event)
   })
   tell({ ms: ms / changes, cpuMs: cpuMs / changes, residentMb })
 }
@@ -125,9 +127,17 @@ function everything() {
   }
 }
 
-async function changeOne(version: number): Promise<void> {
-  const index = (version * 7919) % services
-  await synced(() => sliceSink.upsert(sliceSink.read(sliceObject(index, version, version))))
+/** A line of a watch, as the API server sends it. */
+function eventText(version: number): Buffer {
+  const object = sliceObject((version * 7919) % services, version, version)
+  return Buffer.from(JSON.stringify({ type: 'MODIFIED', object }))
+}
+
+async function changeOne(event: Buffer): Promise<void> {
+  await synced(() => {
+    const { object } = JSON.parse(event.toString('utf8')) as { readonly object: unknown }
+    sliceSink.upsert(sliceSink.read(object))
+  })
 }
 
 /** Until the sync that it causes has ended. */
