@@ -153,7 +153,6 @@ function route(name: string, ip: string, addresses: readonly string[]): SocketRo
   const frontend = { scope: 'address', ip, port: 80, protocol: 'TCP' } as const
   return {
     key: routeKey('shop', name, '', 'TCP'),
-    name: `shop/${name}`,
     family: 'ipv4',
     protocol: 'TCP',
     frontends: [{ id: frontendId(frontend), frontend, list: 'internal', isOnLoopbackOnly: false }],

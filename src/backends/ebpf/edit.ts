@@ -11,14 +11,15 @@
  * What is out of use then goes back to the arena, and rests.
  */
 import type { RouteKey } from '../../core/route.ts'
-import type { MapEntry } from '../../dataplane/ebpf/bpf.ts'
+import type { PackedEntries } from '../../dataplane/ebpf/packed-entries.ts'
 import { addressBytes } from './address-bytes.ts'
 import type { Arena, Extent } from './arena.ts'
 import type { FrontendId, SocketRoute } from './frontends-of.ts'
 import type { HeldFrontend, HeldRecord, HeldService } from './held.ts'
 import { generationStep } from './config-steps.ts'
-import { encodeFrontendKey, encodeFrontendTarget } from './layout.ts'
+import { encodeFrontendKey, encodeFrontendTarget, layout } from './layout.ts'
 import type { FrontendTarget } from './layout.ts'
+import { newMemory } from './memory.ts'
 import type { PlacedRoute, SocketPlan } from './plan.ts'
 import { ServiceEdit } from './service-edit.ts'
 import type { NodeState } from './settings.ts'
@@ -68,7 +69,8 @@ export function editSockets(
       placed.set(key, route && { route, held: undefined })
       continue
     }
-    const fresh = route.frontends.filter(({ id }) => !before.frontendsById.has(id)).length
+    let fresh = 0
+    for (const { id } of route.frontends) if (!before.frontendsById.has(id)) fresh++
     const after = fresh <= arena.freeFrontends ? services.change(held, route) : undefined
     if (after !== undefined) arena.freeFrontends -= fresh
     else {
@@ -113,7 +115,7 @@ export function retire(arena: Arena, { indexes, ids, extents }: Retired): void {
 
 interface FrontendsEdit {
   readonly deleted: readonly Uint8Array[]
-  readonly updated: readonly MapEntry[]
+  readonly updated: PackedEntries
   readonly changes: ReadonlyMap<FrontendId, HeldFrontend | undefined>
   readonly goneCount: number
 }
@@ -128,14 +130,14 @@ function editFrontends(
   const wanted = wantedFrontends(placed)
   const changes = new Map<FrontendId, HeldFrontend | undefined>()
   const deleted: Uint8Array[] = []
-  const updated: MapEntry[] = []
+  const updated = new FrontendEntries(wanted.size)
   for (const [id, after] of wanted) {
     const held = before.frontendsById.get(id)
     if (held?.target !== undefined && isSameTarget(held.target, after.target)) continue
-    const key = encodeFrontendKey(after.frontend)
     // Where its service becomes that of another route meanwhile, the packets decide until it leads to its own.
-    if (held?.target !== undefined && changedIndexes.has(held.target.service)) deleted.push(key)
-    updated.push([key, encodeFrontendTarget(after.target, key)])
+    if (held?.target !== undefined && changedIndexes.has(held.target.service))
+      deleted.push(encodeFrontendKey(after.frontend))
+    updated.add(after)
     changes.set(id, after)
   }
   let goneCount = 0
@@ -152,7 +154,33 @@ function editFrontends(
     for (const { id } of route?.route.frontends ?? []) leave(id, ({ target }) => target?.service === index)
   }
   for (const id of orphans.frontendIds) leave(id, () => true)
-  return { deleted, updated, changes, goneCount }
+  return { deleted, updated: updated.packed, changes, goneCount }
+}
+
+/** In memory that is there for all of them from the start. */
+class FrontendEntries {
+  readonly #keys
+  readonly #values
+  #count = 0
+
+  constructor(most: number) {
+    this.#keys = newMemory(most * layout.frontendKey.size)
+    this.#values = newMemory(most * layout.frontend.size)
+  }
+
+  add({ frontend, target }: WantedFrontend): void {
+    const [keyAt, valueAt] = [this.#count * layout.frontendKey.size, this.#count * layout.frontend.size]
+    const keys = encodeFrontendKey(frontend, this.#keys, keyAt)
+    encodeFrontendTarget(target, keys, keyAt, this.#values, valueAt)
+    this.#count++
+  }
+
+  get packed(): PackedEntries {
+    return {
+      keys: this.#keys.bytes.subarray(0, this.#count * layout.frontendKey.size),
+      values: this.#values.bytes.subarray(0, this.#count * layout.frontend.size),
+    }
+  }
 }
 
 type WantedFrontend = HeldFrontend & { readonly target: FrontendTarget }
@@ -176,19 +204,22 @@ function isSameTarget(one: FrontendTarget, other: FrontendTarget): boolean {
 function editAddresses(before: ReadonlySet<string>, after: ReadonlySet<string>) {
   return {
     deleted: [...before].filter((ip) => !after.has(ip)).map(addressBytes),
-    updated: [...after].filter((ip) => !before.has(ip)).map((ip) => [addressBytes(ip), isOpen] as const),
+    updated: openAddresses([...after].filter((ip) => !before.has(ip))),
   }
 }
 
-/** Only the key matters. */
-const isOpen = Buffer.from([1, 0, 0, 0])
+function openAddresses(ips: readonly string[]): PackedEntries {
+  // Only the key matters.
+  const isOpen = Buffer.from([1, 0, 0, 0])
+  return { keys: Buffer.concat(ips.map(addressBytes)), values: Buffer.concat(ips.map(() => isOpen)) }
+}
 
 function deletion(map: 'frontends' | 'node_addresses', keys: readonly Uint8Array[]): readonly Step[] {
   return keys.length === 0 ? [] : [{ do: 'delete', map, keys }]
 }
 
-function update(map: 'frontends' | 'node_addresses', entries: readonly MapEntry[]): readonly Step[] {
-  return entries.length === 0 ? [] : [{ do: 'update', map, entries }]
+function update(map: 'frontends' | 'node_addresses', entries: PackedEntries): readonly Step[] {
+  return entries.keys.length === 0 ? [] : [{ do: 'update', map, entries }]
 }
 
 /** Before the first of them is used: a process that comes after a crash must not use them again. */

@@ -4,7 +4,6 @@
  */
 import { usualWeight } from '../../api/parse-weights.ts'
 import { tableSlotsOf } from '../../core/balance/slots.ts'
-import { routeName } from '../../core/route.ts'
 import type { Endpoint, Entrance, Outcome, Route, RouteKey } from '../../core/route.ts'
 import { familyOf } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
@@ -46,7 +45,6 @@ interface LeftToPackets {
 
 export interface SocketRoute {
   readonly key: RouteKey
-  readonly name: string
   readonly family: Family
   readonly protocol: Route['protocol']
   readonly frontends: readonly PlannedFrontend[]
@@ -66,7 +64,6 @@ export function socketRoute(route: Route, isOfThisNode: (ip: string) => boolean)
   const { frontends, leftToPackets } = splitEntrances(route, isOfThisNode)
   return {
     key,
-    name: routeName(route),
     family,
     protocol,
     frontends,
@@ -81,7 +78,14 @@ export function socketRoute(route: Route, isOfThisNode: (ip: string) => boolean)
 
 export function frontendId(frontend: Frontend): FrontendId {
   const where = frontend.scope === 'address' ? frontend.ip : 'node-port'
-  return `${where} ${frontend.protocol.toLowerCase()} ${frontend.port}` as FrontendId
+  return `${where} ${protocolNames[frontend.protocol]} ${frontend.port}` as FrontendId
+}
+
+const protocolNames = { TCP: 'tcp', UDP: 'udp', SCTP: 'sctp' } as const satisfies Record<Route['protocol'], string>
+
+/** As in `routeName`. Thousands of routes are planned at once, and hardly one is asked for it. */
+export function nameOf({ key }: Pick<SocketRoute, 'key'>): string {
+  return key.slice(0, key.lastIndexOf('/'))
 }
 
 export function familyOfFrontend(frontend: Frontend): Family {
@@ -93,8 +97,7 @@ function splitEntrances(
   isOfThisNode: (ip: string) => boolean,
 ): Pick<SocketRoute, 'frontends' | 'leftToPackets'> {
   const frontends: PlannedFrontend[] = []
-  const leftToPackets: LeftToPackets[] = []
-  const isNamed = (id: FrontendId) => [frontends, leftToPackets].some((list) => list.some((other) => other.id === id))
+  let leftToPackets: LeftToPackets[] | undefined
   for (const entrance of entrances) {
     const { port } = entrance
     // SCTP has no frontend, but a name.
@@ -105,7 +108,7 @@ function splitEntrances(
         : { scope: 'address', ip: entrance.ip, port, protocol: named }
     const id = frontendId(frontend)
     // The first entrance counts where a Service names an address twice.
-    if (isNamed(id)) continue
+    if (isNamed(id, frontends) || isNamed(id, leftToPackets)) continue
     const why =
       protocol === 'SCTP'
         ? 'SCTP'
@@ -118,7 +121,7 @@ function splitEntrances(
     // A client has one memory, and what is left to the packets for other reasons is remembered there. Packets do not reach
     // node ports on loopback addresses, so nobody remembers those but the programs.
     const hasAffinity = affinitySeconds !== undefined
-    if (why !== undefined || hasAffinity) leftToPackets.push({ id, why: why ?? 'client-IP affinity' })
+    if (why !== undefined || hasAffinity) (leftToPackets ??= []).push({ id, why: why ?? 'client-IP affinity' })
     if (why === undefined && (!hasAffinity || entrance.kind === 'node-port'))
       frontends.push({
         id,
@@ -127,7 +130,14 @@ function splitEntrances(
         isOnLoopbackOnly: hasAffinity,
       })
   }
-  return { frontends, leftToPackets }
+  return { frontends, leftToPackets: leftToPackets ?? nothing }
+}
+
+const nothing: readonly never[] = []
+
+function isNamed(id: FrontendId, list: readonly { readonly id: FrontendId }[] = nothing): boolean {
+  for (const other of list) if (other.id === id) return true
+  return false
 }
 
 function whyLeft(
@@ -136,7 +146,7 @@ function whyLeft(
   isOfThisNode: (ip: string) => boolean,
 ): string | undefined {
   // A socket that connects has no source address yet. A cluster IP is restricted, too, if it is a load balancer's as well.
-  if (all.some((other) => isAtSame(entrance, other) && other.allowed !== undefined)) return 'source ranges'
+  for (const other of all) if (other.allowed !== undefined && isAtSame(entrance, other)) return 'source ranges'
   // A cache of DNS answers on the node listens at the cluster IP of DNS, and shall be reached.
   if (entrance.kind === 'cluster-ip' && isOfThisNode(entrance.ip)) return 'this node has the address'
   return undefined
@@ -170,23 +180,30 @@ const pass: PlannedList = { kind: 'pass' }
 
 /** Those of the lists, and those that still serve: datagrams that go there may go on, whatever policy and topology say now. */
 function endpointsOf({ endpoints }: Route, lists: SocketRoute['lists']): readonly PlannedEndpoint[] {
-  const [isInternal, isExternal] = [membership(lists.internal, endpoints), membership(lists.external, endpoints)]
+  const [internal, external] = [membersOf(lists.internal, endpoints), membersOf(lists.external, endpoints)]
   const planned: PlannedEndpoint[] = []
   for (const { address, ip, port, serving } of endpoints) {
-    const bits = (isInternal(address) ? listBits.internal : 0) | (isExternal(address) ? listBits.external : 0)
+    const bits =
+      (isMember(address, internal) ? listBits.internal : 0) | (isMember(address, external) ? listBits.external : 0)
     if (bits !== 0 || serving) planned.push({ address, ip, port, lists: bits })
   }
   return planned
 }
 
 /** Most lists have all endpoints, or none, and there are thousands of them: a set for each would be most of the work. */
-function membership(list: PlannedList, all: readonly Endpoint[]): (address: string) => boolean {
-  if (list.kind !== 'endpoints') return nobody
+type Members = 'all' | 'none' | ReadonlySet<string>
+
+function membersOf(list: PlannedList, all: readonly Endpoint[]): Members {
+  if (list.kind !== 'endpoints') return 'none'
   // Where weights differ, an endpoint may be in the list more than once.
-  if (list.addresses.length === all.length && all.every(({ weight }) => weight === usualWeight)) return everybody
-  const addresses = new Set(list.addresses)
-  return (address) => addresses.has(address)
+  return list.addresses.length === all.length && haveUsualWeight(all) ? 'all' : new Set(list.addresses)
 }
 
-const nobody = () => false
-const everybody = () => true
+function isMember(address: string, members: Members): boolean {
+  return members === 'all' || (members !== 'none' && members.has(address))
+}
+
+function haveUsualWeight(endpoints: readonly Endpoint[]): boolean {
+  for (const { weight } of endpoints) if (weight !== usualWeight) return false
+  return true
+}

@@ -8,6 +8,8 @@ import type { Protocol } from '../../api/records.ts'
 import type { MapSpec } from '../../dataplane/ebpf/bpf.ts'
 import type { Family } from '../../net/ip.ts'
 import { addressText, writeAddress } from './address-bytes.ts'
+import { newMemory } from './memory.ts'
+import type { Memory } from './memory.ts'
 
 /**
  * Changes with every change of what lies where; at most 63. Of tables of another layout only the config is read: `owner` and
@@ -83,6 +85,9 @@ export type ListName = keyof typeof listBits
 
 const arrayKey = 4
 
+/** As `DataView` wants to be told. */
+const littleEndian = true
+
 /** By the name that programs and pins have. */
 export const mapSpecs = {
   frontends: shape('frontends', 'hash', layout.frontendKey.size, layout.frontend.size, 65_536),
@@ -120,14 +125,19 @@ const protocolNumbers = { TCP: 6, UDP: 17 } as const
 /** Both families of a Service have the same node port number: the address of a node port says which family. */
 const anyAddress = { ipv4: '0.0.0.0', ipv6: '::' } as const
 
-export function encodeFrontendKey(frontend: Frontend): Buffer {
-  const { address, port, protocol, scope, size } = layout.frontendKey
-  const key = Buffer.allocUnsafe(size).fill(0)
-  writeAddress(frontend.scope === 'address' ? frontend.ip : anyAddress[frontend.family], key, address)
-  key.writeUInt16BE(frontend.port, port)
-  key[protocol] = protocolNumbers[frontend.protocol]
-  key[scope] = frontend.scope === 'address' ? 0 : 1
-  return key
+/** Over zeros. */
+export function encodeFrontendKey(
+  frontend: Frontend,
+  memory: Memory = newMemory(layout.frontendKey.size),
+  at = 0,
+): Buffer {
+  const { address, port, protocol, scope } = layout.frontendKey
+  const { numbers, bytes } = memory
+  writeAddress(frontend.scope === 'address' ? frontend.ip : anyAddress[frontend.family], bytes, at + address)
+  numbers.setUint16(at + port, frontend.port)
+  bytes[at + protocol] = protocolNumbers[frontend.protocol]
+  bytes[at + scope] = frontend.scope === 'address' ? 0 : 1
+  return bytes
 }
 
 /** Undefined if it cannot be one of ours. */
@@ -153,11 +163,18 @@ export interface FrontendTarget {
 }
 
 /** The key is part of it: a program that was handed another key's value, because the kernel used memory again, notices. */
-export function encodeFrontendTarget(target: FrontendTarget, key: Uint8Array): Buffer {
-  const value = Buffer.allocUnsafe(layout.frontend.size).fill(0)
-  value.writeUInt32LE(target.service + (target.list === 'external' ? externalBit : 0), layout.frontend.service)
-  value.writeUInt32LE(check(key), layout.frontend.check)
-  return value
+export function encodeFrontendTarget(
+  target: FrontendTarget,
+  key: Uint8Array,
+  keyAt = 0,
+  memory: Memory = newMemory(layout.frontend.size),
+  at = 0,
+): Buffer {
+  const { service, check: checkAt } = layout.frontend
+  const { numbers, bytes } = memory
+  numbers.setUint32(at + service, target.service + (target.list === 'external' ? externalBit : 0), littleEndian)
+  numbers.setUint32(at + checkAt, check(key, keyAt), littleEndian)
+  return bytes
 }
 
 /** Undefined if it does not belong to this key. */
@@ -177,10 +194,10 @@ function targetOf(word: number): FrontendTarget {
 }
 
 /** A number that another key hardly has. */
-export function check(key: Uint8Array): number {
+export function check(key: Uint8Array, from = 0): number {
   const words = bufferOf(key)
   let hash = 0x9e3779b9
-  for (let at = 0; at < layout.frontendKey.size; at += 4) {
+  for (let at = from; at < from + layout.frontendKey.size; at += 4) {
     hash = Math.imul(hash ^ words.readInt32LE(at), 0x85ebca6b)
     hash ^= hash >>> 15
   }
@@ -241,15 +258,16 @@ export interface NewService extends ServiceOptions {
 }
 
 /** Over zeros. In halves of words: there are thousands at a time, and big integers take ten times as long. */
-export function encodeService(service: NewService, bytes: Buffer = Buffer.alloc(layout.service.size), at = 0): Buffer {
+export function encodeService(service: NewService, memory: Memory = newMemory(layout.service.size), at = 0): Buffer {
   const { lists, turn, affinitySeconds } = service
   const { internal, external, affinitySeconds: affinityAt, flags } = layout.service
-  bytes.writeUInt32LE(baseHalf(lists.internal), at + internal)
-  bytes.writeUInt32LE(countHalf(lists.internal, turn), at + internal + 4)
-  bytes.writeUInt32LE(baseHalf(lists.external), at + external)
-  bytes.writeUInt32LE(countHalf(lists.external, turn), at + external + 4)
-  bytes.writeUInt32LE(affinitySeconds, at + affinityAt)
-  bytes.writeUInt32LE(flagsOfService(service), at + flags)
+  const { numbers, bytes } = memory
+  numbers.setUint32(at + internal, baseHalf(lists.internal), littleEndian)
+  numbers.setUint32(at + internal + 4, countHalf(lists.internal, turn), littleEndian)
+  numbers.setUint32(at + external, baseHalf(lists.external), littleEndian)
+  numbers.setUint32(at + external + 4, countHalf(lists.external, turn), littleEndian)
+  numbers.setUint32(at + affinityAt, affinitySeconds, littleEndian)
+  numbers.setUint32(at + flags, flagsOfService(service), littleEndian)
   return bytes
 }
 
@@ -302,14 +320,15 @@ export interface EndpointRecord {
 /** Over zeros. */
 export function encodeEndpoint(
   endpoint: EndpointRecord,
-  bytes: Buffer = Buffer.alloc(layout.endpoint.size),
+  memory: Memory = newMemory(layout.endpoint.size),
   at = 0,
 ): Buffer {
+  const { numbers, bytes } = memory
   writeAddress(endpoint.ip, bytes, at + layout.endpoint.address)
-  bytes.writeUInt16BE(endpoint.port, at + layout.endpoint.port)
-  bytes.writeUInt16LE(endpoint.lists, at + layout.endpoint.lists)
-  bytes.writeUInt32LE(endpoint.generation, at + layout.endpoint.generation)
-  bytes.writeUInt32LE(endpoint.service, at + layout.endpoint.service)
+  numbers.setUint16(at + layout.endpoint.port, endpoint.port)
+  numbers.setUint16(at + layout.endpoint.lists, endpoint.lists, littleEndian)
+  numbers.setUint32(at + layout.endpoint.generation, endpoint.generation, littleEndian)
+  numbers.setUint32(at + layout.endpoint.service, endpoint.service, littleEndian)
   return bytes
 }
 

@@ -1,7 +1,7 @@
 /** What the tables hold for one route, piece by piece. */
 import type { PlannedPiece } from '../../core/inspection.ts'
 import type { PlannedEndpoint, PlannedFrontend, SocketRoute } from './frontends-of.ts'
-import { listNames } from './frontends-of.ts'
+import { listNames, nameOf } from './frontends-of.ts'
 import { listBits } from './layout.ts'
 import { frontendLine } from './render.ts'
 
@@ -30,7 +30,7 @@ function endpointPiece(route: SocketRoute, { address, lists }: PlannedEndpoint):
 }
 
 /** `10.64.1.16:8080 of shop/web:http, for internal and external` */
-export function endpointLine({ name }: Pick<SocketRoute, 'name'>, address: string, lists: number): string {
+export function endpointLine(route: Pick<SocketRoute, 'key'>, address: string, lists: number): string {
   const names = listNames.filter((list) => (lists & listBits[list]) !== 0)
-  return `${address} of ${name}, ${names.length === 0 ? 'for nobody new' : `for ${names.join(' and ')}`}`
+  return `${address} of ${nameOf(route)}, ${names.length === 0 ? 'for nobody new' : `for ${names.join(' and ')}`}`
 }

@@ -1,12 +1,13 @@
 /** What clients at the sockets get, as lines that do not depend on where it is in the tables. */
 import type { HeldList } from './held.ts'
+import { nameOf } from './frontends-of.ts'
 import type { PlannedFrontend, PlannedList, SocketRoute } from './frontends-of.ts'
 
 export function renderSockets(routes: Iterable<SocketRoute>): string {
   const lines: string[] = []
   for (const route of routes) {
     for (const frontend of route.frontends) lines.push(frontendLine(route, frontend, route.lists[frontend.list]))
-    for (const { id, why } of route.leftToPackets) lines.push(`${id} ${route.name} left to the packets: ${why}`)
+    for (const { id, why } of route.leftToPackets) lines.push(`${id} ${nameOf(route)} left to the packets: ${why}`)
   }
   return lines
     .sort()
@@ -19,9 +20,9 @@ export function renderSockets(routes: Iterable<SocketRoute>): string {
  * `node-port tcp 30080 on loopback external shop/web:http -> 10.64.1.16:8080`
  */
 export function frontendLine(
-  { name }: Pick<SocketRoute, 'name'>,
+  route: Pick<SocketRoute, 'key'>,
   { id, list, isOnLoopbackOnly }: Pick<PlannedFrontend, 'id' | 'list' | 'isOnLoopbackOnly'>,
   to: PlannedList | HeldList,
 ): string {
-  return `${id}${isOnLoopbackOnly ? ' on loopback' : ''} ${list} ${name} -> ${to.kind === 'endpoints' ? to.addresses.join(' ') : to.kind}`
+  return `${id}${isOnLoopbackOnly ? ' on loopback' : ''} ${list} ${nameOf(route)} -> ${to.kind === 'endpoints' ? to.addresses.join(' ') : to.kind}`
 }

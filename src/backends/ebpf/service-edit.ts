@@ -46,8 +46,8 @@ export class ServiceEdit {
       roundRobin: route.roundRobin,
       recordsByAddress,
     }
-    for (const [place, record] of records.entries()) {
-      const endpoint = route.endpoints[place] as PlannedEndpoint
+    for (let place = 0; place < records.length; place++) {
+      const [endpoint, record] = [route.endpoints[place] as PlannedEndpoint, records[place] as HeldRecord]
       recordsByAddress.set(endpoint.address, record)
       this.#writeRecord(endpoint, record, before?.recordsByAddress.get(endpoint.address), index, taken)
     }
@@ -92,10 +92,10 @@ export class ServiceEdit {
   ): void {
     if (old === undefined) {
       const { size } = layout.endpoint
-      const { bytes, at } = this.fills.add('endpoints', record.id * size, size)
+      const filling = this.fills.add('endpoints', record.id * size, size)
       const { port, lists, generation } = record
-      encodeEndpoint({ ip, port, lists, generation, service }, bytes, at)
-      if (taken.usedIds.has(record.id)) this.#zero('endpoint_stats', record.id, layout.endpointStats.size)
+      encodeEndpoint({ ip, port, lists, generation, service }, filling.memory, filling.at)
+      if (taken.isUsedId(record.id)) this.#zero('endpoint_stats', record.id, layout.endpointStats.size)
       return
     }
     if (old === record) return
@@ -110,12 +110,13 @@ export class ServiceEdit {
     if (list.kind !== 'endpoints') return
     const { size, endpoint, generation } = layout.slot
     const filling = this.fills.add('slots', extent.base * size, extent.size * size)
+    const { numbers } = filling.memory
     let { at } = filling
     for (const address of list.addresses) {
       const record = recordsByAddress.get(address)
       if (record === undefined) throw new Error(`${address} is in a list, but is no endpoint of its route`)
-      filling.bytes.writeUInt32LE(record.id, at + endpoint)
-      filling.bytes.writeUInt32LE(record.generation, at + generation)
+      numbers.setUint32(at + endpoint, record.id, true)
+      numbers.setUint32(at + generation, record.generation, true)
       at += size
     }
   }
@@ -125,8 +126,8 @@ export class ServiceEdit {
     const turn = this.#arena.turn()
     const words = { internal: wordOf(lists.internal), external: wordOf(lists.external) }
     const { size } = layout.service
-    const { bytes, at } = this.fills.add('services', index * size, size)
-    encodeService({ lists: words, turn, affinitySeconds, roundRobin }, bytes, at)
+    const filling = this.fills.add('services', index * size, size)
+    encodeService({ lists: words, turn, affinitySeconds, roundRobin }, filling.memory, filling.at)
     if (taken.isIndexUsed) this.#zero('service_stats', index, layout.serviceStats.size)
   }
 
@@ -160,11 +161,11 @@ export class ServiceEdit {
 /** What one route takes of the arena: all that it needs, or nothing. */
 class Taken {
   readonly #arena: Arena
-  readonly #indexes: Extent[] = []
-  readonly #ids: Extent[] = []
+  #index: number | undefined
+  readonly #ids: number[] = []
   readonly extents: Extent[] = []
   /** They have a past, which was counted. */
-  readonly usedIds = new Set<number>()
+  #usedIds: Set<number> | undefined
   isIndexUsed = false
   isShort = false
 
@@ -173,31 +174,40 @@ class Taken {
   }
 
   index(): number | undefined {
-    const taken = this.#isTaken(this.#arena.indexes.take(1), this.#indexes)
+    const taken = this.#arena.indexes.take(1)
+    this.#index = taken?.base
     this.isIndexUsed = taken?.isNew === false
+    this.isShort ||= taken === undefined
     return taken?.base
   }
 
   id(): number | undefined {
-    const taken = this.#isTaken(this.#arena.ids.take(1), this.#ids)
-    if (taken?.isNew === false) this.usedIds.add(taken.base)
+    const taken = this.#arena.ids.take(1)
+    if (taken === undefined) this.isShort = true
+    else this.#ids.push(taken.base)
+    if (taken?.isNew === false) (this.#usedIds ??= new Set()).add(taken.base)
     return taken?.base
   }
 
+  isUsedId(id: number): boolean {
+    return this.#usedIds?.has(id) === true
+  }
+
   extent(count: number): Extent | undefined {
-    return this.#isTaken(this.#arena.slots.take(extentSize(count)), this.extents)
+    const taken = this.#arena.slots.take(extentSize(count))
+    if (taken === undefined) {
+      this.isShort = true
+      return undefined
+    }
+    const extent = { base: taken.base, size: taken.size }
+    this.extents.push(extent)
+    return extent
   }
 
   giveBack(): void {
-    for (const extent of this.#indexes) this.#arena.indexes.retire(extent)
-    for (const extent of this.#ids) this.#arena.ids.retire(extent)
+    if (this.#index !== undefined) this.#arena.indexes.retire({ base: this.#index, size: 1 })
+    for (const base of this.#ids) this.#arena.ids.retire({ base, size: 1 })
     for (const extent of this.extents) this.#arena.slots.retire(extent)
-  }
-
-  #isTaken<E extends Extent>(extent: E | undefined, list: Extent[]): E | undefined {
-    if (extent === undefined) this.isShort = true
-    else list.push(extent)
-    return extent
   }
 }
 

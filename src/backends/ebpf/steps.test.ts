@@ -4,8 +4,8 @@ import { Fills } from './steps.ts'
 function filled(...each: readonly (readonly [map: 'slots' | 'services', offset: number, bytes: readonly number[]])[]) {
   const fills = new Fills()
   for (const [map, offset, bytes] of each) {
-    const { bytes: into, at } = fills.add(map, offset, bytes.length)
-    into.set(bytes, at)
+    const { memory, at } = fills.add(map, offset, bytes.length)
+    memory.bytes.set(bytes, at)
   }
   return fills.steps.map((step) => (step.do === 'fill' ? [step.map, step.offset, [...step.bytes]] : []))
 }
@@ -33,8 +33,8 @@ test('what lies apart is filled apart', () => {
 test('what is not written is zero', () => {
   const fills = new Fills()
   for (const offset of [0, 4, 8]) {
-    const { bytes, at } = fills.add('slots', offset, 4)
-    bytes.fill(offset + 1, at, at + 2)
+    const { memory, at } = fills.add('slots', offset, 4)
+    memory.bytes.fill(offset + 1, at, at + 2)
   }
   expect(fills.steps).toMatchObject([{ bytes: Buffer.from([1, 1, 0, 0, 5, 5, 0, 0, 9, 9, 0, 0]) }])
 })

@@ -206,7 +206,12 @@ export class SocketTables implements Disposable {
         return void this.#arrays.get(step.map as WatchedArray)?.writeBigUInt64LE(step.word, step.offset)
       case 'update': {
         const hash = this.#hashes.get(step.map as WatchedHash)
-        for (const [key, value] of step.entries) hash?.set(textOf(key), textOf(value))
+        const { keySize, valueSize } = this.#maps[step.map].spec
+        const [keys, values] = [bufferOf(step.entries.keys), bufferOf(step.entries.values)]
+        for (let place = 0; place * keySize < keys.length; place++) {
+          const [key, value] = [place * keySize, place * valueSize]
+          hash?.set(keys.toString('latin1', key, key + keySize), values.toString('latin1', value, value + valueSize))
+        }
         return
       }
       case 'delete': {

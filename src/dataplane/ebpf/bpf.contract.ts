@@ -72,6 +72,19 @@ export function bpfContract(name: string, make: () => Promise<BpfSite>): void {
       expect(await sortedEntries(map)).toEqual(many.slice(9_990))
     })
 
+    test('entries that lie one after the other are added like any others, if there are as many keys as values', async () => {
+      using map = await bpf.createMap(hash)
+      const many = [entry(1, 10), entry(2, 20), entry(3, 30)]
+      const keys = Buffer.concat(many.map(([key]) => key))
+      const values = Buffer.concat(many.map(([, value]) => value))
+      const refused = { name: 'BpfError', reason: 'refused' }
+      await expect(map.update({ keys, values: values.subarray(8) })).rejects.toMatchObject(refused)
+      await expect(map.update({ keys: keys.subarray(1), values })).rejects.toMatchObject(refused)
+      expect(await map.entries()).toEqual([])
+      await map.update({ keys, values })
+      expect(await sortedEntries(map)).toEqual(many)
+    })
+
     test('what has no room in a hash is refused with the number of those that had, which stay', async () => {
       using map = await bpf.createMap(hash)
       const many = Array.from({ length: 200 }, (_, index) => entry(index, index))

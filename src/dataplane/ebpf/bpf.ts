@@ -4,6 +4,7 @@
  * An object (map, program, link) lives while somebody holds it: a handle of a process, a pin, or another object that
  * uses it. A process that ends lets go of its handles, and of no pin.
  */
+import type { PackedEntries } from './packed-entries.ts'
 import type { ProgramImage } from './program-image.ts'
 
 /** Where a program runs: at this call of every socket of a cgroup and the cgroups below it. */
@@ -48,7 +49,7 @@ export interface BpfMap extends Disposable {
    * Of a hash: adds or replaces them in this order. Not all at once: a program may see some before others.
    * The error `full` says in `done` how many there was room for; these stay.
    */
-  update(entries: readonly MapEntry[]): Promise<void>
+  update(entries: readonly MapEntry[] | PackedEntries): Promise<void>
   /** Of a hash. Those that are gone already do not matter. */
   delete(keys: readonly Uint8Array[]): Promise<void>
   /** All elements of an array: the memory that programs see, to be read. Empty once the map is let go of. */

@@ -5,7 +5,9 @@ import { BpfAttributes, bpfCommand } from './bpf-attributes.ts'
 import { bpfErrorFrom } from './bpf-error.ts'
 import type { BpfMap, MapEntry, MapSpec } from './bpf.ts'
 import { Descriptor } from './kernel-handles.ts'
-import { assertInside, assertKeySize, assertMapType, assertValueSize, assertWord, fullError } from './map-rules.ts'
+import { assertInside, assertKeySize, assertMapType, assertWord, fullError } from './map-rules.ts'
+import { packed } from './packed-entries.ts'
+import type { PackedEntries } from './packed-entries.ts'
 
 const { ENOENT, E2BIG, ENOSPC, EINVAL } = constants.errno
 /** The kernel's own: it knows batches, but not for this type of map. */
@@ -58,15 +60,12 @@ export class KernelMap implements BpfMap {
     return keys.map((key) => this.#lookup(Buffer.from(key)))
   }
 
-  async update(entries: readonly MapEntry[]): Promise<void> {
+  async update(entries: readonly MapEntry[] | PackedEntries): Promise<void> {
     assertMapType(this.spec, 'add to', 'hash')
-    for (const [key, value] of entries) {
-      assertKeySize(this.spec, key)
-      assertValueSize(this.spec, value)
-    }
-    let done = 0
-    while (done < entries.length) {
-      const rest = done === 0 ? entries : entries.slice(done)
+    const { keys, values } = packed(this.spec, entries)
+    const { keySize, valueSize } = this.spec
+    for (let done = 0; done * keySize < keys.length;) {
+      const rest = { keys: keys.subarray(done * keySize), values: values.subarray(done * valueSize) }
       const [errno, count] = this.#hasBatches ? this.#updateBatch(rest) : this.#updateOneByOne(rest)
       done += count
       if (errno === E2BIG) throw fullError(this.spec.name, done)
@@ -185,16 +184,18 @@ export class KernelMap implements BpfMap {
     return new Uint8Array(value)
   }
 
-  #updateBatch(entries: readonly MapEntry[]): ErrnoAndCount {
-    const keys = Buffer.concat(entries.map(([key]) => key))
-    const values = Buffer.concat(entries.map(([, value]) => value))
-    return resultOf(this.#batch(keys, values, entries.length), bpfCommand.updateBatch)
+  #updateBatch({ keys, values }: PackedEntries): ErrnoAndCount {
+    const count = keys.length / this.spec.keySize
+    return resultOf(this.#batch(bufferOf(keys), bufferOf(values), count), bpfCommand.updateBatch)
   }
 
-  #updateOneByOne(entries: readonly MapEntry[]): ErrnoAndCount {
-    return oneByOne(entries, ([key, value]) =>
-      this.#element().pointer(8, Buffer.from(key)).pointer(16, Buffer.from(value)).call(bpfCommand.update),
-    )
+  #updateOneByOne({ keys, values }: PackedEntries): ErrnoAndCount {
+    const { keySize, valueSize } = this.spec
+    const places = Array.from({ length: keys.length / keySize }, (_, place) => place)
+    return oneByOne(places, (place) => {
+      const [key, value] = [elementOf(keys, place, keySize), elementOf(values, place, valueSize)]
+      return this.#element().pointer(8, bufferOf(key)).pointer(16, bufferOf(value)).call(bpfCommand.update)
+    })
   }
 
   #deleteBatch(keys: readonly Uint8Array[]): ErrnoAndCount {
@@ -247,5 +248,7 @@ function oneByOne<T>(items: readonly T[], call: (item: T) => number): ErrnoAndCo
   return [0, items.length]
 }
 
-const elementOf = (bytes: Buffer, index: number, size: number): Uint8Array =>
+const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+
+const elementOf = (bytes: Uint8Array, index: number, size: number): Uint8Array =>
   new Uint8Array(bytes.subarray(index * size, (index + 1) * size))

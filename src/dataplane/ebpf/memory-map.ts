@@ -1,8 +1,10 @@
 /** A handle on a map that exists only in memory. */
 import type { BpfMap, MapEntry, MapSpec } from './bpf.ts'
 import { BpfError } from './bpf-error.ts'
-import { assertInside, assertKeySize, assertMapType, assertValueSize, assertWord, fullError } from './map-rules.ts'
+import { assertInside, assertKeySize, assertMapType, assertWord, fullError } from './map-rules.ts'
 import type { MapObject } from './memory-kernel.ts'
+import { packed } from './packed-entries.ts'
+import type { PackedEntries } from './packed-entries.ts'
 
 export class MemoryMap implements BpfMap {
   readonly spec: MapSpec
@@ -37,17 +39,16 @@ export class MemoryMap implements BpfMap {
     })
   }
 
-  async update(entries: readonly MapEntry[]): Promise<void> {
+  async update(entries: readonly MapEntry[] | PackedEntries): Promise<void> {
     assertMapType(this.spec, 'add to', 'hash')
-    for (const [key, value] of entries) {
-      assertKeySize(this.spec, key)
-      assertValueSize(this.spec, value)
-    }
+    const { keySize, valueSize, maxEntries, name } = this.spec
+    const { keys, values } = packed(this.spec, entries)
     const { entriesByKey } = this.object
-    for (const [index, entry] of entries.entries()) {
-      const key = keyText(entry[0])
-      if (!entriesByKey.has(key) && entriesByKey.size >= this.spec.maxEntries) throw fullError(this.spec.name, index)
-      entriesByKey.set(key, copyOf(entry))
+    for (let place = 0; place * keySize < keys.length; place++) {
+      const key = keys.slice(place * keySize, (place + 1) * keySize)
+      const text = keyText(key)
+      if (!entriesByKey.has(text) && entriesByKey.size >= maxEntries) throw fullError(name, place)
+      entriesByKey.set(text, [key, values.slice(place * valueSize, (place + 1) * valueSize)])
     }
   }
 
