@@ -2,7 +2,7 @@
 import { decodeConfig, encodeConfig, layout, layoutVersion } from './layout.ts'
 import { flagsOf } from './settings.ts'
 import type { SocketSettings } from './settings.ts'
-import type { Step } from './steps.ts'
+import type { Step, StoreStep } from './steps.ts'
 
 export interface WantedConfig {
   readonly settings: SocketSettings
@@ -38,7 +38,7 @@ export function generationStep(next: number): Step {
 }
 
 /** Without a lease that ends, the programs go on for ever. */
-export function leaseStep(leaseMs: number, kernelNow: bigint): Step {
+export function leaseStep(leaseMs: number, kernelNow: bigint): StoreStep {
   const word = leaseMs === 0 ? endOfTime : kernelNow + BigInt(leaseMs) * nanosecondsPerMs
   return { do: 'store', map: 'config', offset: layout.config.leaseUntil, word }
 }

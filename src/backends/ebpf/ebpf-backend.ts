@@ -54,6 +54,8 @@ export class EbpfBackend implements Backend {
   readonly #counts = new TrafficCounts()
   readonly #choices = new SocketChoices()
   #toldWithoutRoom = false
+  /** Of the last sync. */
+  #view: NodeView | undefined
 
   constructor(options: EbpfBackendOptions) {
     this.#options = options
@@ -70,6 +72,7 @@ export class EbpfBackend implements Backend {
   async sync(view: NodeView, change: Change, signal: AbortSignal, span?: Span): Promise<SyncReport> {
     const { packets, balancer, clock, onSocketsSynced } = this.#options
     const began = clock.monotonic()
+    this.#view = view
     const programming = this.#programming.sync({ view, change }, signal, span)
     await Promise.allSettled([programming])
     onSocketsSynced?.(clock.monotonic() - began)
@@ -116,6 +119,12 @@ export class EbpfBackend implements Backend {
   get choices(): Readonly<Record<ChoiceResult, number>> | undefined {
     const [plan, maps] = [this.#programming.written, this.#options.balancer.tables?.maps]
     return plan && maps && this.#choices.read(plan, maps)
+  }
+
+  /** Clients of this node are connected at their sockets: whoever looks at packets sees only some connections. */
+  isServedAtSockets(key: RouteKey): boolean {
+    const placed = this.#programming.written?.routesByKey.get(key)
+    return placed?.held !== undefined && placed.route.frontends.some(({ isOnLoopbackOnly }) => !isOnLoopbackOnly)
   }
 
   async pieces(key: RouteKey): Promise<readonly PlannedPiece[] | undefined> {
@@ -192,14 +201,28 @@ export class EbpfBackend implements Backend {
     return {
       isExact: false,
       mostPauseMs,
-      suspect: async (_plan, signal) => {
+      suspect: async (plan, signal) => {
         await balancer.renewLease()
         await this.#endStale(signal)
-        const finding = balancer.suspicionOf(family) ?? (await balancer.findDetached())
+        const finding =
+          balancer.suspicionOf(family) ?? (await balancer.findDetached()) ?? this.#findMovedClusterIp(plan)
         return finding === undefined ? noSuspicion : { kind: 'certain', finding }
       },
       compare: () => balancer.findDifference(family, { pauseMs: mostPauseMs }),
     }
+  }
+
+  /**
+   * A program of the node that begins to listen at a cluster IP, as a cache of DNS answers does, is to be reached at once. No
+   * object of the cluster changes then, so no sync would come.
+   */
+  #findMovedClusterIp({ node: before }: SocketPlan): string | undefined {
+    const now = this.#options.node()
+    const moved = movedIps(before, now)
+    const key = this.#view && keysAt(moved, this.#view)[0]
+    const clusterIP = key && this.#view?.routesByKey.get(key)?.clusterIP
+    if (clusterIP === undefined) return undefined
+    return `the cluster IP ${clusterIP} is ${now.ownIps.has(clusterIP) ? 'an address of this node now' : 'no address of this node any more'}`
   }
 
   /** What fails is tried again; a sync has not failed because of it. */

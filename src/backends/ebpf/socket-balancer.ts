@@ -126,7 +126,7 @@ export class SocketBalancer implements AsyncDisposable {
         this.#arena = undefined
         return undefined
       }
-      await this.#send(tables, [...edit.steps, ...this.#owner.leaseSteps()], steps, signal)
+      await this.#send(tables, [...edit.steps, ...this.#owner.leaseSteps(tables.maps)], steps, signal)
       return this.#done(task, edit, tables, arena)
     })
   }
@@ -170,7 +170,7 @@ export class SocketBalancer implements AsyncDisposable {
         )
       }
       const { edit, arena } = planned
-      const config = [...this.#owner.configSteps(tables.maps), ...this.#owner.leaseSteps()]
+      const config = [...this.#owner.configSteps(tables.maps), ...this.#owner.leaseSteps(tables.maps)]
       await this.#send(tables, [...edit.steps, ...config], steps, signal)
       await this.#attach(tables, bpf, steps, signal)
       await others.remove(this.#options.log)
@@ -222,7 +222,7 @@ export class SocketBalancer implements AsyncDisposable {
     await this.#turns.run(async () => {
       const tables = this.#tables
       if (tables === undefined || !this.#owner.isOwnerOf(tables.maps)) return
-      await tables.send(this.#owner.leaseSteps(), new AbortController().signal)
+      await tables.send(this.#owner.leaseSteps(tables.maps), new AbortController().signal)
     })
   }
 

@@ -33,6 +33,7 @@ export class TablesOwner {
   #settings: SocketSettings
   readonly #takenOver = new AbortController()
   #leaseAtMs = -Infinity
+  #leaseUntil = 0n
 
   constructor(options: TablesOwnerOptions) {
     this.#options = options
@@ -60,13 +61,15 @@ export class TablesOwner {
     return configSteps(config.bytes, { settings: this.#settings, digest, owner })
   }
 
-  /** None while the lease is young. */
-  leaseSteps(): readonly Step[] {
+  /** None while the lease is young, and as this process wrote it. */
+  leaseSteps({ config }: ConfigMap): readonly Step[] {
     const { kernelNow, clock } = this.#options
     const now = clock.monotonic()
-    if (now - this.#leaseAtMs < renewAfterMs) return []
+    if (now - this.#leaseAtMs < renewAfterMs && decodeConfig(config.bytes).leaseUntil === this.#leaseUntil) return []
+    const step = leaseStep(this.#settings.leaseMs, kernelNow())
     this.#leaseAtMs = now
-    return [leaseStep(this.#settings.leaseMs, kernelNow())]
+    this.#leaseUntil = step.word
+    return [step]
   }
 
   /** From the next configuration on. */

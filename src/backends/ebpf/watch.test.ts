@@ -1,6 +1,12 @@
 import { afterEach, expect, test } from 'vitest'
+import { FakeClock } from '../../core/testing/fake-clock.ts'
+import { addressPlans, viewOf } from '../../core/testing/random-cluster.ts'
+import { testEndpoint, testRoute } from '../../core/testing/routes.ts'
 import { families } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
+import { decodeConfig, layout } from './layout.ts'
+import { ipv4Backend } from './testing/ipv4-backend.ts'
+import { MemoryNode } from './testing/memory-node.ts'
 import { damageSockets } from './testing/socket-damage.ts'
 import { SocketsUnderTest } from './testing/sockets-under-test.ts'
 
@@ -45,4 +51,41 @@ test('both hear of what others did within five seconds, whoever of them has read
     expect(found.toSorted()).toEqual(families)
     stop.abort()
   }
+})
+
+test('a lease that somebody has ended is renewed at the next look', async () => {
+  const { sockets, found } = await watchedSockets()
+  const bytes = () => sockets.node.mapsAt('connect4')?.config.bytes ?? new Uint8Array()
+  const lease = () => decodeConfig(bytes()).leaseUntil
+  const before = lease()
+  bytes().fill(0, layout.config.leaseUntil, layout.config.leaseUntil + 8)
+  await sockets.clock.advance(1_000)
+  expect(lease()).toBeGreaterThan(before)
+  expect(found).toEqual([])
+})
+
+test('an address that the node gets or loses is told of where it is a cluster IP, and nowhere else', async () => {
+  const clock = new FakeClock()
+  const balancer = new MemoryNode().newBalancer(clock, { families: ['ipv4'] })
+  let ownIps: ReadonlySet<string> = new Set(['192.168.7.1'])
+  const backend = ipv4Backend({ balancer, clock, node: () => ({ ownIps, nodePortIps: new Set() }) })
+  const route = testRoute('kube-system/dns', { clusterIP: '10.96.0.10', endpoints: [testEndpoint('10.64.1.1', 53)] })
+  const view = viewOf(addressPlans.ipv4, new Map([[route.key, route]]), [])
+  const sync = (full = false) => backend.sync(view, { full, keys: [], causes: [] }, stop.signal)
+  stop = new AbortController()
+  await sync(true)
+  const found: string[] = []
+  void backend.watch((finding) => {
+    found.push(finding)
+    void sync()
+  }, stop.signal)
+  ownIps = new Set(['192.168.7.1', '192.168.7.2'])
+  await clock.advance(5_000)
+  expect(found).toEqual([])
+  ownIps = new Set(['192.168.7.1', '10.96.0.10'])
+  await clock.advance(5_000)
+  expect(found).toEqual(['the cluster IP 10.96.0.10 is an address of this node now'])
+  ownIps = new Set(['192.168.7.1'])
+  await clock.advance(5_000)
+  expect(found.slice(1)).toEqual(['the cluster IP 10.96.0.10 is no address of this node any more'])
 })

@@ -23,6 +23,7 @@ import { familyLabel } from '../../observe/metrics/family-label.ts'
 import { CommandError } from '../program.ts'
 import { examineGround } from './ebpf/examine-ground.ts'
 import type { Ground } from './ebpf/examine-ground.ts'
+import { ofPacketsAlone } from './ebpf/open-connections.ts'
 import { endingWith } from './ending-with.ts'
 import type { Mode, ModeContext, ModeOnNode, ModeSettings } from './mode.ts'
 import { nftablesMode } from './nftables-mode.ts'
@@ -124,7 +125,11 @@ function onNode(context: ModeContext): ModeOnNode {
           onSocketsSynced: (tookMs) => metrics.syncDurations.observe(familyLabel(family), tookMs / 1000),
         })
         backends.set(family, sockets)
-        return { ...opened, backend: endingWith(endingInWords(sockets), balancer) }
+        return {
+          ...opened,
+          backend: endingWith(endingInWords(sockets), balancer),
+          ...(opened.openConnections && { openConnections: ofPacketsAlone(opened.openConnections, sockets) }),
+        }
       } catch (error) {
         await opened.backend[Symbol.asyncDispose]()
         throw error
