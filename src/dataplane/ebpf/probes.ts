@@ -1,6 +1,7 @@
 /** What this kernel can do for the programs at sockets, found out by trying. Nothing is attached to a cgroup that is in use. */
 import { mkdir, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { BpfError } from './bpf-error.ts'
 import { attachTypes } from './bpf.ts'
 import type { AttachType, Bpf, BpfMap, MapSpec } from './bpf.ts'
 import { keepsAddressesOfKernelSockets } from './kernel-release.ts'
@@ -31,10 +32,13 @@ export interface Feature {
   readonly without: string
 }
 
-/** `unknown`: it could not be tried here. `why` says what the kernel answered. */
+/**
+ * `not allowed`: this process lacks a right, so nobody knows what the kernel has. `unknown`: it could not be tried here. `why`
+ * says what the kernel answered.
+ */
 export interface FeatureAnswer {
   readonly feature: Feature
-  readonly answer: 'yes' | 'no' | 'unknown'
+  readonly answer: 'yes' | 'no' | 'not allowed' | 'unknown'
   readonly why: string
 }
 
@@ -134,7 +138,8 @@ async function answerOf(attempt: () => Promise<Answer | void>): Promise<Answer> 
   try {
     return (await attempt()) ?? { answer: 'yes', why: '' }
   } catch (error) {
-    return { answer: 'no', why: (error as Error).message }
+    const isForbidden = error instanceof BpfError && error.reason === 'not-permitted'
+    return { answer: isForbidden ? 'not allowed' : 'no', why: (error as Error).message }
   }
 }
 

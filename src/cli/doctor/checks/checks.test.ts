@@ -208,7 +208,26 @@ const cases: readonly Case[] = [
     finds: [
       ['ebpf-unusable', 'no links'],
       ['ebpf-feature-missing', 'no refusals'],
-      ['ebpf-features', 'no       links, which keep a program at its place (Linux 5.7)\nyes      all of'],
+      ['ebpf-features', 'no           links, which keep a program at its place (Linux 5.7)\nyes          all of'],
+    ],
+  },
+  {
+    name: 'a process that may not ask what the kernel has for the ebpf mode',
+    check: kernelEbpf,
+    flags: ['--proxy-mode=ebpf'],
+    evidence: {
+      ebpf: {
+        obstacle: undefined,
+        answers: features.map((feature) => ({
+          feature,
+          answer: feature.isNeeded ? 'not allowed' : 'yes',
+          why: feature.isNeeded ? `give the container CAP_BPF: ${feature.name}` : '',
+        })),
+      },
+    },
+    finds: [
+      ['ebpf-unusable', 'give the container CAP_BPF: hooks'],
+      ['ebpf-features', 'not allowed  links, which keep a program at its place (Linux 5.7)'],
     ],
   },
   {

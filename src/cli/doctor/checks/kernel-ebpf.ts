@@ -1,4 +1,5 @@
 import type { FeatureAnswer } from '../../../dataplane/ebpf/probes.ts'
+import { whatIsNotAllowed } from '../../modes/ebpf/features.ts'
 import { check } from '../check.ts'
 
 export const kernelEbpf = check({
@@ -10,7 +11,7 @@ export const kernelEbpf = check({
     'ebpf-unusable': {
       severity: 'error',
       meaning:
-        'The ebpf mode cannot run: the cgroup of the node, a BPF file system, a right or a feature of the kernel is missing.',
+        'The ebpf mode cannot run: the cgroup of the node, a BPF file system, a right or a feature of the kernel is missing, or a program of somebody else is in the way.',
       fix: 'Follow the message (docs/ebpf.md), choose another mode with --proxy-mode, or allow --ebpf-fallback=nftables.',
     },
     'ebpf-feature-missing': {
@@ -27,6 +28,9 @@ export const kernelEbpf = check({
   *run(_, { ebpf: { obstacle, answers } }, find) {
     if (obstacle !== undefined)
       yield find('ebpf-unusable', { what: 'The ebpf mode cannot run here.', evidence: obstacle })
+    const forbidden = whatIsNotAllowed(answers)
+    if (forbidden !== undefined)
+      yield find('ebpf-unusable', { what: 'This process may not do what the ebpf mode needs.', evidence: forbidden })
     for (const { feature, answer, why } of answers) {
       if (answer !== 'no') continue
       yield find(feature.isNeeded ? 'ebpf-unusable' : 'ebpf-feature-missing', {
@@ -43,7 +47,7 @@ export const kernelEbpf = check({
   },
 })
 
-/** `yes      programs at getpeername (Linux 5.8)` */
+/** `yes          programs at getpeername (Linux 5.8)` */
 function lineOf({ feature: { title, since }, answer }: FeatureAnswer): string {
-  return `${answer.padEnd('unknown'.length)}  ${title} (Linux ${since})`
+  return `${answer.padEnd('not allowed'.length)}  ${title} (Linux ${since})`
 }

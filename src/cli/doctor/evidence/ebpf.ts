@@ -7,11 +7,12 @@ import { readObject } from '../../../dataplane/ebpf/read-object.ts'
 import { SocketsError } from '../../../dataplane/sock-diag/sockets.ts'
 import { ebpfObjectAdvice } from '../../../host/own-files.ts'
 import type { Host } from '../../host/host.ts'
-import { askForFeatures } from '../../modes/ebpf/features.ts'
+import { askForFeatures, missingFeature } from '../../modes/ebpf/features.ts'
+import { neighbourObstacle } from '../../modes/ebpf/neighbour-obstacle.ts'
 import type { Setup } from '../setup.ts'
 
 export interface EbpfFacts {
-  /** What keeps the mode from running before the kernel is asked for single features. */
+  /** What keeps the mode from running, besides single features of the kernel: a place, or a program of somebody else. */
   readonly obstacle: string | undefined
   readonly answers: readonly FeatureAnswer[]
 }
@@ -24,8 +25,10 @@ export async function readEbpf(host: Host, { ebpf }: Pick<Setup, 'ebpf'>, signal
     const { path: cgroup } = await findCgroup(files, ebpf.cgroup === '' ? undefined : ebpf.cgroup)
     await ensureBpffs(files, ebpf.pins)
     const [bpf, sockets] = [await host.openBpf(), await host.openSockets()]
-    const subjects = { bpf, cgroup, object: readObject(file), sockets, host }
-    return { obstacle: undefined, answers: await askForFeatures(subjects, signal) }
+    const answers = await askForFeatures({ bpf, cgroup, object: readObject(file), sockets, host }, signal)
+    // Whoever may not ask for features may not ask for programs.
+    if (missingFeature(answers) !== undefined) return { obstacle: undefined, answers }
+    return { obstacle: await neighbourObstacle(bpf, { ...ebpf, cgroup }), answers }
   } catch (error) {
     if (!(error instanceof BpfError) && !(error instanceof SocketsError)) throw error
     return { obstacle: error.message, answers: [] }

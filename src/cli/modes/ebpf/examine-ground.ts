@@ -1,12 +1,9 @@
 /** What the ebpf mode has to know of this machine. It is found out before a program is attached. */
 import { createHash } from 'node:crypto'
-import { join } from 'node:path'
 import { digestSize } from '../../../backends/ebpf/layout.ts'
 import type { EbpfOptions } from '../../../config/daemon/ebpf-flags.ts'
 import { lackedCapabilities } from '../../../dataplane/capabilities.ts'
 import type { Bpf } from '../../../dataplane/ebpf/bpf.ts'
-import { findNeighbours, neighbourText } from '../../../dataplane/ebpf/neighbours.ts'
-import type { Neighbour } from '../../../dataplane/ebpf/neighbours.ts'
 import { ensureBpffs, findCgroup, seesNamespacesOfPods } from '../../../dataplane/ebpf/places.ts'
 import type { PlaceFiles } from '../../../dataplane/ebpf/places.ts'
 import type { FeatureAnswer } from '../../../dataplane/ebpf/probes.ts'
@@ -17,6 +14,7 @@ import { ebpfObjectAdvice } from '../../../host/own-files.ts'
 import type { Host } from '../../host/host.ts'
 import { CommandError } from '../../program.ts'
 import { askForFeatures, hasFeature, missingFeature, programsFor } from './features.ts'
+import { neighbourObstacle } from './neighbour-obstacle.ts'
 import { seesOwnConnections } from './self-test.ts'
 import { scopeObstacle, socketWays } from './socket-ways.ts'
 import type { MachineFeatures, SocketWays } from './socket-ways.ts'
@@ -109,45 +107,4 @@ async function whoseSocketsEnd(
   return (await seesNamespacesOfPods(files))
     ? { endsSocketsOf: 'all', endsNoMoreBecause: '' }
     : { endsSocketsOf: 'host', endsNoMoreBecause: 'neither /proc nor /run/netns of the host is here' }
-}
-
-interface Place {
-  readonly cgroup: string
-  readonly pins: string
-  /** The operator says that another balancer may run. */
-  readonly besideOthers: boolean
-}
-
-async function neighbourObstacle(bpf: Bpf, place: Place): Promise<string | undefined> {
-  const neighbours = await findNeighbours(bpf, place.cgroup, await ownProgramIds(bpf, place.pins))
-  return neighbours.map((neighbour) => obstacleOf(neighbour, place)).find((obstacle) => obstacle !== undefined)
-}
-
-function obstacleOf(neighbour: Neighbour, { cgroup, pins, besideOthers }: Place): string | undefined {
-  const who = `${neighbourText(neighbour)} of ${cgroup}`
-  switch (neighbour.kind) {
-    case 'alone':
-      return `${who} leaves no room for other programs: detach it, or choose another mode`
-    case 'fairlead':
-      return `${who} is not pinned in ${pins}, so it belongs to another Fairlead: stop that one, or give its --ebpf-pins`
-    case 'balancer':
-      return besideOthers
-        ? undefined
-        : `${who} balances at the same sockets: switch that off there, or add --ebpf-beside-others`
-    case 'other':
-      return undefined
-    default:
-      return neighbour.kind satisfies never
-  }
-}
-
-/** Those that an earlier process of ours left, to be replaced. */
-async function ownProgramIds(bpf: Bpf, pins: string): Promise<ReadonlySet<number>> {
-  const ids = new Set<number>()
-  for (const name of (await bpf.pinned(pins)).filter((path) => path.split('/').includes('links'))) {
-    using link = await bpf.openLink(join(pins, name))
-    const state = link && (await bpf.linkState(link))
-    if (state !== undefined) ids.add(state.programId)
-  }
-  return ids
 }

@@ -36,7 +36,15 @@ export function askForFeatures(
 /** Undefined: the kernel has all that is needed. */
 export function missingFeature(answers: readonly FeatureAnswer[]): string | undefined {
   const missing = answers.find(({ feature, answer }) => feature.isNeeded && answer === 'no')
-  return missing && `this kernel lacks ${missing.feature.title} (Linux ${missing.feature.since}): ${missing.why}`
+  return (
+    whatIsNotAllowed(answers) ??
+    (missing && `this kernel lacks ${missing.feature.title} (Linux ${missing.feature.since}): ${missing.why}`)
+  )
+}
+
+/** A right that is missing hides what the kernel has, so it is told first. */
+export function whatIsNotAllowed(answers: readonly FeatureAnswer[]): string | undefined {
+  return answers.find(({ feature, answer }) => feature.isNeeded && answer === 'not allowed')?.why
 }
 
 export function hasFeature(answers: readonly FeatureAnswer[], name: FeatureName): boolean {

@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest'
+import { MemoryBpf } from '../../../dataplane/ebpf/memory-bpf.ts'
+import { MemoryKernel } from '../../../dataplane/ebpf/memory-kernel.ts'
+import { passingProgram } from '../../../dataplane/ebpf/testing/images.ts'
+import { neighbourObstacle } from './neighbour-obstacle.ts'
+
+const place = { cgroup: '/cgroup', pins: '/bpffs/fairlead', besideOthers: false }
+
+function kernelWith(name: string, sharing: 'shared' | 'exclusive' = 'shared'): MemoryKernel {
+  const kernel = new MemoryKernel({ bpffs: '/bpffs', cgroups: ['/cgroup'] })
+  kernel.attachForeign('/cgroup', 'connect4', { id: 101, name, sharing })
+  return kernel
+}
+
+test('another balancer is in the way, unless the operator says otherwise', async () => {
+  const bpf = new MemoryBpf(kernelWith('cil_sock4_conne'))
+  expect(await neighbourObstacle(bpf, place)).toBe(
+    '"cil_sock4_conne" of Cilium at connect4 of /cgroup balances at the same sockets: switch that off there, or add --ebpf-beside-others',
+  )
+  expect(await neighbourObstacle(bpf, { ...place, besideOthers: true })).toBeUndefined()
+})
+
+test('a program that must be alone is in the way, whatever the operator says', async () => {
+  const bpf = new MemoryBpf(kernelWith('guard', 'exclusive'))
+  expect(await neighbourObstacle(bpf, { ...place, besideOthers: true })).toContain(
+    '"guard" at connect4 of /cgroup leaves no room for other programs',
+  )
+})
+
+test('a program of somebody else that shares the hook is not in the way', async () => {
+  expect(await neighbourObstacle(new MemoryBpf(kernelWith('guard')), place)).toBeUndefined()
+})
+
+test('programs of Fairlead are in the way unless they are pinned where this process pins', async () => {
+  const bpf = new MemoryBpf(new MemoryKernel({ bpffs: '/bpffs', cgroups: ['/cgroup'] }))
+  const link = await bpf.attach(await bpf.loadProgram(passingProgram('fl_connect4', 'connect4'), new Map()), '/cgroup')
+  expect(await neighbourObstacle(bpf, place)).toContain('belongs to another Fairlead')
+  await bpf.pin(link, '/bpffs/fairlead/2/links/connect4')
+  expect(await neighbourObstacle(bpf, place)).toBeUndefined()
+})
