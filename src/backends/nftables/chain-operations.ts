@@ -1,10 +1,10 @@
 /** Writes chains and sets into a transaction. */
 import type { NftOperation } from '../../dataplane/nft/nft.ts'
+import type { OwnChains } from './own-chains.ts'
 import { isLookup, pickChain } from './pick-chains.ts'
 import type { PickChain } from './pick-chains.ts'
 import type { PlannedChain } from './planned-chain.ts'
 import type { NftablesSettings } from './settings.ts'
-import type { StickyChains } from './sticky-chains.ts'
 import type { TableChange } from './table-change.ts'
 
 /** Whatever the chain held before, it has these rules then. Chains must come after those that they lead to. */
@@ -21,7 +21,7 @@ function fillChain({ name, rules }: PlannedChain): readonly NftOperation[] {
   return [{ do: 'flush chain', name }, ...rules.map((rule): NftOperation => ({ do: 'add rule', chain: name, rule }))]
 }
 
-export function writeSticky({ sets, chains }: StickyChains): readonly NftOperation[] {
+export function writeOwn({ sets, chains }: OwnChains): readonly NftOperation[] {
   return [...sets.map((set): NftOperation => ({ do: 'add set', set })), ...chains.flatMap(writeChain)]
 }
 

@@ -9,13 +9,13 @@ import { editOwners } from './element-owners.ts'
 import type { OwnersEdit } from './element-owners.ts'
 import { nodeElements } from './node-elements.ts'
 import type { NodeAddresses } from './node-elements.ts'
+import type { OwnChains } from './own-chains.ts'
 import { pickChainName } from './pick-chains.ts'
 import type { PickChain } from './pick-chains.ts'
 import { routePlanIn } from './plan.ts'
 import type { NftablesPlan, SharedPickChain } from './plan.ts'
 import { emptyRoutePlan, planRoute } from './route-plan.ts'
 import type { PlannedElement, RoutePlan } from './route-plan.ts'
-import type { StickyChains } from './sticky-chains.ts'
 import { chainsAddedBy, transactionsOf } from './table-change.ts'
 import type { TableChange } from './table-change.ts'
 
@@ -39,7 +39,7 @@ export function editNftables(
     after: route === undefined ? emptyRoutePlan : planRoute(route, settings),
   }))
   const pickChains = editPickChains(before, changed)
-  const sticky = changed.map((route) => editSticky(route.before.sticky, route.after.sticky))
+  const own = changed.map((route) => editOwn(route.before.own, route.after.own))
   const owners = editOwners(
     before.owners,
     changed.map((route) => ({ key: route.key, before: route.before.elements, after: route.after.elements })),
@@ -49,13 +49,13 @@ export function editNftables(
   replaceElements(elements, before, changed, owners)
   const change: TableChange = {
     ...writePickChains(pickChains.added, settings),
-    sticky: sticky.flatMap(({ additions }) => additions),
-    elements: [...elements.operations(containersOf(settings)), ...sticky.flatMap(({ removals }) => removals)],
+    own: own.flatMap(({ additions }) => additions),
+    elements: [...elements.operations(containersOf(settings)), ...own.flatMap(({ removals }) => removals)],
   }
   const unusedChains = new Set([
     ...before.unusedChains,
     ...pickChains.unused,
-    ...sticky.flatMap(({ unusedChains: names }) => names),
+    ...own.flatMap(({ unusedChains: names }) => names),
   ])
   for (const name of chainsAddedBy(change)) unusedChains.delete(name)
   return {
@@ -110,13 +110,13 @@ function editPickChains({ pickChainsByName }: NftablesPlan, changed: readonly Ch
   return { changes, added: [...added.values()], unused }
 }
 
-interface StickyEdit {
+interface OwnEdit {
   readonly additions: readonly NftOperation[]
   readonly removals: readonly NftOperation[]
   readonly unusedChains: readonly string[]
 }
 
-function editSticky(before: StickyChains, after: StickyChains): StickyEdit {
+function editOwn(before: OwnChains, after: OwnChains): OwnEdit {
   const kept = new Set([...after.chains, ...after.sets].map(({ name }) => name))
   const unusedChains = before.chains.map(({ name }) => name).filter((name) => !kept.has(name))
   return {

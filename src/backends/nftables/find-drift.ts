@@ -51,16 +51,16 @@ function differenceOf(wanted: readonly PlannedElement[], found: ReadonlyMap<stri
   return undefined
 }
 
-function plannedChains({ settings, pickChainsByName }: NftablesPlan, { sticky }: WholeTable): readonly PlannedChain[] {
+function plannedChains({ settings, pickChainsByName }: NftablesPlan, { own }: WholeTable): readonly PlannedChain[] {
   return [
     ...fixedChains(settings),
     ...pickChainsByName.values().map(({ chain }) => pickChain(chain, settings)),
-    ...sticky.flatMap(({ chains }) => chains),
+    ...own.flatMap(({ chains }) => chains),
   ]
 }
 
-function setNames({ sticky }: WholeTable, containers: Containers): readonly string[] {
-  return [...Object.keys(containers), ...sticky.flatMap(({ sets }) => sets.map(({ name }) => name))]
+function setNames({ own }: WholeTable, containers: Containers): readonly string[] {
+  return [...Object.keys(containers), ...own.flatMap(({ sets }) => sets.map(({ name }) => name))]
 }
 
 function strangerIn(

@@ -10,11 +10,11 @@ import { toSetElement } from './element-changes.ts'
 type Door = Pick<NftTable, 'elements' | 'rules' | 'list'>
 
 export function inspectRoute(
-  { elements, chains, stickySets }: RoutePieces,
+  { elements, chains, ownSets }: RoutePieces,
   table: Door,
   signal: AbortSignal,
 ): Promise<Inspection> {
-  return inspectPieces([elementsLook(elements, table), setsLook(stickySets, table), chainsLook(chains, table)], signal)
+  return inspectPieces([elementsLook(elements, table), setsLook(ownSets, table), chainsLook(chains, table)], signal)
 }
 
 function elementsLook(elements: readonly ElementPiece[], table: Door): Look {
@@ -36,7 +36,7 @@ function elementsLook(elements: readonly ElementPiece[], table: Door): Look {
   }
 }
 
-function setsLook(sets: RoutePieces['stickySets'], table: Door): Look {
+function setsLook(sets: RoutePieces['ownSets'], table: Door): Look {
   return {
     pieces: sets.map(({ piece }) => piece),
     async compare(signal) {

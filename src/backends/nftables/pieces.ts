@@ -24,7 +24,7 @@ export interface RoutePieces {
   readonly elements: readonly ElementPiece[]
   /** Those that pick an endpoint are shared with all routes that have as many. */
   readonly chains: readonly ChainPieces[]
-  readonly stickySets: readonly { readonly name: string; readonly piece: PlannedPiece }[]
+  readonly ownSets: readonly { readonly name: string; readonly piece: PlannedPiece }[]
 }
 
 export interface ElementPiece {
@@ -44,7 +44,7 @@ export interface ChainPieces {
 export function routePieces(plan: NftablesPlan, key: RouteKey): RoutePieces | undefined {
   if (!plan.routesByKey.has(key)) return undefined
   const { settings } = plan
-  const { elements, pickChains, sticky } = routePlanIn(plan, key)
+  const { elements, pickChains, own } = routePlanIn(plan, key)
   const containers = containersOf(settings)
   const table = `table ${nftFamily(settings.family)} ${tableName}`
   return {
@@ -52,16 +52,16 @@ export function routePieces(plan: NftablesPlan, key: RouteKey): RoutePieces | un
       .filter((element) => isHeldFor(plan, key, element))
       .flatMap((element) => [element, ...element.companions])
       .map((element) => elementPiece(element, containers[element.container])),
-    chains: [...pickChains.map((chain) => pickChain(chain, settings)), ...sticky.chains].map((chain) =>
+    chains: [...pickChains.map((chain) => pickChain(chain, settings)), ...own.chains].map((chain) =>
       chainPieces(chain, table, settings),
     ),
-    stickySets: sticky.sets.map(({ name }) => ({ name, piece: { kind: 'set', where: table, text: `set ${name}` } })),
+    ownSets: own.sets.map(({ name }) => ({ name, piece: { kind: 'set', where: table, text: `set ${name}` } })),
   }
 }
 
 /** Those of the elements first, then chain by chain. */
-export function allPieces({ elements, chains, stickySets }: RoutePieces): readonly PlannedPiece[] {
-  return [...elements, ...stickySets, ...chains.flatMap((chain) => [chain, ...chain.rules])].map(({ piece }) => piece)
+export function allPieces({ elements, chains, ownSets }: RoutePieces): readonly PlannedPiece[] {
+  return [...elements, ...ownSets, ...chains.flatMap((chain) => [chain, ...chain.rules])].map(({ piece }) => piece)
 }
 
 /** Where several routes want an element, one has it. To the others it belongs as well, if they want the same. */

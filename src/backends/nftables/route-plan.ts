@@ -7,14 +7,15 @@ import type { ContainerName } from './containers.ts'
 import { addressMaps, nodePortMaps } from './entrance-maps.ts'
 import type { EntranceMaps } from './entrance-maps.ts'
 import { rejectChain } from './fixed-chains.ts'
+import { noOwnChains } from './own-chains.ts'
+import type { OwnChains } from './own-chains.ts'
 import { pickChainName, withPrerequisites } from './pick-chains.ts'
 import type { PickChain } from './pick-chains.ts'
 import { pickingOf } from './picking.ts'
 import type { Picking } from './picking.ts'
 import { hostCidr, prefixText } from './prefix-text.ts'
 import type { NftablesSettings } from './settings.ts'
-import { noStickyChains, stickyChainAt, stickyChains } from './sticky-chains.ts'
-import type { StickyChains } from './sticky-chains.ts'
+import { stickyChainAt, stickyChains } from './sticky-chains.ts'
 
 export interface PlannedElement {
   readonly container: ContainerName
@@ -41,10 +42,10 @@ export interface RoutePlan {
   readonly elements: readonly PlannedElement[]
   /** Most are shared with all Services that have as many endpoints; each after those that it leads to. */
   readonly pickChains: readonly PickChain[]
-  readonly sticky: StickyChains
+  readonly own: OwnChains
 }
 
-export const emptyRoutePlan: RoutePlan = { elements: [], pickChains: [], sticky: noStickyChains }
+export const emptyRoutePlan: RoutePlan = { elements: [], pickChains: [], own: noOwnChains }
 
 export function planRoute(route: Route, settings: NftablesSettings): RoutePlan {
   const draft = new Draft(route)
@@ -55,9 +56,9 @@ export function planRoute(route: Route, settings: NftablesSettings): RoutePlan {
   return {
     elements: draft.elements,
     pickChains: [...draft.pickChains.values()],
-    sticky:
+    own:
       affinitySeconds === undefined || reachableEndpoints.length === 0
-        ? noStickyChains
+        ? noOwnChains
         : stickyChains(route, affinitySeconds, settings),
   }
 }

@@ -8,18 +8,11 @@ import type { Endpoint, Outcome, Route, Treatment } from '../../core/route.ts'
 import type { SetDeclaration } from '../../dataplane/nft/nft.ts'
 import { rule } from '../../dataplane/nft/rule.ts'
 import type { Rule, Statement } from '../../dataplane/nft/rule.ts'
+import type { OwnChains } from './own-chains.ts'
 import { shortCircuit } from './pick-chains.ts'
 import type { PlannedChain } from './planned-chain.ts'
 import { routeId } from './route-id.ts'
 import type { NftablesSettings } from './settings.ts'
-
-export interface StickyChains {
-  readonly sets: readonly SetDeclaration[]
-  /** Each after those that it leads to. */
-  readonly chains: readonly PlannedChain[]
-}
-
-export const noStickyChains: StickyChains = { sets: [], chains: [] }
 
 /**
  * Where packets that come by the entrance go. The chains do not care by which address or port they came, so a client
@@ -29,7 +22,7 @@ export function stickyChainAt(route: Route, { keepsSourceOf, outside }: Treatmen
   return keepsSourceOf === 'pods' ? spreadChainName(route, outside.policy) : externalChainName(route)
 }
 
-export function stickyChains(route: Route, affinitySeconds: number, settings: NftablesSettings): StickyChains {
+export function stickyChains(route: Route, affinitySeconds: number, settings: NftablesSettings): OwnChains {
   const { internal, external, reachableEndpoints } = route
   const outcomes = [internal, ...(external === undefined ? [] : [external])].flatMap(({ inside, outside }) => [
     inside,

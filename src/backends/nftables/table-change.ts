@@ -11,7 +11,7 @@ export interface TableChange {
   /** The rules that look up endpoints. Nothing leads to new ones, and those that exist stay as they are. */
   readonly lookups: NftTransaction
   /** Chains of single Services: from here on it happens at one moment. */
-  readonly sticky: NftTransaction
+  readonly own: NftTransaction
   /** Elements, and what goes with those that leave. */
   readonly elements: NftTransaction
 }
@@ -30,17 +30,17 @@ export function transactionsOf(change: TableChange, before: TableBefore): readon
   return split(change, before).filter(({ length }) => length > 0)
 }
 
-function split({ structure, lookups, sticky, elements }: TableChange, before: TableBefore): readonly NftTransaction[] {
+function split({ structure, lookups, own, elements }: TableChange, before: TableBefore): readonly NftTransaction[] {
   // nft refuses lookups in a script where their map is there already, so they are written before, to chains that are there.
   if (before === 'other rules')
-    return [structure.filter(isDeclaration), lookups, [...structure, ...sticky, ...elements]]
-  if (sticky.length > 0)
-    return [structure, lookups, ...(before === 'nothing' ? [sticky, elements] : [[...sticky, ...elements]])]
+    return [structure.filter(isDeclaration), lookups, [...structure, ...own, ...elements]]
+  if (own.length > 0)
+    return [structure, lookups, ...(before === 'nothing' ? [own, elements] : [[...own, ...elements]])]
   return needsNft(structure) ? [structure, [...lookups, ...elements]] : [[...structure, ...lookups, ...elements]]
 }
 
-export function chainsAddedBy({ structure, sticky }: TableChange): readonly string[] {
-  return [...structure, ...sticky].flatMap((operation) => (operation.do === 'add chain' ? [operation.chain.name] : []))
+export function chainsAddedBy({ structure, own }: TableChange): readonly string[] {
+  return [...structure, ...own].flatMap((operation) => (operation.do === 'add chain' ? [operation.chain.name] : []))
 }
 
 /** Without rules it leads nowhere, and what exists stays as it is. */

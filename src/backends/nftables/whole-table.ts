@@ -1,6 +1,6 @@
 /** Everything at once: for the first sync, after a failure, and to repair what others broke. */
 import type { FoundElement, NftOperation, NftTransaction, TableListing } from '../../dataplane/nft/nft.ts'
-import { writeChain, writePickChains, writeSticky } from './chain-operations.ts'
+import { writeChain, writeOwn, writePickChains } from './chain-operations.ts'
 import { containersOf } from './containers.ts'
 import type { ContainerName } from './containers.ts'
 import type { NftablesEdit } from './edit.ts'
@@ -8,12 +8,12 @@ import { ElementChanges } from './element-changes.ts'
 import { ownerOf } from './element-owners.ts'
 import { fixedChains } from './fixed-chains.ts'
 import { isForNode, nodeElements } from './node-elements.ts'
+import { noOwnChains } from './own-chains.ts'
+import type { OwnChains } from './own-chains.ts'
 import type { NftablesPlan } from './plan.ts'
 import { planRoute } from './route-plan.ts'
 import type { PlannedElement } from './route-plan.ts'
 import type { NftablesSettings } from './settings.ts'
-import { noStickyChains } from './sticky-chains.ts'
-import type { StickyChains } from './sticky-chains.ts'
 import { transactionsOf } from './table-change.ts'
 import type { TableChange } from './table-change.ts'
 
@@ -57,18 +57,18 @@ export function repairTable(
 
 /** The table as it shall be, whatever it is now. All in one transaction: packets see no gap. */
 export function replacement(plan: NftablesPlan): NftTransaction {
-  const { structure, lookups, sticky, elements } = changeOf(plan, wholeTable(plan), new Map())
-  return [{ do: 'add table', comment: '' }, { do: 'delete table' }, ...structure, ...lookups, ...sticky, ...elements]
+  const { structure, lookups, own, elements } = changeOf(plan, wholeTable(plan), new Map())
+  return [{ do: 'add table', comment: '' }, { do: 'delete table' }, ...structure, ...lookups, ...own, ...elements]
 }
 
 export interface WholeTable {
   readonly elements: ReadonlyMap<ContainerName, readonly PlannedElement[]>
-  readonly sticky: readonly StickyChains[]
+  readonly own: readonly OwnChains[]
 }
 
 export function wholeTable({ node, routesByKey, owners, settings }: NftablesPlan): WholeTable {
   const elements = new Map<ContainerName, PlannedElement[]>()
-  const sticky: StickyChains[] = []
+  const own: OwnChains[] = []
   const add = (element: PlannedElement): void => {
     const list = elements.get(element.container)
     if (list === undefined) elements.set(element.container, [element])
@@ -79,9 +79,9 @@ export function wholeTable({ node, routesByKey, owners, settings }: NftablesPlan
   for (const [key, route] of routesByKey.entries()) {
     const plan = planRoute(route, settings)
     for (const element of plan.elements) if (ownerOf(owners, element) === key) add(element)
-    if (plan.sticky !== noStickyChains) sticky.push(plan.sticky)
+    if (plan.own !== noOwnChains) own.push(plan.own)
   }
-  return { elements, sticky }
+  return { elements, own }
 }
 
 /** Sets keep their elements, so rules that were right before change nothing for packets. */
@@ -103,7 +103,7 @@ function changeOf(plan: NftablesPlan, whole: WholeTable, found: FoundElements): 
       ...elements.filter(isForNode),
     ],
     lookups,
-    sticky: whole.sticky.flatMap(writeSticky),
+    own: whole.own.flatMap(writeOwn),
     elements: elements.filter((operation) => !isForNode(operation)),
   }
 }
@@ -129,12 +129,12 @@ function elementChanges({ elements }: WholeTable, found: FoundElements): Element
 /** What the table has and the plan has not: of an earlier run, or of somebody else. */
 function strangersIn(
   { chains, sets }: Pick<TableListing, 'chains' | 'sets'>,
-  { structure, sticky }: TableChange,
+  { structure, own }: TableChange,
 ): Pick<TableListing, 'chains' | 'sets'> {
-  const own = new Set<string>()
-  for (const operation of [...structure, ...sticky]) {
-    if (operation.do === 'add chain') own.add(operation.chain.name)
-    if (operation.do === 'add set') own.add(operation.set.name)
+  const ours = new Set<string>()
+  for (const operation of [...structure, ...own]) {
+    if (operation.do === 'add chain') ours.add(operation.chain.name)
+    if (operation.do === 'add set') ours.add(operation.set.name)
   }
-  return { chains: chains.filter((name) => !own.has(name)), sets: sets.filter((name) => !own.has(name)) }
+  return { chains: chains.filter((name) => !ours.has(name)), sets: sets.filter((name) => !ours.has(name)) }
 }
