@@ -12,7 +12,7 @@ const { signal } = new AbortController()
 /** `open` gives an object that finds no table yet. */
 export function nftContract(name: string, family: Family, open: () => Promise<NftTable>): void {
   const sample = sampleTable(family)
-  const { ip, services, endpoints, nodePorts, ranges, cidrs, clusterIps, affinity } = sample
+  const { ip, services, endpoints, nodePorts, ranges, cidrs, clusterIps, affinity, open: openConnections } = sample
   const hostLength = family === 'ipv4' ? 32 : 128
   const web = `${ip(1)} . tcp . 80`
 
@@ -41,7 +41,9 @@ export function nftContract(name: string, family: Family, open: () => Promise<Nf
       expect(listing?.comment).toBe('a sample')
       expect(listing?.chains.toSorted()).toEqual(['nat-prerouting', 'pick-2', 'spare'])
       expect(listing?.sets.toSorted()).toEqual(
-        [services, endpoints, nodePorts, ranges, cidrs, clusterIps, affinity].map(({ name }) => name).sort(),
+        [services, endpoints, nodePorts, ranges, cidrs, clusterIps, affinity, openConnections]
+          .map(({ name }) => name)
+          .sort(),
       )
     })
 
@@ -139,6 +141,16 @@ export function nftContract(name: string, family: Family, open: () => Promise<Nf
         ...(['chance', 'turn', 'source', 'flow'] as const).map((by) =>
           rule({ kind: 'dnat by map', fields, choices: 7, by, map: endpoints.name }),
         ),
+        commentedRule(
+          'max-connections',
+          { kind: 'open connections over', most: 10, set: openConnections.name },
+          target,
+        ),
+        // nft leaves out a burst of 5, which it takes for granted.
+        ...[1, 5, 6, 60, 10_000_000].map((perSecond) => rule({ kind: 'dials over', perSecond }, target)),
+        rule({ kind: 'in set', fields, set: services.name }),
+        rule({ kind: 'reset' }),
+        rule({ kind: 'reject' }),
         rule({ kind: 'protocol', protocol: 'TCP' }, { kind: 'dnat', ip: ip(5), port: 8080 }),
       ]
       const add = rules.map((it): NftOperation => ({ do: 'add rule', chain: 'spare', rule: it }))

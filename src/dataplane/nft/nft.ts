@@ -16,6 +16,8 @@ export interface SetDeclaration {
   readonly isInterval?: boolean
   /** Rules add elements, which are forgotten after this time. */
   readonly timeoutSeconds?: number
+  /** Rules remember connections here, until they end. */
+  readonly keepsConnections?: boolean
   /** Each element counts the packets that matched it. */
   readonly hasCounter?: boolean
   readonly comment: string

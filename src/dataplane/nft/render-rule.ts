@@ -33,6 +33,10 @@ function renderStatement(statement: Statement, family: Family): string {
       return `meta l4proto ${statement.protocol.toLowerCase()}`
     case 'chance':
       return `numgen random mod ${statement.of} ${statement.hits === 1 ? '0' : `< ${statement.hits}`}`
+    case 'open connections over':
+      return `add @${statement.set} { meta l4proto ct count over ${statement.most} }`
+    case 'dials over':
+      return `limit rate over ${statement.perSecond}/second${burst(statement.perSecond)}`
     case 'set mark':
       return `meta mark set meta mark | ${statement.mark}`
     case 'clear mark':
@@ -50,6 +54,8 @@ function renderStatement(statement: Statement, family: Family): string {
       return `${statement.kind} ${statement.chain}`
     case 'masquerade':
       return 'masquerade fully-random'
+    case 'reset':
+      return 'reject with tcp reset'
     case 'drop':
     case 'reject':
       return statement.kind
@@ -73,6 +79,13 @@ function renderIndex({ by, choices }: DnatByMap, ip: string): string {
       return by satisfies never
   }
 }
+
+/** nft leaves out what it takes for granted. */
+function burst(packets: number): string {
+  return packets === usualBurst ? '' : ` burst ${packets} packets`
+}
+
+const usualBurst = 5
 
 function renderFields(fields: readonly Field[], ip: string): string {
   return fields.map((field) => fieldText[field].replace('IP', ip)).join(' . ')

@@ -29,6 +29,13 @@ type Match =
   | { readonly kind: 'protocol'; readonly protocol: Protocol }
   /** Matches `hits` of `of` times. */
   | { readonly kind: 'chance'; readonly hits: number; readonly of: number }
+  /**
+   * With this connection, more than `most` of those that the set remembers are open. It puts the connection there, too, so
+   * a packet may be asked once; the kernel forgets those that ended, or were never let through.
+   */
+  | { readonly kind: 'open connections over'; readonly most: number; readonly set: string }
+  /** More come than this; as many may come at once. The rule counts, whoever comes. */
+  | { readonly kind: 'dials over'; readonly perSecond: number }
 
 type Effect =
   | { readonly kind: 'set mark' | 'clear mark'; readonly mark: string }
@@ -39,7 +46,8 @@ type Effect =
   | DnatByMap
   | { readonly kind: 'dnat'; readonly ip: string; readonly port: number }
   | { readonly kind: 'jump' | 'goto'; readonly chain: string }
-  | { readonly kind: 'drop' | 'reject' | 'masquerade' }
+  /** `reset` is for TCP only. */
+  | { readonly kind: 'drop' | 'reject' | 'reset' | 'masquerade' }
 
 /** Sends the connection where the map says for these fields and an index below `choices`. */
 export interface DnatByMap {

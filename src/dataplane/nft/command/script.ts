@@ -87,6 +87,7 @@ function setClauses(set: SetDeclaration): string[] {
   const flags = [
     ...(set.isInterval === true ? ['interval'] : []),
     ...(set.timeoutSeconds === undefined ? [] : ['dynamic', 'timeout']),
+    ...(set.keepsConnections === true ? ['dynamic'] : []),
   ]
   return [
     typeClause(set),

@@ -113,6 +113,7 @@ export class MemorySet {
 }
 
 /** What may not differ between two declarations of one set. Comments may. */
-function shapeOf({ key, value, isInterval, timeoutSeconds }: SetDeclaration): string {
-  return JSON.stringify([key, value ?? '', isInterval ?? false, timeoutSeconds !== undefined])
+function shapeOf({ key, value, isInterval, timeoutSeconds, keepsConnections }: SetDeclaration): string {
+  const flags = [isInterval === true, timeoutSeconds !== undefined, keepsConnections === true]
+  return JSON.stringify([key, value ?? '', flags])
 }

@@ -13,6 +13,7 @@ export interface SampleTable {
   readonly cidrs: SetDeclaration
   readonly clusterIps: SetDeclaration
   readonly affinity: SetDeclaration
+  readonly open: SetDeclaration
   /** Makes all of it. */
   readonly setUp: readonly NftOperation[]
 }
@@ -53,6 +54,12 @@ export function sampleTable(family: Family): SampleTable {
     timeoutSeconds: 60,
     comment: 'clients',
   }
+  const open: SetDeclaration = {
+    name: 'open-10/demo/web/tcp/http',
+    key: ['inet_proto'],
+    keepsConnections: true,
+    comment: 'open connections',
+  }
   const fields = ['destination', 'protocol', 'port'] as const
   return {
     ip: (n) => (family === 'ipv4' ? `10.0.${n >> 8}.${n & 255}` : `fd00::${n === 0 ? '' : n.toString(16)}`),
@@ -63,9 +70,10 @@ export function sampleTable(family: Family): SampleTable {
     cidrs,
     clusterIps,
     affinity,
+    open,
     setUp: [
       { do: 'add table', comment: 'a sample' },
-      ...[services, endpoints, nodePorts, ranges, cidrs, clusterIps, affinity].map((set): NftOperation => ({
+      ...[services, endpoints, nodePorts, ranges, cidrs, clusterIps, affinity, open].map((set): NftOperation => ({
         do: 'add set',
         set,
       })),
