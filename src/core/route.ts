@@ -115,6 +115,11 @@ export type Entrance = AddressEntrance | NodePortEntrance
 /** What is left of the wishes of a Service for a backend to do. */
 export type GrantedTraffic = Omit<TrafficWishes, 'weights' | 'slowStartMs' | 'healthCheck'>
 
+/** How many connections a Service port may have, or get, is limited: whoever opens one must be asked about all others. */
+export function hasLimits({ traffic }: Pick<Route, 'traffic'>): boolean {
+  return traffic?.maxConnections !== undefined || traffic?.maxDialsPerSecond !== undefined
+}
+
 export interface Route {
   readonly key: RouteKey
   readonly namespace: string

@@ -6,5 +6,6 @@ export const ebpfAbilities: ModeAbilities = {
   algorithms: ['random', 'round-robin', 'source-hash', 'maglev'],
   algorithmsWithAffinity: ['random', 'round-robin'],
   weights: true,
-  limits: [],
+  // By packets.
+  limits: ['maxConnections', 'maxDialsPerSecond'],
 }

@@ -43,6 +43,12 @@ test.each(['source-hash', 'maglev'] as const)('%s is left to the packets, at eve
   })
 })
 
+test('what is limited is left to the packets, at every entrance', () => {
+  const left = ['10.96.0.10 tcp 80: limits', 'node-port tcp 30080: limits']
+  for (const traffic of [{ maxConnections: 3 }, { maxDialsPerSecond: 3 }])
+    expect(planned({ nodePort: 30_080, traffic })).toMatchObject({ frontends: [], left })
+})
+
 test('an endpoint with a larger weight is in the list as often as that', () => {
   const route = testRoute('shop/web', { endpoints: [here, { ...elsewhere, weight: 3 }] })
   const { lists, endpoints } = socketRoute(route, () => false)

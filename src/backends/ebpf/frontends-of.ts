@@ -4,6 +4,7 @@
  */
 import { usualWeight } from '../../api/parse-weights.ts'
 import { tableSlotsOf } from '../../core/balance/slots.ts'
+import { hasLimits } from '../../core/route.ts'
 import type { Endpoint, Entrance, Outcome, Route, RouteKey } from '../../core/route.ts'
 import { familyOf } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
@@ -93,9 +94,10 @@ export function familyOfFrontend(frontend: Frontend): Family {
 }
 
 function splitEntrances(
-  { family, protocol, entrances, sockets, traffic, affinitySeconds }: Route,
+  route: Route,
   isOfThisNode: (ip: string) => boolean,
 ): Pick<SocketRoute, 'frontends' | 'leftToPackets'> {
+  const { family, protocol, entrances, sockets, traffic, affinitySeconds } = route
   const frontends: PlannedFrontend[] = []
   let leftToPackets: LeftToPackets[] | undefined
   for (const entrance of entrances) {
@@ -117,7 +119,10 @@ function splitEntrances(
           : // They go by the address of the client, which a socket that connects does not have yet.
             traffic?.algorithm === 'source-hash' || traffic?.algorithm === 'maglev'
             ? `the algorithm ${traffic.algorithm}`
-            : whyLeft(entrance, entrances, isOfThisNode)
+            : // Clients elsewhere come by packets, so all are counted there.
+              hasLimits(route)
+              ? 'limits'
+              : whyLeft(entrance, entrances, isOfThisNode)
     // A client has one memory, and what is left to the packets for other reasons is remembered there. Packets do not reach
     // node ports on loopback addresses, so nobody remembers those but the programs.
     const hasAffinity = affinitySeconds !== undefined

@@ -6,5 +6,6 @@ export const nftablesAbilities: ModeAbilities = {
   algorithms: ['random', 'round-robin', 'source-hash', 'maglev'],
   algorithmsWithAffinity: ['random'],
   weights: true,
-  limits: [],
+  // The endpoint is picked last: nobody can count for it before.
+  limits: ['maxConnections', 'maxDialsPerSecond'],
 }

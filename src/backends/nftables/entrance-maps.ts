@@ -13,7 +13,14 @@ export interface EntranceMaps {
   readonly localServices: ContainerName
   readonly localEndpoints: ContainerName
   readonly noEndpoints: ContainerName
+  /** Where a connection goes that its limits let through. */
+  readonly limitedServices: ContainerName
+  /** Which ones they refuse. */
+  readonly refused: Readonly<Record<Limit, ContainerName>>
 }
+
+/** What a Service port may have too much of. */
+export type Limit = 'connections' | 'dials'
 
 export const addressMaps: EntranceMaps = {
   prefix: '',
@@ -23,6 +30,8 @@ export const addressMaps: EntranceMaps = {
   localServices: 'local-services',
   localEndpoints: 'local-endpoints',
   noEndpoints: 'no-endpoints',
+  limitedServices: 'limited-services',
+  refused: { connections: 'refused-connections', dials: 'refused-dials' },
 }
 
 export const nodePortMaps: EntranceMaps = {
@@ -33,4 +42,6 @@ export const nodePortMaps: EntranceMaps = {
   localServices: 'local-nodeports',
   localEndpoints: 'local-nodeport-endpoints',
   noEndpoints: 'no-endpoint-nodeports',
+  limitedServices: 'limited-nodeports',
+  refused: { connections: 'refused-nodeport-connections', dials: 'refused-nodeport-dials' },
 }

@@ -5,8 +5,9 @@ import type { Entrance, Outcome, Route } from '../../core/route.ts'
 import { disjointCidrs } from '../../net/disjoint-cidrs.ts'
 import type { ContainerName } from './containers.ts'
 import { addressMaps, nodePortMaps } from './entrance-maps.ts'
-import type { EntranceMaps } from './entrance-maps.ts'
+import type { EntranceMaps, Limit } from './entrance-maps.ts'
 import { rejectChain } from './fixed-chains.ts'
+import { limitChainAt, limitChains, limitsOf } from './limit-chains.ts'
 import { noOwnChains } from './own-chains.ts'
 import type { OwnChains } from './own-chains.ts'
 import { pickChainName, withPrerequisites } from './pick-chains.ts'
@@ -52,19 +53,25 @@ export function planRoute(route: Route, settings: NftablesSettings): RoutePlan {
   for (const entrance of route.entrances) draft.addEntrance(entrance)
   for (const entrance of route.entrances) draft.addAllowedSources(entrance)
   draft.addHairpin()
-  const { affinitySeconds, reachableEndpoints } = route
   return {
     elements: draft.elements,
     pickChains: [...draft.pickChains.values()],
-    own:
-      affinitySeconds === undefined || reachableEndpoints.length === 0
-        ? noOwnChains
-        : stickyChains(route, affinitySeconds, settings),
+    own: ownChains(route, settings),
   }
+}
+
+function ownChains(route: Route, settings: NftablesSettings): OwnChains {
+  const { affinitySeconds, reachableEndpoints } = route
+  // Whoever serves: a Service that has just nobody keeps the count of what is open.
+  const limits = limitChains(route, settings)
+  if (affinitySeconds === undefined || reachableEndpoints.length === 0) return limits
+  const { sets, chains } = stickyChains(route, affinitySeconds, settings)
+  return { sets: [...sets, ...limits.sets], chains: [...chains, ...limits.chains] }
 }
 
 /** Where an entrance is looked up. */
 interface Place {
+  readonly entrance: Entrance
   readonly maps: EntranceMaps
   readonly key: string
 }
@@ -76,6 +83,7 @@ class Draft {
   readonly pickChains = new Map<string, PickChain>()
   readonly #route: Route
   readonly #isSticky: boolean
+  readonly #limits: readonly Limit[]
   readonly #name: string
   readonly #protocol: string
   /** A Service may name an address twice, even its cluster IP: each is one element, that of the first entrance. */
@@ -86,6 +94,7 @@ class Draft {
   constructor(route: Route) {
     this.#route = route
     this.#isSticky = route.affinitySeconds !== undefined
+    this.#limits = limitsOf(route)
     this.#name = routeName(route)
     this.#protocol = route.protocol.toLowerCase()
   }
@@ -145,8 +154,20 @@ class Draft {
     this.#add(maps.noEndpoints, key, { value: kind === 'drop' ? 'drop' : `goto ${rejectChain}`, comment: this.#name })
   }
 
-  #addService({ maps, key }: Place, chain: string, companions: readonly PlannedElement[] = alone): void {
-    this.#add(maps.services, key, { value: `goto ${chain}`, comment: this.#name, companions })
+  #addService(place: Place, chain: string, companions: readonly PlannedElement[] = alone): void {
+    const { maps, key, entrance } = place
+    const comment = this.#name
+    const value = `goto ${chain}`
+    if (this.#limits.length === 0) return this.#add(maps.services, key, { value, comment, companions })
+    this.#add(maps.services, key, {
+      value: `goto ${limitChainAt(this.#route, entrance)}`,
+      comment,
+      companions: [
+        ...companions,
+        plannedElement(maps.limitedServices, key, { value, comment }),
+        ...this.#limits.map((limit) => plannedElement(maps.refused[limit], key, { comment })),
+      ],
+    })
   }
 
   /** All entrances with a policy lead to the same endpoints. */
@@ -170,8 +191,8 @@ class Draft {
   #placeOf(entrance: Entrance): Place {
     const protocolAndPort = `${this.#protocol} . ${entrance.port}`
     return entrance.kind === 'node-port'
-      ? { maps: nodePortMaps, key: protocolAndPort }
-      : { maps: addressMaps, key: `${entrance.ip} . ${protocolAndPort}` }
+      ? { entrance, maps: nodePortMaps, key: protocolAndPort }
+      : { entrance, maps: addressMaps, key: `${entrance.ip} . ${protocolAndPort}` }
   }
 }
 

@@ -32,10 +32,8 @@ export function transactionsOf(change: TableChange, before: TableBefore): readon
 
 function split({ structure, lookups, own, elements }: TableChange, before: TableBefore): readonly NftTransaction[] {
   // nft refuses lookups in a script where their map is there already, so they are written before, to chains that are there.
-  if (before === 'other rules')
-    return [structure.filter(isDeclaration), lookups, [...structure, ...own, ...elements]]
-  if (own.length > 0)
-    return [structure, lookups, ...(before === 'nothing' ? [own, elements] : [[...own, ...elements]])]
+  if (before === 'other rules') return [structure.filter(isDeclaration), lookups, [...structure, ...own, ...elements]]
+  if (own.length > 0) return [structure, lookups, ...(before === 'nothing' ? [own, elements] : [[...own, ...elements]])]
   return needsNft(structure) ? [structure, [...lookups, ...elements]] : [[...structure, ...lookups, ...elements]]
 }
 

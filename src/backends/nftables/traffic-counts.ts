@@ -15,7 +15,7 @@ import type { ContainerName, Containers } from './containers.ts'
 import { ownerOf } from './element-owners.ts'
 import type { ElementOwners } from './element-owners.ts'
 import { addressMaps, nodePortMaps } from './entrance-maps.ts'
-import type { EntranceMaps } from './entrance-maps.ts'
+import type { EntranceMaps, Limit } from './entrance-maps.ts'
 
 /** A large cluster has hundreds of thousands: others have their turn in between. */
 const elementsPerTurn = 2_000
@@ -98,11 +98,12 @@ export class TrafficCounts {
   }
 }
 
-function countingAt({ services, noEndpoints }: EntranceMaps): readonly Counting[] {
+function countingAt({ services, noEndpoints, refused }: EntranceMaps): readonly Counting[] {
+  const ownerOfAddress: Counting['ownerOf'] = (owners, key) => ownerOf(owners, { container: services, key })
   return [
     {
       container: services,
-      ownerOf: (owners, key) => ownerOf(owners, { container: services, key }),
+      ownerOf: ownerOfAddress,
       traffic: ({ packets }) => ({ connections: packets, turnedAway: { 'no-endpoint': 0 } }),
     },
     {
@@ -110,8 +111,17 @@ function countingAt({ services, noEndpoints }: EntranceMaps): readonly Counting[
       ownerOf: (owners, key) => ownerOf(owners, { container: noEndpoints, key }),
       traffic: ({ packets }) => ({ connections: 0, turnedAway: { 'no-endpoint': packets } }),
     },
+    ...Object.entries(refused).map(([limit, container]): Counting => ({
+      container,
+      ownerOf: ownerOfAddress,
+      // They were counted at the address, before anybody looked at the limits.
+      traffic: ({ packets }) => ({ connections: -packets, turnedAway: { [reasons[limit as Limit]]: packets } }),
+    })),
   ]
 }
+
+/** As the annotations are named. */
+const reasons: Readonly<Record<Limit, string>> = { connections: 'max-connections', dials: 'max-dials-per-second' }
 
 /** Whoever has the address has its endpoints. */
 function countingEndpointsAt({ services, endpoints, localEndpoints }: EntranceMaps): readonly Counting[] {

@@ -1,5 +1,6 @@
 /** Whether a client is connected to an endpoint by its own socket, so that no packet carries the address of the Service. */
 import { isLoopback } from '../../net/ip.ts'
+import { hasLimits } from '../route.ts'
 import type { Entrance } from '../route.ts'
 import type { Source } from './explanation.ts'
 import type { Found } from './find-entrance.ts'
@@ -27,6 +28,7 @@ function whyLeft({ entrance, route, ip }: Found, scene: Scene): string | undefin
   if (sockets?.balancing === 'off') return 'the Service wants it so (fairlead.dev/socket-balancing: off)'
   if (traffic?.algorithm === 'source-hash' || traffic?.algorithm === 'maglev')
     return `${traffic.algorithm} goes by the address of the client, which a socket that connects does not have yet`
+  if (hasLimits(route)) return 'its limits are for all connections of the port, and packets count them'
   if (entrances.some((it) => isAtSame(entrance, it) && it.allowed !== undefined))
     return 'source ranges are asked of packets: a socket that connects has no address yet'
   if (entrance.kind === 'cluster-ip' && isNodeAddress(entrance.ip, scene)) return 'this node has the address itself'

@@ -309,6 +309,15 @@ describe('whose address endpoints see', () => {
       expect(remarkOf(sticky, onLoopback, '127.0.0.1:30080', 'host')).toContain('connected to the endpoint itself')
     })
   })
+  test('limits are told, and packets count for them', () => {
+    const service = { ...web(), traffic: { maxConnections: 10, maxDialsPerSecond: 5 } }
+    const at = (options: Parameters<typeof given>[1]) =>
+      explained(given([service, slices('10.64.0.1 here')], options), '10.96.0.1:80').remarks.join('; ')
+    expect(at({})).toContain('at most 10 open connections of the port (fairlead.dev/max-connections)')
+    expect(at({})).toContain('at most 5 connections of the port per second (fairlead.dev/max-dials-per-second)')
+    const sockets = { clients: 'this node and its pods', protocols: ['TCP'] } as const
+    expect(at({ traits: { sockets } })).toContain('packets count them')
+  })
   test('a relay may tell the client in a header', () => {
     const traits = { source: 'the relay' } as const
     const header = { ...web(), relaying: { proxyProtocol: 'v2' } } as const

@@ -9,6 +9,7 @@ import { atSocket, seenFromSocket, socketRemark } from './at-socket.ts'
 import { classifySource } from './classify-source.ts'
 import type { Explanation, FoundEntrance, FoundService, Question } from './explanation.ts'
 import type { Found } from './find-entrance.ts'
+import { limitRemarks } from './limit-remarks.ts'
 import { isNodeAddress } from './places.ts'
 import { sourceSeen } from './source-seen.ts'
 import type { Serving } from './treatment.ts'
@@ -60,6 +61,7 @@ export function explainFound(found: Found, question: Question, asked: Scene): Ex
       ...decided.remarks,
       ...onLoopback(entrance, scene),
       ...ownAffinity(route, scene),
+      ...(isForwarded ? limitRemarks(route) : []),
       ...(listeners === undefined ? [] : ['Fairlead itself listens there, and relays (localhostNodePorts)']),
       ...(isForwarded && socket !== undefined ? [socketRemark(socket)] : []),
     ],

@@ -111,8 +111,10 @@ function anyTraffic({ podsHere, podsElsewhere }: AddressPlan): fc.Arbitrary<Read
     .tuple(
       wish('algorithm', ...none, ...none, 'random', 'round-robin', 'source-hash'),
       wish('weights', ...none, `ip:${here}=3, ip:${there}=6`, `node:there=2, ip:${here}=0, *=5`, '*=0'),
+      wish('max-connections', ...none, ...none, '1', '10'),
+      wish('max-dials-per-second', ...none, ...none, '1', '10'),
     )
-    .map(([algorithm, weights]) => ({ ...algorithm, ...weights }))
+    .map((wishes) => Object.assign({}, ...wishes) as Readonly<Record<string, string>>)
 }
 
 /** All ports of one Service, whoever else wants its addresses. */

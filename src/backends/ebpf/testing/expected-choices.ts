@@ -21,13 +21,15 @@ export function expectedChoices({ family, routesByKey }: NodeView, nodeIps: read
   for (const { protocol, entrances, affinitySeconds, traffic } of routesByKey.values()) {
     if (protocol === 'SCTP') continue
     const goesBySource = traffic?.algorithm === 'source-hash' || traffic?.algorithm === 'maglev'
+    const isLimited = traffic?.maxConnections !== undefined || traffic?.maxDialsPerSecond !== undefined
     const isRestricted = (ip: string, port: number) =>
       entrances.some((other: Entrance) => 'ip' in other && other.ip === ip && other.port === port && other.allowed)
     for (const entrance of entrances)
       for (const ip of entrance.kind === 'node-port' ? nodePortIps : [entrance.ip]) {
         const { port, inside: outcome } = entrance
         const client = { ip, port, protocol, isInHostNetns: isLoopback(ip), now: 0n }
-        const isLeft = goesBySource || isRestricted(ip, port) || (affinitySeconds !== undefined && !isLoopback(ip))
+        const isForPackets = goesBySource || isLimited || isRestricted(ip, port)
+        const isLeft = isForPackets || (affinitySeconds !== undefined && !isLoopback(ip))
         const text = `${ip} ${port} ${protocol}`
         if (!expected.has(text)) expected.set(text, { client, outcome, isLeft })
       }

@@ -29,6 +29,8 @@ export type Match =
   | { readonly kind: 'local'; readonly field: 'source' | 'destination' }
   | { readonly kind: 'marked'; readonly bits: number }
   | { readonly kind: 'protocol'; readonly protocol: string }
+  /** Of the first packet never true. */
+  | { readonly kind: 'over a limit'; readonly set?: string }
 
 type Action =
   | { readonly kind: 'some of'; readonly hits: number; readonly of: number }
@@ -99,6 +101,8 @@ const patterns: readonly (readonly [string, (...groups: string[]) => Expression]
     'numgen random mod \\d+ vmap \\{ ([^}]+) \\}',
     (list) => ({ kind: 'verdict by chance', verdicts: byIndex(list).map(parseVerdict) }),
   ],
+  [String.raw`add @(\S+) \{ meta l4proto ct count over \d+ \}`, (set) => ({ kind: 'over a limit', set })],
+  [String.raw`limit rate over \d+/second(?: burst \d+ packets)?`, () => ({ kind: 'over a limit' })],
   ['numgen random mod (\\d+) 0(?= |$)', (of) => ({ kind: 'some of', hits: 1, of: Number(of) })],
   ['numgen random mod (\\d+) < (\\d+)', (of, hits) => ({ kind: 'some of', hits: Number(hits), of: Number(of) })],
   [String.raw`update @(\S+) \{ ip6? saddr \}`, (set) => ({ kind: 'remember source', set })],
@@ -113,6 +117,7 @@ const patterns: readonly (readonly [string, (...groups: string[]) => Expression]
   ],
   [String.raw`dnat to \[?([^\s\]]+)\]?:(\d+)`, (ip, port) => ({ kind: 'dnat', target: { ip, port: Number(port) } })],
   ['masquerade fully-random', () => ({ kind: 'masquerade' })],
+  ['reject with tcp reset', () => ({ kind: 'verdict', verdict: { kind: 'reject' } })],
   ['((?:jump|goto) \\S+|drop|reject)', (verdict) => ({ kind: 'verdict', verdict: parseVerdict(verdict) })],
 ]
 

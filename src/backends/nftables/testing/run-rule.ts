@@ -90,6 +90,7 @@ export function runRule(scene: Scene, rule: KernelRule, travel: Travel, at = 0):
     case 'local':
     case 'marked':
     case 'protocol':
+    case 'over a limit':
       return matches(scene, expression, travel) ? next(travel) : noMatch
     default:
       return expression satisfies never
@@ -124,6 +125,9 @@ function matches(scene: Scene, expression: Match, travel: Travel): boolean {
       return (travel.mark & expression.bits) !== 0
     case 'protocol':
       return packet.protocol === expression.protocol
+    case 'over a limit':
+      if (expression.set !== undefined) findSet(scene, expression.set)
+      return false
     default:
       return expression satisfies never
   }

@@ -25,9 +25,14 @@ export function parseRules(printed: string, wanted: ReadonlySet<string>): Readon
       rules = wanted.has(chain) ? [] : undefined
       if (rules !== undefined) rulesByChain.set(chain, rules)
     } else if (line === '\t}') rules = undefined
-    else if (rules !== undefined && !isDeclaration(line)) rules.push(line.trim())
+    else if (rules !== undefined && !isDeclaration(line)) rules.push(withoutUsualBurst(line.trim()))
   }
   return rulesByChain
+}
+
+/** Some versions of nft print it, others take it for granted. */
+function withoutUsualBurst(rule: string): string {
+  return rule.replace('/second burst 5 packets', '/second')
 }
 
 function isDeclaration(line: string): boolean {
