@@ -4,6 +4,7 @@
  */
 export { parseObject } from './api/parse.ts'
 export type {
+  NamespaceRecord,
   NodeRecord,
   ObjectKey,
   ObjectKind,

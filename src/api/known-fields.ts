@@ -58,6 +58,7 @@ export const knownFields: Readonly<Record<string, FieldTree>> = {
   },
   Node: { ...common, spec: 'any', status: 'any' },
   ServiceCIDR: { ...common, spec: fields('cidrs'), status: 'any' },
+  Namespace: { ...common, spec: 'any', status: 'any' },
 }
 
 export interface UnknownField {

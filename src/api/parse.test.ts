@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { rawNode, rawService, record } from '../core/testing/objects.ts'
+import { renderCidr } from '../net/ip.ts'
 import { parseObject } from './parse.ts'
 import { objectKinds } from './records.ts'
 import type { ObjectKind } from './records.ts'
@@ -114,6 +115,34 @@ test('a ServiceCIDR has the ranges that can be read', () => {
   expect(problemsOf('ServiceCIDR', raw)).toEqual(['spec.cidrs[1]: "x" is not a CIDR'])
 })
 
+describe('a Namespace', () => {
+  const raw = (annotations: unknown) => ({ metadata: { name: 'shop', annotations } })
+  const guard = (text: unknown) => raw({ 'fairlead.dev/external-ip-guard': text })
+  const ranges = (text: unknown) => raw({ 'fairlead.dev/external-ip-cidrs': text })
+
+  test('says how its addresses are guarded', () => {
+    expect(record('Namespace', raw(undefined))).toEqual({ kind: 'Namespace', name: 'shop' })
+    for (const mode of ['warn', 'deny', 'off'])
+      expect(record('Namespace', guard(` ${mode}`))).toMatchObject({ externalIPGuard: mode })
+    const cidrs = (text: string) => record('Namespace', ranges(text)).externalIPCidrs?.map(renderCidr)
+    expect(cidrs('192.0.2.0/24, 2001:db8::/64')).toEqual(['192.0.2.0/24', '2001:db8::/64'])
+    expect([cidrs('none'), cidrs(' ')]).toEqual([[], undefined])
+  })
+
+  test('with a guard that cannot be read is guarded as the others; a range that cannot be read allows nothing', () => {
+    expect(record('Namespace', guard('refuse'))).toEqual({ kind: 'Namespace', name: 'shop' })
+    expect(problemsOf('Namespace', guard('refuse'))).toEqual([
+      'metadata.annotations[fairlead.dev/external-ip-guard]: must be one of warn, deny, off, not "refuse"',
+    ])
+    expect(record('Namespace', ranges('192.0.2.1')).externalIPCidrs).toEqual([])
+    expect(record('Namespace', ranges('x,192.0.2.0/24')).externalIPCidrs).toHaveLength(1)
+    expect(problemsOf('Namespace', ranges('192.0.2.1'))).toEqual([
+      'metadata.annotations[fairlead.dev/external-ip-cidrs]: "192.0.2.1" is not a CIDR and allows nothing; write ranges such as 192.0.2.0/24, or none',
+    ])
+    expect(problemsOf('Namespace', guard(7))).toHaveLength(1)
+  })
+})
+
 test('a port name has up to 63 letters and digits', () => {
   const named = (name: string) => record('Service', rawService('demo/web', { ports: [{ name, port: 80 }] })).ports
   expect(named('x'.repeat(63))).toHaveLength(1)
@@ -161,6 +190,8 @@ describe('a field of a megabyte', () => {
     ['node address', 'Node', { metadata, status: { addresses: [{ type: 'InternalIP', address: huge }] } }],
     ['pod CIDR', 'Node', { metadata, spec: { podCIDRs: [huge] } }],
     ['service CIDR', 'ServiceCIDR', { metadata, spec: { cidrs: [huge] } }],
+    ['guard', 'Namespace', { metadata: { name: 'shop', annotations: { 'fairlead.dev/external-ip-guard': huge } } }],
+    ['ranges', 'Namespace', { metadata: { name: 'shop', annotations: { 'fairlead.dev/external-ip-cidrs': huge } } }],
   ])('is no line of a megabyte: %s', (_, kind, raw) => {
     const { problems } = parseObject(kind, raw)
     expect(problems).not.toEqual([])

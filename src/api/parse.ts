@@ -3,6 +3,7 @@ import { shownValue } from '../net/shown-value.ts'
 import { isJsonObject, JsonReader } from './json-reader.ts'
 import type { Identified } from './identified.ts'
 import { isObjectName } from './object-name.ts'
+import { parseNamespace } from './parse-namespace.ts'
 import { parseNode } from './parse-node.ts'
 import { parseServiceCidr } from './parse-service-cidr.ts'
 import { parseService } from './parse-service.ts'
@@ -15,9 +16,10 @@ const parsers: { readonly [K in ObjectKind]: (object: Identified) => RecordOf<K>
   EndpointSlice: parseSlice,
   Node: parseNode,
   ServiceCIDR: parseServiceCidr,
+  Namespace: parseNamespace,
 }
 
-const clusterScoped: ReadonlySet<ObjectKind> = new Set(['Node', 'ServiceCIDR'])
+const clusterScoped: ReadonlySet<ObjectKind> = new Set(['Node', 'ServiceCIDR', 'Namespace'])
 
 export function parseObject<K extends ObjectKind>(kind: K, raw: unknown): Parsed<RecordOf<K>> {
   const metadata = isJsonObject(raw) && isJsonObject(raw['metadata']) ? raw['metadata'] : {}

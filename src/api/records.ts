@@ -168,11 +168,29 @@ export interface ServiceCidrRecord {
   readonly cidrs: readonly Cidr[]
 }
 
-export type ObjectRecord = ServiceRecord | SliceRecord | NodeRecord | ServiceCidrRecord
+/** What becomes of an external or load-balancer IP that belongs to the cluster or to another namespace. */
+export const guardModes = ['warn', 'deny', 'off'] as const
+
+/** How the addresses that Services of a namespace name are guarded, where that differs from the rest of the cluster. */
+export interface NamespaceRecord {
+  readonly kind: 'Namespace'
+  readonly name: string
+  readonly externalIPGuard?: (typeof guardModes)[number]
+  /** External IPs outside of these get nothing; empty: none is allowed. */
+  readonly externalIPCidrs?: readonly Cidr[]
+}
+
+export type ObjectRecord = ServiceRecord | SliceRecord | NodeRecord | ServiceCidrRecord | NamespaceRecord
 
 export type ObjectKind = ObjectRecord['kind']
 
-export const objectKinds = ['Service', 'EndpointSlice', 'Node', 'ServiceCIDR'] as const satisfies readonly ObjectKind[]
+export const objectKinds = [
+  'Service',
+  'EndpointSlice',
+  'Node',
+  'ServiceCIDR',
+  'Namespace',
+] as const satisfies readonly ObjectKind[]
 
 export type RecordOf<K extends ObjectKind> = Extract<ObjectRecord, { kind: K }>
 

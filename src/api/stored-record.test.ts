@@ -82,6 +82,12 @@ const fullNode = record(
 )
 const plainNode = record('Node', rawNode('there'))
 const ranges = record('ServiceCIDR', { metadata: { name: 'kubernetes' }, spec: { cidrs: ['10.96.0.0/12'] } })
+const namespace = record('Namespace', {
+  metadata: {
+    name: 'shop',
+    annotations: { 'fairlead.dev/external-ip-guard': 'deny', 'fairlead.dev/external-ip-cidrs': '192.0.2.0/24' },
+  },
+})
 
 test.each<[string, ObjectRecord]>([
   ['a Service with everything', fullService],
@@ -91,6 +97,8 @@ test.each<[string, ObjectRecord]>([
   ['a Node with everything', fullNode],
   ['a Node with nothing', plainNode],
   ['a ServiceCIDR', ranges],
+  ['a Namespace with everything', namespace],
+  ['a Namespace with nothing', record('Namespace', { metadata: { name: 'plain' } })],
 ])('%s comes back as it was', (_, written) => {
   expect(reread(written)).toStrictEqual({ ok: true, record: written })
 })
@@ -162,6 +170,10 @@ describe('a record that no object could have become is refused with the place:',
     [fullService, 'windows', [null, 'x']],
     [fullService, 'windows.preservesDestination', [false, 'true'], 'preservesDestination'],
     [fullService, 'windows.rebuilds', [false, 1], 'rebuilds'],
+    [namespace, 'name', [line]],
+    [namespace, 'externalIPGuard', ['refuse', 7, '']],
+    [namespace, 'externalIPCidrs', ['192.0.2.0/24', {}]],
+    [namespace, 'externalIPCidrs[0].network', ['192.0.2.1', line], 'externalIPCidrs[0]'],
     [fullSlice, 'namespace', [line]],
     [fullSlice, 'name', [line]],
     [fullSlice, 'serviceName', [line, undefined]],

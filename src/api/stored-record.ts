@@ -14,10 +14,11 @@ import type { NumberRange } from './field-checks.ts'
 import { connectionAgeRange, healthPathPattern, limitRange, slowStartRange } from './parse-traffic.ts'
 import { weightRange } from './parse-weights.ts'
 import { isPortName, protocols } from './port-range.ts'
-import { algorithms, objectKinds } from './records.ts'
+import { algorithms, guardModes, objectKinds } from './records.ts'
 import type {
   HealthCheck,
   LeftToLoadBalancer,
+  NamespaceRecord,
   NodeRecord,
   ObjectKind,
   ObjectRecord,
@@ -58,6 +59,7 @@ const readers: { readonly [K in ObjectKind]: (fields: JsonObject) => Extract<Obj
   EndpointSlice: readSlice,
   Node: readNode,
   ServiceCIDR: readServiceCidr,
+  Namespace: readNamespace,
 }
 
 function readService(fields: JsonObject): ServiceRecord {
@@ -121,6 +123,17 @@ function readServiceCidr(fields: JsonObject): ServiceCidrRecord {
     kind: 'ServiceCIDR',
     name: nameOf(fields, 'name'),
     cidrs: listOf(fields, 'cidrs', cidrOf),
+  }
+}
+
+function readNamespace(fields: JsonObject): NamespaceRecord {
+  return {
+    kind: 'Namespace',
+    name: nameOf(fields, 'name'),
+    ...(fields['externalIPGuard'] !== undefined && {
+      externalIPGuard: choiceOf(fields, 'externalIPGuard', guardModes),
+    }),
+    ...(fields['externalIPCidrs'] !== undefined && { externalIPCidrs: listOf(fields, 'externalIPCidrs', cidrOf) }),
   }
 }
 

@@ -16,6 +16,7 @@ export function configuredPolicy({
     guard: {
       mode: fairlead.externalIPGuard,
       externalIPCidrs: cidrs(fairlead.externalIPCIDRs),
+      byNamespace: fairlead.externalIPGuardNamespaces,
       podRanges: cidrs(detectLocal.clusterCidrs),
     },
   }

@@ -117,6 +117,8 @@ export interface FairleadConfig {
   readonly externalIPGuard: GuardMode
   /** External IPs must be in one of them; empty: anywhere. */
   readonly externalIPCIDRs: readonly string[]
+  /** Annotations of a Namespace change both for its Services. */
+  readonly externalIPGuardNamespaces: boolean
   /** Node ports on 127.0.0.1 and ::1, whatever the mode does of its own. Undefined: as the mode has it. */
   readonly localhostNodePorts: boolean | undefined
 }

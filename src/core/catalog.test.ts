@@ -95,6 +95,14 @@ test('is initialised when both Services and slices are complete, however empty',
   expect([lists('Node').hasListed('Node'), lists('Node').hasListed('Service')]).toEqual([true, false])
 })
 
+test('waits for Namespaces, too, where they decide what is programmed', () => {
+  const catalog = new Catalog({ awaitsNamespaces: true })
+  for (const kind of ['Service', 'EndpointSlice'] as const) catalog.replace(kind, [])
+  expect(catalog.isInitialised).toBe(false)
+  catalog.replace('Namespace', [])
+  expect(catalog.isInitialised).toBe(true)
+})
+
 test('knows the slices of each Service, whatever happens to them', () => {
   const { catalog } = given()
   const names = (service: string) => [...catalog.slicesOf(service as ObjectKey).keys()]

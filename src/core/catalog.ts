@@ -4,6 +4,7 @@
  */
 import { objectKey } from '../api/records.ts'
 import type {
+  NamespaceRecord,
   NodeRecord,
   ObjectKey,
   ObjectKind,
@@ -39,17 +40,24 @@ export interface CatalogListener {
 export type EventOf = (key: ObjectKey, verb: Exclude<EventVerb, 'List'>) => ObjectEvent | undefined
 
 export class Catalog {
+  readonly #awaitedKinds: readonly ObjectKind[]
   readonly #records: { readonly [K in ObjectKind]: Map<ObjectKey, RecordOf<K>> } = {
     Service: new Map(),
     EndpointSlice: new Map(),
     Node: new Map(),
     ServiceCIDR: new Map(),
+    Namespace: new Map(),
   }
   readonly #slicesByService = new Map<ObjectKey, Map<ObjectKey, SliceRecord>>()
   readonly #listedKinds = new Set<ObjectKind>()
   readonly #listeners = new Set<CatalogListener>()
   readonly #firstLists: SpanLink[] = []
   #changes = 0
+
+  /** `awaitsNamespaces`: what may be programmed depends on them, too. */
+  constructor({ awaitsNamespaces = false }: { readonly awaitsNamespaces?: boolean } = {}) {
+    this.#awaitedKinds = ['Service', 'EndpointSlice', ...(awaitsNamespaces ? (['Namespace'] as const) : [])]
+  }
 
   get services(): ReadonlyMap<ObjectKey, ServiceRecord> {
     return this.#records.Service
@@ -67,6 +75,10 @@ export class Catalog {
     return this.#records.ServiceCIDR
   }
 
+  get namespaces(): ReadonlyMap<ObjectKey, NamespaceRecord> {
+    return this.#records.Namespace
+  }
+
   /** The slices of one Service, by slice key; empty when there are none. */
   slicesOf(service: ObjectKey): ReadonlyMap<ObjectKey, SliceRecord> {
     return this.#slicesByService.get(service) ?? noSlices
@@ -78,7 +90,7 @@ export class Catalog {
 
   /** Services and EndpointSlices are complete: only now may anything be programmed, or removed. */
   get isInitialised(): boolean {
-    return this.hasListed('Service') && this.hasListed('EndpointSlice')
+    return this.#awaitedKinds.every((kind) => this.hasListed(kind))
   }
 
   hasListed(kind: ObjectKind): boolean {

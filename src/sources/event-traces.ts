@@ -154,4 +154,5 @@ const nameAttributes: Readonly<Record<ObjectKind, string>> = {
   EndpointSlice: 'k8s.endpointslice.name',
   Node: 'k8s.node.name',
   ServiceCIDR: 'k8s.servicecidr.name',
+  Namespace: 'k8s.namespace.name',
 }

@@ -13,6 +13,8 @@ export interface KindSink<Item = unknown> {
   /** `cause`: what another process did to tell of it. */
   upsert(item: Item, cause?: SpanContext): void
   remove(item: Item, cause?: SpanContext): void
+  /** The server does not let us read them, for now. */
+  forbidden?(): void
 }
 
 export interface ObjectIntake {

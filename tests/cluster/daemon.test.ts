@@ -97,6 +97,21 @@ test('the taint that keeps pods away goes once the node is programmed, and no ot
   await expect.poll(taintsOf('node-b'), soon).toEqual(others)
 })
 
+test('without the right to read Namespaces the verbs are named, and with it they are read', async () => {
+  await using daemon = await FairleadDaemon.start(cluster.folder, [
+    `--kubeconfig=${kubeconfig}`,
+    '--hostname-override=node-a',
+    '--external-ip-guard-namespaces',
+  ])
+  const log = () => readFile(join(cluster.folder, 'fairlead.log'), 'utf8')
+  await expect.poll(log, soon).toContain('needs the verbs list and watch on namespaces')
+  // Nothing else waits for it.
+  await expect.poll(async () => (await fetch(`${daemon.healthUrl}/readyz`)).text(), soon).toBe('ok')
+  await allow('list', 'namespaces')
+  await allow('watch', 'namespaces')
+  await expect.poll(log, soon).toMatch(/first complete list received.*kind="Namespace"/)
+})
+
 async function allow(verb: string, resource: string): Promise<void> {
   const rbac = '/apis/rbac.authorization.k8s.io/v1'
   const name = `${verb}-${resource}`

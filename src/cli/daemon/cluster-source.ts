@@ -7,6 +7,7 @@ import type { Cidr } from '../../net/ip.ts'
 import { FileSource } from '../../sources/file/file-source.ts'
 import { standardInput } from '../../sources/file/manifest-folder.ts'
 import { Intake } from '../../sources/intake.ts'
+import type { KindSink } from '../../sources/kind-sink.ts'
 import { KubeClient } from '../../sources/kube/kube-client.ts'
 import { loadKubeAccess } from '../../sources/kube/access/kube-access.ts'
 import { KubeSource } from '../../sources/kube/kube-source.ts'
@@ -158,6 +159,7 @@ async function kubeSource(context: SourceContext): Promise<ObjectSource> {
       EndpointSlice: intake.sink('EndpointSlice'),
       Node: intake.sink('Node'),
       ServiceCIDR: intake.sink('ServiceCIDR'),
+      ...(config.fairlead.externalIPGuardNamespaces && { Namespace: namespaceSink(context, log) }),
     },
   })
   const server = await access.server()
@@ -178,6 +180,21 @@ async function kubeSource(context: SourceContext): Promise<ObjectSource> {
       ),
     detail: () => ({ watches: Object.fromEntries(source.status()) }),
     [Symbol.asyncDispose]: () => client[Symbol.asyncDispose](),
+  }
+}
+
+/** Without the right to read them the node must not wait for ever: then the flags hold for all. */
+function namespaceSink({ intake, catalog }: SourceContext, log: Logger): KindSink {
+  const sink = intake.sink('Namespace')
+  return {
+    ...sink,
+    forbidden() {
+      if (catalog.hasListed('Namespace')) return
+      log.error(
+        'annotations of Namespaces are not read: --external-ip-guard-namespaces needs the verbs list and watch on namespaces; until then --external-ip-guard and --external-ip-cidrs hold for all of them',
+      )
+      sink.replace([])
+    },
   }
 }
 

@@ -132,6 +132,7 @@ async function serve(serving: Serving, signal: AbortSignal): Promise<number> {
     const mode = await findMode(config.mode, host.platform)
     refuseAlgorithm(options, mode.abilities)
     refusePodWeights(options, other, mode.abilities)
+    refuseNamespaces(config, other)
     if (!mode.carriesTraffic) host.process.keepYoungHeapSmall()
     const version = fairleadVersion()
     log.info('starting Fairlead', { version, mode: mode.name, pid: host.process.pid })
@@ -186,6 +187,13 @@ function refusePodWeights(
   if (!weights) throw new CommandError(`--pod-weights: the ${mode} mode knows no weights; leave the flag out`)
   if (api !== undefined || objects.length > 0)
     throw new CommandError('--pod-weights needs an API server to watch pods; leave the flag out')
+}
+
+function refuseNamespaces({ fairlead }: ProxyConfig, { api }: OtherSource): void {
+  if (fairlead.externalIPGuardNamespaces && api !== undefined)
+    throw new CommandError(
+      '--external-ip-guard-namespaces: a KPNG core does not tell nodes about Namespaces; leave it out',
+    )
 }
 
 /** Another content of the file, under the same flags. */

@@ -37,7 +37,7 @@ export async function runDaemon(daemon: Daemon, signal: AbortSignal): Promise<vo
 async function runTraced(daemon: Daemon, tracing: DaemonTracing, signal: AbortSignal): Promise<void> {
   const { config, running, host } = daemon
   const nodeName = nodeNameOf(config.hostnameOverride, host)
-  const catalog = new Catalog()
+  const catalog = new Catalog({ awaitsNamespaces: config.fairlead.externalIPGuardNamespaces })
   // A container that only prepares the machine need not have the files.
   const consoleDoor = openConsoleDoor(daemon.isInitOnly ? { ...daemon, console: undefined } : daemon)
   const metrics = daemonMetrics(running, host)

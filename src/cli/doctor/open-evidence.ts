@@ -38,7 +38,8 @@ export function evidenceReaders({ setup, options, mode, server, host }: Evidence
   const { config } = setup
   const { kubeconfig } = config.clientConnection
   const { master, nodeAddresses } = options
-  const place = { kubeconfig, master, isFromFiles: setup.objects.length > 0 }
+  const readsNamespaces = config.fairlead.externalIPGuardNamespaces
+  const place = { kubeconfig, master, readsNamespaces, isFromFiles: setup.objects.length > 0 }
   return {
     api: (_, signal) => readApi(place, host, signal),
     bridges: () => readBridges(host),

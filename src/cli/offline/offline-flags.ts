@@ -3,6 +3,7 @@ import { completeOptions } from '../../config/daemon/complete-options.ts'
 import {
   externalIPCidrsHelp,
   externalIPGuardHelp,
+  externalIPGuardNamespacesHelp,
   localhostNodePortsFlag,
   strictSourceRangesHelp,
 } from '../../config/daemon/fairlead-flags.ts'
@@ -36,6 +37,7 @@ export function offlineFlags({ mode, node }: { readonly mode: string; readonly n
     'strict-source-ranges': { type: type.bool, default: false, help: strictSourceRangesHelp },
     'external-ip-guard': { type: type.oneOf(guardModes), default: 'warn' as const, help: externalIPGuardHelp },
     'external-ip-cidrs': { type: type.cidrs, default: [] as readonly string[], help: externalIPCidrsHelp },
+    'external-ip-guard-namespaces': { type: type.bool, default: false, help: externalIPGuardNamespacesHelp },
     'localhost-nodeports': localhostNodePortsFlag,
     'hns-network-type': {
       type: type.oneOf(['auto', 'L2Bridge', 'Overlay']),
@@ -53,6 +55,7 @@ export interface OfflineValues {
   readonly 'strict-source-ranges': boolean
   readonly 'external-ip-guard': GuardMode
   readonly 'external-ip-cidrs': readonly string[]
+  readonly 'external-ip-guard-namespaces': boolean
   readonly 'localhost-nodeports': 'auto' | 'true' | 'false'
   readonly 'hns-network-type': NodeRequest['hnsNetworkType']
 }
@@ -94,6 +97,7 @@ function policyFlags(values: OfflineValues): readonly string[] {
   return [
     ...(values['strict-source-ranges'] ? ['--strict-source-ranges'] : []),
     ...(guard === 'warn' ? [] : [`--external-ip-guard=${guard}`]),
+    ...(values['external-ip-guard-namespaces'] ? ['--external-ip-guard-namespaces'] : []),
     ...(localhost === 'auto' ? [] : [`--localhost-nodeports=${localhost}`]),
     ...(cidrs.length === 0 ? [] : [`--external-ip-cidrs=${cidrs.join(',')}`]),
   ]

@@ -193,10 +193,11 @@ serviceSeriesLimit: 5
 strictSourceRanges: true
 externalIPGuard: deny
 externalIPCIDRs: [192.0.2.0/24]
+externalIPGuardNamespaces: true
 `
   const flags = ['--service-series-limit=7', '--external-ip-guard=off']
   const { fairlead } = await config(flags, { file })
-  const kept = { strictSourceRanges: true, externalIPCIDRs: ['192.0.2.0/24'] }
+  const kept = { strictSourceRanges: true, externalIPCIDRs: ['192.0.2.0/24'], externalIPGuardNamespaces: true }
   expect(fairlead).toEqual({ serviceSeriesLimit: 7, externalIPGuard: 'off', ...kept })
 })
 

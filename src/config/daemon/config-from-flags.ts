@@ -104,6 +104,7 @@ export function withFairleadFlags(fairlead: FairleadConfig, flags: DaemonFlagVal
     strictSourceRanges: pick('strict-source-ranges', fairlead.strictSourceRanges),
     externalIPGuard: pick('external-ip-guard', fairlead.externalIPGuard),
     externalIPCIDRs: pick('external-ip-cidrs', fairlead.externalIPCIDRs),
+    externalIPGuardNamespaces: pick('external-ip-guard-namespaces', fairlead.externalIPGuardNamespaces),
     localhostNodePorts: given.has('localhost-nodeports')
       ? wishes[flags['localhost-nodeports']]
       : fairlead.localhostNodePorts,

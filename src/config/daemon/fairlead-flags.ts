@@ -13,6 +13,9 @@ export const externalIPGuardHelp =
 
 export const externalIPCidrsHelp = 'Serve external IPs in these ranges only. Repeatable. Empty: all.'
 
+export const externalIPGuardNamespacesHelp =
+  'Let annotations of a Namespace (fairlead.dev/external-ip-guard, fairlead.dev/external-ip-cidrs) change both for its Services. Needs the right to list and watch namespaces.'
+
 export const localhostNodePortsFlag = {
   type: type.boolOrAuto,
   default: 'auto',
@@ -150,6 +153,13 @@ export const fairleadFlags = {
       configField: 'externalIPCIDRs',
       withConfigFile: 'kept',
       help: externalIPCidrsHelp,
+    },
+    'external-ip-guard-namespaces': {
+      type: type.bool,
+      default: false,
+      configField: 'externalIPGuardNamespaces',
+      withConfigFile: 'kept',
+      help: externalIPGuardNamespacesHelp,
     },
     'localhost-nodeports': {
       ...localhostNodePortsFlag,

@@ -89,6 +89,7 @@ export function configFromV1alpha1(file: KubeProxyConfiguration, fairlead: Fairl
       strictSourceRanges: fairlead.strictSourceRanges ?? false,
       externalIPGuard: fairlead.externalIPGuard ?? 'warn',
       externalIPCIDRs: fairlead.externalIPCIDRs,
+      externalIPGuardNamespaces: fairlead.externalIPGuardNamespaces ?? false,
       localhostNodePorts: fairlead.localhostNodePorts,
     },
   }

@@ -173,7 +173,13 @@ test('an empty configuration has every default', () => {
     configSyncPeriodMs: 900_000,
     portRange: '',
     windowsRunAsService: false,
-    fairlead: { serviceSeriesLimit: 2000, strictSourceRanges: false, externalIPGuard: 'warn', externalIPCIDRs: [] },
+    fairlead: {
+      serviceSeriesLimit: 2000,
+      strictSourceRanges: false,
+      externalIPGuard: 'warn',
+      externalIPCIDRs: [],
+      externalIPGuardNamespaces: false,
+    },
   })
 })
 
@@ -204,7 +210,7 @@ const secondDocument = '---\napiVersion: fairlead.dev/v1alpha1\nkind: FairleadCo
 test('a second document has what kube-proxy does not have', () => {
   expect(
     config(
-      `mode: nftables\n${secondDocument}serviceSeriesLimit: 0\nstrictSourceRanges: true\nexternalIPGuard: deny\nexternalIPCIDRs: [192.0.2.0/24]`,
+      `mode: nftables\n${secondDocument}serviceSeriesLimit: 0\nstrictSourceRanges: true\nexternalIPGuard: deny\nexternalIPCIDRs: [192.0.2.0/24]\nexternalIPGuardNamespaces: true`,
     ),
   ).toMatchObject({
     mode: 'nftables',
@@ -213,6 +219,7 @@ test('a second document has what kube-proxy does not have', () => {
       strictSourceRanges: true,
       externalIPGuard: 'deny',
       externalIPCIDRs: ['192.0.2.0/24'],
+      externalIPGuardNamespaces: true,
     },
   })
 })

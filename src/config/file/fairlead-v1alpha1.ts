@@ -19,6 +19,7 @@ export const fairleadConfiguration = object({
   strictSourceRanges: bool,
   externalIPGuard: guardMode,
   externalIPCIDRs: listOf(cidr),
+  externalIPGuardNamespaces: bool,
   localhostNodePorts: bool,
 })
 

@@ -161,6 +161,7 @@ export const howFieldsChange = {
     strictSourceRanges: field('strictSourceRanges', live('rules')),
     externalIPGuard: field('externalIPGuard', live('rules')),
     externalIPCIDRs: field('externalIPCIDRs', live('rules')),
+    externalIPGuardNamespaces: field('externalIPGuardNamespaces', restart('what is watched is decided at the start')),
     localhostNodePorts: field('localhostNodePorts', restart('what listens on loopback is opened at the start')),
   },
 } satisfies EntriesOf<ProxyConfig>

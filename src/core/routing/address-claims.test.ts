@@ -15,7 +15,7 @@ function claimsOf(services: readonly ServiceRecord[], apiServers: { ip: string; 
     nodeIPs: () => [nodeIP],
     apiServers,
     allowExternalIPs: true,
-    guard: { objectionTo: () => undefined, refuses: () => false, minds: () => false },
+    guard: { objectionTo: () => undefined, refuses: () => false, minds: () => false, modeBy: () => 'flags' },
   })
   for (const service of services) {
     known.set(objectKey(service), service)

@@ -8,7 +8,7 @@ import type { ObjectKey, Protocol, ServiceRecord } from '../../api/records.ts'
 import { cidrContains, familyOf } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
 import { isSameData } from '../same-data.ts'
-import type { AddressGuard, GuardChange, NamedAddress, Objection } from './address-guard.ts'
+import type { AddressGuard, GuardChange, GuardSource, NamedAddress, Objection } from './address-guard.ts'
 import { ClaimedPlaces } from './claimed-places.ts'
 import type { Rival as RivalOf } from './claimed-places.ts'
 import { SharedIndex } from './shared-index.ts'
@@ -43,6 +43,8 @@ export interface GuardedAddress extends Pick<NamedAddress, 'kind' | 'ip'> {
   readonly objection: Objection
   /** Otherwise it is served all the same. */
   readonly isRefused: boolean
+  /** Who says which of the two. */
+  readonly by: GuardSource
 }
 
 /** What a Service names and does not get, and what it should not name. */
@@ -71,7 +73,7 @@ export interface AddressClaimsOptions {
   readonly apiServers: readonly ApiServerAddress[]
   /** Without it, external IPs are nobody's claim. */
   readonly allowExternalIPs: boolean
-  readonly guard: Pick<AddressGuard, 'objectionTo' | 'refuses' | 'minds'>
+  readonly guard: Pick<AddressGuard, 'objectionTo' | 'refuses' | 'minds' | 'modeBy'>
 }
 
 /** The Service that may have the API server's address. */
@@ -87,6 +89,8 @@ export class AddressClaims {
   /** By external or load-balancer IP: alone, and with protocol and port. */
   readonly #byNamedIP: ClaimedPlaces<NamedKind>
   readonly #byNamedAddress: ClaimedPlaces<NamedKind>
+  /** The Services of each namespace that name an address. */
+  readonly #namersByNamespace = new SharedIndex()
 
   constructor(options: AddressClaimsOptions) {
     this.#options = options
@@ -113,9 +117,14 @@ export class AddressClaims {
   }
 
   /** What the guard knows is another matter now. Returns the Services to which that may make a difference. */
-  guardChanged({ ips, ranges }: GuardChange): ReadonlySet<ObjectKey> {
+  guardChanged({ ips, ranges, namespace }: GuardChange): ReadonlySet<ObjectKey> {
     const concerned = new Set<ObjectKey>()
     for (const ip of ips) this.#reconsider(ip, concerned)
+    if (namespace !== undefined)
+      for (const service of this.#namersByNamespace.all(namespace)) {
+        const record = this.#options.services.get(service)
+        for (const ip of record === undefined ? noNames : this.#namedIPs(record)) this.#reconsider(ip, concerned)
+      }
     // Ranges change once in a while, and few addresses are named.
     if (ranges.length > 0)
       for (const ip of this.#byNamedIP.keys())
@@ -165,9 +174,9 @@ export class AddressClaims {
     return this.#namedIPs(record).flatMap((ip) => {
       const named = { namespace: record.namespace, kind: this.#kindOfNamed(record, ip), ip }
       const objection = guard.objectionTo(named) ?? this.#objectionOfFirst(named)
-      return objection === undefined
-        ? []
-        : [{ kind: named.kind, ip, objection, isRefused: guard.refuses(objection, record.namespace) }]
+      if (objection === undefined) return []
+      const isRefused = guard.refuses(objection, record.namespace)
+      return [{ kind: named.kind, ip, objection, isRefused, by: guard.modeBy(record.namespace) }]
     })
   }
 
@@ -282,6 +291,7 @@ export class AddressClaims {
     this.#byClusterIP.addOthersThan(service, clusterIP, concerned)
     this.#byNamedIP.addOthersThan(service, clusterIP, concerned)
     const named = this.#namedIPs(record)
+    if (named.length > 0) this.#namersByNamespace[step](record.namespace, service)
     for (const ip of named) this.#byNamedIP.change({ ip, key: ip }, service, step, concerned)
     for (const { protocol, port, nodePort } of record.ports) {
       for (const ip of named)

@@ -130,6 +130,66 @@ describe.each(hijacks)('%s', (_, objects, ip, why) => {
   })
 })
 
+describe('a Namespace', () => {
+  const namespace = (name: string, annotations: Record<string, string>) =>
+    record('Namespace', { metadata: { name, annotations } })
+  const guards = (mode: string) => namespace('evil', { 'fairlead.dev/external-ip-guard': mode })
+  const allows = (ranges: string) => namespace('evil', { 'fairlead.dev/external-ip-cidrs': ranges })
+  const byNamespace: Partial<GuardPolicy> = { byNamespace: true }
+
+  test('closes, opens or silences what the flag says for the others', () => {
+    const stranger = service('shop/late', {
+      clusterIP: '10.96.0.67',
+      ports: [{ port: 80 }],
+      externalIPs: ['10.200.0.3'],
+    })
+    const both = (mode: GuardPolicy['mode'], own: string) => {
+      const { served, told } = given({ ...byNamespace, mode }, [otherNode, guards(own), names('10.77.1.5'), stranger])
+      return [served('evil/thief'), told('evil/thief'), served('shop/late')]
+    }
+    const why = 'it is in the range of pods 10.77.1.0/24'
+    const denied = `GuardedAddress: external IP 10.77.1.5 is not served: ${why} (fairlead.dev/external-ip-guard: deny of its namespace)`
+    const warned = `GuardedAddress: external IP 10.77.1.5 is served on 80/TCP, although ${why}; set fairlead.dev/external-ip-guard: deny at its namespace to refuse it`
+    expect(both('warn', 'deny')).toEqual([[], [denied], ['10.200.0.3:80']])
+    expect(both('off', 'deny')).toEqual([[], [denied], ['10.200.0.3:80']])
+    expect(both('deny', 'warn')).toEqual([['10.77.1.5:80'], [warned], []])
+    expect(both('deny', 'off')).toEqual([['10.77.1.5:80'], [], []])
+  })
+
+  test('has no say unless it is asked', () => {
+    const objects = [otherNode, guards('off'), names('10.77.1.5')]
+    expect(given(deny, objects).served('evil/thief')).toEqual([])
+    expect(given({}, [allows('none'), names('192.0.2.1')]).served('evil/thief')).toEqual(['192.0.2.1:80'])
+  })
+
+  test('has ranges of its own instead of those of the flag, or none', () => {
+    const policy = { ...byNamespace, externalIPCidrs: [cidr('198.51.100.0/24')] }
+    const { served, told } = given(policy, [allows('192.0.2.0/28, 2001:db8::/64'), names('192.0.2.1', '198.51.100.1')])
+    expect(served('evil/thief')).toEqual(['192.0.2.1:80'])
+    expect(told('evil/thief')).toEqual([
+      'ExternalIPNotAllowed: external IP 198.51.100.1 is not served: its namespace does not allow it (fairlead.dev/external-ip-cidrs)',
+    ])
+    const none = given(byNamespace, [allows('none'), names('192.0.2.1'), isGivenBalancer('192.0.2.2')])
+    expect(none.served('evil/thief')).toEqual(['192.0.2.2:80'])
+    const others = given(policy, [namespace('shop', {}), allows('none'), names()])
+    others.catalog.upsert(
+      service('shop/x', { clusterIP: '10.96.0.9', ports: [{ port: 80 }], externalIPs: ['198.51.100.1'] }),
+    )
+    expect(others.served('shop/x')).toEqual(['198.51.100.1:80'])
+  })
+
+  test('that changes or goes takes effect at once, for those who wait for the address, too', () => {
+    const late = service('zz/late', { clusterIP: '10.96.0.68', ports: [{ port: 80 }], externalIPs: ['192.0.2.1'] })
+    const { catalog, served } = given({ ...byNamespace, ...deny }, [names('192.0.2.1'), late])
+    const both = () => [served('evil/thief'), served('zz/late')]
+    expect(both()).toEqual([['192.0.2.1:80'], []])
+    catalog.upsert(allows('none'))
+    expect(both()).toEqual([[], ['192.0.2.1:80']])
+    catalog.remove('Namespace', 'evil' as ObjectKey)
+    expect(both()).toEqual([['192.0.2.1:80'], []])
+  })
+})
+
 describe('nobody loses an address to the one who should not have it', () => {
   const balancer = { loadBalancer: { ingress: [{ ip: '192.0.2.7' }] } }
   const mine = service('shop/web', { clusterIP: '10.96.0.1', ports: [{ port: 443 }] }, balancer)
@@ -258,23 +318,38 @@ const anyObject: fc.Arbitrary<ObjectRecord> = fc.oneof(
         }),
       ),
     ),
+  fc
+    .record({
+      name: anyNamespace,
+      guard: fc.constantFrom(undefined, 'warn', 'deny', 'off'),
+      ranges: fc.constantFrom(undefined, 'none', '192.0.2.0/24', '10.0.0.0/8'),
+    })
+    .map(({ name, guard, ranges }) => {
+      const annotations = { 'fairlead.dev/external-ip-guard': guard, 'fairlead.dev/external-ip-cidrs': ranges }
+      return record('Namespace', { metadata: { name, annotations } })
+    }),
 )
 
 test('whatever happened before, the addresses and the notices are those that the objects alone would give', () => {
   const step = fc.record({ object: anyObject, does: fc.constantFrom('comes', 'comes', 'goes'), isRouted: fc.boolean() })
   fc.assert(
-    fc.property(fc.array(step, { maxLength: 30, size: 'max' }), fc.constantFrom('deny', 'warn'), (history, mode) => {
-      const lived = given({ mode }, [])
-      for (const { object, does, isRouted } of history) {
-        if (does === 'comes') lived.catalog.upsert(object)
-        // The proxy keeps the addresses of its own Node when that is gone.
-        else if (object.kind !== 'Node' || object.name !== 'here') lived.catalog.remove(object.kind, objectKey(object))
-        if (isRouted) lived.table.flush()
-      }
-      const fresh = given({ mode }, [], lived.catalog)
-      for (const key of lived.catalog.services.keys())
-        expect([key, lived.served(key), lived.told(key)]).toEqual([key, fresh.served(key), fresh.told(key)])
-    }),
+    fc.property(
+      fc.array(step, { maxLength: 30, size: 'max' }),
+      fc.constantFrom('deny', 'warn', 'off'),
+      (history, mode) => {
+        const lived = given({ mode, byNamespace: true }, [])
+        for (const { object, does, isRouted } of history) {
+          if (does === 'comes') lived.catalog.upsert(object)
+          // The proxy keeps the addresses of its own Node when that is gone.
+          else if (object.kind !== 'Node' || object.name !== 'here')
+            lived.catalog.remove(object.kind, objectKey(object))
+          if (isRouted) lived.table.flush()
+        }
+        const fresh = given({ mode, byNamespace: true }, [], lived.catalog)
+        for (const key of lived.catalog.services.keys())
+          expect([key, lived.served(key), lived.told(key)]).toEqual([key, fresh.served(key), fresh.told(key)])
+      },
+    ),
     { numRuns: 500 },
   )
 })

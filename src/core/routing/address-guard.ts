@@ -3,26 +3,39 @@
  * (CVE-2020-8554). What is known of the cluster is indexed by address and by prefix, so that a change costs what it touches.
  */
 import { objectKey } from '../../api/records.ts'
-import type { NodeRecord, ObjectKey, ServiceCidrRecord, SliceRecord } from '../../api/records.ts'
+import type {
+  guardModes,
+  NamespaceRecord,
+  NodeRecord,
+  ObjectKey,
+  ServiceCidrRecord,
+  SliceRecord,
+} from '../../api/records.ts'
 import { cidrContains, isLoopback, parseCidr, renderCidr } from '../../net/ip.ts'
 import type { Cidr, Family } from '../../net/ip.ts'
 import { serviceKeyOf } from '../catalog.ts'
 import type { Catalog } from '../catalog.ts'
+import { isSameData } from '../same-data.ts'
 import { PrefixIndex } from './prefix-index.ts'
 import { SharedIndex } from './shared-index.ts'
 
 export interface GuardPolicy {
   /** Whether an address that belongs to the cluster or to another namespace is served. */
-  readonly mode: 'warn' | 'deny' | 'off'
+  readonly mode: (typeof guardModes)[number]
   /** External IPs outside of these get nothing; empty: all are allowed. */
   readonly externalIPCidrs: readonly Cidr[]
+  /** Whether annotations of a Namespace change both for its Services. */
+  readonly byNamespace: boolean
   /** Ranges of pods, besides those of the Nodes. */
   readonly podRanges: readonly Cidr[]
 }
 
+/** Who has decided: the flags, or an annotation of the Service's namespace. */
+export type GuardSource = 'flags' | 'namespace'
+
 /** What speaks against an address that a Service names. */
 export type Objection =
-  | { readonly takenAs: 'notAllowed' }
+  | { readonly takenAs: 'notAllowed'; readonly by: GuardSource }
   | { readonly takenAs: 'node'; readonly node: string }
   | { readonly takenAs: 'endpoint' | 'otherNamespace'; readonly owner: ObjectKey }
   | { readonly takenAs: 'podRange' | 'serviceRange'; readonly range: string }
@@ -38,11 +51,13 @@ export interface NamedAddress {
 export interface GuardChange {
   readonly ips: readonly string[]
   readonly ranges: readonly Cidr[]
+  /** All that its Services name. */
+  readonly namespace?: string
 }
 
 export interface AddressGuardOptions {
   readonly family: Family
-  readonly catalog: Pick<Catalog, 'slices' | 'nodes' | 'serviceCidrs'>
+  readonly catalog: Pick<Catalog, 'slices' | 'nodes' | 'serviceCidrs' | 'namespaces'>
   readonly nodeName: string
   /** This node's addresses of the family, as of now. */
   readonly nodeIPs: () => readonly string[]
@@ -78,15 +93,21 @@ export class AddressGuard {
     return takenAs === 'notAllowed' || this.#modeOf(namespace) === 'deny'
   }
 
+  /** Who says whether such addresses of the namespace are served. */
+  modeBy(namespace: string): GuardSource {
+    return this.#namespace(namespace)?.externalIPGuard === undefined ? 'flags' : 'namespace'
+  }
+
   /** Whether more than `externalIPCidrs` counts for Services of the namespace. */
   minds(namespace: string): boolean {
     return this.#modeOf(namespace) !== 'off'
   }
 
   objectionTo({ namespace, kind, ip }: NamedAddress): Objection | undefined {
-    const { externalIPCidrs } = this.#options.policy
-    const isAllowed = kind !== 'externalIP' || externalIPCidrs.length === 0
-    if (!isAllowed && !externalIPCidrs.some((cidr) => cidrContains(cidr, ip))) return { takenAs: 'notAllowed' }
+    if (kind === 'externalIP') {
+      const by = this.#refusingRanges(namespace, ip)
+      if (by !== undefined) return { takenAs: 'notAllowed', by }
+    }
     if (!this.minds(namespace) || isLoopback(ip)) return undefined
     const node = this.#nodeAt(ip)
     if (node !== undefined) return { takenAs: 'node', node }
@@ -131,12 +152,40 @@ export class AddressGuard {
     return { ips, ranges: [] }
   }
 
-  #modeOf(_namespace: string): GuardPolicy['mode'] {
-    return this.#options.policy.mode
+  namespaceChanged(previous: NamespaceRecord | undefined, current: NamespaceRecord | undefined): GuardChange {
+    const namespace = (current ?? previous)?.name
+    const isNews =
+      this.#options.policy.byNamespace &&
+      !isSameData(
+        [previous?.externalIPGuard, previous?.externalIPCidrs],
+        [current?.externalIPGuard, current?.externalIPCidrs],
+      )
+    return isNews && namespace !== undefined ? { ...noChange, namespace } : noChange
   }
 
+  #namespace(name: string): NamespaceRecord | undefined {
+    const { policy, catalog } = this.#options
+    return policy.byNamespace ? catalog.namespaces.get(objectKey({ name })) : undefined
+  }
+
+  #modeOf(namespace: string): GuardPolicy['mode'] {
+    return this.#namespace(namespace)?.externalIPGuard ?? this.#options.policy.mode
+  }
+
+  /** Whose ranges do not have the address. */
+  #refusingRanges(namespace: string, ip: string): GuardSource | undefined {
+    const own = this.#namespace(namespace)?.externalIPCidrs
+    const ranges = own ?? this.#options.policy.externalIPCidrs
+    // Without a flag all are allowed; a namespace that names no range has said so.
+    if (own === undefined && ranges.length === 0) return undefined
+    if (ranges.some((cidr) => cidrContains(cidr, ip))) return undefined
+    return own === undefined ? 'flags' : 'namespace'
+  }
+
+  /** A namespace may turn on what is off elsewhere, at any time. */
   get #isOn(): boolean {
-    return this.#options.policy.mode !== 'off'
+    const { mode, byNamespace } = this.#options.policy
+    return mode !== 'off' || byNamespace
   }
 
   #nodeAt(ip: string): string | undefined {

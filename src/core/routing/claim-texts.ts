@@ -1,4 +1,5 @@
 /** Claims to addresses in plain words. */
+import { guardAnnotations } from '../../api/parse-namespace.ts'
 import type { ClaimKind, RefusedClaim, TakenClaim } from './address-claims.ts'
 import type { Objection } from './address-guard.ts'
 
@@ -19,7 +20,9 @@ export function whyText(claim: Pick<TakenClaim, 'takenAs' | 'owner'> | Objection
     case 'apiServer':
       return 'Fairlead reaches the API server there'
     case 'notAllowed':
-      return 'no range of --external-ip-cidrs has it'
+      return claim.by === 'flags'
+        ? 'no range of --external-ip-cidrs has it'
+        : `its namespace does not allow it (${guardAnnotations.externalIPCidrs})`
     case 'node':
       return `it is an address of node ${claim.node}`
     case 'endpoint':

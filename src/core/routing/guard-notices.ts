@@ -1,7 +1,9 @@
 /** What the guard has to say about the addresses that a Service names: once for each address, whatever its ports. */
+import { guardAnnotations } from '../../api/parse-namespace.ts'
 import type { ServiceRecord } from '../../api/records.ts'
 import type { GuardedAddress, TakenClaim } from './address-claims.ts'
 import { addressKey } from './address-claims.ts'
+import type { GuardSource } from './address-guard.ts'
 import { claimWords, whyText } from './claim-texts.ts'
 import type { ServiceNotice } from './service-notices.ts'
 
@@ -22,7 +24,7 @@ export function guardNotices(
 }
 
 function noticeAbout(
-  { kind, ip, objection, isRefused }: GuardedAddress,
+  { kind, ip, objection, isRefused, by }: GuardedAddress,
   served: ServiceRecord['ports'],
   nodeName: string,
 ): ServiceNotice {
@@ -31,8 +33,7 @@ function noticeAbout(
   if (objection.takenAs === 'notAllowed')
     return { reason: 'ExternalIPNotAllowed', text: `${address} is not served: ${why}` }
   const owner = 'owner' in objection ? { owner: objection.owner } : {}
-  if (isRefused)
-    return { reason: 'GuardedAddress', text: `${address} is not served: ${why} (--external-ip-guard=deny)`, ...owner }
+  if (isRefused) return { reason: 'GuardedAddress', text: `${address} is not served: ${why} (${denial[by]})`, ...owner }
   // People do it on purpose; but whatever else listens there is out of reach.
   const names = served.map(({ port, protocol }) => `${port}/${protocol}`).join(', ')
   if (objection.takenAs === 'node' && objection.node === nodeName)
@@ -42,9 +43,19 @@ function noticeAbout(
     }
   return {
     reason: 'GuardedAddress',
-    text: `${address} is served on ${names}, although ${why}; start with --external-ip-guard=deny to refuse it`,
+    text: `${address} is served on ${names}, although ${why}; ${howToDeny[by]} to refuse it`,
     ...owner,
   }
+}
+
+const denial: Readonly<Record<GuardSource, string>> = {
+  flags: '--external-ip-guard=deny',
+  namespace: `${guardAnnotations.externalIPGuard}: deny of its namespace`,
+}
+
+const howToDeny: Readonly<Record<GuardSource, string>> = {
+  flags: 'start with --external-ip-guard=deny',
+  namespace: `set ${guardAnnotations.externalIPGuard}: deny at its namespace`,
 }
 
 /** Each is a line in the log: one Service that names thousands of addresses must not fill it. */

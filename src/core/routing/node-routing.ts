@@ -2,7 +2,14 @@
  * What this node makes of one Service, as of now: which of the addresses that it names it gets, what is wrong with it, and its
  * Routes. It knows where the node is and which policy runs, and nothing of what is programmed.
  */
-import type { NodeRecord, ObjectKey, ServiceCidrRecord, ServiceRecord, SliceRecord } from '../../api/records.ts'
+import type {
+  NamespaceRecord,
+  NodeRecord,
+  ObjectKey,
+  ServiceCidrRecord,
+  ServiceRecord,
+  SliceRecord,
+} from '../../api/records.ts'
 import { familyOf } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
 import type { EndpointCare } from '../care/endpoint-care.ts'
@@ -112,6 +119,10 @@ export class NodeRouting {
     current: ServiceCidrRecord | undefined,
   ): Iterable<ObjectKey> {
     return this.#claims.guardChanged(this.#guard.serviceCidrChanged(previous, current))
+  }
+
+  namespaceChanged(previous: NamespaceRecord | undefined, current: NamespaceRecord | undefined): Iterable<ObjectKey> {
+    return this.#claims.guardChanged(this.#guard.namespaceChanged(previous, current))
   }
 
   sliceChanged(

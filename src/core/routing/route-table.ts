@@ -211,6 +211,9 @@ export class RouteTable implements RouteSource {
         this.#markAllOf(this.#routing.serviceCidrChanged(event.previous, event.current), event.event)
         this.#readServiceCidrs(event.event)
         break
+      case 'Namespace':
+        this.#markAllOf(this.#routing.namespaceChanged(event.previous, event.current), event.event)
+        break
       default:
         event satisfies never
     }

@@ -95,7 +95,7 @@ describe('an address of this node is told', () => {
   const web = service('demo/web', { ...spec, ports, externalIPs: [nodeIP] })
   const claim = { kind: 'externalIP', protocol: 'TCP', ip: nodeIP, port: 80, takenAs: 'nodePort' } as const
   const objection = { takenAs: 'node', node: 'here' } as const
-  const guarded: GuardedAddress = { kind: 'externalIP', ip: nodeIP, objection, isRefused: false }
+  const guarded: GuardedAddress = { kind: 'externalIP', ip: nodeIP, objection, isRefused: false, by: 'flags' }
   const refused = (...claims: Partial<TakenClaim>[]) =>
     claims.map((it): TakenClaim => ({ ...claim, owner: 'demo/owner' as ObjectKey, ...it }))
   const text = (...claims: Partial<TakenClaim>[]) =>

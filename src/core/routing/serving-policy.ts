@@ -33,5 +33,5 @@ export const usualPolicy: ServingPolicy = {
   abilities: allAbilities,
   algorithm: undefined,
   apiServers: [],
-  guard: { mode: 'warn', externalIPCidrs: [], podRanges: [] },
+  guard: { mode: 'warn', externalIPCidrs: [], byNamespace: false, podRanges: [] },
 }

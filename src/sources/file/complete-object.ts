@@ -19,10 +19,12 @@ export function isHidden(kind: ManifestKind, object: JsonObject): boolean {
   return label in metadata['labels']
 }
 
+const clusterScoped: ReadonlySet<ManifestKind> = new Set(['Node', 'ServiceCIDR', 'Namespace'])
+
 /** Cluster IPs are allocated in assign-cluster-ips.ts. */
 export function completeObject(kind: ManifestKind, object: JsonObject): JsonObject {
   const metadata = isJsonObject(object['metadata']) ? object['metadata'] : {}
-  const isNamespaced = kind !== 'Node' && kind !== 'ServiceCIDR'
+  const isNamespaced = !clusterScoped.has(kind)
   const placed = isNamespaced ? { ...object, metadata: { namespace: 'default', ...metadata } } : object
   const current = kind === 'EndpointSlice' ? fromOlderSlice(placed) : placed
   return defaultObject(current)

@@ -44,6 +44,7 @@ export function desiredObjects(manifest: readonly ManifestObject[]): DesiredObje
       EndpointSlice: slices,
       Node: found.Node.map(({ object }) => object),
       ServiceCIDR: found.ServiceCIDR.map(({ object }) => object),
+      Namespace: found.Namespace.map(({ object }) => object),
     },
     notices,
   }
@@ -53,7 +54,10 @@ type Found = Readonly<Record<ManifestKind, readonly PlacedObject[]>>
 
 function groupByKind(manifest: readonly ManifestObject[], notices: Notice[]): Found {
   const byKind = Object.fromEntries(
-    (['Service', 'EndpointSlice', 'Endpoints', 'Node', 'ServiceCIDR'] as const).map((kind) => [kind, new Map()]),
+    (['Service', 'EndpointSlice', 'Endpoints', 'Node', 'ServiceCIDR', 'Namespace'] as const).map((kind) => [
+      kind,
+      new Map(),
+    ]),
   ) as Record<ManifestKind, Map<string, PlacedObject>>
   for (const { object, place, unknownFields } of manifest) {
     const found = kindOfObject(object)

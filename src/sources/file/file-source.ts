@@ -75,7 +75,7 @@ export class FileSource {
     const { byKind, notices } = desiredObjects(objects)
     this.#logNew(notices)
     // The Node first: it says in which zone we are, and thereby which endpoints are near.
-    for (const kind of ['Node', 'ServiceCIDR', 'EndpointSlice', 'Service'] as const) {
+    for (const kind of ['Node', 'ServiceCIDR', 'Namespace', 'EndpointSlice', 'Service'] as const) {
       const sink = this.#options.intake.sink(kind)
       sink.replace(byKind[kind].map((object) => sink.read(object)))
     }

@@ -10,6 +10,7 @@ const apiVersions = {
   Endpoints: ['v1'],
   Node: ['v1'],
   ServiceCIDR: ['networking.k8s.io/v1', 'networking.k8s.io/v1beta1', 'networking.k8s.io/v1alpha1'],
+  Namespace: ['v1'],
 } as const satisfies Readonly<Record<string, readonly [string, ...string[]]>>
 
 export type ManifestKind = keyof typeof apiVersions

@@ -122,6 +122,9 @@ const tracedKinds: ReadonlySet<ObjectKind> = new Set(['Service', 'EndpointSlice'
 
 function ignore(): void {}
 
+/** Nothing of it is in the protocol. */
+const unused: KindAccess = { prepare: () => ignore, keys: () => [], has: () => true, remove() {}, synced() {} }
+
 function kindAccess({ store, globs }: StoreIntakeOptions): Readonly<Record<ObjectKind, KindAccess>> {
   const serviceFilters = {
     labels: labelFilter(globs.serviceLabels),
@@ -166,7 +169,8 @@ function kindAccess({ store, globs }: StoreIntakeOptions): Readonly<Record<Objec
       remove: (key) => store.deleteNode(key),
       synced: () => store.markSynced('nodes'),
     },
-    ServiceCIDR: { prepare: () => ignore, keys: () => [], has: () => true, remove() {}, synced() {} },
+    ServiceCIDR: unused,
+    Namespace: unused,
   }
 
   function removeSource(key: string): void {

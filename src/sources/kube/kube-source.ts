@@ -1,4 +1,4 @@
-import { type ObjectKind, objectKinds } from '../../api/records.ts'
+import type { ObjectKind } from '../../api/records.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { KindSink } from '../kind-sink.ts'
@@ -13,7 +13,8 @@ export interface KubeSourceOptions {
   readonly nodeName: string
   /** By default the objects that concern this node. */
   readonly queries?: Readonly<Record<ObjectKind, ResourceQuery>>
-  readonly sinks: Readonly<Record<ObjectKind, KindSink>>
+  /** Kinds without one are not asked for. */
+  readonly sinks: Readonly<Partial<Record<ObjectKind, KindSink>>>
   readonly clock?: Clock
   readonly random?: () => number
   readonly log?: Logger
@@ -22,13 +23,16 @@ export interface KubeSourceOptions {
   readonly longestPauseMs?: number
 }
 
-/** Delivers the four kinds of objects of a cluster to their sinks. */
+/** Delivers the objects of a cluster to their sinks. */
 export class KubeSource {
   readonly #reflectorsByKind: ReadonlyMap<ObjectKind, Reflector<unknown>>
 
   constructor({ nodeName, queries = resourceQueries(nodeName), sinks, ...shared }: KubeSourceOptions) {
     this.#reflectorsByKind = new Map(
-      objectKinds.map((kind) => [kind, new Reflector({ ...shared, query: queries[kind], sink: sinks[kind] })]),
+      (Object.entries(sinks) as [ObjectKind, KindSink][]).map(([kind, sink]) => [
+        kind,
+        new Reflector({ ...shared, query: queries[kind], sink }),
+      ]),
     )
   }
 

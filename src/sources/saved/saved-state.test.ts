@@ -56,6 +56,8 @@ function fullCatalog(services = 3): Catalog {
   catalog.upsert(
     record('ServiceCIDR', { metadata: { name: 'kubernetes' }, spec: { cidrs: ['10.96.0.0/16', 'fd00::/112'] } }),
   )
+  const annotations = { 'fairlead.dev/external-ip-guard': 'deny' }
+  catalog.upsert(record('Namespace', { metadata: { name: 'demo', annotations } }))
   return catalog
 }
 
@@ -72,6 +74,7 @@ describe('the saved state', () => {
     expect([...after.slices]).toEqual([...before.slices])
     expect([...after.nodes]).toEqual([...before.nodes])
     expect([...after.serviceCidrs]).toEqual([...before.serviceCidrs])
+    expect([...after.namespaces]).toEqual([...before.namespaces])
     expect(await readdir(folder)).toEqual(['last-state.jsonl'])
   })
 

@@ -70,6 +70,7 @@ export async function loadState(folder: string): Promise<LoadedState> {
 export function restoreState(catalog: Catalog, records: readonly ObjectRecord[]): void {
   catalog.replace('Node', records.filter(isOfKind('Node')))
   catalog.replace('ServiceCIDR', records.filter(isOfKind('ServiceCIDR')))
+  catalog.replace('Namespace', records.filter(isOfKind('Namespace')))
   catalog.replace('EndpointSlice', records.filter(isOfKind('EndpointSlice')))
   catalog.replace('Service', records.filter(isOfKind('Service')))
 }
@@ -81,6 +82,7 @@ function isOfKind<K extends ObjectKind>(kind: K) {
 function* recordsOf(catalog: Catalog): Generator<ObjectRecord> {
   yield* catalog.nodes.values()
   yield* catalog.serviceCidrs.values()
+  yield* catalog.namespaces.values()
   yield* catalog.services.values()
   yield* catalog.slices.values()
 }

@@ -171,6 +171,7 @@ async function worldOf(scenario: string, config: string): Promise<World> {
       'strict-source-ranges': false,
       'external-ip-guard': 'warn',
       'external-ip-cidrs': [],
+      'external-ip-guard-namespaces': false,
       'localhost-nodeports': 'auto',
       'hns-network-type': 'auto',
     },

@@ -19,6 +19,7 @@ export function proxyFlags(mode: ProxyMode, settings: ProxySettings): readonly s
     ...(externalIPs ? [] : ['--feature-gates=AllowServiceExternalIPs=false']),
     ...(settings.strictSourceRanges === true ? ['--strict-source-ranges'] : []),
     ...(settings.externalIPGuard === undefined ? [] : [`--external-ip-guard=${settings.externalIPGuard}`]),
+    ...(settings.externalIPGuardNamespaces === true ? ['--external-ip-guard-namespaces'] : []),
     ...(settings.externalIPRanges ?? []).map((range) => `--external-ip-cidrs=${range}`),
     '--iptables-min-sync-period=10ms',
     `--iptables-sync-period=${syncPeriod}`,

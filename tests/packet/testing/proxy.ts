@@ -22,7 +22,9 @@ export interface ProxySettings {
   /** Whether source ranges of one family close the other one, which only Fairlead can. */
   readonly strictSourceRanges?: boolean
   /** What becomes of addresses that are not for a Service to take: `--external-ip-guard`. */
-  readonly externalIPGuard?: 'warn' | 'deny'
+  readonly externalIPGuard?: 'warn' | 'deny' | 'off'
+  /** Whether annotations of Namespaces change that. */
+  readonly externalIPGuardNamespaces?: boolean
   /** The only ones where external IPs are served; everywhere unless given. */
   readonly externalIPRanges?: readonly string[]
   /** How soon a sync that failed is tried again, as a duration; 30s unless given. */

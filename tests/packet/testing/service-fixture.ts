@@ -26,6 +26,8 @@ export interface ServiceFixture {
   /** How many servers of it each pod has, each an endpoint of its own: see `targetsOf`. */
   readonly serversPerPod: number
   readonly annotations: Readonly<Record<string, string>>
+  /** Of its Namespace; other Services there must say the same, or nothing. */
+  readonly namespaceAnnotations: Readonly<Record<string, string>>
 }
 
 export interface PortFixture {
@@ -64,6 +66,7 @@ export function givenService(
     endpoints: [],
     serversPerPod: 1,
     annotations: {},
+    namespaceAnnotations: {},
     ...facts,
   }
 }
@@ -92,7 +95,10 @@ export interface KubernetesObject {
 export function objectsOf(service: ServiceFixture): readonly KubernetesObject[] {
   const servers = Array.from({ length: service.serversPerPod }, (_, server) => server)
   const slices = families.flatMap((family) => servers.map((server) => sliceObject(service, family, server)))
-  return [serviceObject(service), ...slices]
+  const { namespace, namespaceAnnotations: annotations } = service
+  const isSpecial = Object.keys(annotations).length > 0
+  const place = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, annotations } }
+  return [...(isSpecial ? [place] : []), serviceObject(service), ...slices]
 }
 
 /** Where the servers of a pod listen. */

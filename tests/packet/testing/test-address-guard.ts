@@ -77,12 +77,20 @@ const allowed = families.flatMap((family) => {
   return [plan.podRange, plan.serviceRange, plan.nodeRange, `${plan.vip(0)}/${family === 'ipv4' ? 24 : 48}`]
 })
 
+const clients = ['caller', 'outside'] as const
+
 const ways = ['takesAsExternalIPs', 'takesAsVips'] as const
 
 /** The only Service with the pod `there-2`. */
-function thief({ address, port }: Hijack, way: (typeof ways)[number], index: number): ServiceFixture {
+function thief(
+  { address, port }: Hijack,
+  way: (typeof ways)[number],
+  index: number,
+  namespaceAnnotations: ServiceFixture['namespaceAnnotations'],
+): ServiceFixture {
   return givenService(`thief-${index}`, 80 + index, {
     namespace: 'zz-evil',
+    namespaceAnnotations,
     type: way === 'takesAsVips' ? 'LoadBalancer' : 'ClusterIP',
     vips: 'none',
     ports: [{ name: 'http', protocol: 'TCP', port, target: 8080 }],
@@ -100,6 +108,15 @@ export function testAddressGuard(proxy: Proxy): void {
     // A load balancer's address is not asked for those.
     testRows(proxy, settings, [...hijacks, notAllowed], (hijack, way) => hijack !== notAllowed || way === 'takesAsVips')
   })
+  describe('off, but denied by the namespace of the thief, which allows some ranges', () => {
+    const settings = { externalIPGuard: 'off', externalIPGuardNamespaces: true } as const
+    const annotations = {
+      'fairlead.dev/external-ip-guard': 'deny',
+      'fairlead.dev/external-ip-cidrs': allowed.join(','),
+    }
+    const rows = [...hijacks, notAllowed]
+    testRows(proxy, settings, rows, (hijack, way) => hijack === notAllowed && way === 'takesAsVips', annotations)
+  })
 }
 
 function testRows(
@@ -107,6 +124,7 @@ function testRows(
   settings: ProxySettings,
   rows: readonly Hijack[],
   isServed: (hijack: Hijack, way: (typeof ways)[number]) => boolean,
+  namespaceAnnotations: ServiceFixture['namespaceAnnotations'] = {},
 ): void {
   let rig: Rig
   beforeAll(async () => {
@@ -116,7 +134,7 @@ function testRows(
   afterAll(() => rig?.[Symbol.asyncDispose]())
 
   describe.each(ways)('of one that %s', (way) => {
-    const thieves = rows.map((hijack, index) => thief(hijack, way, index))
+    const thieves = rows.map((hijack, index) => thief(hijack, way, index, namespaceAnnotations))
     let explained: Explained
     beforeAll(async () => {
       await rig.program([owner, victim, ...thieves])
@@ -127,16 +145,18 @@ function testRows(
       '%s',
       async (_, hijack, name) => {
         const isHis = isServed(hijack, way)
-        for (const family of families)
-          for (const from of ['caller', 'outside'] as const) {
-            const place = { ip: hijack.address(plans[family]), port: hijack.port }
-            const who = await whoAnswersAt(rig, from, place)
-            const otherwise = (proxy.mode === 'ipvs' ? hijack.inIpvs : undefined) ?? hijack.otherwise
-            const expected = isHis ? 'there-2' : (otherwise ?? 'not there-2')
+        const otherwise = (proxy.mode === 'ipvs' ? hijack.inIpvs : undefined) ?? hijack.otherwise
+        const expected = isHis ? 'there-2' : (otherwise ?? 'not there-2')
+        const asked = families.flatMap((family) => clients.map((from) => ({ family, from })))
+        // At once: where nobody answers, each takes seconds.
+        await Promise.all(
+          asked.map(async ({ family, from }) => {
+            const who = await whoAnswersAt(rig, from, { ip: hijack.address(plans[family]), port: hijack.port })
             const seen = otherwise === undefined && who !== 'there-2' ? 'not there-2' : who
             expect([family, from, seen]).toEqual([family, from, expected])
             expectExplained(explained, hijack, { name, isHis, family, from })
-          }
+          }),
+        )
         // Nothing is wrong with a load balancer's address that is only outside of the ranges.
         const isSilent = hijack === notAllowed && isHis
         expect(

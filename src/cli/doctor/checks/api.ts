@@ -46,7 +46,7 @@ export const api = check({
     },
     'api-right-missing-optional': {
       severity: 'warning',
-      meaning: 'The role lacks a right that the proxy can do without: ServiceCIDRs, or writing Events.',
+      meaning: 'The role lacks a right that the proxy can do without: ServiceCIDRs, Namespaces, or writing Events.',
       fix: 'Add the right to the role, if you want what it is for.',
     },
     'api-rights-unknown': {

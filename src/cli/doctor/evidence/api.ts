@@ -49,7 +49,7 @@ interface Right {
 
 type WantedRight = Omit<Right, 'isAllowed' | 'reason'>
 
-const wanted: readonly [WantedRight, ...WantedRight[]] = [
+const alwaysWanted: readonly [WantedRight, ...WantedRight[]] = [
   { group: '', resource: 'services', verb: 'list', isOptional: false },
   { group: '', resource: 'services', verb: 'watch', isOptional: false },
   ...both('discovery.k8s.io', 'endpointslices'),
@@ -65,6 +65,8 @@ function both(group: string, resource: string, isOptional = false): readonly Wan
 export interface ApiPlace {
   readonly kubeconfig: string
   readonly master: string
+  /** They are asked only where they are read. */
+  readonly readsNamespaces: boolean
   readonly isFromFiles: boolean
 }
 
@@ -89,7 +91,7 @@ export async function readApi(
   const patience = AbortSignal.any([signal, AbortSignal.timeout(patienceMs)])
   try {
     const answered = await askServerClock(access, clock, patience)
-    return { ...base, clock: answered, ...(await askRights(access, host, patience)) }
+    return { ...base, clock: answered, ...(await askRights(access, place, host, patience)) }
   } catch (error) {
     signal.throwIfAborted()
     const failure = failureOf(error)
@@ -123,6 +125,7 @@ function tooSlow(): Promise<never> {
 /** An answer to any of them shows that the server takes our credentials. */
 async function askRights(
   access: KubeAccess,
+  { readsNamespaces }: ApiPlace,
   { clock }: Pick<Host, 'clock'>,
   signal: AbortSignal,
 ): Promise<Pick<AskedApi, 'failure' | 'rights' | 'rightsProblem'>> {
@@ -140,7 +143,8 @@ async function askRights(
   }
   try {
     // One first: who is not known gets one refusal, not nine.
-    const [first, ...rest] = wanted
+    const [first, ...always] = alwaysWanted
+    const rest = readsNamespaces ? [...always, ...both('', 'namespaces', true)] : always
     const rights = [await review(first), ...(await Promise.all(rest.map(review)))]
     return { failure: undefined, rights, rightsProblem: undefined }
   } catch (error) {

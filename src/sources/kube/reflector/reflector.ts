@@ -195,6 +195,7 @@ export class Reflector<Item> {
     const verb = this.#position === undefined ? 'list' : 'watch'
     const delayMs = this.#delayAfter(error)
     this.#journal.failed(error, verb, delayMs)
+    if (error.reason === 'forbidden') sink.forbidden?.()
     // This list asked for a version that the server cannot serve, so take the newest.
     if (versionIsGone(error)) this.#relist(verb === 'list' ? '' : undefined)
     // Watching from the same place would fail in the same way.

@@ -40,6 +40,11 @@ export function resourceQueries(nodeName: string): Readonly<Record<ObjectKind, R
       path: '/apis/networking.k8s.io/v1/servicecidrs',
       mayBeAbsent: true,
     },
+    Namespace: {
+      kind: 'Namespace',
+      resource: 'namespaces',
+      path: '/api/v1/namespaces',
+    },
   }
 }
 
@@ -48,7 +53,7 @@ export function resourceQueries(nodeName: string): Readonly<Record<ObjectKind, R
  * that ask for the proxy of this name, or for none.
  */
 export function clusterQueries(serviceProxyName: string): Readonly<Record<ObjectKind, ResourceQuery>> {
-  const { Node: node, Service: service, EndpointSlice: slice, ServiceCIDR } = resourceQueries('')
+  const { Node: node, Service: service, EndpointSlice: slice, ServiceCIDR, Namespace } = resourceQueries('')
   const proxyLabel = 'service.kubernetes.io/service-proxy-name'
   const proxy = serviceProxyName === '' ? `!${proxyLabel}` : `${proxyLabel}=${serviceProxyName}`
   return {
@@ -56,6 +61,7 @@ export function clusterQueries(serviceProxyName: string): Readonly<Record<Object
     Service: { ...withoutSelectors(service), labelSelector: `${proxy},!service.kubernetes.io/headless` },
     EndpointSlice: withoutSelectors(slice),
     ServiceCIDR,
+    Namespace,
   }
 }
 

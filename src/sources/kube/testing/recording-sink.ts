@@ -40,6 +40,10 @@ export class RecordingSink implements KindSink<RecordedItem> {
     this.#note('remove', [item])
   }
 
+  forbidden(): void {
+    this.#note('forbidden', [])
+  }
+
   /** `a@1 b@2`, sorted. */
   get content(): string {
     return [...this.itemsByName.values()].map(show).sort().join(' ')
