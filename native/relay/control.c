@@ -1,9 +1,9 @@
 /*
  * What the TypeScript side says, a line at a time on standard input, and what it is answered.
  *
- *   <call> pool <pool> <generation> <affinity seconds> <refuse|close> <balancing> <none|v1|v2>
+ *   <call> pool <pool> <generation> <affinity seconds> <refuse|close> <balancing> <none|v1|v2> <most age in ms>
  *          {<ip> <port> <here|elsewhere> <weight> <endpoint slot>}
- *          Balancing is round-robin, random, least-connections, source-hash or maglev.
+ *          An age of 0 is any. Balancing is round-robin, random, least-connections, source-hash or maglev.
  *   <call> drop <pool>
  *   <call> listen <slot> <ip> <port> <pool> <whose address is kept> <pods> {<range>}
  *                                                            done <call> <port>, or failed <call> <errno>
@@ -121,6 +121,7 @@ static void change_pool(unsigned call, struct words *words) {
   spec.closes_when_empty = one_of(word(words), empties) == 1;
   spec.balancing = (enum balancing)one_of(word(words), balancings);
   spec.proxy_protocol = (enum proxy_protocol)one_of(word(words), headers);
+  spec.most_age_ns = number(words) * 1000000;
   spec.count = count_words(words->rest) / 5;
   spec.targets = must_have(calloc(spec.count + 1, sizeof *spec.targets));
   for (unsigned index = 0; index < spec.count; index++) {
@@ -135,9 +136,11 @@ static void change_pool(unsigned call, struct words *words) {
   }
   struct pool *pool = table_get(&pools, name);
   if (pool == NULL) table_set(&pools, name, pool = pool_create());
+  bool has_other_age = atomic_load(&pool->most_age_ns) != spec.most_age_ns;
   bool has_left = pool_update(pool, &spec);
   free(spec.targets);
   if (has_left && settings.drain_ns >= 0) tell_workers(MESSAGE_DRAIN);
+  if (has_other_age) tell_workers(MESSAGE_AGE);
   tell_answer("done %u", call);
 }
 

@@ -46,6 +46,7 @@ static void note_moved(struct connection *connection, struct flow *flow, size_t 
   connection_cells(connection)[flow->cell] += (double)bytes;
   connection_endpoint_cells(connection)[flow->cell] += (double)bytes;
   connection->moved_ns = connection->worker->now_ns;
+  connection->is_answered = flow == &connection->down;
 }
 
 /* ---- pipes -------------------------------------------------------------------------------------------------- */
@@ -140,6 +141,7 @@ static enum outcome read_by_buffer(struct connection *connection, struct flow *f
     flow->has_ended = true;
     return HAS_MORE;
   }
+  if (connection->is_leaving) return is_broken(ECONNABORTED);
   /* Less than there was room for: all is read, and more of it will be an event, unless the end is there already. */
   if (size < COPY_BUFFER && !flow->from->has_hung_up && !flow->from->has_urgent) flow->from->is_readable = false;
   flow->is_bulk = size == COPY_BUFFER;

@@ -152,6 +152,8 @@ static void join(struct connection *connection) {
   report_joined(connection);
   if (connection->proxy_protocol != PROXY_NONE && !copy_write_header(connection))
     return connection_close(connection, true);
+  connection->moved_ns = connection->worker->now_ns;
+  age_follow(connection);
   connection_drain(connection); /* The endpoint may have left while it was dialled. */
   copy_pump(connection);
 }

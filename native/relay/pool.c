@@ -192,6 +192,7 @@ bool pool_update(struct pool *pool, struct pool_spec *spec) {
   pool->balancing = spec->balancing;
   pool->proxy_protocol = spec->proxy_protocol;
   pool->closes_when_empty = spec->closes_when_empty;
+  atomic_store(&pool->most_age_ns, spec->most_age_ns);
   update_affinity(pool, spec->affinity_ns);
   bool has_left = !has_same_endpoints(pool, spec) && replace_endpoints(pool, spec);
   for (unsigned index = 0; index < spec->count; index++) {
@@ -239,6 +240,13 @@ bool pool_has(struct pool *pool, const struct endpoint *endpoint) {
   bool has = find(pool, &endpoint->address) != NULL;
   pthread_mutex_unlock(&pool->lock);
   return has;
+}
+
+bool pool_has_only(struct pool *pool, const struct endpoint *endpoint) {
+  pthread_mutex_lock(&pool->lock);
+  bool is_only = pool->count <= 1 && !atomic_load(&endpoint->is_gone);
+  pthread_mutex_unlock(&pool->lock);
+  return is_only;
 }
 
 void pool_leave(struct pool *pool, struct endpoint *endpoint) {

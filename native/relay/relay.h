@@ -5,7 +5,7 @@
  *
  *   control thread   reads commands, opens and closes listeners, changes pools        control.c
  *   worker threads   accept, dial and copy; a connection stays in the thread it       worker.c, dial.c, pose.c, copy.c,
- *                    came to, so it needs no locks                                    record.c
+ *                    came to, so it needs no locks                                    record.c, age.c
  *   pools            who serves, and whose turn it is; shared, each behind a lock     pool.c, spread.c, maglev.c,
  *                                                                                    affinity.c
  *
@@ -108,6 +108,8 @@ enum cell {
   UNREACHABLE,
   SOURCE_NOT_ALLOWED,
   OVERLOAD,
+  AGED,
+  AGED_RESET,
   CELLS = 16, /* room to grow, and two whole cache lines */
 };
 
@@ -187,6 +189,7 @@ struct pool {
   enum balancing balancing;
   enum proxy_protocol proxy_protocol;
   bool closes_when_empty;
+  atomic_llong most_age_ns;    /* of a connection; 0: any */
   struct endpoint **endpoints; /* in the order of their turns */
   struct endpoint **sorted;    /* the same, by address */
   unsigned count, turn;
@@ -208,7 +211,7 @@ struct target {
 
 struct pool_spec {
   unsigned generation;
-  int64_t affinity_ns;
+  int64_t affinity_ns, most_age_ns;
   enum balancing balancing;
   enum proxy_protocol proxy_protocol;
   bool closes_when_empty;
@@ -234,6 +237,8 @@ void pool_failed(struct pool *pool, struct endpoint *endpoint, const union addre
 void pool_succeeded(struct pool *pool, struct endpoint *endpoint);
 /* Whether a connection to the endpoint may stay: the pool still has it. */
 bool pool_has(struct pool *pool, const struct endpoint *endpoint);
+/* Whether a connection to the endpoint has nowhere else to go. */
+bool pool_has_only(struct pool *pool, const struct endpoint *endpoint);
 /* Gives back the reference of a choice. An endpoint that is gone is forgotten with the last one. */
 void pool_leave(struct pool *pool, struct endpoint *endpoint);
 /* With the pool's lock. */
@@ -327,7 +332,15 @@ struct flow {
   uint64_t moved;
 };
 
-enum timer { DIAL_TIMER, HALF_CLOSE_TIMER = MOST_DIALS, DRAIN_TIMER, TIMERS };
+enum timer { DIAL_TIMER, HALF_CLOSE_TIMER = MOST_DIALS, DRAIN_TIMER, LEAVE_TIMER, TIMERS };
+
+/* How old a connection may be. */
+struct age {
+  int64_t most_ns; /* 0: any age */
+  int64_t due_ns;  /* when it has that, more or less */
+  int64_t look_ns; /* when it is looked at next */
+  unsigned place;  /* among those of its worker; 0: none */
+};
 
 struct connection {
   struct worker *worker;
@@ -339,6 +352,9 @@ struct connection {
   struct flow up, down;
   union address client_address;
   bool is_joined, is_dead, is_draining;
+  bool is_leaving;  /* it is too old, and closed towards the client */
+  bool is_answered; /* the endpoint was the last to send */
+  struct age age;
   bool is_posing; /* its endpoint sees the client's address */
   unsigned attempt;
   bool is_sticky; /* its endpoint is the one that the client used before */
@@ -355,7 +371,7 @@ struct ping {
   atomic_uint unseen;
 };
 
-enum message { MESSAGE_RETIRE, MESSAGE_TAKE, MESSAGE_DRAIN, MESSAGE_CUT, MESSAGE_PING };
+enum message { MESSAGE_RETIRE, MESSAGE_TAKE, MESSAGE_DRAIN, MESSAGE_AGE, MESSAGE_CUT, MESSAGE_PING };
 
 struct worker {
   unsigned index;
@@ -371,6 +387,9 @@ struct worker {
   unsigned long long reported;
   /* Everything in one queue waits equally long, so the first is the next. */
   struct link queues[TIMERS];
+  struct connection **ages; /* that have one, the next to be looked at first */
+  unsigned age_count, age_room;
+  uint64_t random;
   int idle_pipes[32][2];
   unsigned idle_pipe_count;
   unsigned char *buffer;
@@ -408,6 +427,11 @@ bool is_own_shortage(int error);
 void dial_next(struct connection *connection);
 void dial_event(struct connection *connection, uint32_t events);
 void dial_timed_out(struct connection *connection);
+
+/* Its pool has an age, or has another one. */
+void age_follow(struct connection *connection);
+void age_forget(struct connection *connection);
+int64_t age_run(struct worker *worker);
 
 /* Makes it dial from the client's own address, if its listener keeps that and the answers come past here. */
 void pose_begin(struct connection *connection);

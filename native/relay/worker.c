@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #define EVENTS 256
+/* How long a client has to close what was closed towards it. */
+#define LEAVE_NS 5000000000
 /* The client's socket and the endpoint's. */
 #define DESCRIPTORS_PER_CONNECTION 2
 /* A thread hands a new connection on when it has so many more than the idlest: a few cost less than a wake-up. */
@@ -89,6 +91,7 @@ void socket_reset(int fd) {
 int64_t timer_ns(enum timer timer) {
   if (timer == HALF_CLOSE_TIMER) return settings.half_close_ns;
   if (timer == DRAIN_TIMER) return settings.drain_ns;
+  if (timer == LEAVE_TIMER) return LEAVE_NS;
   return settings.dial_timeouts_ns[timer];
 }
 
@@ -108,7 +111,7 @@ static bool is_orphan(struct connection *connection) {
 }
 
 void connection_drain(struct connection *connection) {
-  if (settings.drain_ns < 0 || connection->is_draining || !is_orphan(connection)) return;
+  if (settings.drain_ns < 0 || connection->is_draining || connection->is_leaving || !is_orphan(connection)) return;
   connection->is_draining = true;
   connection_queue(connection, DRAIN_TIMER);
 }
@@ -214,6 +217,8 @@ void connection_close(struct connection *connection, bool with_reset) {
   pose_end(connection);
   descriptors_give_back(DESCRIPTORS_PER_CONNECTION); /* Whoever sees fewer connections sees these, too. */
   if (connection->is_joined) note_end(connection);
+  if (connection->is_leaving) connection_cells(connection)[with_reset ? AGED_RESET : AGED] += 1;
+  age_forget(connection);
   if (connection->endpoint != NULL) pool_leave(connection->pool, connection->endpoint);
   if (connection->pool != NULL) pool_release(connection->pool);
   atomic_fetch_sub(&connection->worker->load, 1);
@@ -336,6 +341,13 @@ static void drain_orphans(struct worker *worker) {
   }
 }
 
+static void follow_ages(struct worker *worker) {
+  for (struct link *link = worker->connections.next; link != &worker->connections; link = link->next) {
+    struct connection *connection = CONTAINER(link, struct connection, all);
+    if (connection->is_joined) age_follow(connection);
+  }
+}
+
 static void cut_all(struct worker *worker) {
   while (!list_is_empty(&worker->connections))
     cut(CONTAINER(worker->connections.next, struct connection, all), "stopped");
@@ -362,19 +374,21 @@ static void read_inbox(struct worker *worker) {
   struct parcel *parcel = worker->inbox;
   worker->inbox = worker->inbox_end = NULL;
   pthread_mutex_unlock(&worker->inbox_lock);
-  bool has_orphans = false;
+  bool has_orphans = false, has_other_age = false;
   for (struct parcel *next; parcel != NULL; parcel = next) {
     next = parcel->next;
     switch (parcel->message) {
       case MESSAGE_RETIRE: retire(parcel->listener); break;
       case MESSAGE_TAKE: take(worker, parcel->listener, parcel->fd); break;
       case MESSAGE_DRAIN: has_orphans = true; break;
+      case MESSAGE_AGE: has_other_age = true; break;
       case MESSAGE_CUT: cut_all(worker); break;
       case MESSAGE_PING: see(parcel->ping); break;
     }
     free(parcel);
   }
   if (has_orphans) drain_orphans(worker);
+  if (has_other_age) follow_ages(worker);
 }
 
 /* ---- time --------------------------------------------------------------------------------------------------- */
@@ -392,13 +406,15 @@ static void expire(struct connection *connection, enum timer timer) {
       if (is_orphan(connection)) return cut(connection, "drained");
       if (connection->up.is_shut || connection->down.is_shut) connection_queue(connection, HALF_CLOSE_TIMER);
       return;
+    case LEAVE_TIMER: return cut(connection, "aged");
     default: return dial_timed_out(connection);
   }
 }
 
 /* Returns how long there is nothing due, in milliseconds; -1 when nothing ever is. */
 static int run_timers(struct worker *worker) {
-  int64_t next_ns = record_tell_open(worker);
+  int64_t next_ns = record_tell_open(worker), next_age_ns = age_run(worker);
+  if (next_age_ns < next_ns) next_ns = next_age_ns;
   for (int timer = 0; timer < TIMERS; timer++) {
     struct link *queue = &worker->queues[timer];
     while (!list_is_empty(queue)) {
@@ -478,6 +494,7 @@ bool worker_start(struct worker *worker, unsigned index) {
   for (int timer = 0; timer < TIMERS; timer++) list_init(&worker->queues[timer]);
   read_clock(worker);
   record_prepare(worker);
+  worker->random = (uint64_t)worker->now_ns | 1;
   struct epoll_event event = {EPOLLIN, {.ptr = &worker->wake_source}};
   if (worker->epoll_fd < 0 || worker->wake_fd < 0 || worker->spare_fd < 0 || worker->buffer == NULL) return false;
   if (epoll_ctl(worker->epoll_fd, EPOLL_CTL_ADD, worker->wake_fd, &event) < 0) return false;

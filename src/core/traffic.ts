@@ -24,6 +24,8 @@ export interface Traffic {
 export interface RouteTraffic extends Traffic {
   /** Connections that no endpoint saw, by the reason; `no-endpoint` is the one that every mode may know. */
   readonly turnedAway?: Readonly<Record<string, number>>
+  /** Connections that a limit of the Service acted on, by what became of them. */
+  readonly limited?: Readonly<Record<string, number>>
   /** By `ip:port`, as in `Endpoint.address`. One that is gone may be there as long as it has open connections. */
   readonly endpoints?: ReadonlyMap<string, Traffic>
 }
@@ -47,11 +49,12 @@ export function withoutOpen({ endpoints, ...traffic }: RouteTraffic): RouteTraff
 /** What only grows does not fall below what was told before. */
 export function notLessThan(before: RouteTraffic | undefined, now: RouteTraffic): RouteTraffic {
   if (before === undefined) return now
-  const { turnedAway, endpoints } = now
+  const { turnedAway, limited, endpoints } = now
   return {
     ...now,
     ...mostOf(growing, before, now),
     ...(turnedAway && { turnedAway: mostOf(Object.keys(turnedAway), before.turnedAway ?? {}, turnedAway) }),
+    ...(limited && { limited: mostOf(Object.keys(limited), before.limited ?? {}, limited) }),
     ...(endpoints && {
       endpoints: new Map(
         [...endpoints].map(([address, one]) => [address, notLessThan(before.endpoints?.get(address), one)]),
@@ -75,10 +78,12 @@ function mostOf<Name extends string>(
 
 function sumOf(a: RouteTraffic, b: RouteTraffic): RouteTraffic {
   const turnedAway = addReasons(a.turnedAway, b.turnedAway)
+  const limited = addReasons(a.limited, b.limited)
   const endpoints = addEndpoints(a.endpoints, b.endpoints)
   return {
     ...sumOfNumbers(a, b),
     ...(turnedAway !== undefined && { turnedAway }),
+    ...(limited !== undefined && { limited }),
     ...(endpoints !== undefined && { endpoints }),
   }
 }

@@ -7,5 +7,5 @@ export const userspaceAbilities: ModeAbilities = {
   algorithms,
   algorithmsWithAffinity: algorithms,
   weights: true,
-  limits: [],
+  limits: ['maxConnectionAgeMs'],
 }

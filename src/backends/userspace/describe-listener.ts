@@ -13,6 +13,7 @@ export function describeListener({ purpose, ip, allowedSources, keeps, pool }: P
     ...(pool.endpoints.some(({ weight }) => weight !== undefined)
       ? [`weights ${pool.endpoints.map(({ weight = 1 }) => weight).join(' ')}`]
       : []),
+    ...(pool.maxConnectionAgeMs === undefined ? [] : [`connections of at most ${pool.maxConnectionAgeMs / 1000} s`]),
     ...(pool.affinitySeconds > 0 ? [`client affinity ${pool.affinitySeconds} s`] : []),
   ]
   const note = notes.length === 0 ? '' : ` (${notes.join('; ')})`

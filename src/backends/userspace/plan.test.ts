@@ -62,9 +62,13 @@ test('beside another mode only node ports listen, on loopback, for clients of th
 })
 
 test('what the Service wishes for its connections goes to every pool of it', () => {
-  const wishes = { relaying: { proxyProtocol: 'v1' }, traffic: { algorithm: 'random' } } as const
+  const wishes = {
+    relaying: { proxyProtocol: 'v1' },
+    traffic: { algorithm: 'random', maxConnectionAgeMs: 600_000 },
+  } as const
   const route = testRoute('shop/web', { nodePort: 30_080, externalPolicy: 'Local', ...wishes })
-  for (const { pool } of listenersOf(route)) expect(pool).toMatchObject({ proxyProtocol: 'v1', balancing: 'random' })
+  for (const { pool } of listenersOf(route))
+    expect(pool).toMatchObject({ proxyProtocol: 'v1', balancing: 'random', maxConnectionAgeMs: 600_000 })
 })
 
 test('weights go to the pools where they differ, and nothing does where they are equal', () => {

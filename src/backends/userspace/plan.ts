@@ -152,7 +152,7 @@ export function poolFor(
   isHere: (endpoint: Endpoint) => boolean = () => false,
 ): PoolSpec {
   const { proxyProtocol } = route.relaying ?? {}
-  const balancing = route.traffic?.algorithm
+  const { algorithm: balancing, maxConnectionAgeMs } = route.traffic ?? {}
   const to = outcome.kind === 'forward' ? outcome.to : []
   const isEven = to.every(({ weight }) => weight === to[0]?.weight)
   const pooled = (endpoint: Endpoint): PoolEndpoint => {
@@ -167,6 +167,7 @@ export function poolFor(
     whenEmpty: whenEmpty[outcome.kind],
     ...(balancing !== undefined && balancing !== 'round-robin' && { balancing }),
     ...(proxyProtocol !== undefined && { proxyProtocol }),
+    ...(maxConnectionAgeMs !== undefined && { maxConnectionAgeMs }),
   }
 }
 

@@ -503,6 +503,12 @@ test('a mode with an affinity timeout of its own says so', () => {
   ])
 })
 
+test('how old a connection may become is told', () => {
+  const record = { ...web(), traffic: { maxConnectionAgeMs: 600_000 } }
+  const { remarks } = explained(given([record, slices('10.64.0.1 here')]), '10.96.0.1:80')
+  expect(remarks).toEqual([expect.stringContaining('a connection of 600 s ends in the next quiet moment')])
+})
+
 test('affinity, health checks and the other ways in are told', () => {
   const spec = {
     ...nodePort,

@@ -71,7 +71,7 @@ export interface UdpReport extends AnyReport {
   readonly endReason: UdpEnd | 'open'
 }
 
-export type UdpEnd = 'idle' | 'endpoint-left' | 'too-many-clients' | 'stopped' | 'failed' | TurnedAway
+export type UdpEnd = 'idle' | 'endpoint-left' | 'too-many-clients' | 'stopped' | 'failed' | 'aged' | TurnedAway
 
 export interface ReportSettings {
   /** One connection in so many is reported; 0: none, not even those that failed. */

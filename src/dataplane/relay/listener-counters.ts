@@ -2,7 +2,7 @@
  * What one listener has done so far. The numbers are in memory that threads can share: one thread relays and counts,
  * another reads without asking it, and the numbers outlive the thread that wrote them.
  */
-import type { TrafficCounts, TurnedAway } from './relay.ts'
+import type { Limited, TrafficCounts, TurnedAway } from './relay.ts'
 
 const cellNames = [
   'connections',
@@ -16,6 +16,8 @@ const cellNames = [
   'unreachable',
   'source-not-allowed',
   'overload',
+  'aged',
+  'aged-reset',
 ] as const
 type Cell = (typeof cellNames)[number]
 
@@ -42,12 +44,16 @@ export class ListenerCounters {
     return sum
   }
 
-  add(cell: Exclude<Cell, TurnedAway>, amount: number): void {
+  add(cell: Exclude<Cell, TurnedAway | Limited>, amount: number): void {
     this.#add(cell, amount)
   }
 
   turnedAway(why: TurnedAway): void {
     this.#add(why, 1)
+  }
+
+  limited(how: Limited): void {
+    this.#add(how, 1)
   }
 
   /** The thread that relayed is gone, and its connections with it. */
@@ -78,6 +84,7 @@ export class ListenerCounters {
         'source-not-allowed': this.#get('source-not-allowed'),
         overload: this.#get('overload'),
       },
+      limited: { aged: this.#get('aged'), 'aged-reset': this.#get('aged-reset') },
     }
   }
 

@@ -104,6 +104,8 @@ export interface PoolSpec {
   readonly balancing?: Balancing
   /** TCP connections begin with a header that tells the endpoint the client's address. */
   readonly proxyProtocol?: ProxyProtocol
+  /** Connections that are older, give or take a tenth, end in a quiet moment (`connection-age.ts`), so that new endpoints get some. */
+  readonly maxConnectionAgeMs?: number
 }
 
 /**
@@ -168,7 +170,11 @@ export interface TrafficCounts {
   /** How long the TCP connections lasted that have ended, added up. */
   readonly seconds: number
   readonly turnedAway: Readonly<Record<TurnedAway, number>>
+  readonly limited: Readonly<Record<Limited, number>>
 }
+
+/** What a limit of the Service did to a connection: it was too old, and was closed towards the client, or reset. */
+export type Limited = 'aged' | 'aged-reset'
 
 /** Since the endpoint came into its pool. */
 export interface EndpointCounts {

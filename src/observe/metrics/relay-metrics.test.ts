@@ -5,7 +5,7 @@ import { addRelayMetrics, RelayExemplars } from './relay-metrics.ts'
 import type { RelayNumbers } from './relay-metrics.ts'
 
 const turnedAway = { 'no-endpoint': 1, unreachable: 2, 'source-not-allowed': 0, overload: 3 }
-const carried = { connections: 10, active: 4, bytesIn: 100, bytesOut: 200, turnedAway }
+const carried = { connections: 10, active: 4, bytesIn: 100, bytesOut: 200, turnedAway, limited: { aged: 7 } }
 const numbers: RelayNumbers = {
   carried: { TCP: carried, UDP: { ...carried, active: 1 } },
   dials: 9,
@@ -59,6 +59,8 @@ test('the relay shows what it carries, what fails, how long it takes, and how ne
     'fairlead_relay_dial_failures_total{reason="timeout"} 1',
     'fairlead_relay_dial_failures_total{reason="unreachable"} 0',
     'fairlead_relay_dial_failures_total{reason="other"} 0',
+    'fairlead_relay_limited_connections_total{protocol="TCP",event="aged"} 7',
+    'fairlead_relay_limited_connections_total{protocol="UDP",event="aged"} 7',
     'fairlead_relay_proxy_ports_free{ip_family="IPv4",protocol="TCP"} 28000',
     'fairlead_relay_udp_clients 1',
   ])

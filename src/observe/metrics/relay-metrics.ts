@@ -15,6 +15,7 @@ interface Carried {
   readonly bytesIn: number
   readonly bytesOut: number
   readonly turnedAway: Readonly<Record<string, number>>
+  readonly limited: Readonly<Record<string, number>>
 }
 
 export interface RelayNumbers {
@@ -79,6 +80,18 @@ export function addRelayMetrics(registry: MetricRegistry, { read, exemplars, fre
     },
     later(({ carried }) =>
       protocols.flatMap((protocol) => byReason(carried[protocol].turnedAway).map((one) => withProtocol(one, protocol))),
+    ),
+  )
+  registry.counterFrom(
+    {
+      name: 'fairlead_relay_limited_connections_total',
+      labels: ['protocol', 'event'],
+      help: 'Connections and UDP clients that a limit of their Service acted on.',
+    },
+    later(({ carried }) =>
+      protocols.flatMap((protocol) =>
+        Object.entries(carried[protocol].limited).map(([event, value]) => ({ labels: { protocol, event }, value })),
+      ),
     ),
   )
   registry.counterFrom(

@@ -24,3 +24,16 @@ test('each Service port has its bytes, its connections, and those that failed', 
     `fairlead_service_turned_away_total{${labels},reason="unreachable"} 0`,
   ])
 })
+
+test('what limits did is told of Services that have one', async () => {
+  const [limited, other] = [testRoute('shop/web', { traffic: { maxConnectionAgeMs: 1_000 } }), testRoute('shop/other')]
+  const registry = new MetricRegistry()
+  const traffic = new Map([limited, other].map(({ key }) => [key, { limited: { aged: 2, 'aged-reset': 0 } }]))
+  const view = testView(limited, other)
+  addTrafficMetrics(registry, () => Promise.resolve([{ view, traffic, atMs: 0, before: undefined }]))
+  const lines = (await registry.render()).split('\n').filter((line) => line.startsWith('fairlead_service'))
+  expect(lines.map((line) => line.replace(/.*(service="\w+").*(event=".*)/, '$1 $2'))).toEqual([
+    'service="web" event="aged"} 2',
+    'service="web" event="aged-reset"} 0',
+  ])
+})

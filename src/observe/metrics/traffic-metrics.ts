@@ -60,11 +60,26 @@ export function addTrafficMetrics(registry: MetricRegistry, read: () => Promise<
     },
     async () =>
       (await read()).flatMap((carried) =>
-        reasonsIn(carried).flatMap((reason) =>
+        reasonsIn(carried, 'turnedAway').flatMap((reason) =>
           seriesFor(carried, ({ turnedAway }) => turnedAway?.[reason]).map(({ labels: common, value }) => ({
             labels: { ...common, reason },
             value,
           })),
+        ),
+      ),
+  )
+  registry.counterFrom(
+    {
+      name: 'fairlead_service_limited_connections_total',
+      labels: [...labels, 'event'],
+      help: 'Connections that a limit of the Service acted on; only for Services that have one.',
+    },
+    async () =>
+      (await read()).flatMap((carried) =>
+        reasonsIn(carried, 'limited').flatMap((event) =>
+          seriesFor(carried, ({ limited }, route) => (isLimited(route) ? limited?.[event] : undefined)).map(
+            ({ labels: common, value }) => ({ labels: { ...common, event }, value }),
+          ),
         ),
       ),
   )
@@ -103,8 +118,13 @@ function seriesFor(
   })
 }
 
-function reasonsIn({ traffic }: CarriedView): readonly string[] {
+function reasonsIn({ traffic }: CarriedView, counts: 'turnedAway' | 'limited'): readonly string[] {
   const reasons = new Set<string>()
-  for (const { turnedAway } of traffic.values()) for (const reason in turnedAway) reasons.add(reason)
+  for (const carried of traffic.values()) for (const reason in carried[counts]) reasons.add(reason)
   return [...reasons]
+}
+
+/** Series for each Service port cost memory, and nearly all Services have no limit. */
+function isLimited({ traffic }: Route): boolean {
+  return traffic !== undefined && Object.keys(traffic).some((wish) => wish.startsWith('max'))
 }

@@ -23,6 +23,8 @@ export interface TrafficRow extends Omit<Traffic, 'lastUsedMs'> {
   readonly connectionRate?: number
   readonly byteRate?: number
   readonly turnedAway?: Readonly<Record<string, number>>
+  /** Connections that a limit of the Service acted on; absent where there were none. */
+  readonly limited?: Readonly<Record<string, number>>
   readonly skew?: Skew
   readonly endpoints?: readonly EndpointRow[]
 }
@@ -139,7 +141,7 @@ export function failuresOf({
 
 function rowOf({ name, route, traffic, before, seconds }: Match, { withEndpoints }: TrafficQuery): TrafficRow {
   const { namespace, protocol, family, clusterIP, port, reachableEndpoints } = route
-  const { turnedAway, endpoints } = traffic
+  const { turnedAway, limited, endpoints } = traffic
   const skew = skewOf(route, traffic)
   return {
     service: name,
@@ -151,6 +153,7 @@ function rowOf({ name, route, traffic, before, seconds }: Match, { withEndpoints
     ...numbersOf(traffic),
     ...rates(traffic, before, seconds),
     ...(turnedAway && { turnedAway }),
+    ...(limited && Object.values(limited).some((count) => count > 0) && { limited }),
     ...(skew && { skew }),
     ...(withEndpoints && endpoints && { endpoints: endpointRows(route, endpoints, before, seconds) }),
   }
@@ -176,7 +179,7 @@ function endpointRows(
 }
 
 function numbersOf(traffic: RouteTraffic): Omit<Traffic, 'lastUsedMs'> & { readonly lastUsed?: string } {
-  const { lastUsedMs, turnedAway: _reasons, endpoints: _endpoints, ...numbers } = traffic
+  const { lastUsedMs, turnedAway: _reasons, limited: _limited, endpoints: _endpoints, ...numbers } = traffic
   return { ...numbers, ...(lastUsedMs !== undefined && { lastUsed: new Date(lastUsedMs).toISOString() }) }
 }
 

@@ -1,5 +1,6 @@
 /** What every relay engine must do, with real sockets on loopback. */
 import { describe } from 'vitest'
+import { ageContract } from './age.contract.ts'
 import { countersContract } from './counters.contract.ts'
 import { faultContract } from './fault.contract.ts'
 import { listenerContract } from './listener.contract.ts'
@@ -20,6 +21,9 @@ export function relayContract(name: string, make: MakeRelay): void {
   })
   describe(`${name}: spreading`, () => {
     spreadContract(make)
+  })
+  describe(`${name}: ages`, () => {
+    ageContract(make)
   })
   describe(`${name}: counters`, () => {
     countersContract(make)

@@ -62,7 +62,7 @@ export class EnginePools {
 }
 
 function wordsOf(
-  { affinitySeconds, whenEmpty, balancing, proxyProtocol, endpoints }: PoolSpec,
+  { affinitySeconds, whenEmpty, balancing, proxyProtocol, maxConnectionAgeMs = 0, endpoints }: PoolSpec,
   slotOf: (ip: string, port: number) => number = () => uncountedSlot,
 ) {
   // An endpoint that is named twice has one turn, as in the other engines.
@@ -72,5 +72,6 @@ function wordsOf(
       `${isHere === true ? 'here' : 'elsewhere'} ${weight} ${slotOf(ip, port)}`,
     ]),
   )
-  return [affinitySeconds, whenEmpty, balancing ?? 'round-robin', proxyProtocol ?? 'none', ...[...unique].flat()]
+  const how = [affinitySeconds, whenEmpty, balancing ?? 'round-robin', proxyProtocol ?? 'none', maxConnectionAgeMs]
+  return [...how, ...[...unique].flat()]
 }

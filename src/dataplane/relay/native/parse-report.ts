@@ -9,6 +9,7 @@ const cuts: Readonly<Record<string, string>> = {
   'half-closed': 'half-closed for too long',
   drained: 'its endpoint or its Service is gone',
   stopped: 'the relay stops',
+  aged: 'it was too old',
 }
 
 export function parseReport(words: readonly string[], service: string): TcpReport {

@@ -1,13 +1,15 @@
 /** The endpoints of one pool, which several listeners may share. */
+import type { AgeLimit } from './age-watch.ts'
 import { Balancer, type Choice } from './balancer.ts'
 import type { RelayParts } from './relay-parts.ts'
 import type { EndpointCounters } from '../endpoint-counters.ts'
 import { PoolCounters } from '../pool-counters.ts'
 import type { EndpointCounts, PoolSpec, SocketAddress } from '../relay.ts'
 
-/** A listener is told when endpoints have left. */
+/** A listener is told when endpoints have left, and when connections may become older or not so old. */
 export interface PoolUser {
   endpointsLeft(): void
+  ageChanged(): void
 }
 
 export class Pool {
@@ -43,15 +45,24 @@ export class Pool {
     return affinitySeconds > 0 || balancing === 'source-hash' || balancing === 'maglev'
   }
 
+  /** How old connections to the endpoint may become; undefined: any age. */
+  ageLimitFor(endpoint: string): AgeLimit | undefined {
+    const ageMs = this.#spec.maxConnectionAgeMs
+    if (ageMs === undefined) return undefined
+    return { ageMs, hasNowhereToGo: () => this.names.length <= 1 && this.has(endpoint) }
+  }
+
   get names(): readonly string[] {
     return this.#balancer.names
   }
 
   update(spec: PoolSpec, cells?: readonly Float64Array[]): void {
+    const hasOtherAge = spec.maxConnectionAgeMs !== this.#spec.maxConnectionAgeMs
     this.#spec = spec
     this.#counters.update(spec.endpoints, cells)
     const gone = this.#balancer.update(spec.endpoints, spec.affinitySeconds, spec.balancing)
     if (gone.size > 0) for (const user of this.users) user.endpointsLeft()
+    if (hasOtherAge) for (const user of this.users) user.ageChanged()
   }
 
   has(name: string): boolean {

@@ -13,6 +13,8 @@ const maxSpare = 64
 
 export class ReadBuffers {
   readonly incoming = Buffer.allocUnsafeSlow(readBytes)
+  /** How many there were. */
+  reads = 0
   readonly #spare: Buffer[] = []
 
   /** A copy of the first bytes of `incoming`. */

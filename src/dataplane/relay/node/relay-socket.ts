@@ -18,6 +18,9 @@ export class RelaySocket {
   #socket!: Socket
   #sink: Socket | undefined
   #count: DirectionCount | undefined
+  #onUnwanted: (() => void) | undefined
+  /** Which read of all in this thread was the last of this socket: tells whether something moved, and who was the last. */
+  lastRead = 0
   /** The one copy that the sink may not have taken yet. */
   #pending: Buffer | undefined
   /** Bytes that wait in the sink while this side is paused. */
@@ -43,10 +46,21 @@ export class RelaySocket {
     this.#socket.resume()
   }
 
+  /** What comes from now on goes nowhere: it is only told that it came. */
+  stopForwarding(onRead: () => void): void {
+    this.#sink = undefined
+    this.#onUnwanted = onRead
+  }
+
   /** Returning false makes Node stop reading. */
   #received(length: number): boolean {
     const sink = this.#sink
+    if (this.#onUnwanted !== undefined) {
+      this.#onUnwanted()
+      return true
+    }
     if (sink === undefined || sink.destroyed) return false
+    this.lastRead = ++this.#buffers.reads
     this.#count?.moved(length)
     const copy = this.#buffers.copyOut(length)
     const hasRoom = sink.write(copy)

@@ -1,7 +1,10 @@
 /** One client joined to one endpoint: what either sends goes to the other, and so do ends and resets. */
 import type { Socket } from 'node:net'
+import { leaveTimeoutMs } from '../connection-age.ts'
+import type { Ageing } from './age-watch.ts'
 import type { DirectionCount, RelaySocket } from './relay-socket.ts'
 import { errorCode } from '../dial-failure.ts'
+import type { Limited } from '../relay.ts'
 import { resetSocket, wasReset } from './tcp-reset.ts'
 
 export interface TcpConnectionOptions {
@@ -9,6 +12,7 @@ export interface TcpConnectionOptions {
   readonly backend: RelaySocket
   /** The endpoint's name in the balancer. */
   readonly endpoint: string
+  readonly startedAtMs: number
   readonly halfCloseTimeoutMs: number
   readonly toEndpoint: DirectionCount
   readonly toClient: DirectionCount
@@ -24,16 +28,22 @@ export interface CopyNotes {
   broke(why: string): void
 }
 
-export class TcpConnection {
+export class TcpConnection implements Ageing {
   readonly endpoint: string
+  readonly startedAtMs: number
   readonly #client: Socket
   readonly #backend: Socket
+  readonly #sides: { readonly client: RelaySocket; readonly backend: RelaySocket }
+  /** It was too old, and this became of it. */
+  limited: Limited | undefined
   readonly #notes: CopyNotes | undefined
   #openSockets = 2
 
   constructor(options: TcpConnectionOptions) {
-    const { client, backend, endpoint, halfCloseTimeoutMs, toEndpoint, toClient, onClose, notes } = options
+    const { client, backend, endpoint, startedAtMs, halfCloseTimeoutMs, toEndpoint, toClient, onClose, notes } = options
     this.endpoint = endpoint
+    this.startedAtMs = startedAtMs
+    this.#sides = { client, backend }
     this.#notes = notes
     this.#client = client.socket
     this.#backend = backend.socket
@@ -49,7 +59,7 @@ export class TcpConnection {
         if (notes !== undefined) this.#noteEnd(side, notes)
         this.#expireWhenSilentFor(halfCloseTimeoutMs)
       })
-      side.on('timeout', () => this.cut('half-closed for too long'))
+      side.on('timeout', () => (this.limited === undefined ? this.cut('half-closed for too long') : this.endAtOnce()))
       side.on('close', () => {
         this.#openSockets--
         if (this.#openSockets === 0) onClose(this)
@@ -65,6 +75,39 @@ export class TcpConnection {
 
   get bytesOut(): number {
     return this.#backend.bytesRead
+  }
+
+  get lastRead(): number {
+    return Math.max(this.#sides.client.lastRead, this.#sides.backend.lastRead)
+  }
+
+  get isAnswered(): boolean {
+    return this.#sides.backend.lastRead > this.#sides.client.lastRead
+  }
+
+  get canEnd(): boolean {
+    return [this.#client, this.#backend].every(
+      (side) => !side.destroyed && !side.readableEnded && !side.writableEnded && side.writableLength === 0,
+    )
+  }
+
+  /**
+   * Closed towards the client, which then closes its side, and that is passed on. A request that it sends meanwhile is not:
+   * it could not get an answer, and the client must be able to tell that nobody worked for it.
+   */
+  end(): void {
+    this.limited = 'aged'
+    this.#sides.client.stopForwarding(() => this.endAtOnce())
+    this.#sides.backend.stopForwarding(() => {})
+    this.#client.once('end', () => this.#backend.destroySoon())
+    this.#notes?.ended('out')
+    this.#client.end()
+    this.#client.setTimeout(leaveTimeoutMs)
+  }
+
+  endAtOnce(): void {
+    this.limited = 'aged-reset'
+    this.cut('it was too old')
   }
 
   /** Resets both sides, so that a cut answer does not look like a complete one. */

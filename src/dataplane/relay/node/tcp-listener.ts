@@ -4,6 +4,7 @@ import { getSystemErrorName } from 'node:util'
 import { descriptorOf } from '../../../net/kept-sockets.ts'
 import { familyOf } from '../../../net/ip.ts'
 import { acceptSockets, type OpenAccepted } from './accept-sockets.ts'
+import { AgeWatches } from './age-watch.ts'
 import type { Choice } from './balancer.ts'
 import { clientIp, mayUse, type Assignment, type OpenListener } from './open-listener.ts'
 import {
@@ -83,6 +84,7 @@ class TcpListener implements OpenListener {
   readonly #connections = new Set<TcpConnection>()
   /** Connections whose drain time has begun. */
   readonly #leaving = new Set<TcpConnection>()
+  readonly #ages: AgeWatches<TcpConnection>
   readonly finished: Promise<void>
   #finish!: () => void
   #isStopped = false
@@ -101,6 +103,7 @@ class TcpListener implements OpenListener {
     this.#parts = parts
     this.#assignment = assignment
     this.#unreachableLog = new Throttle(parts.clock)
+    this.#ages = new AgeWatches(parts)
     this.finished = new Promise((resolve) => (this.#finish = resolve))
     assignment.pool.users.add(this)
     const acceptLog = new Throttle(parts.clock)
@@ -126,6 +129,15 @@ class TcpListener implements OpenListener {
     assignment.pool.users.add(this)
     this.#assignment = assignment
     this.endpointsLeft()
+    this.ageChanged()
+  }
+
+  ageChanged(): void {
+    for (const connection of this.#connections) this.#followAge(connection)
+  }
+
+  #followAge(connection: TcpConnection): void {
+    this.#ages.follow(connection, this.#assignment.pool.ageLimitFor(connection.endpoint))
   }
 
   endpointsLeft(): void {
@@ -255,11 +267,14 @@ class TcpListener implements OpenListener {
       client: accepted,
       backend: dialled,
       endpoint: choice.name,
+      startedAtMs,
       halfCloseTimeoutMs: settings.halfCloseTimeoutMs,
       ...this.#directionsOf(ofEndpoint),
       onClose: (closed) => {
         this.#connections.delete(closed)
         this.#leaving.delete(closed)
+        this.#ages.forget(closed)
+        if (closed.limited !== undefined) this.counters.limited(closed.limited)
         this.counters.add('active', -1)
         choice.leave()
         const seconds = (clock.monotonic() - startedAtMs) / 1000
@@ -274,6 +289,7 @@ class TcpListener implements OpenListener {
     })
     if (notes !== undefined) record?.joined(() => notes.copied(connection))
     this.#connections.add(connection)
+    this.#followAge(connection)
     this.counters.add('active', 1)
     ofEndpoint.opened(clock.now())
     return true

@@ -6,6 +6,7 @@ import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { descriptorOf } from '../../../net/kept-sockets.ts'
 import { familyOf, hostPort } from '../../../net/ip.ts'
 import { handleOf } from '../../../net/socket-handle.ts'
+import { AgeWatches } from './age-watch.ts'
 import type { Choice } from './balancer.ts'
 import { clientIp, mayUse, type Assignment, type OpenListener } from './open-listener.ts'
 import { chosenFor, logChoice, logNewUdpClient } from './connection-log.ts'
@@ -62,6 +63,7 @@ class UdpListener implements OpenListener {
   #pauseMs = pausesMs.first
   readonly counters: ListenerCounters
   readonly #flowsByClient: IdleMap<string, UdpFlow>
+  readonly #ages: AgeWatches<UdpFlow>
   #finish!: () => void
   #assignment: Assignment
 
@@ -84,6 +86,7 @@ class UdpListener implements OpenListener {
         this.#forget(flow, 'idle')
       },
     })
+    this.#ages = new AgeWatches(parts)
     this.finished = new Promise((resolve) => (this.#finish = resolve))
     assignment.pool.users.add(this)
     this.#listenTo(socket)
@@ -94,6 +97,15 @@ class UdpListener implements OpenListener {
     assignment.pool.users.add(this)
     this.#assignment = assignment
     this.endpointsLeft()
+    this.ageChanged()
+  }
+
+  ageChanged(): void {
+    for (const [, flow] of this.#flowsByClient.entries()) this.#followAge(flow)
+  }
+
+  #followAge(flow: UdpFlow): void {
+    this.#ages.follow(flow, this.#assignment.pool.ageLimitFor(flow.endpoint))
   }
 
   endpointsLeft(): void {
@@ -191,6 +203,7 @@ class UdpListener implements OpenListener {
       ? new UdpRecord({ ...this.#factsOf(client), endpoint: choice.name }, this.#parts)
       : undefined
     const flow: UdpFlow = new UdpFlow({
+      startedAtMs: openedAtMs,
       endpoint: choice.endpoint,
       name: choice.name,
       onAnswer: (datagram) => {
@@ -203,6 +216,7 @@ class UdpListener implements OpenListener {
         ofEndpoint.add('bytesIn', bytes)
         record?.received(bytes)
       },
+      onAged: () => this.#drop(client, 'aged'),
       onClose: (why) => {
         record?.ended(why)
         choice.leave()
@@ -211,6 +225,7 @@ class UdpListener implements OpenListener {
       onError: (error) => this.#flowFailed(client, ip, choice, error),
     })
     this.#flowsByClient.add(client, flow)
+    this.#followAge(flow)
     ofEngine.dialling()
     ofEndpoint.opened(clock.now())
     this.counters.add('active', 1)
@@ -262,6 +277,8 @@ class UdpListener implements OpenListener {
 
   #forget(flow: UdpFlow, why: UdpEnd): void {
     flow.close(why)
+    this.#ages.forget(flow)
+    if (why === 'aged') this.counters.limited('aged')
     this.counters.add('active', -1)
     this.#parts.descriptors.giveBack(1)
   }

@@ -106,4 +106,5 @@ const nothing: TrafficCounts = {
   dialFailures: 0,
   seconds: 0,
   turnedAway: { 'no-endpoint': 0, unreachable: 0, 'source-not-allowed': 0, overload: 0 },
+  limited: { aged: 0, 'aged-reset': 0 },
 }

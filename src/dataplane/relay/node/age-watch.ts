@@ -1,0 +1,76 @@
+/** Waits until a connection has its age, and then for the moment to end it (`connection-age.ts`). */
+import { setImmediate as afterReads } from 'node:timers/promises'
+import { ageStep, jittered } from '../connection-age.ts'
+import type { RelayParts } from './relay-parts.ts'
+
+/** A TCP connection, or what one UDP client and its endpoint send each other. */
+export interface Ageing {
+  readonly startedAtMs: number
+  /** Grows with each read. */
+  readonly lastRead: number
+  readonly isAnswered: boolean
+  readonly canEnd: boolean
+  end(): void
+  endAtOnce(): void
+}
+
+export interface AgeLimit {
+  readonly ageMs: number
+  /** There is no other endpoint: a connection that ended would come back to the same one. */
+  hasNowhereToGo(this: void): boolean
+}
+
+/** Those of one listener that have an age; most listeners have none. */
+export class AgeWatches<T extends Ageing> {
+  readonly #parts: RelayParts
+  readonly #watchesByOne = new Map<T, { readonly ageMs: number; readonly over: AbortController }>()
+
+  constructor(parts: RelayParts) {
+    this.#parts = parts
+  }
+
+  /** From now on it has this limit, or none. */
+  follow(one: T, limit: AgeLimit | undefined): void {
+    if (this.#watchesByOne.get(one)?.ageMs === limit?.ageMs) return
+    this.forget(one)
+    if (limit === undefined) return
+    const over = new AbortController()
+    this.#watchesByOne.set(one, { ageMs: limit.ageMs, over })
+    // Whoever stops the watch knows why.
+    watchAge(one, limit, this.#parts, over.signal).catch(() => {})
+  }
+
+  forget(one: T): void {
+    this.#watchesByOne.get(one)?.over.abort()
+    this.#watchesByOne.delete(one)
+  }
+}
+
+/** Resolves when it has been ended; rejects when the signal aborts. */
+async function watchAge(
+  one: Ageing,
+  { ageMs, hasNowhereToGo }: AgeLimit,
+  { clock, random }: Pick<RelayParts, 'clock' | 'random'>,
+  signal: AbortSignal,
+): Promise<void> {
+  let dueMs = one.startedAtMs + jittered(ageMs, random)
+  // Older than that before anybody asked: such connections must not all end at once.
+  if (dueMs < clock.monotonic()) dueMs = clock.monotonic() + ageMs * random()
+  let [seen, movedMs] = [-1, 0]
+  for (;;) {
+    const nowMs = clock.monotonic()
+    // Nobody notes the time of each read: what is new since the last look counts from now.
+    if (one.lastRead !== seen) [seen, movedMs] = [one.lastRead, nowMs]
+    const { isAnswered, canEnd } = one
+    const step = ageStep({ dueMs, graceMs: ageMs, movedMs, isAnswered, canEnd }, nowMs)
+    if (nowMs >= dueMs && hasNowhereToGo()) dueMs = nowMs + jittered(ageMs, random)
+    else if (step.kind === 'wait') await clock.sleep(Math.max(1, step.untilMs - nowMs), signal)
+    else {
+      // Timers come before sockets in a turn of the event loop: something may have come that is not read yet.
+      await afterReads()
+      signal.throwIfAborted()
+      if (step.kind === 'end' && one.lastRead !== seen) continue
+      return step.kind === 'end' ? one.end() : one.endAtOnce()
+    }
+  }
+}

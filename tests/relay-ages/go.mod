@@ -1,0 +1,3 @@
+module fairlead.dev/relay-ages
+
+go 1.25
