@@ -93,6 +93,8 @@ function renderMatch(match: Extension, family: Family): string[] {
   switch (match.name) {
     case 'comment':
       return match.options.map((option) => `--comment ${quoted((option.values[0] ?? '').slice(0, maxCommentLength))}`)
+    case 'bpf':
+      return match.options.map(({ flag, values }) => `${flag} "${values[0] ?? ''}"`)
     case 'conntrack':
       return match.options.map((option) => renderOption({ ...option, values: option.values.map(orderedStates) }))
     case 'mark':

@@ -192,3 +192,22 @@ function scripted(
   })
   return { ...script, iptables }
 }
+
+test.each([
+  { is: 'there', answer: { stdout: 'bpf match options:' }, has: true },
+  { is: 'no part of iptables', answer: { exitCode: 2, stderr: "Couldn't load match `bpf':No such file" }, has: false },
+  {
+    is: 'no part of the kernel',
+    answer: { stderr: 'Warning: Extension bpf revision 0 not supported, missing kernel module?' },
+    has: false,
+  },
+])('a match that is $is', async ({ answer, has }) => {
+  const { iptables, commands } = scripted(() => answer)
+  expect(await iptables.hasMatch('bpf', never)).toBe(has)
+  expect(commands.at(-1)).toBe('iptables -w 5 -m bpf --help')
+})
+
+test('a tool that fails for another reason says nothing about a match', async () => {
+  const { iptables } = scripted(() => ({ exitCode: 4, stderr: 'Fatal: out of memory' }))
+  await expect(iptables.hasMatch('bpf', never)).rejects.toThrow('ask for the match bpf')
+})

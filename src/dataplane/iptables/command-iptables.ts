@@ -72,6 +72,17 @@ export class CommandIptables implements Iptables {
     return false
   }
 
+  /** The help of a match is printed by its extension, which asks the kernel; no table is read. */
+  hasMatch(match: string, signal: AbortSignal): Promise<boolean> {
+    return this.#inTurn(signal, async () => {
+      const result = await this.#single(['-m', match, '--help'], signal)
+      // Since 1.8.8 a match that the kernel lacks is no failure, but a warning.
+      if (result.exitCode === 0) return !/missing kernel module/.test(result.stderr)
+      if (/load match/.test(result.stderr)) return false
+      throw commandError(this.#tools.single, `ask for the match ${match}`, result)
+    })
+  }
+
   restore(input: RestoreText, signal: AbortSignal): Promise<void> {
     const program = this.#tools.restore
     return this.#inTurn(signal, async () => {

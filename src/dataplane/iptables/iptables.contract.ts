@@ -22,6 +22,12 @@ export function iptablesContract(name: string, family: Family, make: () => Promi
     })
   })
 
+  test(`${name} knows which matches rules can have`, async () => {
+    await using iptables = await make()
+    expect(await iptables.hasMatch('comment', never)).toBe(true)
+    expect(await iptables.hasMatch('no-such-match', never)).toBe(false)
+  })
+
   test(`${name} has the built-in chains from the start`, async () => {
     await using iptables = await make()
     expect(await chainNames(iptables, 'nat')).toEqual(['PREROUTING', 'INPUT', 'OUTPUT', 'POSTROUTING'])

@@ -23,6 +23,8 @@ export interface Iptables {
    * lack of permission, and if the tools are too old.
    */
   isSupported(signal: AbortSignal): Promise<boolean>
+  /** Whether rules can have this match: both the tools and the kernel must know it. */
+  hasMatch(match: string, signal: AbortSignal): Promise<boolean>
   /**
    * `iptables-restore --noflush --counters`: chains that the input declares are emptied and filled, the rest stays.
    * All of a table or nothing of it; an earlier table of the same input stays applied.

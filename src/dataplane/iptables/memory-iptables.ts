@@ -40,6 +40,10 @@ export class MemoryIptables implements Iptables {
     return true
   }
 
+  async hasMatch(match: string): Promise<boolean> {
+    return knownMatches.has(match) && !this.#missingMatches.has(match)
+  }
+
   async restore(input: RestoreText, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     refuseControlCharacters(input)
@@ -191,6 +195,11 @@ export class MemoryIptables implements Iptables {
     throw new Refusal(`there is no table "${name}"`)
   }
 }
+
+/** Those that Fairlead writes, in any mode. */
+const knownMatches: ReadonlySet<string> = new Set(
+  'addrtype bpf comment conntrack ipvs mark nfacct physdev recent sctp set socket state statistic tcp udp'.split(' '),
+)
 
 function isAddress(text: string, family: Family): boolean {
   const ip = parseIp(text)

@@ -1,5 +1,6 @@
 /** The one writer of rules: from data to a line that iptables-restore understands. */
 import { refuseControlCharacter } from '../refuse-control-characters.ts'
+import { clientHashProgram } from './client-hash.ts'
 import { probabilityText } from './probability-text.ts'
 import type { Match, Rule, Target } from './rule.ts'
 
@@ -57,6 +58,8 @@ function renderMatch(match: Match): string {
       return `-m nfacct --nfacct-name ${match.name}`
     case 'chance':
       return `-m statistic --mode random --probability ${probabilityText(match.oneIn)}`
+    case 'client-share':
+      return `-m bpf --bytecode "${clientHashProgram(match)}"`
     case 'seen':
       return `-m recent --name ${match.list} --rcheck --seconds ${match.seconds} --reap`
     case 'remember':

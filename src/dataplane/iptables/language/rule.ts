@@ -1,5 +1,6 @@
 /** A rule as data: what must match, in the order the kernel keeps it, and what happens then. */
 import type { Protocol } from '../../../api/records.ts'
+import type { ClientHash } from './client-hash.ts'
 
 export interface Rule {
   readonly matches: readonly Match[]
@@ -33,8 +34,10 @@ export type Match =
   | { readonly kind: 'transparent-socket' }
   | { readonly kind: 'mark'; readonly mark: string; readonly isNot?: boolean }
   | { readonly kind: 'counter'; readonly name: string }
-  /** One of this many: the last choice needs no rule of chance. */
+  /** One of this many, which may be a fraction. The last choice needs no rule of chance. */
   | { readonly kind: 'chance'; readonly oneIn: number }
+  /** A part of all clients, by a hash of their address: always the same ones. */
+  | ({ readonly kind: 'client-share' } & ClientHash)
   /** The source was seen on this list within so many seconds. */
   | { readonly kind: 'seen'; readonly list: string; readonly seconds: number }
   /** Puts the source on the list. */

@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import type { Family } from '../../../net/ip.ts'
 import { hostPort, ipFromBigInt, parseCidr, renderCidr } from '../../../net/ip.ts'
+import { renderRule } from '../language/render-rule.ts'
 
 /** The table that the tools accept the rule in. */
 export function tableFor(rule: string): 'filter' | 'nat' {
@@ -40,7 +41,13 @@ export function ruleShapes(family: Family, nfacctName?: string): fc.Arbitrary<st
   )
   const mark = fc.integer({ min: 0, max: 31 }).map((bit) => `0x${(2 ** bit).toString(16).padStart(8, '0')}`)
   const sep = fc.constantFrom('KUBE-SEP-34ZZ2QFGO32YYXXO', 'KUBE-SEP-RWEQV2B7Q5U44J6N')
-  const probability = fc.integer({ min: 2, max: 5000 }).map((n) => (1 / n).toFixed(10))
+  const probability = fc.oneof(
+    fc.integer({ min: 2, max: 5000 }).map((n) => (1 / n).toFixed(10)),
+    fc.double({ min: 0.000_001, max: 0.999_999, noNaN: true }).map((share) => share.toFixed(10)),
+  )
+  const clientShare = fc
+    .record({ seed: fc.nat(2 ** 32 - 1), share: fc.double({ min: 0, max: 1, noNaN: true }) })
+    .map((hash) => renderRule({ matches: [{ kind: 'client-share', family, ...hash }], target: undefined }))
   const accounted =
     nfacctName === undefined ? fc.constant('') : fc.constantFrom('', `-m nfacct --nfacct-name ${nfacctName}`)
   const address = ip.map((ip) => `-d ${ip}`)
@@ -61,6 +68,7 @@ export function ruleShapes(family: Family, nfacctName?: string): fc.Arbitrary<st
       jump,
     ],
     [someComment, probability.map((p) => `-m statistic --mode random --probability ${p}`), jump],
+    [someComment, clientShare, jump],
     [someComment, ip.map((ip) => `-s ${ip}`), '-j KUBE-MARK-MASQ'],
     [
       someComment,

@@ -209,6 +209,7 @@ function matchOne(
       return isInSet(set, ends, packet)
     }
     case '--probability':
+    case '--bytecode':
       return 'perhaps'
     case '--rcheck':
       return false // this is the first packet of the client
