@@ -17,6 +17,10 @@ import type { ServiceFixture } from './testing/service-fixture.ts'
 
 const web = givenService('web', 1, { type: 'NodePort', endpoints: ['here-1', 'there-1'] })
 const sticky = givenService('sticky', 2, { affinitySeconds: 60, endpoints: ['here-1', 'there-1'] })
+const hashed = givenService('hashed', 6, {
+  endpoints: ['here-1', 'there-1'],
+  annotations: { 'fairlead.dev/algorithm': 'source-hash', 'fairlead.dev/weights': 'node:node1=3' },
+})
 const idle = givenService('idle', 3, { endpoints: ['here-1'] })
 const lonely = givenService('lonely', 4, { endpoints: [] })
 const echoPort = { name: 'echo', protocol: 'TCP', port: 7, target: podPorts.echo } as const
@@ -40,9 +44,10 @@ describeEach([fairleadNftables], (proxy) => {
 
 describeEach(fairleads, (proxy) => {
   test('what is counted, per Service and per endpoint, is what was sent, and what is open is what is held', async () => {
-    await using rig = await Rig.start(proxy, {}, [web, idle, lonely, talk])
+    await using rig = await Rig.start(proxy, {}, [web, hashed, idle, lonely, talk])
     rig.cluster.node.run('sysctl', ['-wq', 'net.netfilter.nf_conntrack_acct=1'])
     await connect(rig, web, 4)
+    await connect(rig, hashed, 5)
     for (const family of families)
       expect(await rig.ask('caller', at('cluster IP', lonely), family, 10_000)).toEqual({ kind: 'refused' })
     const held: Conversation[] = []
@@ -55,6 +60,13 @@ describeEach(fairleads, (proxy) => {
         // Three doors, four times each.
         expect(ended).toMatchObject({ connections: 12, endpointCount: 2 })
         expect(sum(ended, ({ connections }) => connections)).toBe(12)
+        // One client has one endpoint.
+        expect(
+          rows
+            .get(`hashed ${family}`)
+            ?.endpoints?.map(({ connections }) => connections)
+            .sort(),
+        ).toEqual([0, 5])
         expect(open).toMatchObject({ connections: 2, open: 2 })
         expect(sum(open, (endpoint) => endpoint.connections)).toBe(2)
         expect(sum(open, (endpoint) => endpoint.open)).toBe(2)

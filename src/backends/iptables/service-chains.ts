@@ -6,6 +6,7 @@ import { topChains } from '../../dataplane/iptables/language/kube-chains.ts'
 import { comment, jump } from '../../dataplane/iptables/language/rule.ts'
 import type { Chain, Match, Rule } from '../../dataplane/iptables/language/rule.ts'
 import type { ServiceChainNames } from './chain-names.ts'
+import { choicesOf } from './choices.ts'
 import type { IptablesSettings } from './settings.ts'
 
 export interface ChainOptions {
@@ -89,10 +90,7 @@ function spreadChain(
   if (seconds !== undefined)
     for (const endpoint of endpoints)
       rules.push(towards(endpoint, [{ kind: 'seen', list: names.endpoint(endpoint), seconds }]))
-  for (const [index, endpoint] of endpoints.entries()) {
-    const left = endpoints.length - index
-    rules.push(towards(endpoint, left === 1 ? [] : [{ kind: 'chance', oneIn: left }]))
-  }
+  for (const { endpoint, matches } of choicesOf(route, endpoints)) rules.push(towards(endpoint, matches))
   return { name: names.spreading(policy), rules }
 }
 

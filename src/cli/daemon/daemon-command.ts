@@ -9,6 +9,7 @@ import type { TraceTarget } from '../../observe/tracing/otlp/otlp-settings.ts'
 import { findMode } from '../modes/find-mode.ts'
 import type { ApiSource } from './cluster-source.ts'
 import { CommandError, fairleadVersion } from '../program.ts'
+import { refuseAlgorithm } from './refuse-algorithm.ts'
 import type { Program } from '../program.ts'
 import type { LoadedConfig } from './load-config.ts'
 import { loadConfig } from './load-config.ts'
@@ -170,12 +171,6 @@ async function serve(serving: Serving, signal: AbortSignal): Promise<number> {
   } finally {
     log.flush()
   }
-}
-
-function refuseAlgorithm({ algorithm }: DaemonOptions, { mode, algorithms }: ModeAbilities): void {
-  if (algorithm === '' || algorithms.includes(algorithm)) return
-  const instead = algorithms.length === 0 ? 'leave the flag out' : `it can do ${algorithms.join(', ')}`
-  throw new CommandError(`--algorithm=${algorithm}: the ${mode} mode cannot do that; ${instead}`)
 }
 
 function refusePodWeights(

@@ -2,6 +2,7 @@ import type { ProxyConfig } from '../../config/proxy-config.ts'
 import type { ProxyHealth } from '../../core/health/proxy-health.ts'
 import type { Readiness } from '../../core/health/readiness.ts'
 import { serviceOfRoute } from '../../core/route.ts'
+import type { ModeAbilities } from '../../core/routing/mode-abilities.ts'
 import type { ServingPolicy } from '../../core/routing/serving-policy.ts'
 import type { SyncPeriods } from '../../core/sync/sync-loop.ts'
 import { userspaceSpanNames } from '../../backends/userspace/span-names.ts'
@@ -41,8 +42,8 @@ export function familyProxies(options: FamilyProxiesOptions): readonly FamilyPro
   const { config, running, host, log } = daemon
   const { catalog, nodeName, metrics, tracing } = cluster
   const { context, node } = prepared
-  return options.backends.map(({ family, backend, afterSync, openConnections }) => {
-    const adopt = adopting(family, options)
+  return options.backends.map(({ family, backend, afterSync, openConnections, abilities }) => {
+    const adopt = adopting(family, abilities ?? daemon.mode.abilities, options)
     return familyProxy({
       family,
       backend,
@@ -84,7 +85,7 @@ export function familyProxies(options: FamilyProxiesOptions): readonly FamilyPro
 }
 
 /** The same object for as long as the configuration is the same: each sync asks. */
-function adopting(family: Family, options: FamilyProxiesOptions): () => FamilySettings {
+function adopting(family: Family, abilities: ModeAbilities, options: FamilyProxiesOptions): () => FamilySettings {
   const { mode, settings } = options.prepared
   let from: ModeSettings | undefined
   let made: FamilySettings | undefined
@@ -93,7 +94,7 @@ function adopting(family: Family, options: FamilyProxiesOptions): () => FamilySe
     if (made === undefined || adopted !== from) {
       from = adopted
       made = {
-        policy: servingPolicy(adopted.config, options),
+        policy: servingPolicy(adopted.config, abilities, options),
         nodePortAddresses: mode.nodePorts === 'everywhere' ? none : adopted.nodePortAddresses,
       }
     }
@@ -105,12 +106,16 @@ function syncPeriods({ minSyncPeriodMs: minMs, syncPeriodMs: retryMs }: ProxyCon
   return { minMs, retryMs, maxMs: hourMs }
 }
 
-function servingPolicy(config: ProxyConfig, { daemon, cluster, prepared }: FamilyProxiesOptions): ServingPolicy {
+function servingPolicy(
+  config: ProxyConfig,
+  abilities: ModeAbilities,
+  { daemon, cluster, prepared }: FamilyProxiesOptions,
+): ServingPolicy {
   return {
     ...configuredPolicy(config),
     allowLoopback: prepared.mode.allowsLoopback,
     endpointRules: daemon.mode.endpointRules,
-    abilities: daemon.mode.abilities,
+    abilities,
     algorithm: daemon.algorithm === '' ? undefined : daemon.algorithm,
     apiServers: cluster.source.apiServers,
   }

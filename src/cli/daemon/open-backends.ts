@@ -2,6 +2,8 @@ import { within } from '../../core/trace.ts'
 import type { Span } from '../../core/trace.ts'
 import type { Family } from '../../net/ip.ts'
 import type { ModeBackend, ModeOnNode } from '../modes/mode.ts'
+import type { Daemon } from './daemon.ts'
+import { refuseAlgorithm } from './refuse-algorithm.ts'
 
 export interface FamilyBackend extends ModeBackend {
   readonly family: Family
@@ -11,6 +13,7 @@ export interface FamilyBackend extends ModeBackend {
 export async function openBackends(
   mode: ModeOnNode,
   families: readonly Family[],
+  daemon: Pick<Daemon, 'algorithm'>,
   span: Span,
   signal: AbortSignal,
 ): Promise<readonly FamilyBackend[]> {
@@ -18,7 +21,9 @@ export async function openBackends(
   try {
     for (const family of families) {
       const open = () => mode.createBackend(family, signal)
-      opened.push({ family, ...(await within(span, 'open', open, { 'network.type': family })) })
+      const one = await within(span, 'open', open, { 'network.type': family })
+      opened.push({ family, ...one })
+      if (one.abilities !== undefined) refuseAlgorithm(daemon, one.abilities)
     }
     return opened
   } catch (error) {

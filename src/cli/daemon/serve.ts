@@ -69,7 +69,7 @@ export async function serve(
 
   const { start } = cluster.tracing
   const { succession } = cluster
-  const backends = (await openBackends(mode, families, start, signal)).map((opened) => ({
+  const backends = (await openBackends(mode, families, daemon, start, signal)).map((opened) => ({
     ...opened,
     backend: gated(opened.backend, succession.gate),
   }))

@@ -1,4 +1,4 @@
-import { iptablesAbilities } from '../../backends/iptables/abilities.ts'
+import { abilitiesHere, iptablesAbilities } from '../../backends/iptables/abilities.ts'
 import { ChainWatch } from '../../backends/iptables/chain-watch.ts'
 import { IptablesBackend } from '../../backends/iptables/iptables-backend.ts'
 import { routePieces } from '../../backends/iptables/pieces.ts'
@@ -87,6 +87,7 @@ async function createBackend(family: Family, context: ModeContext, signal: Abort
     }),
     afterSync: [staleConnections],
     openConnections: open,
+    abilities: await abilitiesHere(iptables, signal),
   }
 }
 

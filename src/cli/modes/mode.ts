@@ -8,6 +8,7 @@ import type { PlannedPiece } from '../../core/inspection.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { NodeIps } from '../../core/node/node-ips.ts'
 import type { RouteKey } from '../../core/route.ts'
+import type { ModeAbilities } from '../../core/routing/mode-abilities.ts'
 import type { ServingPolicy } from '../../core/routing/serving-policy.ts'
 import type { AfterSync } from '../../core/sync/sync-runner.ts'
 import type { Tracer } from '../../core/trace.ts'
@@ -125,4 +126,6 @@ export interface ModeBackend {
   readonly afterSync: readonly AfterSync[]
   /** Knows what is open now, where the backend does not. */
   readonly openConnections?: OpenConnectionsReader
+  /** What it can do on this node of what Services wish. Absent: all that the mode can do. */
+  readonly abilities?: ModeAbilities
 }

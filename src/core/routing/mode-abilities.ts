@@ -12,6 +12,8 @@ export interface ModeAbilities {
   /** Endpoints may have other shares than equal ones. Without it a weight of 0 still keeps new connections away. */
   readonly weights: boolean
   readonly limits: readonly LimitWish[]
+  /** Why this node cannot do what the mode can do elsewhere: a sentence, with the way out. */
+  readonly lacking?: Readonly<Partial<Record<Algorithm, string>>>
 }
 
 /** Wishes that a backend fulfils, besides the algorithm. */
@@ -82,7 +84,9 @@ export function refusedTraffic(service: Wishing, abilities: ModeAbilities): read
   const asked = `${trafficAnnotations.algorithm}: ${traffic.algorithm} is ignored`
   const others = algorithmsFor(service, abilities)
   const isAffinityToBlame = abilities.algorithms.includes(traffic.algorithm)
-  const why = `the ${mode} mode cannot do it${isAffinityToBlame ? ' for a Service with client-IP affinity' : ''}`
+  const why =
+    abilities.lacking?.[traffic.algorithm] ??
+    `the ${mode} mode cannot do it${isAffinityToBlame ? ' for a Service with client-IP affinity' : ''}`
   const instead = others.length === 0 ? '' : `; it can do ${others.join(', ')}`
   return [`${asked}: ${why}${instead}`, ...refused]
 }

@@ -72,6 +72,12 @@ export class Cluster implements Disposable {
     for (const port of ports) this.#open.push(listenTcp(this.host(name), name, port))
   }
 
+  /** The pod of node 1 has these addresses, too: one client is many. */
+  addPodAddresses(name: (typeof localPods)[number], ips: readonly string[]): void {
+    this.host(name).ip(...ips.map((ip) => `address add ${ip} dev eth0${ip.includes(':') ? ' nodad' : ''}`))
+    this.node.ip(...ips.map((ip) => `route add ${ip} dev ${deviceOf(name)}`))
+  }
+
   /** What leaves the node untouched is answered on this UDP port too. */
   listenBeyond({ ip, port }: { readonly ip: string; readonly port: number }): void {
     this.#open.push(listenUdp(this.#beyond, 'beyond', ip, port))

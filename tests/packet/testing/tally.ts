@@ -26,11 +26,18 @@ export async function whoAnswers(rig: Rig, from: Source, target: Target, family:
   return outcome.kind === 'answer' ? `${outcome.answer.answeredBy}:${outcome.answer.port}` : outcome.kind
 }
 
-/** Pearson's sum: how far counts are from all being equal. With fair dice its mean is their number less one. */
-export function chiSquare(counts: readonly number[]): number {
-  const expected = counts.reduce((sum, count) => sum + count, 0) / counts.length
-  return counts.reduce((sum, count) => sum + (count - expected) ** 2 / expected, 0)
+/** Pearson's sum: how far counts are from their shares, or from being equal. With fair dice its mean is their number less one. */
+export function chiSquare(counts: readonly number[], weights: readonly number[] = counts.map(() => 1)): number {
+  const perWeight = sumOf(counts) / sumOf(weights)
+  return sumOf(
+    counts.map((count, index) => {
+      const expected = perWeight * (weights[index] ?? 0)
+      return (count - expected) ** 2 / expected
+    }),
+  )
 }
+
+const sumOf = (numbers: readonly number[]) => numbers.reduce((sum, number) => sum + number, 0)
 
 /** Whose count is further from its share than dice can explain: six standard deviations, once in 500 million. */
 export function farFromShare(counts: ReadonlyMap<string, number>, shares: ReadonlyMap<string, number>): string[] {
