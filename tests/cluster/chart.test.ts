@@ -40,6 +40,7 @@ describe('values that cannot be right are refused, and the answer names them', (
     ['config.iptables.syncPeriod=5', /'\/config\/iptables\/syncPeriod'.*want null or string/],
     ['featureGates.Some=maybe', /'\/featureGates\/Some'.*want boolean/],
     ['apiServer.host=https://10.0.0.1:6443', /'\/apiServer\/host'.*does not match pattern/],
+    ['ebpf.connectedUdpOfPods=yes', /'\/ebpf\/connectedUdpOfPods'.*must be one of 'nftables', 'sockets'/],
     ['extraCapabilities={CAP_NET_RAW}', /'\/extraCapabilities\/0'/],
     ['seLinuxOptions.typ=spc_t', /'\/seLinuxOptions'.*additional properties 'typ' not allowed/],
     ['livenessProbe.timeoutSeconds=0', /'\/livenessProbe\/timeoutSeconds'/],
@@ -104,6 +105,17 @@ describe('what the values change', () => {
       conntrack: { maxPerCore: 0, tcpEstablishedTimeout: '0s', tcpCloseWaitTimeout: '0s' },
       iptables: { localhostNodePorts: false },
     })
+  })
+
+  test('ebpf.connectedUdpOfPods=sockets: the right to enter pods, and where their networks are, in ebpf mode alone', async () => {
+    const grants = async (...values: readonly string[]) => {
+      const text = JSON.stringify(await rendered(here, ...values))
+      return [text.includes('"SYS_ADMIN"'), text.includes('"/run/netns"')]
+    }
+    expect(await grants('mode=ebpf')).toEqual([false, false])
+    expect(await grants('mode=ebpf', 'ebpf.connectedUdpOfPods=sockets')).toEqual([true, true])
+    expect(await grants('mode=ebpf', 'extraCapabilities={SYS_ADMIN}')).toEqual([true, true])
+    expect(await grants('ebpf.connectedUdpOfPods=sockets')).toEqual([false, false])
   })
 
   test('podMonitor.enabled: one object more, and metrics where Prometheus can reach them', async () => {

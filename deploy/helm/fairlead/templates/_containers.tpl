@@ -5,6 +5,9 @@
 {{- end -}}
 {{- if eq .Values.mode "ebpf" -}}
 {{- $names = concat $names (list "BPF" "PERFMON") -}}
+{{- if eq .Values.ebpf.connectedUdpOfPods "sockets" -}}
+{{- $names = append $names "SYS_ADMIN" -}}
+{{- end -}}
 {{- end -}}
 {{- concat $names .Values.extraCapabilities | uniq | toJson -}}
 {{- end -}}
@@ -84,7 +87,7 @@ capabilities:
 
 {{- /* Sockets in pods can be ended by who may enter their network. */ -}}
 {{- define "fairlead.entersPods" -}}
-{{- if and (eq .Values.mode "ebpf") (has "SYS_ADMIN" .Values.extraCapabilities) -}}
+{{- if and (eq .Values.mode "ebpf") (has "SYS_ADMIN" (fromJsonArray (include "fairlead.capabilities" .))) -}}
 true
 {{- end -}}
 {{- end -}}
