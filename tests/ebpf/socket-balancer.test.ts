@@ -1,5 +1,8 @@
 /** The backend of the ebpf mode on the real kernel, without anybody for packets: what it writes is what sockets get. */
+import { createSocket } from 'node:dgram'
+import type { RemoteInfo, Socket as UdpSocket } from 'node:dgram'
 import { once } from 'node:events'
+import { mkdirSync, rmdirSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import type { AddressInfo, Server, Socket } from 'node:net'
 import { dirname, join } from 'node:path'
@@ -71,6 +74,54 @@ describeUnless(problem, 'the socket balancer on this kernel', () => {
     // What is counted while the counters are copied into larger maps is lost.
     expect(traffic?.connections).toBeGreaterThan(0.98 * answers.length)
     expect(traffic?.connections).toBeLessThanOrEqual(answers.length)
+  })
+
+  test('a new process goes on with what was counted, and puts its own programs into the links', async () => {
+    const { node, servers } = await start('restart')
+    await node.sync(web([servers[0]]))
+    for (let n = 0; n < 3; n++) expect(await ask()).toBe(String(servers[0].port))
+    const before = await programsAt('connect4')
+    await node.restart()
+    await node.sync(web([servers[0]]))
+    expect(await ask()).toBe(String(servers[0].port))
+    const [traffic] = (await node.backend.traffic(never)).values()
+    expect(traffic).toMatchObject({ connections: 4 })
+    expect([...(traffic?.endpoints?.values() ?? [])]).toEqual([{ connections: 4 }])
+    const after = await programsAt('connect4')
+    expect([before.length, after.length]).toEqual([1, 1])
+    expect(after[0]?.id).not.toBe(before[0]?.id)
+  })
+
+  test('datagrams of a socket stay with their endpoint over a restart', async () => {
+    const { node } = await start('datagrams')
+    await using talkers = await UdpPeers.open(6)
+    const dns = talkers.route()
+    await node.sync(dns)
+    const chosen = await talkers.ask()
+    await node.restart()
+    await node.sync(dns)
+    // A socket that chose anew would get the same one time in six.
+    for (let n = 0; n < 10; n++) expect(await talkers.ask()).toEqual(chosen)
+    expect(chosen.from).toBe(`${serviceIp}:53`)
+  })
+
+  test('a cgroup that is removed and made again gets its programs again', async () => {
+    const { site } = await places
+    const cgroup = site.makeCgroup('comes and goes')
+    const { node, servers } = await start('removed cgroup', () => ({ cgroup }))
+    await node.sync(web([servers[0]]))
+    expect(await site.bpf.attached(cgroup, 'connect6')).toHaveLength(1)
+    rmdirSync(cgroup)
+    try {
+      const gone = expect.stringMatching(/^the cgroup .* is gone$|^somebody detached/) as unknown
+      expect(await node.backend.compare(never)).toMatchObject({ kind: 'differs', found: gone })
+      await expect(node.sync(web([servers[0]]))).rejects.toThrow('there is no such folder')
+    } finally {
+      mkdirSync(cgroup)
+    }
+    await node.sync(web([servers[0]]))
+    expect(await node.backend.compare(never)).toEqual({ kind: 'as written' })
+    expect(await site.bpf.attached(cgroup, 'connect6')).toHaveLength(1)
   })
 
   test('tables of a new layout come beside the old ones under load: every client is served, and the old ones go', async () => {
@@ -249,6 +300,45 @@ class Node {
       clock: systemClock,
       log: silentLogger,
     })
+  }
+}
+
+/** Servers that tell their port, and one client that does not connect. */
+class UdpPeers implements AsyncDisposable {
+  readonly #servers: readonly UdpSocket[]
+  readonly #client: UdpSocket
+
+  private constructor(servers: readonly UdpSocket[], client: UdpSocket) {
+    this.#servers = servers
+    this.#client = client
+  }
+
+  static async open(count: number): Promise<UdpPeers> {
+    const bound = async (ip: string) => {
+      const socket = createSocket('udp4').bind(0, ip)
+      await once(socket, 'listening')
+      return socket
+    }
+    const servers = await Promise.all(Array.from({ length: count }, () => bound('127.0.0.1')))
+    for (const server of servers)
+      server.on('message', (_data, { port, address }) => server.send(String(server.address().port), port, address))
+    return new UdpPeers(servers, await bound('0.0.0.0'))
+  }
+
+  route(): Route {
+    const endpoints = this.#servers.map((server) => testEndpoint('127.0.0.1', server.address().port))
+    return testRoute('shop/dns', { clusterIP: serviceIp, port: 53, protocol: 'UDP', endpoints })
+  }
+
+  async ask(): Promise<{ readonly answer: string; readonly from: string }> {
+    const answered = once(this.#client, 'message')
+    this.#client.send('hello', 53, serviceIp)
+    const [data, { address, port }] = (await answered) as [Buffer, RemoteInfo]
+    return { answer: data.toString(), from: `${address}:${port}` }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const socket of [...this.#servers, this.#client]) socket.close()
   }
 }
 

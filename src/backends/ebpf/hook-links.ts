@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import type { Logger } from '../../core/logger.ts'
 import { BpfError } from '../../dataplane/ebpf/bpf-error.ts'
-import type { AttachType, Bpf, BpfLink, BpfProgram } from '../../dataplane/ebpf/bpf.ts'
+import type { AttachedProgram, AttachType, Bpf, BpfLink, BpfProgram } from '../../dataplane/ebpf/bpf.ts'
 import type { ProgramImage } from '../../dataplane/ebpf/program-image.ts'
 import type { SocketMaps } from './found-tables.ts'
 import type { OtherLayouts } from './other-layouts.ts'
@@ -83,7 +83,8 @@ export class HookLinks implements Disposable {
     for (const { attachType, link, program } of this.#hooks) {
       if (link === undefined || program === undefined) continue
       const state = await bpf.linkState(link)
-      const attached = state === undefined ? [] : await bpf.attached(cgroup, attachType)
+      const attached = state === undefined ? [] : await attachedTo(bpf, cgroup, attachType)
+      if (attached === undefined) return `the cgroup ${cgroup} is gone`
       if (!attached.some(({ id }) => id === state?.programId)) return `somebody detached the program at ${attachType}`
       if (state?.programId !== program.id) return `somebody put another program at ${attachType}`
       if (!pinned.has(attachType)) return `the pin of the program at ${attachType} is gone`
@@ -148,5 +149,19 @@ export class HookLinks implements Disposable {
       this.#toldIds.add(id)
       this.#options.log.warn('another program runs at the same sockets', { at: attachType, program: name ?? id })
     }
+  }
+}
+
+/** Undefined: there is no such cgroup. The kernel lets go of its links a moment later. */
+async function attachedTo(
+  bpf: Bpf,
+  cgroup: string,
+  attachType: AttachType,
+): Promise<readonly AttachedProgram[] | undefined> {
+  try {
+    return await bpf.attached(cgroup, attachType)
+  } catch (error) {
+    if (error instanceof BpfError && error.reason === 'no-cgroup2') return undefined
+    throw error
   }
 }

@@ -1,0 +1,65 @@
+import { expect, test } from 'vitest'
+import type { Route } from '../../core/route.ts'
+import { FakeClock } from '../../core/testing/fake-clock.ts'
+import { addressPlans, viewOf } from '../../core/testing/random-cluster.ts'
+import { RecordingLogger } from '../../core/testing/recording-logger.ts'
+import { testEndpoint, testRoute } from '../../core/testing/routes.ts'
+import { BpfError } from '../../dataplane/ebpf/bpf-error.ts'
+import { DoorCalls } from '../testing/door-calls.ts'
+import { countedDoor } from './testing/counted-door.ts'
+import { choicesOf } from './testing/hook-model.ts'
+import { ipv4Backend } from './testing/ipv4-backend.ts'
+import { MemoryNode, specsOfSize } from './testing/memory-node.ts'
+
+const never = new AbortController().signal
+
+function service(number: number): Route {
+  const endpoints = [testEndpoint('10.64.1.1', 8000 + number)]
+  return testRoute(`shop/service-${number}`, { clusterIP: `10.96.0.${number}`, port: 80, endpoints })
+}
+
+test('what larger tables have no memory for is left to the packets, told once, and served when there is room again', async () => {
+  const [node, clock, calls, log] = [new MemoryNode(), new FakeClock(), new DoorCalls(), new RecordingLogger()]
+  const balancer = node.newBalancer(clock, {
+    families: ['ipv4'],
+    specs: specsOfSize({ frontends: 8, services: 8, slots: 16, endpoints: 8 }),
+    door: (bpf) => countedDoor(calls, bpf),
+    log,
+  })
+  const backend = ipv4Backend({ balancer, clock, log })
+  let known: readonly Route['key'][] = []
+  const sync = async (numbers: readonly number[], { full = false } = {}) => {
+    const routes = numbers.map(service)
+    const keys = [...new Set([...known, ...routes.map(({ key }) => key)])]
+    known = routes.map(({ key }) => key)
+    const view = viewOf(addressPlans.ipv4, new Map(routes.map((route) => [route.key, route])), [])
+    return backend.sync(view, { full, keys, causes: [] }, never)
+  }
+  const kindOf = (number: number) => {
+    const maps = node.mapsAt('connect4')
+    const client = { ip: `10.96.0.${number}`, port: 80, protocol: 'TCP', isInHostNetns: false, now: 0n } as const
+    return maps && choicesOf(maps, client)[0]?.kind
+  }
+
+  await sync([1, 2, 3], { full: true })
+  calls.before = ({ method }) => {
+    if (method === 'createMap') throw new BpfError('no-memory', 'cannot create the map "fl_services"')
+  }
+  const many = Array.from({ length: 20 }, (_, index) => index + 1)
+  for (let round = 0; round < 3; round++) expect(await sync(many)).toMatchObject({ failed: [] })
+  expect([1, 2, 3].map(kindOf)).toEqual(['endpoint', 'endpoint', 'endpoint'])
+  const kinds = many.map(kindOf)
+  expect(new Set(kinds)).toEqual(new Set(['endpoint', 'pass']))
+  expect(log.at('warn').map(({ message }) => message)).toEqual([
+    'there is no memory for larger tables: some Services are left to the packets',
+    'the tables of the sockets are full: some Service ports are left to the packets',
+  ])
+
+  // What is free rests a while before it is used again.
+  const left = many.filter((number) => kindOf(number) === 'pass').slice(0, 2)
+  await sync(left)
+  await clock.advance(61_000)
+  await sync(left)
+  expect(left.map(kindOf)).toEqual(['endpoint', 'endpoint'])
+  expect(await backend.compare(never)).toEqual({ kind: 'as written' })
+})
