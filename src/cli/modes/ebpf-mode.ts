@@ -54,8 +54,14 @@ function waysOf(config: StartConfig, options?: EbpfOptions): SocketWays {
   return {
     clients: options?.scope === 'host' ? 'this node' : 'this node and its pods',
     protocols: options?.udp === 'off' ? ['TCP'] : ['TCP', 'UDP'],
+    connectedUdp: (options?.udp ?? 'auto') === 'auto' ? 'this node and its pods' : 'nobody',
     onLoopback: (options?.localhostNodePorts ?? true) && mayServeLocalhost(config),
   }
+}
+
+function waysOn({ settings: { loopbackNodePorts, udpConnect } }: Ground): Partial<SocketWays> {
+  const connectedUdp = { all: 'this node and its pods', host: 'this node', none: 'nobody' } as const
+  return { onLoopback: loopbackNodePorts, connectedUdp: connectedUdp[udpConnect] }
 }
 
 /** What is said for every mode holds for this one too. */
@@ -74,8 +80,8 @@ function onNode(context: ModeContext): ModeOnNode {
   /** Undefined: it cannot be used, and the nftables mode runs alone. */
   let examined: Promise<Ground | undefined> | undefined
   let hasFallenBack = false
-  /** As far as the kernel can. */
-  let isOnLoopback = options.localhostNodePorts
+  /** As far as the kernel can, and this process may. */
+  let ways = waysOf(config, options)
   const examineOnce = (signal: AbortSignal) => (examined ??= examine({ ...context, ebpf: options }, signal))
   const served = new Set<Family>()
   const backends = new Map<Family, EbpfBackend>()
@@ -93,7 +99,7 @@ function onNode(context: ModeContext): ModeOnNode {
     },
     get traits() {
       if (hasFallenBack) return packets.traits
-      return ebpfTraits(packets.traits, { ...waysOf(config, options), onLoopback: isOnLoopback })
+      return ebpfTraits(packets.traits, ways)
     },
 
     async supports(family, signal) {
@@ -102,7 +108,7 @@ function onNode(context: ModeContext): ModeOnNode {
         served.add(family)
         const ground = await examineOnce(signal)
         hasFallenBack = ground === undefined
-        isOnLoopback = ground?.settings.loopbackNodePorts === true
+        if (ground !== undefined) ways = { ...ways, ...waysOn(ground) }
       }
       return isSupported
     },

@@ -22,7 +22,8 @@ export const socketsFlags = inGroup('Sockets', {
 })
 
 const about = `Shows what the ebpf mode has put into the kernel: each address and port of a Service, who is chosen from, and how
-often. It is read from the pins, so no proxy has to run. Needs root.
+often. Counts are of the Service port: its addresses and its node port share them. It is read from the pins, so no
+proxy has to run. Needs root.
 `
 
 export async function socketsCommand(argv: readonly string[], program: Program): Promise<number> {

@@ -12,14 +12,17 @@ import type { Scene } from './world.ts'
 export interface AtSocket {
   /** Why packets are translated after all. */
   readonly leftBecause: string | undefined
+  /** A datagram socket that connects, instead of sending to an address, is left to packets. */
+  readonly isConnectLeft: boolean
 }
 
 export function atSocket(found: Found, { place }: Source, scene: Scene): AtSocket | undefined {
   const { sockets } = scene.traits
   if (sockets === undefined || (place !== 'this node' && place !== 'pod on this node')) return undefined
   if (place === 'pod on this node' && sockets.clients === 'this node')
-    return { leftBecause: 'sockets of pods are left alone (--ebpf-scope=host)' }
-  return { leftBecause: whyLeft(found, scene) }
+    return { leftBecause: 'sockets of pods are left alone (--ebpf-scope=host)', isConnectLeft: false }
+  const mayConnect = sockets.connectedUdp === 'this node and its pods' || sockets.connectedUdp === place
+  return { leftBecause: whyLeft(found, scene), isConnectLeft: found.route.protocol === 'UDP' && !mayConnect }
 }
 
 function whyLeft({ entrance, route, ip }: Found, scene: Scene): string | undefined {
@@ -41,9 +44,10 @@ function isAtSame(one: Entrance, other: Entrance): boolean {
   return one.port === other.port && ('ip' in one && one.ip) === ('ip' in other && other.ip)
 }
 
-export function socketRemark({ leftBecause }: AtSocket): string {
+export function socketRemark({ leftBecause, isConnectLeft }: AtSocket): string {
+  const except = isConnectLeft ? '; but packets are translated for a UDP socket that the client has connected' : ''
   return leftBecause === undefined
-    ? 'the socket of the client is connected to the endpoint itself: no packet has the address of the Service'
+    ? `the socket of the client is connected to the endpoint itself: no packet has the address of the Service${except}`
     : `packets are translated, not the socket of the client: ${leftBecause}`
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { ServiceRecord } from '../../api/records.ts'
+import type { Protocol, ServiceRecord } from '../../api/records.ts'
 import { Catalog } from '../catalog.ts'
 import { node, rawService, record, service, slice } from '../testing/objects.ts'
 import type { Explanation } from './explanation.ts'
@@ -264,7 +264,8 @@ describe('whose address endpoints see', () => {
     })
   })
   describe('where sockets are connected to endpoints', () => {
-    const sockets = { clients: 'this node and its pods', protocols: ['TCP', 'UDP'] } as const
+    const everybody = 'this node and its pods'
+    const sockets = { clients: everybody, protocols: ['TCP', 'UDP'], connectedUdp: everybody } as const
     const traits = { sockets } as const
     test('that of the client on this node, whatever masquerades packets', () => {
       expect(seen({ traits }, '10.96.0.1:80', '10.64.0.1')).toBe('client client')
@@ -300,6 +301,24 @@ describe('whose address endpoints see', () => {
       const withoutTcp = { sockets: { ...sockets, protocols: ['UDP'] } } as const
       expect(remarkOf(web(), { traits: withoutTcp })).toContain('TCP is left to packets')
     })
+    test('connected datagram sockets may be left to packets, of pods or of all', () => {
+      const except = '; but packets are translated for a UDP socket that the client has connected'
+      const remark = (
+        connectedUdp: 'nobody' | 'this node' | typeof everybody,
+        from: string,
+        protocol: Protocol = 'UDP',
+      ) => {
+        const service = { ...web(), ports: web().ports.map((port) => ({ ...port, protocol })) }
+        const pods = slice('shop/web-1', 'web', ['10.64.0.1'], [{ name: 'http', port: 8080, protocol }])
+        const world = given([service, pods], { traits: { sockets: { ...sockets, connectedUdp } } })
+        return explained(world, `10.96.0.1:80/${protocol}`, { from }).remarks.at(-1)
+      }
+      expect(remark('this node', 'pod')).toContain(except)
+      expect(remark('nobody', 'host')).toContain(except)
+      expect(remark('this node', 'host')).not.toContain(except)
+      expect(remark(everybody, 'pod')).not.toContain(except)
+      expect(remark('nobody', 'pod', 'TCP')).not.toContain(except)
+    })
     test('affinity is kept by nftables, but for node ports on loopback', () => {
       const sticky = { ...web(nodePort), affinitySeconds: 600 }
       const onLoopback = { traits: { ...traits, nodePortsOnLoopback: ['ipv4'] } } as const
@@ -315,7 +334,7 @@ describe('whose address endpoints see', () => {
       explained(given([service, slices('10.64.0.1 here')], options), '10.96.0.1:80').remarks.join('; ')
     expect(at({})).toContain('at most 10 open connections of the port (fairlead.dev/max-connections)')
     expect(at({})).toContain('at most 5 connections of the port per second (fairlead.dev/max-dials-per-second)')
-    const sockets = { clients: 'this node and its pods', protocols: ['TCP'] } as const
+    const sockets = { clients: 'this node and its pods', protocols: ['TCP'], connectedUdp: 'nobody' } as const
     expect(at({ traits: { sockets } })).toContain('packets count them')
   })
   test('a relay may tell the client in a header', () => {

@@ -55,4 +55,6 @@ export interface ModeTraits {
 export interface SocketTraits {
   readonly clients: 'this node' | 'this node and its pods'
   readonly protocols: readonly Protocol[]
+  /** Whose datagram sockets may be connected; those of others send to an address, or are left to packets. */
+  readonly connectedUdp: 'nobody' | 'this node' | 'this node and its pods'
 }
