@@ -42,13 +42,18 @@ const cases: readonly Case[] = [
 ]
 
 const web = givenService('web', 1, { type: 'NodePort', endpoints: ['here-1'] })
+/** What such a Service asks for needs more of the kernel than others. */
+const hashed = givenService('hashed', 2, {
+  endpoints: ['here-1', 'here-2'],
+  annotations: { 'fairlead.dev/algorithm': 'source-hash' },
+})
 const patience = { timeout: 60_000, interval: 50 }
 
 for (const { proxy, variant, needs } of cases)
   describeUnless(packetTestProblem(proxy), `${proxy.name}, ${needs.join(' and ')}`, () => {
     let rig: Rig
     beforeAll(async () => {
-      rig = await Rig.startWith((cluster) => start(cluster, { proxy, variant, needs }), [web])
+      rig = await Rig.startWith((cluster) => start(cluster, { proxy, variant, needs }), [web, hashed])
     }, 120_000)
     afterAll(() => rig?.[Symbol.asyncDispose]())
 
@@ -58,6 +63,10 @@ for (const { proxy, variant, needs } of cases)
       expect(statusOf(pid)).toMatchObject({ effective: expected, bounds: expected, noNewPrivileges: 1 })
       for (const { from, to, family } of flowsTo(web))
         expect(await whoAnswers(rig, from, to, family)).toBe('here-1:8080')
+      const answers = new Set<string>()
+      for (let time = 0; time < 20; time++)
+        answers.add(await whoAnswers(rig, 'caller', at('cluster IP', hashed), 'ipv4'))
+      expect(answers.size).toBe(1)
     })
 
     test('is enough to clean up', async () => {
