@@ -549,6 +549,29 @@ END`)
     make: objects(nodeObject, service('web', '10.96.0.10', { externalIPs: ['198.51.100.1'] }), slice('web')),
   },
   {
+    name: 'unsupported-annotation',
+    when: 'stopped',
+    mode: 'iptables',
+    evidence: /algorithm: maglev is ignored: the iptables mode cannot do it; it can do random, source-hash$/,
+    make: objects(nodeObject, annotated(web, { 'fairlead.dev/algorithm': 'maglev' }), slice('web')),
+  },
+  {
+    name: 'unsupported-annotation',
+    when: 'stopped',
+    mode: 'iptables',
+    evidence:
+      /algorithm: source-hash is ignored: this node cannot do it .* no match "bpf"; add the kernel module xt_bpf/,
+    make: (node) => {
+      for (const tool of ['iptables-nft', 'ip6tables-nft'])
+        node.tool(
+          tool,
+          `case "$*" in *"-m bpf"*) echo "Warning: Extension bpf revision 0 not supported, missing kernel module?" >&2; exit;; esac
+           exec ${realProgram(tool)} "$@"`,
+        )
+      objects(nodeObject, annotated(web, { 'fairlead.dev/algorithm': 'source-hash' }), slice('web'))(node)
+    },
+  },
+  {
     name: 'loopback-address',
     when: 'stopped',
     evidence: /endpoint 127\.0\.0\.1/,
@@ -656,4 +679,9 @@ function balanced(spec: Readonly<Record<string, unknown>>): unknown {
     ...(service('web', '10.96.0.10', { type: 'LoadBalancer', ...spec }) as object),
     status: { loadBalancer: { ingress: [{ ip: '198.51.100.9' }] } },
   }
+}
+
+function annotated(object: unknown, annotations: Readonly<Record<string, string>>): unknown {
+  const { metadata, ...rest } = object as { readonly metadata: object }
+  return { ...rest, metadata: { ...metadata, annotations } }
 }

@@ -8,11 +8,13 @@ import { renderPlan } from '../../backends/iptables/render.ts'
 import type { FixedSettings } from '../../backends/iptables/settings-source.ts'
 import { routesLocalhost } from '../../config/proxy-config.ts'
 import type { NodeView } from '../../core/backend.ts'
+import { silentLogger } from '../../core/logger.ts'
 import { allRulePieces } from '../../dataplane/iptables/language/rule-pieces.ts'
 import { counterNames } from '../../dataplane/iptables/language/counters.ts'
 import { assumedSettings, SettingsSource } from '../../backends/iptables/settings-source.ts'
 import { iptablesTraits } from '../../backends/iptables/traits.ts'
 import { nodePortAddresses } from '../../core/node/node-port-addresses.ts'
+import { findIptables } from '../../dataplane/iptables/find-iptables.ts'
 import type { Iptables } from '../../dataplane/iptables/iptables.ts'
 import { openChainChanges } from '../../dataplane/iptables/chain-changes.ts'
 import type { Nfacct } from '../../dataplane/nfacct/nfacct.ts'
@@ -32,6 +34,8 @@ export const iptablesMode: Mode = {
   carriesTraffic: false,
   endpointRules: 'usual',
   abilities: iptablesAbilities,
+  abilitiesAt: async ({ exec, clock }, family, signal) =>
+    abilitiesHere(await findIptables({ exec, clock, log: silentLogger, family, signal }), signal),
   traits: (config) => iptablesTraits({ localhostNodePorts: routesLocalhost(config) }),
 
   onNode: (context) => ({

@@ -28,6 +28,8 @@ export interface Mode {
   readonly carriesTraffic: boolean
   readonly endpointRules: ServingPolicy['endpointRules']
   readonly abilities: ServingPolicy['abilities']
+  /** The same on this machine, where that depends on it. Absent: nothing does. */
+  abilitiesAt?(host: Pick<Host, 'exec' | 'clock'>, family: Family, signal: AbortSignal): Promise<ModeAbilities>
   /** What its clients meet, on a node that is as the mode wants it. */
   traits(config: ProxyConfig, ebpf?: EbpfOptions): ModeTraits
   /** Whether Services may have loopback addresses on such a node, as `allowsLoopback` of how it works there. Absent: nowhere. */

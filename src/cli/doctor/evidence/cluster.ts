@@ -58,7 +58,7 @@ export interface ClusterPlace extends ApiPlace {
 export async function readCluster(
   setup: Setup,
   place: ClusterPlace,
-  host: Pick<Host, 'env' | 'clock' | 'lookup' | 'localAddresses' | 'platform' | 'process'>,
+  host: Pick<Host, 'env' | 'clock' | 'exec' | 'lookup' | 'localAddresses' | 'platform' | 'process'>,
   signal: AbortSignal,
 ): Promise<ClusterFacts> {
   const catalog = new Catalog()
@@ -84,10 +84,11 @@ export async function readCluster(
     ...configuredPolicy(setup.config),
     allowLoopback: place.mode.allowsLoopbackAt?.(modePlace) ?? false,
     endpointRules: place.mode.endpointRules,
-    abilities: place.mode.abilities,
     apiServers,
   }
-  const views = setup.families.map((family) => {
+  const views: NodeView[] = []
+  for (const family of setup.families) {
+    const abilities = await abilitiesAt(place.mode, host, family, signal)
     const told = (_: Family, service: ObjectKey, all: readonly ServiceNotice[]) =>
       void notices.push(...all.map((notice) => ({ ...notice, family, service })))
     const table = new RouteTable({
@@ -95,13 +96,13 @@ export async function readCluster(
       family,
       nodeName: setup.nodeName,
       nodeIP: addresses[family],
-      policy,
+      policy: { ...policy, abilities },
       notices: { tell: told },
       metrics: silentMetrics,
       startedAtMs: 0,
     })
-    return table.take({ full: true }).view
-  })
+    views.push(table.take({ full: true }).view)
+  }
   return {
     catalog,
     views,
@@ -111,6 +112,16 @@ export async function readCluster(
     nodeIps: addresses,
     localAddresses: host.localAddresses(),
     problems,
+  }
+}
+
+/** What keeps the tools from answering is for other checks to find. */
+async function abilitiesAt(mode: Mode, host: Pick<Host, 'exec' | 'clock'>, family: Family, signal: AbortSignal) {
+  try {
+    return (await mode.abilitiesAt?.(host, family, signal)) ?? mode.abilities
+  } catch (error) {
+    if (signal.aborted) throw error
+    return mode.abilities
   }
 }
 
