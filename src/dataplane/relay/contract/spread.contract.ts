@@ -1,6 +1,7 @@
 /** Who gets which connection, by algorithm and weight. What depends on the client alone is the same in every engine. */
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
+import { chiSquareOf, mostByChance } from '../../../core/balance/testing/chi-square.ts'
 import { hostPort } from '../../../net/ip.ts'
 import { Spread, type Candidate } from '../node/spread.ts'
 import type { Balancing, SocketAddress } from '../relay.ts'
@@ -31,12 +32,8 @@ export function spreadContract(make: MakeRelay): void {
   test('by random, weights of 1:3:6 are likely', async () => {
     const { address } = await relayTo(make, await weighted(1, 3, 6), { pool: { balancing: 'random' } })
     const counts = await askTimes(address, 500)
-    const chiSquare = [1, 3, 6].reduce((sum, weight) => {
-      const expected = weight * 50
-      return sum + ((counts[`weight ${weight}`] ?? 0) - expected) ** 2 / expected
-    }, 0)
-    // By chance once in a million times.
-    expect(chiSquare).toBeLessThan(27.6)
+    const answered = [1, 3, 6].map((weight) => counts[`weight ${weight}`] ?? 0)
+    expect(chiSquareOf(answered, [1, 3, 6])).toBeLessThan(mostByChance(3))
   })
 
   test('other weights count for the next connection', async () => {

@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { maglevTable } from '../../../core/balance/maglev.ts'
+import { chiSquareOf, mostByChance } from '../../../core/balance/testing/chi-square.ts'
+import { seededRandom } from '../../../core/balance/testing/seeded-random.ts'
 import type { Balancing } from '../relay.ts'
 import { Spread, type Candidate } from './spread.ts'
 
@@ -13,7 +15,7 @@ const named = (weights: readonly number[]): Endpoint[] =>
   weights.map((weight, index) => ({ name: `10.64.0.${index + 1}:8080`, weight, open: 0, credit: 0 }))
 
 function spreadOf(endpoints: readonly Endpoint[], balancing: Balancing, seed = 1): Spread<Endpoint> {
-  const spread = new Spread<Endpoint>(randomFrom(seed))
+  const spread = new Spread<Endpoint>(seededRandom(seed))
   spread.replace(endpoints, balancing)
   return spread
 }
@@ -37,34 +39,18 @@ function countsOf(
   return endpoints.map((endpoint) => counts.get(endpoint) ?? 0)
 }
 
-function chiSquare(counts: readonly number[], weights: readonly number[]): number {
-  const total = weights.reduce((sum, weight) => sum + weight, 0)
-  return counts.reduce((sum, count, index) => {
-    const expected = (picks * (weights[index] ?? 0)) / total
-    return sum + (count - expected) ** 2 / expected
-  }, 0)
-}
-
-/** Exceeded by chance once in 100,000 times: by three and by ten endpoints. */
-const mostOfThree = 23.03
-const mostOfTen = 39.34
-
 for (const balancing of balancings) {
   test(`by ${balancing}, ten endpoints are chosen equally often`, () => {
     const endpoints = named(Array.from({ length: 10 }, () => 1))
     const counts = countsOf(spreadOf(endpoints, balancing), endpoints)
-    expect(
-      chiSquare(
-        counts,
-        endpoints.map(({ weight }) => weight),
-      ),
-    ).toBeLessThan(mostOfTen)
+    const weights = endpoints.map(({ weight }) => weight)
+    expect(chiSquareOf(counts, weights)).toBeLessThan(mostByChance(10))
   })
 
   test(`by ${balancing}, weights of 1:3:6 are kept`, () => {
     const endpoints = named([1, 3, 6])
     const counts = countsOf(spreadOf(endpoints, balancing), endpoints)
-    expect(chiSquare(counts, [1, 3, 6])).toBeLessThan(mostOfThree)
+    expect(chiSquareOf(counts, [1, 3, 6])).toBeLessThan(mostByChance(3))
     for (const [index, share] of [0.1, 0.3, 0.6].entries())
       expect(Math.abs((counts[index] ?? 0) / picks / share - 1)).toBeLessThan(0.02)
   })
@@ -179,14 +165,3 @@ test('new weights count at once', () => {
   spread.reweigh('maglev')
   expect((countsOf(spread, endpoints)[1] ?? 0) / picks).toBeCloseTo(0.9, 1)
 })
-
-/** mulberry32: the same numbers in each run. */
-function randomFrom(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
