@@ -2,8 +2,9 @@
  * What the TypeScript side says, a line at a time on standard input, and what it is answered.
  *
  *   <call> pool <pool> <generation> <affinity seconds> <refuse|close> <balancing> <none|v1|v2> <most age in ms>
+ *          <-|name,connections,connections of an endpoint,dials in a second,dials of an endpoint>
  *          {<ip> <port> <here|elsewhere> <weight> <endpoint slot>}
- *          An age of 0 is any. Balancing is round-robin, random, least-connections, source-hash or maglev.
+ *          An age or a limit of 0 is any; pools whose limits have one name share them. Balancing is round-robin, random, least-connections, source-hash or maglev.
  *   <call> drop <pool>
  *   <call> listen <slot> <ip> <port> <pool> <whose address is kept> <pods> {<range>}
  *                                                            done <call> <port>, or failed <call> <errno>
@@ -113,6 +114,24 @@ static void tell_workers(enum message message) {
   for (unsigned index = 0; index < settings.workers; index++) worker_post(&workers[index], message, NULL, -1);
 }
 
+static unsigned limit(struct words *limits) {
+  const char *text = strsep(&limits->rest, ",");
+  if (text == NULL) fail("a pool has too few limits");
+  return (unsigned)atol(text);
+}
+
+static struct gate *read_gate(char *text) {
+  if (strcmp(text, "-") == 0) return NULL;
+  struct words rest = {text};
+  const char *name = strsep(&rest.rest, ",");
+  struct limits limits = {0};
+  limits.connections = limit(&rest);
+  limits.endpoint_connections = limit(&rest);
+  limits.dials = limit(&rest);
+  limits.endpoint_dials = limit(&rest);
+  return gate_get(name, &limits);
+}
+
 static void change_pool(unsigned call, struct words *words) {
   size_t name = (size_t)number(words);
   struct pool_spec spec = {0};
@@ -122,6 +141,7 @@ static void change_pool(unsigned call, struct words *words) {
   spec.balancing = (enum balancing)one_of(word(words), balancings);
   spec.proxy_protocol = (enum proxy_protocol)one_of(word(words), headers);
   spec.most_age_ns = number(words) * 1000000;
+  spec.gate = read_gate(word(words));
   spec.count = count_words(words->rest) / 5;
   spec.targets = must_have(calloc(spec.count + 1, sizeof *spec.targets));
   for (unsigned index = 0; index < spec.count; index++) {

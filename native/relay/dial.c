@@ -27,6 +27,11 @@ static void turn_away(struct connection *connection, enum cell why, bool with_re
   connection_close(connection, with_reset);
 }
 
+void dial_refused(struct connection *connection, enum cell why) {
+  tell_trouble(connection->listener, connection->worker->now_ns, "limited", 0);
+  turn_away(connection, why, true);
+}
+
 static void report_choice(struct connection *connection, const struct choice *choice) {
   if (!atomic_load(&is_followed)) return;
   char client[ADDRESS_TEXT], endpoint[ADDRESS_TEXT];
@@ -91,8 +96,14 @@ void dial_next(struct connection *connection) {
   struct worker *worker = connection->worker;
   struct listener *listener = connection->listener;
   while (connection->attempt < settings.dial_attempts) {
-    connection->pool = listener_pool(listener);
-    struct choice choice = pool_choose(connection->pool, &connection->client_address, worker->now_ns);
+    if (connection->pool == NULL) connection->pool = listener_pool(listener);
+    struct choice choice =
+        pool_choose(connection->pool, &connection->client_address, connection->wait_until_ns != 0, worker->now_ns);
+    if (choice.full != HAS_ROOM) {
+      if (!wait_begin(connection, choice.full)) dial_refused(connection, choice.full);
+      return;
+    }
+    wait_end(connection);
     if (choice.endpoint == NULL) return turn_away(connection, NO_ENDPOINT, !choice.closes_when_empty);
     connection->endpoint = choice.endpoint;
     connection->proxy_protocol = choice.proxy_protocol;

@@ -23,6 +23,7 @@ struct pool *pool_create(void) {
 void endpoint_release(struct endpoint *endpoint) {
   if (atomic_fetch_sub(&endpoint->references, 1) != 1) return;
   tell_answer("left %u %u", endpoint->slot, endpoint->generation);
+  gate_remove(endpoint);
   free(endpoint);
 }
 
@@ -35,6 +36,7 @@ void pool_release(struct pool *pool) {
     endpoint_release(endpoint);
   }
   affinity_destroy(pool->affinity);
+  gate_release(pool->gate);
   pthread_mutex_destroy(&pool->lock);
   free(pool->endpoints);
   free(pool->sorted);
@@ -186,6 +188,23 @@ static void update_affinity(struct pool *pool, int64_t timeout_ns) {
   }
 }
 
+static void leave_gate(struct pool *pool) {
+  for (unsigned index = 0; index < pool->count; index++) gate_remove(pool->endpoints[index]);
+  for (struct link *link = pool->departed.next; link != &pool->departed; link = link->next)
+    gate_remove(CONTAINER(link, struct endpoint, departed));
+}
+
+/* Takes over a reference. */
+static void update_gate(struct pool *pool, struct gate *gate) {
+  if (gate != pool->gate) leave_gate(pool);
+  gate_release(pool->gate);
+  pool->gate = gate;
+  if (gate == NULL) return;
+  for (unsigned index = 0; index < pool->count; index++) gate_add(gate, pool->endpoints[index]);
+  for (struct link *link = pool->departed.next; link != &pool->departed; link = link->next)
+    gate_add(gate, CONTAINER(link, struct endpoint, departed));
+}
+
 bool pool_update(struct pool *pool, struct pool_spec *spec) {
   put_in_order(spec);
   pthread_mutex_lock(&pool->lock);
@@ -199,21 +218,58 @@ bool pool_update(struct pool *pool, struct pool_spec *spec) {
     atomic_store(&pool->sorted[index]->is_here, spec->targets[index].is_here);
     pool->sorted[index]->weight = spec->targets[index].weight;
   }
+  update_gate(pool, spec->gate);
   spread_changed(pool);
   pthread_mutex_unlock(&pool->lock);
   return has_left;
 }
 
-struct choice pool_choose(struct pool *pool, const union address *client, int64_t now_ns) {
-  pthread_mutex_lock(&pool->lock);
+static struct endpoint *choose(struct pool *pool, const union address *client, int64_t now_ns, bool *is_sticky) {
   struct endpoint *sticky = pool->affinity == NULL ? NULL : affinity_find(pool->affinity, client, now_ns);
-  struct endpoint *endpoint = sticky != NULL ? sticky : spread_next(pool, client, now_ns);
+  *is_sticky = sticky != NULL;
+  if (sticky != NULL && pool->gate != NULL) *is_sticky = gate_why_endpoint_full(pool->gate, sticky, now_ns) == HAS_ROOM;
+  return *is_sticky ? sticky : spread_next(pool, client, now_ns);
+}
+
+/* With the lock of the gate. None of the endpoints can be had: the first one tells why. */
+static enum cell why_none(struct pool *pool, int64_t now_ns) {
+  for (unsigned index = 0; index < pool->count; index++)
+    if (gate_why_endpoint_full(pool->gate, pool->endpoints[index], now_ns) == MAX_DIALS) return MAX_DIALS;
+  return pool->count == 0 ? HAS_ROOM : MAX_CONNECTIONS;
+}
+
+static struct endpoint *choose_by_gate(struct pool *pool, const union address *client, bool has_waited, int64_t now_ns,
+                                       struct choice *choice) {
+  struct endpoint *endpoint = NULL;
+  pthread_mutex_lock(&pool->gate->lock);
+  enum cell full = pool->count == 0 ? HAS_ROOM : gate_why_full(pool->gate, now_ns);
+  if (full == HAS_ROOM && !has_waited && atomic_load(&pool->waiting) > 0) full = MAX_CONNECTIONS;
+  if (full == HAS_ROOM) {
+    endpoint = choose(pool, client, now_ns, &choice->is_sticky);
+    if (endpoint != NULL)
+      gate_enter(pool->gate, endpoint, now_ns);
+    else
+      full = why_none(pool, now_ns);
+  }
+  choice->full = full;
+  pthread_mutex_unlock(&pool->gate->lock);
+  return endpoint;
+}
+
+struct choice pool_choose(struct pool *pool, const union address *client, bool has_waited, int64_t now_ns) {
+  pthread_mutex_lock(&pool->lock);
+  struct choice choice = {.endpoints = pool->count,
+                          .proxy_protocol = pool->proxy_protocol,
+                          .closes_when_empty = pool->closes_when_empty,
+                          .full = HAS_ROOM};
+  struct endpoint *endpoint = pool->gate == NULL ? choose(pool, client, now_ns, &choice.is_sticky)
+                                                 : choose_by_gate(pool, client, has_waited, now_ns, &choice);
   if (endpoint != NULL) {
     atomic_fetch_add(&endpoint->references, 1);
     endpoint->open++;
   }
   if (endpoint != NULL && pool->affinity != NULL) affinity_remember(pool->affinity, client, endpoint, now_ns);
-  struct choice choice = {endpoint, pool->count, sticky != NULL, pool->proxy_protocol, pool->closes_when_empty};
+  choice.endpoint = endpoint;
   pthread_mutex_unlock(&pool->lock);
   return choice;
 }
@@ -252,6 +308,7 @@ bool pool_has_only(struct pool *pool, const struct endpoint *endpoint) {
 void pool_leave(struct pool *pool, struct endpoint *endpoint) {
   pthread_mutex_lock(&pool->lock);
   endpoint->open--;
+  if (endpoint->meter != NULL) gate_leave(endpoint);
   bool is_last = atomic_load(&endpoint->references) == 2 && atomic_load(&endpoint->is_gone);
   if (is_last) {
     list_remove(&endpoint->departed);

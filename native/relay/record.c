@@ -37,6 +37,8 @@ static const char *result_of(enum cell why) {
     case NO_ENDPOINT: return "no-endpoint";
     case UNREACHABLE: return "unreachable";
     case SOURCE_NOT_ALLOWED: return "source-not-allowed";
+    case MAX_CONNECTIONS: return "max-connections";
+    case MAX_DIALS: return "max-dials-per-second";
     default: return "overload";
   }
 }

@@ -5,9 +5,9 @@
  *
  *   control thread   reads commands, opens and closes listeners, changes pools        control.c
  *   worker threads   accept, dial and copy; a connection stays in the thread it       worker.c, dial.c, pose.c, copy.c,
- *                    came to, so it needs no locks                                    record.c, age.c
+ *                    came to, so it needs no locks                                    record.c, age.c, wait.c
  *   pools            who serves, and whose turn it is; shared, each behind a lock     pool.c, spread.c, maglev.c,
- *                                                                                    affinity.c
+ *                                                                                    affinity.c, gate.c
  *
  * Before it serves anybody it gives up the privileges that it does not need            privileges.c, calls.c
  */
@@ -110,7 +110,11 @@ enum cell {
   OVERLOAD,
   AGED,
   AGED_RESET,
-  CELLS = 16, /* room to grow, and two whole cache lines */
+  WAITED,
+  MAX_CONNECTIONS,
+  MAX_DIALS,
+  CELLS = 16, /* two whole cache lines */
+  HAS_ROOM = CELLS, /* none of them */
 };
 
 /* Of an endpoint; the first four are those of a listener. The order is that of src/dataplane/relay/endpoint-counters.ts. */
@@ -163,6 +167,38 @@ void transparent_count(int change);
 enum balancing { ROUND_ROBIN, RANDOM, LEAST_CONNECTIONS, SOURCE_HASH, MAGLEV };
 enum proxy_protocol { PROXY_NONE, PROXY_V1, PROXY_V2 };
 
+/* Of all connections of a Service port, or of those to one endpoint; 0: any number. */
+struct limits {
+  unsigned connections, endpoint_connections, dials, endpoint_dials;
+};
+
+#define RATE_SLOTS 21
+
+struct metered {
+  int open;
+  int64_t slot; /* the newest of the dials */
+  unsigned dials[RATE_SLOTS];
+};
+
+/* One address, in all pools of a gate. */
+struct meter {
+  struct link all;
+  struct gate *gate;
+  union address address;
+  int references;
+  struct metered count;
+};
+
+struct gate {
+  struct gate *next;
+  char *name;
+  int references; /* with the lock of all gates */
+  pthread_mutex_t lock; /* after that of a pool */
+  struct limits limits;
+  struct metered count;
+  struct link meters;
+};
+
 struct endpoint {
   union address address;
   /* On this node: its answers come past here, whoever the client is. */
@@ -179,6 +215,7 @@ struct endpoint {
   int64_t avoid_until_ns;
   unsigned generation; /* of the list with which it came, or came back */
   struct link departed;
+  struct meter *meter; /* NULL where nothing is limited */
 };
 
 struct affinity;
@@ -199,6 +236,8 @@ struct pool {
   uint16_t *maglev;          /* for each slot an index in them; NULL as well */
   struct link departed; /* endpoints that left while connections to them go on */
   struct affinity *affinity;
+  struct gate *gate; /* NULL where nothing is limited */
+  atomic_int waiting; /* connections, for room */
   uint64_t random;
 };
 
@@ -215,6 +254,7 @@ struct pool_spec {
   enum balancing balancing;
   enum proxy_protocol proxy_protocol;
   bool closes_when_empty;
+  struct gate *gate; /* a reference, or NULL */
   unsigned count;
   struct target *targets;
 };
@@ -225,13 +265,15 @@ struct choice {
   bool is_sticky;
   enum proxy_protocol proxy_protocol;
   bool closes_when_empty;
+  enum cell full; /* why there is none, or HAS_ROOM */
 };
 
 struct pool *pool_create(void);
 void pool_release(struct pool *pool);
 /* Returns whether an endpoint has left. Brings the targets of the spec into order. */
 bool pool_update(struct pool *pool, struct pool_spec *spec);
-struct choice pool_choose(struct pool *pool, const union address *client, int64_t now_ns);
+/* Where others wait for room, whoever comes now is behind them. */
+struct choice pool_choose(struct pool *pool, const union address *client, bool has_waited, int64_t now_ns);
 /* The endpoint did not answer: the client is free to go elsewhere, and others try it last for a while. */
 void pool_failed(struct pool *pool, struct endpoint *endpoint, const union address *client, int64_t now_ns);
 void pool_succeeded(struct pool *pool, struct endpoint *endpoint);
@@ -249,6 +291,18 @@ uint64_t pool_random(struct pool *pool);
 /* Other endpoints, weights or balancing. */
 void spread_changed(struct pool *pool);
 struct endpoint *spread_next(struct pool *pool, const union address *client, int64_t now_ns);
+
+/* The one of that name, with these limits from now on; a reference. */
+struct gate *gate_get(const char *name, const struct limits *limits);
+void gate_release(struct gate *gate);
+/* With the lock of the pool. What the endpoint has open counts. */
+void gate_add(struct gate *gate, struct endpoint *endpoint);
+void gate_remove(struct endpoint *endpoint);
+void gate_leave(struct endpoint *endpoint);
+/* With the lock of the gate. */
+enum cell gate_why_full(struct gate *gate, int64_t now_ns);
+enum cell gate_why_endpoint_full(struct gate *gate, struct endpoint *endpoint, int64_t now_ns);
+void gate_enter(struct gate *gate, struct endpoint *endpoint, int64_t now_ns);
 
 #define MAGLEV_SLOTS 16381
 uint32_t hash32(const char *text, uint32_t seed);
@@ -361,8 +415,9 @@ struct connection {
   unsigned endpoints;
   int64_t accepted_ns, dialled_ns, started_ns, moved_ns;
   struct record *record; /* of the few that are reported */
-  struct link all, ready, queued;
-  int64_t due_ns;
+  struct link all, ready, queued, waiting;
+  int64_t due_ns, wait_until_ns;
+  enum cell full; /* why it waits */
 };
 
 /* Whoever is the last to see it answers: all workers are there. */
@@ -381,7 +436,7 @@ struct worker {
   int64_t now_ns;
   int64_t wall_offset_ns, wall_checked_ns; /* from now_ns to the wall clock, which people may set */
   atomic_int load; /* connections, for spreading new ones */
-  struct link connections, ready, dead;
+  struct link connections, ready, dead, waiting;
   struct link records;   /* of open connections, the next to be told first */
   unsigned until_report; /* so many connections are not reported before the next */
   unsigned long long reported;
@@ -427,6 +482,13 @@ bool is_own_shortage(int error);
 void dial_next(struct connection *connection);
 void dial_event(struct connection *connection, uint32_t events);
 void dial_timed_out(struct connection *connection);
+void dial_refused(struct connection *connection, enum cell why);
+
+/* False when too many wait already. */
+bool wait_begin(struct connection *connection, enum cell why);
+bool is_waiting(const struct connection *connection);
+void wait_end(struct connection *connection);
+int64_t wait_run(struct worker *worker);
 
 /* Its pool has an age, or has another one. */
 void age_follow(struct connection *connection);

@@ -17,8 +17,10 @@ struct asking {
   bool takes_avoided;
 };
 
-static bool may_take(const struct asking *asking, const struct endpoint *endpoint) {
-  return asking->takes_avoided || endpoint->avoid_until_ns <= asking->now_ns;
+static bool may_take(const struct asking *asking, struct endpoint *endpoint) {
+  if (!asking->takes_avoided && endpoint->avoid_until_ns > asking->now_ns) return false;
+  struct gate *gate = asking->pool->gate;
+  return gate == NULL || gate_why_endpoint_full(gate, endpoint, asking->now_ns) == HAS_ROOM;
 }
 
 /* xorshift64*: fair enough for turns. */
@@ -76,7 +78,7 @@ static int64_t compare_load(const struct endpoint *left, const struct endpoint *
 static const struct endpoint *least_busy(const struct asking *asking) {
   const struct endpoint *least = NULL;
   for (unsigned index = 0; index < asking->pool->count; index++) {
-    const struct endpoint *endpoint = asking->pool->endpoints[index];
+    struct endpoint *endpoint = asking->pool->endpoints[index];
     if (may_take(asking, endpoint) && (least == NULL || compare_load(endpoint, least) < 0)) least = endpoint;
   }
   return least;
@@ -159,7 +161,7 @@ static struct endpoint *next_of(const struct asking *asking) {
   return NULL;
 }
 
-/* When all of them failed lately, all are tried. */
+/* When all of them failed lately, all are tried. NULL where none has room. */
 struct endpoint *spread_next(struct pool *pool, const union address *client, int64_t now_ns) {
   if (pool->count == 0) return NULL;
   struct asking asking = {.pool = pool, .client = client, .now_ns = now_ns};

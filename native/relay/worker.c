@@ -134,6 +134,7 @@ static struct connection *connection_create(struct worker *worker, struct listen
   flow_init(&connection->down, &connection->backend, &connection->client, BYTES_OUT);
   list_init(&connection->ready);
   list_init(&connection->queued);
+  list_init(&connection->waiting);
   list_append(&worker->connections, &connection->all);
   return connection;
 }
@@ -220,6 +221,7 @@ void connection_close(struct connection *connection, bool with_reset) {
   if (connection->is_leaving) connection_cells(connection)[with_reset ? AGED_RESET : AGED] += 1;
   age_forget(connection);
   if (connection->endpoint != NULL) pool_leave(connection->pool, connection->endpoint);
+  wait_end(connection);
   if (connection->pool != NULL) pool_release(connection->pool);
   atomic_fetch_sub(&connection->worker->load, 1);
   list_remove(&connection->ready);
@@ -415,6 +417,10 @@ static void expire(struct connection *connection, enum timer timer) {
 static int run_timers(struct worker *worker) {
   int64_t next_ns = record_tell_open(worker), next_age_ns = age_run(worker);
   if (next_age_ns < next_ns) next_ns = next_age_ns;
+  if (!list_is_empty(&worker->waiting)) {
+    int64_t next_wait_ns = wait_run(worker);
+    if (next_wait_ns < next_ns) next_ns = next_wait_ns;
+  }
   for (int timer = 0; timer < TIMERS; timer++) {
     struct link *queue = &worker->queues[timer];
     while (!list_is_empty(queue)) {
@@ -491,6 +497,7 @@ bool worker_start(struct worker *worker, unsigned index) {
   list_init(&worker->connections);
   list_init(&worker->ready);
   list_init(&worker->dead);
+  list_init(&worker->waiting);
   for (int timer = 0; timer < TIMERS; timer++) list_init(&worker->queues[timer]);
   read_clock(worker);
   record_prepare(worker);

@@ -7,5 +7,11 @@ export const userspaceAbilities: ModeAbilities = {
   algorithms,
   algorithmsWithAffinity: algorithms,
   weights: true,
-  limits: ['maxConnectionAgeMs'],
+  limits: [
+    'maxConnectionAgeMs',
+    'maxConnections',
+    'maxConnectionsPerEndpoint',
+    'maxDialsPerSecond',
+    'maxDialsPerSecondPerEndpoint',
+  ],
 }

@@ -1,5 +1,5 @@
 /** A listener as text for people: why it is there, where it listens, and who serves behind it. */
-import type { KeptClients, PoolEndpoint } from '../../dataplane/relay/relay.ts'
+import type { KeptClients, PoolEndpoint, PoolLimits } from '../../dataplane/relay/relay.ts'
 import { hostPort } from '../../net/ip.ts'
 import type { PlannedListener } from './plan.ts'
 
@@ -13,11 +13,24 @@ export function describeListener({ purpose, ip, allowedSources, keeps, pool }: P
     ...(pool.endpoints.some(({ weight }) => weight !== undefined)
       ? [`weights ${pool.endpoints.map(({ weight = 1 }) => weight).join(' ')}`]
       : []),
+    ...limitNotes(pool.limits),
     ...(pool.maxConnectionAgeMs === undefined ? [] : [`connections of at most ${pool.maxConnectionAgeMs / 1000} s`]),
     ...(pool.affinitySeconds > 0 ? [`client affinity ${pool.affinitySeconds} s`] : []),
   ]
   const note = notes.length === 0 ? '' : ` (${notes.join('; ')})`
   return `${purpose} ${hostPort(ip, port)} -> ${endpoints}${note}`
+}
+
+function limitNotes(limits: PoolLimits | undefined): readonly string[] {
+  if (limits === undefined) return []
+  const { connections, connectionsPerEndpoint, dialsPerSecond, dialsPerSecondPerEndpoint } = limits
+  const told = [
+    [connections, 'connections'],
+    [connectionsPerEndpoint, 'connections to each endpoint'],
+    [dialsPerSecond, 'dials per second'],
+    [dialsPerSecondPerEndpoint, 'dials per second to each endpoint'],
+  ] as const
+  return told.flatMap(([most, what]) => (most === undefined ? [] : [`at most ${most} ${what}`]))
 }
 
 const keepingNotes: Readonly<Record<KeptClients['of'], string>> = {

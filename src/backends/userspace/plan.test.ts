@@ -71,6 +71,27 @@ test('what the Service wishes for its connections goes to every pool of it', () 
     expect(pool).toMatchObject({ proxyProtocol: 'v1', balancing: 'random', maxConnectionAgeMs: 600_000 })
 })
 
+test('limits of the Service are shared by all pools of the port', () => {
+  const traffic = {
+    maxConnections: 5,
+    maxConnectionsPerEndpoint: 2,
+    maxDialsPerSecond: 10,
+    maxDialsPerSecondPerEndpoint: 3,
+  }
+  const route = testRoute('shop/web', { nodePort: 30_080, externalPolicy: 'Local', traffic })
+  const limits = {
+    sharedAs: `ipv4/${route.key}`,
+    connections: 5,
+    connectionsPerEndpoint: 2,
+    dialsPerSecond: 10,
+    dialsPerSecondPerEndpoint: 3,
+  }
+  const pools = listenersOf(route).map(({ pool }) => pool)
+  expect(new Set(pools.map(({ id }) => id)).size).toBe(2)
+  for (const pool of pools) expect(pool.limits).toEqual(limits)
+  expect(limits.sharedAs).not.toMatch(/[\s,]/)
+})
+
 test('weights go to the pools where they differ, and nothing does where they are equal', () => {
   const weights = (...given: number[]) => {
     const endpoints = given.map((weight, index) => ({ ...here, address: `10.64.0.${index + 1}:8080`, weight }))

@@ -168,7 +168,21 @@ export function poolFor(
     ...(balancing !== undefined && balancing !== 'round-robin' && { balancing }),
     ...(proxyProtocol !== undefined && { proxyProtocol }),
     ...(maxConnectionAgeMs !== undefined && { maxConnectionAgeMs }),
+    ...limitsOf(route),
   }
+}
+
+/** All ways into the Service port count together. */
+function limitsOf({ traffic, family, key }: Route): Pick<PoolSpec, 'limits'> {
+  if (traffic === undefined) return {}
+  const { maxConnections, maxConnectionsPerEndpoint, maxDialsPerSecond, maxDialsPerSecondPerEndpoint } = traffic
+  const limits = {
+    ...(maxConnections !== undefined && { connections: maxConnections }),
+    ...(maxConnectionsPerEndpoint !== undefined && { connectionsPerEndpoint: maxConnectionsPerEndpoint }),
+    ...(maxDialsPerSecond !== undefined && { dialsPerSecond: maxDialsPerSecond }),
+    ...(maxDialsPerSecondPerEndpoint !== undefined && { dialsPerSecondPerEndpoint: maxDialsPerSecondPerEndpoint }),
+  }
+  return Object.keys(limits).length === 0 ? {} : { limits: { sharedAs: `${family}/${key}`, ...limits } }
 }
 
 /** A socket cannot leave a connection request unanswered as the kernel modes do; closing at once comes nearest. */

@@ -522,6 +522,17 @@ test('a mode with an affinity timeout of its own says so', () => {
   ])
 })
 
+test('limits are told, and what becomes of those above them', () => {
+  const record = { ...web(), traffic: { maxConnections: 5, maxDialsPerSecondPerEndpoint: 2 } }
+  const remarksOf = (options: Given) =>
+    explained(given([record, slices('10.64.0.1 here')], options), '10.96.0.1:80').remarks
+  expect(remarksOf({})).toEqual([
+    'this node has at most 5 open connections of the port (fairlead.dev/max-connections): more are refused, and counted',
+    'this node opens at most 2 connections of the port per second to each endpoint (fairlead.dev/max-dials-per-second-per-endpoint): more are refused, and counted',
+  ])
+  expect(remarksOf({ traits: { source: 'the relay' } })[0]).toContain('more wait for up to 5 s, and are refused then')
+})
+
 test('how old a connection may become is told', () => {
   const record = { ...web(), traffic: { maxConnectionAgeMs: 600_000 } }
   const { remarks } = explained(given([record, slices('10.64.0.1 here')]), '10.96.0.1:80')

@@ -1,13 +1,27 @@
 /** What a Service port may have too much of, on this node, in sentences. */
 import { trafficAnnotations } from '../../api/parse-traffic.ts'
 import type { GrantedTraffic, Route } from '../route.ts'
+import type { ModeTraits } from './mode-traits.ts'
 
-export function limitRemarks({ traffic }: Pick<Route, 'traffic'>): readonly string[] {
+export function limitRemarks({ traffic, protocol }: Route, { source }: ModeTraits): readonly string[] {
   if (traffic === undefined) return []
-  return told.flatMap(({ wish, says }) => {
+  const more =
+    source === 'the relay' && protocol === 'TCP'
+      ? 'more wait for up to 5 s, and are refused then; both are counted'
+      : 'more are refused, and counted'
+  const limits = told.flatMap(({ wish, says }) => {
     const most = traffic[wish]
-    return most === undefined ? [] : [`${says(most)} (${trafficAnnotations[wish]}): more are refused, and counted`]
+    return most === undefined ? [] : [`${says(most)} (${trafficAnnotations[wish]}): ${more}`]
   })
+  return [...limits, ...ageRemarks(traffic)]
+}
+
+function ageRemarks({ maxConnectionAgeMs: ageMs }: GrantedTraffic): readonly string[] {
+  if (ageMs === undefined) return []
+  const annotation = trafficAnnotations.maxConnectionAgeMs
+  return [
+    `a connection of ${ageMs / 1000} s ends in the next quiet moment, and at twice that age at the latest (${annotation})`,
+  ]
 }
 
 type Wish = Exclude<keyof GrantedTraffic, 'algorithm' | 'maxConnectionAgeMs'>

@@ -1,5 +1,4 @@
 /** What becomes of a client at an entrance of a Service port. */
-import { trafficAnnotations } from '../../api/parse-traffic.ts'
 import { objectKey } from '../../api/records.ts'
 import type { Algorithm } from '../../api/records.ts'
 import { hostPort } from '../../net/ip.ts'
@@ -62,8 +61,7 @@ export function explainFound(found: Found, question: Question, asked: Scene): Ex
       ...decided.remarks,
       ...onLoopback(entrance, scene),
       ...ownAffinity(route, scene),
-      ...(isForwarded ? limitRemarks(route) : []),
-      ...(isForwarded ? ageRemarks(route) : []),
+      ...(isForwarded ? limitRemarks(route, traits) : []),
       ...(listeners === undefined ? [] : ['Fairlead itself listens there, and relays (localhostNodePorts)']),
       ...(isForwarded && socket !== undefined ? [socketRemark(socket)] : []),
     ],
@@ -135,15 +133,6 @@ function ownAffinity({ affinitySeconds }: Route, { traits }: Scene): readonly st
   if (affinitySeconds === undefined || traits.keepsAffinityTimeout) return []
   return [
     `the ${traits.mode} mode keeps a client with its endpoint for a time of its own, not for ${affinitySeconds} s`,
-  ]
-}
-
-function ageRemarks({ traffic }: Route): readonly string[] {
-  const ageMs = traffic?.maxConnectionAgeMs
-  if (ageMs === undefined) return []
-  const annotation = trafficAnnotations.maxConnectionAgeMs
-  return [
-    `a connection of ${ageMs / 1000} s ends in the next quiet moment, and at twice that age at the latest (${annotation})`,
   ]
 }
 

@@ -18,6 +18,9 @@ const cellNames = [
   'overload',
   'aged',
   'aged-reset',
+  'waited',
+  'max-connections',
+  'max-dials-per-second',
 ] as const
 type Cell = (typeof cellNames)[number]
 
@@ -83,8 +86,10 @@ export class ListenerCounters {
         unreachable: this.#get('unreachable'),
         'source-not-allowed': this.#get('source-not-allowed'),
         overload: this.#get('overload'),
+        'max-connections': this.#get('max-connections'),
+        'max-dials-per-second': this.#get('max-dials-per-second'),
       },
-      limited: { aged: this.#get('aged'), 'aged-reset': this.#get('aged-reset') },
+      limited: { aged: this.#get('aged'), 'aged-reset': this.#get('aged-reset'), waited: this.#get('waited') },
     }
   }
 

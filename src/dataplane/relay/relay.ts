@@ -106,6 +106,19 @@ export interface PoolSpec {
   readonly proxyProtocol?: ProxyProtocol
   /** Connections that are older, give or take a tenth, end in a quiet moment (`connection-age.ts`), so that new endpoints get some. */
   readonly maxConnectionAgeMs?: number
+  /** Above them a TCP connection waits, up to 5 s and behind at most 1,024 others of the pool, and is refused then; a UDP client is refused at once. */
+  readonly limits?: PoolLimits
+}
+
+/** Of connections, and of dials in any second; those that are not there are not limited. */
+export interface PoolLimits {
+  /** Pools with the same name count together. No spaces, no commas. */
+  readonly sharedAs: string
+  readonly connections?: number
+  /** An endpoint that has as many is passed over. */
+  readonly connectionsPerEndpoint?: number
+  readonly dialsPerSecond?: number
+  readonly dialsPerSecondPerEndpoint?: number
 }
 
 /**
@@ -173,8 +186,8 @@ export interface TrafficCounts {
   readonly limited: Readonly<Record<Limited, number>>
 }
 
-/** What a limit of the Service did to a connection: it was too old, and was closed towards the client, or reset. */
-export type Limited = 'aged' | 'aged-reset'
+/** What a limit of the Service did to a connection: it was too old, and was closed towards the client, or reset; it had to wait. */
+export type Limited = 'aged' | 'aged-reset' | 'waited'
 
 /** Since the endpoint came into its pool. */
 export interface EndpointCounts {
@@ -198,4 +211,7 @@ export interface RelayTotals extends EngineCounts {
 }
 
 /** Why a connection or a datagram was not carried to an endpoint. */
-export type TurnedAway = 'no-endpoint' | 'unreachable' | 'source-not-allowed' | 'overload'
+export type TurnedAway = 'no-endpoint' | 'unreachable' | 'source-not-allowed' | 'overload' | Full
+
+/** Which limit of the Service leaves no room. */
+export type Full = 'max-connections' | 'max-dials-per-second'

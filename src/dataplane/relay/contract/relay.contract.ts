@@ -3,6 +3,7 @@ import { describe } from 'vitest'
 import { ageContract } from './age.contract.ts'
 import { countersContract } from './counters.contract.ts'
 import { faultContract } from './fault.contract.ts'
+import { limitsContract } from './limits.contract.ts'
 import { listenerContract } from './listener.contract.ts'
 import { spreadContract } from './spread.contract.ts'
 import { streamsContract } from './streams.contract.ts'
@@ -24,6 +25,9 @@ export function relayContract(name: string, make: MakeRelay): void {
   })
   describe(`${name}: ages`, () => {
     ageContract(make)
+  })
+  describe(`${name}: limits`, () => {
+    limitsContract(make)
   })
   describe(`${name}: counters`, () => {
     countersContract(make)

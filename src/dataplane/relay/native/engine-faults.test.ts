@@ -172,7 +172,7 @@ test('an engine that nobody listens to goes on, and says later how much it has l
   const reader = createInterface({ input: child.stdout }).on('line', (line) => said.push(line))
   const endpoint = use(await namedEndpoint('a'))
   child.stdin.write(`0 follow 1
-1 pool 0 1 0 refuse round-robin none 0 127.0.0.1 ${endpoint.address.port} here 1 1
+1 pool 0 1 0 refuse round-robin none 0 - 127.0.0.1 ${endpoint.address.port} here 1 1
 2 listen 0 127.0.0.1 0 0 nobody -
 `)
   await eventually(() => said.length === 3)

@@ -1,6 +1,6 @@
 /** The numbers by which the native engine knows each pool. A pool lives as long as a listener uses it. */
 import { hostPort } from '../../../net/ip.ts'
-import type { PoolSpec } from '../relay.ts'
+import type { PoolLimits, PoolSpec } from '../relay.ts'
 import { uncountedSlot } from './counter-slots.ts'
 import type { EndpointSlots } from './endpoint-slots.ts'
 import type { EngineProcess } from './engine-process.ts'
@@ -62,7 +62,7 @@ export class EnginePools {
 }
 
 function wordsOf(
-  { affinitySeconds, whenEmpty, balancing, proxyProtocol, maxConnectionAgeMs = 0, endpoints }: PoolSpec,
+  { affinitySeconds, whenEmpty, balancing, proxyProtocol, maxConnectionAgeMs = 0, limits, endpoints }: PoolSpec,
   slotOf: (ip: string, port: number) => number = () => uncountedSlot,
 ) {
   // An endpoint that is named twice has one turn, as in the other engines.
@@ -73,5 +73,17 @@ function wordsOf(
     ]),
   )
   const how = [affinitySeconds, whenEmpty, balancing ?? 'round-robin', proxyProtocol ?? 'none', maxConnectionAgeMs]
-  return [...how, ...[...unique].flat()]
+  return [...how, wordOf(limits), ...[...unique].flat()]
+}
+
+function wordOf(limits: PoolLimits | undefined): string {
+  if (limits === undefined) return '-'
+  const {
+    sharedAs,
+    connections = 0,
+    connectionsPerEndpoint = 0,
+    dialsPerSecond = 0,
+    dialsPerSecondPerEndpoint = 0,
+  } = limits
+  return [sharedAs, connections, connectionsPerEndpoint, dialsPerSecond, dialsPerSecondPerEndpoint].join(',')
 }

@@ -2,7 +2,15 @@
 import type { Clock } from '../../../core/clock.ts'
 import type { Logger } from '../../../core/logger.ts'
 import { hostPort } from '../../../net/ip.ts'
-import { logsConnections, logAccepted, logChoice, logCopied, logDialFailed, logJoined } from '../node/connection-log.ts'
+import {
+  logsConnections,
+  logAccepted,
+  logChoice,
+  logCopied,
+  logDialFailed,
+  logJoined,
+  logLimited,
+} from '../node/connection-log.ts'
 import type { DescriptorBudget } from '../descriptor-budget.ts'
 import type { PoolSpec } from '../relay.ts'
 import { Throttle } from '../throttle.ts'
@@ -61,7 +69,7 @@ export class EngineReports {
     if (pool === undefined) return
     if (what === 'connection') return onConnection?.(parseReport(rest, pool.service))
     if (what === 'shortage') return descriptors.reportShortage(pool.service)
-    if (what === 'unreachable' || what === 'accept-failed')
+    if (what === 'unreachable' || what === 'accept-failed' || what === 'limited')
       this.#throttleOf(slot).run((silenced) => this.#trouble(what, pool, Number(rest[0]), silenced))
     else this.#aboutConnection(what, pool, rest)
   }
@@ -104,11 +112,12 @@ export class EngineReports {
     }
   }
 
-  #trouble(what: 'unreachable' | 'accept-failed', pool: PoolSpec, errno: number, silenced: number): void {
+  #trouble(what: 'unreachable' | 'accept-failed' | 'limited', pool: PoolSpec, errno: number, silenced: number): void {
     const { log } = this.#options
     const { service } = pool
     if (what === 'unreachable')
       log.warn('no endpoint answered', { service, endpoints: namesOf(pool), alsoTurnedAway: silenced })
+    else if (what === 'limited') logLimited(log, service, silenced)
     else log.warn('accepting a connection failed', { service, error: systemError(errno).code, silenced })
   }
 

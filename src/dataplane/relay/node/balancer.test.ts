@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { FakeClock } from '../../../core/testing/fake-clock.ts'
-import { Balancer } from './balancer.ts'
+import { Balancer, type Choice } from './balancer.ts'
 import type { Balancing, SocketAddress } from '../relay.ts'
 
 test('a balancer without endpoints has nothing to offer', () => {
@@ -193,13 +193,19 @@ function given(
     clock,
     balancer,
     update,
-    next: (ip = '198.51.100.9') => letterOf(balancer.next({ ip, port: 5_000 })?.endpoint),
+    next: (ip = '198.51.100.9') => letterOf(choiceFor(balancer, ip)?.endpoint),
     connect: () => {
-      const choice = balancer.next({ ip: '198.51.100.9', port: 5_000 })
+      const choice = choiceFor(balancer, '198.51.100.9')
       return { name: letterOf(choice?.endpoint), leave: () => choice?.leave() }
     },
     fail: (letter: string, client = '198.51.100.9') => balancer.failed(`192.0.2.1:${endpointOf(letter).port}`, client),
   }
+}
+
+function choiceFor(balancer: Balancer, ip: string): Choice | undefined {
+  const choice = balancer.next({ ip, port: 5_000 })
+  if (typeof choice === 'string') throw new Error(`nothing is limited here: ${choice}`)
+  return choice
 }
 
 function endpointOf(letter: string): SocketAddress {

@@ -2,7 +2,8 @@
 import type { Clock } from '../../../core/clock.ts'
 import { hostPort } from '../../../net/ip.ts'
 import { ClientAffinity } from './client-affinity.ts'
-import type { Balancing, PoolEndpoint, SocketAddress } from '../relay.ts'
+import type { Gate } from './gate.ts'
+import type { Balancing, Full, PoolEndpoint, SocketAddress } from '../relay.ts'
 import { Spread, type Candidate } from './spread.ts'
 
 export interface Choice {
@@ -34,6 +35,7 @@ export class Balancer {
   readonly #affinity: ClientAffinity
   readonly #spread: Spread<Member>
   #membersByName: ReadonlyMap<string, Member> = new Map()
+  #gate: Gate | undefined
   /** Endpoints that were removed and still have connections. */
   readonly #departedByName = new Map<string, Member>()
 
@@ -78,20 +80,39 @@ export class Balancer {
     return gone
   }
 
-  next(client: SocketAddress): Choice | undefined {
-    const sticky = this.#affinity.find(client.ip)
-    const member = sticky === undefined ? this.#choose(client) : this.#membersByName.get(sticky)
-    if (member === undefined) return undefined
+  /** From now on connections count there, also those that are open. */
+  limitBy(gate: Gate | undefined): void {
+    if (gate === this.#gate) return
+    for (const { name, open } of [...this.#membersByName.values(), ...this.#departedByName.values()]) {
+      this.#gate?.remove(name, open)
+      gate?.add(name, open)
+    }
+    this.#gate = gate
+  }
+
+  /** Undefined: there are no endpoints. */
+  next(client: SocketAddress): Choice | Full | undefined {
+    const nowMs = this.#clock.monotonic()
+    const full = this.#membersByName.size === 0 ? undefined : this.#gate?.whyFull(nowMs)
+    if (full !== undefined) return full
+    const known = this.#affinity.find(client.ip)
+    const sticky = known !== undefined && this.#gate?.whyEndpointFull(known, nowMs) !== undefined ? undefined : known
+    const member = sticky === undefined ? this.#choose(client, nowMs) : this.#membersByName.get(sticky)
+    if (member === undefined) return this.#whyNone(nowMs)
     const { name, endpoint } = member
     this.#affinity.remember(client.ip, name)
     member.open++
+    this.#gate?.enter(name, nowMs)
     return {
       endpoint,
       name,
       because: sticky === undefined ? 'turn' : 'affinity',
       leave: () => {
         member.open--
-        if (member.open === 0 && this.#departedByName.get(name) === member) this.#departedByName.delete(name)
+        this.#gate?.leave(name)
+        if (member.open > 0 || this.#departedByName.get(name) !== member) return
+        this.#departedByName.delete(name)
+        this.#gate?.remove(name, 0)
       },
     }
   }
@@ -112,11 +133,18 @@ export class Balancer {
   }
 
   /** When all of them failed lately, all are tried. */
-  #choose(client: SocketAddress): Member | undefined {
-    const nowMs = this.#clock.monotonic()
+  #choose(client: SocketAddress, nowMs: number): Member | undefined {
+    const gate = this.#gate
+    const hasRoom = ({ name }: Member) => gate?.whyEndpointFull(name, nowMs) === undefined
     return (
-      this.#spread.next(client, ({ avoidUntilMs }) => avoidUntilMs <= nowMs) ?? this.#spread.next(client, () => true)
+      this.#spread.next(client, (member) => member.avoidUntilMs <= nowMs && hasRoom(member)) ??
+      this.#spread.next(client, hasRoom)
     )
+  }
+
+  #whyNone(nowMs: number): Full | undefined {
+    const whys = Array.from(this.#membersByName.keys(), (name) => this.#gate?.whyEndpointFull(name, nowMs))
+    return whys.find((why) => why === 'max-dials-per-second') ?? whys[0]
   }
 
   /** One that left and is back is the same, with its connections. */
@@ -125,13 +153,15 @@ export class Balancer {
     const name = hostPort(ip, port)
     const known = this.#membersByName.get(name) ?? this.#departedByName.get(name)
     this.#departedByName.delete(name)
+    if (known === undefined) this.#gate?.add(name, 0)
     if (known === undefined) return [name, { name, endpoint, weight, open: 0, credit: 0, failures: 0, avoidUntilMs: 0 }]
     known.weight = weight
     return [name, known]
   }
 
   #depart(member: Member | undefined): void {
-    if (member === undefined || member.open === 0) return
+    if (member === undefined) return
+    if (member.open === 0) return this.#gate?.remove(member.name, 0)
     forgetTrouble(member)
     this.#departedByName.set(member.name, member)
   }

@@ -96,3 +96,7 @@ export function endsOf(socket: Socket): { readonly remote: string; readonly loca
   const { remoteAddress = '', remotePort = 0, localAddress = '', localPort = 0 } = socket
   return { remote: hostPort(clientIp(remoteAddress), remotePort), local: hostPort(clientIp(localAddress), localPort) }
 }
+
+export function logLimited(log: Logger, service: string, alsoTurnedAway: number): void {
+  log.warn('a connection was refused: its Service has as many as its limits allow', { service, alsoTurnedAway })
+}

@@ -5,19 +5,21 @@ import { timedOutCode } from '../dial-failure.ts'
 import { isOutOfDescriptors } from '../descriptor-budget.ts'
 import type { ReadBuffers } from './read-buffers.ts'
 import { RelaySocket } from './relay-socket.ts'
-import type { SocketAddress } from '../relay.ts'
+import type { Full, SocketAddress } from '../relay.ts'
 
 /** As Go sets them on every connection: small writes leave at once, dead peers are noticed. */
 const socketOptions = { allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: 15_000 }
 
 export type DialOutcome =
   | { readonly ok: true; readonly socket: RelaySocket; readonly choice: Choice }
-  | { readonly ok: false; readonly why: 'no-endpoint' | 'unreachable' | 'overload' | 'client-left' }
+  | { readonly ok: false; readonly why: 'no-endpoint' | 'unreachable' | 'overload' | 'client-left' | Full }
+
+export type Chosen = Choice | Full | 'client-left' | undefined
 
 export interface DialRequest {
   readonly timeoutsMs: readonly number[]
   /** Each attempt asks anew, so a list that changes meanwhile is respected. */
-  choose(timeoutMs: number): Choice | undefined
+  choose(timeoutMs: number): Chosen | Promise<Chosen>
   failed(choice: Choice, error: unknown): void
   /** Dialling stops when this client closes. */
   readonly client: Socket
@@ -27,8 +29,11 @@ export interface DialRequest {
 export async function dialAnyEndpoint(request: DialRequest): Promise<DialOutcome> {
   for (const timeoutMs of request.timeoutsMs) {
     if (request.client.destroyed) return { ok: false, why: 'client-left' }
-    const choice = request.choose(timeoutMs)
+    const chosen = request.choose(timeoutMs)
+    // Nearly always there is one at once.
+    const choice = chosen instanceof Promise ? await chosen : chosen
     if (choice === undefined) return { ok: false, why: 'no-endpoint' }
+    if (typeof choice === 'string') return { ok: false, why: choice }
     try {
       return { ok: true, socket: await dial(choice.endpoint, timeoutMs, request), choice }
     } catch (error) {

@@ -1,10 +1,12 @@
 /** The endpoints of one pool, which several listeners may share. */
 import type { AgeLimit } from './age-watch.ts'
 import { Balancer, type Choice } from './balancer.ts'
+import type { Gate, Gates } from './gate.ts'
 import type { RelayParts } from './relay-parts.ts'
 import type { EndpointCounters } from '../endpoint-counters.ts'
 import { PoolCounters } from '../pool-counters.ts'
-import type { EndpointCounts, PoolSpec, SocketAddress } from '../relay.ts'
+import type { EndpointCounts, Full, PoolSpec, SocketAddress } from '../relay.ts'
+import { WaitingLine } from './waiting-line.ts'
 
 /** A listener is told when endpoints have left, and when connections may become older or not so old. */
 export interface PoolUser {
@@ -17,14 +19,33 @@ export class Pool {
   readonly users = new Set<PoolUser>()
   readonly #balancer: Balancer
   readonly #counters = new PoolCounters()
+  /** Who waits for room under the limits of the Service. */
+  readonly line: WaitingLine<Choice | undefined>
+  readonly #gates: Gates
+  #gate: Gate | undefined
   #spec: PoolSpec
 
-  constructor(spec: PoolSpec, parts: RelayParts, cells?: readonly Float64Array[]) {
+  constructor(spec: PoolSpec, parts: RelayParts, gates: Gates, cells?: readonly Float64Array[]) {
     this.id = spec.id
     this.#spec = spec
+    this.line = new WaitingLine(parts)
+    this.#gates = gates
     this.#balancer = new Balancer(parts)
     this.#balancer.update(spec.endpoints, spec.affinitySeconds, spec.balancing)
     this.#counters.update(spec.endpoints, cells)
+    this.#followLimits(spec)
+  }
+
+  /** Nobody holds it any more; connections may still be open. */
+  close(): void {
+    if (this.#gate !== undefined) this.#gates.release(this.#gate)
+  }
+
+  #followLimits({ limits }: PoolSpec): void {
+    const before = this.#gate
+    this.#gate = limits && this.#gates.acquire(limits)
+    this.#balancer.limitBy(this.#gate)
+    if (before !== undefined) this.#gates.release(before)
   }
 
   get service(): string {
@@ -61,6 +82,7 @@ export class Pool {
     this.#spec = spec
     this.#counters.update(spec.endpoints, cells)
     const gone = this.#balancer.update(spec.endpoints, spec.affinitySeconds, spec.balancing)
+    this.#followLimits(spec)
     if (gone.size > 0) for (const user of this.users) user.endpointsLeft()
     if (hasOtherAge) for (const user of this.users) user.ageChanged()
   }
@@ -69,7 +91,7 @@ export class Pool {
     return this.#balancer.has(name)
   }
 
-  next(client: SocketAddress): Choice | undefined {
+  next(client: SocketAddress): Choice | Full | undefined {
     return this.#balancer.next(client)
   }
 

@@ -1,10 +1,12 @@
 /** The pools in use: each lives as long as a listener holds it. */
+import { Gates } from './gate.ts'
 import { Pool } from './pool.ts'
 import type { RelayParts } from './relay-parts.ts'
 import type { PoolSpec } from '../relay.ts'
 
 export class Pools {
   readonly #parts: RelayParts
+  readonly #gates = new Gates()
   readonly #heldById = new Map<string, { readonly pool: Pool; holders: number }>()
 
   constructor(parts: RelayParts) {
@@ -27,7 +29,7 @@ export class Pools {
       held.pool.update(spec, cells)
       return held.pool
     }
-    const pool = new Pool(spec, this.#parts, cells)
+    const pool = new Pool(spec, this.#parts, this.#gates, cells)
     this.#heldById.set(spec.id, { pool, holders: 1 })
     return pool
   }
@@ -36,6 +38,8 @@ export class Pools {
     const held = this.#heldById.get(pool.id)
     if (held === undefined) return
     held.holders--
-    if (held.holders === 0) this.#heldById.delete(pool.id)
+    if (held.holders > 0) return
+    this.#heldById.delete(pool.id)
+    held.pool.close()
   }
 }

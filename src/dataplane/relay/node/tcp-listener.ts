@@ -16,19 +16,21 @@ import {
   logCopied,
   logDialFailed,
   logJoined,
+  logLimited,
 } from './connection-log.ts'
-import { dialAnyEndpoint, type DialOutcome } from './dial.ts'
+import { dialAnyEndpoint, type Chosen, type DialOutcome } from './dial.ts'
 import { dialFailureOf, errorCode } from '../dial-failure.ts'
 import type { EndpointCounters } from '../endpoint-counters.ts'
 import type { ListenerCounters } from '../listener-counters.ts'
 import { proxyHeader, type ProxyProtocol } from './proxy-protocol.ts'
 import type { RelayParts } from './relay-parts.ts'
 import { RelaySocket, type DirectionCount } from './relay-socket.ts'
-import type { SocketAddress, TurnedAway } from '../relay.ts'
+import type { Full, SocketAddress, TurnedAway } from '../relay.ts'
 import { resetSocket } from './tcp-reset.ts'
 import { TcpConnection, type TcpConnectionOptions } from './tcp-connection.ts'
 import { CopyTimes, TcpRecord } from './tcp-record.ts'
 import { Throttle } from '../throttle.ts'
+import { longestWaitMs } from './waiting-line.ts'
 
 /** The kernel caps it at net.core.somaxconn; Node's own 511 would drop connections in a burst. */
 const backlog = 4096
@@ -40,6 +42,8 @@ interface Served {
   /** Of the client; empty where nobody needs it. */
   readonly ip: string
   readonly acceptedAtMs: number
+  /** How long it may wait for room; undefined: it has not had to. */
+  waitUntilMs?: number
   /** Most connections have none. */
   record: TcpRecord | undefined
   /** Or could have been: it is not asked for twice. */
@@ -79,6 +83,7 @@ class TcpListener implements OpenListener {
   readonly counters: ListenerCounters
   readonly #directionsByEndpoint = new Map<EndpointCounters, Directions>()
   readonly #unreachableLog: Throttle
+  readonly #limitLog: Throttle
   /** Accepted, but not joined to an endpoint yet. */
   readonly #waiting = new Set<Socket>()
   readonly #connections = new Set<TcpConnection>()
@@ -103,6 +108,7 @@ class TcpListener implements OpenListener {
     this.#parts = parts
     this.#assignment = assignment
     this.#unreachableLog = new Throttle(parts.clock)
+    this.#limitLog = new Throttle(parts.clock)
     this.#ages = new AgeWatches(parts)
     this.finished = new Promise((resolve) => (this.#finish = resolve))
     assignment.pool.users.add(this)
@@ -220,12 +226,19 @@ class TcpListener implements OpenListener {
     const outcome = await dialAnyEndpoint({
       timeoutsMs: this.#parts.settings.dialTimeoutsMs,
       choose: (timeout) => {
-        const choice = this.#choose(ip, client)
-        if (choice === undefined) return undefined
-        timeoutMs = timeout
-        counters.dialling()
-        noteDial(choice, served.record)
-        return choice
+        const noted = (chosen: Chosen): Chosen => {
+          if (chosen === undefined || typeof chosen === 'string') return chosen
+          timeoutMs = timeout
+          counters.dialling()
+          noteDial(chosen, served.record)
+          return chosen
+        }
+        const chosen = this.#choose(served)
+        if (typeof chosen !== 'string') return noted(chosen)
+        return this.#waitForRoom(served, chosen).then((later) => {
+          startMs = clock.monotonic()
+          return noted(later)
+        })
       },
       failed: (choice, error) => {
         const failedAtMs = clock.monotonic()
@@ -336,6 +349,8 @@ class TcpListener implements OpenListener {
       served.record?.ended(why)
       return false
     }
+    if (why === 'max-connections' || why === 'max-dials-per-second')
+      this.#limitLog.run((silenced) => logLimited(this.#parts.log, pool.service, silenced))
     if (why === 'overload') this.#parts.descriptors.reportShortage(pool.service)
     if (why === 'unreachable')
       this.#unreachableLog.run((silenced) =>
@@ -360,13 +375,27 @@ class TcpListener implements OpenListener {
     else resetSocket(client)
   }
 
-  #choose(ip: string, client: Socket): Choice | undefined {
+  /** Whoever comes while others wait is behind them. */
+  async #waitForRoom(served: Served, full: Full): Promise<Chosen> {
     const { pool } = this.#assignment
+    if (!pool.line.hasRoom) return full
+    if (served.waitUntilMs === undefined) this.counters.limited('waited')
+    served.waitUntilMs ??= this.#parts.clock.monotonic() + longestWaitMs
+    return pool.line.wait({
+      untilMs: served.waitUntilMs,
+      hasLeft: () => served.accepted.socket.destroyed,
+      attempt: () => this.#choose(served),
+    })
+  }
+
+  #choose({ accepted: { socket: client }, ip, waitUntilMs }: Served): Choice | Full | undefined {
+    const { pool } = this.#assignment
+    if (waitUntilMs === undefined && !pool.line.isEmpty) return 'max-connections'
     const { log } = this.#parts
     const port = pool.looksAtClients || logsConnections(log) ? client.remotePort : undefined
     const from = { ip, port: port ?? 0 }
     const choice = pool.next(from)
-    if (choice !== undefined && logsConnections(log)) logChoice(log, chosenFor(pool, choice, from))
+    if (typeof choice === 'object' && logsConnections(log)) logChoice(log, chosenFor(pool, choice, from))
     return choice
   }
 

@@ -192,9 +192,9 @@ class UdpListener implements OpenListener {
     if (this.#flowsByClient.size >= settings.maxUdpFlowsPerListener) this.#dropOldest()
     if (!descriptors.tryTake(1, pool.service)) return this.#turnAway(client, 'overload')
     const choice = pool.next({ ip, port: from.port })
-    if (choice === undefined) {
+    if (choice === undefined || typeof choice === 'string') {
       descriptors.giveBack(1)
-      return this.#turnAway(client, 'no-endpoint')
+      return this.#turnAway(client, choice ?? 'no-endpoint')
     }
     logChoice(log, chosenFor(pool, choice, { ip, port: from.port }))
     const ofEndpoint = pool.countersOf(choice.name)

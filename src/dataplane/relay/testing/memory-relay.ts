@@ -105,6 +105,13 @@ const nothing: TrafficCounts = {
   bytesOut: 0,
   dialFailures: 0,
   seconds: 0,
-  turnedAway: { 'no-endpoint': 0, unreachable: 0, 'source-not-allowed': 0, overload: 0 },
-  limited: { aged: 0, 'aged-reset': 0 },
+  turnedAway: {
+    'no-endpoint': 0,
+    unreachable: 0,
+    'source-not-allowed': 0,
+    overload: 0,
+    'max-connections': 0,
+    'max-dials-per-second': 0,
+  },
+  limited: { aged: 0, 'aged-reset': 0, waited: 0 },
 }
