@@ -27,7 +27,7 @@ const calmCpuMs = 100
 
 export interface DaemonSetup {
   readonly program: ProxyProgram
-  readonly mode: 'iptables' | 'nftables' | 'ipvs'
+  readonly mode: 'iptables' | 'nftables' | 'ipvs' | 'ebpf'
   readonly services: number
   /** Outlives the daemon. */
   readonly namespace: Namespace

@@ -1,11 +1,13 @@
-/** The ebpf mode next to our nftables mode: what a sync costs, and what clients on the node notice. */
+/** The ebpf mode next to our nftables mode and kube-proxy's: what a sync costs, and what clients on the node notice. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { fileURLToPath } from 'node:url'
 import { compileEbpf } from '../../../tools/compile-ebpf.ts'
 import type { BenchGroup } from '../bench-group.ts'
 import { compileScripts } from '../compiled-scripts.ts'
+import { findKubeProxy } from '../daemon/proxy-program.ts'
 import { object, peer } from './built-programs.ts'
+import { daemons } from './daemons.ts'
 import { syncs } from './syncs.ts'
 import { traffic } from './traffic.ts'
 
@@ -14,7 +16,11 @@ export const ebpfGroup: BenchGroup = {
   async run(options) {
     options.progress('compiling what is measured')
     await Promise.all([compileScripts(), compileEbpf(object), compilePeer()])
-    return [...(await syncs(options)), await traffic(options)]
+    const kubeProxy = await findKubeProxy().catch((error: Error) => {
+      options.progress(`measuring without kube-proxy: ${error.message}`)
+      return undefined
+    })
+    return [...(await syncs(options)), await daemons(kubeProxy, options), await traffic(kubeProxy, options)]
   },
 }
 

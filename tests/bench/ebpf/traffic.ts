@@ -1,8 +1,11 @@
 /** What clients on the node notice: new connections, requests over kept ones, and datagrams. */
 import type { BenchOptions, BenchSection, BenchTable } from '../bench-group.ts'
+import type { ProxyProgram } from '../daemon/proxy-program.ts'
 import { renderSpread, spreadOf } from '../statistics.ts'
+import { KubeProxySite } from './kube-proxy-site.ts'
+import type { ClientPlace, Measured, RequestKind } from './node-and-pods.ts'
 import { TrafficSite } from './traffic-site.ts'
-import type { ClientPlace, Measured, Request, RequestKind, Way } from './traffic-site.ts'
+import type { Request, Way } from './traffic-site.ts'
 
 const usualServices = 10_000
 const sliceMs = 300
@@ -14,7 +17,9 @@ const places: readonly ClientPlace[] = ['pod', 'host']
 const titlesByWay: ReadonlyMap<Way, string> = new Map([
   ['direct', 'direct to the endpoint'],
   ['sockets', 'socket balancing'],
+  ['untracked', 'socket balancing, not tracked'],
   ['nftables', 'flat nftables'],
+  ['kube-proxy', 'kube-proxy, nftables'],
 ])
 const titlesByKind: ReadonlyMap<RequestKind, string> = new Map([
   ['connect', 'new connections/s'],
@@ -28,32 +33,46 @@ const namesByKind: ReadonlyMap<RequestKind, string> = new Map([
   ['datagrams', 'for unconnected UDP'],
   ['connected-datagrams', 'for connected UDP'],
 ])
-const [ways, kinds] = [[...titlesByWay.keys()], [...titlesByKind.keys()]]
+const kinds = [...titlesByKind.keys()]
+const connections: readonly RequestKind[] = ['connect', 'kept']
 
 interface Case extends Request {
   readonly rounds: Measured[]
 }
 
-export async function traffic({ runs, services = usualServices, progress }: BenchOptions): Promise<BenchSection> {
-  progress('filling the tables of the node')
+export async function traffic(
+  rival: ProxyProgram | undefined,
+  { runs, services = usualServices, progress }: BenchOptions,
+): Promise<BenchSection> {
+  progress('filling the tables of the nodes')
   await using site = await TrafficSite.open(services)
-  const cases = places.flatMap((from) =>
-    kinds.flatMap((kind) => ways.map((way): Case => ({ from, kind, way, rounds: [] }))),
+  await using rivalSite = rival && (await KubeProxySite.open(rival, services))
+  const ways = [...titlesByWay.keys()].filter((way) => way !== 'kube-proxy' || rivalSite !== undefined)
+  const waysOf = (from: ClientPlace, kind: RequestKind) =>
+    ways.filter((way) => {
+      // The objects of kube-proxy's Services have no UDP, and the node is no pod.
+      if (way === 'kube-proxy') return connections.includes(kind)
+      return way !== 'untracked' || from === 'pod'
+    })
+  // Those of a set are compared with each other.
+  const sets = places.flatMap((from) =>
+    kinds.map((kind) => waysOf(from, kind).map((way): Case => ({ from, kind, way, rounds: [] }))),
   )
+  const cases = sets.flat()
   const rounds = runs * roundsPerRun
   // The first round warms up. Cases that are compared follow each other, and each comes first as often as the others.
   for (let round = 0; round <= rounds; round++) {
     progress(`traffic, round ${round} of ${rounds}`)
-    for (let at = 0; at < cases.length; at += ways.length)
-      for (let turn = 0; turn < ways.length; turn++) {
-        const one = cases[at + ((round + turn) % ways.length)] as Case
-        const measured = await site.measure(one, sliceMs)
-        if (round > 0) one.rounds.push(measured)
+    for (const set of sets)
+      for (let turn = 0; turn < set.length; turn++) {
+        const one = set[(round + turn) % set.length] as Case
+        const measured = await (one.way === 'kube-proxy' ? rivalSite : site)?.measure(one, sliceMs)
+        if (round > 0 && measured !== undefined) one.rounds.push(measured)
       }
   }
   return {
     title: `Clients on the node, with ${services.toLocaleString('en')} Services`,
-    about: about(rounds),
+    about: about(rounds, rivalSite !== undefined),
     tables: places.flatMap((from) => {
       const ofPlace = cases.filter((one) => one.from === from)
       return [rates(from, ofPlace), cpu(from, ofPlace), latency(from, ofPlace)]
@@ -62,14 +81,21 @@ export async function traffic({ runs, services = usualServices, progress }: Benc
   }
 }
 
-function about(rounds: number): string {
+function about(rounds: number, hasRival: boolean): string {
   return [
     'A pod with clients, the node, and a pod with the 4 endpoints of one Service each have a network namespace, joined by veth pairs; the',
     'node has the tables for sockets and for packets. Clients in the cgroup of the hooks use the first, those outside of it the',
     'second; the bench checks that by the counters. A new connection is one byte there and back, and a reset; kept requests and',
     'datagrams are 64 bytes there and back on 8 sockets at a time. Client and server are one thread each and share one processor;',
     'CPU is that of both, which other work on the machine touches less than the rate. Waiting is for one new connection, or for the',
-    'answers on 8 kept ones. Every case passes conntrack on the node. Cases take turns,',
+    'answers on 8 kept ones. Every case passes conntrack on the node, except where it says "not tracked": there a table with the rule',
+    '`notrack` for packets from pod to pod comes first, which docs/ebpf.md shows together with what it breaks.',
+    ...(hasRival
+      ? [
+          'kube-proxy has a node, pods and endpoints of its own, with as many Services, and without UDP. It has ended meanwhile.',
+        ]
+      : []),
+    'Cases take turns,',
     `${sliceMs} ms each, in ${rounds} rounds. Median (min – max); ratios are medians of the ratios within each round.`,
   ].join(' ')
 }
@@ -98,16 +124,26 @@ function tableOf(
 ): BenchTable {
   return {
     columns: [title, ...columns],
-    rows: ways.map((way) => [titlesByWay.get(way) ?? way, ...kinds.map((kind) => show(roundsOf(cases, kind, way)))]),
+    rows: measuredWays(cases).map((way) => [
+      titlesByWay.get(way) ?? way,
+      ...kinds.map((kind) => {
+        const rounds = roundsOf(cases, kind, way)
+        return rounds.length === 0 ? '' : show(rounds)
+      }),
+    ]),
   }
+}
+
+function measuredWays(cases: readonly Case[]): readonly Way[] {
+  return [...new Set(cases.map(({ way }) => way))]
 }
 
 function latency(from: ClientPlace, cases: readonly Case[]): BenchTable {
   return {
     columns: [`client: ${from}`, 'new: waiting p50, µs', 'p99, µs', '8 kept: waiting p50, µs', 'p99, µs'],
-    rows: ways.map((way) => [
+    rows: measuredWays(cases).map((way) => [
       titlesByWay.get(way) ?? way,
-      ...(['connect', 'kept'] as const).flatMap((kind) => {
+      ...connections.flatMap((kind) => {
         const rounds = roundsOf(cases, kind, way)
         return [rounds.map(({ p50Us }) => p50Us), rounds.map(({ p99Us }) => p99Us)].map((values) =>
           renderSpread(spreadOf(values), 0),
@@ -124,18 +160,26 @@ function findings(cases: readonly Case[]): readonly string[] {
     const values = roundsOf(cases, kind, one).map(read)
     return spreadOf(values.map((value, round) => value / (others[round] ?? NaN))).median
   }
-  const list = (read: (measured: Measured) => number) =>
-    kinds
-      .map((kind) => `${ratio(kind, read, ['sockets', 'nftables']).toFixed(2)} ${namesByKind.get(kind) ?? kind}`)
-      .join(', ')
+  const [cpuUs, perSecond] = [(one: Measured) => one.cpuUs, (one: Measured) => one.perSecond]
+  const list = (of: readonly RequestKind[], read: (measured: Measured) => number, pair: readonly [Way, Way]) =>
+    of.map((kind) => `${ratio(kind, read, pair).toFixed(2)} ${namesByKind.get(kind) ?? kind}`).join(', ')
   // Client and server share a processor: alone on it, they get as much done as their CPU time lets them.
-  const ofDirect = (['connect', 'kept'] as const).map((kind) =>
-    ratio(kind, ({ cpuUs }) => cpuUs, ['direct', 'sockets']),
-  )
+  const ofDirect = connections.map((kind) => ratio(kind, cpuUs, ['direct', 'sockets']))
   const isMet = ofDirect.every((share) => share >= promisedOfDirect)
+  const hasRival = measuredWays(cases).includes('kube-proxy')
   return [
-    `Socket balancing : flat nftables from the ${from}, CPU: ${list(({ cpuUs }) => cpuUs)}.`,
-    `Socket balancing : flat nftables from the ${from}, requests per second: ${list(({ perSecond }) => perSecond)}.`,
+    `Socket balancing : flat nftables from the ${from}, CPU: ${list(kinds, cpuUs, ['sockets', 'nftables'])}.`,
+    `Socket balancing : flat nftables from the ${from}, requests per second: ${list(kinds, perSecond, ['sockets', 'nftables'])}.`,
+    ...(hasRival
+      ? [
+          `Socket balancing : kube-proxy from the ${from}: CPU ${list(connections, cpuUs, ['sockets', 'kube-proxy'])}; requests per second ${list(connections, perSecond, ['sockets', 'kube-proxy'])}.`,
+        ]
+      : []),
+    ...(measuredWays(cases).includes('untracked')
+      ? [
+          `Not tracked : tracked, socket balancing from the ${from}: CPU ${list(kinds, cpuUs, ['untracked', 'sockets'])}; requests per second ${list(kinds, perSecond, ['untracked', 'sockets'])}.`,
+        ]
+      : []),
     `At least ${promisedOfDirect} of direct from the ${from}, for new connections and kept requests, by CPU time: ${isMet ? 'met' : '**missed**'} (${ofDirect.map((share) => share.toFixed(2)).join(' and ')}).`,
   ]
 }
