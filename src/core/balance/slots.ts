@@ -26,19 +26,31 @@ export function tableSlotsOf<E extends Weighted>(endpoints: NonEmpty<E>): NonEmp
 function slotCounts(endpoints: readonly Weighted[], most: number): readonly number[] {
   const divisor = endpoints.reduce((gcd, { weight }) => greatestCommonDivisor(gcd, weight), 0)
   const sum = endpoints.reduce((total, { weight }) => total + weight, 0)
-  if (sum / divisor <= most) return endpoints.map(({ weight }) => weight / divisor)
-  return rounded(endpoints, sum, most)
+  return sum / divisor <= most ? endpoints.map(({ weight }) => weight / divisor) : wholeShares(endpoints, most)
 }
 
-/** By largest remainder: what is left over goes to whom rounding down took most from. */
-function rounded(endpoints: readonly Weighted[], sum: number, slots: number): readonly number[] {
-  const exact = endpoints.map(({ weight }) => (weight * slots) / sum)
-  const counts = exact.map((share) => Math.max(1, Math.floor(share)))
-  const byRemainder = exact
-    .map((share, index) => ({ index, remainder: share - Math.floor(share) }))
-    .sort((left, right) => right.remainder - left.remainder || left.index - right.index)
-  let free = slots - counts.reduce((total, count) => total + count, 0)
-  for (const { index } of byRemainder) if (free-- > 0) counts[index] = (counts[index] ?? 0) + 1
+/**
+ * As many slots in all as are given, at least one for each endpoint; more only where there are more endpoints. Whoever is due
+ * less than one comes first, the others share the rest by largest remainder: what is left over goes to whom rounding down
+ * took most from.
+ */
+export function wholeShares(endpoints: readonly Weighted[], slots: number): readonly number[] {
+  const counts = endpoints.map(() => 1)
+  const byWeight = endpoints.map(({ weight }, index) => ({ weight, index })).sort((a, b) => a.weight - b.weight)
+  let free = slots
+  let sum = endpoints.reduce((total, { weight }) => total + weight, 0)
+  const firstDue = byWeight.findIndex(({ weight }) => {
+    if (weight * free >= sum) return true
+    free--
+    sum -= weight
+    return false
+  })
+  if (firstDue === -1) return counts
+  const due = byWeight.slice(firstDue).map(({ weight, index }) => ({ index, exact: (weight * free) / sum }))
+  for (const { index, exact } of due) counts[index] = Math.floor(exact)
+  const left = due.reduce((rest, { exact }) => rest - Math.floor(exact), free)
+  const byRemainder = due.sort((a, b) => (b.exact % 1) - (a.exact % 1) || a.index - b.index)
+  for (const { index } of byRemainder.slice(0, left)) counts[index] = (counts[index] ?? 0) + 1
   return counts
 }
 
