@@ -16,6 +16,10 @@ describe('annotations', () => {
     [{ algorithm: 'maglev' }, { algorithm: 'maglev' }],
     [{ balancing: 'least-connections' }, { algorithm: 'least-connections' }],
     [{ balancing: 'random', algorithm: 'source-hash' }, { algorithm: 'source-hash' }],
+    [
+      { 'ipvs-scheduler': 'lblcr', algorithm: 'maglev' },
+      { ipvsScheduler: 'lblcr', algorithm: 'maglev' },
+    ],
     [{ 'slow-start': '30s' }, { slowStartMs: 30_000 }],
     [{ 'max-connection-age': '1h30m' }, { maxConnectionAgeMs: 5_400_000 }],
     [{ 'max-connections': '100' }, { maxConnections: 100 }],
@@ -36,6 +40,7 @@ describe('annotations', () => {
       { algorithm: 'fastest' },
       'must be one of random, round-robin, least-connections, source-hash, maglev, not "fastest"',
     ],
+    [{ 'ipvs-scheduler': 'fo' }, 'must be one of rr, wrr, lc, wlc, lblc, lblcr, sh, dh, mh, sed, nq, not "fo"'],
     [{ algorithm: 7 }, 'must be a string, not 7'],
     [{ 'slow-start': '30' }, 'must be a time from 1s to 1 days, such as 30s, 10m or 1h30m, not "30"'],
     [{ 'max-connection-age': '1ms' }, 'must be a time from 1s to 365 days'],

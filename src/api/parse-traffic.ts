@@ -5,12 +5,13 @@ import { oneOf } from './field-checks.ts'
 import type { NumberRange, ProblemNotes } from './field-checks.ts'
 import type { JsonObject } from './json-reader.ts'
 import { parseWeights } from './parse-weights.ts'
-import { algorithms } from './records.ts'
+import { algorithms, ipvsSchedulers } from './records.ts'
 import type { HealthCheck, ServiceRecord, TrafficWishes } from './records.ts'
 
 /** The annotation of each wish. */
 export const trafficAnnotations = {
   algorithm: 'fairlead.dev/algorithm',
+  ipvsScheduler: 'fairlead.dev/ipvs-scheduler',
   weights: 'fairlead.dev/weights',
   slowStartMs: 'fairlead.dev/slow-start',
   maxConnectionAgeMs: 'fairlead.dev/max-connection-age',
@@ -59,6 +60,7 @@ type Reader<T> = (text: string, field: string, notes: ProblemNotes) => T | undef
 
 const readers: { readonly [K in keyof TrafficWishes]-?: Reader<TrafficWishes[K]> } = {
   algorithm: (text, field, notes) => oneOf(text, algorithms, field, notes),
+  ipvsScheduler: (text, field, notes) => oneOf(text, ipvsSchedulers, field, notes),
   weights: parseWeights,
   slowStartMs: durationIn(slowStartRange),
   maxConnectionAgeMs: durationIn(connectionAgeRange),

@@ -52,10 +52,17 @@ export const algorithms = ['random', 'round-robin', 'least-connections', 'source
 
 export type Algorithm = (typeof algorithms)[number]
 
+/** By the names that the kernel has for them. */
+export const ipvsSchedulers = ['rr', 'wrr', 'lc', 'wlc', 'lblc', 'lblcr', 'sh', 'dh', 'mh', 'sed', 'nq'] as const
+
+export type IpvsScheduler = (typeof ipvsSchedulers)[number]
+
 /** How a Service wants its connections spread and limited. What a mode cannot do of it is refused, with a notice. */
 export interface TrafficWishes {
   /** By default as the mode does it. */
   readonly algorithm?: Algorithm
+  /** For the one mode that has them, where it counts more than the algorithm. */
+  readonly ipvsScheduler?: IpvsScheduler
   readonly weights?: WeightRules
   /** How long a new endpoint takes to get its full share. */
   readonly slowStartMs?: number

@@ -14,7 +14,7 @@ import type { NumberRange } from './field-checks.ts'
 import { connectionAgeRange, healthPathPattern, limitRange, slowStartRange } from './parse-traffic.ts'
 import { weightRange } from './parse-weights.ts'
 import { isPortName, protocols } from './port-range.ts'
-import { algorithms, guardModes, objectKinds } from './records.ts'
+import { algorithms, guardModes, ipvsSchedulers, objectKinds } from './records.ts'
 import type {
   HealthCheck,
   LeftToLoadBalancer,
@@ -183,6 +183,9 @@ function trafficOf(stored: JsonObject): TrafficWishes {
   ]
   return {
     ...(stored['algorithm'] !== undefined && { algorithm: choiceOf(stored, 'algorithm', algorithms) }),
+    ...(stored['ipvsScheduler'] !== undefined && {
+      ipvsScheduler: choiceOf(stored, 'ipvsScheduler', ipvsSchedulers),
+    }),
     ...(stored['weights'] !== undefined && { weights: listOf(stored, 'weights', weightRuleOf) }),
     ...(stored['healthCheck'] !== undefined && {
       healthCheck: healthCheckOf(objectOf(stored['healthCheck'], 'healthCheck')),

@@ -112,8 +112,8 @@ export interface NodePortEntrance extends SharedByEntrances {
 /** A place where clients reach a Service port. */
 export type Entrance = AddressEntrance | NodePortEntrance
 
-/** What is left of the wishes of a Service for a backend to do. */
-export type GrantedTraffic = Omit<TrafficWishes, 'weights' | 'slowStartMs' | 'healthCheck'>
+/** What is left of the wishes of a Service for a backend to do, or to know. */
+export type GrantedTraffic = Omit<TrafficWishes, 'weights' | 'healthCheck'>
 
 /** How many connections a Service port may have, or get, is limited: whoever opens one must be asked about all others. */
 export function hasLimits({ traffic }: Pick<Route, 'traffic'>): boolean {

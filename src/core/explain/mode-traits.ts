@@ -4,6 +4,7 @@
  */
 import type { Protocol } from '../../api/records.ts'
 import type { Family } from '../../net/ip.ts'
+import type { Route } from '../route.ts'
 
 export interface ModeTraits {
   readonly mode: string
@@ -11,6 +12,8 @@ export interface ModeTraits {
   readonly choice: string
   /** Each endpoint gets as many new connections as the others. */
   readonly isEven: boolean
+  /** Where more than the algorithm of a Service decides how one is chosen. Missing: the two above, or its algorithm. */
+  readonly choosing?: (route: Route) => Choosing
   /** Whose endpoints serve: those for the client's place, one list for everybody, or what is said for clients outside. */
   readonly endpoints: 'by source' | 'one list' | 'of the outside'
   /** How a client without an endpoint is turned away: before it is accepted, after it, or by nobody. */
@@ -50,6 +53,13 @@ export interface ModeTraits {
   readonly sockets?: SocketTraits
   /** Whether the timeout of client-IP affinity is that of the Service. */
   readonly keepsAffinityTimeout: boolean
+}
+
+export interface Choosing {
+  /** As `choice`. */
+  readonly choice: string
+  /** What part of the new connections an endpoint gets, if that can be said beforehand. */
+  readonly shares: 'equal' | 'by weight' | 'not known'
 }
 
 export interface SocketTraits {

@@ -10,6 +10,7 @@ import { classifySource } from './classify-source.ts'
 import type { Explanation, FoundEntrance, FoundService, Question } from './explanation.ts'
 import type { Found } from './find-entrance.ts'
 import { limitRemarks } from './limit-remarks.ts'
+import type { Choosing } from './mode-traits.ts'
 import { isNodeAddress } from './places.ts'
 import { sourceSeen } from './source-seen.ts'
 import type { Serving } from './treatment.ts'
@@ -51,6 +52,7 @@ export function explainFound(found: Found, question: Question, asked: Scene): Ex
   const decided = decide(entrance, serving, source, ranges, scene)
   const isForwarded = decided.verdict.kind === 'forward'
   const seen = isAtSocket ? seenFromSocket(source, scene) : sourceSeen(entrance, route, source, scene)
+  const { choice, shares } = choosing(route, scene)
   const zones = zonesOf(scene.catalog.slicesOf(objectKey({ namespace, name })).values())
   return {
     ...about,
@@ -65,8 +67,8 @@ export function explainFound(found: Found, question: Question, asked: Scene): Ex
       ...(listeners === undefined ? [] : ['Fairlead itself listens there, and relays (localhostNodePorts)']),
       ...(isForwarded && socket !== undefined ? [socketRemark(socket)] : []),
     ],
-    ...(isForwarded && { choice: choiceText(route, scene) }),
-    answerers: isForwarded ? answerers(serving, isShared(route, scene), seen, zones) : [],
+    ...(isForwarded && { choice }),
+    answerers: isForwarded ? answerers(serving, shares, seen, zones) : [],
     others: othersThan(serving, route, scene, zones),
     topology: serving.policy === 'Cluster' ? route.topology : 'none',
     ...(serving.policy === 'Cluster' && whyNoHints(route, scene)),
@@ -136,14 +138,15 @@ function ownAffinity({ affinitySeconds }: Route, { traits }: Scene): readonly st
   ]
 }
 
-/** Whether it can be said beforehand what part of the connections each endpoint gets. */
-function isShared({ traffic }: Route, { traits }: Scene): boolean {
-  return traffic?.algorithm === undefined ? traits.isEven : traffic.algorithm !== 'least-connections'
-}
-
-function choiceText({ traffic, clusterEndpoints }: Route, { traits }: Scene): string {
-  const choice = traffic?.algorithm === undefined ? traits.choice : algorithmWords[traffic.algorithm]
-  return clusterEndpoints.some(({ weight }) => weight > 1) ? `${choice}, by weight` : choice
+function choosing(route: Route, { traits }: Scene): Choosing {
+  if (traits.choosing !== undefined) return traits.choosing(route)
+  const { algorithm } = route.traffic ?? {}
+  const choice = algorithm === undefined ? traits.choice : algorithmWords[algorithm]
+  const isShared = algorithm === undefined ? traits.isEven : algorithm !== 'least-connections'
+  return {
+    choice: route.clusterEndpoints.some(({ weight }) => weight > 1) ? `${choice}, by weight` : choice,
+    shares: isShared ? 'by weight' : 'not known',
+  }
 }
 
 const algorithmWords: Readonly<Record<Algorithm, string>> = {

@@ -9,17 +9,22 @@ import { unlistedEndpoints } from '../routing/endpoints.ts'
 import type { ZonesByIp } from '../routing/endpoints.ts'
 import { kernelspaceChoice } from '../routing/kernelspace-rules.ts'
 import type { Answerer, ExplainedEndpoint, NotAnswering, Share } from './explanation.ts'
+import type { Choosing } from './mode-traits.ts'
 import type { SeenRule } from './source-seen.ts'
 import type { Serving } from './treatment.ts'
 import type { Scene } from './world.ts'
 
-/** `isShared`: each gets what its weight says of new connections. */
-export function answerers(serving: Serving, isShared: boolean, seen: SeenRule, zones: ZonesByIp): readonly Answerer[] {
-  const partOf = ({ weight }: Endpoint) => (isDraining ? 1 : weight)
+export function answerers(
+  serving: Serving,
+  shares: Choosing['shares'],
+  seen: SeenRule,
+  zones: ZonesByIp,
+): readonly Answerer[] {
+  const partOf = ({ weight }: Endpoint) => (isDraining || shares === 'equal' ? 1 : weight)
   const isDraining = serving.endpoints.every(({ weight }) => weight === 0)
   const of = serving.endpoints.reduce((sum, endpoint) => sum + partOf(endpoint), 0)
   const share = (endpoint: Endpoint): { readonly share?: Share } =>
-    isShared || serving.endpoints.length === 1 ? { share: { part: partOf(endpoint), of } } : {}
+    shares !== 'not known' || serving.endpoints.length === 1 ? { share: { part: partOf(endpoint), of } } : {}
   return serving.endpoints.map((endpoint) => ({
     ...described(endpoint, zones),
     ...share(endpoint),

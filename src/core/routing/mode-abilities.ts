@@ -11,6 +11,7 @@ export interface ModeAbilities {
   readonly algorithmsWithAffinity: readonly Algorithm[]
   /** Endpoints may have other shares than equal ones. Without it a weight of 0 still keeps new connections away. */
   readonly weights: boolean
+  /** All else that its backend does itself. One that must know beforehand that weights will change asks for `slowStartMs`. */
   readonly limits: readonly LimitWish[]
   /** Why this node cannot do what the mode can do elsewhere: a sentence, with the way out. */
   readonly lacking?: Readonly<Partial<Record<Algorithm, string>>>
@@ -20,6 +21,7 @@ export interface ModeAbilities {
 type LimitWish = Exclude<keyof GrantedTraffic, 'algorithm'>
 
 const limitWishes = [
+  'ipvsScheduler',
   'maxConnectionAgeMs',
   'maxConnections',
   'maxConnectionsPerEndpoint',
