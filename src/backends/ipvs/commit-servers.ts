@@ -2,35 +2,28 @@
 import type { IpvsError } from '../../dataplane/ipvs/ipvs.ts'
 import { ChangedByOthers } from './committed.ts'
 import type { CommitContext, Committed } from './committed.ts'
-import type { Draining } from './draining.ts'
 import type { IpvsEdit } from './edit.ts'
 import type { HeldEndpoint, HeldServer } from './held.ts'
 import { plannedServer } from './plan.ts'
+import { withUsualScheduler } from './planned-server.ts'
 import type { ServerId } from './planned-server.ts'
-import { operationsOf, showsOthersChange } from './server-edit.ts'
+import { operationsOf, serverEdit, showsOthersChange } from './server-edit.ts'
 import type { EndpointEdit, ServerEdit, ServerOperation } from './server-edit.ts'
 
 /** Makes and changes those that are wanted. */
 export async function writeServers(
-  { servers, isFromReading }: IpvsEdit,
-  { kernel, draining }: CommitContext,
-  { counts, failures, deviations }: Committed,
+  { servers, isFromReading, after }: IpvsEdit,
+  context: CommitContext,
+  committed: Committed,
   signal: AbortSignal,
 ): Promise<void> {
-  const sent = servers.map((edit) => ({ edit, operations: operationsOf(edit) }))
-  const all = sent.flatMap(({ operations }) => operations.map(({ operation }) => operation))
-  if (all.length === 0) return
-  // Without an answer nobody knows which endpoints have their weight.
-  const knewWeights = draining.knowsWeights
-  draining.knowsWeights = false
-  const errors = await kernel.ipvs.apply(all, signal)
-  draining.knowsWeights = knewWeights
-  counts.operations += all.length
-  let next = 0
+  const { failures, deviations } = committed
+  const usual = after.plan.settings.scheduler
+  const sent = await send(servers, context, committed, signal)
+  const [able, lacking] = partition(sent, (one) => !lacksScheduler(one, usual))
+  const substituted = await sendWithUsual(lacking, usual, context, committed, signal)
   let othersChange: IpvsError | undefined
-  for (const { edit, operations } of sent) {
-    const results = operations.map((operation) => ({ ...operation, error: errors.get(next++) }))
-    noteDraining(edit, results, draining)
+  for (const { edit, results } of [...able, ...substituted]) {
     const problem = results.find(isRefused)
     if (problem?.error === undefined) continue
     const { operation, error } = problem
@@ -43,10 +36,78 @@ export async function writeServers(
     throw new ChangedByOthers(othersChange.message, { cause: othersChange })
 }
 
+interface SentEdit {
+  readonly edit: ServerEdit
+  readonly results: readonly Result[]
+}
+
+async function send(
+  edits: readonly ServerEdit[],
+  { kernel, draining, weights }: CommitContext,
+  { counts }: Committed,
+  signal: AbortSignal,
+): Promise<readonly SentEdit[]> {
+  const sent = edits.map((edit) => ({ edit, operations: operationsOf(edit) }))
+  const all = sent.flatMap(({ operations }) => operations.map(({ operation }) => operation))
+  if (all.length === 0) return []
+  // Without an answer nobody knows which endpoints have their weight.
+  const wereKnown = weights.areKnown
+  weights.areKnown = false
+  const errors = await kernel.ipvs.apply(all, signal)
+  weights.areKnown = wereKnown
+  counts.operations += all.length
+  let next = 0
+  return sent.map(({ edit, operations }) => {
+    const results = operations.map((operation) => ({ ...operation, error: errors.get(next++) }))
+    noteWeights(edit, results, { draining, weights })
+    return { edit, results }
+  })
+}
+
+/** The kernel has no such scheduler, and the Service can do without. */
+function lacksScheduler({ edit, results }: SentEdit, usual: string): boolean {
+  const refused = results.some(({ endpoint, error }) => endpoint === undefined && error?.reason === 'module-missing')
+  return refused && withUsualScheduler(edit.wanted, usual).scheduler !== edit.wanted.scheduler
+}
+
+/** A Service that asks for a scheduler which this kernel does not have is served as if it had not asked. */
+async function sendWithUsual(
+  lacking: readonly SentEdit[],
+  usual: string,
+  context: CommitContext,
+  committed: Committed,
+  signal: AbortSignal,
+): Promise<readonly SentEdit[]> {
+  const { deviations } = committed
+  const edits: ServerEdit[] = []
+  for (const { edit, results } of lacking) {
+    const { wanted } = edit
+    const held = heldAfter(edit, results)
+    deviations.serversById.set(wanted.id, held)
+    tellOfScheduler(wanted.scheduler, results, context)
+    const instead = serverEdit(
+      withUsualScheduler(wanted, usual),
+      held === 'missing' ? undefined : held,
+      context.draining,
+    )
+    if (instead !== undefined) edits.push(instead)
+  }
+  const sent = await send(edits, context, committed, signal)
+  for (const { edit, results } of sent) deviations.serversById.set(edit.wanted.id, heldAfter(edit, results))
+  return sent
+}
+
+function tellOfScheduler(scheduler: string, results: readonly Result[], { log, toldSchedulers }: CommitContext): void {
+  if (toldSchedulers.has(scheduler)) return
+  toldSchedulers.add(scheduler)
+  const error = results.find((result) => result.endpoint === undefined)?.error
+  log.warn('the kernel lacks a scheduler that Services ask for; the usual one serves them', { scheduler, error })
+}
+
 /** Deletes those that nobody wants any more, and those whose address could not be had. */
 export async function deleteServers(
   edit: IpvsEdit,
-  { kernel, log }: CommitContext,
+  { kernel, log, weights }: CommitContext,
   { counts, failures, deviations }: Committed,
   signal: AbortSignal,
 ): Promise<void> {
@@ -69,7 +130,10 @@ export async function deleteServers(
   for (const { id } of unreachable) deviations.serversById.set(id, 'missing')
   for (const [index, { id, server }] of servers.entries()) {
     const error = errors.get(index)
-    if (error === undefined || error.reason === 'not-found') continue
+    if (error === undefined || error.reason === 'not-found') {
+      weights.forgetServer(id)
+      continue
+    }
     log.warn('cannot delete a virtual server', { server: id, error })
     deviations.serversById.set(id, server)
   }
@@ -100,12 +164,18 @@ function isRemoval({ does }: EndpointEdit): boolean {
   return does === 'drain' || does === 'delete'
 }
 
-function noteDraining({ wanted, before }: ServerEdit, results: readonly Result[], draining: Draining): void {
+function noteWeights(
+  { wanted, before }: ServerEdit,
+  results: readonly Result[],
+  { draining, weights }: Pick<CommitContext, 'draining' | 'weights'>,
+): void {
   if (before === undefined && results.some((result) => result.endpoint === undefined && isRefused(result))) return
   for (const result of results) {
     if (result.endpoint === undefined || isRefused(result)) continue
     const { endpoint, does } = result.endpoint
-    const { ip, port, address } = endpoint
+    const { ip, port, address, weight } = endpoint
+    if (isRemoval(result.endpoint)) weights.forget(wanted.id, address)
+    else weights.note(wanted.id, address, weight)
     if (does !== 'drain') draining.forget(wanted.id, address)
     else if (result.error === undefined) draining.add(wanted, { ip, port, address })
   }
@@ -120,14 +190,17 @@ function heldAfter({ wanted, before }: ServerEdit, results: readonly Result[]): 
 }
 
 function endpointsAfter(before: HeldServer | undefined, results: readonly Result[]): readonly HeldEndpoint[] {
-  const edited = new Set<string>()
-  const held: HeldEndpoint[] = []
+  const heldByAddress = new Map(before?.endpoints.map((endpoint) => [endpoint.address, endpoint]))
   for (const result of results) {
-    if (result.endpoint === undefined) continue
-    const { ip, port, address } = result.endpoint.endpoint
-    edited.add(address)
-    // A refused removal leaves it there, a refused addition does not.
-    if (isRemoval(result.endpoint) === isRefused(result)) held.push({ ip, port, address })
+    // What is refused changes nothing: neither what was to go, nor what was to come or to weigh more.
+    if (result.endpoint === undefined || isRefused(result)) continue
+    const { ip, port, address, weight } = result.endpoint.endpoint
+    if (isRemoval(result.endpoint)) heldByAddress.delete(address)
+    else heldByAddress.set(address, { ip, port, address, weight })
   }
-  return [...(before?.endpoints.filter(({ address }) => !edited.has(address)) ?? []), ...held]
+  return [...heldByAddress.values()]
+}
+
+function partition<T>(all: readonly T[], isFirst: (one: T) => boolean): readonly [readonly T[], readonly T[]] {
+  return [all.filter(isFirst), all.filter((one) => !isFirst(one))]
 }

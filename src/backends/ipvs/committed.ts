@@ -4,6 +4,7 @@ import type { Logger } from '../../core/logger.ts'
 import type { RouteKey } from '../../core/route.ts'
 import type { Draining } from './draining.ts'
 import type { IpvsEdit } from './edit.ts'
+import type { GivenWeights } from './given-weights.ts'
 import { withDeviations } from './held.ts'
 import type { Deviation, HeldServer, Written } from './held.ts'
 import type { SetId } from './ip-sets.ts'
@@ -15,6 +16,9 @@ export interface CommitContext {
   readonly kernel: Kernel
   /** Told of each endpoint that the kernel took weight from or gave weight to, also when a later step fails. */
   readonly draining: Draining
+  readonly weights: GivenWeights
+  /** Schedulers that the kernel was found to lack. */
+  readonly toldSchedulers: Set<string>
   readonly metrics: IpvsMetrics
   readonly log: Logger
 }

@@ -8,24 +8,21 @@
 import type { Logger } from '../../core/logger.ts'
 import type { Ipvs, IpvsOperation, ListedRealServer, ListedServer, ServerAddress } from '../../dataplane/ipvs/ipvs.ts'
 import { hostPort } from '../../net/ip.ts'
-import type { HeldEndpoint } from './held.ts'
 import { serverId } from './planned-server.ts'
 import type { ServerId } from './planned-server.ts'
+import type { WeighedEndpoint } from './scheduling.ts'
+
+type DrainingEndpoint = Omit<WeighedEndpoint, 'weight'>
 
 interface DrainingServer {
   readonly server: ServerAddress
-  readonly endpointsByAddress: Map<string, HeldEndpoint>
+  readonly endpointsByAddress: Map<string, DrainingEndpoint>
 }
 
 export class Draining {
   readonly #ipvs: Pick<Ipvs, 'realServers' | 'apply'>
   readonly #log: Logger
   readonly #serversById = new Map<ServerId, DrainingServer>()
-  /**
-   * Whether a weight of 0 is an operator's if it is not on this list. Not at the start, and not after a write without an
-   * answer: then a full sync gives all endpoints their weight.
-   */
-  knowsWeights = false
 
   constructor({ ipvs, log }: { readonly ipvs: Pick<Ipvs, 'realServers' | 'apply'>; readonly log: Logger }) {
     this.#ipvs = ipvs
@@ -47,7 +44,7 @@ export class Draining {
     return [...(this.#serversById.get(id)?.endpointsByAddress.keys() ?? [])]
   }
 
-  add(server: ServerAddress, endpoint: HeldEndpoint): void {
+  add(server: ServerAddress, endpoint: DrainingEndpoint): void {
     const id = serverId(server)
     const known = this.#serversById.get(id)
     if (known === undefined)
@@ -90,9 +87,9 @@ export class Draining {
     if (operations.length > 0) await this.#delete(operations, signal)
   }
 
-  #idle(id: ServerId, { endpointsByAddress }: DrainingServer, listed: readonly ListedRealServer[]): HeldEndpoint[] {
+  #idle(id: ServerId, { endpointsByAddress }: DrainingServer, listed: readonly ListedRealServer[]): DrainingEndpoint[] {
     const listedByAddress = new Map(listed.map((real) => [hostPort(real.ip, real.port), real]))
-    const idle: HeldEndpoint[] = []
+    const idle: DrainingEndpoint[] = []
     for (const [address, endpoint] of endpointsByAddress) {
       const real = listedByAddress.get(address)
       if (real === undefined) this.forget(id, address)

@@ -2,7 +2,6 @@
  * What the kernel holds of ours, as far as we know. That is what the plan says, except where the kernel did not take
  * something. Such deviations are few, so nothing else is kept beside the plan.
  */
-import type { Endpoint } from '../../core/route.ts'
 import { VersionedMap } from '../../core/versioned-map.ts'
 import type { Changes } from '../../core/versioned-map.ts'
 import type { VirtualServer } from '../../dataplane/ipvs/ipvs.ts'
@@ -11,16 +10,15 @@ import type { SetId } from './ip-sets.ts'
 import { plannedServer } from './plan.ts'
 import type { Counts, IpvsPlan } from './plan.ts'
 import type { ServerId } from './planned-server.ts'
+import type { WeighedEndpoint } from './scheduling.ts'
 
 export interface HeldServer extends VirtualServer {
   /** Those that get new connections; the others are on the list of `Draining`. */
   readonly endpoints: readonly HeldEndpoint[]
 }
 
-export interface HeldEndpoint extends Pick<Endpoint, 'ip' | 'port' | 'address'> {
-  /** As found in the kernel, when it is to be repaired; otherwise a weight that somebody set by hand is theirs. */
-  readonly weight?: number
-}
+/** Its weight is the one that we gave; as found in the kernel only when it is to be repaired. What others set is theirs. */
+export type HeldEndpoint = WeighedEndpoint
 
 export interface Held {
   server(id: ServerId): HeldServer | undefined

@@ -20,6 +20,7 @@ import { editIpvs, rewriteIpvs } from './edit.ts'
 import type { IpvsEdit } from './edit.ts'
 import { findDrift, findRuleDrift } from './find-drift.ts'
 import type { Expected } from './find-drift.ts'
+import { GivenWeights } from './given-weights.ts'
 import type { Written } from './held.ts'
 import { inspectRoute } from './inspect.ts'
 import { ipSetOf, setIds } from './ip-sets.ts'
@@ -55,6 +56,8 @@ export class IpvsBackend implements Backend {
   readonly name = 'ipvs'
   readonly #options: IpvsBackendOptions
   readonly #draining: Draining
+  readonly #weights = new GivenWeights()
+  readonly #toldSchedulers = new Set<string>()
   readonly #counts: TrafficCounts
   readonly #context: EditContext
   readonly #programming: Programming<SyncTask, Expected>
@@ -179,9 +182,7 @@ export class IpvsBackend implements Backend {
       rules: await readKernelState(kernel.iptables, signal),
     }))
     this.#draining.keepFound(found.servers)
-    // Later on a weight that somebody set by hand is theirs; kube-proxy does the same.
-    const repairsWeights = !this.#draining.knowsWeights
-    const held = heldAsFound(found, { family, draining: this.#draining, repairsWeights })
+    const held = heldAsFound(found, { family, draining: this.#draining, weights: this.#weights })
     const settings = { ...fixed, hasRandomFully, ...this.#nodeAddresses(found.otherIps) }
     const keys = change.full ? change.keys : [...view.routesByKey.keys()]
     const plan = steps.plan(
@@ -190,14 +191,15 @@ export class IpvsBackend implements Backend {
     )
     const edit = steps.plan(() => rewriteIpvs(held, rules, plan, keys, this.#context), editCounts, 'compare')
     const programmed = await this.#commit(edit, signal)
-    this.#draining.knowsWeights = true
+    this.#weights.areKnown = true
     return programmed
   }
 
   async #commit(edit: IpvsEdit, signal: AbortSignal): Promise<Programmed<Expected>> {
     const { metrics, log } = this.#options
     const draining = this.#draining
-    const context = { kernel: this.#kernel, draining, metrics, log }
+    const shared = { draining, weights: this.#weights, toldSchedulers: this.#toldSchedulers }
+    const context = { kernel: this.#kernel, ...shared, metrics, log }
     const committed = await this.#programming.steps.apply(() => commit(edit, context, signal))
     const written = committed.written(edit)
     this.#lastPlan = written.plan

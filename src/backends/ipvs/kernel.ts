@@ -6,6 +6,7 @@ import type { Ipvs, ListedServer } from '../../dataplane/ipvs/ipvs.ts'
 import type { Family } from '../../net/ip.ts'
 import { familyOf, hostPort } from '../../net/ip.ts'
 import type { Draining } from './draining.ts'
+import type { GivenWeights } from './given-weights.ts'
 import type { Held, HeldEndpoint, HeldServer } from './held.ts'
 import { eachSet, setIds, setName } from './ip-sets.ts'
 import { ipvsLink } from './ipvs-link.ts'
@@ -59,7 +60,7 @@ function isOurs({ link, ip, prefixLength }: LinkAddress, family: Family): boolea
 /** The rules are not part of it: a full sync writes them anew in any case. */
 export function heldAsFound(
   found: Found,
-  { family, draining, repairsWeights }: { family: Family; draining: Draining; repairsWeights: boolean },
+  { family, draining, weights }: { family: Family; draining: Draining; weights: GivenWeights },
 ): Held {
   const serversById = new Map<ServerId, HeldServer>()
   for (const { realServers, ...server } of found.servers) {
@@ -68,7 +69,8 @@ export function heldAsFound(
     for (const { ip, port, weight } of realServers) {
       const address = hostPort(ip, port)
       if (draining.has(id, address)) continue
-      endpoints.push(repairsWeights ? { ip, port, address, weight } : { ip, port, address })
+      // Later on a weight that somebody set by hand is theirs; kube-proxy does the same.
+      endpoints.push({ ip, port, address, weight: weights.areKnown ? weights.of(id, address) : weight })
     }
     serversById.set(id, { ...server, endpoints })
   }

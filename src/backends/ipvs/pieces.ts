@@ -70,7 +70,7 @@ function serverPieces(server: PlannedServer, draining: readonly string[]): Serve
     server,
     piece: { kind: 'virtual server', where: 'IPVS', text: renderServer(server) },
     realServers: [
-      ...server.endpoints.map(({ address }) => realServer('real server', address, 1)),
+      ...server.endpoints.map(({ address, weight }) => realServer('real server', address, weight)),
       ...draining.map((address) => realServer('draining real server', address, 0)),
     ],
   }

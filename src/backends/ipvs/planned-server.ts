@@ -1,8 +1,10 @@
 /** The virtual servers of one route: an address of it, and the endpoints that may serve there. */
-import type { Endpoint, Entrance, Route } from '../../core/route.ts'
+import type { Entrance, Route } from '../../core/route.ts'
 import { endpointsForAll } from '../../core/routing/one-server.ts'
 import type { ServerAddress, VirtualServer } from '../../dataplane/ipvs/ipvs.ts'
 import { serverFlag, serverKey } from '../../dataplane/ipvs/ipvs.ts'
+import { schedulingOf, usualScheduling, weighed } from './scheduling.ts'
+import type { WeighedEndpoint } from './scheduling.ts'
 import type { IpvsSettings } from './settings.ts'
 
 /** `10.96.0.10:80/TCP`: the kernel has one virtual server for each. */
@@ -20,7 +22,7 @@ export interface PlannedServer extends VirtualServer {
   readonly kind: Entrance['kind']
   /** Its address is on our link. */
   readonly isBound: boolean
-  readonly endpoints: readonly Pick<Endpoint, 'ip' | 'port' | 'address'>[]
+  readonly endpoints: readonly WeighedEndpoint[]
 }
 
 /** Each address once: one that is listed twice counts as what it was first. */
@@ -29,7 +31,7 @@ export function plannedServers(route: Route, settings: IpvsSettings): readonly P
   const serversById = new Map<ServerId, PlannedServer>()
   for (const entrance of route.entrances) {
     const { kind, port } = entrance
-    const endpoints = endpointsForAll(entrance, route)
+    const endpoints = weighed(endpointsForAll(entrance, route), common.scheduler)
     for (const ip of entrance.kind === 'node-port' ? settings.nodePortIps : [entrance.ip]) {
       const id = serverId({ ip, port, protocol: route.protocol })
       const isBound = kind === 'cluster-ip' || (kind !== 'node-port' && !settings.nodeIps.has(ip))
@@ -39,12 +41,20 @@ export function plannedServers(route: Route, settings: IpvsSettings): readonly P
   return [...serversById.values()]
 }
 
+/** As if its Service had asked for none. */
+export function withUsualScheduler(server: PlannedServer, usual: string): PlannedServer {
+  const [first] = server.endpoints
+  const isWeighted = server.endpoints.some(({ weight }) => weight !== first?.weight)
+  const { scheduler, flags } = usualScheduling(usual, isWeighted)
+  return { ...server, scheduler, flags: (server.flags & serverFlag.persistent) | flags }
+}
+
 function spread(
-  { affinitySeconds }: Route,
-  { scheduler }: IpvsSettings,
+  route: Route,
+  { scheduler: usual }: IpvsSettings,
 ): Pick<VirtualServer, 'scheduler' | 'flags' | 'timeoutSeconds'> {
+  const { affinitySeconds } = route
   const persistence = affinitySeconds === undefined ? 0 : serverFlag.persistent
-  // Clients behind one address (a NAT gateway) would otherwise all meet the same endpoint.
-  const hashesPort = scheduler === 'mh' ? serverFlag.scheduler2 : 0
-  return { scheduler, flags: persistence | hashesPort, timeoutSeconds: affinitySeconds ?? 0 }
+  const { scheduler, flags } = schedulingOf(route, usual)
+  return { scheduler, flags: persistence | flags, timeoutSeconds: affinitySeconds ?? 0 }
 }

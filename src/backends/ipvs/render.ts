@@ -24,8 +24,8 @@ export function renderPlan(plan: IpvsPlan): readonly RenderedPart[] {
 function renderServers(plan: IpvsPlan): readonly string[] {
   const servers = sorted(plan.claimsById).flatMap((id) => plannedServer(plan, id) ?? [])
   return servers.flatMap((server) => {
-    const ends = server.endpoints.map((endpoint) => endpoint.address).sort()
-    return [renderServer(server), ...ends.map((end) => renderRealServer(server, end, 1))]
+    const ends = server.endpoints.map(({ address, weight }) => renderRealServer(server, address, weight))
+    return [renderServer(server), ...ends.sort()]
   })
 }
 
@@ -43,9 +43,15 @@ function renderAddress({ protocol, ip, port }: ServerAddress): string {
 
 function renderSpread({ scheduler, flags, timeoutSeconds }: VirtualServer): string {
   const persistence = (flags & serverFlag.persistent) === 0 ? '' : ` -p ${timeoutSeconds}`
-  const hashesPort = (flags & serverFlag.scheduler2) === 0 ? '' : ` -b ${scheduler}-port`
-  return `-s ${scheduler}${persistence}${hashesPort}`
+  const names = hashFlags.flatMap(({ bit, name }) => ((flags & bit) === 0 ? [] : [`${scheduler}-${name}`]))
+  return `-s ${scheduler}${persistence}${names.length === 0 ? '' : ` -b ${names.join(',')}`}`
 }
+
+/** Of `sh` and `mh`; we set none of another scheduler. */
+const hashFlags = [
+  { bit: serverFlag.scheduler1, name: 'fallback' },
+  { bit: serverFlag.scheduler2, name: 'port' },
+] as const
 
 const serverOption: Readonly<Record<Protocol, string>> = { TCP: '-t', UDP: '-u', SCTP: '--sctp-service' }
 

@@ -22,7 +22,8 @@ export interface ServerEdit {
 
 export interface EndpointEdit {
   readonly endpoint: HeldEndpoint
-  readonly does: 'add' | 'revive' | 'drain' | 'delete'
+  /** `weigh`: its weight becomes another, or what it was before it drained. */
+  readonly does: 'add' | 'weigh' | 'drain' | 'delete'
 }
 
 export function serverEdit(
@@ -92,9 +93,8 @@ function endpointEdits(
   for (const endpoint of wanted.endpoints) {
     const found = beforeByAddress.get(endpoint.address)
     beforeByAddress.delete(endpoint.address)
-    if (found?.weight !== undefined && found.weight !== 1) edits.push({ endpoint, does: 'revive' })
-    else if (found === undefined)
-      edits.push({ endpoint, does: draining.has(wanted.id, endpoint.address) ? 'revive' : 'add' })
+    if (found === undefined) edits.push({ endpoint, does: draining.has(wanted.id, endpoint.address) ? 'weigh' : 'add' })
+    else if (found.weight !== endpoint.weight) edits.push({ endpoint, does: 'weigh' })
   }
   const removal = drains[wanted.protocol] ? 'drain' : 'delete'
   for (const endpoint of beforeByAddress.values()) edits.push({ endpoint, does: removal })
@@ -105,12 +105,12 @@ function endpointEdits(
 const drains: Readonly<Record<Protocol, boolean>> = { TCP: true, UDP: false, SCTP: false }
 
 function endpointOperation(server: ServerAddress, { endpoint, does }: EndpointEdit): IpvsOperation {
-  const { ip, port } = endpoint
+  const { ip, port, weight } = endpoint
   switch (does) {
     case 'add':
-      return { kind: 'add-real-server', server, realServer: { ip, port, weight: 1 } }
-    case 'revive':
-      return { kind: 'edit-real-server', server, realServer: { ip, port, weight: 1 } }
+      return { kind: 'add-real-server', server, realServer: { ip, port, weight } }
+    case 'weigh':
+      return { kind: 'edit-real-server', server, realServer: { ip, port, weight } }
     case 'drain':
       return { kind: 'edit-real-server', server, realServer: { ip, port, weight: 0 } }
     case 'delete':

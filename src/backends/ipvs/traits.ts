@@ -1,12 +1,15 @@
 /** What a client of the ipvs mode meets. */
-import type { ModeTraits } from '../../core/explain/mode-traits.ts'
+import type { Choosing, ModeTraits } from '../../core/explain/mode-traits.ts'
+import type { Route } from '../../core/route.ts'
+import { schedulingOf } from './scheduling.ts'
 
 export function ipvsTraits({ scheduler }: { readonly scheduler: string }): ModeTraits {
-  const isInTurn = scheduler === 'rr' || scheduler === 'wrr'
+  const { choice, shares } = choosingBy(scheduler, false)
   return {
     mode: 'ipvs',
-    choice: isInTurn ? 'each in turn' : `by the scheduler ${scheduler} of IPVS`,
-    isEven: isInTurn,
+    choice,
+    isEven: shares !== 'not known',
+    choosing: (route) => choosingBy(schedulingOf(route, scheduler).scheduler, hasShares(route)),
     endpoints: 'one list',
     unserved: 'by a rule',
     sourceRanges: 'first',
@@ -26,4 +29,41 @@ export function ipvsTraits({ scheduler }: { readonly scheduler: string }): ModeT
     servesAt: 'their addresses',
     keepsAffinityTimeout: true,
   }
+}
+
+function hasShares({ clusterEndpoints }: Pick<Route, 'clusterEndpoints'>): boolean {
+  return clusterEndpoints.some(({ weight }) => weight > 1)
+}
+
+function choosingBy(scheduler: string, hasWeights: boolean): Choosing {
+  const known = wordsByScheduler[scheduler]
+  if (known === undefined) return { choice: `by the scheduler ${scheduler} of IPVS`, shares: 'not known' }
+  const { words, shares } = known
+  const choice = hasWeights && !blindToWeights.includes(scheduler) ? `${words}, by weight` : words
+  return { choice: words === inTurn ? choice : `${choice} (scheduler ${scheduler})`, shares }
+}
+
+const blindToWeights: readonly string[] = ['rr', 'lc', 'dh']
+
+interface Words {
+  readonly words: string
+  readonly shares: Choosing['shares']
+}
+
+const inTurn = 'each in turn'
+const fewest: Words = { words: 'the one with the fewest connections', shares: 'not known' }
+const nearestAddress: Words = { words: 'the same for all clients of an address, until it is busy', shares: 'not known' }
+
+const wordsByScheduler: Readonly<Record<string, Words>> = {
+  rr: { words: inTurn, shares: 'equal' },
+  wrr: { words: inTurn, shares: 'by weight' },
+  lc: fewest,
+  wlc: fewest,
+  sed: fewest,
+  nq: { words: 'one without connections, or else the one with the fewest', shares: 'not known' },
+  lblc: nearestAddress,
+  lblcr: nearestAddress,
+  sh: { words: 'by the address of the client', shares: 'by weight' },
+  dh: { words: 'the same for all clients of an address', shares: 'not known' },
+  mh: { words: 'by the address and port of the client', shares: 'by weight' },
 }

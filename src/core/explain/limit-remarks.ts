@@ -24,7 +24,7 @@ function ageRemarks({ maxConnectionAgeMs: ageMs }: GrantedTraffic): readonly str
   ]
 }
 
-type Wish = Exclude<keyof GrantedTraffic, 'algorithm' | 'maxConnectionAgeMs'>
+type Wish = Exclude<keyof GrantedTraffic, 'algorithm' | 'ipvsScheduler' | 'slowStartMs' | 'maxConnectionAgeMs'>
 
 const told: readonly { readonly wish: Wish; readonly says: (most: number) => string }[] = [
   { wish: 'maxConnections', says: (most) => `this node has at most ${most} open connections of the port` },

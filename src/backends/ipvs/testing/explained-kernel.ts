@@ -45,7 +45,8 @@ export async function spoilPiece(kernel: MemoryKernel, piece: PlannedPiece): Pro
     case 'virtual server': {
       const server = servers.find((it) => renderServer(it) === text)
       if (server !== undefined)
-        await ipvs.apply([{ kind: 'edit-server', server: { ...server, scheduler: 'sh' } }], never)
+        // No Service can ask for this one.
+        await ipvs.apply([{ kind: 'edit-server', server: { ...server, scheduler: 'fo' } }], never)
       return server !== undefined
     }
     case 'real server':
