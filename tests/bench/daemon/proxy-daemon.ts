@@ -69,9 +69,9 @@ export class ProxyDaemon implements AsyncDisposable {
     return daemonCost(this.#pid)
   }
 
-  /** Resolves when it has done for seconds what it does all the time: nothing to speak of. */
-  async settles(): Promise<void> {
-    const deadline = Date.now() + patienceMs
+  /** Resolves when it has done for seconds what it does all the time, nothing to speak of; or after so long. */
+  async settles(mostMs = patienceMs): Promise<void> {
+    const deadline = Date.now() + mostMs
     for (let calmSeconds = 0; calmSeconds < 3 && Date.now() < deadline;) {
       const before = await this.cost()
       await sleep(1000)

@@ -32,6 +32,8 @@ export interface DaemonRun {
 const warmUps = 20
 /** Between changes, so that each is a sync of its own. */
 const pauseMs = 20
+/** With many Services on a busy machine, reading the tables again and again may look like work. */
+const longestSettlingMs = 10_000
 /** A prime: changes meet Services of all kinds, all over the tables. */
 const stride = 7919
 
@@ -51,7 +53,7 @@ export async function runDaemon({ program, mode, services, changes }: DaemonCase
   const first = await Promise.race([daemon.when(({ full }) => full.count > 0), failureOf(attached)])
   const socketsAtMs = attached && inUnixTime(await attached)
   const atFirst = await daemon.cost()
-  await daemon.settles()
+  await daemon.settles(longestSettlingMs)
 
   await using commits = await CommitWatch.start(namespace)
   using sockets = place && (await SocketWatch.open(place.pins))
