@@ -1,16 +1,18 @@
 /** What Services may ask of this node, as far as the configuration says it. */
 import { isGateOn } from '../config/feature-gates.ts'
 import type { ProxyConfig } from '../config/proxy-config.ts'
+import { withRequested } from '../core/routing/mode-abilities.ts'
+import type { ModeAbilities } from '../core/routing/mode-abilities.ts'
 import type { ServingPolicy } from '../core/routing/serving-policy.ts'
 import { parseCidr } from '../net/ip.ts'
 import type { Cidr } from '../net/ip.ts'
 
-export function configuredPolicy({
-  featureGates,
-  fairlead,
-  detectLocal,
-}: ProxyConfig): Pick<ServingPolicy, 'allowExternalIPs' | 'strictSourceRanges' | 'guard'> {
+export function configuredPolicy(
+  { featureGates, fairlead, detectLocal }: ProxyConfig,
+  abilities: ModeAbilities,
+): Pick<ServingPolicy, 'allowExternalIPs' | 'strictSourceRanges' | 'guard' | 'abilities'> {
   return {
+    abilities: withRequested(abilities, fairlead.destroyOldConnections ? ['--destroy-old-connections'] : []),
     allowExternalIPs: isGateOn(featureGates, 'AllowServiceExternalIPs'),
     strictSourceRanges: fairlead.strictSourceRanges,
     guard: {

@@ -121,6 +121,8 @@ export interface FairleadConfig {
   readonly externalIPGuardNamespaces: boolean
   /** Node ports on 127.0.0.1 and ::1, whatever the mode does of its own. Undefined: as the mode has it. */
   readonly localhostNodePorts: boolean | undefined
+  /** Sockets of clients on this node are destroyed where a Service has a `fairlead.dev/max-connection-age`. */
+  readonly destroyOldConnections: boolean
 }
 
 /** Whether rules of the iptables mode open node ports on 127.0.0.0/8, which the kernel has to route for that. */

@@ -22,6 +22,8 @@ export interface ProxyMetrics {
   objectProblem(kind: ObjectKind): void
   /** How many notices about Services hold now. */
   serviceNotices(family: Family, reason: NoticeReason, count: number): void
+  /** Connections of clients on this node that were older than their Service wants. */
+  oldConnectionsEnded(family: Family, count: number): void
 }
 
 export interface SyncRan {
@@ -44,4 +46,5 @@ export const silentMetrics: ProxyMetrics = {
   noLocalEndpoints() {},
   objectProblem() {},
   serviceNotices() {},
+  oldConnectionsEnded() {},
 }

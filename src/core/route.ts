@@ -115,9 +115,11 @@ export type Entrance = AddressEntrance | NodePortEntrance
 /** What is left of the wishes of a Service for a backend to do, or to know. */
 export type GrantedTraffic = Omit<TrafficWishes, 'weights' | 'healthCheck'>
 
-/** How many connections a Service port may have, or get, is limited: whoever opens one must be asked about all others. */
+/** How many connections a Service port may have or get is limited, or how long: whoever opens one must be known by it. */
 export function hasLimits({ traffic }: Pick<Route, 'traffic'>): boolean {
-  return traffic?.maxConnections !== undefined || traffic?.maxDialsPerSecond !== undefined
+  return [traffic?.maxConnections, traffic?.maxDialsPerSecond, traffic?.maxConnectionAgeMs].some(
+    (limit) => limit !== undefined,
+  )
 }
 
 export interface Route {

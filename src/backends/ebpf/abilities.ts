@@ -8,4 +8,5 @@ export const ebpfAbilities: ModeAbilities = {
   weights: true,
   // By packets.
   limits: ['maxConnections', 'maxDialsPerSecond'],
+  onRequest: { maxConnectionAgeMs: '--destroy-old-connections' },
 }

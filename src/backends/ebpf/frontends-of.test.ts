@@ -45,7 +45,7 @@ test.each(['source-hash', 'maglev'] as const)('%s is left to the packets, at eve
 
 test('what is limited is left to the packets, at every entrance', () => {
   const left = ['10.96.0.10 tcp 80: limits', 'node-port tcp 30080: limits']
-  for (const traffic of [{ maxConnections: 3 }, { maxDialsPerSecond: 3 }])
+  for (const traffic of [{ maxConnections: 3 }, { maxDialsPerSecond: 3 }, { maxConnectionAgeMs: 3 }])
     expect(planned({ nodePort: 30_080, traffic })).toMatchObject({ frontends: [], left })
 })
 

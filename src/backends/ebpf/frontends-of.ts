@@ -119,7 +119,7 @@ function splitEntrances(
           : // They go by the address of the client, which a socket that connects does not have yet.
             traffic?.algorithm === 'source-hash' || traffic?.algorithm === 'maglev'
             ? `the algorithm ${traffic.algorithm}`
-            : // Clients elsewhere come by packets, so all are counted there.
+            : // Clients elsewhere come by packets, so all are counted there. And a socket shows its Service only if it is connected to it.
               hasLimits(route)
               ? 'limits'
               : whyLeft(entrance, entrances, isOfThisNode)

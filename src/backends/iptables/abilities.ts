@@ -8,6 +8,7 @@ export const iptablesAbilities: ModeAbilities = {
   algorithmsWithAffinity: ['random', 'source-hash'],
   weights: true,
   limits: [],
+  onRequest: { maxConnectionAgeMs: '--destroy-old-connections' },
 }
 
 /** Some kernels are built without the match that can hash addresses. */

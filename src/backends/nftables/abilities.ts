@@ -8,4 +8,5 @@ export const nftablesAbilities: ModeAbilities = {
   weights: true,
   // The endpoint is picked last: nobody can count for it before.
   limits: ['maxConnections', 'maxDialsPerSecond'],
+  onRequest: { maxConnectionAgeMs: '--destroy-old-connections' },
 }

@@ -78,6 +78,12 @@ export function familyProxies(options: FamilyProxiesOptions): readonly FamilyPro
       ...(daemon.mode.name === 'userspace' && { spanNames: userspaceSpanNames }),
       podWeights: cluster.source.podWeights,
       probe: probeEndpoint,
+      ...(daemon.mode.abilities.onRequest?.maxConnectionAgeMs !== undefined && {
+        oldConnections: {
+          isWanted: () => running.config.fairlead.destroyOldConnections,
+          openSockets: () => host.openSockets(),
+        },
+      }),
       clock: host.clock,
       log,
     })
@@ -112,10 +118,9 @@ function servingPolicy(
   { daemon, cluster, prepared }: FamilyProxiesOptions,
 ): ServingPolicy {
   return {
-    ...configuredPolicy(config),
+    ...configuredPolicy(config, abilities),
     allowLoopback: prepared.mode.allowsLoopback,
     endpointRules: daemon.mode.endpointRules,
-    abilities,
     algorithm: daemon.algorithm === '' ? undefined : daemon.algorithm,
     apiServers: cluster.source.apiServers,
   }

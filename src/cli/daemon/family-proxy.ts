@@ -1,4 +1,5 @@
 /** One IP family, from the Catalog to the data plane: routes, backend, health-check ports and the loop that syncs them. */
+import { OldConnections } from '../../core/age/old-connections.ts'
 import { EndpointCare } from '../../core/care/endpoint-care.ts'
 import type { Probe } from '../../core/care/health-checks.ts'
 import type { PodWeights } from '../../core/care/pod-weights.ts'
@@ -25,6 +26,7 @@ import type { SyncPeriods } from '../../core/sync/sync-loop.ts'
 import type { AfterSync } from '../../core/sync/sync-runner.ts'
 import type { Tracer } from '../../core/trace.ts'
 import type { TimeToSafety } from '../../core/sync/time-to-safety.ts'
+import type { Sockets } from '../../dataplane/sock-diag/sockets.ts'
 import type { KeptSockets } from '../../net/kept-sockets.ts'
 import type { Family } from '../../net/ip.ts'
 import { addTraffic } from '../../core/traffic.ts'
@@ -72,8 +74,15 @@ export interface FamilyProxyOptions {
   readonly podWeights?: PodWeights | undefined
   /** Whether this node reaches an endpoint. */
   readonly probe: Probe
+  /** Where clients on this node may be told that their connection is too old. */
+  readonly oldConnections?: OldConnectionsSettings | undefined
   readonly clock: Clock
   readonly log: Logger
+}
+
+interface OldConnectionsSettings {
+  readonly isWanted: () => boolean
+  readonly openSockets: () => Promise<Sockets>
 }
 
 export interface FamilyProxy extends Runnable, TrafficSource, InspectedFamily {
@@ -159,7 +168,8 @@ export function familyProxy(options: FamilyProxyOptions): FamilyProxy {
         safety: options.safety,
         afterSync: [options.drift.afterSync(), healthChecks, ...options.afterSync],
       })
-      await runAll([runner, care, driftRepair(owned, runner, options)], signal)
+      const ages = oldConnections(table, options)
+      await runAll([runner, care, driftRepair(owned, runner, options), ...(ages ? [ages] : [])], signal)
     },
   }
 }
@@ -177,6 +187,23 @@ async function trafficOf(
   if (open === undefined) return counted
   const keys = new Set([...counted.keys(), ...open.keys()])
   return new Map([...keys].map((key) => [key, addTraffic(counted.get(key), open.get(key))]))
+}
+
+function oldConnections(
+  table: RouteTable,
+  { oldConnections: settings, family, metrics, localIps, clock, log }: FamilyProxyOptions,
+): Runnable | undefined {
+  if (settings === undefined) return undefined
+  return new OldConnections({
+    ...settings,
+    view: () => table.view,
+    watchView: (viewer) => table.watchView(viewer),
+    localIps,
+    onEnded: (count) => metrics.oldConnectionsEnded(family, count),
+    random: Math.random,
+    clock,
+    log,
+  })
 }
 
 /** When another program changes our rules, everything is programmed again. */

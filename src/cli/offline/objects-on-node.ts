@@ -106,9 +106,8 @@ function routeTable(
     nodeIP: ips[family],
     policy: {
       ...usualPolicy,
-      ...configuredPolicy(config),
+      ...configuredPolicy(config, mode.abilities),
       endpointRules: mode.endpointRules,
-      abilities: mode.abilities,
     },
     notices,
     metrics: silentMetrics,

@@ -194,11 +194,13 @@ strictSourceRanges: true
 externalIPGuard: deny
 externalIPCIDRs: [192.0.2.0/24]
 externalIPGuardNamespaces: true
+destroyOldConnections: false
 `
-  const flags = ['--service-series-limit=7', '--external-ip-guard=off']
+  const flags = ['--service-series-limit=7', '--external-ip-guard=off', '--destroy-old-connections']
   const { fairlead } = await config(flags, { file })
   const kept = { strictSourceRanges: true, externalIPCIDRs: ['192.0.2.0/24'], externalIPGuardNamespaces: true }
-  expect(fairlead).toEqual({ serviceSeriesLimit: 7, externalIPGuard: 'off', ...kept })
+  const won = { serviceSeriesLimit: 7, externalIPGuard: 'off', destroyOldConnections: true }
+  expect(fairlead).toEqual({ ...won, ...kept })
 })
 
 test.each([

@@ -108,6 +108,7 @@ export function withFairleadFlags(fairlead: FairleadConfig, flags: DaemonFlagVal
     localhostNodePorts: given.has('localhost-nodeports')
       ? wishes[flags['localhost-nodeports']]
       : fairlead.localhostNodePorts,
+    destroyOldConnections: pick('destroy-old-connections', fairlead.destroyOldConnections),
   }
 }
 

@@ -161,6 +161,13 @@ export const fairleadFlags = {
       withConfigFile: 'kept',
       help: externalIPGuardNamespacesHelp,
     },
+    'destroy-old-connections': {
+      type: type.bool,
+      default: false,
+      configField: 'destroyOldConnections',
+      withConfigFile: 'kept',
+      help: 'Honour fairlead.dev/max-connection-age in the nftables, iptables and ebpf modes: destroy the sockets of clients on this node whose connection is older. Linux only.',
+    },
     'localhost-nodeports': {
       ...localhostNodePortsFlag,
       configField: 'localhostNodePorts',

@@ -91,6 +91,7 @@ export function configFromV1alpha1(file: KubeProxyConfiguration, fairlead: Fairl
       externalIPCIDRs: fairlead.externalIPCIDRs,
       externalIPGuardNamespaces: fairlead.externalIPGuardNamespaces ?? false,
       localhostNodePorts: fairlead.localhostNodePorts,
+      destroyOldConnections: fairlead.destroyOldConnections ?? false,
     },
   }
 }

@@ -176,6 +176,7 @@ test('an empty configuration has every default', () => {
     fairlead: {
       serviceSeriesLimit: 2000,
       strictSourceRanges: false,
+      destroyOldConnections: false,
       externalIPGuard: 'warn',
       externalIPCIDRs: [],
       externalIPGuardNamespaces: false,

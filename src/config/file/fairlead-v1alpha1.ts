@@ -21,6 +21,7 @@ export const fairleadConfiguration = object({
   externalIPCIDRs: listOf(cidr),
   externalIPGuardNamespaces: bool,
   localhostNodePorts: bool,
+  destroyOldConnections: bool,
 })
 
 export type FairleadConfiguration = typeof fairleadConfiguration.absent

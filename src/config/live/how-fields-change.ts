@@ -162,6 +162,7 @@ export const howFieldsChange = {
     externalIPGuard: field('externalIPGuard', live('rules')),
     externalIPCIDRs: field('externalIPCIDRs', live('rules')),
     externalIPGuardNamespaces: field('externalIPGuardNamespaces', restart('what is watched is decided at the start')),
+    destroyOldConnections: field('destroyOldConnections', live('rules')),
     localhostNodePorts: field('localhostNodePorts', restart('what listens on loopback is opened at the start')),
   },
 } satisfies EntriesOf<ProxyConfig>

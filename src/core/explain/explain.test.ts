@@ -4,6 +4,7 @@ import { Catalog } from '../catalog.ts'
 import { node, rawService, record, service, slice } from '../testing/objects.ts'
 import type { Explanation } from './explanation.ts'
 import { explain } from './explain.ts'
+import type { ModeTraits } from './mode-traits.ts'
 import { answerTo, explained, given } from './testing/given.ts'
 import type { Given } from './testing/given.ts'
 
@@ -335,7 +336,7 @@ describe('whose address endpoints see', () => {
     expect(at({})).toContain('at most 10 open connections of the port (fairlead.dev/max-connections)')
     expect(at({})).toContain('at most 5 connections of the port per second (fairlead.dev/max-dials-per-second)')
     const sockets = { clients: 'this node and its pods', protocols: ['TCP'], connectedUdp: 'nobody' } as const
-    expect(at({ traits: { sockets } })).toContain('packets count them')
+    expect(at({ traits: { sockets } })).toContain('by whichever way they come')
   })
   test('a relay may tell the client in a header', () => {
     const traits = { source: 'the relay' } as const
@@ -533,10 +534,17 @@ test('limits are told, and what becomes of those above them', () => {
   expect(remarksOf({ traits: { source: 'the relay' } })[0]).toContain('more wait for up to 5 s, and are refused then')
 })
 
-test('how old a connection may become is told', () => {
-  const record = { ...web(), traffic: { maxConnectionAgeMs: 600_000 } }
-  const { remarks } = explained(given([record, slices('10.64.0.1 here')]), '10.96.0.1:80')
-  expect(remarks).toEqual([expect.stringContaining('a connection of 600 s ends in the next quiet moment')])
+test('how old a connection may become is told, as the mode does it', () => {
+  const record = { ...web(nodePort), traffic: { maxConnectionAgeMs: 600_000 } }
+  const remarks = (traits: Partial<ModeTraits>, target = '10.96.0.1:80', from?: string) =>
+    explained(given([record, slices('10.64.0.1 here')], { traits }), target, from === undefined ? {} : { from }).remarks
+  expect(remarks({ source: 'the relay' })).toContainEqual(
+    expect.stringContaining('a connection of 600 s ends in the next quiet moment'),
+  )
+  expect(remarks({})).toContainEqual(expect.stringContaining('destroyed when the connection is about 600 s old'))
+  expect(remarks({}, 'node-port 30080', '203.0.113.7')).toContainEqual(
+    expect.stringContaining('nobody ends the connections of others'),
+  )
 })
 
 test('affinity, health checks and the other ways in are told', () => {

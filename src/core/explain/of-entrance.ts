@@ -63,7 +63,7 @@ export function explainFound(found: Found, question: Question, asked: Scene): Ex
       ...decided.remarks,
       ...onLoopback(entrance, scene),
       ...ownAffinity(route, scene),
-      ...(isForwarded ? limitRemarks(route, traits) : []),
+      ...(isForwarded ? limitRemarks(route, source, traits) : []),
       ...(listeners === undefined ? [] : ['Fairlead itself listens there, and relays (localhostNodePorts)']),
       ...(isForwarded && socket !== undefined ? [socketRemark(socket)] : []),
     ],

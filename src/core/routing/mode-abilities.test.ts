@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { allAbilities, grantedTraffic, refusedTraffic } from './mode-abilities.ts'
+import { allAbilities, grantedTraffic, refusedTraffic, withRequested } from './mode-abilities.ts'
 import type { ModeAbilities } from './mode-abilities.ts'
 
 const poor: ModeAbilities = {
@@ -44,6 +44,18 @@ describe('what it cannot do', () => {
       'fairlead.dev/max-dials-per-second is ignored: the poor mode cannot do it',
       'fairlead.dev/slow-start is ignored: the poor mode cannot do it',
     ])
+  })
+  test('may need a flag, which is named', () => {
+    const shy = { ...poor, onRequest: { maxConnectionAgeMs: '--destroy-old-connections' } }
+    const aged = { affinitySeconds: 0, traffic: { maxConnectionAgeMs: 5 } }
+    expect(refusedTraffic(aged, shy)).toEqual([
+      'fairlead.dev/max-connection-age is ignored: the poor mode does it only with --destroy-old-connections',
+    ])
+    expect(grantedTraffic(aged, { abilities: shy, algorithm: undefined })).toBeUndefined()
+    expect(withRequested(shy, [])).toBe(shy)
+    const bold = withRequested(shy, ['--destroy-old-connections'])
+    expect(refusedTraffic(aged, bold)).toEqual([])
+    expect(grantedTraffic(aged, { abilities: bold, algorithm: undefined })).toEqual({ maxConnectionAgeMs: 5 })
   })
   test('may be so only because of affinity', () => {
     expect(refused({ algorithm: 'source-hash' })).toEqual([])

@@ -15,6 +15,8 @@ export interface ModeAbilities {
   readonly limits: readonly LimitWish[]
   /** Why this node cannot do what the mode can do elsewhere: a sentence, with the way out. */
   readonly lacking?: Readonly<Partial<Record<Algorithm, string>>>
+  /** What it can do besides, if the administrator asks for it: by which flag. */
+  readonly onRequest?: Readonly<Partial<Record<LimitWish, string>>>
 }
 
 /** Wishes that a backend fulfils, besides the algorithm. */
@@ -35,6 +37,13 @@ export const allAbilities: ModeAbilities = {
   algorithmsWithAffinity: algorithms,
   weights: true,
   limits: limitWishes,
+}
+
+/** With what the administrator asked for, by these flags. */
+export function withRequested(abilities: ModeAbilities, flags: readonly string[]): ModeAbilities {
+  const { limits, onRequest = {} } = abilities
+  const asked = limitWishes.filter((wish) => flags.includes(onRequest[wish] ?? '') && !limits.includes(wish))
+  return asked.length === 0 ? abilities : { ...abilities, limits: [...limits, ...asked] }
 }
 
 /** What the Service wishes, or the administrator for all that wish nothing. */
@@ -79,9 +88,11 @@ export function refusedTraffic(service: Wishing, abilities: ModeAbilities): read
     wish === 'weights' || wish === 'slowStartMs'
       ? !abilities.weights
       : limitWishes.some((limit) => limit === wish && !abilities.limits.includes(limit))
-  const refused = (Object.keys(traffic) as (keyof TrafficWishes)[])
-    .filter(isUnable)
-    .map((wish) => `${trafficAnnotations[wish]} is ignored: the ${mode} mode cannot do it`)
+  const refused = (Object.keys(traffic) as (keyof TrafficWishes)[]).filter(isUnable).map((wish) => {
+    const flag = abilities.onRequest?.[wish as LimitWish]
+    const why = flag === undefined ? `the ${mode} mode cannot do it` : `the ${mode} mode does it only with ${flag}`
+    return `${trafficAnnotations[wish]} is ignored: ${why}`
+  })
   if (traffic.algorithm === undefined || possible(traffic.algorithm, service, abilities) !== undefined) return refused
   const asked = `${trafficAnnotations.algorithm}: ${traffic.algorithm} is ignored`
   const others = algorithmsFor(service, abilities)

@@ -1,6 +1,6 @@
 /** Sockets that exist only in memory. */
 import { SocketsError } from './sockets.ts'
-import type { ConnectedSocket, Destruction, Sockets } from './sockets.ts'
+import type { ConnectedSocket, Destruction, FoundSockets, Sockets } from './sockets.ts'
 
 export class MemorySockets implements Sockets {
   readonly #byCookie = new Map<bigint, ConnectedSocket>()
@@ -31,6 +31,19 @@ export class MemorySockets implements Sockets {
 
   async ownNamespace(): Promise<bigint | undefined> {
     return this.#own
+  }
+
+  async find(
+    protocol: ConnectedSocket['protocol'],
+    isWanted: (ip: string, port: number) => boolean,
+    signal: AbortSignal,
+  ): Promise<FoundSockets> {
+    signal.throwIfAborted()
+    const sockets = this.connected().filter(
+      (socket) =>
+        socket.protocol === protocol && !this.unreachable.has(socket.netns) && isWanted(socket.ip, socket.port),
+    )
+    return { sockets, closedNamespaces: this.unreachable.size }
   }
 
   async destroy(sockets: readonly ConnectedSocket[], signal: AbortSignal): Promise<Destruction> {

@@ -10,7 +10,7 @@ import { namespaceCookie } from './namespace-cookie.ts'
 
 export interface NamespaceQuestion {
   /** Cookies of network namespaces. */
-  readonly wanted: readonly bigint[]
+  readonly wanted: readonly bigint[] | 'all'
   /** `/proc`, and `/run/netns`: where namespaces are found. */
   readonly procFolder: string
   readonly namedFolder: string
@@ -19,28 +19,39 @@ export interface NamespaceQuestion {
 export interface NamespaceAnswer {
   /** The descriptors belong to whoever asked. */
   readonly opened: readonly { readonly netns: bigint; readonly fd: number }[]
+  /** How many it may not enter; one for each process that hides its own. */
+  readonly closed: number
 }
+
+/** Which namespace a process is in may not be known to everybody. */
+const hidden = 'hidden'
 
 // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origin
 parentPort?.postMessage(open(workerData as NamespaceQuestion))
 
 /** The thread ends afterwards, wherever it is then. */
 function open({ wanted, procFolder, namedFolder }: NamespaceQuestion): NamespaceAnswer {
-  const missing = new Set(wanted)
+  let closed = 0
+  const missing = new Set(wanted === 'all' ? [] : wanted)
+  const seen = new Set<bigint>()
+  const isWanted = (netns: bigint) =>
+    wanted === 'all' ? !seen.has(netns) && seen.add(netns).size > 0 : missing.delete(netns)
   const opened: { readonly netns: bigint; readonly fd: number }[] = []
   const add = (): void => {
     const fd = openSocket(libc, 'sock-diag')
     const netns = namespaceCookie(libc, fd)
-    if (netns !== undefined && missing.delete(netns)) opened.push({ netns, fd })
+    if (netns !== undefined && isWanted(netns)) opened.push({ netns, fd })
     else closeSync(fd)
   }
   // This one needs no right to enter it.
   add()
   for (const path of namespacePaths(procFolder, namedFolder)) {
-    if (missing.size === 0) break
-    if (enter(path)) add()
+    if (wanted !== 'all' && missing.size === 0) break
+    const entered = enter(path)
+    if (entered === 'yes') add()
+    else if (entered === 'not allowed') closed++
   }
-  return { opened }
+  return { opened, closed }
 }
 
 /** One path for each namespace. Processes come and go meanwhile. */
@@ -49,7 +60,9 @@ function* namespacePaths(procFolder: string, namedFolder: string): Generator<str
   const isNew = (inode: string | undefined) => inode !== undefined && !seen.has(inode) && seen.add(inode).size > 0
   for (const pid of namesIn(procFolder)) {
     const path = `${procFolder}/${pid}/ns/net`
-    if (/^\d+$/.test(pid) && isNew(inodeOfLink(path))) yield path
+    if (!/^\d+$/.test(pid)) continue
+    const inode = inodeOfLink(path)
+    if (inode === hidden || isNew(inode)) yield path
   }
   for (const name of namesIn(namedFolder)) {
     const path = `${namedFolder}/${name}`
@@ -57,15 +70,16 @@ function* namespacePaths(procFolder: string, namedFolder: string): Generator<str
   }
 }
 
-function enter(path: string): boolean {
+function enter(path: string): 'yes' | 'not allowed' | 'gone' {
   let fd: number
   try {
     fd = openSync(path, 'r')
-  } catch {
-    return false // The process has ended, or another user's namespace is none of ours.
+  } catch (error) {
+    // Otherwise the process has ended.
+    return isForbidden(error) ? 'not allowed' : 'gone'
   }
   try {
-    return libc.enterNetworkNamespace(fd) === 0
+    return libc.enterNetworkNamespace(fd) === 0 ? 'yes' : 'not allowed'
   } finally {
     closeSync(fd)
   }
@@ -83,9 +97,14 @@ function namesIn(folder: string): readonly string[] {
 function inodeOfLink(path: string): string | undefined {
   try {
     return /\d+/.exec(readlinkSync(path))?.[0]
-  } catch {
-    return undefined
+  } catch (error) {
+    return isForbidden(error) ? hidden : undefined
   }
+}
+
+function isForbidden(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException
+  return code === 'EACCES' || code === 'EPERM'
 }
 
 function inodeOfFile(path: string): string | undefined {

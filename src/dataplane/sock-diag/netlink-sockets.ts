@@ -9,8 +9,9 @@ import { destroySocket, listSockets, readSocket, socketFamilies } from './diag-m
 import type { ListedSocket } from './diag-messages.ts'
 import { namespaceCookie } from './namespace-cookie.ts'
 import { openInNamespaces } from './namespace-sockets.ts'
+import type { NamespaceAnswer } from './namespace-worker.ts'
 import { SocketsError } from './sockets.ts'
-import type { ConnectedSocket, Destruction, Sockets } from './sockets.ts'
+import type { ConnectedSocket, Destruction, FoundSockets, Sockets } from './sockets.ts'
 
 const { ENOENT, ESTALE, EOPNOTSUPP } = constants.errno
 const goneAlready: ReadonlySet<number | undefined> = new Set([ENOENT, ESTALE])
@@ -48,18 +49,41 @@ export class NetlinkSockets implements Sockets {
   async destroy(sockets: readonly ConnectedSocket[], signal: AbortSignal): Promise<Destruction> {
     if (sockets.length === 0) return { destroyed: 0, unreached: 0 }
     const byNamespace = groupBy(sockets, ({ netns }) => netns)
-    const { opened } = await openInNamespaces(this.#program, { wanted: [...byNamespace.keys()], ...this.#folders })
-    const lines = opened.map(({ netns, fd }) => ({ netns, netlink: netlinkOn(fd) }))
     let destroyed = 0
+    await this.#inNamespaces([...byNamespace.keys()], async (netlink, netns) => {
+      destroyed += await destroyIn(netlink, byNamespace.get(netns) ?? [], signal)
+      byNamespace.delete(netns)
+    })
+    return { destroyed, unreached: [...byNamespace.values()].flat().length }
+  }
+
+  async find(
+    protocol: ConnectedSocket['protocol'],
+    isWanted: (ip: string, port: number) => boolean,
+    signal: AbortSignal,
+  ): Promise<FoundSockets> {
+    signal.throwIfAborted()
+    const sockets: ConnectedSocket[] = []
+    const { closed } = await this.#inNamespaces('all', (netlink, netns) =>
+      eachSocket(netlink, protocol, signal, ({ cookie, ip, port }) => {
+        if (isWanted(ip, port)) sockets.push({ cookie, netns, protocol, ip, port })
+      }),
+    )
+    return { sockets, closedNamespaces: closed }
+  }
+
+  async #inNamespaces(
+    wanted: readonly bigint[] | 'all',
+    work: (netlink: Netlink, netns: bigint) => Promise<void>,
+  ): Promise<Pick<NamespaceAnswer, 'closed'>> {
+    const { opened, closed } = await openInNamespaces(this.#program, { wanted, ...this.#folders })
+    const lines = opened.map(({ netns, fd }) => ({ netns, netlink: netlinkOn(fd) }))
     try {
-      for (const { netns, netlink } of lines) {
-        destroyed += await destroyIn(netlink, byNamespace.get(netns) ?? [], signal)
-        byNamespace.delete(netns)
-      }
+      for (const { netns, netlink } of lines) await work(netlink, netns)
     } finally {
       for (const { netlink } of lines) await netlink[Symbol.asyncDispose]()
     }
-    return { destroyed, unreached: [...byNamespace.values()].flat().length }
+    return { closed }
   }
 
   async tryDestroy(signal: AbortSignal): Promise<void> {
@@ -75,27 +99,38 @@ export class NetlinkSockets implements Sockets {
   }
 }
 
+/** Of both families: a socket of IPv6 may be connected to an address of IPv4. */
+async function eachSocket(
+  netlink: Netlink,
+  protocol: ConnectedSocket['protocol'],
+  signal: AbortSignal,
+  visit: (socket: ListedSocket) => void,
+): Promise<void> {
+  for (const family of Object.values(socketFamilies))
+    await told(async () => {
+      for await (const messages of netlink.dump(listSockets(family, protocol), signal))
+        for (const message of messages) {
+          const socket = readSocket(message)
+          if (socket !== undefined) visit(socket)
+        }
+    })
+}
+
 /** Returns how many it destroyed. */
 async function destroyIn(netlink: Netlink, sockets: readonly ConnectedSocket[], signal: AbortSignal): Promise<number> {
   let destroyed = 0
   for (const [protocol, wanted] of groupBy(sockets, (socket) => socket.protocol)) {
     const byCookie = new Map(wanted.map((socket) => [socket.cookie, socket]))
-    for (const family of Object.values(socketFamilies)) {
-      const found: ListedSocket[] = []
-      await told(async () => {
-        for await (const messages of netlink.dump(listSockets(family, protocol), signal))
-          for (const message of messages) {
-            const listed = readSocket(message)
-            const socket = listed && byCookie.get(listed.cookie)
-            // A socket may have connected to something else since it was reported.
-            if (listed && socket && socket.ip === listed.ip && socket.port === listed.port) found.push(listed)
-          }
-      })
-      const requests = found.map((socket) => destroySocket(socket, protocol))
-      const errors = [...(await told(() => netlink.batch(requests, signal))).values()]
-      for (const error of errors) if (!goneAlready.has(error.errno)) throw socketsErrorFrom(error)
-      destroyed += found.length - errors.length
-    }
+    const found: ListedSocket[] = []
+    await eachSocket(netlink, protocol, signal, (listed) => {
+      const socket = byCookie.get(listed.cookie)
+      // A socket may have connected to something else since it was reported.
+      if (socket && socket.ip === listed.ip && socket.port === listed.port) found.push(listed)
+    })
+    const requests = found.map((socket) => destroySocket(socket, protocol))
+    const errors = [...(await told(() => netlink.batch(requests, signal))).values()]
+    for (const error of errors) if (!goneAlready.has(error.errno)) throw socketsErrorFrom(error)
+    destroyed += found.length - errors.length
   }
   return destroyed
 }

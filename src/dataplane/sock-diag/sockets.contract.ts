@@ -31,6 +31,27 @@ export function socketsContract(name: string, make: () => Promise<SocketsSite>):
     expect([beside, besideElsewhere].map((socket) => socket.isConnected())).toEqual([true, true])
   })
 
+  test(`${name} finds the sockets that are connected to something, in every family and namespace`, async () => {
+    const { sockets, connect } = await make()
+    using here = connect('here', 'ipv4', '127.0.0.1', 7011)
+    using mapped = connect('here', 'ipv6', '127.0.0.1', 7011)
+    using elsewhere = connect('elsewhere', 'ipv4', '127.0.0.1', 7011)
+    using six = connect('elsewhere', 'ipv6', '::1', 7011)
+    using other = connect('here', 'ipv4', '127.0.0.1', 7012)
+    const find = async (protocol: 'TCP' | 'UDP', ip: string, port: number) => {
+      const { sockets: found } = await sockets.find(protocol, (toIp, toPort) => toIp === ip && toPort === port, signal)
+      return found.toSorted((one, another) => Number(one.cookie - another.cookie))
+    }
+    const inOrder = (...all: readonly ConnectedSocket[]) =>
+      all.map(factsOf).toSorted((one, another) => Number(one.cookie - another.cookie))
+    expect(await find('UDP', '127.0.0.1', 7011)).toEqual(inOrder(here, mapped, elsewhere))
+    expect(await find('UDP', '::1', 7011)).toEqual(inOrder(six))
+    expect(await find('UDP', '127.0.0.1', 7012)).toEqual(inOrder(other))
+    expect(await find('TCP', '127.0.0.1', 7011)).toEqual([])
+    expect(await sockets.destroy(await find('UDP', '127.0.0.1', 7011), signal)).toEqual({ destroyed: 3, unreached: 0 })
+    expect([six, other].map((socket) => socket.isConnected())).toEqual([true, true])
+  })
+
   test(`${name} leaves a socket alone that is connected to something else by now`, async () => {
     const { sockets, connect } = await make()
     using socket = connect('here', 'ipv4', '127.0.0.1', 7001)

@@ -1,6 +1,6 @@
 /** The interface to the sockets of all programs on this machine. Each implementation passes `sockets.contract.ts`. */
 
-/** A socket that is connected to an endpoint which has ended. */
+/** A socket that is connected to something. */
 export interface ConnectedSocket {
   /** The kernel's number for the socket, never used again. */
   readonly cookie: bigint
@@ -19,9 +19,24 @@ export interface Destruction {
   readonly unreached: number
 }
 
+export interface FoundSockets {
+  readonly sockets: readonly ConnectedSocket[]
+  /** How many network namespaces it found and may not enter. */
+  readonly closedNamespaces: number
+}
+
 export interface Sockets {
   /** The number of the network namespace that this process is in. Missing before Linux 5.14. */
   ownNamespace(): Promise<bigint | undefined>
+  /**
+   * Those that are connected to what is wanted, in every network namespace that this process finds and may enter. Rejects
+   * with a SocketsError.
+   */
+  find(
+    protocol: ConnectedSocket['protocol'],
+    isWanted: (ip: string, port: number) => boolean,
+    signal: AbortSignal,
+  ): Promise<FoundSockets>
   /**
    * Takes away the connection of these sockets: what waits in `recv` wakes with an error, and the program can connect
    * again. Those that are gone already, or connected to something else, do not matter. Rejects with a SocketsError.

@@ -14,6 +14,7 @@ export class PrometheusProxyMetrics implements ProxyMetrics {
   readonly #syncs: Readonly<Record<Family, SyncCells>>
   readonly #objectProblems: Counter<'kind'>
   readonly #serviceNotices: Gauge<'ip_family' | 'reason'>
+  readonly #oldConnections: Counter<'ip_family'>
 
   constructor(registry: MetricRegistry, families: ProxyMetricFamilies) {
     this.#families = families
@@ -31,6 +32,11 @@ export class PrometheusProxyMetrics implements ProxyMetrics {
       name: 'fairlead_service_notices',
       labels: ['ip_family', 'reason'],
       help: 'Services that are not served as they ask now, or with a danger: addresses that are not theirs, source ranges.',
+    })
+    this.#oldConnections = registry.counter({
+      name: 'fairlead_old_connections_ended_total',
+      labels: ['ip_family'],
+      help: 'Connections of clients on this node that were ended because they were older than their Service wants.',
     })
     const removals = registry.histogram(
       {
@@ -93,6 +99,10 @@ export class PrometheusProxyMetrics implements ProxyMetrics {
 
   serviceNotices(family: Family, reason: NoticeReason, count: number): void {
     this.#serviceNotices.set({ ...familyLabel(family), reason }, count)
+  }
+
+  oldConnectionsEnded(family: Family, count: number): void {
+    this.#oldConnections.increment(familyLabel(family), count)
   }
 
   healthAnswered(endpoint: 'healthz' | 'livez', status: 200 | 503): void {

@@ -21,6 +21,7 @@ export function proxyFlags(mode: ProxyMode, settings: ProxySettings): readonly s
     ...(settings.externalIPGuard === undefined ? [] : [`--external-ip-guard=${settings.externalIPGuard}`]),
     ...(settings.externalIPGuardNamespaces === true ? ['--external-ip-guard-namespaces'] : []),
     ...(settings.externalIPRanges ?? []).map((range) => `--external-ip-cidrs=${range}`),
+    ...(settings.destroysOldConnections === true ? ['--destroy-old-connections'] : []),
     '--iptables-min-sync-period=10ms',
     `--iptables-sync-period=${syncPeriod}`,
     // What belongs to the whole machine stays as it is.

@@ -27,6 +27,8 @@ export interface ProxySettings {
   readonly externalIPGuardNamespaces?: boolean
   /** The only ones where external IPs are served; everywhere unless given. */
   readonly externalIPRanges?: readonly string[]
+  /** Whether clients on the node are told that their connection is too old: `--destroy-old-connections`. */
+  readonly destroysOldConnections?: boolean
   /** How soon a sync that failed is tried again, as a duration; 30s unless given. */
   readonly syncPeriod?: string
 }

@@ -87,7 +87,7 @@ capabilities:
 
 {{- /* Sockets in pods can be ended by who may enter their network. */ -}}
 {{- define "fairlead.entersPods" -}}
-{{- if and (eq .Values.mode "ebpf") (has "SYS_ADMIN" (fromJsonArray (include "fairlead.capabilities" .))) -}}
+{{- if has "SYS_ADMIN" (fromJsonArray (include "fairlead.capabilities" .)) -}}
 true
 {{- end -}}
 {{- end -}}

@@ -21,7 +21,8 @@ export function expectedChoices({ family, routesByKey }: NodeView, nodeIps: read
   for (const { protocol, entrances, affinitySeconds, traffic } of routesByKey.values()) {
     if (protocol === 'SCTP') continue
     const goesBySource = traffic?.algorithm === 'source-hash' || traffic?.algorithm === 'maglev'
-    const isLimited = traffic?.maxConnections !== undefined || traffic?.maxDialsPerSecond !== undefined
+    const isCounted = traffic?.maxConnections !== undefined || traffic?.maxDialsPerSecond !== undefined
+    const isLimited = isCounted || traffic?.maxConnectionAgeMs !== undefined
     const isRestricted = (ip: string, port: number) =>
       entrances.some((other: Entrance) => 'ip' in other && other.ip === ip && other.port === port && other.allowed)
     for (const entrance of entrances)

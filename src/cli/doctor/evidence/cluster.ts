@@ -81,7 +81,7 @@ export async function readCluster(
   const notices: ToldNotice[] = []
   const policy = {
     ...usualPolicy,
-    ...configuredPolicy(setup.config),
+    ...configuredPolicy(setup.config, place.mode.abilities),
     allowLoopback: place.mode.allowsLoopbackAt?.(modePlace) ?? false,
     endpointRules: place.mode.endpointRules,
     apiServers,
