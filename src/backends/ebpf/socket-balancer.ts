@@ -8,7 +8,6 @@ import type { Logger } from '../../core/logger.ts'
 import type { RouteKey } from '../../core/route.ts'
 import { OneAtATime } from '../../core/sync/one-at-a-time.ts'
 import type { SyncSteps } from '../../core/sync/sync-steps.ts'
-import { BpfError } from '../../dataplane/ebpf/bpf-error.ts'
 import type { Bpf } from '../../dataplane/ebpf/bpf.ts'
 import type { ProgramImage } from '../../dataplane/ebpf/program-image.ts'
 import { tracedBpf } from '../../dataplane/ebpf/traced-bpf.ts'
@@ -24,9 +23,11 @@ import { layoutVersion, mapSpecs } from './layout.ts'
 import { OtherLayouts } from './other-layouts.ts'
 import type { SocketPlan } from './plan.ts'
 import type { NodeState } from './settings.ts'
-import { capacitiesOf, fits, isTooFull, needsOf, sizesFor, sumOf } from './sizes.ts'
+import { fits, needsOf, sizesFor, sumOf } from './sizes.ts'
 import type { MapSpecs, Needs } from './sizes.ts'
 import type { Step } from './steps.ts'
+import { TableRoom, usageOf, wakeAll } from './table-room.ts'
+import type { Usage } from './table-room.ts'
 import { StaleSockets } from './stale-sockets.ts'
 import type { StaleSocketsOptions } from './stale-sockets.ts'
 import { TablesOwner } from './tables-owner.ts'
@@ -69,6 +70,7 @@ export class SocketBalancer implements AsyncDisposable {
   readonly #stale: StaleSockets | undefined
   readonly #turns = new OneAtATime()
   readonly #owner: TablesOwner
+  readonly #room: TableRoom
   readonly #plans = new Map<Family, SocketPlan>()
   #tables: SocketTables | undefined
   /** Of a process of another version. */
@@ -79,8 +81,6 @@ export class SocketBalancer implements AsyncDisposable {
   #staleAtMs = -Infinity
   /** All was well then. */
   #comparedAtMs = -Infinity
-  /** The kernel had no memory for larger maps. */
-  #cannotGrow = false
   /** A process that was taking over has ended, and may have written. */
   #isReclaimed = false
   /** Somebody changed the tables, and the repair of the other family has seen it. */
@@ -93,6 +93,11 @@ export class SocketBalancer implements AsyncDisposable {
     this.#stale = options.stale && new StaleSockets(options.stale, options)
     this.#place = { folder: join(pins, String(layoutNumber)), specs }
     this.#links = new HookLinks({ cgroup, folder: this.#place.folder, programs, log })
+    const beforeGrowing = () => {
+      this.#links.forgetPrograms()
+      this.#stale?.forgetProgram()
+    }
+    this.#room = new TableRoom({ beforeGrowing, log })
   }
 
   /** Aborts with a TakenOverError when a sync finds that another process writes the tables. It writes nothing then. */
@@ -106,10 +111,10 @@ export class SocketBalancer implements AsyncDisposable {
   }
 
   /** How full the tables are. Undefined: nothing was written yet, or nobody knows. */
-  get usage(): { readonly entries: Needs; readonly capacities: Needs } | undefined {
+  get usage(): Usage | undefined {
     const [tables, arena] = [this.#tables, this.#arena]
     if (tables === undefined || arena === undefined) return undefined
-    return { entries: usedIn(arena, tables.specs), capacities: capacitiesOf(tables.specs) }
+    return usageOf(arena, tables.specs)
   }
 
   /** Sends only what differs. Undefined: this takes more than an edit. */
@@ -118,10 +123,10 @@ export class SocketBalancer implements AsyncDisposable {
       const [tables, arena] = [this.#tables, this.#arena]
       if (tables === undefined || arena === undefined || this.#suspects.has(task.family)) return undefined
       this.#owner.assertOwnerOf(tables.maps)
-      if (this.#isTooFull(arena, tables)) return undefined
-      if (!fits(arena, needsOf(task.routes.values()))) await this.#wakeAll(arena)
+      if (this.#room.isTooFull(arena, tables)) return undefined
+      if (!fits(arena, needsOf(task.routes.values()))) await wakeAll(arena, this.#options.bpf)
       const edit = steps.plan(() => editSockets(before, task.routes, task.node, arena), editCounts)
-      if (edit.after.withoutRoom.size > 0 && !this.#cannotGrow) {
+      if (edit.after.withoutRoom.size > 0 && this.#room.canGrow) {
         // Nothing was sent; what was taken is free again once the arena is made anew.
         this.#arena = undefined
         return undefined
@@ -152,12 +157,12 @@ export class SocketBalancer implements AsyncDisposable {
       this.#isBegun = true
       await this.#noteSuspect(family, tables)
       const routesOfOther = typeof other === 'string' ? [] : other.routesByKey.values().map(({ route }) => route)
-      await steps.apply(() => this.#grow(tables, sumOf(needs, needsOf(routesOfOther)), bpf))
+      await steps.apply(() => this.#room.grow(tables, sumOf(needs, needsOf(routesOfOther)), bpf))
       let planned = await this.#planAll(task, { routes: wanted, needs }, other, tables, bpf, steps, signal)
       // What goes and what comes are there together for a while, and free elements may not lie side by side.
-      for (let all = needs; planned.edit.after.withoutRoom.size > 0 && !this.#cannotGrow;) {
-        all = sumOf(all, sumOf(needs, usedIn(planned.arena, tables.specs)))
-        await steps.apply(() => this.#grow(tables, all, bpf))
+      for (let all = needs; planned.edit.after.withoutRoom.size > 0 && this.#room.canGrow;) {
+        all = sumOf(all, sumOf(needs, usageOf(planned.arena, tables.specs).entries))
+        await steps.apply(() => this.#room.grow(tables, all, bpf))
         planned = await this.#planAll(
           task,
           { routes: wanted, needs },
@@ -317,7 +322,7 @@ export class SocketBalancer implements AsyncDisposable {
     const found = await steps.read(() => tables.read())
     const { clock } = this.#options
     const { before, orphans, arena } = steps.plan(() => adopt(found, { family, routes, other, clock }))
-    if (rest === 'use what rests' || !fits(arena, needs)) await this.#wakeAll(arena)
+    if (rest === 'use what rests' || !fits(arena, needs)) await wakeAll(arena, this.#options.bpf)
     const edit = steps.plan(() => editSockets(before, routes, node, arena, orphans), editCounts, 'compare')
     return { edit, arena }
   }
@@ -325,16 +330,6 @@ export class SocketBalancer implements AsyncDisposable {
   #known(family: Family): SocketPlan | 'unknown' | 'unserved' {
     if (!this.#options.families.includes(family)) return 'unserved'
     return this.#plans.get(family) ?? 'unknown'
-  }
-
-  /** What rests can be used at once when every program has ended that may still read it. */
-  async #wakeAll(arena: Arena): Promise<void> {
-    await this.#options.bpf.fence()
-    arena.wakeAll()
-  }
-
-  #isTooFull(arena: Arena, { specs }: SocketTables): boolean {
-    return !this.#cannotGrow && isTooFull(usedIn(arena, specs), capacitiesOf(specs))
   }
 
   async #attach(tables: SocketTables, bpf: Bpf, steps: SyncSteps, signal: AbortSignal): Promise<void> {
@@ -351,23 +346,6 @@ export class SocketBalancer implements AsyncDisposable {
     if (others.areThere) this.#stale?.noteInherited()
     await others.claim(owner)
     return others
-  }
-
-  /** So that so many fit easily. */
-  async #grow(tables: SocketTables, needs: Needs, bpf: Bpf): Promise<void> {
-    const sizes = sizesFor(needs, tables.specs)
-    if (sizes.size === 0 || this.#cannotGrow) return
-    const { log } = this.#options
-    this.#links.forgetPrograms()
-    this.#stale?.forgetProgram()
-    try {
-      await tables.grow(bpf, sizes)
-      log.info('the tables of the sockets have more room now', Object.fromEntries(sizes))
-    } catch (error) {
-      if (!(error instanceof BpfError) || error.reason !== 'no-memory') throw error
-      this.#cannotGrow = true
-      log.warn('there is no memory for larger tables: some Services are left to the packets', { error })
-    }
   }
 
   async #send(tables: SocketTables, list: readonly Step[], steps: SyncSteps, signal: AbortSignal): Promise<void> {
@@ -398,16 +376,6 @@ function otherFamily(family: Family): Family {
 }
 
 const staleEveryMs = 1_000
-
-/** What rests can be used again, sooner or later. */
-function usedIn(arena: Arena, { frontends }: MapSpecs): Needs {
-  return {
-    frontends: frontends.maxEntries - arena.freeFrontends,
-    services: arena.indexes.used,
-    slots: arena.slots.used,
-    endpoints: arena.ids.used,
-  }
-}
 
 function editCounts({ steps, after }: SocketEdit) {
   return { routes: after.routesByKey.size, operations: steps.length, frontends: after.frontendsById.size }
