@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
 import { afterAll, expect, test } from 'vitest'
 import { frontendId } from '../../src/backends/ebpf/frontends-of.ts'
 import type { SocketRoute } from '../../src/backends/ebpf/frontends-of.ts'
@@ -111,16 +111,16 @@ describeUnless(problem, 'changes under load', () => {
       await change(turns[done % turns.length] ?? new Map())
       await nextTurn()
       // Who began to choose before the change may end after it.
-      if (done % 20 !== 0 || isOver.signal.aborted) continue
+      if (done % 50 !== 0 || isOver.signal.aborted) continue
       await site.bpf.fence()
       const gone = pickedOf(balancer, (id) => !isHeld(after, id))
       const before = statsOf(balancer).connections
-      for (let turn = 0; turn < 10_000 && statsOf(balancer).connections < before + 8; turn++) await nextTurn()
+      for (let waited = 0; waited < 200 && statsOf(balancer).connections < before + 8; waited++) await wait(1)
       looks += statsOf(balancer).connections > before ? 1 : 0
       expect(pickedOf(balancer, (id) => !isHeld(after, id))).toEqual(gone)
     }
     // There were connections between most of these changes and the next.
-    expect(looks).toBeGreaterThan(10)
+    expect(looks).toBeGreaterThan(5)
     expect(await output).toEqual({ connected: connects, failed: {} })
 
     const stats = statsOf(balancer)
@@ -152,7 +152,7 @@ function pickedOf({ tables }: SocketBalancer, isWanted = (_id: number) => true):
 }
 
 /** More than the test ever takes: numbers are used again. */
-const mostIds = 1_000
+const mostIds = 64
 
 function isHeld({ routesByKey }: SocketPlan, wanted: number): boolean {
   for (const { held } of routesByKey.values())

@@ -100,7 +100,7 @@ async function isNodeInContainer(files: PlaceFiles): Promise<boolean> {
 }
 
 /** The kubelet puts pods into `kubepods` or `kubepods.slice`, perhaps inside of a folder of its own. */
-async function hasPods(files: PlaceFiles, path: string): Promise<boolean> {
+export async function hasPods(files: PlaceFiles, path: string): Promise<boolean> {
   const namesIn = (folder: string) => files.list(folder).catch((): readonly string[] => [])
   const isOfKubelet = (name: string) => /kube(pods|let)/.test(name)
   const names = await namesIn(path)

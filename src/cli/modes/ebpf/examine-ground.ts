@@ -4,7 +4,7 @@ import { digestSize } from '../../../backends/ebpf/layout.ts'
 import type { EbpfOptions } from '../../../config/daemon/ebpf-flags.ts'
 import { lackedCapabilities } from '../../../dataplane/capabilities.ts'
 import type { Bpf } from '../../../dataplane/ebpf/bpf.ts'
-import { ensureBpffs, findCgroup, seesNamespacesOfPods } from '../../../dataplane/ebpf/places.ts'
+import { ensureBpffs, findCgroup, hasPods, seesNamespacesOfPods } from '../../../dataplane/ebpf/places.ts'
 import type { PlaceFiles } from '../../../dataplane/ebpf/places.ts'
 import type { FeatureAnswer } from '../../../dataplane/ebpf/probes.ts'
 import type { ProgramImage } from '../../../dataplane/ebpf/program-image.ts'
@@ -58,8 +58,18 @@ export async function examineGround(host: Host, options: EbpfOptions, signal: Ab
       : undefined,
     digest: createHash('sha256').update(file).digest().subarray(0, digestSize),
     settings,
-    left: [...left, ...unseenConnections(options, cgroup, await seesOwnConnections({ bpf, cgroup, programs }))],
+    left: [
+      ...left,
+      ...unseenConnections(options, cgroup, await seesOwnConnections({ bpf, cgroup, programs })),
+      ...unseenPods(options, await hasPods(files, cgroup)),
+    ],
   }
+}
+
+/** Where the cgroup was found, this was a condition, or it is the root, which has all. */
+export function unseenPods({ cgroup: named }: Pick<EbpfOptions, 'cgroup'>, arePodsThere: boolean): readonly string[] {
+  if (named === '' || arePodsThere) return []
+  return ['what pods connect to is left to nftables: the kubelet has no folder for pods in --ebpf-cgroup']
 }
 
 /** Where the cgroup was found, this process is in it, as all are; where it was named, it may be outside on purpose. */
