@@ -76,7 +76,9 @@ static void failed(struct connection *connection, int error) {
   struct endpoint *endpoint = connection->endpoint;
   count_failure(connection, failure_of(error));
   record_dialled(connection, error);
-  pool_failed(connection->pool, endpoint, &connection->client_address, connection->worker->now_ns);
+  const struct worker *worker = connection->worker;
+  if (pool_failed(connection->pool, endpoint, &connection->client_address, worker->now_ns))
+    shared_engine_cells(worker->index)[AVOIDED] += 1;
   if (atomic_load(&is_followed)) {
     char text[ADDRESS_TEXT];
     tell_report("dial-failed %u %s %d", connection->listener->slot, address_text(&endpoint->address, text), error);

@@ -274,14 +274,17 @@ struct choice pool_choose(struct pool *pool, const union address *client, bool h
   return choice;
 }
 
-void pool_failed(struct pool *pool, struct endpoint *endpoint, const union address *client, int64_t now_ns) {
+bool pool_failed(struct pool *pool, struct endpoint *endpoint, const union address *client, int64_t now_ns) {
+  bool is_new = false;
   pthread_mutex_lock(&pool->lock);
   if (pool->affinity != NULL) affinity_forget(pool->affinity, client, endpoint);
   if (!atomic_load(&endpoint->is_gone)) {
+    is_new = endpoint->failures == 0;
     if (endpoint->failures < MOST_FAILURES) endpoint->failures++;
     endpoint->avoid_until_ns = now_ns + endpoint->failures * AVOID_NS_PER_FAILURE;
   }
   pthread_mutex_unlock(&pool->lock);
+  return is_new;
 }
 
 void pool_succeeded(struct pool *pool, struct endpoint *endpoint) {

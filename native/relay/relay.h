@@ -124,7 +124,7 @@ enum endpoint_cell { ENDPOINT_SECONDS = BYTES_OUT + 1, ENDPOINT_LAST_USED, ENDPO
 enum failure { REFUSED, TIMED_OUT, UNREACHED, OTHER_FAILURE };
 
 /* Of all listeners together. The order is that of src/dataplane/relay/engine-counters.ts. */
-enum engine_cell { DIALS, DIAL_FAILED, BUCKETS_START = 8, ENGINE_CELLS = 64 };
+enum engine_cell { DIALS, DIAL_FAILED, AVOIDED = DIAL_FAILED + 4, BUCKETS_START = 8, ENGINE_CELLS = 64 };
 
 /* What is timed. The bounds of its buckets are in the shared memory. */
 enum timed { TIMED_CONNECTION, TIMED_DIAL, TIMED_FAILED_DIAL };
@@ -274,8 +274,8 @@ void pool_release(struct pool *pool);
 bool pool_update(struct pool *pool, struct pool_spec *spec);
 /* Where others wait for room, whoever comes now is behind them. */
 struct choice pool_choose(struct pool *pool, const union address *client, bool has_waited, int64_t now_ns);
-/* The endpoint did not answer: the client is free to go elsewhere, and others try it last for a while. */
-void pool_failed(struct pool *pool, struct endpoint *endpoint, const union address *client, int64_t now_ns);
+/* The endpoint did not answer: the client is free to go elsewhere, and others try it last for a while. Whether that is new. */
+bool pool_failed(struct pool *pool, struct endpoint *endpoint, const union address *client, int64_t now_ns);
 void pool_succeeded(struct pool *pool, struct endpoint *endpoint);
 /* Whether a connection to the endpoint may stay: the pool still has it. */
 bool pool_has(struct pool *pool, const struct endpoint *endpoint);

@@ -2,7 +2,7 @@
 import { bucketCells, connectionBounds, dialBounds, noteDuration, readDurations, type Durations } from './durations.ts'
 import type { DialFailure } from './relay.ts'
 
-const cellNames = ['dials', 'refused', 'timeout', 'unreachable', 'other'] as const
+const cellNames = ['dials', 'refused', 'timeout', 'unreachable', 'other', 'avoided'] as const
 
 /** The rest is room to grow. `ENGINE_CELLS`, `BUCKETS_START` and `BUCKET_CELLS` in the native engine. */
 const bucketsStart = 8
@@ -15,6 +15,8 @@ export interface EngineCounts {
   /** Attempts to reach an endpoint. */
   readonly dials: number
   readonly dialFailures: Readonly<Record<DialFailure, number>>
+  /** How often an endpoint did not answer that had answered before: from then on it was tried last. */
+  readonly avoided: number
   /** How long TCP connections lasted, from the moment an endpoint had answered. */
   readonly connections: Durations
   /** How long it took until an endpoint answered (TCP). */
@@ -54,7 +56,15 @@ export class EngineCounters {
   }
 
   failed(why: DialFailure): void {
-    const index = cellNames.indexOf(why)
+    this.#count(why)
+  }
+
+  avoiding(): void {
+    this.#count('avoided')
+  }
+
+  #count(what: (typeof cellNames)[number]): void {
+    const index = cellNames.indexOf(what)
     this.cells[index] = (this.cells[index] ?? 0) + 1
   }
 
@@ -63,7 +73,7 @@ export class EngineCounters {
   }
 
   snapshot(): EngineCounts {
-    const [dials, refused, timeout, unreachable, other] = this.cells
+    const [dials, refused, timeout, unreachable, other, avoided] = this.cells
     const durations = (what: Timed) => readDurations(this.#buckets[what], bounds[what])
     return {
       dials: dials ?? 0,
@@ -73,6 +83,7 @@ export class EngineCounters {
         unreachable: unreachable ?? 0,
         other: other ?? 0,
       },
+      avoided: avoided ?? 0,
       connections: durations('connections'),
       dialled: durations('dialled'),
       undialled: durations('undialled'),

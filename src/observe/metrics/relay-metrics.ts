@@ -22,6 +22,7 @@ export interface RelayNumbers {
   readonly carried: { readonly TCP: Carried; readonly UDP: Carried }
   readonly dials: number
   readonly dialFailures: Readonly<Record<string, number>>
+  readonly avoided: number
   readonly connections: Durations
   readonly dialled: Durations
   readonly undialled: Durations
@@ -116,6 +117,14 @@ export function addRelayMetrics(registry: MetricRegistry, { read, exemplars, fre
       help: 'Attempts to reach an endpoint that failed.',
     },
     later(({ dialFailures }) => byReason(dialFailures)),
+  )
+  registry.counterFrom(
+    {
+      name: 'fairlead_relay_avoided_endpoints_total',
+      labels: [],
+      help: 'How often an endpoint did not answer that had answered before, and was tried last from then on.',
+    },
+    later(({ avoided }) => [single(avoided)]),
   )
   registry.histogramFrom(
     {

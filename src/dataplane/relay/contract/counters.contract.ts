@@ -60,6 +60,14 @@ export function countersContract(make: MakeRelay): void {
     expect(sum(dialled.counts)).toBe(0)
   })
 
+  test('an endpoint that fails is stepped over while others answer, and that is counted once', async () => {
+    const dead = { address: await refusingAddress() }
+    const { relay, address } = await relayTo(make, [use(await echoEndpoint()), dead])
+    for (let round = 0; round < 6; round++) expect(await ask(address, 'x')).toBe('x')
+    const { dials, avoided } = relay.totals()
+    expect({ dials, avoided }).toEqual({ dials: 7, avoided: 1 })
+  })
+
   test('an endpoint that has left is counted until its last connection ends, and what the listener has seen stays', async () => {
     const [a, b] = [use(await echoEndpoint()), use(await echoEndpoint())]
     const { relay, address, change, stats } = await relayTo(make, [a])

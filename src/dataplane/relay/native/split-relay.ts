@@ -79,6 +79,7 @@ function addTotals(tcp: RelayTotals, udp: RelayTotals): RelayTotals {
     ...tcp,
     carried: { TCP: tcp.carried.TCP, UDP: udp.carried.UDP },
     dials: tcp.dials + udp.dials,
+    avoided: tcp.avoided + udp.avoided,
     dialFailures: {
       refused: failures('refused'),
       timeout: failures('timeout'),

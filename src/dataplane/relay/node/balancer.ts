@@ -117,14 +117,15 @@ export class Balancer {
     }
   }
 
-  /** The endpoint did not answer: this client is free to go elsewhere, and others try it last for a while. */
-  failed(name: string, clientIp: string): void {
+  /** The endpoint did not answer: this client is free to go elsewhere, and others try it last for a while. Whether that is new. */
+  failed(name: string, clientIp: string): boolean {
     this.#affinity.forget(clientIp, name)
     const member = this.#membersByName.get(name)
-    if (member === undefined) return
+    if (member === undefined) return false
     member.failures++
     const forMs = Math.min(member.failures * avoidMs.perFailure, avoidMs.most)
     member.avoidUntilMs = this.#clock.monotonic() + forMs
+    return member.failures === 1
   }
 
   succeeded(name: string): void {

@@ -95,8 +95,9 @@ export class Pool {
     return this.#balancer.next(client)
   }
 
-  failed(name: string, client: string): void {
-    this.#balancer.failed(name, client)
+  /** Whether the endpoint is tried last from now on, and was not before. */
+  failed(name: string, client: string): boolean {
+    return this.#balancer.failed(name, client)
   }
 
   countersOf(name: string): EndpointCounters {

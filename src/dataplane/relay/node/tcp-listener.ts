@@ -405,7 +405,7 @@ class TcpListener implements OpenListener {
     this.counters.add('dialFailures', 1)
     this.#parts.counters.failed(why)
     pool.countersOf(choice.name).failed(why)
-    pool.failed(choice.name, ip)
+    if (pool.failed(choice.name, ip)) this.#parts.counters.avoiding()
     logDialFailed(this.#parts.log, pool.service, choice.name, error)
   }
 

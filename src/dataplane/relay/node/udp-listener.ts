@@ -262,7 +262,7 @@ class UdpListener implements OpenListener {
     this.counters.add('dialFailures', 1)
     this.#parts.counters.failed(why)
     pool.countersOf(choice.name).failed(why)
-    pool.failed(choice.name, ip)
+    if (pool.failed(choice.name, ip)) this.#parts.counters.avoiding()
     log.debug(3, 'Dial failed', { service: pool.service, endpoint: choice.name, error })
   }
 
