@@ -1,4 +1,4 @@
-/** What happens to connections while endpoints, and Fairlead itself, come and go; and what is left at the end. */
+/** What happens to connections while endpoints, and Fairlead itself, come and go; who answers ARP; what is left at the end. */
 import { once } from 'node:events'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ListedServer } from '../../../src/dataplane/ipvs/ipvs.ts'
@@ -16,6 +16,7 @@ import { flowsTo } from '../../packet/testing/service-faults.ts'
 import { whoAnswers } from '../../packet/testing/tally.ts'
 import { UdpTalker } from '../../packet/testing/udp-talker.ts'
 import { endsByItself, processOf, takesOver, watchWrites } from '../../packet/testing/upgrade.ts'
+import { askByArp } from './testing/arp.ts'
 import { startFairleadIpvs } from './testing/ipvs-proxies.ts'
 import { connectionsSoFar, virtualServers, weightsOf } from './testing/kernel-state.ts'
 
@@ -122,6 +123,26 @@ test('a new Fairlead takes over: no connection fails, and nothing is written', a
   await conversation.goesOn()
   await load.stop()
   expect(load.failures).toEqual([])
+})
+
+test('neighbours get an answer for the address of a Service, and with strictARP they do not', async () => {
+  const { node } = rig.cluster
+  const neighbour = rig.cluster.host('outside')
+  const ownAddress = '198.18.1.1'
+  node.ip(`address add ${ownAddress}/32 dev outside`)
+  const asked = () => askByArp(neighbour, 'eth0', [ip, ownAddress])
+  expect(await asked()).toEqual(['answered', 'answered'])
+  // One at a time: the kernel keeps what the first one has written.
+  await rig.proxy.stop('SIGTERM')
+  const flags = ['--init-only', '--proxy-mode=ipvs', '--ipvs-strict-arp', '--hostname-override=node1']
+  const machine = ['--conntrack-max-per-core=0', '--conntrack-tcp-timeout-established=0s', '--oom-score-adj=0']
+  const objects = ['--objects=tests/goldens', '--conntrack-tcp-timeout-close-wait=0s']
+  const args = ['bin/fairlead.js', ...flags, ...machine, ...objects]
+  expect((await once(node.start(process.execPath, args, process.env), 'exit'))[0]).toBe(0)
+  expect(await asked()).toEqual(['silence', 'answered'])
+  node.ip(`address del ${ownAddress}/32 dev outside`)
+  rig.proxy.run()
+  await program(web)
 })
 
 test('a clean-up leaves nothing behind', async () => {
