@@ -31,6 +31,7 @@ export function parseService(object: Identified): ServiceRecord | undefined {
   const wished = read.choice(spec, 'externalTrafficPolicy', 'spec.externalTrafficPolicy', policies, 'Cluster')
   const annotations = read.object(metadata, 'annotations', 'metadata.annotations')
   const policy = externalTrafficPolicy(type, hasExternalIPs, wished)
+  const ports = parsePorts(spec, read)
   return {
     kind: 'Service',
     namespace,
@@ -38,7 +39,7 @@ export function parseService(object: Identified): ServiceRecord | undefined {
     ...createdAt(metadata),
     type,
     clusterIPs: type === 'ExternalName' ? {} : parseClusterIPs(spec, read),
-    ports: parsePorts(spec, read),
+    ports,
     externalIPs: [
       ...parseAddresses(read.strings(spec, 'externalIPs', 'spec.externalIPs'), 'external IP', 'spec.externalIPs', read),
     ],
@@ -58,7 +59,7 @@ export function parseService(object: Identified): ServiceRecord | undefined {
       () => read.integer(spec, 'healthCheckNodePort', 'spec.healthCheckNodePort', { min: 0, max: 65_535 }) ?? 0,
       read,
     ),
-    ...parseTraffic(annotations, read),
+    ...parseTraffic(annotations, ports, read),
     ...parseRelaying(annotations, read),
     ...parseSockets(annotations, read),
     ...parseWindows(annotations),

@@ -7,7 +7,8 @@ import type { ObjectKey } from './records.ts'
 function parsed(annotations: Readonly<Record<string, unknown>>) {
   const notes = new ProblemList('Service', 'shop/web' as ObjectKey)
   const named = Object.entries(annotations).map(([name, value]) => [`fairlead.dev/${name}`, value])
-  const { traffic } = parseTraffic(Object.fromEntries(named), notes)
+  const ports = [80, 30_050].map((port) => ({ name: `p${port}`, protocol: 'TCP', port, nodePort: 0 }) as const)
+  const { traffic } = parseTraffic(Object.fromEntries(named), ports, notes)
   return { traffic, problems: notes.problems.map(({ field, reason }) => `${field}: ${reason}`) }
 }
 
@@ -29,6 +30,8 @@ describe('annotations', () => {
     [{ 'health-check': 'tcp' }, { healthCheck: { kind: 'tcp' } }],
     [{ 'health-check': 'http:/ready?full=1' }, { healthCheck: { kind: 'http', path: '/ready?full=1' } }],
     [{ weights: 'zone:a=3' }, { weights: [{ of: 'zone', name: 'a', weight: 3 }] }],
+    [{ 'port-range': '30000-30100' }, { portRange: { first: 30_000, last: 30_100 } }],
+    [{ 'port-range': '30050 - 65535' }, { portRange: { first: 30_050, last: 65_535 } }],
     [{ other: 'x' }, undefined],
     [{ algorithm: '' }, undefined],
   ])('%j mean %j', (annotations, traffic) => {

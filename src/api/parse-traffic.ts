@@ -5,8 +5,9 @@ import { oneOf } from './field-checks.ts'
 import type { NumberRange, ProblemNotes } from './field-checks.ts'
 import type { JsonObject } from './json-reader.ts'
 import { parseWeights } from './parse-weights.ts'
+import { isInPortRange, parsePortRange } from './port-range.ts'
 import { algorithms, ipvsSchedulers } from './records.ts'
-import type { HealthCheck, ServiceRecord, TrafficWishes } from './records.ts'
+import type { HealthCheck, PortRange, ServicePort, ServiceRecord, TrafficWishes } from './records.ts'
 
 /** The annotation of each wish. */
 export const trafficAnnotations = {
@@ -20,6 +21,7 @@ export const trafficAnnotations = {
   maxDialsPerSecond: 'fairlead.dev/max-dials-per-second',
   maxDialsPerSecondPerEndpoint: 'fairlead.dev/max-dials-per-second-per-endpoint',
   healthCheck: 'fairlead.dev/health-check',
+  portRange: 'fairlead.dev/port-range',
 } as const satisfies Record<keyof TrafficWishes, string>
 
 /** Before it could be said for every mode. */
@@ -32,12 +34,16 @@ export const connectionAgeRange: NumberRange = { min: second, max: 365 * day }
 export const limitRange: NumberRange = { min: 1, max: 10_000_000 }
 
 /** Returns no field for a Service without such annotations, which is nearly every one. */
-export function parseTraffic(annotations: JsonObject, notes: ProblemNotes): Pick<ServiceRecord, 'traffic'> {
+export function parseTraffic(
+  annotations: JsonObject,
+  ports: readonly ServicePort[],
+  notes: ProblemNotes,
+): Pick<ServiceRecord, 'traffic'> {
   const found: Partial<Record<keyof TrafficWishes, unknown>> = {}
   for (const [wish, annotation] of wishes) {
     const text = textOf(annotations, annotation, notes)
     if (text === undefined) continue
-    const value = readers[wish](text, `metadata.annotations[${annotation}]`, notes)
+    const value = readers[wish](text, `metadata.annotations[${annotation}]`, notes, ports)
     if (value !== undefined) found[wish] ??= value
   }
   return Object.keys(found).length === 0 ? {} : { traffic: found as TrafficWishes }
@@ -56,7 +62,7 @@ function textOf(annotations: JsonObject, annotation: string, notes: ProblemNotes
   return undefined
 }
 
-type Reader<T> = (text: string, field: string, notes: ProblemNotes) => T | undefined
+type Reader<T> = (text: string, field: string, notes: ProblemNotes, ports: readonly ServicePort[]) => T | undefined
 
 const readers: { readonly [K in keyof TrafficWishes]-?: Reader<TrafficWishes[K]> } = {
   algorithm: (text, field, notes) => oneOf(text, algorithms, field, notes),
@@ -69,6 +75,7 @@ const readers: { readonly [K in keyof TrafficWishes]-?: Reader<TrafficWishes[K]>
   maxDialsPerSecond: limit,
   maxDialsPerSecondPerEndpoint: limit,
   healthCheck,
+  portRange,
 }
 
 function durationIn({ min, max }: NumberRange): Reader<number> {
@@ -100,5 +107,24 @@ function healthCheck(text: string, field: string, notes: ProblemNotes): HealthCh
   const path = text.startsWith('http:') ? text.slice('http:'.length) : ''
   if (healthPathPattern.test(path)) return { kind: 'http', path }
   notes.problem(field, `must be tcp, or http: and a path such as http:/healthz, not ${shownValue(text)}`)
+  return undefined
+}
+
+/** The port of the Service that is in the range says which protocol it has, and whose endpoints serve it. */
+function portRange(
+  text: string,
+  field: string,
+  notes: ProblemNotes,
+  ports: readonly ServicePort[],
+): PortRange | undefined {
+  const range = parsePortRange(text)
+  if (range === undefined)
+    notes.problem(
+      field,
+      `must be two ports with a dash between them, the lower one first, such as 30000-30100, not ${shownValue(text)}`,
+    )
+  else if (ports.some(({ port }) => isInPortRange(port, range))) return range
+  else
+    notes.problem(field, `no port of the Service is in ${text}: add one, whose endpoints and protocol the range gets`)
   return undefined
 }

@@ -1,9 +1,20 @@
 import type { ProblemNotes } from './field-checks.ts'
-import type { Protocol } from './records.ts'
+import type { PortRange, Protocol } from './records.ts'
 
 export const validPort = { min: 1, max: 65_535 } as const
 
 export const protocols = ['TCP', 'UDP', 'SCTP'] as const satisfies readonly Protocol[]
+
+/** `30000-30100`. Undefined: it is none. One port alone is no range. */
+export function parsePortRange(text: string): PortRange | undefined {
+  const [, first = Number.NaN, last = Number.NaN] =
+    /^([1-9]\d{0,4})\s*-\s*([1-9]\d{0,4})$/.exec(text)?.map(Number) ?? []
+  return first < last && last <= validPort.max ? { first, last } : undefined
+}
+
+export function isInPortRange(port: number, { first, last }: PortRange): boolean {
+  return port >= first && port <= last
+}
 
 /** Like object names, port names end up in rules and comments of kernel tools. */
 export function isPortName(name: string): boolean {

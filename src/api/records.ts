@@ -75,6 +75,13 @@ export interface TrafficWishes {
   readonly maxDialsPerSecond?: number
   readonly maxDialsPerSecondPerEndpoint?: number
   readonly healthCheck?: HealthCheck
+  /** Ports of the addresses that lead to the same ports of the endpoints. Some port of the Service is among them. */
+  readonly portRange?: PortRange
+}
+
+export interface PortRange {
+  readonly first: number
+  readonly last: number
 }
 
 /** The first rule that an endpoint fits counts. */

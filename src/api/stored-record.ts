@@ -13,7 +13,7 @@ import { isObjectName } from './object-name.ts'
 import type { NumberRange } from './field-checks.ts'
 import { connectionAgeRange, healthPathPattern, limitRange, slowStartRange } from './parse-traffic.ts'
 import { weightRange } from './parse-weights.ts'
-import { isPortName, protocols } from './port-range.ts'
+import { isPortName, protocols, validPort } from './port-range.ts'
 import { algorithms, guardModes, ipvsSchedulers, objectKinds } from './records.ts'
 import type {
   HealthCheck,
@@ -22,6 +22,7 @@ import type {
   NodeRecord,
   ObjectKind,
   ObjectRecord,
+  PortRange,
   Relaying,
   ServiceCidrRecord,
   ServicePort,
@@ -190,12 +191,19 @@ function trafficOf(stored: JsonObject): TrafficWishes {
     ...(stored['healthCheck'] !== undefined && {
       healthCheck: healthCheckOf(objectOf(stored['healthCheck'], 'healthCheck')),
     }),
+    ...(stored['portRange'] !== undefined && { portRange: portRangeOf(objectOf(stored['portRange'], 'portRange')) }),
     ...Object.fromEntries(
       numbers
         .filter(([wish]) => stored[wish] !== undefined)
         .map(([wish, { min, max }]) => [wish, numberOf(stored, wish, max, min)]),
     ),
   }
+}
+
+function portRangeOf(stored: JsonObject): PortRange {
+  const first = portOf(stored, 'first', validPort.min)
+  const last = portOf(stored, 'last', validPort.min)
+  return first < last ? { first, last } : unfit('portRange.last', last)
 }
 
 function weightRuleOf(value: unknown, place: string): WeightRule {

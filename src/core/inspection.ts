@@ -16,6 +16,8 @@ export interface PlannedPiece {
 export interface PieceEntrance {
   readonly ip?: string
   readonly port?: number
+  /** Of a range of ports. */
+  readonly lastPort?: number
 }
 
 export interface InspectedPiece extends PlannedPiece {

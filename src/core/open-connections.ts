@@ -3,6 +3,7 @@
  */
 import { hostPort } from '../net/ip.ts'
 import type { Protocol } from '../api/records.ts'
+import { RangesByIp } from './ranges-by-ip.ts'
 import type { Route, RouteKey } from './route.ts'
 import type { Flow } from './sync/stale-flows.ts'
 import type { RouteTraffic, Traffic } from './traffic.ts'
@@ -39,18 +40,23 @@ interface RouteSum extends Sum {
 export class OpenConnections {
   readonly #byIp = new Map<string, Map<number, Route>>()
   readonly #byNodePort = new Map<number, Route>()
+  readonly #byRange = new RangesByIp<Route>()
   readonly #routes: Iterable<Route>
   readonly #sums = new Map<RouteKey, RouteSum>()
   readonly #addressesByKey = new Map<RouteKey, ReadonlySet<string>>()
 
   constructor(routes: Iterable<Route>) {
     this.#routes = routes
-    for (const route of routes)
+    for (const route of routes) {
+      const protocol = protocolNumbers[route.protocol]
       for (const entrance of route.entrances) {
-        const place = placeOf(protocolNumbers[route.protocol], entrance.port)
+        const place = placeOf(protocol, entrance.port)
         if (entrance.kind === 'node-port') putFirst(this.#byNodePort, place, route)
         else putFirst(this.#portsOf(entrance.ip), place, route)
       }
+      for (const { ip, port, lastPort } of route.ranges ?? [])
+        this.#byRange.add(ip, placeOf(protocol, port), placeOf(protocol, lastPort), route)
+    }
   }
 
   add(connection: TrackedConnection): void {
@@ -59,13 +65,24 @@ export class OpenConnections {
     const place = placeOf(protocol, original.destinationPort)
     const byAddress = this.#byIp.get(original.destinationIp)?.get(place)
     const route = byAddress ?? this.#byNodePort.get(place)
-    if (route === undefined) return
     const endpoint = hostPort(reply.sourceIp, reply.sourcePort)
     // A node port is open on many addresses, and others may serve the same port there.
-    if (byAddress === undefined && !this.#addressesOf(route).has(endpoint)) return
+    if (route === undefined || (byAddress === undefined && !this.#addressesOf(route).has(endpoint))) {
+      this.#addInRange(connection, place)
+      return
+    }
     // It was not translated: the kernel itself, or nobody, has answered.
     if (reply.sourceIp === original.destinationIp && reply.sourcePort === original.destinationPort) return
     this.#count(route, endpoint, connection)
+  }
+
+  /** It counts for the endpoint as the Service knows it, whatever the port. */
+  #addInRange(connection: TrackedConnection, place: number): void {
+    const { original, reply } = connection
+    const route = this.#byRange.at(original.destinationIp, place)
+    if (route === undefined || reply.sourceIp === original.destinationIp) return
+    const known = route.endpoints.find(({ ip }) => ip === reply.sourceIp)
+    this.#count(route, known?.address ?? hostPort(reply.sourceIp, reply.sourcePort), connection)
   }
 
   /** Reading starts over. */

@@ -103,6 +103,11 @@ export interface AddressEntrance extends SharedByEntrances {
   readonly port: number
 }
 
+/** Every port of an address from `port` to `lastPort`. Endpoints get a connection at the port that the client asked for. */
+export interface RangeEntrance extends AddressEntrance {
+  readonly lastPort: number
+}
+
 /** On addresses of the node. Which of them is the same for all Services, and a setting. */
 export interface NodePortEntrance extends SharedByEntrances {
   readonly kind: 'node-port'
@@ -113,7 +118,7 @@ export interface NodePortEntrance extends SharedByEntrances {
 export type Entrance = AddressEntrance | NodePortEntrance
 
 /** What is left of the wishes of a Service for a backend to do, or to know. */
-export type GrantedTraffic = Omit<TrafficWishes, 'weights' | 'healthCheck'>
+export type GrantedTraffic = Omit<TrafficWishes, 'weights' | 'healthCheck' | 'portRange'>
 
 /** How many connections a Service port may have or get is limited, or how long: whoever opens one must be known by it. */
 export function hasLimits({ traffic }: Pick<Route, 'traffic'>): boolean {
@@ -137,6 +142,11 @@ export interface Route {
    * first one counts where a data plane has room for one, and both are equally restricted.
    */
   readonly entrances: NonEmpty<Entrance>
+  /**
+   * Further ports of the addresses, for a Service that wants a range of them. No entrance has one of these ports. Absent
+   * for nearly every Service.
+   */
+  readonly ranges?: readonly RangeEntrance[]
   /** At the cluster IP. */
   readonly internal: Treatment
   /** At all other entrances; undefined when there are none, not even external IPs that a feature gate hides. */

@@ -9,4 +9,5 @@ export const ebpfAbilities: ModeAbilities = {
   // By packets.
   limits: ['maxConnections', 'maxDialsPerSecond'],
   onRequest: { maxConnectionAgeMs: '--destroy-old-connections' },
+  portRanges: true,
 }

@@ -9,6 +9,7 @@ export const iptablesAbilities: ModeAbilities = {
   weights: true,
   limits: [],
   onRequest: { maxConnectionAgeMs: '--destroy-old-connections' },
+  portRanges: false,
 }
 
 /** Some kernels are built without the match that can hash addresses. */

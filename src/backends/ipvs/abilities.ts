@@ -8,4 +8,5 @@ export const ipvsAbilities: ModeAbilities = {
   algorithmsWithAffinity: ipvsAlgorithms,
   weights: true,
   limits: ['ipvsScheduler', 'slowStartMs'],
+  portRanges: false,
 }

@@ -7,4 +7,5 @@ export const kernelspaceAbilities: ModeAbilities = {
   algorithmsWithAffinity: [],
   weights: false,
   limits: [],
+  portRanges: false,
 }

@@ -9,4 +9,5 @@ export const nftablesAbilities: ModeAbilities = {
   // The endpoint is picked last: nobody can count for it before.
   limits: ['maxConnections', 'maxDialsPerSecond'],
   onRequest: { maxConnectionAgeMs: '--destroy-old-connections' },
+  portRanges: true,
 }

@@ -8,6 +8,20 @@ type ContainerSettings = Pick<NftablesSettings, 'family' | 'countsEndpoints'>
 
 export type Containers = Readonly<Record<ContainerName, SetDeclaration>>
 
+/** They are there as long as some Service has a range of ports. */
+export const rangeContainerNames: ReadonlySet<string> = new Set<ContainerName>([
+  'ranges',
+  'range-endpoints',
+  'local-ranges',
+  'local-range-endpoints',
+  'no-endpoint-ranges',
+  'limited-ranges',
+  'refused-range-connections',
+  'refused-range-dials',
+  'restricted-ranges',
+  'range-hairpin',
+])
+
 const ofEndpoints: ReadonlySet<string> = new Set<ContainerName>([
   'endpoints',
   'local-endpoints',
@@ -21,6 +35,14 @@ export function containersOf({ family, countsEndpoints = false }: ContainerSetti
   const counted = (container: SetDeclaration): SetDeclaration =>
     countsEndpoints && ofEndpoints.has(container.name) ? { ...container, hasCounter: true } : container
   return Object.fromEntries(list.map((container) => [container.name, counted(container)])) as Containers
+}
+
+export function rangeContainers(settings: ContainerSettings): readonly SetDeclaration[] {
+  return Object.values(containersOf(settings)).filter(({ name }) => rangeContainerNames.has(name))
+}
+
+export function containersIn(settings: ContainerSettings, hasRanges: boolean): readonly SetDeclaration[] {
+  return Object.values(containersOf(settings)).filter(({ name }) => hasRanges || !rangeContainerNames.has(name))
 }
 
 function containerList(ip: FieldType) {
@@ -141,6 +163,75 @@ function containerList(ip: FieldType) {
       key: [...address, ip],
       isInterval: true,
       comment: 'sources that may use the addresses in restricted',
+    },
+    {
+      name: 'ranges',
+      key: address,
+      value: 'verdict',
+      isInterval: true,
+      hasCounter: true,
+      comment: 'ranges of ports of Service addresses, and how their endpoint is picked; counts new connections',
+    },
+    {
+      name: 'range-endpoints',
+      key: [...address, 'index'],
+      value: [ip],
+      isInterval: true,
+      comment: 'endpoints of each range, numbered from 0',
+    },
+    {
+      name: 'local-ranges',
+      key: address,
+      value: 'verdict',
+      isInterval: true,
+      comment: 'ranges with external policy Local that have endpoints on this node',
+    },
+    {
+      name: 'local-range-endpoints',
+      key: [...address, 'index'],
+      value: [ip],
+      isInterval: true,
+      comment: 'endpoints on this node of the ranges in local-ranges',
+    },
+    {
+      name: 'no-endpoint-ranges',
+      key: address,
+      value: 'verdict',
+      isInterval: true,
+      hasCounter: true,
+      comment: 'ranges without a usable endpoint; counts who asked for them',
+    },
+    {
+      name: 'limited-ranges',
+      key: address,
+      value: 'verdict',
+      isInterval: true,
+      comment: 'where connections go that limits let through, by range',
+    },
+    {
+      name: 'refused-range-connections',
+      key: address,
+      isInterval: true,
+      hasCounter: true,
+      comment: 'ranges with max-connections; counts who was refused',
+    },
+    {
+      name: 'refused-range-dials',
+      key: address,
+      isInterval: true,
+      hasCounter: true,
+      comment: 'ranges with max-dials-per-second; counts who was refused',
+    },
+    {
+      name: 'restricted-ranges',
+      key: address,
+      isInterval: true,
+      comment: 'ranges of load-balancer addresses that only the sources in source-ranges may use',
+    },
+    {
+      name: 'range-hairpin',
+      key: [ip, ip, 'inet_proto'],
+      comment: 'endpoints of ranges on this node, as source and destination',
     },
     {
       name: 'hairpin',

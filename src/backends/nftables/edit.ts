@@ -3,16 +3,17 @@ import type { Route, RouteKey } from '../../core/route.ts'
 import { isSameData } from '../../core/same-data.ts'
 import type { NftOperation, NftTransaction } from '../../dataplane/nft/nft.ts'
 import { writeChain, writePickChains } from './chain-operations.ts'
-import { containersOf } from './containers.ts'
+import { containersOf, rangeContainers } from './containers.ts'
 import { ElementChanges, elementId, elementsById } from './element-changes.ts'
 import { editOwners } from './element-owners.ts'
 import type { OwnersEdit } from './element-owners.ts'
+import { chainsWithRanges } from './fixed-chains.ts'
 import { nodeElements } from './node-elements.ts'
 import type { NodeAddresses } from './node-elements.ts'
 import type { OwnChains } from './own-chains.ts'
 import { pickChainName } from './pick-chains.ts'
 import type { PickChain } from './pick-chains.ts'
-import { routePlanIn } from './plan.ts'
+import { rangedCount, routePlanIn } from './plan.ts'
 import type { NftablesPlan, SharedPickChain } from './plan.ts'
 import { emptyRoutePlan, planRoute } from './route-plan.ts'
 import type { PlannedElement, RoutePlan } from './route-plan.ts'
@@ -39,6 +40,7 @@ export function editNftables(
     after: route === undefined ? emptyRoutePlan : planRoute(route, settings),
   }))
   const pickChains = editPickChains(before, changed)
+  const ranges = editRanges(before, routes, pickChains.unused)
   const own = changed.map((route) => editOwn(route.before.own, route.after.own))
   const owners = editOwners(
     before.owners,
@@ -47,10 +49,16 @@ export function editNftables(
   const elements = new ElementChanges()
   if (!isSameData(before.node, node)) elements.replaceAll(nodeElements(before.node), nodeElements(node))
   replaceElements(elements, before, changed, owners)
+  const { structure, lookups } = writePickChains(pickChains.added, settings)
   const change: TableChange = {
-    ...writePickChains(pickChains.added, settings),
+    structure: [...ranges.structure, ...structure],
+    lookups,
     own: own.flatMap(({ additions }) => additions),
-    elements: [...elements.operations(containersOf(settings)), ...own.flatMap(({ removals }) => removals)],
+    elements: [
+      ...elements.operations(containersOf(settings)),
+      ...own.flatMap(({ removals }) => removals),
+      ...ranges.removals,
+    ],
   }
   const unusedChains = new Set([
     ...before.unusedChains,
@@ -66,6 +74,7 @@ export function editNftables(
       routesByKey: before.routesByKey.with(routes),
       owners: owners.after,
       pickChainsByName: before.pickChainsByName.with(pickChains.changes),
+      rangedRoutes: ranges.rangedRoutes,
       unusedChains: [...unusedChains],
     },
   }
@@ -108,6 +117,42 @@ function editPickChains({ pickChainsByName }: NftablesPlan, changed: readonly Ch
       .filter(([name]) => !pickChainsByName.has(name)),
   )
   return { changes, added: [...added.values()], unused }
+}
+
+interface RangesEdit {
+  readonly rangedRoutes: number
+  readonly structure: readonly NftOperation[]
+  /** Once the elements are gone. */
+  readonly removals: readonly NftOperation[]
+}
+
+/** The first range brings the sets and rules that ranges need, and the last one takes them away. */
+function editRanges(
+  { settings, routesByKey, rangedRoutes }: NftablesPlan,
+  routes: ReadonlyMap<RouteKey, Route | undefined>,
+  unusedPickChains: readonly string[],
+): RangesEdit {
+  let after = rangedRoutes
+  for (const [key, route] of routes) after += rangedCount(route) - rangedCount(routesByKey.get(key))
+  const hasRanges = after > 0
+  if (hasRanges === rangedRoutes > 0) return { rangedRoutes: after, structure: [], removals: [] }
+  const sets = rangeContainers(settings)
+  const chains = chainsWithRanges(settings, hasRanges).flatMap(writeChain)
+  if (hasRanges)
+    return {
+      rangedRoutes: after,
+      structure: [...sets.map((set): NftOperation => ({ do: 'add set', set })), ...chains],
+      removals: [],
+    }
+  return {
+    rangedRoutes: after,
+    structure: chains,
+    removals: [
+      // Their rules hold on to the maps of endpoints.
+      ...unusedPickChains.map((name): NftOperation => ({ do: 'flush chain', name })),
+      ...sets.map((set): NftOperation => ({ do: 'delete set', set })),
+    ],
+  }
 }
 
 interface OwnEdit {

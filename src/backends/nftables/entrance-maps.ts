@@ -1,4 +1,7 @@
-/** The maps that an entrance is looked up in: those of addresses, or those of node ports, whose keys have no address. */
+/**
+ * The maps that an entrance is looked up in: those of addresses, those of node ports, whose keys have no address, or those of
+ * ranges of ports, whose endpoints have none.
+ */
 import type { DestinationField } from '../../dataplane/nft/rule.ts'
 import type { ContainerName } from './containers.ts'
 
@@ -17,6 +20,8 @@ export interface EntranceMaps {
   readonly limitedServices: ContainerName
   /** Which ones they refuse. */
   readonly refused: Readonly<Record<Limit, ContainerName>>
+  /** Endpoints get connections at the port that the client asked for. */
+  readonly keepsPort: boolean
 }
 
 /** What a Service port may have too much of. */
@@ -32,6 +37,7 @@ export const addressMaps: EntranceMaps = {
   noEndpoints: 'no-endpoints',
   limitedServices: 'limited-services',
   refused: { connections: 'refused-connections', dials: 'refused-dials' },
+  keepsPort: false,
 }
 
 export const nodePortMaps: EntranceMaps = {
@@ -44,4 +50,19 @@ export const nodePortMaps: EntranceMaps = {
   noEndpoints: 'no-endpoint-nodeports',
   limitedServices: 'limited-nodeports',
   refused: { connections: 'refused-nodeport-connections', dials: 'refused-nodeport-dials' },
+  keepsPort: false,
+}
+
+/** Only in the table while some Service has a range. */
+export const rangeMaps: EntranceMaps = {
+  prefix: 'range-',
+  fields: addressMaps.fields,
+  services: 'ranges',
+  endpoints: 'range-endpoints',
+  localServices: 'local-ranges',
+  localEndpoints: 'local-range-endpoints',
+  noEndpoints: 'no-endpoint-ranges',
+  limitedServices: 'limited-ranges',
+  refused: { connections: 'refused-range-connections', dials: 'refused-range-dials' },
+  keepsPort: true,
 }

@@ -1,9 +1,9 @@
 /** Compares all that was written with all that the table holds, and names the first thing that differs. */
-import type { FoundElement, NftTable, TableListing } from '../../dataplane/nft/nft.ts'
+import type { FoundElement, NftTable, SetDeclaration, TableListing } from '../../dataplane/nft/nft.ts'
 import { renderRule } from '../../dataplane/nft/render-rule.ts'
 import { kindOf } from '../../dataplane/nft/command/script.ts'
-import { containersOf } from './containers.ts'
-import type { ContainerName, Containers } from './containers.ts'
+import { containersIn } from './containers.ts'
+import type { ContainerName } from './containers.ts'
 import { fixedChains } from './fixed-chains.ts'
 import { pickChain } from './pick-chains.ts'
 import type { NftablesPlan } from './plan.ts'
@@ -21,10 +21,11 @@ export async function findTableDrift(
 ): Promise<string | undefined> {
   const listing = await table.list(signal)
   if (listing === undefined) return 'the table is gone'
-  const containers = containersOf(plan.settings)
+  const containers = containersIn(plan.settings, plan.rangedRoutes > 0)
   if (listing.comment !== tableComment(plan.settings)) return 'another table has the name of ours'
   const whole = wholeTable(plan)
-  for (const [name, set] of Object.entries(containers)) {
+  for (const set of containers) {
+    const { name } = set
     const found = await table.elements(set, signal)
     const problem = differenceOf(whole.elements.get(name as ContainerName) ?? [], found)
     if (problem !== undefined) return `${kindOf(set)} ${name} ${problem}`
@@ -51,16 +52,19 @@ function differenceOf(wanted: readonly PlannedElement[], found: ReadonlyMap<stri
   return undefined
 }
 
-function plannedChains({ settings, pickChainsByName }: NftablesPlan, { own }: WholeTable): readonly PlannedChain[] {
+function plannedChains(
+  { settings, pickChainsByName, rangedRoutes }: NftablesPlan,
+  { own }: WholeTable,
+): readonly PlannedChain[] {
   return [
-    ...fixedChains(settings),
+    ...fixedChains(settings, rangedRoutes > 0),
     ...pickChainsByName.values().map(({ chain }) => pickChain(chain, settings)),
     ...own.flatMap(({ chains }) => chains),
   ]
 }
 
-function setNames({ own }: WholeTable, containers: Containers): readonly string[] {
-  return [...Object.keys(containers), ...own.flatMap(({ sets }) => sets.map(({ name }) => name))]
+function setNames({ own }: WholeTable, containers: readonly SetDeclaration[]): readonly string[] {
+  return [...containers.map(({ name }) => name), ...own.flatMap(({ sets }) => sets.map(({ name }) => name))]
 }
 
 function strangerIn(

@@ -2,16 +2,22 @@
 import type { ChainHook } from '../../dataplane/nft/nft.ts'
 import { commentedRule, rule } from '../../dataplane/nft/rule.ts'
 import type { Rule, Statement } from '../../dataplane/nft/rule.ts'
-import { addressMaps, nodePortMaps } from './entrance-maps.ts'
+import { addressMaps, nodePortMaps, rangeMaps } from './entrance-maps.ts'
 import { fromElsewhere } from './local-traffic-match.ts'
 import type { PlannedChain } from './planned-chain.ts'
 import type { NftablesSettings } from './settings.ts'
 
 export const rejectChain = 'reject-connection'
 
-/** Chains come after those that they jump to. */
-export function fixedChains(settings: NftablesSettings): readonly PlannedChain[] {
-  return [...checks(settings), ...translation(settings), ...hooks]
+/** Chains come after those that they jump to. Ranges of ports have rules of their own, as long as there are any. */
+export function fixedChains(settings: NftablesSettings, hasRanges: boolean): readonly PlannedChain[] {
+  return [...checks(settings, hasRanges), ...translation(settings, hasRanges), ...hooks]
+}
+
+/** Those that have rules for ranges. */
+export function chainsWithRanges(settings: NftablesSettings, hasRanges: boolean): readonly PlannedChain[] {
+  const others = new Map(fixedChains(settings, !hasRanges).map(({ name, rules }) => [name, rules.length]))
+  return fixedChains(settings, hasRanges).filter(({ name, rules }) => others.get(name) !== rules.length)
 }
 
 /** Before the address of the endpoint replaces that of the Service. */
@@ -59,7 +65,8 @@ const hooks: readonly PlannedChain[] = [
   ),
 ]
 
-function checks(settings: NftablesSettings): readonly PlannedChain[] {
+function checks(settings: NftablesSettings, hasRanges: boolean): readonly PlannedChain[] {
+  const ifRanges = (...rules: readonly Rule[]) => (hasRanges ? rules : [])
   return [
     chain(rejectChain, 'rejects: no endpoint serves the address', [rule({ kind: 'reject' })]),
     chain('source-ranges-check', 'loadBalancerSourceRanges', [
@@ -68,9 +75,17 @@ function checks(settings: NftablesSettings): readonly PlannedChain[] {
         { kind: 'in set', fields: [...addressMaps.fields, 'source'], set: 'source-ranges', isNot: true },
         { kind: 'drop' },
       ),
+      ...ifRanges(
+        rule(
+          { kind: 'in set', fields: rangeMaps.fields, set: 'restricted-ranges' },
+          { kind: 'in set', fields: [...rangeMaps.fields, 'source'], set: 'source-ranges', isNot: true },
+          { kind: 'drop' },
+        ),
+      ),
     ]),
     chain('endpoints-check', 'rejects or drops traffic without an endpoint', [
       rule({ kind: 'look up verdict', fields: addressMaps.fields, map: addressMaps.noEndpoints }),
+      ...ifRanges(rule({ kind: 'look up verdict', fields: rangeMaps.fields, map: rangeMaps.noEndpoints })),
     ]),
     chain('nodeport-endpoints-check', 'the same for node ports', [
       rule(settings.limitsNodePorts ? toNodeIp : notLoopback, {
@@ -94,7 +109,8 @@ function checks(settings: NftablesSettings): readonly PlannedChain[] {
   ]
 }
 
-function translation(settings: NftablesSettings): readonly PlannedChain[] {
+function translation(settings: NftablesSettings, hasRanges: boolean): readonly PlannedChain[] {
+  const ifRanges = (...rules: readonly Rule[]) => (hasRanges ? rules : [])
   const isHere: readonly Statement[] = settings.limitsNodePorts
     ? [toNodeIp]
     : [{ kind: 'is local', end: 'destination' }, notLoopback]
@@ -103,6 +119,7 @@ function translation(settings: NftablesSettings): readonly PlannedChain[] {
       ...masqueradeForClusterIps(settings),
       rule({ kind: 'look up verdict', fields: addressMaps.fields, map: addressMaps.services }),
       rule(...isHere, { kind: 'look up verdict', fields: nodePortMaps.fields, map: nodePortMaps.services }),
+      ...ifRanges(rule({ kind: 'look up verdict', fields: rangeMaps.fields, map: rangeMaps.services })),
     ]),
     chain('masquerading', 'masquerades marked packets, and endpoints that reach themselves', [
       rule(
@@ -115,6 +132,13 @@ function translation(settings: NftablesSettings): readonly PlannedChain[] {
         { kind: 'translated' },
         { kind: 'in set', fields: ['source', 'destination', 'protocol', 'port'], set: 'hairpin' },
         { kind: 'masquerade' },
+      ),
+      ...ifRanges(
+        rule(
+          { kind: 'translated' },
+          { kind: 'in set', fields: ['source', 'destination', 'protocol'], set: 'range-hairpin' },
+          { kind: 'masquerade' },
+        ),
       ),
     ]),
   ]

@@ -6,7 +6,7 @@ import type { Entrance, Route } from '../../core/route.ts'
 import { commentedRule, rule } from '../../dataplane/nft/rule.ts'
 import type { SetDeclaration } from '../../dataplane/nft/nft.ts'
 import type { Rule, Statement } from '../../dataplane/nft/rule.ts'
-import { addressMaps, nodePortMaps } from './entrance-maps.ts'
+import { addressMaps, nodePortMaps, rangeMaps } from './entrance-maps.ts'
 import type { EntranceMaps, Limit } from './entrance-maps.ts'
 import { noOwnChains } from './own-chains.ts'
 import type { OwnChains } from './own-chains.ts'
@@ -40,9 +40,12 @@ export function limitChainAt(route: Route, { outside }: Entrance): string {
 export function limitChains(route: Route, settings: NftablesSettings): OwnChains {
   const had = limitsOf(route)
   if (had.length === 0) return noOwnChains
-  const { traffic = {}, entrances } = route
+  const { traffic = {}, entrances, ranges } = route
   const { maxConnections } = traffic
-  const maps = [addressMaps, nodePortMaps].filter((each) => entrances.some((entrance) => isIn(each, entrance)))
+  const maps = [
+    ...[addressMaps, nodePortMaps].filter((each) => entrances.some((entrance) => isIn(each, entrance))),
+    ...(ranges === undefined ? [] : [rangeMaps]),
+  ]
   const isServedInside = entrances.some(
     ({ inside, outside }) => inside.kind === 'forward' && outside.kind !== 'forward',
   )

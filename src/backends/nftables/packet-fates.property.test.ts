@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { isSameData } from '../../core/same-data.ts'
+import type { Endpoint } from '../../core/route.ts'
 import { families } from '../../net/ip.ts'
 import { planNftables } from './plan.ts'
 import { endingsOf } from './testing/evaluate-packet.ts'
@@ -68,8 +69,10 @@ test.each(families)('a client with affinity comes back to its endpoint, by whate
       for (const packet of sample) {
         const endings = endingsOf(ruleset, node, packet)
         const ending = endings[chance % endings.length]
-        const endpoint = /^to ([^,]+)/.exec(ending?.outcome ?? '')?.[1]
         const route = expected.servedBy(packet)
+        const [, ip, port] = /^to \[?([^\],]+?)\]?:(\d+)(,|$)/.exec(ending?.outcome ?? '') ?? []
+        const isIt = (it: Endpoint) => it.ip === ip && (it.port === Number(port) || packet.port === Number(port))
+        const endpoint = route?.endpoints.find(isIt)?.address
         if (ending === undefined || endpoint === undefined || route === undefined) continue
         clients++
         const memory = new Map(ending.remembers.map((set) => [set, new Set([packet.source])]))

@@ -93,8 +93,8 @@ export function shortCircuit(settings: NftablesSettings, pick: Statement): reado
  * A packet may look up the number of endpoints just before a transaction, and the endpoint just after. If the Service
  * shrank in it, the highest numbers are gone, but number 0 is there.
  */
-function pickOne({ maps: { fields }, choices, by }: PickChain, map: string): readonly Rule[] {
-  const any = { kind: 'dnat by map', fields, choices, by, map } as const
+function pickOne({ maps: { fields, keepsPort }, choices, by }: PickChain, map: string): readonly Rule[] {
+  const any = { kind: 'dnat by map', fields, choices, by, map, ...(keepsPort && { keepsPort }) } as const
   if (choices === 1) return [rule(any)]
   return [rule(any), commentedRule('if the Service has just lost this endpoint', { ...any, choices: 1, by: 'chance' })]
 }

@@ -9,7 +9,7 @@ import type { SetDeclaration } from '../../dataplane/nft/nft.ts'
 import { renderRule } from '../../dataplane/nft/render-rule.ts'
 import type { Rule } from '../../dataplane/nft/rule.ts'
 import { hostPort, parseIp } from '../../net/ip.ts'
-import { containersOf } from './containers.ts'
+import { containersOf, rangeContainerNames } from './containers.ts'
 import type { ContainerName } from './containers.ts'
 import { elementId, elementsById, toSetElement } from './element-changes.ts'
 import { ownerOf } from './element-owners.ts'
@@ -86,10 +86,13 @@ function elementPiece(element: PlannedElement, set: SetDeclaration): ElementPiec
 
 /** Keys begin with what packets are looked up by, but for hairpin, which is about endpoints. */
 function entranceOf({ container, key }: PlannedElement): PieceEntrance | undefined {
-  if (container === 'hairpin') return undefined
+  if (container === 'hairpin' || container === 'range-hairpin') return undefined
   const [first = '', second, third] = key.split(' . ')
   if (container === 'cluster-ips') return { ip: first }
-  return parseIp(first) === undefined ? { port: Number(second) } : { ip: first, port: Number(third) }
+  if (parseIp(first) === undefined) return { port: Number(second) }
+  const [port = 0, lastPort] = third?.split('-').map(Number) ?? []
+  const isRange = lastPort !== undefined || rangeContainerNames.has(container)
+  return { ip: first, port, ...(isRange && { lastPort: lastPort ?? port }) }
 }
 
 const endpointMaps: ReadonlySet<ContainerName> = new Set([
@@ -114,5 +117,6 @@ function chainPieces({ name, rules }: PlannedChain, table: string, { family }: N
 
 function endpointIn({ statements }: Rule): string | undefined {
   const dnat = statements.find((statement) => statement.kind === 'dnat')
-  return dnat && hostPort(dnat.ip, dnat.port)
+  // In a range the port is that of the packet.
+  return dnat?.port === undefined ? undefined : hostPort(dnat.ip, dnat.port)
 }

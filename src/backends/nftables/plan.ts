@@ -20,6 +20,8 @@ export interface NftablesPlan {
   readonly routesByKey: VersionedMap<RouteKey, Route>
   readonly owners: ElementOwners
   readonly pickChainsByName: VersionedMap<string, SharedPickChain>
+  /** How many routes have ranges of ports: the table has sets and rules for them as long as some do. */
+  readonly rangedRoutes: number
   /** Chains that nothing leads to, and that are still to be deleted. */
   readonly unusedChains: readonly string[]
 }
@@ -33,10 +35,12 @@ export interface SharedPickChain {
 export function planNftables(view: NodeView, { settings, nodePortIps }: NftablesState): NftablesPlan {
   const owners = new OwnersDraft()
   const pickChainsByName = new Map<string, SharedPickChain>()
+  let rangedRoutes = 0
   for (const [key, route] of view.routesByKey) {
     const { elements, pickChains } = planRoute(route, settings)
     owners.add(key, elements)
     for (const chain of pickChains) addUser(pickChainsByName, chain)
+    rangedRoutes += rangedCount(route)
   }
   return {
     settings,
@@ -44,6 +48,7 @@ export function planNftables(view: NodeView, { settings, nodePortIps }: Nftables
     routesByKey: new VersionedMap(new Map(view.routesByKey)),
     owners: owners.finish(),
     pickChainsByName: new VersionedMap(pickChainsByName),
+    rangedRoutes,
     unusedChains: [],
   }
 }
@@ -51,6 +56,11 @@ export function planNftables(view: NodeView, { settings, nodePortIps }: Nftables
 export function routePlanIn({ routesByKey, settings }: NftablesPlan, key: RouteKey): RoutePlan {
   const route = routesByKey.get(key)
   return route === undefined ? emptyRoutePlan : planRoute(route, settings)
+}
+
+/** For adding up. */
+export function rangedCount(route: Route | undefined): 0 | 1 {
+  return route?.ranges === undefined ? 0 : 1
 }
 
 function addUser(pickChainsByName: Map<string, SharedPickChain>, chain: PickChain): void {

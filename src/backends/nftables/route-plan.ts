@@ -1,10 +1,10 @@
 /** What one Service port needs in the table. */
 import type { TrafficPolicy } from '../../api/records.ts'
 import { routeName } from '../../core/route.ts'
-import type { Entrance, Outcome, Route } from '../../core/route.ts'
+import type { Entrance, Outcome, RangeEntrance, Route } from '../../core/route.ts'
 import { disjointCidrs } from '../../net/disjoint-cidrs.ts'
 import type { ContainerName } from './containers.ts'
-import { addressMaps, nodePortMaps } from './entrance-maps.ts'
+import { addressMaps, nodePortMaps, rangeMaps } from './entrance-maps.ts'
 import type { EntranceMaps, Limit } from './entrance-maps.ts'
 import { rejectChain } from './fixed-chains.ts'
 import { limitChainAt, limitChains, limitsOf } from './limit-chains.ts'
@@ -50,9 +50,13 @@ export const emptyRoutePlan: RoutePlan = { elements: [], pickChains: [], own: no
 
 export function planRoute(route: Route, settings: NftablesSettings): RoutePlan {
   const draft = new Draft(route)
-  for (const entrance of route.entrances) draft.addEntrance(entrance)
-  for (const entrance of route.entrances) draft.addAllowedSources(entrance)
+  const { entrances, ranges = [] } = route
+  for (const entrance of entrances) draft.addEntrance(entrance)
+  for (const range of ranges) draft.addEntrance(range)
+  for (const entrance of entrances) draft.addAllowedSources(entrance)
+  for (const range of ranges) draft.addAllowedSources(range)
   draft.addHairpin()
+  if (ranges.length > 0) draft.addRangeHairpin()
   return {
     elements: draft.elements,
     pickChains: [...draft.pickChains.values()],
@@ -75,6 +79,8 @@ interface Place {
   readonly maps: EntranceMaps
   readonly key: string
 }
+
+type AnyEntrance = Entrance | RangeEntrance
 
 type Forward = Extract<Outcome, { readonly kind: 'forward' }>
 
@@ -99,7 +105,7 @@ class Draft {
     this.#protocol = route.protocol.toLowerCase()
   }
 
-  addEntrance(entrance: Entrance): void {
+  addEntrance(entrance: AnyEntrance): void {
     const place = this.#placeOf(entrance)
     if (this.#keys.has(place.key)) return
     this.#keys.add(place.key)
@@ -107,19 +113,19 @@ class Draft {
     if (entrance.kind === 'cluster-ip') this.#add('cluster-ips', entrance.ip)
     if (outside.kind !== 'forward') this.#addUnserved(place, outside)
     if (inside.kind !== 'forward' && outside.kind !== 'forward') return
-    if (this.#isSticky) this.#addService(place, stickyChainAt(this.#route, entrance))
+    if (this.#isSticky) this.#addService(place, stickyChainAt(this.#route, entrance, place.maps.keepsPort))
     else if (entrance.keepsSourceOf === 'all-but-node') this.#addSplit(place, inside, outside)
     else if (outside.kind === 'forward')
       this.#addPick(place, entrance.keepsSourceOf === 'nobody' ? 'external' : 'pick', outside)
   }
 
-  addAllowedSources(entrance: Entrance): void {
-    const { key } = this.#placeOf(entrance)
+  addAllowedSources(entrance: AnyEntrance): void {
+    const { key, maps } = this.#placeOf(entrance)
     const { allowed } = entrance
     if (allowed === undefined || this.#restrictedKeys.has(key)) return
     this.#restrictedKeys.add(key)
     const ranges = disjointCidrs([...allowed.ranges, ...allowed.ownAddresses.map(hostCidr)]).map(prefixText)
-    this.#add('restricted', key, {
+    this.#add(maps.keepsPort ? 'restricted-ranges' : 'restricted', key, {
       companions: ranges.map((range) => plannedElement('source-ranges', `${key} . ${range}`)),
     })
   }
@@ -129,10 +135,15 @@ class Draft {
       if (isLocal) this.#add('hairpin', `${ip} . ${ip} . ${this.#protocol} . ${port}`)
   }
 
+  addRangeHairpin(): void {
+    for (const { ip, isLocal } of this.#route.reachableEndpoints)
+      if (isLocal) this.#add('range-hairpin', `${ip} . ${ip} . ${this.#protocol}`)
+  }
+
   #addPick(place: Place, kind: 'pick' | 'external', outcome: Forward): void {
     const { maps, key } = place
     const picking = this.#pickingOf(outcome)
-    this.#addService(place, this.#use(kind, maps, picking), slotElements(maps.endpoints, key, picking))
+    this.#addService(place, this.#use(kind, maps, picking), slotElements(maps, 'endpoints', key, picking))
   }
 
   /** Pods and programs here may use other endpoints than clients outside, even where those have none. */
@@ -140,12 +151,12 @@ class Draft {
     const { maps, key } = place
     const all = inside.kind === 'forward' ? this.#pickingOf(inside) : undefined
     const pick = this.#use('external-local', maps, all)
-    const elements = [slotElements(maps.endpoints, key, all)]
+    const elements = [slotElements(maps, 'endpoints', key, all)]
     if (outside.kind === 'forward') {
       const here = this.#pickingOf(outside)
       const value = `goto ${this.#use('pick-local', maps, here)}`
       elements.push([plannedElement(maps.localServices, key, { value, comment: this.#name })])
-      elements.push(slotElements(maps.localEndpoints, key, here))
+      elements.push(slotElements(maps, 'localEndpoints', key, here))
     }
     this.#addService(place, pick, elements.flat())
   }
@@ -188,17 +199,24 @@ class Draft {
     this.elements.push(plannedElement(...args))
   }
 
-  #placeOf(entrance: Entrance): Place {
+  #placeOf(entrance: AnyEntrance): Place {
     const protocolAndPort = `${this.#protocol} . ${entrance.port}`
-    return entrance.kind === 'node-port'
-      ? { entrance, maps: nodePortMaps, key: protocolAndPort }
-      : { entrance, maps: addressMaps, key: `${entrance.ip} . ${protocolAndPort}` }
+    if (entrance.kind === 'node-port') return { entrance, maps: nodePortMaps, key: protocolAndPort }
+    const key = `${entrance.ip} . ${protocolAndPort}`
+    if (!('lastPort' in entrance)) return { entrance, maps: addressMaps, key }
+    const { port, lastPort } = entrance
+    return { entrance, maps: rangeMaps, key: lastPort === port ? key : `${key}-${lastPort}` }
   }
 }
 
-function slotElements(container: ContainerName, key: string, picking: Picking | undefined): readonly PlannedElement[] {
+function slotElements(
+  maps: EntranceMaps,
+  map: 'endpoints' | 'localEndpoints',
+  key: string,
+  picking: Picking | undefined,
+): readonly PlannedElement[] {
   if (picking === undefined) return alone
   return picking.slots.map(({ ip, port }, slot) =>
-    plannedElement(container, `${key} . ${slot}`, { value: `${ip} . ${port}` }),
+    plannedElement(maps[map], `${key} . ${slot}`, { value: maps.keepsPort ? ip : `${ip} . ${port}` }),
   )
 }

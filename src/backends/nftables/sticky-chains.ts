@@ -14,12 +14,16 @@ import type { PlannedChain } from './planned-chain.ts'
 import { routeId } from './route-id.ts'
 import type { NftablesSettings } from './settings.ts'
 
+/** Endpoints get a connection at their port, or, in a range, at the one that the client asked for. */
+type At = '' | '-range'
+
 /**
  * Where packets that come by the entrance go. The chains do not care by which address or port they came, so a client
  * sticks across all.
  */
-export function stickyChainAt(route: Route, { keepsSourceOf, outside }: Treatment): string {
-  return keepsSourceOf === 'pods' ? spreadChainName(route, outside.policy) : externalChainName(route)
+export function stickyChainAt(route: Route, { keepsSourceOf, outside }: Treatment, keepsPort: boolean): string {
+  const at = keepsPort ? '-range' : ''
+  return keepsSourceOf === 'pods' ? spreadChainName(route, outside.policy, at) : externalChainName(route, at)
 }
 
 export function stickyChains(route: Route, affinitySeconds: number, settings: NftablesSettings): OwnChains {
@@ -28,14 +32,20 @@ export function stickyChains(route: Route, affinitySeconds: number, settings: Nf
     inside,
     outside,
   ])
-  const chains: PlannedChain[] = reachableEndpoints.map((endpoint) => endpointChain(route, endpoint))
-  for (const policy of ['Cluster', 'Local'] as const) {
-    const forward = outcomes.find((outcome) => outcome.policy === policy && outcome.kind === 'forward')
-    if (forward?.kind === 'forward') chains.push(spreadChain(route, forward.policy, forward.to))
+  const chains: PlannedChain[] = []
+  for (const at of route.ranges === undefined ? atPorts : atPortsAndRanges) {
+    chains.push(...reachableEndpoints.map((endpoint) => endpointChain(route, endpoint, at)))
+    for (const policy of ['Cluster', 'Local'] as const) {
+      const forward = outcomes.find((outcome) => outcome.policy === policy && outcome.kind === 'forward')
+      if (forward?.kind === 'forward') chains.push(spreadChain(route, forward.policy, forward.to, at))
+    }
+    if (external !== undefined) chains.push(externalChain(route, external, settings, at))
   }
-  if (external !== undefined) chains.push(externalChain(route, external, settings))
   return { sets: reachableEndpoints.map((endpoint) => affinitySet(route, endpoint, affinitySeconds)), chains }
 }
+
+const atPorts: readonly At[] = ['']
+const atPortsAndRanges: readonly At[] = ['', '-range']
 
 function affinitySet(route: Route, endpoint: Endpoint, timeoutSeconds: number): SetDeclaration {
   return {
@@ -46,20 +56,21 @@ function affinitySet(route: Route, endpoint: Endpoint, timeoutSeconds: number): 
   }
 }
 
-function endpointChain(route: Route, endpoint: Endpoint): PlannedChain {
+function endpointChain(route: Route, endpoint: Endpoint, at: At): PlannedChain {
+  const { ip, port } = endpoint
   return {
-    name: endpointChainName(route, endpoint),
+    name: endpointChainName(route, endpoint, at),
     comment: 'remembers the client, then sends it to the endpoint',
     rules: [
       // A rule of its own: a set that is full must not keep anybody from the endpoint.
       rule({ kind: 'remember source', set: affinitySetName(route, endpoint) }),
-      rule({ kind: 'protocol', protocol: route.protocol }, { kind: 'dnat', ip: endpoint.ip, port: endpoint.port }),
+      rule({ kind: 'protocol', protocol: route.protocol }, { kind: 'dnat', ip, ...(at === '' && { port }) }),
     ],
   }
 }
 
-function spreadChain(route: Route, policy: TrafficPolicy, endpoints: readonly Endpoint[]): PlannedChain {
-  const goTo = (endpoint: Endpoint): Statement => ({ kind: 'goto', chain: endpointChainName(route, endpoint) })
+function spreadChain(route: Route, policy: TrafficPolicy, endpoints: readonly Endpoint[], at: At): PlannedChain {
+  const goTo = (endpoint: Endpoint): Statement => ({ kind: 'goto', chain: endpointChainName(route, endpoint, at) })
   const known = endpoints.map((endpoint) =>
     rule({ kind: 'in set', fields: ['source'], set: affinitySetName(route, endpoint) }, goTo(endpoint)),
   )
@@ -71,7 +82,7 @@ function spreadChain(route: Route, policy: TrafficPolicy, endpoints: readonly En
     return left === 0 ? rule(goTo(endpoint)) : rule({ kind: 'chance', hits, of }, goTo(endpoint))
   })
   return {
-    name: spreadChainName(route, policy),
+    name: spreadChainName(route, policy, at),
     comment: 'the endpoint that served the client before, or any',
     rules: [...known, ...fresh],
   }
@@ -87,9 +98,10 @@ function externalChain(
   route: Route,
   { inside, outside, keepsSourceOf }: Treatment,
   settings: NftablesSettings,
+  at: At,
 ): PlannedChain {
-  const name = externalChainName(route)
-  const toSpread = ({ policy }: Outcome): Statement => ({ kind: 'goto', chain: spreadChainName(route, policy) })
+  const name = externalChainName(route, at)
+  const toSpread = ({ policy }: Outcome): Statement => ({ kind: 'goto', chain: spreadChainName(route, policy, at) })
   const forOutside = outside.kind === 'forward' ? [rule(toSpread(outside))] : []
   if (keepsSourceOf === 'nobody') {
     const mark = rule({ kind: 'set mark', mark: settings.masqueradeMark })
@@ -99,20 +111,20 @@ function externalChain(
   return { name, comment: 'policy Local: endpoints on this node', rules: [...forInside, ...forOutside] }
 }
 
-function spreadChainName(route: Route, policy: TrafficPolicy): string {
-  return `${policy === 'Local' ? 'sticky-local' : 'sticky'}/${routeId(route)}`
+function spreadChainName(route: Route, policy: TrafficPolicy, at: At): string {
+  return `${policy === 'Local' ? 'sticky-local' : 'sticky'}${at}/${routeId(route)}`
 }
 
-function externalChainName(route: Route): string {
-  return `sticky-external/${routeId(route)}`
+function externalChainName(route: Route, at: At): string {
+  return `sticky-external${at}/${routeId(route)}`
 }
 
 function affinitySetName(route: Route, endpoint: Endpoint): string {
   return `affinity/${endpointId(route, endpoint)}`
 }
 
-function endpointChainName(route: Route, endpoint: Endpoint): string {
-  return `endpoint/${endpointId(route, endpoint)}`
+function endpointChainName(route: Route, endpoint: Endpoint, at: At): string {
+  return `endpoint${at}/${endpointId(route, endpoint)}`
 }
 
 /** At most 242 characters, so with a prefix it fits into the kernel's 255. nft does not allow colons in names. */

@@ -14,7 +14,7 @@ import { hostPort } from '../../net/ip.ts'
 import type { ContainerName, Containers } from './containers.ts'
 import { ownerOf } from './element-owners.ts'
 import type { ElementOwners } from './element-owners.ts'
-import { addressMaps, nodePortMaps } from './entrance-maps.ts'
+import { addressMaps, nodePortMaps, rangeMaps } from './entrance-maps.ts'
 import type { EntranceMaps, Limit } from './entrance-maps.ts'
 
 /** A large cluster has hundreds of thousands: others have their turn in between. */
@@ -27,7 +27,7 @@ interface Counting {
   readonly traffic: (element: FoundElement) => RouteTraffic
 }
 
-const counting = [addressMaps, nodePortMaps].flatMap(countingAt)
+const counting = [addressMaps, nodePortMaps, rangeMaps].flatMap(countingAt)
 const countingEndpoints = [addressMaps, nodePortMaps].flatMap(countingEndpointsAt)
 
 export interface TrafficCountsOptions {
@@ -123,7 +123,7 @@ function countingAt({ services, noEndpoints, refused }: EntranceMaps): readonly 
 /** As the annotations are named. */
 const reasons: Readonly<Record<Limit, string>> = { connections: 'max-connections', dials: 'max-dials-per-second' }
 
-/** Whoever has the address has its endpoints. */
+/** Whoever has the address has its endpoints. Those of ranges have no port of their own, and no counters. */
 function countingEndpointsAt({ services, endpoints, localEndpoints }: EntranceMaps): readonly Counting[] {
   return [endpoints, localEndpoints].map((container) => ({
     container,

@@ -1,7 +1,13 @@
 /** Everything at once: for the first sync, after a failure, and to repair what others broke. */
-import type { FoundElement, NftOperation, NftTransaction, TableListing } from '../../dataplane/nft/nft.ts'
+import type {
+  FoundElement,
+  NftOperation,
+  NftTransaction,
+  SetDeclaration,
+  TableListing,
+} from '../../dataplane/nft/nft.ts'
 import { writeChain, writeOwn, writePickChains } from './chain-operations.ts'
-import { containersOf } from './containers.ts'
+import { containersIn, containersOf } from './containers.ts'
 import type { ContainerName } from './containers.ts'
 import type { NftablesEdit } from './edit.ts'
 import { ElementChanges } from './element-changes.ts'
@@ -42,12 +48,13 @@ export function repairTable(
 ): NftablesEdit {
   const whole = wholeTable(plan)
   const change = changeOf(plan, whole, found?.elements ?? new Map())
+  const knownSets = new Map<string, SetDeclaration>(Object.entries(containersOf(plan.settings)))
   const strangers = strangersIn(found ?? { chains: [], sets: [] }, change)
   const elements: NftTransaction = [
     ...change.elements,
     // With the elements that lead to them.
     ...strangers.chains.map((name): NftOperation => ({ do: 'flush chain', name })),
-    ...strangers.sets.map((name): NftOperation => ({ do: 'delete set', set: { name } })),
+    ...strangers.sets.map((name): NftOperation => ({ do: 'delete set', set: knownSets.get(name) ?? { name } })),
   ]
   return {
     transactions: transactionsOf({ ...change, elements }, found === undefined ? 'nothing' : rules),
@@ -87,6 +94,7 @@ export function wholeTable({ node, routesByKey, owners, settings }: NftablesPlan
 /** Sets keep their elements, so rules that were right before change nothing for packets. */
 function changeOf(plan: NftablesPlan, whole: WholeTable, found: FoundElements): TableChange {
   const { settings, pickChainsByName } = plan
+  const hasRanges = plan.rangedRoutes > 0
   const containers = containersOf(settings)
   const elements = elementChanges(whole, found).operations(containers)
   const { structure, lookups } = writePickChains(
@@ -96,8 +104,8 @@ function changeOf(plan: NftablesPlan, whole: WholeTable, found: FoundElements): 
   return {
     structure: [
       { do: 'add table', comment: tableComment(settings) },
-      ...Object.values(containers).map((set): NftOperation => ({ do: 'add set', set })),
-      ...fixedChains(settings).flatMap(writeChain),
+      ...containersIn(settings, hasRanges).map((set): NftOperation => ({ do: 'add set', set })),
+      ...fixedChains(settings, hasRanges).flatMap(writeChain),
       ...structure,
       // The rules for node ports need the addresses of the node at once.
       ...elements.filter(isForNode),

@@ -14,4 +14,5 @@ export const userspaceAbilities: ModeAbilities = {
     'maxDialsPerSecond',
     'maxDialsPerSecondPerEndpoint',
   ],
+  portRanges: false,
 }

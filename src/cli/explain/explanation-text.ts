@@ -3,7 +3,7 @@ import type { Explanation, SourceSeen } from '../../core/explain/explanation.ts'
 import { entranceWords } from '../../core/explain/entrance-words.ts'
 import { becauseWords, verdictText, whyNotText } from '../../core/explain/words.ts'
 import { breakWords } from '../../config/flags/break-words.ts'
-import { hostPort } from '../../net/ip.ts'
+import { placeText } from '../../core/routing/claim-texts.ts'
 import type { ToldExplanation, ToldStep } from '../../observe/console/wire.ts'
 import { renderTable } from '../table.ts'
 import { paint } from '../terminal.ts'
@@ -165,7 +165,7 @@ function afterwards(explanation: Explanation): readonly ToldStep[] {
   if (otherEntrances.length > 0)
     steps.push({
       says: `Other ways in: ${otherEntrances
-        .map(({ kind, ip, port }) => `${entranceWords[kind]} ${ip === undefined ? port : hostPort(ip, port)}`)
+        .map((place) => `${entranceWords[place.kind]} ${placeText(place)}`)
         .join(', ')}.`,
     })
   return steps

@@ -2,13 +2,12 @@
 import type { ClientSees, Explanation, Source } from '../../core/explain/explanation.ts'
 import { entranceWords } from '../../core/explain/entrance-words.ts'
 import type { RefusedService } from '../../core/routing/address-claims.ts'
-import { claimWords, whyText } from '../../core/routing/claim-texts.ts'
-import { hostPort } from '../../net/ip.ts'
+import { claimWords, placeText, whyText } from '../../core/routing/claim-texts.ts'
 
 /** `10.96.0.20:80/TCP`, `node port 30080/TCP`, `10.96.0.20/ICMP`. */
-export function destinationText({ ip, port, protocol }: Explanation['destination']): string {
+export function destinationText({ ip, port, lastPort, protocol }: Explanation['destination']): string {
   if (ip === undefined) return `node port ${port}/${protocol}`
-  return protocol === 'ICMP' ? `${ip}/ICMP` : `${hostPort(ip, port)}/${protocol}`
+  return protocol === 'ICMP' ? `${ip}/ICMP` : `${placeText({ ip, port, lastPort })}/${protocol}`
 }
 
 export function sourceText({ place, ip }: Source): string {

@@ -20,5 +20,6 @@ export function withInspection(explanation: Explanation, inspection: Inspection)
 function concerns({ entrance }: PlannedPiece, asked: FoundEntrance | undefined): boolean {
   if (entrance === undefined || asked === undefined) return true
   const ip = asked.kind === 'node-port' ? undefined : asked.ip
-  return entrance.ip === ip && (entrance.port === undefined || entrance.port === asked.port)
+  if (entrance.ip !== ip || entrance.port === undefined) return entrance.ip === ip
+  return entrance.port === asked.port && entrance.lastPort === asked.lastPort
 }

@@ -32,6 +32,7 @@ function whyLeft({ entrance, route, ip }: Found, scene: Scene): string | undefin
   if (traffic?.algorithm === 'source-hash' || traffic?.algorithm === 'maglev')
     return `${traffic.algorithm} goes by the address of the client, which a socket that connects does not have yet`
   if (hasLimits(route)) return 'its limits are for all connections of the port, by whichever way they come'
+  if ('lastPort' in entrance) return 'a range of ports is left to packets'
   if (entrances.some((it) => isAtSame(entrance, it) && it.allowed !== undefined))
     return 'source ranges are asked of packets: a socket that connects has no address yet'
   if (entrance.kind === 'cluster-ip' && isNodeAddress(entrance.ip, scene)) return 'this node has the address itself'

@@ -71,6 +71,8 @@ export interface FoundEntrance {
   /** Absent for a node port that was asked for without an address. */
   readonly ip?: string
   readonly port: number
+  /** Of a range of ports, which begins with `port`. */
+  readonly lastPort?: number
 }
 
 export interface AppliedPolicy {
@@ -173,7 +175,13 @@ export interface Explanation {
   readonly family: Family
   readonly node: { readonly name: string; readonly zone: string; readonly ip: string }
   readonly source: Source
-  readonly destination: { readonly ip?: string; readonly port: number; readonly protocol: AskedProtocol }
+  readonly destination: {
+    readonly ip?: string
+    readonly port: number
+    /** Where a whole range of ports was asked about. */
+    readonly lastPort?: number
+    readonly protocol: AskedProtocol
+  }
 
   /** Absent where no Service has the address. */
   readonly service?: FoundService

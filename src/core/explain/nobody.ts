@@ -3,10 +3,11 @@ import type { LeftToLoadBalancer, ServiceRecord } from '../../api/records.ts'
 import { objectKey } from '../../api/records.ts'
 import { cidrContains, hostPort, ipToBigInt, parseCidr } from '../../net/ip.ts'
 import { routeName } from '../route.ts'
-import type { Entrance, Route } from '../route.ts'
+import type { Entrance, RangeEntrance, Route } from '../route.ts'
 import { classifySource } from './classify-source.ts'
 import type { AskedProtocol, Explanation, Question, Source, Verdict } from './explanation.ts'
 import { entranceWords } from './entrance-words.ts'
+import { everyEntrance } from './find-entrance.ts'
 import { isNodeAddress, podAt } from './places.ts'
 import { setting } from './world.ts'
 import type { Scene } from './world.ts'
@@ -116,9 +117,12 @@ function isNodesOwn(ip: string, { kind }: Entrance, scene: Scene): boolean {
   return kind !== 'cluster-ip' && isNodeAddress(ip, scene)
 }
 
-function entrancesAt(ip: string, { table }: Scene): readonly { readonly route: Route; readonly entrance: Entrance }[] {
+function entrancesAt(
+  ip: string,
+  { table }: Scene,
+): readonly { readonly route: Route; readonly entrance: Entrance | RangeEntrance }[] {
   return [...table.view.routesByKey.values()].flatMap((route) =>
-    route.entrances
+    everyEntrance(route)
       .filter((entrance) => entrance.kind !== 'node-port' && entrance.ip === ip)
       .map((entrance) => ({ route, entrance })),
   )
@@ -163,7 +167,7 @@ function nearAddresses(ip: string, scene: Scene): readonly string[] {
   if (here.length > 0)
     return here.map(
       ({ route, entrance }) =>
-        `${hostPort(ip, entrance.port)}/${route.protocol} is the ${entranceWords[entrance.kind]} of ${routeName(route)}`,
+        `${hostPort(ip, entrance.port)}${'lastPort' in entrance ? `-${entrance.lastPort}` : ''}/${route.protocol} is the ${entranceWords[entrance.kind]} of ${routeName(route)}`,
     )
   const wanted = ipToBigInt(ip)
   const distance = ({ clusterIP }: Route) => {

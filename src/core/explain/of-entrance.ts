@@ -8,6 +8,7 @@ import { zonesOf } from '../routing/endpoints.ts'
 import { atSocket, seenFromSocket, socketRemark } from './at-socket.ts'
 import { classifySource } from './classify-source.ts'
 import type { Explanation, FoundEntrance, FoundService, Question } from './explanation.ts'
+import { everyEntrance } from './find-entrance.ts'
 import type { Found } from './find-entrance.ts'
 import { limitRemarks } from './limit-remarks.ts'
 import type { Choosing } from './mode-traits.ts'
@@ -27,15 +28,17 @@ export function explainFound(found: Found, question: Question, asked: Scene): Ex
   const { namespace, name, protocol } = route
   const isClusterIp = entrance.kind === 'cluster-ip'
   const source = classifySource(question.from, { ip, isClusterIp }, scene)
-  const refused = refusedAt(entrance, ip, route, scene)
-  const place: FoundEntrance = { kind: entrance.kind, ...(ip !== undefined && { ip }), port: entrance.port }
+  const refused = refusedAt(found, scene)
+  const place: FoundEntrance = { ...entrancePlace(entrance), ...(ip !== undefined && { ip }) }
   const about = {
     ...setting(scene),
     source,
-    destination: { ...(ip !== undefined && { ip }), port: entrance.port, protocol },
+    destination: { ...(ip !== undefined && { ip }), ...portsAsked(found), protocol },
     service: foundService(route, scene),
     entrance: place,
-    otherEntrances: route.entrances.filter((it) => it !== entrance).map(entrancePlace),
+    otherEntrances: everyEntrance(route)
+      .filter((it) => it !== entrance)
+      .map(entrancePlace),
     refused,
     near: [],
     notices: table.noticesOf(objectKey({ namespace, name })),
@@ -63,12 +66,13 @@ export function explainFound(found: Found, question: Question, asked: Scene): Ex
       ...decided.remarks,
       ...onLoopback(entrance, scene),
       ...ownAffinity(route, scene),
+      ...aboutRange(entrance),
       ...(isForwarded ? limitRemarks(route, source, traits) : []),
       ...(listeners === undefined ? [] : ['Fairlead itself listens there, and relays (localhostNodePorts)']),
       ...(isForwarded && socket !== undefined ? [socketRemark(socket)] : []),
     ],
     ...(isForwarded && { choice }),
-    answerers: isForwarded ? answerers(serving, shares, seen, zones) : [],
+    answerers: isForwarded ? answerers(serving, shares, seen, zones, found.portInRange) : [],
     others: othersThan(serving, route, scene, zones),
     topology: serving.policy === 'Cluster' ? route.topology : 'none',
     ...(serving.policy === 'Cluster' && whyNoHints(route, scene)),
@@ -88,13 +92,25 @@ function foundService(route: Route, { catalog }: Scene): FoundService {
   return { key, namespace, name, portName, protocol, port, type }
 }
 
-function entrancePlace(entrance: Route['entrances'][number]): FoundEntrance {
+function entrancePlace(entrance: Found['entrance']): FoundEntrance {
   const { kind, port } = entrance
-  return entrance.kind === 'node-port' ? { kind, port } : { kind, ip: entrance.ip, port }
+  if (entrance.kind === 'node-port') return { kind, port }
+  return { kind, ip: entrance.ip, port, ...('lastPort' in entrance && { lastPort: entrance.lastPort }) }
 }
 
-function refusedAt(entrance: Found['entrance'], ip: string | undefined, { protocol }: Route, { table }: Scene) {
-  const { port } = entrance
+/** All ports of a range, unless one of them was asked for. */
+function portsAsked({ entrance, portInRange }: Found): Pick<FoundEntrance, 'port' | 'lastPort'> {
+  if (portInRange !== undefined) return { port: portInRange }
+  return { port: entrance.port, ...('lastPort' in entrance && { lastPort: entrance.lastPort }) }
+}
+
+function aboutRange(entrance: Found['entrance']): readonly string[] {
+  if (!('lastPort' in entrance)) return []
+  return ['the Service has a range of ports there, and endpoints get the port as it is (fairlead.dev/port-range)']
+}
+
+function refusedAt({ entrance, ip, route: { protocol }, ...found }: Found, { table }: Scene) {
+  const port = found.portInRange ?? entrance.port
   const atNodePort = entrance.kind === 'node-port' ? table.refusedAt({ protocol, port }) : []
   return [...atNodePort, ...(ip === undefined ? [] : table.refusedAt({ ip, protocol, port }))]
 }

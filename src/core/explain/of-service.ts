@@ -6,6 +6,7 @@ import type { Catalog } from '../catalog.ts'
 import { nearServices } from '../near-services.ts'
 import type { Entrance, Route } from '../route.ts'
 import type { Answer, Explanation, Question, Target } from './explanation.ts'
+import { everyEntrance } from './find-entrance.ts'
 import { explainNobody } from './nobody.ts'
 import { explainFound } from './of-entrance.ts'
 import type { FamilyWorld, Scene, World } from './world.ts'
@@ -61,8 +62,8 @@ function ofPort(
 }
 
 /** A mode that serves on loopback has one place for all. */
-export function waysInto({ entrances }: Route, { traits }: Pick<Scene, 'traits'>): readonly Entrance[] {
-  return traits.servesAt === 'loopback' ? entrances.slice(0, 1) : entrances
+export function waysInto(route: Route, { traits }: Pick<Scene, 'traits'>): readonly Entrance[] {
+  return traits.servesAt === 'loopback' ? route.entrances.slice(0, 1) : everyEntrance(route)
 }
 
 function portsNamed({ ports }: ServiceRecord, wanted: string | undefined): readonly ServicePort[] {

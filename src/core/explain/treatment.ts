@@ -70,10 +70,15 @@ export function sourceRangesAt(
 }
 
 /** An address may be a cluster IP and a load-balancer IP at once: who asks first asks for the address. */
-function allowedAt(entrance: Entrance, { entrances }: Route, { sourceRanges }: ModeTraits): AllowedSources | undefined {
+function allowedAt(
+  entrance: Entrance,
+  { entrances, ranges = [] }: Route,
+  { sourceRanges }: ModeTraits,
+): AllowedSources | undefined {
   if (sourceRanges !== 'first' || entrance.kind === 'node-port') return entrance.allowed
   const isThere = (it: Entrance) => it.kind !== 'node-port' && it.ip === entrance.ip && it.port === entrance.port
-  return entrances.find((it) => isThere(it) && it.allowed !== undefined)?.allowed
+  const all: readonly Entrance[] = 'lastPort' in entrance ? ranges : entrances
+  return all.find((it) => isThere(it) && it.allowed !== undefined)?.allowed
 }
 
 function mayCome(

@@ -14,11 +14,13 @@ import type { SeenRule } from './source-seen.ts'
 import type { Serving } from './treatment.ts'
 import type { Scene } from './world.ts'
 
+/** In a range, the port is the one that was asked for. */
 export function answerers(
   serving: Serving,
   shares: Choosing['shares'],
   seen: SeenRule,
   zones: ZonesByIp,
+  portInRange?: number,
 ): readonly Answerer[] {
   const partOf = ({ weight }: Endpoint) => (isDraining || shares === 'equal' ? 1 : weight)
   const isDraining = serving.endpoints.every(({ weight }) => weight === 0)
@@ -27,6 +29,7 @@ export function answerers(
     shares !== 'not known' || serving.endpoints.length === 1 ? { share: { part: partOf(endpoint), of } } : {}
   return serving.endpoints.map((endpoint) => ({
     ...described(endpoint, zones),
+    ...(portInRange !== undefined && { address: hostPort(endpoint.ip, portInRange) }),
     ...share(endpoint),
     sourceSeen: seen.of(endpoint),
     isLastResort: !endpoint.ready,

@@ -14,6 +14,7 @@ function claimsOf(services: readonly ServiceRecord[], apiServers: { ip: string; 
     services: known,
     nodeIPs: () => [nodeIP],
     apiServers,
+    portRanges: true,
     allowExternalIPs: true,
     guard: { objectionTo: () => undefined, refuses: () => false, minds: () => false, modeBy: () => 'flags' },
   })

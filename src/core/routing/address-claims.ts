@@ -11,6 +11,7 @@ import { isSameData } from '../same-data.ts'
 import type { AddressGuard, GuardChange, GuardSource, NamedAddress, Objection } from './address-guard.ts'
 import { ClaimedPlaces } from './claimed-places.ts'
 import type { Rival as RivalOf } from './claimed-places.ts'
+import { isCarrier, overlap } from './port-ranges.ts'
 import { SharedIndex } from './shared-index.ts'
 
 /** In the order of precedence. */
@@ -25,6 +26,8 @@ interface Claim {
   /** Absent for a node port. */
   readonly ip?: string
   readonly port: number
+  /** Of a range of ports, which begins with `port`. */
+  readonly lastPort?: number
 }
 
 /** A claim that another one precedes. */
@@ -71,6 +74,8 @@ export interface AddressClaimsOptions {
   /** This node's addresses of the family, as of now. */
   readonly nodeIPs: () => readonly string[]
   readonly apiServers: readonly ApiServerAddress[]
+  /** Whether the mode serves ranges of ports. */
+  readonly portRanges: boolean
   /** Without it, external IPs are nobody's claim. */
   readonly allowExternalIPs: boolean
   readonly guard: Pick<AddressGuard, 'objectionTo' | 'refuses' | 'minds' | 'modeBy'>
@@ -91,6 +96,8 @@ export class AddressClaims {
   readonly #byNamedAddress: ClaimedPlaces<NamedKind>
   /** The Services of each namespace that name an address. */
   readonly #namersByNamespace = new SharedIndex()
+  /** By any address, those that want a range of its ports. */
+  readonly #byRangeIP = new SharedIndex()
 
   constructor(options: AddressClaimsOptions) {
     this.#options = options
@@ -150,7 +157,7 @@ export class AddressClaims {
         : [...this.#byClusterIP.all(ip), ...this.#byNamedIP.all(ip)]
     return [...new Set(namers)].sort().flatMap((service) =>
       this.judge(service)
-        .refused.filter((claim) => claim.ip === ip && claim.protocol === protocol && claim.port === port)
+        .refused.filter((claim) => claim.ip === ip && claim.protocol === protocol && overlap(claim, { port }))
         .map((claim) => ({ service, claim })),
     )
   }
@@ -215,25 +222,40 @@ export class AddressClaims {
     const ip = record.clusterIPs[this.#options.family]
     if (ip === undefined) return []
     const named = this.#namedIPs(record)
-    return record.ports.flatMap(({ protocol, port, nodePort }) => [
-      { kind: 'clusterIP', protocol, ip, port },
-      ...(nodePort === 0 ? [] : [{ kind: 'nodePort' as const, protocol, port: nodePort }]),
-      ...named.map((name) => ({ kind: this.#kindOfNamed(record, name), protocol, ip: name, port })),
-    ])
+    return [
+      ...record.ports.flatMap(({ protocol, port, nodePort }): readonly Claim[] => [
+        { kind: 'clusterIP', protocol, ip, port },
+        ...(nodePort === 0 ? [] : [{ kind: 'nodePort' as const, protocol, port: nodePort }]),
+        ...named.map((name) => ({ kind: this.#kindOfNamed(record, name), protocol, ip: name, port })),
+      ]),
+      ...this.#rangesOf(record).flatMap((range): readonly Claim[] => [
+        { kind: 'clusterIP', ip, ...range },
+        ...named.map((name) => ({ kind: this.#kindOfNamed(record, name), ip: name, ...range })),
+      ]),
+    ]
   }
 
-  #rivalsOf(service: ObjectKey, { kind, protocol, ip, port }: Claim): readonly Rival[] {
-    const nodePortOwners = () => this.#byNodePort.othersThan(service, nodePortKey(protocol, port)).map(as('nodePort'))
+  #rivalsOf(service: ObjectKey, claim: Claim): readonly Rival[] {
+    const { kind, protocol, ip, port, lastPort } = claim
+    const nodePortOwners = () =>
+      this.#nodePortOwners(claim)
+        .filter((other) => other !== service)
+        .map(as('nodePort'))
     if (ip === undefined) return nodePortOwners()
     const clusterOwners = this.#byClusterIP.othersThan(service, ip)
-    if (kind === 'clusterIP')
-      return clusterOwners.filter((other) => this.#hasPort(other, protocol, port)).map(as('clusterIP'))
-    const first = this.#byNamedAddress.first({ ip, key: addressKey(ip, protocol, port) })
+    if (kind === 'clusterIP') return clusterOwners.filter((other) => this.#contests(other, claim)).map(as('clusterIP'))
+    // A range is asked about seldom, and then of everybody who names the address.
+    const namers = lastPort === undefined ? this.#byRangeIP.othersThan(service, ip) : this.#byNamedIP.all(ip)
+    const first =
+      lastPort === undefined ? this.#byNamedAddress.first({ ip, key: addressKey(ip, protocol, port) }) : undefined
     return [
       // All of a cluster IP is its Service's: the ports that the Service does not have are nobody else's.
       ...clusterOwners.map(as('clusterIP')),
       ...(this.#options.nodeIPs().includes(ip) ? nodePortOwners() : []),
       ...(first === undefined || first.service === service ? [] : [first]),
+      ...namers
+        .filter((other) => other !== service && this.#contests(other, claim))
+        .flatMap((other) => this.#rivalAt(other, ip) ?? []),
     ]
   }
 
@@ -259,15 +281,34 @@ export class AddressClaims {
     return this.#options.services.get(service)?.createdAtMs ?? Infinity
   }
 
-  #isApiServer({ protocol, ip, port }: Claim): boolean {
+  #isApiServer({ protocol, ip, ...ports }: Claim): boolean {
     const { apiServers, nodeIPs } = this.#options
     const isThere = (address: string) => (ip === undefined ? nodeIPs().includes(address) : ip === address)
-    return protocol === 'TCP' && apiServers.some((server) => server.port === port && isThere(server.ip))
+    return protocol === 'TCP' && apiServers.some(({ port, ip: at }) => overlap(ports, { port }) && isThere(at))
   }
 
-  #hasPort(service: ObjectKey, protocol: Protocol, port: number): boolean {
-    const ports = this.#options.services.get(service)?.ports ?? []
-    return ports.some((other) => other.protocol === protocol && other.port === port)
+  /** Whether the Service wants such a port, or one of the range, at its addresses. */
+  #contests(service: ObjectKey, wanted: Omit<Claim, 'kind'>): boolean {
+    const record = this.#options.services.get(service)
+    if (record === undefined) return false
+    return [...record.ports, ...this.#rangesOf(record)].some(
+      (own) => own.protocol === wanted.protocol && overlap(own, wanted),
+    )
+  }
+
+  #nodePortOwners({ protocol, port, lastPort = port }: Claim): readonly ObjectKey[] {
+    const owners: ObjectKey[] = []
+    for (let each = port; each <= lastPort; each++) owners.push(...this.#byNodePort.all(nodePortKey(protocol, each)))
+    return owners
+  }
+
+  /** Nearly always none. */
+  #rangesOf({ ports, traffic }: ServiceRecord): readonly WantedRange[] {
+    const range = this.#options.portRanges ? traffic?.portRange : undefined
+    if (range === undefined) return noRanges
+    return ports
+      .filter((port) => isCarrier(port, ports, range))
+      .map(({ protocol }) => ({ protocol, port: range.first, lastPort: range.last }))
   }
 
   /** Each once, and not the cluster IP, which is the Service's own already. */
@@ -294,17 +335,37 @@ export class AddressClaims {
     if (named.length > 0) this.#namersByNamespace[step](record.namespace, service)
     for (const ip of named) this.#byNamedIP.change({ ip, key: ip }, service, step, concerned)
     for (const { protocol, port, nodePort } of record.ports) {
-      for (const ip of named)
+      for (const ip of named) {
         this.#byNamedAddress.change({ ip, key: addressKey(ip, protocol, port) }, service, step, concerned)
+        this.#addRangesAt(ip, service, { protocol, port }, concerned)
+      }
       if (nodePort === 0) continue
       const key = nodePortKey(protocol, nodePort)
       this.#byNodePort[step](key, service)
       this.#byNodePort.addOthersThan(service, key, concerned)
-      for (const ip of nodeIPs())
+      for (const ip of nodeIPs()) {
         this.#byNamedAddress.addOthersThan(service, addressKey(ip, protocol, nodePort), concerned)
+        this.#addRangesAt(ip, service, { protocol, port: nodePort }, concerned)
+      }
+    }
+    const ranges = this.#rangesOf(record)
+    for (const ip of ranges.length === 0 ? [] : [clusterIP, ...named]) {
+      this.#byRangeIP[step](ip, service)
+      for (const other of [...this.#byClusterIP.all(ip), ...this.#byNamedIP.all(ip)])
+        if (other !== service && ranges.some((range) => this.#contests(other, range))) concerned.add(other)
     }
   }
+
+  /** Those whose range has the port. */
+  #addRangesAt(ip: string, service: ObjectKey, port: Omit<Claim, 'kind'>, concerned: Set<ObjectKey>): void {
+    for (const other of this.#byRangeIP.othersThan(service, ip)) if (this.#contests(other, port)) concerned.add(other)
+  }
 }
+
+/** What a Service wants at each of its addresses. */
+type WantedRange = Required<Pick<Claim, 'protocol' | 'port' | 'lastPort'>>
+
+const noRanges: readonly WantedRange[] = []
 
 type NamedKind = NamedAddress['kind']
 
@@ -324,6 +385,6 @@ export function addressKey(ip: string, protocol: Protocol, port: number): string
 }
 
 function whatClaims(record: ServiceRecord): unknown {
-  const { createdAtMs, clusterIPs, ports, externalIPs, loadBalancerIPs } = record
-  return { createdAtMs, clusterIPs, ports, externalIPs, loadBalancerIPs }
+  const { createdAtMs, clusterIPs, ports, externalIPs, loadBalancerIPs, traffic } = record
+  return { createdAtMs, clusterIPs, ports, externalIPs, loadBalancerIPs, portRange: traffic?.portRange }
 }

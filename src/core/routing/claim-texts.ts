@@ -2,6 +2,7 @@
 import { guardAnnotations } from '../../api/parse-namespace.ts'
 import type { ClaimKind, RefusedClaim, TakenClaim } from './address-claims.ts'
 import type { Objection } from './address-guard.ts'
+import { hostPort } from '../../net/ip.ts'
 
 export const claimWords: Readonly<Record<ClaimKind, string>> = {
   clusterIP: 'cluster IP',
@@ -12,6 +13,18 @@ export const claimWords: Readonly<Record<ClaimKind, string>> = {
 
 export function isTaken(claim: RefusedClaim): claim is TakenClaim {
   return claim.takenAs === 'apiServer' || claim.takenAs in claimWords
+}
+
+interface Place {
+  readonly ip?: string
+  readonly port: number
+  readonly lastPort?: number | undefined
+}
+
+/** `203.0.113.9:80`, `203.0.113.9:30000-30100`, or the number of a node port. */
+export function placeText({ ip, port, lastPort }: Place): string {
+  const range = lastPort === undefined ? '' : `-${lastPort}`
+  return `${ip === undefined ? port : hostPort(ip, port)}${range}`
 }
 
 /** Why it is not the Service's: `it is an external IP of shop/web`. */

@@ -43,6 +43,8 @@ interface NaiveClaim {
   /** Absent for a node port, which is open at the node's address. */
   readonly ip?: string
   readonly port: number
+  /** Of a range. */
+  readonly lastPort?: number
 }
 
 /** All ways to reach a Service that its object names. */
@@ -50,14 +52,20 @@ function claimsOf(service: ServiceRecord, family: Family): readonly NaiveClaim[]
   const clusterIP = service.clusterIPs[family]
   if (clusterIP === undefined) return []
   const own = (ip: string) => familyOf(ip) === family && ip !== clusterIP
-  return service.ports.flatMap(({ protocol, port, nodePort }) => [
-    { service, kind: 'clusterIP' as const, protocol, ip: clusterIP, port },
-    ...(nodePort === 0 ? [] : [{ service, kind: 'nodePort' as const, protocol, port: nodePort }]),
-    ...service.loadBalancerIPs
-      .filter(own)
-      .map((ip) => ({ service, kind: 'loadBalancerIP' as const, protocol, ip, port })),
-    ...service.externalIPs.filter(own).map((ip) => ({ service, kind: 'externalIP' as const, protocol, ip, port })),
-  ])
+  const atAddresses = (ports: Pick<NaiveClaim, 'protocol' | 'port' | 'lastPort'>): readonly NaiveClaim[] => [
+    { service, kind: 'clusterIP', ip: clusterIP, ...ports },
+    ...service.loadBalancerIPs.filter(own).map((ip) => ({ service, kind: 'loadBalancerIP' as const, ip, ...ports })),
+    ...service.externalIPs.filter(own).map((ip) => ({ service, kind: 'externalIP' as const, ip, ...ports })),
+  ]
+  const { first = 1, last = 0 } = service.traffic?.portRange ?? {}
+  const protocolsInRange = service.ports.filter(({ port }) => port >= first && port <= last).map((it) => it.protocol)
+  return [
+    ...service.ports.flatMap(({ protocol, port, nodePort }): readonly NaiveClaim[] => [
+      ...atAddresses({ protocol, port }),
+      ...(nodePort === 0 ? [] : [{ service, kind: 'nodePort' as const, protocol, port: nodePort }]),
+    ]),
+    ...[...new Set(protocolsInRange)].flatMap((protocol) => atAddresses({ protocol, port: first, lastPort: last })),
+  ]
 }
 
 /** Looks at every claim of every Service. */
@@ -65,7 +73,10 @@ function isBest(claim: NaiveClaim, service: ServiceRecord, catalog: Catalog, fam
   const { nodeIP } = context(family, '')
   const nodeIPs = [nodeIP, ...(catalog.nodes.get('here' as ObjectKey)?.otherIps ?? [])]
   const named = new Set<ClaimKind>(['loadBalancerIP', 'externalIP'])
-  const place = ({ ip = nodeIP, protocol, port }: NaiveClaim) => `${ip} ${protocol} ${port}`
+  const places = ({ ip = nodeIP, protocol, port, lastPort = port }: NaiveClaim) =>
+    Array.from({ length: lastPort - port + 1 }, (_, index) => `${ip} ${protocol} ${port + index}`)
+  const mine = new Set(places(claim))
+  const meets = (other: NaiveClaim) => places(other).some((place) => mine.has(place))
   // Its own lists may name an address twice; a load-balancer IP is the better claim of the two.
   const kind =
     claim.ip !== undefined && named.has(claim.kind) && service.loadBalancerIPs.includes(claim.ip)
@@ -74,20 +85,20 @@ function isBest(claim: NaiveClaim, service: ServiceRecord, catalog: Catalog, fam
   const order = ['clusterIP', 'nodePort', 'loadBalancerIP', 'externalIP']
   const rank = (it: Pick<NaiveClaim, 'kind' | 'service'>) =>
     [order.indexOf(it.kind), it.service.createdAtMs ?? Infinity, objectKey(it.service)] as const
-  const mine = rank({ kind, service })
+  const myRank = rank({ kind, service })
   const others = [...catalog.services.values()].filter((other) => other !== service)
   if (named.has(kind) && others.some((other) => other.clusterIPs[family] === claim.ip)) return false
   return others
     .flatMap((other) => claimsOf(other, family))
     .filter((other) => {
       // Node ports and cluster IPs stand above the rest, and do not meet each other.
-      if (kind === 'clusterIP' || kind === 'nodePort') return other.kind === kind && place(other) === place(claim)
-      if (other.kind === 'nodePort') return nodeIPs.some((ip) => place({ ...other, ip }) === place(claim))
-      return place(other) === place(claim)
+      if (kind === 'clusterIP' || kind === 'nodePort') return other.kind === kind && meets(other)
+      if (other.kind === 'nodePort') return nodeIPs.some((ip) => meets({ ...other, ip }))
+      return meets(other)
     })
     .every((other) => {
       const theirs = rank(other)
-      for (const [index, value] of mine.entries()) {
+      for (const [index, value] of myRank.entries()) {
         const rival = theirs[index]
         if (rival !== undefined && rival !== value) return value < rival
       }
@@ -95,9 +106,9 @@ function isBest(claim: NaiveClaim, service: ServiceRecord, catalog: Catalog, fam
     })
 }
 
-function asRefused({ kind, protocol, ip, port }: NaiveClaim): RefusedClaim {
+function asRefused({ service: _service, kind, ip, ...ports }: NaiveClaim): RefusedClaim {
   // The router asks for no more than this.
-  return { kind, protocol, port, ...(ip !== undefined && { ip }), takenAs: kind, owner: objectKey({ name: '' }) }
+  return { kind, ...ports, ...(ip !== undefined && { ip }), takenAs: kind, owner: objectKey({ name: '' }) }
 }
 
 function tables(catalog: Catalog) {

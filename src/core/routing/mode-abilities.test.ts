@@ -8,6 +8,7 @@ const poor: ModeAbilities = {
   algorithmsWithAffinity: ['random'],
   weights: false,
   limits: ['maxConnections'],
+  portRanges: false,
 }
 
 const granted = (traffic: object | undefined, affinitySeconds = 0, algorithm?: 'random' | 'source-hash') =>

@@ -1,7 +1,7 @@
 /** What a mode can do of what Services wish by annotation. The rest is refused here, for every mode alike, and said aloud. */
 import { trafficAnnotations } from '../../api/parse-traffic.ts'
 import { algorithms } from '../../api/records.ts'
-import type { Algorithm, ServiceRecord, TrafficWishes } from '../../api/records.ts'
+import type { Algorithm, PortRange, ServiceRecord, TrafficWishes } from '../../api/records.ts'
 import type { GrantedTraffic } from '../route.ts'
 
 export interface ModeAbilities {
@@ -13,6 +13,8 @@ export interface ModeAbilities {
   readonly weights: boolean
   /** All else that its backend does itself. One that must know beforehand that weights will change asks for `slowStartMs`. */
   readonly limits: readonly LimitWish[]
+  /** A range of ports may lead to the same ports of the endpoints. */
+  readonly portRanges: boolean
   /** Why this node cannot do what the mode can do elsewhere: a sentence, with the way out. */
   readonly lacking?: Readonly<Partial<Record<Algorithm, string>>>
   /** What it can do besides, if the administrator asks for it: by which flag. */
@@ -37,6 +39,7 @@ export const allAbilities: ModeAbilities = {
   algorithmsWithAffinity: algorithms,
   weights: true,
   limits: limitWishes,
+  portRanges: true,
 }
 
 /** With what the administrator asked for, by these flags. */
@@ -79,6 +82,14 @@ function algorithmsFor({ affinitySeconds }: Wishing, abilities: ModeAbilities): 
   return affinitySeconds === 0 ? abilities.algorithms : abilities.algorithmsWithAffinity
 }
 
+/** The range of ports that the Service wants, if the mode can do it. */
+export function grantedPortRange(
+  { traffic }: Pick<ServiceRecord, 'traffic'>,
+  { portRanges }: ModeAbilities,
+): PortRange | undefined {
+  return portRanges ? traffic?.portRange : undefined
+}
+
 /** One sentence for each annotation that the mode cannot honour. */
 export function refusedTraffic(service: Wishing, abilities: ModeAbilities): readonly string[] {
   const { traffic } = service
@@ -87,7 +98,9 @@ export function refusedTraffic(service: Wishing, abilities: ModeAbilities): read
   const isUnable = (wish: keyof TrafficWishes) =>
     wish === 'weights' || wish === 'slowStartMs'
       ? !abilities.weights
-      : limitWishes.some((limit) => limit === wish && !abilities.limits.includes(limit))
+      : wish === 'portRange'
+        ? !abilities.portRanges
+        : limitWishes.some((limit) => limit === wish && !abilities.limits.includes(limit))
   const refused = (Object.keys(traffic) as (keyof TrafficWishes)[]).filter(isUnable).map((wish) => {
     const flag = abilities.onRequest?.[wish as LimitWish]
     const why = flag === undefined ? `the ${mode} mode cannot do it` : `the ${mode} mode does it only with ${flag}`

@@ -171,12 +171,13 @@ export class NodeRouting {
 
   #newClaims(): AddressClaims {
     const { catalog, family } = this.#options
-    const { apiServers, allowExternalIPs } = this.#policy
+    const { apiServers, allowExternalIPs, abilities } = this.#policy
     return new AddressClaims({
       family,
       nodeIPs: () => this.#nodeIPs,
       services: catalog.services,
       apiServers,
+      portRanges: abilities.portRanges,
       allowExternalIPs,
       guard: this.#guard,
     })

@@ -3,14 +3,15 @@ import type { Protocol, ServicePort, ServiceRecord, SliceRecord } from '../../ap
 import { cidrContains, familyOf, isLoopback, renderCidr } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
 import type { Weigh } from '../care/endpoint-care.ts'
-import { addressKey } from './address-claims.ts'
 import type { RefusedClaim } from './address-claims.ts'
 import { categorize } from './categorize.ts'
 import type { Categorized } from './categorize.ts'
 import { entrancesOf, externalTreatment, internalTreatment, outcomeUnder } from './entrances.ts'
 import { categorizeForKernelspace, kernelspaceEntrances } from './kernelspace-rules.ts'
 import type { KernelspaceEndpoints } from './kernelspace-rules.ts'
-import { grantedTraffic } from './mode-abilities.ts'
+import { grantedPortRange, grantedTraffic } from './mode-abilities.ts'
+import { isCarrier, portsText, rangesCarriedBy } from './port-ranges.ts'
+import type { Ports } from './port-ranges.ts'
 import { endpointPortId, endpointsByPort } from './endpoints.ts'
 import type { EndpointsByPort } from './endpoints.ts'
 import { routeKey } from '../route.ts'
@@ -50,24 +51,25 @@ export function routesOf(
   }
   if (refused.length === 0) return service.ports.map((port) => routeOf(service, port, places, endpoints, context))
   // By place, not by kind: a Service may name one address both as external and as load-balancer IP.
-  const refusedPlaces = new Set(refused.map(({ protocol, port, ip }) => place(protocol, port, ip)))
+  const refusedPlaces = new Set(refused.map((claim) => place(claim.protocol, claim, claim.ip)))
   return service.ports.flatMap((port) => {
-    const isRefused = (number: number, ip?: string) => refusedPlaces.has(place(port.protocol, number, ip))
-    if (isRefused(port.port, clusterIP)) return []
-    const isGranted = (ip: string) => !isRefused(port.port, ip)
+    const isRefused = (ports: Ports, ip?: string) => refusedPlaces.has(place(port.protocol, ports, ip))
+    if (isRefused({ port: port.port }, clusterIP)) return []
+    const isGranted = (ip: string) => !isRefused({ port: port.port }, ip)
     const granted = {
       ...places,
       externalIPs: places.externalIPs.filter(isGranted),
       loadBalancerIPs: places.loadBalancerIPs.filter(isGranted),
+      isRefused,
     }
-    const nodePort = isRefused(port.nodePort) ? 0 : port.nodePort
+    const nodePort = isRefused({ port: port.nodePort }) ? 0 : port.nodePort
     return [routeOf(service, { ...port, nodePort }, granted, endpoints, context)]
   })
 }
 
 /** A node port has no address of its own. */
-function place(protocol: Protocol, port: number, ip = 'this node'): string {
-  return addressKey(ip, protocol, port)
+function place(protocol: Protocol, ports: Ports, ip = 'this node'): string {
+  return `${ip} ${protocol} ${portsText(ports)}`
 }
 
 const noneRefused: readonly RefusedClaim[] = []
@@ -78,6 +80,8 @@ interface Addresses {
   readonly externalIPs: readonly string[]
   readonly loadBalancerIPs: readonly string[]
   readonly ranges: SourceRanges | undefined
+  /** Absent where everything is granted. */
+  readonly isRefused?: (ports: Ports, ip: string) => boolean
 }
 
 function routeOf(
@@ -116,6 +120,17 @@ function routeOf(
     nodePort: unlessZero(port.nodePort),
   }
   const entrances = entrancesOf(places, { internal, external })
+  const range = grantedPortRange(service, policy.abilities)
+  const ranges =
+    range === undefined || !isCarrier(port, service.ports, range)
+      ? undefined
+      : rangesCarriedBy(
+          port,
+          entrances,
+          service.ports,
+          range,
+          (ip) => addresses.isRefused?.({ port: range.first, lastPort: range.last }, ip) === true,
+        )
   return {
     key: routeKey(service.namespace, service.name, port.name, port.protocol),
     namespace: service.namespace,
@@ -129,6 +144,7 @@ function routeOf(
       isAvailable === undefined
         ? entrances
         : kernelspaceEntrances(entrances, isAvailable, preserves ? outcomeUnder('Local', servers) : undefined),
+    ...(ranges !== undefined && { ranges }),
     internal,
     external,
     affinitySeconds: unlessZero(service.affinitySeconds),

@@ -8,7 +8,7 @@ export function isSameRoute(left: Route | undefined, right: Route | undefined): 
 }
 
 function withAddresses(route: Route) {
-  const { clusterEndpoints, localEndpoints, reachableEndpoints, internal, external, entrances } = route
+  const { clusterEndpoints, localEndpoints, reachableEndpoints, internal, external, entrances, ranges } = route
   return {
     ...route,
     clusterEndpoints: addressesOf(clusterEndpoints),
@@ -17,6 +17,7 @@ function withAddresses(route: Route) {
     internal: brief(internal),
     external: external && brief(external),
     entrances: entrances.map(briefEntrance),
+    ...(ranges !== undefined && { ranges: ranges.map(briefEntrance) }),
   }
 }
 

@@ -130,7 +130,14 @@ describe('source ranges of the other family alone are told', () => {
 })
 
 test('a wish that the mode cannot fulfil is told, also of a Service without addresses of its own', () => {
-  const abilities = { mode: 'plain', algorithms: [], algorithmsWithAffinity: [], weights: false, limits: [] } as const
+  const abilities = {
+    mode: 'plain',
+    algorithms: [],
+    algorithmsWithAffinity: [],
+    weights: false,
+    limits: [],
+    portRanges: false,
+  } as const
   const at = { ...context, policy: { ...usualPolicy, abilities } }
   const web = { ...service('demo/web', spec), traffic: { algorithm: 'maglev' } } as const
   expect(noticesAbout(web, [], at, [])).toEqual([

@@ -1,9 +1,9 @@
 /** What a Service asks for and does not get, or gets with a danger in it: said once, with the way out. */
 import type { ObjectKey, ServiceRecord, SliceRecord } from '../../api/records.ts'
-import { familyOf, hostPort, isLoopback } from '../../net/ip.ts'
+import { familyOf, isLoopback } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
 import type { GuardedAddress, RefusedClaim, TakenClaim } from './address-claims.ts'
-import { claimWords, isTaken, whyText } from './claim-texts.ts'
+import { claimWords, isTaken, placeText, whyText } from './claim-texts.ts'
 import { firstOfMany, guardNotices } from './guard-notices.ts'
 import { refusedTraffic } from './mode-abilities.ts'
 import type { RouterContext } from './router.ts'
@@ -76,10 +76,9 @@ function refusedNotices(refused: readonly TakenClaim[]): readonly ServiceNotice[
 }
 
 function refusedNotice(claim: TakenClaim): ServiceNotice {
-  const { kind, protocol, ip, port, takenAs, owner } = claim
-  const place = `${ip === undefined ? port : hostPort(ip, port)}/${protocol}`
+  const { kind, protocol, takenAs, owner } = claim
   const reason = takenAs === 'apiServer' ? 'ApiServerAddress' : 'AddressInUse'
-  return { reason, text: `${claimWords[kind]} ${place} is not served: ${whyText(claim)}`, owner }
+  return { reason, text: `${claimWords[kind]} ${placeText(claim)}/${protocol} is not served: ${whyText(claim)}`, owner }
 }
 
 function loopbackNotices(

@@ -3,7 +3,8 @@
  * packets come, and UDP clients do not reconnect, so such a flow would lose packets for ever.
  */
 import { hostPort } from '../../net/ip.ts'
-import type { Entrance, Route } from '../route.ts'
+import type { Entrance, RangeEntrance, Route } from '../route.ts'
+import { RangesByIp } from '../ranges-by-ip.ts'
 
 /** One direction of a flow; addresses are canonical texts. */
 export interface FlowDirection {
@@ -25,6 +26,8 @@ export interface Flow {
 export interface FlowTargets {
   readonly entrances: readonly Entrance[]
   readonly addresses: ReadonlySet<string>
+  /** Whoever has one of these addresses may answer at the port that the client asked for. */
+  readonly inRanges?: { readonly ranges: readonly RangeEntrance[]; readonly ips: ReadonlySet<string> }
 }
 
 type Addresses = FlowTargets['addresses']
@@ -32,6 +35,7 @@ type Addresses = FlowTargets['addresses']
 interface ServedAddresses {
   readonly byIpAndPort: Map<string, Map<number, Addresses>>
   readonly byNodePort: Map<number, Addresses>
+  readonly byRange: RangesByIp<ReadonlySet<string>>
 }
 
 const udp = 17
@@ -44,13 +48,15 @@ export function selectStaleFlows(targets: Iterable<FlowTargets>, flows: Iterable
   return stale
 }
 
-function isStale({ original, reply }: Flow, { byIpAndPort, byNodePort }: ServedAddresses): boolean {
-  const port = original.destinationPort
+function isStale({ original, reply }: Flow, { byIpAndPort, byNodePort, byRange }: ServedAddresses): boolean {
+  const { destinationIp: ip, destinationPort: port } = original
+  const byAddress = byIpAndPort.get(ip)?.get(port)
+  const inRange = byAddress === undefined ? byRange.at(ip, port) : undefined
+  if (inRange?.has(reply.sourceIp) === true && reply.sourcePort === port) return false
   // kube-proxy matches node ports on any destination address, the addresses of other Services included.
-  return (
-    leadsElsewhere(reply, byIpAndPort.get(original.destinationIp)?.get(port)) ||
-    leadsElsewhere(reply, byNodePort.get(port))
-  )
+  const byPort = byNodePort.get(port)
+  const isInRangeOnly = inRange !== undefined && byPort === undefined
+  return isInRangeOnly || leadsElsewhere(reply, byAddress) || leadsElsewhere(reply, byPort)
 }
 
 function leadsElsewhere(reply: FlowDirection, addresses: Addresses | undefined): boolean {
@@ -60,22 +66,28 @@ function leadsElsewhere(reply: FlowDirection, addresses: Addresses | undefined):
 /** Traffic policies and topology do not matter: they choose for new flows and must not cut old ones. */
 export function flowTargetsOf(routes: Iterable<Route>): readonly FlowTargets[] {
   const targets: FlowTargets[] = []
-  for (const { protocol, entrances, endpoints } of routes) {
+  for (const { protocol, entrances, ranges, endpoints } of routes) {
     if (protocol !== 'UDP') continue
-    const addresses = new Set(endpoints.filter(({ serving }) => serving).map(({ address }) => address))
+    const serving = endpoints.filter((endpoint) => endpoint.serving)
+    const addresses = new Set(serving.map(({ address }) => address))
     // Nobody could take these flows over, so there is nothing to gain from deleting them.
-    if (addresses.size > 0) targets.push({ entrances, addresses })
+    if (addresses.size === 0) continue
+    const inRanges = ranges && { ranges, ips: new Set(serving.map(({ ip }) => ip)) }
+    targets.push({ entrances, addresses, ...(inRanges && { inRanges }) })
   }
   return targets
 }
 
 function indexServedAddresses(targets: Iterable<FlowTargets>): ServedAddresses {
-  const served: ServedAddresses = { byIpAndPort: new Map(), byNodePort: new Map() }
-  for (const { entrances, addresses } of targets)
+  const served: ServedAddresses = { byIpAndPort: new Map(), byNodePort: new Map(), byRange: new RangesByIp() }
+  for (const { entrances, addresses, inRanges } of targets) {
     for (const entrance of entrances) {
       const byPort = entrance.kind === 'node-port' ? served.byNodePort : portsOf(served.byIpAndPort, entrance.ip)
       add(byPort, entrance.port, addresses)
     }
+    for (const { ip, port, lastPort } of inRanges?.ranges ?? [])
+      served.byRange.add(ip, port, lastPort, inRanges?.ips ?? addresses)
+  }
   return served
 }
 

@@ -99,15 +99,23 @@ const contestedService = fc
     place: fc.integer({ min: 1, max: 4 }),
     protocol,
     nodePort: fc.constantFrom(0, 80),
+    port: fc.constantFrom(80, 80, 81),
+    range: fc.constantFrom(undefined, undefined, undefined, '79-80', '80-90', '81-82'),
     externalIPs: fc.subarray(['192.0.2.1', '10.96.0.1', '10.96.0.2', '10.200.0.2']),
     loadBalancerIPs: fc.subarray(['192.0.2.1', '10.96.0.3']),
     creationTimestamp: fc.constantFrom(undefined, '2026-01-01T00:00:00Z', '2026-01-02T00:00:00Z'),
   })
-  .map(({ place, protocol, nodePort, externalIPs, loadBalancerIPs, creationTimestamp }) =>
+  .map(({ place, protocol, nodePort, port, range, externalIPs, loadBalancerIPs, creationTimestamp }) =>
     record('Service', {
-      metadata: { namespace: 'demo', name: `contested-${place}`, creationTimestamp },
+      metadata: {
+        namespace: 'demo',
+        name: `contested-${place}`,
+        creationTimestamp,
+        // Of a range that has no port of the Service nothing is left.
+        annotations: { 'fairlead.dev/port-range': port === 80 && range === '81-82' ? undefined : range },
+      },
       status: { loadBalancer: { ingress: loadBalancerIPs.map((ip) => ({ ip })) } },
-      spec: { clusterIP: `10.96.0.${place}`, externalIPs, ports: [{ port: 80, protocol, nodePort }] },
+      spec: { clusterIP: `10.96.0.${place}`, externalIPs, ports: [{ port, protocol, nodePort }] },
     }),
   )
 

@@ -111,6 +111,8 @@ function anyTraffic({ podsHere, podsElsewhere }: AddressPlan): fc.Arbitrary<Read
     .tuple(
       wish('algorithm', ...none, ...none, 'random', 'round-robin', 'source-hash'),
       wish('ipvs-scheduler', ...none, ...none, ...none, 'mh', 'lblc'),
+      // One for all: what overlaps is decided before there are Routes.
+      wish('port-range', ...none, '400-500'),
       wish('weights', ...none, `ip:${here}=3, ip:${there}=6`, `node:there=2, ip:${here}=0, *=5`, '*=0'),
       wish('max-connections', ...none, ...none, '1', '10'),
       wish('max-dials-per-second', ...none, ...none, '1', '10'),

@@ -6,6 +6,7 @@ export function routeEssence({ endpoints: _endpoints, topology: _topology, ...ro
   return {
     ...route,
     entrances: route.entrances.map(ofEntrance).sort(byText),
+    ranges: route.ranges?.map(ofEntrance).sort(byText),
     internal: ofTreatment(route.internal),
     external: route.external && ofTreatment(route.external),
     clusterEndpoints: route.clusterEndpoints.map(addressAndPlace),

@@ -12,7 +12,7 @@ export interface SetDeclaration {
   readonly key: readonly FieldType[]
   /** Undefined for a set. */
   readonly value?: 'verdict' | readonly FieldType[]
-  /** Elements are prefixes; in a concatenation the last field is one. */
+  /** Fields of the keys may be prefixes, or ranges as `30000-30100`. */
   readonly isInterval?: boolean
   /** Rules add elements, which are forgotten after this time. */
   readonly timeoutSeconds?: number

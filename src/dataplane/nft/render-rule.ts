@@ -46,8 +46,10 @@ function renderStatement(statement: Statement, family: Family): string {
     case 'look up verdict':
       return `${renderFields(statement.fields, ip)} vmap @${statement.map}`
     case 'dnat by map':
-      return `dnat ${ip} to ${renderFields(statement.fields, ip)} . ${renderIndex(statement, ip)} map @${statement.map}`
+      // Without a port nft says no family when it lists the rule.
+      return `dnat ${statement.keepsPort === true ? '' : `${ip} `}to ${renderFields(statement.fields, ip)} . ${renderIndex(statement, ip)} map @${statement.map}`
     case 'dnat':
+      if (statement.port === undefined) return `dnat to ${statement.ip}`
       return `dnat to ${family === 'ipv4' ? statement.ip : `[${statement.ip}]`}:${statement.port}`
     case 'jump':
     case 'goto':

@@ -44,7 +44,8 @@ type Effect =
   /** Does what the map says about these fields; goes on when it says nothing. */
   | { readonly kind: 'look up verdict'; readonly fields: readonly Field[]; readonly map: string }
   | DnatByMap
-  | { readonly kind: 'dnat'; readonly ip: string; readonly port: number }
+  /** Without a port, that of the packet stays. */
+  | { readonly kind: 'dnat'; readonly ip: string; readonly port?: number }
   | { readonly kind: 'jump' | 'goto'; readonly chain: string }
   /** `reset` is for TCP only. */
   | { readonly kind: 'drop' | 'reject' | 'reset' | 'masquerade' }
@@ -56,6 +57,8 @@ export interface DnatByMap {
   readonly choices: number
   readonly by: IndexBy
   readonly map: string
+  /** The map has ranges of ports, and says addresses only: the port stays what it is. */
+  readonly keepsPort?: boolean
 }
 
 export type IndexBy =

@@ -38,13 +38,14 @@ export function serviceRecord(service: Service): Parsed<ServiceRecord> {
     service.ExternalTrafficToLocal ? 'Local' : 'Cluster',
   )
   const ranges = service.IPFilters.flatMap(({ SourceRanges }) => SourceRanges)
+  const servicePorts = ports(service, notes)
   const record: ServiceRecord = {
     kind: 'Service',
     namespace,
     name,
     type,
     clusterIPs: type === 'ExternalName' || ips?.Headless === true ? {} : clusterIPs(ips?.ClusterIPs, notes),
-    ports: ports(service, notes),
+    ports: servicePorts,
     externalIPs: addresses(ips?.ExternalIPs, 'external IP', 'spec.externalIPs', notes),
     ...loadBalancerFields(
       {
@@ -68,7 +69,7 @@ export function serviceRecord(service: Service): Parsed<ServiceRecord> {
       notes,
     ),
     // Present if the core was told to pass them on.
-    ...parseTraffic(service.Annotations, notes),
+    ...parseTraffic(service.Annotations, servicePorts, notes),
     ...parseSockets(service.Annotations, notes),
     ...parseWindows(service.Annotations),
   }

@@ -78,6 +78,12 @@ export class Cluster implements Disposable {
     this.node.ip(...ips.map((ip) => `route add ${ip} dev ${deviceOf(name)}`))
   }
 
+  /** The same with UDP, at both of its addresses. */
+  listenToUdpOnPod(name: PodName, ports: readonly number[]): void {
+    for (const port of ports)
+      for (const family of families) this.#open.push(listenUdp(this.host(name), name, plans[family].hosts[name], port))
+  }
+
   /** What leaves the node untouched is answered on this UDP port too. */
   listenBeyond({ ip, port }: { readonly ip: string; readonly port: number }): void {
     this.#open.push(listenUdp(this.#beyond, 'beyond', ip, port))

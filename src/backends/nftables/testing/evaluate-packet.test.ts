@@ -4,7 +4,7 @@ import { endingsOf } from './evaluate-packet.ts'
 import { fateOf } from './fate.ts'
 import { parseRule } from './kernel-rule.ts'
 import type { Packet } from './packet.ts'
-import { exactSet, prefixSet, ruleset } from './ruleset.ts'
+import { exactSet, intervalSet, ruleset } from './ruleset.ts'
 import type { KernelSet } from './ruleset.ts'
 
 const node = { family: 'ipv4', localIps: ['198.51.100.10'] } as const
@@ -85,7 +85,7 @@ describe('a packet', () => {
   })
 
   test('is found in a set of prefixes by its last field', () => {
-    const sets = { ranges: prefixSet(['10.112.0.21 . tcp . 80 . 10.77.0.0/16']) }
+    const sets = { ranges: intervalSet([['10.112.0.21 . tcp . 80 . 10.77.0.0/16', '']]) }
     const chains = {
       'filter prerouting -110': ['ip daddr . meta l4proto . th dport . ip saddr != @ranges drop'],
     }

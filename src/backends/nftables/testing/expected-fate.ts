@@ -3,7 +3,7 @@
  * and what its fixed chains do with them. Where several Services want one key, the first by name has it.
  */
 import type { NodeView } from '../../../core/backend.ts'
-import type { Endpoint, Entrance, Route, RouteKey } from '../../../core/route.ts'
+import type { Endpoint, Entrance, RangeEntrance, Route, RouteKey } from '../../../core/route.ts'
 import type { Cidr } from '../../../net/ip.ts'
 import { cidrContains, isLoopback } from '../../../net/ip.ts'
 import type { NftablesState } from '../settings.ts'
@@ -67,7 +67,7 @@ export class ExpectedFates {
     const protocol = route.protocol.toLowerCase()
     this.#clusterIps.add(route.clusterIP)
     const places = new Set<string>()
-    for (const entrance of route.entrances) {
+    for (const entrance of [...route.entrances, ...everyPortOf(route)]) {
       const { inside, outside, allowed } = entrance
       const isNodePort = entrance.kind === 'node-port'
       const key = isNodePort ? `${protocol} ${entrance.port}` : `${entrance.ip} ${protocol} ${entrance.port}`
@@ -84,7 +84,10 @@ export class ExpectedFates {
         )
     }
     for (const endpoint of route.reachableEndpoints)
-      if (endpoint.isLocal) this.#hairpins.add(`${endpoint.ip} ${protocol} ${endpoint.port}`)
+      if (endpoint.isLocal) {
+        this.#hairpins.add(`${endpoint.ip} ${protocol} ${endpoint.port}`)
+        if (route.ranges !== undefined) this.#hairpins.add(`${endpoint.ip} ${protocol}`)
+      }
   }
 
   #mayPass(packet: Packet): boolean {
@@ -106,9 +109,10 @@ export class ExpectedFates {
     const { inside, outside, keepsSourceOf } = entrance
     const outcome = isFromPod || isFromNode ? inside : outside
     const isHidden = keepsSourceOf === 'nobody' || (keepsSourceOf === 'all-but-node' && isFromNode && !isFromPod)
+    const endpoints = outcome.kind === 'forward' ? sticky(outcome.to, served.get(route.key)) : []
     return {
       isMarked: isMarked || isHidden,
-      endpoints: outcome.kind === 'forward' ? sticky(outcome.to, served.get(route.key)) : [],
+      endpoints: 'lastPort' in entrance ? endpoints.map((it) => ({ ...it, port: packet.port })) : endpoints,
     }
   }
 
@@ -128,7 +132,8 @@ export class ExpectedFates {
     const arrival = { endpoint: endpoint === undefined ? undefined : { ip, port } }
     if (packet.enters === 'prerouting' && staysHere)
       return this.#failureHere(now) ?? describeArrival({ ...arrival, isHidden: false })
-    const isToItself = endpoint !== undefined && packet.source === ip && this.#hairpins.has(targetOf(now))
+    const isInHairpins = this.#hairpins.has(targetOf(now)) || this.#hairpins.has(`${ip} ${packet.protocol}`)
+    const isToItself = endpoint !== undefined && packet.source === ip && isInHairpins
     const isHidden = isMarked || isToItself
     const sent = isHidden ? { ...now, source: this.#node.localIps[0] ?? '' } : now
     return (
@@ -199,6 +204,13 @@ class FirstComeMap<V> {
   get(key: string): V | undefined {
     return this.#values.get(key)
   }
+}
+
+/** The ports of ranges, one by one. */
+function everyPortOf({ ranges = [] }: Route): readonly RangeEntrance[] {
+  return ranges.flatMap((range) =>
+    Array.from({ length: range.lastPort - range.port + 1 }, (_, index) => ({ ...range, port: range.port + index })),
+  )
 }
 
 /** Where nobody has a weight, all of them are alike. */

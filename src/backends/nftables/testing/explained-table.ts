@@ -4,7 +4,7 @@ import type { NftOperation } from '../../../dataplane/nft/nft.ts'
 import { kindOf, nftFamily } from '../../../dataplane/nft/command/script.ts'
 import { renderRule } from '../../../dataplane/nft/render-rule.ts'
 import { rule } from '../../../dataplane/nft/rule.ts'
-import { containersOf } from '../containers.ts'
+import { containersIn } from '../containers.ts'
 import { fixedChains } from '../fixed-chains.ts'
 import type { NftablesSettings } from '../settings.ts'
 import type { RecordingTable } from './recording-table.ts'
@@ -17,14 +17,15 @@ export async function unexplainedIn(
   settings: NftablesSettings,
 ): Promise<readonly string[]> {
   const { family } = settings
-  const fixed = fixedChains(settings)
+  const hasRanges = pieces.some(({ where }) => where === 'map ranges' || where === 'map no-endpoint-ranges')
+  const fixed = fixedChains(settings, hasRanges)
   const explained = new Set([
     ...pieces.map(({ where, text }) => `${where}: ${withoutComment(text)}`),
     ...fixed.flatMap(({ name, rules }) => [
       `table ${nftFamily(family)} fairlead: chain ${name}`,
       ...rules.map((it) => `chain ${name}: ${withoutComment(renderRule(it, family))}`),
     ]),
-    ...Object.keys(containersOf(settings)).map((name) => `table ${nftFamily(family)} fairlead: set ${name}`),
+    ...containersIn(settings, hasRanges).map(({ name }) => `table ${nftFamily(family)} fairlead: set ${name}`),
   ])
   return (await contentsOf(table, settings)).filter((line) => !explained.has(line))
 }

@@ -6,7 +6,8 @@ export type Field = 'source' | 'destination' | 'protocol' | 'port'
 
 export interface Target {
   readonly ip: string
-  readonly port: number
+  /** Undefined: as it is. */
+  readonly port: number | undefined
 }
 
 export type Verdict =
@@ -57,10 +58,10 @@ export function parseRule(text: string): KernelRule {
   return expressions
 }
 
-/** `10.0.0.1 . 80`, the value of an element. */
+/** `10.0.0.1 . 80` or `10.0.0.1`, the value of an element. */
 export function parseTarget(text: string): Target {
-  const [ip = '', port = ''] = text.split(' . ')
-  return { ip, port: Number(port) }
+  const [ip = '', port] = text.split(' . ')
+  return { ip, port: port === undefined ? undefined : Number(port) }
 }
 
 export function parseVerdict(text: string): Verdict {
@@ -108,14 +109,18 @@ const patterns: readonly (readonly [string, (...groups: string[]) => Expression]
   [String.raw`update @(\S+) \{ ip6? saddr \}`, (set) => ({ kind: 'remember source', set })],
   // Of a client that nobody knows: a hash, or whose turn it is, is as good as a random number.
   [
-    String.raw`dnat ip6? to ${fields} \. (?:numgen (?:random|inc)|jhash ip6? saddr(?: \. th sport)?) mod (\d+)(?: seed 0x\w+)? map @(\S+)`,
+    String.raw`dnat (?:ip6? )?to ${fields} \. (?:numgen (?:random|inc)|jhash ip6? saddr(?: \. th sport)?) mod (\d+)(?: seed 0x\w+)? map @(\S+)`,
     (list, choices, map) => ({ kind: 'dnat by map', fields: fieldsOf(list), choices: Number(choices), map }),
   ],
   [
     String.raw`dnat ip6? to numgen random mod \d+ map \{ ([^}]+) \}`,
     (list) => ({ kind: 'dnat by chance', targets: byIndex(list).map(parseTarget) }),
   ],
-  [String.raw`dnat to \[?([^\s\]]+)\]?:(\d+)`, (ip, port) => ({ kind: 'dnat', target: { ip, port: Number(port) } })],
+  [
+    String.raw`dnat to (?:\[(\S+)\]|([\d.]+)):(\d+)`,
+    (ip6, ip4, port) => ({ kind: 'dnat', target: { ip: ip6 || ip4, port: Number(port) } }),
+  ],
+  [String.raw`dnat to ([^\s[\]]+)(?= |$)`, (ip) => ({ kind: 'dnat', target: { ip, port: undefined } })],
   ['masquerade fully-random', () => ({ kind: 'masquerade' })],
   ['reject with tcp reset', () => ({ kind: 'verdict', verdict: { kind: 'reject' } })],
   ['((?:jump|goto) \\S+|drop|reject)', (verdict) => ({ kind: 'verdict', verdict: parseVerdict(verdict) })],

@@ -52,6 +52,9 @@ function destinationsFor(routes: readonly Route[], surroundings: Surroundings): 
         { destination, protocol: other, port: route.port },
         { destination, protocol: 'icmp', port: 0 },
       ]),
+      ...(route.ranges ?? []).flatMap(({ ip: destination, port, lastPort }) =>
+        [port - 1, port, lastPort, lastPort + 1].map((each) => ({ destination, protocol, port: each })),
+      ),
       ...(nodePort === undefined
         ? []
         : [

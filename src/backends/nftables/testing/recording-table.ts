@@ -11,7 +11,7 @@ import type {
 import { renderRule } from '../../../dataplane/nft/render-rule.ts'
 import { parseRule } from './kernel-rule.ts'
 import type { KernelRule } from './kernel-rule.ts'
-import { exactSet, prefixSet, ruleset } from './ruleset.ts'
+import { exactSet, intervalSet, ruleset } from './ruleset.ts'
 import type { KernelSet, Ruleset } from './ruleset.ts'
 import { tableSummary } from './table-summary.ts'
 
@@ -97,7 +97,7 @@ export class RecordingTable extends MemoryNftTable {
       const set = this.declarationOf(name)
       const elements = await super.elements(set, never)
       const values = [...elements].map(([key, { value }]) => [key, value] as const)
-      found.set(name, set.isInterval === true ? prefixSet(elements.keys()) : exactSet(values))
+      found.set(name, set.isInterval === true ? intervalSet(values) : exactSet(values))
     }
     return ruleset(new Map(chains.map((name) => [name, { hook: this.#hooks.get(name), rules: rulesOf(name) }])), found)
   }

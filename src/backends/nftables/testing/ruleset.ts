@@ -59,23 +59,28 @@ export function exactSet(elements: Iterable<readonly [key: string, value: string
   }
 }
 
-/** The last field of each key is a prefix, or an address. */
-export function prefixSet(keys: Iterable<string>): KernelSet {
-  const byStart = new Map<string, Cidr[]>()
-  for (const key of keys) {
-    const fields = key.split(' . ')
-    const last = fields.pop() ?? ''
-    const start = fields.join(' . ')
-    byStart.set(start, [...(byStart.get(start) ?? []), parsePrefix(last)])
-  }
+/** Fields of keys may be prefixes, or ranges of numbers. */
+export function intervalSet(elements: Iterable<readonly [key: string, value: string]>): KernelSet {
+  const all = Array.from(elements, ([key, value]) => ({ fields: key.split(' . ').map(intervalOf), value }))
+  const find = (key: readonly string[]) =>
+    all.find(({ fields }) => fields.every((covers, index) => covers(key[index] ?? '')))?.value
   return {
-    find(key) {
-      const ip = key.at(-1) ?? ''
-      const cidrs = byStart.get(key.slice(0, -1).join(' . ')) ?? []
-      return cidrs.some((cidr) => cidrContains(cidr, ip)) ? '' : undefined
-    },
-    tally() {
-      throw new Error('a set of prefixes has no numbers')
+    find,
+    tally(key, choices) {
+      const counts = new Map<string | undefined, number>()
+      for (let index = 0; index < choices; index++) {
+        const value = find([...key, String(index)])
+        counts.set(value, (counts.get(value) ?? 0) + 1)
+      }
+      return counts
     },
   }
+}
+
+function intervalOf(text: string): (value: string) => boolean {
+  const [first = '', last] = text.split('-')
+  if (last !== undefined) return (value) => Number(value) >= Number(first) && Number(value) <= Number(last)
+  if (!text.includes('/')) return (value) => value === text
+  const cidr: Cidr = parsePrefix(text)
+  return (value) => cidrContains(cidr, value)
 }

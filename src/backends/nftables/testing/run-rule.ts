@@ -145,7 +145,7 @@ function pickCounted(travel: Travel, choices: number, tally: Tally): readonly De
   })
 }
 
-function translated(travel: Travel, { ip, port }: Target): Decided {
+function translated(travel: Travel, { ip, port = travel.port }: Target): Decided {
   return { travel: { ...travel, destination: ip, port, isTranslated: true }, verdict: { kind: 'accept' } }
 }
 

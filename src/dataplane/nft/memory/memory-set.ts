@@ -1,19 +1,27 @@
 /** A set or map of a MemoryTable. */
 import { NftError } from '../nft.ts'
 import type { FieldType, FoundElement, NftErrorReason, SetDeclaration, SetElement } from '../nft.ts'
-import { tupleCodec } from '../netlink/tuple-codec.ts'
+import { keyCodec, tupleCodec } from '../netlink/tuple-codec.ts'
 import type { TupleCodec } from '../netlink/tuple-codec.ts'
 
 export class MemorySet {
   readonly elements = new Map<string, FoundElement>()
   readonly #declaration: SetDeclaration
   readonly #keys: TupleCodec
+  /** Where each field of a key is, in its hexadecimal text. */
+  readonly #fields: readonly (readonly [number, number])[]
   /** How many elements lead to a chain. */
   readonly #references = new Map<string, number>()
 
   constructor(declaration: SetDeclaration) {
     this.#declaration = declaration
-    this.#keys = tupleCodec(declaration.key)
+    this.#keys = keyCodec(declaration)
+    let end = 0
+    this.#fields = declaration.key.map((_type, index) => {
+      const from = end
+      end = 2 * keyCodec({ ...declaration, key: declaration.key.slice(0, index + 1) }).bytes
+      return [from, end]
+    })
   }
 
   isLike(other: SetDeclaration): boolean {
@@ -94,12 +102,14 @@ export class MemorySet {
     return codec.read(buffer, 0)
   }
 
-  /** Two elements of a set of prefixes may not share an address. */
+  /** Two elements of a set of intervals may not have a key in common: in none of the fields may they be apart. */
   #overlaps(lowest: string, highest: string): boolean {
     if (this.#declaration.isInterval !== true) return false
     for (const key of this.elements.keys()) {
       const other = this.#parseKey(key)
-      if (other.lowest <= highest && lowest <= other.highest) return true
+      const isApart = ([from, to]: readonly [number, number]) =>
+        other.lowest.slice(from, to) > highest.slice(from, to) || lowest.slice(from, to) > other.highest.slice(from, to)
+      if (!this.#fields.some(isApart)) return true
     }
     return false
   }

@@ -13,7 +13,7 @@ import {
   verdictField,
 } from '../../nf-tables/protocol-numbers.ts'
 import { isPrefixTree, prefixEnds } from './prefix-tree.ts'
-import { tupleCodec } from './tuple-codec.ts'
+import { keyCodec, tupleCodec } from './tuple-codec.ts'
 import type { TupleCodec } from './tuple-codec.ts'
 
 /** More than any element takes: two keys of 64 bytes, a chain's name of 255 and a comment of 128. */
@@ -29,7 +29,7 @@ export class ElementWriter {
 
   constructor(set: SetDeclaration) {
     this.#set = set
-    this.#keys = tupleCodec(set.key)
+    this.#keys = keyCodec(set)
     this.#values = Array.isArray(set.value) ? tupleCodec(set.value) : undefined
     this.#isPrefixTree = isPrefixTree(set)
   }

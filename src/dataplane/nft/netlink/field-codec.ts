@@ -20,6 +20,17 @@ export const fieldCodecs: Readonly<Record<FieldType, FieldCodec>> = {
   index: { bytes: 4, write: writeIndex, read: readIndex },
 }
 
+/** In sets of intervals, where numbers are compared byte by byte, rules turn it around first. nft does it the same way. */
+export const indexInIntervals: FieldCodec = {
+  bytes: 4,
+  write(text, from, to, buffer, at) {
+    const number = parseNumber(text, from, to, 0xffff_ffff)
+    if (number >= 0) buffer.writeUInt32BE(number, at)
+    return number >= 0
+  },
+  read: (buffer, at) => String(buffer.readUInt32BE(at)),
+}
+
 function writeIpv4(text: string, from: number, to: number, buffer: Buffer, at: number): boolean {
   let octets = 0
   let start = from

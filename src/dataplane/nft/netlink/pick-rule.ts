@@ -33,6 +33,8 @@ export function writePickRule(writer: BatchWriter, { dnat, comment = '' }: PickR
     offset += field === 'destination' ? addressBytes : 4
   }
   writeIndex(writer, dnat, register(offset), family)
+  // In a map of ranges the number has the byte order of the network.
+  if (dnat.keepsPort === true) writeTurnAround(writer, register(offset))
   const lookup = beginExpression(writer, 'lookup')
   writer.number(lookupField.from, register(0))
   writer.number(lookupField.into, register(0))
@@ -42,7 +44,7 @@ export function writePickRule(writer: BatchWriter, { dnat, comment = '' }: PickR
     [natField.type, destinationNat],
     [natField.family, familyNumber[family]],
     [natField.address, register(0)],
-    [natField.port, register(addressBytes)],
+    ...(dnat.keepsPort === true ? [] : [[natField.port, register(addressBytes)] as const]),
   ])
   writer.endNested(expressions)
   if (comment !== '') writeComment(writer, ruleField.userData, comment)
@@ -53,6 +55,7 @@ const hashField = { from: 1, into: 2, bytes: 3, modulus: 4, seed: 5, type: 7 } a
 const lookupField = { set: 1, from: 2, into: 3 } as const
 const natField = { type: 1, family: 2, address: 3, port: 5 } as const
 const payloadField = { into: 1, base: 2, offset: 3, length: 4 } as const
+const byteorderField = { from: 1, into: 2, operation: 3, bytes: 4, size: 5 } as const
 const metaField = { into: 1, key: 2 } as const
 const numbersInTurn = 0
 const randomNumbers = 1
@@ -61,6 +64,7 @@ const destinationNat = 1
 const networkHeader = 1
 const transportHeader = 2
 const protocolKey = 16
+const toNetworkOrder = 1
 
 /** Where clients are loaded to be hashed, behind the key of the map. */
 const clientOffset = 32
@@ -86,6 +90,16 @@ function writeIndex(writer: BatchWriter, { by, choices }: DnatByMap, into: numbe
     [hashField.modulus, choices],
     [hashField.seed, hashSeed],
     [hashField.type, jenkinsHash],
+  ])
+}
+
+function writeTurnAround(writer: BatchWriter, at: number): void {
+  expression(writer, 'byteorder', [
+    [byteorderField.from, at],
+    [byteorderField.into, at],
+    [byteorderField.operation, toNetworkOrder],
+    [byteorderField.bytes, 4],
+    [byteorderField.size, 4],
   ])
 }
 

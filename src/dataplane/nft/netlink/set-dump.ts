@@ -19,7 +19,7 @@ import {
 import { tableName } from '../nft.ts'
 import type { FoundElement, SetDeclaration } from '../nft.ts'
 import { isPrefixTree, PrefixTree } from './prefix-tree.ts'
-import { tupleCodec } from './tuple-codec.ts'
+import { keyCodec, tupleCodec } from './tuple-codec.ts'
 import type { TupleCodec } from './tuple-codec.ts'
 
 export function listElements(family: Family, set: SetDeclaration): NetlinkRequest {
@@ -44,7 +44,7 @@ export class ElementReader {
 
   constructor(set: SetDeclaration) {
     this.#isInterval = set.isInterval === true
-    this.#keys = tupleCodec(set.key)
+    this.#keys = keyCodec(set)
     this.#values = Array.isArray(set.value) ? tupleCodec(set.value) : undefined
     this.#prefixes = isPrefixTree(set) ? new PrefixTree(this.#keys) : undefined
   }

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseCidr, renderCidr } from '../../../net/ip.ts'
 import type { FieldType } from '../nft.ts'
-import { tupleCodec } from './tuple-codec.ts'
+import { keyCodec, tupleCodec } from './tuple-codec.ts'
 
 function written(types: readonly FieldType[], text: string): string | undefined {
   const codec = tupleCodec(types)
@@ -90,4 +90,32 @@ describe('a range', () => {
     for (const text of ['10.0.0.0/33', '10.0.0.0/-1', '10.0.0.0/x', '10.0.0.0/1.5', '10.0.0/8'])
       expect(roundTrip(['ipv4_addr'], text)).toBeUndefined()
   })
+})
+
+describe('keys of intervals', () => {
+  const set = { key: ['ipv4_addr', 'inet_proto', 'inet_service', 'index'], isInterval: true } as const
+  for (const [text, lowest, highest] of [
+    [
+      '10.112.0.21 . tcp . 30000-30100 . 258',
+      '0a700015 06000000 75300000 00000102',
+      '0a700015 06000000 75940000 00000102',
+    ],
+    ['10.112.0.21 . udp . 80 . 0', '0a700015 11000000 00500000 00000000', '0a700015 11000000 00500000 00000000'],
+    // nft calls only ranges of addresses prefixes.
+    ['10.112.0.21 . tcp . 256-511 . 1', '0a700015 06000000 01000000 00000001', '0a700015 06000000 01ff0000 00000001'],
+    ['10.112.0.0/24 . tcp . 1-2 . 1', '0a700000 06000000 00010000 00000001', '0a7000ff 06000000 00020000 00000001'],
+  ] as const)
+    test(`key ${text}`, () => {
+      const codec = keyCodec(set)
+      const buffer = Buffer.alloc(2 * codec.bytes, 0xaa)
+      expect(codec.writeRange(text, buffer, 0, codec.bytes)).toBe(true)
+      expect(buffer.toString('hex')).toBe(`${lowest}${highest}`.replaceAll(' ', ''))
+      expect(codec.readRange(buffer, 0, codec.bytes)).toBe(text)
+    })
+
+  for (const text of ['10.112.0.21 . tcp . 30000- . 0', '10.112.0.21 . tcp . 1-65536 . 0', '10.112.0.21 . tcp . 1-2'])
+    test(`not "${text}"`, () => {
+      const codec = keyCodec(set)
+      expect(codec.writeRange(text, Buffer.alloc(2 * codec.bytes), 0, codec.bytes)).toBe(false)
+    })
 })

@@ -1,19 +1,20 @@
 /** Keys and values of one or more fields: `10.0.0.1 . tcp . 80`. In the kernel each of several fields is padded to four bytes. */
-import { fieldCodecs } from './field-codec.ts'
+import { fieldCodecs, indexInIntervals } from './field-codec.ts'
 import type { FieldCodec } from './field-codec.ts'
-import type { FieldType } from '../nft.ts'
+import type { FieldType, SetDeclaration } from '../nft.ts'
 
 export interface TupleCodec {
   readonly bytes: number
   /** False when the text is none of these fields; what was written then is of no use. */
   write(text: string, buffer: Buffer, at: number): boolean
   read(buffer: Buffer, at: number): string
-  /** For sets of prefixes, where the last field is one: the lowest key that it covers, and the highest. */
+  /** For sets of intervals, where a field may be a prefix or a range: the lowest key that it covers, and the highest. */
   writeRange(text: string, buffer: Buffer, lowestAt: number, highestAt: number): boolean
   readRange(buffer: Buffer, lowestAt: number, highestAt: number): string
 }
 
 interface PlacedField {
+  readonly type: FieldType
   readonly codec: FieldCodec
   readonly offset: number
   /** Where the next one starts. */
@@ -22,22 +23,37 @@ interface PlacedField {
 
 const separator = ' . '
 
-export function tupleCodec(types: readonly FieldType[]): TupleCodec {
-  const fields = placeFields(types)
-  const last = fields.at(-1) ?? { codec: fieldCodecs.ipv4_addr, offset: 0, end: 0 }
-  const bytes = last.end
+/** Of the keys of a set. */
+export function keyCodec({ key, isInterval = false }: Pick<SetDeclaration, 'key' | 'isInterval'>): TupleCodec {
+  return tupleCodec(key, isInterval)
+}
 
-  const write = (text: string, textEnd: number, buffer: Buffer, at: number): boolean => {
+export function tupleCodec(types: readonly FieldType[], isInterval = false): TupleCodec {
+  const fields = placeFields(types, isInterval)
+  const bytes = fields.at(-1)?.end ?? 0
+
+  const eachField = (text: string, put: (field: PlacedField, from: number, to: number) => boolean): boolean => {
     let from = 0
-    for (const { codec, offset, end } of fields) {
+    for (const field of fields) {
       const space = text.indexOf(' ', from)
-      const to = space < 0 || space > textEnd ? textEnd : space
-      if (!codec.write(text, from, to, buffer, at + offset)) return false
-      for (let pad = at + offset + codec.bytes; pad < at + end; pad++) buffer[pad] = 0
-      if (end < bytes && !text.startsWith(separator, to)) return false
+      const to = space < 0 ? text.length : space
+      if (!put(field, from, to)) return false
+      if (field.end < bytes && !text.startsWith(separator, to)) return false
       from = to + separator.length
     }
-    return from === textEnd + separator.length
+    return from === text.length + separator.length
+  }
+
+  const writeField = (
+    text: string,
+    { codec, offset, end }: PlacedField,
+    from: number,
+    to: number,
+    buffer: Buffer,
+    at: number,
+  ) => {
+    for (let pad = at + offset + codec.bytes; pad < at + end; pad++) buffer[pad] = 0
+    return codec.write(text, from, to, buffer, at + offset)
   }
 
   const read = (buffer: Buffer, at: number): string => {
@@ -48,38 +64,56 @@ export function tupleCodec(types: readonly FieldType[]): TupleCodec {
 
   return {
     bytes,
-    write: (text, buffer, at) => write(text, text.length, buffer, at),
+    write: (text, buffer, at) => eachField(text, (field, from, to) => writeField(text, field, from, to, buffer, at)),
     read,
 
     writeRange(text, buffer, lowestAt, highestAt) {
-      const slash = text.lastIndexOf('/')
-      if (!write(text, slash < 0 ? text.length : slash, buffer, lowestAt)) return false
-      buffer.copy(buffer, highestAt, lowestAt, lowestAt + bytes)
-      const bits = last.codec.bytes * 8
-      const prefixLength = slash < 0 ? bits : Number(text.slice(slash + 1))
-      if (!Number.isInteger(prefixLength) || prefixLength < 0 || prefixLength > bits) return false
-      spreadHostBits(buffer, lowestAt + last.offset, highestAt + last.offset, last.codec.bytes, prefixLength)
-      return true
+      return eachField(text, (field, from, to) => {
+        const dash = indexWithin(text, '-', from, to)
+        const slash = indexWithin(text, '/', from, to)
+        const writes = (start: number, end: number, at: number) => writeField(text, field, start, end, buffer, at)
+        if (dash >= 0) return writes(from, dash, lowestAt) && writes(dash + 1, to, highestAt)
+        const end = slash >= 0 ? slash : to
+        if (!writes(from, end, lowestAt) || !writes(from, end, highestAt)) return false
+        const { offset, codec } = field
+        const bits = codec.bytes * 8
+        const prefixLength = slash < 0 ? bits : Number(text.slice(slash + 1, to))
+        if (!Number.isInteger(prefixLength) || prefixLength < 0 || prefixLength > bits) return false
+        spreadHostBits(buffer, lowestAt + offset, highestAt + offset, codec.bytes, prefixLength)
+        return true
+      })
     },
 
     readRange(buffer, lowestAt, highestAt) {
-      const lowest = read(buffer, lowestAt)
-      const [from, to] = [lowestAt + last.offset, highestAt + last.offset]
-      const prefixLength = prefixLengthOf(buffer, from, to, last.codec.bytes)
-      if (prefixLength === undefined) return `${lowest}-${last.codec.read(buffer, to)}`
-      return prefixLength === last.codec.bytes * 8 ? lowest : `${lowest}/${prefixLength}`
+      return fields.map((field) => readFieldRange(field, buffer, lowestAt, highestAt)).join(separator)
     },
   }
 }
 
-function placeFields(types: readonly FieldType[]): PlacedField[] {
+function placeFields(types: readonly FieldType[], isInterval: boolean): PlacedField[] {
   let offset = 0
   return types.map((type) => {
-    const codec = fieldCodecs[type]
+    const codec = isInterval && type === 'index' ? indexInIntervals : fieldCodecs[type]
     const start = offset
     offset += types.length === 1 ? codec.bytes : (codec.bytes + 3) & ~3
-    return { codec, offset: start, end: offset }
+    return { type, codec, offset: start, end: offset }
   })
+}
+
+/** -1 where it is not in that part of the text. */
+function indexWithin(text: string, character: string, from: number, to: number): number {
+  const index = text.indexOf(character, from)
+  return index < to ? index : -1
+}
+
+/** Addresses as prefixes, if they are some: so nft prints them. */
+function readFieldRange({ type, codec, offset }: PlacedField, buffer: Buffer, lowestAt: number, highestAt: number) {
+  const [from, to] = [lowestAt + offset, highestAt + offset]
+  const lowest = codec.read(buffer, from)
+  const prefixLength = prefixLengthOf(buffer, from, to, codec.bytes)
+  if (prefixLength === codec.bytes * 8) return lowest
+  const isPrefix = prefixLength !== undefined && (type === 'ipv4_addr' || type === 'ipv6_addr')
+  return isPrefix ? `${lowest}/${prefixLength}` : `${lowest}-${codec.read(buffer, to)}`
 }
 
 /** Clears the bits behind the prefix at `lowest`, and sets them at `highest`. */

@@ -9,7 +9,7 @@ import type { Scene } from '../../../core/explain/world.ts'
 import { routeKey } from '../../../core/route.ts'
 import type { Entrance, Route } from '../../../core/route.ts'
 import { skewOf } from '../../../core/skew.ts'
-import { hostPort } from '../../../net/ip.ts'
+import { placeText } from '../../../core/routing/claim-texts.ts'
 import type { CarriedView } from '../../traffic/traffic-book.ts'
 import type { EntranceDetail, OutcomeDetail, PortDetail, Problem, ServiceDetail } from '../wire.ts'
 import { endpointDetails } from './endpoint-details.ts'
@@ -73,7 +73,7 @@ function entranceDetail(
   const outside = outcomeDetail(explained(route, entrance, { kind: 'outside' }, scene), entrance)
   return {
     kind: entrance.kind,
-    address: entrance.kind === 'node-port' ? String(entrance.port) : hostPort(entrance.ip, entrance.port),
+    address: entrance.kind === 'node-port' ? String(entrance.port) : placeText(entrance),
     local: fromPod === undefined ? outside : outcomeDetail(fromPod, entrance),
     outside,
     ...(allowed !== undefined && { allowed: allowed.ranges }),

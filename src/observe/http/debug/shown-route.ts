@@ -1,14 +1,14 @@
 /** Routes as pages show them: each endpoint once, and who may get it by address. */
 import type { AllowedSources, Endpoint, Entrance, Outcome, Route, Treatment } from '../../../core/route.ts'
 import type { ZonesByIp } from '../../../core/routing/endpoints.ts'
-import { hostPort } from '../../../net/ip.ts'
+import { placeText } from '../../../core/routing/claim-texts.ts'
 
 /** One line about a route. */
 export function routeInShort(route: Route) {
   return {
     key: route.key,
     family: route.family,
-    entrances: route.entrances.map(entranceName),
+    entrances: [...route.entrances, ...(route.ranges ?? [])].map(entranceName),
     endpoints: {
       listed: route.endpoints.length,
       reachable: route.reachableEndpoints.length,
@@ -24,12 +24,12 @@ export function routeInShort(route: Route) {
 
 /** All of it. The zones of endpoints by their address: routes do not have them. */
 export function routeInFull(route: Route, zones: ZonesByIp) {
-  const { endpoints, clusterEndpoints, localEndpoints, reachableEndpoints, entrances, internal, external, ...rest } =
-    route
+  const { endpoints, clusterEndpoints, localEndpoints, reachableEndpoints, internal, external, ...others } = route
+  const { entrances, ranges = [], ...rest } = others
   const reachable = new Set(reachableEndpoints)
   return {
     ...rest,
-    entrances: entrances.map(({ kind, allowed, ...entrance }) => ({
+    entrances: [...entrances, ...ranges].map(({ kind, allowed, ...entrance }) => ({
       kind,
       at: entranceName({ kind, allowed, ...entrance } as Entrance),
       allowed: allowedSources(allowed),
@@ -56,9 +56,7 @@ function endpointState({ ready, serving, terminating }: Endpoint): string {
 }
 
 function entranceName(entrance: Entrance): string {
-  return entrance.kind === 'node-port'
-    ? `node-port ${entrance.port}`
-    : `${entrance.kind} ${hostPort(entrance.ip, entrance.port)}`
+  return entrance.kind === 'node-port' ? `node-port ${entrance.port}` : `${entrance.kind} ${placeText(entrance)}`
 }
 
 /** `Everybody` is treated alike, unless it says otherwise. */
