@@ -9,7 +9,7 @@ export const iptablesAbilities: ModeAbilities = {
   weights: true,
   limits: [],
   onRequest: { maxConnectionAgeMs: '--destroy-old-connections' },
-  portRanges: false,
+  portRanges: true,
 }
 
 /** Some kernels are built without the match that can hash addresses. */

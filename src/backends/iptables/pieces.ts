@@ -22,9 +22,11 @@ export function routePieces({ routesByKey, settings }: IptablesPlan, key: RouteK
 }
 
 /** Some rules of a node port name a range of addresses, but none names a single one. */
-function entranceOf(rule: string, { entrances }: Route): PieceEntrance | undefined {
-  const port = Number(/ --dport (\d+)/.exec(rule)?.[1])
+function entranceOf(rule: string, { entrances, ranges }: Route): PieceEntrance | undefined {
+  const [port, last = port] = / --dport (\S+)/.exec(rule)?.[1]?.split(':').map(Number) ?? []
   const ip = /(?:^| )-d (\S+)\/(?:32|128) /.exec(rule)?.[1]
+  const range = ranges?.find((it) => it.ip === ip && it.port === port && it.lastPort === last)
+  if (range !== undefined) return { ip: range.ip, port: range.port, lastPort: range.lastPort }
   const found = entrances.find((it) => it.port === port && (it.kind === 'node-port' ? undefined : it.ip) === ip)
-  return found && { ...(ip !== undefined && { ip }), port }
+  return found && { ...(ip !== undefined && { ip }), port: found.port }
 }

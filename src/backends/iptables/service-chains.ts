@@ -5,6 +5,7 @@ import { fromLocalPods } from '../../dataplane/iptables/language/from-local-pods
 import { topChains } from '../../dataplane/iptables/language/kube-chains.ts'
 import { comment, jump } from '../../dataplane/iptables/language/rule.ts'
 import type { Chain, Match, Rule } from '../../dataplane/iptables/language/rule.ts'
+import { addressTraffic } from './address-traffic.ts'
 import type { ServiceChainNames } from './chain-names.ts'
 import { choicesOf } from './choices.ts'
 import type { IptablesSettings } from './settings.ts'
@@ -96,21 +97,25 @@ function spreadChain(
 
 /** Traffic for the cluster IP that did not come from a pod of this node would not find its way back. */
 function masqueradeRules(
-  { protocol, clusterIP, port }: Route,
+  { protocol, clusterIP, port, ranges = [] }: Route,
   { service }: ServiceChainNames,
   { masqueradeAll, localTraffic }: IptablesSettings,
 ): readonly Rule[] {
-  const matches: Match[] = [
-    comment(`${service} cluster IP`),
-    { kind: 'traffic', protocol, destination: clusterIP, destinationPort: port },
-  ]
+  const fromElsewhere: Match[] = []
   if (!masqueradeAll) {
     const fromPods = fromLocalPods(localTraffic)
     // Nothing lies outside of a CIDR that holds everything, and iptables-nft refuses to ask for it.
     if (fromPods === undefined || fromPods.value.endsWith('/0')) return []
-    matches.push({ ...fromPods, isNot: true })
+    fromElsewhere.push({ ...fromPods, isNot: true })
   }
-  return [{ matches, target: masquerade }]
+  const toClusterIp: readonly Match[] = [
+    { kind: 'traffic', protocol, destination: clusterIP, destinationPort: port },
+    ...ranges.filter(({ kind }) => kind === 'cluster-ip').map((range) => addressTraffic(range, protocol)),
+  ]
+  return toClusterIp.map((traffic) => ({
+    matches: [comment(`${service} cluster IP`), traffic, ...fromElsewhere],
+    target: masquerade,
+  }))
 }
 
 /** One for each endpoint: the hairpin rule, and the rewrite of the destination. */
@@ -121,11 +126,17 @@ function endpointChains(route: Route, names: ServiceChainNames, { isLargeCluster
   return route.reachableEndpoints.map((endpoint) => {
     const name = names.endpoint(endpoint)
     const affinity: readonly Match[] = isSticky ? [{ kind: 'remember', list: name }] : []
+    const inRanges = (route.ranges ?? []).map((range): Rule => ({
+      matches: [...notes, ...affinity, addressTraffic(range, route.protocol)],
+      // Without a port, that of the packet stays.
+      target: { kind: 'dnat', address: endpoint.ip },
+    }))
     return {
       name,
       rules: [
         // A pod that reaches itself through its Service must see another source, or it would answer itself directly.
         { matches: [...notes, { kind: 'source', value: endpoint.ip }], target: masquerade },
+        ...inRanges,
         { matches: [...notes, ...affinity, traffic], target: { kind: 'dnat', address: endpoint.address } },
       ],
     }

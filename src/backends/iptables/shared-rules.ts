@@ -6,12 +6,14 @@ import { loopbackRange } from '../../dataplane/iptables/language/masquerade-chai
 import type { SharedRule } from '../../dataplane/iptables/language/rendered-rules.ts'
 import { comment, jump } from '../../dataplane/iptables/language/rule.ts'
 import type { Match, Rule, Target } from '../../dataplane/iptables/language/rule.ts'
+import { addressTraffic } from './address-traffic.ts'
 import type { ServiceChainNames } from './chain-names.ts'
 import type { IptablesSettings } from './settings.ts'
 
 export function sharedRules(route: Route, names: ServiceChainNames, settings: IptablesSettings): readonly SharedRule[] {
   const rules: SharedRule[] = []
   for (const entrance of route.entrances) rules.push(...entranceRules(entrance, route, names, settings))
+  for (const range of route.ranges ?? []) rules.push(...entranceRules(range, route, names, settings))
   rules.push(...healthCheckRules(route, names))
   return rules
 }
@@ -110,7 +112,7 @@ function destinationOf(entrance: Entrance, { protocol }: Route): readonly Match[
         { kind: 'local-address', end: 'destination' },
         { kind: 'traffic', protocol, destinationPort },
       ]
-    : [{ kind: 'traffic', protocol, destination: entrance.ip, destinationPort }]
+    : [addressTraffic(entrance, protocol)]
 }
 
 function inServices(matches: readonly Match[], target: Target): SharedRule {

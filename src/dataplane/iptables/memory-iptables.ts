@@ -207,6 +207,8 @@ function isAddress(text: string, family: Family): boolean {
   return parseCidr(text)?.family === family
 }
 
+/** Or a range of them. */
 function isPort(text: string): boolean {
-  return /^\d{1,5}$/.test(text) && Number(text) <= 65_535
+  const ports = text.split(':')
+  return ports.length <= 2 && ports.every((port) => /^\d{1,5}$/.test(port) && Number(port) <= 65_535)
 }

@@ -73,8 +73,9 @@ const protocolMatch = { TCP: '-m tcp -p tcp', UDP: '-m udp -p udp', SCTP: '-m sc
 
 function renderTraffic(match: Extract<Match, { kind: 'traffic' }>): string {
   const destination = match.destination === undefined ? '' : ` -d ${match.destination}`
-  const port = match.destinationPort === undefined ? '' : ` --dport ${match.destinationPort}`
-  return protocolMatch[match.protocol] + destination + port
+  const { destinationPort: port, lastDestinationPort: last = port } = match
+  const ports = port === undefined ? '' : ` --dport ${last === port ? port : `${port}:${last}`}`
+  return protocolMatch[match.protocol] + destination + ports
 }
 
 function renderTarget(target: Target): string {

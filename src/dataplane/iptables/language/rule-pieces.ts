@@ -69,8 +69,9 @@ function endpointOf(chain: RenderedChain): readonly [chain: string, endpoint: st
   return endpoint === undefined ? undefined : [[chain.name, endpoint]]
 }
 
+/** The last one: those for ranges of ports, which have no port, come first. */
 function targetIn(rule: string): string | undefined {
-  return / --to-destination (\S+)/.exec(` ${rule}`)?.[1]
+  return /.* --to-destination (\S+)/s.exec(` ${rule}`)?.[1]
 }
 
 function jumpIn(rule: string): string | undefined {

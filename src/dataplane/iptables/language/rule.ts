@@ -16,6 +16,8 @@ export type Match =
       readonly protocol: Protocol
       readonly destination?: string
       readonly destinationPort?: number
+      /** Of a range of ports, which begins with `destinationPort`. */
+      readonly lastDestinationPort?: number
     }
   | { readonly kind: 'protocol'; readonly protocol: Protocol }
   | { readonly kind: 'source' | 'destination' | 'in-interface'; readonly value: string; readonly isNot?: boolean }
