@@ -8,6 +8,7 @@ import { iptablesGroup } from './iptables/iptables-group.ts'
 import { ipvsGroup } from './ipvs/ipvs-group.ts'
 import { kpngGroup } from './kpng/kpng-group.ts'
 import { nftablesGroup } from './nftables/nftables-group.ts'
+import { spreadingGroup } from './spreading/spreading-group.ts'
 import { trafficGroup } from './traffic/traffic-group.ts'
 import { userspaceClientAddressGroup } from './userspace/client-address-group.ts'
 import { userspaceObservingGroup } from './userspace/observing-group.ts'
@@ -21,6 +22,7 @@ export const groups: readonly BenchGroup[] = [
   iptablesDriftGroup,
   ipvsGroup,
   nftablesGroup,
+  spreadingGroup,
   ebpfGroup,
   trafficGroup,
   userspaceGroup,

@@ -19,7 +19,7 @@ import { sharedClockMs } from './shared-clock.ts'
 import { watchEvent } from './watch-bytes.ts'
 
 const services = Number(process.argv[2])
-const resourcesByPath = preparedResources(services)
+const resourcesByPath = preparedResources(services, process.argv[3] === 'special')
 const slices = '/apis/discovery.k8s.io/v1/endpointslices'
 const watchesByPath = new Map([...resourcesByPath.keys()].map((path) => [path, new Set<ServerResponse>()]))
 let version = services + 1

@@ -11,8 +11,8 @@ export class ApiServer implements AsyncDisposable {
   readonly #watchesByPath = new Map<string, number>()
   #changedBytes = 0
 
-  static async start(script: string, services: number): Promise<ApiServer> {
-    const child = fork(script, [String(services)])
+  static async start(script: string, services: number, hasSpecialServices = false): Promise<ApiServer> {
+    const child = fork(script, [String(services), ...(hasSpecialServices ? ['special'] : [])])
     // Whoever waits for a message with `once` learns about this.
     child.once('exit', (code) => {
       if (code !== 0) child.emit('error', new Error(`the benchmark's API server ended with status ${code}`))

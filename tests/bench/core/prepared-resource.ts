@@ -1,6 +1,7 @@
 /** Everything the benchmark's API server will be asked for, as bytes. */
 import type { JsonObject } from '../../../src/api/json-reader.ts'
 import { nodeObject, serviceCidrObject, serviceObject, sliceObject } from './cluster-objects.ts'
+import { specialAnnotations } from '../spreading/special-services.ts'
 import { httpChunk, watchEvent } from './watch-bytes.ts'
 
 interface PreparedResource {
@@ -15,12 +16,18 @@ interface PreparedResource {
 const pageSize = 500
 
 /** By path. */
-export function preparedResources(services: number): ReadonlyMap<string, PreparedResource> {
+export function preparedResources(
+  services: number,
+  hasSpecialServices: boolean,
+): ReadonlyMap<string, PreparedResource> {
   const version = services + 1
   const each = (make: (index: number, version: number) => JsonObject) =>
     Array.from({ length: services }, (_, index) => make(index, index + 1))
   return new Map([
-    ['/api/v1/services', prepare('v1', 'Service', each(serviceObject), version)],
+    [
+      '/api/v1/services',
+      prepare('v1', 'Service', each(hasSpecialServices ? specialServiceObject : serviceObject), version),
+    ],
     [
       '/apis/discovery.k8s.io/v1/endpointslices',
       prepare('discovery.k8s.io/v1', 'EndpointSlice', each(sliceObject), version),
@@ -31,6 +38,12 @@ export function preparedResources(services: number): ReadonlyMap<string, Prepare
       prepare('networking.k8s.io/v1', 'ServiceCIDR', [serviceCidrObject(1)], version),
     ],
   ])
+}
+
+function specialServiceObject(index: number, version: number): JsonObject {
+  const { metadata, ...service } = serviceObject(index, version)
+  const { annotations, ...others } = metadata as { readonly annotations: object }
+  return { ...service, metadata: { ...others, annotations: { ...annotations, ...specialAnnotations(index) } } }
 }
 
 function prepare(apiVersion: string, kind: string, objects: readonly JsonObject[], version: number): PreparedResource {

@@ -34,6 +34,8 @@ export interface DaemonSetup {
   /** Where it finds its tools, if not where everybody does. */
   readonly path?: string
   readonly flags?: readonly string[]
+  /** Some Services choose their endpoints in other ways than at random. */
+  readonly hasSpecialServices?: boolean
 }
 
 export class ProxyDaemon implements AsyncDisposable {
@@ -46,8 +48,9 @@ export class ProxyDaemon implements AsyncDisposable {
   /** The end of what it said, for the message of a failure. */
   #said = ''
 
-  static async start({ program, mode, services, namespace, path, flags = [] }: DaemonSetup): Promise<ProxyDaemon> {
-    const server = await namespace.enter(() => ApiServer.start(scripts.apiServer, services))
+  static async start(setup: DaemonSetup): Promise<ProxyDaemon> {
+    const { program, mode, services, namespace, path, flags = [], hasSpecialServices } = setup
+    const server = await namespace.enter(() => ApiServer.start(scripts.apiServer, services, hasSpecialServices))
     const [file, ...args] = program.command
     const env = { ...process.env, ...(path === undefined ? {} : { PATH: path }) }
     const child = namespace.start(file, [...args, ...commonFlags(mode, server.url('stream')), ...flags], env)

@@ -14,12 +14,18 @@ const socket = libc.func('int socket(int domain, int type, int protocol)') as Ca
 const bind = libc.func('int bind(int fd, const void *address, uint32_t length)') as Call
 const recv = libc.func('intptr_t recv(int fd, void *data, size_t length, int flags)') as Call
 
+const setOption = libc.func('int setsockopt(int fd, int level, int option, const void *value, uint32_t length)') as Call
+
 const [netlinkDomain, raw, netfilter] = [16, 3, 12]
 const nftablesGroup = 7
 /** Subsystem 10, message 15: a new generation of the rules. */
 const newGeneration = (10 << 8) | 15
 
 const fd = socket(netlinkDomain, raw, netfilter)
+// A Maglev table that changes is thousands of events, and that they are committed is said last.
+const [socketLevel, receiveBufferForce] = [1, 33]
+const sixtyFourMegabytes = Buffer.from([0, 0, 0, 4])
+setOption(fd, socketLevel, receiveBufferForce, sixtyFourMegabytes, sixtyFourMegabytes.length)
 const address = Buffer.alloc(12)
 address.writeUInt16LE(netlinkDomain)
 address.writeUInt32LE(1 << (nftablesGroup - 1), 8)
