@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { networkInterfaces } from 'node:os'
 import { expect, test } from 'vitest'
-import { localAddresses, parseFibTrie, parseIfInet6 } from './local-addresses.ts'
+import { localAddresses, localAddressReader, parseFibTrie, parseIfInet6 } from './local-addresses.ts'
 
 test('IPv4 addresses are read from the routing table, each once, and networks are none', () => {
   const text = `Main:
@@ -44,13 +44,55 @@ const canUnshare = (() => {
   }
 })()
 
+/** What the files and the kernel say in a network namespace, after some commands there. */
+function addressesAfter(commands: string): { readonly files: readonly string[]; readonly kernel: readonly string[] } {
+  const path = (file: string) => fileURLToPath(new URL(file, import.meta.url))
+  const tsx = path('../../../node_modules/.bin/tsx')
+  const code = `Promise.all([import('${path('local-addresses.ts')}'), import('${path('../../dataplane/addresses/own-ips.ts')}')])
+    .then(async ([files, kernel]) => {
+      const read = await kernel.openOwnIps()
+      const once = read()
+      console.log(JSON.stringify({ files: files.localAddresses(), kernel: JSON.stringify(read()) === JSON.stringify(once) ? once : 'not twice the same' }))
+    })`
+  const script = `${commands} && ${tsx} -e "${code}"`
+  return JSON.parse(execFileSync('unshare', ['-n', 'sh', '-c', script], { encoding: 'utf8', stdio: 'pipe' })) as never
+}
+
 test.skipIf(!canUnshare)('an address counts also when its device has no carrier (skipped without root)', () => {
-  const module = fileURLToPath(new URL('local-addresses.ts', import.meta.url))
-  const tsx = fileURLToPath(new URL('../../../node_modules/.bin/tsx', import.meta.url))
-  const script = `ip link add name one type veth peer name two && ip addr add 10.9.8.7/24 dev one && ip link set one up &&
-    ${tsx} -e "import('${module}').then((it) => console.log(JSON.stringify(it.localAddresses())))"`
-  const printed = execFileSync('unshare', ['-n', 'sh', '-c', script], { encoding: 'utf8', stdio: 'pipe' })
-  expect(JSON.parse(printed)).toContain('10.9.8.7')
+  const { files, kernel } = addressesAfter(
+    'ip link add name one type veth peer name two && ip addr add 10.9.8.7/24 dev one && ip link set one up',
+  )
+  expect(files).toContain('10.9.8.7')
+  expect(kernel).toContain('10.9.8.7')
+})
+
+test.skipIf(!canUnshare)('the kernel tells the same addresses as its files (skipped without root)', () => {
+  const { files, kernel } = addressesAfter(
+    `ip link set lo up && ip link add name one type veth peer name two && ip link set one up && ip link set two up &&
+     ip addr add 10.9.8.7/24 dev one && ip addr add 10.9.8.8 peer 10.1.1.1/32 dev two && ip addr add fd09::7/64 dev one nodad &&
+     ip route add 192.0.2.0/24 via 10.9.8.1`,
+  )
+  expect(kernel.toSorted()).toEqual(files.toSorted())
+  expect(kernel).toEqual(expect.arrayContaining(['127.0.0.1', '::1', '10.9.8.7', '10.9.8.8', 'fd09::7']))
+})
+
+test('files are read until the kernel can be asked, and where it cannot or fails', async () => {
+  const asked = localAddressReader('linux', async () => () => ['10.0.0.1'])
+  expect(asked()).not.toEqual(['10.0.0.1'])
+  await Promise.resolve()
+  expect(asked()).toEqual(['10.0.0.1'])
+
+  const refused = localAddressReader('linux', () => Promise.reject(new Error('no netlink here')))
+  refused()
+  await Promise.resolve()
+  expect(refused()).toEqual(localAddresses())
+
+  const broken = localAddressReader('linux', async () => () => {
+    throw new Error('the socket is closed')
+  })
+  broken()
+  await Promise.resolve()
+  expect(broken()).toEqual(localAddresses())
 })
 
 test("on Windows the addresses are those of Node's own list, whatever somebody has put at C:\\proc", () => {

@@ -6,6 +6,33 @@ import { existsSync, readFileSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
 import { parseIp } from '../../net/ip.ts'
 
+/**
+ * Asks the kernel as soon as a socket for it is open, and reads its files until then, and where there is no such socket:
+ * they tell addresses only together with all routes.
+ */
+export function localAddressReader(
+  platform: NodeJS.Platform,
+  open: () => Promise<() => readonly string[]>,
+): () => readonly string[] {
+  let ask: (() => readonly string[]) | undefined
+  let isTried = platform !== 'linux'
+  return () => {
+    if (!isTried) {
+      isTried = true
+      open().then(
+        (opened) => (ask = opened),
+        () => {},
+      )
+    }
+    try {
+      if (ask !== undefined) return ask()
+    } catch {
+      ask = undefined
+    }
+    return localAddresses(platform)
+  }
+}
+
 export function localAddresses(platform: NodeJS.Platform = process.platform): readonly string[] {
   // On Windows the path would be a folder of drive C, which every user may make.
   if (platform === 'win32') return nodesList()

@@ -10,7 +10,7 @@ import type { Sysctl } from '../../dataplane/sysctl/sysctl.ts'
 import { ebpfObject, namespaceWorker } from '../../host/own-files.ts'
 import { mountedFileFinder } from '../../host/mounted-file.ts'
 import type { Host, HostProcess } from './host.ts'
-import { hasIpv6, localAddresses } from './local-addresses.ts'
+import { hasIpv6, localAddressReader } from './local-addresses.ts'
 import { mayChangeMachine } from './privileges.ts'
 import { keepYoungHeapSmall } from './young-heap.ts'
 
@@ -26,7 +26,9 @@ export function thisHost(): Host {
     cpus: () => cpus().length,
     kernelRelease: release,
     hasIpv6: () => hasIpv6(platform),
-    localAddresses: () => localAddresses(platform),
+    localAddresses: localAddressReader(platform, async () =>
+      (await import('../../dataplane/addresses/own-ips.ts')).openOwnIps(),
+    ),
     networkInterfaces,
     lookup: async (name) => (await lookup(name, { all: true })).map(({ address }) => address),
     processes: async () => (await import('../../host/processes.ts')).processesHere(),

@@ -27,6 +27,9 @@ export const openDatagrams: OpenDatagrams = async (protocol) => {
   return { ...fileDatagrams(fd), ...socketSettings(libc, fd) }
 }
 
+/** A descriptor for questions about links, addresses and routes, which a caller reads and writes by itself. Rejects as `openNetlink` does. */
+export const openRouteSocket = async (): Promise<number> => openSocket(await libcForNetlink(), 'route')
+
 const protocolNumber: Readonly<Record<NetlinkProtocol, number>> = {
   route: 0,
   'sock-diag': 4,
