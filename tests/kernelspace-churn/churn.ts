@@ -13,6 +13,7 @@ import { RouteTable } from '../../src/core/routing/route-table.ts'
 import { silentNotices } from '../../src/core/routing/service-notices.ts'
 import { usualPolicy } from '../../src/core/routing/serving-policy.ts'
 import { service, slice } from '../../src/core/testing/objects.ts'
+import { seededRandom } from '../../src/core/testing/seeded-random.ts'
 import { featuresOf } from '../../src/dataplane/hcn/features.ts'
 import { HcnError } from '../../src/dataplane/hcn/hcn.ts'
 import { hcnOverDriver } from '../../src/dataplane/hcn/hcn-over-driver.ts'
@@ -51,7 +52,7 @@ export class Churn {
   #syncs = 0
 
   constructor({ profile, type, seed }: ChurnOptions) {
-    this.#random = randomFrom(seed)
+    this.#random = seededRandom(seed)
     this.#hns = new MemoryHns({ profile })
     const network = this.#hns.putNetwork({ name: 'pod-net', type })
     for (const ip of localPods) this.#hns.putEndpoint(network, { ips: [ip] })
@@ -200,16 +201,5 @@ export class Churn {
 
   #pick<T>(list: readonly T[]): T {
     return list[this.#below(list.length)] as T
-  }
-}
-
-/** The same numbers for the same seed (mulberry32). */
-function randomFrom(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
   }
 }

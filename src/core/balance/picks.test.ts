@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import type { NonEmpty } from '../route.ts'
 import { chiSquareOf, mostByChance } from './testing/chi-square.ts'
-import { seededRandom } from './testing/seeded-random.ts'
+import { seededRandom } from '../testing/seeded-random.ts'
 import { hash32 } from './hash32.ts'
 import { maglevTable } from './maglev.ts'
 import { tableSlotsOf } from './slots.ts'

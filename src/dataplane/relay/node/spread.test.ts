@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { maglevTable } from '../../../core/balance/maglev.ts'
 import { chiSquareOf, mostByChance } from '../../../core/balance/testing/chi-square.ts'
-import { seededRandom } from '../../../core/balance/testing/seeded-random.ts'
+import { seededRandom } from '../../../core/testing/seeded-random.ts'
 import type { Balancing } from '../relay.ts'
 import { Spread, type Candidate } from './spread.ts'
 
