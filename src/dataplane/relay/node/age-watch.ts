@@ -8,6 +8,10 @@ export interface Ageing {
   readonly startedAtMs: number
   /** Grows with each read. */
   readonly lastRead: number
+  /** When that was. Without it, what is new since the last look counts from that look. */
+  readonly lastReadMs?: number | undefined
+  /** It has an age, so the time of each read matters. */
+  noteTimes?(now: () => number): void
   readonly isAnswered: boolean
   readonly canEnd: boolean
   end(): void
@@ -36,6 +40,8 @@ export class AgeWatches<T extends Ageing> {
     if (limit === undefined) return
     const over = new AbortController()
     this.#watchesByOne.set(one, { ageMs: limit.ageMs, over })
+    const { clock } = this.#parts
+    one.noteTimes?.(() => clock.monotonic())
     // Whoever stops the watch knows why.
     watchAge(one, limit, this.#parts, over.signal).catch(() => {})
   }
@@ -59,8 +65,7 @@ async function watchAge(
   let [seen, movedMs] = [-1, 0]
   for (;;) {
     const nowMs = clock.monotonic()
-    // Nobody notes the time of each read: what is new since the last look counts from now.
-    if (one.lastRead !== seen) [seen, movedMs] = [one.lastRead, nowMs]
+    if (one.lastRead !== seen) [seen, movedMs] = [one.lastRead, one.lastReadMs ?? nowMs]
     const { isAnswered, canEnd } = one
     const step = ageStep({ dueMs, graceMs: ageMs, movedMs, isAnswered, canEnd }, nowMs)
     if (nowMs >= dueMs && hasNowhereToGo()) dueMs = nowMs + jittered(ageMs, random)

@@ -21,6 +21,9 @@ export class RelaySocket {
   #onUnwanted: (() => void) | undefined
   /** Which read of all in this thread was the last of this socket: tells whether something moved, and who was the last. */
   lastRead = 0
+  /** When that was, once somebody wants to know: most never do, and asking for the time at each read costs something. */
+  lastReadMs: number | undefined
+  #now: (() => number) | undefined
   /** The one copy that the sink may not have taken yet. */
   #pending: Buffer | undefined
   /** Bytes that wait in the sink while this side is paused. */
@@ -46,6 +49,10 @@ export class RelaySocket {
     this.#socket.resume()
   }
 
+  noteTimes(now: () => number): void {
+    this.#now = now
+  }
+
   /** What comes from now on goes nowhere: it is only told that it came. */
   stopForwarding(onRead: () => void): void {
     this.#sink = undefined
@@ -61,6 +68,7 @@ export class RelaySocket {
     }
     if (sink === undefined || sink.destroyed) return false
     this.lastRead = ++this.#buffers.reads
+    if (this.#now !== undefined) this.lastReadMs = this.#now()
     this.#count?.moved(length)
     const copy = this.#buffers.copyOut(length)
     const hasRoom = sink.write(copy)

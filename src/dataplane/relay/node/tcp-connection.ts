@@ -81,6 +81,16 @@ export class TcpConnection implements Ageing {
     return Math.max(this.#sides.client.lastRead, this.#sides.backend.lastRead)
   }
 
+  noteTimes(now: () => number): void {
+    this.#sides.client.noteTimes(now)
+    this.#sides.backend.noteTimes(now)
+  }
+
+  get lastReadMs(): number | undefined {
+    const { client, backend } = this.#sides
+    return (client.lastRead > backend.lastRead ? client : backend).lastReadMs
+  }
+
   get isAnswered(): boolean {
     return this.#sides.backend.lastRead > this.#sides.client.lastRead
   }
