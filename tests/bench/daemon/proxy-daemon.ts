@@ -68,6 +68,10 @@ export class ProxyDaemon implements AsyncDisposable {
       stream?.setEncoding('utf8').on('data', (said: string) => (this.#said = (this.#said + said).slice(-4000)))
   }
 
+  signal(name: NodeJS.Signals): void {
+    this.#child.kill(name)
+  }
+
   cost(): Promise<DaemonCost> {
     return daemonCost(this.#pid)
   }

@@ -2,6 +2,7 @@
 import type { BenchGroup, BenchOptions, BenchSection } from '../bench-group.ts'
 import { compileScripts } from '../compiled-scripts.ts'
 import { renderSpread, spreadOf } from '../statistics.ts'
+import { watchedDaemons } from './watched-daemons.ts'
 import { ObservedProcess } from './observed-process-client.ts'
 import type { Cost } from './observed-result.ts'
 
@@ -17,7 +18,7 @@ export const observabilityGroup: BenchGroup = {
   async run(options) {
     options.progress('compiling what is measured')
     await compileScripts()
-    return [await watched(options)]
+    return [await watched(options), await watchedDaemons(options)]
   },
 }
 
