@@ -45,7 +45,7 @@ describe('annotations', () => {
     ],
     [{ 'ipvs-scheduler': 'fo' }, 'must be one of rr, wrr, lc, wlc, lblc, lblcr, sh, dh, mh, sed, nq, not "fo"'],
     [{ algorithm: 7 }, 'must be a string, not 7'],
-    [{ 'slow-start': '30' }, 'must be a time from 1s to 1 days, such as 30s, 10m or 1h30m, not "30"'],
+    [{ 'slow-start': '30' }, 'must be a time from 1s to a day, such as 30s, 10m or 1h30m, not "30"'],
     [{ 'max-connection-age': '1ms' }, 'must be a time from 1s to 365 days'],
     [{ 'max-connections': '0' }, 'must be a whole number from 1 to 10000000, not "0"'],
     [{ 'max-connections': '99999999' }, 'must be a whole number from 1 to 10000000'],

@@ -85,7 +85,7 @@ function durationIn({ min, max }: NumberRange): Reader<number> {
     const [least, most] = [min / second, max / day]
     notes.problem(
       field,
-      `must be a time from ${least}s to ${most} days, such as 30s, 10m or 1h30m, not ${shownValue(text)}`,
+      `must be a time from ${least}s to ${most === 1 ? 'a day' : `${most} days`}, such as 30s, 10m or 1h30m, not ${shownValue(text)}`,
     )
     return undefined
   }
