@@ -137,19 +137,6 @@ export class ProxyDaemon implements AsyncDisposable {
     })
   }
 
-  /** Resolves once it has done next to nothing for a while, and has no tool at work. */
-  async isCalm(): Promise<void> {
-    let last = await this.cost()
-    for (let calmSeconds = 0; calmSeconds < 3;) {
-      await sleep(1000)
-      const now = await this.cost()
-      const children = await readFile(`/proc/${this.#pid}/task/${this.#pid}/children`, 'utf8')
-      const spentMs = now.ownCpuMs + now.toolsCpuMs - last.ownCpuMs - last.toolsCpuMs
-      calmSeconds = children === '' && spentMs < 100 ? calmSeconds + 1 : 0
-      last = now
-    }
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.#hasEnded) {
       this.#child.kill('SIGKILL')

@@ -79,7 +79,7 @@ async function measure(variant: Variant, runs: number, progress: BenchOptions['p
   const cases = damages.map(({ name }): Case => ({ variant, damage: name, repairs: [] }))
   for (let run = 1; run <= runs; run++)
     for (const [index, damage] of damages.entries()) {
-      await daemon.isCalm()
+      await daemon.settles()
       progress(`noticing and repairing, ${variant}: ${damage.name}, ${run} of ${runs}`)
       const snapshot = () => damage.chains.map((chain) => list(chain).split('\n').sort().join('\n')).join('\n')
       const before = snapshot()
