@@ -128,8 +128,7 @@ export class Catalog {
     const key = objectKey(current)
     const previous = this.get(current.kind, key)
     if (previous !== undefined && isSameData(previous, current)) return
-    if (previous?.kind === 'EndpointSlice') this.#unlinkSlice(previous, key)
-    if (current.kind === 'EndpointSlice') this.#linkSlice(current, key)
+    if (current.kind === 'EndpointSlice') this.#linkSlice(current, key, previous as SliceRecord | undefined)
     // The union of maps cannot be narrowed together with the union of records; the kinds agree by construction.
     const records = this.#records[current.kind] as Map<ObjectKey, ObjectRecord>
     records.set(key, current)
@@ -151,8 +150,9 @@ export class Catalog {
     for (const listener of this.#listeners) listener.changed(event)
   }
 
-  #linkSlice(slice: SliceRecord, key: ObjectKey): void {
+  #linkSlice(slice: SliceRecord, key: ObjectKey, previous: SliceRecord | undefined): void {
     const service = serviceKeyOf(slice)
+    if (previous !== undefined && previous.serviceName !== slice.serviceName) this.#unlinkSlice(previous, key)
     const siblings = this.#slicesByService.get(service)
     if (siblings === undefined) this.#slicesByService.set(service, new Map([[key, slice]]))
     else siblings.set(key, slice)

@@ -22,7 +22,7 @@ const most = 10_000
 export class LastTouched {
   readonly #clock: Pick<Clock, 'now'>
   readonly #lastFull = new Map<Family, Touch>()
-  readonly #logs: Record<Family, TouchLog> = { ipv4: new TouchLog(), ipv6: new TouchLog() }
+  readonly #logs: Record<Family, TouchLog> = { ipv4: new TouchLog('ipv4'), ipv6: new TouchLog('ipv6') }
 
   constructor(clock: Pick<Clock, 'now'>) {
     this.#clock = clock
@@ -38,32 +38,42 @@ export class LastTouched {
   }
 
   #note({ view: { family }, change: { full, keys, causes } }: PendingSync): void {
-    const touch = { family, atMs: this.#clock.now(), full, causes }
+    const atMs = this.#clock.now()
     if (full) {
-      this.#lastFull.set(family, touch)
-      this.#logs[family] = new TouchLog()
-    } else this.#logs[family].add(keys, touch)
+      this.#lastFull.set(family, { family, atMs, full, causes })
+      this.#logs[family] = new TouchLog(family)
+    } else this.#logs[family].add(keys, atMs, causes)
   }
 }
 
 /**
  * What syncs since the last full one have touched, the least recent first. It is written in every sync and hardly ever
- * read: to append takes a fraction of what it takes to find a Service among thousands.
+ * read: to append takes a fraction of what it takes to find a Service among thousands, and what lies in plain lists of
+ * numbers and of strings that are there anyway is nothing more for the garbage collector to carry about.
  */
 class TouchLog {
+  readonly #family: Family
   #keys: RouteKey[] = []
-  #touches: Touch[] = []
+  #atMs: number[] = []
+  #causes: (readonly string[])[] = []
 
-  add(keys: readonly RouteKey[], touch: Touch): void {
+  constructor(family: Family) {
+    this.#family = family
+  }
+
+  add(keys: readonly RouteKey[], atMs: number, causes: readonly string[]): void {
     for (const key of keys) {
       this.#keys.push(key)
-      this.#touches.push(touch)
+      this.#atMs.push(atMs)
+      this.#causes.push(causes)
     }
     if (this.#keys.length > 2 * most) this.#forgetOldOnes()
   }
 
   lastOf(service: ObjectKey): Touch | undefined {
-    return this.#touches[this.#keys.findLastIndex((key) => serviceOfRoute(key) === service)]
+    const at = this.#keys.findLastIndex((key) => serviceOfRoute(key) === service)
+    if (at === -1) return undefined
+    return { family: this.#family, atMs: this.#atMs[at]!, full: false, causes: this.#causes[at]! }
   }
 
   #forgetOldOnes(): void {
@@ -74,6 +84,7 @@ class TouchLog {
     }
     const kept = [...lastByService.values()].reverse()
     this.#keys = kept.map((at) => this.#keys[at]!)
-    this.#touches = kept.map((at) => this.#touches[at]!)
+    this.#atMs = kept.map((at) => this.#atMs[at]!)
+    this.#causes = kept.map((at) => this.#causes[at]!)
   }
 }

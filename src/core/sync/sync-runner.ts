@@ -1,6 +1,6 @@
 /** Keeps one IP family of the data plane equal to the node's view: one sync at a time, each with its reason. */
 import type { Family } from '../../net/ip.ts'
-import type { Backend, NodeView, SyncReport } from '../backend.ts'
+import type { Backend, Change, NodeView, SyncReport } from '../backend.ts'
 import type { Clock } from '../clock.ts'
 import type { Logger } from '../logger.ts'
 import type { ProxyMetrics } from '../proxy-metrics.ts'
@@ -265,9 +265,13 @@ export class SyncRunner {
     // Flows may have been led, or not, by what is configured no more.
     const needsConntrackCleanup = taken.needsConntrackCleanup || this.#isReconfigured
     this.#isReconfigured = false
-    const causes = [...this.#ownCauses.splice(0), ...taken.change.causes]
-    const change = this.#unserved.addTo({ ...taken.change, causes }, this.#options.clock.monotonic())
+    const change = this.#unserved.addTo(this.#withOwnCauses(taken.change), this.#options.clock.monotonic())
     return withUnprogrammed(this.#unprogrammed, { ...taken, change, needsConntrackCleanup })
+  }
+
+  #withOwnCauses(change: Change): Change {
+    if (this.#ownCauses.length === 0) return change
+    return { ...change, causes: [...this.#ownCauses.splice(0), ...change.causes] }
   }
 
   #isFullDue(): boolean {

@@ -36,8 +36,9 @@ export interface Removals {
   readonly spread: readonly { readonly upToSeconds: number; readonly removals: number }[]
 }
 
+/** The last removal, written over by the next one: a new object for each would be one more to collect. */
 interface ServiceRemovals {
-  last: Safety
+  readonly last: { -readonly [K in keyof Safety]: Safety[K] }
   /** A bucket, then how many removals it has, and so on: most Services need one or two of the buckets. */
   readonly counts: number[]
 }
@@ -102,7 +103,8 @@ export class TimeToSafety {
 
   /** The last removal of one of its endpoints, if there was one. */
   safetyOf(namespace: string, name: string): Safety | undefined {
-    return this.#sorted().get(`${namespace}/${name}` as ObjectKey)?.last
+    const found = this.#sorted().get(`${namespace}/${name}` as ObjectKey)
+    return found && { ...found.last }
   }
 
   removalsOf(namespace: string, name: string): Removals | undefined {
@@ -113,7 +115,7 @@ export class TimeToSafety {
     for (let at = 0; at < counts.length; at += 2)
       spread.push({ upToSeconds: removalBounds[counts[at]!] ?? Infinity, removals: counts[at + 1]! })
     spread.sort((one, other) => one.upToSeconds - other.upToSeconds)
-    return { last, count: spread.reduce((sum, { removals }) => sum + removals, 0), spread }
+    return { last: { ...last }, count: spread.reduce((sum, { removals }) => sum + removals, 0), spread }
   }
 
   /**
@@ -158,21 +160,26 @@ export class TimeToSafety {
   }
 
   #sorted(): ReadonlyMap<ObjectKey, ServiceRemovals> {
-    for (const [index, removal] of this.#unsorted.entries())
-      this.#keep(removal.service, safetyFrom(removal, this.#unsortedAtMs[index]!))
+    for (const [index, removal] of this.#unsorted.entries()) this.#keep(removal, this.#unsortedAtMs[index]!)
     this.#unsorted.length = this.#unsortedAtMs.length = 0
     return this.#byService
   }
 
-  #keep(service: ObjectKey, last: Safety): void {
-    const bucket = bucketOf(last.seconds, removalBounds)
+  #keep(removal: EndpointRemoval, atMs: number): void {
+    const { service } = removal
+    const bucket = bucketOf(secondsOf(removal, atMs), removalBounds)
     const found = this.#byService.get(service)
     if (found === undefined) {
-      this.#byService.set(service, { last, counts: [bucket, 1] })
+      this.#byService.set(service, { last: safetyFrom(removal, atMs), counts: [bucket, 1] })
       if (this.#byService.size > most) this.#byService.delete(firstOf(this.#byService))
       return
     }
-    found.last = last
+    const { last } = found
+    last.seconds = secondsOf(removal, atMs)
+    last.endpoint = removal.address
+    last.family = removal.family
+    last.atMs = atMs
+    last.measuredFrom = removal.measuredFrom
     countIn(found.counts, bucket)
     // Anew, so that it is the most recent one.
     this.#byService.delete(service)
