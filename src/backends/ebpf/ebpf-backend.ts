@@ -174,7 +174,9 @@ export class EbpfBackend implements Backend {
     if (change.full) return undefined
     const { family, balancer, node: nodeNow } = this.#options
     const node = nodeNow()
-    const keys = new Set([...change.keys, ...before.withoutRoom, ...keysAt(movedIps(before.node, node), view)])
+    const keys = new Set(change.keys)
+    for (const key of before.withoutRoom) keys.add(key)
+    for (const key of keysAt(movedIps(before.node, node), view)) keys.add(key)
     const task = { family, routes: planRoutes(view, keys, node), node }
     const edit = await balancer.edit(task, before, this.#programming.steps, signal)
     return edit && this.#programmed(edit)
@@ -241,8 +243,11 @@ export class EbpfBackend implements Backend {
   }
 }
 
+const noIps: ReadonlySet<string> = new Set()
+
 /** Addresses that this node has got, or has no more. */
 function movedIps({ ownIps: before }: NodeState, { ownIps: after }: NodeState): ReadonlySet<string> {
+  if (before === after) return noIps
   return new Set([...[...before].filter((ip) => !after.has(ip)), ...[...after].filter((ip) => !before.has(ip))])
 }
 

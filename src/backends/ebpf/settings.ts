@@ -25,6 +25,22 @@ export function currentNode({ family, nodePortAddresses: cidrs, localIps }: Node
   return { ownIps: new Set(ips), nodePortIps: new Set(open.filter((ip) => !isLoopback(ip))) }
 }
 
+/** Works it out anew only when something has changed. Until then it is the same object. */
+export function rememberNode(): (settings: NodeAddressSettings) => NodeState {
+  let last:
+    { readonly from: NodeAddressSettings; readonly ips: readonly string[]; readonly node: NodeState } | undefined
+  return (from) => {
+    const ips = from.localIps()
+    const isSame =
+      last !== undefined &&
+      last.ips === ips &&
+      last.from.family === from.family &&
+      last.from.nodePortAddresses === from.nodePortAddresses
+    if (!isSame) last = { from, ips, node: currentNode({ ...from, localIps: () => ips }) }
+    return last!.node
+  }
+}
+
 /** For all sockets, of both families. */
 export interface SocketSettings {
   /** Cookie of the host's network namespace. */

@@ -66,6 +66,37 @@ test.skipIf(!canUnshare)('an address counts also when its device has no carrier 
   expect(kernel).toContain('10.9.8.7')
 })
 
+test.skipIf(!canUnshare)('an address that comes or goes is noticed by the next who asks (skipped without root)', () => {
+  const ownIps = fileURLToPath(new URL('../../dataplane/addresses/own-ips.ts', import.meta.url))
+  const code = `import('${ownIps}').then(async ({ openOwnIps }) => {
+    const { execSync } = require('node:child_process')
+    const read = await openOwnIps()
+    const lists = [read(), read()]
+    execSync('ip addr add 10.9.8.7/24 dev lo')
+    lists.push(read(), read())
+    execSync('ip addr add fd09::7/64 dev lo')
+    lists.push(read())
+    execSync('ip addr del 10.9.8.7/24 dev lo')
+    lists.push(read())
+    const isSame = [lists[0] === lists[1], lists[2] === lists[3]]
+    console.log(JSON.stringify({ isSame, has: lists.map((ips) => ['10.9.8.7', 'fd09::7'].map((ip) => ips.includes(ip))) }))
+  })`
+  const tsx = fileURLToPath(new URL('../../../node_modules/.bin/tsx', import.meta.url))
+  const told = execFileSync('unshare', ['-n', tsx, '-e', code], { encoding: 'utf8', stdio: 'pipe' })
+  expect(JSON.parse(told)).toEqual({
+    // Nobody has listed them again for nothing.
+    isSame: [true, true],
+    has: [
+      [false, false],
+      [false, false],
+      [true, false],
+      [true, false],
+      [true, true],
+      [false, true],
+    ],
+  })
+})
+
 test.skipIf(!canUnshare)('the kernel tells the same addresses as its files (skipped without root)', () => {
   const { files, kernel } = addressesAfter(
     `ip link set lo up && ip link add name one type veth peer name two && ip link set one up && ip link set two up &&

@@ -5,7 +5,7 @@ import { EbpfBackend } from '../../backends/ebpf/ebpf-backend.ts'
 import { socketPieces } from '../../backends/ebpf/pieces.ts'
 import { planRoutes } from '../../backends/ebpf/plan.ts'
 import { renderSockets } from '../../backends/ebpf/render.ts'
-import { currentNode } from '../../backends/ebpf/settings.ts'
+import { currentNode, rememberNode } from '../../backends/ebpf/settings.ts'
 import type { NodeState } from '../../backends/ebpf/settings.ts'
 import { SocketBalancer } from '../../backends/ebpf/socket-balancer.ts'
 import { TakenOverError } from '../../backends/ebpf/tables-owner.ts'
@@ -119,7 +119,8 @@ function onNode(context: ModeContext): ModeOnNode {
       if (ground === undefined) return opened
       try {
         const balancer = await borrow(ground)
-        const node = () => nodeNow(family, settingsOf(family))
+        const remembered = rememberNode()
+        const node = () => remembered({ family, ...settingsOf(family) })
         const { backend } = opened
         const sockets = new EbpfBackend({
           family,

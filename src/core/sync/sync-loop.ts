@@ -3,6 +3,7 @@
  * even when nobody asked. One run at a time.
  */
 import type { Clock } from '../clock.ts'
+import { Alarm } from './alarm.ts'
 
 export type WorkOutcome =
   | 'succeeded'
@@ -39,9 +40,6 @@ export interface SyncLoopOptions {
 /** However long the cool-down is, an urgent request waits no longer than this. */
 const urgentMs = 100
 
-/** Timers count in 31 bits of milliseconds and fire at once beyond that; a day is far below. */
-const longestSleepMs = 24 * 60 * 60 * 1000
-
 export class SyncLoop {
   readonly #options: SyncLoopOptions
   #requested: Pace | undefined
@@ -49,7 +47,7 @@ export class SyncLoop {
   #pausedAt = Infinity
   #completedAt = -Infinity
   #outcome: WorkOutcome = 'succeeded'
-  #wake: AbortController | undefined
+  readonly #alarm: Alarm
 
   constructor(options: SyncLoopOptions) {
     const { minMs, maxMs } = options.periods()
@@ -58,18 +56,19 @@ export class SyncLoop {
         `the sync period is ${maxMs} ms, shorter than the minimum sync period of ${minMs} ms: lower the minimum`,
       )
     this.#options = options
+    this.#alarm = new Alarm(options.clock)
   }
 
   /** Asks for one more run; requests that wait together are one. Before `run` it is remembered. */
   request(pace: Pace = 'normal'): void {
     if (this.#requested !== undefined && waitOf[pace] >= waitOf[this.#requested]) return
     this.#requested = pace
-    this.#wake?.abort(woken)
+    this.#alarm.ring()
   }
 
   /** What is waited for may be due earlier or later now. */
   periodsChanged(): void {
-    this.#wake?.abort(woken)
+    this.#alarm.ring()
   }
 
   /** Somebody asked for a run that has not begun. */
@@ -79,7 +78,8 @@ export class SyncLoop {
 
   async run(signal: AbortSignal): Promise<void> {
     const { work, clock } = this.#options
-    const stop = () => this.#wake?.abort(woken)
+    using alarm = this.#alarm
+    const stop = () => alarm.ring()
     signal.addEventListener('abort', stop)
     try {
       this.#pausedAt = clock.monotonic()
@@ -97,13 +97,10 @@ export class SyncLoop {
   async #nextTurn(signal: AbortSignal): Promise<boolean> {
     const { clock } = this.#options
     while (!signal.aborted) {
-      const waitMs = this.#dueAt() - clock.monotonic()
-      if (waitMs <= 0) return true
-      // A more urgent request, or the end of the loop, cuts the sleep short; then the wait is worked out anew.
-      const wake = (this.#wake = new AbortController())
-      await clock.sleep(Math.min(waitMs, longestSleepMs), wake.signal).catch((error: unknown) => {
-        if (!wake.signal.aborted) throw error
-      })
+      const dueAt = this.#dueAt()
+      if (dueAt <= clock.monotonic()) return true
+      // A more urgent request, or the end of the loop, cuts the wait short; then it is worked out anew.
+      await this.#alarm.wait(dueAt)
     }
     return false
   }
@@ -116,9 +113,6 @@ export class SyncLoop {
     return Math.min(periodicAt, this.#completedAt + coolDownMs)
   }
 }
-
-/** Without a reason of ours each would get an exception with a stack, in every sync. */
-const woken = 'woken'
 
 const waitOf: Readonly<Record<Pace, number>> = { normal: Infinity, urgent: urgentMs, immediate: 0 }
 

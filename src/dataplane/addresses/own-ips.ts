@@ -1,11 +1,12 @@
 /**
- * The addresses of this machine, asked of the kernel in one go. Every sync asks, so it is one question over a socket that
- * stays open: /proc tells addresses only together with all routes, of which a node may have one for each other node.
+ * The addresses of this machine, asked of the kernel in one go: /proc tells addresses only together with all routes, of
+ * which a node may have one for each other node. Every sync wants to know, so they are listed again only when the kernel
+ * has told of a change.
  */
 import { readSync, writeSync } from 'node:fs'
 import { decodeMessages, encodeMessage, messageFlag, verdictOf } from '../netlink/message.ts'
 import { NetlinkError, netlinkErrorFrom } from '../netlink/netlink-error.ts'
-import { openRouteSocket } from '../netlink/open-netlink.ts'
+import { openRouteNews, openRouteSocket } from '../netlink/open-netlink.ts'
 import { listAddresses, readAddress } from './link-messages.ts'
 
 export type OwnIps = () => readonly string[]
@@ -14,18 +15,30 @@ const largestDatagramBytes = 128 << 10
 /** They may change while they are read; then they are read again. */
 const maxAttempts = 5
 
-/** Rejects with a NetlinkError where netlink does not work. What it returns throws one, and each address is in it once. */
+/** RTNLGRP_IPV4_IFADDR and RTNLGRP_IPV6_IFADDR */
+const addressGroups: readonly number[] = [5, 9]
+
+/**
+ * Rejects with a NetlinkError where netlink does not work. What it returns throws one. Each address is in the list once, and
+ * the list is the same one until they change.
+ */
 export async function openOwnIps(): Promise<OwnIps> {
+  // Before the first list: a change that comes in between makes for another list, not for a wrong one.
+  const isNews = await openRouteNews(addressGroups)
   const fd = await openRouteSocket()
   const buffer = Buffer.allocUnsafeSlow(largestDatagramBytes)
   let sequence = 0
-  return () => {
-    for (let attempt = 1; ; attempt++) {
+  const list = () => {
+    for (let attempt = 1; attempt <= maxAttempts; attempt++) {
       const found = dump(fd, ++sequence, buffer)
       if (found !== undefined) return found
-      if (attempt === maxAttempts)
-        throw new NetlinkError('interrupted', 'cannot list the addresses: they keep changing')
     }
+    throw new NetlinkError('interrupted', 'cannot list the addresses: they keep changing')
+  }
+  let known: readonly string[] | undefined
+  return () => {
+    if (isNews()) known = undefined
+    return (known ??= list())
   }
 }
 

@@ -41,6 +41,7 @@ const cMount = program.func(
 const cListen = program.func('int listen(int fd, int backlog)') as Call
 const cConnect = program.func('int connect(int fd, const void *address, uint32_t length)') as Call
 const cGetsockname = program.func('int getsockname(int fd, void *address, _Inout_ uint32_t *length)') as Call
+const cRecv = program.func('intptr_t recv(int fd, void *bytes, size_t length, int flags)') as Call
 const cSocketpair = program.func('int socketpair(int domain, int type, int protocol, void *fds)') as Call
 const part = koffi.struct({ bytes: 'void *', length: 'size_t' })
 const message = koffi.struct({
@@ -174,6 +175,11 @@ export function connect(fd: number, address: Buffer): number {
 /** Fills `address`, C's sockaddr. Returns an errno, or 0. */
 export function socketName(fd: number, address: Buffer): number {
   return errnoOf(cGetsockname(fd, address, [address.length]))
+}
+
+/** Fills `bytes` with the next datagram, if there is one. Never waits. Returns its size, or a negated errno. */
+export function receiveNow(fd: number, bytes: Buffer): number {
+  return resultOf(cRecv(fd, bytes, bytes.length, dontWait))
 }
 
 /** Two ends of a Unix stream, closed by programs that are started; or a negated errno. */

@@ -1,6 +1,6 @@
 /** Opens real netlink sockets. */
 import { close, read, write } from 'node:fs'
-import { endianness } from 'node:os'
+import { constants, endianness } from 'node:os'
 import { promisify } from 'node:util'
 import { u32 } from './attribute.ts'
 import type { Datagrams, KernelDatagrams } from './datagrams.ts'
@@ -29,6 +29,24 @@ export const openDatagrams: OpenDatagrams = async (protocol) => {
 
 /** A descriptor for questions about links, addresses and routes, which a caller reads and writes by itself. Rejects as `openNetlink` does. */
 export const openRouteSocket = async (): Promise<number> => openSocket(await libcForNetlink(), 'route')
+
+/** Whether anything was told to these groups since the last time somebody asked. Rejects as `openNetlink` does. */
+export async function openRouteNews(groups: readonly number[]): Promise<() => boolean> {
+  const libc = await libcForNetlink()
+  const fd = openSocket(libc, 'route')
+  const { join } = socketSettings(libc, fd)
+  for (const group of groups) join(group)
+  // What is told does not matter: the rest of a datagram that has no room is dropped.
+  const start = Buffer.allocUnsafeSlow(16)
+  return () => {
+    for (let isNews = false; ; isNews = true) {
+      const result = libc.receiveNow(fd, start)
+      if (-result === constants.errno.EAGAIN) return isNews
+      // The kernel drops what it has no room for, and says so once (ENOBUFS).
+      if (result < 0 && -result !== constants.errno.ENOBUFS) throw netlinkErrorFrom(-result, 'hear of changes')
+    }
+  }
+}
 
 const protocolNumber: Readonly<Record<NetlinkProtocol, number>> = {
   route: 0,

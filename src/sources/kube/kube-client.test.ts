@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { FakeClock } from '../../core/testing/fake-clock.ts'
+import type { AnswerBody } from './http/answer-body.ts'
 import { KubeClient } from './kube-client.ts'
 import type { RequestMetrics } from './kube-client.ts'
 import { loadKubeAccess } from './access/kube-access.ts'
@@ -205,18 +206,44 @@ users: [{name: u, user: ${user}}]`
       })
     })
 
-    test(`a stream over ${httpVersion} that is cut is an error, and the next request gets a new connection`, async () => {
+    for (const [how, read] of [
+      ['in one go', (body: AnswerBody) => body.forEach((chunk) => void expect(chunk.toString()).toBe('half'))],
+      [
+        'piece by piece',
+        async (body: AnswerBody) => {
+          for await (const chunk of body) expect(chunk.toString()).toBe('half')
+        },
+      ],
+    ] as const)
+      test(`a stream over ${httpVersion}, read ${how}, that is cut is an error, and the next request gets a new connection`, async () => {
+        await using server = await FaultServer.start({ protocol, tls: ca.server() })
+        const file = await folder.write(`cut-${protocol}`, kubeconfig(server.url, '{}'))
+        await using client = await clientOf({ kubeconfig: file })
+        server
+          .script((exchange) => exchange.open().write('half').cut())
+          .script((exchange) => exchange.json(200, { ok: true }))
+        const reading = client.stream({ path: '/x' }, never).then(read)
+        await expect(reading).rejects.toMatchObject({ reason: 'unreachable' })
+        expect(await client.request({ path: '/x' }, never)).toEqual({ ok: true })
+      })
+
+    test(`whoever has had enough of a stream over ${httpVersion} hears no more of it, and what he throws is heard`, async () => {
       await using server = await FaultServer.start({ protocol, tls: ca.server() })
-      const file = await folder.write(`cut-${protocol}`, kubeconfig(server.url, '{}'))
+      const file = await folder.write(`enough-${protocol}`, kubeconfig(server.url, '{}'))
       await using client = await clientOf({ kubeconfig: file })
-      server
-        .script((exchange) => exchange.open().write('half').cut())
-        .script((exchange) => exchange.json(200, { ok: true }))
-      const read = async () => {
-        for await (const chunk of await client.stream({ path: '/x' }, never)) expect(chunk.toString()).toBe('half')
-      }
-      await expect(read()).rejects.toMatchObject({ reason: 'unreachable' })
-      expect(await client.request({ path: '/x' }, never)).toEqual({ ok: true })
+      server.otherwise((exchange) => void exchange.open().write('one'))
+      const heard: string[] = []
+      await (
+        await client.stream({ path: '/x' }, never)
+      ).forEach((chunk) => {
+        heard.push(chunk.toString())
+        return false
+      })
+      expect(heard).toEqual(['one'])
+      const reading = (await client.stream({ path: '/x' }, never)).forEach(() => {
+        throw new RangeError('not this')
+      })
+      await expect(reading).rejects.toThrow(RangeError)
     })
 
     test.skipIf(process.platform === 'win32')(

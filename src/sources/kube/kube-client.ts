@@ -1,9 +1,9 @@
-import type { Readable } from 'node:stream'
 import { systemClock } from '../../core/clock.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { HttpResponse } from './http/http-connection.ts'
 import type { KubeAccess, KubeEndpoint } from './access/kube-access.ts'
 import { KubeError } from './kube-error.ts'
+import { AnswerBody } from './http/answer-body.ts'
 import { readListItems } from './http/list-items.ts'
 import { networkError } from './http/network-error.ts'
 import { SharedConnection } from './http/shared-connection.ts'
@@ -90,7 +90,7 @@ export class KubeClient implements AsyncDisposable {
   }
 
   /** Returns the body as it arrives. Only connecting has a time limit; the caller limits the rest. */
-  async stream(request: KubeRequest, signal: AbortSignal): Promise<AsyncIterable<Buffer>> {
+  async stream(request: KubeRequest, signal: AbortSignal): Promise<AnswerBody> {
     const doing = describe(request)
     await this.#bucket.take(signal)
     try {
@@ -104,7 +104,7 @@ export class KubeClient implements AsyncDisposable {
         response = await this.#send(request, fresh, signal)
       }
       if (response.status < 200 || response.status > 299) throw await this.#refusal(doing, response, signal)
-      return guardBody(response.body, doing, signal)
+      return new AnswerBody(response, (error) => toKubeError(error, doing, signal))
     } catch (error) {
       throw toKubeError(error, doing, signal)
     }
@@ -225,16 +225,6 @@ async function readText({ body }: HttpResponse): Promise<string> {
     // Half an explanation is enough: the status is known.
   }
   return Buffer.concat(chunks).toString('utf8')
-}
-
-async function* guardBody(body: Readable, doing: string, signal: AbortSignal): AsyncGenerator<Buffer> {
-  try {
-    yield* body as AsyncIterable<Buffer>
-    // Node.js ends an HTTP/2 body without an error when its connection breaks (seen in 20.20).
-    if (!body.readableEnded) throw new Error('the connection broke off in the middle of the answer')
-  } catch (error) {
-    throw toKubeError(error, doing, signal)
-  }
 }
 
 function parseJson(bytes: Buffer, doing: string): unknown {

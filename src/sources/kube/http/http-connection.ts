@@ -12,8 +12,13 @@ export interface HttpRequest {
 export interface HttpResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  /** Ends when the server ends it properly; fails when it breaks off or the request is aborted. */
+  /** Ends when the server ends it; fails when it breaks off or the request is aborted. */
   readonly body: Readable
+  /**
+   * Once the body has ended: the server has ended it properly. Node.js ends an HTTP/2 body without an error when its
+   * connection breaks (seen in 20.20).
+   */
+  isWhole(): boolean
 }
 
 export interface HttpConnection {

@@ -45,7 +45,12 @@ export class Http1Connection implements HttpConnection {
     sent.end(body)
     try {
       const [response] = (await once(sent, 'response')) as [http.IncomingMessage]
-      return { status: response.statusCode ?? 0, headers: response.headers, body: response }
+      return {
+        status: response.statusCode ?? 0,
+        headers: response.headers,
+        body: response,
+        isWhole: () => response.complete,
+      }
     } catch (error) {
       // The server may have been replaced by one that speaks HTTP/2, so the next request asks again.
       this.retire()

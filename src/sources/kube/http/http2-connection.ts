@@ -46,7 +46,12 @@ export class Http2Connection implements HttpConnection {
       stream.once('close', () => reject(new Error('the server closed the request without an answer')))
       stream.once('response', (answer) => {
         const { ':status': status = 0, ...rest } = answer
-        resolve({ status, headers: rest, body: stream })
+        resolve({
+          status,
+          headers: rest,
+          body: stream,
+          isWhole: () => stream.rstCode === http2.constants.NGHTTP2_NO_ERROR,
+        })
       })
     })
   }

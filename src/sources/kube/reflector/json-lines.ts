@@ -6,25 +6,41 @@ const longestLineBytes = 64 * 1024 * 1024
 const newline = 0x0a
 
 /**
- * Yields the value of each complete line. Works on bytes, so a character that is split between two chunks stays whole.
- * What follows the last line break is half a line of a connection that ended early, and is dropped.
+ * Takes a stream apart into the values of its lines. Works on bytes, so a character that is split between two chunks stays
+ * whole. What follows the last line break is half a line of a connection that ended early, and is dropped.
  */
-export async function* jsonLines(chunks: AsyncIterable<Buffer>, doing: string): AsyncGenerator {
-  let parts: Buffer[] = [] // of the current line; joined once, so that a long line is not copied for each chunk
-  let bytes = 0
-  for await (const chunk of chunks) {
+export class JsonLines {
+  readonly #doing: string
+  /** Of the current line; joined once, so that a long line is not copied for each chunk. */
+  #parts: Buffer[] = []
+  #bytes = 0
+
+  constructor(doing: string) {
+    this.#doing = doing
+  }
+
+  /** Calls for the value of each line that the chunk completes. False: there was enough, and what follows is dropped. */
+  push(chunk: Buffer, onValue: (value: unknown) => boolean): boolean {
     let start = 0
     for (let end = chunk.indexOf(newline); end !== -1; end = chunk.indexOf(newline, start)) {
-      parts.push(chunk.subarray(start, end))
+      const line = this.#lineEndingWith(chunk, start, end)
       start = end + 1
-      const line = Buffer.concat(parts).toString('utf8')
-      parts = []
-      bytes = 0
-      if (line.trim() !== '') yield parseLine(line, doing)
+      if (line.trim() !== '' && !onValue(parseLine(line, this.#doing))) return false
     }
-    if (start < chunk.length) parts.push(chunk.subarray(start))
-    bytes += chunk.length - start
-    if (bytes > longestLineBytes) throw new KubeError('protocol', `${doing}: a line of more than ${bytes} bytes`)
+    if (start < chunk.length) this.#parts.push(chunk.subarray(start))
+    this.#bytes += chunk.length - start
+    if (this.#bytes > longestLineBytes)
+      throw new KubeError('protocol', `${this.#doing}: a line of more than ${this.#bytes} bytes`)
+    return true
+  }
+
+  /** Most lines come in one piece, which nobody needs to copy. */
+  #lineEndingWith(chunk: Buffer, start: number, end: number): string {
+    if (this.#parts.length === 0) return chunk.toString('utf8', start, end)
+    const line = Buffer.concat([...this.#parts, chunk.subarray(start, end)]).toString('utf8')
+    this.#parts = []
+    this.#bytes = 0
+    return line
   }
 }
 

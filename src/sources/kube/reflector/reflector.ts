@@ -111,17 +111,19 @@ export class Reflector<Item> {
       timeoutSeconds: 300 + Math.floor(random() * 300),
       onOpen: () => this.#journal.watchOpened(),
       onBytes: () => this.#journal.contact(),
-    }
-    try {
-      for await (const event of watchEvents(request, signal)) {
+      onEvent: (event: WatchEvent) => {
         events++
         if (initial === undefined) this.#apply(event)
         else if (event.endsInitialEvents && event.version !== undefined) {
           this.#deliver(initial.items, event.version)
           initial = undefined
         } else if (event.type !== 'BOOKMARK') initial.add(event)
-        else break // an ordinary bookmark: the server does not know streaming lists, and just watches
-      }
+        else return false // an ordinary bookmark: the server does not know streaming lists, and just watches
+        return true
+      },
+    }
+    try {
+      await watchEvents(request, signal)
     } catch (error) {
       if (initial !== undefined && this.#givesUpStreaming(error)) return 0
       throw error

@@ -1,5 +1,5 @@
-/** One watch request as a sequence of events, with time limits that tell a quiet server from a dead one. */
-import { jsonLines } from './json-lines.ts'
+/** One watch request and its events, with time limits that tell a quiet server from a dead one. */
+import { JsonLines } from './json-lines.ts'
 import type { KubeClient } from '../kube-client.ts'
 import { KubeError } from '../kube-error.ts'
 import { asObject, asString } from '../unchecked-json.ts'
@@ -32,6 +32,8 @@ export interface WatchRequest {
   readonly timeoutSeconds: number
   readonly onOpen: () => void
   readonly onBytes: () => void
+  /** False ends the watch. What it throws does, too. */
+  readonly onEvent: (event: WatchEvent) => boolean
 }
 
 /** The first answer must begin within this time. */
@@ -44,8 +46,8 @@ const bookmarkSilenceMs = 150_000
 const initialSilenceMs = 10_000
 const initialLimitMs = 60_000
 
-/** Ends when the server ends the watch; throws a KubeError for all other endings. */
-export async function* watchEvents(request: WatchRequest, signal: AbortSignal): AsyncGenerator<WatchEvent> {
+/** Resolves when the server ends the watch, or `onEvent` does; rejects with a KubeError for all other endings. */
+export async function watchEvents(request: WatchRequest, signal: AbortSignal): Promise<void> {
   const { client, query, start, timeoutSeconds } = request
   const { clock } = client
   const doing = `watch ${query.path}`
@@ -65,16 +67,18 @@ export async function* watchEvents(request: WatchRequest, signal: AbortSignal): 
   const body = await client.stream({ path: query.path, query: watchParameters(request) }, silence.signal)
   request.onOpen()
   silence.setLimit(isInitial ? initialSilenceMs : Infinity)
-  const bytes = tap(body, () => {
-    silence.feed()
-    request.onBytes()
-  })
-  for await (const line of jsonLines(bytes, doing)) {
+  const lines = new JsonLines(doing)
+  const onLine = (line: unknown) => {
     const event = parseEvent(line, doing)
     if (event.endsInitialEvents) total.setLimit(timeoutSeconds * 1000 + graceMs)
     if (event.type === 'BOOKMARK') silence.setLimit(bookmarkSilenceMs)
-    yield event
+    return request.onEvent(event)
   }
+  await body.forEach((chunk) => {
+    silence.feed()
+    request.onBytes()
+    return lines.push(chunk, onLine)
+  })
 }
 
 function watchParameters({
@@ -95,13 +99,6 @@ function watchParameters({
           resourceVersionMatch: 'NotOlderThan',
           resourceVersion: start.notOlderThan === '' ? undefined : start.notOlderThan,
         }),
-  }
-}
-
-async function* tap(chunks: AsyncIterable<Buffer>, onChunk: () => void): AsyncGenerator<Buffer> {
-  for await (const chunk of chunks) {
-    onChunk()
-    yield chunk
   }
 }
 

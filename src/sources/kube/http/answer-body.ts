@@ -1,0 +1,59 @@
+import type { HttpResponse } from './http-connection.ts'
+
+/** The bytes of an answer as they arrive. Whoever gets one reads it, once, in one of two ways. */
+export class AnswerBody implements AsyncIterable<Buffer> {
+  readonly #response: Pick<HttpResponse, 'body' | 'isWhole'>
+  readonly #explain: (error: unknown) => unknown
+
+  /** `explain` turns what the network says into what the caller should hear. */
+  constructor(response: Pick<HttpResponse, 'body' | 'isWhole'>, explain: (error: unknown) => unknown) {
+    this.#response = response
+    this.#explain = explain
+  }
+
+  /**
+   * Calls for each chunk as soon as it is there, until that returns `false`: an iterator would take longer to hand over an
+   * event of a watch than it takes to program it. Resolves when the server has ended the answer, or when there was
+   * enough; rejects with what was thrown, or with what went wrong.
+   */
+  forEach(onChunk: (chunk: Buffer) => boolean | void): Promise<void> {
+    const { body } = this.#response
+    return new Promise((resolve, reject) => {
+      let isOver = false
+      const end = (how: () => void) => {
+        if (isOver) return
+        isOver = true
+        how()
+        if (!body.readableEnded) body.destroy()
+      }
+      const fail = (error: unknown) => end(() => reject(this.#explain(error) as Error))
+      body.on('end', () => (this.#response.isWhole() ? end(resolve) : fail(brokenOff())))
+      body.on('error', fail)
+      body.on('close', () => fail(brokenOff()))
+      body.on('data', (chunk: Buffer) => {
+        if (isOver) return
+        try {
+          if (onChunk(chunk) === false) end(resolve)
+        } catch (error) {
+          end(() => reject(error as Error))
+        }
+      })
+      // It may be over before anybody listens.
+      if (body.destroyed) fail(body.errored ?? brokenOff())
+    })
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Buffer> {
+    const { body } = this.#response
+    try {
+      yield* body as AsyncIterable<Buffer>
+      if (!body.readableEnded || !this.#response.isWhole()) throw brokenOff()
+    } catch (error) {
+      throw this.#explain(error)
+    }
+  }
+}
+
+function brokenOff(): Error {
+  return new Error('the connection broke off in the middle of the answer')
+}
