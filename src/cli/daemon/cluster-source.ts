@@ -70,15 +70,14 @@ type SourceDaemon = Pick<
   | 'log'
 >
 
-interface SourceContext extends SourceDaemon, Pick<ClusterParts, 'nodeName' | 'catalog' | 'metrics' | 'tracing'> {
+type SourceCluster = Pick<ClusterParts, 'nodeName' | 'catalog' | 'metrics' | 'tracing' | 'firstLists'>
+
+interface SourceContext extends SourceDaemon, SourceCluster {
   readonly intake: Intake
 }
 
 /** The source fills the catalog while it runs. */
-export async function openSource(
-  daemon: SourceDaemon,
-  cluster: Pick<ClusterParts, 'nodeName' | 'catalog' | 'metrics' | 'tracing'>,
-): Promise<ObjectSource> {
+export async function openSource(daemon: SourceDaemon, cluster: SourceCluster): Promise<ObjectSource> {
   const { catalog, metrics, tracing } = cluster
   const source = daemon.api !== undefined ? 'kpng' : daemon.objects.length > 0 ? 'files' : 'kubernetes'
   const events = { tracer: tracing.recorder, clock: daemon.host.clock, source }
@@ -154,6 +153,7 @@ async function kubeSource(context: SourceContext): Promise<ObjectSource> {
   const source = new KubeSource({
     ...shared,
     nodeName,
+    mayReadLarge: context.firstLists.mayBeRead,
     sinks: {
       Service: intake.sink('Service'),
       EndpointSlice: intake.sink('EndpointSlice'),

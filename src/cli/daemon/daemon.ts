@@ -13,6 +13,7 @@ import type { Succession } from '../succession/succession.ts'
 import type { ApiSource, ObjectSource } from './cluster-source.ts'
 import type { ConsoleDemo } from './console.ts'
 import type { ConsoleDoor } from '../console/console-door.ts'
+import type { FirstLists } from './first-lists.ts'
 import type { DaemonMetrics } from './daemon-metrics.ts'
 import type { DaemonTracing } from './daemon-tracing.ts'
 import type { LoadedConfig } from './load-config.ts'
@@ -84,6 +85,7 @@ export interface ClusterParts {
   readonly metrics: DaemonMetrics
   readonly tracing: DaemonTracing
   readonly source: ObjectSource
+  readonly firstLists: FirstLists
   readonly saved: SavedStart
   readonly succession: Succession
   readonly consoleDoor: ConsoleDoor

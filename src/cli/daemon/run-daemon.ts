@@ -13,6 +13,7 @@ import { daemonMetrics } from './daemon-metrics.ts'
 import { daemonTracing } from './daemon-tracing.ts'
 import type { DaemonTracing } from './daemon-tracing.ts'
 import { familiesToProxy } from './families-to-proxy.ts'
+import { FirstLists } from './first-lists.ts'
 import { applyConntrackSettings, applyOomScore, tellUnwritten } from './machine-settings.ts'
 import { modeContext } from './mode-context.ts'
 import { findNode, nodeNameOf } from './node-at-start.ts'
@@ -51,11 +52,12 @@ async function runTraced(daemon: Daemon, tracing: DaemonTracing, signal: AbortSi
     log: daemon.log,
   })
   void exported
-  await using source = await openSource(daemon, { nodeName, catalog, metrics, tracing })
+  const firstLists = new FirstLists(host.clock, signal)
+  await using source = await openSource(daemon, { nodeName, catalog, metrics, tracing, firstLists })
   const saved = await startFromSavedState(daemon, catalog)
   // Ends after all that this process programs has ended.
   await using succession = new Succession()
-  const cluster = { nodeName, catalog, metrics, tracing, source, saved, succession, consoleDoor }
+  const cluster = { nodeName, catalog, metrics, tracing, source, firstLists, saved, succession, consoleDoor }
 
   daemon.onRunning?.()
   // What follows waits for objects, so the source runs from here on.
@@ -90,7 +92,7 @@ async function runTraced(daemon: Daemon, tracing: DaemonTracing, signal: AbortSi
 
 function successionOptions(
   { host, version, mode, takesOver, log }: Daemon,
-  { source }: ClusterParts,
+  { source, firstLists }: ClusterParts,
 ): SuccessionOptions {
   const { clock } = host
   const sinceMs = Math.round(clock.now() - host.process.uptimeMs())
@@ -99,6 +101,7 @@ function successionOptions(
     takesOver,
     // Until then the proxy that runs knows better.
     untilReady: async (signal) => {
+      firstLists.read()
       while (!source.isLive()) await clock.sleep(20, signal)
     },
     openLibc: () => host.openLibc(),

@@ -74,6 +74,7 @@ export async function serve(
     backend: gated(opened.backend, succession.gate),
   }))
   start.end()
+  cluster.firstLists.read()
   const memory = proxyMemory(daemon, cluster, events)
   const parts = { daemon, cluster, prepared, backends, otherModes, health, readiness, events, memory, maxConnections }
   const proxies = familyProxies(parts)

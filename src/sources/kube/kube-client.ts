@@ -3,6 +3,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { HttpResponse } from './http/http-connection.ts'
 import type { KubeAccess, KubeEndpoint } from './access/kube-access.ts'
 import { KubeError } from './kube-error.ts'
+import { abortable } from './abortable.ts'
 import { AnswerBody } from './http/answer-body.ts'
 import { readListItems } from './http/list-items.ts'
 import { networkError } from './http/network-error.ts'
@@ -235,16 +236,6 @@ function parseJson(bytes: Buffer, doing: string): unknown {
       cause: error,
     })
   }
-}
-
-/** Stops waiting when aborted. The promise itself goes on, because others may wait for it. */
-function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason as Error)
-    if (signal.aborted) onAbort()
-    else signal.addEventListener('abort', onAbort, { once: true })
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
-  })
 }
 
 function toKubeError(error: unknown, doing: string, signal: AbortSignal): unknown {

@@ -21,17 +21,26 @@ export interface KubeSourceOptions {
   readonly metrics?: ReflectorMetrics
   readonly usesStreamingLists?: boolean
   readonly longestPauseMs?: number
+  /** Until then Services and EndpointSlices, of which there may be very many, are asked for but not read. */
+  readonly mayReadLarge?: Promise<unknown>
 }
+
+const largeKinds: ReadonlySet<ObjectKind> = new Set(['Service', 'EndpointSlice'])
 
 /** Delivers the objects of a cluster to their sinks. */
 export class KubeSource {
   readonly #reflectorsByKind: ReadonlyMap<ObjectKind, Reflector<unknown>>
 
-  constructor({ nodeName, queries = resourceQueries(nodeName), sinks, ...shared }: KubeSourceOptions) {
+  constructor({ nodeName, queries = resourceQueries(nodeName), sinks, mayReadLarge, ...shared }: KubeSourceOptions) {
     this.#reflectorsByKind = new Map(
       (Object.entries(sinks) as [ObjectKind, KindSink][]).map(([kind, sink]) => [
         kind,
-        new Reflector({ ...shared, query: queries[kind], sink }),
+        new Reflector({
+          ...shared,
+          query: queries[kind],
+          sink,
+          ...(mayReadLarge !== undefined && largeKinds.has(kind) && { mayRead: mayReadLarge }),
+        }),
       ]),
     )
   }

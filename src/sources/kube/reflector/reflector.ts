@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from '../../../core/clock.ts'
 import { silentLogger, type Logger } from '../../../core/logger.ts'
 import type { KindSink } from '../../kind-sink.ts'
+import { abortable } from '../abortable.ts'
 import { Backoff, usualLongestMs } from './backoff.ts'
 import { InitialEvents } from './initial-events.ts'
 import type { KubeClient } from '../kube-client.ts'
@@ -30,6 +31,8 @@ export interface ReflectorOptions<Item> {
   readonly usesStreamingLists?: boolean
   /** Of the pauses while the server cannot be reached. */
   readonly longestPauseMs?: number
+  /** Until then the server is asked, but what it answers waits to be read. Soon, because the server's patience is limited. */
+  readonly mayRead?: Promise<unknown>
 }
 
 /** Shorter watches count as failures, so that a server which hangs up at once is not asked in a tight loop. */
@@ -41,7 +44,7 @@ const absentRetryMs = 5 * 60_000
 
 /** Keeps a sink equal to the server's objects of one kind, through every failure, until aborted. */
 export class Reflector<Item> {
-  readonly #options: Required<ReflectorOptions<Item>>
+  readonly #options: Required<Omit<ReflectorOptions<Item>, 'mayRead'>> & Pick<ReflectorOptions<Item>, 'mayRead'>
   readonly #backoff: Backoff
   readonly #journal: ReflectorJournal
   /** How far we have followed the server's history; without it we must list. */
@@ -90,7 +93,8 @@ export class Reflector<Item> {
   }
 
   async #list(signal: AbortSignal): Promise<number> {
-    const { client, query, sink } = this.#options
+    const { client, query, sink, mayRead } = this.#options
+    if (mayRead !== undefined) await abortable(mayRead, signal)
     const { items, version } = await listObjects(
       { client, query, notOlderThan: this.#listFrom, read: (object) => sink.read(object) },
       signal,
@@ -100,7 +104,7 @@ export class Reflector<Item> {
   }
 
   async #watch(start: WatchStart, signal: AbortSignal): Promise<number> {
-    const { client, query, sink, clock, random } = this.#options
+    const { client, query, sink, clock, random, mayRead } = this.#options
     const startedMs = clock.monotonic()
     let events = 0
     let initial = start.kind === 'initial-events' ? new InitialEvents(sink) : undefined
@@ -108,6 +112,7 @@ export class Reflector<Item> {
       client,
       query,
       start,
+      mayRead,
       timeoutSeconds: 300 + Math.floor(random() * 300),
       onOpen: () => this.#journal.watchOpened(),
       onBytes: () => this.#journal.contact(),

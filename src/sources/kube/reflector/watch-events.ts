@@ -1,4 +1,5 @@
 /** One watch request and its events, with time limits that tell a quiet server from a dead one. */
+import { abortable } from '../abortable.ts'
 import { JsonLines } from './json-lines.ts'
 import type { KubeClient } from '../kube-client.ts'
 import { KubeError } from '../kube-error.ts'
@@ -28,6 +29,8 @@ export interface WatchRequest {
   readonly client: KubeClient
   readonly query: ResourceQuery
   readonly start: WatchStart
+  /** Until then the answer waits to be read. */
+  readonly mayRead?: Promise<unknown> | undefined
   /** The server ends the watch after this time. */
   readonly timeoutSeconds: number
   readonly onOpen: () => void
@@ -66,6 +69,7 @@ export async function watchEvents(request: WatchRequest, signal: AbortSignal): P
   })
   const body = await client.stream({ path: query.path, query: watchParameters(request) }, silence.signal)
   request.onOpen()
+  if (request.mayRead !== undefined) await abortable(request.mayRead, silence.signal)
   silence.setLimit(isInitial ? initialSilenceMs : Infinity)
   const lines = new JsonLines(doing)
   const onLine = (line: unknown) => {
