@@ -1,7 +1,7 @@
 /** The maps of the hooks as this process has them, and what it wrote there last. */
 import { join } from 'node:path'
 import type { Bpf, BpfMap, MapSpec } from '../../dataplane/ebpf/bpf.ts'
-import { bufferOf, decodeFrontendKey, mapSpecs } from './layout.ts'
+import { decodeFrontendKey, mapSpecs } from './layout.ts'
 import type { MapName } from './layout.ts'
 import { addressText } from './address-bytes.ts'
 import { readTables } from './found-tables.ts'
@@ -10,6 +10,7 @@ import { frontendId } from './frontends-of.ts'
 import type { OtherLayouts } from './other-layouts.ts'
 import type { MapSizes, MapSpecs } from './sizes.ts'
 import type { Step } from './steps.ts'
+import { WrittenHash } from './written-hash.ts'
 
 export const mapNames = Object.keys(mapSpecs) as readonly MapName[]
 
@@ -37,7 +38,7 @@ export class SocketTables implements Disposable {
   /** The programs that run have others in their place. */
   #hasNewMaps: boolean
   #arrays = new Map<WatchedArray, Buffer>()
-  #hashes = new Map<WatchedHash, Map<string, string>>()
+  #hashes = new Map<WatchedHash, WrittenHash>()
 
   private constructor(
     { folder }: TablesOptions,
@@ -124,8 +125,7 @@ export class SocketTables implements Disposable {
       return `element ${differingElement(written, this.#maps[name])} of the map ${name} was changed`
     }
     for (const name of watchedHashes) {
-      const written = this.#hashes.get(name)
-      const different = written && differingEntry(written, await this.#maps[name].entries())
+      const different = this.#hashes.get(name)?.difference(await this.#maps[name].packedEntries())
       if (different !== undefined) return `${entryText(name, different.key)} ${different.was} in the map ${name}`
     }
     return undefined
@@ -139,7 +139,7 @@ export class SocketTables implements Disposable {
       if (spec.maxEntries === old.spec.maxEntries) continue
       const map = await bpf.createMap(spec)
       if (spec.type === 'array') await map.fill(0, old.bytes)
-      else await map.update(await old.entries())
+      else await map.update(await old.packedEntries())
       this.#maps[name] = map
       this.#hasNewMaps = true
       this.#unpinned.add(name)
@@ -177,8 +177,8 @@ export class SocketTables implements Disposable {
   async #remember(): Promise<void> {
     for (const name of watchedArrays) this.#arrays.set(name, Buffer.from(this.#maps[name].bytes))
     for (const name of watchedHashes) {
-      const entries = await this.#maps[name].entries()
-      this.#hashes.set(name, new Map(entries.map(([key, value]) => [textOf(key), textOf(value)])))
+      const map = this.#maps[name]
+      this.#hashes.set(name, new WrittenHash(map.spec, await map.packedEntries()))
     }
   }
 
@@ -204,21 +204,10 @@ export class SocketTables implements Disposable {
         return this.#arrays.get(step.map as WatchedArray)?.set(step.bytes, step.offset)
       case 'store':
         return void this.#arrays.get(step.map as WatchedArray)?.writeBigUInt64LE(step.word, step.offset)
-      case 'update': {
-        const hash = this.#hashes.get(step.map as WatchedHash)
-        const { keySize, valueSize } = this.#maps[step.map].spec
-        const [keys, values] = [bufferOf(step.entries.keys), bufferOf(step.entries.values)]
-        for (let place = 0; place * keySize < keys.length; place++) {
-          const [key, value] = [place * keySize, place * valueSize]
-          hash?.set(keys.toString('latin1', key, key + keySize), values.toString('latin1', value, value + valueSize))
-        }
-        return
-      }
-      case 'delete': {
-        const hash = this.#hashes.get(step.map as WatchedHash)
-        for (const key of step.keys) hash?.delete(textOf(key))
-        return
-      }
+      case 'update':
+        return this.#hashes.get(step.map as WatchedHash)?.update(step.entries)
+      case 'delete':
+        return this.#hashes.get(step.map as WatchedHash)?.delete(step.keys)
       default:
         return step satisfies never
     }
@@ -261,28 +250,9 @@ function differingElement(written: Buffer, { bytes, spec }: BpfMap): number {
   return spec.maxEntries
 }
 
-function differingEntry(written: ReadonlyMap<string, string>, found: readonly (readonly [Uint8Array, Uint8Array])[]) {
-  let known = 0
-  for (const [key, value] of found) {
-    const wanted = written.get(textOf(key))
-    if (wanted === undefined) return { key, was: 'was added' }
-    if (wanted !== textOf(value)) return { key, was: 'was changed' }
-    known++
-  }
-  if (known === written.size) return undefined
-  const there = new Set(found.map(([key]) => textOf(key)))
-  const [gone = ''] = [...written.keys()].filter((key) => !there.has(key))
-  return { key: Buffer.from(gone, 'latin1'), was: 'was deleted' }
-}
-
 function entryText(map: WatchedHash, key: Uint8Array): string {
   const bytes = Buffer.from(key)
   if (map === 'node_addresses') return addressText(bytes)
   const frontend = decodeFrontendKey(bytes)
   return frontend === undefined ? bytes.toString('hex') : frontendId(frontend)
-}
-
-/** Bytes that can be compared. */
-function textOf(bytes: Uint8Array): string {
-  return bufferOf(bytes).toString('latin1')
 }

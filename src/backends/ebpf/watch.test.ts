@@ -34,7 +34,7 @@ test('the tables are read for both families at once', async () => {
   const { sockets } = await watchedSockets()
   let reads = 0
   sockets.calls.before = ({ door, method }) => {
-    if (door === 'map fl_frontends' && method === 'entries') reads++
+    if (door === 'map fl_frontends' && method === 'packedEntries') reads++
   }
   await sockets.clock.advance(60_000)
   expect(reads).toBe(20)

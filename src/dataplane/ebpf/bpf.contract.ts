@@ -430,5 +430,9 @@ function valueOf(number: number): Uint8Array {
 const entry = (key: number, value: number): MapEntry => [keyOf(key), valueOf(value)]
 
 async function sortedEntries(map: BpfMap): Promise<readonly MapEntry[]> {
-  return [...(await map.entries())].toSorted(([a], [b]) => Buffer.compare(a, b))
+  const entries = await map.entries()
+  const { keys, values } = await map.packedEntries()
+  expect(Buffer.concat(entries.map(([key]) => key)).equals(keys)).toBe(true)
+  expect(Buffer.concat(entries.map(([, value]) => value)).equals(values)).toBe(true)
+  return [...entries].toSorted(([a], [b]) => Buffer.compare(a, b))
 }

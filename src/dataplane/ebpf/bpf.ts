@@ -43,6 +43,8 @@ export interface BpfMap extends Disposable {
   readonly spec: MapSpec
   /** Of a hash, in no particular order. Changes made while it reads may be missing. */
   entries(): Promise<readonly MapEntry[]>
+  /** The same, one after the other in two pieces of memory. */
+  packedEntries(): Promise<PackedEntries>
   /** Of a hash: the value of each of these keys, in their order. Undefined: there is no such key. */
   lookup(keys: readonly Uint8Array[]): Promise<readonly (Uint8Array | undefined)[]>
   /**

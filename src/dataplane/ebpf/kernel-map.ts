@@ -6,7 +6,7 @@ import { bpfErrorFrom } from './bpf-error.ts'
 import type { BpfMap, MapEntry, MapSpec } from './bpf.ts'
 import { Descriptor } from './kernel-handles.ts'
 import { assertInside, assertKeySize, assertMapType, assertWord, fullError } from './map-rules.ts'
-import { packed } from './packed-entries.ts'
+import { elementOf, packed, unpacked } from './packed-entries.ts'
 import type { PackedEntries } from './packed-entries.ts'
 
 const { ENOENT, E2BIG, ENOSPC, EINVAL } = constants.errno
@@ -50,8 +50,12 @@ export class KernelMap implements BpfMap {
   }
 
   async entries(): Promise<readonly MapEntry[]> {
+    return unpacked(this.spec, await this.packedEntries())
+  }
+
+  async packedEntries(): Promise<PackedEntries> {
     assertMapType(this.spec, 'list', 'hash')
-    return (this.#hasBatches ? this.#listBatches() : undefined) ?? this.#listOneByOne()
+    return (this.#hasBatches ? this.#listBatches() : undefined) ?? packed(this.spec, this.#listOneByOne())
   }
 
   async lookup(keys: readonly Uint8Array[]): Promise<readonly (Uint8Array | undefined)[]> {
@@ -125,8 +129,8 @@ export class KernelMap implements BpfMap {
   }
 
   /** Nothing if the kernel has no batches. */
-  #listBatches(): readonly MapEntry[] | undefined {
-    const found: MapEntry[] = []
+  #listBatches(): PackedEntries | undefined {
+    const found = { keys: [] as Buffer[], values: [] as Buffer[] }
     const { keySize, valueSize, maxEntries } = this.spec
     let room = Math.min(maxEntries, 4096)
     let token: Buffer | undefined
@@ -149,9 +153,9 @@ export class KernelMap implements BpfMap {
         if (token === undefined && this.#lacksBatches(errno, 0)) return undefined
         throw bpfErrorFrom(errno, 'read', `list the map "${this.spec.name}"`)
       }
-      for (let index = 0; index < count; index++)
-        found.push([elementOf(keys, index, keySize), elementOf(values, index, valueSize)])
-      if (errno === ENOENT) return found
+      found.keys.push(keys.subarray(0, count * keySize))
+      found.values.push(values.subarray(0, count * valueSize))
+      if (errno === ENOENT) return { keys: Buffer.concat(found.keys), values: Buffer.concat(found.values) }
       token = next
     }
   }
@@ -249,6 +253,3 @@ function oneByOne<T>(items: readonly T[], call: (item: T) => number): ErrnoAndCo
 }
 
 const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
-
-const elementOf = (bytes: Uint8Array, index: number, size: number): Uint8Array =>
-  new Uint8Array(bytes.subarray(index * size, (index + 1) * size))

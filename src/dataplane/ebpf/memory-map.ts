@@ -29,6 +29,10 @@ export class MemoryMap implements BpfMap {
     return [...this.object.entriesByKey.values()].map(copyOf)
   }
 
+  async packedEntries(): Promise<PackedEntries> {
+    return packed(this.spec, await this.entries())
+  }
+
   async lookup(keys: readonly Uint8Array[]): Promise<readonly (Uint8Array | undefined)[]> {
     assertMapType(this.spec, 'look into', 'hash')
     for (const key of keys) assertKeySize(this.spec, key)

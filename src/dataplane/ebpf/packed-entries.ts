@@ -24,6 +24,18 @@ export function packed(spec: MapSpec, entries: readonly MapEntry[] | PackedEntri
   return entries
 }
 
+/** Each entry in memory of its own. */
+export function unpacked({ keySize, valueSize }: MapSpec, { keys, values }: PackedEntries): readonly MapEntry[] {
+  return Array.from({ length: keys.length / keySize }, (_, place) => [
+    elementOf(keys, place, keySize),
+    elementOf(values, place, valueSize),
+  ])
+}
+
+export function elementOf(bytes: Uint8Array, place: number, size: number): Uint8Array {
+  return new Uint8Array(bytes.subarray(place * size, (place + 1) * size))
+}
+
 function isList(entries: readonly MapEntry[] | PackedEntries): entries is readonly MapEntry[] {
   return Array.isArray(entries)
 }
