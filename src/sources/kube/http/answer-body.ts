@@ -32,7 +32,7 @@ export class AnswerBody implements AsyncIterable<Buffer> {
         how()
         if (!body.readableEnded) body.destroy()
       }
-      const fail = (error: unknown) => end(() => reject(this.#explain(error) as Error))
+      const fail = (error: unknown) => end(() => reject(this.#explain(error)))
       body.on('end', () => (this.#response.isWhole() ? end(resolve) : fail(brokenOff())))
       body.on('error', fail)
       body.on('close', () => fail(brokenOff()))
@@ -42,7 +42,7 @@ export class AnswerBody implements AsyncIterable<Buffer> {
           if (onChunk(chunk) === false) end(resolve)
           else if (chunk.length >= largeBytes) letOthersHaveTheirTurn(body)
         } catch (error) {
-          end(() => reject(error as Error))
+          end(() => reject(error))
         }
       })
       // It may be over before anybody listens.
