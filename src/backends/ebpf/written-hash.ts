@@ -85,10 +85,12 @@ type Sums = readonly [number, number]
 const noSums: Sums = [0, 0]
 
 function sumsOf({ keySize, valueSize }: Sizes, keys: Buffer, values: Buffer): Sums {
-  let [one, other] = [0, 0]
+  let one = 0
+  let other = 0
   const count = keys.length / keySize
   for (let place = 0; place < count; place++) {
-    let [mixed, otherwise] = [0x811c9dc5, 0x9e3779b9]
+    let mixed = 0x811c9dc5
+    let otherwise = 0x9e3779b9
     for (let at = place * keySize; at < (place + 1) * keySize; at++) {
       mixed = Math.imul(mixed ^ keys[at]!, 0x01000193)
       otherwise = Math.imul(otherwise + keys[at]!, 0x85ebca6b) ^ (otherwise >>> 13)
