@@ -66,6 +66,44 @@ describe('a streaming list', () => {
     expect(rig.sink.diary).toEqual(['replace b@9'])
   })
 
+  test('is asked for at once, and read when it may be', async () => {
+    let read = () => {}
+    await using rig = await ReflectorRig.make({ mayRead: new Promise<void>((resolve) => (read = resolve)) })
+    rig.server.script(streamingList(7, thing('a', 3))).otherwise((exchange) => exchange.json(200, {}))
+    rig.run()
+    await eventually('the answer', () => rig.reflector.status().isConnected)
+    // The list has been on its way for longer than this.
+    for (let turn = 0; turn < 10; turn++) await rig.client.request({ path: '/other' }, new AbortController().signal)
+    expect(rig.sink.diary).toEqual([])
+    read()
+    await rig.diary('replace a@3')
+    expect(rig.server.received.filter(({ url }) => url.pathname !== '/other')).toHaveLength(1)
+  })
+
+  test('that breaks off before it may be read is asked for again', async () => {
+    let read = () => {}
+    await using rig = await ReflectorRig.make({ mayRead: new Promise<void>((resolve) => (read = resolve)) })
+    rig.server
+      .script((exchange) => exchange.open().event('ADDED', thing('a', 3)).cut())
+      .script(streamingList(9, thing('b', 5)))
+    rig.run()
+    await eventually('the answer', () => rig.reflector.status().isConnected)
+    await eventually('the end of the connection', () => rig.server.exchanges[0]?.isGone === true)
+    read()
+    await rig.pauses.pass()
+    await rig.diary('replace b@5')
+    expect(rig.sink.diary).toEqual(['replace b@5'])
+  })
+
+  test('whoever waits to read one ends at once when told to', async () => {
+    await using rig = await ReflectorRig.make({ mayRead: new Promise<void>(() => {}) })
+    rig.server.script(streamingList(7, thing('a', 3)))
+    rig.run()
+    await eventually('the answer', () => rig.reflector.status().isConnected)
+    await rig.stop()
+    expect(rig.sink.diary).toEqual([])
+  })
+
   test('that breaks off is asked for again after a pause, and nothing of it is used', async () => {
     await using rig = await ReflectorRig.make()
     rig.server

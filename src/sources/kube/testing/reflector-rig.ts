@@ -12,6 +12,7 @@ import { RecordingSink } from './recording-sink.ts'
 interface RigOptions {
   readonly mayBeAbsent?: boolean
   readonly usesStreamingLists?: boolean
+  readonly mayRead?: Promise<unknown>
 }
 
 /** A reflector that watches a fault server. The test controls the time of its pauses and of its requests. */
@@ -40,6 +41,7 @@ export class ReflectorRig implements AsyncDisposable {
       clock: this.pauses,
       random: () => 0,
       log: this.log,
+      ...(options.mayRead && { mayRead: options.mayRead }),
     })
   }
 
