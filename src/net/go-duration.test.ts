@@ -120,3 +120,13 @@ test('a duration is milliseconds inside Fairlead', () => {
   expect(renderGoDuration(86_400_000)).toBe('24h0m0s')
   expect(renderGoDuration(0.0001)).toBe('100ns')
 })
+
+test.each([
+  ['digits without a unit', '1'.repeat(100_000)],
+  ['digits with a wrong end', `${'1'.repeat(100_000)}!`],
+  ['a number that no duration has', `${'1'.repeat(100_000)}s`],
+])('%s, as long as an annotation may be, cost nothing', (_, text) => {
+  const start = performance.now()
+  expect(parseGoDurationNs(text)).toBeUndefined()
+  expect(performance.now() - start).toBeLessThan(100)
+})

@@ -17,6 +17,9 @@ const nanosecondsByUnit = new Map<string, bigint>([
 
 const largest = 2n ** 63n - 1n
 
+/** The longest that Go renders has 25 characters. Others write annotations, and they may be as long as 256 KiB. */
+const longestText = 1_000
+
 export function parseGoDuration(text: string): number | undefined {
   const nanoseconds = parseGoDurationNs(text)
   return nanoseconds === undefined ? undefined : msFromNs(nanoseconds)
@@ -26,14 +29,15 @@ export function renderGoDuration(ms: number): string {
   return renderGoDurationNs(nsFromMs(ms))
 }
 
-/** Returns nothing if the text is not a Go duration or is beyond 292 years. */
+/** Returns nothing if the text is not a Go duration, is beyond 292 years or is far too long. */
 export function parseGoDurationNs(text: string): bigint | undefined {
+  if (text.length > longestText) return undefined
   const { sign, amounts } = /^(?<sign>[-+]?)(?<amounts>.*)$/s.exec(text)?.groups ?? {}
   if (amounts === undefined || amounts === '') return undefined
   if (amounts === '0') return 0n
-  if (!/^(?:(?:\d+\.?\d*|\.\d+)[a-zµμ]+)+$/.test(amounts)) return undefined
+  if (!/^(?:(?:\d+(?:\.\d*)?|\.\d+)[a-zµμ]+)+$/.test(amounts)) return undefined
   let total = 0n
-  for (const [, whole = '', fraction = '', unit = ''] of amounts.matchAll(/(\d*)\.?(\d*)([a-zµμ]+)/g)) {
+  for (const [, whole = '', fraction = '', unit = ''] of amounts.matchAll(/(\d*)(?:\.(\d*))?([a-zµμ]+)/g)) {
     const scale = nanosecondsByUnit.get(unit)
     if (scale === undefined) return undefined
     total += BigInt(whole) * scale + partOf(scale, fraction)
