@@ -8,6 +8,9 @@ export interface Clock {
   sleep(ms: number, signal: AbortSignal): Promise<void>
 }
 
+/** Timers count in 31 bits of milliseconds, and one that is longer ends after a millisecond: a day is far below. */
+const longestTimerMs = 24 * 60 * 60 * 1000
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
@@ -18,10 +21,16 @@ export const systemClock: Clock = {
         clearTimeout(timer)
         reject(signal.reason as Error)
       }
-      const timer = setTimeout(() => {
-        signal.removeEventListener('abort', onAbort)
-        resolve()
-      }, ms)
+      const sleepOn = (leftMs: number) => {
+        const timerMs = Math.min(leftMs, longestTimerMs)
+        timer = setTimeout(() => {
+          if (leftMs > timerMs) return sleepOn(leftMs - timerMs)
+          signal.removeEventListener('abort', onAbort)
+          resolve()
+        }, timerMs)
+      }
+      let timer: ReturnType<typeof setTimeout>
+      sleepOn(ms)
       signal.addEventListener('abort', onAbort, { once: true })
     }),
 }
