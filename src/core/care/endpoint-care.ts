@@ -16,7 +16,7 @@ export type Weigh = (weight: number, endpoint: WeighedEndpoint) => number
 
 interface WeighedEndpoint {
   readonly ip: string
-  readonly port: number
+  readonly address: string
   readonly protocol: Protocol
 }
 
@@ -66,7 +66,8 @@ export class EndpointCare {
     if (traffic?.slowStartMs === undefined) this.#slowStarts.forget(service)
     const ramp =
       traffic?.slowStartMs === undefined ? undefined : this.#slowStarts.of(service, traffic.slowStartMs, slices)
-    const isUnreachable = traffic?.healthCheck === undefined ? undefined : this.#healthChecks.unreachableOf(service)
+    const check = traffic?.healthCheck
+    const isUnreachable = check === undefined ? undefined : this.#healthChecks.unreachableOf(service, check)
     const pods = this.#pods?.isEmpty === false ? this.#pods : undefined
     if (ramp === undefined && isUnreachable === undefined && pods === undefined) return undefined
     return (rule, endpoint) => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { ObjectKey } from '../../api/records.ts'
+import type { ObjectKey, Protocol } from '../../api/records.ts'
 import { FakeClock } from '../testing/fake-clock.ts'
 import { testEndpoint, testRoute } from '../testing/routes.ts'
 import { HealthChecks } from './health-checks.ts'
@@ -46,13 +46,13 @@ test('an endpoint that fails twice is left out, with the reason, and comes back 
   checks.watch(web, tcp, [route])
   await clock.advance(2_600)
   expect(checks.problemsOf(web)).toEqual([])
-  expect(checks.unreachableOf(web)).toBeUndefined()
+  expect(checks.unreachableOf(web, tcp)).toBeUndefined()
   await clock.advance(5_000)
   expect(checks.problemsOf(web)).toEqual([
     expect.objectContaining({ address: '10.0.0.2:8080', problem: 'connection refused' }),
   ])
-  const isUnreachable = checks.unreachableOf(web)
-  const at = (ip: string, protocol: string) => isUnreachable?.({ ip, port: 8080, protocol })
+  const isUnreachable = checks.unreachableOf(web, tcp)
+  const at = (ip: string, protocol: Protocol) => isUnreachable?.({ address: `${ip}:8080`, protocol })
   expect([at('10.0.0.1', 'TCP'), at('10.0.0.2', 'TCP'), at('10.0.0.2', 'UDP')]).toEqual([false, true, false])
   say({})
   await clock.advance(5_000)
@@ -96,6 +96,7 @@ test('another check begins anew', async () => {
   checks.watch(web, tcp, [route])
   await clock.advance(8_000)
   expect(checks.problemsOf(web)).toHaveLength(1)
+  expect(checks.unreachableOf(web, { kind: 'http', path: '/ready' })).toBeUndefined()
   checks.watch(web, { kind: 'http', path: '/ready' }, [route])
   expect(checks.problemsOf(web)).toEqual([])
   asked.length = 0

@@ -2,7 +2,7 @@
  * Asks the endpoints of Services that want it (fairlead.dev/health-check) whether this node reaches them. Two failures in a
  * row leave an endpoint out, one success brings it back. Whether others remain, routing knows.
  */
-import type { HealthCheck, ObjectKey } from '../../api/records.ts'
+import type { HealthCheck, ObjectKey, Protocol } from '../../api/records.ts'
 import { Agenda } from '../agenda.ts'
 import type { Clock } from '../clock.ts'
 import type { Endpoint, Route } from '../route.ts'
@@ -36,6 +36,11 @@ interface Watched extends ProbeTarget {
   problem: string
 }
 
+interface CheckedEndpoint {
+  readonly address: string
+  readonly protocol: Protocol
+}
+
 export interface UnreachableEndpoint {
   readonly address: string
   readonly problem: string
@@ -52,13 +57,12 @@ export class HealthChecks {
     this.#agenda = new Agenda(options.clock)
   }
 
-  /** Undefined: all are reached, as far as is known. */
-  unreachableOf(
-    service: ObjectKey,
-  ): ((endpoint: { readonly ip: string; readonly port: number; readonly protocol: string }) => boolean) | undefined {
-    const left = [...(this.#watchedByService.get(service)?.values() ?? [])].filter(isLeftOut)
-    if (left.length === 0) return undefined
-    return ({ ip, port, protocol }) => protocol === 'TCP' && left.some((it) => it.ip === ip && it.port === port)
+  /** By this check; what another one has said counts no more. Undefined: all are reached, as far as is known. */
+  unreachableOf(service: ObjectKey, check: HealthCheck): ((endpoint: CheckedEndpoint) => boolean) | undefined {
+    const watched = this.#watchedByService.get(service)
+    const isUnreached = (it: Watched | undefined) => it !== undefined && isLeftOut(it) && isSameCheck(it.check, check)
+    if (watched === undefined || ![...watched.values()].some(isUnreached)) return undefined
+    return ({ address, protocol }) => protocol === 'TCP' && isUnreached(watched.get(address))
   }
 
   problemsOf(service: ObjectKey): readonly UnreachableEndpoint[] {

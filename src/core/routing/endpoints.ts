@@ -39,13 +39,10 @@ export function endpointsByPort(
         if (!allowLoopback && isLoopback(source.ip)) continue
         const rule = weightIn(slice.weights, source) ?? weightIn(weights, source) ?? usualWeight
         const { ip } = source
-        const weight = weigh?.(rule, { ip, port: port.port, protocol: port.protocol }) ?? rule
-        const endpoint = toEndpoint(
-          source,
-          port.port,
-          nodeName,
-          abilities.weights ? weight : Math.min(weight, usualWeight),
-        )
+        const address = hostPort(ip, port.port)
+        const weight = weigh?.(rule, { ip, address, protocol: port.protocol }) ?? rule
+        const shown = abilities.weights ? weight : Math.min(weight, usualWeight)
+        const endpoint = toEndpoint(source, port.port, address, nodeName, shown)
         if (endpoint.terminating && byAddress.has(endpoint.address)) continue
         byAddress.set(endpoint.address, endpoint)
       }
@@ -95,11 +92,11 @@ export function zonesOf(slices: Iterable<SliceRecord>): ZonesByIp {
   return zones
 }
 
-function toEndpoint(source: SliceEndpoint, port: number, nodeName: string, weight: number): Endpoint {
+function toEndpoint(source: SliceEndpoint, port: number, address: string, nodeName: string, weight: number): Endpoint {
   return {
     ip: source.ip,
     port,
-    address: hostPort(source.ip, port),
+    address,
     nodeName: source.nodeName,
     isLocal: nodeName !== '' && source.nodeName === nodeName,
     ready: source.ready,

@@ -585,4 +585,25 @@ describe('endpoints that this node takes care of', () => {
     expect(told.at(-1)).toBe('demo/web')
     await end()
   })
+
+  test('serve again when the check becomes another one, until that one fails too', async () => {
+    const { clock, state, take, catalog, weights, told, end } = await cared({ healthCheck: { kind: 'tcp' } })
+    take()
+    state.problem = 'connection refused'
+    await clock.advance(8_000)
+    take()
+    expect(weights()).toEqual([1])
+    catalog.upsert({ ...web, traffic: { healthCheck: { kind: 'http', path: '/ready' } } })
+    take()
+    expect(weights()).toEqual([1, 1])
+    expect(told.at(-1)).toBe('demo/web')
+    await clock.advance(8_000)
+    take()
+    expect(weights()).toEqual([1])
+    state.problem = undefined
+    await clock.advance(6_000)
+    take()
+    expect(weights()).toEqual([1, 1])
+    await end()
+  })
 })
